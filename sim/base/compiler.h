@@ -1,0 +1,28 @@
+/* compiler.h - the only place where compiler extensions are named.
+ *
+ * Everything else in the tree is plain C11. A compiler that knows none of these still builds
+ * trainyard; it loses diagnostics and some speed, never behaviour. */
+#ifndef TY_BASE_COMPILER_H
+#define TY_BASE_COMPILER_H
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TY_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define TY_LIKELY(x)         __builtin_expect(!!(x), 1)
+#define TY_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#else
+#define TY_PRINTF(fmt, args)
+#define TY_LIKELY(x)   (x)
+#define TY_UNLIKELY(x) (x)
+#endif
+
+/* Exported from the shared library; everything else is hidden. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TY_API __attribute__((visibility("default")))
+#else
+#define TY_API
+#endif
+
+/* Number of elements of a real array. */
+#define TY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

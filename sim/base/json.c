@@ -1,0 +1,42 @@
+/* json.c - see json.h. */
+#include "sim/base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
+{
+    if (!isfinite(x)) {
+        return strcpy(buf, "null");
+    }
+    if (fabs(x) < 1e15 && x == floor(x)) {
+        snprintf(buf, TY_JSON_NUMBER, "%.0f", x);
+        return buf;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(buf, TY_JSON_NUMBER, "%.*g", digits, x);
+        if (strtod(buf, NULL) == x) {
+            break;
+        }
+    }
+    char *comma = strchr(buf, ',');
+    if (comma != NULL) {
+        *comma = '.';
+    }
+    return buf;
+}
+
+const char *ty_json_escape(unsigned char c, char buf[8])
+{
+    if (c == '"' || c == '\\') {
+        snprintf(buf, 8, "\\%c", c);
+        return buf;
+    }
+    if (c < 0x20) {
+        snprintf(buf, 8, "\\u%04x", (unsigned)c);
+        return buf;
+    }
+    return NULL;
+}

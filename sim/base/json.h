@@ -1,0 +1,16 @@
+/* json.h - numbers and strings as JSON wants them. */
+#ifndef TY_BASE_JSON_H
+#define TY_BASE_JSON_H
+
+#include <stddef.h>
+
+#define TY_JSON_NUMBER 32u /* bytes a number needs, with its zero */
+
+/* x in the shortest form that reads back equal, "null" when it is not finite. Independent of the
+ * locale. Returns buf. */
+char *ty_json_number(double x, char buf[TY_JSON_NUMBER]);
+
+/* The escape for a byte of a string: "\\n", "\\u0001", ..., or NULL when it stands for itself. */
+const char *ty_json_escape(unsigned char c, char buf[8]);
+
+#endif

@@ -1,0 +1,21 @@
+/* noise.h - randomness as a function of identity, never of order.
+ *
+ * A value depends on the seed and on who asks (rank, pass, layer), so both executors, any thread
+ * count and any evaluation order see the same number. Counter-based in the manner of Salmon et
+ * al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011; the mixer is splitmix64's
+ * finaliser (Steele et al., OOPSLA 2014). */
+#ifndef TY_BASE_NOISE_H
+#define TY_BASE_NOISE_H
+
+#include <stdint.h>
+
+/* 64 mixed bits of four words. */
+uint64_t ty_hash4(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+/* A standard normal deviate for an identity, by GSL's inverse distribution function. */
+double ty_noise_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+/* A log-normal factor with mean 1 and coefficient of variation cv (>= 0; 0 gives exactly 1). */
+double ty_noise_lognormal(double cv, uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
+
+#endif

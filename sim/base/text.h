@@ -1,0 +1,37 @@
+/* text.h - a string that grows while it is written.
+ *
+ * Nothing needs checking while writing: a failed allocation is remembered, later additions do
+ * nothing, and take returns NULL. */
+#ifndef TY_BASE_TEXT_H
+#define TY_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/base/compiler.h"
+
+#define TY_TEXT_MAX ((size_t)1 << 30) /* bytes; beyond it the text has failed */
+
+/* Zero-initialise. */
+struct ty_text {
+    char *data; /* [cap], zero-terminated when len > 0 */
+    size_t len, cap;
+    bool failed;
+};
+
+/* Appends. */
+void ty_text_add(struct ty_text *text, const char *format, ...) TY_PRINTF(2, 3);
+void ty_text_bytes(struct ty_text *text, const char *bytes, size_t n);
+
+/* Appends spaces until the last line has `column` characters (UTF-8 counted by code point), at
+ * least one. */
+void ty_text_pad(struct ty_text *text, size_t column);
+
+/* Hands the string over ("" when nothing was added) and leaves the text empty; NULL when memory was
+ * exhausted. The caller frees it. */
+char *ty_text_take(struct ty_text *text);
+
+/* Frees what is held; the text is empty and usable again. */
+void ty_text_release(struct ty_text *text);
+
+#endif

@@ -1,0 +1,31 @@
+/* suite.h - the frame of a unit test program: one suite, TAP on standard output.
+ *
+ *     TY_SUITE("units", test_a, test_b)
+ *
+ * runs the listed Check tests (START_TEST .. END_TEST) and nothing else. */
+#ifndef TY_TESTS_SUITE_H
+#define TY_TESTS_SUITE_H
+
+#include <check.h>
+#include <stdlib.h>
+
+#define TY_SUITE(name, ...)                                                                        \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const TTest *const tests[] = {__VA_ARGS__};                                                \
+        Suite *suite = suite_create(name);                                                         \
+        TCase *all = tcase_create(name);                                                           \
+        tcase_set_timeout(all, 120);                                                               \
+        for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {                            \
+            tcase_add_test(all, tests[i]);                                                         \
+        }                                                                                          \
+        suite_add_tcase(suite, all);                                                               \
+        SRunner *runner = srunner_create(suite);                                                   \
+        srunner_set_tap(runner, "-");                                                              \
+        srunner_run_all(runner, CK_SILENT);                                                        \
+        const int failed = srunner_ntests_failed(runner);                                          \
+        srunner_free(runner);                                                                      \
+        return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;                                          \
+    }
+
+#endif

@@ -1,0 +1,114 @@
+/* Arena and growing text: alignment, zeroes, limits. */
+#include "sim/base/arena.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "tests/unit/suite.h"
+
+START_TEST(memory_is_zeroed_and_aligned)
+{
+    struct ty_arena arena = {0};
+    static const size_t sizes[] = {1, 15, 16, 17, 63, 64, 65, 1000, 16384, 16385, 70000, 1 << 20};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        unsigned char *p = ty_arena_alloc(&arena, sizes[i], 1);
+        ck_assert_ptr_nonnull(p);
+        ck_assert_uint_eq((uintptr_t)p % (sizes[i] > 64 ? 64 : 16), 0);
+        for (size_t k = 0; k < sizes[i]; k++) {
+            ck_assert_uint_eq(p[k], 0);
+        }
+        memset(p, 0xFF, sizes[i]); /* a later piece that overlapped would not be zero */
+    }
+    ty_arena_release(&arena);
+}
+END_TEST
+
+START_TEST(large_pieces_do_not_waste_the_current_chunk)
+{
+    struct ty_arena arena = {0};
+    const char *before = ty_arena_alloc(&arena, 16, 1);
+    ck_assert_ptr_nonnull(ty_arena_alloc(&arena, 1 << 20, 1));
+    const char *after = ty_arena_alloc(&arena, 16, 1);
+    ck_assert_ptr_eq(after, before + 16);
+    ty_arena_release(&arena);
+}
+END_TEST
+
+START_TEST(overflow_and_exhaustion_give_null)
+{
+    struct ty_arena arena = {0};
+    ck_assert_ptr_null(ty_arena_alloc(&arena, SIZE_MAX / 2, 3));
+    ck_assert_ptr_null(ty_arena_alloc(&arena, SIZE_MAX - 8, 1));
+    ck_assert_ptr_null(ty_arena_alloc(&arena, SIZE_MAX / 4, 1));
+    ck_assert_ptr_null(ty_arena_strndup(&arena, "", SIZE_MAX));
+    ck_assert_ptr_nonnull(ty_arena_alloc(&arena, 0, 8));
+    ty_arena_release(&arena);
+}
+END_TEST
+
+START_TEST(total_counts_and_release_makes_it_usable_again)
+{
+    struct ty_arena arena = {0};
+    ck_assert_ptr_nonnull(ty_arena_array(&arena, double, 100000));
+    ck_assert_uint_ge(arena.total, 800000);
+    ck_assert_uint_lt(arena.total, 801000);
+    ty_arena_release(&arena);
+    ck_assert_uint_eq(arena.total, 0);
+    ck_assert_ptr_null(arena.head);
+    ck_assert_str_eq(ty_arena_printf(&arena, "%s-%d", "a", 7), "a-7");
+    ck_assert_str_eq(ty_arena_strndup(&arena, "abcdef", 3), "abc");
+    ty_arena_release(&arena);
+}
+END_TEST
+
+START_TEST(text_grows_and_is_handed_over_once)
+{
+    struct ty_text text = {0};
+    for (int i = 0; i < 1000; i++) {
+        ty_text_add(&text, "%d,", i % 10);
+    }
+    ty_text_bytes(&text, "xyz", 2);
+    ck_assert_uint_eq(text.len, 2002);
+    char *s = ty_text_take(&text);
+    ck_assert_uint_eq(strlen(s), 2002);
+    ck_assert_str_eq(s + 1994, "7,8,9,xy");
+    free(s);
+    s = ty_text_take(&text);
+    ck_assert_str_eq(s, "");
+    free(s);
+}
+END_TEST
+
+START_TEST(text_pads_by_characters_of_the_last_line)
+{
+    struct ty_text text = {0};
+    ty_text_add(&text, "a long first line\n\xC2\xB5s");
+    ty_text_pad(&text, 5);
+    ty_text_add(&text, "x");
+    ty_text_pad(&text, 3);
+    ty_text_add(&text, "y");
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "a long first line\n\xC2\xB5s   x y");
+    free(s);
+}
+END_TEST
+
+START_TEST(a_failed_text_gives_null)
+{
+    struct ty_text text = {0};
+    ty_text_add(&text, "abc");
+    text.failed = true;
+    ty_text_add(&text, "def");
+    ck_assert_ptr_null(ty_text_take(&text));
+    ty_text_add(&text, "new");
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "new");
+    free(s);
+}
+END_TEST
+
+TY_SUITE("arena", memory_is_zeroed_and_aligned, large_pieces_do_not_waste_the_current_chunk,
+         overflow_and_exhaustion_give_null, total_counts_and_release_makes_it_usable_again,
+         text_grows_and_is_handed_over_once, text_pads_by_characters_of_the_last_line,
+         a_failed_text_gives_null)
