@@ -1,0 +1,101 @@
+/* build.c - growing the columns of a program.
+ *
+ * Columns double inside the arena; what is left behind is at most as large as what is kept, and a
+ * program is small (blocks are stored once, tasks never). The first failure is remembered in the
+ * builder, so that callers check once, at the end. */
+#include "sim/core/program.h"
+
+#include <string.h>
+
+static int fail(struct ty_builder *b, int code, const char *what)
+{
+    if (!b->failed) {
+        b->failed = true;
+        ty_fail(b->err, code, "program: %s", what);
+    }
+    return code;
+}
+
+/* Appends one row of `size` bytes to a column of n rows; index widths limit it to `limit` rows. */
+static int append(struct ty_builder *b, void **column, uint32_t *n, uint32_t *cap, size_t size,
+                  uint32_t limit, const void *row)
+{
+    if (b->failed) {
+        return TY_ENOMEM;
+    }
+    if (*n >= limit) {
+        return fail(b, TY_ELIMIT, "more rows than an index can name");
+    }
+    if (*n == *cap) {
+        const uint32_t more = *cap == 0 ? 16 : *cap * 2;
+        void *grown = ty_arena_alloc(b->arena, more, size);
+        if (grown == NULL) {
+            return fail(b, TY_ENOMEM, "out of memory");
+        }
+        if (*n > 0) {
+            memcpy(grown, *column, *n * size);
+        }
+        *column = grown;
+        *cap = more;
+    }
+    memcpy((char *)*column + *n * size, row, size);
+    return (int)(*n)++;
+}
+
+#define APPEND(b, col, limit, row)                                                                 \
+    append((b), (void **)&(b)->program->col, &(b)->program->n_##col, &(b)->cap_##col,              \
+           sizeof(*(b)->program->col), (limit), (row))
+
+int ty_build_kind(struct ty_builder *b, const struct ty_kind *kind)
+{
+    return APPEND(b, kinds, TY_NONE, kind);
+}
+
+int ty_build_group(struct ty_builder *b, const struct ty_group *group)
+{
+    return APPEND(b, groups, TY_NONE, group);
+}
+
+int ty_build_meet(struct ty_builder *b, const struct ty_meet *meet)
+{
+    return APPEND(b, meets, TY_NONE, meet);
+}
+
+int ty_build_channel(struct ty_builder *b, const struct ty_channel *channel)
+{
+    return APPEND(b, channels, TY_NONE, channel);
+}
+
+int ty_build_gang(struct ty_builder *b, const struct ty_gang *gang)
+{
+    struct ty_gang row = *gang;
+    row.first_pass = b->program->n_passes;
+    row.n_passes = 0;
+    return APPEND(b, gangs, INT32_MAX, &row);
+}
+
+int ty_build_block(struct ty_builder *b, const struct ty_block *block)
+{
+    struct ty_block row = *block;
+    row.first = b->program->n_ops;
+    row.n_ops = 0;
+    return APPEND(b, blocks, INT32_MAX, &row);
+}
+
+int ty_build_op(struct ty_builder *b, const struct ty_op *op)
+{
+    const int index = APPEND(b, ops, INT32_MAX, op);
+    if (index >= 0) {
+        b->program->blocks[b->program->n_blocks - 1].n_ops++;
+    }
+    return index;
+}
+
+int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass)
+{
+    const int index = APPEND(b, passes, INT32_MAX, pass);
+    if (index >= 0) {
+        b->program->gangs[b->program->n_gangs - 1].n_passes++;
+    }
+    return index;
+}

@@ -1,0 +1,64 @@
+/* category.c - the words of the closed lists in category.h. */
+#include "sim/core/category.h"
+
+#include <stddef.h>
+
+const char *ty_stream_name(enum ty_stream stream)
+{
+    static const char *const names[] = {
+#define X(id, name, tid) name,
+        TY_STREAMS(X)
+#undef X
+    };
+    return names[stream];
+}
+
+const char *ty_category_name(enum ty_category category)
+{
+    static const char *const names[] = {
+#define X(id, name, cname, bucket) name,
+        TY_CATEGORIES(X)
+#undef X
+    };
+    return names[category];
+}
+
+const char *ty_bucket_name(enum ty_bucket bucket)
+{
+    static const char *const names[] = {
+#define X(id, name) name,
+        TY_BUCKETS(X)
+#undef X
+    };
+    return names[bucket];
+}
+
+const char *ty_phase_word(enum ty_phase phase)
+{
+    static const char *const words[] = {
+#define X(id, letter, word, category) word,
+        TY_PHASES(X)
+#undef X
+    };
+    return words[phase];
+}
+
+char ty_phase_letter(enum ty_phase phase)
+{
+    static const char letters[] = {
+#define X(id, letter, word, category) letter,
+        TY_PHASES(X)
+#undef X
+    };
+    return letters[phase];
+}
+
+enum ty_category ty_phase_category(enum ty_phase phase)
+{
+    static const enum ty_category categories[] = {
+#define X(id, letter, word, category) TY_CAT_##category,
+        TY_PHASES(X)
+#undef X
+    };
+    return categories[phase];
+}

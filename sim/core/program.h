@@ -1,0 +1,257 @@
+/* program.h - what every rank issues, in the form a CUDA program has: streams and events.
+ *
+ * EXECUTION SEMANTICS (the contract of sim/core)
+ *   A rank issues operations in order to its streams. An operation starts when
+ *     - the operation issued before it on the same stream has ended,
+ *     - the events it waits for, as last recorded before it in issue order, have happened, and
+ *     - its partners are ready (below);
+ *   it ends its duration later, and then records its event. Partners:
+ *     LOCAL   none.
+ *     GROUP   a collective over ranks of one gang: all members start together, when the last is
+ *             ready.
+ *     MEET    a collective that spans gangs: the same.
+ *     SEND    none: sending is asynchronous. The message arrives `delay` after the send ends.
+ *     RECV    starts when the message has arrived, too.
+ *   Issuing costs no time and never blocks. Issue orders, messages and collectives together must
+ *   be free of cycles (as NCCL demands of communicators used side by side); a cycle, a missing
+ *   message or a missing partner is a deadlock and is reported, never waited for.
+ *
+ * IMPLICIT FORM. Ranks that issue the same operations form a gang (a pipeline stage: all its
+ * tensor and data ranks). A gang's program is a list of passes (forward of micro-batch 3, ...);
+ * a pass points to a block, the operations of such a pass, stored once. A task is one operation of
+ * one pass on one rank; it is never stored. Everything is read-only while executing. */
+#ifndef TY_CORE_PROGRAM_H
+#define TY_CORE_PROGRAM_H
+
+#include <stdbool.h>
+
+#include "sim/base/arena.h"
+#include "sim/base/err.h"
+#include "sim/base/units.h"
+#include "sim/core/category.h"
+
+#define TY_NONE   UINT16_MAX
+#define TY_WAITS  3u
+#define TY_EVENTS 24u /* events a rank can record */
+#define TY_NO_EVENT UINT8_MAX
+
+enum ty_sync {
+    TY_SYNC_LOCAL,
+    TY_SYNC_GROUP, /* link: index of a group */
+    TY_SYNC_MEET,  /* link: index of a meet */
+    TY_SYNC_SEND,  /* link: index of a channel */
+    TY_SYNC_RECV,  /* link: index of a channel */
+};
+
+/* Part of a layer, for traces that nest: consecutive operations of one part and layer on the
+ * compute stream form one slice. */
+#define TY_PARTS(X)                                                                                \
+    X(NONE, "")                                                                                    \
+    X(ATTENTION, "attention")                                                                      \
+    X(MLP, "mlp")                                                                                  \
+    X(EMBEDDING, "embedding")                                                                      \
+    X(HEAD, "head")
+
+enum ty_part {
+#define X(id, name) TY_PART_##id,
+    TY_PARTS(X)
+#undef X
+    TY_N_PARTS
+};
+const char *ty_part_name(enum ty_part part);
+
+/* A kind of operation: name, cost, labels. Durations are equal for all members of a gang, or given
+ * member by member. */
+struct ty_kind {
+    const char *name; /* "all-reduce", "qkv": no digits */
+    uint8_t category; /* enum ty_category */
+    uint8_t phase;    /* enum ty_phase it belongs to, for names on communication rows */
+    const char *group; /* "tp", "dp", ...: whom a collective connects; NULL: nobody */
+    const char *algorithm; /* "ring", ...; NULL */
+    ty_ps dur;
+    const ty_ps *dur_of; /* [n_ranks of the gang], or NULL: `dur` holds for all */
+    double flops;        /* per rank */
+    double bytes;        /* of the tensor a collective or message carries, per rank */
+    double nvlink_B, net_B; /* sent by a rank inside and between nodes, mean over members */
+};
+
+/* One operation of a block: 16 bytes, read once for all members of a gang. */
+struct ty_op {
+    uint16_t kind;
+    uint8_t stream;        /* enum ty_stream */
+    uint8_t sync;          /* enum ty_sync */
+    uint8_t wait[TY_WAITS]; /* events, TY_NO_EVENT */
+    uint8_t record;        /* event, or TY_NO_EVENT */
+    uint16_t layer;        /* global layer number, or TY_NONE */
+    uint16_t link;         /* group, meet or channel, by `sync`; else TY_NONE */
+    uint8_t part;          /* enum ty_part */
+    uint8_t pad[3];
+};
+_Static_assert(sizeof(struct ty_op) == 16, "an operation is 16 bytes");
+
+/* The operations of a pass, and what it does to the memory of a rank. Bytes are per rank. */
+struct ty_block {
+    uint32_t first, n_ops;
+    double acquire_B;   /* activations held from the start of the pass ... */
+    double release_B;   /* ... and given back at its end */
+    double transient_B; /* held during the pass only, above what is acquired */
+    const char *transient_what; /* name of the largest part of transient_B; NULL: nothing */
+};
+
+/* One entry of a gang's order. */
+struct ty_pass {
+    uint32_t block;
+    uint32_t first_op; /* ordinal of its first operation within the gang's program */
+    uint32_t seq;      /* which message of a channel it sends or takes: step * m + micro-batch */
+    uint16_t mb;       /* micro-batch, 0-based, within its step */
+    uint16_t stage;    /* global virtual stage */
+    uint16_t step;
+    uint8_t phase; /* enum ty_phase */
+    uint8_t pad;
+};
+
+/* Groups within a gang: members are split into runs of `stride * count`; member i belongs with
+ * those that differ from it by multiples of stride within its run. count == 1: alone. */
+struct ty_group {
+    const char *name;
+    uint32_t stride, count;
+};
+
+/* A collective over several gangs: in each, members first combine over `group` (an index, or
+ * TY_NONE), then equal member numbers combine over all `n_gangs` gangs that issue it. Its instances
+ * are numbered by ty_pass.step. */
+struct ty_meet {
+    const char *name;
+    uint16_t group;
+    uint32_t n_gangs;
+    uint32_t first_slot; /* filled by ty_program_seal */
+};
+
+/* Messages from member i of one gang to member i of another, numbered 0 .. n_seq-1. */
+struct ty_channel {
+    const char *name;    /* "act", "grad" */
+    uint32_t from, to;   /* gangs */
+    uint32_t n_seq;
+    ty_ps delay;         /* from the end of the send to the arrival */
+    uint32_t first_slot; /* filled by ty_program_seal */
+};
+
+/* Static memory of a rank of a gang, by enum ty_memory_kind (activations: what is always held,
+ * such as communication buffers). */
+struct ty_gang {
+    const char *name;    /* "stage 0" */
+    uint32_t n_ranks;
+    const uint32_t *rank_of; /* [n_ranks] global rank of each member */
+    uint32_t first_pass, n_passes;
+    uint32_t n_ops;      /* operations in all its passes; filled by ty_program_seal */
+    uint64_t first_task; /* filled by ty_program_seal */
+    double static_B[TY_N_MEMORY];
+};
+
+/* Random spread of compute durations. All zero: none. */
+struct ty_jitter {
+    uint64_t seed;
+    double cv;     /* log-normal, one factor per (jitter group, pass, layer) */
+    double spread; /* normal, one factor per rank for the whole run */
+    uint16_t group; /* members of this group share the first factor; TY_NONE: each its own */
+};
+
+/* The whole program. Columns are owned by the arena they were built in. */
+struct ty_program {
+    struct ty_kind *kinds;
+    struct ty_op *ops;
+    struct ty_block *blocks;
+    struct ty_pass *passes;
+    struct ty_group *groups;
+    struct ty_meet *meets;
+    struct ty_channel *channels;
+    struct ty_gang *gangs;
+    uint32_t n_kinds, n_ops, n_blocks, n_passes, n_groups, n_meets, n_channels, n_gangs;
+    uint32_t n_steps;
+    struct ty_jitter jitter;
+
+    /* filled by ty_program_seal */
+    uint32_t n_ranks;
+    uint64_t n_tasks;
+    uint32_t n_slots;      /* message and meeting slots ... */
+    uint32_t slot_width;   /* ... each of so many members */
+    const double *spread_of; /* [n_ranks] persistent factor, or NULL */
+};
+
+/* Number of kinds, ops, ... that a builder has room for. Columns grow through these calls only;
+ * each returns the index of the new row, or a negative code and a message when memory or an index
+ * width is exhausted. The first call with a zeroed program starts it. */
+struct ty_builder {
+    struct ty_program *program;
+    struct ty_arena *arena;
+    struct ty_err *err;
+    uint32_t cap_kinds, cap_ops, cap_blocks, cap_passes, cap_groups, cap_meets, cap_channels,
+        cap_gangs;
+    bool failed; /* a call failed; later calls do nothing */
+};
+
+int ty_build_kind(struct ty_builder *b, const struct ty_kind *kind);
+int ty_build_group(struct ty_builder *b, const struct ty_group *group);
+int ty_build_meet(struct ty_builder *b, const struct ty_meet *meet);
+int ty_build_channel(struct ty_builder *b, const struct ty_channel *channel);
+int ty_build_gang(struct ty_builder *b, const struct ty_gang *gang); /* passes follow */
+int ty_build_block(struct ty_builder *b, const struct ty_block *block); /* operations follow */
+int ty_build_op(struct ty_builder *b, const struct ty_op *op);     /* into the last block */
+int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass); /* into the last gang */
+
+/* Numbers tasks and slots, draws the persistent spread, and checks that every index is in range,
+ * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one
+ * size. Returns 0, or TY_EBUG, TY_ELIMIT or TY_ENOMEM with a message. Call once, before executing. */
+int ty_program_seal(struct ty_program *program, struct ty_arena *arena, struct ty_err *err);
+
+/* An operation that no event, group, message or layer concerns. */
+#define TY_OP_INIT                                                                                 \
+    {                                                                                              \
+        .wait = {TY_NO_EVENT, TY_NO_EVENT, TY_NO_EVENT}, .record = TY_NO_EVENT, .layer = TY_NONE,  \
+        .link = TY_NONE                                                                            \
+    }
+
+static inline const struct ty_pass *ty_gang_passes(const struct ty_program *p,
+                                                   const struct ty_gang *gang)
+{
+    return p->passes + gang->first_pass;
+}
+
+static inline bool ty_program_jitters(const struct ty_program *p)
+{
+    return p->jitter.cv > 0 || p->jitter.spread > 0;
+}
+
+/* Jitter factors of the compute operations of one layer in one pass (number within the gang), for
+ * all members, into out[n_ranks]. Only for programs that jitter. O(n_ranks) deviates at most. */
+void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, uint32_t pass,
+                        uint16_t layer, double *out);
+
+/* Nominal duration of a kind for a member, before jitter. */
+static inline ty_ps ty_kind_duration(const struct ty_kind *kind, uint32_t member)
+{
+    return kind->dur_of != NULL ? kind->dur_of[member] : kind->dur;
+}
+
+/* A duration under a jitter factor, rounded half up. */
+static inline ty_ps ty_jittered(ty_ps dur, double factor)
+{
+    return (ty_ps)((double)dur * factor + 0.5);
+}
+
+/* The operations of a pass. */
+static inline const struct ty_op *ty_pass_ops(const struct ty_program *p,
+                                              const struct ty_pass *pass)
+{
+    return p->ops + p->blocks[pass->block].first;
+}
+
+/* The slot of a message or meeting, for an operation with SEND, RECV or MEET. */
+static inline uint32_t ty_op_slot(const struct ty_program *p, const struct ty_pass *pass,
+                                  const struct ty_op *op)
+{
+    return op->sync == TY_SYNC_MEET ? p->meets[op->link].first_slot + pass->step
+                                    : p->channels[op->link].first_slot + pass->seq;
+}
+
+#endif

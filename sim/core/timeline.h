@@ -1,0 +1,69 @@
+/* timeline.h - when every task started: the result of an execution.
+ *
+ * start[] holds, gang after gang and in issue order, the start of an operation on all members side
+ * by side: start[gang->first_task + ordinal * gang->n_ranks + member]. Durations come from the
+ * program unless an executor had to store them (jitter). Readers use ty_span_cursor or the rows. */
+#ifndef TY_CORE_TIMELINE_H
+#define TY_CORE_TIMELINE_H
+
+#include "sim/core/program.h"
+
+struct ty_timeline {
+    const struct ty_program *program; /* borrowed */
+    ty_ps *start;                     /* [n_tasks] */
+    ty_ps *dur;                       /* [n_tasks], or NULL: durations of the program hold */
+    ty_ps makespan;                   /* end of the last task */
+};
+
+/* Columns for a sealed program. TY_ENOMEM or TY_ELIMIT with a message. */
+int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,
+                     struct ty_err *err);
+void ty_timeline_release(struct ty_timeline *timeline);
+
+/* Row of all members for the operation with that ordinal. */
+static inline const ty_ps *ty_timeline_starts(const struct ty_timeline *t,
+                                              const struct ty_gang *gang, uint64_t ordinal)
+{
+    return t->start + gang->first_task + ordinal * gang->n_ranks;
+}
+
+/* Duration of one task. */
+static inline ty_ps ty_timeline_dur(const struct ty_timeline *t, const struct ty_gang *gang,
+                                    const struct ty_op *op, uint64_t ordinal, uint32_t member)
+{
+    if (t->dur != NULL) {
+        return t->dur[gang->first_task + ordinal * gang->n_ranks + member];
+    }
+    return ty_kind_duration(&t->program->kinds[op->kind], member);
+}
+
+/* Where a global rank lives: its gang and member number. */
+struct ty_seat {
+    uint32_t gang, member;
+};
+
+/* Seat of a global rank; rank < program->n_ranks. O(gangs) or O(n_ranks): keep the result. */
+struct ty_seat ty_program_seat(const struct ty_program *program, uint32_t rank);
+
+/* One task, as writers see it. */
+struct ty_span {
+    ty_ps start, dur;
+    const struct ty_pass *pass;
+    const struct ty_op *op;
+    const struct ty_kind *kind;
+    uint32_t ordinal; /* of the operation within the gang */
+};
+
+/* Walks the tasks of one rank in issue order. */
+struct ty_span_cursor {
+    const struct ty_timeline *timeline;
+    const struct ty_gang *gang;
+    uint32_t member;
+    uint32_t pass, op; /* next: pass within the gang, operation within the block */
+};
+struct ty_span_cursor ty_spans_of(const struct ty_timeline *timeline, uint32_t rank);
+
+/* The next task; false at the end. */
+bool ty_span_next(struct ty_span_cursor *cursor, struct ty_span *span);
+
+#endif
