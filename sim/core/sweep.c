@@ -1,0 +1,255 @@
+/* sweep.c - the executor without a queue.
+ *
+ * Every gang runs ahead through its passes, all members abreast, until it meets a message or a
+ * meeting that has not come about; then another gang that can run continues. Each task costs a
+ * maximum and an addition. Exact because durations do not depend on what else is running: start
+ * times are the longest paths of the program (max-plus), whatever order gangs are visited in. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/deadlock.h"
+#include "sim/core/execute.h"
+#include "sim/core/rows.h"
+
+#define NO_SLOT UINT32_MAX
+
+/* Where a gang is, and the state of its streams and events. */
+struct runner {
+    struct ty_rows rows;
+    uint32_t pass, op;
+    uint32_t waiting; /* slot it waits for, or NO_SLOT */
+    bool met;         /* it has arrived at the meeting it stands before */
+    uint32_t factor_pass; /* factor[] belongs to this pass and layer */
+    uint16_t factor_layer;
+    double *factor; /* [n_ranks], or NULL */
+};
+
+struct sweep {
+    struct ty_timeline *timeline;
+    const struct ty_program *p;
+    struct runner *runner; /* [n_gangs] */
+    ty_ps *slot;           /* [n_slots][slot_width]: arrival of messages, start of meetings */
+    uint32_t *arrived;     /* [n_slots]: sends done, or gangs at the meeting */
+    uint32_t *ready;       /* [n_gangs + n_gangs]: stack of gangs that may run */
+    uint32_t n_ready;
+    bool *queued;          /* [n_gangs]: on the stack */
+};
+
+static ty_ps *slot_row(const struct sweep *s, uint32_t slot)
+{
+    return s->slot + (size_t)slot * s->p->slot_width;
+}
+
+static void make_ready(struct sweep *s, uint32_t gang)
+{
+    if (!s->queued[gang]) {
+        s->queued[gang] = true;
+        s->ready[s->n_ready++] = gang;
+    }
+}
+
+/* Something happened at a slot: whoever waits for it may run again. */
+static void wake(struct sweep *s, uint32_t slot)
+{
+    for (uint32_t g = 0; g < s->p->n_gangs; g++) {
+        if (s->runner[g].waiting == slot) {
+            s->runner[g].waiting = NO_SLOT;
+            make_ready(s, g);
+        }
+    }
+}
+
+/* Brings a gang to a meeting; true when all are there and start[] holds the common start. */
+static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
+                 const struct ty_op *op, ty_ps *start)
+{
+    const struct ty_meet *m = &s->p->meets[op->link];
+    const uint32_t slot = ty_op_slot(s->p, pass, op), n = r->rows.n;
+    ty_ps *row = slot_row(s, slot);
+    if (!r->met) {
+        ty_rows_ready(&r->rows, op, start);
+        if (m->group != TY_NONE) {
+            ty_row_combine(start, &s->p->groups[m->group], n);
+        }
+        ty_row_later(row, start, n);
+        r->met = true;
+        if (++s->arrived[slot] == m->n_gangs) {
+            wake(s, slot);
+        }
+    }
+    if (s->arrived[slot] < m->n_gangs) {
+        r->waiting = slot;
+        return false;
+    }
+    r->met = false;
+    memcpy(start, row, n * sizeof(*start));
+    return true;
+}
+
+/* Start times of one operation; false when the gang has to wait. */
+static bool start_op(struct sweep *s, struct runner *r, const struct ty_pass *pass,
+                     const struct ty_op *op, ty_ps *start)
+{
+    switch ((enum ty_sync)op->sync) {
+    case TY_SYNC_LOCAL:
+    case TY_SYNC_SEND:
+        ty_rows_ready(&r->rows, op, start);
+        return true;
+    case TY_SYNC_GROUP:
+        ty_rows_ready(&r->rows, op, start);
+        ty_row_combine(start, &s->p->groups[op->link], r->rows.n);
+        return true;
+    case TY_SYNC_RECV: {
+        const uint32_t slot = ty_op_slot(s->p, pass, op);
+        if (s->arrived[slot] == 0) {
+            r->waiting = slot;
+            return false;
+        }
+        ty_rows_ready(&r->rows, op, start);
+        ty_row_later(start, slot_row(s, slot), r->rows.n);
+        return true;
+    }
+    case TY_SYNC_MEET:
+        return meet(s, r, pass, op, start);
+    }
+    return false;
+}
+
+/* The message of a finished send is on its way. */
+static void post(struct sweep *s, const struct runner *r, const struct ty_pass *pass,
+                 const struct ty_op *op)
+{
+    const uint32_t slot = ty_op_slot(s->p, pass, op);
+    const ty_ps delay = s->p->channels[op->link].delay;
+    const ty_ps *sent = ty_rows_stream(&r->rows, op->stream);
+    ty_ps *row = slot_row(s, slot);
+    for (uint32_t i = 0; i < r->rows.n; i++) {
+        row[i] = sent[i] + delay;
+    }
+    s->arrived[slot] = 1;
+    wake(s, slot);
+}
+
+/* Durations under jitter, into the timeline's own column. */
+static const ty_ps *jittered(struct sweep *s, struct runner *r, const struct ty_gang *gang,
+                             const struct ty_op *op, uint64_t row)
+{
+    const struct ty_kind *kind = &s->p->kinds[op->kind];
+    ty_ps *dur = s->timeline->dur + row;
+    const bool compute = op->stream == TY_STREAM_COMPUTE;
+    if (compute && (r->factor_pass != r->pass || r->factor_layer != op->layer)) {
+        ty_program_factors(s->p, gang, r->pass, op->layer, r->factor);
+        r->factor_pass = r->pass;
+        r->factor_layer = op->layer;
+    }
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        const ty_ps nominal = ty_kind_duration(kind, i);
+        dur[i] = compute ? ty_jittered(nominal, r->factor[i]) : nominal;
+    }
+    return dur;
+}
+
+/* Runs a gang as far as it goes. */
+static void run(struct sweep *s, uint32_t g)
+{
+    const struct ty_gang *gang = &s->p->gangs[g];
+    struct runner *r = &s->runner[g];
+    const bool jitters = r->factor != NULL;
+    for (; r->pass < gang->n_passes; r->pass++, r->op = 0) {
+        const struct ty_pass *pass = &ty_gang_passes(s->p, gang)[r->pass];
+        const uint32_t n_ops = s->p->blocks[pass->block].n_ops;
+        const struct ty_op *ops = ty_pass_ops(s->p, pass);
+        for (; r->op < n_ops; r->op++) {
+            const struct ty_op *op = &ops[r->op];
+            const uint64_t row =
+                gang->first_task + (uint64_t)(pass->first_op + r->op) * gang->n_ranks;
+            ty_ps *start = s->timeline->start + row;
+            if (!start_op(s, r, pass, op, start)) {
+                return;
+            }
+            const struct ty_kind *kind = &s->p->kinds[op->kind];
+            const ty_ps *dur_of = jitters ? jittered(s, r, gang, op, row) : kind->dur_of;
+            ty_rows_finish(&r->rows, op, start, kind->dur, dur_of);
+            if (op->sync == TY_SYNC_SEND) {
+                post(s, r, pass, op);
+            }
+        }
+    }
+}
+
+static int prepare(struct sweep *s, struct ty_arena *arena)
+{
+    const struct ty_program *p = s->p;
+    s->runner = ty_arena_array(arena, struct runner, p->n_gangs);
+    s->slot = ty_arena_array(arena, ty_ps, (size_t)p->n_slots * p->slot_width);
+    s->arrived = ty_arena_array(arena, uint32_t, p->n_slots);
+    s->ready = ty_arena_array(arena, uint32_t, p->n_gangs);
+    s->queued = ty_arena_array(arena, bool, p->n_gangs);
+    if (s->runner == NULL || s->slot == NULL || s->arrived == NULL || s->ready == NULL ||
+        s->queued == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        struct runner *r = &s->runner[g];
+        const size_t n = p->gangs[g].n_ranks;
+        *r = (struct runner){.waiting = NO_SLOT, .factor_pass = UINT32_MAX};
+        r->rows.n = (uint32_t)n;
+        r->rows.stream = ty_arena_array(arena, ty_ps, TY_N_STREAMS * n);
+        r->rows.event = ty_arena_array(arena, ty_ps, (TY_EVENTS + 1) * n);
+        r->factor = ty_program_jitters(p) ? ty_arena_array(arena, double, n) : NULL;
+        if (r->rows.stream == NULL || r->rows.event == NULL ||
+            (ty_program_jitters(p) && r->factor == NULL)) {
+            return TY_ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Stops of all gangs; true when all finished. */
+static bool finished(const struct sweep *s, struct ty_stop *stop)
+{
+    bool all = true;
+    for (uint32_t g = 0; g < s->p->n_gangs; g++) {
+        stop[g] = (struct ty_stop){s->runner[g].pass, s->runner[g].op};
+        all = all && stop[g].pass >= s->p->gangs[g].n_passes;
+    }
+    return all;
+}
+
+static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_program *p = s->p;
+    struct ty_stop *stop = ty_arena_array(arena, struct ty_stop, p->n_gangs);
+    if (prepare(s, arena) < 0 || stop == NULL) {
+        return ty_fail(err, TY_ENOMEM, "sweep: out of memory");
+    }
+    for (uint32_t g = p->n_gangs; g > 0; g--) {
+        make_ready(s, g - 1);
+    }
+    while (s->n_ready > 0) {
+        const uint32_t g = s->ready[--s->n_ready];
+        s->queued[g] = false;
+        run(s, g);
+    }
+    if (!finished(s, stop)) {
+        return ty_deadlock_report(p, stop, s->arrived, err);
+    }
+    ty_ps makespan = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_rows *rows = &s->runner[g].rows;
+        for (size_t i = 0; i < (size_t)TY_N_STREAMS * rows->n; i++) {
+            makespan = ty_later(makespan, rows->stream[i]);
+        }
+    }
+    s->timeline->makespan = makespan;
+    return 0;
+}
+
+int ty_sweep(struct ty_timeline *timeline, struct ty_err *err)
+{
+    struct sweep s = {.timeline = timeline, .p = timeline->program};
+    struct ty_arena arena = {.head = NULL};
+    const int rc = execute(&s, &arena, err);
+    ty_arena_release(&arena);
+    return rc;
+}

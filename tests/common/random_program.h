@@ -1,0 +1,13 @@
+/* random_program.h - random small programs that can finish, for properties of the executors. */
+#ifndef TY_TESTS_RANDOM_PROGRAM_H
+#define TY_TESTS_RANDOM_PROGRAM_H
+
+#include "sim/core/program.h"
+
+/* Builds and seals a program in the arena; equal seeds give equal programs. Gangs, groups,
+ * meetings, messages with delays, repeated blocks, waits across streams, zero durations,
+ * durations that differ between members, and (for some seeds) jitter all occur. */
+int random_program(struct ty_program *program, uint64_t seed, struct ty_arena *arena,
+                   struct ty_err *err);
+
+#endif
