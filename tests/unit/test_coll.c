@@ -1,0 +1,495 @@
+/* test_coll.c - closed forms equal executed steps, bytes are conserved, NICs are shared.
+ *
+ * The executor (fabric.h) knows nothing of the closed forms. */
+#include "topology/coll.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/unit/cluster_preset.h"
+#include "tests/unit/fabric.h"
+#include "tests/unit/suite.h"
+
+#define EXACT 1e-12 /* relative: sums of a few hundred terms in double */
+
+/* A cluster without measured constants: nodes of g GPUs, one NIC each. */
+static struct ty_cluster ideal(uint32_t g)
+{
+    return (struct ty_cluster){
+        .nodes = 64,
+        .gpus_per_node = g,
+        .nvlink_bandwidth = 300e9,
+        .nvlink_efficiency = 0.8,
+        .nvlink_pair_efficiency = 0.6,
+        .nvlink_p2p_efficiency = 0.7,
+        .nvlink_latency = 40e-6,
+        .nvlink_latency_per_rank = 6e-6,
+        .nvlink_gather_latency = 18e-6,
+        .nvlink_step = 3e-6,
+        .nvlink_tree_step = 4e-6,
+        .nvlink_p2p_latency = 8e-6,
+        .nics_per_node = g,
+        .nic_bandwidth = 25e9,
+        .nic_efficiency = 0.9,
+        .net_step = 14e-6,
+        .net_tree_step = 15e-6,
+        .net_latency = 8e-6,
+        .net_ring_factor = 1.4,
+        .net_p2p_efficiency = 0.8,
+        .net_p2p_latency = 12e-6,
+        .phase_overlap = 0,
+    };
+}
+
+/* Groups that fill their nodes: n ranks, g per node. */
+static const struct {
+    uint32_t n, g;
+} shapes[] = {
+    {2, 2}, {3, 3}, {4, 4}, {8, 8},  {2, 1},  {7, 1},  {64, 1},
+    {4, 2}, {6, 2}, {9, 3}, {16, 8}, {24, 8}, {64, 4}, {256, 8},
+};
+
+static struct ty_reach reach_of(uint32_t n, uint32_t g)
+{
+    return (struct ty_reach){.ranks = n, .nodes = n / g, .per_node = g, .sharing = 1};
+}
+
+static double node_rate(uint32_t g)
+{
+    /* Nodes hold g GPUs here, so a group in a node is a full node unless stated otherwise. */
+    return g > 1 ? 300e9 * 0.8 : INFINITY;
+}
+
+static double relative(double a, double b)
+{
+    return fabs(a - b) / fmax(fabs(b), 1e-300);
+}
+
+static double cost_of(const struct ty_coll_algorithm *algorithm, enum ty_coll coll, uint32_t n,
+                      uint32_t g, double bytes, struct ty_coll_cost *cost)
+{
+    const struct ty_cluster cluster = ideal(g);
+    const struct ty_reach reach = reach_of(n, g);
+    ty_coll_cost(&cluster, algorithm, coll, bytes, &reach, cost);
+    ck_assert_ptr_eq(cost->algorithm, algorithm);
+    return ty_coll_seconds(cost);
+}
+
+/* ---- closed form against execution ---- */
+
+START_TEST(ring_time_is_that_of_its_steps)
+{
+    static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
+                                         TY_COLL_REDUCE_SCATTER, TY_COLL_BROADCAST};
+    static const double sizes[] = {0, 4096, 3e6, 64e6};
+    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(colls) * TY_COUNT(sizes); i++) {
+        const uint32_t n = shapes[i % TY_COUNT(shapes)].n, g = shapes[i % TY_COUNT(shapes)].g;
+        const enum ty_coll coll = colls[i / TY_COUNT(shapes) % TY_COUNT(colls)];
+        const double bytes = sizes[i / TY_COUNT(shapes) / TY_COUNT(colls)];
+        const bool reduce = coll == TY_COLL_ALL_REDUCE, one_node = n == g;
+        const double factor = reduce && !one_node ? 1.4 : 1;
+        const double rate = fmin(node_rate(g), one_node ? INFINITY : g * 25e9 * 0.9);
+        struct fabric f;
+        struct ty_coll_cost cost;
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = f.rate[NET] = rate;
+        f.alpha_s[NVLINK] = reduce && one_node ? 3e-6 : factor * 3e-6;
+        f.alpha_s[NET] = factor * 14e-6;
+        ty_coll_ring.steps(coll, n, g, bytes, play, &f);
+        /* All-reduce in a node: 40 us + 6 us per rank, 3 us of it in each of 2(n-1) steps. */
+        const double fixed = !one_node ? factor * 8e-6 : reduce ? 46e-6 : 18e-6;
+        const double seconds = cost_of(&ty_coll_ring, coll, n, g, bytes, &cost);
+        ck_assert_msg(relative(seconds, fixed + f.end_s) < EXACT, "%s n %u g %u %g B: %.9g != %.9g",
+                      ty_coll_name(coll), n, g, bytes, seconds, fixed + f.end_s);
+    }
+}
+END_TEST
+
+START_TEST(all_reduce_in_a_node_has_the_measured_latency)
+{
+    for (uint32_t n = 2; n <= 8; n++) {
+        const struct ty_cluster cluster = ideal(8);
+        const struct ty_reach reach = {.ranks = n, .nodes = 1, .per_node = n, .sharing = 1};
+        struct ty_coll_cost cost;
+        ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 0, &reach, &cost);
+        ck_assert_double_eq_tol(cost.latency_s, 40e-6 + n * 6e-6, 1e-15);
+    }
+}
+END_TEST
+
+START_TEST(hierarchical_time_is_that_of_its_steps)
+{
+    static const double sizes[] = {0, 1e5, 64e6};
+    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(sizes); i++) {
+        const uint32_t n = shapes[i % TY_COUNT(shapes)].n, g = shapes[i % TY_COUNT(shapes)].g;
+        const double bytes = sizes[i / TY_COUNT(shapes)];
+        if (g == 1 || n == g) {
+            continue;
+        }
+        struct fabric f;
+        struct ty_coll_cost cost;
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = node_rate(g);
+        f.rate[NET] = 25e9 * 0.9;
+        f.alpha_s[NVLINK] = 3e-6;
+        f.alpha_s[NET] = 1.4 * 14e-6;
+        const uint32_t n_steps =
+            ty_coll_hierarchical.steps(TY_COLL_ALL_REDUCE, n, g, bytes, play, &f);
+        ck_assert_uint_eq(n_steps, 2 * (g - 1) + 2 * (n / g - 1));
+        const double fixed = 2 * 18e-6 + 1.4 * 8e-6;
+        const double seconds =
+            cost_of(&ty_coll_hierarchical, TY_COLL_ALL_REDUCE, n, g, bytes, &cost);
+        ck_assert_msg(relative(seconds, fixed + f.end_s) < EXACT, "n %u g %u %g B: %.9g != %.9g", n,
+                      g, bytes, seconds, fixed + f.end_s);
+    }
+}
+END_TEST
+
+START_TEST(all_to_all_time_is_that_of_its_steps)
+{
+    static const double sizes[] = {0, 1e5, 64e6};
+    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(sizes); i++) {
+        const uint32_t n = shapes[i % TY_COUNT(shapes)].n, g = shapes[i % TY_COUNT(shapes)].g;
+        const double bytes = sizes[i / TY_COUNT(shapes)];
+        struct fabric f;
+        struct ty_coll_cost cost;
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = 0.9 * node_rate(g);
+        f.rate[NET] = 25e9 * 0.9;
+        f.alpha_s[NVLINK] = 3e-6;
+        f.alpha_s[NET] = 14e-6;
+        ck_assert_uint_eq(ty_coll_direct.steps(TY_COLL_ALL_TO_ALL, n, g, bytes, play, &f), n / g);
+        const double fixed = n == g ? 18e-6 : 8e-6;
+        const double seconds = cost_of(&ty_coll_direct, TY_COLL_ALL_TO_ALL, n, g, bytes, &cost);
+        ck_assert_msg(relative(seconds, fixed + f.end_s) < EXACT, "n %u g %u %g B: %.9g != %.9g", n,
+                      g, bytes, seconds, fixed + f.end_s);
+    }
+}
+END_TEST
+
+/* Exact where the tree is full: nodes a power of two. Else some path is shorter than the depth. */
+START_TEST(tree_latency_is_that_of_its_steps)
+{
+    for (size_t i = 0; i < TY_COUNT(shapes); i++) {
+        const uint32_t n = shapes[i].n, g = shapes[i].g, k = n / g;
+        struct fabric f;
+        struct ty_coll_cost cost;
+        if (k == 1) {
+            continue;
+        }
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = f.rate[NET] = INFINITY;
+        f.alpha_s[NVLINK] = 4e-6;
+        f.alpha_s[NET] = 15e-6;
+        ty_coll_tree.steps(TY_COLL_ALL_REDUCE, n, g, 1, play, &f);
+        cost_of(&ty_coll_tree, TY_COLL_ALL_REDUCE, n, g, 1, &cost);
+        if ((k & (k - 1)) == 0) {
+            ck_assert_msg(relative(cost.latency_s, 8e-6 + f.end_s) < EXACT, "n %u g %u", n, g);
+        } else {
+            ck_assert_double_gt(cost.latency_s, 8e-6 + f.end_s);
+        }
+    }
+}
+END_TEST
+
+/* The closed form pipelines chunks through two trees; the steps send the whole through one. */
+START_TEST(tree_transfer_is_pipelined)
+{
+    for (size_t i = 0; i < TY_COUNT(shapes); i++) {
+        const uint32_t n = shapes[i].n, g = shapes[i].g, k = n / g;
+        const double bytes = 1e9, net = g * 25e9 * 0.9;
+        struct fabric f;
+        struct ty_coll_cost cost;
+        if (k == 1) {
+            continue;
+        }
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = 0.92 * node_rate(g);
+        f.rate[NET] = 0.92 * net;
+        ty_coll_tree.steps(TY_COLL_ALL_REDUCE, n, g, bytes, play, &f);
+        cost_of(&ty_coll_tree, TY_COLL_ALL_REDUCE, n, g, bytes, &cost);
+        const double net_s = (k == 2 ? 1 : 2) * bytes / (0.92 * net);
+        const double nvlink_s = 2 * bytes / (0.92 * node_rate(g));
+        ck_assert_msg(relative(cost.transfer_s, fmax(net_s, nvlink_s)) < EXACT, "n %u g %u", n, g);
+        ck_assert_double_le(cost.transfer_s, f.end_s * (1 + EXACT));
+    }
+}
+END_TEST
+
+START_TEST(phases_hide_as_far_as_the_overlap_says)
+{
+    static const double overlaps[] = {0, 0.5, 1};
+    double seconds[TY_COUNT(overlaps)];
+    for (size_t i = 0; i < TY_COUNT(overlaps); i++) {
+        struct ty_cluster cluster = ideal(8);
+        const struct ty_reach reach = reach_of(32, 8);
+        struct ty_coll_cost cost;
+        cluster.phase_overlap = overlaps[i];
+        ty_coll_cost(&cluster, &ty_coll_hierarchical, TY_COLL_ALL_REDUCE, 1e9, &reach, &cost);
+        seconds[i] = cost.transfer_s;
+    }
+    const double net = 2 * 3 / 4.0 * 1e9 / (8 * 22.5e9), nvlink = 7 / 8.0 * 1e9 / 240e9;
+    ck_assert_double_eq_tol(seconds[0], net + 2 * nvlink, 1e-12);
+    ck_assert_double_eq_tol(seconds[1], net + nvlink, 1e-12);
+    ck_assert_double_eq_tol(seconds[2], net, 1e-12);
+}
+END_TEST
+
+/* ---- bytes ---- */
+
+static const struct {
+    const struct ty_coll_algorithm *algorithm;
+    enum ty_coll coll;
+} expansions[] = {
+    {&ty_coll_ring, TY_COLL_ALL_REDUCE},     {&ty_coll_ring, TY_COLL_ALL_GATHER},
+    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER}, {&ty_coll_ring, TY_COLL_BROADCAST},
+    {&ty_coll_tree, TY_COLL_ALL_REDUCE},     {&ty_coll_hierarchical, TY_COLL_ALL_REDUCE},
+    {&ty_coll_direct, TY_COLL_ALL_TO_ALL},   {&ty_coll_direct, TY_COLL_SEND_RECV},
+};
+
+/* Sum of what all ranks must receive, whatever the algorithm, in units of S: a tree and a chain
+ * move the whole along n-1 links (once or twice), the others nccl-tests' share to each rank. */
+static double textbook_volume(const struct ty_coll_algorithm *algorithm, enum ty_coll coll,
+                              uint32_t n)
+{
+    if (coll == TY_COLL_SEND_RECV) {
+        return 1;
+    }
+    if (coll == TY_COLL_BROADCAST) {
+        return n - 1;
+    }
+    return algorithm == &ty_coll_tree ? 2 * (n - 1) : n * ty_coll_bus_factor(coll, n);
+}
+
+START_TEST(bytes_are_conserved_and_booked_by_link)
+{
+    const double bytes = 48e6;
+    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(expansions); i++) {
+        const uint32_t n = shapes[i % TY_COUNT(shapes)].n, g = shapes[i % TY_COUNT(shapes)].g;
+        const struct ty_coll_algorithm *algorithm = expansions[i / TY_COUNT(shapes)].algorithm;
+        const enum ty_coll coll = expansions[i / TY_COUNT(shapes)].coll;
+        const struct ty_cluster cluster = ideal(g);
+        const struct ty_reach reach = reach_of(n, g);
+        struct fabric f;
+        struct ty_coll_cost cost;
+        double sent = 0, received = 0;
+        if (!algorithm->applies(&cluster, coll, &reach) || (coll == TY_COLL_SEND_RECV && n > 2)) {
+            continue;
+        }
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = f.rate[NET] = 1;
+        algorithm->steps(coll, n, g, bytes, play, &f);
+        cost_of(algorithm, coll, n, g, bytes, &cost);
+        for (uint32_t r = 0; r < n; r++) {
+            sent += f.sent[r];
+            received += f.received[r];
+        }
+        const double volume = textbook_volume(algorithm, coll, n) * bytes;
+        const double members = coll == TY_COLL_SEND_RECV ? 1 : n;
+        ck_assert_msg(relative(sent, volume) < EXACT, "%s %s n %u g %u: %g of %g", algorithm->name,
+                      ty_coll_name(coll), n, g, sent, volume);
+        ck_assert_double_eq_tol(received, sent, EXACT * sent);
+        ck_assert_double_eq_tol(members * cost.nvlink_B, f.carried[NVLINK], EXACT * volume);
+        ck_assert_double_eq_tol(members * cost.net_B, f.carried[NET], EXACT * volume);
+    }
+}
+END_TEST
+
+START_TEST(every_rank_receives_its_share)
+{
+    const double bytes = 48e6;
+    for (size_t i = 0; i < TY_COUNT(shapes); i++) {
+        const uint32_t n = shapes[i].n, g = shapes[i].g;
+        static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
+                                             TY_COLL_REDUCE_SCATTER, TY_COLL_ALL_TO_ALL,
+                                             TY_COLL_BROADCAST};
+        for (size_t j = 0; j < TY_COUNT(colls); j++) {
+            const enum ty_coll coll = colls[j];
+            struct fabric f;
+            fabric_init(&f, n, g);
+            f.rate[NVLINK] = f.rate[NET] = 1;
+            (coll == TY_COLL_ALL_TO_ALL ? ty_coll_direct : ty_coll_ring)
+                .steps(coll, n, g, bytes, play, &f);
+            for (uint32_t r = 0; r < n; r++) {
+                const double share =
+                    coll == TY_COLL_BROADCAST && r == 0 ? 0 : ty_coll_bus_factor(coll, n) * bytes;
+                if (fabs(f.received[r] - share) > EXACT * bytes) {
+                    ck_abort_msg("%s rank %u of %u: %g", ty_coll_name(coll), r, n, f.received[r]);
+                }
+            }
+        }
+    }
+}
+END_TEST
+
+/* ---- choice ---- */
+
+START_TEST(auto_is_never_slower_than_any_algorithm)
+{
+    static const double sizes[] = {0, 1e4, 1e6, 1e8, 1e10};
+    const struct ty_cluster cluster = cluster_preset("dgx-h100", "nodes: 64");
+    for (size_t i = 0; i < TY_COUNT(shapes) * TY_COUNT(sizes) * TY_N_COLLECTIVES; i++) {
+        const struct ty_reach reach =
+            reach_of(shapes[i % TY_COUNT(shapes)].n, shapes[i % TY_COUNT(shapes)].g);
+        const double bytes = sizes[i / TY_COUNT(shapes) % TY_COUNT(sizes)];
+        const enum ty_coll coll = (enum ty_coll)(i / TY_COUNT(shapes) / TY_COUNT(sizes));
+        struct ty_coll_cost best, other;
+        ty_coll_cost(&cluster, NULL, coll, bytes, &reach, &best);
+        ck_assert(best.algorithm != NULL && !best.algorithm->on_request);
+        for (size_t a = 0; ty_coll_algorithms[a] != NULL; a++) {
+            const struct ty_coll_algorithm *algorithm = ty_coll_algorithms[a];
+            ty_coll_cost(&cluster, algorithm, coll, bytes, &reach, &other);
+            ck_assert(algorithm->on_request || ty_coll_seconds(&other) >= ty_coll_seconds(&best));
+            /* Asked for one that does not apply, the fastest is taken. */
+            ck_assert_ptr_eq(other.algorithm, algorithm->applies(&cluster, coll, &reach)
+                                                  ? algorithm
+                                                  : best.algorithm);
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_collectives_key_overrides_the_choice)
+{
+    const struct ty_reach reach = reach_of(64, 8);
+    for (const struct ty_word *w = &ty_coll_algorithm_words[1]; w->name != NULL; w++) {
+        struct ty_cluster cluster = cluster_preset("dgx-h100", "nodes: 8");
+        const struct ty_reach there = w->value == 4 ? reach_of(8, 8) : reach;
+        struct ty_coll_cost cost;
+        cluster.collectives = w->value;
+        ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 1e8, &there, &cost);
+        ck_assert_str_eq(cost.algorithm->name, w->name);
+    }
+}
+END_TEST
+
+/* Small: latency decides, and a tree's grows with log2 of the nodes. Large: rings use all links. */
+START_TEST(trees_win_small_and_rings_win_large_between_nodes)
+{
+    const struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 32");
+    const struct ty_reach reach = reach_of(256, 8);
+    struct ty_coll_cost cost;
+    ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 1e5, &reach, &cost);
+    ck_assert_ptr_eq(cost.algorithm, &ty_coll_tree);
+    ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 2e10, &reach, &cost);
+    ck_assert_ptr_eq(cost.algorithm, &ty_coll_ring);
+}
+END_TEST
+
+START_TEST(a_group_of_one_costs_nothing)
+{
+    const struct ty_cluster cluster = ideal(8);
+    const struct ty_reach reach = reach_of(1, 1);
+    for (int coll = 0; coll < TY_N_COLLECTIVES; coll++) {
+        struct ty_coll_cost cost;
+        ty_coll_cost(&cluster, NULL, (enum ty_coll)coll, 1e9, &reach, &cost);
+        ck_assert_double_eq(ty_coll_seconds(&cost), 0);
+        ck_assert_double_eq(cost.nvlink_B + cost.net_B, 0);
+    }
+}
+END_TEST
+
+START_TEST(every_algorithm_describes_itself)
+{
+    for (size_t i = 0; ty_coll_algorithms[i] != NULL; i++) {
+        ck_assert_uint_gt(strlen(ty_coll_algorithms[i]->summary), 20);
+        ck_assert_uint_gt(strlen(ty_coll_algorithms[i]->source), 10);
+    }
+}
+END_TEST
+
+/* ---- NICs ---- */
+
+START_TEST(two_groups_on_one_nic_take_twice_as_long)
+{
+    static const struct {
+        enum ty_coll coll;
+        const struct ty_coll_algorithm *algorithm;
+    } rows[] = {
+        {TY_COLL_ALL_REDUCE, &ty_coll_ring},   {TY_COLL_ALL_REDUCE, &ty_coll_tree},
+        {TY_COLL_ALL_GATHER, &ty_coll_ring},   {TY_COLL_REDUCE_SCATTER, &ty_coll_ring},
+        {TY_COLL_ALL_TO_ALL, &ty_coll_direct}, {TY_COLL_BROADCAST, &ty_coll_ring},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_cluster cluster = ideal(8);
+        struct ty_reach reach = {.ranks = 4, .nodes = 4, .per_node = 1, .sharing = 1};
+        struct ty_coll_cost one, two;
+        cluster.nics_per_node = 1;
+        ty_coll_cost(&cluster, rows[i].algorithm, rows[i].coll, 1e9, &reach, &one);
+        reach.sharing = 2;
+        ty_coll_cost(&cluster, rows[i].algorithm, rows[i].coll, 1e9, &reach, &two);
+        ck_assert_double_eq_tol(two.transfer_s, 2 * one.transfer_s, EXACT);
+        ck_assert_double_eq(two.latency_s, one.latency_s);
+        ck_assert_double_eq(two.net_B, one.net_B);
+    }
+}
+END_TEST
+
+START_TEST(groups_of_a_node_share_its_nics_and_no_more)
+{
+    static const struct {
+        uint32_t nics, per_node, sharing;
+        double n_nics; /* worth of NICs the group gets */
+    } rows[] = {
+        {8, 8, 1, 8},                  /* one group fills the node */
+        {8, 4, 2, 4},                  /* tensor 2: each of two data groups on its rails */
+        {8, 1, 8, 1},                  /* tensor 8: each GPU its own NIC */
+        {8, 1, 1, 1},                  /* alone, a GPU still drives one NIC */
+        {4, 1, 8, 0.5},                /* two GPUs share a NIC */
+        {4, 1, 1, 1},                  /* unless the other is silent */
+        {4, 8, 1, 4},                  /* fewer NICs than GPUs: all of them */
+        {1, 4, 2, 0.5}, {16, 1, 8, 2}, /* two NICs per GPU */
+        {16, 8, 1, 16},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_cluster cluster = ideal(8);
+        const struct ty_reach reach = {.ranks = 64,
+                                       .nodes = 64 / rows[i].per_node,
+                                       .per_node = rows[i].per_node,
+                                       .sharing = rows[i].sharing};
+        cluster.nics_per_node = rows[i].nics;
+        const double rate = ty_coll_net_rate(&cluster, &reach);
+        ck_assert_msg(relative(rate, rows[i].n_nics * 22.5e9) < EXACT, "row %zu: %g", i, rate);
+        ck_assert_double_le(rate * rows[i].sharing, rows[i].nics * 22.5e9 * (1 + EXACT));
+    }
+}
+END_TEST
+
+START_TEST(messages_share_a_nic_where_gpus_do)
+{
+    struct ty_cluster cluster = ideal(8);
+    struct ty_coll_cost cost;
+    ty_p2p_cost(&cluster, false, 1e9, &cost);
+    ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.8 * 25e9), EXACT);
+    ck_assert_double_eq(cost.latency_s, 12e-6);
+    ck_assert_double_eq(cost.net_B, 1e9);
+    cluster.nics_per_node = 2;
+    ty_p2p_cost(&cluster, false, 1e9, &cost);
+    ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.9 * 25e9 / 4), EXACT);
+    ty_p2p_cost(&cluster, true, 1e9, &cost);
+    ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.7 * 300e9), EXACT);
+    ck_assert_double_eq(cost.nvlink_B, 1e9);
+}
+END_TEST
+
+START_TEST(bus_factors_are_those_of_nccl_tests)
+{
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_ALL_REDUCE, 8), 1.75);
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_ALL_GATHER, 8), 0.875);
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_REDUCE_SCATTER, 4), 0.75);
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_ALL_TO_ALL, 2), 0.5);
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_BROADCAST, 8), 1);
+    ck_assert_double_eq(ty_coll_bus_factor(TY_COLL_SEND_RECV, 2), 1);
+}
+END_TEST
+
+TY_SUITE("coll", ring_time_is_that_of_its_steps, all_reduce_in_a_node_has_the_measured_latency,
+         hierarchical_time_is_that_of_its_steps, all_to_all_time_is_that_of_its_steps,
+         tree_latency_is_that_of_its_steps, tree_transfer_is_pipelined,
+         phases_hide_as_far_as_the_overlap_says, bytes_are_conserved_and_booked_by_link,
+         every_rank_receives_its_share, auto_is_never_slower_than_any_algorithm,
+         the_collectives_key_overrides_the_choice,
+         trees_win_small_and_rings_win_large_between_nodes, a_group_of_one_costs_nothing,
+         every_algorithm_describes_itself, two_groups_on_one_nic_take_twice_as_long,
+         groups_of_a_node_share_its_nics_and_no_more, messages_share_a_nic_where_gpus_do,
+         bus_factors_are_those_of_nccl_tests)

@@ -1,0 +1,233 @@
+/* test_place.c - the grid is a bijection, groups partition the ranks, reach is what counting
+ * finds. */
+#include "topology/place.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define MAX_RANKS 64u
+#define N_ORDERS  24u
+
+/* Check writes each of its assertions to a pipe; these run a million times. */
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            ck_abort_msg("%s fails", #condition);                                                  \
+        }                                                                                          \
+    } while (0)
+#define REQUIRE_EQ(a, b) REQUIRE((a) == (b))
+
+static const uint32_t shapes[][TY_N_AXES] = {
+    {1, 1, 1, 1}, {2, 1, 2, 2}, {4, 1, 4, 4},  {4, 2, 3, 2},
+    {3, 1, 5, 2}, {1, 4, 1, 7}, {16, 1, 2, 2},
+};
+static const uint32_t node_sizes[] = {1, 3, 4, 8, 72};
+
+/* Permutation number i of the four axes. */
+static void nth_order(uint32_t i, int order[TY_N_AXES])
+{
+    int left[TY_N_AXES] = {0, 1, 2, 3};
+    uint32_t radix = 6; /* 3! */
+    for (int k = 0; k < TY_N_AXES; k++) {
+        const uint32_t pick = i / radix;
+        i %= radix;
+        radix /= k < TY_N_AXES - 2 ? (uint32_t)(TY_N_AXES - 1 - k) : 1;
+        order[k] = left[pick];
+        memmove(&left[pick], &left[pick + 1], (TY_N_AXES - 1 - pick) * sizeof(int));
+    }
+}
+
+/* Calls body with every shape, order and node size. */
+static void each_grid(void (*body)(const struct ty_grid *))
+{
+    for (size_t s = 0; s < TY_COUNT(shapes); s++) {
+        for (uint32_t o = 0; o < N_ORDERS; o++) {
+            for (size_t m = 0; m < TY_COUNT(node_sizes); m++) {
+                struct ty_grid grid;
+                int order[TY_N_AXES];
+                nth_order(o, order);
+                ty_grid_init(&grid, shapes[s], order, node_sizes[m]);
+                REQUIRE(grid.n_ranks <= MAX_RANKS);
+                body(&grid);
+            }
+        }
+    }
+}
+
+static bool same_group(const struct ty_grid *grid, unsigned dims, uint32_t a, uint32_t b)
+{
+    uint32_t ca[TY_N_AXES], cb[TY_N_AXES];
+    ty_grid_coords(grid, a, ca);
+    ty_grid_coords(grid, b, cb);
+    for (unsigned axis = 0; axis < TY_N_AXES; axis++) {
+        if ((dims >> axis & 1u) == 0 && ca[axis] != cb[axis]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void bijection(const struct ty_grid *grid)
+{
+    uint32_t coord[TY_N_AXES] = {0};
+    bool seen[MAX_RANKS] = {false};
+    uint32_t n = 1;
+    for (int axis = 0; axis < TY_N_AXES; axis++) {
+        n *= grid->size[axis];
+    }
+    REQUIRE_EQ(grid->n_ranks, n);
+    for (uint32_t r = 0; r < n; r++) {
+        ty_grid_coords(grid, r, coord);
+        REQUIRE_EQ(ty_grid_rank(grid, coord), r);
+        for (int axis = 0; axis < TY_N_AXES; axis++) {
+            REQUIRE(coord[axis] < grid->size[axis]);
+        }
+        /* Mixed radix written out again, independent of the strides. */
+        uint32_t index = 0;
+        for (int i = TY_N_AXES - 1; i >= 0; i--) {
+            index = index * grid->size[grid->order[i]] + coord[grid->order[i]];
+        }
+        REQUIRE_EQ(index, r);
+        REQUIRE(!seen[index]);
+        seen[index] = true;
+    }
+}
+
+START_TEST(coordinates_and_ranks_are_a_bijection)
+{
+    each_grid(bijection);
+}
+END_TEST
+
+static void partition(const struct ty_grid *grid)
+{
+    for (int axis = 0; axis < TY_N_AXES; axis++) {
+        uint32_t hits[MAX_RANKS] = {0};
+        for (uint32_t r = 0; r < grid->n_ranks; r++) {
+            const struct ty_ranks group = ty_grid_group(grid, (enum ty_axis)axis, r);
+            bool member = false;
+            REQUIRE_EQ(group.count, grid->size[axis]);
+            for (uint32_t i = 0; i < group.count; i++) {
+                const uint32_t other = group.first + i * group.stride;
+                REQUIRE(other < grid->n_ranks);
+                REQUIRE(same_group(grid, 1u << axis, r, other));
+                member = member || other == r;
+                hits[other] += group.first == r;
+            }
+            REQUIRE(member);
+        }
+        for (uint32_t r = 0; r < grid->n_ranks; r++) {
+            REQUIRE_EQ(hits[r], 1);
+        }
+    }
+}
+
+START_TEST(groups_of_a_dimension_partition_the_ranks)
+{
+    each_grid(partition);
+}
+END_TEST
+
+static void subgrids(const struct ty_grid *grid)
+{
+    for (unsigned dims = 0; dims < 1u << TY_N_AXES; dims++) {
+        for (uint32_t r = 0; r < grid->n_ranks; r += 5) {
+            uint32_t out[MAX_RANKS];
+            uint32_t n = 0;
+            const uint32_t count = ty_grid_subgrid(grid, dims, r, out);
+            for (uint32_t other = 0; other < grid->n_ranks; other++) {
+                if (same_group(grid, dims, r, other)) {
+                    REQUIRE(n < count);
+                    REQUIRE_EQ(out[n], other);
+                    n++;
+                }
+            }
+            REQUIRE_EQ(n, count);
+            REQUIRE_EQ(ty_grid_subgrid(grid, dims, r, NULL), count);
+        }
+    }
+}
+
+START_TEST(a_subgrid_lists_its_ranks_in_increasing_order)
+{
+    each_grid(subgrids);
+}
+END_TEST
+
+/* Groups with a member on the node: a rank counts when no lower rank there is in its group. */
+static uint32_t groups_by_counting(const struct ty_grid *grid, unsigned dims, uint32_t node)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        bool first = ty_grid_node(grid, r) == node;
+        for (uint32_t other = 0; first && other < r; other++) {
+            first = ty_grid_node(grid, other) != node || !same_group(grid, dims, r, other);
+        }
+        n += first;
+    }
+    return n;
+}
+
+static void reaches(const struct ty_grid *grid)
+{
+    for (unsigned dims = 0; dims < 1u << TY_N_AXES; dims++) {
+        uint32_t on_node[MAX_RANKS] = {0};
+        uint32_t nodes = 0, busiest = 0;
+        const uint32_t rank = grid->n_ranks / 2;
+        const struct ty_reach reach = ty_grid_reach(grid, dims, rank);
+        for (uint32_t r = 0; r < grid->n_ranks; r++) {
+            const uint32_t node = ty_grid_node(grid, r);
+            if (same_group(grid, dims, rank, r)) {
+                nodes += on_node[node]++ == 0;
+            }
+        }
+        for (uint32_t node = 0; node < MAX_RANKS; node++) {
+            busiest = on_node[node] > on_node[busiest] ? node : busiest;
+        }
+        REQUIRE_EQ(reach.ranks, ty_grid_subgrid(grid, dims, rank, NULL));
+        REQUIRE_EQ(reach.nodes, nodes);
+        REQUIRE_EQ(reach.per_node, on_node[busiest]);
+        REQUIRE_EQ(reach.sharing, groups_by_counting(grid, dims, busiest));
+    }
+}
+
+START_TEST(reach_is_what_counting_finds)
+{
+    each_grid(reaches);
+}
+END_TEST
+
+START_TEST(reach_of_known_layouts)
+{
+    static const int order[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA,
+                                         TY_AXIS_PIPELINE};
+    static const struct {
+        uint32_t size[TY_N_AXES];
+        unsigned dims;
+        struct ty_reach reach;
+    } rows[] = {
+        /* tensor 2, data 8 on nodes of 8: four members and two data groups a node */
+        {{2, 1, 8, 4}, 1u << TY_AXIS_DATA, {8, 2, 4, 2}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR, {2, 1, 2, 4}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_PIPELINE, {4, 4, 1, 8}},
+        /* tensor fills the node: every data group has one member there */
+        {{8, 1, 4, 2}, 1u << TY_AXIS_DATA, {4, 4, 1, 8}},
+        {{8, 1, 4, 2}, 1u << TY_AXIS_TENSOR, {8, 1, 8, 1}},
+        {{16, 1, 2, 2}, 1u << TY_AXIS_TENSOR, {16, 2, 8, 1}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR | 1u << TY_AXIS_DATA, {16, 2, 8, 1}},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_grid grid;
+        ty_grid_init(&grid, rows[i].size, order, 8);
+        const struct ty_reach reach = ty_grid_reach(&grid, rows[i].dims, grid.n_ranks - 1);
+        ck_assert_msg(memcmp(&reach, &rows[i].reach, sizeof(reach)) == 0,
+                      "row %zu: ranks %u nodes %u per node %u sharing %u", i, reach.ranks,
+                      reach.nodes, reach.per_node, reach.sharing);
+    }
+}
+END_TEST
+
+TY_SUITE("place", coordinates_and_ranks_are_a_bijection, groups_of_a_dimension_partition_the_ranks,
+         a_subgrid_lists_its_ranks_in_increasing_order, reach_is_what_counting_finds,
+         reach_of_known_layouts)

@@ -1,0 +1,248 @@
+/* cluster.c - the `cluster` section: its keys, what may be left out, and what must agree.
+ *
+ * A row per member of struct ty_cluster; the fallbacks make a cluster that is spelled out without a
+ * preset complete: a GPU (peaks, memory, memory_bandwidth), the shape (gpus_per_node), and a
+ * bandwidth for each link the shape has. Fallback efficiencies lie between what A100 and H100
+ * reach (sources in gpu_presets.c and cluster_presets.c); "guess" in a doc line marks the rest. */
+#include "topology/cluster.h"
+
+#include <stddef.h>
+
+#include "topology/coll.h"
+
+const struct ty_word ty_dtype_words[] = {
+    {"bf16", TY_DTYPE_BF16, "bfloat16, 8 bits of exponent"},
+    {"fp16", TY_DTYPE_FP16, "IEEE half precision"},
+    {"fp32", TY_DTYPE_FP32, "IEEE single precision, without TF32"},
+    {"fp8", TY_DTYPE_FP8, "8-bit products, Hopper and later"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_attention_words[] = {
+    {"unfused", TY_ATTENTION_UNFUSED, "framework operators; scores go through memory"},
+    {"fused-softmax", TY_ATTENTION_FUSED_SOFTMAX, "scale, mask and softmax in one kernel"},
+    {"flash1", TY_ATTENTION_FLASH1, "FlashAttention (Dao et al. 2022)"},
+    {"flash2", TY_ATTENTION_FLASH2, "FlashAttention-2 (Dao 2023)"},
+    {"flash3", TY_ATTENTION_FLASH3, "FlashAttention-3 (Shah et al. 2024), made for Hopper"},
+    {NULL, 0, NULL},
+};
+
+#define AT(member) offsetof(struct ty_cluster, member)
+
+#define TEXT(key_, doc_)                                                                           \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_STRING, .offset = AT(key_), .doc = (doc_)                    \
+    }
+
+#define COUNT(key_, min_, max_, fallback_, doc_)                                                   \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = (min_), .max = (max_),      \
+        .fallback = (fallback_), .doc = (doc_)                                                     \
+    }
+
+#define VALUE(key_, member_, dim_, min_, max_, fallback_, doc_)                                    \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(member_),       \
+        .min = (min_), .max = (max_), .fallback = (fallback_), .doc = (doc_)                       \
+    }
+
+#define OPTIONAL(key_, member_, dim_, min_, max_, blank_, doc_)                                    \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(member_),       \
+        .min = (min_), .max = (max_), .fallback = (blank_), .blank = (blank_), .doc = (doc_)       \
+    }
+
+#define NEEDED(key_, dim_, min_, max_, doc_)                                                       \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(key_),          \
+        .min = (min_), .max = (max_), .required = true, .doc = (doc_)                              \
+    }
+
+/* The common kinds: a share of a hardware figure, a latency, a plain factor, a peak, a curve. */
+#define SHARE(key_, fallback_, doc_)        VALUE(key_, key_, RATIO, 0.001, 1, fallback_, doc_)
+#define LATENCY(key_, fallback_, doc_)      VALUE(key_, key_, SECONDS, 0, 1, fallback_, doc_)
+#define FACTOR(key_, max_, fallback_, doc_) VALUE(key_, key_, COUNT, 0.1, max_, fallback_, doc_)
+#define PEAK(key_, dtype_, doc_)                                                                   \
+    OPTIONAL(key_, peak[TY_DTYPE_##dtype_], FLOPS, 1e9, 1e18, "none", doc_)
+#define RATE(key_, attention_, doc_)                                                               \
+    OPTIONAL(key_, attention[TY_ATTENTION_##attention_].rate_max, FLOPS, 1e9, 1e18, "auto", doc_)
+#define HALF(key_, attention_, fallback_, doc_)                                                    \
+    VALUE(key_, attention[TY_ATTENTION_##attention_].half, COUNT, 0, 1e6, fallback_, doc_)
+
+const struct ty_field ty_cluster_fields[] = {
+    TEXT(preset, "a machine to start from (trainyard list clusters); other keys override it"),
+    TEXT(gpu, "a GPU to start from (trainyard list gpus); other keys override it"),
+
+    PEAK(peak_bf16, BF16, "dense bf16 matrix rate of a GPU, FLOP/s"),
+    PEAK(peak_fp16, FP16, "dense fp16 matrix rate of a GPU, FLOP/s"),
+    PEAK(peak_fp32, FP32, "fp32 rate of a GPU, FLOP/s"),
+    PEAK(peak_fp8, FP8, "dense fp8 matrix rate of a GPU, FLOP/s"),
+    NEEDED(memory, BYTES, 1e6, 1e14, "memory of a GPU as a framework sees it, bytes"),
+    NEEDED(memory_bandwidth, BYTES_PER_S, 1e6, 1e15, "memory bandwidth of a GPU, B/s"),
+    COUNT(sms, 1, 10000, "128", "streaming multiprocessors of a GPU"),
+    SHARE(gemm_efficiency, "0.72", "share of the peak a large matrix product reaches"),
+    LATENCY(gemm_overhead, "8 us", "fixed time of a matrix product, s"),
+    VALUE(gemm_wave, gemm_wave, RATIO, 0, 1, "0",
+          "weight of wave quantisation: 0 smooth, 1 whole waves of tiles"),
+    FACTOR(wgrad_slowdown, 10, "1.05", "factor on the time of weight-gradient products"),
+    RATE(flash1_rate, FLASH1,
+         "limit for long sequences of FlashAttention 1, forward and backward, causal, FLOP/s; "
+         "auto: 0.2 of the 16-bit peak (guess)"),
+    HALF(flash1_half, FLASH1, "273", "tokens of sequence at which flash1 reaches half its limit"),
+    RATE(flash2_rate, FLASH2,
+         "the same for FlashAttention 2, FLOP/s; auto: 0.45 of the 16-bit peak (guess)"),
+    HALF(flash2_half, FLASH2, "500", "tokens of sequence at which flash2 reaches half its limit"),
+    RATE(flash3_rate, FLASH3,
+         "the same for FlashAttention 3, FLOP/s; auto: 0.55 of the 16-bit peak (guess)"),
+    HALF(flash3_half, FLASH3, "600", "tokens of sequence at which flash3 reaches half its limit"),
+    SHARE(add_efficiency, "0.88", "share of memory_bandwidth in a residual addition"),
+    SHARE(activation_efficiency, "0.5", "share of memory_bandwidth in an activation function"),
+    SHARE(rope_efficiency, "0.45", "share of memory_bandwidth in a rotary embedding"),
+    FACTOR(norm_passes, 1000, "3.1",
+           "time of a fused norm, in reads and writes of its tensor at memory_bandwidth"),
+    FACTOR(norm_passes_unfused, 1000, "16", "the same for a norm made of framework operators"),
+    LATENCY(kernel_overhead, "2 us", "fixed time of an elementwise kernel, s"),
+    LATENCY(layer_floor, "0.3 ms",
+            "host time to launch a layer's forward pass, s: a lower bound on it (guess for fused "
+            "stacks; Megatron-DeepSpeed on A100 hosts takes 1.05 ms; 0 with CUDA graphs)"),
+    SHARE(optimizer_efficiency, "0.8", "share of memory_bandwidth in an optimizer step (guess)"),
+    FACTOR(derate, 10, "1.1",
+           "factor on every compute time: training stacks against kernel benchmarks (guess)"),
+
+    COUNT(nodes, 1, 65536, "1", "nodes of the cluster"),
+    {.key = "gpus_per_node",
+     .type = TY_TYPE_UINT,
+     .offset = AT(gpus_per_node),
+     .min = 1,
+     .max = 1024,
+     .required = true,
+     .doc = "GPUs that NVLink joins"},
+    OPTIONAL(nvlink_bandwidth, nvlink_bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
+             "NVLink bandwidth of a GPU, one direction, B/s"),
+    VALUE(nvlink_efficiency, nvlink_efficiency, RATIO, 0.001, 2, "0.76",
+          "nccl-tests bus bandwidth over a full node, as share of nvlink_bandwidth"),
+    VALUE(nvlink_pair_efficiency, nvlink_pair_efficiency, RATIO, 0.001, 2, "0.64",
+          "the same between two GPUs; in between: linear in 1/n"),
+    SHARE(nvlink_p2p_efficiency, "0.8", "share of nvlink_bandwidth that one message reaches"),
+    OPTIONAL(nvls_efficiency, nvls_efficiency, RATIO, 0.001, 4, "none",
+             "bus bandwidth of an all-reduce in the NVSwitch, as share of nvlink_bandwidth"),
+    LATENCY(nvls_latency, "50 us", "fixed time of an all-reduce in the NVSwitch, s"),
+    COUNT(nvls_min_ranks, 2, 1024, "5", "smallest group that sums in the NVSwitch"),
+    LATENCY(nvlink_latency, "38 us", "fixed time of an all-reduce inside a node, s"),
+    LATENCY(nvlink_latency_per_rank, "6 us", "and its time per rank, s"),
+    LATENCY(nvlink_gather_latency, "18.4 us",
+            "fixed time of the other collectives inside a node, s"),
+    LATENCY(nvlink_step, "3.4 us", "time of a ring's step over NVLink, s (NCCL tuning)"),
+    LATENCY(nvlink_tree_step, "4 us", "time of a tree's step over NVLink, s (NCCL tuning)"),
+    LATENCY(nvlink_p2p_latency, "8 us", "fixed time of a message inside a node, s"),
+
+    {.key = "nics_per_node",
+     .type = TY_TYPE_UINT,
+     .offset = AT(nics_per_node),
+     .min = 1,
+     .max = 4096,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "network interfaces of a node; auto: one per GPU"},
+    OPTIONAL(nic_bandwidth, nic_bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
+             "bandwidth of a network interface, one direction, B/s"),
+    SHARE(nic_efficiency, "0.96", "share of nic_bandwidth that a collective reaches"),
+    LATENCY(net_step, "14 us", "time of a ring's step between nodes, s (NCCL tuning)"),
+    LATENCY(net_tree_step, "14 us", "time of a tree's level between nodes, s (NCCL tuning)"),
+    LATENCY(net_latency, "8.4 us",
+            "fixed time of a collective that leaves the node, s (NCCL tuning)"),
+    FACTOR(net_ring_factor, 10, "1.4",
+           "factor on the latency of a ring all-reduce that leaves the node (NCCL tuning)"),
+    SHARE(net_p2p_efficiency, "0.75", "share of nic_bandwidth that one message reaches (guess)"),
+    LATENCY(net_p2p_latency, "15 us", "fixed time of a message between nodes, s (guess)"),
+    VALUE(phase_overlap, phase_overlap, RATIO, 0, 1, "0.7",
+          "share of the shorter phases of a hierarchical all-reduce or an all-to-all that hides "
+          "behind the longest (guess)"),
+    {.key = "collectives",
+     .type = TY_TYPE_WORD,
+     .offset = AT(collectives),
+     .words = ty_coll_algorithm_words,
+     .fallback = "auto",
+     .doc = "algorithm of collectives, where it applies"},
+
+    /* 1 GiB CUDA context, 1.5 GiB first NCCL communicator, 2 GiB for three to five more (buffers of
+     * NCCL's src/include/device.h). With that, 14 % of the model's bytes put the limit of an 80 GB
+     * card at 65.5 GiB of states, activations and logits, the threshold that parts best the runs
+     * from the failures in the 965 outcomes of Hagemann et al. 2023. Allocator fragmentation alone
+     * is 3 to 8 %; the rest are temporaries that no formula counts. */
+    VALUE(reserve, reserve, BYTES, 0, 1e13, "4.5 GiB",
+          "memory that the CUDA context and communicators take, bytes"),
+    VALUE(fragmentation, fragmentation, RATIO, 0, 1, "14 %",
+          "memory lost to fragmentation and temporaries, as share of the model's bytes"),
+};
+
+const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);
+
+static void derive(struct ty_cluster *cluster)
+{
+    /* Shares of the 16-bit peak; A100 and H100 reach 0.26 and 0.14, 0.62 and 0.34, - and 0.59. */
+    static const double share[TY_N_ATTENTION] = {
+        [TY_ATTENTION_FLASH1] = 0.2,
+        [TY_ATTENTION_FLASH2] = 0.45,
+        [TY_ATTENTION_FLASH3] = 0.55,
+    };
+    const double bf16 = cluster->peak[TY_DTYPE_BF16], fp16 = cluster->peak[TY_DTYPE_FP16];
+    for (int i = 0; i < TY_N_ATTENTION; i++) {
+        if (cluster->attention[i].rate_max <= 0) {
+            cluster->attention[i].rate_max = share[i] * (bf16 > fp16 ? bf16 : fp16);
+        }
+    }
+    if (cluster->nics_per_node == 0) {
+        cluster->nics_per_node = cluster->gpus_per_node;
+    }
+}
+
+/* The place in the user's text where a key got its value; no place for presets and defaults. */
+static struct ty_place place_of(const struct ty_section *section, const char *key)
+{
+    const struct ty_field *field = section == NULL ? NULL : ty_section_field(section, key);
+    const struct ty_origin *origin = field == NULL ? NULL : ty_field_origin(section, field);
+    if (origin != NULL && (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND)) {
+        return origin->at;
+    }
+    return (struct ty_place){0};
+}
+
+static int fail(const struct ty_section *section, const char *key, struct ty_err *err,
+                const char *message)
+{
+    const struct ty_place at = place_of(section, key);
+    return ty_fail_at(err, TY_EINPUT, &at, "%s", message);
+}
+
+int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *section,
+                     struct ty_err *err)
+{
+    int rc = 0;
+    bool has_peak = false;
+    derive(cluster);
+    for (int i = 0; i < TY_N_DTYPES; i++) {
+        has_peak = has_peak || cluster->peak[i] > 0;
+    }
+    if (!has_peak) {
+        rc = fail(section, "gpu", err,
+                  "cluster.peak_bf16: missing; name a `gpu` or a `preset`, or give at least one of "
+                  "peak_bf16, peak_fp16, peak_fp32, peak_fp8, such as 312 TFLOP/s");
+    }
+    if (cluster->gpus_per_node > 1 && cluster->nvlink_bandwidth <= 0) {
+        rc = fail(section, "gpus_per_node", err,
+                  "cluster.nvlink_bandwidth: missing, and a node has more than one GPU; give the "
+                  "bandwidth of a GPU's links in one direction, such as 300 GB/s");
+    }
+    if (cluster->nodes > 1 && cluster->nic_bandwidth <= 0) {
+        rc = fail(section, "nodes", err,
+                  "cluster.nic_bandwidth: missing, and there is more than one node; give the "
+                  "bandwidth of a network interface, such as 200 Gb/s");
+    }
+    if (cluster->memory > 0 && cluster->reserve >= cluster->memory) {
+        rc = fail(section, "reserve", err,
+                  "cluster.reserve: leaves no memory for the model; must be less than "
+                  "cluster.memory");
+    }
+    return rc;
+}

@@ -1,0 +1,184 @@
+/* gpu_presets.c - the GPUs we know: what the data sheet promises and what kernels reach.
+ *
+ * Each text is the GPU part of a `cluster` section. Peaks are dense, without sparsity; fp32 is that
+ * of the CUDA cores (frameworks leave TF32 off by default). Memory is what a framework sees, less
+ * than the label. Kernel figures are fitted on public op timings:
+ *
+ *   vidur      microsoft/vidur data/profiling/compute: 25 000 GEMM, norm, activation and rotary
+ *              timings on A100 and H100, least squares on the logarithm; 5 to 7 % per product
+ *   FA charts  Dao-AILab/flash-attention assets: rate(s) = rate * s / (s + half) meets the causal
+ *              forward + backward curves of head size 128 within 1.2 % (FA2), 4.2 % (FA1)
+ *   SimuMax    MooreThreads/SimuMax configs/system: 514 GEMM shapes and attention on B200
+ *   Hagemann   Hagemann et al. 2023, step times of 352 layouts: unfused norms cost 14.7 passes more
+ *              than fused ones in a whole training step; divided by the derate
+ *
+ * "guess" marks what no measurement supports; most of these scale a known GPU by its peak. */
+#include "topology/cluster.h"
+
+#include <stddef.h>
+
+#define A100_KERNELS                                                                               \
+    "peak_bf16: 312 TFLOP/s           # NVIDIA A100 data sheet\n"                                  \
+    "peak_fp16: 312 TFLOP/s           # NVIDIA A100 data sheet\n"                                  \
+    "peak_fp32: 19.5 TFLOP/s          # NVIDIA A100 data sheet, CUDA cores\n"                      \
+    "peak_fp8: none                   # fp8 came with Hopper\n"                                    \
+    "sms: 108                         # NVIDIA A100 data sheet\n"                                  \
+    "gemm_efficiency: 0.724           # vidur\n"                                                   \
+    "gemm_overhead: 10 us             # vidur: 9.9 us\n"                                           \
+    "gemm_wave: 0                     # vidur: a wave term gains nothing on A100\n"                \
+    "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"                       \
+    "flash1_rate: 81 TFLOP/s          # FA charts\n"                                               \
+    "flash1_half: 273                 # FA charts\n"                                               \
+    "flash2_rate: 194 TFLOP/s         # FA charts\n"                                               \
+    "flash2_half: 485                 # FA charts\n"                                               \
+    "flash3_rate: 194 TFLOP/s         # guess: FlashAttention 3 needs Hopper, taken as 2\n"        \
+    "flash3_half: 485                 # guess: as above\n"                                         \
+    "activation_efficiency: 0.49      # vidur: SwiGLU 995 of 2039 GB/s\n"                          \
+    "rope_efficiency: 0.42            # vidur: 860 of 2039 GB/s\n"                                 \
+    "add_efficiency: 0.88             # vidur: 1790 of 2039 GB/s\n"                                \
+    "norm_passes: 3.09                # vidur: 660 of 2039 GB/s\n"                                 \
+    "norm_passes_unfused: 16.2        # Hagemann: 3.09 + 14.7 / 1.12\n"                            \
+    "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
+    "derate: 1.12                     # Hagemann: kernel sums are 12.6 % short of step times\n"
+
+#define HOPPER_KERNELS                                                                             \
+    "peak_bf16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
+    "peak_fp16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
+    "peak_fp32: 67 TFLOP/s            # NVIDIA H100 data sheet, CUDA cores\n"                      \
+    "peak_fp8: 1979 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
+    "sms: 132                         # NVIDIA H100 data sheet\n"                                  \
+    "gemm_efficiency: 0.746           # vidur, together with gemm_wave\n"                          \
+    "gemm_overhead: 6.4 us            # vidur, together with gemm_wave\n"                          \
+    "gemm_wave: 0.19                  # vidur: 6.1 % per product, 6.9 % without\n"                 \
+    "wgrad_slowdown: 1.05             # guess: as A100\n"                                          \
+    "flash1_rate: 137 TFLOP/s         # FA charts, largest value\n"                                \
+    "flash1_half: 273                 # guess: as A100\n"                                          \
+    "flash2_rate: 333 TFLOP/s         # FA charts\n"                                               \
+    "flash2_half: 532                 # FA charts\n"                                               \
+    "flash3_rate: 584 TFLOP/s         # FA charts: forward 655; backward 560 is a guess\n"         \
+    "flash3_half: 603                 # FA charts, forward\n"                                      \
+    "activation_efficiency: 0.57      # vidur: SwiGLU 1900 of 3350 GB/s\n"                         \
+    "rope_efficiency: 0.47            # vidur: 1560 of 3350 GB/s\n"                                \
+    "add_efficiency: 0.9              # vidur reads 1.0 with help of the L2 cache\n"               \
+    "norm_passes: 3.16                # vidur: 1060 of 3350 GB/s\n"                                \
+    "norm_passes_unfused: 15.4        # guess: A100's 14.7 passes more, over a derate of 1.2\n"    \
+    "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
+    "layer_floor: 0.24 ms             # guess: 0.8 of an A100 host\n"                              \
+    "derate: 1.2                      # mosaicml/llm-foundry, 63 H100 runs: 18.4 % short\n"
+
+/* Blackwell's kernel figures rest on one source. */
+#define BLACKWELL_KERNELS                                                                          \
+    "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"                                     \
+    "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"                                     \
+    "gemm_wave: 0                     # fitted without\n"                                          \
+    "wgrad_slowdown: 1.05             # guess: as A100\n"                                          \
+    "flash1_half: 273                 # guess: as A100\n"                                          \
+    "flash2_half: 532                 # guess: as H100\n"                                          \
+    "flash3_half: 603                 # guess: as H100\n"                                          \
+    "activation_efficiency: 0.57      # guess: as H100\n"                                          \
+    "rope_efficiency: 0.47            # guess: as H100\n"                                          \
+    "add_efficiency: 0.9              # guess: as H100\n"                                          \
+    "norm_passes: 3.16                # guess: as H100\n"                                          \
+    "norm_passes_unfused: 17.9        # guess: 14.7 passes more, derate 1\n"                       \
+    "kernel_overhead: 2 us            # guess: as H100\n"                                          \
+    "layer_floor: 0.24 ms             # guess: as H100\n"                                          \
+    "derate: 1                        # guess: no training runs to compare with\n"
+
+static const char v100[] =
+    "peak_bf16: none                  # bf16 came with Ampere\n"
+    "peak_fp16: 125 TFLOP/s           # NVIDIA V100 data sheet\n"
+    "peak_fp32: 15.7 TFLOP/s          # NVIDIA V100 data sheet\n"
+    "peak_fp8: none                   # fp8 came with Hopper\n"
+    "memory: 31.7 GiB                 # as PyTorch reports it\n"
+    "memory_bandwidth: 900 GB/s       # NVIDIA V100 data sheet\n"
+    "sms: 80                          # NVIDIA V100 data sheet\n"
+    "gemm_efficiency: 0.72            # guess: as A100\n"
+    "gemm_overhead: 10 us             # guess: as A100\n"
+    "gemm_wave: 0                     # guess: as A100\n"
+    "wgrad_slowdown: 1.05             # guess: as A100\n"
+    "flash1_rate: 32 TFLOP/s          # guess: A100 by peak\n"
+    "flash1_half: 273                 # guess: as A100\n"
+    "flash2_rate: 78 TFLOP/s          # guess: A100 by peak; FlashAttention 2 needs Ampere\n"
+    "flash2_half: 485                 # guess: as A100\n"
+    "flash3_rate: 78 TFLOP/s          # guess: FlashAttention 3 needs Hopper, taken as 2\n"
+    "flash3_half: 485                 # guess: as above\n"
+    "activation_efficiency: 0.49      # guess: as A100\n"
+    "rope_efficiency: 0.42            # guess: as A100\n"
+    "add_efficiency: 0.88             # guess: as A100\n"
+    "norm_passes: 3.09                # guess: as A100\n"
+    "norm_passes_unfused: 17.8        # guess: 14.7 passes more, derate 1\n"
+    "kernel_overhead: 2 us            # guess: as A100\n"
+    "derate: 1                        # guess: no training runs to compare with\n";
+
+static const char a100_40[] =
+    A100_KERNELS "memory: 39.4 GiB                 # as PyTorch reports it\n"
+                 "memory_bandwidth: 1555 GB/s      # NVIDIA A100 40GB SXM data sheet\n";
+
+static const char a100_80[] =
+    A100_KERNELS "memory: 79.15 GiB                # as PyTorch reports it\n"
+                 "memory_bandwidth: 2039 GB/s      # NVIDIA A100 80GB SXM data sheet\n";
+
+static const char h100[] = HOPPER_KERNELS
+    "memory: 79.1 GiB                 # as PyTorch reports it, lower of 79.1 to 79.6\n"
+    "memory_bandwidth: 3350 GB/s      # NVIDIA H100 SXM data sheet\n";
+
+static const char h200[] =
+    HOPPER_KERNELS "memory: 139.5 GiB                # as PyTorch reports it, 139 to 140\n"
+                   "memory_bandwidth: 4800 GB/s      # NVIDIA H200 data sheet\n";
+
+static const char b200[] = BLACKWELL_KERNELS
+    "peak_bf16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
+    "peak_fp16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
+    "peak_fp32: 80 TFLOP/s            # NVIDIA B200 data sheet\n"
+    "peak_fp8: 4500 TFLOP/s           # NVIDIA B200 data sheet, dense\n"
+    "memory: 178.3 GiB                # guess: of 180 GB (192 GB on the board)\n"
+    "memory_bandwidth: 8 TB/s         # NVIDIA B200 data sheet\n"
+    "sms: 148                         # stas00/ml-engineering\n"
+    "flash1_rate: 312 TFLOP/s         # guess: H100 by peak\n"
+    "flash2_rate: 758 TFLOP/s         # guess: H100 by peak\n"
+    "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"
+    "                                 # 820 backward\n";
+
+static const char gb200[] = BLACKWELL_KERNELS
+    "peak_bf16: 2500 TFLOP/s          # NVIDIA GB200 NVL72 data sheet, dense\n"
+    "peak_fp16: 2500 TFLOP/s          # NVIDIA GB200 NVL72 data sheet, dense\n"
+    "peak_fp32: 80 TFLOP/s            # NVIDIA GB200 NVL72 data sheet\n"
+    "peak_fp8: 5000 TFLOP/s           # NVIDIA GB200 NVL72 data sheet, dense\n"
+    "memory: 184 GiB                  # guess: of 186 GB labelled\n"
+    "memory_bandwidth: 8 TB/s         # NVIDIA GB200 NVL72 data sheet\n"
+    "sms: 152                         # guess: published figures differ, 148 to 152\n"
+    "flash1_rate: 347 TFLOP/s         # guess: H100 by peak\n"
+    "flash2_rate: 842 TFLOP/s         # guess: H100 by peak\n"
+    "flash3_rate: 1096 TFLOP/s        # guess: B200 by peak\n";
+
+const struct ty_preset ty_gpu_presets[] = {
+    {.name = "v100-sxm2-32g",
+     .summary = "NVIDIA V100 SXM2, 32 GB, Volta",
+     .source = "NVIDIA V100 data sheet; kernel figures guessed from A100",
+     .text = v100},
+    {.name = "a100-sxm-40g",
+     .summary = "NVIDIA A100 SXM4, 40 GB, Ampere",
+     .source = "NVIDIA A100 data sheet; microsoft/vidur; Dao-AILab/flash-attention",
+     .text = a100_40},
+    {.name = "a100-sxm-80g",
+     .summary = "NVIDIA A100 SXM4, 80 GB, Ampere",
+     .source = "NVIDIA A100 data sheet; microsoft/vidur; Dao-AILab/flash-attention",
+     .text = a100_80},
+    {.name = "h100-sxm",
+     .summary = "NVIDIA H100 SXM5, 80 GB, Hopper",
+     .source = "NVIDIA H100 data sheet; microsoft/vidur; Dao-AILab/flash-attention",
+     .text = h100},
+    {.name = "h200-sxm",
+     .summary = "NVIDIA H200 SXM5, 141 GB, Hopper",
+     .source = "NVIDIA H200 data sheet; kernel figures of H100",
+     .text = h200},
+    {.name = "b200-sxm",
+     .summary = "NVIDIA B200 SXM6, 180 GB, Blackwell",
+     .source = "NVIDIA B200 data sheet; MooreThreads/SimuMax",
+     .text = b200},
+    {.name = "gb200",
+     .summary = "NVIDIA GB200, one of its two GPUs, Blackwell",
+     .source = "NVIDIA GB200 NVL72 data sheet; kernel figures of B200",
+     .text = gb200},
+    {.name = NULL},
+};

@@ -1,0 +1,64 @@
+/* place.h - which rank is where: the mixed-radix grid of a 3D-parallel job.
+ *
+ * `order` lists the dimensions fastest-varying first: [tensor, context, data, pipeline] puts the
+ * ranks of a tensor group side by side. Rank r sits on GPU r: node r / gpus_per_node. Groups need
+ * no lists: members of a dimension's group are first, first + stride, ... */
+#ifndef TY_TOPOLOGY_PLACE_H
+#define TY_TOPOLOGY_PLACE_H
+
+#include "topology/cluster.h"
+
+enum ty_axis {
+    TY_AXIS_TENSOR,
+    TY_AXIS_CONTEXT,
+    TY_AXIS_DATA,
+    TY_AXIS_PIPELINE,
+    TY_N_AXES
+};
+
+struct ty_grid {
+    uint32_t size[TY_N_AXES];
+    uint32_t stride[TY_N_AXES]; /* in ranks */
+    int order[TY_N_AXES];       /* fastest first */
+    uint32_t n_ranks;
+    uint32_t gpus_per_node;
+};
+
+extern const struct ty_word ty_axis_words[]; /* tensor, context, data, pipeline */
+
+/* Strides from sizes and order. Sizes >= 1; order a permutation. */
+void ty_grid_init(struct ty_grid *grid, const uint32_t size[TY_N_AXES], const int order[TY_N_AXES],
+                  uint32_t gpus_per_node);
+
+uint32_t ty_grid_rank(const struct ty_grid *grid, const uint32_t coord[TY_N_AXES]);
+void ty_grid_coords(const struct ty_grid *grid, uint32_t rank, uint32_t coord[TY_N_AXES]);
+
+static inline uint32_t ty_grid_node(const struct ty_grid *grid, uint32_t rank)
+{
+    return rank / grid->gpus_per_node;
+}
+
+/* A set of ranks that communicate: first, first + stride, ... */
+struct ty_ranks {
+    uint32_t first, stride, count;
+};
+
+/* The group of `rank` along one dimension. */
+struct ty_ranks ty_grid_group(const struct ty_grid *grid, enum ty_axis dim, uint32_t rank);
+
+/* The ranks of the sub-grid spanned by several dimensions (bit i of `dims`: enum ty_axis i) that
+ * contains `rank`, in increasing order, into out[n]; returns n = product of their sizes. `out` may
+ * be NULL to count. */
+uint32_t ty_grid_subgrid(const struct ty_grid *grid, unsigned dims, uint32_t rank, uint32_t *out);
+
+/* What a collective's time depends on: how a group lies across nodes, and how many groups like it
+ * share a node's NICs. */
+struct ty_reach {
+    uint32_t ranks;    /* members */
+    uint32_t nodes;    /* nodes they touch */
+    uint32_t per_node; /* most members on one node */
+    uint32_t sharing;  /* groups of the same dimensions with members on the busiest node */
+};
+struct ty_reach ty_grid_reach(const struct ty_grid *grid, unsigned dims, uint32_t rank);
+
+#endif
