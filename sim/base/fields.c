@@ -1,0 +1,255 @@
+/* fields.c - sections: finding keys, remembering origins, filling defaults, writing values out. */
+#include "sim/base/fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/field_value.h"
+
+#define NAMES_MAX 256u /* keys looked at for a hint */
+
+static uint32_t field_index(const struct ty_section *section, const struct ty_field *field)
+{
+    return (uint32_t)(field - section->fields);
+}
+
+static void *field_slot(const struct ty_section *section, const struct ty_field *field)
+{
+    return (char *)section->base + field->offset;
+}
+
+const struct ty_field *ty_section_field(const struct ty_section *section, const char *key)
+{
+    for (uint32_t i = 0; i < section->n_fields; i++) {
+        if (strcmp(section->fields[i].key, key) == 0) {
+            return &section->fields[i];
+        }
+    }
+    return NULL;
+}
+
+const struct ty_origin *ty_field_origin(const struct ty_section *section,
+                                        const struct ty_field *field)
+{
+    return &section->origins[field_index(section, field)];
+}
+
+struct ty_place ty_section_place(const struct ty_section *section, const char *key)
+{
+    const struct ty_field *field = ty_section_field(section, key);
+    const struct ty_origin *origin = field ? ty_field_origin(section, field) : NULL;
+    const bool visible =
+        origin && (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND);
+    return visible ? origin->at : section->at;
+}
+
+bool ty_field_is_blank(const struct ty_section *section, const struct ty_field *field)
+{
+    static const unsigned char zeros[sizeof(uint64_t)];
+    /* Lists begin with their length. */
+    const size_t size = ty_value_size(field->type);
+    const size_t looked_at = size > sizeof(zeros) ? sizeof(uint32_t) : size;
+    return memcmp(field_slot(section, field), zeros, looked_at) == 0;
+}
+
+int ty_field_apply(const struct ty_section *section, const struct ty_field *field,
+                   const struct ty_doc *doc, const struct ty_node *node, enum ty_origin_kind kind,
+                   const char *name, struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_value_context context = {section->name, field, doc, arena, err};
+    section->origins[field_index(section, field)] = (struct ty_origin){
+        .kind = kind,
+        .name = name,
+        .at = ty_node_place(doc, node),
+    };
+    return ty_value_read(&context, node, field_slot(section, field));
+}
+
+int ty_section_unknown(const struct ty_section *section, const char *key, const struct ty_place *at,
+                       struct ty_err *err)
+{
+    const char *names[NAMES_MAX];
+    size_t n = 0;
+    for (uint32_t i = 0; i < section->n_fields && n < NAMES_MAX; i++) {
+        names[n++] = section->fields[i].key;
+    }
+    const char *nearest = ty_nearest(key, names, n);
+    if (nearest) {
+        return ty_fail_at(err, TY_EINPUT, at, "%s.%.60s: unknown key; hint: did you mean \"%s\"?",
+                          section->name, key, nearest);
+    }
+    return ty_fail_at(err, TY_EINPUT, at,
+                      "%s.%.60s: unknown key; \"trainyard list keys\" shows all keys",
+                      section->name, key);
+}
+
+int ty_section_apply(const struct ty_section *section, const struct ty_doc *doc,
+                     const struct ty_node *map, enum ty_origin_kind kind, const char *name,
+                     struct ty_arena *arena, struct ty_err *err)
+{
+    if (map->kind != TY_NODE_MAP) {
+        const struct ty_place at = ty_node_place(doc, map);
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "%s: %s where a mapping is due; write \"key: value\" lines below it",
+                          section->name, map->kind == TY_NODE_LIST ? "a list" : "one value");
+    }
+    int code = 0;
+    for (const struct ty_node *node = map->first; node; node = node->next) {
+        const struct ty_field *field = ty_section_field(section, node->key);
+        const struct ty_place at = ty_node_key_place(doc, node);
+        const int rc = field ? ty_field_apply(section, field, doc, node, kind, name, arena, err)
+                             : ty_section_unknown(section, node->key, &at, err);
+        code = code < 0 ? code : rc;
+    }
+    return code;
+}
+
+int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena,
+                        struct ty_err *err)
+{
+    for (uint32_t i = 0; i < section->n_fields; i++) {
+        const struct ty_field *field = &section->fields[i];
+        if (!field->fallback || section->origins[i].kind != TY_ORIGIN_UNSET) {
+            continue;
+        }
+        struct ty_err inner = TY_ERR_NONE;
+        struct ty_doc doc;
+        int rc =
+            ty_doc_parse(&doc, arena, "default", field->fallback, strlen(field->fallback), &inner);
+        if (rc == 0 && !doc.root) {
+            rc = ty_fail(&inner, TY_EBUG, "empty");
+        }
+        if (rc == 0) {
+            rc = ty_field_apply(section, field, &doc, doc.root, TY_ORIGIN_DEFAULT, NULL, arena,
+                                &inner);
+        }
+        if (rc < 0) {
+            return ty_fail(err, rc == TY_ENOMEM ? rc : TY_EBUG,
+                           "the default of %s.%s cannot be read:\n%s", section->name, field->key,
+                           inner.text);
+        }
+        section->origins[i].at = (struct ty_place){.line = 0};
+    }
+    return 0;
+}
+
+int ty_section_require(const struct ty_section *section, struct ty_err *err)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < section->n_fields; i++) {
+        const struct ty_field *field = &section->fields[i];
+        if (!field->required || section->origins[i].kind != TY_ORIGIN_UNSET) {
+            continue;
+        }
+        char right[512];
+        const int rc =
+            ty_fail_at(err, TY_EINPUT, &section->at, "%s.%s: missing (%s); write %s", section->name,
+                       field->key, field->doc, ty_field_expects(field, right, sizeof(right)));
+        code = code < 0 ? code : rc;
+    }
+    return code;
+}
+
+/* ---- writing out ---- */
+
+static const char *word_name(const struct ty_field *field, int value)
+{
+    for (const struct ty_word *w = field->words; w->name; w++) {
+        if (w->value == value) {
+            return w->name;
+        }
+    }
+    return "?";
+}
+
+/* Appends an item of a list; what does not fit is cut. */
+static void item_append(char *buf, size_t size, uint32_t i, const char *item)
+{
+    const size_t len = strlen(buf);
+    (void)snprintf(buf + len, size - len, "%s%s", i > 0 ? ", " : "", item);
+}
+
+static void list_format(const struct ty_field *field, const void *slot, char *buf, size_t size)
+{
+    (void)snprintf(buf, size, "[");
+    if (field->type == TY_TYPE_WORDS) {
+        const struct ty_word_list *list = slot;
+        for (uint32_t i = 0; i < list->n; i++) {
+            item_append(buf, size, i, word_name(field, list->item[i]));
+        }
+    } else if (field->type == TY_TYPE_UINTS) {
+        const struct ty_uint_list *list = slot;
+        for (uint32_t i = 0; i < list->n; i++) {
+            char number[16];
+            (void)snprintf(number, sizeof(number), "%u", (unsigned)list->item[i]);
+            item_append(buf, size, i, number);
+        }
+    } else {
+        const struct ty_string_list *list = slot;
+        for (uint32_t i = 0; i < list->n; i++) {
+            item_append(buf, size, i, list->item[i]);
+        }
+    }
+    const size_t len = strlen(buf);
+    (void)snprintf(buf + len, size - len, "]");
+}
+
+char *ty_field_format(const struct ty_section *section, const struct ty_field *field, char *buf,
+                      size_t size)
+{
+    const void *slot = field_slot(section, field);
+    if (field->blank && ty_field_is_blank(section, field)) {
+        (void)snprintf(buf, size, "%s", field->blank);
+        return buf;
+    }
+    switch (field->type) {
+    case TY_TYPE_UINT:
+        (void)snprintf(buf, size, "%u", (unsigned)*(const uint32_t *)slot);
+        break;
+    case TY_TYPE_UINT64:
+        (void)snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)slot);
+        break;
+    case TY_TYPE_QUANTITY:
+        ty_quantity_format(*(const double *)slot, field->dim, buf, size);
+        break;
+    case TY_TYPE_BOOL:
+        (void)snprintf(buf, size, "%s", *(const bool *)slot ? "true" : "false");
+        break;
+    case TY_TYPE_WORD:
+        (void)snprintf(buf, size, "%s", word_name(field, *(const int *)slot));
+        break;
+    case TY_TYPE_STRING: {
+        const char *text = *(const char *const *)slot;
+        (void)snprintf(buf, size, "%s", !text ? "-" : *text ? text : "\"\"");
+        break;
+    }
+    case TY_TYPE_WORDS:
+    case TY_TYPE_UINTS:
+    case TY_TYPE_STRINGS:
+        list_format(field, slot, buf, size);
+        break;
+    }
+    return buf;
+}
+
+char *ty_origin_format(const struct ty_origin *origin, char *buf, size_t size)
+{
+    switch (origin->kind) {
+    case TY_ORIGIN_UNSET:
+        (void)snprintf(buf, size, "not set");
+        break;
+    case TY_ORIGIN_DEFAULT:
+        (void)snprintf(buf, size, "default");
+        break;
+    case TY_ORIGIN_PRESET:
+        (void)snprintf(buf, size, "preset %s", origin->name);
+        break;
+    case TY_ORIGIN_FILE:
+        (void)snprintf(buf, size, "%s:%u", origin->name, (unsigned)origin->at.line);
+        break;
+    case TY_ORIGIN_COMMAND:
+        (void)snprintf(buf, size, "--set");
+        break;
+    }
+    return buf;
+}
