@@ -1,0 +1,220 @@
+/* arch.c - the `model` section, parameters and FLOPs.
+ *
+ * One layer is a pre-norm decoder block: norm, attention with grouped key and value heads (Ainslie
+ * et al. 2023), norm, MLP. Its matrices, with d = head_dim:
+ *
+ *     q h x a d     k, v h x kv d each     o a d x h     up h x f     gate h x f (SwiGLU)     down f x h
+ *
+ * Sources: Vaswani et al. 2017; Shazeer 2020 (SwiGLU); Chowdhery et al. 2022, appendix B (FLOPs). */
+#include "model/arch.h"
+
+#include <stddef.h>
+
+#include "model/check.h"
+
+static const struct ty_word mlp_words[] = {
+    {"gelu", TY_MLP_GELU, "two matrices and a GELU between them"},
+    {"swiglu", TY_MLP_SWIGLU, "three matrices, gated (Shazeer 2020)"},
+    {NULL, 0, NULL},
+};
+static const struct ty_word norm_kind_words[] = {
+    {"layernorm", TY_NORM_LAYER, "scale and shift (Ba et al. 2016)"},
+    {"rmsnorm", TY_NORM_RMS, "scale only (Zhang and Sennrich 2019)"},
+    {NULL, 0, NULL},
+};
+static const struct ty_word fusion_words[] = {
+    {"unfused", TY_UNFUSED, "framework operators, one after the other"},
+    {"fused", TY_FUSED, "one kernel"},
+    {NULL, 0, NULL},
+};
+
+#define AT(member) offsetof(struct ty_arch, member)
+
+#define TEXT(key_, doc_)                                                                           \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_STRING, .offset = AT(key_), .doc = (doc_)                    \
+    }
+#define SIZE(key_, max_, doc_)                                                                     \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
+        .required = true, .doc = (doc_)                                                            \
+    }
+#define DERIVED(key_, max_, doc_)                                                                  \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
+        .fallback = "auto", .blank = "auto", .doc = (doc_)                                         \
+    }
+#define WORD(key_, words_, fallback_, doc_)                                                        \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_WORD, .offset = AT(key_), .words = (words_),                 \
+        .fallback = (fallback_), .doc = (doc_)                                                     \
+    }
+#define FLAG(key_, doc_)                                                                           \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = "false",               \
+        .doc = (doc_)                                                                              \
+    }
+
+const struct ty_field ty_arch_fields[] = {
+    TEXT(preset, "a model to start from (trainyard list models); other keys override it"),
+    TEXT(huggingface, "path of a Hugging Face config.json to start from, relative to this file"),
+    SIZE(layers, 10000, "transformer layers"),
+    SIZE(hidden, 1000000, "width of the hidden states"),
+    SIZE(heads, 10000, "attention heads"),
+    DERIVED(kv_heads, 10000, "key and value heads; auto: as many as heads"),
+    DERIVED(head_dim, 10000, "width of a head; auto: hidden / heads"),
+    DERIVED(ffn, 10000000, "inner width of the MLP; auto: 4 hidden"),
+    SIZE(vocabulary, 100000000, "tokens in the vocabulary"),
+    {.key = "sequence",
+     .type = TY_TYPE_UINT,
+     .offset = AT(sequence),
+     .min = 1,
+     .max = 100000000,
+     .fallback = "2048",
+     .doc = "tokens in a sequence"},
+    WORD(mlp, mlp_words, "gelu", "kind of MLP"),
+    WORD(norm_kind, norm_kind_words, "layernorm", "kind of norm"),
+    WORD(norm, fusion_words, "fused", "how norms are computed"),
+    WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
+    WORD(dtype, ty_dtype_words, "bf16", "type of the matrix products; fp8: in fp8, kept in 16 bit"),
+    FLAG(bias, "whether the linear layers have biases"),
+    FLAG(tied, "whether the output matrix is the embedding matrix"),
+    {.key = "positions",
+     .type = TY_TYPE_UINT,
+     .offset = AT(positions),
+     .min = 1,
+     .max = 100000000,
+     .fallback = "none",
+     .blank = "none",
+     .doc = "learned position embeddings; none: rotary ones"},
+    {.key = "dropout",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = AT(dropout),
+     .min = 0,
+     .max = 0.99,
+     .fallback = "0",
+     .doc = "share of values dropped; above 0 the masks cost memory and time"},
+};
+
+const uint32_t ty_n_arch_fields = TY_COUNT(ty_arch_fields);
+
+/* ---- checks ---- */
+
+/* Learned positions must cover the sequence. A preset's table follows the sequence. */
+static int check_positions(struct ty_arch *arch, const struct ty_section *section,
+                           struct ty_err *err)
+{
+    if (arch->positions == 0 || arch->positions >= arch->sequence) {
+        return 0;
+    }
+    if (ty_check_given(section, "positions")) {
+        return ty_check_fail(section, "positions", err,
+                             "%u is less than model.sequence (%u); write %u or more, or none",
+                             (unsigned)arch->positions, (unsigned)arch->sequence,
+                             (unsigned)arch->sequence);
+    }
+    arch->positions = arch->sequence;
+    return 0;
+}
+
+/* The divisor of n next to x (below or above); n >= 1. */
+static uint32_t near_divisor(uint32_t n, uint32_t x)
+{
+    for (uint32_t step = 1; step < n; step++) {
+        if (x > step && n % (x - step) == 0) {
+            return x - step;
+        }
+        if (x + step <= n && n % (x + step) == 0) {
+            return x + step;
+        }
+    }
+    return n;
+}
+
+static int derive_head_dim(struct ty_arch *arch, const struct ty_section *section,
+                           struct ty_err *err)
+{
+    const uint32_t heads = arch->heads, hidden = arch->hidden;
+    arch->head_dim = hidden / heads;
+    if (hidden % heads == 0) {
+        return 0;
+    }
+    if (ty_check_given(section, "hidden") && !ty_check_given(section, "heads")) {
+        return ty_check_fail(section, "hidden", err,
+                             "%u is no multiple of model.heads (%u); write %llu, or give "
+                             "model.head_dim",
+                             (unsigned)hidden, (unsigned)heads,
+                             (unsigned long long)(hidden / heads + 1) * heads);
+    }
+    return ty_check_fail(section, "heads", err,
+                         "%u does not divide model.hidden (%u); write %u, or give model.head_dim",
+                         (unsigned)heads, (unsigned)hidden,
+                         (unsigned)near_divisor(hidden, heads));
+}
+
+static int check_heads(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
+{
+    int rc = 0;
+    arch->kv_heads = arch->kv_heads == 0 ? arch->heads : arch->kv_heads;
+    if (arch->heads % arch->kv_heads != 0) {
+        rc = ty_check_fail(section, "kv_heads", err,
+                           "%u does not divide model.heads (%u); %u would, and so would 1",
+                           (unsigned)arch->kv_heads, (unsigned)arch->heads,
+                           (unsigned)near_divisor(arch->heads, arch->kv_heads));
+    }
+    return arch->head_dim > 0 ? rc : ty_check_first(rc, derive_head_dim(arch, section, err));
+}
+
+int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
+{
+    int rc = check_heads(arch, section, err);
+    if (arch->ffn == 0) {
+        arch->ffn = 4 * arch->hidden;
+    }
+    return ty_check_first(rc, check_positions(arch, section, err));
+}
+
+/* ---- parameters ---- */
+
+static double norm_params(const struct ty_arch *arch)
+{
+    return (arch->norm_kind == TY_NORM_LAYER ? 2.0 : 1.0) * arch->hidden;
+}
+
+double ty_arch_layer_params(const struct ty_arch *arch)
+{
+    const double h = arch->hidden, f = arch->ffn;
+    const double q = (double)arch->heads * arch->head_dim;
+    const double kv = (double)arch->kv_heads * arch->head_dim;
+    const double wide = arch->mlp == TY_MLP_SWIGLU ? 2 * f : f; /* up, and gate */
+    const double biases = arch->bias ? q + 2 * kv + h + wide + h : 0;
+    return h * (q + 2 * kv) + q * h + h * wide + f * h + biases + 2 * norm_params(arch);
+}
+
+double ty_arch_embedding_params(const struct ty_arch *arch)
+{
+    return ((double)arch->vocabulary + arch->positions) * arch->hidden;
+}
+
+double ty_arch_head_params(const struct ty_arch *arch)
+{
+    return norm_params(arch) + (arch->tied ? 0 : (double)arch->vocabulary * arch->hidden);
+}
+
+double ty_arch_params(const struct ty_arch *arch)
+{
+    return arch->layers * ty_arch_layer_params(arch) + ty_arch_embedding_params(arch) +
+           ty_arch_head_params(arch);
+}
+
+/* ---- FLOPs ---- */
+
+double ty_arch_flops_palm(const struct ty_arch *arch, bool causal)
+{
+    const double params = arch->layers * ty_arch_layer_params(arch) +
+                          2.0 * arch->vocabulary * arch->hidden;
+    const double attention =
+        12.0 * arch->layers * arch->heads * arch->head_dim * arch->sequence;
+    return 6 * params + (causal ? attention / 2 : attention);
+}

@@ -1,0 +1,59 @@
+/* arch.h - the shape of a transformer, its parameters and its FLOPs. */
+#ifndef TY_MODEL_ARCH_H
+#define TY_MODEL_ARCH_H
+
+#include "topology/cluster.h"
+
+enum ty_mlp {
+    TY_MLP_GELU,
+    TY_MLP_SWIGLU
+};
+enum ty_norm_kind {
+    TY_NORM_LAYER, /* LayerNorm: scale and shift */
+    TY_NORM_RMS
+};
+enum ty_fusion {
+    TY_UNFUSED,
+    TY_FUSED
+};
+
+/* The `model` section. */
+struct ty_arch {
+    const char *preset, *huggingface;
+    uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence;
+    int mlp;       /* enum ty_mlp */
+    int norm_kind; /* enum ty_norm_kind */
+    int norm;      /* enum ty_fusion */
+    int attention; /* enum ty_attention */
+    int dtype;     /* enum ty_dtype */
+    bool bias;     /* biases in the linear layers */
+    bool tied;     /* output matrix is the embedding matrix */
+    uint32_t positions; /* learned position embeddings; 0: rotary ones */
+    double dropout;     /* > 0: dropout masks are stored */
+};
+
+extern const struct ty_field ty_arch_fields[];
+extern const uint32_t ty_n_arch_fields;
+extern const struct ty_preset ty_arch_presets[];
+
+/* Derives what may be left out (kv_heads = heads, head_dim = hidden / heads, ffn = 4 hidden) and
+ * checks what must divide. A preset's `positions` grow to cover the sequence. */
+int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err);
+
+/* Text of the model section for a Hugging Face config.json, to be applied like a preset. `path` is
+ * opened as it is. Errors name the JSON file, line and column. Owned by the arena. */
+int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
+                        struct ty_err *err);
+
+/* Parameters, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al. 2021). */
+double ty_arch_layer_params(const struct ty_arch *arch);     /* one layer, norms and biases too */
+double ty_arch_embedding_params(const struct ty_arch *arch); /* input matrix and positions */
+double ty_arch_head_params(const struct ty_arch *arch);      /* final norm and untied output matrix */
+double ty_arch_params(const struct ty_arch *arch);           /* all */
+
+/* Model FLOPs per token of a training step, for MFU. PaLM (Chowdhery et al. 2022, appendix B):
+ * 6 N + 12 L a d s. N counts the layers and the input and the output matrix (both, also when tied),
+ * not the final norm nor positions; attention counts in full. `causal`: half that term. */
+double ty_arch_flops_palm(const struct ty_arch *arch, bool causal);
+
+#endif

@@ -1,0 +1,149 @@
+/* attention.c - time of the attention core: scores, softmax, weighted values.
+ *
+ * FLASH  (FlashAttention 1, 2, 3: no score goes to memory.) FLOPs are causal, F = 2 b s^2 a d
+ * forward and 2.5 F backward: five products, of which one repeats the scores (Dao et al. 2022). The
+ * charts of Dao-AILab/flash-attention give the rate of both together, at 64 heads of 4096 tokens:
+ *
+ *     rate(s) = rate_max s / (s + half),   3.5 F / rate = F / forward + 2.5 F / (0.85 forward)
+ *
+ * so forward = 1.126 rate. Fewer heads leave the GPU partly idle (ty_attention_occupancy).
+ *
+ * SCORES IN MEMORY  (unfused; fused softmax: scale, mask and softmax in one kernel.) Two products
+ * of full, not causal, matrices at 0.4 of the usual efficiency, and what the softmax moves. */
+#include <math.h>
+
+#include "model/kernels_internal.h"
+
+/* Backward over forward rate, 64 heads: 157 / 185 TFLOP/s (MooreThreads/SimuMax, A100, s 4096). */
+#define BACKWARD_RATE 0.85
+#define BACKWARD_WORK 2.5 /* times the FLOPs of the forward (Dao et al. 2022) */
+/* Heads at which half the rate is reached, fitted on the same scan of 4 to 64 heads: forward 80,
+ * 121, 154, 175, 185 TFLOP/s (within 6 %), backward 105, 119, 138, 151, 157 (within 5 %). That
+ * longer sequences fill the GPU as more heads do is a guess; blocks are cut along both. */
+#define FORWARD_HALF_HEADS  5.5
+#define BACKWARD_HALF_HEADS 2.5
+#define FULL_HEADS          64.0   /* where the charts were taken */
+#define FULL_SEQUENCE       4096.0 /* the scan's sequence */
+/* Efficiency of batched score products over that of large ones: with it, and the bytes below, the
+ * unfused curve of the flash-attention charts, 34 TFLOP/s at 8192 tokens, comes out at 31. */
+#define SCORE_GEMM_SHARE 0.4
+
+double ty_attention_occupancy(double x, bool backward)
+{
+    const double half = backward ? BACKWARD_HALF_HEADS : FORWARD_HALF_HEADS;
+    return fmin(1, (1 + half / FULL_HEADS) * x / (x + half));
+}
+
+/* Rate for other head sizes over that for 128, by what the flash-attention charts show for causal
+ * attention: A100 176 / 194 (flash2; H100 293 / 333), 95 / 81 (flash1); H100 503 / 655 and, at 256,
+ * 693 / 655 (flash3). Linear between; below 64 in proportion to the size (guess). */
+static double head_factor(enum ty_attention kind, double d)
+{
+    static const struct {
+        double at_64, at_256;
+    } rows[TY_N_ATTENTION] = {
+        [TY_ATTENTION_FLASH1] = {1.17, 1},
+        [TY_ATTENTION_FLASH2] = {0.9, 1},
+        [TY_ATTENTION_FLASH3] = {0.77, 1.06},
+    };
+    const double at_64 = rows[kind].at_64, at_256 = rows[kind].at_256;
+    if (d < 64) {
+        return at_64 * d / 64;
+    }
+    if (d < 128) {
+        return at_64 + (1 - at_64) * (d - 64) / 64;
+    }
+    return d < 256 ? 1 + (at_256 - 1) * (d - 128) / 128 : at_256;
+}
+
+static bool is_flash(const struct ty_arch *arch)
+{
+    return arch->attention >= TY_ATTENTION_FLASH1;
+}
+
+/* FlashAttention knows 16 bit; other types take the rate of bf16 by their peak, fp8 that of 16 bit. */
+static double type_factor(const struct ty_cluster *cluster, const struct ty_arch *arch)
+{
+    const double half = fmax(cluster->peak[TY_DTYPE_BF16], cluster->peak[TY_DTYPE_FP16]);
+    if (arch->dtype != TY_DTYPE_FP32 || half <= 0) {
+        return 1;
+    }
+    return cluster->peak[TY_DTYPE_FP32] / half;
+}
+
+static struct ty_cost flash(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                            const struct ty_layout *layout, bool backward)
+{
+    const struct ty_attention_curve *curve = &cluster->attention[arch->attention];
+    const struct ty_shard shard = ty_shard_of(arch, layout);
+    const double s = arch->sequence, b = layout->micro_batch;
+    const double rate = curve->rate_max * s / (s + curve->half) *
+                        head_factor((enum ty_attention)arch->attention, arch->head_dim) *
+                        type_factor(cluster, arch);
+    const double forward_rate =
+        rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
+    const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
+    const double occupancy = ty_attention_occupancy(b * shard.heads * s / FULL_SEQUENCE, backward);
+    const double forward_flops = 2 * b * s * s * shard.heads * arch->head_dim;
+    const double flops = backward ? BACKWARD_WORK * forward_flops : forward_flops;
+    return (struct ty_cost){flops / (own_rate * occupancy) + cluster->kernel_overhead, flops};
+}
+
+/* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
+ * an element; a dropout mask has 1.
+ *
+ * Unfused, forward: scale, mask and softmax read and write e each; dropout reads e, writes e and the
+ * mask. Backward: dropout the same, softmax reads two and writes one, mask and scale one each.
+ * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
+ * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
+struct score_traffic {
+    double bytes, kernels;
+};
+
+static struct score_traffic score_traffic(const struct ty_arch *arch, bool backward)
+{
+    const bool fused = arch->attention == TY_ATTENTION_FUSED_SOFTMAX;
+    const bool dropout = arch->dropout > 0;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
+    struct score_traffic traffic;
+    if (backward) {
+        traffic = fused ? (struct score_traffic){3 * e, 1} : (struct score_traffic){5 * e, 3};
+    } else {
+        traffic = fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e, 3};
+    }
+    traffic.bytes += dropout ? 2 * e + 1 : 0;
+    traffic.kernels += dropout ? 1 : 0;
+    return traffic;
+}
+
+static struct ty_cost in_memory(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                const struct ty_layout *layout, bool backward)
+{
+    const struct ty_shard shard = ty_shard_of(arch, layout);
+    const double s = arch->sequence, d = arch->head_dim;
+    const double batch = layout->micro_batch * shard.heads; /* score matrices */
+    /* One call each for scores and values, all matrices at once; backward: two each. */
+    const struct ty_cost product =
+        ty_gemm_cost_at(cluster, (enum ty_dtype)arch->dtype, TY_GEMM_FORWARD, SCORE_GEMM_SHARE,
+                        batch * s, s, d);
+    const struct score_traffic traffic = score_traffic(arch, backward);
+    const double products = backward ? 4 : 2;
+    const double seconds = traffic.bytes * batch * s * s /
+                               (cluster->memory_bandwidth * cluster->add_efficiency) +
+                           traffic.kernels * cluster->kernel_overhead;
+    return (struct ty_cost){products * product.seconds + seconds, products * product.flops};
+}
+
+struct ty_cost ty_attention_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                    const struct ty_layout *layout)
+{
+    return is_flash(arch) ? flash(cluster, arch, layout, false)
+                          : in_memory(cluster, arch, layout, false);
+}
+
+struct ty_cost ty_attention_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                     const struct ty_layout *layout)
+{
+    return is_flash(arch) ? flash(cluster, arch, layout, true)
+                          : in_memory(cluster, arch, layout, true);
+}

@@ -1,0 +1,41 @@
+/* check.c - messages about values that do not go together.
+ *
+ * The user can change what the user wrote: a value from a preset has the place of the preset's name,
+ * a default has none. */
+#include "model/check.h"
+
+#include <stdio.h>
+
+#define MESSAGE_BYTES 512
+
+static const struct ty_origin *origin_of(const struct ty_section *section, const char *key)
+{
+    const struct ty_field *field = section == NULL ? NULL : ty_section_field(section, key);
+    return field == NULL ? NULL : ty_field_origin(section, field);
+}
+
+bool ty_check_given(const struct ty_section *section, const char *key)
+{
+    const struct ty_origin *origin = origin_of(section, key);
+    return origin != NULL &&
+           (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND);
+}
+
+int ty_check_fail(const struct ty_section *section, const char *key, struct ty_err *err,
+                  const char *format, ...)
+{
+    char message[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    struct ty_place at = {.line = 0};
+    const char *const keys[] = {key, "preset", "huggingface"};
+    for (size_t i = 0; i < TY_COUNT(keys) && at.line == 0; i++) {
+        if (ty_check_given(section, keys[i])) {
+            at = origin_of(section, keys[i])->at;
+        }
+    }
+    return ty_fail_at(err, TY_EINPUT, &at, "%s%s%s: %s", section == NULL ? "" : section->name,
+                      section == NULL ? "" : ".", key, message);
+}

@@ -1,0 +1,22 @@
+/* check.h - reporting a value that does not go with another one. */
+#ifndef TY_MODEL_CHECK_H
+#define TY_MODEL_CHECK_H
+
+#include "sim/base/fields.h"
+
+/* Appends "section.key: message" at the place where the user gave the value, or named the preset
+ * that did; without a place for a default. `section` may be NULL (then only the key is named). Returns
+ * TY_EINPUT. */
+int ty_check_fail(const struct ty_section *section, const char *key, struct ty_err *err,
+                  const char *format, ...) TY_PRINTF(4, 5);
+
+/* True when the user wrote the value, in the file or on the command line. */
+bool ty_check_given(const struct ty_section *section, const char *key);
+
+/* The code of the first of several checks. */
+static inline int ty_check_first(int before, int now)
+{
+    return before < 0 ? before : now;
+}
+
+#endif

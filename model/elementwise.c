@@ -1,0 +1,105 @@
+/* elementwise.c - kernels whose time is the bytes they move.
+ *
+ *     seconds = bytes / (share of memory_bandwidth) + kernel_overhead
+ *
+ * Bytes are the ideal ones, each tensor read or written once; the share is measured per kernel
+ * (microsoft/vidur, tensors above 50 MB). e: bytes of an element, T tokens of the micro-batch. */
+#include "model/kernels_internal.h"
+
+/* Share of memory_bandwidth of gathers and scatters of embedding rows; vidur: 300 of 2039 GB/s on
+ * A100, 550 of 3350 on H100. */
+#define EMBEDDING_SHARE 0.15
+/* Of the loss over a sharded vocabulary (MooreThreads/SimuMax, A100). */
+#define LOSS_SHARE 0.81
+/* Bytes per logit. Forward: 16-bit logit read, its 32-bit copy written, read for the maximum and
+ * for the exponentials. Backward: probability read, gradient written in 16 bit, read to scale.
+ * Implementations range from 6 (fused) to 24 in all. */
+#define LOSS_FORWARD_B  14.0
+#define LOSS_BACKWARD_B 8.0
+/* Norm: backward moves twice what forward does: reads output gradient, input and statistics, writes
+ * the input gradient, and sums the parameters' gradients in a second kernel. */
+#define NORM_BACKWARD 2.0
+
+static struct ty_cost moved(const struct ty_cluster *cluster, double bytes, double share)
+{
+    return (struct ty_cost){bytes / (cluster->memory_bandwidth * share) + cluster->kernel_overhead,
+                            0};
+}
+
+struct ty_cost ty_norm_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                               const struct ty_shard *shard)
+{
+    const double passes =
+        arch->norm == TY_FUSED ? cluster->norm_passes : cluster->norm_passes_unfused;
+    /* a pass: the tensor is read and written once */
+    return moved(cluster, passes * 2 * shard->element_B * shard->norm_tokens * arch->hidden, 1);
+}
+
+struct ty_cost ty_norm_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                const struct ty_shard *shard)
+{
+    return ty_cost_times(ty_norm_forward(cluster, arch, shard), NORM_BACKWARD);
+}
+
+/* Two read, one written; with dropout the mask is written in the same kernel. */
+struct ty_cost ty_residual_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                   const struct ty_shard *shard)
+{
+    const double bytes = 3 * shard->element_B + (arch->dropout > 0 ? 1 : 0);
+    return moved(cluster, bytes * shard->norm_tokens * arch->hidden, cluster->add_efficiency);
+}
+
+/* The branch's gradient joins the trunk's; with dropout, gradient and mask are read, one written. */
+struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                    const struct ty_shard *shard)
+{
+    const double dropout = arch->dropout > 0 ? 2 * shard->element_B + 1 : 0;
+    return moved(cluster,
+                 (3 * shard->element_B + dropout) * shard->norm_tokens * arch->hidden,
+                 cluster->add_efficiency);
+}
+
+/* Queries and keys are read and written; forward and backward alike. None with learned positions. */
+struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                       const struct ty_shard *shard)
+{
+    const double width = (shard->heads + shard->kv) * arch->head_dim;
+    if (arch->positions > 0) {
+        return (struct ty_cost){0, 0};
+    }
+    return moved(cluster, 2 * shard->element_B * shard->tokens * width, cluster->rope_efficiency);
+}
+
+/* SwiGLU reads gate and up and writes the product; GELU reads and writes. Biases are fused. */
+struct ty_cost ty_activation_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                     const struct ty_shard *shard)
+{
+    const double streams = arch->mlp == TY_MLP_SWIGLU ? 3 : 2;
+    return moved(cluster, streams * shard->element_B * shard->tokens * shard->ffn,
+                 cluster->activation_efficiency);
+}
+
+/* Besides the inputs the output's gradient is read, and each input's gradient written. */
+struct ty_cost ty_activation_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                      const struct ty_shard *shard)
+{
+    const double streams = arch->mlp == TY_MLP_SWIGLU ? 5 : 3;
+    return moved(cluster, streams * shard->element_B * shard->tokens * shard->ffn,
+                 cluster->activation_efficiency);
+}
+
+/* Forward: rows are read and written; with dropout a mask too. Backward: the gradient is read, rows
+ * of the table's gradient are read and written. */
+struct ty_cost ty_embedding(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                            const struct ty_shard *shard, bool backward)
+{
+    const double bytes = (backward ? 3 : 2) * shard->element_B + (arch->dropout > 0 ? 1 : 0);
+    return moved(cluster, bytes * shard->tokens * arch->hidden, EMBEDDING_SHARE);
+}
+
+struct ty_cost ty_cross_entropy(const struct ty_cluster *cluster, const struct ty_shard *shard,
+                                bool backward)
+{
+    const double bytes = backward ? LOSS_BACKWARD_B : LOSS_FORWARD_B;
+    return moved(cluster, bytes * shard->tokens * shard->vocabulary, LOSS_SHARE);
+}

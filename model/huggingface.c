@@ -1,0 +1,224 @@
+/* huggingface.c - the `model` section from a Hugging Face config.json.
+ *
+ * A family (model_type) is a row: which keys name its sizes and what the keys do not say. What a
+ * file leaves out has the default of the transformers library. Models that trainyard has no costs
+ * for (mixtures of experts, latent attention) are refused by the key that gives them away. */
+#include <string.h>
+
+#include "model/arch.h"
+#include "sim/base/yaml.h"
+
+/* Where the sizes are; NULL: the family has no such key. */
+struct keys {
+    const char *layers, *hidden, *heads, *kv_heads, *head_dim, *ffn, *positions, *dropout;
+};
+static const struct keys common_keys = {
+    "num_hidden_layers", "hidden_size",       "num_attention_heads", "num_key_value_heads",
+    "head_dim",          "intermediate_size", NULL,                  NULL};
+static const struct keys gpt2_keys = {"n_layer", "n_embd",  "n_head",      NULL,
+                                      NULL,      "n_inner", "n_positions", "resid_pdrop"};
+
+struct family {
+    const char *model_type;
+    const struct keys *keys;
+    const char *mlp, *norm_kind;
+    bool bias; /* in the linear layers, when no key says */
+    bool tied; /* when tie_word_embeddings is missing */
+};
+
+/* Source: the configuration classes of huggingface/transformers. Gated MLPs with another activation
+ * than SiLU (Gemma) have the shape and cost of SwiGLU. Biases of q, k and v alone (Qwen2) are left
+ * out: less than 0.01 % of the parameters. */
+static const struct family families[] = {
+    {"llama", &common_keys, "swiglu", "rmsnorm", false, false},
+    {"mistral", &common_keys, "swiglu", "rmsnorm", false, false},
+    {"qwen2", &common_keys, "swiglu", "rmsnorm", false, false},
+    {"qwen3", &common_keys, "swiglu", "rmsnorm", false, false},
+    {"phi3", &common_keys, "swiglu", "rmsnorm", false, false},
+    {"gemma", &common_keys, "swiglu", "rmsnorm", false, true},
+    {"starcoder2", &common_keys, "gelu", "layernorm", true, true},
+    {"gpt_neox", &common_keys, "gelu", "layernorm", true, false},
+    {"gpt2", &gpt2_keys, "gelu", "layernorm", true, true},
+};
+
+/* Keys of models that cannot be described by the section. */
+static const struct {
+    const char *key, *what;
+} refused[] = {
+    {"num_local_experts", "a mixture of experts"}, {"num_experts", "a mixture of experts"},
+    {"n_routed_experts", "a mixture of experts"},  {"moe_intermediate_size", "a mixture of experts"},
+    {"kv_lora_rank", "multi-head latent attention"},
+};
+
+/* ---- reading ---- */
+
+struct reader {
+    struct ty_doc doc;
+    struct ty_arena *arena;
+    struct ty_err *err;
+    const char *text; /* so far */
+    int code;
+};
+
+/* The value of a key; NULL when it is missing or null. */
+static const struct ty_node *value_of(const struct reader *r, const char *key)
+{
+    const struct ty_node *node = key == NULL ? NULL : ty_node_child(r->doc.root, key);
+    const bool is_null = node != NULL && node->kind == TY_NODE_SCALAR && !node->quoted &&
+                         (node->text == NULL || strcmp(node->text, "null") == 0);
+    return is_null ? NULL : node;
+}
+
+static void fail(struct reader *r, const struct ty_node *node, const char *key, const char *what)
+{
+    const struct ty_place at = node != NULL       ? ty_node_place(&r->doc, node)
+                               : r->doc.root != NULL ? ty_node_place(&r->doc, r->doc.root)
+                                                  : (struct ty_place){.file = r->doc.file};
+    const int rc = ty_fail_at(r->err, TY_EINPUT, &at, "%s: %s", key, what);
+    r->code = r->code < 0 ? r->code : rc;
+}
+
+/* Appends "key: value". */
+static void put(struct reader *r, const char *key, const char *value)
+{
+    const char *text = ty_arena_printf(r->arena, "%s%s: %s\n", r->text, key, value);
+    if (text == NULL) {
+        r->code = ty_fail(r->err, TY_ENOMEM, "memory is exhausted");
+        return;
+    }
+    r->text = text;
+}
+
+/* A JSON number: a whole one, or one with a point. */
+static bool is_number(const struct ty_node *node, bool whole)
+{
+    const char *digits = whole ? "0123456789" : "0123456789.eE+-";
+    return node->kind == TY_NODE_SCALAR && !node->quoted && node->text != NULL &&
+           node->text[0] != '\0' && node->text[strspn(node->text, digits)] == '\0';
+}
+
+static void copy_number(struct reader *r, const char *to, const char *from, bool needed)
+{
+    const struct ty_node *node = value_of(r, from);
+    if (node == NULL) {
+        if (needed) {
+            fail(r, NULL, from, "missing; the model's size cannot be known without it");
+        }
+    } else if (!is_number(node, true)) {
+        fail(r, node, from, "not a whole number");
+    } else {
+        put(r, to, node->text);
+    }
+}
+
+static bool flag(struct reader *r, const char *key, bool otherwise)
+{
+    const struct ty_node *node = value_of(r, key);
+    if (node == NULL) {
+        return otherwise;
+    }
+    const bool is_true = node->kind == TY_NODE_SCALAR && strcmp(node->text, "true") == 0;
+    if (!is_true && (node->kind != TY_NODE_SCALAR || strcmp(node->text, "false") != 0)) {
+        fail(r, node, key, "neither true nor false");
+    }
+    return is_true;
+}
+
+/* ---- families ---- */
+
+static const char *known_families(struct ty_arena *arena)
+{
+    const char *list = "";
+    for (size_t i = 0; i < TY_COUNT(families) && list != NULL; i++) {
+        list = ty_arena_printf(arena, "%s%s%s", list, i > 0 ? ", " : "", families[i].model_type);
+    }
+    return list == NULL ? "" : list;
+}
+
+static const struct family *find_family(struct reader *r)
+{
+    const struct ty_node *node = value_of(r, "model_type");
+    const char *name = node != NULL && node->kind == TY_NODE_SCALAR ? node->text : NULL;
+    for (size_t i = 0; name != NULL && i < TY_COUNT(families); i++) {
+        if (strcmp(families[i].model_type, name) == 0) {
+            return &families[i];
+        }
+    }
+    const char *known = known_families(r->arena);
+    const char *what =
+        name == NULL ? ty_arena_printf(r->arena, "missing; known are %s", known)
+                     : ty_arena_printf(r->arena,
+                                       "unknown (%.60s); known are %s; else give layers, hidden, "
+                                       "heads and vocabulary in the model section",
+                                       name, known);
+    fail(r, node, "model_type", what == NULL ? "unknown" : what);
+    return NULL;
+}
+
+static void refuse(struct reader *r)
+{
+    for (size_t i = 0; i < TY_COUNT(refused); i++) {
+        const struct ty_node *node = value_of(r, refused[i].key);
+        const bool idle = node != NULL && node->kind == TY_NODE_SCALAR &&
+                          (strcmp(node->text, "0") == 0 || strcmp(node->text, "1") == 0);
+        if (node != NULL && !idle) {
+            const char *what = ty_arena_printf(
+                r->arena, "%s, which is not simulated yet in this version; use a dense model",
+                refused[i].what);
+            fail(r, node, refused[i].key, what == NULL ? refused[i].what : what);
+            return; /* one reason is enough */
+        }
+    }
+}
+
+static void convert(struct reader *r, const struct family *family)
+{
+    const struct keys *keys = family->keys;
+    const struct {
+        const char *to, *from;
+        bool needed;
+    } sizes[] = {
+        {"layers", keys->layers, true},        {"hidden", keys->hidden, true},
+        {"heads", keys->heads, true},          {"kv_heads", keys->kv_heads, false},
+        {"head_dim", keys->head_dim, false},   {"ffn", keys->ffn, keys == &common_keys},
+        {"vocabulary", "vocab_size", true},    {"positions", keys->positions, false},
+        {"sequence", keys->positions, false}, /* what the positions were learned for */
+    };
+    for (size_t i = 0; i < TY_COUNT(sizes); i++) {
+        if (sizes[i].from != NULL) {
+            copy_number(r, sizes[i].to, sizes[i].from, sizes[i].needed);
+        }
+    }
+    const struct ty_node *dropout = value_of(r, keys->dropout);
+    if (dropout != NULL && is_number(dropout, false)) {
+        put(r, "dropout", dropout->text);
+    }
+    const bool bias =
+        flag(r, "attention_bias", family->bias) || flag(r, "use_bias", family->bias);
+    put(r, "mlp", family->mlp);
+    put(r, "norm_kind", family->norm_kind);
+    put(r, "bias", bias ? "true" : "false");
+    put(r, "tied", flag(r, "tie_word_embeddings", family->tied) ? "true" : "false");
+}
+
+int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
+                        struct ty_err *err)
+{
+    struct reader r = {.arena = arena, .err = err, .text = ""};
+    const int rc = ty_doc_load(&r.doc, arena, path, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (r.doc.root == NULL || r.doc.root->kind != TY_NODE_MAP) {
+        fail(&r, r.doc.root, "config.json", "not a JSON object; give the file that belongs to the "
+                                            "model's weights");
+        return r.code;
+    }
+    refuse(&r);
+    const struct family *family = r.code < 0 ? NULL : find_family(&r);
+    if (family != NULL) {
+        convert(&r, family);
+    }
+    *text = r.code < 0 ? NULL : r.text;
+    return r.code;
+}

@@ -1,0 +1,237 @@
+/* layer_costs.c - kernels put together: a layer, the edges of the model, the optimizer step.
+ *
+ * A layer is given op by op because collectives and schedules come between them. The host launches
+ * kernels one after the other; when it needs longer than the GPU, the GPU waits for it, and a pass
+ * takes the host's time: max(GPU, floor), never the sum, since the host runs ahead. */
+#include <math.h>
+
+#include "model/kernels_internal.h"
+#include "sim/core/program.h"
+
+/* Host time of a backward over that of a forward: 1.37 / 1.05 ms per layer, fitted on 1440
+ * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
+#define FLOOR_BACKWARD 1.3
+/* Bytes of an Adam step per parameter: master weight and two moments read and written (24), 16-bit
+ * weight written (2), gradient read (2 or 4). */
+#define ADAM_B      28.0
+#define ADAM_FP32_B 30.0
+
+static const struct {
+    const char *name;
+    int part;
+} ops[TY_N_LAYER_OPS] = {
+#define X(id, name, part) [TY_LAYER_##id] = {name, TY_PART_##part},
+    TY_LAYER_OPS(X)
+#undef X
+};
+
+const char *ty_layer_op_name(enum ty_layer_op op)
+{
+    return ops[op].name;
+}
+
+int ty_layer_op_part(enum ty_layer_op op)
+{
+    return ops[op].part;
+}
+
+struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout)
+{
+    const double t = layout->tensor;
+    const double tokens = (double)layout->micro_batch * arch->sequence;
+    return (struct ty_shard){
+        .tokens = tokens,
+        .norm_tokens = layout->sequence_parallel ? tokens / t : tokens,
+        .heads = arch->heads / t,
+        .kv = fmax(arch->kv_heads / t, 1), /* shared by several ranks when there are fewer */
+        .ffn = arch->ffn / t,
+        .vocabulary = arch->vocabulary / t,
+        .element_B = ty_dtype_bytes((enum ty_dtype)arch->dtype),
+    };
+}
+
+/* ---- a layer ---- */
+
+/* A weight matrix of the layer: `in` columns wide, `out` columns produced. */
+struct linear {
+    const struct ty_cluster *cluster;
+    enum ty_dtype dtype;
+    double tokens, in, out;
+};
+
+static struct ty_cost linear_forward(const struct linear *w)
+{
+    return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_FORWARD, 1, w->tokens, w->out, w->in);
+}
+
+static struct ty_cost linear_dgrad(const struct linear *w)
+{
+    return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_DGRAD, 1, w->tokens, w->in, w->out);
+}
+
+static struct ty_cost linear_wgrad(const struct linear *w)
+{
+    return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_WGRAD, 1, w->in, w->out, w->tokens);
+}
+
+struct layer {
+    const struct ty_cluster *cluster;
+    const struct ty_arch *arch;
+    const struct ty_layout *layout;
+    struct ty_shard shard;
+    struct linear qkv, proj, up, down; /* up: with the gate, one product */
+};
+
+static struct layer layer_of(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                             const struct ty_layout *layout)
+{
+    struct layer l = {cluster, arch, layout, ty_shard_of(arch, layout), {0}, {0}, {0}, {0}};
+    const enum ty_dtype dtype = (enum ty_dtype)arch->dtype;
+    const double T = l.shard.tokens, h = arch->hidden, d = arch->head_dim;
+    const double wide = (arch->mlp == TY_MLP_SWIGLU ? 2 : 1) * l.shard.ffn;
+    l.qkv = (struct linear){cluster, dtype, T, h, (l.shard.heads + 2 * l.shard.kv) * d};
+    l.proj = (struct linear){cluster, dtype, T, l.shard.heads * d, h};
+    l.up = (struct linear){cluster, dtype, T, h, wide};
+    l.down = (struct linear){cluster, dtype, T, l.shard.ffn, h};
+    return l;
+}
+
+static void forward_costs(const struct layer *l, struct ty_cost *out)
+{
+    const struct ty_cost norm = ty_cost_plus(ty_residual_forward(l->cluster, l->arch, &l->shard),
+                                             ty_norm_forward(l->cluster, l->arch, &l->shard));
+    const struct ty_cost wide =
+        ty_cost_plus(linear_forward(&l->up), ty_activation_forward(l->cluster, l->arch, &l->shard));
+    out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
+    out[TY_LAYER_QKV] =
+        ty_cost_plus(linear_forward(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard));
+    out[TY_LAYER_ATTENTION] = ty_attention_forward(l->cluster, l->arch, l->layout);
+    out[TY_LAYER_PROJ] = linear_forward(&l->proj);
+    out[TY_LAYER_MLP] = ty_cost_plus(wide, linear_forward(&l->down));
+}
+
+static void dgrad_costs(const struct layer *l, struct ty_cost *out)
+{
+    const struct ty_cost norm = ty_cost_plus(ty_residual_backward(l->cluster, l->arch, &l->shard),
+                                             ty_norm_backward(l->cluster, l->arch, &l->shard));
+    const struct ty_cost wide =
+        ty_cost_plus(linear_dgrad(&l->up), ty_activation_backward(l->cluster, l->arch, &l->shard));
+    out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
+    out[TY_LAYER_QKV] =
+        ty_cost_plus(linear_dgrad(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard));
+    out[TY_LAYER_ATTENTION] = ty_attention_backward(l->cluster, l->arch, l->layout);
+    out[TY_LAYER_PROJ] = linear_dgrad(&l->proj);
+    out[TY_LAYER_MLP] = ty_cost_plus(wide, linear_dgrad(&l->down));
+}
+
+static void wgrad_costs(const struct layer *l, struct ty_cost *out)
+{
+    out[TY_LAYER_QKV] = linear_wgrad(&l->qkv);
+    out[TY_LAYER_PROJ] = linear_wgrad(&l->proj);
+    out[TY_LAYER_MLP] = ty_cost_plus(linear_wgrad(&l->up), linear_wgrad(&l->down));
+}
+
+static void recompute_costs(const struct layer *l, const struct ty_cost *forward,
+                            struct ty_cost *out)
+{
+    switch ((enum ty_recompute)l->layout->recompute) {
+    case TY_RECOMPUTE_NONE:
+        break;
+    case TY_RECOMPUTE_SELECTIVE:
+        out[TY_LAYER_ATTENTION] = forward[TY_LAYER_ATTENTION];
+        break;
+    case TY_RECOMPUTE_FFN: /* nobody needs the product with `down` again */
+        out[TY_LAYER_MLP] =
+            ty_cost_plus(linear_forward(&l->up),
+                         ty_activation_forward(l->cluster, l->arch, &l->shard));
+        break;
+    case TY_RECOMPUTE_FULL:
+        for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+            out[op] = forward[op];
+        }
+        break;
+    }
+}
+
+static double sum_seconds(const struct ty_cost *costs)
+{
+    double sum = 0;
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        sum += costs[op].seconds;
+    }
+    return sum;
+}
+
+static void scale(struct ty_cost *costs, double factor)
+{
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        costs[op].seconds *= factor;
+    }
+}
+
+/* What a pass of `seconds` has to be stretched by to last as long as its launches. */
+static double stretch(double seconds, double floor)
+{
+    return seconds > 0 && seconds < floor ? floor / seconds : 1;
+}
+
+void ty_layer_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                    const struct ty_layout *layout, struct ty_layer_costs *out)
+{
+    const struct layer l = layer_of(cluster, arch, layout);
+    *out = (struct ty_layer_costs){.forward = {{0, 0}}};
+    forward_costs(&l, out->forward);
+    dgrad_costs(&l, out->dgrad);
+    wgrad_costs(&l, out->wgrad);
+    scale(out->forward, cluster->derate);
+    scale(out->dgrad, cluster->derate);
+    scale(out->wgrad, cluster->derate);
+    scale(out->forward, stretch(sum_seconds(out->forward), cluster->layer_floor));
+    const double backward = stretch(sum_seconds(out->dgrad) + sum_seconds(out->wgrad),
+                                    FLOOR_BACKWARD * cluster->layer_floor);
+    scale(out->dgrad, backward);
+    scale(out->wgrad, backward);
+    recompute_costs(&l, out->forward, out->recompute);
+    if (layout->recompute == TY_RECOMPUTE_FFN) {
+        scale(out->recompute, cluster->derate);
+    }
+}
+
+/* ---- first and last stage ---- */
+
+void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                   const struct ty_layout *layout, struct ty_edge_costs *out)
+{
+    const struct ty_shard shard = ty_shard_of(arch, layout);
+    const struct linear logits = {cluster, (enum ty_dtype)arch->dtype, shard.tokens, arch->hidden,
+                                  shard.vocabulary};
+    *out = (struct ty_edge_costs){
+        .embedding_forward = ty_embedding(cluster, arch, &shard, false),
+        .embedding_backward = ty_embedding(cluster, arch, &shard, true),
+        .head_forward = ty_cost_plus(ty_cost_plus(ty_norm_forward(cluster, arch, &shard),
+                                                  linear_forward(&logits)),
+                                     ty_cross_entropy(cluster, &shard, false)),
+        .head_dgrad = ty_cost_plus(
+            ty_cost_plus(ty_cross_entropy(cluster, &shard, true), linear_dgrad(&logits)),
+            ty_norm_backward(cluster, arch, &shard)),
+        .head_wgrad = linear_wgrad(&logits),
+    };
+    struct ty_cost *const costs[] = {&out->embedding_forward, &out->embedding_backward,
+                                     &out->head_forward, &out->head_dgrad, &out->head_wgrad};
+    for (size_t i = 0; i < TY_COUNT(costs); i++) {
+        costs[i]->seconds *= cluster->derate;
+    }
+}
+
+/* ---- optimizer ---- */
+
+struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                                 double params)
+{
+    const double local = layout->zero >= 1 ? params / layout->data : params;
+    const double bytes = local * (layout->grad_fp32 ? ADAM_FP32_B : ADAM_B);
+    const double seconds =
+        bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
+        cluster->kernel_overhead;
+    return (struct ty_cost){seconds * cluster->derate, 0};
+}

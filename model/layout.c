@@ -1,0 +1,410 @@
+/* layout.c - the `layout` section, and where layers and parameters go.
+ *
+ * Every rule is a function that reports at the value to change, with values that would do. Rules
+ * that need another one to hold are skipped when it does not: one mistake, one message.
+ *
+ * The vocabulary need not divide by `tensor`: frameworks pad it to a multiple of 128 tensor (as
+ * Megatron-LM does), a difference that is left out here. */
+#include "model/layout.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "model/check.h"
+
+static const struct ty_word recompute_words[] = {
+    {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
+    {"selective", TY_RECOMPUTE_SELECTIVE, "the attention core runs again (Korthikanti et al. 2022)"},
+    {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP runs again"},
+    {"full", TY_RECOMPUTE_FULL, "the whole layer runs again (Chen et al. 2016)"},
+    {NULL, 0, NULL},
+};
+
+#define AT(member) offsetof(struct ty_layout, member)
+
+#define COUNT(key_, max_, fallback_, doc_)                                                         \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
+        .fallback = (fallback_), .doc = (doc_)                                                     \
+    }
+#define FLAG(key_, fallback_, doc_)                                                                \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = (fallback_),           \
+        .doc = (doc_)                                                                              \
+    }
+
+const struct ty_field ty_layout_fields[] = {
+    COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
+    COUNT(context, 65536, "1", "ranks that share a sequence; only 1 is simulated yet"),
+    COUNT(pipeline, 65535, "1", "ranks that hold successive layers"),
+    {.key = "data",
+     .type = TY_TYPE_UINT,
+     .offset = AT(data),
+     .min = 1,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"},
+    COUNT(expert, 65536, "1", "ranks that share the experts; only 1 is simulated yet"),
+    COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
+    {.key = "global_batch",
+     .type = TY_TYPE_UINT,
+     .offset = AT(global_batch),
+     .min = 1,
+     .required = true,
+     .doc = "sequences in an optimizer step, over all replicas"},
+    FLAG(sequence_parallel, "false",
+         "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"),
+    {.key = "zero",
+     .type = TY_TYPE_UINT,
+     .offset = AT(zero),
+     .min = 0,
+     .max = 3,
+     .fallback = "0",
+     .doc = "what replicas share: 0 nothing, 1 optimizer state, 2 gradients too, 3 weights too"},
+    {.key = "recompute",
+     .type = TY_TYPE_WORD,
+     .offset = AT(recompute),
+     .words = recompute_words,
+     .fallback = "none",
+     .doc = "activations that are computed again in the backward pass"},
+    {.key = "order",
+     .type = TY_TYPE_WORDS,
+     .offset = AT(order),
+     .words = ty_axis_words,
+     .fallback = "[tensor, context, data, pipeline]",
+     .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"},
+    {.key = "stage_layers",
+     .type = TY_TYPE_UINTS,
+     .offset = AT(stage_layers),
+     .min = 1,
+     .max = 10000,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"},
+    {.key = "bucket",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = AT(bucket),
+     .min = 1024,
+     .max = 1e13,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "gradients reduced in one call, bytes at 16 bit; auto: 25 MiB, with ZeRO 40 million "
+            "parameters or 1 million per replica if that is more"},
+    FLAG(grad_fp32, "false", "whether gradients are kept and reduced in 32 bit"),
+    FLAG(overlap_grad_reduce, "true",
+         "whether gradients are reduced while the last backward pass still runs"),
+};
+
+const uint32_t ty_n_layout_fields = TY_COUNT(ty_layout_fields);
+
+/* ---- checks ---- */
+
+struct layout_check {
+    struct ty_layout *layout;
+    const struct ty_section *section;
+    const struct ty_arch *arch;
+    const struct ty_cluster *cluster;
+    uint32_t chunks, gpus;
+    struct ty_err *err;
+};
+
+/* Up to 8 numbers as "1, 2, 4". */
+struct numbers {
+    uint32_t n;
+    char text[120];
+};
+
+static void add_number(struct numbers *list, uint64_t x)
+{
+    char number[24];
+    const int len = snprintf(number, sizeof(number), "%s%llu", list->n > 0 ? ", " : "",
+                             (unsigned long long)x);
+    size_t used = 0;
+    while (list->text[used] != '\0') {
+        used++;
+    }
+    if (list->n < 8 && len > 0 && used + (size_t)len < sizeof(list->text)) {
+        (void)snprintf(list->text + used, sizeof(list->text) - used, "%s", number);
+        list->n++;
+    }
+}
+
+static int check_supported(const struct layout_check *c)
+{
+    int rc = 0;
+    const struct {
+        const char *key, *what;
+        uint32_t value;
+    } rows[] = {
+        {"context", "context parallelism", c->layout->context},
+        {"expert", "expert parallelism", c->layout->expert},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (rows[i].value > 1) {
+            rc = ty_check_first(rc, ty_check_fail(c->section, rows[i].key, c->err,
+                                                  "%u: %s is not simulated yet in this version; "
+                                                  "write 1",
+                                                  (unsigned)rows[i].value, rows[i].what));
+        }
+    }
+    if (c->cluster->peak[c->arch->dtype] <= 0) {
+        struct ty_err *err = c->err; /* the section at hand is not the model's: no place */
+        rc = ty_check_first(
+            rc, ty_fail(err, TY_EINPUT,
+                        "model.dtype: %s is not supported by the GPU (cluster.peak_%s is none); "
+                        "write another, or give the peak",
+                        ty_dtype_words[c->arch->dtype].name, ty_dtype_words[c->arch->dtype].name));
+    }
+    return rc;
+}
+
+/* Whether one tensor rank of t gets whole heads and equal shares. With fewer key and value heads
+ * than ranks, each of those heads is kept by t / kv_heads ranks. */
+static bool tensor_divides(const struct ty_arch *arch, uint32_t t)
+{
+    return arch->heads % t == 0 && arch->ffn % t == 0 &&
+           (arch->kv_heads % t == 0 || t % arch->kv_heads == 0);
+}
+
+static struct numbers tensor_candidates(const struct layout_check *c)
+{
+    struct numbers list = {.n = 0};
+    const uint64_t rest = (uint64_t)c->layout->context * c->layout->pipeline;
+    for (uint32_t t = 1; t <= c->arch->heads; t++) {
+        if (tensor_divides(c->arch, t) && c->gpus % (t * rest) == 0) {
+            add_number(&list, t);
+        }
+    }
+    for (uint32_t t = 1; list.n == 0 && t <= c->arch->heads; t++) {
+        if (tensor_divides(c->arch, t)) {
+            add_number(&list, t);
+        }
+    }
+    return list;
+}
+
+static int check_tensor(const struct layout_check *c)
+{
+    const uint32_t t = c->layout->tensor;
+    const struct ty_arch *arch = c->arch;
+    const struct {
+        const char *name;
+        uint32_t value;
+        bool divides;
+    } rows[] = {
+        {"model.heads", arch->heads, arch->heads % t == 0},
+        {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
+        {"model.ffn", arch->ffn, arch->ffn % t == 0},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (!rows[i].divides) {
+            const struct numbers candidates = tensor_candidates(c);
+            return ty_check_fail(c->section, "tensor", c->err, "%u does not divide %s (%u); try %s",
+                                 (unsigned)t, rows[i].name, (unsigned)rows[i].value,
+                                 candidates.text);
+        }
+    }
+    if (c->layout->sequence_parallel && arch->sequence % t != 0) {
+        return ty_check_fail(c->section, "sequence_parallel", c->err,
+                             "layout.tensor (%u) does not divide model.sequence (%u); write false, "
+                             "or a sequence of %llu",
+                             (unsigned)t, (unsigned)arch->sequence,
+                             (unsigned long long)(arch->sequence / t + 1) * t);
+    }
+    return 0;
+}
+
+/* Values of one dimension with which tensor x context x pipeline divides the GPUs. `others`: the
+ * product of the other two. */
+static struct numbers degree_candidates(uint32_t gpus, uint64_t others, uint32_t most)
+{
+    struct numbers list = {.n = 0};
+    for (uint32_t x = 1; x <= most && x * others <= gpus; x++) {
+        if (gpus % (x * others) == 0) {
+            add_number(&list, x);
+        }
+    }
+    return list;
+}
+
+/* tensor x context x pipeline x data = GPUs; derives data. */
+static int check_product(const struct layout_check *c)
+{
+    struct ty_layout *l = c->layout;
+    const uint64_t model = (uint64_t)l->tensor * l->context * l->pipeline;
+    if (c->gpus % model != 0) {
+        /* whichever of the two the user wrote; the pipeline when both or neither */
+        const bool tensor = l->tensor > 1 && ty_check_given(c->section, "tensor") &&
+                            !ty_check_given(c->section, "pipeline");
+        const uint64_t others = model / (tensor ? l->tensor : l->pipeline);
+        const struct numbers candidates = degree_candidates(
+            c->gpus, others, tensor ? c->arch->heads : c->arch->layers / c->chunks);
+        const bool none = candidates.n == 0;
+        return ty_check_fail(c->section, tensor ? "tensor" : "pipeline", c->err,
+                             "tensor x context x pipeline = %u x %u x %u = %llu does not divide "
+                             "the cluster's GPUs (%u); %s%s",
+                             (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
+                             (unsigned long long)model, (unsigned)c->gpus,
+                             none ? "change layout.tensor first" : "try ", candidates.text);
+    }
+    const uint32_t data = (uint32_t)(c->gpus / model);
+    if (l->data != 0 && l->data != data) {
+        return ty_check_fail(c->section, "data", c->err,
+                             "tensor x context x pipeline x data = %u x %u x %u x %u = %llu, and "
+                             "the cluster has %u GPUs; write %u, or auto",
+                             (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
+                             (unsigned)l->data, (unsigned long long)(model * l->data),
+                             (unsigned)c->gpus, (unsigned)data);
+    }
+    l->data = data;
+    l->ranks = c->gpus;
+    return 0;
+}
+
+static int check_batch(const struct layout_check *c)
+{
+    struct ty_layout *l = c->layout;
+    const uint64_t pass = (uint64_t)l->data * l->micro_batch;
+    const uint64_t count = l->global_batch / pass;
+    const uint64_t most = UINT16_MAX - 1; /* the number of a micro-batch has 16 bits */
+    if (l->global_batch % pass != 0) {
+        struct numbers list = {.n = 0};
+        if (count > 0) {
+            add_number(&list, count * pass);
+        }
+        add_number(&list, (count + 1) * pass);
+        return ty_check_fail(c->section, "global_batch", c->err,
+                             "%u is no multiple of data x micro_batch = %u x %u = %llu; try %s",
+                             (unsigned)l->global_batch, (unsigned)l->data,
+                             (unsigned)l->micro_batch, (unsigned long long)pass, list.text);
+    }
+    if (count > most) {
+        return ty_check_fail(c->section, "global_batch", c->err,
+                             "%u makes %llu micro-batches on each of %u replicas; at most %llu are "
+                             "simulated: write at most %llu, or a larger layout.micro_batch",
+                             (unsigned)l->global_batch, (unsigned long long)count,
+                             (unsigned)l->data, (unsigned long long)most,
+                             (unsigned long long)(most * pass));
+    }
+    l->micro_batches = (uint32_t)count;
+    return 0;
+}
+
+static int check_stages(const struct layout_check *c)
+{
+    const struct ty_layout *l = c->layout;
+    const uint64_t stages = (uint64_t)l->pipeline * c->chunks;
+    const struct ty_uint_list *given = &l->stage_layers;
+    uint64_t sum = 0;
+    if (stages > c->arch->layers) {
+        const unsigned most = c->arch->layers / c->chunks;
+        return ty_check_fail(c->section, "pipeline", c->err,
+                             "pipeline x schedule.chunks = %u x %u = %llu stages for model.layers "
+                             "(%u); %s %u",
+                             (unsigned)l->pipeline, (unsigned)c->chunks,
+                             (unsigned long long)stages, (unsigned)c->arch->layers,
+                             most > 0 ? "write at most" : "with one chunk, at most",
+                             most > 0 ? most : (unsigned)c->arch->layers);
+    }
+    for (uint32_t i = 0; i < given->n; i++) {
+        sum += given->item[i];
+    }
+    if (given->n > 0 && given->n != stages) {
+        return ty_check_fail(c->section, "stage_layers", c->err,
+                             "%u numbers for pipeline x schedule.chunks = %u x %u = %llu stages; "
+                             "write %llu, or auto",
+                             (unsigned)given->n, (unsigned)l->pipeline, (unsigned)c->chunks,
+                             (unsigned long long)stages, (unsigned long long)stages);
+    }
+    if (given->n > 0 && sum != c->arch->layers) {
+        return ty_check_fail(c->section, "stage_layers", c->err,
+                             "%llu layers in all, and the model has %u (model.layers); make the "
+                             "numbers add up, or write auto",
+                             (unsigned long long)sum, (unsigned)c->arch->layers);
+    }
+    return 0;
+}
+
+int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
+                     const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
+                     struct ty_err *err)
+{
+    const struct layout_check c = {.layout = layout,
+                                   .section = section,
+                                   .arch = arch,
+                                   .cluster = cluster,
+                                   .chunks = chunks == 0 ? 1 : chunks,
+                                   .gpus = ty_cluster_gpus(cluster),
+                                   .err = err};
+    int rc = check_supported(&c);
+    /* each needs what the one before establishes */
+    rc = rc < 0 ? rc : check_tensor(&c);
+    rc = rc < 0 ? rc : check_product(&c);
+    rc = rc < 0 ? rc : check_batch(&c);
+    return ty_check_first(rc, check_stages(&c));
+}
+
+/* ---- where things go ---- */
+
+double ty_layout_bucket_params(const struct ty_layout *layout)
+{
+    if (layout->bucket > 0) {
+        return layout->bucket / 2;
+    }
+    if (layout->zero == 0) {
+        return 25 * 1048576.0 / 2;
+    }
+    return layout->data > 40 ? 1e6 * layout->data : 40e6;
+}
+
+struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
+                                  uint32_t stages, uint32_t stage)
+{
+    struct ty_layers layers = {0, 0};
+    if (layout->stage_layers.n == stages) {
+        for (uint32_t s = 0; s < stage; s++) {
+            layers.first += layout->stage_layers.item[s];
+        }
+        layers.count = layout->stage_layers.item[stage];
+        return layers;
+    }
+    /* One more for stages 1, 2, ...; the first stage (embedding) only when all others but the last
+     * have one; the last (head) never. */
+    const uint32_t even = arch->layers / stages, left = arch->layers % stages;
+    const uint32_t inner = stages > 2 ? stages - 2 : 0;
+    const uint32_t with_one = left < inner ? left : inner;
+    const uint32_t on_first = left > with_one ? 1 : 0;
+    if (stage == 0) {
+        return (struct ty_layers){0, even + on_first};
+    }
+    const uint32_t before = stage - 1 < with_one ? stage - 1 : with_one;
+    layers.first = stage * even + on_first + before;
+    layers.count = even + (stage <= with_one ? 1 : 0);
+    return layers;
+}
+
+double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_arch *arch)
+{
+    const double t = layout->tensor;
+    const double kv = 2.0 * arch->hidden * arch->kv_heads * arch->head_dim;
+    const double copies = layout->tensor > arch->kv_heads ? kv / arch->kv_heads - kv / t : 0;
+    return ty_arch_layer_params(arch) / t + copies;
+}
+
+double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_arch *arch,
+                              uint32_t stages, uint32_t stage)
+{
+    const double t = layout->tensor;
+    const struct ty_layers layers = ty_layout_layers(layout, arch, stages, stage);
+    double params = layers.count * ty_layout_layer_params(layout, arch);
+    if (stage == 0) {
+        params += ty_arch_embedding_params(arch) / t;
+    }
+    if (stage == stages - 1) {
+        const bool copy = arch->tied && layout->pipeline > 1;
+        const double matrix = copy ? (double)arch->vocabulary * arch->hidden : 0;
+        params += (ty_arch_head_params(arch) + matrix) / t;
+    }
+    return params;
+}

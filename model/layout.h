@@ -1,0 +1,64 @@
+/* layout.h - how the model is laid over the ranks. */
+#ifndef TY_MODEL_LAYOUT_H
+#define TY_MODEL_LAYOUT_H
+
+#include "model/arch.h"
+#include "topology/place.h"
+
+enum ty_recompute {
+    TY_RECOMPUTE_NONE,
+    TY_RECOMPUTE_SELECTIVE, /* the attention core (Korthikanti et al. 2022) */
+    TY_RECOMPUTE_FFN,       /* the wide part of the MLP */
+    TY_RECOMPUTE_FULL       /* the whole layer */
+};
+
+/* The `layout` section. */
+struct ty_layout {
+    uint32_t tensor, context, pipeline, data, expert;
+    uint32_t micro_batch, global_batch; /* sequences */
+    bool sequence_parallel;
+    uint32_t zero;  /* 0..3 */
+    int recompute;  /* enum ty_recompute */
+    struct ty_word_list order;
+    struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
+    double bucket;                    /* gradient bucket, B of 16-bit gradient; 0: by rule */
+    bool grad_fp32;                   /* gradients are kept and reduced in 32 bit */
+    bool overlap_grad_reduce;         /* reduce buckets while the last backward still runs */
+
+    /* derived by ty_layout_finish */
+    uint32_t micro_batches; /* per pipeline and step */
+    uint32_t ranks;
+};
+
+extern const struct ty_field ty_layout_fields[];
+extern const uint32_t ty_n_layout_fields;
+
+/* Fills `data: auto`, derives, and checks every divisibility rule; each failure is reported at the
+ * place of the value that would have to change. `chunks`: virtual stages per rank. */
+int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
+                     const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
+                     struct ty_err *err);
+
+/* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
+ * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */
+double ty_layout_bucket_params(const struct ty_layout *layout);
+
+/* Layers [first, first + count) of virtual stage s of `stages`. When they do not divide, stages 1,
+ * 2, ... take one more each; the first (which has the embedding) only when all of those have, the
+ * last (which has the head) never. */
+struct ty_layers {
+    uint32_t first, count;
+};
+struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
+                                  uint32_t stages, uint32_t stage);
+
+/* Parameters of one layer on one tensor rank. Key and value heads are kept by several ranks when
+ * there are fewer of them than ranks; everything else is divided. */
+double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_arch *arch);
+
+/* Parameters held by one tensor rank of a stage, before data-parallel sharding: its layers / t,
+ * the embedding / t on the first stage, the head / t on the last (a tied head is a copy there). */
+double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_arch *arch,
+                              uint32_t stages, uint32_t stage);
+
+#endif

@@ -1,0 +1,243 @@
+/* test_layout.c - which layouts are possible, what is said about the others, who holds what. */
+#include "tests/unit/model_case.h"
+
+/* Reads llama-30b (52 heads, 60 layers, ffn 17920) on 4 nodes of 8 GPUs and the layout; returns the
+ * code. */
+static int read_layout(struct model_case *c, const char *text, uint32_t chunks)
+{
+    model_case_begin(c, 4);
+    ck_assert_msg(model_read(c, "llama-30b", "") == 0, "%s", c->err.text);
+    return layout_read(c, text, chunks);
+}
+
+START_TEST(what_is_left_out_is_derived)
+{
+    struct model_case c;
+    ck_assert_msg(read_layout(&c, "{tensor: 2, pipeline: 4, global_batch: 2048}", 1) == 0, "%s",
+                  c.err.text);
+    ck_assert_uint_eq(c.layout.data, 4);
+    ck_assert_uint_eq(c.layout.ranks, 32);
+    ck_assert_uint_eq(c.layout.micro_batch, 1);
+    ck_assert_uint_eq(c.layout.micro_batches, 512);
+    ck_assert_uint_eq(c.layout.context, 1);
+    ck_assert_uint_eq(c.layout.expert, 1);
+    ck_assert_uint_eq(c.layout.zero, 0);
+    ck_assert_int_eq(c.layout.recompute, TY_RECOMPUTE_NONE);
+    ck_assert(!c.layout.sequence_parallel && !c.layout.grad_fp32 && c.layout.overlap_grad_reduce);
+    ck_assert_uint_eq(c.layout.order.n, TY_N_AXES);
+    for (int i = 0; i < TY_N_AXES; i++) {
+        ck_assert_int_eq(c.layout.order.item[i], i);
+    }
+    ck_assert_uint_eq(c.layout.stage_layers.n, 0);
+    model_case_release(&c);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_said_at_the_value_to_change)
+{
+    static const struct {
+        const char *text;
+        uint32_t chunks;
+        const char *message; /* first line, after "run.yaml:" */
+    } rows[] = {
+        {"tensor: 3\nglobal_batch: 96", 1,
+         "1:9: layout.tensor: 3 does not divide model.heads (52); try 1, 2, 4"},
+        {"tensor: 26\nglobal_batch: 96", 1,
+         "1:9: layout.tensor: 26 does not divide model.ffn (17920); try 1, 2, 4"},
+        {"global_batch: 96\npipeline: 3", 1,
+         "2:11: layout.pipeline: tensor x context x pipeline = 1 x 1 x 3 = 3 does not divide the "
+         "cluster's GPUs (32); try 1, 2, 4, 8, 16, 32"},
+        {"tensor: 52\nglobal_batch: 96", 1,
+         "1:9: layout.tensor: 52 does not divide model.ffn (17920); try 1, 2, 4"},
+        {"tensor: 2\npipeline: 4\ndata: 8\nglobal_batch: 96", 1,
+         "3:7: layout.data: tensor x context x pipeline x data = 2 x 1 x 4 x 8 = 64, and the "
+         "cluster has 32 GPUs; write 4, or auto"},
+        {"pipeline: 4\nmicro_batch: 2\nglobal_batch: 100", 1,
+         "3:15: layout.global_batch: 100 is no multiple of data x micro_batch = 8 x 2 = 16; try "
+         "96, 112"},
+        {"pipeline: 4\nmicro_batch: 2\nglobal_batch: 10", 1,
+         "3:15: layout.global_batch: 10 is no multiple of data x micro_batch = 8 x 2 = 16; try 16"},
+        {"pipeline: 32\nglobal_batch: 70000", 1,
+         "2:15: layout.global_batch: 70000 makes 70000 micro-batches on each of 1 replicas; at most "
+         "65534 are simulated: write at most 65534, or a larger layout.micro_batch"},
+        {"pipeline: 16\nglobal_batch: 96", 4,
+         "1:11: layout.pipeline: pipeline x schedule.chunks = 16 x 4 = 64 stages for model.layers "
+         "(60); write at most 15"},
+        {"pipeline: 2\nglobal_batch: 96\nstage_layers: [30, 15, 15]", 1,
+         "3:15: layout.stage_layers: 3 numbers for pipeline x schedule.chunks = 2 x 1 = 2 stages; "
+         "write 2, or auto"},
+        {"pipeline: 2\nglobal_batch: 96\nstage_layers: [30, 31]", 1,
+         "3:15: layout.stage_layers: 61 layers in all, and the model has 60 (model.layers); make "
+         "the numbers add up, or write auto"},
+        {"context: 2\nglobal_batch: 96", 1,
+         "1:10: layout.context: 2: context parallelism is not simulated yet in this version; write "
+         "1"},
+        {"expert: 4\nglobal_batch: 96", 1,
+         "1:9: layout.expert: 4: expert parallelism is not simulated yet in this version; write 1"},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        ck_assert_int_eq(read_layout(&c, rows[i].text, rows[i].chunks), TY_EINPUT);
+        char *end = strchr(c.err.text, '\n');
+        ck_assert_ptr_nonnull(end);
+        *end = '\0';
+        ck_assert_msg(strncmp(c.err.text, "run.yaml:", 9) == 0, "%s", c.err.text);
+        ck_assert_str_eq(c.err.text + 9, rows[i].message);
+        ck_assert_uint_eq(c.err.n, 1); /* one mistake, one message */
+        model_case_release(&c);
+    }
+}
+END_TEST
+
+START_TEST(two_mistakes_are_two_messages)
+{
+    struct model_case c;
+    ck_assert_int_eq(read_layout(&c,
+                                 "{tensor: 2, pipeline: 2, data: 7, global_batch: 8, "
+                                 "stage_layers: [1, 2]}",
+                                 1),
+                     TY_EINPUT);
+    ck_assert_uint_eq(c.err.n, 2);
+    model_case_release(&c);
+}
+END_TEST
+
+START_TEST(an_unsupported_type_is_refused)
+{
+    struct model_case c;
+    model_case_begin(&c, 1);
+    ck_assert_int_eq(model_read(&c, "llama-7b", "dtype: fp8"), 0);
+    ck_assert_int_eq(layout_read(&c, "global_batch: 8", 1), TY_EINPUT);
+    ck_assert_str_eq(c.err.text, "model.dtype: fp8 is not supported by the GPU (cluster.peak_fp8 is "
+                                 "none); write another, or give the peak");
+    model_case_release(&c);
+}
+END_TEST
+
+START_TEST(sequence_parallelism_needs_a_divisible_sequence_and_nothing_else)
+{
+    struct model_case c;
+    model_case_begin(&c, 1);
+    ck_assert_int_eq(model_read(&c, "llama-7b", "sequence: 2047"), 0);
+    ck_assert_int_eq(
+        layout_read(&c, "global_batch: 8\ntensor: 8\nsequence_parallel: true", 1), TY_EINPUT);
+    ck_assert_msg(strstr(c.err.text, "layout.sequence_parallel: layout.tensor (8) does not divide "
+                                     "model.sequence (2047); write false, or a sequence of 2048\n"),
+                  "%s", c.err.text);
+    model_case_release(&c);
+    model_case(&c, 1, "llama-7b", "sequence: 2047", "{global_batch: 8, sequence_parallel: true}");
+}
+END_TEST
+
+START_TEST(few_key_heads_are_shared_by_whole_numbers_of_ranks)
+{
+    static const struct {
+        const char *kv_heads;
+        bool works;
+    } rows[] = {{"kv_heads: 8", true}, {"kv_heads: 4", true}, {"kv_heads: 1", true},
+                {"kv_heads: 16", true}, {"kv_heads: 12", false}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        model_case_begin(&c, 1);
+        ck_assert_int_eq(model_read(&c,
+                                    NULL, "{layers: 4, hidden: 3072, heads: 48, vocabulary: 100}"),
+                         0);
+        c.arch.kv_heads = (uint32_t)strtoul(rows[i].kv_heads + 10, NULL, 10);
+        const int rc = layout_read(&c, "{tensor: 8, global_batch: 8}", 1);
+        ck_assert_int_eq(rc, rows[i].works ? 0 : TY_EINPUT);
+        model_case_release(&c);
+    }
+}
+END_TEST
+
+/* Layers are covered once and in order, for every count up to 70 and every number of stages. */
+START_TEST(stages_cover_the_layers_evenly_and_in_order)
+{
+    for (uint32_t layers = 1; layers <= 70; layers++) {
+        const struct ty_arch arch = {.layers = layers};
+        const struct ty_layout layout = {.tensor = 1};
+        for (uint32_t stages = 1; stages <= layers; stages++) {
+            uint32_t next = 0;
+            const uint32_t last = ty_layout_layers(&layout, &arch, stages, stages - 1).count;
+            for (uint32_t s = 0; s < stages; s++) {
+                const struct ty_layers part = ty_layout_layers(&layout, &arch, stages, s);
+                ck_assert_uint_eq(part.first, next);
+                ck_assert_uint_ge(part.count, last);     /* the head's stage has the fewest */
+                ck_assert_uint_le(part.count, last + 1); /* even */
+                next += part.count;
+            }
+            ck_assert_uint_eq(next, layers);
+        }
+    }
+}
+END_TEST
+
+START_TEST(llama3_405b_on_16_stages_spares_both_ends)
+{
+    /* 126 layers: Grattafiori et al. 2024, section 3.3.2, take one from the first and the last */
+    const struct ty_arch arch = {.layers = 126};
+    const struct ty_layout layout = {.tensor = 1};
+    ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 0).count, 7);
+    ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 1).count, 8);
+    ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 14).count, 8);
+    ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 15).count, 7);
+}
+END_TEST
+
+START_TEST(given_stage_layers_are_taken)
+{
+    struct model_case c;
+    ck_assert_msg(read_layout(&c, "{pipeline: 4, global_batch: 32, stage_layers: [12, 17, 18, 13]}",
+                              1) == 0,
+                  "%s", c.err.text);
+    const struct ty_layers third = ty_layout_layers(&c.layout, &c.arch, 4, 2);
+    ck_assert_uint_eq(third.first, 29);
+    ck_assert_uint_eq(third.count, 18);
+    model_case_release(&c);
+}
+END_TEST
+
+START_TEST(stages_hold_all_parameters_between_them)
+{
+    static const struct {
+        const char *preset, *layout;
+        uint32_t stages;
+    } rows[] = {
+        {"llama-30b", "{tensor: 1, pipeline: 1, global_batch: 32}", 1},
+        {"llama-30b", "{tensor: 4, pipeline: 8, global_batch: 32}", 8},
+        {"gpt3-175b", "{tensor: 8, pipeline: 4, global_batch: 32}", 4},
+        {"llama3-405b", "{tensor: 8, pipeline: 4, global_batch: 32}", 4},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        model_case(&c, 4, rows[i].preset, "", rows[i].layout);
+        double sum = 0;
+        for (uint32_t s = 0; s < rows[i].stages; s++) {
+            sum += ty_layout_stage_params(&c.layout, &c.arch, rows[i].stages, s);
+        }
+        /* a tied matrix has a copy on the last stage */
+        const bool copied = c.arch.tied && c.layout.pipeline > 1;
+        const double copy = copied ? (double)c.arch.vocabulary * c.arch.hidden : 0;
+        assert_near(sum * c.layout.tensor, ty_arch_params(&c.arch) + copy, 1e-12); /* rounding */
+    }
+}
+END_TEST
+
+START_TEST(shared_key_heads_are_copied)
+{
+    struct model_case c;
+    model_case(&c, 2, "llama3-8b", "", "{tensor: 16, global_batch: 32}");
+    /* one of 8 key and value heads of 128 on each of 16 ranks: 16 times two matrices 4096 x 128 */
+    const double kv = 2.0 * 4096 * 128;
+    assert_near(ty_layout_layer_params(&c.layout, &c.arch) * 16,
+                ty_arch_layer_params(&c.arch) - 8 * kv + 16 * kv, 1e-12); /* rounding */
+}
+END_TEST
+
+TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_value_to_change,
+         two_mistakes_are_two_messages, an_unsupported_type_is_refused,
+         sequence_parallelism_needs_a_divisible_sequence_and_nothing_else,
+         few_key_heads_are_shared_by_whole_numbers_of_ranks,
+         stages_cover_the_layers_evenly_and_in_order, llama3_405b_on_16_stages_spares_both_ends,
+         given_stage_layers_are_taken, stages_hold_all_parameters_between_them,
+         shared_key_heads_are_copied)
