@@ -1,0 +1,47 @@
+/* lower.h - from a layout to a program: what every rank of every stage issues.
+ *
+ *     schedule order of passes  x  blocks of operations  =  program
+ *
+ * One gang per pipeline rank holds all its tensor and data ranks. Blocks: the forward and the
+ * backward of each stage, the backward that also reduces gradients, and the optimizer step. All
+ * overlap comes out of the streams and events emitted here; there is no overlap ratio anywhere. */
+#ifndef TY_MODEL_LOWER_H
+#define TY_MODEL_LOWER_H
+
+#include "model/kernels.h"
+#include "model/memory.h"
+#include "model/sched.h"
+#include "sim/core/program.h"
+
+struct ty_lower_input {
+    const struct ty_cluster *cluster;
+    const struct ty_arch *arch;
+    const struct ty_layout *layout;
+    const struct ty_sched_options *schedule;
+    uint32_t steps;
+    uint64_t seed;
+    double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
+};
+
+/* What a pipeline rank holds. */
+struct ty_stage_plan {
+    struct ty_layers layers;
+    double params; /* per rank, before data-parallel sharding */
+    struct ty_state_bytes states;
+    double buffers_B;
+    double layer_activations_B; /* one micro-batch, one layer */
+    double pass_activations_B;  /* one micro-batch, the whole stage */
+    double transient_B;         /* largest pass-local need */
+};
+
+/* Result; everything is owned by the arena. */
+struct ty_lowered {
+    struct ty_program program; /* sealed; gang s is pipeline rank s */
+    struct ty_grid grid;
+    struct ty_stage_plan *stage; /* [pipeline] */
+};
+
+int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,
+             struct ty_err *err);
+
+#endif

@@ -1,0 +1,109 @@
+/* lower_internal.h - shared by the files that lower a layout; see lower.h. */
+#ifndef TY_MODEL_LOWER_INTERNAL_H
+#define TY_MODEL_LOWER_INTERNAL_H
+
+#include "model/lower.h"
+#include "model/zero.h"
+
+/* Events a rank records. A wait refers to the latest record before it in issue order, so one event
+ * per purpose is enough: waiting for COMPUTE means "all computation issued so far". */
+enum ty_lower_event {
+    TY_EVENT_COMPUTE,  /* every compute operation */
+    TY_EVENT_TENSOR,   /* every tensor collective whose result the next computation needs */
+    TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
+    TY_EVENT_RECV,
+    TY_EVENT_GATHER_EVEN, /* ZeRO-3: parameters of the units of a stage, in turn */
+    TY_EVENT_GATHER_ODD,
+    TY_EVENT_REDUCED,  /* gradients are reduced */
+    TY_EVENT_NORM,     /* gradient norm is known to all */
+    TY_EVENT_PARAMS,   /* updated parameters are back */
+};
+
+/* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
+struct ty_comm_kinds {
+    uint16_t all_reduce[2], all_gather[2], reduce_scatter[2]; /* tensor; [0] forward, [1] backward */
+    uint16_t loss;       /* tensor: maximum, target logit and sum of the sharded cross-entropy */
+    uint16_t norm_grads; /* tensor: gradients of norms under sequence parallelism */
+    uint16_t send[2], recv[2]; /* [0] activations to the next stage, [1] gradients back */
+    uint16_t grad_norm, tied;
+};
+
+/* A unit of parameters: what ZeRO-3 gathers and a bucket is made of. */
+enum ty_unit_kind {
+    TY_UNIT_EMBEDDING,
+    TY_UNIT_LAYER,
+    TY_UNIT_HEAD
+};
+struct ty_unit {
+    enum ty_unit_kind kind;
+    uint16_t layer;        /* TY_UNIT_LAYER: global number; else TY_NONE */
+    double params;         /* per tensor rank */
+    uint16_t gather;       /* ZeRO-3: kind of its all-gather */
+    uint16_t reduce;       /* kind of the reduction issued after its backward, or TY_NONE */
+    uint16_t regain;       /* ZeRO-1, -2: kind of the all-gather after the step, or TY_NONE */
+};
+
+/* One virtual stage. */
+struct ty_vstage {
+    struct ty_unit *units; /* [n_units] in forward order */
+    uint32_t n_units;
+    uint16_t act_in, act_out, grad_in, grad_out; /* channels, or TY_NONE at the ends */
+    uint32_t forward, backward, backward_reduce; /* blocks */
+};
+
+struct ty_lowering {
+    const struct ty_lower_input *in;
+    struct ty_builder b;
+    struct ty_arena *arena;
+    struct ty_lowered *out;
+    struct ty_sched_shape shape;
+    const struct ty_zero *zero;
+    uint32_t members; /* ranks per gang */
+
+    /* costs and kinds common to all stages */
+    struct ty_layer_costs layer;
+    struct ty_edge_costs edge;
+    uint16_t forward[TY_N_LAYER_OPS], recompute[TY_N_LAYER_OPS];
+    uint16_t dgrad[TY_N_LAYER_OPS], wgrad[TY_N_LAYER_OPS];
+    uint16_t embedding[2], head_forward, head_dgrad, head_wgrad;
+
+    /* links */
+    uint16_t tensor_group, data_group, world_group;
+    uint16_t *act_channel, *grad_channel; /* [virtual stages]: into stage k, from stage k + 1 */
+    uint16_t norm_meet, tied_meet;
+
+    /* the pipeline rank being lowered */
+    uint32_t rank;
+    uint32_t *rank_of;                /* [members] */
+    struct ty_reach *tensor_reach, *data_reach; /* [members] */
+    struct ty_comm_kinds comm;
+    uint16_t optimizer;
+    struct ty_vstage *vstage; /* [virtual stages of all ranks]; filled rank by rank */
+
+    /* events the next computation has to wait for */
+    uint8_t need[TY_WAITS];
+    uint32_t n_need;
+};
+
+static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
+{
+    return l->in->layout->tensor > 1;
+}
+
+/* lower_kinds.c: kinds with their durations, links of the pipeline rank l->rank. */
+void ty_lower_compute_kinds(struct ty_lowering *l);
+int ty_lower_rank_kinds(struct ty_lowering *l);
+int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
+
+/* lower_layer.c: the operations of layers, embedding and head. */
+void ty_lower_need(struct ty_lowering *l, uint8_t event);
+void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
+void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit);
+void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit);
+
+/* lower_block.c: whole passes. Returns the index of the block. */
+uint32_t ty_lower_forward(struct ty_lowering *l, const struct ty_vstage *v);
+uint32_t ty_lower_backward(struct ty_lowering *l, const struct ty_vstage *v, bool reduce);
+uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+
+#endif

@@ -1,0 +1,403 @@
+/* lower_kinds.c - kinds of operations and their durations.
+ *
+ * Compute kinds are the same on every stage. Communication kinds depend on where a group lies: the
+ * duration is worked out member by member and stored member by member only where it differs. */
+#include "model/lower_internal.h"
+
+static uint16_t add_kind(struct ty_lowering *l, const struct ty_kind *kind)
+{
+    const int index = ty_build_kind(&l->b, kind);
+    return index < 0 ? 0 : (uint16_t)index;
+}
+
+static ty_ps picoseconds(struct ty_lowering *l, double seconds)
+{
+    ty_ps ps = 0;
+    if (ty_ps_from_s(seconds, &ps) < 0 && !l->b.failed) {
+        l->b.failed = true;
+        ty_fail(l->b.err, TY_EINPUT,
+                "an operation takes %g s, which the simulated clock cannot hold; check the "
+                "cluster's rates and latencies",
+                seconds);
+    }
+    return ps;
+}
+
+/* ---- computation ---- */
+
+static uint16_t compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                             enum ty_phase phase, struct ty_cost cost)
+{
+    return add_kind(l, &(struct ty_kind){.name = name,
+                                         .category = (uint8_t)category,
+                                         .phase = (uint8_t)phase,
+                                         .dur = picoseconds(l, cost.seconds),
+                                         .flops = cost.flops});
+}
+
+static struct ty_cost plus(struct ty_cost a, struct ty_cost b)
+{
+    return (struct ty_cost){a.seconds + b.seconds, a.flops + b.flops};
+}
+
+/* The weight gradient is an operation of its own where a collective overlaps it. */
+static bool splits_wgrad(enum ty_layer_op op)
+{
+    return op == TY_LAYER_QKV || op == TY_LAYER_MLP;
+}
+
+void ty_lower_compute_kinds(struct ty_lowering *l)
+{
+    static const char *const backward_names[TY_N_LAYER_OPS] = {
+        "norm backward", "qkv dgrad",     "attention core backward",
+        "proj backward", "norm backward", "mlp core dgrad"};
+    ty_layer_costs(l->in->cluster, l->in->arch, l->in->layout, &l->layer);
+    ty_edge_costs(l->in->cluster, l->in->arch, l->in->layout, &l->edge);
+    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
+        const char *name = ty_layer_op_name(op);
+        const struct ty_cost dgrad = l->layer.dgrad[op], wgrad = l->layer.wgrad[op];
+        l->forward[op] =
+            compute_kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, l->layer.forward[op]);
+        l->recompute[op] =
+            compute_kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, l->layer.recompute[op]);
+        l->dgrad[op] = compute_kind(l, backward_names[op], TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+                                    splits_wgrad(op) ? dgrad : plus(dgrad, wgrad));
+        l->wgrad[op] = splits_wgrad(op)
+                           ? compute_kind(l, op == TY_LAYER_QKV ? "qkv wgrad" : "mlp core wgrad",
+                                          TY_CAT_BACKWARD, TY_PHASE_BACKWARD, wgrad)
+                           : TY_NONE;
+    }
+    l->embedding[0] = compute_kind(l, "embedding", TY_CAT_FORWARD, TY_PHASE_FORWARD,
+                                   l->edge.embedding_forward);
+    l->embedding[1] = compute_kind(l, "embedding backward", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+                                   l->edge.embedding_backward);
+    l->head_forward = compute_kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD,
+                                   l->edge.head_forward);
+    l->head_dgrad = compute_kind(l, "logits dgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+                                 l->edge.head_dgrad);
+    l->head_wgrad = compute_kind(l, "logits wgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+                                 l->edge.head_wgrad);
+}
+
+/* ---- communication ---- */
+
+struct comm {
+    const char *name, *group;
+    enum ty_category category;
+    enum ty_phase phase;
+    double bytes;
+};
+
+/* Seconds and traffic of every member, through `cost_of`. */
+typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member,
+                     struct ty_coll_cost *out, double *seconds);
+
+static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
+                          const void *arg)
+{
+    struct ty_kind kind = {.name = c->name, .category = (uint8_t)c->category,
+                           .phase = (uint8_t)c->phase, .group = c->group, .bytes = c->bytes};
+    ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
+    bool equal = true;
+    for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
+        struct ty_coll_cost cost = {.latency_s = 0};
+        double seconds = 0;
+        cost_of(l, arg, i, &cost, &seconds);
+        dur[i] = picoseconds(l, seconds);
+        equal = equal && dur[i] == dur[0];
+        kind.nvlink_B += cost.nvlink_B / l->members;
+        kind.net_B += cost.net_B / l->members;
+        if (i == 0 && cost.algorithm != NULL) {
+            kind.algorithm = cost.algorithm->name;
+        }
+    }
+    if (dur == NULL) {
+        l->b.failed = true;
+        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return 0;
+    }
+    kind.dur = dur[0];
+    kind.dur_of = equal ? NULL : dur;
+    return add_kind(l, &kind);
+}
+
+struct collective {
+    enum ty_coll coll;
+    const struct ty_reach *reach; /* [members] */
+    double bytes;
+    double calls; /* one after the other, drawn as one */
+};
+
+
+static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
+                            struct ty_coll_cost *out, double *seconds)
+{
+    const struct collective *c = arg;
+    ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &c->reach[member], out);
+    *seconds = ty_coll_seconds(out) * c->calls;
+    out->nvlink_B *= c->calls;
+    out->net_B *= c->calls;
+}
+
+static uint16_t collective_kind(struct ty_lowering *l, const char *group,
+                                enum ty_category category, enum ty_phase phase,
+                                const struct collective *c)
+{
+    const struct comm comm = {ty_coll_name(c->coll), group, category, phase, c->bytes * c->calls};
+    return comm_kind(l, &comm, collective_cost, c);
+}
+
+static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes, double calls)
+{
+    const struct collective c = {coll, l->tensor_reach, bytes, calls};
+    return collective_kind(l, "tp", TY_CAT_COMM_TENSOR, phase, &c);
+}
+
+static uint16_t data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                          double bytes)
+{
+    const struct collective c = {coll, l->data_reach, bytes, 1};
+    return collective_kind(l, "dp", TY_CAT_COMM_DATA, phase, &c);
+}
+
+/* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
+struct message {
+    uint32_t peer_stage;
+    double bytes;
+    bool receive;
+};
+
+static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
+                         struct ty_coll_cost *out, double *seconds)
+{
+    const struct message *m = arg;
+    const struct ty_grid *grid = &l->out->grid;
+    uint32_t coord[TY_N_AXES];
+    ty_grid_coords(grid, l->rank_of[member], coord);
+    coord[TY_AXIS_PIPELINE] = m->peer_stage;
+    const uint32_t peer = ty_grid_rank(grid, coord);
+    ty_p2p_cost(l->in->cluster, ty_grid_node(grid, peer) == ty_grid_node(grid, l->rank_of[member]),
+                m->bytes, out);
+    *seconds = m->receive ? out->latency_s : out->transfer_s;
+    if (m->receive) {
+        out->nvlink_B = out->net_B = 0; /* counted where it is sent */
+    }
+}
+
+static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase phase,
+                             uint32_t peer, double bytes)
+{
+    const struct comm comm = {receive ? "recv" : "send", "pp", TY_CAT_COMM_PIPELINE, phase, bytes};
+    const struct message m = {peer, bytes, receive};
+    return comm_kind(l, &comm, message_cost, &m);
+}
+
+/* Bytes of the hidden states of one micro-batch. */
+static double hidden_bytes(const struct ty_lowering *l)
+{
+    return (double)l->in->layout->micro_batch * l->in->arch->sequence * l->in->arch->hidden *
+           ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
+}
+
+static void tensor_kinds(struct ty_lowering *l)
+{
+    const double bytes = hidden_bytes(l);
+    const double tokens = (double)l->in->layout->micro_batch * l->in->arch->sequence;
+    for (int back = 0; back < 2; back++) {
+        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
+        l->comm.all_reduce[back] = tensor_kind(l, TY_COLL_ALL_REDUCE, phase, bytes, 1);
+        l->comm.all_gather[back] = tensor_kind(l, TY_COLL_ALL_GATHER, phase, bytes, 1);
+        l->comm.reduce_scatter[back] = tensor_kind(l, TY_COLL_REDUCE_SCATTER, phase, bytes, 1);
+    }
+    /* Shoeybi et al. 2019, section 3: logits stay sharded; fp32 maximum, target logit and sum of
+     * exponentials of each token are reduced. */
+    l->comm.loss = tensor_kind(l, TY_COLL_ALL_REDUCE, TY_PHASE_FORWARD, 4 * tokens, 3);
+}
+
+static void message_kinds(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t p = l->shape.p, next = (l->rank + 1) % p, previous = (l->rank + p - 1) % p;
+    /* With sequence parallelism a rank holds, and sends, its part of the sequence only. */
+    const double bytes = hidden_bytes(l) / (layout->sequence_parallel ? layout->tensor : 1);
+    l->comm.send[0] = message_kind(l, false, TY_PHASE_FORWARD, next, bytes);
+    l->comm.recv[0] = message_kind(l, true, TY_PHASE_FORWARD, previous, bytes);
+    l->comm.send[1] = message_kind(l, false, TY_PHASE_BACKWARD, previous, bytes);
+    l->comm.recv[1] = message_kind(l, true, TY_PHASE_BACKWARD, next, bytes);
+}
+
+static double grad_bytes(const struct ty_lowering *l)
+{
+    return l->in->layout->grad_fp32 ? 4 : 2;
+}
+
+/* Reach of the whole world, or of one model replica, as seen by the first member. */
+static void norm_kind(struct ty_lowering *l)
+{
+    const bool sharded = l->in->layout->zero > 0;
+    const unsigned all = (1u << TY_N_AXES) - 1;
+    const struct ty_reach reach = ty_grid_reach(
+        &l->out->grid, sharded ? all : all & ~(1u << TY_AXIS_DATA), l->rank_of[0]);
+    struct ty_reach *reaches = ty_arena_array(l->arena, struct ty_reach, l->members);
+    for (uint32_t i = 0; reaches != NULL && i < l->members; i++) {
+        reaches[i] = reach;
+    }
+    if (reaches == NULL) {
+        return;
+    }
+    const struct collective norm = {TY_COLL_ALL_REDUCE, reaches, 4, 1}; /* one fp32 */
+    l->comm.grad_norm =
+        collective_kind(l, sharded ? "world" : "mp", TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+}
+
+/* First and last stage sum the gradients of their copies of a tied embedding. */
+static void tied_kind(struct ty_lowering *l)
+{
+    const struct ty_grid *grid = &l->out->grid;
+    struct ty_reach *reaches = ty_arena_array(l->arena, struct ty_reach, l->members);
+    for (uint32_t i = 0; reaches != NULL && i < l->members; i++) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(grid, l->rank_of[i], coord);
+        coord[TY_AXIS_PIPELINE] = 0;
+        const uint32_t first = ty_grid_node(grid, ty_grid_rank(grid, coord));
+        coord[TY_AXIS_PIPELINE] = l->shape.p - 1;
+        const bool same = first == ty_grid_node(grid, ty_grid_rank(grid, coord));
+        const uint32_t on_node =
+            l->members < grid->gpus_per_node ? l->members : grid->gpus_per_node;
+        reaches[i] = (struct ty_reach){2, same ? 1 : 2, same ? 2 : 1, on_node};
+    }
+    if (reaches == NULL) {
+        return;
+    }
+    const double bytes =
+        (double)l->in->arch->vocabulary * l->in->arch->hidden / l->in->layout->tensor * grad_bytes(l);
+    const struct collective tied = {TY_COLL_ALL_REDUCE, reaches, bytes, 1};
+    l->comm.tied = collective_kind(l, "embedding", TY_CAT_COMM_DATA, TY_PHASE_STEP, &tied);
+}
+
+/* ---- parameters: units and buckets ---- */
+
+/* A bucket is full at this many parameters. Auto: for plain data parallelism 25 MiB, PyTorch's
+ * bucket_cap_mb; with ZeRO max(40e6, 1e6 dp) parameters, Megatron-LM's
+ * DistributedDataParallelConfig. */
+static double bucket_params(const struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    if (layout->bucket > 0) {
+        return layout->bucket / 2;
+    }
+    if (layout->zero == 0) {
+        return 25 * 1048576.0 / 2;
+    }
+    return layout->data > 40 ? 1e6 * layout->data : 40e6;
+}
+
+static double unit_params(const struct ty_lowering *l, enum ty_unit_kind kind)
+{
+    const struct ty_arch *arch = l->in->arch;
+    const double t = l->in->layout->tensor;
+    switch (kind) {
+    case TY_UNIT_EMBEDDING:
+        return ty_arch_embedding_params(arch) / t;
+    case TY_UNIT_LAYER:
+        return ty_arch_layer_params(arch) / t;
+    case TY_UNIT_HEAD:
+        break;
+    }
+    /* A tied head has no matrix of its own, but a stage of its own holds a copy. */
+    const bool copy = arch->tied && l->shape.p > 1;
+    return (ty_arch_head_params(arch) + (copy ? (double)arch->vocabulary * arch->hidden : 0)) / t;
+}
+
+static void reduce_kinds(struct ty_lowering *l, struct ty_vstage *v)
+{
+    const double full = bucket_params(l);
+    double held = 0;
+    for (uint32_t i = v->n_units; i > 0; i--) { /* backward order */
+        struct ty_unit *unit = &v->units[i - 1];
+        held += unit->params;
+        if (held < full && i > 1 && !l->zero->gather_in_passes) {
+            continue;
+        }
+        unit->reduce =
+            data_kind(l, l->zero->reduce, TY_PHASE_BACKWARD, held * grad_bytes(l));
+        if (l->zero->gather_after_step) {
+            unit->regain = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, held * 2);
+        }
+        held = 0;
+    }
+}
+
+int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
+{
+    const uint32_t stages = l->shape.p * l->shape.v;
+    const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
+    const bool first = stage == 0, last = stage == stages - 1;
+    v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 2);
+    if (v->units == NULL) {
+        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    for (uint32_t i = 0; i < layers.count + 2; i++) {
+        const enum ty_unit_kind kind = i == 0                 ? TY_UNIT_EMBEDDING
+                                       : i == layers.count + 1 ? TY_UNIT_HEAD
+                                                               : TY_UNIT_LAYER;
+        if ((kind == TY_UNIT_EMBEDDING && !first) || (kind == TY_UNIT_HEAD && !last)) {
+            continue;
+        }
+        struct ty_unit *unit = &v->units[v->n_units++];
+        *unit = (struct ty_unit){.kind = kind, .layer = TY_NONE, .gather = TY_NONE,
+                                 .reduce = TY_NONE, .regain = TY_NONE};
+        unit->params = unit_params(l, kind);
+        if (kind == TY_UNIT_LAYER) {
+            unit->layer = (uint16_t)(layers.first + i - 1);
+        }
+        if (l->zero->gather_in_passes && l->in->layout->data > 1) {
+            unit->gather = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2);
+        }
+    }
+    if (l->in->layout->data > 1) {
+        reduce_kinds(l, v);
+    }
+    return 0;
+}
+
+/* ---- a pipeline rank ---- */
+
+/* Where the groups of every member lie; members of one group share the answer. */
+static void reaches(struct ty_lowering *l, enum ty_axis axis, uint16_t group,
+                    struct ty_reach *out)
+{
+    const struct ty_group *g = &l->b.program->groups[group];
+    for (uint32_t i = 0; i < l->members; i++) {
+        const uint32_t run = g->stride * g->count;
+        const uint32_t first = i / run * run + i % g->stride;
+        out[i] = first < i ? out[first]
+                           : ty_grid_reach(&l->out->grid, 1u << axis, l->rank_of[i]);
+    }
+}
+
+int ty_lower_rank_kinds(struct ty_lowering *l)
+{
+    l->tensor_reach = ty_arena_array(l->arena, struct ty_reach, l->members);
+    l->data_reach = ty_arena_array(l->arena, struct ty_reach, l->members);
+    if (l->tensor_reach == NULL || l->data_reach == NULL) {
+        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    reaches(l, TY_AXIS_TENSOR, l->tensor_group, l->tensor_reach);
+    reaches(l, TY_AXIS_DATA, l->data_group, l->data_reach);
+    tensor_kinds(l);
+    message_kinds(l);
+    norm_kind(l);
+    if (l->in->arch->tied && l->shape.p > 1) {
+        tied_kind(l);
+    }
+    const struct ty_stage_plan *plan = &l->out->stage[l->rank];
+    /* norms under sequence parallelism see part of the tokens: their gradients are summed */
+    l->comm.norm_grads = tensor_kind(
+        l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+        2.0 * l->in->arch->hidden * plan->layers.count * grad_bytes(l), 1);
+    l->optimizer = compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
+                                ty_optimizer_cost(l->in->cluster, l->in->layout, plan->params));
+    return l->b.failed ? TY_ENOMEM : 0;
+}

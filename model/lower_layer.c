@@ -1,0 +1,194 @@
+/* lower_layer.c - the operations of one unit (embedding, layer, head), forward and backward.
+ *
+ *     forward   norm [AG] qkv attention proj AR|RS   norm [AG] mlp AR|RS
+ *     backward  [AG] mlp-dgrad AR|RS || mlp-wgrad, norm, [AG] proj, attention,
+ *               qkv-dgrad AR|RS || qkv-wgrad, norm
+ *
+ * AR: all-reduce of tensor parallelism (Shoeybi et al. 2019); with sequence parallelism an
+ * all-gather before and a reduce-scatter after (Korthikanti et al. 2022, section 4.2.2), and the
+ * saved shard of the input is gathered again for the weight gradient, beside the input gradient.
+ * || : the weight gradient does not wait for the collective. */
+#include "model/lower_internal.h"
+
+/* The next computation waits for `event` (as recorded so far). */
+void ty_lower_need(struct ty_lowering *l, uint8_t event)
+{
+    for (uint32_t i = 0; i < l->n_need; i++) {
+        if (l->need[i] == event) {
+            return;
+        }
+    }
+    l->need[l->n_need++] = event;
+}
+
+void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits)
+{
+    for (uint32_t i = 0; i < TY_WAITS; i++) {
+        op.wait[i] = i < n_waits ? waits[i] : TY_NO_EVENT;
+    }
+    ty_build_op(&l->b, &op);
+}
+
+/* A computation: waits for what is needed, and is waited for by what follows. */
+static void compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part)
+{
+    struct ty_op op = TY_OP_INIT;
+    op.kind = kind;
+    op.stream = TY_STREAM_COMPUTE;
+    op.record = TY_EVENT_COMPUTE;
+    op.layer = layer;
+    op.part = (uint8_t)part;
+    ty_lower_emit(l, op, l->need, l->n_need);
+    l->n_need = 0;
+}
+
+/* A tensor collective on what has been computed so far, or on what just arrived. */
+static void tensor(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
+                   uint8_t record)
+{
+    struct ty_op op = TY_OP_INIT;
+    op.kind = kind;
+    op.stream = TY_STREAM_TENSOR;
+    op.sync = TY_SYNC_GROUP;
+    op.link = l->tensor_group;
+    op.record = record;
+    op.layer = layer;
+    op.part = (uint8_t)part;
+    uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < l->n_need && n < TY_WAITS; i++) {
+        if (l->need[i] == TY_EVENT_RECV) {
+            waits[n++] = TY_EVENT_RECV;
+        }
+    }
+    ty_lower_emit(l, op, waits, n);
+}
+
+static bool sequence_parallel(const struct ty_lowering *l)
+{
+    return ty_lower_has_tensor(l) && l->in->layout->sequence_parallel;
+}
+
+/* Before a column-parallel product: with sequence parallelism the whole sequence is needed. */
+static void enter(struct ty_lowering *l, int back, uint16_t layer, enum ty_part part)
+{
+    if (sequence_parallel(l)) {
+        tensor(l, l->comm.all_gather[back], layer, part, TY_EVENT_TENSOR);
+        ty_lower_need(l, TY_EVENT_TENSOR);
+    }
+}
+
+/* After a row-parallel product (backward: after the input gradient of a column-parallel one): the
+ * partial sums meet. `wait`: the next computation needs them. */
+static void leave(struct ty_lowering *l, int back, uint16_t layer, enum ty_part part, bool wait)
+{
+    if (!ty_lower_has_tensor(l)) {
+        return;
+    }
+    tensor(l, sequence_parallel(l) ? l->comm.reduce_scatter[back] : l->comm.all_reduce[back],
+           layer, part, TY_EVENT_TENSOR);
+    if (wait) {
+        ty_lower_need(l, TY_EVENT_TENSOR);
+    }
+}
+
+/* Input gradient, its collective, and the weight gradient beside it. */
+static void backward_column(struct ty_lowering *l, uint16_t dgrad, uint16_t wgrad, uint16_t layer,
+                            enum ty_part part)
+{
+    const bool sp = sequence_parallel(l);
+    if (sp) {
+        tensor(l, l->comm.all_gather[1], layer, part, TY_EVENT_REGATHER);
+    }
+    compute(l, dgrad, layer, part);
+    leave(l, 1, layer, part, false);
+    if (sp) {
+        ty_lower_need(l, TY_EVENT_REGATHER);
+    }
+    compute(l, wgrad, layer, part);
+    if (ty_lower_has_tensor(l)) {
+        ty_lower_need(l, TY_EVENT_TENSOR);
+    }
+}
+
+static void layer_forward(struct ty_lowering *l, const uint16_t *kind, uint16_t layer)
+{
+    compute(l, kind[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
+    enter(l, 0, layer, TY_PART_ATTENTION);
+    compute(l, kind[TY_LAYER_QKV], layer, TY_PART_ATTENTION);
+    compute(l, kind[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
+    compute(l, kind[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
+    leave(l, 0, layer, TY_PART_ATTENTION, true);
+    compute(l, kind[TY_LAYER_NORM2], layer, TY_PART_MLP);
+    enter(l, 0, layer, TY_PART_MLP);
+    compute(l, kind[TY_LAYER_MLP], layer, TY_PART_MLP);
+    leave(l, 0, layer, TY_PART_MLP, true);
+}
+
+/* What the recompute mode repeats before the backward of a layer. */
+static void layer_recompute(struct ty_lowering *l, uint16_t layer)
+{
+    switch ((enum ty_recompute)l->in->layout->recompute) {
+    case TY_RECOMPUTE_NONE:
+        break;
+    case TY_RECOMPUTE_SELECTIVE:
+        compute(l, l->recompute[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
+        break;
+    case TY_RECOMPUTE_FFN:
+        compute(l, l->recompute[TY_LAYER_MLP], layer, TY_PART_MLP);
+        break;
+    case TY_RECOMPUTE_FULL:
+        layer_forward(l, l->recompute, layer);
+        break;
+    }
+}
+
+static void layer_backward(struct ty_lowering *l, uint16_t layer)
+{
+    layer_recompute(l, layer);
+    enter(l, 1, layer, TY_PART_MLP);
+    backward_column(l, l->dgrad[TY_LAYER_MLP], l->wgrad[TY_LAYER_MLP], layer, TY_PART_MLP);
+    compute(l, l->dgrad[TY_LAYER_NORM2], layer, TY_PART_MLP);
+    enter(l, 1, layer, TY_PART_ATTENTION);
+    compute(l, l->dgrad[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
+    compute(l, l->dgrad[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
+    backward_column(l, l->dgrad[TY_LAYER_QKV], l->wgrad[TY_LAYER_QKV], layer, TY_PART_ATTENTION);
+    compute(l, l->dgrad[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
+}
+
+void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit)
+{
+    switch (unit->kind) {
+    case TY_UNIT_EMBEDDING:
+        compute(l, l->embedding[0], TY_NONE, TY_PART_EMBEDDING);
+        leave(l, 0, TY_NONE, TY_PART_EMBEDDING, true);
+        break;
+    case TY_UNIT_LAYER:
+        layer_forward(l, l->forward, unit->layer);
+        break;
+    case TY_UNIT_HEAD:
+        enter(l, 0, TY_NONE, TY_PART_HEAD);
+        compute(l, l->head_forward, TY_NONE, TY_PART_HEAD);
+        if (ty_lower_has_tensor(l)) {
+            tensor(l, l->comm.loss, TY_NONE, TY_PART_HEAD, TY_EVENT_TENSOR);
+            ty_lower_need(l, TY_EVENT_TENSOR);
+        }
+        break;
+    }
+}
+
+void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit)
+{
+    switch (unit->kind) {
+    case TY_UNIT_EMBEDDING:
+        enter(l, 1, TY_NONE, TY_PART_EMBEDDING);
+        compute(l, l->embedding[1], TY_NONE, TY_PART_EMBEDDING);
+        break;
+    case TY_UNIT_LAYER:
+        layer_backward(l, unit->layer);
+        break;
+    case TY_UNIT_HEAD:
+        backward_column(l, l->head_dgrad, l->head_wgrad, TY_NONE, TY_PART_HEAD);
+        break;
+    }
+}
