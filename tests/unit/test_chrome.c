@@ -1,0 +1,489 @@
+/* test_chrome.c - Chrome traces of small programs keep every rule of trace_rules.h. */
+#include "traces/writer.h"
+
+#include <zlib.h>
+
+#include "tests/unit/tiny_trace.h"
+#include "tests/unit/trace_rules.h"
+
+static const struct tiny shapes[] = {
+    {.p = 1, .t = 1, .d = 1, .m = 1, .layers = 1},
+    {.p = 1, .t = 4, .d = 2, .m = 3, .layers = 2, .data = true},
+    {.p = 2, .t = 1, .d = 1, .m = 4, .layers = 1, .recompute = true},
+    {.p = 4, .t = 2, .d = 2, .m = 8, .layers = 2, .data = true, .recompute = true},
+    {.p = 3, .t = 2, .d = 3, .m = 5, .layers = 1, .data = true, .steps = 3},
+    {.p = 4, .t = 2, .d = 2, .m = 6, .layers = 2, .data = true, .jitter = 0.2, .seed = 3},
+    /* durations around and below a nanosecond: many slices round to nothing */
+    {.p = 4, .t = 2, .d = 1, .m = 6, .layers = 2, .data = true, .scale = 1, .jitter = 0.3},
+    {.p = 4, .t = 1, .d = 2, .m = 8, .layers = 1, .data = true, .scale = 333, .unit = true},
+};
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+/* Writes, checks every rule, and returns the text; `rules` keeps the counts. */
+static char *checked(const struct ty_trace *trace, struct rules *rules)
+{
+    size_t n;
+    char *text = write_text(trace, "chrome", &n);
+    const bool ok = rules_check(rules, text, n);
+    ck_assert_msg(ok, "%s", rules->why);
+    rules_release(rules);
+    return text;
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *p = strstr(text, what); p != NULL; p = strstr(p + 1, what)) {
+        n++;
+    }
+    return n;
+}
+
+START_TEST(every_shape_and_detail_keeps_the_rules)
+{
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        struct tiny_trace c;
+        begin(&c, &shapes[i]);
+        for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_OP; detail++) {
+            for (int bubbles = 0; bubbles < 2; bubbles++) {
+                struct rules rules;
+                c.trace.detail = (enum ty_detail)detail;
+                c.trace.bubbles = bubbles == 1;
+                free(checked(&c.trace, &rules));
+                ck_assert_uint_eq(rules.n_ranks, c.run.program.n_ranks);
+            }
+        }
+        tiny_release(&c.run);
+    }
+}
+END_TEST
+
+START_TEST(busy_and_idle_make_the_makespan_on_every_rank)
+{
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        struct tiny_trace c;
+        struct rules rules;
+        begin(&c, &shapes[i]);
+        free(checked(&c.trace, &rules));
+        if (rules.n_bubbles > 0) { /* rules: rows without holes, all of this extent */
+            ck_assert_uint_eq(rules.from, 0);
+            ck_assert_uint_eq(rules.to, c.run.timeline.makespan / 1000);
+        } else {
+            ck_assert_uint_eq(i, 0); /* one rank, one micro-batch: nothing to wait for */
+        }
+        tiny_release(&c.run);
+    }
+}
+END_TEST
+
+START_TEST(bubbles_last_as_long_as_the_statistics_say)
+{
+    /* without tensor collectives, every gap lies between passes */
+    struct tiny_trace c;
+    struct rules rules;
+    const struct tiny shape = {
+        .p = 4, .t = 1, .d = 2, .m = 8, .layers = 3, .unit = true, .scale = 1000000, .data = true};
+    begin(&c, &shape);
+    free(checked(&c.trace, &rules));
+    ty_ps idle = 0;
+    for (uint32_t r = 0; r < c.run.program.n_ranks; r++) {
+        idle += c.run.timeline.makespan - c.run.stats.rank[r].stream_busy[TY_STREAM_COMPUTE];
+    }
+    ck_assert_uint_eq(rules.idle * 1000, idle);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(every_message_between_shown_ranks_has_its_arrow)
+{
+    for (size_t i = 0; i < N_SHAPES; i++) {
+        const struct tiny *s = &shapes[i];
+        struct tiny_trace c;
+        struct rules rules;
+        const size_t steps = s->steps == 0 ? 1 : s->steps;
+        const size_t messages = 2 * (size_t)(s->p - 1) * s->m * steps * s->t * s->d;
+        begin(&c, s);
+        free(checked(&c.trace, &rules));
+        if (s->scale == 0) {
+            ck_assert_uint_eq(rules.n_flows, messages);
+        } else if (s->unit) {
+            ck_assert_uint_eq(rules.n_flows, 0); /* messages take no time: no slices */
+        }
+        tiny_release(&c.run);
+    }
+}
+END_TEST
+
+START_TEST(only_listed_ranks_are_shown_in_the_order_listed)
+{
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shapes[3]); /* ranks of stage s: 2 s, 2 s + 1, 8 + 2 s, 8 + 2 s + 1 */
+    const uint32_t chosen[] = {9, 2, 0, 14};
+    c.trace.ranks = chosen;
+    c.trace.n_ranks = 4;
+    char *text = checked(&c.trace, &rules);
+    ck_assert_uint_eq(rules.n_ranks, 4);
+    ck_assert_uint_eq(count(text, "\"pid\":1009,\"tid\":11,\"args\":{\"sort_index\":0}"), 1);
+    ck_assert_uint_eq(count(text, "\"pid\":1014,\"tid\":11,\"args\":{\"sort_index\":3}"), 1);
+    ck_assert_uint_eq(count(text, "\"pid\":1001,"), 0);
+    ck_assert_uint_eq(rules.n_flows, 2 * 8);           /* between 0 and 2 only */
+    ck_assert_uint_gt(count(text, "\"peer\":11}"), 0); /* hidden peers are still named */
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(a_rank_that_does_not_exist_is_refused)
+{
+    struct tiny_trace c;
+    struct ty_out out;
+    begin(&c, &shapes[0]);
+    c.ranks[0] = 7;
+    ck_assert_int_eq(ty_out_open(&out, "null:", &err), 0);
+    ck_assert_int_eq(ty_trace_chrome.write(&c.trace, &out, &err), TY_EBUG);
+    ck_assert_str_eq(err.text, "trace: rank 7 does not exist or is listed twice");
+    ty_out_discard(&out);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(a_window_clips_slices_and_keeps_the_rules)
+{
+    for (size_t i = 1; i < N_SHAPES; i++) {
+        struct tiny_trace c;
+        begin(&c, &shapes[i]);
+        const ty_ps makespan = c.run.timeline.makespan;
+        for (unsigned k = 0; k < 8; k++) {
+            struct rules rules;
+            c.trace.window_from = makespan * k / 11;
+            c.trace.window_to = makespan * (k + 3) / 11;
+            char *text = checked(&c.trace, &rules);
+            if (rules.n_bubbles > 0) {
+                ck_assert_uint_eq(rules.from, c.trace.window_from / 1000);
+                ck_assert_uint_eq(rules.to, c.trace.window_to / 1000);
+            }
+            ck_assert_uint_ge(rules.n_counters, rules.n_ranks);
+            free(text);
+        }
+        tiny_release(&c.run);
+    }
+}
+END_TEST
+
+START_TEST(a_window_beyond_the_end_shows_ranks_without_slices)
+{
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shapes[3]);
+    c.trace.window_from = c.run.timeline.makespan + 1000;
+    free(checked(&c.trace, &rules));
+    ck_assert_uint_eq(rules.n_slices, 0);
+    ck_assert_uint_eq(rules.n_flows, 0);
+    ck_assert_uint_eq(rules.n_ranks, 16);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(detail_adds_slices_and_never_changes_those_above)
+{
+    struct tiny_trace c;
+    size_t before = 0;
+    begin(&c, &shapes[3]);
+    for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_OP; detail++) {
+        struct rules rules;
+        c.trace.detail = (enum ty_detail)detail;
+        char *text = checked(&c.trace, &rules);
+        const bool messages = detail >= TY_DETAIL_MICROBATCH, layers = detail >= TY_DETAIL_LAYER;
+        ck_assert_uint_gt(rules.n_slices, before);
+        before = rules.n_slices;
+        ck_assert_uint_eq(count(text, "{\"name\":\"forward "), 16 * 8);
+        ck_assert_uint_eq(count(text, "{\"name\":\"backward "), 16 * 8);
+        ck_assert_uint_eq(count(text, "{\"name\":\"optimizer step\""), 16);
+        ck_assert_uint_eq(count(text, "{\"name\":\"send "), messages ? 2 * 3 * 8 * 4 : 0);
+        ck_assert_uint_eq(count(text, "{\"name\":\"reduce-scatter\""), messages ? 16 : 0);
+        ck_assert_uint_eq(count(text, "\"cat\":\"comm.tp\""), layers ? 16 * 8 * 2 * 4 : 0);
+        ck_assert_uint_eq(count(text, "{\"name\":\"attention\""), layers ? 16 * 8 * 2 * 2 : 0);
+        ck_assert_uint_eq(count(text, "{\"name\":\"recompute\""), layers ? 16 * 8 * 2 : 0);
+        ck_assert_uint_eq(count(text, "{\"name\":\"qkv\""),
+                          detail == TY_DETAIL_OP ? 16 * 8 * 2 * 2 : 0);
+        free(text);
+    }
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(events_are_written_exactly_so)
+{
+    static const char *const lines[] = {
+        "\n{\"name\":\"forward 0\",\"cat\":\"compute.forward\",\"cname\":\"thread_state_running\","
+        "\"ph\":\"X\",\"tid\":11,\"args\":{\"mb\":0,\"stage\":1,\"layers\":\"2-3\"},\"pid\":1002,"
+        "\"ts\":2250.000,\"dur\":2090.000},\n",
+        "\n{\"name\":\"all-reduce\",\"cat\":\"comm.tp\",\"cname\":\"thread_state_iowait\",\"ph\":"
+        "\"X\",\"tid\":12,\"args\":{\"layer\":2,\"mb\":0,\"bytes\":33554432,\"algo\":\"ring\","
+        "\"seq\":4,\"group\":\"tp 2\"},\"pid\":1003,\"ts\":2710.000,\"dur\":70.000},\n",
+        "\n{\"name\":\"recv 0\",\"cat\":\"comm.pp\",\"cname\":\"thread_state_uninterruptible\","
+        "\"ph\":\"X\",\"tid\":15,\"args\":{\"mb\":0,\"bytes\":33554432,\"algo\":\"ring\",\"peer\":"
+        "1},\"pid\":1003,\"ts\":2240.000,\"dur\":10.000},\n",
+        "\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\",\"ph\":\"X\",\"tid\":11,"
+        "\"args\":{\"why\":\"first micro-batch: recv act 0\",\"kind\":\"fill\"},\"pid\":1002,"
+        "\"ts\":0.000,\"dur\":2160.000},\n",
+        "\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\",\"ph\":\"X\",\"tid\":11,"
+        "\"args\":{\"why\":\"recv act 0\",\"kind\":\"exposed p2p\"},\"pid\":1002,"
+        "\"ts\":2160.000,\"dur\":90.000},\n",
+        "\n{\"name\":\"memory\",\"cat\":\"memory\",\"ph\":\"C\",\"tid\":11,\"args\":{"
+        "\"weights_GB\":10.000000,\"grads_GB\":20.000000,\"optimizer_GB\":30.000000,"
+        "\"activations_GB\":2.750000},\"pid\":1002,\"ts\":2250.000},\n",
+        "\n{\"name\":\"act 0\",\"cat\":\"p2p\",\"id\":1,\"ph\":\"s\",\"pid\":1000,\"tid\":14,"
+        "\"ts\":2239.999},\n",
+        "\n{\"name\":\"act 0\",\"cat\":\"p2p\",\"id\":1,\"ph\":\"f\",\"bp\":\"e\",\"pid\":1002,"
+        "\"tid\":15,\"ts\":2240.000},\n",
+        "\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1003,\"tid\":14,\"args\":{\"name\":"
+        "\"pipeline send\"}},\n",
+    };
+    const struct tiny shape = {.p = 2, .t = 2, .d = 1, .m = 2, .layers = 2};
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shape);
+    char *text = checked(&c.trace, &rules);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        ck_assert_msg(strstr(text, lines[i]) != NULL, "missing: %s", lines[i]);
+    }
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(bubbles_say_what_they_wait_for)
+{
+    static const char *const reasons[] = {
+        "{\"why\":\"first micro-batch: recv act 0\",\"kind\":\"fill\"}",
+        "{\"why\":\"recv grad 3\",\"kind\":\"stall\"}",
+        "{\"why\":\"recv grad 3\",\"kind\":\"exposed p2p\"}",
+        "{\"why\":\"other stages\",\"kind\":\"drain\"}",
+        "{\"why\":\"all-reduce\",\"kind\":\"exposed data\"}",
+        "{\"why\":\"all-reduce\",\"kind\":\"exposed tensor\"}",
+        "{\"why\":\"data communication\",\"kind\":\"exposed data\"}",
+    };
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shapes[3]);
+    char *text = checked(&c.trace, &rules);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        ck_assert_msg(strstr(text, reasons[i]) != NULL, "missing: %s", reasons[i]);
+    }
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(the_counter_peaks_where_the_statistics_do)
+{
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shapes[3]);
+    char *text = checked(&c.trace, &rules);
+    double peak = 0; /* of rank 0: first stage */
+    for (const char *p = strstr(text, "\"activations_GB\":"); p != NULL;
+         p = strstr(p + 1, "\"activations_GB\":")) {
+        double value;
+        unsigned pid;
+        ck_assert_int_eq(sscanf(p, "\"activations_GB\":%lf},\"pid\":%u", &value, &pid), 2);
+        peak = pid == 1000 && value > peak ? value : peak;
+    }
+    /* 1F1B, stage 0 of 4: 4 micro-batches of 1.5 GB, 1 GB always, 0.5 GB while backward runs */
+    ck_assert_double_eq_tol(peak, 7.5, 1e-9);
+    ck_assert_double_eq_tol(peak * 1e9, c.run.stats.memory[0].peak_activations_B, 1);
+    ck_assert_uint_eq(count(text, "{\"name\":\"peak memory\""), 16);
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(out_of_memory_is_marked_where_it_happens_first)
+{
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shapes[3]); /* 67.5 GB at the peak of stage 0, 63 GB on the last stage */
+    char *text = checked(&c.trace, &rules);
+    ck_assert_uint_eq(count(text, "out of memory"), 0); /* capacity unknown */
+    free(text);
+    c.trace.capacity_B = 67.5e9;
+    text = checked(&c.trace, &rules);
+    ck_assert_uint_eq(count(text, "out of memory"), 0);
+    free(text);
+    c.trace.capacity_B = 65e9;
+    text = checked(&c.trace, &rules);
+    ck_assert_uint_eq(count(text, "{\"name\":\"out of memory\""), 2 * 4); /* stages 0 and 1 */
+    ck_assert_ptr_nonnull(strstr(text, "\"args\":{\"memory_GB\":65.750}"));
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+static const char *name_of(void *arg, uint32_t rank)
+{
+    snprintf(arg, 64, "rank %u · \"pp1\"", (unsigned)rank);
+    return arg;
+}
+
+static const char *label_of(void *arg, uint32_t rank)
+{
+    snprintf(arg, 64, "stage %u/2", (unsigned)rank + 1);
+    return arg;
+}
+
+START_TEST(metadata_names_and_labels_are_json)
+{
+    const struct ty_meta meta[] = {{.key = "generator", .text = "train\"yard\\"},
+                                   {.key = "step_time_us", .number = 38880.5},
+                                   {.key = "mfu", .number = 0.0 / 0.0}};
+    char buf[64];
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shapes[0]);
+    c.trace.meta = meta;
+    c.trace.n_meta = 3;
+    c.trace.rank_name = name_of;
+    c.trace.rank_label = label_of;
+    c.trace.arg = buf;
+    char *text = checked(&c.trace, &rules);
+    const char head[] =
+        "{\"displayTimeUnit\":\"ms\",\n\"metadata\":{\"generator\":\"train\\\"yard\\\\"
+        "\",\"step_time_us\":38880.5,\"mfu\":null},\n\"otherData\":{";
+    ck_assert_mem_eq(text, head, sizeof(head) - 1);
+    ck_assert_uint_eq(count(text, "{\"name\":\"rank 0 · \\\"pp1\\\"\"}"), 1);
+    ck_assert_uint_eq(count(text, "{\"labels\":\"stage 1/2\"}"), 1);
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(names_of_the_program_cannot_break_the_document)
+{
+    struct tiny_trace c;
+    struct rules rules;
+    char longest[2000];
+    begin(&c, &shapes[3]);
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    c.run.program.kinds[TINY_QKV].name = longest;
+    c.run.program.kinds[TINY_REDUCE].name = longest;
+    c.run.program.kinds[TINY_REDUCE].algorithm = longest;
+    c.run.program.kinds[TINY_RECV].algorithm = "ri\"ng\\\n";
+    c.run.program.groups[0].name = "tp\"\\";
+    c.run.program.groups[1].name = longest;
+    free(checked(&c.trace, &rules));
+    tiny_release(&c.run);
+}
+END_TEST
+
+START_TEST(the_estimate_is_within_half_of_the_size)
+{
+    for (size_t i = 0; i < 6; i++) {
+        struct tiny_trace c;
+        begin(&c, &shapes[i]);
+        for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_OP; detail++) {
+            size_t n;
+            c.trace.detail = (enum ty_detail)detail;
+            free(write_text(&c.trace, "chrome", &n));
+            const double ratio = ty_trace_chrome.estimate(&c.trace) / (double)n;
+            ck_assert_msg(ratio < 1.5 && ratio > 1 / 1.5, "shape %zu detail %d: %g", i, detail,
+                          ratio);
+        }
+        tiny_release(&c.run);
+    }
+}
+END_TEST
+
+START_TEST(gz_holds_the_same_trace)
+{
+    struct tiny_trace c;
+    struct temp_dir dir;
+    struct ty_out out;
+    size_t n;
+    begin(&c, &shapes[3]);
+    char *plain = write_text(&c.trace, "chrome", &n);
+    char *unpacked = malloc(n + 2);
+    temp_dir_make(&dir);
+    const char *path = temp_dir_file(&dir, "trace.json.gz");
+    ck_assert_int_eq(ty_out_open(&out, path, &err), 0);
+    ck_assert_int_eq(ty_trace_chrome.write(&c.trace, &out, &err), 0);
+    ck_assert_int_eq(ty_out_commit(&out, &err), 0);
+    gzFile gz = gzopen(path, "rb");
+    ck_assert_int_eq(gzread(gz, unpacked, (unsigned)(n + 1)), (int)n);
+    gzclose(gz);
+    ck_assert_mem_eq(plain, unpacked, n);
+    free(plain);
+    free(unpacked);
+    temp_dir_remove(&dir);
+    tiny_release(&c.run);
+}
+END_TEST
+
+/* Replaces the first occurrence of a text by another. */
+static char *broken(const char *text, const char *what, const char *with)
+{
+    const size_t size = strlen(text) + strlen(with) + 1;
+    char *copy = malloc(size);
+    const char *at = strstr(text, what);
+    ck_assert_msg(at != NULL && copy != NULL, "not in the trace: %s", what);
+    snprintf(copy, size, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
+    return copy;
+}
+
+START_TEST(the_rules_catch_what_they_are_for)
+{
+    static const struct {
+        const char *what, *with, *why;
+    } rows[] = {
+        {"\"pid\":1000,\"ts\":0.000,\"dur\":460.000", "\"pid\":1000,\"ts\":0.000,\"dur\":560.000",
+         "overlaps the slice before it"},
+        {"\"dur\":460.000", "\"dur\":460.5", "a slice has exactly the usual keys"},
+        {"\"dur\":460.000", "\"dur\":0.000", "slice without length"},
+        {"thread_state_running", "green", "unknown category or colour"},
+        {"\"name\":\"attention\"", "\"name\":\"attention 3\"", "a name is `kind`"},
+        {"\"name\":\"forward 0\"", "\"name\":\"warm-up\"", "neither a pass nor a bubble"},
+        {"\"tid\":12,\"args\":{\"layer\"", "\"tid\":0,\"args\":{\"layer\"", "pid or tid"},
+        {"\"weights_GB\":10.000000,", "", "a counter is `memory`"},
+        {"\"ph\":\"i\",\"s\":\"p\"", "\"ph\":\"i\",\"s\":\"g\"", "an instant has scope p"},
+        {"\"sort_index\":11", "\"sort_index\":12", "thread_sort_index is the tid"},
+        {"\"args\":{\"sort_index\":1}", "\"args\":{\"sort_index\":0}", "sort indices are 0, 1"},
+        {"\"id\":1,\"ph\":\"s\"", "\"id\":2,\"ph\":\"s\"", "a flow id has one start"},
+        {"\"ts\":2239.999", "\"ts\":2240.000", "a flow starts in the last nanosecond"},
+        {"\"bp\":\"e\",", "", "the end of a flow, and only it"},
+        {"\"seq\":4,", "", "a collective has args.group"},
+        {"\"why\":\"recv act 0\",", "", "a bubble says why"},
+        {"\"metadata\":{}", "\"metadata\":{\"a\":1}", "metadata and otherData differ"},
+        {"},\n{\"name\":\"forward 0\"", "}, {\"name\":\"forward 0\"", "one event per line"},
+        {"},\n{\"name\":\"forward 0\"", "}\n{\"name\":\"forward 0\"", "line "},
+        {"\n]}\n", ",\n]}\n", "line "},
+    };
+    const struct tiny shape = {.p = 2, .t = 2, .d = 1, .m = 2, .layers = 2};
+    struct tiny_trace c;
+    struct rules rules;
+    begin(&c, &shape);
+    char *text = checked(&c.trace, &rules);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *copy = broken(text, rows[i].what, rows[i].with);
+        ck_assert_msg(!rules_check(&rules, copy, strlen(copy)), "not caught: %s", rows[i].with);
+        ck_assert_msg(strncmp(rules.why, rows[i].why, strlen(rows[i].why)) == 0, "%s", rules.why);
+        rules_release(&rules);
+        free(copy);
+    }
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
+TY_SUITE("chrome", every_shape_and_detail_keeps_the_rules,
+         busy_and_idle_make_the_makespan_on_every_rank, bubbles_last_as_long_as_the_statistics_say,
+         every_message_between_shown_ranks_has_its_arrow,
+         only_listed_ranks_are_shown_in_the_order_listed, a_rank_that_does_not_exist_is_refused,
+         a_window_clips_slices_and_keeps_the_rules,
+         a_window_beyond_the_end_shows_ranks_without_slices,
+         detail_adds_slices_and_never_changes_those_above, events_are_written_exactly_so,
+         bubbles_say_what_they_wait_for, the_counter_peaks_where_the_statistics_do,
+         out_of_memory_is_marked_where_it_happens_first, metadata_names_and_labels_are_json,
+         names_of_the_program_cannot_break_the_document, the_estimate_is_within_half_of_the_size,
+         gz_holds_the_same_trace, the_rules_catch_what_they_are_for)

@@ -1,0 +1,253 @@
+/* trace_events.h - the rules that single events of a Chrome trace have to keep: keys, names,
+ * categories, colours, the form of numbers. trace_rules.h has those between events. */
+#ifndef TY_TESTS_TRACE_EVENTS_H
+#define TY_TESTS_TRACE_EVENTS_H
+
+#include <stdarg.h>
+#include <stdint.h>
+
+#include "sim/base/compiler.h"
+#include "sim/core/category.h"
+#include "tests/unit/json_tree.h"
+
+struct rules_event {
+    char ph;
+    const struct js *node, *name, *cat, *args;
+    unsigned long long pid, tid, ts, dur, id; /* ts and dur in ns */
+};
+
+/* What was found; `why` is the first violation, empty when there is none. */
+struct rules {
+    struct ty_arena arena;
+    struct rules_event *events; /* [n] slices first, by row, start, longest first */
+    size_t n, n_slices, n_flows, n_counters, n_marks, n_ranks, n_bubbles, n_collectives;
+    unsigned long long from, to; /* extent of the compute rows */
+    unsigned long long idle;     /* length of all bubbles */
+    char why[512];
+};
+
+static inline bool rules_fail(struct rules *r, const struct rules_event *e, const char *format, ...)
+    TY_PRINTF(3, 4);
+static inline bool rules_fail(struct rules *r, const struct rules_event *e, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(r->why, sizeof(r->why), format, args);
+    va_end(args);
+    if (e != NULL && n > 0 && (size_t)n < sizeof(r->why)) {
+        snprintf(r->why + n, sizeof(r->why) - (size_t)n, ": %.*s", (int)e->node->raw_len,
+                 e->node->raw);
+    }
+    return false;
+}
+
+/* ---- single events ---- */
+
+/* `digits.ddd` microseconds as whole nanoseconds. */
+static inline bool rules_ns(const struct js *node, unsigned long long *ns)
+{
+    if (node == NULL || node->type != JS_NUMBER || node->raw_len < 5 || node->raw_len > 20 ||
+        node->raw[node->raw_len - 4] != '.') {
+        return false;
+    }
+    *ns = 0;
+    for (size_t i = 0; i < node->raw_len; i++) {
+        if (i != node->raw_len - 4) {
+            if (node->raw[i] < '0' || node->raw[i] > '9') {
+                return false;
+            }
+            *ns = *ns * 10 + (unsigned long long)(node->raw[i] - '0');
+        }
+    }
+    return true;
+}
+
+static inline bool rules_listed(const struct js *node, const char *const *words)
+{
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (js_is(node, words[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every key is one of the words. */
+static inline bool rules_keys(const struct js *node, const char *const *words)
+{
+    for (const struct js *k = node->first; k != NULL; k = k->next) {
+        struct js key = {.type = JS_STRING, .raw = k->key, .raw_len = k->key_len};
+        if (!rules_listed(&key, words)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Splits `words 12` into the length of the words and whether a number follows. */
+static inline bool rules_name(const struct js *name, size_t *words, bool *number)
+{
+    size_t n = name->raw_len;
+    *words = 0;
+    while (n > 0 && name->raw[n - 1] >= '0' && name->raw[n - 1] <= '9') {
+        n--;
+    }
+    *number = n < name->raw_len;
+    if (*number && (n < 2 || name->raw[n - 1] != ' ')) {
+        return false;
+    }
+    *words = *number ? n - 1 : n;
+    for (size_t i = 0; i < *words; i++) {
+        const char ch = name->raw[i];
+        if (!((ch >= 'a' && ch <= 'z') || ch == '-' || (ch == ' ' && i > 0))) {
+            return false;
+        }
+    }
+    return *words > 0;
+}
+
+static inline bool rules_numbered(const struct js *name, size_t words)
+{
+    static const char *const with[] = {"forward",   "backward", "dgrad", "wgrad",
+                                       "recompute", "send",     "recv",  NULL};
+    const struct js part = {.type = JS_STRING, .raw = name->raw, .raw_len = words};
+    return rules_listed(&part, with);
+}
+
+static inline bool rules_slice(struct rules *r, struct rules_event *e)
+{
+    static const char *const keys[] = {"name", "cat", "cname", "ph",  "tid",
+                                       "args", "pid", "ts",    "dur", NULL};
+    static const char *const cats[] = {
+#define X(id, name, cname, bucket) name,
+        TY_CATEGORIES(X)
+#undef X
+            "bubble",
+        NULL};
+    static const char *const colours[] = {
+#define X(id, name, cname, bucket) cname,
+        TY_CATEGORIES(X)
+#undef X
+            "grey",
+        NULL};
+    size_t words;
+    bool number;
+    if (!rules_keys(e->node, keys) || !rules_ns(js_get(e->node, "dur"), &e->dur)) {
+        return rules_fail(r, e, "a slice has exactly the usual keys, and dur as us.ddd");
+    }
+    if (e->dur == 0) {
+        return rules_fail(r, e, "slice without length");
+    }
+    if (!rules_listed(e->cat, cats) || !rules_listed(js_get(e->node, "cname"), colours)) {
+        return rules_fail(r, e, "unknown category or colour");
+    }
+    if (e->name == NULL || !rules_name(e->name, &words, &number) ||
+        (number && !rules_numbered(e->name, words))) {
+        return rules_fail(r, e, "a name is `kind` or `kind number`");
+    }
+    r->n_bubbles += js_is(e->cat, "bubble");
+    r->idle += js_is(e->cat, "bubble") ? e->dur : 0;
+    if (js_is(e->cat, "bubble") &&
+        (js_get(e->args, "why") == NULL || js_get(e->args, "kind") == NULL)) {
+        return rules_fail(r, e, "a bubble says why, and of what kind it is");
+    }
+    r->n_slices++;
+    return true;
+}
+
+static inline bool rules_counter(struct rules *r, struct rules_event *e)
+{
+    static const char *const series[] = {"weights_GB", "grads_GB", "optimizer_GB", "activations_GB",
+                                         NULL};
+    static const char *const keys[] = {"name", "cat", "ph", "tid", "args", "pid", "ts", NULL};
+    if (!js_is(e->name, "memory") || !rules_keys(e->node, keys) || e->args == NULL ||
+        e->args->n != 4 || !rules_keys(e->args, series)) {
+        return rules_fail(r, e, "a counter is `memory` with exactly its four series");
+    }
+    for (const struct js *v = e->args->first; v != NULL; v = v->next) {
+        if (v->type != JS_NUMBER || v->raw[0] == '-') {
+            return rules_fail(r, e, "a counter is a number, not negative");
+        }
+    }
+    r->n_counters++;
+    return true;
+}
+
+static inline bool rules_mark(struct rules *r, struct rules_event *e)
+{
+    static const char *const names[] = {"step start", "step end", "peak memory", "out of memory",
+                                        NULL};
+    if (!js_is(js_get(e->node, "s"), "p") || !rules_listed(e->name, names)) {
+        return rules_fail(r, e, "an instant has scope p and a known name");
+    }
+    r->n_marks++;
+    return true;
+}
+
+static inline bool rules_flow(struct rules *r, struct rules_event *e)
+{
+    size_t words;
+    bool number;
+    if (!js_is(e->cat, "p2p") || !js_whole(js_get(e->node, "id"), &e->id) || e->name == NULL ||
+        !rules_name(e->name, &words, &number) || !number) {
+        return rules_fail(r, e, "a flow has category p2p, a whole id and a numbered name");
+    }
+    if ((e->ph == 'f') != js_is(js_get(e->node, "bp"), "e")) {
+        return rules_fail(r, e, "the end of a flow, and only it, has bp e");
+    }
+    r->n_flows += e->ph == 's';
+    return true;
+}
+
+static inline bool rules_naming(struct rules *r, struct rules_event *e)
+{
+    static const char *const names[] = {"process_name", "process_sort_index", "process_labels",
+                                        "thread_name",  "thread_sort_index",  NULL};
+    unsigned long long index;
+    if (!rules_listed(e->name, names) || e->args == NULL || e->args->n != 1) {
+        return rules_fail(r, e, "metadata event with an unknown name or without its argument");
+    }
+    r->n_ranks += js_is(e->name, "process_name");
+    if (js_is(e->name, "thread_sort_index") &&
+        (!js_whole(js_get(e->args, "sort_index"), &index) || index != e->tid)) {
+        return rules_fail(r, e, "thread_sort_index is the tid");
+    }
+    return true;
+}
+
+static inline bool rules_event(struct rules *r, const struct js *node, struct rules_event *e)
+{
+    const struct js *ph = js_get(node, "ph");
+    *e = (struct rules_event){.node = node,
+                              .name = js_get(node, "name"),
+                              .cat = js_get(node, "cat"),
+                              .args = js_get(node, "args")};
+    e->ph = ph != NULL && ph->type == JS_STRING && ph->raw_len == 1 ? ph->raw[0] : '?';
+    if (e->name == NULL || !js_whole(js_get(node, "pid"), &e->pid) ||
+        !js_whole(js_get(node, "tid"), &e->tid)) {
+        return rules_fail(r, e, "an event has a name, a pid and a tid");
+    }
+    if (e->pid < 1000 || e->tid < 10 || e->tid > 18) {
+        return rules_fail(r, e, "pid or tid out of range");
+    }
+    if (e->ph != 'M' && !rules_ns(js_get(node, "ts"), &e->ts)) {
+        return rules_fail(r, e, "ts is not us.ddd");
+    }
+    switch (e->ph) {
+    case 'X':
+        return rules_slice(r, e);
+    case 'C':
+        return rules_counter(r, e);
+    case 'i':
+        return rules_mark(r, e);
+    case 's':
+    case 'f':
+        return rules_flow(r, e);
+    case 'M':
+        return rules_naming(r, e);
+    default:
+        return rules_fail(r, e, "event of a kind that trainyard does not write");
+    }
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* chrome.c - Chrome trace JSON: the document around the events, and its size beforehand.
+ *
+ * Opens in Perfetto (https://ui.perfetto.dev), in Chromium's tracing pages and in speedscope. The
+ * format: "Trace Event Format", Google, 2016. Rules that keep every viewer content, each found by
+ * trying: no pid or tid is 0 and none equal (such rows move or merge); events of one row nest or
+ * are disjoint (Perfetto drops what overlaps); complete events only, no begin/end pairs; colours
+ * only from Catapult's reserved names (others abort its import); numbers never NaN. */
+#include "traces/chrome.h"
+
+/* ---- head and foot ---- */
+
+static void put_metadata(struct ty_chrome *c, const char *key)
+{
+    struct ty_out *out = c->out;
+    ty_out_json_string(out, key);
+    ty_out_str(out, ":{");
+    for (uint32_t i = 0; i < c->trace->n_meta; i++) {
+        const struct ty_meta *meta = &c->trace->meta[i];
+        ty_out_str(out, i > 0 ? "," : "");
+        ty_out_json_string(out, meta->key);
+        ty_out_str(out, ":");
+        if (meta->text != NULL) {
+            ty_out_json_string(out, meta->text);
+        } else {
+            ty_out_json_number(out, meta->number);
+        }
+    }
+    ty_out_str(out, "},\n");
+}
+
+static void put_document_head(struct ty_chrome *c)
+{
+    ty_out_str(c->out, "{\"displayTimeUnit\":\"ms\",\n");
+    put_metadata(c, "metadata");
+    put_metadata(c, "otherData"); /* Catapult and older Perfetto read this name */
+    ty_out_str(c->out, "\"traceEvents\":[");
+}
+
+/* ---- names of processes and threads ---- */
+
+/* One metadata event up to its argument: `{"name":"process_name",...,"args":{"name":`. */
+static void put_naming(struct ty_chrome *c, const char *what, uint32_t rank, uint32_t tid,
+                       const char *key)
+{
+    ty_out_str(c->out, c->named ? ",\n" : "\n");
+    c->named = true;
+    ty_out_printf(c->out,
+                  "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%llu,\"tid\":%u,\"args\":{\"%s\":", what,
+                  TY_CHROME_PID0 + 0ULL + rank, (unsigned)tid, key);
+}
+
+/* Streams that have at least one row in the file. */
+static unsigned streams_of(const struct ty_chrome *c, const struct ty_gang *gang)
+{
+    unsigned streams = 1u << TY_STREAM_COMPUTE;
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(c->program, gang)[i];
+        const struct ty_op *ops = ty_pass_ops(c->program, pass);
+        for (uint32_t k = 0; k < c->program->blocks[pass->block].n_ops; k++) {
+            streams |= (ty_chrome_shows(c->trace->detail, &ops[k]) ? 1u : 0u) << ops[k].stream;
+        }
+    }
+    return streams;
+}
+
+static void put_threads(struct ty_chrome *c, uint32_t rank, unsigned streams)
+{
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        if ((streams >> s & 1u) != 0) {
+            const uint32_t tid = ty_chrome_tid((uint8_t)s);
+            put_naming(c, "thread_name", rank, tid, "name");
+            ty_out_json_string(c->out, ty_stream_name((enum ty_stream)s));
+            ty_out_str(c->out, "}}");
+            put_naming(c, "thread_sort_index", rank, tid, "sort_index");
+            ty_out_u64(c->out, tid);
+            ty_out_str(c->out, "}}");
+        }
+    }
+}
+
+static void put_process(struct ty_chrome *c, const struct ty_gang *gang, uint32_t rank,
+                        uint32_t position, unsigned streams)
+{
+    const struct ty_trace *trace = c->trace;
+    const uint32_t tid = ty_chrome_tid(TY_STREAM_COMPUTE);
+    char fallback[64];
+    *ty_put_u64(ty_put_str(fallback, "rank "), rank) = '\0';
+    put_naming(c, "process_name", rank, tid, "name");
+    ty_out_json_string(c->out,
+                       trace->rank_name != NULL ? trace->rank_name(trace->arg, rank) : fallback);
+    ty_out_str(c->out, "}}");
+    put_naming(c, "process_sort_index", rank, tid, "sort_index");
+    ty_out_u64(c->out, position);
+    ty_out_str(c->out, "}}");
+    put_naming(c, "process_labels", rank, tid, "labels");
+    ty_out_json_string(c->out, trace->rank_label != NULL ? trace->rank_label(trace->arg, rank)
+                               : gang->name != NULL      ? gang->name
+                                                         : "");
+    ty_out_str(c->out, "}}");
+    put_threads(c, rank, streams);
+}
+
+/* In display order, whatever the order of the gangs. */
+static int put_names(struct ty_chrome *c)
+{
+    const struct ty_program *p = c->program;
+    uint32_t *gang_of = ty_arena_array(&c->arena, uint32_t, p->n_ranks);
+    unsigned *streams = ty_arena_array(&c->arena, unsigned, p->n_gangs);
+    if (gang_of == NULL || streams == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        streams[g] = c->casts[g].n > 0 ? streams_of(c, &p->gangs[g]) : 0;
+        for (uint32_t m = 0; m < p->gangs[g].n_ranks; m++) {
+            gang_of[p->gangs[g].rank_of[m]] = g;
+        }
+    }
+    for (uint32_t i = 0; i < c->trace->n_ranks; i++) {
+        const uint32_t rank = c->trace->ranks[i], g = gang_of[rank];
+        put_process(c, &p->gangs[g], rank, i, streams[g]);
+    }
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_out *out,
+                   struct ty_err *err)
+{
+    *c = (struct ty_chrome){.trace = trace, .timeline = trace->timeline, .out = out};
+    c->program = trace->timeline->program;
+    c->from_ns = trace->window_from / 1000;
+    c->to_ns = trace->window_to / 1000;
+    c->plans = ty_arena_array(&c->arena, struct ty_chrome_plan,
+                              (size_t)c->program->n_blocks * TY_N_PHASES);
+    if (c->plans == NULL) {
+        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    }
+    return ty_chrome_cast_all(c, err);
+}
+
+static int write_events(struct ty_chrome *c)
+{
+    int rc = put_names(c);
+    rc = rc == 0 ? ty_chrome_marks(c) : rc;
+    rc = rc == 0 ? ty_chrome_counters(c) : rc;
+    rc = rc == 0 ? ty_chrome_slices(c) : rc;
+    if (rc == 0 && c->trace->bubbles) {
+        rc = ty_chrome_bubbles(c);
+    }
+    return rc == 0 ? ty_chrome_flows(c) : rc;
+}
+
+static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
+{
+    struct ty_chrome c;
+    int rc = prepare(&c, trace, out, err);
+    if (rc == 0) {
+        put_document_head(&c);
+        rc = write_events(&c);
+        ty_out_str(out, "\n]}\n");
+        rc = rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
+    }
+    ty_arena_release(&c.arena);
+    return rc;
+}
+
+/* ---- size ---- */
+
+#define TIMES_B   18.0  /* digits of two times, typical */
+#define BUBBLE_B  160.0 /* a bubble */
+#define COUNTER_B 200.0 /* a memory counter; one or two per pass */
+#define FLOW_B    85.0  /* one end of an arrow */
+#define NAMES_B   300.0 /* naming events of a rank, and of each of its rows */
+#define ROW_B     195.0
+#define META_B    120.0 /* an entry of the metadata, written twice */
+
+static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
+{
+    const struct ty_chrome_plan *plan = ty_chrome_plan(c, pass);
+    double bytes = COUNTER_B * 1.3;
+    for (uint32_t i = 0; plan != NULL && i < plan->n; i++) {
+        const struct ty_op *op = &ty_pass_ops(c->program, pass)[plan->slices[i].first];
+        const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
+        const double piece = plan->slices[i].piece != 0 ? 35 : 18; /* process, communicator */
+        bytes += plan->slices[i].len + piece + TIMES_B + sizeof(",\"dur\":}") - 1;
+        bytes += 2.0 * plan->slices[i].n_holes;
+        bytes += message && plan->slices[i].piece != 0 ? FLOW_B : 0;
+    }
+    return bytes;
+}
+
+static double chrome_estimate(const struct ty_trace *trace)
+{
+    struct ty_chrome c;
+    double bytes = 0;
+    if (prepare(&c, trace, NULL, NULL) == 0) {
+        for (uint32_t g = 0; g < c.program->n_gangs; g++) {
+            double one = 0; /* rank */
+            const struct ty_gang *gang = c.casts[g].gang;
+            for (uint32_t i = 0; i < gang->n_passes && c.casts[g].n > 0; i++) {
+                one += pass_bytes(&c, &ty_gang_passes(c.program, gang)[i]);
+            }
+            bytes += one * c.casts[g].n;
+        }
+        bytes += trace->bubbles ? BUBBLE_B * ty_chrome_count_bubbles(&c) : 0;
+    }
+    ty_arena_release(&c.arena);
+    const double rows = trace->detail == TY_DETAIL_STAGE ? 1 : TY_N_STREAMS;
+    return bytes * ty_trace_window_share(trace) + (NAMES_B + rows * ROW_B) * trace->n_ranks +
+           META_B * trace->n_meta;
+}
+
+const struct ty_trace_format ty_trace_chrome = {
+    .name = "chrome",
+    .extension = "json",
+    .summary = "trace events as JSON, for ui.perfetto.dev and chrome://tracing",
+    .estimate = chrome_estimate,
+    .write = chrome_write,
+};

@@ -1,0 +1,155 @@
+/* csv.c - every task of the shown ranks as one row of a table, in whole picoseconds.
+ *
+ * Rank by rank in display order, then in issue order. Detail does not matter; the window does:
+ * tasks outside are left out, those across its border are clipped. Empty cells mean "none". */
+#include <stdio.h>
+
+#include "traces/writer.h"
+
+static const char header[] =
+    "rank,stream,phase,micro_batch,stage,step,layer,name,category,start_ps,dur_ps,bytes,flops,"
+    "group\n";
+
+#define CSV_LINE 1024u /* most bytes of a row; words are cut to a tenth of it */
+
+/* A cell: quoted when it holds a comma, a quote or a line end (RFC 4180). */
+static char *put_cell(char *p, const char *text)
+{
+    size_t n = text == NULL ? 0 : strlen(text);
+    n = n > CSV_LINE / 10 ? CSV_LINE / 10 : n;
+    if (n == 0 || strcspn(text, ",\"\r\n") >= n) {
+        if (n > 0) {
+            memcpy(p, text, n);
+        }
+        return p + n;
+    }
+    *p++ = '"';
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"') {
+            *p++ = '"';
+        }
+        *p++ = text[i];
+    }
+    *p++ = '"';
+    return p;
+}
+
+static char *put_number(char *p, double x)
+{
+    return p + snprintf(p, 40, "%.0f", x);
+}
+
+/* The cells of a kind of operation, rendered once: `,name,category,` and `,bytes,flops,group\n`. */
+struct cells {
+    const char *words, *amounts;
+    size_t words_len, amounts_len;
+};
+
+static const char *keep(struct ty_arena *arena, const char *line, const char *end, size_t *len)
+{
+    *len = (size_t)(end - line);
+    return ty_arena_strndup(arena, line, *len);
+}
+
+/* Cells of all kinds; NULL when memory is exhausted. */
+static struct cells *make_cells(const struct ty_program *p, struct ty_arena *arena)
+{
+    struct cells *cells = ty_arena_array(arena, struct cells, p->n_kinds);
+    bool ok = cells != NULL;
+    for (uint32_t i = 0; i < p->n_kinds && ok; i++) {
+        const struct ty_kind *kind = &p->kinds[i];
+        char line[CSV_LINE], *q = line;
+        *q++ = ',';
+        q = put_cell(q, kind->name);
+        *q++ = ',';
+        q = put_cell(q, ty_category_name((enum ty_category)kind->category));
+        *q++ = ',';
+        cells[i].words = keep(arena, line, q, &cells[i].words_len);
+        q = line;
+        *q++ = ',';
+        q = kind->bytes > 0 ? put_number(q, kind->bytes) : q;
+        *q++ = ',';
+        q = kind->flops > 0 ? put_number(q, kind->flops) : q;
+        *q++ = ',';
+        q = put_cell(q, kind->group);
+        *q++ = '\n';
+        cells[i].amounts = keep(arena, line, q, &cells[i].amounts_len);
+        ok = cells[i].words != NULL && cells[i].amounts != NULL;
+    }
+    return ok ? cells : NULL;
+}
+
+/* `rank,stream,phase,micro_batch,stage,step` */
+static char *put_pass(char *p, uint32_t rank, const struct ty_op *op, const struct ty_pass *pass)
+{
+    p = ty_put_u64(p, rank);
+    *p++ = ',';
+    p = put_cell(p, ty_stream_name((enum ty_stream)op->stream));
+    *p++ = ',';
+    p = put_cell(p, ty_phase_word((enum ty_phase)pass->phase));
+    *p++ = ',';
+    p = pass->phase != TY_PHASE_STEP ? ty_put_u64(p, pass->mb) : p;
+    *p++ = ',';
+    p = ty_put_u64(p, pass->stage);
+    *p++ = ',';
+    return ty_put_u64(p, pass->step);
+}
+
+static void put_rank(const struct ty_trace *trace, uint32_t rank, const struct cells *cells,
+                     struct ty_out *out)
+{
+    struct ty_span_cursor cursor = ty_spans_of(trace->timeline, rank);
+    struct ty_span span;
+    while (ty_span_next(&cursor, &span)) {
+        ty_ps from = span.start, to = span.start + span.dur;
+        if (to < trace->window_from || from > trace->window_to) {
+            continue;
+        }
+        from = from < trace->window_from ? trace->window_from : from;
+        to = to > trace->window_to ? trace->window_to : to;
+        const struct cells *cell = &cells[span.op->kind];
+        char *q = ty_out_room(out, CSV_LINE);
+        q = put_pass(q, rank, span.op, span.pass);
+        *q++ = ',';
+        q = span.op->layer != TY_NONE ? ty_put_u64(q, span.op->layer) : q;
+        memcpy(q, cell->words, cell->words_len);
+        q = ty_put_u64(q + cell->words_len, from);
+        *q++ = ',';
+        q = ty_put_u64(q, to - from);
+        memcpy(q, cell->amounts, cell->amounts_len);
+        ty_out_advance(out, q + cell->amounts_len);
+    }
+}
+
+static double csv_estimate(const struct ty_trace *trace)
+{
+    const struct ty_program *p = trace->timeline->program;
+    const double row_B = 110; /* measured on transformer programs */
+    double rows = 0;
+    for (uint32_t i = 0; i < trace->n_ranks; i++) {
+        rows += p->gangs[ty_program_seat(p, trace->ranks[i]).gang].n_ops;
+    }
+    return ty_trace_window_share(trace) * rows * row_B + sizeof(header);
+}
+
+static int csv_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    const struct cells *cells = make_cells(trace->timeline->program, &arena);
+    if (cells != NULL) {
+        ty_out_str(out, header);
+        for (uint32_t i = 0; i < trace->n_ranks; i++) {
+            put_rank(trace, trace->ranks[i], cells, out);
+        }
+    }
+    ty_arena_release(&arena);
+    return cells != NULL ? 0 : ty_fail(err, TY_ENOMEM, "trace: out of memory");
+}
+
+const struct ty_trace_format ty_trace_csv = {
+    .name = "csv",
+    .extension = "csv",
+    .summary = "every task of the shown ranks as a table, times in picoseconds",
+    .estimate = csv_estimate,
+    .write = csv_write,
+};

@@ -1,0 +1,107 @@
+/* digest.c - one 64-bit number for a whole run: equal digests mean equal runs.
+ *
+ * Every task of every rank counts (whatever ranks, window or detail a trace would show) with its
+ * rank, stream, name, layer, micro-batch, start and duration. The hashes of the tasks are added,
+ * so the order in which they are visited cannot matter. Three levels keep it cheap: a hash per
+ * operation of a block, one per pass, and two multiplications per task. */
+#include <stdio.h>
+
+#include "sim/base/noise.h"
+#include "traces/writer.h"
+
+/* FNV-1a: Fowler, Noll, Vo; offset basis and prime of the 64-bit variant (RFC 9923). */
+static uint64_t hash_word(const char *word)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; word != NULL && *word != '\0'; word++) {
+        h = (h ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+/* Mixes a task's own words into the hash of its operation and rank: multiply, fold, multiply, fold,
+ * with the odd constants of splitmix64's finaliser. */
+static inline uint64_t mix(uint64_t who, ty_ps start, ty_ps dur)
+{
+    uint64_t h = (who ^ start) * UINT64_C(0xbf58476d1ce4e5b9);
+    h = (h ^ (h >> 29) ^ dur) * UINT64_C(0x94d049bb133111eb);
+    return h ^ (h >> 32);
+}
+
+struct digest {
+    const struct ty_timeline *t;
+    const uint64_t *op_hash;   /* [n_ops] */
+    const uint64_t *rank_hash; /* [n_ranks] */
+    uint64_t sum;
+};
+
+static void add_op(struct digest *d, const struct ty_gang *gang, const struct ty_pass *pass,
+                   uint32_t k)
+{
+    const struct ty_program *p = d->t->program;
+    const uint32_t index = p->blocks[pass->block].first + k;
+    const uint64_t ordinal = (uint64_t)pass->first_op + k;
+    const uint64_t what = ty_hash4(d->op_hash[index], pass->mb, 0, 0);
+    const struct ty_kind *kind = &p->kinds[p->ops[index].kind];
+    const ty_ps *starts = ty_timeline_starts(d->t, gang, ordinal);
+    const ty_ps *durs =
+        d->t->dur != NULL ? d->t->dur + gang->first_task + ordinal * gang->n_ranks : kind->dur_of;
+    uint64_t sum = 0;
+    for (uint32_t m = 0; m < gang->n_ranks; m++) {
+        sum += mix(what + d->rank_hash[gang->rank_of[m]], starts[m],
+                   durs != NULL ? durs[m] : kind->dur);
+    }
+    d->sum += sum;
+}
+
+/* Hashes of what operations and ranks are; NULL when memory is exhausted. */
+static uint64_t *hash_ops(const struct ty_program *p, struct ty_arena *arena)
+{
+    uint64_t *hash = ty_arena_array(arena, uint64_t, p->n_ops);
+    for (uint32_t i = 0; i < p->n_ops && hash != NULL; i++) {
+        const struct ty_op *op = &p->ops[i];
+        hash[i] = ty_hash4(hash_word(p->kinds[op->kind].name), op->layer,
+                           hash_word(ty_stream_name((enum ty_stream)op->stream)), 1);
+    }
+    return hash;
+}
+
+static uint64_t *hash_ranks(const struct ty_program *p, struct ty_arena *arena)
+{
+    uint64_t *hash = ty_arena_array(arena, uint64_t, p->n_ranks);
+    for (uint32_t r = 0; r < p->n_ranks && hash != NULL; r++) {
+        hash[r] = ty_hash4(r, 0, 0, 2);
+    }
+    return hash;
+}
+
+static int digest_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
+{
+    const struct ty_program *p = trace->timeline->program;
+    struct ty_arena arena = {.head = NULL};
+    struct digest d = {
+        .t = trace->timeline, .op_hash = hash_ops(p, &arena), .rank_hash = hash_ranks(p, &arena)};
+    const bool ok = d.op_hash != NULL && d.rank_hash != NULL;
+    for (uint32_t g = 0; g < p->n_gangs && ok; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+                add_op(&d, gang, pass, k);
+            }
+        }
+    }
+    ty_arena_release(&arena);
+    if (!ok) {
+        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    }
+    ty_out_printf(out, "%016llx\n", (unsigned long long)d.sum);
+    return 0;
+}
+
+const struct ty_trace_format ty_trace_digest = {
+    .name = "digest",
+    .extension = "txt",
+    .summary = "one hash of every task of every rank: equal digests mean equal runs",
+    .write = digest_write,
+};

@@ -1,0 +1,19 @@
+/* gz.h - deflate between a buffer and a file descriptor. */
+#ifndef TY_TRACES_GZ_H
+#define TY_TRACES_GZ_H
+
+#include <stddef.h>
+
+struct ty_gz;
+
+/* A gzip stream at zlib level 1; NULL when memory is exhausted. */
+struct ty_gz *ty_gz_new(void);
+void ty_gz_free(struct ty_gz *gz);
+
+/* Compresses bytes[n] to fd; n == 0 ends the stream. Returns 0 or an errno. */
+int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n);
+
+/* All n bytes to fd, through interruptions and short writes. Returns 0 or an errno. */
+int ty_fd_write(int fd, const char *bytes, size_t n);
+
+#endif

@@ -1,0 +1,258 @@
+/* out.c - a buffered file that appears under its name only when it is whole. */
+#define _XOPEN_SOURCE 700 /* realpath */
+
+#include "traces/out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "traces/gz.h"
+
+const char ty_digit_pairs[201] = "0001020304050607080910111213141516171819"
+                                 "2021222324252627282930313233343536373839"
+                                 "4041424344454647484950515253545556575859"
+                                 "6061626364656667686970717273747576777879"
+                                 "8081828384858687888990919293949596979899";
+
+#define TEMPORARY_TRIES 100u /* names tried beside the target; more means something is wrong */
+
+/* ---- opening ---- */
+
+static char *copy(const char *s)
+{
+    const size_t n = strlen(s) + 1;
+    char *c = malloc(n);
+    if (c != NULL) {
+        memcpy(c, s, n);
+    }
+    return c;
+}
+
+static bool compressed(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 3 && strcmp(path + n - 3, ".gz") == 0;
+}
+
+/* Opens a new file beside the target, readable like any file the user creates. 0 or an errno. */
+static int open_temporary(struct ty_out *out)
+{
+    const size_t size = strlen(out->path) + 48;
+    out->temporary = malloc(size);
+    if (out->temporary == NULL) {
+        return ENOMEM;
+    }
+    for (unsigned i = 0; i < TEMPORARY_TRIES; i++) {
+        snprintf(out->temporary, size, "%s.part-%ld-%u", out->path, (long)getpid(), i);
+        out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (out->fd >= 0) {
+            return 0;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    const int error = errno;
+    free(out->temporary);
+    out->temporary = NULL;
+    return error;
+}
+
+/* Opens the target by what is there now: nothing or a file (replaced at the end, through links), or
+ * something else (written to as it is). 0 or an errno. */
+static int open_target(struct ty_out *out, const char *path)
+{
+    struct stat st;
+    const bool exists = stat(path, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode)) {
+        return EISDIR;
+    }
+    if (exists && !S_ISREG(st.st_mode)) {
+        out->path = copy(path);
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+        return out->fd < 0 ? errno : 0;
+    }
+    out->path = exists ? realpath(path, NULL) : copy(path);
+    return out->path == NULL ? errno : open_temporary(out);
+}
+
+static void release(struct ty_out *out)
+{
+    ty_gz_free(out->gz);
+    free(out->buf);
+    free(out->path);
+    free(out->temporary);
+    *out = (struct ty_out){.fd = -1, .total = out->total};
+}
+
+int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
+{
+    *out = (struct ty_out){.fd = -1};
+    int error = 0;
+    if (strcmp(path, "null:") == 0) {
+        out->discard_bytes = true;
+    } else if (strcmp(path, "-") == 0) {
+        out->fd = STDOUT_FILENO;
+    } else {
+        error = open_target(out, path);
+    }
+    if (error != 0) {
+        release(out);
+        return ty_fail(err, TY_EIO, "cannot write '%s': %s", path, strerror(error));
+    }
+    out->buf = malloc(TY_OUT_BUFFER + TY_OUT_SLACK);
+    out->gz = compressed(path) ? ty_gz_new() : NULL;
+    if (out->buf == NULL || (compressed(path) && out->gz == NULL)) {
+        ty_out_discard(out);
+        return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", path);
+    }
+    return 0;
+}
+
+/* ---- closing ---- */
+
+void ty_out_flush(struct ty_out *out)
+{
+    out->total += out->len;
+    if (out->len > 0 && out->error == 0 && !out->discard_bytes) {
+        out->error = out->gz != NULL ? ty_gz_write(out->gz, out->fd, out->buf, out->len)
+                                     : ty_fd_write(out->fd, out->buf, out->len);
+    }
+    out->len = 0;
+}
+
+static void close_file(struct ty_out *out)
+{
+    if (out->fd >= 0 && out->fd != STDOUT_FILENO && close(out->fd) != 0 && out->error == 0) {
+        out->error = errno;
+    }
+    out->fd = -1;
+}
+
+int ty_out_commit(struct ty_out *out, struct ty_err *err)
+{
+    ty_out_flush(out);
+    if (out->gz != NULL && out->error == 0) {
+        out->error = ty_gz_write(out->gz, out->fd, NULL, 0);
+    }
+    close_file(out);
+    if (out->temporary != NULL && out->error == 0 && rename(out->temporary, out->path) != 0) {
+        out->error = errno;
+    }
+    int rc = 0;
+    if (out->error != 0) {
+        rc = ty_fail(err, TY_EIO, "cannot write '%s': %s",
+                     out->path != NULL ? out->path : "standard output", strerror(out->error));
+        if (out->temporary != NULL) {
+            unlink(out->temporary);
+        }
+    }
+    release(out);
+    return rc;
+}
+
+void ty_out_discard(struct ty_out *out)
+{
+    close_file(out);
+    if (out->temporary != NULL) {
+        unlink(out->temporary);
+    }
+    release(out);
+}
+
+/* ---- putting ---- */
+
+void ty_out_bytes(struct ty_out *out, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        char *p = ty_out_room(out, TY_OUT_SLACK);
+        const size_t room = TY_OUT_BUFFER + TY_OUT_SLACK - out->len, part = n < room ? n : room;
+        memcpy(p, bytes, part);
+        out->len += part;
+        bytes += part;
+        n -= part;
+    }
+}
+
+void ty_out_str(struct ty_out *out, const char *s)
+{
+    ty_out_bytes(out, s, strlen(s));
+}
+
+void ty_out_u64(struct ty_out *out, uint64_t x)
+{
+    ty_out_advance(out, ty_put_u64(ty_out_room(out, 20), x));
+}
+
+void ty_out_printf(struct ty_out *out, const char *format, ...)
+{
+    char *p = ty_out_room(out, TY_OUT_SLACK);
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(p, TY_OUT_SLACK, format, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < TY_OUT_SLACK) {
+        out->len += (size_t)n;
+        return;
+    }
+    char *whole = n < 0 ? NULL : malloc((size_t)n + 1);
+    if (whole == NULL) {
+        out->error = out->error != 0 ? out->error : n < 0 ? EINVAL : ENOMEM;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(whole, (size_t)n + 1, format, args);
+    va_end(args);
+    ty_out_bytes(out, whole, (size_t)n);
+    free(whole);
+}
+
+void ty_out_json_string(struct ty_out *out, const char *s)
+{
+    ty_out_bytes(out, "\"", 1);
+    for (;;) {
+        size_t plain = 0;
+        while ((unsigned char)s[plain] >= 0x20 && s[plain] != '"' && s[plain] != '\\') {
+            plain++;
+        }
+        ty_out_bytes(out, s, plain);
+        s += plain;
+        if (*s == '\0') {
+            break;
+        }
+        if (*s == '"' || *s == '\\') {
+            const char escaped[2] = {'\\', *s};
+            ty_out_bytes(out, escaped, 2);
+        } else {
+            ty_out_printf(out, "\\u%04x", (unsigned)(unsigned char)*s);
+        }
+        s++;
+    }
+    ty_out_bytes(out, "\"", 1);
+}
+
+void ty_out_json_number(struct ty_out *out, double x)
+{
+    char text[32];
+    if (!isfinite(x)) {
+        ty_out_str(out, "null");
+        return;
+    }
+    for (int digits = 1; digits <= 17; digits++) { /* 17 read back equal always: IEEE 754 */
+        snprintf(text, sizeof(text), "%.*g", digits, x);
+        if (strtod(text, NULL) == x) {
+            break;
+        }
+    }
+    char *comma = strchr(text, ','); /* of a host program's locale */
+    if (comma != NULL) {
+        *comma = '.';
+    }
+    ty_out_str(out, text);
+}

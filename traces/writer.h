@@ -1,0 +1,62 @@
+/* writer.h - a trace format is one file ending in one descriptor.
+ *
+ * Writers see programs and timelines (sim/core), never a transformer: any program can be traced.
+ * They stream through a ty_out with bounded memory; the file gets its final name when it is whole.
+ */
+#ifndef TY_TRACES_WRITER_H
+#define TY_TRACES_WRITER_H
+
+#include "sim/core/stats.h"
+#include "traces/out.h"
+
+enum ty_detail {
+    TY_DETAIL_STAGE,      /* passes of the compute stream and bubbles only */
+    TY_DETAIL_MICROBATCH, /* and all communication between passes: pipeline, data */
+    TY_DETAIL_LAYER,      /* and the parts of layers inside passes, and tensor collectives */
+    TY_DETAIL_OP,         /* every task */
+};
+
+/* One entry of the metadata: flat scalars. Exactly one of text and number is meant. */
+struct ty_meta {
+    const char *key;
+    const char *text; /* NULL: number */
+    double number;
+};
+
+/* Everything a writer needs to know, borrowed for the call. */
+struct ty_trace {
+    const struct ty_timeline *timeline;
+    const struct ty_stats *stats;
+    const uint32_t *ranks; /* [n_ranks] global ranks to show, in display order */
+    uint32_t n_ranks;
+    /* "rank 12 · pp1 dp0 tp4 · node1/gpu4" and "stage 1/2, bubble 37.5 %"; owned by `arg`, valid
+     * until the next call. Either may be NULL: then the gang's name serves. */
+    const char *(*rank_name)(void *arg, uint32_t rank);
+    const char *(*rank_label)(void *arg, uint32_t rank);
+    void *arg;
+    const struct ty_meta *meta; /* [n_meta] */
+    uint32_t n_meta;
+    enum ty_detail detail;
+    ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */
+    bool bubbles;                 /* idle stretches as slices that name their reason */
+    double capacity_B;            /* memory of one GPU; 0: unknown, nothing is out of memory */
+};
+
+struct ty_trace_format {
+    const char *name, *extension, *summary;
+    /* Bytes the file will have, roughly (within a factor of 1.5), without writing it. NULL: small */
+    double (*estimate)(const struct ty_trace *trace);
+    int (*write)(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err);
+};
+
+extern const struct ty_trace_format ty_trace_chrome, ty_trace_csv, ty_trace_gantt, ty_trace_digest;
+
+extern const struct ty_trace_format *const ty_trace_formats[]; /* ends with NULL */
+
+/* Share of the run that lies in the window, 0..1; for estimates. */
+double ty_trace_window_share(const struct ty_trace *trace);
+
+/* By name, or NULL. */
+const struct ty_trace_format *ty_trace_format(const char *name);
+
+#endif
