@@ -1,0 +1,48 @@
+/* api.c - the parts of the public interface that belong to no noun: error objects and texts. */
+#include "sim/trainyard.h"
+
+#include <stdlib.h>
+
+#include "sim/base/err.h"
+#include "traces/out.h"
+
+struct ty_err *ty_err_new(void)
+{
+    return calloc(1, sizeof(struct ty_err));
+}
+
+void ty_err_free(struct ty_err *err)
+{
+    free(err);
+}
+
+const char *ty_err_text(const struct ty_err *err)
+{
+    return err->text;
+}
+
+int ty_err_exit_status(const struct ty_err *err)
+{
+    return ty_exit_status(err->code);
+}
+
+void ty_text_free(char *text)
+{
+    free(text);
+}
+
+int ty_text_write(const char *text, const char *path, struct ty_err *err)
+{
+    struct ty_out out;
+    int rc = ty_out_open(&out, path, err);
+    if (rc == 0) {
+        ty_out_str(&out, text);
+        rc = ty_out_commit(&out, err);
+    }
+    return rc;
+}
+
+const char *ty_suggest(const char *word, const char *const *names, size_t n)
+{
+    return ty_nearest(word, names, n);
+}

@@ -1,0 +1,64 @@
+/* config.h - a whole run file, read, completed and checked.
+ *
+ * A value comes from the last of: what the module derives, the default of its field, the GPU
+ * preset, the cluster or model preset (or a Hugging Face config.json), the run file, --set. Every
+ * value knows which. */
+#ifndef TY_RUN_CONFIG_H
+#define TY_RUN_CONFIG_H
+
+#include "model/layout.h"
+#include "model/sched.h"
+#include "sim/run/options.h"
+
+/* enum suffix, name and member, doc */
+#define TY_SECTIONS(X)                                                                             \
+    X(CLUSTER, "cluster", "the machine: GPUs, links, efficiencies")                                \
+    X(MODEL, "model", "the transformer")                                                           \
+    X(LAYOUT, "layout", "how the model is laid over the GPUs")                                     \
+    X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
+    X(RUN, "run", "how the plan is executed")                                                      \
+    X(OUTPUT, "output", "what is shown of it")
+
+enum ty_section_index {
+#define X(id, name, doc) TY_SECTION_##id,
+    TY_SECTIONS(X)
+#undef X
+    TY_N_SECTIONS
+};
+
+struct ty_config {
+    struct ty_cluster cluster;
+    struct ty_arch arch; /* section "model" */
+    struct ty_layout layout;
+    struct ty_sched_options schedule;
+    struct ty_run_options run;
+    struct ty_output_options output;
+
+    struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
+    bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
+    bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
+    struct ty_doc doc;          /* the run file */
+    struct ty_arena arena;      /* owns everything above */
+};
+
+/* Public functions (load, free, show) are in sim/trainyard.h. */
+
+/* One line per key of the run file: name, what may be written, default, meaning. */
+int ty_config_keys(char **text, struct ty_err *err);
+
+/* A hash of what is simulated: equal when two configurations have equal values, wherever these come
+ * from. The names of presets and the output section are left out, as they change no result. */
+uint64_t ty_config_digest(const struct ty_config *config);
+
+/* A configuration without values: sections with their tables, all fields unset. 0 or TY_ENOMEM. */
+int ty_config_init(struct ty_config *config, struct ty_err *err);
+
+/* The section called name[0..len), or TY_N_SECTIONS. */
+enum ty_section_index ty_config_section(const struct ty_config *config, const char *name,
+                                        size_t len);
+
+/* Reports a section that does not exist, with the nearest one as a hint. */
+int ty_config_unknown_section(const struct ty_config *config, const char *name,
+                              const struct ty_place *at, struct ty_err *err);
+
+#endif

@@ -1,0 +1,191 @@
+/* config_show.c - a configuration as text: values with their origin, keys with their meaning, and
+ * a hash. */
+#include "sim/run/config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/noise.h"
+#include "sim/base/text.h"
+#include "sim/trainyard.h"
+
+#define VALUE_COLUMN  34 /* of a value in --show-config */
+#define ORIGIN_COLUMN 58
+#define VALUE_BYTES   2048 /* a formatted value: longer lists are cut */
+
+static int hand_over(struct ty_text *out, char **text, struct ty_err *err)
+{
+    *text = ty_text_take(out);
+    return *text ? 0 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+}
+
+/* Where a value came from; "derived" for what was blank until the modules filled it. */
+static void origin_add(struct ty_text *out, const struct ty_section *section,
+                       const struct ty_field *field, bool was_blank)
+{
+    char origin[256];
+    const struct ty_origin *from = ty_field_origin(section, field);
+    ty_origin_format(from, origin, sizeof(origin));
+    if (!was_blank || ty_field_is_blank(section, field)) {
+        ty_text_add(out, "# %s\n", origin);
+    } else if (from->kind == TY_ORIGIN_UNSET || !field->blank) {
+        ty_text_add(out, "# derived\n");
+    } else {
+        ty_text_add(out, "# derived (%s, %s)\n", field->blank, origin);
+    }
+}
+
+int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err)
+{
+    struct ty_text out = {0};
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &config->sections[i];
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            const struct ty_field *field = &section->fields[k];
+            char value[VALUE_BYTES];
+            const bool unset = section->origins[k].kind == TY_ORIGIN_UNSET && !field->blank &&
+                               ty_field_is_blank(section, field);
+            ty_text_add(&out, "%s.%s", section->name, field->key);
+            ty_text_pad(&out, VALUE_COLUMN);
+            ty_text_add(&out, "%s",
+                        unset ? "-" : ty_field_format(section, field, value, sizeof(value)));
+            ty_text_pad(&out, ORIGIN_COLUMN);
+            origin_add(&out, section, field, config->was_blank[i][k]);
+        }
+    }
+    return hand_over(&out, text, err);
+}
+
+/* ---- keys ---- */
+
+#define DOMAIN_COLUMN  34 /* of what may be written */
+#define DEFAULT_COLUMN 72
+#define DOC_COLUMN     90
+
+static void range_add(struct ty_text *out, const struct ty_field *field)
+{
+    char low[64], high[64];
+    const enum ty_dimension dim = field->type == TY_TYPE_QUANTITY ? field->dim : TY_DIM_COUNT;
+    ty_quantity_format(field->min, dim, low, sizeof(low));
+    ty_quantity_format(field->max, dim, high, sizeof(high));
+    if (field->max != 0) {
+        ty_text_add(out, "%s .. %s", low, high);
+    } else {
+        ty_text_add(out, "from %s", low);
+    }
+}
+
+static void words_add(struct ty_text *out, const struct ty_field *field, const char *separator)
+{
+    for (const struct ty_word *w = field->words; w->name; w++) {
+        ty_text_add(out, "%s%s", w == field->words ? "" : separator, w->name);
+    }
+}
+
+static void domain_add(struct ty_text *out, const struct ty_field *field)
+{
+    switch (field->type) {
+    case TY_TYPE_UINT:
+    case TY_TYPE_UINT64:
+        ty_text_add(out, "whole number ");
+        range_add(out, field);
+        break;
+    case TY_TYPE_QUANTITY:
+        ty_text_add(out, "like %s, ", ty_dimension_example(field->dim));
+        range_add(out, field);
+        break;
+    case TY_TYPE_BOOL:
+        ty_text_add(out, "true | false");
+        break;
+    case TY_TYPE_WORD:
+        words_add(out, field, " | ");
+        break;
+    case TY_TYPE_WORDS:
+        ty_text_add(out, "order of ");
+        words_add(out, field, ", ");
+        break;
+    case TY_TYPE_STRING:
+        ty_text_add(out, "text");
+        break;
+    case TY_TYPE_UINTS:
+        ty_text_add(out, "list of whole numbers ");
+        range_add(out, field);
+        break;
+    case TY_TYPE_STRINGS:
+        ty_text_add(out, "list of texts");
+        break;
+    }
+    if (field->blank) {
+        ty_text_add(out, " | %s", field->blank);
+    }
+}
+
+int ty_config_keys(char **text, struct ty_err *err)
+{
+    struct ty_config config;
+    struct ty_text out = {0};
+    const int rc = ty_config_init(&config, err);
+    for (int i = 0; i < TY_N_SECTIONS && rc == 0; i++) {
+        const struct ty_section *section = &config.sections[i];
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            const struct ty_field *field = &section->fields[k];
+            ty_text_add(&out, "%s.%s", section->name, field->key);
+            ty_text_pad(&out, DOMAIN_COLUMN);
+            domain_add(&out, field);
+            ty_text_pad(&out, DEFAULT_COLUMN);
+            ty_text_add(&out, "%s",
+                        field->fallback   ? field->fallback
+                        : field->required ? "required"
+                                          : "-");
+            ty_text_pad(&out, DOC_COLUMN);
+            ty_text_add(&out, "%s\n", field->doc);
+        }
+    }
+    ty_arena_release(&config.arena);
+    return rc < 0 ? rc : hand_over(&out, text, err);
+}
+
+/* ---- digest ---- */
+
+/* FNV-1a (Fowler, Noll, Vo), 64 bits. */
+static uint64_t hash_text(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (const char *p = text; *p != '\0'; p++) {
+        h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    }
+    return h;
+}
+
+static uint64_t hash_field(uint64_t h, const struct ty_section *section,
+                           const struct ty_field *field)
+{
+    const void *slot = (const char *)section->base + field->offset;
+    const uint64_t key = ty_hash4(hash_text(section->name), hash_text(field->key), field->type, 0);
+    uint64_t bits = 0;
+    if (field->type == TY_TYPE_QUANTITY) {
+        memcpy(&bits, slot, sizeof(double));
+    } else if (field->type == TY_TYPE_UINT64) {
+        memcpy(&bits, slot, sizeof(uint64_t));
+    } else {
+        /* Whole numbers, words and lists are written exactly. */
+        char value[VALUE_BYTES];
+        bits = hash_text(ty_field_format(section, field, value, sizeof(value)));
+    }
+    return ty_hash4(h, key, bits, 0);
+}
+
+uint64_t ty_config_digest(const struct ty_config *config)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &config->sections[i];
+        for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {
+            if (section->fields[k].type != TY_TYPE_STRING) {
+                h = hash_field(h, section, &section->fields[k]);
+            }
+        }
+    }
+    return h;
+}

@@ -1,0 +1,115 @@
+/* figures.c - what a finished run says: time, utilisation, memory, traffic. */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "sim/run/run.h"
+
+static void add_item(struct ty_bill *bill, const char *what, double bytes)
+{
+    if (bytes > 0 && bill->n < TY_BILL_ITEMS) {
+        bill->item[bill->n].what = what;
+        bill->item[bill->n].bytes = bytes;
+        bill->n++;
+        bill->total_B += bytes;
+    }
+}
+
+void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[stage];
+    const struct ty_cluster *cluster = &run->config->cluster;
+    struct ty_gang_memory memory;
+    ty_memory_profile(p, gang, &memory);
+    *out = (struct ty_bill){.held = memory.peak_held};
+    add_item(out, "weights", gang->static_B[TY_MEM_WEIGHTS]);
+    add_item(out, "gradients", gang->static_B[TY_MEM_GRADS]);
+    add_item(out, "optimizer", gang->static_B[TY_MEM_OPTIMIZER]);
+    add_item(out, "activations",
+             memory.peak_activations_B - memory.transient_B - gang->static_B[TY_MEM_ACTIVATIONS]);
+    add_item(out, memory.transient_what != NULL ? memory.transient_what : "temporary",
+             memory.transient_B);
+    add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS]);
+    add_item(out, "fragmentation", cluster->fragmentation * out->total_B);
+    add_item(out, "reserve", cluster->reserve);
+}
+
+bool ty_run_fits(const struct ty_run *run)
+{
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        struct ty_bill bill;
+        ty_run_bill(run, s, &bill);
+        if (bill.total_B > run->config->cluster.memory) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
+{
+    for (uint32_t i = 0; i < f->n_traffic; i++) {
+        if (strcmp(f->traffic[i].group, group) == 0) {
+            return &f->traffic[i];
+        }
+    }
+    if (f->n_traffic == TY_TRAFFIC_MAX) {
+        return NULL;
+    }
+    f->traffic[f->n_traffic] = (struct ty_traffic){.group = group};
+    return &f->traffic[f->n_traffic++];
+}
+
+/* Bytes sent by all ranks in all steps, by group and link class. */
+static void count_traffic(const struct ty_program *p, struct ty_figures *f)
+{
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            const struct ty_op *ops = ty_pass_ops(p, pass);
+            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+                const struct ty_kind *kind = &p->kinds[ops[k].kind];
+                struct ty_traffic *t = kind->group != NULL && ops[k].sync != TY_SYNC_RECV
+                                           ? traffic_of(f, kind->group)
+                                           : NULL;
+                if (t != NULL) {
+                    t->nvlink_B += kind->nvlink_B * gang->n_ranks / p->n_steps;
+                    t->net_B += kind->net_B * gang->n_ranks / p->n_steps;
+                }
+            }
+        }
+    }
+}
+
+static double peak_rss(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss * 1024;
+}
+
+void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
+{
+    const struct ty_config *c = run->config;
+    const struct ty_program *p = &run->lowered.program;
+    const double steps = p->n_steps, gpus = p->n_ranks;
+    const double peak = c->cluster.peak[c->arch.dtype];
+    *f = (struct ty_figures){.step_s = ty_s_from_ps(run->timeline.makespan) / steps};
+    f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
+    f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
+    const double model = ty_arch_flops_palm(&c->arch, false);
+    f->model_tflops_per_gpu = model * f->tokens_per_s_per_gpu * 1e-12;
+    f->mfu = model * f->tokens_per_s_per_gpu / peak;
+    f->mfu_causal = ty_arch_flops_palm(&c->arch, true) * f->tokens_per_s_per_gpu / peak;
+    f->hfu = run->stats.flops / steps / gpus / f->step_s / peak;
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        f->bucket_s[b] = run->stats.bucket_s[b] / steps;
+    }
+    f->bubble_s = run->stats.bubble_s / steps;
+    f->ideal_s = f->step_s - f->bubble_s;
+    f->bubble_fraction = f->bubble_s / f->step_s;
+    f->bubble_over_ideal = f->ideal_s > 0 ? f->bubble_s / f->ideal_s : 0;
+    count_traffic(p, f);
+    f->peak_rss_B = peak_rss();
+}

@@ -1,0 +1,101 @@
+/* options.c - the rows of the `run` and `output` sections. */
+#include "sim/run/options.h"
+
+#include "sim/core/execute.h"
+#include "traces/writer.h"
+
+static const struct ty_word engine_words[] = {
+    {"auto", TY_ENGINE_AUTO, "the fastest that is exact for this run"},
+    {"sweep", TY_ENGINE_SWEEP, "every rank runs ahead until something has not arrived"},
+    {"events", TY_ENGINE_EVENTS, "a queue of completions in time order"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word stats_words[] = {
+    {"table", TY_STATS_TABLE, "for reading"},
+    {"json", TY_STATS_JSON, "for programs"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word detail_words[] = {
+    {"stage", TY_DETAIL_STAGE, "passes of the compute stream"},
+    {"microbatch", TY_DETAIL_MICROBATCH, "and communication between passes"},
+    {"layer", TY_DETAIL_LAYER, "and parts of layers and tensor collectives"},
+    {"op", TY_DETAIL_OP, "every task"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_field ty_run_fields[] = {
+    {.key = "steps",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_run_options, steps),
+     .min = 1,
+     .max = 1000,
+     .fallback = "1",
+     .doc = "optimizer steps to simulate"},
+    {.key = "seed",
+     .type = TY_TYPE_UINT64,
+     .offset = offsetof(struct ty_run_options, seed),
+     .fallback = "1",
+     .doc = "seed of all random factors; equal seeds give equal runs"},
+    {.key = "jitter",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = offsetof(struct ty_run_options, jitter),
+     .max = 1,
+     .fallback = "none",
+     .blank = "none",
+     .doc = "coefficient of variation of compute times: one log-normal factor per tensor group, "
+            "pass and layer"},
+    {.key = "gpu_spread",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = offsetof(struct ty_run_options, gpu_spread),
+     .max = 0.2,
+     .fallback = "none",
+     .blank = "none",
+     .doc = "standard deviation of a lasting factor per GPU on its compute times"},
+    {.key = "engine",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_run_options, engine),
+     .words = engine_words,
+     .fallback = "auto",
+     .doc = "executor; all give equal results"},
+};
+const uint32_t ty_n_run_fields = TY_COUNT(ty_run_fields);
+
+const struct ty_field ty_output_fields[] = {
+    {.key = "stats",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, stats),
+     .words = stats_words,
+     .fallback = "table",
+     .doc = "form of the statistics"},
+    {.key = "trace",
+     .type = TY_TYPE_STRINGS,
+     .offset = offsetof(struct ty_output_options, trace),
+     .fallback = "[]",
+     .doc = "traces to write, each FORMAT:PATH, such as chrome:step.json.gz"},
+    {.key = "trace_limit",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = offsetof(struct ty_output_options, trace_limit),
+     .min = 1e3,
+     .max = 1e15,
+     .fallback = "1 GiB",
+     .doc = "largest trace that is written without being forced, before compression"},
+    {.key = "detail",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, detail),
+     .words = detail_words,
+     .fallback = "layer",
+     .doc = "finest slices of a trace"},
+    {.key = "ranks",
+     .type = TY_TYPE_STRING,
+     .offset = offsetof(struct ty_output_options, ranks),
+     .fallback = "\"\"",
+     .doc =
+         "ranks a trace shows, such as all, 0-15,64, dp=0 or one-per-stage; empty: all up to 32, "
+         "one data-parallel replica above"},
+};
+const uint32_t ty_n_output_fields = TY_COUNT(ty_output_fields);

@@ -1,0 +1,35 @@
+/* options.h - the `run` and `output` sections: how a plan is executed and what is shown of it. */
+#ifndef TY_RUN_OPTIONS_H
+#define TY_RUN_OPTIONS_H
+
+#include "sim/base/fields.h"
+
+/* The `run` section. */
+struct ty_run_options {
+    uint32_t steps; /* optimizer steps */
+    uint64_t seed;
+    double jitter;     /* coefficient of variation of compute times; 0: none */
+    double gpu_spread; /* standard deviation of a lasting factor per GPU; 0: none */
+    int engine;        /* enum ty_engine */
+};
+
+enum ty_stats_format {
+    TY_STATS_TABLE,
+    TY_STATS_JSON,
+};
+
+/* The `output` section. */
+struct ty_output_options {
+    int stats;                   /* enum ty_stats_format */
+    struct ty_string_list trace; /* "FORMAT:PATH" */
+    double trace_limit;          /* B, estimated size of one trace file */
+    int detail;                  /* enum ty_detail */
+    const char *ranks;           /* selection; "": by rule */
+};
+
+extern const struct ty_field ty_run_fields[];
+extern const uint32_t ty_n_run_fields;
+extern const struct ty_field ty_output_fields[];
+extern const uint32_t ty_n_output_fields;
+
+#endif

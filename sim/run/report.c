@@ -1,0 +1,58 @@
+/* report.c - the reports of trainyard.h, as text. */
+#include <string.h>
+
+#include "sim/run/report_table.h"
+#include "sim/run/words.h"
+
+static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
+{
+    *text = ty_text_take(t);
+    return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+}
+
+int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    *text = NULL;
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
+    }
+    if (strcmp(format, "table") == 0) {
+        ty_report_table(run, &t);
+    } else if (strcmp(format, "json") == 0) {
+        ty_report_json(run, &t);
+    } else {
+        return ty_fail(err, TY_EUSAGE, "unknown report format (%s); use table or json", format);
+    }
+    return hand_over(&t, text, err);
+}
+
+/* What the simulator itself would need: the timeline column and the program. */
+static void describe_simulator(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const double bytes =
+        (double)p->n_tasks * sizeof(ty_ps) * (ty_program_jitters(p) ? 2 : 1);
+    char tasks[64], size[64];
+    ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
+                ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_passes,
+                (unsigned)p->n_blocks, ty_words_bytes(bytes, size, sizeof(size)));
+}
+
+int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    ty_report_head(run, &t);
+    ty_text_add(&t, "parameters held by a GPU before data-parallel sharding\n");
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        char params[64];
+        ty_text_add(&t, "  stage %u", (unsigned)s);
+        ty_text_pad(&t, 12);
+        ty_text_add(&t, "%s\n",
+                    ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
+    }
+    ty_report_memory(run, &t);
+    ty_report_largest(run, &t);
+    describe_simulator(run, &t);
+    return hand_over(&t, text, err);
+}

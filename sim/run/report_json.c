@@ -1,0 +1,101 @@
+/* report_json.c - `run --stats json`: one object; seconds, bytes, ratios in 0..1. */
+#include <inttypes.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/run/run.h"
+
+static void number(struct ty_text *t, double x)
+{
+    char buf[TY_JSON_NUMBER];
+    ty_text_add(t, "%s", ty_json_number(x, buf));
+}
+
+static void pair(struct ty_text *t, const char *key, double x)
+{
+    ty_text_add(t, "  \"%s\": ", key);
+    number(t, x);
+    ty_text_add(t, ",\n");
+}
+
+static void memory(struct ty_text *t, const struct ty_run *run)
+{
+    const uint32_t n = run->lowered.program.n_gangs;
+    struct ty_bill bill, largest = {.total_B = -1};
+    uint32_t stage = 0;
+    ty_text_add(t, "  \"memory\": {\n    \"capacity_bytes\": ");
+    number(t, run->config->cluster.memory);
+    ty_text_add(t, ",\n    \"peak_bytes\": [");
+    for (uint32_t s = 0; s < n; s++) {
+        ty_run_bill(run, s, &bill);
+        ty_text_add(t, "%s", s == 0 ? "" : ", ");
+        number(t, bill.total_B);
+        if (bill.total_B > largest.total_B) {
+            largest = bill;
+            stage = s;
+        }
+    }
+    ty_text_add(t, "],\n    \"largest\": {\"stage\": %u, \"micro_batches_held\": %u, \"what\": [",
+                (unsigned)stage, (unsigned)largest.held);
+    for (uint32_t i = 0; i < largest.n; i++) {
+        ty_text_add(t, "%s[\"%s\", ", i == 0 ? "" : ", ", largest.item[i].what);
+        number(t, largest.item[i].bytes);
+        ty_text_add(t, "]");
+    }
+    ty_text_add(t, "]}\n  },\n");
+}
+
+static void breakdown(struct ty_text *t, const struct ty_figures *f)
+{
+    ty_text_add(t, "  \"breakdown\": {\n");
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        ty_text_add(t, "    \"%s\": ", ty_bucket_name((enum ty_bucket)b));
+        number(t, f->bucket_s[b]);
+        ty_text_add(t, "%s\n", b + 1 < TY_N_BUCKETS ? "," : "");
+    }
+    ty_text_add(t, "  },\n");
+}
+
+static void traffic(struct ty_text *t, const struct ty_figures *f)
+{
+    ty_text_add(t, "  \"traffic\": {");
+    for (uint32_t i = 0; i < f->n_traffic; i++) {
+        ty_text_add(t, "%s\n    \"%s\": {\"nvlink_bytes\": ", i == 0 ? "" : ",",
+                    f->traffic[i].group);
+        number(t, f->traffic[i].nvlink_B);
+        ty_text_add(t, ", \"network_bytes\": ");
+        number(t, f->traffic[i].net_B);
+        ty_text_add(t, "}");
+    }
+    ty_text_add(t, "%s},\n", f->n_traffic > 0 ? "\n  " : "");
+}
+
+void ty_report_json(const struct ty_run *run, struct ty_text *t)
+{
+    struct ty_figures f;
+    ty_run_figures(run, &f);
+    ty_text_add(t, "{\n");
+    pair(t, "step_time_s", f.step_s);
+    pair(t, "tokens_per_s", f.tokens_per_s);
+    pair(t, "tokens_per_s_per_gpu", f.tokens_per_s_per_gpu);
+    pair(t, "model_tflops_per_gpu", f.model_tflops_per_gpu);
+    pair(t, "mfu", f.mfu);
+    pair(t, "mfu_causal", f.mfu_causal);
+    pair(t, "hfu", f.hfu);
+    pair(t, "bubble_fraction", f.bubble_fraction);
+    pair(t, "bubble_over_ideal", f.bubble_over_ideal);
+    pair(t, "ideal_s", f.ideal_s);
+    ty_text_add(t, "  \"fits\": %s,\n", ty_run_fits(run) ? "true" : "false");
+    memory(t, run);
+    breakdown(t, &f);
+    traffic(t, &f);
+    ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
+    ty_text_add(t, "  \"steps\": %u,\n", (unsigned)run->lowered.program.n_steps);
+    ty_text_add(t, "  \"engine\": \"%s\",\n", run->engine);
+    ty_text_add(t, "  \"tasks\": %" PRIu64 ",\n", run->lowered.program.n_tasks);
+    pair(t, "wall_s", run->plan_s + run->execute_s);
+    pair(t, "peak_rss_bytes", f.peak_rss_B);
+    ty_text_add(t, "  \"config_digest\": \"%016" PRIx64 "\",\n", ty_config_digest(run->config));
+    ty_text_add(t, "  \"seed\": %" PRIu64 ",\n", run->config->run.seed);
+    ty_text_add(t, "  \"version\": \"%s\"\n}\n", TRAINYARD_VERSION);
+}

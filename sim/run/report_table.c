@@ -1,0 +1,165 @@
+/* report_table.c - `run --stats table` and the head of `check`: for people. */
+#include "sim/run/report_table.h"
+
+#include <stdio.h>
+
+#include "sim/run/words.h"
+
+#define COLUMN 22 /* where values begin */
+
+static void row(struct ty_text *t, const char *label, const char *value, const char *note)
+{
+    ty_text_add(t, "%s", label);
+    ty_text_pad(t, COLUMN);
+    ty_text_add(t, "%s", value);
+    if (note != NULL && note[0] != '\0') {
+        ty_text_pad(t, COLUMN + 16);
+        ty_text_add(t, "%s", note);
+    }
+    ty_text_add(t, "\n");
+}
+
+void ty_report_head(const struct ty_run *run, struct ty_text *t)
+{
+    static const char *const recompute[] = {"no recomputation", "selective recomputation",
+                                            "recomputation of the FFN", "full recomputation"};
+    const struct ty_config *c = run->config;
+    const struct ty_layout *l = &c->layout;
+    char params[64];
+    ty_text_add(t, "%s, %s parameters, on %u x %s (%u node%s of %u%s%s)\n",
+                c->arch.preset != NULL ? c->arch.preset : "model",
+                ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)),
+                (unsigned)l->ranks, c->cluster.gpu != NULL ? c->cluster.gpu : "custom GPU",
+                (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
+                (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
+                c->cluster.preset != NULL ? c->cluster.preset : "");
+    ty_text_add(t, "tensor %u%s, pipeline %u (%s), data %u, ZeRO-%u, %s\n", (unsigned)l->tensor,
+                l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline,
+                ty_schedules[c->schedule.name]->name, (unsigned)l->data, (unsigned)l->zero,
+                recompute[l->recompute]);
+    ty_text_add(t, "%u sequences of %u tokens a step: %u micro-batches of %u on each pipeline\n\n",
+                (unsigned)l->global_batch, (unsigned)c->arch.sequence, (unsigned)l->micro_batches,
+                (unsigned)l->micro_batch);
+}
+
+static void speed(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
+{
+    const struct ty_layout *l = &run->config->layout;
+    char value[64], note[160], share[32], other[32];
+    row(t, "step time", ty_words_seconds(f->step_s, value, sizeof(value)), "");
+    snprintf(note, sizeof(note), "%s per GPU",
+             ty_words_count(f->tokens_per_s_per_gpu, other, sizeof(other)));
+    row(t, "tokens/s", ty_words_count(f->tokens_per_s, value, sizeof(value)), note);
+    snprintf(value, sizeof(value), "%.1f TFLOP/s", f->model_tflops_per_gpu);
+    row(t, "model FLOP/s", value, "per GPU");
+    snprintf(note, sizeof(note), "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",
+             ty_words_share(f->mfu_causal, share, sizeof(share)));
+    row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
+    row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)),
+        "products really executed: causal attention, recomputation");
+    snprintf(note, sizeof(note), "%s over ideal; (p - 1)/m = %s",
+             ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
+             ty_words_share((l->pipeline - 1.0) / l->micro_batches, other, sizeof(other)));
+    row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
+    const double derate = run->config->cluster.derate;
+    if (derate != 1) {
+        snprintf(value, sizeof(value), "x %g", derate);
+        row(t, "in-situ derate", value, "on compute times (cluster.derate), see docs/model.md");
+    }
+}
+
+static void breakdown(const struct ty_figures *f, struct ty_text *t)
+{
+    ty_text_add(t, "\nwhere the step goes (mean over GPUs)\n");
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        char value[64], share[32];
+        if (f->bucket_s[b] <= 0) {
+            continue;
+        }
+        ty_text_add(t, "  %s", ty_bucket_name((enum ty_bucket)b));
+        ty_text_pad(t, COLUMN);
+        ty_text_add(t, "%-14s%8s\n", ty_words_seconds(f->bucket_s[b], value, sizeof(value)), ty_words_share(f->bucket_s[b] / f->step_s, share, sizeof(share)));
+    }
+}
+
+void ty_report_memory(const struct ty_run *run, struct ty_text *t)
+{
+    const double capacity = run->config->cluster.memory;
+    char value[64];
+    ty_text_add(t, "\nmemory of a GPU, by pipeline stage (%s usable)\n",
+                ty_words_bytes(capacity, value, sizeof(value)));
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        const struct ty_stage_plan *plan = &run->lowered.stage[s];
+        struct ty_bill bill;
+        ty_run_bill(run, s, &bill);
+        ty_text_add(t, "  stage %u", (unsigned)s);
+        ty_text_pad(t, 12);
+        ty_text_add(t, "layers %u-%u", (unsigned)plan->layers.first,
+                    (unsigned)(plan->layers.first + plan->layers.count - 1));
+        ty_text_pad(t, COLUMN + 6);
+        ty_text_add(t, "%10s", ty_words_bytes(bill.total_B, value, sizeof(value)));
+        ty_text_pad(t, COLUMN + 18);
+        if (bill.total_B <= capacity) {
+            ty_text_add(t, "fits, %s free\n",
+                        ty_words_bytes(capacity - bill.total_B, value, sizeof(value)));
+        } else {
+            ty_text_add(t, "DOES NOT FIT, %s short\n",
+                        ty_words_bytes(bill.total_B - capacity, value, sizeof(value)));
+        }
+    }
+}
+
+void ty_report_largest(const struct ty_run *run, struct ty_text *t)
+{
+    struct ty_bill bill, largest = {.total_B = -1};
+    uint32_t stage = 0;
+    char value[64];
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        ty_run_bill(run, s, &bill);
+        if (bill.total_B > largest.total_B) {
+            largest = bill;
+            stage = s;
+        }
+    }
+    ty_text_add(t, "  the fullest is stage %u, when it holds %u micro-batch%s:\n", (unsigned)stage,
+                (unsigned)largest.held, largest.held == 1 ? "" : "es");
+    for (uint32_t i = 0; i < largest.n; i++) {
+        ty_text_add(t, "    %s", largest.item[i].what);
+        ty_text_pad(t, COLUMN + 6);
+        ty_text_add(t, "%10s\n", ty_words_bytes(largest.item[i].bytes, value, sizeof(value)));
+    }
+}
+
+static void traffic(const struct ty_figures *f, struct ty_text *t)
+{
+    if (f->n_traffic == 0) {
+        return;
+    }
+    ty_text_add(t, "\ntraffic of a step, all GPUs together\n");
+    for (uint32_t i = 0; i < f->n_traffic; i++) {
+        char nvlink[64], net[64];
+        ty_text_add(t, "  %s", f->traffic[i].group);
+        ty_text_pad(t, COLUMN);
+        ty_text_add(t, "NVLink %12s   network %12s\n",
+                    ty_words_bytes(f->traffic[i].nvlink_B, nvlink, sizeof(nvlink)),
+                    ty_words_bytes(f->traffic[i].net_B, net, sizeof(net)));
+    }
+}
+
+void ty_report_table(const struct ty_run *run, struct ty_text *t)
+{
+    struct ty_figures f;
+    char tasks[64], wall[64], rss[64];
+    ty_run_figures(run, &f);
+    ty_report_head(run, t);
+    speed(run, &f, t);
+    breakdown(&f, t);
+    ty_report_memory(run, t);
+    ty_report_largest(run, t);
+    traffic(&f, t);
+    ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
+                ty_words_count((double)run->lowered.program.n_tasks, tasks, sizeof(tasks)),
+                (unsigned)run->lowered.program.n_ranks,
+                ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
+                ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
+}

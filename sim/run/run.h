@@ -1,0 +1,59 @@
+/* run.h - a planned and perhaps executed run; the opaque struct of trainyard.h. */
+#ifndef TY_RUN_RUN_H
+#define TY_RUN_RUN_H
+
+#include "model/lower.h"
+#include "sim/core/execute.h"
+#include "sim/core/stats.h"
+#include "sim/run/config.h"
+#include "sim/trainyard.h"
+
+struct ty_run {
+    const struct ty_config *config; /* borrowed */
+    struct ty_arena arena;          /* owns what follows */
+    struct ty_lowered lowered;
+    struct ty_timeline timeline; /* columns only when executed */
+    struct ty_stats stats;
+    bool executed;
+    const char *engine;       /* "sweep" or "events", once executed */
+    double plan_s, execute_s; /* wall-clock time of the simulator itself */
+};
+
+/* Bytes one GPU of a pipeline stage needs at its fullest moment, and what they are. */
+#define TY_BILL_ITEMS 8
+struct ty_bill {
+    double total_B;
+    uint32_t n;
+    struct {
+        const char *what;
+        double bytes;
+    } item[TY_BILL_ITEMS];
+    uint32_t held; /* micro-batches whose activations are held at that moment */
+};
+void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
+
+/* Traffic of one kind of group per step, all ranks together. */
+struct ty_traffic {
+    const char *group; /* "tp", "dp", "pp", ... */
+    double nvlink_B, net_B;
+};
+#define TY_TRAFFIC_MAX 8
+struct ty_figures {
+    double step_s, tokens_per_s, tokens_per_s_per_gpu;
+    double model_tflops_per_gpu, mfu, mfu_causal, hfu;
+    double bubble_s, bubble_fraction, bubble_over_ideal, ideal_s;
+    double bucket_s[TY_N_BUCKETS]; /* per step, mean over ranks */
+    struct ty_traffic traffic[TY_TRAFFIC_MAX];
+    uint32_t n_traffic;
+    double peak_rss_B; /* of this process so far */
+};
+
+/* The figures of an executed run. */
+void ty_run_figures(const struct ty_run *run, struct ty_figures *out);
+
+/* report_*.c */
+struct ty_text;
+void ty_report_table(const struct ty_run *run, struct ty_text *text);
+void ty_report_json(const struct ty_run *run, struct ty_text *text);
+
+#endif

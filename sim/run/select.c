@@ -1,0 +1,212 @@
+/* select.c - see select.h.
+ *
+ * A selection is a predicate over ranks: a set of flags is filled by one of a few readers, then the
+ * flagged ranks are sorted for display. */
+#include "sim/run/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int wrong(struct ty_err *err, const char *text)
+{
+    return ty_fail(err, TY_EUSAGE,
+                   "--ranks %s: not a selection of ranks; write all, a list such as 0-15,64, "
+                   "coordinates such as tp=0,dp=0, one-per-stage, or slowest:8",
+                   text);
+}
+
+/* Reads digits at *s; false when there are none or the number is too large. */
+static bool read_number(const char **s, uint32_t *out)
+{
+    uint64_t x = 0;
+    const char *p = *s;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        x = x * 10 + (uint64_t)(*p - '0');
+        if (x > UINT32_MAX) {
+            return false;
+        }
+    }
+    const bool any = p != *s;
+    *s = p;
+    *out = (uint32_t)x;
+    return any;
+}
+
+/* "0-15,64" */
+static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
+{
+    const char *s = text;
+    for (;;) {
+        uint32_t from, to;
+        if (!read_number(&s, &from)) {
+            return wrong(err, text);
+        }
+        to = from;
+        if (*s == '-') {
+            s++;
+            if (!read_number(&s, &to)) {
+                return wrong(err, text);
+            }
+        }
+        if (to < from || to >= n) {
+            return ty_fail(err, TY_EUSAGE, "--ranks %s: %u-%u is not among the ranks 0-%u", text,
+                           (unsigned)from, (unsigned)to, (unsigned)(n - 1));
+        }
+        for (uint32_t r = from; r <= to; r++) {
+            flag[r] = true;
+        }
+        if (*s == '\0') {
+            return 0;
+        }
+        if (*s++ != ',') {
+            return wrong(err, text);
+        }
+    }
+}
+
+/* "tp=0,dp=0": all of them must hold. */
+static int by_coordinates(const struct ty_grid *grid, const char *text, bool *flag,
+                          struct ty_err *err)
+{
+    static const char *const names[TY_N_AXES] = {
+        [TY_AXIS_TENSOR] = "tp", [TY_AXIS_CONTEXT] = "cp", [TY_AXIS_DATA] = "dp",
+        [TY_AXIS_PIPELINE] = "pp"};
+    memset(flag, 1, grid->n_ranks * sizeof(*flag));
+    const char *s = text;
+    for (;;) {
+        int axis = 0;
+        while (axis < TY_N_AXES && strncmp(s, names[axis], 2) != 0) {
+            axis++;
+        }
+        uint32_t value;
+        if (axis == TY_N_AXES || s[2] != '=') {
+            return wrong(err, text);
+        }
+        s += 3;
+        if (!read_number(&s, &value)) {
+            return wrong(err, text);
+        }
+        if (value >= grid->size[axis]) {
+            return ty_fail(err, TY_EUSAGE, "--ranks %s: %s=%u does not exist; %s goes from 0 to %u",
+                           text, names[axis], (unsigned)value, names[axis],
+                           (unsigned)(grid->size[axis] - 1));
+        }
+        for (uint32_t r = 0; r < grid->n_ranks; r++) {
+            flag[r] = flag[r] && r / grid->stride[axis] % grid->size[axis] == value;
+        }
+        if (*s == '\0') {
+            return 0;
+        }
+        if (*s++ != ',') {
+            return wrong(err, text);
+        }
+    }
+}
+
+static ty_ps compute_time(const struct ty_run *run, uint32_t rank)
+{
+    return run->stats.rank[rank].stream_busy[TY_STREAM_COMPUTE];
+}
+
+/* The n ranks whose compute stream is busy longest; the lower rank of equals. */
+static void slowest(const struct ty_run *run, uint32_t n, bool *flag)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t r = 0; r < run->stats.n_ranks; r++) {
+            if (!flag[r] && (best == UINT32_MAX || compute_time(run, r) > compute_time(run, best))) {
+                best = r;
+            }
+        }
+        flag[best] = true;
+    }
+}
+
+static int fill(const struct ty_run *run, const char *text, bool *flag, struct ty_err *err)
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    if (strcmp(text, "all") == 0) {
+        memset(flag, 1, grid->n_ranks * sizeof(*flag));
+        return 0;
+    }
+    if (strcmp(text, "one-per-stage") == 0) {
+        return by_coordinates(grid, "tp=0,cp=0,dp=0", flag, err);
+    }
+    if (strncmp(text, "slowest:", 8) == 0) {
+        const char *s = text + 8;
+        uint32_t n;
+        if (!read_number(&s, &n) || *s != '\0' || n == 0) {
+            return wrong(err, text);
+        }
+        slowest(run, n < grid->n_ranks ? n : grid->n_ranks, flag);
+        return 0;
+    }
+    return strchr(text, '=') != NULL ? by_coordinates(grid, text, flag, err)
+                                     : by_list(text, flag, grid->n_ranks, err);
+}
+
+/* ---- display order ---- */
+
+struct keyed {
+    uint64_t key;
+    uint32_t rank;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct keyed *x = a, *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Sorts by stage first, by node first, or by rank alone. */
+static int sort(const struct ty_grid *grid, const char *order, struct keyed *rows, uint32_t n,
+                struct ty_err *err)
+{
+    const bool stage = order == NULL || strcmp(order, "stage") == 0;
+    const bool node = !stage && strcmp(order, "node") == 0;
+    if (!stage && !node && strcmp(order, "rank") != 0) {
+        return ty_fail(err, TY_EUSAGE, "unknown order of ranks (%s); use rank, stage or node",
+                       order);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t coord[TY_N_AXES];
+        ty_grid_coords(grid, rows[i].rank, coord);
+        rows[i].key = stage  ? coord[TY_AXIS_PIPELINE]
+                      : node ? ty_grid_node(grid, rows[i].rank)
+                             : 0;
+    }
+    qsort(rows, n, sizeof(*rows), compare);
+    return 0;
+}
+
+int ty_select_ranks(const struct ty_run *run, const char *text, const char *order,
+                    struct ty_arena *arena, struct ty_selection *out, struct ty_err *err)
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    bool *flag = ty_arena_array(arena, bool, grid->n_ranks);
+    struct keyed *rows = ty_arena_array(arena, struct keyed, grid->n_ranks);
+    out->ranks = ty_arena_array(arena, uint32_t, grid->n_ranks);
+    if (flag == NULL || rows == NULL || out->ranks == NULL) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    const bool chosen = text != NULL && text[0] != '\0';
+    out->by_rule = !chosen && grid->n_ranks > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
+    int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, err);
+    if (rc < 0) {
+        return rc;
+    }
+    out->n = 0;
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        if (flag[r]) {
+            rows[out->n++].rank = r;
+        }
+    }
+    rc = sort(grid, order, rows, out->n, err);
+    for (uint32_t i = 0; i < out->n; i++) {
+        out->ranks[i] = rows[i].rank;
+    }
+    return rc;
+}

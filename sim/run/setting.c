@@ -1,0 +1,76 @@
+/* setting.c - "section.key=value" of the command line.
+ *
+ * The key is looked up in the tables of the run file, the value is read as YAML, and places count
+ * from the start of the text. */
+#include "sim/run/setting.h"
+
+#include <string.h>
+
+/* Finds the field that "section.key" names, or reports why there is none. */
+static int setting_find(struct ty_config *config, struct ty_setting *setting, const char *key,
+                        const struct ty_place *at, struct ty_err *err)
+{
+    const char *dot = strchr(key, '.');
+    setting->section = ty_config_section(config, key, dot ? (size_t)(dot - key) : strlen(key));
+    if (!dot) {
+        for (int i = 0; i < TY_N_SECTIONS; i++) {
+            if (ty_section_field(&config->sections[i], key)) {
+                return ty_fail_at(err, TY_EINPUT, at,
+                                  "%.60s: a key without its section; hint: did you mean \"%s.%s\"?",
+                                  key, config->sections[i].name, key);
+            }
+        }
+        return ty_fail_at(err, TY_EINPUT, at,
+                          "%.60s: unknown key; write section.key=value, such as layout.tensor=8",
+                          key);
+    }
+    if (setting->section == TY_N_SECTIONS) {
+        const char *name = ty_arena_strndup(&config->arena, key, (size_t)(dot - key));
+        return ty_config_unknown_section(config, name ? name : key, at, err);
+    }
+    const struct ty_section *section = &config->sections[setting->section];
+    const struct ty_field *field = ty_section_field(section, dot + 1);
+    if (!field) {
+        struct ty_place key_at = *at;
+        key_at.col = (uint32_t)(dot - key) + 2;
+        return ty_section_unknown(section, dot + 1, &key_at, err);
+    }
+    setting->field = field;
+    return 0;
+}
+
+int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *text,
+                     struct ty_err *err)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--set %.80s: not KEY=VALUE; write it like --set layout.tensor=8", text);
+    }
+    const char *own = ty_arena_strndup(&config->arena, text, strlen(text));
+    const char *key = ty_arena_strndup(&config->arena, text, (size_t)(equals - text));
+    const char *file = own ? ty_arena_printf(&config->arena, "--set %s", own) : NULL;
+    if (!file || !own || !key) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    const struct ty_place at = {.file = file, .source = own, .line = 1, .col = 1};
+    int rc = setting_find(config, setting, key, &at, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const size_t from = (size_t)(equals - text) + 1;
+    rc = ty_doc_parse_value(&setting->doc, &config->arena, file, own, from, err);
+    if (rc == 0 && !setting->doc.root) {
+        struct ty_node *nothing = ty_arena_array(&config->arena, struct ty_node, 1);
+        if (!nothing) {
+            return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        }
+        *nothing = (struct ty_node){.line = 1, .col = (uint32_t)from + 1, .text = ""};
+        setting->doc.root = nothing;
+    }
+    if (rc < 0) {
+        setting->field = NULL;
+        config->failed[setting->section] = true;
+    }
+    return rc;
+}

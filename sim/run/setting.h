@@ -1,0 +1,18 @@
+/* setting.h - one --set of the command line. */
+#ifndef TY_RUN_SETTING_H
+#define TY_RUN_SETTING_H
+
+#include "sim/run/config.h"
+
+/* Where a value goes, and the value. */
+struct ty_setting {
+    const struct ty_field *field; /* NULL: not usable, was reported */
+    enum ty_section_index section;
+    struct ty_doc doc; /* root: the value */
+};
+
+/* Parses "section.key=value" into a zeroed setting; texts are owned by the configuration. */
+int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *text,
+                     struct ty_err *err);
+
+#endif

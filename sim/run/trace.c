@@ -1,0 +1,297 @@
+/* trace.c - a finished run handed to a trace writer: labels, metadata, selection, size limit. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/run/run.h"
+#include "sim/run/select.h"
+#include "sim/run/words.h"
+#include "traces/writer.h"
+
+/* ---- labels ---- */
+
+struct labels {
+    const struct ty_run *run;
+    char name[128], label[128];
+};
+
+/* "rank 12 · pp1 dp0 tp4 · node1/gpu4": coordinates in the order a person looks for them */
+static const char *rank_name(void *arg, uint32_t rank)
+{
+    struct labels *l = arg;
+    const struct ty_grid *grid = &l->run->lowered.grid;
+    uint32_t coord[TY_N_AXES];
+    ty_grid_coords(grid, rank, coord);
+    snprintf(l->name, sizeof(l->name), "rank %u · pp%u dp%u tp%u · node%u/gpu%u", (unsigned)rank,
+             (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
+             (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, rank),
+             (unsigned)(rank % grid->gpus_per_node));
+    return l->name;
+}
+
+static const char *rank_label(void *arg, uint32_t rank)
+{
+    struct labels *l = arg;
+    const struct ty_grid *grid = &l->run->lowered.grid;
+    const ty_ps *bucket = l->run->stats.rank[rank].bucket;
+    const double bubble =
+        ty_s_from_ps(bucket[TY_BUCKET_BUBBLE_FILL] + bucket[TY_BUCKET_BUBBLE_STALL] +
+                     bucket[TY_BUCKET_BUBBLE_DRAIN] + bucket[TY_BUCKET_EXPOSED_PIPELINE]);
+    uint32_t coord[TY_N_AXES];
+    ty_grid_coords(grid, rank, coord);
+    snprintf(l->label, sizeof(l->label), "stage %u/%u · bubble %.1f %%",
+             (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE],
+             100 * bubble / ty_s_from_ps(l->run->timeline.makespan));
+    return l->label;
+}
+
+/* ---- metadata ---- */
+
+#define META_MAX 32
+struct meta {
+    struct ty_meta row[META_MAX];
+    uint32_t n;
+    char digest[32], seed[24];
+};
+
+static void text(struct meta *m, const char *key, const char *value)
+{
+    if (value != NULL && m->n < META_MAX) {
+        m->row[m->n++] = (struct ty_meta){.key = key, .text = value};
+    }
+}
+
+static void number(struct meta *m, const char *key, double value)
+{
+    if (m->n < META_MAX) {
+        m->row[m->n++] = (struct ty_meta){.key = key, .number = value};
+    }
+}
+
+static void fill_meta(struct meta *m, const struct ty_run *run)
+{
+    const struct ty_config *c = run->config;
+    struct ty_figures f;
+    ty_run_figures(run, &f);
+    snprintf(m->digest, sizeof(m->digest), "%016llx",
+             (unsigned long long)ty_config_digest(run->config));
+    snprintf(m->seed, sizeof(m->seed), "%llu", (unsigned long long)c->run.seed);
+    text(m, "generator", "trainyard");
+    text(m, "version", TRAINYARD_VERSION);
+    text(m, "config_digest", m->digest);
+    text(m, "seed", m->seed);
+    text(m, "schedule", ty_schedules[c->schedule.name]->name);
+    text(m, "model", c->arch.preset);
+    text(m, "cluster", c->cluster.preset);
+    text(m, "gpu", c->cluster.gpu);
+    number(m, "gpus", c->layout.ranks);
+    number(m, "tp", c->layout.tensor);
+    number(m, "pp", c->layout.pipeline);
+    number(m, "dp", c->layout.data);
+    number(m, "zero", c->layout.zero);
+    number(m, "micro_batches", c->layout.micro_batches);
+    number(m, "steps", run->lowered.program.n_steps);
+    number(m, "step_time_us", f.step_s * 1e6);
+    number(m, "bubble_fraction", f.bubble_fraction);
+    number(m, "mfu_palm", f.mfu);
+    number(m, "hfu", f.hfu);
+}
+
+/* ---- the request ---- */
+
+/* "1.5 s:2 s"; either side may be empty. */
+static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_err *err)
+{
+    *from = 0;
+    *to = UINT64_MAX;
+    if (window == NULL || window[0] == '\0') {
+        return 0;
+    }
+    const char *colon = strchr(window, ':');
+    if (colon == NULL) {
+        return ty_fail(err, TY_EUSAGE, "--window %s: write FROM:TO, such as 1.5s:2s", window);
+    }
+    for (int side = 0; side < 2; side++) {
+        const char *s = side == 0 ? window : colon + 1;
+        const size_t n = side == 0 ? (size_t)(colon - window) : strlen(s);
+        char part[64], why[256];
+        double seconds;
+        if (n == 0) {
+            continue;
+        }
+        snprintf(part, sizeof(part), "%.*s", (int)(n < sizeof(part) ? n : sizeof(part) - 1), s);
+        if (ty_quantity_parse(part, TY_DIM_SECONDS, &seconds, why, sizeof(why)) < 0) {
+            return ty_fail(err, TY_EUSAGE, "--window %s: %s", window, why);
+        }
+        if (ty_ps_from_s(seconds, side == 0 ? from : to) < 0) {
+            return ty_fail(err, TY_EUSAGE, "--window %s: times start at zero", window);
+        }
+    }
+    return *from < *to ? 0
+                       : ty_fail(err, TY_EUSAGE, "--window %s: it ends before it begins", window);
+}
+
+static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
+{
+    static const char *const names[] = {"stage", "microbatch", "layer", "op"};
+    *out = (enum ty_detail)fallback;
+    if (name == NULL) {
+        return 0;
+    }
+    for (size_t i = 0; i < TY_COUNT(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (enum ty_detail)i;
+            return 0;
+        }
+    }
+    return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op", name);
+}
+
+/* "FORMAT:PATH" */
+static int parse_target(const char *target, const struct ty_trace_format **format,
+                        const char **path, struct ty_err *err)
+{
+    const char *colon = strchr(target, ':');
+    const char *names[16] = {NULL};
+    size_t n = 0;
+    char list[160] = "";
+    for (; ty_trace_formats[n] != NULL && n < TY_COUNT(names); n++) {
+        names[n] = ty_trace_formats[n]->name;
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
+                 names[n]);
+    }
+    if (colon == NULL || colon[1] == '\0') {
+        return ty_fail(err, TY_EUSAGE, "trace %s: write FORMAT:PATH, such as chrome:step.json",
+                       target);
+    }
+    char name[32];
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - target), target);
+    *path = colon + 1;
+    *format = ty_trace_format(name);
+    if (*format != NULL) {
+        return 0;
+    }
+    ty_fail(err, TY_EUSAGE, "trace %s: unknown format (%s); use %s", target, name, list);
+    const char *near = ty_nearest(name, names, n);
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
+}
+
+static int check_size(const struct ty_run *run, const struct ty_trace_format *format,
+                      const struct ty_trace *trace, bool force, struct ty_err *err)
+{
+    const double limit = run->config->output.trace_limit;
+    const double size = format->estimate != NULL ? format->estimate(trace) : 0;
+    char a[64], b[64];
+    if (force || size <= limit) {
+        return 0;
+    }
+    return ty_fail(err, TY_ELIMIT,
+                   "the %s trace of %u ranks would have about %s, more than output.trace_limit "
+                   "(%s); show fewer ranks (--ranks one-per-stage), less detail (--detail "
+                   "microbatch) or a window (--window 0s:1s), or insist with --force",
+                   format->name, (unsigned)trace->n_ranks, ty_words_bytes(size, a, sizeof(a)),
+                   ty_words_bytes(limit, b, sizeof(b)));
+}
+
+static int write_trace(const struct ty_trace_format *format, const struct ty_trace *trace,
+                       const char *path, uint64_t *bytes, struct ty_err *err)
+{
+    struct ty_out out;
+    int rc = ty_out_open(&out, path, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = format->write(trace, &out, err);
+    if (rc == 0) {
+        rc = ty_out_commit(&out, err);
+        *bytes = out.total;
+    }
+    ty_out_discard(&out);
+    return rc;
+}
+
+/* What the user should know about the file: where it is, and which ranks it shows. */
+static char *make_note(const struct ty_selection *selection, const struct ty_trace_format *format,
+                       const char *path, uint64_t bytes, uint32_t n_ranks)
+{
+    struct ty_text t = {.data = NULL};
+    char size[64];
+    if (strcmp(path, "-") == 0) {
+        return NULL;
+    }
+    ty_text_add(&t, "%s trace: %s (%s%s", format->name, path,
+                ty_words_bytes((double)bytes, size, sizeof(size)),
+                strlen(path) > 3 && strcmp(path + strlen(path) - 3, ".gz") == 0
+                    ? " before compression"
+                    : "");
+    if (selection->by_rule) {
+        ty_text_add(&t, "; %u of %u ranks: replica dp=0, choose others with --ranks",
+                    (unsigned)selection->n, (unsigned)n_ranks);
+    }
+    ty_text_add(&t, ")");
+    return ty_text_take(&t);
+}
+
+static int run_trace(const struct ty_run *run, const char *target,
+                     const struct ty_trace_options *options, struct ty_arena *arena, char **note,
+                     struct ty_err *err)
+{
+    const struct ty_cluster *cluster = &run->config->cluster;
+    const struct ty_trace_format *format = NULL;
+    const char *path = NULL;
+    struct ty_selection selection;
+    struct labels labels = {.run = run};
+    struct meta meta = {.n = 0};
+    struct ty_trace trace = {.timeline = &run->timeline, .stats = &run->stats,
+                             .rank_name = rank_name, .rank_label = rank_label, .arg = &labels,
+                             .bubbles = !options->no_bubbles,
+                             .capacity_B = (cluster->memory - cluster->reserve) /
+                                           (1 + cluster->fragmentation)};
+    const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
+    int rc = parse_target(target, &format, &path, err);
+    rc = rc < 0 ? rc : parse_window(options->window, &trace.window_from, &trace.window_to, err);
+    rc = rc < 0 ? rc
+                : parse_detail(options->detail, run->config->output.detail, &trace.detail, err);
+    rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, &selection, err);
+    if (rc < 0) {
+        return rc;
+    }
+    fill_meta(&meta, run);
+    trace.ranks = selection.ranks;
+    trace.n_ranks = selection.n;
+    trace.meta = meta.row;
+    trace.n_meta = meta.n;
+    uint64_t bytes = 0;
+    rc = check_size(run, format, &trace, options->force, err);
+    rc = rc < 0 ? rc : write_trace(format, &trace, path, &bytes, err);
+    if (rc == 0 && note != NULL) {
+        *note = make_note(&selection, format, path, bytes, run->lowered.program.n_ranks);
+    }
+    return rc;
+}
+
+int ty_trace_target_check(const char *target, struct ty_err *err)
+{
+    const struct ty_trace_format *format;
+    const char *path;
+    return parse_target(target, &format, &path, err);
+}
+
+int ty_run_trace(const struct ty_run *run, const char *target,
+                 const struct ty_trace_options *options, char **note, struct ty_err *err)
+{
+    static const struct ty_trace_options none = {.ranks = NULL};
+    struct ty_arena arena = {.head = NULL};
+    if (note != NULL) {
+        *note = NULL;
+    }
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "a trace needs an executed run");
+    }
+    const int rc = run_trace(run, target, options != NULL ? options : &none, &arena, note, err);
+    ty_arena_release(&arena);
+    return rc;
+}

@@ -1,0 +1,108 @@
+/* trainyard.h - the public interface.
+ *
+ * Configure, plan, execute, read: four nouns (configuration, run, schedule, error) and nothing
+ * global. No function prints or exits. Distinct objects may be used on distinct threads.
+ *
+ * Return values: 0, or a negative code; the message is then in the error object, complete and ready
+ * to print. `err` may be NULL. Strings returned through `char **` are the caller's: ty_text_free. */
+#ifndef TRAINYARD_H
+#define TRAINYARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/base/compiler.h"
+
+#define TRAINYARD_VERSION "0.1.0"
+
+struct ty_err;
+struct ty_config;
+struct ty_run;
+
+/* ---- errors ---- */
+
+TY_API struct ty_err *ty_err_new(void);           /* NULL when memory is exhausted */
+TY_API void ty_err_free(struct ty_err *err);
+TY_API const char *ty_err_text(const struct ty_err *err); /* all messages; "" when there are none */
+TY_API int ty_err_exit_status(const struct ty_err *err);  /* 0, 1, 2, 3 or 4, as documented */
+TY_API void ty_text_free(char *text);
+
+/* Writes text to a file, which gets its name only when it is whole; "-" is standard output. */
+TY_API int ty_text_write(const char *text, const char *path, struct ty_err *err);
+
+/* The entry of names[0..n) a misspelt word most likely means, or NULL; names[i] may be NULL. */
+TY_API const char *ty_suggest(const char *word, const char *const *names, size_t n);
+
+/* ---- configuration ---- */
+
+/* Reads a run file; "-" is standard input. Presets are applied, defaults filled, nothing planned.
+ * `sets` are "section.key=value" texts, applied over the file. All errors are collected. */
+TY_API int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,
+                          size_t n_sets, struct ty_err *err);
+TY_API void ty_config_free(struct ty_config *config);
+
+/* Every value with its unit and where it came from, one line a key. */
+TY_API int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err);
+
+/* The run file's output section: "table" or "json"; the i-th "FORMAT:PATH", NULL after the last. */
+TY_API const char *ty_config_stats_format(const struct ty_config *config);
+TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);
+
+/* ---- runs ---- */
+
+/* Plans: cluster, model, layout and schedule become a program. The configuration must outlive the
+ * run. Fails with a place in the run file when parts do not fit together. */
+TY_API int ty_run_new(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
+TY_API void ty_run_free(struct ty_run *run);
+
+/* Executes the plan with the configured engine ("auto", "sweep", "events"; NULL: configured). */
+TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
+
+/* Report of an executed run: "table" or "json". */
+TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
+                         struct ty_err *err);
+
+/* What the plan is, before execution: cluster, layout, tasks, memory bill. */
+TY_API int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err);
+
+/* True when every stage fits into its GPU's memory. */
+TY_API bool ty_run_fits(const struct ty_run *run);
+
+/* What a trace shows; zero-initialised fields mean the default. */
+struct ty_trace_options {
+    const char *ranks;  /* "all", "0-15,64", "dp=0", "tp=0,dp=0", "one-per-stage", "slowest:8" */
+    const char *detail; /* "stage", "microbatch", "layer", "op" */
+    const char *window; /* "1.5 s:2 s" */
+    const char *order;  /* "rank", "stage", "node" */
+    bool no_bubbles;
+    bool force; /* write beyond output.trace_limit */
+};
+
+/* Whether a target "FORMAT:PATH" can be understood; to be asked before a long run. */
+TY_API int ty_trace_target_check(const char *target, struct ty_err *err);
+
+/* Writes a trace of an executed run; target is "FORMAT:PATH". `note` (may be NULL) receives a line
+ * for the user, such as which ranks were chosen, and where the file is. */
+TY_API int ty_run_trace(const struct ty_run *run, const char *target,
+                        const struct ty_trace_options *options, char **note, struct ty_err *err);
+
+/* ---- schedules without a model ---- */
+
+struct ty_schedule_options {
+    const char *name;
+    uint32_t pipeline, micro_batches;
+    const char *times;  /* "F=1,B=2,C=0": durations per virtual stage */
+    const char *format; /* "gantt", "slots", "json" */
+    uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
+};
+TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
+                            struct ty_err *err);
+
+/* ---- catalogues ---- */
+
+/* One line per entry of "schedules", "models", "gpus", "clusters", "collectives", "formats" or
+ * "keys". */
+TY_API int ty_list(const char *what, char **text, struct ty_err *err);
+
+#endif

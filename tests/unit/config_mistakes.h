@@ -1,0 +1,89 @@
+/* config_mistakes.h - wrong run files and settings, and what is said about each: a row a mistake. */
+#ifndef TY_TESTS_CONFIG_MISTAKES_H
+#define TY_TESTS_CONFIG_MISTAKES_H
+
+#include "sim/base/err.h"
+
+/* Correct sections, to build files of. */
+#define CLUSTER "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+#define MODEL   "model: {preset: llama-30b}\n"
+#define LAYOUT  "layout: {tensor: 4, global_batch: 64}\n"
+
+/* A file, one --set or NULL, the code, and all that is said. */
+static const struct {
+    const char *text, *set;
+    int code;
+    const char *message;
+} wrong[] = {
+    {"", NULL, TY_EINPUT,
+     "run.yaml: an empty file; write at least the sections cluster, model and layout"},
+    {"- cluster\n", NULL, TY_EINPUT,
+     "run.yaml:1:1: a list where sections are due; write \"cluster:\", \"model:\", \"layout:\" and "
+     "keys below each\n    - cluster\n    ^"},
+    {"cluster\n", NULL, TY_EINPUT,
+     "run.yaml:1:1: one value where sections are due; write \"cluster:\", \"model:\", \"layout:\" "
+     "and keys below each\n    cluster\n    ^"},
+    {CLUSTER "modell: {preset: llama-30b}\n" LAYOUT, NULL, TY_EINPUT,
+     "run.yaml:2:1: modell: unknown section; write one of cluster, model, layout, schedule, run, "
+     "output; hint: did you mean \"model\"?\n    modell: {preset: llama-30b}\n    ^"},
+    {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
+     "run.yaml:4:1: x: unknown section; write one of cluster, model, layout, schedule, run, "
+     "output\n    x: 1\n    ^"},
+    {CLUSTER MODEL LAYOUT "run: 7\n", NULL, TY_EINPUT,
+     "run.yaml:4:6: run: one value where a mapping is due; write \"key: value\" lines below it\n"
+     "    run: 7\n         ^"},
+    {"cluster: {preset: dgx-a100, nodes: 2}\n" MODEL LAYOUT, NULL, TY_EINPUT,
+     "run.yaml:1:19: cluster.preset: unknown preset (dgx-a100); \"trainyard list clusters\" shows "
+     "all; hint: did you mean \"dgx-h100\"?\n"
+     "    cluster: {preset: dgx-a100, nodes: 2}\n"
+     "                      ^"},
+    {"cluster: {gpu: a100-sxm-80, preset: dgx-a100-80g}\n" MODEL LAYOUT, NULL, TY_EINPUT,
+     "run.yaml:1:16: cluster.gpu: unknown preset (a100-sxm-80); \"trainyard list gpus\" shows all; "
+     "hint: did you mean \"a100-sxm-80g\"?\n"
+     "    cluster: {gpu: a100-sxm-80, preset: dgx-a100-80g}\n"
+     "                   ^"},
+    {CLUSTER "model: {preset: my-own}\n" LAYOUT, NULL, TY_EINPUT,
+     "run.yaml:2:17: model.preset: unknown preset (my-own); \"trainyard list models\" shows all\n"
+     "    model: {preset: my-own}\n                    ^"},
+    {CLUSTER "model: {preset: llama-30b, huggingface: x.json}\n" LAYOUT, NULL, TY_EINPUT,
+     "run.yaml:2:41: model.huggingface: a second source of the model (x.json); keep this or "
+     "model.preset, not both\n"
+     "    model: {preset: llama-30b, huggingface: x.json}\n"
+     "                                            ^"},
+    {CLUSTER MODEL LAYOUT "run: {jitter: 3}\noutput: {trace: step.json}\n", NULL, TY_EINPUT,
+     "run.yaml:4:15: run.jitter: too large (3); write one from 0 % to 100 %, or none\n"
+     "    run: {jitter: 3}\n                  ^\n"
+     "run.yaml:5:17: output.trace: no format (step.json); write FORMAT:PATH, such as "
+     "chrome:step.json\n    output: {trace: step.json}\n                    ^"},
+    {CLUSTER MODEL LAYOUT, "run.steps=3.5", TY_EINPUT,
+     "--set run.steps=3.5:1:11: run.steps: 3.5 is not a whole number (3.5); write one from 1 to "
+     "1000, such as 8\n    run.steps=3.5\n              ^"},
+    {CLUSTER MODEL LAYOUT, "layout.tensro=8", TY_EINPUT,
+     "--set layout.tensro=8:1:8: layout.tensro: unknown key; hint: did you mean \"tensor\"?\n"
+     "    layout.tensro=8\n           ^"},
+    {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
+     "--set lay.tensor=8:1:1: lay: unknown section; write one of cluster, model, layout, schedule, "
+     "run, output\n    lay.tensor=8\n    ^"},
+    {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
+     "--set tensor=8:1:1: tensor: a key without its section; hint: did you mean "
+     "\"layout.tensor\"?\n    tensor=8\n    ^"},
+    {CLUSTER MODEL LAYOUT, "nothing=8", TY_EINPUT,
+     "--set nothing=8:1:1: nothing: unknown key; write section.key=value, such as "
+     "layout.tensor=8\n    nothing=8\n    ^"},
+    {CLUSTER MODEL LAYOUT, "layout.tensor", TY_EUSAGE,
+     "--set layout.tensor: not KEY=VALUE; write it like --set layout.tensor=8"},
+    {CLUSTER MODEL LAYOUT, "=8", TY_EUSAGE,
+     "--set =8: not KEY=VALUE; write it like --set layout.tensor=8"},
+    {CLUSTER MODEL LAYOUT, "run.steps=", TY_EINPUT,
+     "--set run.steps=:1:11: run.steps: no value; write a whole number from 1 to 1000, such as 8\n"
+     "    run.steps=\n              ^"},
+    {CLUSTER MODEL LAYOUT, "layout.order=[tensor", TY_EINPUT,
+     "--set layout.order=[tensor:1:14: did not find expected ',' or ']' (while parsing a flow "
+     "sequence that starts here)\n    layout.order=[tensor\n                 ^"},
+    {CLUSTER MODEL LAYOUT, "model.preset=lama-30b", TY_EINPUT,
+     "--set model.preset=lama-30b:1:14: model.preset: unknown preset (lama-30b); \"trainyard "
+     "list models\" shows all; hint: did you mean \"llama-30b\"?\n"
+     "    model.preset=lama-30b\n                 ^"},
+};
+
+#endif

@@ -1,0 +1,236 @@
+/* test_run.c - whole runs: volumes, memory, sums, and numbers that move the right way. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                            "model: {preset: llama-7b, sequence: 2048}\n"
+                            "layout: {global_batch: 64}\n";
+
+static double step_of(const char *yaml, const char *const *sets)
+{
+    struct quick_run q = quick_run(yaml, NULL, sets);
+    const double step = q.figures.step_s;
+    quick_run_free(&q);
+    return step;
+}
+
+static double parameter_bytes(const struct quick_run *q)
+{
+    return 2 * ty_arch_params(&q->config->arch);
+}
+
+/* Volumes of one micro-batch in units of P (N-1)/N, P being the bytes of the 16-bit parameters of a
+ * rank: 2, 2, 2 and 3. On the stage that turns around, the last unit (the head) stays gathered
+ * between forward and backward, which saves ZeRO-3 that one gather. */
+START_TEST(zero_stages_move_2_2_2_and_3_times_the_parameters)
+{
+    static const char *const zero[] = {"layout.zero=0", "layout.zero=1", "layout.zero=2",
+                                       "layout.zero=3"};
+    for (int stage = 0; stage < 4; stage++) {
+        struct quick_run q = quick_run(small, NULL, SETS("layout.global_batch=16", zero[stage]));
+        const double n = q.config->layout.data;
+        const double kept = stage == 3 ? 2 * ty_arch_head_params(&q.config->arch) : 0;
+        const double expected =
+            (n - 1) * ((stage == 3 ? 3 : 2) * parameter_bytes(&q) - kept);
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), expected, 1e-9 * expected);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* With k micro-batches ZeRO-2 reduces k times and ZeRO-3 gathers 2 k times as well; DDP and ZeRO-1
+ * do not care. */
+START_TEST(accumulation_multiplies_the_volume_of_zero_2_and_3_only)
+{
+    static const char *const zero[] = {"layout.zero=0", "layout.zero=1", "layout.zero=2",
+                                       "layout.zero=3"};
+    static const double factor[] = {1, 1, 5.0 / 2, 4};
+    for (int stage = 0; stage < 4; stage++) {
+        struct quick_run one = quick_run(small, NULL, SETS("layout.global_batch=16", zero[stage]));
+        struct quick_run four = quick_run(small, NULL, SETS("layout.global_batch=64", zero[stage]));
+        const double expected = factor[stage] * quick_run_traffic(&one, "dp");
+        ck_assert_double_eq_tol(quick_run_traffic(&four, "dp"), expected, 1e-9 * expected);
+        quick_run_free(&one);
+        quick_run_free(&four);
+    }
+}
+END_TEST
+
+/* Two all-reduces forward and two backward per layer, each 2 (t-1)/t of b s h 16-bit numbers; one
+ * more for the embedding (forward) and the head (backward); and the loss. */
+START_TEST(tensor_parallelism_moves_four_all_reduces_per_layer)
+{
+    struct quick_run q = quick_run(small, NULL, SETS("layout.tensor=4"));
+    const struct ty_arch *a = &q.config->arch;
+    const double tokens = a->sequence, micro_batches = q.config->layout.micro_batches;
+    const double hidden = 2 * tokens * a->hidden, loss = 3 * 4 * tokens;
+    const double per_rank = 2.0 * 3 / 4 * ((4.0 * a->layers + 2) * hidden + loss);
+    const double expected = 16 * micro_batches * per_rank;
+    ck_assert_double_eq_tol(quick_run_traffic(&q, "tp"), expected, 1e-9 * expected);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Sequence parallelism replaces each all-reduce by a reduce-scatter and an all-gather of the same
+ * volume, and gathers the saved input of both column-parallel products of a layer, and of the head,
+ * once more. */
+START_TEST(sequence_parallelism_adds_two_gathers_per_layer)
+{
+    struct quick_run q = quick_run(
+        small, NULL, SETS("layout.tensor=4", "layout.sequence_parallel=true", "layout.zero=1"));
+    const struct ty_arch *a = &q.config->arch;
+    const double tokens = a->sequence, micro_batches = q.config->layout.micro_batches;
+    const double hidden = 2 * tokens * a->hidden, loss = 3 * 4 * tokens;
+    /* per layer: forward 2 gathers 2 scatters, backward the same, 2 more gathers; embedding: one
+     * scatter, one gather back; head: gather, scatter back, gather again */
+    const double pieces = 3.0 / 4 * (10.0 * a->layers + 5) * hidden + 2 * 3.0 / 4 * loss;
+    const double norms = 2 * 3.0 / 4 * 2.0 * a->hidden * a->layers * 2;
+    const double expected = 16 * (micro_batches * pieces + norms);
+    ck_assert_double_eq_tol(quick_run_traffic(&q, "tp"), expected, 1e-9 * expected);
+    quick_run_free(&q);
+}
+END_TEST
+
+START_TEST(the_breakdown_sums_to_the_step)
+{
+    static const char *const layouts[][4] = {
+        {"layout.tensor=2", "layout.pipeline=4", "layout.zero=1"},
+        {"layout.tensor=1", "layout.pipeline=2", "layout.zero=2", "run.steps=3"},
+        {"layout.zero=3", "run.jitter=5 %", "run.gpu_spread=2 %"},
+        {"layout.tensor=8", "layout.sequence_parallel=true", "layout.recompute=full"},
+        {"layout.pipeline=16", "schedule.name=gpipe", "layout.recompute=selective"},
+    };
+    for (size_t i = 0; i < TY_COUNT(layouts); i++) {
+        struct quick_run q = quick_run(
+            small, NULL, SETS(layouts[i][0], layouts[i][1], layouts[i][2], layouts[i][3]));
+        double sum = 0;
+        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+            sum += q.figures.bucket_s[b];
+        }
+        ck_assert_double_eq_tol(sum, q.figures.step_s, 1e-9 * q.figures.step_s);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+START_TEST(both_executors_agree_on_real_layouts)
+{
+    static const char *const layouts[][4] = {
+        {"layout.tensor=2", "layout.pipeline=4", "layout.zero=1", "run.steps=2"},
+        {"layout.pipeline=2", "layout.zero=2"},
+        {"layout.zero=3", "run.jitter=5 %", "run.gpu_spread=2 %"},
+        {"layout.tensor=8", "layout.sequence_parallel=true", "layout.recompute=full"},
+        {"layout.pipeline=4", "schedule.name=gpipe", "layout.order=[pipeline,tensor,data,context]"},
+        {"layout.tensor=4", "layout.pipeline=3", "cluster.gpus_per_node=6"},
+    };
+    for (size_t i = 0; i < TY_COUNT(layouts); i++) {
+        const char *const *sets = SETS(layouts[i][0], layouts[i][1], layouts[i][2], layouts[i][3]);
+        struct quick_run a = quick_run(small, "sweep", sets), b = quick_run(small, "events", sets);
+        const size_t bytes = (size_t)a.run->lowered.program.n_tasks * sizeof(ty_ps);
+        ck_assert_uint_eq(a.run->timeline.makespan, b.run->timeline.makespan);
+        ck_assert(memcmp(a.run->timeline.start, b.run->timeline.start, bytes) == 0);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
+/* Each pair: the second is never faster than the first. */
+START_TEST(numbers_move_the_right_way)
+{
+    static const struct {
+        const char *better[4], *worse[4];
+    } pairs[] = {
+        {{"cluster.nic_bandwidth=400 Gb/s"}, {"cluster.nic_bandwidth=100 Gb/s"}},
+        {{"layout.tensor=4", "cluster.nvlink_bandwidth=600 GB/s"},
+         {"layout.tensor=4", "cluster.nvlink_bandwidth=100 GB/s"}},
+        {{"layout.recompute=none"}, {"layout.recompute=selective"}},
+        {{"layout.recompute=selective"}, {"layout.recompute=full"}},
+        {{"model.norm=fused"}, {"model.norm=unfused"}},
+        {{"model.attention=flash2"}, {"model.attention=flash1"}},
+        {{"model.attention=flash1"}, {"model.attention=unfused"}},
+        {{"layout.overlap_grad_reduce=true"}, {"layout.overlap_grad_reduce=false"}},
+        {{"layout.zero=1", "cluster.nic_bandwidth=25 Gb/s"},
+         {"layout.zero=2", "cluster.nic_bandwidth=25 Gb/s"}},
+        {{"layout.pipeline=2"}, {"layout.pipeline=16"}},
+        {{"run.gpu_spread=none"}, {"run.gpu_spread=3 %"}},
+    };
+    for (size_t i = 0; i < TY_COUNT(pairs); i++) {
+        const char *const *b = pairs[i].better, *const *w = pairs[i].worse;
+        const double better = step_of(small, SETS(b[0], b[1], b[2]));
+        const double worse = step_of(small, SETS(w[0], w[1], w[2]));
+        ck_assert_msg(better < worse, "%s: %g s, %s: %g s", b[0], better, w[0], worse);
+    }
+}
+END_TEST
+
+/* Reductions on their own stream hide behind the last backward: what stays exposed is a fraction of
+ * what they take when nothing hides them. */
+START_TEST(overlap_hides_gradient_reductions)
+{
+    struct quick_run with = quick_run(small, NULL, SETS("layout.overlap_grad_reduce=true"));
+    struct quick_run without = quick_run(small, NULL, SETS("layout.overlap_grad_reduce=false"));
+    ck_assert_double_lt(with.figures.bucket_s[TY_BUCKET_EXPOSED_DATA],
+                        0.5 * without.figures.bucket_s[TY_BUCKET_EXPOSED_DATA]);
+    quick_run_free(&with);
+    quick_run_free(&without);
+}
+END_TEST
+
+START_TEST(equal_seeds_repeat_and_other_seeds_differ_only_under_jitter)
+{
+    const double plain = step_of(small, SETS("run.seed=1"));
+    const double one = step_of(small, SETS("run.seed=1", "run.jitter=2 %"));
+    ck_assert_double_eq(plain, step_of(small, SETS("run.seed=2")));
+    ck_assert_double_eq(one, step_of(small, SETS("run.seed=1", "run.jitter=2 %")));
+    ck_assert_double_ne(one, step_of(small, SETS("run.seed=2", "run.jitter=2 %")));
+}
+END_TEST
+
+/* GPipe keeps every micro-batch, 1F1B at most p - s of them on stage s. */
+START_TEST(schedules_differ_in_memory_not_in_work)
+{
+    const char *const *common = SETS("layout.pipeline=4", "layout.recompute=full");
+    struct quick_run one = quick_run(small, NULL, common);
+    struct quick_run all = quick_run(
+        small, NULL, SETS("layout.pipeline=4", "layout.recompute=full", "schedule.name=gpipe"));
+    for (uint32_t s = 0; s < 4; s++) {
+        struct ty_bill a, b;
+        ty_run_bill(one.run, s, &a);
+        ty_run_bill(all.run, s, &b);
+        ck_assert_uint_eq(a.held, 4 - s);
+        ck_assert_uint_eq(b.held, 16);
+        ck_assert_double_gt(b.total_B, a.total_B);
+    }
+    ck_assert_double_eq_tol(one.figures.bucket_s[TY_BUCKET_COMPUTE_BACKWARD],
+                            all.figures.bucket_s[TY_BUCKET_COMPUTE_BACKWARD], 1e-12);
+    quick_run_free(&one);
+    quick_run_free(&all);
+}
+END_TEST
+
+/* Hundred steps of a data-parallel job: the second step waits for the parameters of the first. */
+START_TEST(steps_follow_each_other_in_equal_time)
+{
+    struct quick_run one = quick_run(small, NULL, SETS("layout.zero=1"));
+    struct quick_run ten = quick_run(small, NULL, SETS("layout.zero=1", "run.steps=10"));
+    ck_assert_double_eq_tol(ten.figures.step_s, one.figures.step_s, 1e-3 * one.figures.step_s);
+    ck_assert_double_eq_tol(ten.figures.mfu, one.figures.mfu, 1e-3 * one.figures.mfu);
+    quick_run_free(&one);
+    quick_run_free(&ten);
+}
+END_TEST
+
+TY_SUITE("run", zero_stages_move_2_2_2_and_3_times_the_parameters,
+         accumulation_multiplies_the_volume_of_zero_2_and_3_only,
+         tensor_parallelism_moves_four_all_reduces_per_layer,
+         sequence_parallelism_adds_two_gathers_per_layer, the_breakdown_sums_to_the_step,
+         both_executors_agree_on_real_layouts, numbers_move_the_right_way,
+         overlap_hides_gradient_reductions,
+         equal_seeds_repeat_and_other_seeds_differ_only_under_jitter,
+         schedules_differ_in_memory_not_in_work, steps_follow_each_other_in_equal_time)
