@@ -1,0 +1,54 @@
+/* cli.h - what the commands share: options, output, errors. Uses nothing but trainyard.h. */
+#ifndef TY_CLI_CLI_H
+#define TY_CLI_CLI_H
+
+#include "sim/trainyard.h"
+
+/* Commands, as bits: which options belong to which. name, arguments, summary */
+#define CLI_COMMANDS(X)                                                                            \
+    X(run, "FILE", "simulate a training step and report it")                                       \
+    X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
+    X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
+    X(list, "WHAT", "schedules, models, gpus, clusters, collectives, formats or keys")
+
+enum cli_command {
+#define X(name, arguments, summary) CLI_##name,
+    CLI_COMMANDS(X)
+#undef X
+    CLI_N_COMMANDS
+};
+
+#define CLI_LIST_MAX 256
+struct cli_list {
+    size_t n;
+    const char *item[CLI_LIST_MAX];
+};
+
+/* Every option of every command, as given; NULL or 0 when absent. */
+struct cli_options {
+    const char *operand; /* FILE, NAME or WHAT */
+    struct cli_list set, trace;
+    const char *stats, *output, *engine, *ranks, *detail, *window, *order;
+    const char *pipeline, *micro_batches, *times, *format, *width;
+    bool show_config, no_bubbles, force, quiet, help;
+    char seed[64]; /* "run.seed=N", or empty */
+};
+
+/* Reads the words after the command. Returns 0, or prints what is wrong and returns 2. */
+int cli_parse(enum cli_command command, int argc, char **argv, struct cli_options *out);
+
+/* Usage of a command on standard output. */
+void cli_print_help(enum cli_command command);
+
+/* Prints the messages and returns the exit status; frees the error. */
+int cli_fail(struct ty_err *err);
+
+/* A whole number from text; on failure prints what is wrong with `option` and returns 2. */
+int cli_number(const char *option, const char *text, uint32_t *out);
+
+/* One function per command: the exit status. */
+#define X(name, arguments, summary) int cmd_##name(const struct cli_options *options);
+CLI_COMMANDS(X)
+#undef X
+
+#endif

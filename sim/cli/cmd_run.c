@@ -1,0 +1,127 @@
+/* cmd_run.c - `trainyard run` and `trainyard check`. */
+#include <stdio.h>
+
+#include "sim/cli/cli.h"
+
+/* The run file with everything the command line sets. */
+static int load(const struct cli_options *o, struct ty_config **config, struct ty_err *err)
+{
+    const char *sets[CLI_LIST_MAX + 1];
+    size_t n = 0;
+    for (; n < o->set.n; n++) {
+        sets[n] = o->set.item[n];
+    }
+    if (o->seed[0] != '\0') {
+        sets[n++] = o->seed;
+    }
+    return ty_config_load(config, o->operand, sets, n, err);
+}
+
+/* The i-th trace asked for, in the run file first, then on the command line; NULL after the last. */
+static const char *trace_target(const struct cli_options *o, const struct ty_config *config,
+                                size_t i)
+{
+    size_t in_file = 0;
+    while (ty_config_trace(config, in_file) != NULL) {
+        in_file++;
+    }
+    if (i < in_file) {
+        return ty_config_trace(config, i);
+    }
+    return i - in_file < o->trace.n ? o->trace.item[i - in_file] : NULL;
+}
+
+static int check_traces(const struct cli_options *o, const struct ty_config *config,
+                        struct ty_err *err)
+{
+    const char *trace;
+    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
+        const int rc = ty_trace_target_check(trace, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int write_traces(const struct cli_options *o, const struct ty_config *config,
+                        const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_trace_options options = {.ranks = o->ranks, .detail = o->detail,
+                                             .window = o->window, .order = o->order,
+                                             .no_bubbles = o->no_bubbles, .force = o->force};
+    const char *trace;
+    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
+        char *note = NULL;
+        const int rc = ty_run_trace(run, trace, &options, &note, err);
+        if (rc < 0) {
+            return rc;
+        }
+        if (note != NULL && !o->quiet) {
+            fprintf(stderr, "%s\n", note);
+        }
+        ty_text_free(note);
+    }
+    return 0;
+}
+
+/* Where the report goes; standard output unless told otherwise. */
+static const char *target(const struct cli_options *o)
+{
+    return o->output != NULL ? o->output : "-";
+}
+
+static int simulate(const struct cli_options *o, const struct ty_config *config,
+                    struct ty_run *run, struct ty_err *err)
+{
+    char *text = NULL;
+    const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
+    int rc = check_traces(o, config, err);
+    rc = rc < 0 ? rc : ty_run_execute(run, o->engine, err);
+    rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
+    rc = rc < 0 ? rc : ty_text_write(text, target(o), err);
+    ty_text_free(text);
+    return rc < 0 ? rc : write_traces(o, config, run, err);
+}
+
+static int describe(const struct cli_options *o, const struct ty_config *config,
+                    const struct ty_run *run, struct ty_err *err)
+{
+    char *text = NULL;
+    int rc = o->show_config ? ty_config_show(config, &text, err)
+                            : ty_run_describe(run, &text, err);
+    rc = rc < 0 ? rc : ty_text_write(text, target(o), err);
+    ty_text_free(text);
+    return rc;
+}
+
+/* Both commands read and plan; an answer of "does not fit" is exit status 1. */
+static int plan_and(const struct cli_options *o, bool execute)
+{
+    struct ty_err *err = ty_err_new();
+    struct ty_config *config = NULL;
+    struct ty_run *run = NULL;
+    int rc = load(o, &config, err);
+    rc = rc < 0 ? rc : ty_run_new(&run, config, err);
+    if (rc == 0) {
+        rc = execute ? simulate(o, config, run, err) : describe(o, config, run, err);
+    }
+    const int status = rc == 0 && !ty_run_fits(run) ? 1 : 0;
+    ty_run_free(run);
+    ty_config_free(config);
+    if (rc < 0) {
+        return cli_fail(err);
+    }
+    ty_err_free(err);
+    return status;
+}
+
+int cmd_run(const struct cli_options *o)
+{
+    return plan_and(o, true);
+}
+
+int cmd_check(const struct cli_options *o)
+{
+    return plan_and(o, false);
+}

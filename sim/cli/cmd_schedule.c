@@ -1,0 +1,42 @@
+/* cmd_schedule.c - `trainyard schedule` and `trainyard list`. */
+#include <stdio.h>
+
+#include "sim/cli/cli.h"
+
+static int hand_over(int rc, char *text, const char *path, struct ty_err *err)
+{
+    rc = rc < 0 ? rc : ty_text_write(text, path != NULL ? path : "-", err);
+    ty_text_free(text);
+    if (rc < 0) {
+        return cli_fail(err);
+    }
+    ty_err_free(err);
+    return 0;
+}
+
+int cmd_schedule(const struct cli_options *o)
+{
+    struct ty_schedule_options s = {.name = o->operand, .times = o->times, .format = o->format};
+    if (o->pipeline == NULL || o->micro_batches == NULL) {
+        fprintf(stderr, "trainyard schedule: -p and -m say how many pipeline ranks and "
+                        "micro-batches, such as: trainyard schedule 1f1b -p 4 -m 8\n");
+        return 2;
+    }
+    if (cli_number("-p", o->pipeline, &s.pipeline) != 0 ||
+        cli_number("-m", o->micro_batches, &s.micro_batches) != 0 ||
+        (o->width != NULL && cli_number("--width", o->width, &s.width) != 0)) {
+        return 2;
+    }
+    struct ty_err *err = ty_err_new();
+    char *text = NULL;
+    const int rc = ty_schedule_show(&s, &text, err);
+    return hand_over(rc, text, o->output, err);
+}
+
+int cmd_list(const struct cli_options *o)
+{
+    struct ty_err *err = ty_err_new();
+    char *text = NULL;
+    const int rc = ty_list(o->operand, &text, err);
+    return hand_over(rc, text, NULL, err);
+}

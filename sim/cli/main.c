@@ -1,0 +1,98 @@
+/* main.c - finds the command and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+static const struct {
+    const char *name, *arguments, *summary;
+    int (*run)(const struct cli_options *options);
+} commands[CLI_N_COMMANDS] = {
+#define X(name, arguments, summary) {#name, arguments, summary, cmd_##name},
+    CLI_COMMANDS(X)
+#undef X
+};
+
+static void print_usage(FILE *f)
+{
+    fprintf(f, "trainyard " TRAINYARD_VERSION
+               " - simulates GPU clusters that train large language models\n\n"
+               "usage: trainyard COMMAND ...\n\n");
+    for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
+        fprintf(f, "  %-9s %-15s %s\n", commands[i].name, commands[i].arguments,
+                commands[i].summary);
+    }
+    fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
+    fprintf(f, "A first run:  trainyard run docs/examples/llama-30b-256xa100.yaml\n"
+               "Exit status:  0 done; 1 done, and the answer is no (does not fit); 2 wrong command "
+               "line;\n              3 bad input; 4 deadlock or internal error\n");
+}
+
+/* Number of a command, or CLI_N_COMMANDS. */
+static size_t find(const char *name)
+{
+    size_t i = 0;
+    while (i < CLI_N_COMMANDS && strcmp(name, commands[i].name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[CLI_N_COMMANDS + 1] = {"help"};
+    for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
+        names[i + 1] = commands[i].name;
+    }
+    const char *near = ty_suggest(name, names, CLI_N_COMMANDS + 1);
+    fprintf(stderr, "trainyard: unknown command %s", name);
+    if (near != NULL) {
+        fprintf(stderr, "; did you mean %s?", near);
+    }
+    fprintf(stderr, "\ntry trainyard --help\n");
+    return 2;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 3) {
+        print_usage(stdout);
+        return 0;
+    }
+    const size_t command = find(argv[2]);
+    if (command == CLI_N_COMMANDS) {
+        return unknown(argv[2]);
+    }
+    cli_print_help((enum cli_command)command);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("trainyard " TRAINYARD_VERSION "\n");
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        return help(strcmp(argv[1], "help") == 0 ? argc : 2, argv);
+    }
+    const size_t command = find(argv[1]);
+    if (command == CLI_N_COMMANDS) {
+        return unknown(argv[1]);
+    }
+    struct cli_options options;
+    const int status = cli_parse((enum cli_command)command, argc - 1, argv + 1, &options);
+    if (status != 0) {
+        return status;
+    }
+    if (options.help) {
+        cli_print_help((enum cli_command)command);
+        return 0;
+    }
+    return commands[command].run(&options);
+}

@@ -1,0 +1,190 @@
+/* options.c - the command line from one table: parsing, --help, and hints all read it. */
+#include <getopt.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+#define BIT(name) (1u << CLI_##name)
+#define ALL       ((1u << CLI_N_COMMANDS) - 1)
+
+enum kind {
+    FLAG,
+    VALUE,
+    LIST,
+    SEED
+};
+
+static const struct row {
+    const char *name;
+    char letter; /* 0: none */
+    enum kind kind;
+    size_t offset;
+    unsigned commands;
+    const char *argument, *help;
+} rows[] = {
+#define AT(member) offsetof(struct cli_options, member)
+    {"set", 0, LIST, AT(set), BIT(run) | BIT(check), "KEY=VALUE",
+     "set a key of the run file, such as layout.tensor=8; may be repeated"},
+    {"stats", 0, VALUE, AT(stats), BIT(run), "table|json", "form of the report"},
+    {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check), "PATH",
+     "where the report goes; - is standard output"},
+    {"trace", 0, LIST, AT(trace), BIT(run), "FORMAT:PATH",
+     "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
+    {"ranks", 0, VALUE, AT(ranks), BIT(run), "SELECTION",
+     "ranks a trace shows: all, 0-15,64, tp=0,dp=0, one-per-stage, slowest:8"},
+    {"detail", 0, VALUE, AT(detail), BIT(run), "LEVEL", "stage, microbatch, layer or op"},
+    {"window", 0, VALUE, AT(window), BIT(run), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
+    {"order", 0, VALUE, AT(order), BIT(run), "ORDER", "order of ranks: stage, rank or node"},
+    {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run), NULL, "leave idle time empty in traces"},
+    {"force", 0, FLAG, AT(force), BIT(run), NULL, "write traces beyond output.trace_limit"},
+    {"engine", 0, VALUE, AT(engine), BIT(run), "auto|sweep|events", "which executor"},
+    {"seed", 0, SEED, AT(seed), BIT(run), "N", "the same as --set run.seed=N"},
+    {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
+     "every value with its unit and where it came from"},
+    {"pipeline", 'p', VALUE, AT(pipeline), BIT(schedule), "P", "pipeline ranks"},
+    {"micro-batches", 'm', VALUE, AT(micro_batches), BIT(schedule), "M", "micro-batches"},
+    {"times", 0, VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0",
+     "forward, backward, delay of a message"},
+    {"format", 0, VALUE, AT(format), BIT(schedule), "gantt|slots|json", "form of the answer"},
+    {"width", 0, VALUE, AT(width), BIT(schedule), "N", "columns of the Gantt chart"},
+    {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no remarks on standard error"},
+    {"help", 'h', FLAG, AT(help), ALL, NULL, "this text"},
+#undef AT
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static const struct {
+    const char *name, *arguments, *summary;
+} commands[] = {
+#define X(name, arguments, summary) {#name, arguments, summary},
+    CLI_COMMANDS(X)
+#undef X
+};
+
+void cli_print_help(enum cli_command command)
+{
+    printf("usage: trainyard %s %s [OPTION]...\n%s\n\n", commands[command].name,
+           commands[command].arguments, commands[command].summary);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        char left[64];
+        if ((rows[i].commands >> command & 1u) == 0) {
+            continue;
+        }
+        snprintf(left, sizeof(left), "%s%c%s --%s%s%s", rows[i].letter != 0 ? "-" : "  ",
+                 rows[i].letter != 0 ? rows[i].letter : ' ', rows[i].letter != 0 ? "," : "",
+                 rows[i].name, rows[i].argument != NULL ? " " : "",
+                 rows[i].argument != NULL ? rows[i].argument : "");
+        printf("  %-32s %s\n", left, rows[i].help);
+    }
+}
+
+static void store(const struct row *row, const char *value, struct cli_options *out)
+{
+    char *at = (char *)out + row->offset;
+    switch (row->kind) {
+    case FLAG:
+        *(bool *)at = true;
+        break;
+    case VALUE:
+        memcpy(at, &value, sizeof(value));
+        break;
+    case LIST: {
+        struct cli_list *list = (struct cli_list *)(void *)at;
+        if (list->n < CLI_LIST_MAX) {
+            list->item[list->n++] = value;
+        }
+        break;
+    }
+    case SEED:
+        snprintf(out->seed, sizeof(out->seed), "run.seed=%s", value);
+        break;
+    }
+}
+
+/* The rows of one command in the form getopt_long wants; values are row numbers + 1. */
+static void prepare(enum cli_command command, struct option *options, char *letters)
+{
+    size_t n = 0;
+    *letters++ = ':'; /* a missing argument is reported as ':' */
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if ((rows[i].commands >> command & 1u) == 0) {
+            continue;
+        }
+        options[n++] = (struct option){rows[i].name,
+                                       rows[i].kind == FLAG ? no_argument : required_argument,
+                                       NULL, (int)(i + 1) << 8};
+        if (rows[i].letter != 0) {
+            *letters++ = rows[i].letter;
+            if (rows[i].kind != FLAG) {
+                *letters++ = ':';
+            }
+        }
+    }
+    options[n] = (struct option){NULL, 0, NULL, 0};
+    *letters = '\0';
+}
+
+static const struct row *find(int code)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (code == (int)(i + 1) << 8 || (code < 256 && code == rows[i].letter)) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown(enum cli_command command, const char *word)
+{
+    const char *names[N_ROWS];
+    for (size_t i = 0; i < N_ROWS; i++) {
+        names[i] = (rows[i].commands >> command & 1u) != 0 ? rows[i].name : NULL;
+    }
+    char bare[64];
+    snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+             word + strspn(word, "-"));
+    const char *near = ty_suggest(bare, names, N_ROWS);
+    fprintf(stderr, "trainyard %s: unknown option %s", commands[command].name, word);
+    if (near != NULL) {
+        fprintf(stderr, "; did you mean --%s?", near);
+    }
+    fprintf(stderr, "\ntry trainyard %s --help\n", commands[command].name);
+    return 2;
+}
+
+int cli_parse(enum cli_command command, int argc, char **argv, struct cli_options *out)
+{
+    struct option options[N_ROWS + 1];
+    char letters[2 * N_ROWS + 4];
+    *out = (struct cli_options){.operand = NULL};
+    prepare(command, options, letters);
+    opterr = 0;
+    optind = 1;
+    int code;
+    while ((code = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+        if (code == ':') {
+            fprintf(stderr, "trainyard %s: %s needs a value\n", commands[command].name,
+                    argv[optind - 1]);
+            return 2;
+        }
+        const struct row *row = code == '?' ? NULL : find(code);
+        if (row == NULL) {
+            return unknown(command, argv[optind - 1]);
+        }
+        store(row, optarg, out);
+    }
+    if (out->help) {
+        return 0;
+    }
+    if (argc - optind != 1) {
+        fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",
+                commands[command].name,
+                argc > optind ? "too many words" : "something is missing",
+                commands[command].name, commands[command].arguments);
+        return 2;
+    }
+    out->operand = argv[optind];
+    return 0;
+}

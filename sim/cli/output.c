@@ -1,0 +1,27 @@
+/* output.c - messages to people, numbers from them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/cli/cli.h"
+
+int cli_fail(struct ty_err *err)
+{
+    const int status = ty_err_exit_status(err);
+    fprintf(stderr, "%s\n", ty_err_text(err));
+    ty_err_free(err);
+    return status;
+}
+
+int cli_number(const char *option, const char *text, uint32_t *out)
+{
+    char *end;
+    errno = 0;
+    const unsigned long x = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || x > UINT32_MAX) {
+        fprintf(stderr, "trainyard: %s: \"%s\" is not a whole number\n", option, text);
+        return 2;
+    }
+    *out = (uint32_t)x;
+    return 0;
+}
