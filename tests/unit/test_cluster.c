@@ -90,13 +90,12 @@ START_TEST(every_gpu_preset_is_complete_and_plausible)
 {
     for (const struct ty_preset *p = ty_gpu_presets; p->name != NULL; p++) {
         struct cluster_case c;
-        struct ty_place nowhere = {0};
         ck_assert_msg(strlen(p->source) > 10 && strlen(p->summary) > 10, "%s", p->name);
         cluster_begin(&c);
         cluster_apply_gpu(&c, p->name);
         cluster_apply(&c, TY_ORIGIN_FILE, "test.yaml", "gpus_per_node: 1");
         ck_assert_msg(cluster_end(&c) == 0, "%s: %s", p->name, c.err.text);
-        ck_assert_msg(ty_section_require(&c.section, &nowhere, &c.err) == 0, "%s: %s", p->name,
+        ck_assert_msg(ty_section_require(&c.section, &c.err) == 0, "%s: %s", p->name,
                       c.err.text);
         check_gpu(p->name, &c.cluster);
         ty_arena_release(&c.arena);
@@ -151,11 +150,10 @@ static const char spelled_out[] = "peak_bf16: 400 TFLOP/s\n"
 START_TEST(a_cluster_without_presets_is_complete)
 {
     struct cluster_case c;
-    struct ty_place nowhere = {0};
     cluster_begin(&c);
     cluster_apply(&c, TY_ORIGIN_FILE, "test.yaml", spelled_out);
     ck_assert_int_eq(cluster_end(&c), 0);
-    ck_assert_int_eq(ty_section_require(&c.section, &nowhere, &c.err), 0);
+    ck_assert_int_eq(ty_section_require(&c.section, &c.err), 0);
     ck_assert_uint_eq(ty_cluster_gpus(&c.cluster), 16);
     ck_assert_uint_eq(c.cluster.nics_per_node, 4);
     ck_assert_double_eq(c.cluster.peak[TY_DTYPE_FP16], 0);
