@@ -132,11 +132,10 @@ static inline void model_case_release(struct model_case *c)
 #define assert_near(value, expected, tolerance)                                                    \
     do {                                                                                           \
         const double near_value = (value), near_expected = (expected);                             \
-        const double near_off = near_value > near_expected ? near_value - near_expected            \
-                                                           : near_expected - near_value;           \
-        ck_assert_msg(near_off <= (tolerance) * near_expected,                                     \
-                      "%s: %.9g, expected %.9g within %g", #value, near_value, near_expected,      \
-                      (double)(tolerance));                                                        \
+        const double near_off =                                                                    \
+            near_value > near_expected ? near_value - near_expected : near_expected - near_value;  \
+        ck_assert_msg(near_off <= (tolerance)*near_expected, "%s: %.9g, expected %.9g within %g",  \
+                      #value, near_value, near_expected, (double)(tolerance));                     \
     } while (0)
 
 #endif

@@ -110,8 +110,8 @@ START_TEST(what_is_left_out_is_derived)
 {
     struct model_case c;
     model_case_begin(&c, 1);
-    ck_assert_int_eq(
-        model_read(&c, NULL, "{layers: 2, hidden: 1024, heads: 16, vocabulary: 1000}"), 0);
+    ck_assert_int_eq(model_read(&c, NULL, "{layers: 2, hidden: 1024, heads: 16, vocabulary: 1000}"),
+                     0);
     ck_assert_uint_eq(c.arch.kv_heads, 16);
     ck_assert_uint_eq(c.arch.head_dim, 64);
     ck_assert_uint_eq(c.arch.ffn, 4096);
@@ -295,6 +295,7 @@ TY_SUITE("arch", presets_have_their_published_parameters,
          a_gpt_layer_has_12_h2_plus_13_h_parameters, a_grouped_swiglu_layer_counts_its_matrices,
          palm_flops_give_published_utilisations, causal_flops_halve_the_attention_term_only,
          a_tied_matrix_counts_twice_in_flops_and_once_in_parameters, what_is_left_out_is_derived,
-         learned_positions_of_a_preset_follow_the_sequence, what_must_divide_is_said_at_its_place, a_preset_that_no_longer_fits_is_blamed_on_what_changed,
+         learned_positions_of_a_preset_follow_the_sequence, what_must_divide_is_said_at_its_place,
+         a_preset_that_no_longer_fits_is_blamed_on_what_changed,
          a_llama_config_gives_the_model_of_the_preset,
          a_gpt2_config_gives_its_124_million_parameters, a_config_that_cannot_be_used_says_why)

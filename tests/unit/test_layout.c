@@ -58,7 +58,8 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
         {"pipeline: 4\nmicro_batch: 2\nglobal_batch: 10", 1,
          "3:15: layout.global_batch: 10 is no multiple of data x micro_batch = 8 x 2 = 16; try 16"},
         {"pipeline: 32\nglobal_batch: 70000", 1,
-         "2:15: layout.global_batch: 70000 makes 70000 micro-batches on each of 1 replicas; at most "
+         "2:15: layout.global_batch: 70000 makes 70000 micro-batches on each of 1 replicas; at "
+         "most "
          "65534 are simulated: write at most 65534, or a larger layout.micro_batch"},
         {"pipeline: 16\nglobal_batch: 96", 4,
          "1:11: layout.pipeline: pipeline x schedule.chunks = 16 x 4 = 64 stages for model.layers "
@@ -108,8 +109,9 @@ START_TEST(an_unsupported_type_is_refused)
     model_case_begin(&c, 1);
     ck_assert_int_eq(model_read(&c, "llama-7b", "dtype: fp8"), 0);
     ck_assert_int_eq(layout_read(&c, "global_batch: 8", 1), TY_EINPUT);
-    ck_assert_str_eq(c.err.text, "model.dtype: fp8 is not supported by the GPU (cluster.peak_fp8 is "
-                                 "none); write another, or give the peak");
+    ck_assert_str_eq(c.err.text,
+                     "model.dtype: fp8 is not supported by the GPU (cluster.peak_fp8 is "
+                     "none); write another, or give the peak");
     model_case_release(&c);
 }
 END_TEST
@@ -119,8 +121,8 @@ START_TEST(sequence_parallelism_needs_a_divisible_sequence_and_nothing_else)
     struct model_case c;
     model_case_begin(&c, 1);
     ck_assert_int_eq(model_read(&c, "llama-7b", "sequence: 2047"), 0);
-    ck_assert_int_eq(
-        layout_read(&c, "global_batch: 8\ntensor: 8\nsequence_parallel: true", 1), TY_EINPUT);
+    ck_assert_int_eq(layout_read(&c, "global_batch: 8\ntensor: 8\nsequence_parallel: true", 1),
+                     TY_EINPUT);
     ck_assert_msg(strstr(c.err.text, "layout.sequence_parallel: layout.tensor (8) does not divide "
                                      "model.sequence (2047); write false, or a sequence of 2048\n"),
                   "%s", c.err.text);
@@ -134,14 +136,16 @@ START_TEST(few_key_heads_are_shared_by_whole_numbers_of_ranks)
     static const struct {
         const char *kv_heads;
         bool works;
-    } rows[] = {{"kv_heads: 8", true}, {"kv_heads: 4", true}, {"kv_heads: 1", true},
-                {"kv_heads: 16", true}, {"kv_heads: 12", false}};
+    } rows[] = {{"kv_heads: 8", true},
+                {"kv_heads: 4", true},
+                {"kv_heads: 1", true},
+                {"kv_heads: 16", true},
+                {"kv_heads: 12", false}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;
         model_case_begin(&c, 1);
-        ck_assert_int_eq(model_read(&c,
-                                    NULL, "{layers: 4, hidden: 3072, heads: 48, vocabulary: 100}"),
-                         0);
+        ck_assert_int_eq(
+            model_read(&c, NULL, "{layers: 4, hidden: 3072, heads: 48, vocabulary: 100}"), 0);
         c.arch.kv_heads = (uint32_t)strtoul(rows[i].kv_heads + 10, NULL, 10);
         const int rc = layout_read(&c, "{tensor: 8, global_batch: 8}", 1);
         ck_assert_int_eq(rc, rows[i].works ? 0 : TY_EINPUT);
@@ -187,9 +191,9 @@ END_TEST
 START_TEST(given_stage_layers_are_taken)
 {
     struct model_case c;
-    ck_assert_msg(read_layout(&c, "{pipeline: 4, global_batch: 32, stage_layers: [12, 17, 18, 13]}",
-                              1) == 0,
-                  "%s", c.err.text);
+    ck_assert_msg(
+        read_layout(&c, "{pipeline: 4, global_batch: 32, stage_layers: [12, 17, 18, 13]}", 1) == 0,
+        "%s", c.err.text);
     const struct ty_layers third = ty_layout_layers(&c.layout, &c.arch, 4, 2);
     ck_assert_uint_eq(third.first, 29);
     ck_assert_uint_eq(third.count, 18);

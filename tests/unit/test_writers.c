@@ -272,12 +272,34 @@ START_TEST(a_stretch_is_cut_out_and_the_optimizer_step_is_shown)
     const struct ty_gantt options = {
         .ascii = true, .from = 4000, .to = 10000, .ranks = ranks, .n_ranks = 3};
     expect_gantt(&shape, &options,
-                 "time    4     6     8     10\n"
-                 "rank 0 |B0=== .. B1=== S#|\n"
-                 "rank 2 |B0=== .. B1=== S#|\n"
-                 "rank 1 |F1 B1=== .. .. S#|\n"
+                 "time     4     6     8     10\n"
+                 "stage 0 |B0=== .. B1=== S#|\n"
+                 "stage 1 |F1 B1=== .. .. S#|\n"
                  "F forward   B backward   S optimizer step   . idle   one cell is 1 ns\n"
-                 "stretch of 6 ns, idle 22.2 %\n");
+                 "stretch of 6 ns, idle 25.0 %; ranks that do the same share a row\n");
+}
+END_TEST
+
+START_TEST(ranks_of_a_stage_that_differ_have_rows_of_their_own)
+{
+    struct tiny_trace c;
+    struct ty_text text = {.data = NULL};
+    const struct tiny shape = {.p = 2, .t = 1, .d = 3, .m = 1, .layers = 1, .unit = true};
+    const struct ty_gantt options = {.ascii = true};
+    const struct ty_gantt all = {.ascii = true, .ranks = c.ranks, .n_ranks = 6};
+    begin(&c, &shape);
+    c.run.timeline.start[c.run.program.gangs[1].first_task + 3 + 1] += 1000; /* its first compute */
+    ck_assert_int_eq(ty_gantt(&c.run.timeline, &all, &text, &err), 0);
+    char *picture = ty_text_take(&text);
+    ck_assert_ptr_nonnull(strstr(picture, "\nstage 0 |F0 .. .. .. B0===|\n"));
+    ck_assert_ptr_nonnull(strstr(picture, "\nrank 1  |.. F0 B0=== .. ..|\n"));
+    ck_assert_ptr_nonnull(strstr(picture, "\nrank 3  |.. .. B0=== .. ..|\n"));
+    ck_assert_ptr_null(strstr(picture, "rank 5")); /* the same as rank 1 */
+    free(picture);
+    ck_assert_int_eq(ty_gantt(&c.run.timeline, &options, &text, &err), 0);
+    ck_assert_ptr_nonnull(strstr(text.data, "\nstage 1 |.. F0 B0=== .. ..|\n"));
+    ty_text_release(&text);
+    tiny_release(&c.run);
 }
 END_TEST
 
@@ -307,4 +329,5 @@ TY_SUITE("writers", every_format_is_found_by_its_name_and_described,
          a_narrow_picture_stays_exact_while_a_unit_has_a_column,
          a_picture_that_is_too_long_is_scaled_and_says_so,
          a_stretch_is_cut_out_and_the_optimizer_step_is_shown,
+         ranks_of_a_stage_that_differ_have_rows_of_their_own,
          the_trace_format_draws_the_shown_ranks)
