@@ -9,65 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/gantt_rows.h"
 #include "traces/writer.h"
 
 #define FRAME 3u /* columns beside the label and the picture: a blank and two bars */
-
-struct box {
-    ty_ps start, end;
-    uint16_t mb;
-    uint8_t phase;
-};
-
-struct row {
-    char label[64];
-    uint32_t first, n; /* boxes */
-};
 
 struct picture {
     const struct ty_timeline *t;
     const struct ty_gantt *options;
     struct ty_arena arena;
-    struct row *rows;
-    struct box *boxes;
-    uint32_t n_rows, n_boxes;
-    uint32_t label_width, label_digits; /* of the longest row label; of the largest micro-batch */
+    struct ty_gantt_rows rows;
     ty_ps from, to;
     ty_ps unit;      /* one cell, divides all times */
     uint32_t cell;   /* columns of a unit; 0: scaled */
     uint32_t wanted; /* columns that a unit with labels needs */
     uint32_t columns;
     uint32_t lost; /* boxes shorter than a column */
-    bool phases[TY_N_PHASES];
 };
-
-/* ---- what to draw ---- */
-
-static bool add_box(struct picture *g, const struct ty_gang *gang, const struct ty_pass *pass,
-                    uint32_t member)
-{
-    const struct ty_op *ops = ty_pass_ops(g->t->program, pass);
-    struct box *box = &g->boxes[g->n_boxes];
-    bool any = false;
-    *box = (struct box){.mb = pass->mb, .phase = pass->phase};
-    for (uint32_t k = 0; k < g->t->program->blocks[pass->block].n_ops; k++) {
-        if (ops[k].stream == TY_STREAM_COMPUTE) {
-            const uint64_t ordinal = (uint64_t)pass->first_op + k;
-            const ty_ps start = ty_timeline_starts(g->t, gang, ordinal)[member];
-            box->start = any ? box->start : start;
-            box->end = start + ty_timeline_dur(g->t, gang, &ops[k], ordinal, member);
-            any = true;
-        }
-    }
-    box->start = box->start < g->from ? g->from : box->start;
-    box->end = box->end > g->to ? g->to : box->end;
-    if (!any || box->end <= box->start) {
-        return false;
-    }
-    g->phases[box->phase] = true;
-    g->n_boxes++;
-    return true;
-}
 
 static uint32_t digits_of(uint64_t x)
 {
@@ -77,67 +35,6 @@ static uint32_t digits_of(uint64_t x)
         n++;
     }
     return n;
-}
-
-static void add_row(struct picture *g, uint32_t gang_index, uint32_t member, bool by_gang)
-{
-    const struct ty_gang *gang = &g->t->program->gangs[gang_index];
-    struct row *row = &g->rows[g->n_rows++];
-    row->first = g->n_boxes;
-    if (by_gang && gang->name != NULL) {
-        snprintf(row->label, sizeof(row->label), "%s", gang->name);
-    } else {
-        snprintf(row->label, sizeof(row->label), "rank %u", (unsigned)gang->rank_of[member]);
-    }
-    const uint32_t width = (uint32_t)strlen(row->label);
-    g->label_width = width > g->label_width ? width : g->label_width;
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(g->t->program, gang)[i];
-        if (add_box(g, gang, pass, member)) {
-            row->n++;
-            const uint32_t digits = digits_of(pass->mb);
-            g->label_digits = digits > g->label_digits ? digits : g->label_digits;
-        }
-    }
-}
-
-/* Rows by gang name only when no gang has two of them. */
-static bool one_per_gang(const struct picture *g, const struct ty_seat *seats, bool *seen)
-{
-    for (uint32_t i = 0; i < g->options->n_ranks; i++) {
-        if (seen[seats[i].gang]) {
-            return false;
-        }
-        seen[seats[i].gang] = true;
-    }
-    return true;
-}
-
-static int collect(struct picture *g)
-{
-    const struct ty_program *p = g->t->program;
-    const uint32_t n = g->options->n_ranks > 0 ? g->options->n_ranks : p->n_gangs;
-    struct ty_seat *seats = ty_arena_array(&g->arena, struct ty_seat, n);
-    bool *seen = ty_arena_array(&g->arena, bool, p->n_gangs);
-    size_t n_boxes = 0;
-    g->rows = ty_arena_array(&g->arena, struct row, n);
-    if (seats == NULL || seen == NULL || g->rows == NULL) {
-        return TY_ENOMEM;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        seats[i] = g->options->n_ranks > 0 ? ty_program_seat(p, g->options->ranks[i])
-                                           : (struct ty_seat){.gang = i};
-        n_boxes += p->gangs[seats[i].gang].n_passes;
-    }
-    g->boxes = ty_arena_array(&g->arena, struct box, n_boxes + 1);
-    if (g->boxes == NULL) {
-        return TY_ENOMEM;
-    }
-    const bool by_gang = g->options->n_ranks == 0 || one_per_gang(g, seats, seen);
-    for (uint32_t i = 0; i < n; i++) {
-        add_row(g, seats[i].gang, seats[i].member, by_gang);
-    }
-    return 0;
 }
 
 /* ---- scale ---- */
@@ -157,9 +54,9 @@ static ty_ps divisor(ty_ps a, ty_ps b)
 static ty_ps common_unit(const struct picture *g)
 {
     ty_ps unit = g->to - g->from;
-    for (uint32_t i = 0; i < g->n_boxes; i++) {
-        unit = divisor(unit, g->boxes[i].start - g->from);
-        unit = divisor(unit, g->boxes[i].end - g->from);
+    for (uint32_t i = 0; i < g->rows.n_boxes; i++) {
+        unit = divisor(unit, g->rows.box[i].start - g->from);
+        unit = divisor(unit, g->rows.box[i].end - g->from);
     }
     const ty_ps wished = g->options->unit;
     return wished != 0 && unit % wished == 0 ? wished : unit;
@@ -170,10 +67,10 @@ static void choose_scale(struct picture *g)
     uint32_t width = g->options->width != 0 ? g->options->width : TY_GANTT_WIDTH;
     width = width < TY_GANTT_MIN_WIDTH ? TY_GANTT_MIN_WIDTH : width;
     width = width > TY_GANTT_MAX_WIDTH ? TY_GANTT_MAX_WIDTH : width;
-    const uint32_t frame = g->label_width + FRAME;
+    const uint32_t frame = g->rows.label_width + FRAME;
     const uint32_t room = width > frame + 8 ? width - frame : 8;
     g->unit = common_unit(g);
-    g->wanted = 2 + g->label_digits; /* letter, number, blank */
+    g->wanted = 2 + digits_of(g->rows.last_mb); /* letter, number, blank */
     const ty_ps units = (g->to - g->from) / g->unit;
     if (units <= room) {
         g->cell = room / (uint32_t)units < g->wanted ? room / (uint32_t)units : g->wanted;
@@ -243,7 +140,7 @@ static void draw_idle(const struct picture *g, char *line)
 }
 
 /* A box of `width` columns: label, filler, blank; without room for a blank or the number, less. */
-static void draw_box(const struct box *box, char *line, uint32_t width)
+static void draw_box(const struct ty_gantt_box *box, char *line, uint32_t width)
 {
     char label[16];
     label[0] = ty_phase_letter((enum ty_phase)box->phase);
@@ -259,11 +156,12 @@ static void draw_box(const struct box *box, char *line, uint32_t width)
     }
 }
 
-static void draw_row(struct picture *g, const struct row *row, char *line, struct ty_text *out)
+static void draw_row(struct picture *g, const struct ty_gantt_row *row, char *line,
+                     struct ty_text *out)
 {
     draw_idle(g, line);
     for (uint32_t i = 0; i < row->n; i++) {
-        const struct box *box = &g->boxes[row->first + i];
+        const struct ty_gantt_box *box = &g->rows.box[row->first + i];
         const uint32_t a = column_of(g, box->start), b = column_of(g, box->end);
         if (b > a) {
             draw_box(box, line + a, b - a);
@@ -271,7 +169,7 @@ static void draw_row(struct picture *g, const struct row *row, char *line, struc
             g->lost++;
         }
     }
-    ty_text_add(out, "%-*s ", (int)g->label_width, row->label);
+    ty_text_add(out, "%-*s ", (int)g->rows.label_width, row->label);
     put_line(out, "|", 1, g->options->ascii);
     uint32_t end = g->columns;
     if (g->cell > 1 && line[end - 1] == ' ') {
@@ -326,7 +224,7 @@ static void put_axis(const struct picture *g, struct ty_text *out)
     const uint32_t apart = 4 + digits_of((uint64_t)last); /* columns between ticks, at least */
     double step = round_step(apart * (double)span / g->columns / tick);
     step = g->cell != 0 && step < 1 ? 1 : step;
-    ty_text_add(out, "%-*s  ", (int)g->label_width, name);
+    ty_text_add(out, "%-*s  ", (int)g->rows.label_width, name);
     uint32_t at = 0; /* columns written */
     const double first = (double)(uint64_t)((double)g->from / tick / step) * step;
     for (uint32_t i = 0; first + i * step <= last; i++) {
@@ -342,8 +240,8 @@ static void put_axis(const struct picture *g, struct ty_text *out)
     ty_text_add(out, "\n");
 }
 
-/* A time in words: "one time unit", "0.5 time units", "2.5 ms". */
-static void put_time(const struct picture *g, double ps, const char *format, struct ty_text *out)
+/* A time in words, to so many significant digits: "one time unit", "0.5 time units", "2.5 ms". */
+static void put_time(const struct picture *g, double ps, int digits, struct ty_text *out)
 {
     char number[32];
     double unit = (double)g->options->unit;
@@ -351,26 +249,26 @@ static void put_time(const struct picture *g, double ps, const char *format, str
     if (g->options->unit == 0) {
         name = axis_unit((ty_ps)ps, &unit);
     }
-    snprintf(number, sizeof(number), format, ps / unit);
+    snprintf(number, sizeof(number), "%.*g", digits, ps / unit);
     ty_text_add(out, "%s %s", g->options->unit != 0 && ps == unit ? "one" : number, name);
 }
 
 static void put_scale(const struct picture *g, struct ty_text *out)
 {
     const ty_ps units = (g->to - g->from) / g->unit;
-    const unsigned long long frame = g->label_width + FRAME;
+    const unsigned long long frame = g->rows.label_width + FRAME;
     if (g->cell == 0) {
         ty_text_add(out, "scaled to fit: one column is about ");
-        put_time(g, (double)(g->to - g->from) / g->columns, "%.3g", out);
+        put_time(g, (double)(g->to - g->from) / g->columns, 3, out);
         if (units + frame <= TY_GANTT_MAX_WIDTH) {
             ty_text_add(out, "; exact from a width of %llu", units + frame);
         }
     } else if (g->cell == g->wanted) {
         ty_text_add(out, "one cell is ");
-        put_time(g, (double)g->unit, "%.12g", out);
+        put_time(g, (double)g->unit, 12, out);
     } else {
         ty_text_add(out, g->cell == 1 ? "1 column is " : "%u columns are ", (unsigned)g->cell);
-        put_time(g, (double)g->unit, "%.12g", out);
+        put_time(g, (double)g->unit, 12, out);
         ty_text_add(out, "; micro-batch numbers need a width of %llu", units * g->wanted + frame);
     }
     if (g->lost > 0) {
@@ -382,7 +280,7 @@ static void put_scale(const struct picture *g, struct ty_text *out)
 static void put_legend(const struct picture *g, struct ty_text *out)
 {
     for (uint32_t phase = 0; phase < TY_N_PHASES; phase++) {
-        if (g->phases[phase]) {
+        if (g->rows.phases[phase]) {
             ty_text_add(out, "%c %s   ", ty_phase_letter((enum ty_phase)phase),
                         ty_phase_word((enum ty_phase)phase));
         }
@@ -391,17 +289,18 @@ static void put_legend(const struct picture *g, struct ty_text *out)
     ty_text_add(out, " idle   ");
     put_scale(g, out);
     double busy = 0;
-    for (uint32_t i = 0; i < g->n_boxes; i++) {
-        busy += (double)(g->boxes[i].end - g->boxes[i].start);
+    for (uint32_t i = 0; i < g->rows.n_boxes; i++) {
+        busy += (double)(g->rows.box[i].end - g->rows.box[i].start);
     }
     const double span = (double)(g->to - g->from);
     ty_text_add(out, g->from == 0 && g->to == g->t->makespan ? "makespan " : "stretch of ");
     if (g->options->unit != 0) {
         ty_text_add(out, "%.12g", span / (double)g->options->unit);
     } else {
-        put_time(g, span, "%.6g", out);
+        put_time(g, span, 6, out);
     }
-    ty_text_add(out, ", idle %.1f %%\n", 100 * (1 - busy / (span * g->n_rows)));
+    ty_text_add(out, ", idle %.1f %%%s\n", 100 * (1 - busy / (span * g->rows.n_rows)),
+                g->rows.merged ? "; ranks that do the same share a row" : "");
 }
 
 int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
@@ -413,15 +312,15 @@ int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
         ty_text_add(out, "nothing happens\n");
         return 0;
     }
-    int rc = collect(&g);
+    int rc = ty_gantt_collect(&g.rows, timeline, options, g.from, g.to, &g.arena);
     if (rc == 0) {
         choose_scale(&g);
         char *line = ty_arena_array(&g.arena, char, g.columns + 1);
         rc = line == NULL ? TY_ENOMEM : 0;
         if (line != NULL) {
             put_axis(&g, out);
-            for (uint32_t i = 0; i < g.n_rows; i++) {
-                draw_row(&g, &g.rows[i], line, out);
+            for (uint32_t i = 0; i < g.rows.n_rows; i++) {
+                draw_row(&g, &g.rows.row[i], line, out);
             }
             put_legend(&g, out);
         }

@@ -1,4 +1,4 @@
-/* out_gz.c - deflate between a buffer and a file descriptor.
+/* gz.c - deflate between a buffer and a file descriptor.
  *
  * Level 1: on trace text it runs at about three times the speed of level 6 and loses a quarter of
  * the ratio, and the writer in front of it is faster than either. The header carries no time and no
