@@ -3,9 +3,11 @@
  * One layer is a pre-norm decoder block: norm, attention with grouped key and value heads (Ainslie
  * et al. 2023), norm, MLP. Its matrices, with d = head_dim:
  *
- *     q h x a d     k, v h x kv d each     o a d x h     up h x f     gate h x f (SwiGLU)     down f x h
+ *     q  h x a d    k, v  h x kv d each    o  a d x h
+ *     up h x f      gate (SwiGLU) h x f    down f x h
  *
- * Sources: Vaswani et al. 2017; Shazeer 2020 (SwiGLU); Chowdhery et al. 2022, appendix B (FLOPs). */
+ * Sources: Vaswani et al. 2017; Shazeer 2020 (SwiGLU); Chowdhery et al. 2022, appendix B (FLOPs).
+ */
 #include "model/arch.h"
 
 #include <stddef.h>
@@ -51,8 +53,7 @@ static const struct ty_word fusion_words[] = {
     }
 #define FLAG(key_, doc_)                                                                           \
     {                                                                                              \
-        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = "false",               \
-        .doc = (doc_)                                                                              \
+        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = "false", .doc = (doc_) \
     }
 
 const struct ty_field ty_arch_fields[] = {
@@ -149,8 +150,7 @@ static int derive_head_dim(struct ty_arch *arch, const struct ty_section *sectio
     }
     return ty_check_fail(section, "heads", err,
                          "%u does not divide model.hidden (%u); write %u, or give model.head_dim",
-                         (unsigned)heads, (unsigned)hidden,
-                         (unsigned)near_divisor(hidden, heads));
+                         (unsigned)heads, (unsigned)hidden, (unsigned)near_divisor(hidden, heads));
 }
 
 static int check_heads(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
@@ -212,9 +212,8 @@ double ty_arch_params(const struct ty_arch *arch)
 
 double ty_arch_flops_palm(const struct ty_arch *arch, bool causal)
 {
-    const double params = arch->layers * ty_arch_layer_params(arch) +
-                          2.0 * arch->vocabulary * arch->hidden;
-    const double attention =
-        12.0 * arch->layers * arch->heads * arch->head_dim * arch->sequence;
+    const double params =
+        arch->layers * ty_arch_layer_params(arch) + 2.0 * arch->vocabulary * arch->hidden;
+    const double attention = 12.0 * arch->layers * arch->heads * arch->head_dim * arch->sequence;
     return 6 * params + (causal ? attention / 2 : attention);
 }

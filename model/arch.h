@@ -21,13 +21,13 @@ enum ty_fusion {
 struct ty_arch {
     const char *preset, *huggingface;
     uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence;
-    int mlp;       /* enum ty_mlp */
-    int norm_kind; /* enum ty_norm_kind */
-    int norm;      /* enum ty_fusion */
-    int attention; /* enum ty_attention */
-    int dtype;     /* enum ty_dtype */
-    bool bias;     /* biases in the linear layers */
-    bool tied;     /* output matrix is the embedding matrix */
+    int mlp;            /* enum ty_mlp */
+    int norm_kind;      /* enum ty_norm_kind */
+    int norm;           /* enum ty_fusion */
+    int attention;      /* enum ty_attention */
+    int dtype;          /* enum ty_dtype */
+    bool bias;          /* biases in the linear layers */
+    bool tied;          /* output matrix is the embedding matrix */
     uint32_t positions; /* learned position embeddings; 0: rotary ones */
     double dropout;     /* > 0: dropout masks are stored */
 };
@@ -48,8 +48,8 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **t
 /* Parameters, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al. 2021). */
 double ty_arch_layer_params(const struct ty_arch *arch);     /* one layer, norms and biases too */
 double ty_arch_embedding_params(const struct ty_arch *arch); /* input matrix and positions */
-double ty_arch_head_params(const struct ty_arch *arch);      /* final norm and untied output matrix */
-double ty_arch_params(const struct ty_arch *arch);           /* all */
+double ty_arch_head_params(const struct ty_arch *arch); /* final norm and untied output matrix */
+double ty_arch_params(const struct ty_arch *arch);      /* all */
 
 /* Model FLOPs per token of a training step, for MFU. PaLM (Chowdhery et al. 2022, appendix B):
  * 6 N + 12 L a d s. N counts the layers and the input and the output matrix (both, also when tied),

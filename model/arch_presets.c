@@ -8,27 +8,28 @@
 
 /* Brown et al. 2020, table 2.1, vocabulary and context of section 2.1; the output matrix is the
  * embedding matrix (Radford et al. 2019). */
-#define GPT3 "vocabulary: 50257\nsequence: 2048\npositions: 2048\n"                                \
-             "mlp: gelu\nnorm_kind: layernorm\nbias: true\ntied: true\n"
+#define GPT3                                                                                       \
+    "vocabulary: 50257\nsequence: 2048\npositions: 2048\n"                                         \
+    "mlp: gelu\nnorm_kind: layernorm\nbias: true\ntied: true\n"
 #define GPT3_SOURCE "Brown et al. 2020, table 2.1"
 
 /* Korthikanti et al. 2022, table 3 and section 6; dropout as their activation formulas count it,
  * fused softmax as in the Megatron-LM of that year. */
-#define MEGATRON "vocabulary: 51200\nsequence: 2048\npositions: 2048\n"                            \
-                 "mlp: gelu\nnorm_kind: layernorm\nbias: true\ntied: true\n"                       \
-                 "dropout: 0.1\nattention: fused-softmax\n"
+#define MEGATRON                                                                                   \
+    "vocabulary: 51200\nsequence: 2048\npositions: 2048\n"                                         \
+    "mlp: gelu\nnorm_kind: layernorm\nbias: true\ntied: true\n"                                    \
+    "dropout: 0.1\nattention: fused-softmax\n"
 #define MEGATRON_SOURCE "Korthikanti et al. 2022, table 3"
 
-#define LLAMA_BLOCK "mlp: swiglu\nnorm_kind: rmsnorm\nbias: false\ntied: false\n"
-#define LLAMA       "vocabulary: 32000\nsequence: 2048\n" LLAMA_BLOCK
-#define LLAMA2      "vocabulary: 32000\nsequence: 4096\n" LLAMA_BLOCK
-#define LLAMA3      "vocabulary: 128256\nsequence: 8192\n" LLAMA_BLOCK
+#define LLAMA_BLOCK   "mlp: swiglu\nnorm_kind: rmsnorm\nbias: false\ntied: false\n"
+#define LLAMA         "vocabulary: 32000\nsequence: 2048\n" LLAMA_BLOCK
+#define LLAMA2        "vocabulary: 32000\nsequence: 4096\n" LLAMA_BLOCK
+#define LLAMA3        "vocabulary: 128256\nsequence: 8192\n" LLAMA_BLOCK
 #define LLAMA_SOURCE  "Touvron et al. 2023a, table 2; meta-llama/llama"
 #define LLAMA2_SOURCE "Touvron et al. 2023b; parameters counted in the released checkpoint"
 #define LLAMA3_SOURCE "Grattafiori et al. 2024, table 3; parameters counted in the checkpoints"
 
-#define SHAPE(layers, hidden, heads)                                                               \
-    "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\n"
+#define SHAPE(layers, hidden, heads) "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\n"
 
 const struct ty_preset ty_arch_presets[] = {
     {"gpt3-125m", "GPT-3 Small", GPT3_SOURCE, SHAPE(12, 768, 12) GPT3, 125e6, 0.01},

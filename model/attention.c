@@ -61,7 +61,7 @@ static bool is_flash(const struct ty_arch *arch)
     return arch->attention >= TY_ATTENTION_FLASH1;
 }
 
-/* FlashAttention knows 16 bit; other types take the rate of bf16 by their peak, fp8 that of 16 bit. */
+/* FlashAttention knows 16 bit; fp32 has that rate scaled by the peaks (guess), fp8 that very rate. */
 static double type_factor(const struct ty_cluster *cluster, const struct ty_arch *arch)
 {
     const double half = fmax(cluster->peak[TY_DTYPE_BF16], cluster->peak[TY_DTYPE_FP16]);
@@ -80,8 +80,7 @@ static struct ty_cost flash(const struct ty_cluster *cluster, const struct ty_ar
     const double rate = curve->rate_max * s / (s + curve->half) *
                         head_factor((enum ty_attention)arch->attention, arch->head_dim) *
                         type_factor(cluster, arch);
-    const double forward_rate =
-        rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
+    const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
     const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
     const double occupancy = ty_attention_occupancy(b * shard.heads * s / FULL_SEQUENCE, backward);
     const double forward_flops = 2 * b * s * s * shard.heads * arch->head_dim;
@@ -92,8 +91,8 @@ static struct ty_cost flash(const struct ty_cluster *cluster, const struct ty_ar
 /* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
  * an element; a dropout mask has 1.
  *
- * Unfused, forward: scale, mask and softmax read and write e each; dropout reads e, writes e and the
- * mask. Backward: dropout the same, softmax reads two and writes one, mask and scale one each.
+ * Unfused, forward: scale, mask and softmax read and write e each; dropout reads e, writes e and
+ * the mask. Backward: dropout the same, softmax reads two and writes one, mask and scale one each.
  * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
  * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
 struct score_traffic {
@@ -123,14 +122,13 @@ static struct ty_cost in_memory(const struct ty_cluster *cluster, const struct t
     const double s = arch->sequence, d = arch->head_dim;
     const double batch = layout->micro_batch * shard.heads; /* score matrices */
     /* One call each for scores and values, all matrices at once; backward: two each. */
-    const struct ty_cost product =
-        ty_gemm_cost_at(cluster, (enum ty_dtype)arch->dtype, TY_GEMM_FORWARD, SCORE_GEMM_SHARE,
-                        batch * s, s, d);
+    const struct ty_cost product = ty_gemm_cost_at(
+        cluster, (enum ty_dtype)arch->dtype, TY_GEMM_FORWARD, SCORE_GEMM_SHARE, batch * s, s, d);
     const struct score_traffic traffic = score_traffic(arch, backward);
     const double products = backward ? 4 : 2;
-    const double seconds = traffic.bytes * batch * s * s /
-                               (cluster->memory_bandwidth * cluster->add_efficiency) +
-                           traffic.kernels * cluster->kernel_overhead;
+    const double seconds =
+        traffic.bytes * batch * s * s / (cluster->memory_bandwidth * cluster->add_efficiency) +
+        traffic.kernels * cluster->kernel_overhead;
     return (struct ty_cost){products * product.seconds + seconds, products * product.flops};
 }
 

@@ -1,7 +1,7 @@
 /* check.c - messages about values that do not go together.
  *
- * The user can change what the user wrote: a value from a preset has the place of the preset's name,
- * a default has none. */
+ * The user can change what the user wrote: a value from a preset has the place of the preset's
+ * name, a default has none. */
 #include "model/check.h"
 
 #include <stdio.h>
@@ -17,8 +17,7 @@ static const struct ty_origin *origin_of(const struct ty_section *section, const
 bool ty_check_given(const struct ty_section *section, const char *key)
 {
     const struct ty_origin *origin = origin_of(section, key);
-    return origin != NULL &&
-           (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND);
+    return origin != NULL && (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND);
 }
 
 int ty_check_fail(const struct ty_section *section, const char *key, struct ty_err *err,

@@ -5,8 +5,8 @@
 #include "sim/base/fields.h"
 
 /* Appends "section.key: message" at the place where the user gave the value, or named the preset
- * that did; without a place for a default. `section` may be NULL (then only the key is named). Returns
- * TY_EINPUT. */
+ * that did; without a place for a default. `section` may be NULL (then only the key is named).
+ * Returns TY_EINPUT. */
 int ty_check_fail(const struct ty_section *section, const char *key, struct ty_err *err,
                   const char *format, ...) TY_PRINTF(4, 5);
 

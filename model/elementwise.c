@@ -49,17 +49,16 @@ struct ty_cost ty_residual_forward(const struct ty_cluster *cluster, const struc
     return moved(cluster, bytes * shard->norm_tokens * arch->hidden, cluster->add_efficiency);
 }
 
-/* The branch's gradient joins the trunk's; with dropout, gradient and mask are read, one written. */
+/* The branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
 struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                     const struct ty_shard *shard)
 {
     const double dropout = arch->dropout > 0 ? 2 * shard->element_B + 1 : 0;
-    return moved(cluster,
-                 (3 * shard->element_B + dropout) * shard->norm_tokens * arch->hidden,
+    return moved(cluster, (3 * shard->element_B + dropout) * shard->norm_tokens * arch->hidden,
                  cluster->add_efficiency);
 }
 
-/* Queries and keys are read and written; forward and backward alike. None with learned positions. */
+/* Queries and keys are read and written, forward and backward; none with learned positions. */
 struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
                        const struct ty_shard *shard)
 {

@@ -14,9 +14,9 @@
 
 #include "model/kernels_internal.h"
 
-#define TILE_ROWS 128.0 /* of the tile that large products use (NVIDIA, Matrix Multiplication */
-#define TILE_COLS 256.0 /* Background User's Guide) */
-#define MEMORY_SHARE 0.8 /* of memory_bandwidth in a thin product; vidur: 0.77 A100, 0.87 H100 */
+#define TILE_ROWS    128.0 /* of the tile that large products use (NVIDIA, Matrix Multiplication */
+#define TILE_COLS    256.0 /* Background User's Guide) */
+#define MEMORY_SHARE 0.8   /* of memory_bandwidth in a thin product; vidur: 0.77 A100, 0.87 H100 */
 
 static double operand_bytes(enum ty_dtype dtype)
 {

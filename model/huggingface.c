@@ -12,9 +12,14 @@
 struct keys {
     const char *layers, *hidden, *heads, *kv_heads, *head_dim, *ffn, *positions, *dropout;
 };
-static const struct keys common_keys = {
-    "num_hidden_layers", "hidden_size",       "num_attention_heads", "num_key_value_heads",
-    "head_dim",          "intermediate_size", NULL,                  NULL};
+static const struct keys common_keys = {"num_hidden_layers",
+                                        "hidden_size",
+                                        "num_attention_heads",
+                                        "num_key_value_heads",
+                                        "head_dim",
+                                        "intermediate_size",
+                                        NULL,
+                                        NULL};
 static const struct keys gpt2_keys = {"n_layer", "n_embd",  "n_head",      NULL,
                                       NULL,      "n_inner", "n_positions", "resid_pdrop"};
 
@@ -45,8 +50,10 @@ static const struct family families[] = {
 static const struct {
     const char *key, *what;
 } refused[] = {
-    {"num_local_experts", "a mixture of experts"}, {"num_experts", "a mixture of experts"},
-    {"n_routed_experts", "a mixture of experts"},  {"moe_intermediate_size", "a mixture of experts"},
+    {"num_local_experts", "a mixture of experts"},
+    {"num_experts", "a mixture of experts"},
+    {"n_routed_experts", "a mixture of experts"},
+    {"moe_intermediate_size", "a mixture of experts"},
     {"kv_lora_rank", "multi-head latent attention"},
 };
 
@@ -71,9 +78,9 @@ static const struct ty_node *value_of(const struct reader *r, const char *key)
 
 static void fail(struct reader *r, const struct ty_node *node, const char *key, const char *what)
 {
-    const struct ty_place at = node != NULL       ? ty_node_place(&r->doc, node)
+    const struct ty_place at = node != NULL          ? ty_node_place(&r->doc, node)
                                : r->doc.root != NULL ? ty_node_place(&r->doc, r->doc.root)
-                                                  : (struct ty_place){.file = r->doc.file};
+                                                     : (struct ty_place){.file = r->doc.file};
     const int rc = ty_fail_at(r->err, TY_EINPUT, &at, "%s: %s", key, what);
     r->code = r->code < 0 ? r->code : rc;
 }
@@ -178,10 +185,10 @@ static void convert(struct reader *r, const struct family *family)
         const char *to, *from;
         bool needed;
     } sizes[] = {
-        {"layers", keys->layers, true},        {"hidden", keys->hidden, true},
-        {"heads", keys->heads, true},          {"kv_heads", keys->kv_heads, false},
-        {"head_dim", keys->head_dim, false},   {"ffn", keys->ffn, keys == &common_keys},
-        {"vocabulary", "vocab_size", true},    {"positions", keys->positions, false},
+        {"layers", keys->layers, true},       {"hidden", keys->hidden, true},
+        {"heads", keys->heads, true},         {"kv_heads", keys->kv_heads, false},
+        {"head_dim", keys->head_dim, false},  {"ffn", keys->ffn, keys == &common_keys},
+        {"vocabulary", "vocab_size", true},   {"positions", keys->positions, false},
         {"sequence", keys->positions, false}, /* what the positions were learned for */
     };
     for (size_t i = 0; i < TY_COUNT(sizes); i++) {
@@ -193,8 +200,7 @@ static void convert(struct reader *r, const struct family *family)
     if (dropout != NULL && is_number(dropout, false)) {
         put(r, "dropout", dropout->text);
     }
-    const bool bias =
-        flag(r, "attention_bias", family->bias) || flag(r, "use_bias", family->bias);
+    const bool bias = flag(r, "attention_bias", family->bias) || flag(r, "use_bias", family->bias);
     put(r, "mlp", family->mlp);
     put(r, "norm_kind", family->norm_kind);
     put(r, "bias", bias ? "true" : "false");
@@ -210,8 +216,9 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **t
         return rc;
     }
     if (r.doc.root == NULL || r.doc.root->kind != TY_NODE_MAP) {
-        fail(&r, r.doc.root, "config.json", "not a JSON object; give the file that belongs to the "
-                                            "model's weights");
+        fail(&r, r.doc.root, "config.json",
+             "not a JSON object; give the file that belongs to the "
+             "model's weights");
         return r.code;
     }
     refuse(&r);

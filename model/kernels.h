@@ -30,12 +30,12 @@ struct ty_cost ty_gemm_cost(const struct ty_cluster *cluster, enum ty_dtype dtyp
 /* The operations a layer pass is made of, at the granularity of tasks.
  * id, name in traces, part of the layer */
 #define TY_LAYER_OPS(X)                                                                            \
-    X(NORM1, "norm", ATTENTION)          /* norm before attention, residual add included */        \
-    X(QKV, "qkv", ATTENTION)             /* projection to q, k, v and rotary embedding */          \
+    X(NORM1, "norm", ATTENTION) /* norm before attention, residual add included */                 \
+    X(QKV, "qkv", ATTENTION)    /* projection to q, k, v and rotary embedding */                   \
     X(ATTENTION, "attention core", ATTENTION)                                                      \
-    X(PROJ, "proj", ATTENTION)           /* output projection */                                   \
+    X(PROJ, "proj", ATTENTION) /* output projection */                                             \
     X(NORM2, "norm", MLP)                                                                          \
-    X(MLP, "mlp core", MLP)              /* up (and gate), activation, down */
+    X(MLP, "mlp core", MLP) /* up (and gate), activation, down */
 
 enum ty_layer_op {
 #define X(id, name, part) TY_LAYER_##id,

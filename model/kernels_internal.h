@@ -10,12 +10,12 @@
 
 /* What one rank works on in one micro-batch. */
 struct ty_shard {
-    double tokens;        /* of a micro-batch */
-    double norm_tokens;   /* of those, what norms see: fewer with sequence parallelism */
-    double heads, kv;     /* of this rank; kv at least one */
-    double ffn;           /* inner width on this rank */
-    double vocabulary;    /* columns of the output matrix on this rank */
-    double element_B;     /* of an activation */
+    double tokens;      /* of a micro-batch */
+    double norm_tokens; /* of those, what norms see: fewer with sequence parallelism */
+    double heads, kv;   /* of this rank; kv at least one */
+    double ffn;         /* inner width on this rank */
+    double vocabulary;  /* columns of the output matrix on this rank */
+    double element_B;   /* of an activation */
 };
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
 

@@ -141,9 +141,8 @@ static void recompute_costs(const struct layer *l, const struct ty_cost *forward
         out[TY_LAYER_ATTENTION] = forward[TY_LAYER_ATTENTION];
         break;
     case TY_RECOMPUTE_FFN: /* nobody needs the product with `down` again */
-        out[TY_LAYER_MLP] =
-            ty_cost_plus(linear_forward(&l->up),
-                         ty_activation_forward(l->cluster, l->arch, &l->shard));
+        out[TY_LAYER_MLP] = ty_cost_plus(linear_forward(&l->up),
+                                         ty_activation_forward(l->cluster, l->arch, &l->shard));
         break;
     case TY_RECOMPUTE_FULL:
         for (int op = 0; op < TY_N_LAYER_OPS; op++) {
@@ -208,9 +207,9 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
     *out = (struct ty_edge_costs){
         .embedding_forward = ty_embedding(cluster, arch, &shard, false),
         .embedding_backward = ty_embedding(cluster, arch, &shard, true),
-        .head_forward = ty_cost_plus(ty_cost_plus(ty_norm_forward(cluster, arch, &shard),
-                                                  linear_forward(&logits)),
-                                     ty_cross_entropy(cluster, &shard, false)),
+        .head_forward = ty_cost_plus(
+            ty_cost_plus(ty_norm_forward(cluster, arch, &shard), linear_forward(&logits)),
+            ty_cross_entropy(cluster, &shard, false)),
         .head_dgrad = ty_cost_plus(
             ty_cost_plus(ty_cross_entropy(cluster, &shard, true), linear_dgrad(&logits)),
             ty_norm_backward(cluster, arch, &shard)),
@@ -230,8 +229,7 @@ struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct 
 {
     const double local = layout->zero >= 1 ? params / layout->data : params;
     const double bytes = local * (layout->grad_fp32 ? ADAM_FP32_B : ADAM_B);
-    const double seconds =
-        bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
-        cluster->kernel_overhead;
+    const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
+                           cluster->kernel_overhead;
     return (struct ty_cost){seconds * cluster->derate, 0};
 }

@@ -14,7 +14,8 @@
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
-    {"selective", TY_RECOMPUTE_SELECTIVE, "the attention core runs again (Korthikanti et al. 2022)"},
+    {"selective", TY_RECOMPUTE_SELECTIVE,
+     "the attention core runs again (Korthikanti et al. 2022)"},
     {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP runs again"},
     {"full", TY_RECOMPUTE_FULL, "the whole layer runs again (Chen et al. 2016)"},
     {NULL, 0, NULL},
@@ -118,8 +119,8 @@ struct numbers {
 static void add_number(struct numbers *list, uint64_t x)
 {
     char number[24];
-    const int len = snprintf(number, sizeof(number), "%s%llu", list->n > 0 ? ", " : "",
-                             (unsigned long long)x);
+    const int len =
+        snprintf(number, sizeof(number), "%s%llu", list->n > 0 ? ", " : "", (unsigned long long)x);
     size_t used = 0;
     while (list->text[used] != '\0') {
         used++;
@@ -276,8 +277,8 @@ static int check_batch(const struct layout_check *c)
         add_number(&list, (count + 1) * pass);
         return ty_check_fail(c->section, "global_batch", c->err,
                              "%u is no multiple of data x micro_batch = %u x %u = %llu; try %s",
-                             (unsigned)l->global_batch, (unsigned)l->data,
-                             (unsigned)l->micro_batch, (unsigned long long)pass, list.text);
+                             (unsigned)l->global_batch, (unsigned)l->data, (unsigned)l->micro_batch,
+                             (unsigned long long)pass, list.text);
     }
     if (count > most) {
         return ty_check_fail(c->section, "global_batch", c->err,
@@ -302,8 +303,8 @@ static int check_stages(const struct layout_check *c)
         return ty_check_fail(c->section, "pipeline", c->err,
                              "pipeline x schedule.chunks = %u x %u = %llu stages for model.layers "
                              "(%u); %s %u",
-                             (unsigned)l->pipeline, (unsigned)c->chunks,
-                             (unsigned long long)stages, (unsigned)c->arch->layers,
+                             (unsigned)l->pipeline, (unsigned)c->chunks, (unsigned long long)stages,
+                             (unsigned)c->arch->layers,
                              most > 0 ? "write at most" : "with one chunk, at most",
                              most > 0 ? most : (unsigned)c->arch->layers);
     }

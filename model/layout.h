@@ -17,8 +17,8 @@ struct ty_layout {
     uint32_t tensor, context, pipeline, data, expert;
     uint32_t micro_batch, global_batch; /* sequences */
     bool sequence_parallel;
-    uint32_t zero;  /* 0..3 */
-    int recompute;  /* enum ty_recompute */
+    uint32_t zero; /* 0..3 */
+    int recompute; /* enum ty_recompute */
     struct ty_word_list order;
     struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
     double bucket;                    /* gradient bucket, B of 16-bit gradient; 0: by rule */

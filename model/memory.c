@@ -1,7 +1,7 @@
 /* memory.c - bytes a rank holds.
  *
- * STATES (Rajbhandari et al. 2020): 16-bit weights and gradients, 2 B each, and 12 B of Adam state in
- * 32 bit (master weight, two moments); N replicas share what the ZeRO stage says.
+ * STATES (Rajbhandari et al. 2020): 16-bit weights and gradients, 2 B each, and 12 B of Adam state
+ * in 32 bit (master weight, two moments); N replicas share what the ZeRO stage says.
  *
  * ACTIVATIONS of a layer, bytes per token, e bytes an element and D = 1 with dropout masks (1 B):
  *
