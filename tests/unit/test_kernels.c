@@ -130,6 +130,19 @@ START_TEST(flash_attention_meets_its_charts)
 }
 END_TEST
 
+/* 157 and 185 TFLOP/s at 64 heads of 4096 tokens (MooreThreads/SimuMax). 1 %: rounding of 0.85. */
+START_TEST(flash_attention_runs_slower_backward)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-65b", "sequence: 4096", "{data: 8, global_batch: 8}");
+    c.cluster.kernel_overhead = 0;
+    const struct ty_cost f = ty_attention_forward(&c.cluster, &c.arch, &c.layout);
+    const struct ty_cost b = ty_attention_backward(&c.cluster, &c.arch, &c.layout);
+    assert_near((b.flops / b.seconds) / (f.flops / f.seconds), 157.0 / 185, 0.01);
+    ck_assert_double_eq(b.flops, 2.5 * f.flops); /* five products, two of them forward */
+}
+END_TEST
+
 /* The same charts, PyTorch's own attention, no dropout: 34 TFLOP/s of causal FLOPs at 8192 tokens.
  * Within 15 %: two constants stand for three kernels. */
 START_TEST(unfused_attention_is_as_slow_as_in_the_charts)
@@ -143,6 +156,9 @@ START_TEST(unfused_attention_is_as_slow_as_in_the_charts)
     const struct ty_cost b = ty_attention_backward(&c.cluster, &c.arch, &c.layout);
     const double causal = 2.0 * 2 * 8192 * 8192 * 2048;
     assert_near(3.5 * causal / (f.seconds + b.seconds) * 1e-12, 34, 0.15);
+    c.arch.dropout = 0.1; /* reads a score, writes it and a byte of mask, in a kernel of its own */
+    const double more = ty_attention_forward(&c.cluster, &c.arch, &c.layout).seconds - f.seconds;
+    assert_near(more, 5.0 * 2 * 16 * 8192 * 8192 / (0.88 * 2039e9) + 2e-6, 1e-9);
     ck_assert_double_eq(f.flops, 2 * causal); /* what the hardware executes: the full square */
     ck_assert_double_eq(b.flops, 4 * causal);
 }
@@ -161,6 +177,49 @@ START_TEST(better_attention_is_faster)
                                ty_attention_backward(&c.cluster, &c.arch, &c.layout).seconds;
         ck_assert_double_lt(seconds, before);
         before = seconds;
+    }
+}
+END_TEST
+
+/* ---- elementwise ---- */
+
+/* Bytes each kernel moves, from its time at the share it reaches: docs/model.md, section 3. */
+START_TEST(elementwise_kernels_move_their_bytes)
+{
+    struct model_case c;
+    const double T = 2048, h = 4096, f = 11008, V = 32000;
+    model_case(&c, 1, "llama-7b", "dropout: 0.1", "{data: 8, global_batch: 8}");
+    const struct ty_cluster *gpu = &c.cluster;
+    c.cluster.kernel_overhead = 0;
+    const struct ty_arch swiglu = c.arch;
+    struct ty_arch gelu = c.arch, learned = c.arch;
+    gelu.mlp = TY_MLP_GELU;
+    learned.positions = 2048;
+    const struct ty_shard x = ty_shard_of(&swiglu, &c.layout);
+    const struct {
+        struct ty_cost cost;
+        double share, bytes;
+    } rows[] = {
+        {ty_norm_forward(gpu, &swiglu, &x), 1, 3.09 * 4 * T * h},
+        {ty_norm_backward(gpu, &swiglu, &x), 1, 2 * 3.09 * 4 * T * h},
+        {ty_residual_forward(gpu, &swiglu, &x), 0.88, 7 * T * h},
+        {ty_residual_backward(gpu, &swiglu, &x), 0.88, 11 * T * h},
+        {ty_rope(gpu, &swiglu, &x), 0.42, 4 * T * 2 * h},
+        {ty_rope(gpu, &learned, &x), 0.42, 0},
+        {ty_activation_forward(gpu, &swiglu, &x), 0.49, 6 * T * f},
+        {ty_activation_backward(gpu, &swiglu, &x), 0.49, 10 * T * f},
+        {ty_activation_forward(gpu, &gelu, &x), 0.49, 4 * T * f},
+        {ty_activation_backward(gpu, &gelu, &x), 0.49, 6 * T * f},
+        {ty_embedding(gpu, &swiglu, &x, false), 0.15, 5 * T * h},
+        {ty_embedding(gpu, &swiglu, &x, true), 0.15, 7 * T * h},
+        {ty_cross_entropy(gpu, &x, false), 0.81, 14 * T * V},
+        {ty_cross_entropy(gpu, &x, true), 0.81, 8 * T * V},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const double moved = rows[i].cost.seconds * rows[i].share * 2039e9;
+        ck_assert_msg(fabs(moved - rows[i].bytes) <= 1e-12 * rows[i].bytes, /* rounding */
+                      "row %zu: %.9g B, expected %.9g", i, moved, rows[i].bytes);
+        ck_assert_double_eq(rows[i].cost.flops, 0);
     }
 }
 END_TEST
@@ -473,7 +532,8 @@ END_TEST
 TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times,
          weight_gradients_and_derate_are_factors, thin_products_are_bound_by_memory,
          waves_of_tiles_cost_what_they_are_weighted, few_heads_slow_flash_attention_as_measured,
-         flash_attention_meets_its_charts, unfused_attention_is_as_slow_as_in_the_charts,
+         flash_attention_meets_its_charts, flash_attention_runs_slower_backward,
+         elementwise_kernels_move_their_bytes, unfused_attention_is_as_slow_as_in_the_charts,
          better_attention_is_faster, a_llama_65b_layer_takes_the_time_of_its_kernels,
          attention_of_a_full_gpu_takes_its_published_time,
          executed_flops_of_a_layer_are_those_of_its_products,
