@@ -393,6 +393,13 @@ double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_ar
     return ty_arch_layer_params(arch) / t + copies;
 }
 
+double ty_layout_head_params(const struct ty_layout *layout, const struct ty_arch *arch)
+{
+    const bool copy = arch->tied && layout->pipeline > 1;
+    const double matrix = copy ? (double)arch->vocabulary * arch->hidden : 0;
+    return (ty_arch_head_params(arch) + matrix) / layout->tensor;
+}
+
 double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_arch *arch,
                               uint32_t stages, uint32_t stage)
 {
@@ -403,9 +410,7 @@ double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_ar
         params += ty_arch_embedding_params(arch) / t;
     }
     if (stage == stages - 1) {
-        const bool copy = arch->tied && layout->pipeline > 1;
-        const double matrix = copy ? (double)arch->vocabulary * arch->hidden : 0;
-        params += (ty_arch_head_params(arch) + matrix) / t;
+        params += ty_layout_head_params(layout, arch);
     }
     return params;
 }

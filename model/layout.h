@@ -56,6 +56,10 @@ struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct t
  * there are fewer of them than ranks; everything else is divided. */
 double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_arch *arch);
 
+/* Parameters of final norm and output matrix on one tensor rank. A tied matrix is a copy when the
+ * last stage is not the first. */
+double ty_layout_head_params(const struct ty_layout *layout, const struct ty_arch *arch);
+
 /* Parameters held by one tensor rank of a stage, before data-parallel sharding: its layers / t,
  * the embedding / t on the first stage, the head / t on the last (a tied head is a copy there). */
 double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_arch *arch,

@@ -104,7 +104,7 @@ static void plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
         plan->params += ty_layout_stage_params(layout, arch, stages, k);
     }
     plan->states = ty_memory_states(layout, plan->params);
-    plan->buffers_B = ty_memory_buffers(layout, ty_arch_layer_params(arch) / layout->tensor);
+    plan->buffers_B = ty_memory_buffers(layout, ty_layout_layer_params(layout, arch));
     plan->layer_activations_B = ty_memory_layer_activations(arch, layout);
 }
 

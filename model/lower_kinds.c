@@ -278,21 +278,6 @@ static void tied_kind(struct ty_lowering *l)
 
 /* ---- parameters: units and buckets ---- */
 
-/* A bucket is full at this many parameters. Auto: for plain data parallelism 25 MiB, PyTorch's
- * bucket_cap_mb; with ZeRO max(40e6, 1e6 dp) parameters, Megatron-LM's
- * DistributedDataParallelConfig. */
-static double bucket_params(const struct ty_lowering *l)
-{
-    const struct ty_layout *layout = l->in->layout;
-    if (layout->bucket > 0) {
-        return layout->bucket / 2;
-    }
-    if (layout->zero == 0) {
-        return 25 * 1048576.0 / 2;
-    }
-    return layout->data > 40 ? 1e6 * layout->data : 40e6;
-}
-
 static double unit_params(const struct ty_lowering *l, enum ty_unit_kind kind)
 {
     const struct ty_arch *arch = l->in->arch;
@@ -301,18 +286,16 @@ static double unit_params(const struct ty_lowering *l, enum ty_unit_kind kind)
     case TY_UNIT_EMBEDDING:
         return ty_arch_embedding_params(arch) / t;
     case TY_UNIT_LAYER:
-        return ty_arch_layer_params(arch) / t;
+        return ty_layout_layer_params(l->in->layout, arch);
     case TY_UNIT_HEAD:
         break;
     }
-    /* A tied head has no matrix of its own, but a stage of its own holds a copy. */
-    const bool copy = arch->tied && l->shape.p > 1;
-    return (ty_arch_head_params(arch) + (copy ? (double)arch->vocabulary * arch->hidden : 0)) / t;
+    return ty_layout_head_params(l->in->layout, arch);
 }
 
 static void reduce_kinds(struct ty_lowering *l, struct ty_vstage *v)
 {
-    const double full = bucket_params(l);
+    const double full = ty_layout_bucket_params(l->in->layout);
     double held = 0;
     for (uint32_t i = v->n_units; i > 0; i--) { /* backward order */
         struct ty_unit *unit = &v->units[i - 1];
