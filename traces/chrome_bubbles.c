@@ -87,7 +87,7 @@ static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
     q = ty_put_str(q, op->sync == TY_SYNC_SEND ? "send " : "recv ");
     q = ty_chrome_put_name(q, p->channels[op->link].name, TY_CHROME_NAME);
     *q++ = ' ';
-    return ty_put_u64(q, pass->mb);
+    return ty_put_u64(q, ty_op_mb(pass, op));
 }
 
 /* True when a gap lies between passes: the waiting operation is the first to compute in its own. */

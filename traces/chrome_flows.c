@@ -86,7 +86,9 @@ static void put_message(struct ty_chrome *c, const struct ty_channel *channel, u
     char head[TY_CHROME_LINE];
     const struct side from = side_of(c, channel->from, send);
     const struct side to = side_of(c, channel->to, recv);
-    const size_t n = put_head(channel, c->program->passes[send->pass].mb, head);
+    const struct ty_pass *pass = &c->program->passes[send->pass];
+    const size_t n =
+        put_head(channel, ty_op_mb(pass, &ty_pass_ops(c->program, pass)[send->op]), head);
     for (uint32_t i = 0; i < from.cast->n; i++) {
         const uint32_t m = from.cast->member[i];
         uint64_t s, e, s2, e2;

@@ -78,7 +78,7 @@ static int put_pass(struct ty_chrome *c, struct ty_chrome_cast *cast, const stru
         return TY_ENOMEM;
     }
     uint64_t number[TY_N_HOLES] = {
-        [TY_HOLE_MB] = pass->mb, [TY_HOLE_STAGE] = pass->stage, [TY_HOLE_STEP] = pass->step};
+        [TY_HOLE_STAGE] = pass->stage, [TY_HOLE_STEP] = pass->step};
     char head[TY_CHROME_LINE];
     for (uint32_t i = 0; i < plan->n; i++) {
         const struct ty_chrome_slice *slice = &plan->slices[i];
@@ -91,6 +91,7 @@ static int put_pass(struct ty_chrome *c, struct ty_chrome_cast *cast, const stru
             continue;
         }
         number[TY_HOLE_ORDINAL] = pass->first_op + slice->first;
+        number[TY_HOLE_MB] = ty_op_mb(pass, &ty_pass_ops(c->program, pass)[slice->first]);
         put_slice(c, cast, pass, slice, pieces, head, assemble(slice, number, head));
     }
     return 0;

@@ -88,7 +88,7 @@ static char *put_pass(char *p, uint32_t rank, const struct ty_op *op, const stru
     *p++ = ',';
     p = put_cell(p, ty_phase_word((enum ty_phase)pass->phase));
     *p++ = ',';
-    p = pass->phase != TY_PHASE_STEP ? ty_put_u64(p, pass->mb) : p;
+    p = pass->phase != TY_PHASE_STEP ? ty_put_u64(p, ty_op_mb(pass, op)) : p;
     *p++ = ',';
     p = ty_put_u64(p, pass->stage);
     *p++ = ',';

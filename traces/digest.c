@@ -41,7 +41,7 @@ static void add_op(struct digest *d, const struct ty_gang *gang, const struct ty
     const struct ty_program *p = d->t->program;
     const uint32_t index = p->blocks[pass->block].first + k;
     const uint64_t ordinal = (uint64_t)pass->first_op + k;
-    const uint64_t what = ty_hash4(d->op_hash[index], pass->mb, 0, 0);
+    const uint64_t what = ty_hash4(d->op_hash[index], ty_op_mb(pass, &p->ops[index]), 0, 0);
     const struct ty_kind *kind = &p->kinds[p->ops[index].kind];
     const ty_ps *starts = ty_timeline_starts(d->t, gang, ordinal);
     const ty_ps *durs =

@@ -62,3 +62,13 @@ enum ty_category ty_phase_category(enum ty_phase phase)
     };
     return categories[phase];
 }
+
+enum ty_bucket ty_category_bucket(enum ty_category category)
+{
+    static const enum ty_bucket buckets[] = {
+#define X(id, name, cname, bucket) TY_BUCKET_##bucket,
+        TY_CATEGORIES(X)
+#undef X
+    };
+    return buckets[category];
+}

@@ -102,4 +102,7 @@ const char *ty_phase_word(enum ty_phase phase);
 char ty_phase_letter(enum ty_phase phase);
 enum ty_category ty_phase_category(enum ty_phase phase);
 
+/* The bucket of time spent on a category: busy for computation, exposed for communication. */
+enum ty_bucket ty_category_bucket(enum ty_category category);
+
 #endif

@@ -22,7 +22,8 @@ static bool will_send(const struct ty_program *p, uint32_t gang, const struct ty
         const struct ty_pass *pass = &ty_gang_passes(p, g)[i];
         const struct ty_op *ops = ty_pass_ops(p, pass);
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            if (ops[k].sync == TY_SYNC_SEND && ops[k].link == channel && pass->seq == seq) {
+            if (ops[k].sync == TY_SYNC_SEND && ops[k].link == channel &&
+                ty_op_seq(pass, &ops[k]) == seq) {
                 return true;
             }
         }
@@ -36,8 +37,8 @@ static void reason(const struct ty_program *p, const struct ty_stop *stop, const
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_channel *c = &p->channels[op->link];
         const char *from = p->gangs[c->from].name;
-        const bool later = will_send(p, c->from, stop, op->link, pass->seq);
-        snprintf(buf, size, "message %s %u of %s, %s", c->name, (unsigned)pass->mb, from,
+        const bool later = will_send(p, c->from, stop, op->link, ty_op_seq(pass, op));
+        snprintf(buf, size, "message %s %u of %s, %s", c->name, (unsigned)ty_op_mb(pass, op), from,
                  later ? "which stands behind what it waits for itself" : "which is never sent");
     } else if (op->sync == TY_SYNC_MEET) {
         const uint32_t slot = ty_op_slot(p, pass, op);

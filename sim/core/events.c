@@ -61,7 +61,7 @@ struct queue_run {
     /* the program, seen by stream */
     struct stream_ops *of_block; /* [n_blocks][TY_N_STREAMS] */
     uint32_t *stream_op;         /* operation numbers within their block */
-    uint16_t *need;    /* [n_ops][TY_WAITS]: records within the block before the operation */
+    uint32_t *need;    /* [n_ops][TY_WAITS]: records within the block before the operation */
     uint32_t *base;    /* [n_passes][TY_EVENTS]: records before the pass */
 
     /* partners */
@@ -195,7 +195,7 @@ static bool events_done(struct queue_run *q, uint32_t lane, const struct place *
 {
     const uint32_t *recorded = q->recorded + (size_t)lane_rank(lane) * TY_EVENTS;
     const uint32_t *base = q->base + (size_t)(at->pass - q->p->passes) * TY_EVENTS;
-    const uint16_t *need = q->need + (size_t)(at->op - q->p->ops) * TY_WAITS;
+    const uint32_t *need = q->need + (size_t)(at->op - q->p->ops) * TY_WAITS;
     for (uint32_t w = 0; w < TY_WAITS && at->op->wait[w] != TY_NO_EVENT; w++) {
         const uint8_t event = at->op->wait[w];
         if (recorded[event] < base[event] + need[w]) {
@@ -293,7 +293,7 @@ static void index_blocks(struct queue_run *q)
     uint32_t used = 0;
     for (uint32_t b = 0; b < q->p->n_blocks; b++) {
         const struct ty_block *block = &q->p->blocks[b];
-        uint16_t count[TY_EVENTS] = {0};
+        uint32_t count[TY_EVENTS] = {0};
         for (uint32_t k = 0; k < block->n_ops; k++) {
             const struct ty_op *op = &q->p->ops[block->first + k];
             for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
@@ -348,7 +348,7 @@ static int prepare(struct queue_run *q, struct ty_arena *arena)
     q->recorded = ty_arena_array(arena, uint32_t, ranks * TY_EVENTS);
     q->of_block = ty_arena_array(arena, struct stream_ops, (size_t)p->n_blocks * TY_N_STREAMS);
     q->stream_op = ty_arena_array(arena, uint32_t, p->n_ops);
-    q->need = ty_arena_array(arena, uint16_t, (size_t)p->n_ops * TY_WAITS);
+    q->need = ty_arena_array(arena, uint32_t, (size_t)p->n_ops * TY_WAITS);
     q->base = ty_arena_array(arena, uint32_t, (size_t)p->n_passes * TY_EVENTS);
     q->arrival = ty_arena_array(arena, ty_ps, slots);
     q->joined = ty_arena_array(arena, uint32_t, (size_t)p->n_groups * TY_N_STREAMS * ranks);

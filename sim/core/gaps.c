@@ -73,16 +73,6 @@ struct walk {
     void *arg;
 };
 
-static uint8_t exposed_bucket(uint8_t category)
-{
-    static const uint8_t buckets[] = {
-#define X(id, name, cname, bucket) TY_BUCKET_##bucket,
-        TY_CATEGORIES(X)
-#undef X
-    };
-    return buckets[category];
-}
-
 /* Notes the end of the event that `op` records, member by member. */
 static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
 {
@@ -92,13 +82,13 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
     struct cause *cause = &w->cause[op->record];
     *cause = (struct cause){TY_BUCKET_BUBBLE_STALL,
-                            exposed_bucket(w->p->kinds[op->kind].category), true};
+                            (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category), true};
     const ty_ps *sent = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
         sent = ty_timeline_starts(t, sender, w->gaps->send_ordinal[ty_op_slot(w->p, w->pass, op)]);
         cause->idle = w->filled ? TY_BUCKET_BUBBLE_STALL : TY_BUCKET_BUBBLE_FILL;
-    } else if (op->sync == TY_SYNC_MEET) {
+    } else if (op->sync == TY_SYNC_MEET && w->p->meets[op->link].n_gangs > 1) {
         cause->idle = TY_BUCKET_BUBBLE_DRAIN;
         sent = start;
     }
@@ -148,7 +138,7 @@ static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps star
     }
     /* a collective on the compute stream itself waits for its slowest member */
     const uint8_t own = op->sync == TY_SYNC_LOCAL ? (uint8_t)TY_BUCKET_BUBBLE_STALL
-                                                  : exposed_bucket(w->p->kinds[op->kind].category);
+                                                  : (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category);
     emit(w, w->first + i, t, start, own, op, TY_NO_EVENT);
 }
 
@@ -184,7 +174,9 @@ static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal
             busy = end > until ? end : until;
         }
         emit(w, m, until, busy, TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
-        emit(w, m, busy, t->makespan, TY_BUCKET_BUBBLE_DRAIN, NULL, TY_NO_EVENT);
+        emit(w, m, busy, t->makespan,
+             w->p->n_gangs > 1 ? TY_BUCKET_BUBBLE_DRAIN : TY_BUCKET_EXPOSED_DATA, NULL,
+             TY_NO_EVENT);
     }
 }
 

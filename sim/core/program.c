@@ -49,6 +49,9 @@ static int check_op(const struct ty_program *p, uint32_t index, struct ty_err *e
     if (op->kind >= p->n_kinds || op->stream >= TY_N_STREAMS || op->part >= TY_N_PARTS) {
         return bug(err, "operation names a kind, stream or part that does not exist", index);
     }
+    if ((op->sync == TY_SYNC_RECV) != (op->stream == TY_STREAM_RECV)) {
+        return bug(err, "messages are received on the receive stream, and nothing else is", index);
+    }
     if (!link_ok(p, op)) {
         return bug(err, "operation names a group, meeting or channel that does not exist", index);
     }
@@ -119,7 +122,7 @@ static int check_gang(const struct ty_program *p, const struct ty_gang *gang, st
         const struct ty_op *ops = ty_pass_ops(p, pass);
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             const bool message = ops[k].sync == TY_SYNC_SEND || ops[k].sync == TY_SYNC_RECV;
-            if (message && pass->seq >= p->channels[ops[k].link].n_seq) {
+            if (message && ty_op_seq(pass, &ops[k]) >= p->channels[ops[k].link].n_seq) {
                 return bug(err, "message number beyond its channel", gang->first_pass + i);
             }
             const struct ty_group *g =
@@ -193,6 +196,41 @@ static int number_tasks(struct ty_program *p, struct ty_err *err)
         }
     }
     p->n_tasks = tasks;
+    return 0;
+}
+
+/* Longest duration of a kind on any member. */
+static ty_ps longest(const struct ty_kind *kind, uint32_t members)
+{
+    ty_ps most = kind->dur;
+    for (uint32_t i = 0; kind->dur_of != NULL && i < members; i++) {
+        most = kind->dur_of[i] > most ? kind->dur_of[i] : most;
+    }
+    return most;
+}
+
+/* A bound on the makespan: everything one after the other. Sums of times must not overflow the
+ * clock, which wraps silently; a quarter of its range is left for jitter. */
+static int check_clock(const struct ty_program *p, struct ty_err *err)
+{
+    double total = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            const struct ty_op *ops = ty_pass_ops(p, pass);
+            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+                total += (double)longest(&p->kinds[ops[k].kind], gang->n_ranks);
+                total += ops[k].sync == TY_SYNC_SEND ? (double)p->channels[ops[k].link].delay : 0;
+            }
+        }
+    }
+    if (total * (1 + 5 * p->jitter.cv) * (1 + 5 * p->jitter.spread) > 4.6e18) { /* 2^62 ps */
+        return ty_fail(err, TY_ELIMIT,
+                       "the run could last %.3g s, longer than the simulated clock can hold "
+                       "(4.6e6 s); simulate fewer steps or micro-batches",
+                       total * 1e-12);
+    }
     return 0;
 }
 
@@ -274,6 +312,9 @@ int ty_program_seal(struct ty_program *p, struct ty_arena *arena, struct ty_err 
     }
     if (rc == 0) {
         rc = check(p, arena, err);
+    }
+    if (rc == 0) {
+        rc = check_clock(p, err);
     }
     return rc == 0 ? draw_spread(p, arena, err) : rc;
 }

@@ -13,8 +13,10 @@
  *     SEND    none: sending is asynchronous. The message arrives `delay` after the send ends.
  *     RECV    starts when the message has arrived, too.
  *   Issuing costs no time and never blocks. Issue orders, messages and collectives together must
- *   be free of cycles (as NCCL demands of communicators used side by side); a cycle, a missing
- *   message or a missing partner is a deadlock and is reported, never waited for.
+ *   be free of cycles (as NCCL demands of communicators used side by side), counting every
+ *   operation as following the one issued before it, on whatever stream; a cycle, a missing
+ *   message or a missing partner is a deadlock and is reported, never waited for. Messages are
+ *   received on the receive stream, which does nothing else.
  *
  * IMPLICIT FORM. Ranks that issue the same operations form a gang (a pipeline stage: all its
  * tensor and data ranks). A gang's program is a list of passes (forward of micro-batch 3, ...);
@@ -85,7 +87,8 @@ struct ty_op {
     uint16_t layer;        /* global layer number, or TY_NONE */
     uint16_t link;         /* group, meet or channel, by `sync`; else TY_NONE */
     uint8_t part;          /* enum ty_part */
-    uint8_t pad[3];
+    bool second;           /* its message is numbered by the pass's second micro-batch */
+    uint8_t pad[2];
 };
 _Static_assert(sizeof(struct ty_op) == 16, "an operation is 16 bytes");
 
@@ -103,11 +106,13 @@ struct ty_pass {
     uint32_t block;
     uint32_t first_op; /* ordinal of its first operation within the gang's program */
     uint32_t seq;      /* which message of a channel it sends or takes: step * m + micro-batch */
-    uint16_t mb;       /* micro-batch, 0-based, within its step */
+    uint32_t seq2;     /* the same for operations marked `second`: those of the other half of a
+                        * slot in which a forward and a backward overlap */
+    uint16_t mb, mb2;  /* micro-batches of the same, 0-based, within their step */
     uint16_t stage;    /* global virtual stage */
     uint16_t step;
     uint8_t phase; /* enum ty_phase */
-    uint8_t pad;
+    uint8_t pad[3];
 };
 
 /* Groups within a gang: members are split into runs of `stride * count`; member i belongs with
@@ -246,12 +251,23 @@ static inline const struct ty_op *ty_pass_ops(const struct ty_program *p,
     return p->ops + p->blocks[pass->block].first;
 }
 
+/* Number and micro-batch of the message of an operation with SEND or RECV; for any other operation
+ * those of its pass. */
+static inline uint32_t ty_op_seq(const struct ty_pass *pass, const struct ty_op *op)
+{
+    return op->second ? pass->seq2 : pass->seq;
+}
+static inline uint16_t ty_op_mb(const struct ty_pass *pass, const struct ty_op *op)
+{
+    return op->second ? pass->mb2 : pass->mb;
+}
+
 /* The slot of a message or meeting, for an operation with SEND, RECV or MEET. */
 static inline uint32_t ty_op_slot(const struct ty_program *p, const struct ty_pass *pass,
                                   const struct ty_op *op)
 {
     return op->sync == TY_SYNC_MEET ? p->meets[op->link].first_slot + pass->step
-                                    : p->channels[op->link].first_slot + pass->seq;
+                                    : p->channels[op->link].first_slot + ty_op_seq(pass, op);
 }
 
 #endif

@@ -3,16 +3,6 @@
 
 #include "sim/core/gaps.h"
 
-static uint8_t busy_bucket(uint8_t category)
-{
-    static const uint8_t buckets[] = {
-#define X(id, name, cname, bucket) TY_BUCKET_##bucket,
-        TY_CATEGORIES(X)
-#undef X
-    };
-    return buckets[category];
-}
-
 struct tally {
     struct ty_stats *stats;
     const struct ty_gang *gang;
@@ -36,7 +26,7 @@ static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             const struct ty_op *op = &ops[k];
             const struct ty_kind *kind = &p->kinds[op->kind];
-            const uint8_t bucket = busy_bucket(kind->category);
+            const uint8_t bucket = (uint8_t)ty_category_bucket((enum ty_category)kind->category);
             const bool compute = op->stream == TY_STREAM_COMPUTE;
             stats->flops += kind->flops * gang->n_ranks;
             if (t->dur == NULL && kind->dur_of == NULL) {

@@ -3,8 +3,8 @@
  * A gap before a task is charged to what the task waited for: a tensor collective, a data-parallel
  * collective, a message in flight (exposed_pipeline), or a neighbour that had not produced the
  * message yet (bubble: fill before a rank's first pass of a step, stall later). Waiting for the
- * other stages before the optimizer, and for the end, is drain. The buckets of a rank sum to the
- * makespan exactly. */
+ * other stages before the optimizer, and for the end, is drain; where there are no other stages it
+ * is exposed_data. The buckets of a rank sum to the makespan exactly. */
 #ifndef TY_CORE_STATS_H
 #define TY_CORE_STATS_H
 

@@ -30,7 +30,7 @@ struct sweep {
     struct runner *runner; /* [n_gangs] */
     ty_ps *slot;           /* [n_slots][slot_width]: arrival of messages, start of meetings */
     uint32_t *arrived;     /* [n_slots]: sends done, or gangs at the meeting */
-    uint32_t *ready;       /* [n_gangs + n_gangs]: stack of gangs that may run */
+    uint32_t *ready;       /* [n_gangs]: stack of gangs that may run */
     uint32_t n_ready;
     bool *queued;          /* [n_gangs]: on the stack */
 };
@@ -48,14 +48,12 @@ static void make_ready(struct sweep *s, uint32_t gang)
     }
 }
 
-/* Something happened at a slot: whoever waits for it may run again. */
-static void wake(struct sweep *s, uint32_t slot)
+/* Something happened at a slot: a gang that waits for it may run again. */
+static void wake(struct sweep *s, uint32_t gang, uint32_t slot)
 {
-    for (uint32_t g = 0; g < s->p->n_gangs; g++) {
-        if (s->runner[g].waiting == slot) {
-            s->runner[g].waiting = NO_SLOT;
-            make_ready(s, g);
-        }
+    if (s->runner[gang].waiting == slot) {
+        s->runner[gang].waiting = NO_SLOT;
+        make_ready(s, gang);
     }
 }
 
@@ -73,8 +71,9 @@ static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
         }
         ty_row_later(row, start, n);
         r->met = true;
-        if (++s->arrived[slot] == m->n_gangs) {
-            wake(s, slot);
+        s->arrived[slot]++;
+        for (uint32_t g = 0; g < s->p->n_gangs && s->arrived[slot] == m->n_gangs; g++) {
+            wake(s, g, slot);
         }
     }
     if (s->arrived[slot] < m->n_gangs) {
@@ -127,7 +126,7 @@ static void post(struct sweep *s, const struct runner *r, const struct ty_pass *
         row[i] = sent[i] + delay;
     }
     s->arrived[slot] = 1;
-    wake(s, slot);
+    wake(s, s->p->channels[op->link].to, slot);
 }
 
 /* Durations under jitter, into the timeline's own column. */
