@@ -16,11 +16,6 @@ static uint16_t index16(int index)
     return index < 0 ? 0 : (uint16_t)index;
 }
 
-static uint32_t virtual_stages(const struct ty_lowering *l)
-{
-    return l->shape.p * l->shape.v;
-}
-
 static void make_grid(struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
@@ -58,54 +53,88 @@ static void make_groups(struct ty_lowering *l)
     const uint32_t norm = layout->zero > 0 ? l->members : model;
     l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
     l->norm_meet = l->tied_meet = TY_NONE;
-    if (norm * l->shape.p > 1) {
+    if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {
         l->norm_meet = index16(ty_build_meet(
             &l->b, &(struct ty_meet){"gradient norm", l->world_group, l->shape.p, 0}));
     }
-    if (l->in->arch->tied && l->shape.p > 1) {
+    /* a tied embedding has two homes where first and last stage sit on different ranks */
+    if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
         l->tied_meet = index16(ty_build_meet(
             &l->b, &(struct ty_meet){"tied embedding gradients", TY_NONE, 2, 0}));
     }
 }
 
-static int make_channels(struct ty_lowering *l)
+/* Two-way schedules: rank r and rank p - 1 - r hold the same two stages. */
+static int make_mirrors(struct ty_lowering *l)
 {
-    const uint32_t stages = virtual_stages(l);
-    l->act_channel = ty_arena_array(l->arena, uint16_t, stages);
-    l->grad_channel = ty_arena_array(l->arena, uint16_t, stages);
-    if (l->act_channel == NULL || l->grad_channel == NULL) {
+    const uint32_t p = l->shape.p;
+    if (l->sched->placement != TY_PLACE_TWO_WAY) {
+        return 0;
+    }
+    l->mirror_meet = ty_arena_array(l->arena, uint16_t, p);
+    if (l->mirror_meet == NULL) {
         return out_of_memory(l);
     }
-    memset(l->act_channel, 0xff, stages * sizeof(uint16_t));
-    memset(l->grad_channel, 0xff, stages * sizeof(uint16_t));
-    const uint32_t n_seq = l->shape.m * l->in->steps;
-    for (uint32_t k = 0; k + 1 < stages; k++) {
-        const uint32_t here = ty_sched_owner(&l->shape, k);
-        const uint32_t next = ty_sched_owner(&l->shape, k + 1);
-        l->act_channel[k + 1] = index16(ty_build_channel(
-            &l->b, &(struct ty_channel){.name = "act", .from = here, .to = next, .n_seq = n_seq}));
-        l->grad_channel[k] = index16(ty_build_channel(
-            &l->b, &(struct ty_channel){.name = "grad", .from = next, .to = here, .n_seq = n_seq}));
+    for (uint32_t r = 0; r < p / 2; r++) {
+        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(ty_build_meet(
+            &l->b, &(struct ty_meet){"gradients of both copies", TY_NONE, 2, 0}));
     }
     return 0;
 }
 
 /* ---- one pipeline rank ---- */
 
-static void plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
+static uint32_t n_vstages(const struct ty_lowering *l)
+{
+    return ty_sched_directions(l->sched->placement) * ty_sched_stages(&l->shape);
+}
+
+/* Whether virtual stage number k (direction x stages + stage) sits on this rank. */
+static bool is_mine(const struct ty_lowering *l, uint32_t k)
+{
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    return ty_sched_owner(l->sched->placement, &l->shape, k / stages, k % stages) == l->rank;
+}
+
+static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
 {
     const struct ty_layout *layout = l->in->layout;
     const struct ty_arch *arch = l->in->arch;
-    const uint32_t stages = virtual_stages(l);
-    for (uint32_t k = l->rank; k < stages; k += l->shape.p) {
-        const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k);
-        plan->layers.first = k == l->rank ? layers.first : plan->layers.first;
-        plan->layers.count += layers.count;
-        plan->params += ty_layout_stage_params(layout, arch, stages, k);
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    plan->chunk = ty_arena_array(l->arena, struct ty_layers, n_vstages(l));
+    if (plan->chunk == NULL) {
+        return out_of_memory(l);
     }
+    for (uint32_t k = 0; k < n_vstages(l); k++) {
+        if (is_mine(l, k)) {
+            const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k % stages);
+            plan->chunk[plan->n_chunks++] = layers;
+            plan->n_layers += layers.count;
+            plan->params += ty_layout_stage_params(layout, arch, stages, k % stages);
+        }
+    }
+    /* the copies of two-way schedules are stages of their own and counted already */
+    plan->weight_copies =
+        l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
+            ? 1
+            : l->sched->weight_copies(&l->shape, l->rank);
     plan->states = ty_memory_states(layout, plan->params);
-    plan->buffers_B = ty_memory_buffers(layout, ty_layout_layer_params(layout, arch));
+    plan->states.weights *= plan->weight_copies;
     plan->layer_activations_B = ty_memory_layer_activations(arch, layout);
+    return 0;
+}
+
+/* Two neighbouring units are gathered at a time, so the largest pair counts. */
+static double largest_pair(const struct ty_vstage *const *v, uint32_t n)
+{
+    double most = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t i = 0; i < v[s]->n_units; i++) {
+            const double next = i + 1 < v[s]->n_units ? v[s]->units[i + 1].params : 0;
+            most = v[s]->units[i].params + next > most ? v[s]->units[i].params + next : most;
+        }
+    }
+    return most;
 }
 
 static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
@@ -119,96 +148,176 @@ static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
     ty_build_gang(&l->b, &gang);
 }
 
-static int make_vstage(struct ty_lowering *l, uint32_t k, struct ty_vstage *v)
+/* Virtual stage number of an atom. */
+static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slot)
 {
-    const uint32_t stages = virtual_stages(l);
-    const int rc = ty_lower_units(l, k, v);
-    if (rc < 0) {
-        return rc;
-    }
-    v->act_in = l->act_channel[k];
-    v->act_out = k + 1 < stages ? l->act_channel[k + 1] : TY_NONE;
-    v->grad_in = l->grad_channel[k];
-    v->grad_out = k > 0 ? l->grad_channel[k - 1] : TY_NONE;
-    v->forward = ty_lower_forward(l, v);
-    v->backward = ty_lower_backward(l, v, false);
-    v->backward_reduce = ty_lower_backward(l, v, true);
-    return 0;
+    return slot->direction * ty_sched_stages(&l->shape) + slot->stage;
 }
 
-/* The last backward of each virtual stage is the one that reduces. */
-static bool is_last_backward(const struct ty_slot *slots, uint32_t n, uint32_t i)
+/* Blocks are shared by all passes that are alike; l->block[] remembers them by
+ * [vstage][phase][slice][last][turns][partner + 1]. */
+static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
+                         const struct ty_slot *partner, bool last, bool turns)
 {
-    for (uint32_t k = i + 1; k < n; k++) {
-        if (slots[k].phase == TY_PHASE_BACKWARD && slots[k].stage == slots[i].stage) {
-            return false;
+    const uint32_t own = vstage_of(l, slot);
+    const uint32_t other = partner == NULL ? 0 : vstage_of(l, partner) + 1;
+    size_t index = own * TY_N_PHASES + slot->phase;
+    index = ((index * l->shape.slices + slot->slice) * 2 + last) * 2 + turns;
+    uint32_t *block = &l->block[index * l->n_partners + other];
+    if (*block == UINT32_MAX) {
+        *block = ty_lower_block(l, &(struct ty_block_want){
+                                       .v = &l->vstage[own],
+                                       .partner = partner == NULL ? NULL : &l->vstage[other - 1],
+                                       .phase = (enum ty_phase)slot->phase,
+                                       .slice = slot->slice,
+                                       .reduce = last,
+                                       .turns = turns});
+    }
+    return *block;
+}
+
+/* ---- passes ---- */
+
+/* Orders of all ranks, over all steps where a schedule does not flush. */
+static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
+{
+    struct ty_sched_shape shape = l->shape;
+    const struct ty_cost f = l->layer_forward, i = l->layer_input, w = l->layer_weight;
+    const double layers = (double)l->in->arch->layers / ty_sched_stages(&shape);
+    const struct ty_sched_times times = {.forward = f.seconds * layers,
+                                         .backward = (i.seconds + w.seconds) * layers,
+                                         .input = i.seconds * layers,
+                                         .weight = w.seconds * layers,
+                                         .overlap = -1};
+    if (l->sched->asynchronous) {
+        shape.m *= l->in->steps;
+    }
+    return ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
+}
+
+/* Marks the last B or W of each virtual stage on a rank, in each step. */
+static bool *mark_last(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
+{
+    bool *last = ty_arena_array(l->arena, bool, order->n + 1);
+    uint32_t *seen = ty_arena_array(l->arena, uint32_t, n_vstages(l)); /* 1 + step marked last */
+    for (uint32_t i = order->n; last != NULL && seen != NULL && i > 0; i--) {
+        const struct ty_slot *slot = &order->slot[i - 1];
+        if (slot->phase != TY_PHASE_BACKWARD && slot->phase != TY_PHASE_WGRAD) {
+            continue;
         }
+        const uint32_t step = 1 + slot->mb / m;
+        last[i - 1] = seen[vstage_of(l, slot)] != step || l->sched->updates_each;
+        seen[vstage_of(l, slot)] = step;
     }
-    return true;
+    return seen != NULL ? last : NULL;
 }
 
-static int make_passes(struct ty_lowering *l, uint32_t step_block)
+static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
+                     const struct ty_slot *partner, uint32_t step, bool last, bool turns)
 {
-    const struct ty_sched *sched = ty_schedules[l->in->schedule->name];
-    const uint32_t n = sched->order(&l->shape, l->rank, NULL);
-    struct ty_slot *slots = ty_arena_array(l->arena, struct ty_slot, n);
-    if (slots == NULL) {
+    const uint32_t m = l->shape.m, q = l->shape.slices;
+    /* micro-batches of the second direction are numbered after those of the first */
+    const uint32_t base = slot->direction * (m / 2);
+    struct ty_pass pass = {.block = block_of(l, slot, partner, last, turns),
+                           .seq = (step * m + slot->mb) * q + slot->slice,
+                           .mb = (uint16_t)(base + slot->mb % m),
+                           .stage = slot->stage,
+                           .step = (uint16_t)(step + slot->mb / m),
+                           .phase = slot->phase};
+    if (partner != NULL) {
+        pass.seq2 = (step * m + partner->mb) * q + partner->slice;
+        pass.mb2 = (uint16_t)(partner->direction * (m / 2) + partner->mb % m);
+    }
+    ty_build_pass(&l->b, &pass);
+}
+
+/* A backward that follows a forward of the same stage finds its last unit gathered. */
+static bool turns(const struct ty_rank_slots *order, uint32_t i)
+{
+    const struct ty_slot *slot = &order->slot[i];
+    const bool backward = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
+    return backward && i > 0 && slot[-1].phase == TY_PHASE_FORWARD &&
+           slot[-1].stage == slot->stage && slot[-1].direction == slot->direction;
+}
+
+static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
+{
+    ty_build_pass(&l->b, &(struct ty_pass){.block = block,
+                                           .stage = (uint16_t)l->rank,
+                                           .step = (uint16_t)step,
+                                           .phase = TY_PHASE_STEP});
+}
+
+/* The order of one step, or of all steps of a schedule without flush. An asynchronous schedule
+ * updates after the last backward of each step (PipeDream-2BW), or after every one (PipeDream,
+ * whose steps are single micro-batches). */
+static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t block)
+{
+    const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
+    const bool *last = mark_last(l, order, l->shape.m);
+    if (last == NULL) {
         return out_of_memory(l);
     }
-    sched->order(&l->shape, l->rank, slots);
-    for (uint32_t step = 0; step < l->in->steps; step++) {
-        for (uint32_t i = 0; i < n; i++) {
-            const struct ty_vstage *v = &l->vstage[slots[i].stage];
-            const bool forward = slots[i].phase == TY_PHASE_FORWARD;
-            const bool last = !forward && is_last_backward(slots, n, i);
-            ty_build_pass(&l->b, &(struct ty_pass){
-                                     .block = forward ? v->forward
-                                              : last  ? v->backward_reduce
-                                                      : v->backward,
-                                     .seq = step * l->shape.m + slots[i].mb,
-                                     .mb = slots[i].mb,
-                                     .stage = slots[i].stage,
-                                     .step = (uint16_t)step,
-                                     .phase = slots[i].phase});
+    for (uint32_t step = 0; step < steps; step++) {
+        for (uint32_t i = 0; i < order->n; i++) {
+            const struct ty_slot *slot = &order->slot[i];
+            const bool pair = slot->paired && i + 1 < order->n;
+            add_pass(l, slot, pair ? slot + 1 : NULL, step, last[i], turns(order, i));
+            if (pair) {
+                add_pass(l, slot + 1, slot, step, last[i + 1], false);
+                i++;
+            }
+            if (l->sched->asynchronous && last[i]) {
+                add_step(l, block, slot->mb / l->shape.m);
+            }
         }
-        ty_build_pass(&l->b, &(struct ty_pass){.block = step_block,
-                                               .stage = (uint16_t)l->rank,
-                                               .step = (uint16_t)step,
-                                               .phase = TY_PHASE_STEP});
+        if (!l->sched->asynchronous) {
+            add_step(l, block, step);
+        }
     }
     return 0;
 }
 
-static int lower_rank(struct ty_lowering *l)
+static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, uint32_t *n)
 {
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    for (uint32_t k = 0; k < n_vstages(l); k++) {
+        if (!is_mine(l, k)) {
+            continue;
+        }
+        struct ty_vstage *v = &l->vstage[k];
+        v->number = k;
+        v->edges = ty_sched_edges_of(&l->edges, k / stages, k % stages);
+        const int rc = ty_lower_units(l, k % stages, v);
+        if (rc < 0) {
+            return rc;
+        }
+        mine[(*n)++] = v;
+    }
+    return 0;
+}
+
+static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
+{
+    const size_t blocks =
+        (size_t)n_vstages(l) * TY_N_PHASES * l->shape.slices * 4 * l->n_partners;
     struct ty_stage_plan *plan = &l->out->stage[l->rank];
-    const struct ty_vstage **mine = ty_arena_alloc(l->arena, l->shape.v, sizeof(*mine));
+    const struct ty_vstage **mine = ty_arena_alloc(l->arena, n_vstages(l), sizeof(*mine));
+    uint32_t n_mine = 0;
     l->rank_of = ty_arena_array(l->arena, uint32_t, l->members);
-    if (mine == NULL || l->rank_of == NULL) {
+    l->block = l->block != NULL ? l->block : ty_arena_array(l->arena, uint32_t, blocks);
+    if (mine == NULL || l->rank_of == NULL || l->block == NULL) {
         return out_of_memory(l);
     }
+    memset(l->block, 0xff, blocks * sizeof(*l->block));
     fill_ranks(l, l->rank_of);
-    plan_stage(l, plan);
-    int rc = ty_lower_rank_kinds(l);
+    int rc = plan_stage(l, plan);
+    rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
+    rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
+    plan->buffers_B = ty_memory_buffers(l->in->layout, largest_pair(mine, n_mine) / 2);
     make_gang(l, plan);
-    for (uint32_t c = 0; c < l->shape.v && rc == 0; c++) {
-        const uint32_t k = c * l->shape.p + l->rank;
-        rc = make_vstage(l, k, &l->vstage[k]);
-        mine[c] = &l->vstage[k];
-        if (rc == 0 && !l->b.failed) {
-            const struct ty_block *f = &l->b.program->blocks[l->vstage[k].forward];
-            const struct ty_block *b = &l->b.program->blocks[l->vstage[k].backward];
-            plan->pass_activations_B += f->acquire_B;
-            plan->transient_B = f->transient_B > plan->transient_B ? f->transient_B
-                                                                   : plan->transient_B;
-            plan->transient_B = b->transient_B > plan->transient_B ? b->transient_B
-                                                                   : plan->transient_B;
-        }
-    }
-    if (rc < 0) {
-        return rc;
-    }
-    return make_passes(l, ty_lower_step(l, mine, l->shape.v));
+    return rc < 0 ? rc
+                  : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));
 }
 
 static void set_jitter(struct ty_lowering *l)
@@ -224,23 +333,33 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
 {
     *out = (struct ty_lowered){.stage = NULL};
     struct ty_lowering l = {.in = in, .arena = arena, .out = out,
+                            .sched = ty_schedules[in->schedule->name],
                             .zero = &ty_zero_stages[in->layout->zero]};
+    struct ty_slots slots;
     l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};
-    l.shape = (struct ty_sched_shape){in->layout->pipeline, in->layout->micro_batches,
-                                      in->schedule->chunks};
+    l.shape = (struct ty_sched_shape){.p = in->layout->pipeline,
+                                      .m = in->layout->micro_batches,
+                                      .v = ty_sched_chunks(in->schedule),
+                                      .group = in->schedule->group,
+                                      .slices = in->schedule->slices};
     l.members = in->layout->tensor * in->layout->context * in->layout->data;
     out->program.n_steps = in->steps;
     out->stage = ty_arena_array(arena, struct ty_stage_plan, l.shape.p);
-    l.vstage = ty_arena_array(arena, struct ty_vstage, virtual_stages(&l));
+    l.vstage = ty_arena_array(arena, struct ty_vstage, n_vstages(&l));
     if (out->stage == NULL || l.vstage == NULL) {
         return out_of_memory(&l);
     }
     make_grid(&l);
     make_groups(&l);
-    ty_lower_compute_kinds(&l);
-    int rc = make_channels(&l);
+    int rc = ty_lower_compute_kinds(&l);
+    rc = rc < 0 ? rc : make_orders(&l, &slots);
+    l.n_partners = rc == 0 && ty_slots_paired(&slots) ? n_vstages(&l) + 1 : 1;
+    rc = rc < 0 ? rc : make_mirrors(&l);
+    rc = rc < 0 ? rc
+                : ty_sched_edges_build(&l.edges, &l.b, l.sched->placement, &l.shape,
+                                       l.shape.m * l.shape.slices * in->steps, 0);
     for (l.rank = 0; l.rank < l.shape.p && rc == 0; l.rank++) {
-        rc = lower_rank(&l);
+        rc = lower_rank(&l, &slots);
     }
     if (rc == 0 && l.b.failed) {
         rc = err != NULL && err->code < 0 ? err->code : TY_EINPUT;

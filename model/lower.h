@@ -25,13 +25,13 @@ struct ty_lower_input {
 
 /* What a pipeline rank holds. */
 struct ty_stage_plan {
-    struct ty_layers layers;
+    struct ty_layers *chunk; /* [n_chunks]: layers of each virtual stage it holds */
+    uint32_t n_chunks, n_layers;
+    uint32_t weight_copies; /* of which it keeps, for schedules that do not flush */
     double params; /* per rank, before data-parallel sharding */
     struct ty_state_bytes states;
     double buffers_B;
     double layer_activations_B; /* one micro-batch, one layer */
-    double pass_activations_B;  /* one micro-batch, the whole stage */
-    double transient_B;         /* largest pass-local need */
 };
 
 /* Result; everything is owned by the arena. */

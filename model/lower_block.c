@@ -15,7 +15,7 @@ static uint32_t begin_block(struct ty_lowering *l, const struct ty_block *block)
     return index < 0 ? 0 : (uint32_t)index;
 }
 
-static void receive(struct ty_lowering *l, int back, uint16_t channel)
+static void receive(struct ty_lowering *l, int back, uint16_t channel, bool second)
 {
     if (channel == TY_NONE) {
         return;
@@ -25,12 +25,13 @@ static void receive(struct ty_lowering *l, int back, uint16_t channel)
     op.stream = TY_STREAM_RECV;
     op.sync = TY_SYNC_RECV;
     op.link = channel;
+    op.second = second;
     op.record = TY_EVENT_RECV;
     ty_lower_emit(l, op, NULL, 0);
     ty_lower_need(l, TY_EVENT_RECV);
 }
 
-static void send(struct ty_lowering *l, int back, uint16_t channel)
+static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
 {
     if (channel == TY_NONE) {
         return;
@@ -40,6 +41,7 @@ static void send(struct ty_lowering *l, int back, uint16_t channel)
     op.stream = TY_STREAM_SEND;
     op.sync = TY_SYNC_SEND;
     op.link = channel;
+    op.second = second;
     const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_TENSOR};
     ty_lower_emit(l, op, waits, ty_lower_has_tensor(l) && !back ? 2 : 1);
 }
@@ -96,48 +98,66 @@ static bool is_head_stage(const struct ty_vstage *v)
 
 /* ---- memory ---- */
 
-static void fill_memory(const struct ty_lowering *l, const struct ty_vstage *v,
-                        struct ty_block *forward, struct ty_block *backward)
+/* What a pass of the stage leaves behind, by slice. */
+static double held_by(const struct ty_lowering *l, const struct ty_vstage *v)
 {
     const struct ty_arch *arch = l->in->arch;
     const struct ty_layout *layout = l->in->layout;
-    const double layer = ty_memory_layer_activations(arch, layout);
-    double held = 0, transient_f = 0;
+    double held = 0;
     for (uint32_t i = 0; i < v->n_units; i++) {
         switch (v->units[i].kind) {
         case TY_UNIT_EMBEDDING:
             held += ty_memory_embedding_activations(arch, layout);
             break;
         case TY_UNIT_LAYER:
-            held += layer;
+            held += ty_memory_layer_activations(arch, layout);
             break;
         case TY_UNIT_HEAD:
             held += ty_memory_head_activations(arch, layout);
-            transient_f = ty_memory_logits(arch, layout);
             break;
         }
     }
-    const double again = ty_memory_layer_recomputed(arch, layout);
-    forward->acquire_B = held;
-    backward->release_B = held;
-    forward->transient_B = transient_f;
-    forward->transient_what = transient_f > 0 ? "logits" : NULL;
-    backward->transient_B = transient_f > again ? transient_f : again;
-    backward->transient_what = transient_f > again ? "logits"
-                               : again > 0         ? "recomputed layer"
-                                                   : NULL;
+    return held / l->shape.slices;
 }
 
-/* ---- blocks ---- */
-
-uint32_t ty_lower_forward(struct ty_lowering *l, const struct ty_vstage *v)
+static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_block_want *want)
 {
-    struct ty_block block = {.n_ops = 0}, other = {.n_ops = 0};
-    fill_memory(l, v, &block, &other);
-    const uint32_t index = begin_block(l, &block);
-    receive(l, 0, v->act_in);
+    struct ty_block block = {.n_ops = 0};
+    const double slices = l->shape.slices;
+    const double logits =
+        is_head_stage(want->v) ? ty_memory_logits(l->in->arch, l->in->layout) / slices : 0;
+    const double again = want->phase == TY_PHASE_FORWARD
+                             ? 0
+                             : ty_memory_layer_recomputed(l->in->arch, l->in->layout) / slices;
+    switch (want->phase) {
+    case TY_PHASE_FORWARD:
+        block.acquire_B = held_by(l, want->v);
+        break;
+    case TY_PHASE_BACKWARD:
+    case TY_PHASE_WGRAD:
+        block.release_B = held_by(l, want->v);
+        break;
+    default:
+        break;
+    }
+    if (want->phase != TY_PHASE_WGRAD) {
+        block.transient_B = logits > again ? logits : again;
+        block.transient_what = logits > again ? "logits" : again > 0 ? "recomputed layer" : NULL;
+    }
+    return block;
+}
+
+/* ---- passes ---- */
+
+static void forward(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_vstage *v = want->v;
     if (l->zero->gather_after_step && l->in->layout->data > 1) {
         ty_lower_need(l, TY_EVENT_PARAMS);
+    }
+    receive(l, 0, v->edges.act_in, false);
+    if (want->partner != NULL) {
+        receive(l, 1, want->partner->edges.grad_in, true);
     }
     gather(l, &v->units[0], 0);
     for (uint32_t i = 0; i < v->n_units; i++) {
@@ -147,18 +167,31 @@ uint32_t ty_lower_forward(struct ty_lowering *l, const struct ty_vstage *v)
         need_gathered(l, &v->units[i], i);
         ty_lower_unit_forward(l, &v->units[i]);
     }
-    send(l, 0, v->act_out);
-    return index;
+    if (want->partner == NULL) {
+        send(l, 0, v->edges.act_out, false);
+    }
 }
 
-uint32_t ty_lower_backward(struct ty_lowering *l, const struct ty_vstage *v, bool last)
+static void reduce_all(struct ty_lowering *l, const struct ty_vstage *v)
 {
-    struct ty_block block = {.n_ops = 0}, other = {.n_ops = 0};
-    fill_memory(l, v, &other, &block);
-    const uint32_t index = begin_block(l, &block), n = v->n_units;
-    /* what the forward gathered last is still there on the stage that turns around */
-    const bool kept = is_head_stage(v);
-    receive(l, 1, v->grad_in);
+    for (uint32_t i = v->n_units; i > 0; i--) {
+        reduce(l, &v->units[i - 1]);
+    }
+}
+
+/* A backward, whole or its input part: unit after unit from the last. */
+static void backward(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_vstage *v = want->v;
+    const uint32_t n = v->n_units;
+    const bool whole = want->phase == TY_PHASE_BACKWARD;
+    const bool reducing = whole && reduces(l, want->reduce);
+    const bool overlap = l->in->layout->overlap_grad_reduce;
+    /* what a forward just before gathered last is still there */
+    const bool kept = want->turns;
+    if (want->partner == NULL) {
+        receive(l, 1, v->edges.grad_in, false);
+    }
     if (is_head_stage(v) && ty_lower_has_tensor(l)) {
         ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
     }
@@ -173,19 +206,56 @@ uint32_t ty_lower_backward(struct ty_lowering *l, const struct ty_vstage *v, boo
         if (turn > 0 || !kept) {
             need_gathered(l, unit, turn);
         }
-        ty_lower_unit_backward(l, unit);
-        if (reduces(l, last) && l->in->layout->overlap_grad_reduce) {
+        (whole ? ty_lower_unit_backward : ty_lower_unit_input)(l, unit);
+        if (reducing && overlap) {
             reduce(l, unit);
         }
     }
-    send(l, 1, v->grad_out);
-    if (reduces(l, last) && !l->in->layout->overlap_grad_reduce) {
-        for (uint32_t i = n; i > 0; i--) {
-            reduce(l, &v->units[i - 1]);
+    if (want->partner != NULL) {
+        send(l, 0, want->partner->edges.act_out, true);
+    }
+    send(l, 1, v->edges.grad_out, false);
+    if (reducing && !overlap) {
+        reduce_all(l, v);
+    }
+}
+
+/* The weight part of a split backward. */
+static void weights(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const bool reducing = reduces(l, want->reduce), overlap = l->in->layout->overlap_grad_reduce;
+    for (uint32_t i = want->v->n_units; i > 0; i--) {
+        const struct ty_unit *unit = &want->v->units[i - 1];
+        ty_lower_unit_weight(l, unit);
+        if (reducing && overlap) {
+            reduce(l, unit);
         }
+    }
+    if (reducing && !overlap) {
+        reduce_all(l, want->v);
+    }
+}
+
+uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_block block = memory_of(l, want);
+    const uint32_t index = begin_block(l, &block);
+    l->kinds = &l->slice[want->slice];
+    switch (want->phase) {
+    case TY_PHASE_FORWARD:
+        forward(l, want);
+        break;
+    case TY_PHASE_WGRAD:
+        weights(l, want);
+        break;
+    default:
+        backward(l, want);
+        break;
     }
     return index;
 }
+
+/* ---- the step ---- */
 
 /* A collective that spans pipeline ranks. */
 static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t record)
@@ -196,8 +266,8 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     op.sync = TY_SYNC_MEET;
     op.link = link;
     op.record = record;
-    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REDUCED};
-    ty_lower_emit(l, op, waits, 2);
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REDUCED, TY_EVENT_TENSOR};
+    ty_lower_emit(l, op, waits, 3);
 }
 
 /* Gradients of norms (sequence parallelism) and of tied embeddings, the gradient norm that all
@@ -219,6 +289,9 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     }
     if (l->tied_meet != TY_NONE && ends) {
         meet(l, l->comm.tied, l->tied_meet, TY_EVENT_REDUCED);
+    }
+    if (l->mirror_meet != NULL) {
+        meet(l, l->comm.mirror, l->mirror_meet[l->rank], TY_EVENT_REDUCED);
     }
     ty_lower_need(l, TY_EVENT_REDUCED);
     if (l->norm_meet != TY_NONE) {

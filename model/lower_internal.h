@@ -3,6 +3,7 @@
 #define TY_MODEL_LOWER_INTERNAL_H
 
 #include "model/lower.h"
+#include "model/sched_edges.h"
 #include "model/zero.h"
 
 /* Events a rank records. A wait refers to the latest record before it in issue order, so one event
@@ -25,7 +26,7 @@ struct ty_comm_kinds {
     uint16_t loss;       /* tensor: maximum, target logit and sum of the sharded cross-entropy */
     uint16_t norm_grads; /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2], recv[2]; /* [0] activations to the next stage, [1] gradients back */
-    uint16_t grad_norm, tied;
+    uint16_t grad_norm, tied, mirror;
 };
 
 /* A unit of parameters: what ZeRO-3 gathers and a bucket is made of. */
@@ -43,12 +44,32 @@ struct ty_unit {
     uint16_t regain;       /* ZeRO-1, -2: kind of the all-gather after the step, or TY_NONE */
 };
 
-/* One virtual stage. */
+/* One virtual stage of one direction. */
 struct ty_vstage {
     struct ty_unit *units; /* [n_units] in forward order */
     uint32_t n_units;
-    uint16_t act_in, act_out, grad_in, grad_out; /* channels, or TY_NONE at the ends */
-    uint32_t forward, backward, backward_reduce; /* blocks */
+    struct ty_stage_edges edges;
+    uint32_t number; /* direction x stages + stage */
+};
+
+/* Compute kinds of one slice of a sequence (the whole, when there is one). A full backward keeps
+ * what no collective separates in one operation; split backwards have input and weight parts. */
+struct ty_compute_kinds {
+    uint16_t forward[TY_N_LAYER_OPS], recompute[TY_N_LAYER_OPS];
+    uint16_t dgrad[TY_N_LAYER_OPS], wgrad[TY_N_LAYER_OPS];  /* of a full backward */
+    uint16_t input[TY_N_LAYER_OPS], weight[TY_N_LAYER_OPS]; /* of a split one */
+    uint16_t embedding[2], embedding_weight;
+    uint16_t head_forward, head_dgrad, head_wgrad, head_input, head_weight;
+};
+
+/* Which block a pass needs. */
+struct ty_block_want {
+    const struct ty_vstage *v;
+    const struct ty_vstage *partner; /* other half of an overlapped slot, or NULL */
+    enum ty_phase phase;
+    uint32_t slice;
+    bool reduce; /* the last backward of the stage in a step: gradients are reduced */
+    bool turns;  /* a backward right after a forward of the same stage */
 };
 
 struct ty_lowering {
@@ -56,21 +77,21 @@ struct ty_lowering {
     struct ty_builder b;
     struct ty_arena *arena;
     struct ty_lowered *out;
+    const struct ty_sched *sched;
     struct ty_sched_shape shape;
     const struct ty_zero *zero;
     uint32_t members; /* ranks per gang */
 
-    /* costs and kinds common to all stages */
-    struct ty_layer_costs layer;
-    struct ty_edge_costs edge;
-    uint16_t forward[TY_N_LAYER_OPS], recompute[TY_N_LAYER_OPS];
-    uint16_t dgrad[TY_N_LAYER_OPS], wgrad[TY_N_LAYER_OPS];
-    uint16_t embedding[2], head_forward, head_dgrad, head_wgrad;
+    /* kinds common to all stages */
+    struct ty_compute_kinds *slice; /* [slices] */
+    const struct ty_compute_kinds *kinds; /* of the block being built */
+    struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer, for generators */
 
     /* links */
     uint16_t tensor_group, data_group, world_group;
-    uint16_t *act_channel, *grad_channel; /* [virtual stages]: into stage k, from stage k + 1 */
+    struct ty_sched_edges edges;
     uint16_t norm_meet, tied_meet;
+    uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
 
     /* the pipeline rank being lowered */
     uint32_t rank;
@@ -78,7 +99,9 @@ struct ty_lowering {
     struct ty_reach *tensor_reach, *data_reach; /* [members] */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
-    struct ty_vstage *vstage; /* [virtual stages of all ranks]; filled rank by rank */
+    struct ty_vstage *vstage; /* [directions x stages]; filled rank by rank */
+    uint32_t *block;    /* blocks made so far on this rank; see block_of in lower.c */
+    size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
 
     /* events the next computation has to wait for */
     uint8_t need[TY_WAITS];
@@ -91,7 +114,7 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 }
 
 /* lower_kinds.c: kinds with their durations, links of the pipeline rank l->rank. */
-void ty_lower_compute_kinds(struct ty_lowering *l);
+int ty_lower_compute_kinds(struct ty_lowering *l);
 int ty_lower_rank_kinds(struct ty_lowering *l);
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
 
@@ -100,10 +123,11 @@ void ty_lower_need(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
 void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit);
 void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit);
+void ty_lower_unit_input(struct ty_lowering *l, const struct ty_unit *unit);
+void ty_lower_unit_weight(struct ty_lowering *l, const struct ty_unit *unit);
 
 /* lower_block.c: whole passes. Returns the index of the block. */
-uint32_t ty_lower_forward(struct ty_lowering *l, const struct ty_vstage *v);
-uint32_t ty_lower_backward(struct ty_lowering *l, const struct ty_vstage *v, bool reduce);
+uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want);
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 
 #endif

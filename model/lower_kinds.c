@@ -4,10 +4,24 @@
  * duration is worked out member by member and stored member by member only where it differs. */
 #include "model/lower_internal.h"
 
+#include <math.h>
+
+#include "model/kernels_internal.h"
+
 static uint16_t add_kind(struct ty_lowering *l, const struct ty_kind *kind)
 {
     const int index = ty_build_kind(&l->b, kind);
     return index < 0 ? 0 : (uint16_t)index;
+}
+
+/* Remembers that memory ran out; what is returned is never used. */
+static uint16_t out_of_memory(struct ty_lowering *l)
+{
+    if (!l->b.failed) {
+        l->b.failed = true;
+        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    return 0;
 }
 
 static ty_ps picoseconds(struct ty_lowering *l, double seconds)
@@ -35,48 +49,103 @@ static uint16_t compute_kind(struct ty_lowering *l, const char *name, enum ty_ca
                                          .flops = cost.flops});
 }
 
-static struct ty_cost plus(struct ty_cost a, struct ty_cost b)
-{
-    return (struct ty_cost){a.seconds + b.seconds, a.flops + b.flops};
-}
-
 /* The weight gradient is an operation of its own where a collective overlaps it. */
 static bool splits_wgrad(enum ty_layer_op op)
 {
     return op == TY_LAYER_QKV || op == TY_LAYER_MLP;
 }
 
-void ty_lower_compute_kinds(struct ty_lowering *l)
+/* Everything of one layer: names by what a reader of a profile expects. */
+static void layer_kinds(struct ty_lowering *l, const struct ty_layer_costs *c,
+                        struct ty_compute_kinds *k)
 {
     static const char *const backward_names[TY_N_LAYER_OPS] = {
         "norm backward", "qkv dgrad",     "attention core backward",
         "proj backward", "norm backward", "mlp core dgrad"};
-    ty_layer_costs(l->in->cluster, l->in->arch, l->in->layout, &l->layer);
-    ty_edge_costs(l->in->cluster, l->in->arch, l->in->layout, &l->edge);
+    static const char *const weight_names[TY_N_LAYER_OPS] = {
+        NULL, "qkv wgrad", NULL, "proj wgrad", NULL, "mlp core wgrad"};
     for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
-        const char *name = ty_layer_op_name(op);
-        const struct ty_cost dgrad = l->layer.dgrad[op], wgrad = l->layer.wgrad[op];
-        l->forward[op] =
-            compute_kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, l->layer.forward[op]);
-        l->recompute[op] =
-            compute_kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, l->layer.recompute[op]);
-        l->dgrad[op] = compute_kind(l, backward_names[op], TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                                    splits_wgrad(op) ? dgrad : plus(dgrad, wgrad));
-        l->wgrad[op] = splits_wgrad(op)
-                           ? compute_kind(l, op == TY_LAYER_QKV ? "qkv wgrad" : "mlp core wgrad",
-                                          TY_CAT_BACKWARD, TY_PHASE_BACKWARD, wgrad)
-                           : TY_NONE;
+        const char *name = ty_layer_op_name(op), *back = backward_names[op];
+        const char *weight = weight_names[op];
+        k->forward[op] = compute_kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, c->forward[op]);
+        k->recompute[op] =
+            compute_kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, c->recompute[op]);
+        k->dgrad[op] =
+            compute_kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+                         splits_wgrad(op) ? c->dgrad[op] : ty_cost_plus(c->dgrad[op], c->wgrad[op]));
+        k->wgrad[op] = splits_wgrad(op) ? compute_kind(l, weight, TY_CAT_BACKWARD,
+                                                       TY_PHASE_BACKWARD, c->wgrad[op])
+                                        : TY_NONE;
+        k->input[op] = compute_kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, c->dgrad[op]);
+        k->weight[op] = weight != NULL ? compute_kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD,
+                                                      c->wgrad[op])
+                                       : TY_NONE;
     }
-    l->embedding[0] = compute_kind(l, "embedding", TY_CAT_FORWARD, TY_PHASE_FORWARD,
-                                   l->edge.embedding_forward);
-    l->embedding[1] = compute_kind(l, "embedding backward", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                                   l->edge.embedding_backward);
-    l->head_forward = compute_kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD,
-                                   l->edge.head_forward);
-    l->head_dgrad = compute_kind(l, "logits dgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                                 l->edge.head_dgrad);
-    l->head_wgrad = compute_kind(l, "logits wgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                                 l->edge.head_wgrad);
+}
+
+static void edge_kinds(struct ty_lowering *l, const struct ty_edge_costs *c,
+                       struct ty_compute_kinds *k)
+{
+    k->embedding[0] =
+        compute_kind(l, "embedding", TY_CAT_FORWARD, TY_PHASE_FORWARD, c->embedding_forward);
+    k->embedding[1] = compute_kind(l, "embedding backward", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+                                   c->embedding_backward);
+    k->embedding_weight = compute_kind(l, "embedding backward", TY_CAT_WGRAD, TY_PHASE_WGRAD,
+                                       c->embedding_backward);
+    k->head_forward =
+        compute_kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD, c->head_forward);
+    k->head_dgrad =
+        compute_kind(l, "logits dgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, c->head_dgrad);
+    k->head_wgrad =
+        compute_kind(l, "logits wgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, c->head_wgrad);
+    k->head_input = compute_kind(l, "logits dgrad", TY_CAT_DGRAD, TY_PHASE_DGRAD, c->head_dgrad);
+    k->head_weight = compute_kind(l, "logits wgrad", TY_CAT_WGRAD, TY_PHASE_WGRAD, c->head_wgrad);
+}
+
+static struct ty_cost scaled(struct ty_cost c, double by)
+{
+    return (struct ty_cost){c.seconds * by, c.flops * by};
+}
+
+/* Slice q of n of a causal sequence attends to itself and to what came before: 2 q + 1 of the n^2
+ * equal parts of the whole triangle (Li et al., "TeraPipe", ICML 2021, section 3). */
+static void attention_of_slice(const struct ty_layer_costs *whole, uint32_t q, uint32_t n,
+                               struct ty_layer_costs *c)
+{
+    const double share = (2.0 * q + 1) / ((double)n * n);
+    const enum ty_layer_op op = TY_LAYER_ATTENTION;
+    c->forward[op] = scaled(whole->forward[op], share);
+    c->dgrad[op] = scaled(whole->dgrad[op], share);
+    c->recompute[op] = scaled(whole->recompute[op], share);
+}
+
+int ty_lower_compute_kinds(struct ty_lowering *l)
+{
+    const uint32_t n = l->shape.slices;
+    struct ty_arch part = *l->in->arch;
+    struct ty_layer_costs whole, layer;
+    struct ty_edge_costs edge;
+    part.sequence /= n;
+    l->slice = ty_arena_array(l->arena, struct ty_compute_kinds, n);
+    if (l->slice == NULL) {
+        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    ty_layer_costs(l->in->cluster, l->in->arch, l->in->layout, &whole);
+    ty_layer_costs(l->in->cluster, &part, l->in->layout, &layer);
+    ty_edge_costs(l->in->cluster, &part, l->in->layout, &edge);
+    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
+        l->layer_forward = ty_cost_plus(l->layer_forward, layer.forward[op]);
+        l->layer_input = ty_cost_plus(l->layer_input, ty_cost_plus(layer.dgrad[op], layer.recompute[op]));
+        l->layer_weight = ty_cost_plus(l->layer_weight, layer.wgrad[op]);
+    }
+    for (uint32_t q = 0; q < n; q++) {
+        if (n > 1) {
+            attention_of_slice(&whole, q, n, &layer);
+        }
+        layer_kinds(l, &layer, &l->slice[q]);
+        edge_kinds(l, &edge, &l->slice[q]);
+    }
+    return 0;
 }
 
 /* ---- communication ---- */
@@ -112,9 +181,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
         }
     }
     if (dur == NULL) {
-        l->b.failed = true;
-        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
-        return 0;
+        return out_of_memory(l);
     }
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
@@ -155,9 +222,9 @@ static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_ph
 }
 
 static uint16_t data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
-                          double bytes)
+                          double bytes, double calls)
 {
-    const struct collective c = {coll, l->data_reach, bytes, 1};
+    const struct collective c = {coll, l->data_reach, bytes, calls};
     return collective_kind(l, "dp", TY_CAT_COMM_DATA, phase, &c);
 }
 
@@ -193,17 +260,23 @@ static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase 
     return comm_kind(l, &comm, message_cost, &m);
 }
 
-/* Bytes of the hidden states of one micro-batch. */
+/* Tokens of one pass: a micro-batch, or a slice of one. */
+static double tokens_of(const struct ty_lowering *l)
+{
+    return (double)l->in->layout->micro_batch * l->in->arch->sequence / l->shape.slices;
+}
+
+/* Bytes of their hidden states. */
 static double hidden_bytes(const struct ty_lowering *l)
 {
-    return (double)l->in->layout->micro_batch * l->in->arch->sequence * l->in->arch->hidden *
+    return tokens_of(l) * l->in->arch->hidden *
            ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
 }
 
 static void tensor_kinds(struct ty_lowering *l)
 {
     const double bytes = hidden_bytes(l);
-    const double tokens = (double)l->in->layout->micro_batch * l->in->arch->sequence;
+    const double tokens = tokens_of(l);
     for (int back = 0; back < 2; back++) {
         const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
         l->comm.all_reduce[back] = tensor_kind(l, TY_COLL_ALL_REDUCE, phase, bytes, 1);
@@ -227,11 +300,6 @@ static void message_kinds(struct ty_lowering *l)
     l->comm.recv[1] = message_kind(l, true, TY_PHASE_BACKWARD, next, bytes);
 }
 
-static double grad_bytes(const struct ty_lowering *l)
-{
-    return l->in->layout->grad_fp32 ? 4 : 2;
-}
-
 /* Reach of the whole world, or of one model replica, as seen by the first member. */
 static void norm_kind(struct ty_lowering *l)
 {
@@ -244,6 +312,7 @@ static void norm_kind(struct ty_lowering *l)
         reaches[i] = reach;
     }
     if (reaches == NULL) {
+        out_of_memory(l);
         return;
     }
     const struct collective norm = {TY_COLL_ALL_REDUCE, reaches, 4, 1}; /* one fp32 */
@@ -251,29 +320,28 @@ static void norm_kind(struct ty_lowering *l)
         collective_kind(l, sharded ? "world" : "mp", TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
 }
 
-/* First and last stage sum the gradients of their copies of a tied embedding. */
-static void tied_kind(struct ty_lowering *l)
+/* An all-reduce between two pipeline ranks that hold copies of the same weights. */
+static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, uint32_t b,
+                          double params)
 {
     const struct ty_grid *grid = &l->out->grid;
     struct ty_reach *reaches = ty_arena_array(l->arena, struct ty_reach, l->members);
     for (uint32_t i = 0; reaches != NULL && i < l->members; i++) {
         uint32_t coord[TY_N_AXES];
         ty_grid_coords(grid, l->rank_of[i], coord);
-        coord[TY_AXIS_PIPELINE] = 0;
-        const uint32_t first = ty_grid_node(grid, ty_grid_rank(grid, coord));
-        coord[TY_AXIS_PIPELINE] = l->shape.p - 1;
-        const bool same = first == ty_grid_node(grid, ty_grid_rank(grid, coord));
+        coord[TY_AXIS_PIPELINE] = a;
+        const uint32_t node = ty_grid_node(grid, ty_grid_rank(grid, coord));
+        coord[TY_AXIS_PIPELINE] = b;
+        const bool same = node == ty_grid_node(grid, ty_grid_rank(grid, coord));
         const uint32_t on_node =
             l->members < grid->gpus_per_node ? l->members : grid->gpus_per_node;
         reaches[i] = (struct ty_reach){2, same ? 1 : 2, same ? 2 : 1, on_node};
     }
     if (reaches == NULL) {
-        return;
+        return out_of_memory(l);
     }
-    const double bytes =
-        (double)l->in->arch->vocabulary * l->in->arch->hidden / l->in->layout->tensor * grad_bytes(l);
-    const struct collective tied = {TY_COLL_ALL_REDUCE, reaches, bytes, 1};
-    l->comm.tied = collective_kind(l, "embedding", TY_CAT_COMM_DATA, TY_PHASE_STEP, &tied);
+    const struct collective c = {TY_COLL_ALL_REDUCE, reaches, params * ty_memory_grad_bytes(l->in->layout), 1};
+    return collective_kind(l, group, TY_CAT_COMM_DATA, TY_PHASE_STEP, &c);
 }
 
 /* ---- parameters: units and buckets ---- */
@@ -303,10 +371,12 @@ static void reduce_kinds(struct ty_lowering *l, struct ty_vstage *v)
         if (held < full && i > 1 && !l->zero->gather_in_passes) {
             continue;
         }
-        unit->reduce =
-            data_kind(l, l->zero->reduce, TY_PHASE_BACKWARD, held * grad_bytes(l));
+        /* a unit larger than a bucket fills several, one after the other */
+        const double pieces = l->zero->gather_in_passes ? 1 : ceil(held / full);
+        unit->reduce = data_kind(l, l->zero->reduce, TY_PHASE_BACKWARD,
+                                 held / pieces * ty_memory_grad_bytes(l->in->layout), pieces);
         if (l->zero->gather_after_step) {
-            unit->regain = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, held * 2);
+            unit->regain = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, held / pieces * 2, pieces);
         }
         held = 0;
     }
@@ -314,7 +384,7 @@ static void reduce_kinds(struct ty_lowering *l, struct ty_vstage *v)
 
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
 {
-    const uint32_t stages = l->shape.p * l->shape.v;
+    const uint32_t stages = ty_sched_stages(&l->shape);
     const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
     const bool first = stage == 0, last = stage == stages - 1;
     v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 2);
@@ -336,7 +406,7 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
             unit->layer = (uint16_t)(layers.first + i - 1);
         }
         if (l->zero->gather_in_passes && l->in->layout->data > 1) {
-            unit->gather = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2);
+            unit->gather = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2, 1);
         }
     }
     if (l->in->layout->data > 1) {
@@ -372,15 +442,21 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     tensor_kinds(l);
     message_kinds(l);
     norm_kind(l);
-    if (l->in->arch->tied && l->shape.p > 1) {
-        tied_kind(l);
-    }
     const struct ty_stage_plan *plan = &l->out->stage[l->rank];
+    if (l->tied_meet != TY_NONE) {
+        l->comm.tied =
+            pair_kind(l, "embedding", 0, l->shape.p - 1,
+                      (double)l->in->arch->vocabulary * l->in->arch->hidden / l->in->layout->tensor);
+    }
+    if (l->mirror_meet != NULL) {
+        l->comm.mirror =
+            pair_kind(l, "mirror", l->rank, l->shape.p - 1 - l->rank, plan->params);
+    }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
     l->comm.norm_grads = tensor_kind(
         l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-        2.0 * l->in->arch->hidden * plan->layers.count * grad_bytes(l), 1);
+        2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
     l->optimizer = compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
                                 ty_optimizer_cost(l->in->cluster, l->in->layout, plan->params));
-    return l->b.failed ? TY_ENOMEM : 0;
+    return l->b.failed && l->b.err != NULL ? l->b.err->code : 0;
 }

@@ -132,13 +132,14 @@ static void layer_recompute(struct ty_lowering *l, uint16_t layer)
     case TY_RECOMPUTE_NONE:
         break;
     case TY_RECOMPUTE_SELECTIVE:
-        compute(l, l->recompute[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
+        compute(l, l->kinds->recompute[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
         break;
     case TY_RECOMPUTE_FFN:
-        compute(l, l->recompute[TY_LAYER_MLP], layer, TY_PART_MLP);
+        enter(l, 0, layer, TY_PART_MLP);
+        compute(l, l->kinds->recompute[TY_LAYER_MLP], layer, TY_PART_MLP);
         break;
     case TY_RECOMPUTE_FULL:
-        layer_forward(l, l->recompute, layer);
+        layer_forward(l, l->kinds->recompute, layer);
         break;
     }
 }
@@ -147,28 +148,56 @@ static void layer_backward(struct ty_lowering *l, uint16_t layer)
 {
     layer_recompute(l, layer);
     enter(l, 1, layer, TY_PART_MLP);
-    backward_column(l, l->dgrad[TY_LAYER_MLP], l->wgrad[TY_LAYER_MLP], layer, TY_PART_MLP);
-    compute(l, l->dgrad[TY_LAYER_NORM2], layer, TY_PART_MLP);
+    backward_column(l, l->kinds->dgrad[TY_LAYER_MLP], l->kinds->wgrad[TY_LAYER_MLP], layer, TY_PART_MLP);
+    compute(l, l->kinds->dgrad[TY_LAYER_NORM2], layer, TY_PART_MLP);
     enter(l, 1, layer, TY_PART_ATTENTION);
-    compute(l, l->dgrad[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
-    compute(l, l->dgrad[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
-    backward_column(l, l->dgrad[TY_LAYER_QKV], l->wgrad[TY_LAYER_QKV], layer, TY_PART_ATTENTION);
-    compute(l, l->dgrad[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
+    compute(l, l->kinds->dgrad[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
+    compute(l, l->kinds->dgrad[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
+    backward_column(l, l->kinds->dgrad[TY_LAYER_QKV], l->kinds->wgrad[TY_LAYER_QKV], layer, TY_PART_ATTENTION);
+    compute(l, l->kinds->dgrad[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
+}
+
+/* The input part of a backward: what the stage before waits for. */
+static void layer_input(struct ty_lowering *l, uint16_t layer)
+{
+    const uint16_t *kind = l->kinds->input;
+    layer_recompute(l, layer);
+    enter(l, 1, layer, TY_PART_MLP);
+    compute(l, kind[TY_LAYER_MLP], layer, TY_PART_MLP);
+    leave(l, 1, layer, TY_PART_MLP, true);
+    compute(l, kind[TY_LAYER_NORM2], layer, TY_PART_MLP);
+    enter(l, 1, layer, TY_PART_ATTENTION);
+    compute(l, kind[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
+    compute(l, kind[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
+    compute(l, kind[TY_LAYER_QKV], layer, TY_PART_ATTENTION);
+    leave(l, 1, layer, TY_PART_ATTENTION, true);
+    compute(l, kind[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
+}
+
+/* A weight gradient whose saved input is sharded gathers it first. */
+static void weight(struct ty_lowering *l, uint16_t kind, bool column, uint16_t layer,
+                   enum ty_part part)
+{
+    if (column && sequence_parallel(l)) {
+        tensor(l, l->comm.all_gather[1], layer, part, TY_EVENT_REGATHER);
+        ty_lower_need(l, TY_EVENT_REGATHER);
+    }
+    compute(l, kind, layer, part);
 }
 
 void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit)
 {
     switch (unit->kind) {
     case TY_UNIT_EMBEDDING:
-        compute(l, l->embedding[0], TY_NONE, TY_PART_EMBEDDING);
+        compute(l, l->kinds->embedding[0], TY_NONE, TY_PART_EMBEDDING);
         leave(l, 0, TY_NONE, TY_PART_EMBEDDING, true);
         break;
     case TY_UNIT_LAYER:
-        layer_forward(l, l->forward, unit->layer);
+        layer_forward(l, l->kinds->forward, unit->layer);
         break;
     case TY_UNIT_HEAD:
         enter(l, 0, TY_NONE, TY_PART_HEAD);
-        compute(l, l->head_forward, TY_NONE, TY_PART_HEAD);
+        compute(l, l->kinds->head_forward, TY_NONE, TY_PART_HEAD);
         if (ty_lower_has_tensor(l)) {
             tensor(l, l->comm.loss, TY_NONE, TY_PART_HEAD, TY_EVENT_TENSOR);
             ty_lower_need(l, TY_EVENT_TENSOR);
@@ -182,13 +211,46 @@ void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit)
     switch (unit->kind) {
     case TY_UNIT_EMBEDDING:
         enter(l, 1, TY_NONE, TY_PART_EMBEDDING);
-        compute(l, l->embedding[1], TY_NONE, TY_PART_EMBEDDING);
+        compute(l, l->kinds->embedding[1], TY_NONE, TY_PART_EMBEDDING);
         break;
     case TY_UNIT_LAYER:
         layer_backward(l, unit->layer);
         break;
     case TY_UNIT_HEAD:
-        backward_column(l, l->head_dgrad, l->head_wgrad, TY_NONE, TY_PART_HEAD);
+        backward_column(l, l->kinds->head_dgrad, l->kinds->head_wgrad, TY_NONE, TY_PART_HEAD);
+        break;
+    }
+}
+
+void ty_lower_unit_input(struct ty_lowering *l, const struct ty_unit *unit)
+{
+    switch (unit->kind) {
+    case TY_UNIT_EMBEDDING: /* nothing comes before it */
+        break;
+    case TY_UNIT_LAYER:
+        layer_input(l, unit->layer);
+        break;
+    case TY_UNIT_HEAD:
+        compute(l, l->kinds->head_input, TY_NONE, TY_PART_HEAD);
+        leave(l, 1, TY_NONE, TY_PART_HEAD, true);
+        break;
+    }
+}
+
+void ty_lower_unit_weight(struct ty_lowering *l, const struct ty_unit *unit)
+{
+    const uint16_t *kind = l->kinds->weight, layer = unit->layer;
+    switch (unit->kind) {
+    case TY_UNIT_EMBEDDING:
+        compute(l, l->kinds->embedding_weight, TY_NONE, TY_PART_EMBEDDING);
+        break;
+    case TY_UNIT_LAYER:
+        weight(l, kind[TY_LAYER_MLP], true, layer, TY_PART_MLP);
+        weight(l, kind[TY_LAYER_PROJ], false, layer, TY_PART_ATTENTION);
+        weight(l, kind[TY_LAYER_QKV], true, layer, TY_PART_ATTENTION);
+        break;
+    case TY_UNIT_HEAD:
+        weight(l, l->kinds->head_weight, true, TY_NONE, TY_PART_HEAD);
         break;
     }
 }

@@ -34,7 +34,7 @@ double ty_dtype_bytes(enum ty_dtype dtype)
 
 /* ---- states ---- */
 
-static double grad_bytes(const struct ty_layout *layout)
+double ty_memory_grad_bytes(const struct ty_layout *layout)
 {
     return layout->grad_fp32 ? 4 : 2;
 }
@@ -44,7 +44,7 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
     const double shared = params / layout->data;
     return (struct ty_state_bytes){
         .weights = 2 * (layout->zero >= 3 ? shared : params),
-        .grads = grad_bytes(layout) * (layout->zero >= 2 ? shared : params),
+        .grads = ty_memory_grad_bytes(layout) * (layout->zero >= 2 ? shared : params),
         .optimizer = 12 * (layout->zero >= 1 ? shared : params),
     };
 }
@@ -136,7 +136,7 @@ double ty_memory_buffers(const struct ty_layout *layout, double layer_params)
         return 0;
     }
     if (layout->zero >= 3) { /* weights of this layer and the next, and their gradients */
-        return 2 * layer_params * (2 + grad_bytes(layout));
+        return 2 * layer_params * (2 + ty_memory_grad_bytes(layout));
     }
-    return ty_layout_bucket_params(layout) * grad_bytes(layout);
+    return ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
 }

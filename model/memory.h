@@ -36,4 +36,7 @@ double ty_memory_buffers(const struct ty_layout *layout, double layer_params);
 /* Bytes of a weight or an activation. Products in fp8 take and give tensors kept in 16 bit. */
 double ty_dtype_bytes(enum ty_dtype dtype);
 
+/* Bytes of a gradient, kept and on the wire. */
+double ty_memory_grad_bytes(const struct ty_layout *layout);
+
 #endif

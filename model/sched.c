@@ -40,8 +40,37 @@ const struct ty_field ty_sched_fields[] = {
      .offset = offsetof(struct ty_sched_options, chunks),
      .min = 1,
      .max = 64,
+     .blank = "auto",
+     .fallback = "auto",
+     .doc = "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs"},
+    {.key = "group",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_sched_options, group),
+     .min = 1,
+     .max = 65535,
+     .blank = "auto",
+     .fallback = "auto",
+     .doc = "interleaved: micro-batches that go through a chunk together; auto: pipeline ranks"},
+    {.key = "slices",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_sched_options, slices),
+     .min = 1,
+     .max = 255,
      .fallback = "1",
-     .doc = "virtual stages (model chunks) per pipeline rank"},
+     .doc = "slices of each sequence, for schedules that pipeline within a sequence"},
+    {.key = "barrier",
+     .type = TY_TYPE_BOOL,
+     .offset = offsetof(struct ty_sched_options, barrier),
+     .fallback = "true",
+     .doc = "all ranks wait for the global gradient norm before they update their weights"},
+    {.key = "overlap_cost",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = offsetof(struct ty_sched_options, overlap_cost),
+     .min = 0.01,
+     .max = 10,
+     .fallback = "100 %",
+     .doc = "cost of a slot in which a forward and a backward overlap, as share of their sum"},
 };
 const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
 
@@ -55,9 +84,138 @@ const struct ty_sched *ty_sched_find(const char *name)
     return NULL;
 }
 
+uint32_t ty_sched_chunks(const struct ty_sched_options *options)
+{
+    const uint32_t needed = ty_schedules[options->name]->chunks;
+    return options->chunks > 0 ? options->chunks : needed > 0 ? needed : 1;
+}
+
+/* Micro-batches are numbered in 16 bits, virtual stages and slices too. */
+static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                       struct ty_err *err)
+{
+    if (shape->p == 0 || shape->m == 0 || shape->v == 0 || shape->slices == 0 ||
+        shape->m > UINT16_MAX || ty_sched_stages(shape) > UINT16_MAX || shape->slices > 255) {
+        return ty_fail(err, TY_EUSAGE,
+                       "schedule %s: %u ranks, %u micro-batches, %u virtual stages per rank, %u "
+                       "slices; each is at least 1, with at most 65535 micro-batches and stages",
+                       sched->name, (unsigned)shape->p, (unsigned)shape->m, (unsigned)shape->v,
+                       (unsigned)shape->slices);
+    }
+    if (sched->chunks != 0 && sched->chunks != shape->v) {
+        return ty_fail(err, TY_EUSAGE,
+                       "schedule %s: %u virtual stages per rank; it needs exactly %u",
+                       sched->name, (unsigned)shape->v, (unsigned)sched->chunks);
+    }
+    return 0;
+}
+
+int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,
+                    uint32_t pipeline, uint32_t micro_batches, uint32_t sequence,
+                    struct ty_err *err)
+{
+    const struct ty_sched *sched = ty_schedules[options->name];
+    const struct ty_sched_shape shape = {.p = pipeline,
+                                         .m = micro_batches,
+                                         .v = ty_sched_chunks(options),
+                                         .group = options->group,
+                                         .slices = options->slices};
+    const struct ty_place name = ty_section_place(section, "name");
+    const struct ty_place slices = ty_section_place(section, "slices");
+    struct ty_err why = TY_ERR_NONE;
+    int rc = check_sizes(sched, &shape, &why);
+    if (rc == 0 && sched->check != NULL) {
+        rc = sched->check(&shape, &why);
+    }
+    if (rc < 0) {
+        return ty_fail_at(err, TY_EINPUT, &name, "schedule.name: %s", why.text);
+    }
+    if (sequence % options->slices != 0) {
+        return ty_fail_at(err, TY_EINPUT, &slices,
+                          "schedule.slices: %u does not divide model.sequence (%u)",
+                          (unsigned)options->slices, (unsigned)sequence);
+    }
+    return 0;
+}
+
+uint32_t ty_sched_owner(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                        uint32_t direction, uint32_t stage)
+{
+    switch (placement) {
+    case TY_PLACE_LOOPED:
+        return stage % shape->p;
+    case TY_PLACE_V:
+        return stage < shape->p ? stage : 2 * shape->p - 1 - stage;
+    case TY_PLACE_TWO_WAY:
+        break;
+    }
+    return direction == 0 ? stage : shape->p - 1 - stage;
+}
+
+int ty_slots_init(struct ty_slots *slots, const struct ty_sched_shape *shape,
+                  struct ty_arena *arena, struct ty_err *err)
+{
+    const size_t cap = (size_t)3 * shape->m * shape->v * shape->slices;
+    *slots = (struct ty_slots){.p = shape->p};
+    slots->rank = ty_arena_array(arena, struct ty_rank_slots, shape->p);
+    for (uint32_t r = 0; slots->rank != NULL && r < shape->p; r++) {
+        slots->rank[r].cap = (uint32_t)cap;
+        slots->rank[r].slot = ty_arena_array(arena, struct ty_slot, cap);
+        if (slots->rank[r].slot == NULL) {
+            return ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+        }
+    }
+    return slots->rank != NULL ? 0 : ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+}
+
+int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                   const struct ty_sched_times *times, struct ty_slots *out,
+                   struct ty_arena *arena, struct ty_err *err)
+{
+    int rc = check_sizes(sched, shape, err);
+    if (rc == 0 && sched->check != NULL) {
+        rc = sched->check(shape, err);
+    }
+    if (rc == 0) {
+        rc = ty_slots_init(out, shape, arena, err);
+    }
+    return rc == 0 ? sched->generate(shape, times, out, arena, err) : rc;
+}
+
+bool ty_slots_paired(const struct ty_slots *slots)
+{
+    for (uint32_t r = 0; r < slots->p; r++) {
+        for (uint32_t i = 0; i < slots->rank[r].n; i++) {
+            if (slots->rank[r].slot[i].paired) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+uint32_t ty_slots_peak(const struct ty_rank_slots *rank, enum ty_phase until)
+{
+    uint32_t held = 0, peak = 0;
+    for (uint32_t i = 0; i < rank->n; i++) {
+        const uint8_t phase = rank->slot[i].phase;
+        if (phase == TY_PHASE_FORWARD) {
+            held++;
+            peak = held > peak ? held : peak;
+        } else if (phase == TY_PHASE_BACKWARD || phase == until) {
+            held--;
+        }
+    }
+    return peak;
+}
+
 char *ty_slot_text(const struct ty_slot *slot, char *buf, size_t size)
 {
-    snprintf(buf, size, "%c%u.%u", ty_phase_letter((enum ty_phase)slot->phase),
-             (unsigned)slot->mb, (unsigned)slot->stage);
+    const int n = snprintf(buf, size, "%c%u.%u%s", ty_phase_letter((enum ty_phase)slot->phase),
+                           (unsigned)slot->mb, (unsigned)slot->stage,
+                           slot->direction != 0 ? "^" : "");
+    if (slot->slice != 0 && n > 0 && (size_t)n < size) {
+        snprintf(buf + n, size - (size_t)n, "#%u", (unsigned)slot->slice);
+    }
     return buf;
 }

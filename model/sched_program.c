@@ -1,5 +1,14 @@
-/* sched_program.c - see sched_program.h. */
+/* sched_program.c - see sched_program.h.
+ *
+ * Every atom is a pass with one computation. An overlapped slot becomes two passes: the forward
+ * half takes both messages and sends none, the backward half sends both, so that nothing starts
+ * before both inputs are there and both results leave at the end of the slot. Blocks are made once
+ * for each (direction, stage, phase, role in a pair). */
 #include "model/sched_program.h"
+
+#include <string.h>
+
+#include "model/sched_edges.h"
 
 enum {
     EVENT_COMPUTE,
@@ -8,10 +17,17 @@ enum {
 
 struct outline {
     struct ty_builder b;
-    const struct ty_sched *sched;
+    enum ty_sched_placement placement;
     const struct ty_sched_shape *shape;
-    uint16_t pass[2], send, recv; /* kinds; pass: forward, backward */
+    const struct ty_slots *slots;
+    struct ty_sched_edges edges;
+    uint16_t kind[TY_N_PHASES], half[TY_N_PHASES], send, recv;
+    size_t partners; /* 1, or 1 + directions x stages when slots overlap */
+    uint32_t *block; /* [directions][stages][TY_N_PHASES][partners]: by atom, then by partner (0: alone);
+                      * UINT32_MAX: not made yet */
 };
+
+/* ---- kinds ---- */
 
 static uint16_t add_kind(struct outline *o, const char *name, enum ty_category category,
                          enum ty_phase phase, ty_ps dur)
@@ -22,13 +38,46 @@ static uint16_t add_kind(struct outline *o, const char *name, enum ty_category c
     return index < 0 ? 0 : (uint16_t)index;
 }
 
-static void add_message(struct outline *o, bool send, uint32_t channel)
+static void add_kinds(struct outline *o, const struct ty_sched_durations *d)
+{
+    const ty_ps dur[TY_N_PHASES] = {[TY_PHASE_FORWARD] = d->forward,
+                                    [TY_PHASE_BACKWARD] = d->backward,
+                                    [TY_PHASE_DGRAD] = d->input,
+                                    [TY_PHASE_WGRAD] = d->weight};
+    for (enum ty_phase phase = 0; phase < TY_N_PHASES; phase++) {
+        o->kind[phase] = add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase,
+                                  dur[phase]);
+    }
+    /* an overlapped slot is drawn as its halves, in proportion */
+    const ty_ps sum = d->forward + d->backward, both = d->overlap == UINT64_MAX ? sum : d->overlap;
+    const ty_ps first =
+        sum == 0 ? both / 2 : (ty_ps)((double)both * (double)d->forward / (double)sum);
+    o->half[TY_PHASE_FORWARD] =
+        add_kind(o, ty_phase_word(TY_PHASE_FORWARD), TY_CAT_FORWARD, TY_PHASE_FORWARD, first);
+    o->half[TY_PHASE_BACKWARD] = add_kind(o, ty_phase_word(TY_PHASE_BACKWARD), TY_CAT_BACKWARD,
+                                          TY_PHASE_BACKWARD, both - first);
+    o->send = add_kind(o, "send", TY_CAT_COMM_PIPELINE, TY_PHASE_FORWARD, 0);
+    o->recv = add_kind(o, "recv", TY_CAT_COMM_PIPELINE, TY_PHASE_FORWARD, 0);
+}
+
+/* ---- blocks ---- */
+
+static bool is_forward(const struct ty_slot *slot)
+{
+    return slot->phase == TY_PHASE_FORWARD;
+}
+
+static void add_message(struct outline *o, bool send, uint16_t channel, bool second)
 {
     struct ty_op op = TY_OP_INIT;
+    if (channel == TY_NONE) {
+        return;
+    }
     op.kind = send ? o->send : o->recv;
     op.stream = send ? TY_STREAM_SEND : TY_STREAM_RECV;
     op.sync = send ? TY_SYNC_SEND : TY_SYNC_RECV;
-    op.link = (uint16_t)channel;
+    op.link = channel;
+    op.second = second;
     if (send) {
         op.wait[0] = EVENT_COMPUTE;
     } else {
@@ -37,76 +86,126 @@ static void add_message(struct outline *o, bool send, uint32_t channel)
     ty_build_op(&o->b, &op);
 }
 
-/* A pass of a virtual stage. Channels: 2 k carries activations from stage k to k + 1, 2 k + 1
- * gradients back. */
-static uint32_t add_block(struct outline *o, uint32_t stage, bool back)
+/* Channel that an atom takes its input from, or hands its result to. */
+static uint16_t channel_of(const struct outline *o, const struct ty_slot *slot, bool in)
 {
-    const uint32_t last = o->shape->p * o->shape->v - 1;
-    const int block = ty_build_block(&o->b, &(struct ty_block){.acquire_B = back ? 0 : 1,
-                                                               .release_B = back ? 1 : 0});
-    const bool takes = back ? stage < last : stage > 0;
-    if (takes) {
-        add_message(o, false, back ? 2 * stage + 1 : 2 * (stage - 1));
+    const struct ty_stage_edges e = ty_sched_edges_of(&o->edges, slot->direction, slot->stage);
+    if (slot->phase == TY_PHASE_WGRAD) {
+        return TY_NONE;
+    }
+    return is_forward(slot) ? (in ? e.act_in : e.act_out) : (in ? e.grad_in : e.grad_out);
+}
+
+/* The block of an atom; `partner` is the other half of its slot, or NULL. */
+static uint32_t add_block(struct outline *o, const struct ty_slot *slot,
+                          const struct ty_slot *partner)
+{
+    const bool holds = is_forward(slot);
+    const bool frees = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
+    const struct ty_block block = {.acquire_B = holds ? 1 : 0, .release_B = frees ? 1 : 0};
+    const int index = ty_build_block(&o->b, &block);
+    const bool first = partner != NULL && holds, second = partner != NULL && !holds;
+    if (!second) {
+        add_message(o, false, channel_of(o, slot, true), false);
+    }
+    if (first) {
+        add_message(o, false, channel_of(o, partner, true), true);
     }
     struct ty_op op = TY_OP_INIT;
-    op.kind = o->pass[back];
+    op.kind = partner != NULL ? o->half[slot->phase] : o->kind[slot->phase];
     op.stream = TY_STREAM_COMPUTE;
-    op.wait[0] = takes ? EVENT_RECV : TY_NO_EVENT;
+    op.wait[0] = EVENT_RECV;
     op.record = EVENT_COMPUTE;
     ty_build_op(&o->b, &op);
-    if (back ? stage > 0 : stage < last) {
-        add_message(o, true, back ? 2 * (stage - 1) + 1 : 2 * stage);
+    if (second) {
+        add_message(o, true, channel_of(o, partner, false), true);
     }
-    return block < 0 ? 0 : (uint32_t)block;
+    if (!first) {
+        add_message(o, true, channel_of(o, slot, false), false);
+    }
+    return index < 0 ? 0 : (uint32_t)index;
+}
+
+/* Blocks are shared; those of pairs are looked up by both halves, which are few. */
+static uint32_t block_of(struct outline *o, const struct ty_slot *slot,
+                         const struct ty_slot *partner)
+{
+    const uint32_t stages = o->edges.stages;
+    const size_t own =
+        ((size_t)slot->direction * stages + slot->stage) * TY_N_PHASES + slot->phase;
+    const size_t other =
+        partner == NULL ? 0 : 1 + (size_t)partner->direction * stages + partner->stage;
+    uint32_t *block = &o->block[own * o->partners + other];
+    if (*block == UINT32_MAX) {
+        *block = add_block(o, slot, partner);
+    }
+    return *block;
+}
+
+/* ---- ranks ---- */
+
+static void add_pass(struct outline *o, const struct ty_slot *slot, const struct ty_slot *partner)
+{
+    const uint32_t q = o->shape->slices;
+    struct ty_pass pass = {.block = block_of(o, slot, partner), .mb = slot->mb,
+                           .seq = slot->mb * q + slot->slice, .stage = slot->stage,
+                           .phase = slot->phase};
+    if (partner != NULL) {
+        pass.mb2 = partner->mb;
+        pass.seq2 = partner->mb * q + partner->slice;
+    }
+    ty_build_pass(&o->b, &pass);
 }
 
 static int add_rank(struct outline *o, uint32_t rank)
 {
-    struct ty_arena *arena = o->b.arena;
-    const uint32_t n = o->sched->order(o->shape, rank, NULL);
-    struct ty_slot *slots = ty_arena_array(arena, struct ty_slot, n);
-    uint32_t *blocks = ty_arena_array(arena, uint32_t, 2 * o->shape->v);
-    uint32_t *rank_of = ty_arena_array(arena, uint32_t, 1);
-    if (slots == NULL || blocks == NULL || rank_of == NULL) {
+    const struct ty_rank_slots *order = &o->slots->rank[rank];
+    uint32_t *rank_of = ty_arena_array(o->b.arena, uint32_t, 1);
+    if (rank_of == NULL) {
         return ty_fail(o->b.err, TY_ENOMEM, "schedule: out of memory");
     }
     rank_of[0] = rank;
     ty_build_gang(&o->b, &(struct ty_gang){
-                             .name = ty_arena_printf(arena, "stage %u", (unsigned)rank),
+                             .name = ty_arena_printf(o->b.arena, "stage %u", (unsigned)rank),
                              .n_ranks = 1, .rank_of = rank_of});
-    for (uint32_t c = 0; c < o->shape->v; c++) {
-        blocks[2 * c] = add_block(o, c * o->shape->p + rank, false);
-        blocks[2 * c + 1] = add_block(o, c * o->shape->p + rank, true);
-    }
-    o->sched->order(o->shape, rank, slots);
-    for (uint32_t i = 0; i < n; i++) {
-        const bool back = slots[i].phase != TY_PHASE_FORWARD;
-        ty_build_pass(&o->b, &(struct ty_pass){
-                                 .block = blocks[2 * (slots[i].stage / o->shape->p) + back],
-                                 .seq = slots[i].mb, .mb = slots[i].mb,
-                                 .stage = slots[i].stage, .phase = slots[i].phase});
+    for (uint32_t i = 0; i < order->n; i++) {
+        const struct ty_slot *slot = &order->slot[i];
+        const bool pair = slot->paired && i + 1 < order->n;
+        add_pass(o, slot, pair ? slot + 1 : NULL);
+        if (pair) {
+            add_pass(o, slot + 1, slot);
+            i++;
+        }
     }
     return 0;
 }
 
-int ty_sched_program(struct ty_program *program, const struct ty_sched *sched,
-                     const struct ty_sched_shape *shape, const struct ty_sched_durations *times,
-                     struct ty_arena *arena, struct ty_err *err)
+static int allocate(struct outline *o)
 {
-    struct outline o = {.sched = sched, .shape = shape};
+    const size_t stages = (size_t)ty_sched_directions(o->placement) * ty_sched_stages(o->shape);
+    o->partners = ty_slots_paired(o->slots) ? 1 + stages : 1;
+    const size_t n = stages * TY_N_PHASES * o->partners;
+    o->block = ty_arena_array(o->b.arena, uint32_t, n);
+    if (o->block == NULL) {
+        return ty_fail(o->b.err, TY_ENOMEM, "schedule: out of memory");
+    }
+    memset(o->block, 0xff, n * sizeof(*o->block));
+    return 0;
+}
+
+int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement placement,
+                        const struct ty_sched_shape *shape, const struct ty_slots *slots,
+                        const struct ty_sched_durations *times, struct ty_arena *arena,
+                        struct ty_err *err)
+{
+    struct outline o = {.placement = placement, .shape = shape, .slots = slots};
     o.b = (struct ty_builder){.program = program, .arena = arena, .err = err};
     *program = (struct ty_program){.n_steps = 1};
-    o.pass[0] = add_kind(&o, "forward", TY_CAT_FORWARD, TY_PHASE_FORWARD, times->forward);
-    o.pass[1] = add_kind(&o, "backward", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, times->backward);
-    o.send = add_kind(&o, "send", TY_CAT_COMM_PIPELINE, TY_PHASE_FORWARD, 0);
-    o.recv = add_kind(&o, "recv", TY_CAT_COMM_PIPELINE, TY_PHASE_FORWARD, 0);
-    for (uint32_t k = 0; k + 1 < shape->p * shape->v; k++) {
-        const uint32_t here = ty_sched_owner(shape, k), next = ty_sched_owner(shape, k + 1);
-        const ty_ps delay = here == next ? 0 : times->edge;
-        ty_build_channel(&o.b, &(struct ty_channel){"act", here, next, shape->m, delay, 0});
-        ty_build_channel(&o.b, &(struct ty_channel){"grad", next, here, shape->m, delay, 0});
-    }
-    int rc = 0;
+    int rc = allocate(&o);
+    rc = rc < 0 ? rc
+                : ty_sched_edges_build(&o.edges, &o.b, placement, shape,
+                                       shape->m * shape->slices, times->edge);
+    add_kinds(&o, times);
     for (uint32_t rank = 0; rank < shape->p && rc == 0; rank++) {
         rc = add_rank(&o, rank);
     }
@@ -114,4 +213,21 @@ int ty_sched_program(struct ty_program *program, const struct ty_sched *sched,
         rc = err != NULL && err->code < 0 ? err->code : TY_ENOMEM;
     }
     return rc == 0 ? ty_program_seal(program, arena, err) : rc;
+}
+
+int ty_sched_program(struct ty_program *program, const struct ty_sched *sched,
+                     const struct ty_sched_shape *shape, const struct ty_sched_durations *times,
+                     struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_slots slots;
+    struct ty_sched_times t = {.forward = (double)times->forward,
+                               .backward = (double)times->backward,
+                               .input = (double)times->input,
+                               .weight = (double)times->weight,
+                               .overlap =
+                                   times->overlap == UINT64_MAX ? -1 : (double)times->overlap,
+                               .edge = (double)times->edge};
+    const int rc = ty_sched_slots(sched, shape, &t, &slots, arena, err);
+    return rc < 0 ? rc
+                  : ty_sched_program_of(program, sched->placement, shape, &slots, times, arena, err);
 }

@@ -7,12 +7,22 @@
 #include "model/sched.h"
 #include "sim/core/program.h"
 
+/* Durations of one pass of one virtual stage (of one slice). */
 struct ty_sched_durations {
-    ty_ps forward, backward;
-    ty_ps edge; /* delay of a message between ranks; the ranks stay free */
+    ty_ps forward, backward, input, weight;
+    ty_ps overlap; /* of an overlapped slot; UINT64_MAX: forward + backward */
+    ty_ps edge;    /* delay of a message between ranks; the ranks stay free */
 };
 
-/* Builds and seals the program in the arena; gang r is pipeline rank r. */
+/* Builds and seals the program in the arena; gang r is pipeline rank r. A pass is an atom: its
+ * number of pass within the gang is its number in the rank's order. The orders must be valid
+ * (complete, in their places); an impossible one is found by the executor. */
+int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement placement,
+                        const struct ty_sched_shape *shape, const struct ty_slots *slots,
+                        const struct ty_sched_durations *times, struct ty_arena *arena,
+                        struct ty_err *err);
+
+/* The same for the orders that a schedule generates. */
 int ty_sched_program(struct ty_program *program, const struct ty_sched *sched,
                      const struct ty_sched_shape *shape, const struct ty_sched_durations *times,
                      struct ty_arena *arena, struct ty_err *err);

@@ -59,6 +59,9 @@ TY_API void ty_run_free(struct ty_run *run);
 /* Executes the plan with the configured engine ("auto", "sweep", "events"; NULL: configured). */
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
 
+/* Not negative when there is a report of that name; to be called before a long run. */
+TY_API int ty_run_report_check(const char *format, struct ty_err *err);
+
 /* Report of an executed run: "table" or "json". */
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
@@ -79,8 +82,10 @@ struct ty_trace_options {
     bool force; /* write beyond output.trace_limit */
 };
 
-/* Whether a target "FORMAT:PATH" can be understood; to be asked before a long run. */
-TY_API int ty_trace_target_check(const char *target, struct ty_err *err);
+/* Whether a trace could be asked for like this; to be called before a long run. `target` may be
+ * NULL: only the options are looked at. */
+TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
+                              const struct ty_trace_options *options, struct ty_err *err);
 
 /* Writes a trace of an executed run; target is "FORMAT:PATH". `note` (may be NULL) receives a line
  * for the user, such as which ranks were chosen, and where the file is. */
@@ -92,7 +97,10 @@ TY_API int ty_run_trace(const struct ty_run *run, const char *target,
 struct ty_schedule_options {
     const char *name;
     uint32_t pipeline, micro_batches;
-    const char *times;  /* "F=1,B=2,C=0": durations per virtual stage */
+    uint32_t chunks; /* virtual stages per rank; 0: what the schedule needs */
+    uint32_t group;  /* micro-batch group of interleaved schedules; 0: pipeline */
+    uint32_t slices; /* of a sequence; 0: one */
+    const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage */
     const char *format; /* "gantt", "slots", "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
 };

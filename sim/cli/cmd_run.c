@@ -31,25 +31,31 @@ static const char *trace_target(const struct cli_options *o, const struct ty_con
     return i - in_file < o->trace.n ? o->trace.item[i - in_file] : NULL;
 }
 
-static int check_traces(const struct cli_options *o, const struct ty_config *config,
-                        struct ty_err *err)
+static struct ty_trace_options trace_options(const struct cli_options *o)
 {
+    return (struct ty_trace_options){.ranks = o->ranks, .detail = o->detail,
+                                     .window = o->window, .order = o->order,
+                                     .no_bubbles = o->no_bubbles, .force = o->force};
+}
+
+/* Everything the command line says about outputs, before time is spent. */
+static int check_outputs(const struct cli_options *o, const struct ty_config *config,
+                         const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_trace_options options = trace_options(o);
     const char *trace;
-    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
-        const int rc = ty_trace_target_check(trace, err);
-        if (rc < 0) {
-            return rc;
-        }
+    int rc = ty_run_trace_check(run, NULL, &options, err);
+    rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
+    for (size_t i = 0; rc >= 0 && (trace = trace_target(o, config, i)) != NULL; i++) {
+        rc = ty_run_trace_check(run, trace, &options, err);
     }
-    return 0;
+    return rc;
 }
 
 static int write_traces(const struct cli_options *o, const struct ty_config *config,
                         const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_trace_options options = {.ranks = o->ranks, .detail = o->detail,
-                                             .window = o->window, .order = o->order,
-                                             .no_bubbles = o->no_bubbles, .force = o->force};
+    const struct ty_trace_options options = trace_options(o);
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
         char *note = NULL;
@@ -76,7 +82,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
 {
     char *text = NULL;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
-    int rc = check_traces(o, config, err);
+    int rc = check_outputs(o, config, run, err);
     rc = rc < 0 ? rc : ty_run_execute(run, o->engine, err);
     rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o), err);

@@ -22,10 +22,19 @@ int cmd_schedule(const struct cli_options *o)
                         "micro-batches, such as: trainyard schedule 1f1b -p 4 -m 8\n");
         return 2;
     }
-    if (cli_number("-p", o->pipeline, &s.pipeline) != 0 ||
-        cli_number("-m", o->micro_batches, &s.micro_batches) != 0 ||
-        (o->width != NULL && cli_number("--width", o->width, &s.width) != 0)) {
-        return 2;
+    const struct {
+        const char *option, *text;
+        uint32_t *value;
+    } numbers[] = {
+        {"-p", o->pipeline, &s.pipeline}, {"-m", o->micro_batches, &s.micro_batches},
+        {"-v", o->chunks, &s.chunks},     {"--group", o->group, &s.group},
+        {"--slices", o->slices, &s.slices}, {"--width", o->width, &s.width},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (numbers[i].text != NULL &&
+            cli_number(numbers[i].option, numbers[i].text, numbers[i].value) != 0) {
+            return 2;
+        }
     }
     struct ty_err *err = ty_err_new();
     char *text = NULL;

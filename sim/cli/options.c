@@ -45,8 +45,11 @@ static const struct row {
      "every value with its unit and where it came from"},
     {"pipeline", 'p', VALUE, AT(pipeline), BIT(schedule), "P", "pipeline ranks"},
     {"micro-batches", 'm', VALUE, AT(micro_batches), BIT(schedule), "M", "micro-batches"},
+    {"chunks", 'v', VALUE, AT(chunks), BIT(schedule), "V", "virtual stages per rank"},
+    {"group", 0, VALUE, AT(group), BIT(schedule), "G", "micro-batch group of interleaved schedules"},
+    {"slices", 0, VALUE, AT(slices), BIT(schedule), "Q", "slices of a sequence (seq1f1b)"},
     {"times", 0, VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0",
-     "forward, backward, delay of a message"},
+     "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
     {"format", 0, VALUE, AT(format), BIT(schedule), "gantt|slots|json", "form of the answer"},
     {"width", 0, VALUE, AT(width), BIT(schedule), "N", "columns of the Gantt chart"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no remarks on standard error"},
@@ -80,7 +83,7 @@ void cli_print_help(enum cli_command command)
     }
 }
 
-static void store(const struct row *row, const char *value, struct cli_options *out)
+static bool store(const struct row *row, const char *value, struct cli_options *out)
 {
     char *at = (char *)out + row->offset;
     switch (row->kind) {
@@ -92,15 +95,17 @@ static void store(const struct row *row, const char *value, struct cli_options *
         break;
     case LIST: {
         struct cli_list *list = (struct cli_list *)(void *)at;
-        if (list->n < CLI_LIST_MAX) {
-            list->item[list->n++] = value;
+        if (list->n == CLI_LIST_MAX) {
+            return false;
         }
+        list->item[list->n++] = value;
         break;
     }
     case SEED:
         snprintf(out->seed, sizeof(out->seed), "run.seed=%s", value);
         break;
     }
+    return true;
 }
 
 /* The rows of one command in the form getopt_long wants; values are row numbers + 1. */
@@ -173,7 +178,11 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
         if (row == NULL) {
             return unknown(command, argv[optind - 1]);
         }
-        store(row, optarg, out);
+        if (!store(row, optarg, out)) {
+            fprintf(stderr, "trainyard %s: --%s more than %d times\n", commands[command].name,
+                    row->name, CLI_LIST_MAX);
+            return 2;
+        }
     }
     if (out->help) {
         return 0;

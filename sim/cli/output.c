@@ -7,6 +7,10 @@
 
 int cli_fail(struct ty_err *err)
 {
+    if (err == NULL) {
+        fprintf(stderr, "trainyard: out of memory\n");
+        return 4;
+    }
     const int status = ty_err_exit_status(err);
     fprintf(stderr, "%s\n", ty_err_text(err));
     ty_err_free(err);

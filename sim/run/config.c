@@ -349,7 +349,13 @@ static void check(struct loader *l)
         !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE]) {
         note(l, TY_SECTION_LAYOUT,
              ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch, &c->cluster,
-                              c->schedule.chunks, l->err));
+                              ty_sched_chunks(&c->schedule), l->err));
+    }
+    if (!c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE] &&
+        !c->failed[TY_SECTION_MODEL] && !c->failed[TY_SECTION_CLUSTER]) {
+        note(l, TY_SECTION_SCHEDULE,
+             ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE], c->layout.pipeline,
+                             c->layout.micro_batches, c->arch.sequence, l->err));
     }
     const struct ty_section *output = &c->sections[TY_SECTION_OUTPUT];
     const struct ty_place trace_at = ty_section_place(output, "trace");

@@ -34,16 +34,26 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     add_item(out, "reserve", cluster->reserve);
 }
 
-bool ty_run_fits(const struct ty_run *run)
+uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
 {
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+    uint32_t fullest = 0;
+    ty_run_bill(run, 0, out);
+    for (uint32_t s = 1; s < run->lowered.program.n_gangs; s++) {
         struct ty_bill bill;
         ty_run_bill(run, s, &bill);
-        if (bill.total_B > run->config->cluster.memory) {
-            return false;
+        if (bill.total_B > out->total_B) {
+            *out = bill;
+            fullest = s;
         }
     }
-    return true;
+    return fullest;
+}
+
+bool ty_run_fits(const struct ty_run *run)
+{
+    struct ty_bill bill;
+    ty_run_fullest(run, &bill);
+    return bill.total_B <= run->config->cluster.memory;
 }
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)

@@ -10,6 +10,21 @@ static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
     return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
 }
 
+static const struct {
+    const char *name;
+    void (*write)(const struct ty_run *run, struct ty_text *text);
+} formats[] = {{"table", ty_report_table}, {"json", ty_report_json}};
+
+int ty_run_report_check(const char *format, struct ty_err *err)
+{
+    for (size_t i = 0; i < TY_COUNT(formats); i++) {
+        if (strcmp(format, formats[i].name) == 0) {
+            return (int)i;
+        }
+    }
+    return ty_fail(err, TY_EUSAGE, "unknown report format (%s); use table or json", format);
+}
+
 int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
@@ -17,13 +32,11 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
     }
-    if (strcmp(format, "table") == 0) {
-        ty_report_table(run, &t);
-    } else if (strcmp(format, "json") == 0) {
-        ty_report_json(run, &t);
-    } else {
-        return ty_fail(err, TY_EUSAGE, "unknown report format (%s); use table or json", format);
+    const int index = ty_run_report_check(format, err);
+    if (index < 0) {
+        return index;
     }
+    formats[index].write(run, &t);
     return hand_over(&t, text, err);
 }
 

@@ -21,8 +21,8 @@ static void pair(struct ty_text *t, const char *key, double x)
 static void memory(struct ty_text *t, const struct ty_run *run)
 {
     const uint32_t n = run->lowered.program.n_gangs;
-    struct ty_bill bill, largest = {.total_B = -1};
-    uint32_t stage = 0;
+    struct ty_bill bill, largest;
+    const uint32_t stage = ty_run_fullest(run, &largest);
     ty_text_add(t, "  \"memory\": {\n    \"capacity_bytes\": ");
     number(t, run->config->cluster.memory);
     ty_text_add(t, ",\n    \"peak_bytes\": [");
@@ -30,10 +30,6 @@ static void memory(struct ty_text *t, const struct ty_run *run)
         ty_run_bill(run, s, &bill);
         ty_text_add(t, "%s", s == 0 ? "" : ", ");
         number(t, bill.total_B);
-        if (bill.total_B > largest.total_B) {
-            largest = bill;
-            stage = s;
-        }
     }
     ty_text_add(t, "],\n    \"largest\": {\"stage\": %u, \"micro_batches_held\": %u, \"what\": [",
                 (unsigned)stage, (unsigned)largest.held);

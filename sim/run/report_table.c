@@ -82,6 +82,17 @@ static void breakdown(const struct ty_figures *f, struct ty_text *t)
     }
 }
 
+/* "layers 0-9", "layers 0-4, 40-44": of each virtual stage, the first four. */
+static void write_layers(const struct ty_stage_plan *plan, struct ty_text *t)
+{
+    for (uint32_t i = 0; i < plan->n_chunks && i < 4; i++) {
+        const struct ty_layers *c = &plan->chunk[i];
+        ty_text_add(t, "%s%u-%u", i == 0 ? "layers " : ", ", (unsigned)c->first,
+                    (unsigned)(c->first + c->count - 1));
+    }
+    ty_text_add(t, plan->n_chunks > 4 ? ", ..." : "");
+}
+
 void ty_report_memory(const struct ty_run *run, struct ty_text *t)
 {
     const double capacity = run->config->cluster.memory;
@@ -94,8 +105,7 @@ void ty_report_memory(const struct ty_run *run, struct ty_text *t)
         ty_run_bill(run, s, &bill);
         ty_text_add(t, "  stage %u", (unsigned)s);
         ty_text_pad(t, 12);
-        ty_text_add(t, "layers %u-%u", (unsigned)plan->layers.first,
-                    (unsigned)(plan->layers.first + plan->layers.count - 1));
+        write_layers(plan, t);
         ty_text_pad(t, COLUMN + 6);
         ty_text_add(t, "%10s", ty_words_bytes(bill.total_B, value, sizeof(value)));
         ty_text_pad(t, COLUMN + 18);
@@ -111,16 +121,9 @@ void ty_report_memory(const struct ty_run *run, struct ty_text *t)
 
 void ty_report_largest(const struct ty_run *run, struct ty_text *t)
 {
-    struct ty_bill bill, largest = {.total_B = -1};
-    uint32_t stage = 0;
+    struct ty_bill largest;
+    const uint32_t stage = ty_run_fullest(run, &largest);
     char value[64];
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
-        ty_run_bill(run, s, &bill);
-        if (bill.total_B > largest.total_B) {
-            largest = bill;
-            stage = s;
-        }
-    }
     ty_text_add(t, "  the fullest is stage %u, when it holds %u micro-batch%s:\n", (unsigned)stage,
                 (unsigned)largest.held, largest.held == 1 ? "" : "es");
     for (uint32_t i = 0; i < largest.n; i++) {

@@ -32,6 +32,9 @@ struct ty_bill {
 };
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
 
+/* The bill of the stage that needs most; returns the stage. */
+uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);
+
 /* Traffic of one kind of group per step, all ranks together. */
 struct ty_traffic {
     const char *group; /* "tp", "dp", "pp", ... */

@@ -138,7 +138,9 @@ static int fill(const struct ty_run *run, const char *text, bool *flag, struct t
         if (!read_number(&s, &n) || *s != '\0' || n == 0) {
             return wrong(err, text);
         }
-        slowest(run, n < grid->n_ranks ? n : grid->n_ranks, flag);
+        if (run->executed) { /* before, the text is checked and nobody is chosen */
+            slowest(run, n < grid->n_ranks ? n : grid->n_ranks, flag);
+        }
         return 0;
     }
     return strchr(text, '=') != NULL ? by_coordinates(grid, text, flag, err)

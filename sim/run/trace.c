@@ -235,6 +235,22 @@ static char *make_note(const struct ty_selection *selection, const struct ty_tra
     return ty_text_take(&t);
 }
 
+/* What the options ask for, into the trace and the selection. */
+static int read_options(const struct ty_run *run, const struct ty_trace_options *options,
+                        struct ty_arena *arena, struct ty_trace *trace,
+                        struct ty_selection *selection, struct ty_err *err)
+{
+    const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
+    int rc = parse_window(options->window, &trace->window_from, &trace->window_to, err);
+    rc = rc < 0 ? rc
+                : parse_detail(options->detail, run->config->output.detail, &trace->detail, err);
+    rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
+    trace->ranks = selection->ranks;
+    trace->n_ranks = selection->n;
+    trace->bubbles = !options->no_bubbles;
+    return rc;
+}
+
 static int run_trace(const struct ty_run *run, const char *target,
                      const struct ty_trace_options *options, struct ty_arena *arena, char **note,
                      struct ty_err *err)
@@ -242,26 +258,19 @@ static int run_trace(const struct ty_run *run, const char *target,
     const struct ty_cluster *cluster = &run->config->cluster;
     const struct ty_trace_format *format = NULL;
     const char *path = NULL;
-    struct ty_selection selection;
+    struct ty_selection selection = {.n = 0};
     struct labels labels = {.run = run};
     struct meta meta = {.n = 0};
     struct ty_trace trace = {.timeline = &run->timeline, .stats = &run->stats,
                              .rank_name = rank_name, .rank_label = rank_label, .arg = &labels,
-                             .bubbles = !options->no_bubbles,
                              .capacity_B = (cluster->memory - cluster->reserve) /
                                            (1 + cluster->fragmentation)};
-    const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
     int rc = parse_target(target, &format, &path, err);
-    rc = rc < 0 ? rc : parse_window(options->window, &trace.window_from, &trace.window_to, err);
-    rc = rc < 0 ? rc
-                : parse_detail(options->detail, run->config->output.detail, &trace.detail, err);
-    rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, &selection, err);
+    rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);
     if (rc < 0) {
         return rc;
     }
     fill_meta(&meta, run);
-    trace.ranks = selection.ranks;
-    trace.n_ranks = selection.n;
     trace.meta = meta.row;
     trace.n_meta = meta.n;
     uint64_t bytes = 0;
@@ -273,11 +282,18 @@ static int run_trace(const struct ty_run *run, const char *target,
     return rc;
 }
 
-int ty_trace_target_check(const char *target, struct ty_err *err)
+int ty_run_trace_check(const struct ty_run *run, const char *target,
+                       const struct ty_trace_options *options, struct ty_err *err)
 {
     const struct ty_trace_format *format;
     const char *path;
-    return parse_target(target, &format, &path, err);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_trace trace = {.n_ranks = 0};
+    struct ty_selection selection = {.n = 0};
+    int rc = target == NULL ? 0 : parse_target(target, &format, &path, err);
+    rc = rc < 0 ? rc : read_options(run, options, &arena, &trace, &selection, err);
+    ty_arena_release(&arena);
+    return rc;
 }
 
 int ty_run_trace(const struct ty_run *run, const char *target,

@@ -107,15 +107,18 @@ static void add_stage(struct ty_builder *b, const struct floor_shape *f, uint32_
                                        .n_ranks = n, .rank_of = ranks});
     const uint32_t forward = add_block(b, f, stage, false);
     const uint32_t backward = add_block(b, f, stage, true);
-    const struct ty_sched_shape shape = {f->pp, f->m, 1};
-    const struct ty_sched *sched = ty_sched_find("1f1b");
-    struct ty_slot *slots = ty_arena_array(b->arena, struct ty_slot, 2 * f->m);
-    const uint32_t n_slots = sched->order(&shape, stage, slots);
-    for (uint32_t i = 0; i < n_slots; i++) {
+    const struct ty_sched_shape shape = {.p = f->pp, .m = f->m, .v = 1, .slices = 1};
+    struct ty_slots slots;
+    if (ty_sched_slots(ty_sched_find("1f1b"), &shape, NULL, &slots, b->arena, b->err) < 0) {
+        b->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < slots.rank[stage].n; i++) {
+        const struct ty_slot *slot = &slots.rank[stage].slot[i];
         ty_build_pass(b, &(struct ty_pass){
-                             .block = slots[i].phase == TY_PHASE_FORWARD ? forward : backward,
-                             .seq = slots[i].mb, .mb = slots[i].mb, .stage = slots[i].stage,
-                             .phase = slots[i].phase});
+                             .block = slot->phase == TY_PHASE_FORWARD ? forward : backward,
+                             .seq = slot->mb, .mb = slot->mb, .stage = slot->stage,
+                             .phase = slot->phase});
     }
 }
 

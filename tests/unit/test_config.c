@@ -95,7 +95,7 @@ START_TEST(values_come_from_presets_file_and_defaults)
     ck_assert_uint_eq(c->layout.tensor, 4);
     ck_assert_uint_eq(c->layout.data, 2);
     ck_assert_str_eq(origin(c, TY_SECTION_LAYOUT, "data"), "default");
-    ck_assert_uint_eq(c->schedule.chunks, 1);
+    ck_assert_uint_eq(c->schedule.chunks, 0);
     ck_assert_uint_eq(c->run.steps, 1);
     ck_assert_uint_eq(c->run.seed, 1);
     ck_assert(c->run.jitter == 0);

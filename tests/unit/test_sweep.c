@@ -26,7 +26,7 @@ static struct result run_schedule(executor *execute, const char *name, uint32_t 
     struct ty_timeline timeline;
     struct ty_stats stats;
     struct result r = {0};
-    const struct ty_sched_shape shape = {p, m, 1};
+    const struct ty_sched_shape shape = {.p = p, .m = m, .v = 1, .slices = 1};
     ck_assert_int_eq(ty_sched_program(&program, ty_sched_find(name), &shape, d, &arena, &err), 0);
     ck_assert_int_eq(ty_timeline_init(&timeline, &program, &err), 0);
     ck_assert_int_eq(execute(&timeline, &err), 0);
@@ -177,7 +177,8 @@ END_TEST
 
 START_TEST(scaling_all_durations_scales_every_start)
 {
-    const struct ty_sched_durations one = {3, 5, 2}, nine = {27, 45, 18};
+    const struct ty_sched_durations one = {.forward = 3, .backward = 5, .edge = 2};
+    const struct ty_sched_durations nine = {.forward = 27, .backward = 45, .edge = 18};
     for (uint32_t p = 1; p <= 6; p++) {
         for (uint32_t m = 1; m <= 12; m++) {
             ck_assert_uint_eq(9 * run_schedule(ty_sweep, "1f1b", p, m, &one).makespan,

@@ -1,0 +1,58 @@
+/* sched_pipedream.c - 1F1B that never flushes.
+ *
+ *     p = 3, m = 4
+ *     rank 0 |F0 F1 F2 .. .. .. .. B0 == F3 B1 == .. B2 == .. B3 ==|
+ *     rank 1 |.. F0 F1 .. .. B0 == F2 B1 == F3 B2 == .. B3 == .. ..|
+ *     rank 2 |.. .. F0 B0 == F1 B1 == F2 B2 == F3 B3 == .. .. .. ..|
+ *
+ * The order is that of 1F1B, but weights are updated after every backward and the next step's
+ * forwards follow without a pause: what is drawn is the first fill and the last drain of a run. A
+ * backward must meet the weights of its forward, so rank r keeps p - r versions of them, one per
+ * micro-batch in flight. Not the mathematics of synchronous descent: gradients are p - 1 - r
+ * updates old.
+ * Source: Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN training", SOSP
+ * 2019, section 3.3 (weight stashing). */
+#include "model/sched_steady.h"
+
+static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
+                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
+{
+    (void)times, (void)arena, (void)err;
+    for (uint32_t r = 0; r < shape->p; r++) {
+        ty_slots_steady(slots, shape, r, shape->m, shape->p - 1 - r, ty_slot_plain);
+    }
+    return 0;
+}
+
+static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
+{
+    return (shape->m + shape->p - 1.0) * (times->forward + times->backward);
+}
+
+static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
+{
+    const uint32_t window = shape->p - rank;
+    return window < shape->m ? window : shape->m;
+}
+
+static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)
+{
+    return shape->p - rank;
+}
+
+extern const struct ty_sched ty_sched_pipedream;
+const struct ty_sched ty_sched_pipedream = {
+    .name = "pipedream",
+    .summary = "1F1B without a flush: no bubble between steps, p - r weight versions",
+    .source = "Narayanan et al. 2019, PipeDream",
+    .placement = TY_PLACE_LOOPED,
+    .chunks = 1,
+    .asynchronous = true,
+    .updates_each = true,
+    .generate = generate,
+    .formula = "(m + p - 1)(tF + tB)",
+    .domain = "equal stages, m micro-batches from fill to drain",
+    .makespan = makespan,
+    .in_flight = in_flight,
+    .weight_copies = weight_copies,
+};

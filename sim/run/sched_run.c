@@ -1,0 +1,227 @@
+/* sched_run.c - options of `trainyard schedule` to an executed program. */
+#include "sim/run/sched_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/execute.h"
+
+/* ---- reading ---- */
+
+/* The members of --times. */
+static const struct {
+    const char *key;
+    size_t offset;
+} time_keys[] = {
+    {"F", offsetof(struct ty_sched_times, forward)}, {"B", offsetof(struct ty_sched_times, backward)},
+    {"I", offsetof(struct ty_sched_times, input)},   {"W", offsetof(struct ty_sched_times, weight)},
+    {"FB", offsetof(struct ty_sched_times, overlap)}, {"C", offsetof(struct ty_sched_times, edge)},
+};
+
+/* One "K=number" of --times. */
+static int parse_time(const char *text, size_t n, struct ty_sched_times *times,
+                      struct ty_err *err)
+{
+    char part[48];
+    snprintf(part, sizeof(part), "%.*s", (int)(n < sizeof(part) ? n : sizeof(part) - 1), text);
+    const size_t key = strcspn(part, "=");
+    for (size_t i = 0; i < TY_COUNT(time_keys) && part[key] == '='; i++) {
+        if (strlen(time_keys[i].key) != key || strncmp(part, time_keys[i].key, key) != 0) {
+            continue;
+        }
+        char why[160];
+        double value;
+        if (ty_quantity_parse(part + key + 1, TY_DIM_COUNT, &value, why, sizeof(why)) < 0 ||
+            value < 0 || value > 1e9) {
+            return ty_fail(err, TY_EUSAGE, "--times %s: write a number from 0 to 1e9", part);
+        }
+        memcpy((char *)times + time_keys[i].offset, &value, sizeof(value));
+        return 0;
+    }
+    return ty_fail(err, TY_EUSAGE,
+                   "--times %s: unknown time; F is the forward, B the backward of a virtual stage "
+                   "(I its input part, W its weight part), FB an overlapped slot, C the delay of a "
+                   "message, such as F=1,B=2,I=1,W=1,C=0",
+                   part);
+}
+
+/* What was not given follows: B = I + W, and half of B each for I and W. */
+static int parse_times(const char *text, struct ty_sched_times *times, struct ty_err *err)
+{
+    *times = (struct ty_sched_times){.forward = 1, .backward = -1, .input = -1, .weight = -1,
+                                     .overlap = -1};
+    while (text != NULL && *text != '\0') {
+        const char *comma = strchr(text, ',');
+        const size_t n = comma != NULL ? (size_t)(comma - text) : strlen(text);
+        const int rc = parse_time(text, n, times, err);
+        if (rc < 0) {
+            return rc;
+        }
+        text = comma != NULL ? comma + 1 : NULL;
+    }
+    const double both = times->backward < 0 ? 2 : times->backward;
+    if (times->input < 0) {
+        times->input = times->weight < 0 ? both / 2 : both - times->weight;
+    }
+    if (times->weight < 0) {
+        times->weight = times->backward < 0 ? times->input : both - times->input;
+    }
+    if (times->backward < 0) {
+        times->backward = times->input + times->weight;
+    }
+    if (times->input < 0 || times->weight < 0) {
+        return ty_fail(err, TY_EUSAGE, "--times: the parts I and W of a backward are not more "
+                                       "than B");
+    }
+    return 0;
+}
+
+static int find_schedule(const char *name, const struct ty_sched **out, struct ty_err *err)
+{
+    const char *names[32] = {NULL};
+    size_t n = 0;
+    for (; ty_schedules[n] != NULL && n < TY_COUNT(names); n++) {
+        names[n] = ty_schedules[n]->name;
+    }
+    *out = ty_sched_find(name);
+    if (*out != NULL) {
+        return 0;
+    }
+    ty_fail(err, TY_EUSAGE, "unknown schedule (%s); see trainyard list schedules", name);
+    const char *near = ty_nearest(name, names, n);
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
+}
+
+/* Micro-batches are numbered in 16 bits; the other bounds keep a run within some GB. */
+static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
+{
+    if (o->pipeline == 0 || o->pipeline > 4096) {
+        return ty_fail(err, TY_EUSAGE, "-p %u: write 1 to 4096 pipeline ranks",
+                       (unsigned)o->pipeline);
+    }
+    if (o->micro_batches == 0 || o->micro_batches > 65535) {
+        return ty_fail(err, TY_EUSAGE, "-m %u: write 1 to 65535 micro-batches",
+                       (unsigned)o->micro_batches);
+    }
+    const uint64_t pieces = (uint64_t)o->pipeline * o->micro_batches *
+                            (o->chunks > 0 ? o->chunks : 1) * (o->slices > 0 ? o->slices : 1);
+    if (pieces > 1u << 24) {
+        return ty_fail(err, TY_EUSAGE, "%llu passes forward; a schedule of at most %u can be drawn",
+                       (unsigned long long)pieces, 1u << 24);
+    }
+    if (o->chunks > 64 || o->slices > 255) {
+        return ty_fail(err, TY_EUSAGE, "-v %u, --slices %u: write at most 64 virtual stages per "
+                                       "rank, and at most 255 slices",
+                       (unsigned)o->chunks, (unsigned)o->slices);
+    }
+    return 0;
+}
+
+/* ---- execution ---- */
+
+static ty_ps to_ps(double units)
+{
+    return (ty_ps)llround(units * TY_SCHED_UNIT_PS);
+}
+
+static int execute(struct ty_sched_run *r, struct ty_err *err)
+{
+    const struct ty_sched_times *t = &r->times;
+    const struct ty_sched_durations d = {
+        .forward = to_ps(t->forward),
+        .backward = to_ps(t->backward),
+        .input = to_ps(t->input),
+        .weight = to_ps(t->weight),
+        .overlap = t->overlap < 0 ? UINT64_MAX : to_ps(t->overlap),
+        .edge = to_ps(t->edge),
+    };
+    int rc = ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena,
+                                 err);
+    rc = rc < 0 ? rc : ty_timeline_init(&r->timeline, &r->program, err);
+    rc = rc < 0 ? rc : ty_sweep(&r->timeline, err);
+    return rc < 0 ? rc : ty_stats_compute(&r->stats, &r->timeline, &r->arena, err);
+}
+
+int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, struct ty_err *err)
+{
+    *r = (struct ty_sched_run){.sched = NULL};
+    int rc = check_shape(o, err);
+    rc = rc < 0 ? rc : find_schedule(o->name, &r->sched, err);
+    rc = rc < 0 ? rc : parse_times(o->times, &r->times, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const uint32_t chunks = r->sched->chunks > 0 ? r->sched->chunks : 1;
+    r->name = r->sched->name;
+    r->placement = r->sched->placement;
+    r->shape = (struct ty_sched_shape){.p = o->pipeline,
+                                       .m = o->micro_batches,
+                                       .v = o->chunks > 0 ? o->chunks : chunks,
+                                       .group = o->group,
+                                       .slices = o->slices > 0 ? o->slices : 1};
+    rc = ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+    return rc < 0 ? rc : execute(r, err);
+}
+
+void ty_sched_run_release(struct ty_sched_run *r)
+{
+    ty_timeline_release(&r->timeline);
+    ty_arena_release(&r->arena);
+}
+
+/* ---- summary ---- */
+
+/* A ratio; nothing over nothing is nothing. */
+static double over(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static void add_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_sched_summary *s)
+{
+    struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
+    struct ty_span span;
+    ty_ps first = UINT64_MAX, last = 0, busy = 0;
+    while (ty_span_next(&cursor, &span)) {
+        if (span.op->stream == TY_STREAM_COMPUTE) {
+            first = span.start < first ? span.start : first;
+            last = span.start + span.dur;
+            busy += span.dur;
+        }
+        s->messages += span.op->sync == TY_SYNC_SEND;
+    }
+    s->busy += ty_sched_units(busy) / r->shape.p;
+    if (first < last && ty_sched_units(last - first) > s->max_rank_span) {
+        s->max_rank_span = ty_sched_units(last - first);
+    }
+    const struct ty_rank_slots *slots = &r->slots.rank[rank];
+    const uint32_t input = ty_slots_peak(slots, TY_PHASE_DGRAD);
+    const uint32_t weight = ty_slots_peak(slots, TY_PHASE_WGRAD);
+    const uint32_t copies = r->sched != NULL && r->sched->weight_copies != NULL
+                                ? r->sched->weight_copies(&r->shape, rank)
+                                : 1;
+    s->peak_input = input > s->peak_input ? input : s->peak_input;
+    s->peak_weight = weight > s->peak_weight ? weight : s->peak_weight;
+    s->weight_copies = copies > s->weight_copies ? copies : s->weight_copies;
+}
+
+void ty_sched_summarise(const struct ty_sched_run *r, struct ty_sched_summary *s)
+{
+    *s = (struct ty_sched_summary){.makespan = ty_sched_units(r->timeline.makespan)};
+    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
+        add_rank(r, rank, s);
+    }
+    s->bubble_fraction = over(s->makespan - s->busy, s->makespan);
+    s->bubble_over_ideal = over(s->makespan - s->busy, s->busy);
+    if (r->sched != NULL && r->sched->makespan != NULL) {
+        s->formula = r->sched->makespan(&r->shape, &r->times);
+        s->in_domain =
+            r->sched->in_domain == NULL || r->sched->in_domain(&r->shape, &r->times);
+        s->holds = fabs(s->formula - s->makespan) <= 1e-9 * s->makespan;
+    }
+}

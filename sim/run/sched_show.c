@@ -1,0 +1,218 @@
+/* sched_show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for scripts. */
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+#include "sim/run/sched_run.h"
+#include "traces/gantt.h"
+
+/* ---- for people ---- */
+
+static bool splits(const struct ty_sched_run *r)
+{
+    for (uint32_t i = 0; i < r->slots.rank[0].n; i++) {
+        if (r->slots.rank[0].slot[i].phase == TY_PHASE_WGRAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_head(const struct ty_sched_run *r, struct ty_text *t)
+{
+    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER], c[TY_JSON_NUMBER];
+    ty_text_add(t, "%s, %u stages, %u micro-batches", r->name, (unsigned)r->shape.p,
+                (unsigned)r->shape.m);
+    if (r->shape.v > 1) {
+        ty_text_add(t, ", %u chunks per stage", (unsigned)r->shape.v);
+    }
+    if (r->shape.slices > 1) {
+        ty_text_add(t, ", %u slices", (unsigned)r->shape.slices);
+    }
+    ty_text_add(t, ", tF = %s, ", ty_json_number(r->times.forward, a));
+    if (splits(r)) {
+        ty_text_add(t, "tI = %s, tW = %s", ty_json_number(r->times.input, a),
+                    ty_json_number(r->times.weight, b));
+    } else {
+        ty_text_add(t, "tB = %s", ty_json_number(r->times.backward, b));
+    }
+    ty_text_add(t, ", message delay %s\n\n", ty_json_number(r->times.edge, c));
+}
+
+/* Why the formula and the simulation may differ, in words. */
+static const char *verdict(const struct ty_sched_run *r, const struct ty_sched_summary *s)
+{
+    if (s->holds) {
+        return "";
+    }
+    if (r->times.edge > 0) {
+        return " (without message delays)";
+    }
+    return s->in_domain ? " (does not hold here)" : " (outside its domain)";
+}
+
+static void write_summary(const struct ty_sched_run *r, const struct ty_sched_summary *s,
+                          struct ty_text *t)
+{
+    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER];
+    ty_text_add(t, "\nmakespan %s", ty_json_number(s->makespan, a));
+    if (s->formula > 0) {
+        ty_text_add(t, "; formula %s = %s%s", r->sched->formula, ty_json_number(s->formula, b),
+                    verdict(r, s));
+    }
+    if (s->max_rank_span < s->makespan) {
+        ty_text_add(t, "; longest span of a rank %s", ty_json_number(s->max_rank_span, a));
+    }
+    ty_text_add(t, "\nbubble %.2f %% of the makespan, %.2f %% over ideal\nheld at most: ",
+                100 * s->bubble_fraction, 100 * s->bubble_over_ideal);
+    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
+        if (rank == 8 && r->shape.p > 9) {
+            ty_text_add(t, ", ...");
+            break;
+        }
+        ty_text_add(t, "%s%u", rank == 0 ? "" : ", ",
+                    (unsigned)ty_slots_peak(&r->slots.rank[rank], TY_PHASE_WGRAD));
+    }
+    ty_text_add(t, r->shape.v > 1 || r->shape.slices > 1 ? " micro-batch pieces" : " micro-batches");
+    ty_text_add(t, s->weight_copies > 1 ? "; up to %u weight copies\n" : "\n",
+                (unsigned)s->weight_copies);
+}
+
+static int write_gantt(const struct ty_sched_run *r, uint32_t width, struct ty_text *t,
+                       struct ty_err *err)
+{
+    struct ty_sched_summary s;
+    const struct ty_gantt options = {.width = width, .unit = TY_SCHED_UNIT_PS};
+    ty_sched_summarise(r, &s);
+    write_head(r, t);
+    const int rc = ty_gantt(&r->timeline, &options, t, err);
+    write_summary(r, &s, t);
+    return rc;
+}
+
+/* ---- for scripts ---- */
+
+/* One slot: an atom, or the two of a pair. Returns how many atoms it took. */
+static uint32_t write_slot(const struct ty_rank_slots *order, uint32_t i, struct ty_text *t)
+{
+    char a[32], b[32];
+    const struct ty_slot *slot = &order->slot[i];
+    if (!slot->paired || i + 1 >= order->n) {
+        ty_text_add(t, "%s", ty_slot_text(slot, a, sizeof(a)));
+        return 1;
+    }
+    ty_text_add(t, "(%s|%s)", ty_slot_text(slot, a, sizeof(a)),
+                ty_slot_text(slot + 1, b, sizeof(b)));
+    return 2;
+}
+
+static void write_slots(const struct ty_sched_run *r, struct ty_text *t)
+{
+    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
+        const struct ty_rank_slots *order = &r->slots.rank[rank];
+        ty_text_add(t, "rank %u:", (unsigned)rank);
+        for (uint32_t i = 0; i < order->n;) {
+            ty_text_add(t, " ");
+            i += write_slot(order, i, t);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+static void write_json_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_text *t)
+{
+    const struct ty_rank_slots *order = &r->slots.rank[rank];
+    char buf[TY_JSON_NUMBER];
+    ty_text_add(t, "%s\n    {\"rank\": %u, \"actions\": [", rank == 0 ? "" : ",", (unsigned)rank);
+    for (uint32_t i = 0; i < order->n;) {
+        ty_text_add(t, i == 0 ? "\"" : ", \"");
+        i += write_slot(order, i, t);
+        ty_text_add(t, "\"");
+    }
+    ty_text_add(t, "], \"start\": [");
+    struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
+    struct ty_span span;
+    ty_ps busy = 0;
+    uint32_t atom = 0;
+    while (ty_span_next(&cursor, &span)) {
+        if (span.op->stream != TY_STREAM_COMPUTE) {
+            continue;
+        }
+        if (atom == 0 || !order->slot[atom - 1].paired) {
+            ty_text_add(t, "%s%s", atom == 0 ? "" : ", ",
+                        ty_json_number(ty_sched_units(span.start), buf));
+        }
+        busy += span.dur;
+        atom++;
+    }
+    ty_text_add(t, "], \"busy\": %s, \"peak_rel_I\": %u, \"peak_rel_W\": %u}",
+                ty_json_number(ty_sched_units(busy), buf),
+                (unsigned)ty_slots_peak(order, TY_PHASE_DGRAD),
+                (unsigned)ty_slots_peak(order, TY_PHASE_WGRAD));
+}
+
+static void write_json(const struct ty_sched_run *r, struct ty_text *t)
+{
+    struct ty_sched_summary s;
+    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER];
+    ty_sched_summarise(r, &s);
+    ty_text_add(t, "{\n  \"schedule\": \"%s\",\n  \"p\": %u,\n  \"m\": %u,\n  \"v\": %u,\n",
+                r->name, (unsigned)r->shape.p, (unsigned)r->shape.m, (unsigned)r->shape.v);
+    ty_text_add(t, "  \"makespan\": %s,\n  \"max_rank_span\": %s,\n",
+                ty_json_number(s.makespan, a), ty_json_number(s.max_rank_span, b));
+    ty_text_add(t, "  \"bubble_fraction\": %s,\n  \"bubble_over_ideal\": %s,\n",
+                ty_json_number(s.bubble_fraction, a), ty_json_number(s.bubble_over_ideal, b));
+    if (s.formula > 0) {
+        ty_text_add(t,
+                    "  \"formula\": {\"expression\": \"%s\", \"value\": %s, \"holds\": %s},\n",
+                    r->sched->formula, ty_json_number(s.formula, a), s.holds ? "true" : "false");
+    } else {
+        ty_text_add(t, "  \"formula\": null,\n");
+    }
+    ty_text_add(t, "  \"weight_copies\": %u,\n  \"messages\": %llu,\n  \"ranks\": [",
+                (unsigned)s.weight_copies, (unsigned long long)s.messages);
+    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
+        write_json_rank(r, rank, t);
+    }
+    ty_text_add(t, "\n  ]\n}\n");
+}
+
+static int show(const struct ty_sched_run *r, const char *format, uint32_t width,
+                struct ty_text *t, struct ty_err *err)
+{
+    if (strcmp(format, "gantt") == 0) {
+        return write_gantt(r, width, t, err);
+    }
+    if (strcmp(format, "slots") == 0) {
+        write_slots(r, t);
+    } else {
+        write_json(r, t);
+    }
+    return 0;
+}
+
+static int check_format(const char *format, struct ty_err *err)
+{
+    const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "slots") == 0 ||
+                       strcmp(format, "json") == 0;
+    return known ? 0
+                 : ty_fail(err, TY_EUSAGE, "unknown format (%s); use gantt, slots or json", format);
+}
+
+int ty_schedule_show(const struct ty_schedule_options *options, char **text, struct ty_err *err)
+{
+    const char *format = options->format != NULL ? options->format : "gantt";
+    struct ty_sched_run run = {.sched = NULL};
+    struct ty_text t = {.data = NULL};
+    *text = NULL;
+    int rc = check_format(format, err);
+    rc = rc < 0 ? rc : ty_sched_run(&run, options, err);
+    rc = rc < 0 ? rc : show(&run, format, options->width, &t, err);
+    if (rc == 0) {
+        *text = ty_text_take(&t);
+        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    ty_text_release(&t);
+    ty_sched_run_release(&run);
+    return rc;
+}
