@@ -223,7 +223,8 @@ static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
                            .mb = (uint16_t)(base + slot->mb % m),
                            .stage = slot->stage,
                            .step = (uint16_t)(step + slot->mb / m),
-                           .phase = slot->phase};
+                           .phase = slot->phase,
+                           .direction = slot->direction};
     if (partner != NULL) {
         pass.seq2 = (step * m + partner->mb) * q + partner->slice;
         pass.mb2 = (uint16_t)(partner->direction * (m / 2) + partner->mb % m);

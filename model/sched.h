@@ -24,6 +24,9 @@
     X(bfs, "bfs")                                                                                  \
     X(zb_1p, "zb-1p")                                                                              \
     X(zb_2p, "zb-2p")                                                                              \
+    X(zb_v, "zb-v")                                                                                \
+    X(v_half, "v-half")                                                                            \
+    X(v_min, "v-min")                                                                              \
     X(interleaved_zb, "interleaved-zb")                                                            \
     X(chimera, "chimera")                                                                          \
     X(dualpipe, "dualpipe")                                                                        \

@@ -49,10 +49,9 @@ static void merge(const struct ty_sched_shape *shape, uint32_t rank, struct ty_r
     struct ty_slot next[4];
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t direction = i / 2;
-        next[i] = (struct ty_slot){
-            .stage = (uint16_t)(direction == 0 ? rank : shape->p - 1 - rank),
-            .phase = i % 2 == 0 ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD,
-            .direction = (uint8_t)direction};
+        next[i] = (struct ty_slot){.stage = (uint16_t)(direction == 0 ? rank : shape->p - 1 - rank),
+                                   .phase = i % 2 == 0 ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD,
+                                   .direction = (uint8_t)direction};
     }
     while (order->n < 2 * shape->m) {
         uint64_t first = UINT64_MAX;
@@ -91,11 +90,17 @@ static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_
            !(times->forward > times->backward);
 }
 
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* All of a unit that entered at the near end and, of the other pipe, 1F1B's share of a stage that
+ * close to the exit. */
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
-    const uint32_t edge = rank < shape->p - 1 - rank ? rank : shape->p - 1 - rank;
-    const uint32_t window = shape->p / 2 + 1 + edge;
-    return window < shape->m ? window : shape->m;
+    const uint32_t h = smaller(rank, shape->p - 1 - rank), entered = shape->m / 2;
+    return smaller(entered, shape->p / 2) + smaller(entered, h + 1);
 }
 
 static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)

@@ -24,11 +24,12 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
     }
     if (shape->m % 2 != 0 || shape->m < 2 * shape->p) {
         const uint32_t even = shape->m + shape->m % 2, least = 2 * shape->p;
-        return ty_fail(err, TY_EUSAGE,
-                       "schedule dualpipe: %u micro-batches over %u ranks; both directions together "
-                       "have an even number of at least %u: %u, for example",
-                       (unsigned)shape->m, (unsigned)shape->p, (unsigned)least,
-                       (unsigned)(even > least ? even : least));
+        return ty_fail(
+            err, TY_EUSAGE,
+            "schedule dualpipe: %u micro-batches over %u ranks; both directions together "
+            "have an even number of at least %u: %u, for example",
+            (unsigned)shape->m, (unsigned)shape->p, (unsigned)least,
+            (unsigned)(even > least ? even : least));
     }
     return 0;
 }

@@ -26,8 +26,8 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
 {
     (void)times, (void)arena, (void)err;
     for (uint32_t r = 0; r < shape->p; r++) {
-        ty_dual_steps(slots, &(struct ty_dual_rank){
-                                 .rank = r, .h = r, .n = shape->p, .m = shape->m});
+        ty_dual_steps(slots,
+                      &(struct ty_dual_rank){.rank = r, .h = r, .n = shape->p, .m = shape->m});
     }
     return 0;
 }

@@ -4,9 +4,9 @@
  *     rank 0 |F0 F1 f0 f1 F2 .. b0 == F3 b1 == f2 B0 == f3 B1 == .. b2 == .. b3 == B2 == B3 ==|
  *     rank 1 |.. F0 F1 f0 b0 == f1 b1 == F2 B0 == F3 B1 == f2 b2 == f3 b3 == B2 == B3 == .. ..|
  *
- * Groups of g micro-batches go through chunk 0, then through chunk 1, and so on; a rank runs the
- * forwards of all groups in that order and the backwards in the same order with the chunks
- * reversed. Rank r warms up with min(m v, 2 (p - 1 - r) + (v - 1) g) forwards. The bubble is a v-th
+ * Lower case: the rank's second stage. Groups of g micro-batches go through chunk 0, then through
+ * chunk 1, and so on; a rank runs the forwards of all groups in that order and the backwards in the
+ * same order with the chunks reversed. Rank r warms up with min(m v, 2 (p - 1 - r) + (v - 1) g) forwards. The bubble is a v-th
  * of 1F1B's, for v times the messages.
  *
  * Which g: Megatron-LM takes p <= g <= m whose last group is whole or has at least p micro-batches
@@ -43,8 +43,8 @@ static void list_groups(const struct ty_sched_shape *shape, char *buf, size_t si
     uint32_t listed = 0;
     for (uint32_t g = shape->p; g < shape->m && listed < 2; g++) {
         if (last_group_fits(shape, g)) {
-            len += snprintf(buf + len, size - (size_t)len, listed == 0 ? "%u" : ", %u",
-                            (unsigned)g);
+            len +=
+                snprintf(buf + len, size - (size_t)len, listed == 0 ? "%u" : ", %u", (unsigned)g);
             listed++;
         }
     }

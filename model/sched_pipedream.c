@@ -5,8 +5,8 @@
  *     rank 1 |.. F0 F1 .. .. B0 == F2 B1 == F3 B2 == .. B3 == .. ..|
  *     rank 2 |.. .. F0 B0 == F1 B1 == F2 B2 == F3 B3 == .. .. .. ..|
  *
- * The order is that of 1F1B, but weights are updated after every backward and the next step's
- * forwards follow without a pause: what is drawn is the first fill and the last drain of a run. A
+ * The order is that of 1F1B, but weights are updated after every backward and micro-batches follow
+ * each other without end: what is drawn is the first fill and the last drain of a run. A
  * backward must meet the weights of its forward, so rank r keeps p - r versions of them, one per
  * micro-batch in flight. Not the mathematics of synchronous descent: gradients are p - 1 - r
  * updates old.

@@ -149,7 +149,7 @@ static void add_pass(struct outline *o, const struct ty_slot *slot, const struct
     const uint32_t q = o->shape->slices;
     struct ty_pass pass = {.block = block_of(o, slot, partner), .mb = slot->mb,
                            .seq = slot->mb * q + slot->slice, .stage = slot->stage,
-                           .phase = slot->phase};
+                           .phase = slot->phase, .direction = slot->direction};
     if (partner != NULL) {
         pass.mb2 = partner->mb;
         pass.seq2 = partner->mb * q + partner->slice;

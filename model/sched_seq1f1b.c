@@ -5,8 +5,8 @@
  *     rank 1 |.. F0 f0 F1 .. .. b0 == f1 B0 == F2 b1 == f2 B1 == .. b2 == B2 == .. ..|
  *     rank 2 |.. .. F0 f0 b0 == F1 B0 == f1 b1 == F2 B1 == f2 b2 == B2 == .. .. .. ..|
  *
- * The pieces are (micro-batch, slice): slices ascend forward, as a slice attends to those before
- * it, and descend backward. Rank r warms up with min(p - r - 2 + q, m q) pieces and holds at most
+ * The pieces are (micro-batch, slice), drawn in lower case for the second slice. Slices ascend
+ * forward, as each attends to those before it, and descend backward. Rank r warms up with min(p - r - 2 + q, m q) pieces and holds at most
  * min(m q, p - r - 1 + q) of them, each a q-th of a micro-batch. With q = 1 it is 1F1B.
  * Source: Sun et al., "Seq1F1B: Efficient sequence-level pipeline parallelism", 2024,
  * arXiv:2406.03488. */

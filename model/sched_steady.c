@@ -27,6 +27,5 @@ struct ty_slot ty_slot_plain(const struct ty_sched_shape *shape, uint32_t rank, 
                              enum ty_phase phase)
 {
     (void)shape;
-    return (struct ty_slot){
-        .mb = (uint16_t)k, .stage = (uint16_t)rank, .phase = (uint8_t)phase};
+    return (struct ty_slot){.mb = (uint16_t)k, .stage = (uint16_t)rank, .phase = (uint8_t)phase};
 }

@@ -236,13 +236,12 @@ static void report_stage(struct survey *survey, enum ty_sched_placement placemen
         i++;
     }
     const struct ty_place at = ty_slots_place(&survey->file->marks, rank, i);
-    (void)ty_fail_at(
-        survey->err, TY_EINPUT, &at,
-        "%s: rank %u holds stage %u%s, which belongs on rank %u (nearest to this is %s)",
-        ty_slots_name(&survey->file->slots, rank, i, name, sizeof(name)), (unsigned)rank,
-        (unsigned)stage, direction == 1 ? "^" : "",
-        (unsigned)ty_sched_owner(placement, &survey->file->shape, direction, stage),
-        ty_slots_placement_text(placement));
+    (void)ty_fail_at(survey->err, TY_EINPUT, &at,
+                     "%s: rank %u holds stage %u%s; in the nearest placement it is on rank %u (%s)",
+                     ty_slots_name(&survey->file->slots, rank, i, name, sizeof(name)),
+                     (unsigned)rank, (unsigned)stage, direction == 1 ? "^" : "",
+                     (unsigned)ty_sched_owner(placement, &survey->file->shape, direction, stage),
+                     ty_slots_placement_text(placement));
 }
 
 static enum ty_sched_placement find_placement(struct survey *survey)

@@ -104,6 +104,11 @@ struct ty_schedule_options {
     const char *format; /* "gantt", "slots", "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
 };
+/* One table and stacked Gantt charts on one time axis; options->name is a list "gpipe,1f1b,zb-v",
+ * options->times are of a whole stage, whatever it is cut into. */
+TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
+                               struct ty_err *err);
+
 TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
                             struct ty_err *err);
 

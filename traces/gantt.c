@@ -5,6 +5,7 @@
  * are fractions of the run. The first two are exact. */
 #include "traces/gantt.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,8 @@ static void draw_idle(const struct picture *g, char *line)
 static void draw_box(const struct ty_gantt_box *box, char *line, uint32_t width)
 {
     char label[16];
-    label[0] = ty_phase_letter((enum ty_phase)box->phase);
+    const char letter = ty_phase_letter((enum ty_phase)box->phase);
+    label[0] = box->other ? (char)tolower((unsigned char)letter) : letter;
     label[1] = '\0';
     if (box->phase != TY_PHASE_STEP) {
         snprintf(label + 1, sizeof(label) - 1, "%u", (unsigned)box->mb);
@@ -285,6 +287,7 @@ static void put_legend(const struct picture *g, struct ty_text *out)
                         ty_phase_word((enum ty_phase)phase));
         }
     }
+    ty_text_add(out, g->rows.others ? "lower case: other chunk or direction   " : "");
     put_line(out, ".", 1, g->options->ascii);
     ty_text_add(out, " idle   ");
     put_scale(g, out);
@@ -307,7 +310,7 @@ int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
              struct ty_text *out, struct ty_err *err)
 {
     struct picture g = {.t = timeline, .options = options, .from = options->from};
-    g.to = options->to == 0 || options->to > timeline->makespan ? timeline->makespan : options->to;
+    g.to = options->to == 0 ? timeline->makespan : options->to;
     if (g.to <= g.from) {
         ty_text_add(out, "nothing happens\n");
         return 0;
@@ -322,7 +325,9 @@ int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
             for (uint32_t i = 0; i < g.rows.n_rows; i++) {
                 draw_row(&g, &g.rows.row[i], line, out);
             }
-            put_legend(&g, out);
+            if (!options->bare) {
+                put_legend(&g, out);
+            }
         }
     }
     ty_arena_release(&g.arena);

@@ -23,8 +23,9 @@ struct ty_gantt {
     uint32_t n_ranks;
     uint32_t width; /* most columns of a line; 0: TY_GANTT_WIDTH */
     ty_ps unit; /* what the user calls one unit of time; 0: the largest that divides all times */
-    ty_ps from, to; /* stretch to draw; 0, 0: everything */
+    ty_ps from, to; /* stretch to draw, which may be longer than the run; 0, 0: everything */
     bool ascii;     /* only ASCII; else box-drawing characters */
+    bool bare;      /* axis and rows only, without legend */
 };
 
 /* Appends the picture: a time axis, one line per rank, a legend. When every time is a multiple of

@@ -15,7 +15,11 @@ static void add_box(struct ty_gantt_rows *rows, const struct ty_timeline *t,
     const struct ty_op *ops = ty_pass_ops(t->program, pass);
     struct ty_gantt_box *box = &rows->box[rows->n_boxes];
     bool any = false;
-    *box = (struct ty_gantt_box){.mb = pass->mb, .phase = pass->phase};
+    const bool odd = pass->stage / t->program->n_gangs % 2 == 1;
+    *box = (struct ty_gantt_box){.mb = pass->mb,
+                                 .phase = pass->phase,
+                                 .other = pass->phase != TY_PHASE_STEP &&
+                                          (odd || pass->direction != 0)};
     for (uint32_t k = 0; k < t->program->blocks[pass->block].n_ops; k++) {
         if (ops[k].stream == TY_STREAM_COMPUTE) {
             const uint64_t ordinal = (uint64_t)pass->first_op + k;
@@ -37,7 +41,7 @@ static bool same_boxes(const struct ty_gantt_rows *rows, const struct ty_gantt_r
     bool same = a->n == b->n;
     for (uint32_t i = 0; i < a->n && same; i++) {
         same = x[i].start == y[i].start && x[i].end == y[i].end && x[i].mb == y[i].mb &&
-               x[i].phase == y[i].phase;
+               x[i].phase == y[i].phase && x[i].other == y[i].other;
     }
     return same;
 }
@@ -108,6 +112,7 @@ int ty_gantt_collect(struct ty_gantt_rows *rows, const struct ty_timeline *t,
     }
     for (uint32_t i = 0; i < rows->n_boxes; i++) {
         const struct ty_gantt_box *box = &rows->box[i];
+        rows->others = rows->others || box->other;
         rows->phases[box->phase] = true;
         rows->last_mb = box->mb > rows->last_mb ? box->mb : rows->last_mb;
     }

@@ -8,6 +8,7 @@ struct ty_gantt_box {
     ty_ps start, end;
     uint16_t mb;
     uint8_t phase;
+    bool other; /* an odd chunk of its rank, or the second direction */
 };
 
 /* A rank, or several of one gang whose boxes are equal. */
@@ -24,6 +25,7 @@ struct ty_gantt_rows {
     uint32_t label_width; /* of the longest label */
     uint32_t last_mb;     /* largest micro-batch number */
     bool merged;          /* a row stands for several ranks */
+    bool others;          /* some box is of another chunk or direction */
     bool phases[TY_N_PHASES];
 };
 

@@ -29,7 +29,7 @@ struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
     struct cli_list set, trace;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order;
-    const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width;
+    const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width, *compare;
     bool show_config, no_bubbles, force, quiet, help;
     char seed[64]; /* "run.seed=N", or empty */
 };

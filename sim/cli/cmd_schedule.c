@@ -38,7 +38,11 @@ int cmd_schedule(const struct cli_options *o)
     }
     struct ty_err *err = ty_err_new();
     char *text = NULL;
-    const int rc = ty_schedule_show(&s, &text, err);
+    if (o->compare != NULL) {
+        s.name = o->compare;
+    }
+    const int rc = o->compare != NULL ? ty_schedule_compare(&s, &text, err)
+                                      : ty_schedule_show(&s, &text, err);
     return hand_over(rc, text, o->output, err);
 }
 

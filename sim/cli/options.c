@@ -51,6 +51,8 @@ static const struct row {
     {"times", 0, VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0",
      "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
     {"format", 0, VALUE, AT(format), BIT(schedule), "gantt|slots|json", "form of the answer"},
+    {"compare", 0, VALUE, AT(compare), BIT(schedule), "NAME,NAME,..",
+     "one table and stacked charts; times are then of a whole stage"},
     {"width", 0, VALUE, AT(width), BIT(schedule), "N", "columns of the Gantt chart"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no remarks on standard error"},
     {"help", 'h', FLAG, AT(help), ALL, NULL, "this text"},
@@ -186,6 +188,9 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
     }
     if (out->help) {
         return 0;
+    }
+    if (argc == optind && out->compare != NULL) {
+        return 0; /* names take the place of the operand */
     }
     if (argc - optind != 1) {
         fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",

@@ -112,7 +112,8 @@ struct ty_pass {
     uint16_t stage;    /* global virtual stage */
     uint16_t step;
     uint8_t phase; /* enum ty_phase */
-    uint8_t pad[3];
+    uint8_t direction; /* 1: the second pipe of a two-way schedule */
+    uint8_t pad[2];
 };
 
 /* Groups within a gang: members are split into runs of `stride * count`; member i belongs with

@@ -147,7 +147,18 @@ static int execute(struct ty_sched_run *r, struct ty_err *err)
     return rc < 0 ? rc : ty_stats_compute(&r->stats, &r->timeline, &r->arena, err);
 }
 
-int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, struct ty_err *err)
+/* Passes of a piece take their share; the delay of a message stays. */
+static void divide(struct ty_sched_times *t, double pieces)
+{
+    t->forward /= pieces;
+    t->backward /= pieces;
+    t->input /= pieces;
+    t->weight /= pieces;
+    t->overlap /= pieces;
+}
+
+int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
+                 struct ty_err *err)
 {
     *r = (struct ty_sched_run){.sched = NULL};
     int rc = check_shape(o, err);
@@ -156,6 +167,7 @@ int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, st
     if (rc < 0) {
         return rc;
     }
+    divide(&r->times, pieces);
     const uint32_t chunks = r->sched->chunks > 0 ? r->sched->chunks : 1;
     r->name = r->sched->name;
     r->placement = r->sched->placement;

@@ -31,9 +31,10 @@ struct ty_sched_summary {
     uint64_t messages;
 };
 
-/* Reads options, generates, executes. Release in any case. */
+/* Reads options, generates, executes. The given times are of `pieces` passes (1: as the contract
+ * says, of one virtual stage). Release in any case. */
 int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *options,
-                 struct ty_err *err);
+                 double pieces, struct ty_err *err);
 void ty_sched_run_release(struct ty_sched_run *run);
 
 void ty_sched_summarise(const struct ty_sched_run *run, struct ty_sched_summary *out);

@@ -13,7 +13,7 @@
 #include "tests/unit/suite.h"
 
 #define PLAY_STAGES 64 /* p v at most */
-#define PLAY_NEVER UINT64_MAX
+#define PLAY_NEVER  UINT64_MAX
 
 /* Times of a virtual stage, indexed by the letters of a pass. */
 struct play_times {
@@ -30,7 +30,7 @@ struct play {
     struct ty_arena arena;
     uint64_t *start[PLAY_STAGES]; /* [rank][index in its order] */
     uint64_t *end_f, *end_b;      /* [key]; PLAY_NEVER: not yet */
-    uint64_t makespan, busy[PLAY_STAGES], first[PLAY_STAGES], last[PLAY_STAGES];
+    uint64_t makespan, busy[PLAY_STAGES];
     bool done; /* false: some rank waits for ever */
 };
 
@@ -43,7 +43,8 @@ static inline size_t play_key(const struct play *p, const struct ty_slot *s)
 
 static inline size_t play_n_keys(const struct play *p)
 {
-    return (size_t)2 * p->shape.m * ty_sched_stages(&p->shape) * p->shape.slices;
+    return (size_t)ty_sched_directions(p->sched->placement) * p->shape.m *
+           ty_sched_stages(&p->shape) * p->shape.slices;
 }
 
 static inline uint32_t play_owner(const struct play *p, const struct ty_slot *s)
@@ -128,18 +129,19 @@ static inline uint32_t play_slot(struct play *p, uint32_t rank, uint32_t at, uin
             ends[play_key(p, &s[k])] = *free_at;
         }
     }
-    p->first[rank] = at == 0 ? begin : p->first[rank];
-    p->last[rank] = *free_at;
     p->busy[rank] += duration;
     p->makespan = play_later(p->makespan, *free_at);
     return n;
 }
 
+/* Plays the orders with the times of p->times; may be repeated with others. */
 static inline void play_run(struct play *p)
 {
     uint32_t next[PLAY_STAGES] = {0};
     uint64_t free_at[PLAY_STAGES] = {0};
     bool moved = true;
+    p->makespan = 0;
+    memset(p->busy, 0, sizeof(p->busy));
     for (size_t k = 0; k < play_n_keys(p); k++) {
         p->end_f[k] = p->end_b[k] = PLAY_NEVER;
     }
@@ -228,10 +230,9 @@ static inline void play_text(const struct ty_rank_slots *rank, char *buf, size_t
     for (uint32_t i = 0; i < rank->n && len < size; i++) {
         const bool second = i > 0 && rank->slot[i - 1].paired;
         const char *before = second ? "|" : i > 0 ? " " : "";
-        len += (size_t)snprintf(buf + len, size - len, "%s%s%s%s", before,
-                                rank->slot[i].paired ? "(" : "",
-                                ty_slot_text(&rank->slot[i], word, sizeof(word)),
-                                second ? ")" : "");
+        len += (size_t)snprintf(
+            buf + len, size - len, "%s%s%s%s", before, rank->slot[i].paired ? "(" : "",
+            ty_slot_text(&rank->slot[i], word, sizeof(word)), second ? ")" : "");
     }
 }
 

@@ -38,8 +38,8 @@ static const struct {
      {"F0.0 F1.0 F0.2 F1.2 B1.2 B0.2 B1.0 B0.0", "F0.1 F1.1 F0.3 F1.3 B1.3 B0.3 B1.1 B0.1"}},
     {"chimera", /* figure 3 of the paper */
      {4, 4, 1, 0, 1},
-     {"F0.0 F1.0 F0.3^ B0.3^ F1.3^ B1.3^ B0.0 B1.0",
-      "F0.1 F0.2^ F1.1 F1.2^ B0.2^ B0.1 B1.2^ B1.1", "F0.1^ F0.2 F1.1^ F1.2 B0.2 B0.1^ B1.2 B1.1^",
+     {"F0.0 F1.0 F0.3^ B0.3^ F1.3^ B1.3^ B0.0 B1.0", "F0.1 F0.2^ F1.1 F1.2^ B0.2^ B0.1 B1.2^ B1.1",
+      "F0.1^ F0.2 F1.1^ F1.2 B0.2 B0.1^ B1.2 B1.1^",
       "F0.0^ F1.0^ F0.3 B0.3 F1.3 B1.3 B0.0^ B1.0^"}},
     {"dualpipe",
      {2, 4, 1, 0, 1},
@@ -129,7 +129,8 @@ static void check_interleaved(const struct ty_sched_shape *shape, uint32_t group
     ck_assert(p.done);
     for (uint32_t r = 0; r < shape->p; r++) {
         const struct ty_slot *s = p.slots.rank[r].slot;
-        const uint32_t asked = 2 * (shape->p - r - 1) + (v - 1) * group, warm = asked < n ? asked : n;
+        const uint32_t asked = 2 * (shape->p - r - 1) + (v - 1) * group,
+                       warm = asked < n ? asked : n;
         for (uint32_t k = 0; k < n; k++) { /* the k-th forward and the k-th backward */
             const struct ty_slot *f = k < warm ? &s[k] : &s[2 * k - warm];
             const struct ty_slot *b = k < n - warm ? &s[2 * k + warm + 1] : &s[n + k];
@@ -246,16 +247,16 @@ static const struct {
     {"gpipe", {8, 32, 1, 0, 1}, 117, 32},
     {"1f1b", {8, 32, 1, 0, 1}, 117, 8},
     {"eager-1f1b", {8, 32, 1, 0, 1}, 117, 15},
-    {"interleaved", {8, 32, 2, 0, 1}, 213, 23},      /* 106.5, 11.5 */
-    {"interleaved", {8, 32, 4, 0, 1}, 405, 39},      /* 101.25, 9.75 */
-    {"bfs", {8, 32, 2, 0, 1}, 213, 64},              /* 106.5, 32 */
-    {"bfs", {8, 32, 4, 0, 1}, 405, 128},             /* 101.25, 32 */
-    {"seq1f1b", {8, 32, 1, 0, 4}, 405, 11},          /* 101.25, 2.75 */
+    {"interleaved", {8, 32, 2, 0, 1}, 213, 23}, /* 106.5, 11.5 */
+    {"interleaved", {8, 32, 4, 0, 1}, 405, 39}, /* 101.25, 9.75 */
+    {"bfs", {8, 32, 2, 0, 1}, 213, 64},         /* 106.5, 32 */
+    {"bfs", {8, 32, 4, 0, 1}, 405, 128},        /* 101.25, 32 */
+    {"seq1f1b", {8, 32, 1, 0, 4}, 405, 11},     /* 101.25, 2.75 */
     {"dualpipe", {8, 32, 1, 0, 1}, 102, 9},
-    {"dualpipev", {8, 32, 2, 0, 1}, 206, 17},        /* 103, 8.5 */
+    {"dualpipev", {8, 32, 2, 0, 1}, 206, 17}, /* 103, 8.5 */
     {"gpipe", {4, 8, 1, 0, 1}, 33, 8},
     {"1f1b", {4, 8, 1, 0, 1}, 33, 4},
-    {"interleaved", {4, 8, 2, 0, 1}, 57, 11},        /* 28.5 */
+    {"interleaved", {4, 8, 2, 0, 1}, 57, 11}, /* 28.5 */
     {"dualpipe", {4, 8, 1, 0, 1}, 26, 5},
     {"chimera", {4, 8, 1, 0, 1}, 30, 3},
 };
@@ -320,8 +321,8 @@ START_TEST(breadth_first_pays_a_delay_once_and_what_it_cannot_hide_at_each_turn)
             for (uint32_t v = 1; v <= 4; v++) {
                 for (uint64_t c = 0; c <= 45; c += 3) { /* tF = 6, tB = 9 */
                     const struct play_times times = play_even(6, 4, 5, c);
-                    const uint64_t turns = play_later(m * 6, p * (6 + c)) +
-                                           play_later(m * 9, p * (9 + c));
+                    const uint64_t turns =
+                        play_later(m * 6, p * (6 + c)) + play_later(m * 9, p * (9 + c));
                     const struct ty_sched_shape shape = {p, m, v, 0, 1};
                     ck_assert_uint_eq(play_makespan("bfs", &shape, &times),
                                       (v - 1) * turns + (m + p - 1) * 15 + 2 * (p - 1) * c);
@@ -373,9 +374,9 @@ START_TEST(copies_of_weights_are_counted)
         uint32_t copies[4]; /* by rank */
         bool asynchronous;
     } rows[] = {
-        {"chimera", {2, 2, 2, 2}, false},       {"dualpipe", {2, 2, 2, 2}, false},
-        {"pipedream", {4, 3, 2, 1}, true},      {"pipedream-2bw", {2, 2, 2, 2}, true},
-        {"1f1b", {1, 1, 1, 1}, false},          {"dualpipev", {1, 1, 1, 1}, false},
+        {"chimera", {2, 2, 2, 2}, false},  {"dualpipe", {2, 2, 2, 2}, false},
+        {"pipedream", {4, 3, 2, 1}, true}, {"pipedream-2bw", {2, 2, 2, 2}, true},
+        {"1f1b", {1, 1, 1, 1}, false},     {"dualpipev", {1, 1, 1, 1}, false},
     };
     const struct ty_sched_shape shape = {4, 8, 1, 0, 1};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -396,11 +397,13 @@ static const struct {
 } refusals[] = {
     {"interleaved",
      {4, 10, 2, 0, 1},
-     "schedule interleaved: 10 micro-batches in groups of 4 leave a last group of 2, fewer than the "
+     "schedule interleaved: 10 micro-batches in groups of 4 leave a last group of 2, fewer than "
+     "the "
      "4 ranks; group 5, 6 or 10 would do, or 8 or 12 micro-batches"},
     {"interleaved",
      {4, 6, 2, 0, 1},
-     "schedule interleaved: 6 micro-batches in groups of 4 leave a last group of 2, fewer than the 4 "
+     "schedule interleaved: 6 micro-batches in groups of 4 leave a last group of 2, fewer than the "
+     "4 "
      "ranks; group 6 would do, or 4 or 8 micro-batches"},
     {"interleaved",
      {4, 8, 2, 3, 1},
@@ -412,27 +415,33 @@ static const struct {
      "at most 8 (micro-batches): group 4 or 8"},
     {"interleaved",
      {4, 3, 2, 4, 1},
-     "schedule interleaved: groups of 4 micro-batches; 3 micro-batches, fewer than the 4 ranks, form "
+     "schedule interleaved: groups of 4 micro-batches; 3 micro-batches, fewer than the 4 ranks, "
+     "form "
      "one group: group 3"},
     {"chimera",
      {3, 4, 1, 0, 1},
-     "schedule chimera: 3 pipeline ranks; two opposite pipes interlock over an even number of ranks: "
+     "schedule chimera: 3 pipeline ranks; two opposite pipes interlock over an even number of "
+     "ranks: "
      "4, for example"},
     {"chimera",
      {4, 5, 1, 0, 1},
-     "schedule chimera: 5 micro-batches; half of them enter at either end, so their number is even: "
+     "schedule chimera: 5 micro-batches; half of them enter at either end, so their number is "
+     "even: "
      "6, for example"},
     {"dualpipe",
      {5, 20, 1, 0, 1},
-     "schedule dualpipe: 5 pipeline ranks; two opposite pipes fold over an even number of ranks: 6, "
+     "schedule dualpipe: 5 pipeline ranks; two opposite pipes fold over an even number of ranks: "
+     "6, "
      "for example"},
     {"dualpipe",
      {4, 6, 1, 0, 1},
-     "schedule dualpipe: 6 micro-batches over 4 ranks; both directions together have an even number "
+     "schedule dualpipe: 6 micro-batches over 4 ranks; both directions together have an even "
+     "number "
      "of at least 8: 8, for example"},
     {"dualpipe",
      {4, 11, 1, 0, 1},
-     "schedule dualpipe: 11 micro-batches over 4 ranks; both directions together have an even number "
+     "schedule dualpipe: 11 micro-batches over 4 ranks; both directions together have an even "
+     "number "
      "of at least 8: 12, for example"},
     {"dualpipev",
      {4, 7, 2, 0, 1},

@@ -61,7 +61,8 @@ static void draw_slot(const struct play *p, const struct ty_slot *s, uint64_t st
     for (uint32_t k = 0; k < (s->paired ? 2 : 1); k++) {
         const bool looped = p->sched->placement == TY_PLACE_LOOPED;
         const bool lower = s[k].direction + s[k].slice + (!looped && s[k].stage >= p->shape.p) +
-                               (looped && s[k].stage / p->shape.p) > 0;
+                               (looped && s[k].stage / p->shape.p) >
+                           0;
         const int letter = ty_phase_letter((enum ty_phase)s[k].phase);
         char *cell = cell_of(row, start + k * own);
         cell[0] = (char)(lower ? tolower(letter) : letter);
