@@ -43,6 +43,9 @@ void cli_print_help(enum cli_command command);
 /* Prints the messages and returns the exit status; frees the error. */
 int cli_fail(struct ty_err *err);
 
+/* Columns of the terminal on standard output; 0 when it is none. */
+uint32_t cli_columns(void);
+
 /* A whole number from text; on failure prints what is wrong with `option` and returns 2. */
 int cli_number(const char *option, const char *text, uint32_t *out);
 

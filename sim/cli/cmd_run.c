@@ -1,5 +1,7 @@
 /* cmd_run.c - `trainyard run` and `trainyard check`. */
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "sim/cli/cli.h"
 
@@ -38,6 +40,57 @@ static struct ty_trace_options trace_options(const struct cli_options *o)
                                      .no_bubbles = o->no_bubbles, .force = o->force};
 }
 
+/* Where a "FORMAT:PATH" goes. */
+static const char *trace_path(const char *trace)
+{
+    const char *colon = strchr(trace, ':');
+    return colon != NULL ? colon + 1 : trace;
+}
+
+/* The same file, by name or by what is there. Devices may be written to twice. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    if (strcmp(a, b) == 0) {
+        return strncmp(a, "/dev/", 5) != 0 && strcmp(a, "null:") != 0;
+    }
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* Where the report goes; standard output unless told otherwise, nowhere when a trace goes there. */
+static const char *target(const struct cli_options *o, const struct ty_config *config)
+{
+    const char *trace;
+    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && o->output == NULL; i++) {
+        if (strcmp(trace_path(trace), "-") == 0) {
+            return "null:";
+        }
+    }
+    return o->output != NULL ? o->output : "-";
+}
+
+/* No output may overwrite another, or the run file. Prints and returns 2 when one would. */
+static int check_paths(const struct cli_options *o, const struct ty_config *config)
+{
+    const char *paths[2 * CLI_LIST_MAX + 2] = {o->operand, o->output};
+    size_t n = o->output != NULL ? 2 : 1;
+    const char *trace;
+    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && n < 2 * CLI_LIST_MAX; i++) {
+        paths[n++] = trace_path(trace);
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = i + 1; k < n; k++) {
+            if (same_file(paths[i], paths[k]) && (i > 0 || strcmp(paths[i], "-") != 0)) {
+                fprintf(stderr, "trainyard run: %s would be overwritten by another output\n",
+                        paths[k]);
+                return 2;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Everything the command line says about outputs, before time is spent. */
 static int check_outputs(const struct cli_options *o, const struct ty_config *config,
                          const struct ty_run *run, struct ty_err *err)
@@ -71,12 +124,6 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
     return 0;
 }
 
-/* Where the report goes; standard output unless told otherwise. */
-static const char *target(const struct cli_options *o)
-{
-    return o->output != NULL ? o->output : "-";
-}
-
 static int simulate(const struct cli_options *o, const struct ty_config *config,
                     struct ty_run *run, struct ty_err *err)
 {
@@ -85,7 +132,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     int rc = check_outputs(o, config, run, err);
     rc = rc < 0 ? rc : ty_run_execute(run, o->engine, err);
     rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
-    rc = rc < 0 ? rc : ty_text_write(text, target(o), err);
+    rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);
     return rc < 0 ? rc : write_traces(o, config, run, err);
 }
@@ -96,7 +143,7 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
     char *text = NULL;
     int rc = o->show_config ? ty_config_show(config, &text, err)
                             : ty_run_describe(run, &text, err);
-    rc = rc < 0 ? rc : ty_text_write(text, target(o), err);
+    rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);
     return rc;
 }
@@ -108,6 +155,11 @@ static int plan_and(const struct cli_options *o, bool execute)
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
     int rc = load(o, &config, err);
+    if (rc == 0 && check_paths(o, config) != 0) {
+        ty_config_free(config);
+        ty_err_free(err);
+        return 2;
+    }
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
     if (rc == 0) {
         rc = execute ? simulate(o, config, run, err) : describe(o, config, run, err);

@@ -1,4 +1,5 @@
 /* main.c - finds the command and runs it. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ static int help(int argc, char **argv)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
     if (argc < 2) {
         print_usage(stderr);
@@ -95,4 +96,15 @@ int main(int argc, char **argv)
         return 0;
     }
     return commands[command].run(&options);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, not the end */
+    const int status = dispatch(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "trainyard: cannot write standard output\n");
+        return status == 0 ? 3 : status;
+    }
+    return status;
 }

@@ -195,7 +195,7 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
     if (argc - optind != 1) {
         fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",
                 commands[command].name,
-                argc > optind ? "too many words" : "something is missing",
+                argc > optind ? "too many words" : "what to work on is missing",
                 commands[command].name, commands[command].arguments);
         return 2;
     }

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "sim/cli/cli.h"
 
@@ -28,4 +30,11 @@ int cli_number(const char *option, const char *text, uint32_t *out)
     }
     *out = (uint32_t)x;
     return 0;
+}
+
+uint32_t cli_columns(void)
+{
+    struct winsize size;
+    const bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return terminal ? size.ws_col : 0;
 }

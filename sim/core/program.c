@@ -209,21 +209,37 @@ static ty_ps longest(const struct ty_kind *kind, uint32_t members)
     return most;
 }
 
-/* A bound on the makespan: everything one after the other. Sums of times must not overflow the
- * clock, which wraps silently; a quarter of its range is left for jitter. */
-static int check_clock(const struct ty_program *p, struct ty_err *err)
+/* A block's operations one after the other, each as long as on its slowest member, in ps. */
+static double block_length(const struct ty_program *p, const struct ty_block *block,
+                           uint32_t members)
 {
     double total = 0;
-    for (uint32_t g = 0; g < p->n_gangs; g++) {
+    for (uint32_t k = 0; k < block->n_ops; k++) {
+        const struct ty_op *op = &p->ops[block->first + k];
+        total += (double)longest(&p->kinds[op->kind], members);
+        total += op->sync == TY_SYNC_SEND ? (double)p->channels[op->link].delay : 0;
+    }
+    return total;
+}
+
+/* A bound on the makespan: everything one after the other. Sums of times must not overflow the
+ * clock, which wraps silently; a quarter of its range is left for jitter. */
+static int check_clock(const struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+{
+    double *length = ty_arena_array(arena, double, p->n_blocks); /* 0: not known yet */
+    double total = 0;
+    for (uint32_t g = 0; length != NULL && g < p->n_gangs; g++) {
         const struct ty_gang *gang = &p->gangs[g];
         for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-            const struct ty_op *ops = ty_pass_ops(p, pass);
-            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-                total += (double)longest(&p->kinds[ops[k].kind], gang->n_ranks);
-                total += ops[k].sync == TY_SYNC_SEND ? (double)p->channels[ops[k].link].delay : 0;
+            const uint32_t b = ty_gang_passes(p, gang)[i].block;
+            if (length[b] <= 0) {
+                length[b] = block_length(p, &p->blocks[b], gang->n_ranks);
             }
+            total += length[b];
         }
+    }
+    if (length == NULL) {
+        return ty_fail(err, TY_ENOMEM, "program: out of memory");
     }
     if (total * (1 + 5 * p->jitter.cv) * (1 + 5 * p->jitter.spread) > 4.6e18) { /* 2^62 ps */
         return ty_fail(err, TY_ELIMIT,
@@ -314,7 +330,7 @@ int ty_program_seal(struct ty_program *p, struct ty_arena *arena, struct ty_err 
         rc = check(p, arena, err);
     }
     if (rc == 0) {
-        rc = check_clock(p, err);
+        rc = check_clock(p, arena, err);
     }
     return rc == 0 ? draw_spread(p, arena, err) : rc;
 }

@@ -44,8 +44,7 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
 static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 {
     const struct ty_program *p = &run->lowered.program;
-    const double bytes =
-        (double)p->n_tasks * sizeof(ty_ps) * (ty_program_jitters(p) ? 2 : 1);
+    const double bytes = ty_run_timeline_B(p);
     char tasks[64], size[64];
     ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
                 ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_passes,

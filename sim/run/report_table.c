@@ -42,6 +42,38 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)l->micro_batch);
 }
 
+/* Mean time that the ranks of a stage compute, s. */
+static double stage_compute_s(const struct ty_run *run, uint32_t stage)
+{
+    const struct ty_gang *gang = &run->lowered.program.gangs[stage];
+    double sum = 0;
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        sum += ty_s_from_ps(run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE]);
+    }
+    return sum / gang->n_ranks;
+}
+
+/* Uneven stages are the commonest reason for a bubble beyond the formula: say which one. */
+static void imbalance(const struct ty_run *run, struct ty_text *t)
+{
+    const uint32_t n = run->lowered.program.n_gangs;
+    double mean = 0, most = 0;
+    uint32_t slowest = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        const double seconds = stage_compute_s(run, s);
+        mean += seconds / n;
+        slowest = seconds > most ? s : slowest;
+        most = seconds > most ? seconds : most;
+    }
+    if (most > 1.01 * mean) {
+        char value[64], note[64];
+        snprintf(value, sizeof(value), "+%.1f %%", 100 * (most / mean - 1));
+        snprintf(note, sizeof(note), "stage %u computes longer than the mean; all wait for it",
+                 (unsigned)slowest);
+        row(t, "slowest stage", value, note);
+    }
+}
+
 static void speed(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
@@ -56,11 +88,12 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
              ty_words_share(f->mfu_causal, share, sizeof(share)));
     row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
     row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)),
-        "products really executed: causal attention, recomputation");
+        "products executed: attention causal, lookups not counted, recomputation is");
     snprintf(note, sizeof(note), "%s over ideal; (p - 1)/m = %s",
              ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
              ty_words_share((l->pipeline - 1.0) / l->micro_batches, other, sizeof(other)));
     row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
+    imbalance(run, t);
     const double derate = run->config->cluster.derate;
     if (derate != 1) {
         snprintf(value, sizeof(value), "x %g", derate);

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "sim/run/words.h"
 
 static double wall_s(void)
 {
@@ -28,6 +31,24 @@ static int plan(struct ty_run *run, struct ty_err *err)
     return ty_lower(&run->lowered, &in, &run->arena, err);
 }
 
+/* What execution will take, compared with what the machine has. */
+static int check_size(const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const double need = ty_run_timeline_B(p);
+    const double have = 0.8 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    char a[64], b[64];
+    if (need <= have) {
+        return 0;
+    }
+    return ty_fail(err, TY_ELIMIT,
+                   "the timeline of %llu tasks would take %s, more than 80 %% of this machine's "
+                   "memory (%s); simulate fewer run.steps, a smaller layout.global_batch, or "
+                   "larger micro-batches",
+                   (unsigned long long)p->n_tasks, ty_words_bytes(need, a, sizeof(a)),
+                   ty_words_bytes(have, b, sizeof(b)));
+}
+
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
     const double t0 = wall_s();
@@ -37,7 +58,8 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
         return ty_fail(err, TY_ENOMEM, "out of memory");
     }
     run->config = config;
-    const int rc = plan(run, err);
+    int rc = plan(run, err);
+    rc = rc < 0 ? rc : check_size(run, err);
     if (rc < 0) {
         ty_run_free(run);
         return rc;

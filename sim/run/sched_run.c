@@ -110,9 +110,9 @@ static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
     }
     const uint64_t pieces = (uint64_t)o->pipeline * o->micro_batches *
                             (o->chunks > 0 ? o->chunks : 1) * (o->slices > 0 ? o->slices : 1);
-    if (pieces > 1u << 24) {
+    if (pieces > 1u << 22) { /* about 1 GB */
         return ty_fail(err, TY_EUSAGE, "%llu passes forward; a schedule of at most %u can be drawn",
-                       (unsigned long long)pieces, 1u << 24);
+                       (unsigned long long)pieces, 1u << 22);
     }
     if (o->chunks > 64 || o->slices > 255) {
         return ty_fail(err, TY_EUSAGE, "-v %u, --slices %u: write at most 64 virtual stages per "
