@@ -66,6 +66,10 @@ TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
 
+/* Where the time of an executed run goes: published formula beside simulation, idle time by stage,
+ * critical path, and what would help, each verified by another run. */
+TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
+
 /* What the plan is, before execution: cluster, layout, tasks, memory bill. */
 TY_API int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err);
 

@@ -342,7 +342,9 @@ static int gantt_write(const struct ty_trace *trace, struct ty_out *out, struct 
     const struct ty_gantt options = {.ranks = trace->ranks,
                                      .n_ranks = trace->n_ranks,
                                      .from = trace->window_from,
-                                     .to = trace->window_to,
+                                     .to = trace->window_to < trace->timeline->makespan
+                                               ? trace->window_to
+                                               : 0,
                                      .ascii = true};
     struct ty_text text = {.data = NULL};
     const int rc = ty_gantt(trace->timeline, &options, &text, err);

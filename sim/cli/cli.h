@@ -8,6 +8,7 @@
 #define CLI_COMMANDS(X)                                                                            \
     X(run, "FILE", "simulate a training step and report it")                                       \
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
+    X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
     X(list, "WHAT", "schedules, models, gpus, clusters, collectives, formats or keys")
 

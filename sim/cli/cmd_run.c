@@ -1,4 +1,4 @@
-/* cmd_run.c - `trainyard run` and `trainyard check`. */
+/* cmd_run.c - `trainyard run`, `trainyard check` and `trainyard explain`. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -138,7 +138,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
 }
 
 static int describe(const struct cli_options *o, const struct ty_config *config,
-                    const struct ty_run *run, struct ty_err *err)
+                    struct ty_run *run, struct ty_err *err)
 {
     char *text = NULL;
     int rc = o->show_config ? ty_config_show(config, &text, err)
@@ -148,8 +148,23 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
     return rc;
 }
 
-/* Both commands read and plan; an answer of "does not fit" is exit status 1. */
-static int plan_and(const struct cli_options *o, bool execute)
+static int explain(const struct cli_options *o, const struct ty_config *config,
+                   struct ty_run *run, struct ty_err *err)
+{
+    char *text = NULL;
+    int rc = ty_run_execute(run, NULL, err);
+    rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
+    rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
+    ty_text_free(text);
+    return rc;
+}
+
+/* What a command does with a plan. */
+typedef int plan_fn(const struct cli_options *o, const struct ty_config *config,
+                    struct ty_run *run, struct ty_err *err);
+
+/* All commands read and plan; an answer of "does not fit" is exit status 1. */
+static int plan_and(const struct cli_options *o, plan_fn *then)
 {
     struct ty_err *err = ty_err_new();
     struct ty_config *config = NULL;
@@ -162,7 +177,7 @@ static int plan_and(const struct cli_options *o, bool execute)
     }
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
     if (rc == 0) {
-        rc = execute ? simulate(o, config, run, err) : describe(o, config, run, err);
+        rc = then(o, config, run, err);
     }
     const int status = rc == 0 && !ty_run_fits(run) ? 1 : 0;
     ty_run_free(run);
@@ -176,10 +191,15 @@ static int plan_and(const struct cli_options *o, bool execute)
 
 int cmd_run(const struct cli_options *o)
 {
-    return plan_and(o, true);
+    return plan_and(o, simulate);
 }
 
 int cmd_check(const struct cli_options *o)
 {
-    return plan_and(o, false);
+    return plan_and(o, describe);
+}
+
+int cmd_explain(const struct cli_options *o)
+{
+    return plan_and(o, explain);
 }

@@ -25,10 +25,10 @@ static const struct row {
     const char *argument, *help;
 } rows[] = {
 #define AT(member) offsetof(struct cli_options, member)
-    {"set", 0, LIST, AT(set), BIT(run) | BIT(check), "KEY=VALUE",
+    {"set", 0, LIST, AT(set), BIT(run) | BIT(check) | BIT(explain), "KEY=VALUE",
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
     {"stats", 0, VALUE, AT(stats), BIT(run), "table|json", "form of the report"},
-    {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check), "PATH",
+    {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check) | BIT(explain), "PATH",
      "where the report goes; - is standard output"},
     {"trace", 0, LIST, AT(trace), BIT(run), "FORMAT:PATH",
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},

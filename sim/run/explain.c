@@ -1,0 +1,379 @@
+/* explain.c - `trainyard explain`: where the time goes, formula beside simulation, what would help.
+ *
+ * Nothing here is modelled anew: pass times are read off the timeline, idle time comes from the
+ * statistics, the critical path from sim/core/crit.c, and every "what would help" is another run of
+ * the same plan with one thing changed. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/crit.h"
+#include "sim/run/report_table.h"
+#include "sim/run/words.h"
+
+#define COLUMN 22
+
+/* ---- pass times ---- */
+
+/* Mean time of a stage's passes by phase, from the first operation to the last, s. */
+struct pass_times {
+    double mean[TY_N_PHASES];
+    uint32_t n[TY_N_PHASES];
+};
+
+static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[stage];
+    struct pass_times times = {.mean = {0}};
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        ty_ps first = UINT64_MAX, last = 0;
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            if (ops[k].stream == TY_STREAM_COMPUTE) {
+                const uint64_t ordinal = (uint64_t)pass->first_op + k;
+                const ty_ps start = ty_timeline_starts(&run->timeline, gang, ordinal)[0];
+                first = start < first ? start : first;
+                last = start + ty_timeline_dur(&run->timeline, gang, &ops[k], ordinal, 0);
+            }
+        }
+        if (first < last) {
+            times.mean[pass->phase] += ty_s_from_ps(last - first);
+            times.n[pass->phase]++;
+        }
+    }
+    for (uint32_t k = 0; k < TY_N_PHASES; k++) {
+        times.mean[k] /= times.n[k] > 0 ? times.n[k] : 1;
+    }
+    return times;
+}
+
+/* Mean over stages, and the stage with the longest forward plus backward. */
+struct stage_times {
+    struct ty_sched_times mean;
+    double work, most; /* forward + backward of a stage: mean, and the slowest */
+    uint32_t slowest;
+};
+
+static struct stage_times stage_times_of(const struct ty_run *run)
+{
+    const uint32_t p = run->lowered.program.n_gangs;
+    struct stage_times out = {.mean = {.overlap = -1}};
+    for (uint32_t s = 0; s < p; s++) {
+        const struct pass_times t = pass_times_of(run, s);
+        const double split = t.mean[TY_PHASE_DGRAD] + t.mean[TY_PHASE_WGRAD];
+        const double back = t.n[TY_PHASE_BACKWARD] > 0 ? t.mean[TY_PHASE_BACKWARD] : split;
+        const double work = t.mean[TY_PHASE_FORWARD] + back;
+        out.mean.forward += t.mean[TY_PHASE_FORWARD] / p;
+        out.mean.backward += back / p;
+        out.mean.input += t.mean[TY_PHASE_DGRAD] / p;
+        out.mean.weight += t.mean[TY_PHASE_WGRAD] / p;
+        out.work += work / p;
+        out.slowest = work > out.most ? s : out.slowest;
+        out.most = work > out.most ? work : out.most;
+    }
+    return out;
+}
+
+/* ---- formula ---- */
+
+static void put_seconds(struct ty_text *t, const char *label, double s, const char *note)
+{
+    char value[64];
+    ty_text_add(t, "  %s", label);
+    ty_text_pad(t, 34);
+    ty_text_add(t, "%s", ty_words_seconds(s, value, sizeof(value)));
+    if (note != NULL) {
+        ty_text_pad(t, 48);
+        ty_text_add(t, "%s", note);
+    }
+    ty_text_add(t, "\n");
+}
+
+/* What the published formula leaves out, each with what it costs here. */
+static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
+                        const struct stage_times *st, struct ty_text *t)
+{
+    const struct ty_layout *l = &run->config->layout;
+    char note[160];
+    if (st->most > 1.005 * st->work) {
+        snprintf(note, sizeof(note), "stage %u takes %.1f %% longer than the mean in each of %u "
+                 "rounds", (unsigned)st->slowest, 100 * (st->most / st->work - 1),
+                 (unsigned)l->micro_batches);
+        put_seconds(t, "uneven stages", l->micro_batches * (st->most - st->work), note);
+    }
+    if (f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] > 0) {
+        put_seconds(t, "messages", f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE],
+                    "waiting for the wire between stages, mean over GPUs");
+    }
+    if (f->bucket_s[TY_BUCKET_EXPOSED_DATA] > 0) {
+        put_seconds(t, "data-parallel", f->bucket_s[TY_BUCKET_EXPOSED_DATA],
+                    "reductions and gathers that nothing hides, mean over GPUs");
+    }
+    put_seconds(t, "optimizer", f->bucket_s[TY_BUCKET_OPTIMIZER], NULL);
+    if (l->micro_batches < l->pipeline) {
+        ty_text_add(t, "  fewer micro-batches (%u) than stages (%u): the pipeline never fills\n",
+                    (unsigned)l->micro_batches, (unsigned)l->pipeline);
+    }
+}
+
+static void put_formula(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
+{
+    const struct ty_sched *sched = ty_schedules[run->config->schedule.name];
+    const struct ty_layout *l = &run->config->layout;
+    const struct stage_times st = stage_times_of(run);
+    const struct ty_sched_shape shape = {.p = l->pipeline,
+                                         .m = l->micro_batches,
+                                         .v = ty_sched_chunks(&run->config->schedule),
+                                         .group = run->config->schedule.group,
+                                         .slices = run->config->schedule.slices};
+    char a[64], b[64], c[64];
+    ty_text_add(t, "formula and simulation\n");
+    put_seconds(t, "simulated step", f->step_s, NULL);
+    put_seconds(t, "ideal: no idle time for the pipeline", f->ideal_s, NULL);
+    snprintf(a, sizeof(a), "%s", ty_words_seconds(st.mean.forward, b, sizeof(b)));
+    ty_text_add(t, "  mean pass of a stage: forward %s, backward %s\n", a,
+                ty_words_seconds(st.mean.backward, c, sizeof(c)));
+    if (sched->makespan != NULL) {
+        const double value = sched->makespan(&shape, &st.mean);
+        const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
+        ty_text_add(t, "  %s: %s, claimed for %s%s\n", sched->name, sched->formula,
+                    sched->domain != NULL ? sched->domain : "equal stages",
+                    domain ? "" : " (not the case here)");
+        put_seconds(t, "its value with these passes", value, NULL);
+        put_seconds(t, "simulated minus formula", f->step_s - value, "because of:");
+    }
+    put_reasons(run, f, &st, t);
+    ty_text_add(t, "  bubble: %s of the step; ", ty_words_share(f->bubble_fraction, a, sizeof(a)));
+    ty_text_add(t, "%s over ideal", ty_words_share(f->bubble_over_ideal, a, sizeof(a)));
+    ty_text_add(t, " (formula, equal stages: (p - 1)/(m v) = %s)\n\n",
+                ty_words_share((shape.p - 1.0) / ((double)shape.m * shape.v), a, sizeof(a)));
+}
+
+/* ---- idle time and activations by stage ---- */
+
+static void put_stages(const struct ty_run *run, struct ty_text *t)
+{
+    static const struct {
+        enum ty_bucket bucket;
+        const char *head;
+    } columns[] = {{TY_BUCKET_BUBBLE_FILL, "fill"},
+                   {TY_BUCKET_BUBBLE_STALL, "stall"},
+                   {TY_BUCKET_BUBBLE_DRAIN, "drain"},
+                   {TY_BUCKET_EXPOSED_PIPELINE, "messages"},
+                   {TY_BUCKET_EXPOSED_TENSOR, "tensor"},
+                   {TY_BUCKET_EXPOSED_DATA, "data"},
+                   {TY_BUCKET_OPTIMIZER, "optimizer"}};
+    const struct ty_program *p = &run->lowered.program;
+    ty_text_add(t, "idle time of a stage's GPUs, mean, per step\n  stage");
+    for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
+        ty_text_add(t, "%11s", columns[k].head);
+    }
+    ty_text_add(t, "   held (rule)\n");
+    for (uint32_t s = 0; s < p->n_gangs; s++) {
+        const struct ty_sched *sched = ty_schedules[run->config->schedule.name];
+        const struct ty_sched_shape shape = {.p = p->n_gangs,
+                                             .m = run->config->layout.micro_batches,
+                                             .v = ty_sched_chunks(&run->config->schedule),
+                                             .group = run->config->schedule.group,
+                                             .slices = run->config->schedule.slices};
+        ty_text_add(t, "  %5u", (unsigned)s);
+        for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
+            double sum = 0;
+            char value[64];
+            for (uint32_t i = 0; i < p->gangs[s].n_ranks; i++) {
+                const uint32_t rank = p->gangs[s].rank_of[i];
+                sum += ty_s_from_ps(run->stats.rank[rank].bucket[columns[k].bucket]);
+            }
+            sum /= (double)p->gangs[s].n_ranks * p->n_steps;
+            ty_text_add(t, "%11s", ty_words_seconds(sum, value, sizeof(value)));
+        }
+        ty_text_add(t, "   %u", (unsigned)run->stats.memory[s].peak_held);
+        if (sched->in_flight != NULL) {
+            ty_text_add(t, " (%u)", (unsigned)sched->in_flight(&shape, s));
+        }
+        ty_text_add(t, "\n");
+    }
+    ty_text_add(t, "\n");
+}
+
+/* ---- critical path ---- */
+
+struct path_part {
+    const char *name, *category;
+    double seconds;
+    uint64_t n;
+    bool compute;
+};
+
+struct path {
+    const struct ty_program *p;
+    struct path_part *part; /* [n_kinds], by first kind of that name */
+    double compute, tensor, data, pipeline;
+};
+
+static void add_to_path(void *arg, const struct ty_crit_task *task)
+{
+    struct path *path = arg;
+    const struct ty_pass *pass =
+        &ty_gang_passes(path->p, &path->p->gangs[task->gang])[task->pass];
+    const struct ty_op *op = &ty_pass_ops(path->p, pass)[task->op];
+    const struct ty_kind *kind = &path->p->kinds[op->kind];
+    const double seconds = ty_s_from_ps(task->dur + task->delay);
+    double *sums[TY_N_STREAMS] = {[TY_STREAM_COMPUTE] = &path->compute,
+                                  [TY_STREAM_TENSOR] = &path->tensor,
+                                  [TY_STREAM_DATA] = &path->data,
+                                  [TY_STREAM_SEND] = &path->pipeline,
+                                  [TY_STREAM_RECV] = &path->pipeline};
+    uint32_t k = 0;
+    while (strcmp(path->p->kinds[k].name, kind->name) != 0 ||
+           path->p->kinds[k].category != kind->category) {
+        k++;
+    }
+    *sums[op->stream] += seconds;
+    path->part[k].name = kind->name;
+    path->part[k].category = ty_category_name((enum ty_category)kind->category);
+    path->part[k].seconds += seconds;
+    path->part[k].n++;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const struct path_part *x = a, *y = b;
+    return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : 0;
+}
+
+static int put_path(const struct ty_run *run, struct path *path, struct ty_text *t,
+                    struct ty_err *err)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const double total = ty_s_from_ps(run->timeline.makespan);
+    path->p = p;
+    path->part = calloc(p->n_kinds, sizeof(*path->part));
+    if (path->part == NULL) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    const int rc = ty_critical_path(&run->timeline, add_to_path, path, err);
+    if (rc == 0) {
+        qsort(path->part, p->n_kinds, sizeof(*path->part), by_seconds);
+        ty_text_add(t, "critical path: what the step is as long as\n");
+        for (uint32_t k = 0; k < p->n_kinds && k < 12 && path->part[k].n > 0; k++) {
+            char value[64], label[64];
+            snprintf(label, sizeof(label), "%s", path->part[k].name);
+            ty_text_add(t, "  %s", label);
+            ty_text_pad(t, 28);
+            ty_text_add(t, "%s", path->part[k].category);
+            ty_text_pad(t, 48);
+            ty_text_add(t, "%-12s %6.2f %%  %llu times\n",
+                        ty_words_seconds(path->part[k].seconds, value, sizeof(value)),
+                        100 * path->part[k].seconds / total,
+                        (unsigned long long)path->part[k].n);
+        }
+        ty_text_add(t, "\n");
+    }
+    free(path->part);
+    return rc;
+}
+
+/* ---- what would help ---- */
+
+static void faster_gpus(struct ty_config *c)
+{
+    c->cluster.derate /= 1.1;
+}
+
+static void faster_nvlink(struct ty_config *c)
+{
+    c->cluster.nvlink_bandwidth *= 1.1;
+}
+
+static void faster_network(struct ty_config *c)
+{
+    c->cluster.nic_bandwidth *= 1.1;
+}
+
+static void shorter_latency(struct ty_config *c)
+{
+    double *const latencies[] = {
+        &c->cluster.nvlink_latency,   &c->cluster.nvlink_latency_per_rank,
+        &c->cluster.nvlink_gather_latency, &c->cluster.nvlink_step,
+        &c->cluster.nvlink_tree_step, &c->cluster.nvlink_p2p_latency,
+        &c->cluster.net_step,         &c->cluster.net_tree_step,
+        &c->cluster.net_latency,      &c->cluster.net_p2p_latency};
+    for (size_t i = 0; i < TY_COUNT(latencies); i++) {
+        *latencies[i] /= 1.1;
+    }
+}
+
+static void more_micro_batches(struct ty_config *c)
+{
+    c->layout.global_batch *= 2;
+    c->layout.micro_batches *= 2;
+}
+
+static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
+                       const struct path *path, struct ty_text *t, struct ty_err *err)
+{
+    const double total = ty_s_from_ps(run->timeline.makespan);
+    const double gain = 1 - 1 / 1.1; /* of the part of the path that gets faster */
+    const struct {
+        const char *label;
+        void (*change)(struct ty_config *);
+        double predicted; /* change of time per token by the path; NAN: it does not say */
+    } rows[] = {
+        {"GPUs 10 % faster", faster_gpus, -gain * path->compute / total},
+        {"NVLink 10 % faster", faster_nvlink, -gain * path->tensor / total},
+        {"network 10 % faster", faster_network, -gain * (path->data + path->pipeline) / total},
+        {"latencies 10 % shorter", shorter_latency, NAN},
+        {"twice the micro-batches", more_micro_batches, NAN},
+    };
+    ty_text_add(t, "what would help: time per token, by a run with one thing changed\n");
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_config changed = *run->config;
+        struct ty_run *other = NULL;
+        struct ty_figures g;
+        rows[i].change(&changed);
+        int rc = ty_run_new(&other, &changed, err);
+        rc = rc < 0 ? rc : ty_run_execute(other, NULL, err);
+        if (rc < 0) {
+            ty_run_free(other);
+            return rc;
+        }
+        ty_run_figures(other, &g);
+        ty_run_free(other);
+        ty_text_add(t, "  %s", rows[i].label);
+        ty_text_pad(t, 34);
+        ty_text_add(t, "%+.2f %%", 100 * (f->tokens_per_s / g.tokens_per_s - 1));
+        if (!isnan(rows[i].predicted)) {
+            ty_text_pad(t, 48);
+            ty_text_add(t, "at most, by the critical path: %+.2f %%", 100 * rows[i].predicted);
+        }
+        ty_text_add(t, "\n");
+    }
+    return 0;
+}
+
+int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    struct ty_figures f;
+    struct path path = {.p = NULL};
+    *text = NULL;
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "an explanation needs an executed run");
+    }
+    ty_run_figures(run, &f);
+    ty_report_head(run, &t);
+    put_formula(run, &f, &t);
+    put_stages(run, &t);
+    int rc = put_path(run, &path, &t, err);
+    rc = rc < 0 ? rc : put_what_if(run, &f, &path, &t, err);
+    if (rc == 0) {
+        *text = ty_text_take(&t);
+        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    ty_text_release(&t);
+    return rc;
+}
