@@ -189,6 +189,10 @@ static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
                                          .input = i.seconds * layers,
                                          .weight = w.seconds * layers,
                                          .overlap = -1};
+    if (l->in->schedule->own != NULL) {
+        *slots = l->in->schedule->own->slots;
+        return 0;
+    }
     if (l->sched->asynchronous) {
         shape.m *= l->in->steps;
     }
@@ -334,7 +338,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
 {
     *out = (struct ty_lowered){.stage = NULL};
     struct ty_lowering l = {.in = in, .arena = arena, .out = out,
-                            .sched = ty_schedules[in->schedule->name],
+                            .sched = ty_sched_of(in->schedule),
                             .zero = &ty_zero_stages[in->layout->zero]};
     struct ty_slots slots;
     l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};

@@ -83,7 +83,7 @@ struct ty_lowering {
     uint32_t members; /* ranks per gang */
 
     /* kinds common to all stages */
-    struct ty_compute_kinds *slice; /* [slices] */
+    struct ty_compute_kinds *slice; /* [2 x slices]: alone, then in an overlapped slot */
     const struct ty_compute_kinds *kinds; /* of the block being built */
     struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer, for generators */
 

@@ -119,6 +119,23 @@ static void attention_of_slice(const struct ty_layer_costs *whole, uint32_t q, u
     c->recompute[op] = scaled(whole->recompute[op], share);
 }
 
+/* The same in a slot in which a forward and a backward overlap. */
+static void overlapped_kinds(struct ty_lowering *l, const struct ty_layer_costs *layer,
+                             const struct ty_edge_costs *edge, struct ty_compute_kinds *k)
+{
+    const double by = l->in->schedule->overlap_cost;
+    struct ty_layer_costs c;
+    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
+        c.forward[op] = (struct ty_cost){layer->forward[op].seconds * by, layer->forward[op].flops};
+        c.dgrad[op] = (struct ty_cost){layer->dgrad[op].seconds * by, layer->dgrad[op].flops};
+        c.wgrad[op] = (struct ty_cost){layer->wgrad[op].seconds * by, layer->wgrad[op].flops};
+        c.recompute[op] =
+            (struct ty_cost){layer->recompute[op].seconds * by, layer->recompute[op].flops};
+    }
+    layer_kinds(l, &c, k);
+    edge_kinds(l, edge, k);
+}
+
 int ty_lower_compute_kinds(struct ty_lowering *l)
 {
     const uint32_t n = l->shape.slices;
@@ -126,7 +143,7 @@ int ty_lower_compute_kinds(struct ty_lowering *l)
     struct ty_layer_costs whole, layer;
     struct ty_edge_costs edge;
     part.sequence /= n;
-    l->slice = ty_arena_array(l->arena, struct ty_compute_kinds, n);
+    l->slice = ty_arena_array(l->arena, struct ty_compute_kinds, 2 * n);
     if (l->slice == NULL) {
         return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
     }
@@ -144,6 +161,10 @@ int ty_lower_compute_kinds(struct ty_lowering *l)
         }
         layer_kinds(l, &layer, &l->slice[q]);
         edge_kinds(l, &edge, &l->slice[q]);
+        l->slice[n + q] = l->slice[q];
+        if (l->in->schedule->overlap_cost != 1) {
+            overlapped_kinds(l, &layer, &edge, &l->slice[n + q]);
+        }
     }
     return 0;
 }

@@ -35,6 +35,10 @@ const struct ty_field ty_sched_fields[] = {
      .words = ty_sched_words,
      .fallback = "1f1b",
      .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"},
+    {.key = "file",
+     .type = TY_TYPE_STRING,
+     .offset = offsetof(struct ty_sched_options, file),
+     .doc = "a schedule of your own, as slots text or PyTorch CSV, in place of a name"},
     {.key = "chunks",
      .type = TY_TYPE_UINT,
      .offset = offsetof(struct ty_sched_options, chunks),
@@ -70,7 +74,8 @@ const struct ty_field ty_sched_fields[] = {
      .min = 0.01,
      .max = 10,
      .fallback = "100 %",
-     .doc = "cost of a slot in which a forward and a backward overlap, as share of their sum"},
+     .doc = "time of layers in a slot in which a forward and a backward overlap, as share of what "
+            "they take alone"},
 };
 const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
 
@@ -84,9 +89,17 @@ const struct ty_sched *ty_sched_find(const char *name)
     return NULL;
 }
 
+const struct ty_sched *ty_sched_of(const struct ty_sched_options *options)
+{
+    return options->own != NULL ? &options->own->sched : ty_schedules[options->name];
+}
+
 uint32_t ty_sched_chunks(const struct ty_sched_options *options)
 {
-    const uint32_t needed = ty_schedules[options->name]->chunks;
+    const uint32_t needed = ty_sched_of(options)->chunks;
+    if (options->own != NULL) {
+        return options->own->shape.v;
+    }
     return options->chunks > 0 ? options->chunks : needed > 0 ? needed : 1;
 }
 
@@ -102,6 +115,10 @@ static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape
                        sched->name, (unsigned)shape->p, (unsigned)shape->m, (unsigned)shape->v,
                        (unsigned)shape->slices);
     }
+    if (shape->slices > 1 && !sched->sliced) {
+        return ty_fail(err, TY_EUSAGE, "schedule %s: %u slices; it works on whole sequences",
+                       sched->name, (unsigned)shape->slices);
+    }
     if (sched->chunks != 0 && sched->chunks != shape->v) {
         return ty_fail(err, TY_EUSAGE,
                        "schedule %s: %u virtual stages per rank; it needs exactly %u",
@@ -110,11 +127,29 @@ static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape
     return 0;
 }
 
+/* A file fixes what the layout asks for. */
+static int check_own(const struct ty_sched_options *options, const struct ty_section *section,
+                     uint32_t pipeline, uint32_t micro_batches, struct ty_err *err)
+{
+    const struct ty_sched_shape *own = &options->own->shape;
+    const uint32_t m = own->m;
+    const struct ty_place at = ty_section_place(section, "file");
+    if (own->p != pipeline || m != micro_batches || own->slices != options->slices) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "schedule.file: it is made for %u ranks, %u micro-batches and %u slices; "
+                          "the layout has %u, %u and %u",
+                          (unsigned)own->p, (unsigned)m, (unsigned)own->slices,
+                          (unsigned)pipeline, (unsigned)micro_batches,
+                          (unsigned)options->slices);
+    }
+    return 0;
+}
+
 int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,
                     uint32_t pipeline, uint32_t micro_batches, uint32_t sequence,
                     struct ty_err *err)
 {
-    const struct ty_sched *sched = ty_schedules[options->name];
+    const struct ty_sched *sched = ty_sched_of(options);
     const struct ty_sched_shape shape = {.p = pipeline,
                                          .m = micro_batches,
                                          .v = ty_sched_chunks(options),
@@ -123,6 +158,9 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
     const struct ty_place name = ty_section_place(section, "name");
     const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why = TY_ERR_NONE;
+    if (options->own != NULL) {
+        return check_own(options, section, pipeline, micro_batches, err);
+    }
     int rc = check_sizes(sched, &shape, &why);
     if (rc == 0 && sched->check != NULL) {
         rc = sched->check(&shape, &why);

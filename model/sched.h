@@ -99,6 +99,7 @@ struct ty_sched {
     const char *name, *summary, *source;
     enum ty_sched_placement placement;
     uint32_t chunks;  /* virtual stages per rank it needs; 0: any number */
+    bool sliced;       /* works on slices of a sequence; others refuse more than one */
     bool asynchronous; /* no flush: weights are updated while micro-batches are in flight, ... */
     bool updates_each; /* ... after every backward; false: after those of a batch */
     /* Refuses shapes that the schedule does not know: TY_EUSAGE with what would be right. NULL: p,
@@ -151,14 +152,26 @@ bool ty_slots_paired(const struct ty_slots *slots);
  * the end of B or W (`until` WGRAD). */
 uint32_t ty_slots_peak(const struct ty_rank_slots *rank, enum ty_phase until);
 
+/* An order of the user's own, as read from a file: a schedule that need not be generated. */
+struct ty_sched_own {
+    struct ty_sched sched;       /* name "file", placement; nothing else */
+    struct ty_sched_shape shape; /* as the file has it */
+    struct ty_slots slots;
+};
+
 /* The `schedule` section. */
 struct ty_sched_options {
-    int name; /* index into ty_schedules */
+    int name;         /* index into ty_schedules */
+    const char *file; /* NULL: the schedule of that name */
+    const struct ty_sched_own *own; /* its content, or NULL */
     uint32_t chunks;
     uint32_t group, slices;
     bool barrier;        /* ranks wait for the gradient norm of all before they update */
     double overlap_cost; /* of an overlapped slot, as share of forward + backward */
 };
+/* The schedule that the options name, or the user's own. */
+const struct ty_sched *ty_sched_of(const struct ty_sched_options *options);
+
 /* Virtual stages per rank: what is configured, or what the schedule needs. */
 uint32_t ty_sched_chunks(const struct ty_sched_options *options);
 

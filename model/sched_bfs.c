@@ -4,10 +4,11 @@
  *     rank 0 |F0 F1 F2 f0 f1 f2 .. .. .. b2 == b1 == b0 == B2 == B1 == B0 ==|
  *     rank 1 |.. F0 F1 F2 f0 f1 f2 b2 == b1 == b0 == B2 == B1 == B0 == .. ..|
  *
- * Lower case: the rank's second stage. Forwards of chunk 0, of chunk 1, ...; then backwards from the last chunk down, the micro-batches
- * of each in reverse. The bubble of interleaved 1F1B, but everything is held: the point is data
- * parallelism, as each chunk's weights are gathered once and its gradients reduced once, early
- * chunks under the compute of later ones. With v = 1 it is GPipe, last in first out.
+ * Lower case: the rank's second stage. Forwards of chunk 0, of chunk 1, ...; then backwards from
+ * the last chunk down, the micro-batches of each in reverse. The bubble of interleaved 1F1B, but
+ * everything is held: the point is data parallelism, as each chunk's weights are gathered once and
+ * its gradients reduced once, early chunks under the compute of later ones. With v = 1 it is GPipe,
+ * last in first out.
  * Sources: Lamy-Poirier, "Breadth-first pipeline parallelism", MLSys 2023; order as in
  * pytorch/pytorch torch/distributed/pipelining/schedules.py, ScheduleLoopedBFS. */
 #include "model/sched.h"

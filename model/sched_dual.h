@@ -12,10 +12,9 @@
 /* A rank in its fold. */
 struct ty_dual_rank {
     uint32_t rank;
-    uint32_t h, n;          /* position, positions */
-    uint32_t m;             /* micro-batches that enter at one end */
-    uint32_t far_direction; /* of the far stage; the near one is of direction near_direction */
-    uint32_t near_direction;
+    uint32_t h, n;                          /* position, positions */
+    uint32_t m;                             /* micro-batches that enter at one end */
+    uint32_t near_direction, far_direction; /* of the two stages */
 };
 
 /* Appends the order of one rank. Needs m >= 2 n. */

@@ -7,7 +7,7 @@
  *
  * Rank r warms up with min(2 (p - 1 - r), m) forwards and holds at most min(m, 2 (p - r) - 1)
  * micro-batches, about twice what 1F1B holds. Nothing is gained while messages are free; a message
- * delay of up to (tF + tB) / 2 costs one round trip, where 1F1B pays it again every p micro-batches.
+ * delay of up to (tF + tB) / 2 costs one round trip, where 1F1B pays it every p micro-batches.
  * Source: Zhuang et al., "On optimizing the communication of model parallelism", MLSys 2023. */
 #include "model/sched_steady.h"
 

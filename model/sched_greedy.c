@@ -1,8 +1,8 @@
 /* sched_greedy.c - plays an order in time and lets weight gradients fill its holes.
  *
  * Ranks act in the order of the time at which they next can (ties: lower rank first), kept in a
- * tree of winners; each action starts one pass, or puts the rank to sleep until the first message
- * that it knows of, or that another rank starts.
+ * tree: leaf k is rank k, a node the earlier of its two. Each action starts one pass, or puts the
+ * rank to sleep until the first message that it knows of, or that another rank starts.
  *
  * Why it ends: an order that can be run has, at any moment, a pass of which all needs have ended
  * and that is next on its rank; it is started unless it is an F on a rank that holds all it may,
@@ -15,9 +15,8 @@
 #include <string.h>
 
 struct ty_greedy_rank {
-    double when;                 /* it can act; INFINITY: it sleeps, or is done */
-    uint32_t next;               /* place of the next pass in its order */
-    uint32_t held;               /* pieces not yet freed by W */
+    uint32_t next;                /* place of the next pass in its order */
+    uint32_t held;                /* pieces not yet freed by W */
     uint32_t n_queued, n_weighed; /* I started, W started */
     bool asleep;
 };
@@ -28,7 +27,6 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
 {
     const size_t n = (size_t)ty_sched_stages(shape) * shape->m;
     struct ty_greedy g = {.shape = *shape,
-                          .placement = placement,
                           .times = *times,
                           .cap = cap,
                           .leaves = 1,
@@ -43,10 +41,14 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
     g.moved = ty_arena_array(arena, bool, g.per_rank * shape->p);
     g.queue = ty_arena_array(arena, struct ty_slot, g.per_rank / 2 * shape->p);
     g.rank = ty_arena_array(arena, struct ty_greedy_rank, shape->p);
-    g.tree = ty_arena_array(arena, uint32_t, (size_t)2 * g.leaves);
+    g.owner = ty_arena_array(arena, uint32_t, ty_sched_stages(shape));
+    g.first = ty_arena_array(arena, double, (size_t)2 * g.leaves);
     if (g.end_f == NULL || g.end_i == NULL || g.moved == NULL || g.queue == NULL ||
-        g.rank == NULL || g.tree == NULL) {
+        g.rank == NULL || g.owner == NULL || g.first == NULL) {
         return ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+    }
+    for (uint32_t s = 0; s < ty_sched_stages(shape); s++) {
+        g.owner[s] = ty_sched_owner(placement, shape, 0, s);
     }
     *greedy = g;
     return 0;
@@ -54,22 +56,29 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
 
 static double when(const struct ty_greedy *g, uint32_t rank)
 {
-    return rank < g->shape.p ? g->rank[rank].when : INFINITY;
+    return g->first[g->leaves + rank];
 }
 
-/* Sets when a rank acts. Leaf k of the tree is rank k, a node the one of its two that acts first. */
+/* Sets when a rank acts, and the nodes above it. */
 static void set_when(struct ty_greedy *g, uint32_t rank, double time)
 {
-    g->rank[rank].when = time;
-    for (uint32_t node = (g->leaves + rank) / 2; node > 0; node /= 2) {
-        const uint32_t left = g->tree[2 * node], right = g->tree[2 * node + 1];
-        g->tree[node] = when(g, right) < when(g, left) ? right : left;
+    uint32_t node = g->leaves + rank;
+    g->first[node] = time;
+    while (node > 1) {
+        node /= 2;
+        const double left = g->first[2 * node], right = g->first[2 * node + 1];
+        g->first[node] = right < left ? right : left;
     }
 }
 
+/* The rank that acts first. */
 static uint32_t first_rank(const struct ty_greedy *g)
 {
-    return g->tree[1];
+    uint32_t node = 1;
+    while (node < g->leaves) {
+        node = 2 * node + (g->first[2 * node + 1] < g->first[2 * node]);
+    }
+    return node - g->leaves;
 }
 
 static void begin(struct ty_greedy *g, struct ty_slots *out)
@@ -80,20 +89,13 @@ static void begin(struct ty_greedy *g, struct ty_slots *out)
     }
     memset(g->moved, 0, g->per_rank * g->shape.p * sizeof(*g->moved));
     memset(g->rank, 0, g->shape.p * sizeof(*g->rank));
-    for (uint32_t i = 0; i < g->leaves; i++) {
-        g->tree[g->leaves + i] = i;
-    }
-    for (uint32_t node = g->leaves - 1; node > 0; node--) {
-        g->tree[node] = g->tree[2 * node]; /* all act at 0 */
+    for (uint32_t node = 0; node < 2 * g->leaves; node++) {
+        g->first[node] = INFINITY;
     }
     for (uint32_t r = 0; r < g->shape.p; r++) {
         out->rank[r].n = 0;
+        set_when(g, r, 0);
     }
-}
-
-static uint32_t owner(const struct ty_greedy *g, uint32_t stage)
-{
-    return ty_sched_owner(g->placement, &g->shape, 0, stage);
 }
 
 /* When all that a pass needs has arrived at its rank; INFINITY: not known yet. */
@@ -109,7 +111,7 @@ static double arrival(const struct ty_greedy *g, uint32_t rank, const struct ty_
     const bool forward = s->phase == TY_PHASE_FORWARD;
     const uint32_t from = forward ? s->stage - 1u : s->stage + 1u;
     const double end = (forward ? g->end_f : g->end_i)[(size_t)from * m + s->mb];
-    return owner(g, from) == rank ? end : end + g->times.edge;
+    return g->owner[from] == rank ? end : end + g->times.edge;
 }
 
 /* Looks through the next pass of each kind of a rank, in the order given. Returns the place of the
@@ -210,9 +212,9 @@ static void notify(struct ty_greedy *g, uint32_t from, const struct ty_slot *s, 
     if (s->phase == TY_PHASE_WGRAD || s->stage == (forward ? last : 0)) {
         return;
     }
-    const uint32_t to = owner(g, forward ? s->stage + 1u : s->stage - 1u);
+    const uint32_t to = g->owner[forward ? s->stage + 1u : s->stage - 1u];
     const double at = end + g->times.edge;
-    if (to != from && g->rank[to].asleep && at < g->rank[to].when) {
+    if (to != from && g->rank[to].asleep && at < when(g, to)) {
         set_when(g, to, at);
     }
 }
@@ -230,6 +232,7 @@ static double start(struct ty_greedy *g, uint32_t r, const struct ty_slot *s, do
         rank->held++;
     } else if (s->phase == TY_PHASE_WGRAD) {
         rank->held--;
+        rank->n_weighed++;
     } else {
         g->end_i[key] = end;
         if (!as_given) {
@@ -273,8 +276,7 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
             set_when(greedy, r, choice.wake);
             continue;
         }
-        const double end =
-            start(greedy, r, choice.slot, now, rules->as_given, &out->rank[r]);
+        const double end = start(greedy, r, choice.slot, now, rules->as_given, &out->rank[r]);
         makespan = end > makespan ? end : makespan;
         if (choice.place != UINT32_MAX) {
             pass_by(greedy, &order->rank[r], r, choice.place);

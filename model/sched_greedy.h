@@ -28,14 +28,14 @@ struct ty_greedy_rules {
  * At most 32 virtual stages per rank. */
 struct ty_greedy {
     struct ty_sched_shape shape;
-    enum ty_sched_placement placement;
     struct ty_sched_times times;
-    uint32_t cap;             /* pieces a rank may hold until W */
-    double *end_f, *end_i;    /* [stage * m + mb]; INFINITY: not started */
-    bool *moved;              /* [rank * per_rank + place]: ran before its turn */
-    struct ty_slot *queue;    /* [rank * per_rank + ..]: I whose W has not run yet, oldest first */
+    uint32_t cap;          /* pieces a rank may hold until W */
+    double *end_f, *end_i; /* [stage * m + mb]; INFINITY: not started */
+    bool *moved;           /* [rank * per_rank + place]: ran before its turn */
+    struct ty_slot *queue; /* [rank * per_rank + ..]: I whose W has not run yet, oldest first */
     struct ty_greedy_rank *rank; /* [p] */
-    uint32_t *tree;           /* [2 * leaves]: which rank acts next; see first_rank */
+    uint32_t *owner;             /* [stage] */
+    double *first;               /* [2 * leaves]: when a rank can act; INFINITY: asleep, done */
     uint32_t leaves;
     size_t per_rank; /* F and I of a rank */
     double slack;    /* times that differ by less are the same */

@@ -6,8 +6,8 @@
  *
  * Lower case: the rank's second stage. Groups of g micro-batches go through chunk 0, then through
  * chunk 1, and so on; a rank runs the forwards of all groups in that order and the backwards in the
- * same order with the chunks reversed. Rank r warms up with min(m v, 2 (p - 1 - r) + (v - 1) g) forwards. The bubble is a v-th
- * of 1F1B's, for v times the messages.
+ * same order with the chunks reversed. Rank r warms up with min(m v, 2 (p - 1 - r) + (v - 1) g)
+ * forwards. The bubble is a v-th of 1F1B's, for v times the messages.
  *
  * Which g: Megatron-LM takes p <= g <= m whose last group is whole or has at least p micro-batches
  * (a smaller one would have to wait for itself), and p when nothing is said. With m < p there is no

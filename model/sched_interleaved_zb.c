@@ -14,6 +14,8 @@
  * they can be, the larger ones first; g is then the size of the first. m < p is one short group.
  * Source: pytorch torch/distributed/pipelining/schedules.py, ScheduleInterleavedZeroBubble, which
  * asks for equal groups; Qi et al., "Zero bubble pipeline parallelism", ICLR 2024, for W. */
+#include <stdio.h>
+
 #include "model/sched.h"
 
 /* Micro-batches in groups. Group i has `size` ones, plus one where i < more; the last has `last`. */
@@ -70,12 +72,17 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
                        (unsigned)g, (unsigned)p, (unsigned)m);
     }
     if (m % g != 0 && m % g < p) {
+        const uint32_t small = m / (m / p), large = (m + m / p - 1) / (m / p);
+        char sizes[32];
+        const int n = snprintf(sizes, sizeof(sizes), "%u", (unsigned)small);
+        if (large > small && n > 0) {
+            snprintf(sizes + n, sizeof(sizes) - (size_t)n, " or %u", (unsigned)large);
+        }
         return ty_fail(err, TY_EUSAGE,
                        "schedule interleaved-zb: groups of %u leave %u of %u micro-batches for the "
                        "last group, fewer than the %u ranks; leave the group size out for groups "
-                       "of %u to %u",
-                       (unsigned)g, (unsigned)(m % g), (unsigned)m, (unsigned)p,
-                       (unsigned)(m / (m / p)), (unsigned)((m + m / p - 1) / (m / p)));
+                       "of %s",
+                       (unsigned)g, (unsigned)(m % g), (unsigned)m, (unsigned)p, sizes);
     }
     return 0;
 }
@@ -84,8 +91,7 @@ static uint32_t warm_up(const struct ty_sched_shape *shape, uint32_t rank)
 {
     const struct groups groups = split(shape);
     const uint64_t all = (uint64_t)shape->m * shape->v;
-    const uint64_t warm =
-        (uint64_t)(shape->v - 1) * group_size(&groups, 0) + shape->p - 1 - rank;
+    const uint64_t warm = (uint64_t)(shape->v - 1) * group_size(&groups, 0) + shape->p - 1 - rank;
     return (uint32_t)(warm < all ? warm : all);
 }
 
@@ -110,8 +116,7 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
                 ty_slots_add(slots, r, TY_PHASE_FORWARD, f->mb, f->chunk * p + r);
             }
             if (k < n) {
-                ty_slots_add(slots, r, TY_PHASE_DGRAD, piece[k].mb,
-                             (top - piece[k].chunk) * p + r);
+                ty_slots_add(slots, r, TY_PHASE_DGRAD, piece[k].mb, (top - piece[k].chunk) * p + r);
             }
             if (k >= r) {
                 ty_slots_add(slots, r, TY_PHASE_WGRAD, piece[k - r].mb,

@@ -6,9 +6,9 @@
  *     rank 2 |.. .. F0 B0 == F1 B1 == F2 B2 == F3 B3 == .. .. .. ..|
  *
  * The order is that of 1F1B, but weights are updated after every backward and micro-batches follow
- * each other without end: what is drawn is the first fill and the last drain of a run. A
- * backward must meet the weights of its forward, so rank r keeps p - r versions of them, one per
- * micro-batch in flight. Not the mathematics of synchronous descent: gradients are p - 1 - r
+ * each other without end: what is drawn is the first fill and the last drain of a run. A backward
+ * must meet the weights of its forward, so rank r keeps p - r versions of them, one per micro-batch
+ * in flight. Not the mathematics of synchronous descent: gradients are p - 1 - r
  * updates old.
  * Source: Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN training", SOSP
  * 2019, section 3.3 (weight stashing). */

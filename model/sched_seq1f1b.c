@@ -6,8 +6,9 @@
  *     rank 2 |.. .. F0 f0 b0 == F1 B0 == f1 b1 == F2 B1 == f2 b2 == B2 == .. .. .. ..|
  *
  * The pieces are (micro-batch, slice), drawn in lower case for the second slice. Slices ascend
- * forward, as each attends to those before it, and descend backward. Rank r warms up with min(p - r - 2 + q, m q) pieces and holds at most
- * min(m q, p - r - 1 + q) of them, each a q-th of a micro-batch. With q = 1 it is 1F1B.
+ * forward, as each attends to those before it, and descend backward. Rank r warms up with
+ * min(p - r - 2 + q, m q) pieces and holds at most min(m q, p - r - 1 + q) of them, each a q-th of a
+ * micro-batch. With q = 1 it is 1F1B.
  * Source: Sun et al., "Seq1F1B: Efficient sequence-level pipeline parallelism", 2024,
  * arXiv:2406.03488. */
 #include "model/sched_steady.h"
@@ -53,6 +54,7 @@ const struct ty_sched ty_sched_seq1f1b = {
     .summary = "1F1B over q slices of each sequence: a q-th of bubble and activations",
     .source = "Sun et al. 2024, Seq1F1B",
     .placement = TY_PLACE_LOOPED,
+    .sliced = true,
     .chunks = 1,
     .generate = generate,
     .formula = "(m q + p - 1)(tF + tB)",

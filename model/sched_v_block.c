@@ -70,9 +70,9 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
     if (rc != 0) {
         return rc;
     }
-    /* Ramps are at most some 2 p micro-batches long: 4 p show both, and the period between. */
+    /* Ramps are at most some 2 p micro-batches long: 3 p show both and periods between. */
     struct ty_sched_shape trial = *shape;
-    trial.m = shape->m < 4 * shape->p ? shape->m : 4 * shape->p;
+    trial.m = shape->m < 3 * shape->p ? shape->m : 3 * shape->p;
     repeat_blocks(&trial, block, &order);
     double best = INFINITY;
     size_t way = 0;

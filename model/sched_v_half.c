@@ -1,5 +1,9 @@
 /* sched_v_half.c - half of the activations of 1F1B, for a small bubble.
  *
+ *     p = 2, m = 4, v = 2
+ *     rank 0 |F0 F1 F2 f0 i0 w0 f1 I0 i1 W0 w1 f2 F3 I1 i2 W1 w2 f3 i3 I2 w3 I3 W2 W3 ..|
+ *     rank 1 |.. F0 f0 F1 f1 i0 I0 w0 F2 W0 f2 i1 I1 w1 F3 W1 f3 i2 I2 i3 I3 w2 W2 w3 W3|
+ *
  * Two stages per rank in a V (lower case: the second), split backward. The building block sends
  * forwards down the ranks at half speed, so that a micro-batch lives about as long on the first
  * rank as on the last: a rank holds p + 2 pieces (p even; p + 1 if odd) where 2p are p whole

@@ -1,5 +1,9 @@
 /* sched_v_min.c - the least activations that a V of stages can do with.
  *
+ *     p = 2, m = 4, v = 2
+ *     rank 0 |F0 F1 F2 f0 i0 w0 f1 I0 i1 W0 w1 I1 W1 f2 i2 F3 w2 I2 W2 f3 i3 w3 .. I3 W3|
+ *     rank 1 |.. F0 f0 F1 f1 i0 I0 w0 W0 i1 I1 F2 f2 w1 W1 i2 I2 F3 f3 w2 W2 i3 I3 w3 W3|
+ *
  * Two stages per rank in a V (lower case: the second), split backward. The building block sends a
  * micro-batch to the bottom of the V and back without a pause, forward and backward: a rank holds
  * about p / 3 micro-batches, 2 ceil((p + 2) / 3) pieces. Every pass is awaited at once, so there is

@@ -1,5 +1,9 @@
 /* sched_zb_v.c - no bubble inside a rank's span, with the memory of 1F1B.
  *
+ *     p = 2, m = 4, v = 2
+ *     rank 0 |F0 F1 F2 f0 i0 w0 f1 i1 w1 F3 I0 W0 f2 i2 w2 I1 W1 f3 i3 w3 I2 W2 I3 W3 ..|
+ *     rank 1 |.. F0 f0 F1 f1 i0 w0 F2 I0 W0 f2 i1 w1 F3 I1 W1 f3 i2 w2 I2 i3 I3 W2 w3 W3|
+ *
  * Two stages per rank in a V (lower case: the second): forwards go down the ranks and back, so the
  * first rank, which also has the last stage, gets its first gradient after 2p passes. By then it
  * has run 2p - 1 forwards of its first stage, one of its second, and holds 2p pieces, p whole
@@ -85,10 +89,8 @@ static void fill_row(struct row *row, uint32_t p)
 static void fill(const struct ty_sched_shape *shape, struct ty_slots *slots)
 {
     for (uint32_t r = 0; r < shape->p; r++) {
-        struct row row = {.slots = slots,
-                          .rank = r,
-                          .m = shape->m,
-                          .stage = {r, 2 * shape->p - 1 - r}};
+        struct row row = {
+            .slots = slots, .rank = r, .m = shape->m, .stage = {r, 2 * shape->p - 1 - r}};
         slots->rank[r].n = 0;
         fill_row(&row, shape->p);
     }

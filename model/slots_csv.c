@@ -8,7 +8,8 @@
 
 #include "model/slots_internal.h"
 
-#define OVERLAP "OVERLAP_F_B"
+#define PAIR_END    ")OVERLAP_F_B"
+#define ACTION_ROOM 16 /* bytes of "65535F65535" and more */
 
 /* Cells that move data: trainyard derives them from the order. */
 static const char *const communication[] = {
@@ -60,7 +61,7 @@ static const char *read_action(const char **at, const char *end, struct ty_slot 
 static const char *read_pair(struct ty_slots_reader *reader, const struct ty_slots_word *word)
 {
     static const char form[] = "an overlapped slot is a forward and a backward, such as "
-                               "(0F3;7B1)" OVERLAP;
+                               "(0F3;7B1)OVERLAP_F_B";
     struct ty_slot half[2];
     const char *at[2] = {word->at + 1, NULL};
     const char *p = at[0];
@@ -71,9 +72,9 @@ static const char *read_pair(struct ty_slots_reader *reader, const struct ty_slo
     }
     at[1] = p;
     remedy = remedy != NULL ? remedy : read_action(&p, word->end, &half[1], &skip[1]);
-    const size_t tail = sizeof(")" OVERLAP) - 1;
-    if (remedy == NULL && (skip[0] || skip[1] || (size_t)(word->end - p) != tail ||
-                           memcmp(p, ")" OVERLAP, tail) != 0)) {
+    const size_t tail = sizeof(PAIR_END) - 1;
+    if (remedy == NULL &&
+        (skip[0] || skip[1] || (size_t)(word->end - p) != tail || memcmp(p, PAIR_END, tail) != 0)) {
         remedy = form;
     }
     if (remedy == NULL && !ty_slots_put_pair(reader, half, word, at)) {
@@ -109,7 +110,7 @@ void ty_slots_csv_row(struct ty_slots_reader *reader)
     if (!ty_slots_begin_row(reader, reader->n_rows, head.mark)) {
         return;
     }
-    while (reader->at < reader->stop && reader->n <= reader->cap) {
+    while (reader->at < reader->stop && !reader->stopped) {
         const char *comma = memchr(reader->at, ',', (size_t)(reader->stop - reader->at));
         const char *from = reader->at, *to = comma != NULL ? comma : reader->stop;
         while (from < to && is_blank(*from)) {
@@ -151,31 +152,43 @@ static int check_writable(const struct ty_slots *slots, struct ty_err *err)
     return 0;
 }
 
-static void write_action(const struct ty_slot *slot, struct ty_text *text)
+static char *write_action(char *p, const struct ty_slot *slot)
 {
-    ty_text_add(text, "%u%c%u", (unsigned)slot->stage, ty_phase_letter((enum ty_phase)slot->phase),
-                (unsigned)slot->mb);
+    p = ty_slots_write_number(p, slot->stage);
+    *p++ = ty_phase_letter((enum ty_phase)slot->phase);
+    return ty_slots_write_number(p, slot->mb);
+}
+
+static void write_rank(const struct ty_rank_slots *rank, struct ty_text *text)
+{
+    char buf[2 * ACTION_ROOM + 4];
+    for (uint32_t i = 0; i < rank->n; i++) {
+        const bool paired = rank->slot[i].paired && i + 1 < rank->n;
+        char *p = buf;
+        if (i > 0) {
+            *p++ = ',';
+        }
+        if (paired) {
+            *p++ = '(';
+        }
+        p = write_action(p, &rank->slot[i]);
+        if (paired) {
+            *p++ = ';';
+            p = write_action(p, &rank->slot[++i]);
+        }
+        ty_text_bytes(text, buf, (size_t)(p - buf));
+        if (paired) {
+            ty_text_bytes(text, PAIR_END, sizeof(PAIR_END) - 1);
+        }
+    }
+    ty_text_bytes(text, "\n", 1);
 }
 
 int ty_slots_write_csv(const struct ty_slots *slots, struct ty_text *text, struct ty_err *err)
 {
     const int rc = check_writable(slots, err);
-    if (rc < 0) {
-        return rc;
+    for (uint32_t r = 0; rc == 0 && r < slots->p; r++) {
+        write_rank(&slots->rank[r], text);
     }
-    for (uint32_t r = 0; r < slots->p; r++) {
-        const struct ty_rank_slots *rank = &slots->rank[r];
-        for (uint32_t i = 0; i < rank->n; i++) {
-            const bool paired = rank->slot[i].paired && i + 1 < rank->n;
-            ty_text_add(text, "%s%s", i > 0 ? "," : "", paired ? "(" : "");
-            write_action(&rank->slot[i], text);
-            if (paired) {
-                ty_text_add(text, ";");
-                write_action(&rank->slot[++i], text);
-                ty_text_add(text, ")" OVERLAP);
-            }
-        }
-        ty_text_add(text, "\n");
-    }
-    return 0;
+    return rc;
 }

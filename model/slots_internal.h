@@ -30,7 +30,8 @@ struct ty_slots_reader {
     uint32_t n, cap;
     struct ty_slots_row *row; /* [cap_rows] */
     uint32_t n_rows, cap_rows;
-    bool failed;
+    int code;     /* of the first error */
+    bool stopped; /* the rest of the file is not read */
     struct ty_err *err;
 };
 
@@ -43,6 +44,12 @@ struct ty_slots_word {
 /* True where no further message would be shown: the error is counted. Callers look before they
  * word a message, so that a file with a million errors costs no more than one with twenty. */
 bool ty_slots_crowded(struct ty_err *err);
+
+/* Remembers that there was an error. */
+static inline void ty_slots_reader_fails(struct ty_slots_reader *reader, int code)
+{
+    reader->code = reader->code != 0 ? reader->code : code;
+}
 
 /* The characters up to `end` as a word, and the cursor behind them. */
 struct ty_slots_word ty_slots_take(struct ty_slots_reader *reader, const char *end);
@@ -64,7 +71,7 @@ const char *ty_slots_number_remedy(const char *at, const char *end, const char *
 /* Phase of 'F', 'B', 'I', 'W'; false for others. */
 bool ty_slots_phase(char letter, uint8_t *phase);
 
-/* Begins the row of a rank; false when there are too many. */
+/* Begins the row of a rank; false when there are too many: reading stops. */
 bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty_slot_mark at);
 
 /* Adds an atom to the last row. */
@@ -74,6 +81,9 @@ void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
 /* Adds two halves that overlap, forward first. False when they are not a forward and a backward. */
 bool ty_slots_put_pair(struct ty_slots_reader *reader, const struct ty_slot half[2],
                        const struct ty_slots_word *word, const char *const at[2]);
+
+/* Appends decimal digits, at most ten; returns the end. */
+char *ty_slots_write_number(char *p, uint32_t value);
 
 /* Reads the current line, which is neither blank nor a comment. */
 void ty_slots_text_row(struct ty_slots_reader *reader);

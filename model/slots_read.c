@@ -54,7 +54,7 @@ static struct ty_place place_in(const struct ty_slots_reader *reader, struct ty_
 void ty_slots_wrong(struct ty_slots_reader *reader, const struct ty_slots_word *word,
                     const char *remedy)
 {
-    reader->failed = true;
+    ty_slots_reader_fails(reader, TY_EINPUT);
     if (!ty_slots_crowded(reader->err)) {
         const struct ty_place at = place_in(reader, word->mark);
         (void)ty_fail_at(reader->err, TY_EINPUT, &at, "wrong slot (%.*s); %s", ty_slots_quote(word),
@@ -99,11 +99,10 @@ bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty
 {
     if (reader->n_rows == reader->cap_rows) {
         const struct ty_place place = place_in(reader, at);
-        reader->failed = true;
-        if (!ty_slots_crowded(reader->err)) {
-            (void)ty_fail_at(reader->err, TY_ELIMIT, &place, "too many ranks; at most %u",
-                             (unsigned)reader->cap_rows);
-        }
+        reader->stopped = true;
+        ty_slots_reader_fails(reader, TY_ELIMIT);
+        (void)ty_fail_at(reader->err, TY_ELIMIT, &place, "too many ranks; at most %u",
+                         (unsigned)reader->cap_rows);
         return false;
     }
     reader->row[reader->n_rows++] =
@@ -114,13 +113,19 @@ bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty
 void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
                   const struct ty_slots_word *word, const char *at)
 {
-    if (reader->n < reader->cap) {
-        reader->slot[reader->n] = *slot;
-        reader->mark[reader->n] = word->mark;
-        reader->mark[reader->n].col += (uint32_t)(at - word->at);
-        reader->row[reader->n_rows - 1].n++;
+    if (reader->n == reader->cap) {
+        if (!reader->stopped) {
+            (void)ty_fail(reader->err, TY_ELIMIT, "%s: more than %u passes", reader->file,
+                          (unsigned)reader->cap);
+        }
+        reader->stopped = true;
+        ty_slots_reader_fails(reader, TY_ELIMIT);
+        return;
     }
-    reader->n += reader->n <= reader->cap; /* one above the room: too many */
+    reader->slot[reader->n] = *slot;
+    reader->mark[reader->n] = word->mark;
+    reader->mark[reader->n++].col += (uint32_t)(at - word->at);
+    reader->row[reader->n_rows - 1].n++;
 }
 
 static bool is_backward(const struct ty_slot *slot)
@@ -183,7 +188,7 @@ static void read_rows(struct ty_slots_reader *reader, size_t len)
     const bool csv = more && !is_letter(*reader->at);
     while (more) {
         (csv ? ty_slots_csv_row : ty_slots_text_row)(reader);
-        more = reader->n <= reader->cap && next_line(reader, &next, end);
+        more = !reader->stopped && next_line(reader, &next, end);
     }
 }
 
@@ -193,7 +198,7 @@ static void read_rows(struct ty_slots_reader *reader, size_t len)
 static bool row_fails(struct ty_slots_reader *reader, const struct ty_slots_row *row,
                       struct ty_place *at)
 {
-    reader->failed = true;
+    ty_slots_reader_fails(reader, TY_EINPUT);
     *at = place_in(reader, row->at);
     return !ty_slots_crowded(reader->err);
 }
@@ -250,8 +255,8 @@ static int make_ranks(struct ty_slots_reader *reader, struct ty_slots_file *file
         return ty_fail(reader->err, TY_ENOMEM, "%s: out of memory", reader->file);
     }
     sort_rows(reader, row_of);
-    if (reader->failed) {
-        return TY_EINPUT;
+    if (reader->code != 0) {
+        return reader->code;
     }
     for (uint32_t r = 0; r < p; r++) {
         const struct ty_slots_row *row = &reader->row[row_of[r] - 1];
@@ -293,11 +298,8 @@ int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text
         return rc;
     }
     read_rows(&reader, len);
-    if (reader.n > reader.cap) {
-        return ty_fail(err, TY_ELIMIT, "%s: more than %u passes", name, (unsigned)reader.cap);
-    }
-    if (reader.failed) {
-        return TY_EINPUT;
+    if (reader.code != 0) {
+        return reader.code;
     }
     if (reader.n_rows == 0) {
         return ty_fail(err, TY_EINPUT,

@@ -130,7 +130,7 @@ static bool read_head(struct ty_slots_reader *reader)
     if (found) {
         return ty_slots_begin_row(reader, rank, word.mark);
     }
-    reader->failed = true;
+    ty_slots_reader_fails(reader, TY_EINPUT);
     if (!ty_slots_crowded(reader->err)) {
         const struct ty_place at = {reader->file, reader->source, word.mark.line, word.mark.col};
         (void)ty_fail_at(reader->err, TY_EINPUT, &at,
@@ -147,7 +147,7 @@ void ty_slots_text_row(struct ty_slots_reader *reader)
     }
     for (;;) {
         reader->at = skip_blanks(reader->at, reader->stop);
-        if (reader->at == reader->stop || reader->n > reader->cap) {
+        if (reader->at == reader->stop || reader->stopped) {
             return;
         }
         const struct ty_slots_word word = ty_slots_take(reader, word_end(reader->at, reader->stop));
@@ -157,7 +157,7 @@ void ty_slots_text_row(struct ty_slots_reader *reader)
 
 /* ---- writing ---- */
 
-static char *write_number(char *p, uint32_t value)
+char *ty_slots_write_number(char *p, uint32_t value)
 {
     char digits[10];
     uint32_t n = 0;
@@ -175,15 +175,15 @@ static char *write_number(char *p, uint32_t value)
 static char *write_atom(char *p, const struct ty_slot *slot)
 {
     *p++ = ty_phase_letter((enum ty_phase)slot->phase);
-    p = write_number(p, slot->mb);
+    p = ty_slots_write_number(p, slot->mb);
     *p++ = '.';
-    p = write_number(p, slot->stage);
+    p = ty_slots_write_number(p, slot->stage);
     if (slot->direction != 0) {
         *p++ = '^';
     }
     if (slot->slice != 0) {
         *p++ = '#';
-        p = write_number(p, slot->slice);
+        p = ty_slots_write_number(p, slot->slice);
     }
     return p;
 }

@@ -14,7 +14,8 @@
 #include "model/slots_check.h"
 #include "sim/base/text.h"
 
-#define TY_SLOTS_MAX_ATOMS 4000000u /* of one file */
+#define TY_SLOTS_MAX_ATOMS 4000000u         /* of one file ... */
+#define TY_SLOTS_MAX_BYTES ((size_t)64 << 20) /* ... which may be so long */
 
 /* What a schedule file says. Sizes and placement are inferred from who holds which stage. Owned by
  * the arena it was read into. */

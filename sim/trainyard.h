@@ -99,13 +99,13 @@ TY_API int ty_run_trace(const struct ty_run *run, const char *target,
 /* ---- schedules without a model ---- */
 
 struct ty_schedule_options {
-    const char *name;
+    const char *name; /* of a schedule, or the path of a schedule file */
     uint32_t pipeline, micro_batches;
     uint32_t chunks; /* virtual stages per rank; 0: what the schedule needs */
     uint32_t group;  /* micro-batch group of interleaved schedules; 0: pipeline */
     uint32_t slices; /* of a sequence; 0: one */
     const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage */
-    const char *format; /* "gantt", "slots", "json" */
+    const char *format; /* "gantt", "slots", "csv" (PyTorch), "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
 };
 /* One table and stacked Gantt charts on one time axis; options->name is a list "gpipe,1f1b,zb-v",

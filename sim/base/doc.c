@@ -44,7 +44,7 @@ int ty_doc_load(struct ty_doc *doc, struct ty_arena *arena, const char *path, st
 {
     const char *text;
     size_t len;
-    const int rc = ty_file_read(arena, path, &text, &len, err);
+    const int rc = ty_file_read(arena, path, TY_YAML_MAX_BYTES, &text, &len, err);
     if (rc < 0) {
         return rc;
     }

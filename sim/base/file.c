@@ -8,10 +8,10 @@
 #include <string.h>
 
 /* Reads at most one byte more than the limit, so that the caller sees that there is more. */
-static int stream_read(FILE *stream, char **data, size_t *len)
+static int stream_read(FILE *stream, size_t most, char **data, size_t *len)
 {
     size_t cap = 0;
-    for (*len = 0; *len <= TY_YAML_MAX_BYTES;) {
+    for (*len = 0; *len <= most;) {
         if (*len == cap) {
             cap = cap ? 2 * cap : 16384;
             char *larger = realloc(*data, cap);
@@ -29,8 +29,8 @@ static int stream_read(FILE *stream, char **data, size_t *len)
     return 0;
 }
 
-int ty_file_read(struct ty_arena *arena, const char *path, const char **text, size_t *len,
-                 struct ty_err *err)
+int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
+                 size_t *len, struct ty_err *err)
 {
     const int is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "<stdin>" : path;
@@ -41,7 +41,7 @@ int ty_file_read(struct ty_arena *arena, const char *path, const char **text, si
     }
     char *data = NULL;
     size_t n = 0;
-    const int failure = stream_read(stream, &data, &n);
+    const int failure = stream_read(stream, most, &data, &n);
     if (!is_stdin) {
         (void)fclose(stream);
     }
@@ -50,9 +50,9 @@ int ty_file_read(struct ty_arena *arena, const char *path, const char **text, si
         rc = ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", name);
     } else if (failure != 0) {
         rc = ty_fail(err, TY_EIO, "%s: cannot be read (%s)", name, strerror(failure));
-    } else if (n > TY_YAML_MAX_BYTES) {
-        rc = ty_fail(err, TY_ELIMIT, "%s: too large; a file may have at most %u MiB", name,
-                     TY_YAML_MAX_BYTES >> 20);
+    } else if (n > most) {
+        rc = ty_fail(err, TY_ELIMIT, "%s: too large; a file may have at most %zu MiB", name,
+                     most >> 20);
     } else {
         *text = ty_arena_strndup(arena, n > 0 ? data : "", n);
         *len = n;

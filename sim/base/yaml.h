@@ -42,9 +42,9 @@ struct ty_doc {
     struct ty_node *root; /* NULL: empty document */
 };
 
-/* Reads a whole file ("-": standard input) of at most TY_YAML_MAX_BYTES into the arena. */
-int ty_file_read(struct ty_arena *arena, const char *path, const char **text, size_t *len,
-                 struct ty_err *err);
+/* Reads a whole file ("-": standard input) of at most `most` bytes into the arena. */
+int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
+                 size_t *len, struct ty_err *err);
 
 /* Checks that the text is UTF-8 and has no control characters but tabs and line ends. */
 int ty_text_check(const char *file, const char *text, size_t len, struct ty_err *err);

@@ -18,11 +18,6 @@ int cmd_schedule(const struct cli_options *o)
 {
     struct ty_schedule_options s = {.name = o->operand, .times = o->times, .format = o->format,
                                     .width = cli_columns()};
-    if (o->pipeline == NULL || o->micro_batches == NULL) {
-        fprintf(stderr, "trainyard schedule: -p and -m say how many pipeline ranks and "
-                        "micro-batches, such as: trainyard schedule 1f1b -p 4 -m 8\n");
-        return 2;
-    }
     const struct {
         const char *option, *text;
         uint32_t *value;

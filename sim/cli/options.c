@@ -50,7 +50,7 @@ static const struct row {
     {"slices", 0, VALUE, AT(slices), BIT(schedule), "Q", "slices of a sequence (seq1f1b)"},
     {"times", 0, VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0",
      "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
-    {"format", 0, VALUE, AT(format), BIT(schedule), "gantt|slots|json", "form of the answer"},
+    {"format", 0, VALUE, AT(format), BIT(schedule), "gantt|slots|csv|json", "form of the answer"},
     {"compare", 0, VALUE, AT(compare), BIT(schedule), "NAME,NAME,..",
      "one table and stacked charts; times are then of a whole stage"},
     {"width", 0, VALUE, AT(width), BIT(schedule), "N", "columns of the Gantt chart"},

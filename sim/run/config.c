@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sim/run/setting.h"
+#include "model/slots_text.h"
 #include "sim/trainyard.h"
 
 #define NAMES_MAX 128 /* presets looked at for a hint */
@@ -334,6 +335,31 @@ static void complete(struct loader *l)
     }
 }
 
+/* The user's own schedule. */
+static void schedule_file(struct loader *l)
+{
+    struct ty_config *c = l->config;
+    const struct ty_section *section = &c->sections[TY_SECTION_SCHEDULE];
+    const struct ty_place at = ty_section_place(section, "file");
+    struct ty_sched_own *own = ty_arena_array(&c->arena, struct ty_sched_own, 1);
+    const char *text = NULL;
+    size_t len = 0;
+    struct ty_slots_file file;
+    const char *path = own ? path_beside(l, c->schedule.file) : NULL;
+    int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
+                  : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+    rc = rc < 0 ? rc : ty_slots_read(&file, path, text, len, &c->arena, l->err);
+    note(l, TY_SECTION_SCHEDULE, rc);
+    if (rc < 0) {
+        ty_hint(l->err, "the file is named by schedule.file at %s:%u", at.file, (unsigned)at.line);
+        return;
+    }
+    own->sched = (struct ty_sched){.name = "file", .placement = file.placement};
+    own->shape = file.shape;
+    own->slots = file.slots;
+    c->schedule.own = own;
+}
+
 /* What needs more than one value. */
 static void check(struct loader *l)
 {
@@ -419,6 +445,9 @@ int ty_config_load(struct ty_config **config, const char *path, const char *cons
         file_apply(&l);
         settings_apply(&l);
         complete(&l);
+        if (l.config->schedule.file && !l.config->failed[TY_SECTION_SCHEDULE]) {
+            schedule_file(&l);
+        }
         check(&l);
         rc = l.code;
     }

@@ -176,9 +176,23 @@ static uint64_t hash_field(uint64_t h, const struct ty_section *section,
     return ty_hash4(h, key, bits, 0);
 }
 
+/* Orders that come from a file decide the run as much as any value. */
+static uint64_t hash_slots(const struct ty_slots *slots)
+{
+    uint64_t h = slots->p;
+    for (uint32_t r = 0; r < slots->p; r++) {
+        for (uint32_t i = 0; i < slots->rank[r].n; i++) {
+            uint64_t atom;
+            memcpy(&atom, &slots->rank[r].slot[i], sizeof(atom));
+            h = ty_hash4(h, atom, r, i);
+        }
+    }
+    return h;
+}
+
 uint64_t ty_config_digest(const struct ty_config *config)
 {
-    uint64_t h = 0;
+    uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];
         for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {

@@ -121,7 +121,7 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
 
 static void put_formula(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
-    const struct ty_sched *sched = ty_schedules[run->config->schedule.name];
+    const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
     const struct ty_layout *l = &run->config->layout;
     const struct stage_times st = stage_times_of(run);
     const struct ty_sched_shape shape = {.p = l->pipeline,
@@ -173,7 +173,7 @@ static void put_stages(const struct ty_run *run, struct ty_text *t)
     }
     ty_text_add(t, "   held (rule)\n");
     for (uint32_t s = 0; s < p->n_gangs; s++) {
-        const struct ty_sched *sched = ty_schedules[run->config->schedule.name];
+        const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
         const struct ty_sched_shape shape = {.p = p->n_gangs,
                                              .m = run->config->layout.micro_batches,
                                              .v = ty_sched_chunks(&run->config->schedule),

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "model/slots_text.h"
 #include "sim/core/execute.h"
 
 /* ---- reading ---- */
@@ -100,11 +102,16 @@ static int find_schedule(const char *name, const struct ty_sched **out, struct t
 /* Micro-batches are numbered in 16 bits; the other bounds keep a run within some GB. */
 static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
 {
-    if (o->pipeline == 0 || o->pipeline > 4096) {
+    if (o->pipeline == 0 || o->micro_batches == 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "-p and -m say how many pipeline ranks and micro-batches, such as: trainyard "
+                       "schedule 1f1b -p 4 -m 8");
+    }
+    if (o->pipeline > 4096) {
         return ty_fail(err, TY_EUSAGE, "-p %u: write 1 to 4096 pipeline ranks",
                        (unsigned)o->pipeline);
     }
-    if (o->micro_batches == 0 || o->micro_batches > 65535) {
+    if (o->micro_batches > 65535) {
         return ty_fail(err, TY_EUSAGE, "-m %u: write 1 to 65535 micro-batches",
                        (unsigned)o->micro_batches);
     }
@@ -157,17 +164,45 @@ static void divide(struct ty_sched_times *t, double pieces)
     t->overlap /= pieces;
 }
 
-int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
-                 struct ty_err *err)
+/* A name that is a file's, and no schedule's. */
+static bool is_file(const char *name)
 {
-    *r = (struct ty_sched_run){.sched = NULL};
-    int rc = check_shape(o, err);
-    rc = rc < 0 ? rc : find_schedule(o->name, &r->sched, err);
-    rc = rc < 0 ? rc : parse_times(o->times, &r->times, err);
+    return ty_sched_find(name) == NULL && (strcmp(name, "-") == 0 || strchr(name, '/') != NULL ||
+                                           strchr(name, '.') != NULL || access(name, R_OK) == 0);
+}
+
+/* Orders of the user's own; sizes are what the file says. */
+static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o,
+                     struct ty_err *err)
+{
+    const char *text;
+    size_t len;
+    struct ty_slots_file file;
+    int rc = ty_file_read(&r->arena, o->name, TY_SLOTS_MAX_BYTES, &text, &len, err);
+    rc = rc < 0 ? rc : ty_slots_read(&file, o->name, text, len, &r->arena, err);
     if (rc < 0) {
         return rc;
     }
-    divide(&r->times, pieces);
+    r->name = o->name;
+    r->placement = file.placement;
+    r->shape = file.shape;
+    r->slots = file.slots;
+    if ((o->pipeline != 0 && o->pipeline != r->shape.p) ||
+        (o->micro_batches != 0 && o->micro_batches != r->shape.m)) {
+        return ty_fail(err, TY_EUSAGE, "%s has %u ranks and %u micro-batches; leave out -p and -m",
+                       o->name, (unsigned)r->shape.p, (unsigned)r->shape.m);
+    }
+    return 0;
+}
+
+static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o,
+                    struct ty_err *err)
+{
+    int rc = check_shape(o, err);
+    rc = rc < 0 ? rc : find_schedule(o->name, &r->sched, err);
+    if (rc < 0) {
+        return rc;
+    }
     const uint32_t chunks = r->sched->chunks > 0 ? r->sched->chunks : 1;
     r->name = r->sched->name;
     r->placement = r->sched->placement;
@@ -176,7 +211,16 @@ int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, do
                                        .v = o->chunks > 0 ? o->chunks : chunks,
                                        .group = o->group,
                                        .slices = o->slices > 0 ? o->slices : 1};
-    rc = ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+    return ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+}
+
+int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
+                 struct ty_err *err)
+{
+    *r = (struct ty_sched_run){.sched = NULL};
+    int rc = parse_times(o->times, &r->times, err);
+    divide(&r->times, pieces);
+    rc = rc < 0 ? rc : is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
     return rc < 0 ? rc : execute(r, err);
 }
 

@@ -1,6 +1,8 @@
 /* sched_show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for scripts. */
 #include <string.h>
 
+#include "model/slots_csv.h"
+#include "model/slots_text.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/run/sched_run.h"
@@ -106,19 +108,6 @@ static uint32_t write_slot(const struct ty_rank_slots *order, uint32_t i, struct
     return 2;
 }
 
-static void write_slots(const struct ty_sched_run *r, struct ty_text *t)
-{
-    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
-        const struct ty_rank_slots *order = &r->slots.rank[rank];
-        ty_text_add(t, "rank %u:", (unsigned)rank);
-        for (uint32_t i = 0; i < order->n;) {
-            ty_text_add(t, " ");
-            i += write_slot(order, i, t);
-        }
-        ty_text_add(t, "\n");
-    }
-}
-
 static void write_json_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_text *t)
 {
     const struct ty_rank_slots *order = &r->slots.rank[rank];
@@ -183,8 +172,11 @@ static int show(const struct ty_sched_run *r, const char *format, uint32_t width
     if (strcmp(format, "gantt") == 0) {
         return write_gantt(r, width, t, err);
     }
+    if (strcmp(format, "csv") == 0) {
+        return ty_slots_write_csv(&r->slots, t, err);
+    }
     if (strcmp(format, "slots") == 0) {
-        write_slots(r, t);
+        ty_slots_write_text(&r->slots, t);
     } else {
         write_json(r, t);
     }
@@ -194,9 +186,10 @@ static int show(const struct ty_sched_run *r, const char *format, uint32_t width
 static int check_format(const char *format, struct ty_err *err)
 {
     const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "slots") == 0 ||
-                       strcmp(format, "json") == 0;
+                       strcmp(format, "csv") == 0 || strcmp(format, "json") == 0;
     return known ? 0
-                 : ty_fail(err, TY_EUSAGE, "unknown format (%s); use gantt, slots or json", format);
+                 : ty_fail(err, TY_EUSAGE, "unknown format (%s); use gantt, slots, csv or json",
+                           format);
 }
 
 int ty_schedule_show(const struct ty_schedule_options *options, char **text, struct ty_err *err)

@@ -80,7 +80,7 @@ static void fill_meta(struct meta *m, const struct ty_run *run)
     text(m, "version", TRAINYARD_VERSION);
     text(m, "config_digest", m->digest);
     text(m, "seed", m->seed);
-    text(m, "schedule", ty_schedules[c->schedule.name]->name);
+    text(m, "schedule", ty_sched_of(&c->schedule)->name);
     text(m, "model", c->arch.preset);
     text(m, "cluster", c->cluster.preset);
     text(m, "gpu", c->cluster.gpu);

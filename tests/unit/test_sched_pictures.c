@@ -6,8 +6,8 @@
  *
  * One cell per unit of time: letter of the pass and micro-batch, lower case on a rank's second
  * stage, in the second direction and for the second slice; `==` while a pass goes on; `..` idle;
- * `F3|B1 ==` an overlapped slot. tF = tI = tW = 1 and tB = tI + tW unless the line of the parameters
- * says otherwise. TRAINYARD_SOURCE is the top of the source tree. */
+ * `F3|B1 ==` an overlapped slot. tF = tI = tW = 1 and tB = tI + tW unless the text beside the
+ * picture says otherwise. TRAINYARD_SOURCE is the top of the source tree. */
 #include <ctype.h>
 
 #include "tests/unit/sched_play.h"

@@ -485,6 +485,37 @@ START_TEST(atoms_that_make_no_sense_are_named)
 }
 END_TEST
 
+/* Stage 12 waits at rank 0 for micro-batch 0, rank 11 wants micro-batch 1 first, which all ranks
+ * between them wait for and rank 0 has not begun. */
+START_TEST(a_long_ring_is_cut_short)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_slots_file file;
+    struct ty_text text = {.data = NULL};
+    for (unsigned r = 0; r < 12; r++) {
+        const unsigned first = r == 11 ? 1 : 0, up = r + 12;
+        if (r == 0) {
+            ty_text_add(&text, "rank 0: F0.0 F0.12 F1.0");
+        } else {
+            ty_text_add(&text, "rank %u: F%u.%u F%u.%u F0.%u", r, first, r, 1 - first, r, up);
+        }
+        ty_text_add(&text, " F1.%u B0.%u B0.%u B1.%u B1.%u\n", up, up, r, up, r);
+    }
+    clear_err();
+    ck_assert_int_eq(ty_slots_read(&file, "f", text.data, text.len, &arena, &err), TY_EINPUT);
+    ck_assert_str_eq(
+        err.text,
+        "f:1:14: 12 ranks wait in a ring: rank 0 slot 1 (F0.12) waits for F0.11 on rank 11, which "
+        "stands behind F1.11 (slot 0), which waits for F1.10 on rank 10 (slot 1), which waits for "
+        "F1.9 on rank 9 (slot 1), which waits for F1.8 on rank 8 (slot 1), which waits for F1.7 on "
+        "rank 7 (slot 1), which waits for F1.6 on rank 6 (slot 1), which waits for F1.5 on rank 5 "
+        "(slot 1), which waits for F1.4 on rank 4 (slot 1), and so on through 4 more ranks back to "
+        "rank 0\n    rank 0: F0.0 F0.12 F1.0 F1.12 B0.12 B0.0 B1.12 B1.0\n                 ^");
+    ty_text_release(&text);
+    ty_arena_release(&arena);
+}
+END_TEST
+
 /* ---- damage ---- */
 
 static uint32_t next_random(uint32_t *state)
@@ -597,6 +628,6 @@ TY_SUITE("slots", files_are_read_or_refused_with_the_messages_they_state,
          twenty_messages_are_shown_and_the_rest_is_counted,
          a_file_cannot_ask_for_more_pieces_than_it_has_passes,
          more_atoms_than_the_limit_are_refused, shapes_that_do_not_fit_are_refused,
-         atoms_that_make_no_sense_are_named, an_order_is_refused_exactly_when_it_cannot_run,
-         an_atom_that_is_lost_or_renamed_is_refused,
+         atoms_that_make_no_sense_are_named, a_long_ring_is_cut_short,
+         an_order_is_refused_exactly_when_it_cannot_run, an_atom_that_is_lost_or_renamed_is_refused,
          damaged_files_are_read_or_refused_with_a_message)
