@@ -1,5 +1,6 @@
 /* test_run.c - whole runs: volumes, memory, sums, and numbers that move the right way. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/common/quick_run.h"
@@ -226,7 +227,99 @@ START_TEST(steps_follow_each_other_in_equal_time)
 }
 END_TEST
 
-TY_SUITE("run", zero_stages_move_2_2_2_and_3_times_the_parameters,
+/* What each schedule needs beside its name. */
+static const char *const *sets_for(const struct ty_sched *sched, char name[64])
+{
+    static const char *sets[6];
+    size_t n = 0;
+    snprintf(name, 64, "schedule.name=%s", sched->name);
+    sets[n++] = "layout.pipeline=4";
+    sets[n++] = "layout.global_batch=64";
+    sets[n++] = name;
+    if (sched->sliced) {
+        sets[n++] = "schedule.slices=4";
+    }
+    if (sched->asynchronous) {
+        sets[n++] = "run.steps=3";
+    }
+    sets[n] = NULL;
+    return sets;
+}
+
+/* Every schedule does the same work in the full simulator, whatever its order; both executors
+ * agree; what was acquired is released. */
+START_TEST(every_schedule_runs_and_does_the_same_work)
+{
+    struct quick_run plain = quick_run(small, NULL, SETS("layout.pipeline=4"));
+    for (size_t i = 0; ty_schedules[i] != NULL; i++) {
+        char name[64];
+        const char *const *sets = sets_for(ty_schedules[i], name);
+        struct quick_run a = quick_run(small, "sweep", sets), b = quick_run(small, "events", sets);
+        const struct ty_program *p = &a.run->lowered.program;
+        const double flops = a.run->stats.flops / p->n_steps;
+        ck_assert_msg(fabs(flops / plain.run->stats.flops - 1) < 1e-9, "%s: %g FLOPs, not %g", name,
+                      flops, plain.run->stats.flops);
+        ck_assert(memcmp(a.run->timeline.start, b.run->timeline.start,
+                         (size_t)p->n_tasks * sizeof(ty_ps)) == 0);
+        for (uint32_t g = 0; g < p->n_gangs; g++) {
+            double held = 0;
+            for (uint32_t k = 0; k < p->gangs[g].n_passes; k++) {
+                const struct ty_block *block =
+                    &p->blocks[ty_gang_passes(p, &p->gangs[g])[k].block];
+                held += block->acquire_B - block->release_B;
+            }
+            ck_assert_msg(fabs(held) < 1, "%s: stage %u keeps %g bytes", name, (unsigned)g, held);
+        }
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+    quick_run_free(&plain);
+}
+END_TEST
+
+/* A two-way schedule sums the gradients of both copies of every stage: on each rank an all-reduce
+ * over two of its 2 P parameters, of 16 bit, which sends each byte once. */
+START_TEST(two_way_schedules_reduce_both_copies)
+{
+    struct quick_run q =
+        quick_run(small, NULL, SETS("layout.pipeline=4", "schedule.name=chimera"));
+    double expected = 0;
+    for (uint32_t s = 0; s < 4; s++) {
+        expected += 2 * q.run->lowered.stage[s].params * q.run->lowered.program.gangs[s].n_ranks;
+    }
+    ck_assert_double_eq_tol(quick_run_traffic(&q, "mirror"), expected, 1e-9 * expected);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Without the barrier ranks update as soon as their own gradients are reduced: never later. */
+START_TEST(without_a_barrier_a_zero_bubble_schedule_ends_earlier)
+{
+    const double with = step_of(
+        small, SETS("layout.pipeline=4", "schedule.name=zb-2p", "run.steps=4"));
+    const double without = step_of(small, SETS("layout.pipeline=4", "schedule.name=zb-2p",
+                                               "run.steps=4", "schedule.barrier=false"));
+    ck_assert_double_lt(without, with);
+}
+END_TEST
+
+/* PipeDream keeps a version of the weights for every micro-batch in flight. */
+START_TEST(weight_versions_are_paid_in_memory)
+{
+    struct quick_run flush = quick_run(small, NULL, SETS("layout.pipeline=4"));
+    struct quick_run async =
+        quick_run(small, NULL, SETS("layout.pipeline=4", "schedule.name=pipedream"));
+    for (uint32_t s = 0; s < 4; s++) {
+        ck_assert_double_eq_tol(async.run->lowered.stage[s].states.weights,
+                                (4 - s) * flush.run->lowered.stage[s].states.weights, 1);
+    }
+    quick_run_free(&flush);
+    quick_run_free(&async);
+}
+END_TEST
+
+TY_SUITE("run", every_schedule_runs_and_does_the_same_work, two_way_schedules_reduce_both_copies,
+         without_a_barrier_a_zero_bubble_schedule_ends_earlier, weight_versions_are_paid_in_memory, zero_stages_move_2_2_2_and_3_times_the_parameters,
          accumulation_multiplies_the_volume_of_zero_2_and_3_only,
          tensor_parallelism_moves_four_all_reduces_per_layer,
          sequence_parallelism_adds_two_gathers_per_layer, the_breakdown_sums_to_the_step,
