@@ -7,8 +7,8 @@
  *
  * The pieces are (micro-batch, slice), drawn in lower case for the second slice. Slices ascend
  * forward, as each attends to those before it, and descend backward. Rank r warms up with
- * min(p - r - 2 + q, m q) pieces and holds at most min(m q, p - r - 1 + q) of them, each a q-th of a
- * micro-batch. With q = 1 it is 1F1B.
+ * min(p - r - 2 + q, m q) pieces and holds at most min(m q, p - r - 1 + q) of them, each a q-th of
+ * a micro-batch. With q = 1 it is 1F1B.
  * Source: Sun et al., "Seq1F1B: Efficient sequence-level pipeline parallelism", 2024,
  * arXiv:2406.03488. */
 #include "model/sched_steady.h"

@@ -1,6 +1,6 @@
 /* test_sched_properties.c - what holds for every schedule and every shape that it accepts.
  *
- * Shapes: p up to 16, m up to 8 p, v up to 4, q up to 3, thinned so that all of it takes seconds. */
+ * Shapes: p up to 16, m up to 8 p, v up to 4, q up to 3, thinned to take seconds. */
 #include "model/sched_program.h"
 #include "sim/core/execute.h"
 #include "sim/core/stats.h"
