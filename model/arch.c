@@ -77,7 +77,7 @@ const struct ty_field ty_arch_fields[] = {
     WORD(norm_kind, norm_kind_words, "layernorm", "kind of norm"),
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
-    WORD(dtype, ty_dtype_words, "bf16", "type of the matrix products; fp8: in fp8, kept in 16 bit"),
+    WORD(dtype, ty_dtype_words, "bf16", "type of the matrix products; states and data traffic are those of 16-bit training whatever it is"),
     FLAG(bias, "whether the linear layers have biases"),
     FLAG(tied, "whether the output matrix is the embedding matrix"),
     {.key = "positions",

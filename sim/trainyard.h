@@ -84,6 +84,7 @@ struct ty_trace_options {
     const char *order;  /* "rank", "stage", "node" */
     bool no_bubbles;
     bool force; /* write beyond output.trace_limit */
+    const volatile int *stop; /* a signal handler may set it: the file is then not written */
 };
 
 /* Whether a trace could be asked for like this; to be called before a long run. `target` may be

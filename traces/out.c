@@ -119,6 +119,9 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
 
 void ty_out_flush(struct ty_out *out)
 {
+    if (out->stop != NULL && *out->stop != 0 && out->error == 0) {
+        out->error = EINTR;
+    }
     out->total += out->len;
     if (out->len > 0 && out->error == 0 && !out->discard_bytes) {
         out->error = out->gz != NULL ? ty_gz_write(out->gz, out->fd, out->buf, out->len)

@@ -29,6 +29,7 @@ struct ty_out {
     int error;              /* errno of the first failure */
     char *path, *temporary; /* temporary NULL: written to directly */
     bool discard_bytes;     /* count only */
+    const volatile int *stop; /* not NULL and not 0: writing ends, with the error EINTR */
 };
 
 /* Opens for writing. TY_EIO or TY_ENOMEM with a message that names the path; `out` then needs no

@@ -44,6 +44,12 @@ void cli_print_help(enum cli_command command);
 /* Prints the messages and returns the exit status; frees the error. */
 int cli_fail(struct ty_err *err);
 
+/* interrupt.c: signals end the process, but never in the middle of a file. cli_writing returns the
+ * flag that stops a writer; cli_interrupted the signal that was caught, or 0. */
+void cli_catch_signals(void);
+const volatile int *cli_writing(bool on);
+int cli_interrupted(void);
+
 /* Columns of the terminal on standard output; 0 when it is none. */
 uint32_t cli_columns(void);
 

@@ -108,11 +108,13 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
 static int write_traces(const struct cli_options *o, const struct ty_config *config,
                         const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_trace_options options = trace_options(o);
+    struct ty_trace_options options = trace_options(o);
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
         char *note = NULL;
+        options.stop = cli_writing(true);
         const int rc = ty_run_trace(run, trace, &options, &note, err);
+        cli_writing(false);
         if (rc < 0) {
             return rc;
         }
@@ -183,7 +185,8 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
     ty_run_free(run);
     ty_config_free(config);
     if (rc < 0) {
-        return cli_fail(err);
+        const int failure = cli_fail(err);
+        return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;
     }
     ty_err_free(err);
     return status;

@@ -1,5 +1,4 @@
 /* main.c - finds the command and runs it. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,7 +99,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write, not the end */
+    cli_catch_signals();
     const int status = dispatch(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "trainyard: cannot write standard output\n");

@@ -41,16 +41,20 @@ static void write_head(const struct ty_sched_run *r, struct ty_text *t)
     ty_text_add(t, ", message delay %s\n\n", ty_json_number(r->times.edge, c));
 }
 
-/* Why the formula and the simulation may differ, in words. */
-static const char *verdict(const struct ty_sched_run *r, const struct ty_sched_summary *s)
+/* Why the formula and the simulation differ, in words. */
+static void put_verdict(const struct ty_sched_run *r, const struct ty_sched_summary *s,
+                        struct ty_text *t)
 {
     if (s->holds) {
-        return "";
+        return;
     }
-    if (r->times.edge > 0) {
-        return " (without message delays)";
+    if (!s->in_domain) {
+        ty_text_add(t, ", claimed for %s only", r->sched->domain);
+    } else if (r->times.edge > 0) {
+        ty_text_add(t, ", without message delays");
+    } else {
+        ty_text_add(t, ", which does not hold here");
     }
-    return s->in_domain ? " (does not hold here)" : " (outside its domain)";
 }
 
 static void write_summary(const struct ty_sched_run *r, const struct ty_sched_summary *s,
@@ -59,8 +63,8 @@ static void write_summary(const struct ty_sched_run *r, const struct ty_sched_su
     char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER];
     ty_text_add(t, "\nmakespan %s", ty_json_number(s->makespan, a));
     if (s->formula > 0) {
-        ty_text_add(t, "; formula %s = %s%s", r->sched->formula, ty_json_number(s->formula, b),
-                    verdict(r, s));
+        ty_text_add(t, "; formula %s = %s", r->sched->formula, ty_json_number(s->formula, b));
+        put_verdict(r, s, t);
     }
     if (s->max_rank_span < s->makespan) {
         ty_text_add(t, "; longest span of a rank %s", ty_json_number(s->max_rank_span, a));

@@ -197,13 +197,15 @@ static int check_size(const struct ty_run *run, const struct ty_trace_format *fo
 }
 
 static int write_trace(const struct ty_trace_format *format, const struct ty_trace *trace,
-                       const char *path, uint64_t *bytes, struct ty_err *err)
+                       const char *path, const volatile int *stop, uint64_t *bytes,
+                       struct ty_err *err)
 {
     struct ty_out out;
     int rc = ty_out_open(&out, path, err);
     if (rc < 0) {
         return rc;
     }
+    out.stop = stop;
     rc = format->write(trace, &out, err);
     if (rc == 0) {
         rc = ty_out_commit(&out, err);
@@ -275,7 +277,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     trace.n_meta = meta.n;
     uint64_t bytes = 0;
     rc = check_size(run, format, &trace, options->force, err);
-    rc = rc < 0 ? rc : write_trace(format, &trace, path, &bytes, err);
+    rc = rc < 0 ? rc : write_trace(format, &trace, path, options->stop, &bytes, err);
     if (rc == 0 && note != NULL) {
         *note = make_note(&selection, format, path, bytes, run->lowered.program.n_ranks);
     }
