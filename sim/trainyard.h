@@ -97,6 +97,23 @@ TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
 TY_API int ty_run_trace(const struct ty_run *run, const char *target,
                         const struct ty_trace_options *options, char **note, struct ty_err *err);
 
+/* ---- many runs ---- */
+
+struct ty_sweep_options {
+    const char *path;         /* run file */
+    const char *rows;         /* CSV whose columns name keys; NULL: `over` */
+    const char *const *over;  /* "KEY=V1,V2": all combinations */
+    size_t n_over;
+    const char *const *sets;  /* for every row, under what the row says */
+    size_t n_sets;
+    const char *output;       /* CSV; NULL or "-": standard output */
+    uint32_t jobs;            /* threads; 0: one per core */
+    bool resume;              /* keep the finished rows of output.partial */
+};
+
+/* One output row per row, in order, with the figures or the error of its run. */
+TY_API int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err);
+
 /* ---- schedules without a model ---- */
 
 struct ty_schedule_options {

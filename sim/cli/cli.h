@@ -9,6 +9,7 @@
     X(run, "FILE", "simulate a training step and report it")                                       \
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
+    X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
     X(list, "WHAT", "schedules, models, gpus, clusters, collectives, formats or keys")
 
@@ -28,10 +29,11 @@ struct cli_list {
 /* Every option of every command, as given; NULL or 0 when absent. */
 struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
-    struct cli_list set, trace;
+    struct cli_list set, trace, over;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width, *compare;
-    bool show_config, no_bubbles, force, quiet, help;
+    const char *rows, *jobs;
+    bool show_config, no_bubbles, force, resume, quiet, help;
     char seed[64]; /* "run.seed=N", or empty */
 };
 

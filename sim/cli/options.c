@@ -25,10 +25,10 @@ static const struct row {
     const char *argument, *help;
 } rows[] = {
 #define AT(member) offsetof(struct cli_options, member)
-    {"set", 0, LIST, AT(set), BIT(run) | BIT(check) | BIT(explain), "KEY=VALUE",
+    {"set", 0, LIST, AT(set), BIT(run) | BIT(check) | BIT(explain) | BIT(sweep), "KEY=VALUE",
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
     {"stats", 0, VALUE, AT(stats), BIT(run), "table|json", "form of the report"},
-    {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check) | BIT(explain), "PATH",
+    {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check) | BIT(explain) | BIT(sweep), "PATH",
      "where the report goes; - is standard output"},
     {"trace", 0, LIST, AT(trace), BIT(run), "FORMAT:PATH",
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
@@ -43,6 +43,11 @@ static const struct row {
     {"seed", 0, SEED, AT(seed), BIT(run), "N", "the same as --set run.seed=N"},
     {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
      "every value with its unit and where it came from"},
+    {"rows", 0, VALUE, AT(rows), BIT(sweep), "CSV", "table whose columns name keys of the run file"},
+    {"over", 0, LIST, AT(over), BIT(sweep), "KEY=V1,V2,..",
+     "values of a key; several: all combinations"},
+    {"jobs", 'j', VALUE, AT(jobs), BIT(sweep), "N", "threads; one per core when left out"},
+    {"resume", 0, FLAG, AT(resume), BIT(sweep), NULL, "keep the rows that a killed sweep finished"},
     {"pipeline", 'p', VALUE, AT(pipeline), BIT(schedule), "P", "pipeline ranks"},
     {"micro-batches", 'm', VALUE, AT(micro_batches), BIT(schedule), "M", "micro-batches"},
     {"chunks", 'v', VALUE, AT(chunks), BIT(schedule), "V", "virtual stages per rank"},

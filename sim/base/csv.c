@@ -1,0 +1,118 @@
+/* csv.c - see csv.h. */
+#include "sim/base/csv.h"
+
+#include <csv.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "sim/base/yaml.h"
+
+struct reader {
+    struct ty_arena *arena;
+    const char **cell; /* [cap], all rows one after the other */
+    size_t n, cap;
+    uint32_t *width; /* [rows_cap]: cells of each row */
+    size_t n_rows, rows_cap;
+    uint32_t in_row;
+    bool failed;
+};
+
+/* Doubles a column in the arena when it is full. */
+static bool grow(struct reader *r, void **column, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return true;
+    }
+    const size_t more = *cap == 0 ? 1024 : 2 * *cap;
+    void *larger = ty_arena_alloc(r->arena, more, size);
+    if (larger == NULL) {
+        r->failed = true;
+        return false;
+    }
+    if (n > 0) {
+        memcpy(larger, *column, n * size);
+    }
+    *column = larger;
+    *cap = more;
+    return true;
+}
+
+static void on_cell(void *text, size_t len, void *arg)
+{
+    struct reader *r = arg;
+    if (!r->failed && grow(r, (void **)&r->cell, r->n, &r->cap, sizeof(*r->cell))) {
+        r->cell[r->n] = ty_arena_strndup(r->arena, text != NULL ? text : "", len);
+        r->failed = r->cell[r->n] == NULL;
+        r->n++;
+        r->in_row++;
+    }
+}
+
+static void on_row(int end, void *arg)
+{
+    struct reader *r = arg;
+    (void)end;
+    if (!r->failed && grow(r, (void **)&r->width, r->n_rows, &r->rows_cap, sizeof(*r->width))) {
+        r->width[r->n_rows++] = r->in_row;
+        r->in_row = 0;
+    }
+}
+
+static int parse(struct reader *r, const char *path, const char *text, size_t len,
+                 struct ty_err *err)
+{
+    struct csv_parser parser;
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
+        return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
+    }
+    const bool whole = csv_parse(&parser, text, len, on_cell, on_row, r) == len &&
+                       csv_fini(&parser, on_cell, on_row, r) == 0;
+    const int error = csv_error(&parser);
+    csv_free(&parser);
+    if (r->failed || error == CSV_ENOMEM) {
+        return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
+    }
+    return whole ? 0
+                 : ty_fail(err, TY_EINPUT,
+                           "%s: row %zu: a quote in the wrong place or never closed; write \"\" for "
+                           "a quote inside quotes",
+                           path, r->n_rows + 1);
+}
+
+/* Rows of equal width. */
+static int square(struct ty_csv *csv, const struct reader *r, const char *path,
+                  struct ty_err *err)
+{
+    const size_t columns = r->width[0];
+    const char **cell = ty_arena_array(r->arena, const char *, r->n_rows * columns + 1);
+    size_t from = 0;
+    if (cell == NULL) {
+        return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
+    }
+    for (size_t row = 0; row < r->n_rows; row++) {
+        if (r->width[row] > columns) {
+            return ty_fail(err, TY_EINPUT, "%s: row %zu: %u cells, the header has %zu", path,
+                           row + 1, (unsigned)r->width[row], columns);
+        }
+        for (size_t k = 0; k < columns; k++) {
+            cell[row * columns + k] = k < r->width[row] ? r->cell[from + k] : "";
+        }
+        from += r->width[row];
+    }
+    *csv = (struct ty_csv){.cell = cell, .n_columns = (uint32_t)columns,
+                           .n_rows = (uint32_t)(r->n_rows - 1)};
+    return 0;
+}
+
+int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, struct ty_err *err)
+{
+    struct reader r = {.arena = arena};
+    const char *text;
+    size_t len;
+    int rc = ty_file_read(arena, path, TY_CSV_MAX_BYTES, &text, &len, err);
+    rc = rc < 0 ? rc : parse(&r, path, text, len, err);
+    if (rc == 0 && r.n_rows == 0) {
+        rc = ty_fail(err, TY_EINPUT, "%s: an empty table; its first row names the columns", path);
+    }
+    return rc < 0 ? rc : square(csv, &r, path, err);
+}

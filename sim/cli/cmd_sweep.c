@@ -1,0 +1,18 @@
+/* cmd_sweep.c - `trainyard sweep`. */
+#include "sim/cli/cli.h"
+
+int cmd_sweep(const struct cli_options *o)
+{
+    struct ty_sweep_options s = {.path = o->operand, .rows = o->rows, .output = o->output,
+                                 .resume = o->resume, .over = o->over.item, .n_over = o->over.n,
+                                 .sets = o->set.item, .n_sets = o->set.n};
+    if (o->jobs != NULL && cli_number("--jobs", o->jobs, &s.jobs) != 0) {
+        return 2;
+    }
+    struct ty_err *err = ty_err_new();
+    if (ty_sweep_rows(&s, err) < 0) {
+        return cli_fail(err);
+    }
+    ty_err_free(err);
+    return 0;
+}

@@ -1,0 +1,147 @@
+/* sweep_table.c - see sweep_table.h. */
+#include "sim/run/sweep_table.h"
+
+#include <string.h>
+
+#include "sim/run/config.h"
+
+#define MAX_PRODUCT 1000000u
+
+/* Whether "section.key" is a key of the run file. */
+static bool names_key(const struct ty_config *blank, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    for (int i = 0; dot != NULL && i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &blank->sections[i];
+        const size_t n = strlen(section->name);
+        if (n == (size_t)(dot - name) && strncmp(section->name, name, n) == 0) {
+            return ty_section_field(section, dot + 1) != NULL;
+        }
+    }
+    return false;
+}
+
+/* A column "layout.tensr" is more likely a slip than data that passes through. */
+static int check_column(const struct ty_config *blank, const char *name, const char *path,
+                        struct ty_err *err)
+{
+    const char *dot = strchr(name, '.');
+    for (int i = 0; dot != NULL && i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &blank->sections[i];
+        const size_t n = strlen(section->name);
+        if (n != (size_t)(dot - name) || strncmp(section->name, name, n) != 0) {
+            continue;
+        }
+        const char *keys[256];
+        const size_t n_keys = section->n_fields < 256 ? section->n_fields : 256;
+        for (size_t k = 0; k < n_keys; k++) {
+            keys[k] = section->fields[k].key;
+        }
+        ty_fail(err, TY_EINPUT, "%s: column %s: %s has no such key", path, name, section->name);
+        const char *near = ty_nearest(dot + 1, keys, n_keys);
+        if (near != NULL) {
+            ty_hint(err, "did you mean %s.%s?", section->name, near);
+        }
+        return TY_EINPUT;
+    }
+    return 0;
+}
+
+/* ---- lists ---- */
+
+struct list {
+    const char *key;
+    const char **value; /* [n] */
+    uint32_t n;
+};
+
+/* Cuts "KEY=V1,V2" at commas that are not inside brackets. */
+static int cut(struct list *list, const char *text, struct ty_arena *arena, struct ty_err *err)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == '\0') {
+        return ty_fail(err, TY_EUSAGE, "--over %s: write KEY=V1,V2,.., such as layout.tensor=1,2,4",
+                       text);
+    }
+    list->key = ty_arena_strndup(arena, text, (size_t)(equals - text));
+    list->value = ty_arena_array(arena, const char *, strlen(equals));
+    if (list->key == NULL || list->value == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    int depth = 0;
+    const char *from = equals + 1;
+    for (const char *p = from;; p++) {
+        depth += (*p == '[') - (*p == ']');
+        if (*p == '\0' || (*p == ',' && depth == 0)) {
+            list->value[list->n++] = ty_arena_strndup(arena, from, (size_t)(p - from));
+            from = p + 1;
+        }
+        if (*p == '\0') {
+            return 0;
+        }
+    }
+}
+
+static int product(struct ty_csv *csv, const char *const *over, size_t n_over,
+                   struct ty_arena *arena, struct ty_err *err)
+{
+    struct list *lists = ty_arena_array(arena, struct list, n_over);
+    uint64_t rows = 1;
+    for (size_t i = 0; i < n_over; i++) {
+        const int rc = lists == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+                                     : cut(&lists[i], over[i], arena, err);
+        if (rc < 0) {
+            return rc;
+        }
+        rows *= lists[i].n;
+        if (rows > MAX_PRODUCT) {
+            return ty_fail(err, TY_ELIMIT, "--over: more than %u combinations", MAX_PRODUCT);
+        }
+    }
+    const char **cell = ty_arena_array(arena, const char *, (size_t)(rows + 1) * n_over);
+    if (cell == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    for (size_t i = 0; i < n_over; i++) {
+        cell[i] = lists[i].key;
+        uint64_t stride = 1; /* rows between changes: the last list changes in every row */
+        for (size_t k = i + 1; k < n_over; k++) {
+            stride *= lists[k].n;
+        }
+        for (uint64_t row = 0; row < rows; row++) {
+            cell[(row + 1) * n_over + i] = lists[i].value[row / stride % lists[i].n];
+        }
+    }
+    *csv = (struct ty_csv){.cell = cell, .n_columns = (uint32_t)n_over, .n_rows = (uint32_t)rows};
+    return 0;
+}
+
+int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *const *over,
+                   size_t n_over, struct ty_arena *arena, struct ty_err *err)
+{
+    static const char *const source = "--over";
+    struct ty_config blank = {.run = {.steps = 0}};
+    if ((path != NULL) == (n_over > 0)) {
+        return ty_fail(err, TY_EUSAGE, "a sweep needs either --rows CSV or --over KEY=V1,V2,..");
+    }
+    int rc = ty_config_init(&blank, err);
+    rc = rc < 0           ? rc
+         : path != NULL ? ty_csv_load(&table->csv, path, arena, err)
+                        : product(&table->csv, over, n_over, arena, err);
+    table->is_key =
+        rc < 0 ? NULL : ty_arena_array(arena, bool, (size_t)table->csv.n_columns + 1);
+    if (rc == 0 && table->is_key == NULL) {
+        rc = ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    for (uint32_t k = 0; rc == 0 && k < table->csv.n_columns; k++) {
+        const char *name = ty_csv_header(&table->csv, k);
+        table->is_key[k] = names_key(&blank, name);
+        if (!table->is_key[k]) {
+            rc = path != NULL ? check_column(&blank, name, path, err)
+                              : ty_fail(err, TY_EUSAGE, "%s %s: no such key; see trainyard list "
+                                                        "keys", source, name);
+        }
+    }
+    ty_arena_release(&blank.arena);
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* sweep_table.h - which runs a sweep makes: the rows of a table, or the product of lists. */
+#ifndef TY_RUN_SWEEP_TABLE_H
+#define TY_RUN_SWEEP_TABLE_H
+
+#include <stdbool.h>
+
+#include "sim/base/csv.h"
+
+/* Columns that name keys ("layout.tensor") set them, the others pass through. */
+struct ty_sweep_table {
+    struct ty_csv csv;
+    bool *is_key; /* [n_columns] */
+};
+
+/* From a file, or from "KEY=V1,V2" lists whose last one varies fastest; exactly one of both.
+ * A column that looks like a key (has a dot) and is none is an error with the nearest one. */
+int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *const *over,
+                   size_t n_over, struct ty_arena *arena, struct ty_err *err);
+
+#endif

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Sweeps: rows pass through in order, bad rows are reported and passed over, threads and kills
+change nothing."""
+import csv
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+RUN = """\
+cluster: {preset: dgx-a100-80g, nodes: 4}
+model: {preset: llama-13b}
+layout: {pipeline: 4, global_batch: 256, zero: 1}
+"""
+ROWS = '''\
+name,layout.tensor,layout.pipeline,layout.micro_batch,note
+plain,2,4,,"with, a comma"
+broken,3,4,1,three does not divide
+empty,,2,1,"a ""quote"""
+too large,1,1,8,
+'''
+OVER = ["--over", "layout.tensor=1,2,4", "--over", "layout.zero=0,1,2,3", "--over",
+        "schedule.name=gpipe,1f1b,zb-1p"]
+
+
+class Suite:
+    def __init__(self, binary, folder):
+        self.binary, self.folder = binary, pathlib.Path(folder)
+        self.number, self.failed = 0, 0
+        (self.folder / "run.yaml").write_text(RUN, encoding="utf-8")
+        (self.folder / "rows.csv").write_text(ROWS, encoding="utf-8")
+
+    def sweep(self, *options):
+        return subprocess.run([self.binary, "sweep", "run.yaml", *options], cwd=self.folder,
+                              capture_output=True, text=True, check=False)
+
+    def check(self, fact, good, detail=""):
+        self.number += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.number} - {fact}{'' if good else ': ' + detail}")
+
+    def rows(self):
+        done = self.sweep("--rows", "rows.csv")
+        table = list(csv.DictReader(done.stdout.splitlines()))
+        self.check("a sweep with a bad row succeeds", done.returncode == 0, done.stderr)
+        self.check("rows come back in order", [r["name"] for r in table] ==
+                   ["plain", "broken", "empty", "too large"], done.stdout)
+        self.check("other columns pass through untouched",
+                   [r["note"] for r in table] ==
+                   ["with, a comma", "three does not divide", 'a "quote"', ""], done.stdout)
+        self.check("a bad row carries its message", table[1]["error"] ==
+                   "layout.tensor: 3 does not divide model.heads (40); try 1, 2, 4, 8"
+                   and table[1]["step_time_s"] == "", table[1]["error"])
+        self.check("a row that does not fit carries times", table[3]["fits"] == "0"
+                   and float(table[3]["step_time_s"]) > 0, str(table[3]))
+        misspelt = self.sweep("--over", "layout.tensr=1,2")
+        self.check("a misspelt key is an error", misspelt.returncode == 2, misspelt.stderr)
+
+    def threads_and_kills(self):
+        whole = self.sweep(*OVER, "--jobs", "1", "-o", "one.csv")
+        one = (self.folder / "one.csv").read_bytes()
+        self.check("a sweep writes its table", whole.returncode == 0 and one.count(b"\n") == 37,
+                   whole.stderr)
+        self.sweep(*OVER, "--jobs", "4", "-o", "four.csv")
+        self.check("threads change nothing", (self.folder / "four.csv").read_bytes() == one)
+        dice = random.Random(1)
+        for attempt in range(5):
+            name = f"killed{attempt}.csv"
+            for _ in range(3):
+                with subprocess.Popen([self.binary, "sweep", "run.yaml", *OVER, "-o", name,
+                                       "--resume"], cwd=self.folder) as process:
+                    time.sleep(dice.uniform(0, 0.3))
+                    process.send_signal(signal.SIGKILL)
+            self.sweep(*OVER, "-o", name, "--resume")
+            same = (self.folder / name).read_bytes() == one
+            left = (self.folder / (name + ".partial")).exists()
+            self.check(f"killed and resumed, attempt {attempt}: the same bytes", same and not left)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
+        suite.rows()
+        suite.threads_and_kills()
+        print(f"1..{suite.number}")
+        return 1 if suite.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
