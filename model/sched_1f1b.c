@@ -9,39 +9,7 @@
  * are left. Same makespan as GPipe, but at most min(m, p - r) micro-batches are held.
  * Source: Narayanan et al., "Memory-efficient pipeline-parallel DNN training", ICML 2021
  * (PipeDream-flush); Fan et al., "DAPPLE", PPoPP 2021. */
-#include "model/sched.h"
-
-static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
-                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
-{
-    (void)times, (void)arena, (void)err;
-    const uint32_t m = shape->m;
-    for (uint32_t r = 0; r < shape->p; r++) {
-        const uint32_t warm = shape->p - 1 - r < m ? shape->p - 1 - r : m;
-        for (uint32_t mb = 0; mb < warm; mb++) {
-            ty_slots_add(slots, r, TY_PHASE_FORWARD, mb, r);
-        }
-        for (uint32_t mb = warm; mb < m; mb++) {
-            ty_slots_add(slots, r, TY_PHASE_FORWARD, mb, r);
-            ty_slots_add(slots, r, TY_PHASE_BACKWARD, mb - warm, r);
-        }
-        for (uint32_t mb = m - warm; mb < m; mb++) {
-            ty_slots_add(slots, r, TY_PHASE_BACKWARD, mb, r);
-        }
-    }
-    return 0;
-}
-
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    return (shape->m + shape->p - 1.0) * (times->forward + times->backward);
-}
-
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    const uint32_t w = shape->p - rank;
-    return w < shape->m ? w : shape->m;
-}
+#include "model/sched_steady.h"
 
 extern const struct ty_sched ty_sched_1f1b;
 const struct ty_sched ty_sched_1f1b = {
@@ -50,9 +18,9 @@ const struct ty_sched ty_sched_1f1b = {
     .source = "Narayanan et al. 2021, PipeDream-flush; Fan et al. 2021, DAPPLE",
     .placement = TY_PLACE_LOOPED,
     .chunks = 1,
-    .generate = generate,
+    .generate = ty_sched_1f1b_order,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages",
-    .makespan = makespan,
-    .in_flight = in_flight,
+    .makespan = ty_sched_one_round_each,
+    .in_flight = ty_sched_1f1b_held,
 };

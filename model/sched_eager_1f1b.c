@@ -21,11 +21,6 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
     return 0;
 }
 
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    return (shape->m + shape->p - 1.0) * (times->forward + times->backward);
-}
-
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
     const uint32_t window = 2 * (shape->p - rank) - 1;
@@ -42,6 +37,6 @@ const struct ty_sched ty_sched_eager_1f1b = {
     .generate = generate,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages",
-    .makespan = makespan,
+    .makespan = ty_sched_one_round_each,
     .in_flight = in_flight,
 };

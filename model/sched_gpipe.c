@@ -7,7 +7,7 @@
  * Backwards run in the order of the forwards; the last-in-first-out order that automatic
  * differentiation gives has the same makespan. Every rank holds all m micro-batches.
  * Source: Huang et al., "GPipe", NeurIPS 2019, figure 2. */
-#include "model/sched.h"
+#include "model/sched_steady.h"
 
 static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
                     struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
@@ -22,11 +22,6 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
         }
     }
     return 0;
-}
-
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    return (shape->m + shape->p - 1.0) * (times->forward + times->backward);
 }
 
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
@@ -45,6 +40,6 @@ const struct ty_sched ty_sched_gpipe = {
     .generate = generate,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages",
-    .makespan = makespan,
+    .makespan = ty_sched_one_round_each,
     .in_flight = in_flight,
 };

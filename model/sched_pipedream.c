@@ -14,27 +14,6 @@
  * 2019, section 3.3 (weight stashing). */
 #include "model/sched_steady.h"
 
-static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
-                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
-{
-    (void)times, (void)arena, (void)err;
-    for (uint32_t r = 0; r < shape->p; r++) {
-        ty_slots_steady(slots, shape, r, shape->m, shape->p - 1 - r, ty_slot_plain);
-    }
-    return 0;
-}
-
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    return (shape->m + shape->p - 1.0) * (times->forward + times->backward);
-}
-
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    const uint32_t window = shape->p - rank;
-    return window < shape->m ? window : shape->m;
-}
-
 static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)
 {
     return shape->p - rank;
@@ -49,10 +28,10 @@ const struct ty_sched ty_sched_pipedream = {
     .chunks = 1,
     .asynchronous = true,
     .updates_each = true,
-    .generate = generate,
+    .generate = ty_sched_1f1b_order,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages, m micro-batches from fill to drain",
-    .makespan = makespan,
-    .in_flight = in_flight,
+    .makespan = ty_sched_one_round_each,
+    .in_flight = ty_sched_1f1b_held,
     .weight_copies = weight_copies,
 };
