@@ -7,6 +7,7 @@
 #define TY_BASE_FIELDS_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "sim/base/units.h"
 #include "sim/base/yaml.h"
@@ -28,6 +29,18 @@ struct ty_word {
     int value;
     const char *doc;
 };
+
+/* The value of a word; false when the table has none of that name. */
+static inline bool ty_word_value(const struct ty_word *words, const char *name, int *value)
+{
+    for (; words->name != NULL; words++) {
+        if (strcmp(words->name, name) == 0) {
+            *value = words->value;
+            return true;
+        }
+    }
+    return false;
+}
 
 #define TY_LIST_MAX 128u
 struct ty_word_list {

@@ -4,7 +4,7 @@
 #include "sim/core/execute.h"
 #include "traces/writer.h"
 
-static const struct ty_word engine_words[] = {
+const struct ty_word ty_engine_words[] = {
     {"auto", TY_ENGINE_AUTO, "the fastest that is exact for this run"},
     {"sweep", TY_ENGINE_SWEEP, "every rank runs ahead until something has not arrived"},
     {"events", TY_ENGINE_EVENTS, "a queue of completions in time order"},
@@ -17,7 +17,7 @@ static const struct ty_word stats_words[] = {
     {NULL, 0, NULL},
 };
 
-static const struct ty_word detail_words[] = {
+const struct ty_word ty_detail_words[] = {
     {"stage", TY_DETAIL_STAGE, "passes of the compute stream"},
     {"microbatch", TY_DETAIL_MICROBATCH, "and communication between passes"},
     {"layer", TY_DETAIL_LAYER, "and parts of layers and tensor collectives"},
@@ -58,7 +58,7 @@ const struct ty_field ty_run_fields[] = {
     {.key = "engine",
      .type = TY_TYPE_WORD,
      .offset = offsetof(struct ty_run_options, engine),
-     .words = engine_words,
+     .words = ty_engine_words,
      .fallback = "auto",
      .doc = "executor; all give equal results"},
 };
@@ -87,7 +87,7 @@ const struct ty_field ty_output_fields[] = {
     {.key = "detail",
      .type = TY_TYPE_WORD,
      .offset = offsetof(struct ty_output_options, detail),
-     .words = detail_words,
+     .words = ty_detail_words,
      .fallback = "layer",
      .doc = "finest slices of a trace"},
     {.key = "ranks",

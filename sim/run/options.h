@@ -27,6 +27,8 @@ struct ty_output_options {
     const char *ranks;           /* selection; "": by rule */
 };
 
+extern const struct ty_word ty_engine_words[], ty_detail_words[];
+
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;
 extern const struct ty_field ty_output_fields[];

@@ -79,28 +79,22 @@ void ty_run_free(struct ty_run *run)
     free(run);
 }
 
-/* AUTO is the sweep: nothing in today's model shares a link while it runs. */
 static int choose_engine(const struct ty_run *run, const char *name, enum ty_engine *engine,
                          struct ty_err *err)
 {
-    *engine = (enum ty_engine)run->config->run.engine;
-    if (name != NULL) {
-        static const char *const names[] = {"auto", "sweep", "events"};
-        for (size_t i = 0; i < TY_COUNT(names); i++) {
-            if (strcmp(name, names[i]) == 0) {
-                *engine = (enum ty_engine)i;
-                return 0;
-            }
-        }
+    int value = run->config->run.engine;
+    if (name != NULL && !ty_word_value(ty_engine_words, name, &value)) {
         return ty_fail(err, TY_EUSAGE, "unknown engine (%s); use auto, sweep or events", name);
     }
+    *engine = (enum ty_engine)value;
     return 0;
 }
 
+/* AUTO is the sweep: nothing in today's model shares a link while it runs. */
 int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *err)
 {
     const double t0 = wall_s();
-    enum ty_engine engine;
+    enum ty_engine engine = TY_ENGINE_AUTO;
     int rc = choose_engine(run, engine_name, &engine, err);
     if (rc < 0) {
         return rc;

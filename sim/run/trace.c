@@ -133,18 +133,13 @@ static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_er
 
 static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
 {
-    static const char *const names[] = {"stage", "microbatch", "layer", "op"};
-    *out = (enum ty_detail)fallback;
-    if (name == NULL) {
-        return 0;
+    int value = fallback;
+    if (name != NULL && !ty_word_value(ty_detail_words, name, &value)) {
+        return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op",
+                       name);
     }
-    for (size_t i = 0; i < TY_COUNT(names); i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *out = (enum ty_detail)i;
-            return 0;
-        }
-    }
-    return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op", name);
+    *out = (enum ty_detail)value;
+    return 0;
 }
 
 /* "FORMAT:PATH" */
@@ -229,7 +224,7 @@ static char *make_note(const struct ty_selection *selection, const struct ty_tra
                 strlen(path) > 3 && strcmp(path + strlen(path) - 3, ".gz") == 0
                     ? " before compression"
                     : "");
-    if (selection->by_rule) {
+    if (selection->by_rule && strcmp(format->name, "digest") != 0) { /* a digest is of all */
         ty_text_add(&t, "; %u of %u ranks: replica dp=0, choose others with --ranks",
                     (unsigned)selection->n, (unsigned)n_ranks);
     }
