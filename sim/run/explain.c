@@ -83,10 +83,10 @@ static void put_seconds(struct ty_text *t, const char *label, double s, const ch
 {
     char value[64];
     ty_text_add(t, "  %s", label);
-    ty_text_pad(t, 34);
+    ty_text_pad(t, 42);
     ty_text_add(t, "%s", ty_words_seconds(s, value, sizeof(value)));
     if (note != NULL) {
-        ty_text_pad(t, 48);
+        ty_text_pad(t, 54);
         ty_text_add(t, "%s", note);
     }
     ty_text_add(t, "\n");

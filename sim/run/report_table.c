@@ -77,6 +77,7 @@ static void imbalance(const struct ty_run *run, struct ty_text *t)
 static void speed(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
+    const uint32_t v = ty_sched_chunks(&run->config->schedule);
     char value[64], note[160], share[32], other[32];
     row(t, "step time", ty_words_seconds(f->step_s, value, sizeof(value)), "");
     snprintf(note, sizeof(note), "%s per GPU",
@@ -89,9 +90,9 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
     row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)),
         "products executed: attention causal, lookups not counted, recomputation is");
-    snprintf(note, sizeof(note), "%s over ideal; (p - 1)/m = %s",
+    snprintf(note, sizeof(note), v > 1 ? "%s over ideal; (p - 1)/(m v) = %s" : "%s over ideal; (p - 1)/m = %s",
              ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
-             ty_words_share((l->pipeline - 1.0) / l->micro_batches, other, sizeof(other)));
+             ty_words_share((l->pipeline - 1.0) / ((double)l->micro_batches * v), other, sizeof(other)));
     row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
     imbalance(run, t);
     const double derate = run->config->cluster.derate;
@@ -139,9 +140,9 @@ void ty_report_memory(const struct ty_run *run, struct ty_text *t)
         ty_text_add(t, "  stage %u", (unsigned)s);
         ty_text_pad(t, 12);
         write_layers(plan, t);
-        ty_text_pad(t, COLUMN + 6);
+        ty_text_pad(t, run->lowered.stage[0].n_chunks > 1 ? COLUMN + 24 : COLUMN + 6);
         ty_text_add(t, "%10s", ty_words_bytes(bill.total_B, value, sizeof(value)));
-        ty_text_pad(t, COLUMN + 18);
+        ty_text_add(t, "  ");
         if (bill.total_B <= capacity) {
             ty_text_add(t, "fits, %s free\n",
                         ty_words_bytes(capacity - bill.total_B, value, sizeof(value)));
@@ -157,8 +158,12 @@ void ty_report_largest(const struct ty_run *run, struct ty_text *t)
     struct ty_bill largest;
     const uint32_t stage = ty_run_fullest(run, &largest);
     char value[64];
-    ty_text_add(t, "  the fullest is stage %u, when it holds %u micro-batch%s:\n", (unsigned)stage,
-                (unsigned)largest.held, largest.held == 1 ? "" : "es");
+    const bool pieces = run->lowered.stage[0].n_chunks > 1 || run->config->schedule.slices > 1;
+    ty_text_add(t, "  the fullest is stage %u, when it holds %u %s%s:\n", (unsigned)stage,
+                (unsigned)largest.held, pieces ? "piece" : "micro-batch",
+                largest.held == 1 ? ""
+                : pieces          ? "s of micro-batches"
+                                  : "es");
     for (uint32_t i = 0; i < largest.n; i++) {
         ty_text_add(t, "    %s", largest.item[i].what);
         ty_text_pad(t, COLUMN + 6);

@@ -28,7 +28,9 @@ static struct ty_schedule_options shape_for(const struct ty_schedule_options *o,
 {
     struct ty_schedule_options own = *o;
     own.name = name;
-    if (sched != NULL && sched->chunks > 0) {
+    if (sched == NULL) { /* a file: its times are of one virtual stage */
+        own.chunks = 1;
+    } else if (sched->chunks > 0) {
         own.chunks = sched->chunks;
     } else if (own.chunks == 0) {
         own.chunks = 2;
@@ -132,13 +134,15 @@ static int write_charts(const struct comparison *c, uint32_t width, struct ty_te
 {
     for (uint32_t i = 0; i < c->n; i++) {
         const struct ty_gantt options = {.width = width, .unit = TY_SCHED_UNIT_PS,
-                                         .to = c->longest, .bare = i + 1 < c->n};
+                                         .to = c->longest, .bare = true};
         ty_text_add(t, "\n%s\n", c->run[i].name);
         const int rc = ty_gantt(&c->run[i].timeline, &options, t, err);
         if (rc < 0) {
             return rc;
         }
     }
+    ty_text_add(t, "\nF forward, B backward, I and W its parts; lower case: other chunk or "
+                   "direction\n");
     return 0;
 }
 

@@ -183,10 +183,13 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     if (rc < 0) {
         return rc;
     }
-    r->name = o->name;
+    r->name = ty_arena_strndup(&r->arena, o->name, strlen(o->name));
     r->placement = file.placement;
     r->shape = file.shape;
     r->slots = file.slots;
+    if (r->name == NULL) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
     if ((o->pipeline != 0 && o->pipeline != r->shape.p) ||
         (o->micro_batches != 0 && o->micro_batches != r->shape.m)) {
         return ty_fail(err, TY_EUSAGE, "%s has %u ranks and %u micro-batches; leave out -p and -m",

@@ -1,38 +1,54 @@
 #!/usr/bin/env python3
-"""Runs the commands that README.md shows with their output, and compares.
+"""Runs the commands that the guides show with their output, and compares.
 
-A block whose first line is "$ trainyard ..." holds what that command prints, without lines that
-speak of the machine it ran on. `readme.py --update BINARY TOP` writes the blocks anew.
+A block whose first line is "$ trainyard ..." or "$ cat ..." holds what that command prints when
+it is typed in the repository root: standard output, then standard error, without the lines that
+speak of the machine it ran on. `readme.py BINARY TOP GUIDE...` checks, with --update it writes the
+blocks anew. A pipe is part of the command.
 """
+import difflib
+import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 
-BLOCK = re.compile(r"^```\n\$ trainyard ([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```\n\$ ((?:trainyard|cat) [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ANSWERS = (0, 1, 3)  # done; done and it does not fit; bad input, and the message is the point
 
 
-def output(binary, command, top):
-    done = subprocess.run([binary] + shlex.split(command), cwd=top, capture_output=True,
-                          text=True, check=True)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith("simulated ")]
+def output(command, folder, top):
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(command, shell=True, cwd=top, env={**os.environ, "PATH": path},
+                          capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode not in ANSWERS:
+        raise SystemExit(f"$ {command}\n{done.stderr}exit status {done.returncode}")
+    lines = [line for line in (done.stdout + done.stderr).splitlines()
+             if not line.startswith("simulated ")]
     return "\n".join(lines).strip("\n") + "\n"
 
 
+def check(guide, folder, top, update):
+    """Returns whether the guide shows what trainyard prints; after an update it does."""
+    text = (top / guide).read_text(encoding="utf-8")
+    fresh = BLOCK.sub(lambda m: f"```\n$ {m[1]}\n{output(m[1], folder, top)}```", text)
+    if update:
+        (top / guide).write_text(fresh, encoding="utf-8")
+    elif fresh != text:
+        print(f"{guide} shows output that trainyard no longer prints; run readme.py --update")
+        print("\n".join(difflib.unified_diff(text.splitlines(), fresh.splitlines(), "shown",
+                                             "printed", n=0, lineterm="")))
+        return False
+    blocks = len(BLOCK.findall(text))
+    print(f"{blocks} blocks of {guide} are what trainyard prints")
+    return blocks > 0
+
+
 def main():
-    words = [w for w in sys.argv[1:] if w != "--update"]
-    binary, top = str(pathlib.Path(words[0]).resolve()), pathlib.Path(words[1])
-    text = (top / "README.md").read_text(encoding="utf-8")
-    fresh = BLOCK.sub(lambda m: f"```\n$ trainyard {m[1]}\n{output(binary, m[1], top)}```", text)
-    if "--update" in sys.argv:
-        (top / "README.md").write_text(fresh, encoding="utf-8")
-        return 0
-    if fresh != text:
-        print("README.md shows output that trainyard no longer prints; run readme.py --update")
-        return 1
-    print(f"{len(BLOCK.findall(text))} blocks of README.md are what trainyard prints")
-    return 0
+    binary, top, *guides = [word for word in sys.argv[1:] if word != "--update"]
+    folder = pathlib.Path(binary).resolve().parent
+    results = [check(guide, folder, pathlib.Path(top), "--update" in sys.argv) for guide in guides]
+    return 0 if results and all(results) else 1
 
 
 if __name__ == "__main__":
