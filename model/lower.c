@@ -124,15 +124,20 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     return 0;
 }
 
-/* Two neighbouring units are gathered at a time, so the largest pair counts. */
-static double largest_pair(const struct ty_vstage *const *v, uint32_t n)
+/* Most parameters gathered at a time: two neighbouring units, or a whole chunk. */
+static double most_gathered(const struct ty_lowering *l, const struct ty_vstage *const *v,
+                            uint32_t n)
 {
     double most = 0;
     for (uint32_t s = 0; s < n; s++) {
+        double chunk = 0;
         for (uint32_t i = 0; i < v[s]->n_units; i++) {
             const double next = i + 1 < v[s]->n_units ? v[s]->units[i + 1].params : 0;
-            most = v[s]->units[i].params + next > most ? v[s]->units[i].params + next : most;
+            const double pair = v[s]->units[i].params + next;
+            chunk += v[s]->units[i].params;
+            most = pair > most ? pair : most;
         }
+        most = l->sched->whole_chunks && chunk > most ? chunk : most;
     }
     return most;
 }
@@ -155,14 +160,14 @@ static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slo
 }
 
 /* Blocks are shared by all passes that are alike; l->block[] remembers them by
- * [vstage][phase][slice][last][turns][partner + 1]. */
+ * [vstage][phase][slice][last][found][partner + 1]. */
 static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
-                         const struct ty_slot *partner, bool last, bool turns)
+                         const struct ty_slot *partner, bool last, enum ty_found found)
 {
     const uint32_t own = vstage_of(l, slot);
     const uint32_t other = partner == NULL ? 0 : vstage_of(l, partner) + 1;
     size_t index = own * TY_N_PHASES + slot->phase;
-    index = ((index * l->shape.slices + slot->slice) * 2 + last) * 2 + turns;
+    index = ((index * l->shape.slices + slot->slice) * 2 + last) * TY_N_FOUND + found;
     uint32_t *block = &l->block[index * l->n_partners + other];
     if (*block == UINT32_MAX) {
         *block = ty_lower_block(l, &(struct ty_block_want){
@@ -171,7 +176,7 @@ static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
                                        .phase = (enum ty_phase)slot->phase,
                                        .slice = slot->slice,
                                        .reduce = last,
-                                       .turns = turns});
+                                       .found = found});
     }
     return *block;
 }
@@ -217,12 +222,12 @@ static bool *mark_last(struct ty_lowering *l, const struct ty_rank_slots *order,
 }
 
 static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
-                     const struct ty_slot *partner, uint32_t step, bool last, bool turns)
+                     const struct ty_slot *partner, uint32_t step, bool last, enum ty_found found)
 {
     const uint32_t m = l->shape.m, q = l->shape.slices;
     /* micro-batches of the second direction are numbered after those of the first */
     const uint32_t base = slot->direction * (m / 2);
-    struct ty_pass pass = {.block = block_of(l, slot, partner, last, turns),
+    struct ty_pass pass = {.block = block_of(l, slot, partner, last, found),
                            .seq = (step * m + slot->mb) * q + slot->slice,
                            .mb = (uint16_t)(base + slot->mb % m),
                            .stage = slot->stage,
@@ -236,13 +241,19 @@ static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
     ty_build_pass(&l->b, &pass);
 }
 
-/* A backward that follows a forward of the same stage finds its last unit gathered. */
-static bool turns(const struct ty_rank_slots *order, uint32_t i)
+/* What a pass finds gathered, by the pass before it. */
+static enum ty_found found(const struct ty_lowering *l, const struct ty_rank_slots *order,
+                           uint32_t i)
 {
     const struct ty_slot *slot = &order->slot[i];
+    if (i == 0 || slot[-1].stage != slot->stage || slot[-1].direction != slot->direction) {
+        return TY_FOUND_NONE;
+    }
+    if (l->sched->whole_chunks) {
+        return TY_FOUND_ALL;
+    }
     const bool backward = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
-    return backward && i > 0 && slot[-1].phase == TY_PHASE_FORWARD &&
-           slot[-1].stage == slot->stage && slot[-1].direction == slot->direction;
+    return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
 }
 
 static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
@@ -267,9 +278,9 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
-            add_pass(l, slot, pair ? slot + 1 : NULL, step, last[i], turns(order, i));
+            add_pass(l, slot, pair ? slot + 1 : NULL, step, last[i], found(l, order, i));
             if (pair) {
-                add_pass(l, slot + 1, slot, step, last[i + 1], false);
+                add_pass(l, slot + 1, slot, step, last[i + 1], TY_FOUND_NONE);
                 i++;
             }
             if (l->sched->asynchronous && last[i]) {
@@ -305,7 +316,7 @@ static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, ui
 static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
 {
     const size_t blocks =
-        (size_t)n_vstages(l) * TY_N_PHASES * l->shape.slices * 4 * l->n_partners;
+        (size_t)n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 * TY_N_FOUND * l->n_partners;
     struct ty_stage_plan *plan = &l->out->stage[l->rank];
     const struct ty_vstage **mine = ty_arena_alloc(l->arena, n_vstages(l), sizeof(*mine));
     uint32_t n_mine = 0;
@@ -319,7 +330,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     int rc = plan_stage(l, plan);
     rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
     rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
-    plan->buffers_B = ty_memory_buffers(l->in->layout, largest_pair(mine, n_mine) / 2);
+    plan->buffers_B = ty_memory_buffers(l->in->layout, most_gathered(l, mine, n_mine) / 2);
     make_gang(l, plan);
     return rc < 0 ? rc
                   : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));

@@ -65,9 +65,10 @@ static uint8_t gather_event(uint32_t turn)
     return turn % 2 == 0 ? TY_EVENT_GATHER_EVEN : TY_EVENT_GATHER_ODD;
 }
 
-static void gather(struct ty_lowering *l, const struct ty_unit *unit, uint32_t turn)
+static void gather(struct ty_lowering *l, const struct ty_block_want *want,
+                   const struct ty_unit *unit, uint32_t turn)
 {
-    if (unit->gather != TY_NONE) {
+    if (unit->gather != TY_NONE && want->found != TY_FOUND_ALL) {
         data(l, unit->gather, unit->layer, TY_EVENT_COMPUTE, gather_event(turn));
     }
 }
@@ -81,7 +82,7 @@ static void need_gathered(struct ty_lowering *l, const struct ty_unit *unit, uin
 
 static bool reduces(const struct ty_lowering *l, bool last)
 {
-    return l->zero->reduce_every || last;
+    return (l->zero->reduce_every && !l->sched->whole_chunks) || last;
 }
 
 static void reduce(struct ty_lowering *l, const struct ty_unit *unit)
@@ -159,10 +160,10 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
     if (want->partner != NULL) {
         receive(l, 1, want->partner->edges.grad_in, true);
     }
-    gather(l, &v->units[0], 0);
+    gather(l, want, &v->units[0], 0);
     for (uint32_t i = 0; i < v->n_units; i++) {
         if (i + 1 < v->n_units) {
-            gather(l, &v->units[i + 1], i + 1);
+            gather(l, want, &v->units[i + 1], i + 1);
         }
         need_gathered(l, &v->units[i], i);
         ty_lower_unit_forward(l, &v->units[i]);
@@ -188,7 +189,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     const bool reducing = whole && reduces(l, want->reduce);
     const bool overlap = l->in->layout->overlap_grad_reduce;
     /* what a forward just before gathered last is still there */
-    const bool kept = want->turns;
+    const bool kept = want->found == TY_FOUND_LAST;
     if (want->partner == NULL) {
         receive(l, 1, v->edges.grad_in, false);
     }
@@ -196,12 +197,12 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
     }
     if (!kept) {
-        gather(l, &v->units[n - 1], 0);
+        gather(l, want, &v->units[n - 1], 0);
     }
     for (uint32_t turn = 0; turn < n; turn++) {
         const struct ty_unit *unit = &v->units[n - 1 - turn];
         if (turn + 1 < n) {
-            gather(l, unit - 1, turn + 1);
+            gather(l, want, unit - 1, turn + 1);
         }
         if (turn > 0 || !kept) {
             need_gathered(l, unit, turn);

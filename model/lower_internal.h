@@ -62,6 +62,14 @@ struct ty_compute_kinds {
     uint16_t head_forward, head_dgrad, head_wgrad, head_input, head_weight;
 };
 
+/* ZeRO-3: parameters of its stage that a pass finds gathered. */
+enum ty_found {
+    TY_FOUND_NONE,
+    TY_FOUND_LAST, /* the last unit: a backward right after a forward of the same stage */
+    TY_FOUND_ALL,  /* the pass before was of the same chunk, and chunks are kept whole */
+    TY_N_FOUND
+};
+
 /* Which block a pass needs. */
 struct ty_block_want {
     const struct ty_vstage *v;
@@ -69,7 +77,7 @@ struct ty_block_want {
     enum ty_phase phase;
     uint32_t slice;
     bool reduce; /* the last backward of the stage in a step: gradients are reduced */
-    bool turns;  /* a backward right after a forward of the same stage */
+    enum ty_found found;
 };
 
 struct ty_lowering {

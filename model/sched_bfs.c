@@ -52,6 +52,7 @@ const struct ty_sched ty_sched_bfs = {
     .source = "Lamy-Poirier 2023, Breadth-first pipeline parallelism; order of PyTorch",
     .placement = TY_PLACE_LOOPED,
     .chunks = 0,
+    .whole_chunks = true,
     .generate = generate,
     .formula = "(max(m, p)(v - 1) + m + p - 1)(tF + tB)",
     .domain = "equal stages",

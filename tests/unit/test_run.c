@@ -318,7 +318,27 @@ START_TEST(weight_versions_are_paid_in_memory)
 }
 END_TEST
 
-TY_SUITE("run", every_schedule_runs_and_does_the_same_work, two_way_schedules_reduce_both_copies,
+/* Breadth-first keeps a chunk gathered through all its micro-batches: the volume of ZeRO-3 does not
+ * grow with them. Interleaved gathers and reduces in every pass. */
+START_TEST(breadth_first_gathers_each_chunk_once)
+{
+    static const char *const name[] = {"schedule.name=bfs", "schedule.name=interleaved"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run few = quick_run(small, NULL, SETS("layout.pipeline=4", "layout.zero=3",
+                                                           "schedule.chunks=2", name[i],
+                                                           "layout.global_batch=16"));
+        struct quick_run many = quick_run(small, NULL, SETS("layout.pipeline=4", "layout.zero=3",
+                                                            "schedule.chunks=2", name[i],
+                                                            "layout.global_batch=64"));
+        const double growth = quick_run_traffic(&many, "dp") / quick_run_traffic(&few, "dp");
+        ck_assert_msg(i == 0 ? fabs(growth - 1) < 1e-9 : growth > 3.5, "%s: %g", name[i], growth);
+        quick_run_free(&few);
+        quick_run_free(&many);
+    }
+}
+END_TEST
+
+TY_SUITE("run", breadth_first_gathers_each_chunk_once, every_schedule_runs_and_does_the_same_work, two_way_schedules_reduce_both_copies,
          without_a_barrier_a_zero_bubble_schedule_ends_earlier, weight_versions_are_paid_in_memory, zero_stages_move_2_2_2_and_3_times_the_parameters,
          accumulation_multiplies_the_volume_of_zero_2_and_3_only,
          tensor_parallelism_moves_four_all_reduces_per_layer,
