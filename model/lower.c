@@ -360,10 +360,18 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
                                       .slices = in->schedule->slices};
     l.members = in->layout->tensor * in->layout->context * in->layout->data;
     out->program.n_steps = in->steps;
+    out->program.overlapping_steps = l.sched->asynchronous;
     out->stage = ty_arena_array(arena, struct ty_stage_plan, l.shape.p);
     l.vstage = ty_arena_array(arena, struct ty_vstage, n_vstages(&l));
     if (out->stage == NULL || l.vstage == NULL) {
         return out_of_memory(&l);
+    }
+    if (l.sched->updates_each && in->arch->tied && l.shape.p > 1) {
+        return ty_fail(err, TY_EINPUT,
+                       "schedule %s updates after every backward, and tied embeddings would make "
+                       "first and last stage meet each time; set model.tied to false, or use "
+                       "pipedream-2bw",
+                       l.sched->name);
     }
     make_grid(&l);
     make_groups(&l);

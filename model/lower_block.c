@@ -15,13 +15,19 @@ static uint32_t begin_block(struct ty_lowering *l, const struct ty_block *block)
     return index < 0 ? 0 : (uint32_t)index;
 }
 
+/* Which neighbour a pipeline rank is: 0 the next, 1 the previous. */
+static int peer_of(const struct ty_lowering *l, uint32_t rank)
+{
+    return rank == (l->rank + 1) % l->shape.p ? 0 : 1;
+}
+
 static void receive(struct ty_lowering *l, int back, uint16_t channel, bool second)
 {
     if (channel == TY_NONE) {
         return;
     }
     struct ty_op op = TY_OP_INIT;
-    op.kind = l->comm.recv[back];
+    op.kind = l->comm.recv[back][peer_of(l, l->b.program->channels[channel].from)];
     op.stream = TY_STREAM_RECV;
     op.sync = TY_SYNC_RECV;
     op.link = channel;
@@ -37,7 +43,7 @@ static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
         return;
     }
     struct ty_op op = TY_OP_INIT;
-    op.kind = l->comm.send[back];
+    op.kind = l->comm.send[back][peer_of(l, l->b.program->channels[channel].to)];
     op.stream = TY_STREAM_SEND;
     op.sync = TY_SYNC_SEND;
     op.link = channel;
@@ -80,9 +86,11 @@ static void need_gathered(struct ty_lowering *l, const struct ty_unit *unit, uin
     }
 }
 
-static bool reduces(const struct ty_lowering *l, bool last)
+/* Slices of a sequence add up locally; backwards visit them from the last to the first. */
+static bool reduces(const struct ty_lowering *l, const struct ty_block_want *want)
 {
-    return (l->zero->reduce_every && !l->sched->whole_chunks) || last;
+    const bool every = l->zero->reduce_every && !l->sched->whole_chunks && want->slice == 0;
+    return every || want->reduce;
 }
 
 static void reduce(struct ty_lowering *l, const struct ty_unit *unit)
@@ -121,13 +129,24 @@ static double held_by(const struct ty_lowering *l, const struct ty_vstage *v)
     return held / l->shape.slices;
 }
 
+/* What recomputation brings back for all layers of a stage. A split backward needs it until its
+ * weight part has run; a whole one needs it layer by layer. */
+static double brought_back(const struct ty_lowering *l, const struct ty_vstage *v)
+{
+    uint32_t layers = 0;
+    for (uint32_t i = 0; i < v->n_units; i++) {
+        layers += v->units[i].kind == TY_UNIT_LAYER;
+    }
+    return layers * ty_memory_layer_recomputed(l->in->arch, l->in->layout) / l->shape.slices;
+}
+
 static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     struct ty_block block = {.n_ops = 0};
     const double slices = l->shape.slices;
     const double logits =
         is_head_stage(want->v) ? ty_memory_logits(l->in->arch, l->in->layout) / slices : 0;
-    const double again = want->phase == TY_PHASE_FORWARD
+    const double again = want->phase != TY_PHASE_BACKWARD
                              ? 0
                              : ty_memory_layer_recomputed(l->in->arch, l->in->layout) / slices;
     switch (want->phase) {
@@ -135,8 +154,13 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
         block.acquire_B = held_by(l, want->v);
         break;
     case TY_PHASE_BACKWARD:
-    case TY_PHASE_WGRAD:
         block.release_B = held_by(l, want->v);
+        break;
+    case TY_PHASE_DGRAD:
+        block.acquire_B = brought_back(l, want->v);
+        break;
+    case TY_PHASE_WGRAD:
+        block.release_B = held_by(l, want->v) + brought_back(l, want->v);
         break;
     default:
         break;
@@ -186,7 +210,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     const struct ty_vstage *v = want->v;
     const uint32_t n = v->n_units;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
-    const bool reducing = whole && reduces(l, want->reduce);
+    const bool reducing = whole && reduces(l, want);
     const bool overlap = l->in->layout->overlap_grad_reduce;
     /* what a forward just before gathered last is still there */
     const bool kept = want->found == TY_FOUND_LAST;
@@ -224,7 +248,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 /* The weight part of a split backward. */
 static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 {
-    const bool reducing = reduces(l, want->reduce), overlap = l->in->layout->overlap_grad_reduce;
+    const bool reducing = reduces(l, want), overlap = l->in->layout->overlap_grad_reduce;
     for (uint32_t i = want->v->n_units; i > 0; i--) {
         const struct ty_unit *unit = &want->v->units[i - 1];
         ty_lower_unit_weight(l, unit);

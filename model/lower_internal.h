@@ -25,7 +25,8 @@ struct ty_comm_kinds {
     uint16_t all_reduce[2], all_gather[2], reduce_scatter[2]; /* tensor; [0] forward, [1] backward */
     uint16_t loss;       /* tensor: maximum, target logit and sum of the sharded cross-entropy */
     uint16_t norm_grads; /* tensor: gradients of norms under sequence parallelism */
-    uint16_t send[2], recv[2]; /* [0] activations to the next stage, [1] gradients back */
+    uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
+                                      * the previous rank */
     uint16_t grad_norm, tied, mirror;
 };
 

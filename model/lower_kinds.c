@@ -315,10 +315,14 @@ static void message_kinds(struct ty_lowering *l)
     const uint32_t p = l->shape.p, next = (l->rank + 1) % p, previous = (l->rank + p - 1) % p;
     /* With sequence parallelism a rank holds, and sends, its part of the sequence only. */
     const double bytes = hidden_bytes(l) / (layout->sequence_parallel ? layout->tensor : 1);
-    l->comm.send[0] = message_kind(l, false, TY_PHASE_FORWARD, next, bytes);
-    l->comm.recv[0] = message_kind(l, true, TY_PHASE_FORWARD, previous, bytes);
-    l->comm.send[1] = message_kind(l, false, TY_PHASE_BACKWARD, previous, bytes);
-    l->comm.recv[1] = message_kind(l, true, TY_PHASE_BACKWARD, next, bytes);
+    const uint32_t peer[2] = {next, previous};
+    for (int back = 0; back < 2; back++) {
+        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
+        for (int k = 0; k < 2; k++) {
+            l->comm.send[back][k] = message_kind(l, false, phase, peer[k], bytes);
+            l->comm.recv[back][k] = message_kind(l, true, phase, peer[k], bytes);
+        }
+    }
 }
 
 /* Reach of the whole world, or of one model replica, as seen by the first member. */
@@ -471,7 +475,8 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     }
     if (l->mirror_meet != NULL) {
         l->comm.mirror =
-            pair_kind(l, "mirror", l->rank, l->shape.p - 1 - l->rank, plan->params);
+            pair_kind(l, "mirror", l->rank, l->shape.p - 1 - l->rank,
+                      l->in->layout->zero > 0 ? plan->params / l->in->layout->data : plan->params);
     }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
     l->comm.norm_grads = tensor_kind(

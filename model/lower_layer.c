@@ -242,6 +242,7 @@ void ty_lower_unit_weight(struct ty_lowering *l, const struct ty_unit *unit)
     const uint16_t *kind = l->kinds->weight, layer = unit->layer;
     switch (unit->kind) {
     case TY_UNIT_EMBEDDING:
+        enter(l, 1, TY_NONE, TY_PART_EMBEDDING);
         compute(l, l->kinds->embedding_weight, TY_NONE, TY_PART_EMBEDDING);
         break;
     case TY_UNIT_LAYER:

@@ -52,6 +52,9 @@ void cli_catch_signals(void);
 const volatile int *cli_writing(bool on);
 int cli_interrupted(void);
 
+/* Whether two paths name one file, also one that is not there yet. Devices may be written twice. */
+bool cli_same_file(const char *a, const char *b);
+
 /* Columns of the terminal on standard output; 0 when it is none. */
 uint32_t cli_columns(void);
 

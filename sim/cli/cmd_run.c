@@ -1,7 +1,6 @@
 /* cmd_run.c - `trainyard run`, `trainyard check` and `trainyard explain`. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "sim/cli/cli.h"
 
@@ -47,17 +46,6 @@ static const char *trace_path(const char *trace)
     return colon != NULL ? colon + 1 : trace;
 }
 
-/* The same file, by name or by what is there. Devices may be written to twice. */
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    if (strcmp(a, b) == 0) {
-        return strncmp(a, "/dev/", 5) != 0 && strcmp(a, "null:") != 0;
-    }
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
 /* Where the report goes; standard output unless told otherwise, nowhere when a trace goes there. */
 static const char *target(const struct cli_options *o, const struct ty_config *config)
 {
@@ -81,7 +69,7 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
     }
     for (size_t i = 0; i < n; i++) {
         for (size_t k = i + 1; k < n; k++) {
-            if (same_file(paths[i], paths[k]) && (i > 0 || strcmp(paths[i], "-") != 0)) {
+            if (cli_same_file(paths[i], paths[k]) && (i > 0 || strcmp(paths[i], "-") != 0)) {
                 fprintf(stderr, "trainyard run: %s would be overwritten by another output\n",
                         paths[k]);
                 return 2;

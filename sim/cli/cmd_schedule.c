@@ -34,6 +34,11 @@ int cmd_schedule(const struct cli_options *o)
     }
     struct ty_err *err = ty_err_new();
     char *text = NULL;
+    if (o->compare != NULL && o->format != NULL) {
+        fprintf(stderr, "trainyard schedule: --compare draws tables and charts; it has no "
+                        "--format\n");
+        return 2;
+    }
     if (o->compare != NULL) {
         s.name = o->compare;
     }

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
@@ -37,4 +39,34 @@ uint32_t cli_columns(void)
     struct winsize size;
     const bool terminal = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
     return terminal ? size.ws_col : 0;
+}
+
+/* Folder and last part of a path. */
+static const char *split(const char *path, char *folder, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, size, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
+    return slash == NULL ? path : slash + 1;
+}
+
+bool cli_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    char here[4096], there[4096];
+    if (strncmp(a, "/dev/", 5) == 0 || strcmp(a, "null:") == 0) {
+        return false;
+    }
+    if (strcmp(a, b) == 0) {
+        return true;
+    }
+    const bool first = stat(a, &x) == 0, second = stat(b, &y) == 0;
+    if (!first && !second) { /* neither is there yet: the same name in the same folder? */
+        if (strcmp(split(a, here, sizeof(here)), split(b, there, sizeof(there))) != 0 ||
+            stat(here, &x) != 0 || stat(there, &y) != 0) {
+            return false;
+        }
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    }
+    return first && second && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

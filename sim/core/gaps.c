@@ -190,7 +190,7 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
     uint64_t data_ordinal = 0;
     for (uint32_t i = 0; i < w.gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, w.gang)[i];
-        if (w.pass != NULL && w.pass->step != pass->step) {
+        if (w.pass != NULL && w.pass->step != pass->step && !p->overlapping_steps) {
             w.filled = false;
         }
         w.pass = pass;

@@ -174,6 +174,7 @@ struct ty_program {
     struct ty_gang *gangs;
     uint32_t n_kinds, n_ops, n_blocks, n_passes, n_groups, n_meets, n_channels, n_gangs;
     uint32_t n_steps;
+    bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     struct ty_jitter jitter;
 
     /* filled by ty_program_seal */

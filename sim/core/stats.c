@@ -65,9 +65,11 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
     out->peak_B = fixed;
     out->peak_activations_B = gang->static_B[TY_MEM_ACTIVATIONS];
     for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_block *block = &p->blocks[ty_gang_passes(p, gang)[i].block];
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        const struct ty_block *block = &p->blocks[pass->block];
+        const bool input = pass->phase == TY_PHASE_DGRAD; /* may hold more, not another piece */
         held += block->acquire_B;
-        n_held += block->acquire_B > 0;
+        n_held += block->acquire_B > 0 && !input;
         if (fixed + held + block->transient_B > out->peak_B) {
             out->peak_B = fixed + held + block->transient_B;
             out->peak_activations_B =

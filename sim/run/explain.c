@@ -97,12 +97,14 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                         const struct stage_times *st, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
+    const uint32_t rounds = l->micro_batches * ty_sched_chunks(&run->config->schedule) *
+                            run->config->schedule.slices;
     char note[160];
     if (st->most > 1.005 * st->work) {
         snprintf(note, sizeof(note), "stage %u takes %.1f %% longer than the mean in each of %u "
                  "rounds", (unsigned)st->slowest, 100 * (st->most / st->work - 1),
-                 (unsigned)l->micro_batches);
-        put_seconds(t, "uneven stages", l->micro_batches * (st->most - st->work), note);
+                 (unsigned)rounds);
+        put_seconds(t, "uneven stages", rounds * (st->most - st->work), note);
     }
     if (f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] > 0) {
         put_seconds(t, "messages", f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE],
@@ -133,11 +135,20 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
     ty_text_add(t, "formula and simulation\n");
     put_seconds(t, "simulated step", f->step_s, NULL);
     put_seconds(t, "ideal: no idle time for the pipeline", f->ideal_s, NULL);
-    snprintf(a, sizeof(a), "%s", ty_words_seconds(st.mean.forward, b, sizeof(b)));
-    ty_text_add(t, "  mean pass of a stage: forward %s, backward %s\n", a,
+    ty_text_add(t, "  mean pass of a stage: forward %s, backward %s",
+                ty_words_seconds(st.mean.forward, b, sizeof(b)),
                 ty_words_seconds(st.mean.backward, c, sizeof(c)));
+    if (st.mean.weight > 0) {
+        ty_text_add(t, " (input part %s, weight part %s)",
+                    ty_words_seconds(st.mean.input, a, sizeof(a)),
+                    ty_words_seconds(st.mean.weight, b, sizeof(b)));
+    }
+    ty_text_add(t, "\n");
     if (sched->makespan != NULL) {
-        const double value = sched->makespan(&shape, &st.mean);
+        struct ty_sched_shape whole = shape;
+        const uint32_t steps = sched->asynchronous ? run->lowered.program.n_steps : 1;
+        whole.m *= steps;
+        const double value = sched->makespan(&whole, &st.mean) / steps;
         const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
         ty_text_add(t, "  %s: %s, claimed for %s%s\n", sched->name, sched->formula,
                     sched->domain != NULL ? sched->domain : "equal stages",
@@ -147,9 +158,7 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
     }
     put_reasons(run, f, &st, t);
     ty_text_add(t, "  bubble: %s of the step; ", ty_words_share(f->bubble_fraction, a, sizeof(a)));
-    ty_text_add(t, "%s over ideal", ty_words_share(f->bubble_over_ideal, a, sizeof(a)));
-    ty_text_add(t, " (formula, equal stages: (p - 1)/(m v) = %s)\n\n",
-                ty_words_share((shape.p - 1.0) / ((double)shape.m * shape.v), a, sizeof(a)));
+    ty_text_add(t, "%s over ideal\n\n", ty_words_share(f->bubble_over_ideal, a, sizeof(a)));
 }
 
 /* ---- idle time and activations by stage ---- */
@@ -211,7 +220,7 @@ struct path_part {
 struct path {
     const struct ty_program *p;
     struct path_part *part; /* [n_kinds], by first kind of that name */
-    double compute, tensor, data, pipeline;
+    double compute, nvlink, network; /* s, by what would make them shorter */
 };
 
 static void add_to_path(void *arg, const struct ty_crit_task *task)
@@ -222,17 +231,16 @@ static void add_to_path(void *arg, const struct ty_crit_task *task)
     const struct ty_op *op = &ty_pass_ops(path->p, pass)[task->op];
     const struct ty_kind *kind = &path->p->kinds[op->kind];
     const double seconds = ty_s_from_ps(task->dur + task->delay);
-    double *sums[TY_N_STREAMS] = {[TY_STREAM_COMPUTE] = &path->compute,
-                                  [TY_STREAM_TENSOR] = &path->tensor,
-                                  [TY_STREAM_DATA] = &path->data,
-                                  [TY_STREAM_SEND] = &path->pipeline,
-                                  [TY_STREAM_RECV] = &path->pipeline};
+    /* a collective that leaves its node is as fast as the network lets it */
+    double *sum = op->stream == TY_STREAM_COMPUTE ? &path->compute
+                  : kind->net_B > 0               ? &path->network
+                                                  : &path->nvlink;
     uint32_t k = 0;
     while (strcmp(path->p->kinds[k].name, kind->name) != 0 ||
            path->p->kinds[k].category != kind->category) {
         k++;
     }
-    *sums[op->stream] += seconds;
+    *sum += seconds;
     path->part[k].name = kind->name;
     path->part[k].category = ty_category_name((enum ty_category)kind->category);
     path->part[k].seconds += seconds;
@@ -313,8 +321,8 @@ static void more_micro_batches(struct ty_config *c)
     c->layout.micro_batches *= 2;
 }
 
-static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
-                       const struct path *path, struct ty_text *t, struct ty_err *err)
+static void put_what_if(const struct ty_run *run, const struct ty_figures *f,
+                        const struct path *path, struct ty_text *t, struct ty_err *why)
 {
     const double total = ty_s_from_ps(run->timeline.makespan);
     const double gain = 1 - 1 / 1.1; /* of the part of the path that gets faster */
@@ -324,8 +332,8 @@ static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
         double predicted; /* change of time per token by the path; NAN: it does not say */
     } rows[] = {
         {"GPUs 10 % faster", faster_gpus, -gain * path->compute / total},
-        {"NVLink 10 % faster", faster_nvlink, -gain * path->tensor / total},
-        {"network 10 % faster", faster_network, -gain * (path->data + path->pipeline) / total},
+        {"NVLink 10 % faster", faster_nvlink, -gain * path->nvlink / total},
+        {"network 10 % faster", faster_network, -gain * path->network / total},
         {"latencies 10 % shorter", shorter_latency, NAN},
         {"twice the micro-batches", more_micro_batches, NAN},
     };
@@ -335,24 +343,29 @@ static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
         struct ty_run *other = NULL;
         struct ty_figures g;
         rows[i].change(&changed);
-        int rc = ty_run_new(&other, &changed, err);
-        rc = rc < 0 ? rc : ty_run_execute(other, NULL, err);
+        ty_text_add(t, "  %s", rows[i].label);
+        ty_text_pad(t, 34);
+        if (rows[i].change == more_micro_batches && changed.schedule.own != NULL) {
+            ty_text_add(t, "a schedule of your own has as many as it has\n");
+            continue;
+        }
+        why->code = 0;
+        int rc = ty_run_new(&other, &changed, why);
+        rc = rc < 0 ? rc : ty_run_execute(other, NULL, why);
         if (rc < 0) {
+            ty_text_add(t, "cannot be run (%s)\n", ty_code_name(rc));
             ty_run_free(other);
-            return rc;
+            continue;
         }
         ty_run_figures(other, &g);
         ty_run_free(other);
-        ty_text_add(t, "  %s", rows[i].label);
-        ty_text_pad(t, 34);
         ty_text_add(t, "%+.2f %%", 100 * (f->tokens_per_s / g.tokens_per_s - 1));
         if (!isnan(rows[i].predicted)) {
             ty_text_pad(t, 48);
-            ty_text_add(t, "at most, by the critical path: %+.2f %%", 100 * rows[i].predicted);
+            ty_text_add(t, "expected from the critical path: %+.2f %%", 100 * rows[i].predicted);
         }
         ty_text_add(t, "\n");
     }
-    return 0;
 }
 
 int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
@@ -369,7 +382,11 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     put_formula(run, &f, &t);
     put_stages(run, &t);
     int rc = put_path(run, &path, &t, err);
-    rc = rc < 0 ? rc : put_what_if(run, &f, &path, &t, err);
+    struct ty_err *why = rc == 0 ? calloc(1, sizeof(*why)) : NULL;
+    if (why != NULL) {
+        put_what_if(run, &f, &path, &t, why);
+    }
+    free(why);
     if (rc == 0) {
         *text = ty_text_take(&t);
         rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
