@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,15 +120,20 @@ static int simulate(const struct sweep_job *job, uint32_t row, struct ty_arena *
     return rc;
 }
 
+static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t row)
+{
+    for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
+        ty_text_add(t, k == 0 ? "" : ",");
+        put_cell(t, ty_csv_cell(&job->table.csv, row, k));
+    }
+}
+
 static char *make_line(const struct sweep_job *job, uint32_t row)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_text t = {.data = NULL};
     struct ty_err *err = calloc(1, sizeof(*err));
-    for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
-        ty_text_add(&t, k == 0 ? "" : ",");
-        put_cell(&t, ty_csv_cell(&job->table.csv, row, k));
-    }
+    put_inputs(&t, job, row);
     if (err != NULL && simulate(job, row, &arena, &t, err) < 0) {
         ty_text_add(&t, ",,,,,,,,");
         put_error(&t, err);
@@ -215,20 +221,55 @@ static char *make_header(const struct sweep_job *job)
     return ty_text_take(&t);
 }
 
-/* Whole rows of a text, and where the last of them ends. */
-static uint32_t whole_rows(const char *text, size_t len, size_t *end)
+/* Where the row that begins at from ends, one past its newline; 0 when it is not whole. */
+static size_t row_end(const char *text, size_t len, size_t from)
 {
     bool quoted = false;
-    uint32_t rows = 0;
-    *end = 0;
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = from; i < len; i++) {
         quoted = quoted != (text[i] == '"');
         if (text[i] == '\n' && !quoted) {
-            rows++;
-            *end = i + 1;
+            return i + 1;
         }
     }
-    return rows;
+    return 0;
+}
+
+static bool begins_with_inputs(const struct sweep_job *job, uint32_t row, const char *text,
+                               size_t len)
+{
+    struct ty_text t = {.data = NULL};
+    put_inputs(&t, job, row);
+    ty_text_add(&t, ",");
+    char *inputs = ty_text_take(&t);
+    const bool same =
+        inputs != NULL && strlen(inputs) <= len && memcmp(text, inputs, strlen(inputs)) == 0;
+    free(inputs);
+    return same;
+}
+
+/* Counts the whole lines of an earlier sweep, header included, and finds where the last one ends.
+ * Refuses a text that was not written for this table: its figures would stand in wrong rows. */
+static int keep(const struct sweep_job *job, const char *path, const char *header,
+                const char *text, size_t len, uint32_t *lines, size_t *end, struct ty_err *err)
+{
+    *lines = 0;
+    *end = 0;
+    for (size_t next; (next = row_end(text, len, *end)) != 0; *end = next, (*lines)++) {
+        if (*lines == 0 && (next != strlen(header) || memcmp(text, header, next) != 0)) {
+            return ty_fail(err, TY_EINPUT,
+                           "%s: its columns are not those of this sweep; run without --resume to "
+                           "start anew",
+                           path);
+        }
+        if (*lines > 0 && (*lines > job->table.csv.n_rows ||
+                           !begins_with_inputs(job, *lines - 1, text + *end, next - *end))) {
+            return ty_fail(err, TY_EINPUT,
+                           "%s: its row %" PRIu32 " is not that of this sweep; run without "
+                           "--resume to start anew",
+                           path, *lines);
+        }
+    }
+    return 0;
 }
 
 /* Opens PATH.partial, keeping what an earlier sweep finished when resuming. */
@@ -237,18 +278,14 @@ static int open_partial(struct sweep_job *job, const char *partial, const char *
 {
     const char *text = "";
     size_t len = 0, end = 0;
+    int rc = 0;
     if (job->options->resume && access(partial, R_OK) == 0) {
-        const int rc = ty_file_read(arena, partial, TY_CSV_MAX_BYTES, &text, &len, err);
-        if (rc < 0) {
-            return rc;
-        }
+        rc = ty_file_read(arena, partial, TY_CSV_MAX_BYTES, &text, &len, err);
     }
-    const uint32_t rows = whole_rows(text, len, &end);
-    if (rows > 0 && strncmp(text, header, strlen(header)) != 0) {
-        return ty_fail(err, TY_EINPUT,
-                       "%s: its columns are not those of this sweep; run without --resume to start "
-                       "anew",
-                       partial);
+    uint32_t rows = 0;
+    rc = rc < 0 ? rc : keep(job, partial, header, text, len, &rows, &end, err);
+    if (rc < 0) {
+        return rc;
     }
     job->fd = open(partial, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (job->fd < 0 || ftruncate(job->fd, (off_t)end) != 0 ||

@@ -79,12 +79,26 @@ class Suite:
             left = (self.folder / (name + ".partial")).exists()
             self.check(f"killed and resumed, attempt {attempt}: the same bytes", same and not left)
 
+    def foreign_rows(self):
+        """A partial table of another sweep is refused and left as it was."""
+        partial = self.folder / "other.csv.partial"
+        for fact, over in (("other values", "layout.tensor=4,2"),
+                           ("too many rows", "layout.tensor=1"),
+                           ("other columns", "layout.pipeline=1,2")):
+            text = self.sweep("--over", "layout.tensor=1,2").stdout
+            partial.write_text(text)
+            done = self.sweep("--over", over, "-o", "other.csv", "--resume")
+            self.check(f"--resume refuses a partial table with {fact}", done.returncode == 3
+                       and "of this sweep; run without --resume" in done.stderr
+                       and partial.read_text() == text, done.stderr)
+
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
         suite.rows()
         suite.threads_and_kills()
+        suite.foreign_rows()
         print(f"1..{suite.number}")
         return 1 if suite.failed else 0
 
