@@ -7,8 +7,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <zlib.h>
+
+#include "sim/base/fd.h"
 
 #define GZ_LEVEL  1
 #define GZ_WINDOW (MAX_WBITS + 16) /* + 16: gzip wrapper (zlib manual, deflateInit2) */
@@ -59,20 +60,5 @@ int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n)
             return error;
         }
     } while (gz->z.avail_out == 0);
-    return 0;
-}
-
-int ty_fd_write(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        const ssize_t written = write(fd, bytes, n);
-        if (written < 0 && errno != EINTR) {
-            return errno;
-        }
-        if (written > 0) {
-            bytes += written;
-            n -= (size_t)written;
-        }
-    }
     return 0;
 }

@@ -13,7 +13,4 @@ void ty_gz_free(struct ty_gz *gz);
 /* Compresses bytes[n] to fd; n == 0 ends the stream. Returns 0 or an errno. */
 int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n);
 
-/* All n bytes to fd, through interruptions and short writes. Returns 0 or an errno. */
-int ty_fd_write(int fd, const char *bytes, size_t n);
-
 #endif

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/base/fd.h"
 #include "traces/gz.h"
 
 const char ty_digit_pairs[201] = "0001020304050607080910111213141516171819"

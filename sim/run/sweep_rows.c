@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/base/fd.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
 #include "sim/run/run.h"
@@ -146,26 +147,13 @@ static char *make_line(const struct sweep_job *job, uint32_t row)
 
 /* ---- writing ---- */
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        const ssize_t k = write(fd, bytes, n);
-        if (k < 0 && errno != EINTR) {
-            return errno;
-        }
-        bytes += k > 0 ? k : 0;
-        n -= k > 0 ? (size_t)k : 0;
-    }
-    return 0;
-}
-
 /* Writes every finished row that has none unfinished before it. Under the lock. */
 static void write_finished(struct sweep_job *job)
 {
     while (job->written < job->table.csv.n_rows && job->line[job->written] != NULL) {
         char *line = job->line[job->written];
         if (job->error == 0) {
-            job->error = write_all(job->fd, line, strlen(line));
+            job->error = ty_fd_write(job->fd, line, strlen(line));
         }
         free(line);
         job->line[job->written++] = NULL;
@@ -293,7 +281,7 @@ static int open_partial(struct sweep_job *job, const char *partial, const char *
         return ty_fail(err, TY_EIO, "cannot write '%s': %s", partial, strerror(errno));
     }
     job->next = job->written = rows > 0 ? rows - 1 : 0;
-    job->error = rows > 0 ? 0 : write_all(job->fd, header, strlen(header));
+    job->error = rows > 0 ? 0 : ty_fd_write(job->fd, header, strlen(header));
     return 0;
 }
 
@@ -329,7 +317,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     if (rc == 0 && to_file) {
         rc = open_partial(job, partial, header, arena, err);
     } else if (rc == 0) {
-        job->error = write_all(job->fd, header, strlen(header));
+        job->error = ty_fd_write(job->fd, header, strlen(header));
     }
     free(header);
     if (rc < 0) {

@@ -1,0 +1,10 @@
+/* fd.h - file descriptors. */
+#ifndef TY_BASE_FD_H
+#define TY_BASE_FD_H
+
+#include <stddef.h>
+
+/* All n bytes to fd, through interruptions and short writes. Returns 0 or an errno. */
+int ty_fd_write(int fd, const char *bytes, size_t n);
+
+#endif
