@@ -98,3 +98,9 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
     return ty_fail(err, TY_EBUG, "schedule: a building block over %u ranks cannot be run",
                    (unsigned)shape->p);
 }
+
+uint32_t ty_sched_v_held(const struct ty_sched_shape *shape, uint32_t cap)
+{
+    const uint32_t all = 2 * shape->m;
+    return cap < all ? cap : all;
+}

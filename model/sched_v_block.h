@@ -24,4 +24,7 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
                       ty_v_block_of *block, uint32_t cap, struct ty_slots *slots,
                       struct ty_arena *arena, struct ty_err *err);
 
+/* Pieces that a rank holds at most: the cap, or all there are. */
+uint32_t ty_sched_v_held(const struct ty_sched_shape *shape, uint32_t cap);
+
 #endif

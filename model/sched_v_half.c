@@ -35,8 +35,7 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
     (void)rank;
-    const uint32_t all = 2 * shape->m, held = cap(shape->p);
-    return held < all ? held : all;
+    return ty_sched_v_held(shape, cap(shape->p));
 }
 
 extern const struct ty_sched ty_sched_v_half;
