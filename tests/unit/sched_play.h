@@ -236,4 +236,24 @@ static inline void play_text(const struct ty_rank_slots *rank, char *buf, size_t
     }
 }
 
+/* A shape that a schedule refuses, and what it says. */
+struct play_refusal {
+    const char *name;
+    struct ty_sched_shape shape;
+    const char *message;
+};
+
+static inline void play_refusals(const struct play_refusal *refusals, size_t n)
+{
+    const struct play_times times = play_even(1, 1, 1, 0);
+    for (size_t i = 0; i < n; i++) {
+        struct play p;
+        struct ty_err err = TY_ERR_NONE;
+        ck_assert_int_eq(play_begin(&p, refusals[i].name, &refusals[i].shape, &times, &err),
+                         TY_EUSAGE);
+        ck_assert_str_eq(err.text, refusals[i].message);
+        play_end(&p);
+    }
+}
+
 #endif

@@ -390,11 +390,7 @@ START_TEST(copies_of_weights_are_counted)
 }
 END_TEST
 
-static const struct {
-    const char *name;
-    struct ty_sched_shape shape;
-    const char *message;
-} refusals[] = {
+static const struct play_refusal refusals[] = {
     {"interleaved",
      {4, 10, 2, 0, 1},
      "schedule interleaved: 10 micro-batches in groups of 4 leave a last group of 2, fewer than "
@@ -457,15 +453,7 @@ static const struct {
 
 START_TEST(impossible_shapes_are_refused_with_what_would_be_right)
 {
-    const struct play_times times = play_even(1, 1, 1, 0);
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        struct play p;
-        err = (struct ty_err)TY_ERR_NONE;
-        ck_assert_int_eq(play_begin(&p, refusals[i].name, &refusals[i].shape, &times, &err),
-                         TY_EUSAGE);
-        ck_assert_str_eq(err.text, refusals[i].message);
-        play_end(&p);
-    }
+    play_refusals(refusals, sizeof(refusals) / sizeof(refusals[0]));
 }
 END_TEST
 

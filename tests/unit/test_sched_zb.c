@@ -438,11 +438,7 @@ END_TEST
 
 /* ---- refusals ---- */
 
-static const struct {
-    const char *name;
-    struct ty_sched_shape shape;
-    const char *message;
-} refusals[] = {
+static const struct play_refusal refusals[] = {
     {"interleaved-zb",
      {4, 10, 2, 4, 1},
      "schedule interleaved-zb: groups of 4 leave 2 of 10 micro-batches for the last group, fewer "
@@ -467,15 +463,7 @@ static const struct {
 
 START_TEST(impossible_shapes_are_refused_with_what_would_be_right)
 {
-    const struct play_times times = play_even(1, 1, 1, 0);
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        struct play p;
-        err = (struct ty_err)TY_ERR_NONE;
-        ck_assert_int_eq(play_begin(&p, refusals[i].name, &refusals[i].shape, &times, &err),
-                         TY_EUSAGE);
-        ck_assert_str_eq(err.text, refusals[i].message);
-        play_end(&p);
-    }
+    play_refusals(refusals, sizeof(refusals) / sizeof(refusals[0]));
 }
 END_TEST
 
