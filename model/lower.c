@@ -353,11 +353,8 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
                             .zero = &ty_zero_stages[in->layout->zero]};
     struct ty_slots slots;
     l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};
-    l.shape = (struct ty_sched_shape){.p = in->layout->pipeline,
-                                      .m = in->layout->micro_batches,
-                                      .v = ty_sched_chunks(in->schedule),
-                                      .group = in->schedule->group,
-                                      .slices = in->schedule->slices};
+    l.shape =
+        ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
     l.members = in->layout->tensor * in->layout->context * in->layout->data;
     out->program.n_steps = in->steps;
     out->program.overlapping_steps = l.sched->asynchronous;

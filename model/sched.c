@@ -103,6 +103,16 @@ uint32_t ty_sched_chunks(const struct ty_sched_options *options)
     return options->chunks > 0 ? options->chunks : needed > 0 ? needed : 1;
 }
 
+struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,
+                                        uint32_t micro_batches)
+{
+    return (struct ty_sched_shape){.p = pipeline,
+                                   .m = micro_batches,
+                                   .v = ty_sched_chunks(options),
+                                   .group = options->group,
+                                   .slices = options->slices};
+}
+
 /* Micro-batches are numbered in 16 bits, virtual stages and slices too. */
 static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape *shape,
                        struct ty_err *err)
@@ -150,11 +160,7 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
                     struct ty_err *err)
 {
     const struct ty_sched *sched = ty_sched_of(options);
-    const struct ty_sched_shape shape = {.p = pipeline,
-                                         .m = micro_batches,
-                                         .v = ty_sched_chunks(options),
-                                         .group = options->group,
-                                         .slices = options->slices};
+    const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
     const struct ty_place name = ty_section_place(section, "name");
     const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why = TY_ERR_NONE;

@@ -177,6 +177,10 @@ const struct ty_sched *ty_sched_of(const struct ty_sched_options *options);
 /* Virtual stages per rank: what is configured, or what the schedule needs. */
 uint32_t ty_sched_chunks(const struct ty_sched_options *options);
 
+/* The shape that the options give to so many ranks and micro-batches. */
+struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,
+                                        uint32_t micro_batches);
+
 /* Checks that the schedule knows the shape it is given by the layout; reported at the place of its
  * name in the run file. `sequence`: tokens, which slices must divide. */
 int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,

@@ -126,11 +126,8 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
     const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
     const struct ty_layout *l = &run->config->layout;
     const struct stage_times st = stage_times_of(run);
-    const struct ty_sched_shape shape = {.p = l->pipeline,
-                                         .m = l->micro_batches,
-                                         .v = ty_sched_chunks(&run->config->schedule),
-                                         .group = run->config->schedule.group,
-                                         .slices = run->config->schedule.slices};
+    const struct ty_sched_shape shape =
+        ty_sched_shape_of(&run->config->schedule, l->pipeline, l->micro_batches);
     char a[64], b[64], c[64];
     ty_text_add(t, "formula and simulation\n");
     put_seconds(t, "simulated step", f->step_s, NULL);
@@ -145,7 +142,7 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
     }
     ty_text_add(t, "\n");
     if (sched->makespan != NULL) {
-        struct ty_sched_shape whole = shape;
+        struct ty_sched_shape whole = shape; /* all steps, one behind the other */
         const uint32_t steps = sched->asynchronous ? run->lowered.program.n_steps : 1;
         whole.m *= steps;
         const double value = sched->makespan(&whole, &st.mean) / steps;
@@ -176,18 +173,15 @@ static void put_stages(const struct ty_run *run, struct ty_text *t)
                    {TY_BUCKET_EXPOSED_DATA, "data"},
                    {TY_BUCKET_OPTIMIZER, "optimizer"}};
     const struct ty_program *p = &run->lowered.program;
+    const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
+    const struct ty_sched_shape shape = ty_sched_shape_of(
+        &run->config->schedule, p->n_gangs, run->config->layout.micro_batches);
     ty_text_add(t, "idle time of a stage's GPUs, mean, per step\n  stage");
     for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
         ty_text_add(t, "%11s", columns[k].head);
     }
     ty_text_add(t, "   held (rule)\n");
     for (uint32_t s = 0; s < p->n_gangs; s++) {
-        const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
-        const struct ty_sched_shape shape = {.p = p->n_gangs,
-                                             .m = run->config->layout.micro_batches,
-                                             .v = ty_sched_chunks(&run->config->schedule),
-                                             .group = run->config->schedule.group,
-                                             .slices = run->config->schedule.slices};
         ty_text_add(t, "  %5u", (unsigned)s);
         for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
             double sum = 0;
