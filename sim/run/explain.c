@@ -376,15 +376,15 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     put_formula(run, &f, &t);
     put_stages(run, &t);
     int rc = put_path(run, &path, &t, err);
-    struct ty_err *why = rc == 0 ? calloc(1, sizeof(*why)) : NULL;
-    if (why != NULL) {
+    struct ty_err *why = ty_err_new();
+    if (rc == 0 && why != NULL) {
         put_what_if(run, &f, &path, &t, why);
     }
-    free(why);
     if (rc == 0) {
-        *text = ty_text_take(&t);
+        *text = why != NULL ? ty_text_take(&t) : NULL;
         rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
     }
+    ty_err_free(why);
     ty_text_release(&t);
     return rc;
 }

@@ -133,14 +133,17 @@ static char *make_line(const struct sweep_job *job, uint32_t row)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_text t = {.data = NULL};
-    struct ty_err *err = calloc(1, sizeof(*err));
+    struct ty_err *err = ty_err_new();
+    if (err == NULL) {
+        return NULL;
+    }
     put_inputs(&t, job, row);
-    if (err != NULL && simulate(job, row, &arena, &t, err) < 0) {
+    if (simulate(job, row, &arena, &t, err) < 0) {
         ty_text_add(&t, ",,,,,,,,");
         put_error(&t, err);
     }
     ty_text_add(&t, "\n");
-    free(err);
+    ty_err_free(err);
     ty_arena_release(&arena);
     return ty_text_take(&t);
 }
