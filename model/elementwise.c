@@ -19,6 +19,10 @@
 /* Norm: backward moves twice what forward does: reads output gradient, input and statistics, writes
  * the input gradient, and sums the parameters' gradients in a second kernel. */
 #define NORM_BACKWARD 2.0
+/* Reads and writes of a tensor when framework operators rotate it: x cos and x' sin (read, write
+ * each), x' made by a negation and a concatenation (half read and written; read, write), their sum
+ * (two reads, a write). */
+#define ROPE_UNFUSED 10.0
 
 static struct ty_cost moved(const struct ty_cluster *cluster, double bytes, double share)
 {
@@ -62,29 +66,41 @@ struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const stru
 struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
                        const struct ty_shard *shard)
 {
+    const double bytes = shard->fused_rotary ? 2 : ROPE_UNFUSED;
     const double width = (shard->heads + shard->kv) * arch->head_dim;
     if (arch->positions > 0) {
         return (struct ty_cost){0, 0};
     }
-    return moved(cluster, 2 * shard->element_B * shard->tokens * width, cluster->rope_efficiency);
+    return moved(cluster, bytes * shard->element_B * shard->tokens * width,
+                 shard->fused_rotary ? cluster->rope_efficiency : cluster->add_efficiency);
 }
 
-/* SwiGLU reads gate and up and writes the product; GELU reads and writes. Biases are fused. */
+/* Tensors that the activation reads and writes. In one kernel SwiGLU reads gate and up and writes
+ * the product; as two, silu(gate) is written and read again. Backward, besides the inputs the
+ * output's gradient is read and each input's gradient written; as two kernels: the product reads
+ * three and writes two, silu reads two and writes one. GELU is one kernel; biases are fused. */
+static struct ty_cost activation(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                 const struct ty_shard *shard, bool backward)
+{
+    const bool one = shard->fused_activation;
+    double tensors = backward ? 3 : 2;
+    if (arch->mlp == TY_MLP_SWIGLU) {
+        tensors = backward ? (one ? 5 : 8) : (one ? 3 : 5);
+    }
+    return moved(cluster, tensors * shard->element_B * shard->tokens * shard->ffn,
+                 cluster->activation_efficiency);
+}
+
 struct ty_cost ty_activation_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                      const struct ty_shard *shard)
 {
-    const double streams = arch->mlp == TY_MLP_SWIGLU ? 3 : 2;
-    return moved(cluster, streams * shard->element_B * shard->tokens * shard->ffn,
-                 cluster->activation_efficiency);
+    return activation(cluster, arch, shard, false);
 }
 
-/* Besides the inputs the output's gradient is read, and each input's gradient written. */
 struct ty_cost ty_activation_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                       const struct ty_shard *shard)
 {
-    const double streams = arch->mlp == TY_MLP_SWIGLU ? 5 : 3;
-    return moved(cluster, streams * shard->element_B * shard->tokens * shard->ffn,
-                 cluster->activation_efficiency);
+    return activation(cluster, arch, shard, true);
 }
 
 /* Forward: rows are read and written; with dropout a mask too. Backward: the gradient is read, rows

@@ -16,6 +16,7 @@ struct ty_shard {
     double ffn;         /* inner width on this rank */
     double vocabulary;  /* columns of the output matrix on this rank */
     double element_B;   /* of an activation */
+    bool fused_activation, fused_rotary; /* see framework.h */
 };
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
 

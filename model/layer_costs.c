@@ -46,6 +46,8 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
         .kv = fmax(arch->kv_heads / t, 1), /* shared by several ranks when there are fewer */
         .ffn = arch->ffn / t,
         .vocabulary = arch->vocabulary / t,
+        .fused_activation = layout->framework.fused_activation,
+        .fused_rotary = layout->framework.fused_rotary,
         .element_B = ty_dtype_bytes((enum ty_dtype)arch->dtype),
     };
 }
@@ -55,6 +57,7 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
 /* A weight matrix of the layer: `in` columns wide, `out` columns produced. */
 struct linear {
     const struct ty_cluster *cluster;
+    const struct ty_layout *layout;
     enum ty_dtype dtype;
     double tokens, in, out;
 };
@@ -69,9 +72,20 @@ static struct ty_cost linear_dgrad(const struct linear *w)
     return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_DGRAD, 1, w->tokens, w->in, w->out);
 }
 
+/* The product, and where it does not add up gradients itself, the kernel that does: it reads the
+ * 16-bit result and reads and writes the sum, for every micro-batch of a step but the first. */
 static struct ty_cost linear_wgrad(const struct linear *w)
 {
-    return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_WGRAD, 1, w->in, w->out, w->tokens);
+    const struct ty_layout *layout = w->layout;
+    struct ty_cost cost =
+        ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_WGRAD, 1, w->in, w->out, w->tokens);
+    if (!layout->framework.fused_accumulation && layout->zero < 2 && layout->micro_batches > 1) {
+        const double bytes = w->in * w->out * (2 + 2 * ty_memory_grad_bytes(layout));
+        const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
+        const double rate = w->cluster->memory_bandwidth * w->cluster->add_efficiency;
+        cost.seconds += again * (bytes / rate + w->cluster->kernel_overhead);
+    }
+    return cost;
 }
 
 struct layer {
@@ -89,10 +103,10 @@ static struct layer layer_of(const struct ty_cluster *cluster, const struct ty_a
     const enum ty_dtype dtype = (enum ty_dtype)arch->dtype;
     const double T = l.shard.tokens, h = arch->hidden, d = arch->head_dim;
     const double wide = (arch->mlp == TY_MLP_SWIGLU ? 2 : 1) * l.shard.ffn;
-    l.qkv = (struct linear){cluster, dtype, T, h, (l.shard.heads + 2 * l.shard.kv) * d};
-    l.proj = (struct linear){cluster, dtype, T, l.shard.heads * d, h};
-    l.up = (struct linear){cluster, dtype, T, h, wide};
-    l.down = (struct linear){cluster, dtype, T, l.shard.ffn, h};
+    l.qkv = (struct linear){cluster, layout, dtype, T, h, (l.shard.heads + 2 * l.shard.kv) * d};
+    l.proj = (struct linear){cluster, layout, dtype, T, l.shard.heads * d, h};
+    l.up = (struct linear){cluster, layout, dtype, T, h, wide};
+    l.down = (struct linear){cluster, layout, dtype, T, l.shard.ffn, h};
     return l;
 }
 
@@ -185,9 +199,10 @@ void ty_layer_costs(const struct ty_cluster *cluster, const struct ty_arch *arch
     scale(out->forward, cluster->derate);
     scale(out->dgrad, cluster->derate);
     scale(out->wgrad, cluster->derate);
-    scale(out->forward, stretch(sum_seconds(out->forward), cluster->layer_floor));
+    const double floor = layout->framework.layer_floor / cluster->host_speed;
+    scale(out->forward, stretch(sum_seconds(out->forward), floor));
     const double backward = stretch(sum_seconds(out->dgrad) + sum_seconds(out->wgrad),
-                                    FLOOR_BACKWARD * cluster->layer_floor);
+                                    FLOOR_BACKWARD * floor);
     scale(out->dgrad, backward);
     scale(out->wgrad, backward);
     recompute_costs(&l, out->forward, out->recompute);
@@ -202,8 +217,8 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
                    const struct ty_layout *layout, struct ty_edge_costs *out)
 {
     const struct ty_shard shard = ty_shard_of(arch, layout);
-    const struct linear logits = {cluster, (enum ty_dtype)arch->dtype, shard.tokens, arch->hidden,
-                                  shard.vocabulary};
+    const struct linear logits = {cluster,       layout,       (enum ty_dtype)arch->dtype,
+                                  shard.tokens,  arch->hidden, shard.vocabulary};
     *out = (struct ty_edge_costs){
         .embedding_forward = ty_embedding(cluster, arch, &shard, false),
         .embedding_backward = ty_embedding(cluster, arch, &shard, true),
@@ -228,7 +243,7 @@ struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct 
                                  double params)
 {
     const double local = layout->zero >= 1 ? params / layout->data : params;
-    const double bytes = local * (layout->grad_fp32 ? ADAM_FP32_B : ADAM_B);
+    const double bytes = local * (layout->framework.grad_fp32 ? ADAM_FP32_B : ADAM_B);
     const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
                            cluster->kernel_overhead;
     return (struct ty_cost){seconds * cluster->derate, 0};

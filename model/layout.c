@@ -28,11 +28,6 @@ static const struct ty_word recompute_words[] = {
         .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
         .fallback = (fallback_), .doc = (doc_)                                                     \
     }
-#define FLAG(key_, fallback_, doc_)                                                                \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = (fallback_),           \
-        .doc = (doc_)                                                                              \
-    }
 
 const struct ty_field ty_layout_fields[] = {
     COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
@@ -53,8 +48,11 @@ const struct ty_field ty_layout_fields[] = {
      .min = 1,
      .required = true,
      .doc = "sequences in an optimizer step, over all replicas"},
-    FLAG(sequence_parallel, "false",
-         "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"),
+    {.key = "sequence_parallel",
+     .type = TY_TYPE_BOOL,
+     .offset = AT(sequence_parallel),
+     .fallback = "false",
+     .doc = "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"},
     {.key = "zero",
      .type = TY_TYPE_UINT,
      .offset = AT(zero),
@@ -82,19 +80,6 @@ const struct ty_field ty_layout_fields[] = {
      .fallback = "auto",
      .blank = "auto",
      .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"},
-    {.key = "bucket",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_BYTES,
-     .offset = AT(bucket),
-     .min = 1024,
-     .max = 1e13,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "gradients reduced in one call, bytes at 16 bit; auto: 25 MiB, with ZeRO 40 million "
-            "parameters or 1 million per replica if that is more"},
-    FLAG(grad_fp32, "false", "whether gradients are kept and reduced in 32 bit"),
-    FLAG(overlap_grad_reduce, "true",
-         "whether gradients are reduced while the last backward pass still runs"),
 };
 
 const uint32_t ty_n_layout_fields = TY_COUNT(ty_layout_fields);
@@ -350,8 +335,8 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
 
 double ty_layout_bucket_params(const struct ty_layout *layout)
 {
-    if (layout->bucket > 0) {
-        return layout->bucket / 2;
+    if (layout->framework.bucket > 0) {
+        return layout->framework.bucket / 2;
     }
     if (layout->zero == 0) {
         return 25 * 1048576.0 / 2;

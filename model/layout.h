@@ -3,6 +3,7 @@
 #define TY_MODEL_LAYOUT_H
 
 #include "model/arch.h"
+#include "model/framework.h"
 #include "topology/place.h"
 
 enum ty_recompute {
@@ -21,9 +22,7 @@ struct ty_layout {
     int recompute; /* enum ty_recompute */
     struct ty_word_list order;
     struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
-    double bucket;                    /* gradient bucket, B of 16-bit gradient; 0: by rule */
-    bool grad_fp32;                   /* gradients are kept and reduced in 32 bit */
-    bool overlap_grad_reduce;         /* reduce buckets while the last backward still runs */
+    struct ty_framework framework;    /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */
     uint32_t micro_batches; /* per pipeline and step */

@@ -160,14 +160,14 @@ static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slo
 }
 
 /* Blocks are shared by all passes that are alike; l->block[] remembers them by
- * [vstage][phase][slice][last][found][partner + 1]. */
+ * [vstage][phase][slice][edge][found][partner + 1]. */
 static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
-                         const struct ty_slot *partner, bool last, enum ty_found found)
+                         const struct ty_slot *partner, bool edge, enum ty_found found)
 {
     const uint32_t own = vstage_of(l, slot);
     const uint32_t other = partner == NULL ? 0 : vstage_of(l, partner) + 1;
     size_t index = own * TY_N_PHASES + slot->phase;
-    index = ((index * l->shape.slices + slot->slice) * 2 + last) * TY_N_FOUND + found;
+    index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
     uint32_t *block = &l->block[index * l->n_partners + other];
     if (*block == UINT32_MAX) {
         *block = ty_lower_block(l, &(struct ty_block_want){
@@ -175,7 +175,7 @@ static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
                                        .partner = partner == NULL ? NULL : &l->vstage[other - 1],
                                        .phase = (enum ty_phase)slot->phase,
                                        .slice = slot->slice,
-                                       .reduce = last,
+                                       .edge = edge,
                                        .found = found});
     }
     return *block;
@@ -204,30 +204,40 @@ static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
     return ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
 }
 
-/* Marks the last B or W of each virtual stage on a rank, in each step. */
-static bool *mark_last(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
+/* Marks the first F and the last B or W of each virtual stage on a rank, in each step. */
+static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
 {
-    bool *last = ty_arena_array(l->arena, bool, order->n + 1);
-    uint32_t *seen = ty_arena_array(l->arena, uint32_t, n_vstages(l)); /* 1 + step marked last */
-    for (uint32_t i = order->n; last != NULL && seen != NULL && i > 0; i--) {
-        const struct ty_slot *slot = &order->slot[i - 1];
-        if (slot->phase != TY_PHASE_BACKWARD && slot->phase != TY_PHASE_WGRAD) {
-            continue;
-        }
-        const uint32_t step = 1 + slot->mb / m;
-        last[i - 1] = seen[vstage_of(l, slot)] != step || l->sched->updates_each;
-        seen[vstage_of(l, slot)] = step;
+    bool *edge = ty_arena_array(l->arena, bool, order->n + 1);
+    uint32_t *seen = ty_arena_array(l->arena, uint32_t, 2 * n_vstages(l)); /* 1 + step marked */
+    if (edge == NULL || seen == NULL) {
+        return NULL;
     }
-    return seen != NULL ? last : NULL;
+    for (uint32_t i = 0; i < order->n; i++) {
+        const struct ty_slot *slot = &order->slot[i];
+        const uint32_t step = 1 + slot->mb / m, v = n_vstages(l) + vstage_of(l, slot);
+        if (slot->phase == TY_PHASE_FORWARD) {
+            edge[i] = seen[v] != step;
+            seen[v] = step;
+        }
+    }
+    for (uint32_t i = order->n; i > 0; i--) {
+        const struct ty_slot *slot = &order->slot[i - 1];
+        const uint32_t step = 1 + slot->mb / m, v = vstage_of(l, slot);
+        if (slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD) {
+            edge[i - 1] = seen[v] != step || l->sched->updates_each;
+            seen[v] = step;
+        }
+    }
+    return edge;
 }
 
 static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
-                     const struct ty_slot *partner, uint32_t step, bool last, enum ty_found found)
+                     const struct ty_slot *partner, uint32_t step, bool edge, enum ty_found found)
 {
     const uint32_t m = l->shape.m, q = l->shape.slices;
     /* micro-batches of the second direction are numbered after those of the first */
     const uint32_t base = slot->direction * (m / 2);
-    struct ty_pass pass = {.block = block_of(l, slot, partner, last, found),
+    struct ty_pass pass = {.block = block_of(l, slot, partner, edge, found),
                            .seq = (step * m + slot->mb) * q + slot->slice,
                            .mb = (uint16_t)(base + slot->mb % m),
                            .stage = slot->stage,
@@ -270,20 +280,20 @@ static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
 static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t block)
 {
     const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
-    const bool *last = mark_last(l, order, l->shape.m);
-    if (last == NULL) {
+    const bool *edge = mark_edges(l, order, l->shape.m);
+    if (edge == NULL) {
         return out_of_memory(l);
     }
     for (uint32_t step = 0; step < steps; step++) {
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
-            add_pass(l, slot, pair ? slot + 1 : NULL, step, last[i], found(l, order, i));
+            add_pass(l, slot, pair ? slot + 1 : NULL, step, edge[i], found(l, order, i));
             if (pair) {
-                add_pass(l, slot + 1, slot, step, last[i + 1], TY_FOUND_NONE);
+                add_pass(l, slot + 1, slot, step, edge[i + 1], TY_FOUND_NONE);
                 i++;
             }
-            if (l->sched->asynchronous && last[i]) {
+            if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
                 add_step(l, block, slot->mb / l->shape.m);
             }
         }

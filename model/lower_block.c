@@ -2,7 +2,8 @@
  *
  * ZeRO-3 gathers the parameters of a unit while the unit before it computes: the gather is issued
  * first and waits until everything up to the unit before that has been computed, so that two
- * gathered units exist at a time. Gradients are reduced as soon as the last unit of a bucket has
+ * gathered units exist at a time. ZeRO-1 and -2 may gather updated parameters so in the first
+ * forward of a step, bucket by bucket. Gradients are reduced as soon as the last unit of a bucket has
  * its own; the stream of the data group does that while the backward goes on. */
 #include "model/lower_internal.h"
 
@@ -48,6 +49,7 @@ static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
     op.sync = TY_SYNC_SEND;
     op.link = channel;
     op.second = second;
+    op.record = l->in->layout->framework.overlap_p2p ? TY_NO_EVENT : TY_EVENT_SENT;
     const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_TENSOR};
     ty_lower_emit(l, op, waits, ty_lower_has_tensor(l) && !back ? 2 : 1);
 }
@@ -71,10 +73,43 @@ static uint8_t gather_event(uint32_t turn)
     return turn % 2 == 0 ? TY_EVENT_GATHER_EVEN : TY_EVENT_GATHER_ODD;
 }
 
+/* Parameters updated by the last step come back during the first forward of this one. */
+static bool regains_late(const struct ty_lowering *l)
+{
+    return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
+           l->in->layout->data > 1 && !l->sched->asynchronous;
+}
+
+/* Kind of the gather that a unit waits for in this pass, of its own parameters or of the bucket
+ * that begins with it; TY_NONE: none. */
+static uint16_t gather_of(const struct ty_lowering *l, const struct ty_block_want *want,
+                          const struct ty_unit *unit)
+{
+    if (want->phase == TY_PHASE_FORWARD && want->edge && regains_late(l)) {
+        return unit->regain;
+    }
+    return want->found == TY_FOUND_ALL ? TY_NONE : unit->gather;
+}
+
+/* Gathers what unit `from` (forward order) or the next one after it waits for. */
+static void gather_next(struct ty_lowering *l, const struct ty_block_want *want, uint32_t from,
+                        uint32_t turn)
+{
+    const struct ty_vstage *v = want->v;
+    while (from < v->n_units && gather_of(l, want, &v->units[from]) == TY_NONE) {
+        from++;
+    }
+    if (from < v->n_units) {
+        const struct ty_unit *unit = &v->units[from];
+        data(l, gather_of(l, want, unit), unit->layer, TY_EVENT_COMPUTE, gather_event(turn));
+    }
+}
+
+/* The same on the way back, where every unit is gathered alone. */
 static void gather(struct ty_lowering *l, const struct ty_block_want *want,
                    const struct ty_unit *unit, uint32_t turn)
 {
-    if (unit->gather != TY_NONE && want->found != TY_FOUND_ALL) {
+    if (gather_of(l, want, unit) != TY_NONE) {
         data(l, unit->gather, unit->layer, TY_EVENT_COMPUTE, gather_event(turn));
     }
 }
@@ -90,7 +125,7 @@ static void need_gathered(struct ty_lowering *l, const struct ty_unit *unit, uin
 static bool reduces(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     const bool every = l->zero->reduce_every && !l->sched->whole_chunks && want->slice == 0;
-    return every || want->reduce;
+    return every || want->edge;
 }
 
 static void reduce(struct ty_lowering *l, const struct ty_unit *unit)
@@ -103,6 +138,16 @@ static void reduce(struct ty_lowering *l, const struct ty_unit *unit)
 static bool is_head_stage(const struct ty_vstage *v)
 {
     return v->n_units > 0 && v->units[v->n_units - 1].kind == TY_UNIT_HEAD;
+}
+
+/* What comes before the computation of a pass: the last message has left, where messages block,
+ * and the host is ready. */
+static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    if (!l->in->layout->framework.overlap_p2p && l->shape.p > 1) {
+        ty_lower_need(l, TY_EVENT_SENT);
+    }
+    ty_lower_host(l, want->phase);
 }
 
 /* ---- memory ---- */
@@ -177,19 +222,21 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
 static void forward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
-    if (l->zero->gather_after_step && l->in->layout->data > 1) {
+    if (l->zero->gather_after_step && l->in->layout->data > 1 && !regains_late(l)) {
         ty_lower_need(l, TY_EVENT_PARAMS);
     }
     receive(l, 0, v->edges.act_in, false);
     if (want->partner != NULL) {
         receive(l, 1, want->partner->edges.grad_in, true);
     }
-    gather(l, want, &v->units[0], 0);
+    begin_pass(l, want);
+    uint32_t turn = 0;
+    gather_next(l, want, 0, turn);
     for (uint32_t i = 0; i < v->n_units; i++) {
-        if (i + 1 < v->n_units) {
-            gather(l, want, &v->units[i + 1], i + 1);
+        if (gather_of(l, want, &v->units[i]) != TY_NONE) {
+            gather_next(l, want, i + 1, turn + 1);
+            ty_lower_need(l, gather_event(turn++));
         }
-        need_gathered(l, &v->units[i], i);
         ty_lower_unit_forward(l, &v->units[i]);
     }
     if (want->partner == NULL) {
@@ -211,7 +258,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     const uint32_t n = v->n_units;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
     const bool reducing = whole && reduces(l, want);
-    const bool overlap = l->in->layout->overlap_grad_reduce;
+    const bool overlap = l->in->layout->framework.overlap_grad_reduce;
     /* what a forward just before gathered last is still there */
     const bool kept = want->found == TY_FOUND_LAST;
     if (want->partner == NULL) {
@@ -220,6 +267,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     if (is_head_stage(v) && ty_lower_has_tensor(l)) {
         ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
     }
+    begin_pass(l, want);
     if (!kept) {
         gather(l, want, &v->units[n - 1], 0);
     }
@@ -248,7 +296,8 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 /* The weight part of a split backward. */
 static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 {
-    const bool reducing = reduces(l, want), overlap = l->in->layout->overlap_grad_reduce;
+    const bool reducing = reduces(l, want), overlap = l->in->layout->framework.overlap_grad_reduce;
+    begin_pass(l, want);
     for (uint32_t i = want->v->n_units; i > 0; i--) {
         const struct ty_unit *unit = &want->v->units[i - 1];
         ty_lower_unit_weight(l, unit);
@@ -332,7 +381,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t i = v[s]->n_units; i > 0; i--) {
             const struct ty_unit *unit = &v[s]->units[i - 1];
-            if (unit->regain != TY_NONE) {
+            if (unit->regain != TY_NONE && !regains_late(l)) {
                 data(l, unit->regain, unit->layer, TY_EVENT_COMPUTE, TY_EVENT_PARAMS);
             }
         }

@@ -18,6 +18,7 @@ enum ty_lower_event {
     TY_EVENT_REDUCED,  /* gradients are reduced */
     TY_EVENT_NORM,     /* gradient norm is known to all */
     TY_EVENT_PARAMS,   /* updated parameters are back */
+    TY_EVENT_SENT,     /* the last message has left */
 };
 
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
@@ -60,6 +61,7 @@ struct ty_compute_kinds {
     uint16_t dgrad[TY_N_LAYER_OPS], wgrad[TY_N_LAYER_OPS];  /* of a full backward */
     uint16_t input[TY_N_LAYER_OPS], weight[TY_N_LAYER_OPS]; /* of a split one */
     uint16_t embedding[2], embedding_weight;
+    uint16_t host[TY_N_PHASES]; /* the GPU waits for its host before a pass; TY_NONE: it does not */
     uint16_t head_forward, head_dgrad, head_wgrad, head_input, head_weight;
 };
 
@@ -77,7 +79,8 @@ struct ty_block_want {
     const struct ty_vstage *partner; /* other half of an overlapped slot, or NULL */
     enum ty_phase phase;
     uint32_t slice;
-    bool reduce; /* the last backward of the stage in a step: gradients are reduced */
+    bool edge; /* the first forward of the stage in a step: parameters may have to be gathered; its
+                * last backward: gradients are reduced */
     enum ty_found found;
 };
 
@@ -122,14 +125,22 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
     return l->in->layout->tensor > 1;
 }
 
-/* lower_kinds.c: kinds with their durations, links of the pipeline rank l->rank. */
+/* lower_compute.c: kinds of computation with their durations. */
+uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                               enum ty_phase phase, struct ty_cost cost);
 int ty_lower_compute_kinds(struct ty_lowering *l);
+
+/* lower_kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
+ * the builder; the kind returned then is never used. */
+uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
+ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
 int ty_lower_rank_kinds(struct ty_lowering *l);
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
 
 /* lower_layer.c: the operations of layers, embedding and head. */
 void ty_lower_need(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
+void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
 void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit);
 void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit);
 void ty_lower_unit_input(struct ty_lowering *l, const struct ty_unit *unit);

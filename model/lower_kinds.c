@@ -1,14 +1,14 @@
-/* lower_kinds.c - kinds of operations and their durations.
+/* lower_kinds.c - kinds of communication and their durations.
  *
- * Compute kinds are the same on every stage. Communication kinds depend on where a group lies: the
- * duration is worked out member by member and stored member by member only where it differs. */
+ * They depend on where a group lies: the duration is worked out member by member and stored member
+ * by member only where it differs. */
 #include "model/lower_internal.h"
 
 #include <math.h>
 
 #include "model/kernels_internal.h"
 
-static uint16_t add_kind(struct ty_lowering *l, const struct ty_kind *kind)
+uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind)
 {
     const int index = ty_build_kind(&l->b, kind);
     return index < 0 ? 0 : (uint16_t)index;
@@ -24,7 +24,7 @@ static uint16_t out_of_memory(struct ty_lowering *l)
     return 0;
 }
 
-static ty_ps picoseconds(struct ty_lowering *l, double seconds)
+ty_ps ty_lower_ps(struct ty_lowering *l, double seconds)
 {
     ty_ps ps = 0;
     if (ty_ps_from_s(seconds, &ps) < 0 && !l->b.failed) {
@@ -35,138 +35,6 @@ static ty_ps picoseconds(struct ty_lowering *l, double seconds)
                 seconds);
     }
     return ps;
-}
-
-/* ---- computation ---- */
-
-static uint16_t compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
-                             enum ty_phase phase, struct ty_cost cost)
-{
-    return add_kind(l, &(struct ty_kind){.name = name,
-                                         .category = (uint8_t)category,
-                                         .phase = (uint8_t)phase,
-                                         .dur = picoseconds(l, cost.seconds),
-                                         .flops = cost.flops});
-}
-
-/* The weight gradient is an operation of its own where a collective overlaps it. */
-static bool splits_wgrad(enum ty_layer_op op)
-{
-    return op == TY_LAYER_QKV || op == TY_LAYER_MLP;
-}
-
-/* Everything of one layer: names by what a reader of a profile expects. */
-static void layer_kinds(struct ty_lowering *l, const struct ty_layer_costs *c,
-                        struct ty_compute_kinds *k)
-{
-    static const char *const backward_names[TY_N_LAYER_OPS] = {
-        "norm backward", "qkv dgrad",     "attention core backward",
-        "proj backward", "norm backward", "mlp core dgrad"};
-    static const char *const weight_names[TY_N_LAYER_OPS] = {
-        NULL, "qkv wgrad", NULL, "proj wgrad", NULL, "mlp core wgrad"};
-    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
-        const char *name = ty_layer_op_name(op), *back = backward_names[op];
-        const char *weight = weight_names[op];
-        k->forward[op] = compute_kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, c->forward[op]);
-        k->recompute[op] =
-            compute_kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, c->recompute[op]);
-        k->dgrad[op] =
-            compute_kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                         splits_wgrad(op) ? c->dgrad[op] : ty_cost_plus(c->dgrad[op], c->wgrad[op]));
-        k->wgrad[op] = splits_wgrad(op) ? compute_kind(l, weight, TY_CAT_BACKWARD,
-                                                       TY_PHASE_BACKWARD, c->wgrad[op])
-                                        : TY_NONE;
-        k->input[op] = compute_kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, c->dgrad[op]);
-        k->weight[op] = weight != NULL ? compute_kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD,
-                                                      c->wgrad[op])
-                                       : TY_NONE;
-    }
-}
-
-static void edge_kinds(struct ty_lowering *l, const struct ty_edge_costs *c,
-                       struct ty_compute_kinds *k)
-{
-    k->embedding[0] =
-        compute_kind(l, "embedding", TY_CAT_FORWARD, TY_PHASE_FORWARD, c->embedding_forward);
-    k->embedding[1] = compute_kind(l, "embedding backward", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                                   c->embedding_backward);
-    k->embedding_weight = compute_kind(l, "embedding backward", TY_CAT_WGRAD, TY_PHASE_WGRAD,
-                                       c->embedding_backward);
-    k->head_forward =
-        compute_kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD, c->head_forward);
-    k->head_dgrad =
-        compute_kind(l, "logits dgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, c->head_dgrad);
-    k->head_wgrad =
-        compute_kind(l, "logits wgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, c->head_wgrad);
-    k->head_input = compute_kind(l, "logits dgrad", TY_CAT_DGRAD, TY_PHASE_DGRAD, c->head_dgrad);
-    k->head_weight = compute_kind(l, "logits wgrad", TY_CAT_WGRAD, TY_PHASE_WGRAD, c->head_wgrad);
-}
-
-static struct ty_cost scaled(struct ty_cost c, double by)
-{
-    return (struct ty_cost){c.seconds * by, c.flops * by};
-}
-
-/* Slice q of n of a causal sequence attends to itself and to what came before: 2 q + 1 of the n^2
- * equal parts of the whole triangle (Li et al., "TeraPipe", ICML 2021, section 3). */
-static void attention_of_slice(const struct ty_layer_costs *whole, uint32_t q, uint32_t n,
-                               struct ty_layer_costs *c)
-{
-    const double share = (2.0 * q + 1) / ((double)n * n);
-    const enum ty_layer_op op = TY_LAYER_ATTENTION;
-    c->forward[op] = scaled(whole->forward[op], share);
-    c->dgrad[op] = scaled(whole->dgrad[op], share);
-    c->recompute[op] = scaled(whole->recompute[op], share);
-}
-
-/* The same in a slot in which a forward and a backward overlap. */
-static void overlapped_kinds(struct ty_lowering *l, const struct ty_layer_costs *layer,
-                             const struct ty_edge_costs *edge, struct ty_compute_kinds *k)
-{
-    const double by = l->in->schedule->overlap_cost;
-    struct ty_layer_costs c;
-    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
-        c.forward[op] = (struct ty_cost){layer->forward[op].seconds * by, layer->forward[op].flops};
-        c.dgrad[op] = (struct ty_cost){layer->dgrad[op].seconds * by, layer->dgrad[op].flops};
-        c.wgrad[op] = (struct ty_cost){layer->wgrad[op].seconds * by, layer->wgrad[op].flops};
-        c.recompute[op] =
-            (struct ty_cost){layer->recompute[op].seconds * by, layer->recompute[op].flops};
-    }
-    layer_kinds(l, &c, k);
-    edge_kinds(l, edge, k);
-}
-
-int ty_lower_compute_kinds(struct ty_lowering *l)
-{
-    const uint32_t n = l->shape.slices;
-    struct ty_arch part = *l->in->arch;
-    struct ty_layer_costs whole, layer;
-    struct ty_edge_costs edge;
-    part.sequence /= n;
-    l->slice = ty_arena_array(l->arena, struct ty_compute_kinds, 2 * n);
-    if (l->slice == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
-    }
-    ty_layer_costs(l->in->cluster, l->in->arch, l->in->layout, &whole);
-    ty_layer_costs(l->in->cluster, &part, l->in->layout, &layer);
-    ty_edge_costs(l->in->cluster, &part, l->in->layout, &edge);
-    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
-        l->layer_forward = ty_cost_plus(l->layer_forward, layer.forward[op]);
-        l->layer_input = ty_cost_plus(l->layer_input, ty_cost_plus(layer.dgrad[op], layer.recompute[op]));
-        l->layer_weight = ty_cost_plus(l->layer_weight, layer.wgrad[op]);
-    }
-    for (uint32_t q = 0; q < n; q++) {
-        if (n > 1) {
-            attention_of_slice(&whole, q, n, &layer);
-        }
-        layer_kinds(l, &layer, &l->slice[q]);
-        edge_kinds(l, &edge, &l->slice[q]);
-        l->slice[n + q] = l->slice[q];
-        if (l->in->schedule->overlap_cost != 1) {
-            overlapped_kinds(l, &layer, &edge, &l->slice[n + q]);
-        }
-    }
-    return 0;
 }
 
 /* ---- communication ---- */
@@ -193,7 +61,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
         struct ty_coll_cost cost = {.latency_s = 0};
         double seconds = 0;
         cost_of(l, arg, i, &cost, &seconds);
-        dur[i] = picoseconds(l, seconds);
+        dur[i] = ty_lower_ps(l, seconds);
         equal = equal && dur[i] == dur[0];
         kind.nvlink_B += cost.nvlink_B / l->members;
         kind.net_B += cost.net_B / l->members;
@@ -206,7 +74,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     }
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
-    return add_kind(l, &kind);
+    return ty_lower_add_kind(l, &kind);
 }
 
 struct collective {
@@ -399,7 +267,8 @@ static void reduce_kinds(struct ty_lowering *l, struct ty_vstage *v)
         /* a unit larger than a bucket fills several, one after the other */
         const double pieces = l->zero->gather_in_passes ? 1 : ceil(held / full);
         unit->reduce = data_kind(l, l->zero->reduce, TY_PHASE_BACKWARD,
-                                 held / pieces * ty_memory_grad_bytes(l->in->layout), pieces);
+                                 held / pieces * (l->in->layout->framework.reduce_fp32 ? 4 : 2),
+                                 pieces);
         if (l->zero->gather_after_step) {
             unit->regain = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, held / pieces * 2, pieces);
         }
@@ -482,7 +351,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     l->comm.norm_grads = tensor_kind(
         l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
         2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
-    l->optimizer = compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
+    l->optimizer = ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
                                 ty_optimizer_cost(l->in->cluster, l->in->layout, plan->params));
     return l->b.failed && l->b.err != NULL ? l->b.err->code : 0;
 }

@@ -42,6 +42,14 @@ static void compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum t
     l->n_need = 0;
 }
 
+/* The host's share of a pass: after the message it waits for, before the first kernel. */
+void ty_lower_host(struct ty_lowering *l, enum ty_phase phase)
+{
+    if (l->kinds->host[phase] != TY_NONE) {
+        compute(l, l->kinds->host[phase], TY_NONE, TY_PART_NONE);
+    }
+}
+
 /* A tensor collective on what has been computed so far, or on what just arrived. */
 static void tensor(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
                    uint8_t record)
@@ -78,6 +86,16 @@ static void enter(struct ty_lowering *l, int back, uint16_t layer, enum ty_part 
     }
 }
 
+/* How often the input gradient of column-parallel layers is reduced: once for each matrix that is
+ * a layer of its own. */
+static uint32_t backward_reduces(const struct ty_lowering *l, enum ty_part part)
+{
+    const struct ty_framework *framework = &l->in->layout->framework;
+    return part == TY_PART_ATTENTION ? framework->qkv_reduces
+           : part == TY_PART_MLP     ? framework->mlp_reduces
+                                     : 1;
+}
+
 /* After a row-parallel product (backward: after the input gradient of a column-parallel one): the
  * partial sums meet. `wait`: the next computation needs them. */
 static void leave(struct ty_lowering *l, int back, uint16_t layer, enum ty_part part, bool wait)
@@ -85,8 +103,10 @@ static void leave(struct ty_lowering *l, int back, uint16_t layer, enum ty_part 
     if (!ty_lower_has_tensor(l)) {
         return;
     }
-    tensor(l, sequence_parallel(l) ? l->comm.reduce_scatter[back] : l->comm.all_reduce[back],
-           layer, part, TY_EVENT_TENSOR);
+    for (uint32_t i = back ? backward_reduces(l, part) : 1; i > 0; i--) {
+        tensor(l, sequence_parallel(l) ? l->comm.reduce_scatter[back] : l->comm.all_reduce[back],
+               layer, part, TY_EVENT_TENSOR);
+    }
     if (wait) {
         ty_lower_need(l, TY_EVENT_TENSOR);
     }
@@ -101,7 +121,7 @@ static void backward_column(struct ty_lowering *l, uint16_t dgrad, uint16_t wgra
         tensor(l, l->comm.all_gather[1], layer, part, TY_EVENT_REGATHER);
     }
     compute(l, dgrad, layer, part);
-    leave(l, 1, layer, part, false);
+    leave(l, 1, layer, part, !l->in->layout->framework.overlap_tensor_reduce);
     if (sp) {
         ty_lower_need(l, TY_EVENT_REGATHER);
     }

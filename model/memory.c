@@ -36,7 +36,7 @@ double ty_dtype_bytes(enum ty_dtype dtype)
 
 double ty_memory_grad_bytes(const struct ty_layout *layout)
 {
-    return layout->grad_fp32 ? 4 : 2;
+    return layout->framework.grad_fp32 ? 4 : 2;
 }
 
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params)

@@ -102,9 +102,9 @@ const struct ty_field ty_cluster_fields[] = {
            "time of a fused norm, in reads and writes of its tensor at memory_bandwidth"),
     FACTOR(norm_passes_unfused, 1000, "16", "the same for a norm made of framework operators"),
     LATENCY(kernel_overhead, "2 us", "fixed time of an elementwise kernel, s"),
-    LATENCY(layer_floor, "0.3 ms",
-            "host time to launch a layer's forward pass, s: a lower bound on it (guess for fused "
-            "stacks; Megatron-DeepSpeed on A100 hosts takes 1.05 ms; 0 with CUDA graphs)"),
+    FACTOR(host_speed, 100, "1",
+           "speed of the host thread that launches kernels, over that of an A100 host: divides "
+           "framework.layer_floor and framework.pass_overhead"),
     SHARE(optimizer_efficiency, "0.8", "share of memory_bandwidth in an optimizer step (guess)"),
     FACTOR(derate, 10, "1.1",
            "factor on every compute time: training stacks against kernel benchmarks (guess)"),

@@ -52,7 +52,7 @@ struct ty_cluster {
     double norm_passes;          /* one fused kernel */
     double norm_passes_unfused;  /* made of framework operators */
     double kernel_overhead;      /* s per elementwise kernel */
-    double layer_floor;          /* s of host time to launch one layer's forward; 0: none */
+    double host_speed;           /* of one thread that launches kernels; A100 hosts: 1 */
     double optimizer_efficiency; /* share of memory_bandwidth in an optimizer step */
     double derate; /* factor on every compute time: real stacks against kernel benchmarks */
 

@@ -63,7 +63,7 @@
     "norm_passes: 3.16                # vidur: 1060 of 3350 GB/s\n"                                \
     "norm_passes_unfused: 15.4        # guess: A100's 14.7 passes more, over a derate of 1.2\n"    \
     "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
-    "layer_floor: 0.24 ms             # guess: 0.8 of an A100 host\n"                              \
+    "host_speed: 1.25                 # guess: newer hosts\n"                                      \
     "derate: 1.2                      # mosaicml/llm-foundry, 63 H100 runs: 18.4 % short\n"
 
 /* Blackwell's kernel figures rest on one source. */
@@ -81,7 +81,7 @@
     "norm_passes: 3.16                # guess: as H100\n"                                          \
     "norm_passes_unfused: 17.9        # guess: 14.7 passes more, derate 1\n"                       \
     "kernel_overhead: 2 us            # guess: as H100\n"                                          \
-    "layer_floor: 0.24 ms             # guess: as H100\n"                                          \
+    "host_speed: 1.25                 # guess: as H100\n"                                          \
     "derate: 1                        # guess: no training runs to compare with\n"
 
 static const char v100[] =

@@ -46,6 +46,9 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         [TY_SECTION_LAYOUT] = {.fields = ty_layout_fields,
                                .n_fields = ty_n_layout_fields,
                                .base = &config->layout},
+        [TY_SECTION_FRAMEWORK] = {.fields = ty_framework_fields,
+                                  .n_fields = ty_n_framework_fields,
+                                  .base = &config->layout.framework},
         [TY_SECTION_SCHEDULE] = {.fields = ty_sched_fields,
                                  .n_fields = ty_n_sched_fields,
                                  .base = &config->schedule},
@@ -98,8 +101,8 @@ int ty_config_unknown_section(const struct ty_config *config, const char *name,
     }
     const char *nearest = ty_nearest(name, names, TY_N_SECTIONS);
     return ty_fail_at(err, TY_EINPUT, at,
-                      "%.60s: unknown section; write one of cluster, model, layout, schedule, run, "
-                      "output%s%s%s",
+                      "%.60s: unknown section; write one of cluster, model, layout, framework, "
+                      "schedule, run, output%s%s%s",
                       name, nearest ? "; hint: did you mean \"" : "", nearest ? nearest : "",
                       nearest ? "\"?" : "");
 }
@@ -227,6 +230,22 @@ static void cluster_presets(struct loader *l)
     }
     if (cluster) {
         preset_apply(l, TY_SECTION_CLUSTER, cluster->name, cluster->text);
+    }
+}
+
+/* Left out, the stack follows from how the job is sharded. */
+static void framework_preset(struct loader *l)
+{
+    static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets, "preset",
+                                                "frameworks"};
+    struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
+    const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
+    if (!wanted.text) {
+        wanted.text = ty_framework_default(zero.text && strcmp(zero.text, "3") == 0 ? 3 : 0);
+    }
+    const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
+    if (preset) {
+        preset_apply(l, TY_SECTION_FRAMEWORK, preset->name, preset->text);
     }
 }
 
@@ -442,6 +461,7 @@ int ty_config_load(struct ty_config **config, const char *path, const char *cons
         l.code = l.code < 0 ? l.code : set_rc;
         cluster_presets(&l);
         model_presets(&l);
+        framework_preset(&l);
         file_apply(&l);
         settings_apply(&l);
         complete(&l);

@@ -15,6 +15,7 @@
     X(CLUSTER, "cluster", "the machine: GPUs, links, efficiencies")                                \
     X(MODEL, "model", "the transformer")                                                           \
     X(LAYOUT, "layout", "how the model is laid over the GPUs")                                     \
+    X(FRAMEWORK, "framework", "what the training stack that runs it does")                         \
     X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
     X(RUN, "run", "how the plan is executed")                                                      \
     X(OUTPUT, "output", "what is shown of it")

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/arch.h"
+#include "model/framework.h"
 #include "model/sched.h"
 #include "sim/base/text.h"
 #include "sim/run/config.h"
@@ -39,6 +40,11 @@ static void list_gpus(struct ty_text *t)
     presets(t, ty_gpu_presets);
 }
 
+static void list_frameworks(struct ty_text *t)
+{
+    presets(t, ty_framework_presets);
+}
+
 static void list_clusters(struct ty_text *t)
 {
     presets(t, ty_cluster_presets);
@@ -73,8 +79,8 @@ int ty_list(const char *what, char **text, struct ty_err *err)
         void (*list)(struct ty_text *);
     } lists[] = {
         {"schedules", list_schedules},     {"models", list_models},   {"gpus", list_gpus},
-        {"clusters", list_clusters},       {"collectives", list_collectives},
-        {"formats", list_formats},
+        {"clusters", list_clusters},       {"frameworks", list_frameworks},
+        {"collectives", list_collectives}, {"formats", list_formats},
     };
     const char *names[TY_COUNT(lists) + 1];
     *text = NULL;
@@ -92,8 +98,8 @@ int ty_list(const char *what, char **text, struct ty_err *err)
         }
     }
     ty_fail(err, TY_EUSAGE,
-            "cannot list \"%s\"; use schedules, models, gpus, clusters, collectives, formats or "
-            "keys",
+            "cannot list \"%s\"; use schedules, models, gpus, clusters, frameworks, collectives, "
+            "formats or keys",
             what);
     const char *near = ty_nearest(what, names, TY_COUNT(names));
     if (near != NULL) {

@@ -43,6 +43,7 @@ static inline struct ty_cluster a100(uint32_t nodes)
         .kernel_overhead = 2e-6,
         .optimizer_efficiency = 0.8,
         .derate = 1,
+        .host_speed = 1,
         .nodes = nodes,
         .gpus_per_node = 8,
     };
@@ -58,6 +59,14 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
     ck_assert_uint_le(ty_n_arch_fields, MODEL_KEYS_MAX);
     ck_assert_uint_le(ty_n_layout_fields, MODEL_KEYS_MAX);
     c->cluster = a100(nodes);
+    c->layout.framework = (struct ty_framework){.fused_accumulation = true,
+                                                .overlap_grad_reduce = true,
+                                                .qkv_reduces = 1,
+                                                .mlp_reduces = 1,
+                                                .overlap_tensor_reduce = true,
+                                                .overlap_p2p = true,
+                                                .fused_activation = true,
+                                                .fused_rotary = true};
     c->model_section = (struct ty_section){.name = "model",
                                            .fields = ty_arch_fields,
                                            .n_fields = ty_n_arch_fields,

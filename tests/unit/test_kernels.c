@@ -370,7 +370,7 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
     struct ty_layer_costs free_run, held;
     model_case(&small, 1, "gpt3-125m", "", "{global_batch: 8, recompute: full}");
     ty_layer_costs(&small.cluster, &small.arch, &small.layout, &free_run);
-    small.cluster.layer_floor = 1.05e-3; /* Megatron-DeepSpeed on A100 hosts */
+    small.layout.framework.layer_floor = 1.05e-3; /* Megatron-DeepSpeed on A100 hosts */
     ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held);
     assert_near(total(held.forward), 1.05e-3, 1e-12);
     assert_near(total(held.recompute), 1.05e-3, 1e-12);
@@ -382,7 +382,7 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
     }
     model_case(&large, 1, "llama-65b", "", "{tensor: 4, global_batch: 8}");
     ty_layer_costs(&large.cluster, &large.arch, &large.layout, &free_run);
-    large.cluster.layer_floor = 1.05e-3;
+    large.layout.framework.layer_floor = 1.05e-3;
     ty_layer_costs(&large.cluster, &large.arch, &large.layout, &held);
     ck_assert_double_eq(total(free_run.forward), total(held.forward));
 }
@@ -448,7 +448,7 @@ START_TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
     assert_near(all, 28e9 / (0.8 * 2039e9), 1e-12);
     c.layout.zero = 1;
     assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, all / 8, 1e-12);
-    c.layout.grad_fp32 = true;
+    c.layout.framework.grad_fp32 = true;
     assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, all / 8 * 30 / 28, 1e-12);
 }
 END_TEST

@@ -23,7 +23,7 @@ START_TEST(what_is_left_out_is_derived)
     ck_assert_uint_eq(c.layout.expert, 1);
     ck_assert_uint_eq(c.layout.zero, 0);
     ck_assert_int_eq(c.layout.recompute, TY_RECOMPUTE_NONE);
-    ck_assert(!c.layout.sequence_parallel && !c.layout.grad_fp32 && c.layout.overlap_grad_reduce);
+    ck_assert(!c.layout.sequence_parallel);
     ck_assert_uint_eq(c.layout.order.n, TY_N_AXES);
     for (int i = 0; i < TY_N_AXES; i++) {
         ck_assert_int_eq(c.layout.order.item[i], i);

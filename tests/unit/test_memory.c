@@ -28,7 +28,7 @@ START_TEST(gradients_in_32_bit_add_two_bytes_each)
 {
     for (uint32_t zero = 0; zero <= 3; zero++) {
         const struct ty_layout half = {.zero = zero, .data = 8};
-        const struct ty_layout full = {.zero = zero, .data = 8, .grad_fp32 = true};
+        const struct ty_layout full = {.zero = zero, .data = 8, .framework = {.grad_fp32 = true}};
         const struct ty_state_bytes a = ty_memory_states(&half, 1e9);
         const struct ty_state_bytes b = ty_memory_states(&full, 1e9);
         ck_assert_double_eq(b.grads - a.grads, zero >= 2 ? 2e9 / 8 : 2e9);
@@ -196,11 +196,11 @@ START_TEST(buffers_hold_a_bucket_or_two_gathered_layers)
 {
     struct ty_layout layout = {.tensor = 1, .data = 8};
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 25 * 1048576.0);
-    layout.bucket = 1e8;
+    layout.framework.bucket = 1e8;
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 1e8);
-    layout.grad_fp32 = true;
+    layout.framework.grad_fp32 = true;
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 2e8);
-    layout.bucket = 0;
+    layout.framework.bucket = 0;
     layout.zero = 1;
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 4 * 40e6);
     layout.data = 256;

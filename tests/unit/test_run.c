@@ -10,7 +10,8 @@
 
 static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
                             "model: {preset: llama-7b, sequence: 2048}\n"
-                            "layout: {global_batch: 64}\n";
+                            "layout: {global_batch: 64}\n"
+                            "framework: {preset: ideal}\n"; /* textbook volumes */
 
 static double step_of(const char *yaml, const char *const *sets)
 {
@@ -155,7 +156,7 @@ START_TEST(numbers_move_the_right_way)
         {{"model.norm=fused"}, {"model.norm=unfused"}},
         {{"model.attention=flash2"}, {"model.attention=flash1"}},
         {{"model.attention=flash1"}, {"model.attention=unfused"}},
-        {{"layout.overlap_grad_reduce=true"}, {"layout.overlap_grad_reduce=false"}},
+        {{"framework.overlap_grad_reduce=true"}, {"framework.overlap_grad_reduce=false"}},
         {{"layout.zero=1", "cluster.nic_bandwidth=25 Gb/s"},
          {"layout.zero=2", "cluster.nic_bandwidth=25 Gb/s"}},
         {{"layout.pipeline=2"}, {"layout.pipeline=16"}},
@@ -174,8 +175,8 @@ END_TEST
  * what they take when nothing hides them. */
 START_TEST(overlap_hides_gradient_reductions)
 {
-    struct quick_run with = quick_run(small, NULL, SETS("layout.overlap_grad_reduce=true"));
-    struct quick_run without = quick_run(small, NULL, SETS("layout.overlap_grad_reduce=false"));
+    struct quick_run with = quick_run(small, NULL, SETS("framework.overlap_grad_reduce=true"));
+    struct quick_run without = quick_run(small, NULL, SETS("framework.overlap_grad_reduce=false"));
     ck_assert_double_lt(with.figures.bucket_s[TY_BUCKET_EXPOSED_DATA],
                         0.5 * without.figures.bucket_s[TY_BUCKET_EXPOSED_DATA]);
     quick_run_free(&with);

@@ -1,0 +1,137 @@
+/* framework.c - keys and presets of the `framework` section.
+ *
+ * Every value of a preset carries its reason. "guess" marks what no source or measurement says. */
+#include "model/framework.h"
+
+#include <stddef.h>
+
+#define AT(member) offsetof(struct ty_framework, member)
+#define FLAG(key_, fallback_, doc_)                                                                \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = (fallback_),           \
+        .doc = (doc_)                                                                              \
+    }
+#define CALLS(key_, doc_)                                                                          \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = 8,                \
+        .fallback = "1", .doc = (doc_)                                                             \
+    }
+#define TIME(key_, doc_)                                                                           \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_SECONDS, .offset = AT(key_),         \
+        .max = 10, .fallback = "0 s", .doc = (doc_)                                                \
+    }
+
+const struct ty_field ty_framework_fields[] = {
+    {.key = "preset",
+     .type = TY_TYPE_STRING,
+     .offset = AT(preset),
+     .doc = "a training stack (trainyard list frameworks); other keys override it; left out: fsdp "
+            "with layout.zero 3, else megatron-lm"},
+    FLAG(grad_fp32, "false", "whether gradients are kept and accumulated in 32 bit"),
+    FLAG(reduce_fp32, "false", "whether gradients are reduced between replicas in 32 bit"),
+    FLAG(fused_accumulation, "true",
+         "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
+         "one more kernel per matrix does"),
+    {.key = "bucket",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = AT(bucket),
+     .min = 1024,
+     .max = 1e13,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "gradients reduced in one call, bytes at 16 bit; auto: 25 MiB, with ZeRO 40 million "
+            "parameters or 1 million per replica if that is more"},
+    FLAG(overlap_grad_reduce, "true",
+         "whether gradients are reduced while the last backward pass still runs"),
+    FLAG(overlap_param_gather, "false",
+         "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
+         "already runs"),
+    CALLS(qkv_reduces, "tensor all-reduces in the backward pass of q, k and v: 1 for one matrix, 3 "
+                       "for three"),
+    CALLS(mlp_reduces, "the same for the MLP's first matrices: 2 for a gate of its own"),
+    FLAG(overlap_tensor_reduce, "true",
+         "whether those all-reduces run beside the weight gradient of the same layer"),
+    FLAG(overlap_p2p, "true",
+         "whether a pipeline rank starts its next pass before the last message has left"),
+    FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
+    FLAG(fused_rotary, "true",
+         "whether the rotary embedding is one kernel; false: framework operators"),
+    TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
+                      "a lower bound on that pass (0 with CUDA graphs)"),
+    TIME(pass_overhead, "time a GPU waits for its host at the start of each pass of a pipeline, s: "
+                        "messages that block, synchronisation, scheduling"),
+};
+
+const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);
+
+static const char megatron_lm[] =
+    "grad_fp32: true                  # Megatron-LM: bf16 implies fp32 main gradients\n"
+    "reduce_fp32: true                # and reduces them as they are\n"
+    "fused_accumulation: true         # gradient_accumulation_fusion is its default\n"
+    "overlap_grad_reduce: true        # a flag, set in its published recipes\n"
+    "overlap_param_gather: true       # the same\n"
+    "qkv_reduces: 1                   # one matrix for q, k and v\n"
+    "mlp_reduces: 1                   # one matrix for gate and up\n"
+    "overlap_tensor_reduce: true      # async all-reduce of column-parallel layers\n"
+    "overlap_p2p: false               # 1F1B sends and receives in one blocking call\n"
+    "fused_activation: true           # bias_swiglu_fusion\n"
+    "fused_rotary: true               # apply_rope_fusion\n"
+    "layer_floor: 0.3 ms              # guess: 14 kernels, 8 us each, and their Python\n"
+    "pass_overhead: 1 ms              # guess: synchronisation around each message\n";
+
+static const char megatron_deepspeed[] =
+    "grad_fp32: true                  # BF16_Optimizer accumulates in fp32\n"
+    "reduce_fp32: true                # and reduces what it accumulated\n"
+    "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
+    "overlap_grad_reduce: false       # after the last backward\n"
+    "overlap_param_gather: false      # all-gather at the end of the step\n"
+    "qkv_reduces: 1                   # one matrix for q, k and v\n"
+    "mlp_reduces: 2                   # guess: the gate is a layer of its own\n"
+    "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
+    "overlap_p2p: false               # pipeline instructions block\n"
+    "fused_activation: false          # silu, then a product\n"
+    "fused_rotary: false              # framework operators\n"
+    "layer_floor: 1.05 ms             # VIA-Research/vTrain, 1440 single-node runs\n"
+    "pass_overhead: 1 ms              # guess\n";
+
+static const char fsdp[] =
+    "grad_fp32: false                 # shards are fp32 weight, gradient and Adam: 16 B in all\n"
+    "reduce_fp32: true                # MixedPrecision(reduce_dtype) of published recipes\n"
+    "fused_accumulation: true         # shards are added up after the reduction\n"
+    "overlap_grad_reduce: true        # reduce-scatter beside the next unit's backward\n"
+    "overlap_tensor_reduce: true      # as megatron-lm\n"
+    "overlap_p2p: true                # no pipeline to speak of\n"
+    "fused_activation: false          # silu, then a product, unless compiled\n"
+    "fused_rotary: false              # framework operators, unless compiled\n"
+    "layer_floor: 0.45 ms             # guess: hooks of a unit beside its kernels\n";
+
+static const char ideal[] =
+    "overlap_grad_reduce: true        # by definition: everything that can overlap does\n"
+    "overlap_param_gather: true       # and the host costs nothing\n";
+
+const struct ty_preset ty_framework_presets[] = {
+    {.name = "megatron-lm",
+     .summary = "Megatron-LM with its distributed optimizer and fused kernels",
+     .source = "NVIDIA/Megatron-LM arguments and distributed_data_parallel_config",
+     .text = megatron_lm},
+    {.name = "megatron-deepspeed",
+     .summary = "pipelines on DeepSpeed, eager kernels",
+     .source = "microsoft/DeepSpeed; VIA-Research/vTrain",
+     .text = megatron_deepspeed},
+    {.name = "fsdp",
+     .summary = "PyTorch FSDP, one unit per layer",
+     .source = "pytorch/pytorch fsdp; mosaicml/llm-foundry",
+     .text = fsdp},
+    {.name = "ideal",
+     .summary = "a host that costs nothing, and all overlap there can be",
+     .source = "by definition",
+     .text = ideal},
+    {.name = NULL},
+};
+
+const char *ty_framework_default(uint32_t zero)
+{
+    return zero >= 3 ? "fsdp" : "megatron-lm";
+}

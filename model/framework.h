@@ -1,0 +1,36 @@
+/* framework.h - what a training stack really does: the `framework` section.
+ *
+ * Two stacks that run the same layout launch different kernels and issue different collectives:
+ * gradients travel in 16 or 32 bit, two halves of an MLP are reduced in one call or two, a pipeline
+ * message blocks or not. Each key names one such habit; a preset is a stack's set of them. */
+#ifndef TY_MODEL_FRAMEWORK_H
+#define TY_MODEL_FRAMEWORK_H
+
+#include "sim/base/fields.h"
+
+struct ty_framework {
+    const char *preset;
+    bool grad_fp32;            /* gradients are kept and accumulated in 32 bit */
+    bool reduce_fp32;          /* and cross the wire between replicas in 32 bit */
+    bool fused_accumulation;   /* the weight gradient's product adds to them */
+    double bucket;             /* gradients reduced in one call, B at 16 bit; 0: by rule */
+    bool overlap_grad_reduce;  /* buckets are reduced while the last backward still runs */
+    bool overlap_param_gather; /* ZeRO-1, -2: and gathered while the next forward already runs */
+    uint32_t qkv_reduces;      /* backward all-reduces of the input of q, k and v */
+    uint32_t mlp_reduces;      /* of the MLP's input */
+    bool overlap_tensor_reduce; /* they run beside weight gradients */
+    bool overlap_p2p;           /* the next pass may start before a message is sent */
+    bool fused_activation;      /* SwiGLU is one kernel */
+    bool fused_rotary;
+    double layer_floor;   /* s of host time to launch one layer's forward; 0: none */
+    double pass_overhead; /* s the GPU idles at the start of every pass of a pipeline */
+};
+
+extern const struct ty_field ty_framework_fields[];
+extern const uint32_t ty_n_framework_fields;
+extern const struct ty_preset ty_framework_presets[]; /* ends with a NULL name */
+
+/* The preset that stands for `auto`: fsdp for ZeRO-3, else megatron-lm. */
+const char *ty_framework_default(uint32_t zero);
+
+#endif
