@@ -11,11 +11,6 @@
         .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = (fallback_),           \
         .doc = (doc_)                                                                              \
     }
-#define CALLS(key_, doc_)                                                                          \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = 8,                \
-        .fallback = "1", .doc = (doc_)                                                             \
-    }
 #define TIME(key_, doc_)                                                                           \
     {                                                                                              \
         .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_SECONDS, .offset = AT(key_),         \
@@ -48,9 +43,11 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(overlap_param_gather, "false",
          "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
          "already runs"),
-    CALLS(qkv_reduces, "tensor all-reduces in the backward pass of q, k and v: 1 for one matrix, 3 "
-                       "for three"),
-    CALLS(mlp_reduces, "the same for the MLP's first matrices: 2 for a gate of its own"),
+    FLAG(fused_qkv, "true",
+         "whether q, k and v are one matrix; false: three products, and three tensor all-reduces "
+         "in the backward pass"),
+    FLAG(fused_gate, "true",
+         "whether SwiGLU's gate and up are one matrix; false: two, with an all-reduce each"),
     FLAG(overlap_tensor_reduce, "true",
          "whether those all-reduces run beside the weight gradient of the same layer"),
     FLAG(overlap_p2p, "true",
@@ -72,8 +69,8 @@ static const char megatron_lm[] =
     "fused_accumulation: true         # gradient_accumulation_fusion is its default\n"
     "overlap_grad_reduce: true        # a flag, set in its published recipes\n"
     "overlap_param_gather: true       # the same\n"
-    "qkv_reduces: 1                   # one matrix for q, k and v\n"
-    "mlp_reduces: 1                   # one matrix for gate and up\n"
+    "fused_qkv: true                  # linear_qkv\n"
+    "fused_gate: true                 # linear_fc1 holds both\n"
     "overlap_tensor_reduce: true      # async all-reduce of column-parallel layers\n"
     "overlap_p2p: false               # 1F1B sends and receives in one blocking call\n"
     "fused_activation: true           # bias_swiglu_fusion\n"
@@ -87,8 +84,8 @@ static const char megatron_deepspeed[] =
     "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
     "overlap_grad_reduce: false       # after the last backward\n"
     "overlap_param_gather: false      # all-gather at the end of the step\n"
-    "qkv_reduces: 1                   # one matrix for q, k and v\n"
-    "mlp_reduces: 2                   # guess: the gate is a layer of its own\n"
+    "fused_qkv: true                  # query_key_value\n"
+    "fused_gate: false                # guess: the gate is a layer of its own\n"
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
     "overlap_p2p: false               # pipeline instructions block\n"
     "fused_activation: false          # silu, then a product\n"
@@ -101,7 +98,9 @@ static const char fsdp[] =
     "reduce_fp32: true                # MixedPrecision(reduce_dtype) of published recipes\n"
     "fused_accumulation: true         # shards are added up after the reduction\n"
     "overlap_grad_reduce: true        # reduce-scatter beside the next unit's backward\n"
-    "overlap_tensor_reduce: true      # as megatron-lm\n"
+    "fused_qkv: true                  # guess: models differ\n"
+    "fused_gate: false                # gate and up are modules\n"
+    "overlap_tensor_reduce: false     # DTensor's all-reduce is waited for\n"
     "overlap_p2p: true                # no pipeline to speak of\n"
     "fused_activation: false          # silu, then a product, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"

@@ -16,9 +16,9 @@ struct ty_framework {
     double bucket;             /* gradients reduced in one call, B at 16 bit; 0: by rule */
     bool overlap_grad_reduce;  /* buckets are reduced while the last backward still runs */
     bool overlap_param_gather; /* ZeRO-1, -2: and gathered while the next forward already runs */
-    uint32_t qkv_reduces;      /* backward all-reduces of the input of q, k and v */
-    uint32_t mlp_reduces;      /* of the MLP's input */
-    bool overlap_tensor_reduce; /* they run beside weight gradients */
+    bool fused_qkv;             /* one matrix for q, k and v, else three ... */
+    bool fused_gate;            /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
+    bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */
     bool overlap_p2p;           /* the next pass may start before a message is sent */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;

@@ -54,36 +54,58 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
 
 /* ---- a layer ---- */
 
-/* A weight matrix of the layer: `in` columns wide, `out` columns produced. */
+/* Weight matrices with a common input: `in` columns wide, out[] columns produced. One matrix, or
+ * several where the framework keeps q, k and v, or gate and up, apart. */
 struct linear {
     const struct ty_cluster *cluster;
     const struct ty_layout *layout;
     enum ty_dtype dtype;
-    double tokens, in, out;
+    double tokens, in;
+    double out[3];
+    uint32_t n;
 };
 
 static struct ty_cost linear_forward(const struct linear *w)
 {
-    return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_FORWARD, 1, w->tokens, w->out, w->in);
+    struct ty_cost cost = {0, 0};
+    for (uint32_t i = 0; i < w->n; i++) {
+        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_FORWARD, 1,
+                                                  w->tokens, w->out[i], w->in));
+    }
+    return cost;
 }
 
 static struct ty_cost linear_dgrad(const struct linear *w)
 {
-    return ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_DGRAD, 1, w->tokens, w->in, w->out);
+    struct ty_cost cost = {0, 0};
+    for (uint32_t i = 0; i < w->n; i++) {
+        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_DGRAD, 1, w->tokens,
+                                                  w->in, w->out[i]));
+    }
+    return cost;
 }
 
-/* The product, and where it does not add up gradients itself, the kernel that does: it reads the
- * 16-bit result and reads and writes the sum, for every micro-batch of a step but the first. */
-static struct ty_cost linear_wgrad(const struct linear *w)
+/* Seconds to add a 16-bit result to the gradients of earlier micro-batches, where the product does
+ * not: it is read, the sum read and written, for every micro-batch of a step but the first. */
+static double accumulation(const struct linear *w, double params)
 {
     const struct ty_layout *layout = w->layout;
-    struct ty_cost cost =
-        ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_WGRAD, 1, w->in, w->out, w->tokens);
-    if (!layout->framework.fused_accumulation && layout->zero < 2 && layout->micro_batches > 1) {
-        const double bytes = w->in * w->out * (2 + 2 * ty_memory_grad_bytes(layout));
-        const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
-        const double rate = w->cluster->memory_bandwidth * w->cluster->add_efficiency;
-        cost.seconds += again * (bytes / rate + w->cluster->kernel_overhead);
+    if (layout->framework.fused_accumulation || layout->zero >= 2 || layout->micro_batches < 2) {
+        return 0;
+    }
+    const double bytes = params * (2 + 2 * ty_memory_grad_bytes(layout));
+    const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
+    const double rate = w->cluster->memory_bandwidth * w->cluster->add_efficiency;
+    return again * (bytes / rate + w->cluster->kernel_overhead);
+}
+
+static struct ty_cost linear_wgrad(const struct linear *w)
+{
+    struct ty_cost cost = {0, 0};
+    for (uint32_t i = 0; i < w->n; i++) {
+        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_WGRAD, 1, w->in,
+                                                  w->out[i], w->tokens));
+        cost.seconds += accumulation(w, w->in * w->out[i]);
     }
     return cost;
 }
@@ -101,12 +123,21 @@ static struct layer layer_of(const struct ty_cluster *cluster, const struct ty_a
 {
     struct layer l = {cluster, arch, layout, ty_shard_of(arch, layout), {0}, {0}, {0}, {0}};
     const enum ty_dtype dtype = (enum ty_dtype)arch->dtype;
+    const struct ty_framework *framework = &layout->framework;
     const double T = l.shard.tokens, h = arch->hidden, d = arch->head_dim;
-    const double wide = (arch->mlp == TY_MLP_SWIGLU ? 2 : 1) * l.shard.ffn;
-    l.qkv = (struct linear){cluster, layout, dtype, T, h, (l.shard.heads + 2 * l.shard.kv) * d};
-    l.proj = (struct linear){cluster, layout, dtype, T, l.shard.heads * d, h};
-    l.up = (struct linear){cluster, layout, dtype, T, h, wide};
-    l.down = (struct linear){cluster, layout, dtype, T, l.shard.ffn, h};
+    const double q = l.shard.heads * d, kv = l.shard.kv * d, f = l.shard.ffn;
+    l.qkv = (struct linear){cluster, layout, dtype, T, h, {q + 2 * kv}, 1};
+    l.proj = (struct linear){cluster, layout, dtype, T, q, {h}, 1};
+    l.up = (struct linear){cluster, layout, dtype, T, h, {f}, 1};
+    l.down = (struct linear){cluster, layout, dtype, T, f, {h}, 1};
+    if (!framework->fused_qkv) {
+        l.qkv = (struct linear){cluster, layout, dtype, T, h, {q, kv, kv}, 3};
+    }
+    if (arch->mlp == TY_MLP_SWIGLU && framework->fused_gate) {
+        l.up.out[0] = 2 * f;
+    } else if (arch->mlp == TY_MLP_SWIGLU) {
+        l.up = (struct linear){cluster, layout, dtype, T, h, {f, f}, 2};
+    }
     return l;
 }
 
@@ -217,8 +248,8 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
                    const struct ty_layout *layout, struct ty_edge_costs *out)
 {
     const struct ty_shard shard = ty_shard_of(arch, layout);
-    const struct linear logits = {cluster,       layout,       (enum ty_dtype)arch->dtype,
-                                  shard.tokens,  arch->hidden, shard.vocabulary};
+    const struct linear logits = {cluster,      layout,       (enum ty_dtype)arch->dtype,
+                                  shard.tokens, arch->hidden, {shard.vocabulary}, 1};
     *out = (struct ty_edge_costs){
         .embedding_forward = ty_embedding(cluster, arch, &shard, false),
         .embedding_backward = ty_embedding(cluster, arch, &shard, true),

@@ -91,9 +91,10 @@ static void enter(struct ty_lowering *l, int back, uint16_t layer, enum ty_part 
 static uint32_t backward_reduces(const struct ty_lowering *l, enum ty_part part)
 {
     const struct ty_framework *framework = &l->in->layout->framework;
-    return part == TY_PART_ATTENTION ? framework->qkv_reduces
-           : part == TY_PART_MLP     ? framework->mlp_reduces
-                                     : 1;
+    const bool gated = l->in->arch->mlp == TY_MLP_SWIGLU;
+    return part == TY_PART_ATTENTION && !framework->fused_qkv       ? 3
+           : part == TY_PART_MLP && gated && !framework->fused_gate ? 2
+                                                                    : 1;
 }
 
 /* After a row-parallel product (backward: after the input gradient of a column-parallel one): the

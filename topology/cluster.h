@@ -68,6 +68,10 @@ struct ty_cluster {
     uint32_t nvls_min_ranks;        /* smallest group that uses it */
     double nvlink_latency;          /* s, fixed part of an all-reduce inside a node ... */
     double nvlink_latency_per_rank; /* ... and per rank */
+    double nvlink_ll_latency;       /* s, the same with LL128's flags ... */
+    double nvlink_ll_latency_per_rank;
+    double nvlink_ll_efficiency;    /* ... and its share of the bus bandwidth; 0: not used */
+    double nvlink_floor;            /* s, no collective inside a node is shorter */
     double nvlink_gather_latency;   /* s, fixed part of the other collectives inside a node */
     double nvlink_step;             /* s per ring step inside a node: all but that all-reduce */
     double nvlink_tree_step;        /* s per link of a tree inside a node */
@@ -79,6 +83,7 @@ struct ty_cluster {
     double nic_efficiency;     /* share of it that a collective reaches */
     double net_step;           /* s per ring step between nodes */
     double net_tree_step;      /* s per tree level between nodes */
+    bool two_node_tree;        /* with two nodes a tree crosses the network once, not twice */
     double net_latency;        /* s, fixed part of a collective that leaves the node */
     double net_ring_factor;    /* on the latency of a ring all-reduce that leaves the node */
     double net_p2p_efficiency; /* share of nic_bandwidth that one message reaches */

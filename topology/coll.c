@@ -6,7 +6,8 @@
 
 /* Every algorithm, in the order of ty_coll_algorithm_words. */
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
-    &ty_coll_ring, &ty_coll_tree, &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct, NULL,
+    &ty_coll_ring, &ty_coll_tree, &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct,
+    &ty_coll_ring_ll, NULL,
 };
 
 const struct ty_word ty_coll_algorithm_words[] = {
@@ -15,6 +16,7 @@ const struct ty_word ty_coll_algorithm_words[] = {
     {"tree", 2, "chain in the node, binary trees between nodes (all-reduce)"},
     {"hierarchical", 3, "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)"},
     {"nvls", 4, "sums in the NVSwitch, where there is one (all-reduce)"},
+    {"ring-ll128", 6, "rings with less latency and less bandwidth (all-reduce in a node)"},
     {NULL, 0, NULL},
 };
 
@@ -113,6 +115,9 @@ static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_c
     *out = (struct ty_coll_cost){0};
     algorithm->cost(cluster, coll, bytes, reach, out);
     out->algorithm = algorithm;
+    if (reach->nodes == 1) { /* whatever the size, a call takes that long */
+        out->latency_s = fmax(out->latency_s, cluster->nvlink_floor - out->transfer_s);
+    }
 }
 
 void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorithm *algorithm,

@@ -74,7 +74,7 @@ struct ty_coll_algorithm {
 };
 
 extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierarchical,
-    ty_coll_nvls, ty_coll_direct;
+    ty_coll_nvls, ty_coll_direct, ty_coll_ring_ll;
 extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
 const char *ty_coll_name(enum ty_coll coll);
 

@@ -61,8 +61,8 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
     c->cluster = a100(nodes);
     c->layout.framework = (struct ty_framework){.fused_accumulation = true,
                                                 .overlap_grad_reduce = true,
-                                                .qkv_reduces = 1,
-                                                .mlp_reduces = 1,
+                                                .fused_qkv = true,
+                                                .fused_gate = true,
                                                 .overlap_tensor_reduce = true,
                                                 .overlap_p2p = true,
                                                 .fused_activation = true,

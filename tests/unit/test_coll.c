@@ -34,6 +34,7 @@ static struct ty_cluster ideal(uint32_t g)
         .net_step = 14e-6,
         .net_tree_step = 15e-6,
         .net_latency = 8e-6,
+        .two_node_tree = true,
         .net_ring_factor = 1.4,
         .net_p2p_efficiency = 0.8,
         .net_p2p_latency = 12e-6,
@@ -353,13 +354,52 @@ START_TEST(the_collectives_key_overrides_the_choice)
 {
     const struct ty_reach reach = reach_of(64, 8);
     for (const struct ty_word *w = &ty_coll_algorithm_words[1]; w->name != NULL; w++) {
-        struct ty_cluster cluster = cluster_preset("dgx-h100", "nodes: 8");
-        const struct ty_reach there = w->value == 4 ? reach_of(8, 8) : reach;
+        struct ty_cluster cluster =
+            cluster_preset("dgx-h100", "{nodes: 8, nvlink_ll_efficiency: 0.5}");
+        const bool in_node = w->value == 4 || w->value == 6;
+        const struct ty_reach there = in_node ? reach_of(8, 8) : reach;
         struct ty_coll_cost cost;
         cluster.collectives = w->value;
         ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 1e8, &there, &cost);
         ck_assert_str_eq(cost.algorithm->name, w->name);
     }
+}
+END_TEST
+
+/* 8 A100, nccl-tests figures of VIA-Research/vTrain: 93 us at 1 MiB, 96 at 4, 134 at 8, 232 at 16, 580
+ * at 64, 8193 at 1 GiB. */
+START_TEST(protocols_change_with_the_size)
+{
+    static const struct {
+        double mib, us;
+        const struct ty_coll_algorithm *algorithm;
+    } rows[] = {{4, 96, &ty_coll_ring_ll},   {8, 134, &ty_coll_ring_ll},
+                {16, 232, &ty_coll_ring},    {64, 580, &ty_coll_ring},
+                {1024, 8193, &ty_coll_ring}};
+    const struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 1");
+    const struct ty_reach reach = reach_of(8, 8), pair = reach_of(2, 2);
+    struct ty_coll_cost cost;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, rows[i].mib * 1048576, &reach, &cost);
+        ck_assert_ptr_eq(cost.algorithm, rows[i].algorithm);
+        ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1e-6 * rows[i].us, 1e-7 * rows[i].us);
+    }
+    ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 1, &pair, &cost); /* the floor */
+    ck_assert_double_eq_tol(ty_coll_seconds(&cost), 44e-6, 1e-9);
+}
+END_TEST
+
+/* One of the two nodes is the root of each tree: its NICs carry the tensor once, where NCCL says. */
+START_TEST(two_nodes_may_halve_a_tree)
+{
+    struct ty_cluster cluster = ideal(8);
+    const struct ty_reach reach = reach_of(16, 8);
+    struct ty_coll_cost once, twice;
+    ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 1e9, &reach, &once);
+    cluster.two_node_tree = false;
+    ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 1e9, &reach, &twice);
+    ck_assert_double_eq_tol(twice.transfer_s, 2e9 / (0.92 * 8 * 22.5e9), 1e-9);
+    ck_assert_double_lt(once.transfer_s, twice.transfer_s);
 }
 END_TEST
 
@@ -489,6 +529,7 @@ TY_SUITE("coll", ring_time_is_that_of_its_steps, all_reduce_in_a_node_has_the_me
          phases_hide_as_far_as_the_overlap_says, bytes_are_conserved_and_booked_by_link,
          every_rank_receives_its_share, auto_is_never_slower_than_any_algorithm,
          the_collectives_key_overrides_the_choice,
+         protocols_change_with_the_size, two_nodes_may_halve_a_tree,
          trees_win_small_and_rings_win_large_between_nodes, a_group_of_one_costs_nothing,
          every_algorithm_describes_itself, two_groups_on_one_nic_take_twice_as_long,
          groups_of_a_node_share_its_nics_and_no_more, messages_share_a_nic_where_gpus_do,
