@@ -26,6 +26,7 @@ struct ty_arch {
     int norm;           /* enum ty_fusion */
     int attention;      /* enum ty_attention */
     int dtype;          /* enum ty_dtype */
+    bool full_attention; /* flash kernels compute the masked half too */
     bool bias;          /* biases in the linear layers */
     bool tied;          /* output matrix is the embedding matrix */
     uint32_t positions; /* learned position embeddings; 0: rotary ones */

@@ -22,9 +22,12 @@
  * longer sequences fill the GPU as more heads do is a guess; blocks are cut along both. */
 #define FORWARD_HALF_HEADS  5.5
 #define BACKWARD_HALF_HEADS 2.5
+/* Tokens at half the rate without a causal mask over those with one; the charts: 185 / 485 (A100,
+ * flash2), 191 / 532 and 209 / 603 (H100, flash2 and flash3), at rates within 6 % of the causal. */
+#define FULL_HALF  0.37
 #define FULL_HEADS          64.0   /* where the charts were taken */
 #define FULL_SEQUENCE       4096.0 /* the scan's sequence */
-/* Efficiency of batched score products over that of large ones: with it, and the bytes below, the
+/* Efficiency of batched score products over that of large ones. With it and a softmax in 16 bit the
  * unfused curve of the flash-attention charts, 34 TFLOP/s at 8192 tokens, comes out at 31. */
 #define SCORE_GEMM_SHARE 0.4
 
@@ -77,13 +80,16 @@ static struct ty_cost flash(const struct ty_cluster *cluster, const struct ty_ar
     const struct ty_attention_curve *curve = &cluster->attention[arch->attention];
     const struct ty_shard shard = ty_shard_of(arch, layout);
     const double s = arch->sequence, b = layout->micro_batch;
-    const double rate = curve->rate_max * s / (s + curve->half) *
+    /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
+    const double half = arch->full_attention ? FULL_HALF * curve->half : curve->half;
+    const double rate = curve->rate_max * s / (s + half) *
                         head_factor((enum ty_attention)arch->attention, arch->head_dim) *
                         type_factor(cluster, arch);
     const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
     const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
     const double occupancy = ty_attention_occupancy(b * shard.heads * s / FULL_SEQUENCE, backward);
-    const double forward_flops = 2 * b * s * s * shard.heads * arch->head_dim;
+    const double square = arch->full_attention ? 2 : 1;
+    const double forward_flops = square * 2 * b * s * s * shard.heads * arch->head_dim;
     const double flops = backward ? BACKWARD_WORK * forward_flops : forward_flops;
     return (struct ty_cost){flops / (own_rate * occupancy) + cluster->kernel_overhead, flops};
 }
@@ -91,8 +97,9 @@ static struct ty_cost flash(const struct ty_cluster *cluster, const struct ty_ar
 /* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
  * an element; a dropout mask has 1.
  *
- * Unfused, forward: scale, mask and softmax read and write e each; dropout reads e, writes e and
- * the mask. Backward: dropout the same, softmax reads two and writes one, mask and scale one each.
+ * Unfused, forward: scale and mask read and write e each, the softmax is done in 32 bit: up (e + 4),
+ * softmax (8), down (4 + e). Backward: down and up again (4 + e each), softmax reads two and writes
+ * one (12), mask and scale as before. Dropout reads e, writes e and the mask, both ways.
  * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
  * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
 struct score_traffic {
@@ -106,9 +113,9 @@ static struct score_traffic score_traffic(const struct ty_arch *arch, bool backw
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
     struct score_traffic traffic;
     if (backward) {
-        traffic = fused ? (struct score_traffic){3 * e, 1} : (struct score_traffic){5 * e, 3};
+        traffic = fused ? (struct score_traffic){3 * e, 1} : (struct score_traffic){6 * e + 20, 5};
     } else {
-        traffic = fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e, 3};
+        traffic = fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e + 16, 5};
     }
     traffic.bytes += dropout ? 2 * e + 1 : 0;
     traffic.kernels += dropout ? 1 : 0;

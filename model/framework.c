@@ -17,14 +17,38 @@
         .max = 10, .fallback = "0 s", .doc = (doc_)                                                \
     }
 
+static const struct ty_word grad_words[] = {
+    {"auto", TY_GRAD_AUTO, "fp32 where the model is bf16, else as the model"},
+    {"model", TY_GRAD_MODEL, "16 bit, as the weights"},
+    {"fp32", TY_GRAD_FP32, "32 bit"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word reduce_words[] = {
+    {"auto", TY_GRAD_AUTO, "as gradients are kept"},
+    {"model", TY_GRAD_MODEL, "16 bit, as the weights"},
+    {"fp32", TY_GRAD_FP32, "32 bit"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_framework_fields[] = {
     {.key = "preset",
      .type = TY_TYPE_STRING,
      .offset = AT(preset),
      .doc = "a training stack (trainyard list frameworks); other keys override it; left out: fsdp "
-            "with layout.zero 3, else megatron-lm"},
-    FLAG(grad_fp32, "false", "whether gradients are kept and accumulated in 32 bit"),
-    FLAG(reduce_fp32, "false", "whether gradients are reduced between replicas in 32 bit"),
+            "with layout.zero 3, megatron-deepspeed with 1 or 2, else megatron-lm"},
+    {.key = "grad_dtype",
+     .type = TY_TYPE_WORD,
+     .offset = AT(grad_dtype),
+     .words = grad_words,
+     .fallback = "model",
+     .doc = "type in which gradients are kept and accumulated"},
+    {.key = "reduce_dtype",
+     .type = TY_TYPE_WORD,
+     .offset = AT(reduce_dtype),
+     .words = reduce_words,
+     .fallback = "auto",
+     .doc = "type in which gradients cross the wire between replicas"},
     FLAG(fused_accumulation, "true",
          "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
@@ -55,6 +79,8 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
     FLAG(fused_rotary, "true",
          "whether the rotary embedding is one kernel; false: framework operators"),
+    FLAG(fused_optimizer, "true",
+         "whether Adam is one kernel; false: framework operators, three times the traffic"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
                       "a lower bound on that pass (0 with CUDA graphs)"),
     TIME(pass_overhead, "time a GPU waits for its host at the start of each pass of a pipeline, s: "
@@ -64,8 +90,8 @@ const struct ty_field ty_framework_fields[] = {
 const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);
 
 static const char megatron_lm[] =
-    "grad_fp32: true                  # Megatron-LM: bf16 implies fp32 main gradients\n"
-    "reduce_fp32: true                # and reduces them as they are\n"
+    "grad_dtype: auto                 # bf16 implies accumulate_allreduce_grads_in_fp32\n"
+    "reduce_dtype: auto               # and reduces them as they are\n"
     "fused_accumulation: true         # gradient_accumulation_fusion is its default\n"
     "overlap_grad_reduce: true        # a flag, set in its published recipes\n"
     "overlap_param_gather: true       # the same\n"
@@ -75,12 +101,13 @@ static const char megatron_lm[] =
     "overlap_p2p: false               # 1F1B sends and receives in one blocking call\n"
     "fused_activation: true           # bias_swiglu_fusion\n"
     "fused_rotary: true               # apply_rope_fusion\n"
+    "fused_optimizer: true            # apex or Transformer Engine FusedAdam\n"
     "layer_floor: 0.3 ms              # guess: 14 kernels, 8 us each, and their Python\n"
     "pass_overhead: 1 ms              # guess: synchronisation around each message\n";
 
 static const char megatron_deepspeed[] =
-    "grad_fp32: true                  # BF16_Optimizer accumulates in fp32\n"
-    "reduce_fp32: true                # and reduces what it accumulated\n"
+    "grad_dtype: auto                 # BF16_Optimizer accumulates in fp32, FP16_Optimizer not\n"
+    "reduce_dtype: auto               # and reduces what it accumulated\n"
     "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
     "overlap_grad_reduce: false       # after the last backward\n"
     "overlap_param_gather: false      # all-gather at the end of the step\n"
@@ -90,12 +117,13 @@ static const char megatron_deepspeed[] =
     "overlap_p2p: false               # pipeline instructions block\n"
     "fused_activation: false          # silu, then a product\n"
     "fused_rotary: false              # framework operators\n"
+    "fused_optimizer: true            # FusedAdam\n"
     "layer_floor: 1.05 ms             # VIA-Research/vTrain, 1440 single-node runs\n"
-    "pass_overhead: 1 ms              # guess\n";
+    "pass_overhead: 4 ms              # guess: Python of the pipeline engine; its data do not tell\n";
 
 static const char fsdp[] =
-    "grad_fp32: false                 # shards are fp32 weight, gradient and Adam: 16 B in all\n"
-    "reduce_fp32: true                # MixedPrecision(reduce_dtype) of published recipes\n"
+    "grad_dtype: model                # shards are fp32 weight, gradient and Adam: 16 B in all\n"
+    "reduce_dtype: fp32               # MixedPrecision(reduce_dtype) of published recipes\n"
     "fused_accumulation: true         # shards are added up after the reduction\n"
     "overlap_grad_reduce: true        # reduce-scatter beside the next unit's backward\n"
     "fused_qkv: true                  # guess: models differ\n"
@@ -104,6 +132,7 @@ static const char fsdp[] =
     "overlap_p2p: true                # no pipeline to speak of\n"
     "fused_activation: false          # silu, then a product, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
+    "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
     "layer_floor: 0.45 ms             # guess: hooks of a unit beside its kernels\n";
 
 static const char ideal[] =
@@ -130,7 +159,18 @@ const struct ty_preset ty_framework_presets[] = {
     {.name = NULL},
 };
 
+void ty_framework_finish(struct ty_framework *framework, bool bf16)
+{
+    framework->grad_fp32 =
+        framework->grad_dtype == TY_GRAD_FP32 || (framework->grad_dtype == TY_GRAD_AUTO && bf16);
+    framework->reduce_fp32 =
+        framework->reduce_dtype == TY_GRAD_FP32 ||
+        (framework->reduce_dtype == TY_GRAD_AUTO && framework->grad_fp32);
+}
+
 const char *ty_framework_default(uint32_t zero)
 {
-    return zero >= 3 ? "fsdp" : "megatron-lm";
+    static const char *const by_stage[] = {"megatron-lm", "megatron-deepspeed",
+                                           "megatron-deepspeed", "fsdp"};
+    return by_stage[zero < 3 ? zero : 3];
 }

@@ -8,10 +8,16 @@
 
 #include "sim/base/fields.h"
 
+enum ty_grad_dtype {
+    TY_GRAD_MODEL, /* 16 bit */
+    TY_GRAD_FP32,
+    TY_GRAD_AUTO, /* grad_dtype: fp32 in bf16 training; reduce_dtype: as kept */
+};
+
 struct ty_framework {
     const char *preset;
-    bool grad_fp32;            /* gradients are kept and accumulated in 32 bit */
-    bool reduce_fp32;          /* and cross the wire between replicas in 32 bit */
+    int grad_dtype;            /* enum ty_grad_dtype: gradients as kept and accumulated ... */
+    int reduce_dtype;          /* ... and as they cross the wire between replicas */
     bool fused_accumulation;   /* the weight gradient's product adds to them */
     double bucket;             /* gradients reduced in one call, B at 16 bit; 0: by rule */
     bool overlap_grad_reduce;  /* buckets are reduced while the last backward still runs */
@@ -22,15 +28,23 @@ struct ty_framework {
     bool overlap_p2p;           /* the next pass may start before a message is sent */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;
+    bool fused_optimizer;
     double layer_floor;   /* s of host time to launch one layer's forward; 0: none */
     double pass_overhead; /* s the GPU idles at the start of every pass of a pipeline */
+
+    /* derived by ty_framework_finish */
+    bool grad_fp32, reduce_fp32;
 };
 
 extern const struct ty_field ty_framework_fields[];
 extern const uint32_t ty_n_framework_fields;
 extern const struct ty_preset ty_framework_presets[]; /* ends with a NULL name */
 
-/* The preset that stands for `auto`: fsdp for ZeRO-3, else megatron-lm. */
+/* Derives what is "auto" from the model: whether its products are bf16. */
+void ty_framework_finish(struct ty_framework *framework, bool bf16);
+
+/* The preset of a job that names none, by its ZeRO stage: megatron-lm, megatron-deepspeed (twice),
+ * fsdp. */
 const char *ty_framework_default(uint32_t zero);
 
 #endif

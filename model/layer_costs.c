@@ -11,10 +11,13 @@
 /* Host time of a backward over that of a forward: 1.37 / 1.05 ms per layer, fitted on 1440
  * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
 #define FLOOR_BACKWARD 1.3
-/* Bytes of an Adam step per parameter: master weight and two moments read and written (24), 16-bit
- * weight written (2), gradient read (2 or 4). */
-#define ADAM_B      28.0
-#define ADAM_FP32_B 30.0
+/* Bytes of an Adam step per parameter. One kernel: master weight and two moments read and written
+ * (24), 16-bit weight written (2), gradient read (2 or 4). Framework operators on 32-bit shards,
+ * each a pass over memory: clipping (norm 4, scale 8), decay (8), first moment (12), second moment
+ * (8, 12), square root, division, epsilon (8 each), update (16), 16-bit copy (6). */
+#define ADAM_B         28.0
+#define ADAM_FP32_B    30.0
+#define ADAM_UNFUSED_B 98.0
 
 static const struct {
     const char *name;
@@ -274,7 +277,8 @@ struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct 
                                  double params)
 {
     const double local = layout->zero >= 1 ? params / layout->data : params;
-    const double bytes = local * (layout->framework.grad_fp32 ? ADAM_FP32_B : ADAM_B);
+    const double fused = layout->framework.grad_fp32 ? ADAM_FP32_B : ADAM_B;
+    const double bytes = local * (layout->framework.fused_optimizer ? fused : ADAM_UNFUSED_B);
     const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
                            cluster->kernel_overhead;
     return (struct ty_cost){seconds * cluster->derate, 0};

@@ -323,6 +323,7 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                                    .chunks = chunks == 0 ? 1 : chunks,
                                    .gpus = ty_cluster_gpus(cluster),
                                    .err = err};
+    ty_framework_finish(&layout->framework, arch->dtype == TY_DTYPE_BF16);
     int rc = check_supported(&c);
     /* each needs what the one before establishes */
     rc = rc < 0 ? rc : check_tensor(&c);

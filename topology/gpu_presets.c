@@ -9,8 +9,8 @@
  *   FA charts  Dao-AILab/flash-attention assets: rate(s) = rate * s / (s + half) meets the causal
  *              forward + backward curves of head size 128 within 1.2 % (FA2), 4.2 % (FA1)
  *   SimuMax    MooreThreads/SimuMax configs/system: 514 GEMM shapes and attention on B200
- *   Hagemann   Hagemann et al. 2023, step times of 352 layouts: unfused norms cost 14.7 passes more
- *              than fused ones in a whole training step; divided by the derate
+ *   Hagemann   Hagemann et al. 2023, step times of 74 layouts of LLaMA 13B on 64 A100 (framework
+ *              megatron-deepspeed): least squares on the logarithm, others at their priors
  *
  * "guess" marks what no measurement supports; most of these scale a known GPU by its peak. */
 #include "topology/cluster.h"
@@ -23,7 +23,7 @@
     "peak_fp32: 19.5 TFLOP/s          # NVIDIA A100 data sheet, CUDA cores\n"                      \
     "peak_fp8: none                   # fp8 came with Hopper\n"                                    \
     "sms: 108                         # NVIDIA A100 data sheet\n"                                  \
-    "gemm_efficiency: 0.724           # vidur\n"                                                   \
+    "gemm_efficiency: 0.742           # vidur, 580 products of 1024 to 4096 rows\n"                \
     "gemm_overhead: 10 us             # vidur: 9.9 us\n"                                           \
     "gemm_wave: 0                     # vidur: a wave term gains nothing on A100\n"                \
     "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"                       \
@@ -37,9 +37,9 @@
     "rope_efficiency: 0.42            # vidur: 860 of 2039 GB/s\n"                                 \
     "add_efficiency: 0.88             # vidur: 1790 of 2039 GB/s\n"                                \
     "norm_passes: 3.09                # vidur: 660 of 2039 GB/s\n"                                 \
-    "norm_passes_unfused: 16.2        # Hagemann: 3.09 + 14.7 / 1.12\n"                            \
+    "norm_passes_unfused: 17.4        # Hagemann; fused ones came out at 2.7\n"                    \
     "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
-    "derate: 1.12                     # Hagemann: kernel sums are 12.6 % short of step times\n"
+    "derate: 1.03                     # Hagemann; see docs/ACCURACY.md\n"
 
 #define HOPPER_KERNELS                                                                             \
     "peak_bf16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
@@ -61,10 +61,10 @@
     "rope_efficiency: 0.47            # vidur: 1560 of 3350 GB/s\n"                                \
     "add_efficiency: 0.9              # vidur reads 1.0 with help of the L2 cache\n"               \
     "norm_passes: 3.16                # vidur: 1060 of 3350 GB/s\n"                                \
-    "norm_passes_unfused: 15.4        # guess: A100's 14.7 passes more, over a derate of 1.2\n"    \
+    "norm_passes_unfused: 17.4        # guess: as A100\n"                                          \
     "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
     "host_speed: 1.25                 # guess: newer hosts\n"                                      \
-    "derate: 1.2                      # mosaicml/llm-foundry, 63 H100 runs: 18.4 % short\n"
+    "derate: 1.1                      # mosaicml/llm-foundry, 77 runs on H100\n"
 
 /* Blackwell's kernel figures rest on one source. */
 #define BLACKWELL_KERNELS                                                                          \
@@ -79,10 +79,10 @@
     "rope_efficiency: 0.47            # guess: as H100\n"                                          \
     "add_efficiency: 0.9              # guess: as H100\n"                                          \
     "norm_passes: 3.16                # guess: as H100\n"                                          \
-    "norm_passes_unfused: 17.9        # guess: 14.7 passes more, derate 1\n"                       \
+    "norm_passes_unfused: 17.4        # guess: as A100\n"                                          \
     "kernel_overhead: 2 us            # guess: as H100\n"                                          \
     "host_speed: 1.25                 # guess: as H100\n"                                          \
-    "derate: 1                        # guess: no training runs to compare with\n"
+    "derate: 1.1                      # SimuMax, 24 runs of Llama 3 on 8 B200\n"
 
 static const char v100[] =
     "peak_bf16: none                  # bf16 came with Ampere\n"
@@ -106,7 +106,7 @@ static const char v100[] =
     "rope_efficiency: 0.42            # guess: as A100\n"
     "add_efficiency: 0.88             # guess: as A100\n"
     "norm_passes: 3.09                # guess: as A100\n"
-    "norm_passes_unfused: 17.8        # guess: 14.7 passes more, derate 1\n"
+    "norm_passes_unfused: 17.4        # guess: as A100\n"
     "kernel_overhead: 2 us            # guess: as A100\n"
     "derate: 1                        # guess: no training runs to compare with\n";
 

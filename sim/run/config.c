@@ -241,7 +241,7 @@ static void framework_preset(struct loader *l)
     struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
     const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
     if (!wanted.text) {
-        wanted.text = ty_framework_default(zero.text && strcmp(zero.text, "3") == 0 ? 3 : 0);
+        wanted.text = ty_framework_default(zero.text ? (uint32_t)strtoul(zero.text, NULL, 10) : 0);
     }
     const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
     if (preset) {

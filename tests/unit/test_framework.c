@@ -1,0 +1,150 @@
+/* Habits of training stacks: each key does what it says, in time and in bytes. */
+#include "model/framework.h"
+
+#include <stdio.h>
+
+#include "model/kernels_internal.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/model_case.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char pipeline[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                               "model: {preset: llama-7b, sequence: 2048}\n"
+                               "layout: {tensor: 2, pipeline: 4, zero: 1, global_batch: 32}\n"
+                               "framework: {preset: ideal}\n";
+
+static double step_s(const char *const *sets)
+{
+    struct quick_run q = quick_run(pipeline, NULL, sets);
+    const double seconds = q.figures.step_s;
+    quick_run_free(&q);
+    return seconds;
+}
+
+static double traffic(const char *const *sets, const char *group)
+{
+    struct quick_run q = quick_run(pipeline, NULL, sets);
+    const double bytes = (double)quick_run_traffic(&q, group);
+    quick_run_free(&q);
+    return bytes;
+}
+
+/* What costs time in one stack costs none in the ideal one. */
+START_TEST(every_habit_of_an_eager_stack_costs_time)
+{
+    static const char *const habits[] = {
+        "framework.grad_dtype=fp32",
+        "framework.fused_accumulation=false",
+        "framework.overlap_grad_reduce=false",
+        "framework.overlap_param_gather=false",
+        "framework.fused_qkv=false",
+        "framework.fused_gate=false",
+        "framework.overlap_tensor_reduce=false",
+        "framework.overlap_p2p=false",
+        "framework.fused_activation=false",
+        "framework.fused_rotary=false",
+        "framework.fused_optimizer=false",
+        "framework.layer_floor=20 ms",
+        "framework.pass_overhead=1 ms",
+    };
+    const double ideal = step_s(NULL);
+    for (size_t i = 0; i < TY_COUNT(habits); i++) {
+        const double habit = step_s(SETS(habits[i]));
+        ck_assert_msg(habit > ideal, "%s: %.9g s, ideal %.9g s", habits[i], habit, ideal);
+    }
+    ck_assert_double_gt(step_s(SETS("framework.preset=megatron-deepspeed")),
+                        step_s(SETS("framework.preset=megatron-lm")));
+    ck_assert_double_gt(step_s(SETS("framework.preset=megatron-lm")), ideal);
+}
+END_TEST
+
+/* 32-bit gradients double what is scattered, not the parameters that are gathered. */
+START_TEST(gradients_travel_in_their_type)
+{
+    const double both16 = traffic(NULL, "dp");
+    const double wide = traffic(SETS("framework.reduce_dtype=fp32"), "dp");
+    const double kept = traffic(SETS("framework.grad_dtype=fp32"), "dp");
+    const double kept16 =
+        traffic(SETS("framework.grad_dtype=fp32", "framework.reduce_dtype=model"), "dp");
+    ck_assert_double_eq_tol(wide, 1.5 * both16, 1e-9 * both16);
+    ck_assert_double_eq_tol(kept, wide, 1e-9 * wide);
+    ck_assert_double_eq_tol(kept16, both16, 1e-9 * both16);
+}
+END_TEST
+
+START_TEST(auto_means_fp32_in_bf16_training_only)
+{
+    struct ty_framework f = {.grad_dtype = TY_GRAD_AUTO, .reduce_dtype = TY_GRAD_AUTO};
+    ty_framework_finish(&f, true);
+    ck_assert(f.grad_fp32 && f.reduce_fp32);
+    ty_framework_finish(&f, false);
+    ck_assert(!f.grad_fp32 && !f.reduce_fp32);
+    f.reduce_dtype = TY_GRAD_FP32;
+    ty_framework_finish(&f, false);
+    ck_assert(!f.grad_fp32 && f.reduce_fp32);
+}
+END_TEST
+
+/* Per layer two all-reduces forward and two backward; a gate of its own adds one, three matrices
+ * for q, k and v two. */
+START_TEST(matrices_apart_are_reduced_apart)
+{
+    const double fused = traffic(NULL, "tp");
+    const double gate = traffic(SETS("framework.fused_gate=false"), "tp");
+    const double apart = traffic(SETS("framework.fused_gate=false", "framework.fused_qkv=false"),
+                                 "tp");
+    const double one = gate - fused; /* 32 layers, every micro-batch */
+    ck_assert_double_gt(one, fused / 5);
+    ck_assert_double_lt(one, fused / 4);
+    ck_assert_double_eq_tol(apart - fused, 3 * one, 1e-9 * fused);
+}
+END_TEST
+
+/* The same bytes, bucket by bucket behind the first forward instead of after the step. */
+START_TEST(parameters_may_come_back_late)
+{
+    const char *const late = "framework.overlap_param_gather=true";
+    const char *const early = "framework.overlap_param_gather=false";
+    const char *const slow = "cluster.nic_bandwidth=25 Gb/s";
+    ck_assert_double_eq(traffic(SETS(late), "dp"), traffic(SETS(early), "dp"));
+    ck_assert_double_lt(step_s(SETS(late, slow)), step_s(SETS(early, slow)));
+    struct quick_run a = quick_run(pipeline, "sweep", SETS(late, "run.steps=2"));
+    struct quick_run b = quick_run(pipeline, "events", SETS(late, "run.steps=2"));
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+END_TEST
+
+START_TEST(the_zero_stage_names_the_stack)
+{
+    ck_assert_str_eq(ty_framework_default(0), "megatron-lm");
+    ck_assert_str_eq(ty_framework_default(1), "megatron-deepspeed");
+    ck_assert_str_eq(ty_framework_default(2), "megatron-deepspeed");
+    ck_assert_str_eq(ty_framework_default(3), "fsdp");
+    for (const struct ty_preset *p = ty_framework_presets; p->name != NULL; p++) {
+        char set[64];
+        (void)snprintf(set, sizeof(set), "framework.preset=%s", p->name);
+        ck_assert_double_gt(step_s(SETS(set)), 0);
+    }
+}
+END_TEST
+
+/* ALiBi and the like: twice the FLOPs of a causal kernel, at nearly its rate for long sequences. */
+START_TEST(full_attention_computes_the_masked_half)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-7b", "{sequence: 32768}", "{data: 8, global_batch: 8}");
+    const struct ty_cost causal = ty_attention_forward(&c.cluster, &c.arch, &c.layout);
+    c.arch.full_attention = true;
+    const struct ty_cost full = ty_attention_forward(&c.cluster, &c.arch, &c.layout);
+    ck_assert_double_eq(full.flops, 2 * causal.flops);
+    assert_near(full.seconds, 2 * causal.seconds, 0.02);
+}
+END_TEST
+
+TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel_in_their_type,
+      auto_means_fp32_in_bf16_training_only, matrices_apart_are_reduced_apart,
+      parameters_may_come_back_late, the_zero_stage_names_the_stack,
+      full_attention_computes_the_masked_half)
