@@ -1,6 +1,7 @@
 /* framework.c - keys and presets of the `framework` section.
  *
- * Every value of a preset carries its reason. "guess" marks what no source or measurement says. */
+ * Every value of a preset carries its reason; a preset names itself, since it may be chosen by
+ * default and reports say which it was. "guess" marks what no source or measurement says. */
 #include "model/framework.h"
 
 #include <stddef.h>
@@ -90,6 +91,7 @@ const struct ty_field ty_framework_fields[] = {
 const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);
 
 static const char megatron_lm[] =
+    "preset: megatron-lm\n"
     "grad_dtype: auto                 # bf16 implies accumulate_allreduce_grads_in_fp32\n"
     "reduce_dtype: auto               # and reduces them as they are\n"
     "fused_accumulation: true         # gradient_accumulation_fusion is its default\n"
@@ -106,6 +108,7 @@ static const char megatron_lm[] =
     "pass_overhead: 1 ms              # guess: synchronisation around each message\n";
 
 static const char megatron_deepspeed[] =
+    "preset: megatron-deepspeed\n"
     "grad_dtype: auto                 # BF16_Optimizer accumulates in fp32, FP16_Optimizer not\n"
     "reduce_dtype: auto               # and reduces what it accumulated\n"
     "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
@@ -122,6 +125,7 @@ static const char megatron_deepspeed[] =
     "pass_overhead: 4 ms              # guess: Python of the pipeline engine; its data do not tell\n";
 
 static const char fsdp[] =
+    "preset: fsdp\n"
     "grad_dtype: model                # shards are fp32 weight, gradient and Adam: 16 B in all\n"
     "reduce_dtype: fp32               # MixedPrecision(reduce_dtype) of published recipes\n"
     "fused_accumulation: true         # shards are added up after the reduction\n"
@@ -136,6 +140,7 @@ static const char fsdp[] =
     "layer_floor: 0.45 ms             # guess: hooks of a unit beside its kernels\n";
 
 static const char ideal[] =
+    "preset: ideal\n"
     "overlap_grad_reduce: true        # by definition: everything that can overlap does\n"
     "overlap_param_gather: true       # and the host costs nothing\n";
 

@@ -87,6 +87,8 @@ void ty_report_json(const struct ty_run *run, struct ty_text *t)
     traffic(t, &f);
     ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
     ty_text_add(t, "  \"steps\": %u,\n", (unsigned)run->lowered.program.n_steps);
+    ty_text_add(t, "  \"framework\": \"%s\",\n", run->config->layout.framework.preset);
+    pair(t, "derate", run->config->cluster.derate);
     ty_text_add(t, "  \"engine\": \"%s\",\n", run->engine);
     ty_text_add(t, "  \"tasks\": %" PRIu64 ",\n", run->lowered.program.n_tasks);
     pair(t, "wall_s", run->plan_s + run->execute_s);
