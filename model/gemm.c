@@ -1,13 +1,13 @@
 /* gemm.c - time of a matrix product.
  *
- * A straight line in the FLOPs: 2 m n k / (peak e) + t0. Fitted on 25 000 products timed on A100
- * and H100 (microsoft/vidur, data/profiling/compute, at least 1024 rows) it is right within 5 to
- * 7 % per product and 3 to 4 % per layer. Whole waves of tiles (weight 1) fit worse, 9 to 10 %; a
- * weight of 0.19 gains a little on H100:
+ * A straight line in the FLOPs: 2 m n k / (peak e) + t0. Fitted on 1000 products timed on A100 and
+ * H100 (microsoft/vidur, data/profiling/compute, 1024 to 4096 rows) it is right within 5 to 7 % per
+ * product. Whole waves of tiles (weight 1) fit worse; a part of them, and a ramp r that fills and
+ * drains each tile, fit a little better:
  *
  *     tiles = ceil(m/128) ceil(n/256), or the other way round if that is fewer
  *     waves = tiles / SMs
- *     FLOPs = 2 k 128 256 SMs ((1 - c) waves + c ceil(waves))
+ *     FLOPs = 2 (k + r) 128 256 SMs ((1 - c) waves + c ceil(waves))
  *
  * The memory term binds for few rows only: within those measurements never above 1024. */
 #include <math.h>
@@ -25,10 +25,10 @@ static double operand_bytes(enum ty_dtype dtype)
     return bytes[dtype];
 }
 
-/* FLOPs the GPU is busy for: those of whole tiles, and in part of whole waves. */
-static double busy_flops(const struct ty_cluster *cluster, double m, double n, double k)
+/* FLOPs the GPU is busy for: those of whole tiles with their ramps, and in part of whole waves. */
+static double busy_flops(const struct ty_cluster *cluster, double m, double n, double depth)
 {
-    const double c = cluster->gemm_wave;
+    const double c = cluster->gemm_wave, k = depth + cluster->gemm_ramp;
     if (c <= 0) {
         return 2 * m * n * k;
     }

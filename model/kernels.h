@@ -51,7 +51,7 @@ int ty_layer_op_part(enum ty_layer_op op); /* enum ty_part of sim/core/program.h
  * MLP: down dgrad, activation backward, up dgrad), wgrad[op] the weight gradients (QKV, PROJ and
  * MLP: both matrices; else zero). recompute[op]: the forward work repeated before the backward
  * under the layout's recompute mode (zero where nothing is repeated). With sequence parallelism
- * norms work on s/t tokens. The host's layer_floor is spread in proportion when it binds. */
+ * norms work on s/t tokens. */
 struct ty_layer_costs {
     struct ty_cost forward[TY_N_LAYER_OPS];
     struct ty_cost dgrad[TY_N_LAYER_OPS];
@@ -60,6 +60,12 @@ struct ty_layer_costs {
 };
 void ty_layer_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
                     const struct ty_layout *layout, struct ty_layer_costs *out);
+
+/* Stretches the passes of a layer, ops in proportion, where the host needs longer to launch them
+ * than the GPU to run them: a forward, with `forward_comm_s` of collectives it has to wait for,
+ * lasts at least framework.layer_floor / host_speed, a backward 1.3 times that. */
+void ty_layer_host(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                   double forward_comm_s, double backward_comm_s, struct ty_layer_costs *costs);
 
 /* First and last stage extras, forward and backward (dgrad + wgrad). */
 struct ty_edge_costs {

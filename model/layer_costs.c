@@ -216,12 +216,6 @@ static void scale(struct ty_cost *costs, double factor)
     }
 }
 
-/* What a pass of `seconds` has to be stretched by to last as long as its launches. */
-static double stretch(double seconds, double floor)
-{
-    return seconds > 0 && seconds < floor ? floor / seconds : 1;
-}
-
 void ty_layer_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
                     const struct ty_layout *layout, struct ty_layer_costs *out)
 {
@@ -230,18 +224,31 @@ void ty_layer_costs(const struct ty_cluster *cluster, const struct ty_arch *arch
     forward_costs(&l, out->forward);
     dgrad_costs(&l, out->dgrad);
     wgrad_costs(&l, out->wgrad);
+    recompute_costs(&l, out->forward, out->recompute);
     scale(out->forward, cluster->derate);
     scale(out->dgrad, cluster->derate);
     scale(out->wgrad, cluster->derate);
+    scale(out->recompute, cluster->derate);
+}
+
+/* What a pass of `seconds` has to be stretched by to last as long as its launches. */
+static double stretch(double seconds, double floor)
+{
+    return seconds > 0 && seconds < floor ? floor / seconds : 1;
+}
+
+void ty_layer_host(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                   double forward_comm_s, double backward_comm_s, struct ty_layer_costs *costs)
+{
     const double floor = layout->framework.layer_floor / cluster->host_speed;
-    scale(out->forward, stretch(sum_seconds(out->forward), floor));
-    const double backward = stretch(sum_seconds(out->dgrad) + sum_seconds(out->wgrad),
-                                    FLOOR_BACKWARD * floor);
-    scale(out->dgrad, backward);
-    scale(out->wgrad, backward);
-    recompute_costs(&l, out->forward, out->recompute);
-    if (layout->recompute == TY_RECOMPUTE_FFN) {
-        scale(out->recompute, cluster->derate);
+    const double forward = stretch(sum_seconds(costs->forward), floor - forward_comm_s);
+    const double backward = stretch(sum_seconds(costs->dgrad) + sum_seconds(costs->wgrad),
+                                    FLOOR_BACKWARD * floor - backward_comm_s);
+    scale(costs->forward, forward);
+    scale(costs->dgrad, backward);
+    scale(costs->wgrad, backward);
+    if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
+        scale(costs->recompute, forward);
     }
 }
 

@@ -121,6 +121,25 @@ static void overlapped_kinds(struct ty_lowering *l, const struct ty_layer_costs 
     host_kinds(l, k);
 }
 
+/* Seconds of tensor collectives that the computation of a layer waits for. The host runs ahead of
+ * them as it does of kernels. */
+static void waited_comm(const struct ty_lowering *l, double tokens, double *forward,
+                        double *backward)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_framework *framework = &layout->framework;
+    const struct ty_reach reach = ty_grid_reach(&l->out->grid, 1u << TY_AXIS_TENSOR, 0);
+    const double bytes =
+        tokens * l->in->arch->hidden * ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
+    struct ty_coll_cost cost;
+    ty_coll_cost(l->in->cluster, NULL, TY_COLL_ALL_REDUCE, bytes, &reach, &cost);
+    *forward = 2 * ty_coll_seconds(&cost);
+    *backward = framework->overlap_tensor_reduce
+                    ? 0
+                    : ty_coll_seconds(&cost) * (ty_lower_reduces(l, TY_PART_ATTENTION) +
+                                                ty_lower_reduces(l, TY_PART_MLP));
+}
+
 int ty_lower_compute_kinds(struct ty_lowering *l)
 {
     const uint32_t n = l->shape.slices;
@@ -135,6 +154,10 @@ int ty_lower_compute_kinds(struct ty_lowering *l)
     ty_layer_costs(l->in->cluster, l->in->arch, l->in->layout, &whole);
     ty_layer_costs(l->in->cluster, &part, l->in->layout, &layer);
     ty_edge_costs(l->in->cluster, &part, l->in->layout, &edge);
+    double forward_comm, backward_comm;
+    const double tokens = (double)l->in->layout->micro_batch * part.sequence;
+    waited_comm(l, tokens, &forward_comm, &backward_comm);
+    ty_layer_host(l->in->cluster, l->in->layout, forward_comm, backward_comm, &layer);
     for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
         l->layer_forward = ty_cost_plus(l->layer_forward, layer.forward[op]);
         l->layer_input = ty_cost_plus(l->layer_input, ty_cost_plus(layer.dgrad[op], layer.recompute[op]));

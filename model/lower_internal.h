@@ -138,6 +138,8 @@ int ty_lower_rank_kinds(struct ty_lowering *l);
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
 
 /* lower_layer.c: the operations of layers, embedding and head. */
+/* How often the input gradient of a part's column-parallel matrices is all-reduced. */
+uint32_t ty_lower_reduces(const struct ty_lowering *l, enum ty_part part);
 void ty_lower_need(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);

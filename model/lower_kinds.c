@@ -90,7 +90,7 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
 {
     const struct collective *c = arg;
     ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &c->reach[member], out);
-    *seconds = ty_coll_seconds(out) * c->calls;
+    *seconds = ty_coll_seconds(out) * c->calls * l->in->cluster->collective_derate;
     out->nvlink_B *= c->calls;
     out->net_B *= c->calls;
 }

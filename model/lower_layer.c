@@ -88,7 +88,7 @@ static void enter(struct ty_lowering *l, int back, uint16_t layer, enum ty_part 
 
 /* How often the input gradient of column-parallel layers is reduced: once for each matrix that is
  * a layer of its own. */
-static uint32_t backward_reduces(const struct ty_lowering *l, enum ty_part part)
+uint32_t ty_lower_reduces(const struct ty_lowering *l, enum ty_part part)
 {
     const struct ty_framework *framework = &l->in->layout->framework;
     const bool gated = l->in->arch->mlp == TY_MLP_SWIGLU;
@@ -104,7 +104,7 @@ static void leave(struct ty_lowering *l, int back, uint16_t layer, enum ty_part 
     if (!ty_lower_has_tensor(l)) {
         return;
     }
-    for (uint32_t i = back ? backward_reduces(l, part) : 1; i > 0; i--) {
+    for (uint32_t i = back ? ty_lower_reduces(l, part) : 1; i > 0; i--) {
         tensor(l, sequence_parallel(l) ? l->comm.reduce_scatter[back] : l->comm.all_reduce[back],
                layer, part, TY_EVENT_TENSOR);
     }

@@ -82,6 +82,9 @@ const struct ty_field ty_cluster_fields[] = {
     COUNT(sms, 1, 10000, "128", "streaming multiprocessors of a GPU"),
     SHARE(gemm_efficiency, "0.72", "share of the peak a large matrix product reaches"),
     LATENCY(gemm_overhead, "8 us", "fixed time of a matrix product, s"),
+    VALUE(gemm_ramp, gemm_ramp, COUNT, 0, 10000, "0",
+          "length by which the inner dimension of a matrix product counts longer: filling and "
+          "draining its tiles"),
     VALUE(gemm_wave, gemm_wave, RATIO, 0, 1, "0",
           "weight of wave quantisation: 0 smooth, 1 whole waves of tiles"),
     FACTOR(wgrad_slowdown, 10, "1.05", "factor on the time of weight-gradient products"),
@@ -108,6 +111,10 @@ const struct ty_field ty_cluster_fields[] = {
     SHARE(optimizer_efficiency, "0.8", "share of memory_bandwidth in an optimizer step (guess)"),
     FACTOR(derate, 10, "1.1",
            "factor on every compute time: training stacks against kernel benchmarks (guess)"),
+
+    FACTOR(collective_derate, 10, "1",
+           "factor on every time of a collective: training steps, where ranks arrive apart, against "
+           "nccl-tests"),
 
     COUNT(nodes, 1, 65536, "1", "nodes of the cluster"),
     {.key = "gpus_per_node",

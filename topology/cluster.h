@@ -42,6 +42,7 @@ struct ty_cluster {
     uint32_t sms;
     double gemm_efficiency; /* share of peak of a large matrix product */
     double gemm_overhead;   /* s per call */
+    double gemm_ramp;       /* depth k that filling and draining the tiles costs */
     double gemm_wave;       /* 0..1: weight of tile-wave quantisation */
     double wgrad_slowdown;  /* factor on the time of weight-gradient products */
     struct ty_attention_curve attention[TY_N_ATTENTION]; /* flash1..3; others unused */
@@ -55,6 +56,7 @@ struct ty_cluster {
     double host_speed;           /* of one thread that launches kernels; A100 hosts: 1 */
     double optimizer_efficiency; /* share of memory_bandwidth in an optimizer step */
     double derate; /* factor on every compute time: real stacks against kernel benchmarks */
+    double collective_derate; /* the same of collectives: training steps against nccl-tests */
 
     /* node */
     uint32_t nodes, gpus_per_node;

@@ -23,9 +23,10 @@
     "peak_fp32: 19.5 TFLOP/s          # NVIDIA A100 data sheet, CUDA cores\n"                      \
     "peak_fp8: none                   # fp8 came with Hopper\n"                                    \
     "sms: 108                         # NVIDIA A100 data sheet\n"                                  \
-    "gemm_efficiency: 0.742           # vidur, 580 products of 1024 to 4096 rows\n"                \
-    "gemm_overhead: 10 us             # vidur: 9.9 us\n"                                           \
-    "gemm_wave: 0                     # vidur: a wave term gains nothing on A100\n"                \
+    "gemm_efficiency: 0.755           # vidur, 580 products of 1024 to 4096 rows: 5.0 %\n"         \
+    "gemm_overhead: 3.4 us            # vidur, as above, all four at once\n"                       \
+    "gemm_ramp: 65                    # vidur, as above\n"                                         \
+    "gemm_wave: 0.15                  # vidur, as above; without these two 5.3 %\n"                \
     "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"                       \
     "flash1_rate: 81 TFLOP/s          # FA charts\n"                                               \
     "flash1_half: 273                 # FA charts\n"                                               \
@@ -37,9 +38,9 @@
     "rope_efficiency: 0.42            # vidur: 860 of 2039 GB/s\n"                                 \
     "add_efficiency: 0.88             # vidur: 1790 of 2039 GB/s\n"                                \
     "norm_passes: 3.09                # vidur: 660 of 2039 GB/s\n"                                 \
-    "norm_passes_unfused: 17.4        # Hagemann; fused ones came out at 2.7\n"                    \
+    "norm_passes_unfused: 18.1        # Hagemann; fused ones came out at 3.13\n"                   \
     "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
-    "derate: 1.03                     # Hagemann; see docs/ACCURACY.md\n"
+    "derate: 1                        # Hagemann: 1.003\n"
 
 #define HOPPER_KERNELS                                                                             \
     "peak_bf16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \

@@ -43,6 +43,7 @@ static inline struct ty_cluster a100(uint32_t nodes)
         .kernel_overhead = 2e-6,
         .optimizer_efficiency = 0.8,
         .derate = 1,
+        .collective_derate = 1,
         .host_speed = 1,
         .nodes = nodes,
         .gpus_per_node = 8,

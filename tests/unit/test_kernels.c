@@ -75,6 +75,11 @@ START_TEST(waves_of_tiles_cost_what_they_are_weighted)
     const double flat =
         ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 256, 108 * 128, k).seconds;
     assert_near(flat, 2 * k * 128 * 256 * 108 / rate, 1e-12);
+    /* every tile is filled and drained, as if k were longer */
+    cluster.gemm_ramp = 64;
+    const double ramp =
+        ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 256, 108 * 128, k).seconds;
+    assert_near(ramp, flat * (k + 64) / k, 1e-12);
 }
 END_TEST
 
@@ -374,6 +379,7 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
     ty_layer_costs(&small.cluster, &small.arch, &small.layout, &free_run);
     small.layout.framework.layer_floor = 1.05e-3; /* Megatron-DeepSpeed on A100 hosts */
     ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held);
+    ty_layer_host(&small.cluster, &small.layout, 0, 0, &held);
     assert_near(total(held.forward), 1.05e-3, 1e-12);
     assert_near(total(held.recompute), 1.05e-3, 1e-12);
     assert_near(total(held.dgrad) + total(held.wgrad), 1.3 * 1.05e-3, 1e-12);
@@ -382,10 +388,15 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
                     1.05e-3 / total(free_run.forward), 1e-12);
         ck_assert_double_eq(held.forward[op].flops, free_run.forward[op].flops);
     }
+    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held); /* waits count, too */
+    ty_layer_host(&small.cluster, &small.layout, 0.25e-3, 2e-3, &held);
+    assert_near(total(held.forward), 0.8e-3, 1e-12);
+    ck_assert_double_eq(total(held.dgrad), total(free_run.dgrad));
     model_case(&large, 1, "llama-65b", "", "{tensor: 4, global_batch: 8}");
     ty_layer_costs(&large.cluster, &large.arch, &large.layout, &free_run);
     large.layout.framework.layer_floor = 1.05e-3;
     ty_layer_costs(&large.cluster, &large.arch, &large.layout, &held);
+    ty_layer_host(&large.cluster, &large.layout, 0, 0, &held);
     ck_assert_double_eq(total(free_run.forward), total(held.forward));
 }
 END_TEST
