@@ -78,6 +78,9 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(overlap_p2p, "true",
          "whether a pipeline rank starts its next pass before the last message has left"),
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
+    FLAG(fused_loss, "false",
+         "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
+         "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),
     FLAG(fused_rotary, "true",
          "whether the rotary embedding is one kernel; false: framework operators"),
     FLAG(fused_optimizer, "true",

@@ -152,68 +152,48 @@ static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
 
 /* ---- memory ---- */
 
-/* What a pass of the stage leaves behind, by slice. */
-static double held_by(const struct ty_lowering *l, const struct ty_vstage *v)
+/* Tensors of one life in all units of a stage, by slice. */
+static double all_units(const struct ty_lowering *l, const struct ty_vstage *v,
+                        const struct ty_tensors *tensors, enum ty_tensor_life life)
 {
-    const struct ty_arch *arch = l->in->arch;
-    const struct ty_layout *layout = l->in->layout;
-    double held = 0;
+    double sum = 0;
     for (uint32_t i = 0; i < v->n_units; i++) {
-        switch (v->units[i].kind) {
-        case TY_UNIT_EMBEDDING:
-            held += ty_memory_embedding_activations(arch, layout);
-            break;
-        case TY_UNIT_LAYER:
-            held += ty_memory_layer_activations(arch, layout);
-            break;
-        case TY_UNIT_HEAD:
-            held += ty_memory_head_activations(arch, layout);
-            break;
-        }
+        sum += ty_tensors_sum(tensors, v->units[i].kind, life);
     }
-    return held / l->shape.slices;
+    return sum / l->shape.slices;
 }
 
-/* What recomputation brings back for all layers of a stage. A split backward needs it until its
+/* What a pass takes and gives back. What recomputation brings back a split backward needs until its
  * weight part has run; a whole one needs it layer by layer. */
-static double brought_back(const struct ty_lowering *l, const struct ty_vstage *v)
-{
-    uint32_t layers = 0;
-    for (uint32_t i = 0; i < v->n_units; i++) {
-        layers += v->units[i].kind == TY_UNIT_LAYER;
-    }
-    return layers * ty_memory_layer_recomputed(l->in->arch, l->in->layout) / l->shape.slices;
-}
-
 static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     struct ty_block block = {.n_ops = 0};
-    const double slices = l->shape.slices;
-    const double logits =
-        is_head_stage(want->v) ? ty_memory_logits(l->in->arch, l->in->layout) / slices : 0;
-    const double again = want->phase != TY_PHASE_BACKWARD
-                             ? 0
-                             : ty_memory_layer_recomputed(l->in->arch, l->in->layout) / slices;
+    struct ty_tensors tensors;
+    ty_memory_tensors(l->in->arch, l->in->layout, &tensors);
+    const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
+    const double again = all_units(l, want->v, &tensors, TY_LIFE_RECOMPUTED);
+    const struct ty_memory_peak peak =
+        ty_memory_pass(&tensors, want->phase, is_head_stage(want->v));
     switch (want->phase) {
     case TY_PHASE_FORWARD:
-        block.acquire_B = held_by(l, want->v);
+        block.acquire_B = held;
         break;
     case TY_PHASE_BACKWARD:
-        block.release_B = held_by(l, want->v);
+        block.release_B = held;
         break;
     case TY_PHASE_DGRAD:
-        block.acquire_B = brought_back(l, want->v);
+        block.acquire_B = again;
         break;
     case TY_PHASE_WGRAD:
-        block.release_B = held_by(l, want->v) + brought_back(l, want->v);
+        block.release_B = held + again;
         break;
     default:
         break;
     }
-    if (want->phase != TY_PHASE_WGRAD) {
-        block.transient_B = logits > again ? logits : again;
-        block.transient_what = logits > again ? "logits" : again > 0 ? "recomputed layer" : NULL;
-    }
+    block.transient_B = peak.bytes / l->shape.slices;
+    block.transient_what = peak.kind == TY_PEAK_LOSS    ? "logits"
+                           : peak.kind == TY_PEAK_LAYER ? "backward of a layer"
+                                                        : NULL;
     return block;
 }
 

@@ -32,11 +32,6 @@ struct ty_comm_kinds {
 };
 
 /* A unit of parameters: what ZeRO-3 gathers and a bucket is made of. */
-enum ty_unit_kind {
-    TY_UNIT_EMBEDDING,
-    TY_UNIT_LAYER,
-    TY_UNIT_HEAD
-};
 struct ty_unit {
     enum ty_unit_kind kind;
     uint16_t layer;        /* TY_UNIT_LAYER: global number; else TY_NONE */

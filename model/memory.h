@@ -3,6 +3,7 @@
 #define TY_MODEL_MEMORY_H
 
 #include "model/layout.h"
+#include "sim/core/category.h"
 
 /* Bytes of weights, gradients and optimizer state for `params` parameters of one rank's model
  * part. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N, 2 P + 14 P/N, 16 P/N for
@@ -12,20 +13,65 @@ struct ty_state_bytes {
 };
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params);
 
-/* Activations that one micro-batch leaves behind in one layer until its backward, per rank.
- * Source: Korthikanti et al. 2022, table 2, extended to SwiGLU, RMSNorm and flash attention. */
-double ty_memory_layer_activations(const struct ty_arch *arch, const struct ty_layout *layout);
+/* What a virtual stage consists of. */
+enum ty_unit_kind {
+    TY_UNIT_EMBEDDING,
+    TY_UNIT_LAYER,
+    TY_UNIT_HEAD
+};
 
-/* What a layer needs while its backward runs beyond what was kept: the recomputed activations. */
+/* How long a tensor lives. */
+enum ty_tensor_life {
+    TY_LIFE_KEPT,       /* from the forward to the backward of its micro-batch */
+    TY_LIFE_RECOMPUTED, /* comes back when the backward of its layer runs */
+    TY_LIFE_BACKWARD,   /* while the backward of its layer runs */
+    TY_LIFE_LOSS        /* while head and loss run */
+};
+
+/* A tensor of one micro-batch on one rank; those of a layer are there once in each layer. */
+struct ty_tensor {
+    const char *name;
+    enum ty_unit_kind unit;
+    enum ty_tensor_life life;
+    double bytes;
+};
+#define TY_TENSORS_MAX 32u
+struct ty_tensors {
+    struct ty_tensor item[TY_TENSORS_MAX];
+    uint32_t n;
+};
+
+/* Every tensor that counts: the one source of the sums below and of the names in reports. Sources:
+ * Korthikanti et al. 2022, table 2, extended to SwiGLU, RMSNorm and flash attention. */
+void ty_memory_tensors(const struct ty_arch *arch, const struct ty_layout *layout,
+                       struct ty_tensors *out);
+double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
+                      enum ty_tensor_life life);
+
+/* The fullest moment inside a pass. */
+enum ty_peak_kind {
+    TY_PEAK_NONE,
+    TY_PEAK_LOSS, /* head and loss run */
+    TY_PEAK_LAYER /* the backward of a layer runs */
+};
+struct ty_memory_peak {
+    enum ty_peak_kind kind;
+    double bytes; /* beyond what is held from forward to backward */
+};
+
+/* What a pass needs besides what is held while it runs. `head`: of the stage that has the head, which
+ * is done with, and its tensors freed, when the backward of the layers begins. */
+struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_phase phase,
+                                     bool head);
+
+/* Sums: what one micro-batch leaves behind in one layer until its backward, and what comes back
+ * for one layer at a time. */
+double ty_memory_layer_activations(const struct ty_arch *arch, const struct ty_layout *layout);
 double ty_memory_layer_recomputed(const struct ty_arch *arch, const struct ty_layout *layout);
 
-/* Kept until the backward by the embedding (dropout mask, token ids) and by the head (inputs of the
- * final norm and of the output matrix, probabilities). */
+/* Kept by the embedding and by the head; what loss and head need besides while they run. */
 double ty_memory_embedding_activations(const struct ty_arch *arch, const struct ty_layout *layout);
 double ty_memory_head_activations(const struct ty_arch *arch, const struct ty_layout *layout);
-
-/* What loss and head need besides while they run: the logits, a copy of them in 32 bit, the
- * gradient of the logits. Transient. */
 double ty_memory_logits(const struct ty_arch *arch, const struct ty_layout *layout);
 
 /* Communication buffers a rank always holds: the gradient bucket, ZeRO-3's gathered layers (current

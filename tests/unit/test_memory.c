@@ -158,19 +158,88 @@ START_TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
 }
 END_TEST
 
-START_TEST(loss_and_head_need_12_bytes_a_logit)
+START_TEST(loss_and_head_need_14_bytes_a_logit)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
     const double tokens = 2048, logits = tokens * 32000 / 2;
     ck_assert_double_eq(ty_memory_logits(&c.arch, &c.layout) +
                             ty_memory_head_activations(&c.arch, &c.layout),
-                        12 * logits + 4 * tokens * 4096);
+                        14 * logits + 4 * tokens * 4096);
     ck_assert_double_eq(ty_memory_embedding_activations(&c.arch, &c.layout), 8 * tokens);
     model_case(&c, 1, "llama-7b", "dropout: 0.1",
                "{tensor: 2, global_batch: 4, sequence_parallel: true}");
     ck_assert_double_eq(ty_memory_embedding_activations(&c.arch, &c.layout),
                         8 * tokens + tokens * 4096 / 2);
+}
+END_TEST
+
+/* One kernel that writes the gradient over the logits leaves their 2 B. */
+START_TEST(a_fused_loss_keeps_the_logits_alone)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
+    c.layout.framework.fused_loss = true;
+    ck_assert_double_eq(ty_memory_logits(&c.arch, &c.layout), 0);
+    ck_assert_double_eq(ty_memory_head_activations(&c.arch, &c.layout),
+                        2.0 * 2048 * 32000 / 2 + 4 * 2048.0 * 4096);
+}
+END_TEST
+
+/* Freed logits are no credit: the backward begins with them there. */
+START_TEST(a_pass_never_needs_less_than_what_is_held)
+{
+    static const enum ty_phase phases[] = {TY_PHASE_FORWARD, TY_PHASE_BACKWARD, TY_PHASE_DGRAD,
+                                           TY_PHASE_WGRAD, TY_PHASE_STEP};
+    for (int fused = 0; fused < 2; fused++) {
+        struct model_case c;
+        struct ty_tensors tensors;
+        model_case(&c, 1, "llama-7b", "vocabulary: 1000000", "{tensor: 2, global_batch: 4}");
+        c.layout.framework.fused_loss = fused != 0;
+        ty_memory_tensors(&c.arch, &c.layout, &tensors);
+        for (size_t i = 0; i < TY_COUNT(phases); i++) {
+            ck_assert_double_ge(ty_memory_pass(&tensors, phases[i], true).bytes, 0);
+            ck_assert_double_ge(ty_memory_pass(&tensors, phases[i], false).bytes, 0);
+        }
+        ck_assert_int_eq(ty_memory_pass(&tensors, TY_PHASE_BACKWARD, true).kind, TY_PEAK_LOSS);
+        ck_assert_int_eq(ty_memory_pass(&tensors, TY_PHASE_BACKWARD, false).kind, TY_PEAK_LAYER);
+        ck_assert_int_eq(ty_memory_pass(&tensors, TY_PHASE_WGRAD, true).kind, TY_PEAK_NONE);
+    }
+}
+END_TEST
+
+/* Softmax made of operators in 32 bit: its result and the 16-bit copy that goes into the product;
+ * one kernel: the 16-bit result only. */
+START_TEST(unfused_attention_keeps_its_softmax_in_32_bit_too)
+{
+    const char *layout = "{tensor: 2, global_batch: 4}";
+    const double scores = 2048.0 * 2048 * 32 / 2;
+    const double fused = activations("llama-7b", "attention: fused-softmax", layout);
+    assert_near(activations("llama-7b", "attention: unfused", layout) - fused, 4 * scores, 1e-9);
+    assert_near(fused - activations("llama-7b", "attention: flash2", layout),
+                2 * scores - 4.0 * 2048 * 32 / 2, 1e-9);
+}
+END_TEST
+
+/* The list never overflows its room, and no name stands for two tensors. */
+START_TEST(every_tensor_has_room_and_a_name_of_its_own)
+{
+    static const char *const models[] = {
+        "{attention: unfused, norm: unfused, dropout: 0.1, mlp: swiglu}",
+        "{attention: fused-softmax, norm: unfused, dropout: 0.1, mlp: gelu}", "attention: flash2"};
+    for (size_t i = 0; i < TY_COUNT(models); i++) {
+        struct model_case c;
+        struct ty_tensors tensors;
+        model_case(&c, 1, "llama-7b", models[i], "{tensor: 2, global_batch: 4}");
+        ty_memory_tensors(&c.arch, &c.layout, &tensors);
+        ck_assert_uint_lt(tensors.n, TY_TENSORS_MAX);
+        for (uint32_t k = 0; k < tensors.n; k++) {
+            ck_assert_double_gt(tensors.item[k].bytes, 0);
+            for (uint32_t j = 0; j < k; j++) {
+                ck_assert_str_ne(tensors.item[j].name, tensors.item[k].name);
+            }
+        }
+    }
 }
 END_TEST
 
@@ -224,6 +293,9 @@ END_TEST
 TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_two_bytes_each,
          megatron_activations_are_the_published_percentages,
          megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
-         what_is_recomputed_and_what_is_kept_make_the_whole, loss_and_head_need_12_bytes_a_logit,
+         what_is_recomputed_and_what_is_kept_make_the_whole, loss_and_head_need_14_bytes_a_logit,
+         a_fused_loss_keeps_the_logits_alone, a_pass_never_needs_less_than_what_is_held,
+         unfused_attention_keeps_its_softmax_in_32_bit_too,
+         every_tensor_has_room_and_a_name_of_its_own,
          the_fastest_published_13b_layout_fits, buffers_hold_a_bucket_or_two_gathered_layers,
          types_have_their_bytes)
