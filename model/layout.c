@@ -334,6 +334,29 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
 
 /* ---- where things go ---- */
 
+uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
+                                 const char *name[TY_COMMUNICATORS_MAX])
+{
+    const struct {
+        const char *name;
+        bool opened;
+    } rows[TY_COMMUNICATORS_MAX] = {
+        {"tensor", layout->tensor > 1},
+        {"context", layout->context > 1},
+        {"data", layout->data > 1},
+        {"pipeline", layout->pipeline > 1},
+        {"embedding", layout->pipeline > 1 && arch->tied},
+        {"world", layout->ranks > 1},
+    };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < TY_COMMUNICATORS_MAX; i++) {
+        if (rows[i].opened) {
+            name[n++] = rows[i].name;
+        }
+    }
+    return n;
+}
+
 double ty_layout_bucket_params(const struct ty_layout *layout)
 {
     if (layout->framework.bucket > 0) {

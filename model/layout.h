@@ -38,6 +38,12 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                      const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
                      struct ty_err *err);
 
+/* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
+ * rank, all ranks together, and the two homes of a tied embedding. Names go into name[]. */
+#define TY_COMMUNICATORS_MAX 6u
+uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
+                                 const char *name[TY_COMMUNICATORS_MAX]);
+
 /* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */
 double ty_layout_bucket_params(const struct ty_layout *layout);

@@ -183,15 +183,19 @@ const struct ty_field ty_cluster_fields[] = {
      .fallback = "auto",
      .doc = "algorithm of collectives, where it applies"},
 
-    /* 1 GiB CUDA context, 1.5 GiB first NCCL communicator, 2 GiB for three to five more (buffers of
-     * NCCL's src/include/device.h). With that, 3 % of the model's bytes put the limit of an 80 GB
-     * card at 72.5 GiB of states, activations and logits: the threshold at which model/memory.c
-     * parts best the runs from the out-of-memory failures of Hagemann et al. 2023 (13B on 64 and
-     * 65B on 128 A100: 257 of 273 right). */
-    VALUE(reserve, reserve, BYTES, 0, 1e13, "4.5 GiB",
-          "memory that the CUDA context and communicators take, bytes"),
-    VALUE(fragmentation, fragmentation, RATIO, 0, 1, "3 %",
-          "memory lost to fragmentation and temporaries, as share of the model's bytes"),
+    /* With these three and the tensors of model/memory.c, 259 of 273 outcomes of Hagemann et al.
+     * 2023 are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with
+     * 6 to 2 % of fragmentation do as well. */
+    VALUE(context_memory, context_memory, BYTES, 0, 1e13, "1 GiB",
+          "memory of the CUDA context and loaded kernels, bytes (0.5 to 1.8 GiB by version)"),
+    VALUE(communicator_memory, communicator_memory, BYTES, 0, 1e13, "0.875 GiB",
+          "memory of one communicator: 9.2 MiB a channel and peer in NCCL, bytes (guess within 0.2 "
+          "to 1.5 GiB)"),
+    OPTIONAL(reserve, reserve, BYTES, 1, 1e13, "auto",
+             "memory that context and communicators take together, bytes; auto: context_memory and "
+             "communicator_memory times the communicators of the layout"),
+    VALUE(fragmentation, fragmentation, RATIO, 0, 1, "4 %",
+          "memory lost to fragmentation and workspaces, as share of the model's bytes"),
 };
 
 const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);
@@ -257,10 +261,21 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
                   "cluster.nic_bandwidth: missing, and there is more than one node; give the "
                   "bandwidth of a network interface, such as 200 Gb/s");
     }
-    if (cluster->memory > 0 && cluster->reserve >= cluster->memory) {
-        rc = fail(section, "reserve", err,
-                  "cluster.reserve: leaves no memory for the model; must be less than "
-                  "cluster.memory");
+    if (cluster->memory > 0 && ty_cluster_reserve(cluster, 0) >= cluster->memory) {
+        const char *const key = cluster->reserve > 0 ? "reserve" : "context_memory";
+        rc = fail(section, key, err,
+                  cluster->reserve > 0
+                      ? "cluster.reserve: leaves no memory for the model; must be less than "
+                        "cluster.memory"
+                      : "cluster.context_memory: leaves no memory for the model; must be less than "
+                        "cluster.memory");
     }
     return rc;
+}
+
+double ty_cluster_reserve(const struct ty_cluster *cluster, uint32_t n_communicators)
+{
+    return cluster->reserve > 0
+               ? cluster->reserve
+               : cluster->context_memory + n_communicators * cluster->communicator_memory;
 }

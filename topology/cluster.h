@@ -94,9 +94,11 @@ struct ty_cluster {
                                * all-to-all that hides behind the longest one */
     int collectives;           /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
 
-    /* memory kept back from the model: context, communicators, fragmentation */
-    double reserve;       /* B */
-    double fragmentation; /* share of the model's bytes */
+    /* memory that no tensor of the model has */
+    double context_memory;      /* B: CUDA context and kernels */
+    double communicator_memory; /* B: buffers of one communicator */
+    double reserve;             /* B: in place of both, when it is not 0 */
+    double fragmentation;       /* share of the model's bytes: allocator, workspaces */
 };
 
 extern const struct ty_field ty_cluster_fields[];
@@ -110,6 +112,9 @@ extern const struct ty_word ty_dtype_words[], ty_attention_words[];
  * origins of `section`. Deriving twice changes nothing. */
 int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *section,
                      struct ty_err *err);
+
+/* Bytes that context and communicators take, or what `reserve` says in their place. */
+double ty_cluster_reserve(const struct ty_cluster *cluster, uint32_t n_communicators);
 
 static inline uint32_t ty_cluster_gpus(const struct ty_cluster *c)
 {

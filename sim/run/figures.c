@@ -1,60 +1,8 @@
-/* figures.c - what a finished run says: time, utilisation, memory, traffic. */
+/* figures.c - what a finished run says: time, utilisation, traffic. */
 #include <string.h>
 #include <sys/resource.h>
 
 #include "sim/run/run.h"
-
-static void add_item(struct ty_bill *bill, const char *what, double bytes)
-{
-    if (bytes > 0 && bill->n < TY_BILL_ITEMS) {
-        bill->item[bill->n].what = what;
-        bill->item[bill->n].bytes = bytes;
-        bill->n++;
-        bill->total_B += bytes;
-    }
-}
-
-void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
-{
-    const struct ty_program *p = &run->lowered.program;
-    const struct ty_gang *gang = &p->gangs[stage];
-    const struct ty_cluster *cluster = &run->config->cluster;
-    struct ty_gang_memory memory;
-    ty_memory_profile(p, gang, &memory);
-    *out = (struct ty_bill){.held = memory.peak_held};
-    add_item(out, "weights", gang->static_B[TY_MEM_WEIGHTS]);
-    add_item(out, "gradients", gang->static_B[TY_MEM_GRADS]);
-    add_item(out, "optimizer", gang->static_B[TY_MEM_OPTIMIZER]);
-    add_item(out, "activations",
-             memory.peak_activations_B - memory.transient_B - gang->static_B[TY_MEM_ACTIVATIONS]);
-    add_item(out, memory.transient_what != NULL ? memory.transient_what : "temporary",
-             memory.transient_B);
-    add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS]);
-    add_item(out, "fragmentation", cluster->fragmentation * out->total_B);
-    add_item(out, "reserve", cluster->reserve);
-}
-
-uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
-{
-    uint32_t fullest = 0;
-    ty_run_bill(run, 0, out);
-    for (uint32_t s = 1; s < run->lowered.program.n_gangs; s++) {
-        struct ty_bill bill;
-        ty_run_bill(run, s, &bill);
-        if (bill.total_B > out->total_B) {
-            *out = bill;
-            fullest = s;
-        }
-    }
-    return fullest;
-}
-
-bool ty_run_fits(const struct ty_run *run)
-{
-    struct ty_bill bill;
-    ty_run_fullest(run, &bill);
-    return bill.total_B <= run->config->cluster.memory;
-}
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 {

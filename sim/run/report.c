@@ -12,7 +12,7 @@ static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
 
 static const struct {
     const char *name;
-    void (*write)(const struct ty_run *run, struct ty_text *text);
+    int (*write)(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 } formats[] = {{"table", ty_report_table}, {"json", ty_report_json}};
 
 int ty_run_report_check(const char *format, struct ty_err *err)
@@ -36,7 +36,11 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
     if (index < 0) {
         return index;
     }
-    formats[index].write(run, &t);
+    const int rc = formats[index].write(run, &t, err);
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
     return hand_over(&t, text, err);
 }
 
@@ -63,8 +67,11 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
         ty_text_add(&t, "%s\n",
                     ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
     }
-    ty_report_memory(run, &t);
-    ty_report_largest(run, &t);
+    const int rc = ty_report_memory(run, &t, err);
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
     describe_simulator(run, &t);
     return hand_over(&t, text, err);
 }

@@ -3,7 +3,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
-#include "sim/run/run.h"
+#include "sim/run/remedy.h"
 
 static void number(struct ty_text *t, double x)
 {
@@ -18,13 +18,65 @@ static void pair(struct ty_text *t, const char *key, double x)
     ty_text_add(t, ",\n");
 }
 
-static void memory(struct ty_text *t, const struct ty_run *run)
+/* The fullest moment: which pass, and what of it. */
+static void moment(struct ty_text *t, const struct ty_bill *bill)
+{
+    static const char *const during[] = {"pass", "loss", "layer"};
+    ty_text_add(t,
+                ",\n      \"moment\": {\"pass\": \"%s\", \"during\": \"%s\", "
+                "\"micro_batch\": %u, \"virtual_stage\": %u, \"step\": %u}",
+                ty_phase_word((enum ty_phase)bill->pass->phase), during[bill->kind],
+                (unsigned)bill->pass->mb, (unsigned)bill->pass->stage, (unsigned)bill->pass->step);
+}
+
+static void tensors(struct ty_text *t, const struct ty_bill *bill)
+{
+    ty_text_add(t, ",\n      \"tensors\": [");
+    for (uint32_t i = 0; i < bill->n_parts; i++) {
+        const struct ty_bill_part *part = &bill->part[i];
+        ty_text_add(t, "%s\n        {\"name\": \"%s\", \"bytes\": ", i == 0 ? "" : ",", part->what);
+        number(t, part->bytes);
+        ty_text_add(t, ", \"copies\": %u, \"transient\": %s}", (unsigned)part->copies,
+                    part->transient ? "true" : "false");
+    }
+    ty_text_add(t, "]");
+}
+
+static int remedies(struct ty_text *t, const struct ty_run *run, struct ty_err *err)
+{
+    struct ty_remedies list;
+    const int rc = ty_run_remedies(run, &list, err);
+    ty_text_add(t, ",\n    \"would_fit\": [");
+    for (uint32_t i = 0; rc == 0 && i < list.n; i++) {
+        const struct ty_remedy *r = &list.item[i];
+        ty_text_add(t, "%s\n      {\"set\": [", i == 0 ? "" : ",");
+        for (uint32_t k = 0; k < r->n_sets; k++) {
+            ty_text_add(t, "%s\"%s\"", k == 0 ? "" : ", ", r->set[k]);
+        }
+        ty_text_add(t, "], \"peak_bytes\": ");
+        number(t, r->peak_B);
+        ty_text_add(t, ", \"expected_slowdown\": ");
+        number(t, r->slower);
+        ty_text_add(t, "}");
+    }
+    ty_text_add(t, "]");
+    return rc;
+}
+
+static int memory(struct ty_text *t, const struct ty_run *run, struct ty_err *err)
 {
     const uint32_t n = run->lowered.program.n_gangs;
+    const double capacity = run->config->cluster.memory;
     struct ty_bill bill, largest;
     const uint32_t stage = ty_run_fullest(run, &largest);
+    const enum ty_verdict verdict = ty_bill_verdict(&largest, capacity);
+    int rc = 0;
     ty_text_add(t, "  \"memory\": {\n    \"capacity_bytes\": ");
-    number(t, run->config->cluster.memory);
+    number(t, capacity);
+    ty_text_add(t, ",\n    \"verdict\": \"%s\",\n    \"margin_bytes\": ", ty_verdict_word(verdict));
+    number(t, capacity - largest.total_B);
+    ty_text_add(t, ",\n    \"margin_share\": ");
+    number(t, 1 - largest.total_B / capacity);
     ty_text_add(t, ",\n    \"peak_bytes\": [");
     for (uint32_t s = 0; s < n; s++) {
         ty_run_bill(run, s, &bill);
@@ -38,7 +90,15 @@ static void memory(struct ty_text *t, const struct ty_run *run)
         number(t, largest.item[i].bytes);
         ty_text_add(t, "]");
     }
-    ty_text_add(t, "]}\n  },\n");
+    ty_text_add(t, "]");
+    moment(t, &largest);
+    tensors(t, &largest);
+    ty_text_add(t, "}");
+    if (verdict != TY_VERDICT_FITS) {
+        rc = remedies(t, run, err);
+    }
+    ty_text_add(t, "\n  },\n");
+    return rc;
 }
 
 static void breakdown(struct ty_text *t, const struct ty_figures *f)
@@ -66,7 +126,7 @@ static void traffic(struct ty_text *t, const struct ty_figures *f)
     ty_text_add(t, "%s},\n", f->n_traffic > 0 ? "\n  " : "");
 }
 
-void ty_report_json(const struct ty_run *run, struct ty_text *t)
+int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_figures f;
     ty_run_figures(run, &f);
@@ -82,7 +142,7 @@ void ty_report_json(const struct ty_run *run, struct ty_text *t)
     pair(t, "bubble_over_ideal", f.bubble_over_ideal);
     pair(t, "ideal_s", f.ideal_s);
     ty_text_add(t, "  \"fits\": %s,\n", ty_run_fits(run) ? "true" : "false");
-    memory(t, run);
+    const int rc = memory(t, run, err);
     breakdown(t, &f);
     traffic(t, &f);
     ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
@@ -96,4 +156,5 @@ void ty_report_json(const struct ty_run *run, struct ty_text *t)
     ty_text_add(t, "  \"config_digest\": \"%016" PRIx64 "\",\n", ty_config_digest(run->config));
     ty_text_add(t, "  \"seed\": %" PRIu64 ",\n", run->config->run.seed);
     ty_text_add(t, "  \"version\": \"%s\"\n}\n", TRAINYARD_VERSION);
+    return rc;
 }

@@ -116,61 +116,6 @@ static void breakdown(const struct ty_figures *f, struct ty_text *t)
     }
 }
 
-/* "layers 0-9", "layers 0-4, 40-44": of each virtual stage, the first four. */
-static void write_layers(const struct ty_stage_plan *plan, struct ty_text *t)
-{
-    for (uint32_t i = 0; i < plan->n_chunks && i < 4; i++) {
-        const struct ty_layers *c = &plan->chunk[i];
-        ty_text_add(t, "%s%u-%u", i == 0 ? "layers " : ", ", (unsigned)c->first,
-                    (unsigned)(c->first + c->count - 1));
-    }
-    ty_text_add(t, plan->n_chunks > 4 ? ", ..." : "");
-}
-
-void ty_report_memory(const struct ty_run *run, struct ty_text *t)
-{
-    const double capacity = run->config->cluster.memory;
-    char value[64];
-    ty_text_add(t, "\nmemory of a GPU, by pipeline stage (%s usable)\n",
-                ty_words_bytes(capacity, value, sizeof(value)));
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
-        const struct ty_stage_plan *plan = &run->lowered.stage[s];
-        struct ty_bill bill;
-        ty_run_bill(run, s, &bill);
-        ty_text_add(t, "  stage %u", (unsigned)s);
-        ty_text_pad(t, 12);
-        write_layers(plan, t);
-        ty_text_pad(t, run->lowered.stage[0].n_chunks > 1 ? COLUMN + 24 : COLUMN + 6);
-        ty_text_add(t, "%10s", ty_words_bytes(bill.total_B, value, sizeof(value)));
-        ty_text_add(t, "  ");
-        if (bill.total_B <= capacity) {
-            ty_text_add(t, "fits, %s free\n",
-                        ty_words_bytes(capacity - bill.total_B, value, sizeof(value)));
-        } else {
-            ty_text_add(t, "DOES NOT FIT, %s short\n",
-                        ty_words_bytes(bill.total_B - capacity, value, sizeof(value)));
-        }
-    }
-}
-
-void ty_report_largest(const struct ty_run *run, struct ty_text *t)
-{
-    struct ty_bill largest;
-    const uint32_t stage = ty_run_fullest(run, &largest);
-    char value[64];
-    const bool pieces = run->lowered.stage[0].n_chunks > 1 || run->config->schedule.slices > 1;
-    ty_text_add(t, "  the fullest is stage %u, when it holds %u %s%s:\n", (unsigned)stage,
-                (unsigned)largest.held, pieces ? "piece" : "micro-batch",
-                largest.held == 1 ? ""
-                : pieces          ? "s of micro-batches"
-                                  : "es");
-    for (uint32_t i = 0; i < largest.n; i++) {
-        ty_text_add(t, "    %s", largest.item[i].what);
-        ty_text_pad(t, COLUMN + 6);
-        ty_text_add(t, "%10s\n", ty_words_bytes(largest.item[i].bytes, value, sizeof(value)));
-    }
-}
-
 static void traffic(const struct ty_figures *f, struct ty_text *t)
 {
     if (f->n_traffic == 0) {
@@ -187,7 +132,7 @@ static void traffic(const struct ty_figures *f, struct ty_text *t)
     }
 }
 
-void ty_report_table(const struct ty_run *run, struct ty_text *t)
+int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_figures f;
     char tasks[64], wall[64], rss[64];
@@ -195,12 +140,15 @@ void ty_report_table(const struct ty_run *run, struct ty_text *t)
     ty_report_head(run, t);
     speed(run, &f, t);
     breakdown(&f, t);
-    ty_report_memory(run, t);
-    ty_report_largest(run, t);
+    const int rc = ty_report_memory(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
     traffic(&f, t);
     ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
                 ty_words_count((double)run->lowered.program.n_tasks, tasks, sizeof(tasks)),
                 (unsigned)run->lowered.program.n_ranks,
                 ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
                 ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
+    return 0;
 }

@@ -6,7 +6,9 @@
 #include "sim/run/run.h"
 
 void ty_report_head(const struct ty_run *run, struct ty_text *text);    /* model, cluster, layout */
-void ty_report_memory(const struct ty_run *run, struct ty_text *text);  /* a line per stage */
-void ty_report_largest(const struct ty_run *run, struct ty_text *text); /* what fills the fullest */
+
+/* Memory by stage, what fills the fullest, and if that is not clear of the limit what would help. 0
+ * or TY_ENOMEM. */
+int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 #endif

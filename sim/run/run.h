@@ -19,21 +19,9 @@ struct ty_run {
     double plan_s, execute_s; /* wall-clock time of the simulator itself */
 };
 
-/* Bytes one GPU of a pipeline stage needs at its fullest moment, and what they are. */
-#define TY_BILL_ITEMS 8
-struct ty_bill {
-    double total_B;
-    uint32_t n;
-    struct {
-        const char *what;
-        double bytes;
-    } item[TY_BILL_ITEMS];
-    uint32_t held; /* micro-batches whose activations are held at that moment */
-};
-void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
-
-/* The bill of the stage that needs most; returns the stage. */
-uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);
+/* Bytes of states, activations and buffers that a GPU has room for: what is left of its memory
+ * after reserve and fragmentation. */
+double ty_run_capacity(const struct ty_run *run);
 
 /* Traffic of one kind of group per step, all ranks together. */
 struct ty_traffic {
@@ -62,7 +50,7 @@ static inline double ty_run_timeline_B(const struct ty_program *p)
 
 /* report_*.c */
 struct ty_text;
-void ty_report_table(const struct ty_run *run, struct ty_text *text);
-void ty_report_json(const struct ty_run *run, struct ty_text *text);
+int ty_report_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 #endif

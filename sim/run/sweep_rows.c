@@ -19,7 +19,7 @@
 #include "sim/base/fd.h"
 #include "sim/base/json.h"
 #include "sim/base/text.h"
-#include "sim/run/run.h"
+#include "sim/run/bill.h"
 #include "sim/run/sweep_table.h"
 
 #define KEYS_MAX 256u

@@ -252,7 +252,6 @@ static int run_trace(const struct ty_run *run, const char *target,
                      const struct ty_trace_options *options, struct ty_arena *arena, char **note,
                      struct ty_err *err)
 {
-    const struct ty_cluster *cluster = &run->config->cluster;
     const struct ty_trace_format *format = NULL;
     const char *path = NULL;
     struct ty_selection selection = {.n = 0};
@@ -260,8 +259,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     struct meta meta = {.n = 0};
     struct ty_trace trace = {.timeline = &run->timeline, .stats = &run->stats,
                              .rank_name = rank_name, .rank_label = rank_label, .arg = &labels,
-                             .capacity_B = (cluster->memory - cluster->reserve) /
-                                           (1 + cluster->fragmentation)};
+                             .capacity_B = ty_run_capacity(run)};
     int rc = parse_target(target, &format, &path, err);
     rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);
     if (rc < 0) {

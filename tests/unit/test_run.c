@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/run/bill.h"
+
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 

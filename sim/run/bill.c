@@ -1,0 +1,220 @@
+/* bill.c - the memory of a stage at its fullest moment, tensor by tensor.
+ *
+ * ty_memory_profile finds the moment; the passes up to it are counted once more, here by what they
+ * hold: layers, embeddings, heads. Counts times the list of model/memory.c are the activations, so
+ * that the names add up to the line they stand under. */
+#include "sim/run/bill.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_item(struct ty_bill *bill, const char *what, double bytes, enum ty_bill_life life,
+                     const char *note)
+{
+    if (bytes > 0 && bill->n < TY_BILL_ITEMS) {
+        struct ty_bill_item *item = &bill->item[bill->n++];
+        item->what = what;
+        item->bytes = bytes;
+        item->life = life;
+        (void)snprintf(item->note, sizeof(item->note), "%s", note);
+        bill->total_B += bytes;
+    }
+}
+
+/* ---- what is held ---- */
+
+/* Units whose tensors are held: of forwards, and brought back by a split backward. */
+struct held {
+    uint32_t kept[TY_UNIT_HEAD + 1], again;
+};
+
+struct stages {
+    const struct ty_config *config;
+    uint32_t n, slices; /* virtual stages of a direction */
+};
+
+static struct stages stages_of(const struct ty_run *run)
+{
+    const struct ty_config *c = run->config;
+    const struct ty_sched_shape shape =
+        ty_sched_shape_of(&c->schedule, c->layout.pipeline, c->layout.micro_batches);
+    return (struct stages){c, ty_sched_stages(&shape), shape.slices};
+}
+
+static uint32_t layers_of(const struct stages *s, const struct ty_pass *pass)
+{
+    return ty_layout_layers(&s->config->layout, &s->config->arch, s->n, pass->stage).count;
+}
+
+static void hold(const struct stages *s, const struct ty_pass *pass, struct held *held, int32_t by)
+{
+    held->kept[TY_UNIT_EMBEDDING] += (uint32_t)(pass->stage == 0 ? by : 0);
+    held->kept[TY_UNIT_LAYER] += (uint32_t)by * layers_of(s, pass);
+    held->kept[TY_UNIT_HEAD] += (uint32_t)(pass->stage == s->n - 1 ? by : 0);
+}
+
+/* Counts what is held when pass number `peak` of the gang runs. */
+static struct held count_held(const struct ty_run *run, const struct stages *s,
+                              const struct ty_gang *gang, uint32_t peak)
+{
+    struct held held = {.again = 0};
+    for (uint32_t i = 0; i <= peak; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(&run->lowered.program, gang)[i];
+        if (pass->phase == TY_PHASE_FORWARD) {
+            hold(s, pass, &held, 1);
+        } else if (pass->phase == TY_PHASE_DGRAD) {
+            held.again += layers_of(s, pass);
+        } else if (pass->phase != TY_PHASE_STEP && i < peak) {
+            hold(s, pass, &held, -1);
+            held.again -= pass->phase == TY_PHASE_WGRAD ? layers_of(s, pass) : 0;
+        }
+    }
+    return held;
+}
+
+/* How often a tensor is there; *transient: while the pass runs only. */
+static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
+                          const struct ty_bill *bill, bool *transient)
+{
+    const bool layer = bill->kind == TY_PEAK_LAYER;
+    *transient = false;
+    switch (x->life) {
+    case TY_LIFE_KEPT:
+        return held->kept[x->unit];
+    case TY_LIFE_RECOMPUTED:
+        *transient = bill->pass->phase == TY_PHASE_BACKWARD;
+        return *transient ? layer : held->again;
+    case TY_LIFE_BACKWARD:
+        *transient = true;
+        return layer;
+    case TY_LIFE_LOSS:
+        *transient = true;
+        return bill->kind == TY_PEAK_LOSS;
+    }
+    return 0;
+}
+
+static int most_first(const void *a, const void *b)
+{
+    const struct ty_bill_part *x = a, *y = b;
+    if (x->bytes != y->bytes) {
+        return x->bytes < y->bytes ? 1 : -1;
+    }
+    return strcmp(x->what, y->what);
+}
+
+/* Tensors at the fullest moment, and the two lines that they add up to. */
+static void add_activations(const struct ty_run *run, const struct ty_gang *gang,
+                            const struct ty_gang_memory *memory, struct ty_bill *bill)
+{
+    const struct stages s = stages_of(run);
+    const struct ty_config *c = run->config;
+    struct ty_tensors tensors;
+    struct held held = count_held(run, &s, gang, memory->peak_pass);
+    const bool head = bill->pass->stage == s.n - 1;
+    double kept = 0, transient = 0;
+    ty_memory_tensors(&c->arch, &c->layout, &tensors);
+    bill->kind = ty_memory_pass(&tensors, (enum ty_phase)bill->pass->phase, head).kind;
+    if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD && head) {
+        held.kept[TY_UNIT_HEAD]--; /* done with */
+    }
+    for (uint32_t i = 0; i < tensors.n; i++) {
+        struct ty_bill_part part = {.what = tensors.item[i].name, .unit = tensors.item[i].unit};
+        part.copies = copies_of(&tensors.item[i], &held, bill, &part.transient);
+        part.bytes = tensors.item[i].bytes / s.slices * part.copies;
+        if (part.copies > 0) {
+            *(part.transient ? &transient : &kept) += part.bytes;
+            bill->part[bill->n_parts++] = part;
+        }
+    }
+    qsort(bill->part, bill->n_parts, sizeof(bill->part[0]), most_first);
+    add_item(bill, "activations", kept, TY_BILL_HELD, "");
+    add_item(bill, memory->transient_what != NULL ? memory->transient_what : "temporary", transient,
+             TY_BILL_TRANSIENT, "");
+}
+
+/* ---- the bill ---- */
+
+/* Context and communicators, or the one number that the user gave for both. */
+static void add_reserve(const struct ty_config *c, struct ty_bill *bill)
+{
+    const char *name[TY_COMMUNICATORS_MAX];
+    const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
+    char note[96] = "";
+    if (c->cluster.reserve > 0) {
+        add_item(bill, "reserve", c->cluster.reserve, TY_BILL_FIXED, "cluster.reserve");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t at = strlen(note);
+        (void)snprintf(note + at, sizeof(note) - at, "%s%s", i == 0 ? "" : ", ", name[i]);
+    }
+    add_item(bill, "CUDA context", c->cluster.context_memory, TY_BILL_FIXED, "");
+    add_item(bill, "communicators", n * c->cluster.communicator_memory, TY_BILL_FIXED, note);
+}
+
+void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[stage];
+    struct ty_gang_memory memory;
+    ty_memory_profile(p, gang, &memory);
+    *out = (struct ty_bill){.held = memory.peak_held,
+                            .pass = &ty_gang_passes(p, gang)[memory.peak_pass]};
+    add_item(out, "weights", gang->static_B[TY_MEM_WEIGHTS], TY_BILL_FIXED, "");
+    add_item(out, "gradients", gang->static_B[TY_MEM_GRADS], TY_BILL_FIXED, "");
+    add_item(out, "optimizer", gang->static_B[TY_MEM_OPTIMIZER], TY_BILL_FIXED, "");
+    add_activations(run, gang, &memory, out);
+    add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS], TY_BILL_FIXED, "");
+    add_item(out, "fragmentation", run->config->cluster.fragmentation * out->total_B, TY_BILL_FIXED,
+             "");
+    add_reserve(run->config, out);
+}
+
+uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
+{
+    uint32_t fullest = 0;
+    ty_run_bill(run, 0, out);
+    for (uint32_t s = 1; s < run->lowered.program.n_gangs; s++) {
+        struct ty_bill bill;
+        ty_run_bill(run, s, &bill);
+        if (bill.total_B > out->total_B) {
+            *out = bill;
+            fullest = s;
+        }
+    }
+    return fullest;
+}
+
+/* ---- does it fit ---- */
+
+enum ty_verdict ty_bill_verdict(const struct ty_bill *bill, double capacity)
+{
+    if (bill->total_B > capacity) {
+        return TY_VERDICT_SHORT;
+    }
+    return capacity - bill->total_B < TY_FITS_TIGHT * capacity ? TY_VERDICT_TIGHT : TY_VERDICT_FITS;
+}
+
+const char *ty_verdict_word(enum ty_verdict verdict)
+{
+    static const char *const words[] = {"fits", "tight", "does not fit"};
+    return words[verdict];
+}
+
+bool ty_run_fits(const struct ty_run *run)
+{
+    struct ty_bill bill;
+    ty_run_fullest(run, &bill);
+    return bill.total_B <= run->config->cluster.memory;
+}
+
+double ty_run_capacity(const struct ty_run *run)
+{
+    const struct ty_config *c = run->config;
+    const char *name[TY_COMMUNICATORS_MAX];
+    const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
+    return (c->cluster.memory - ty_cluster_reserve(&c->cluster, n)) /
+           (1 + c->cluster.fragmentation);
+}

@@ -1,0 +1,33 @@
+/* remedy.h - the smallest change that would make a plan fit: one key changed, planned again. */
+#ifndef TY_RUN_REMEDY_H
+#define TY_RUN_REMEDY_H
+
+#include "sim/run/bill.h"
+
+#define TY_REMEDY_SETS  6u
+#define TY_REMEDIES_MAX 100u
+
+/* A single change that costs no more than this share of the time ends the search. */
+#define TY_REMEDY_CHEAP 0.05
+
+/* A plan with a better verdict: it fits, or one that was tight is clear of the limit. */
+struct ty_remedy {
+    char set[TY_REMEDY_SETS][48]; /* "layout.zero=2": what to give to --set */
+    uint32_t n_sets;
+    double peak_B; /* of its fullest stage */
+    double slower; /* its expected step time over that of the plan as it is, minus 1 */
+};
+
+struct ty_remedies {
+    struct ty_remedy item[TY_REMEDIES_MAX]; /* least expected time first */
+    uint32_t n;
+    bool pairs; /* two changes together were tried, too */
+};
+
+/* Plans every single change, and if none of them helps and is cheap every pair, of which those are
+ * listed that are faster than any single change; nothing is executed. The expected
+ * time is that of the busiest stage, computation and tensor collectives one after the other, and of
+ * filling and draining the pipeline. 0 or TY_ENOMEM. */
+int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_err *err);
+
+#endif
