@@ -177,11 +177,19 @@ const struct ty_field ty_cluster_fields[] = {
           "share of the shorter phases of a hierarchical all-reduce or an all-to-all that hides "
           "behind the longest (guess)"),
     {.key = "collectives",
+     .inner = "algorithm",
      .type = TY_TYPE_WORD,
      .offset = AT(collectives),
      .words = ty_coll_algorithm_words,
      .fallback = "auto",
      .doc = "algorithm of collectives, where it applies"},
+    {.key = "collectives.measured",
+     .type = TY_TYPE_STRINGS,
+     .offset = AT(measured_files),
+     .fallback = "none",
+     .blank = "none",
+     .doc = "logs of nccl-tests, beside the run file: they replace the model for the groups they "
+            "measured"},
 
     /* With these three and the tensors of model/memory.c, 259 of 273 outcomes of Hagemann et al.
      * 2023 are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with

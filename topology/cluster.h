@@ -32,6 +32,8 @@ struct ty_attention_curve {
     double half;     /* tokens of sequence at which half the rate is reached */
 };
 
+struct ty_coll_measured; /* topology/coll_measured.h */
+
 struct ty_cluster {
     const char *preset, *gpu; /* names; NULL: spelled out */
 
@@ -93,6 +95,9 @@ struct ty_cluster {
     double phase_overlap;      /* share of the shorter phases of a hierarchical collective or an
                                * all-to-all that hides behind the longest one */
     int collectives;           /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
+    /* Files of measurements, and what the loader of the run file made of them; NULL: none. */
+    struct ty_string_list measured_files; /* logs of nccl-tests */
+    const struct ty_coll_measured *measured;
 
     /* memory that no tensor of the model has */
     double context_memory;      /* B: CUDA context and kernels */

@@ -1,5 +1,5 @@
 /* coll.c - the list of collective algorithms, the choice among them, and the rates they share. */
-#include "topology/coll.h"
+#include "topology/coll_measured.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 /* Every algorithm, in the order of ty_coll_algorithm_words. */
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
     &ty_coll_ring, &ty_coll_tree, &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct,
-    &ty_coll_ring_ll, NULL,
+    &ty_coll_ring_ll, &ty_coll_measured, NULL,
 };
 
 const struct ty_word ty_coll_algorithm_words[] = {
@@ -96,6 +96,7 @@ void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
 {
     const double alone = cluster->nic_bandwidth * cluster->net_p2p_efficiency;
     const double share = nic_rate(cluster) * fmin(1, nics_per_gpu(cluster));
+    const struct ty_coll_table *measured = ty_coll_measured_p2p(cluster, same_node);
     *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct};
     if (same_node) {
         out->latency_s = cluster->nvlink_p2p_latency;
@@ -105,6 +106,11 @@ void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
         out->latency_s = cluster->net_p2p_latency;
         out->transfer_s = bytes / fmin(alone, share);
         out->net_B = bytes;
+    }
+    if (measured != NULL) {
+        const uint32_t nodes = same_node ? 1 : 2;
+        const struct ty_reach pair = {2, nodes, 2 / nodes, 1};
+        ty_coll_table_cost(measured, cluster, bytes, &pair, out);
     }
 }
 
@@ -127,6 +133,9 @@ void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorit
     *out = (struct ty_coll_cost){0};
     if (reach->ranks < 2) {
         return;
+    }
+    if (algorithm == NULL && ty_coll_measured.applies(cluster, coll, reach)) {
+        algorithm = &ty_coll_measured;
     }
     if (algorithm == NULL && cluster->collectives != 0) {
         algorithm = ty_coll_algorithms[cluster->collectives - 1];

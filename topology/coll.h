@@ -74,15 +74,15 @@ struct ty_coll_algorithm {
 };
 
 extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierarchical,
-    ty_coll_nvls, ty_coll_direct, ty_coll_ring_ll;
+    ty_coll_nvls, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured;
 extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
 const char *ty_coll_name(enum ty_coll coll);
 
 /* "auto" (0) or 1 + index into ty_coll_algorithms: for the `cluster.collectives` key. */
 extern const struct ty_word ty_coll_algorithm_words[];
 
-/* The cost by the given algorithm; NULL: by the cluster's `collectives`, "auto" being the fastest
- * that applies of those that NCCL has. One rank costs nothing. If the given one does not apply,
+/* The cost by the given algorithm; NULL: as measured where a log covers the group, else by the
+ * cluster's `collectives`, "auto" being the fastest that applies of those that NCCL has. One rank costs nothing. If the given one does not apply,
  * "auto" decides: choices are made per group, and a tree cannot do an all-gather. */
 void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorithm *algorithm,
                   enum ty_coll coll, double bytes, const struct ty_reach *reach,
@@ -91,7 +91,8 @@ void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorit
 /* nccl-tests' factor: busbw = factor * S / t. */
 double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks);
 
-/* A message between two ranks: latency and wire time. When a node has fewer NICs than GPUs, all
+/* A message between two ranks: latency and wire time, as measured where a log of sendrecv_perf
+ * covers it. When a node has fewer NICs than GPUs, all
  * GPUs of a pipeline stage send at once, so each has its share of a NIC. */
 void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
                  struct ty_coll_cost *out);

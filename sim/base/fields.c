@@ -18,10 +18,18 @@ static void *field_slot(const struct ty_section *section, const struct ty_field 
     return (char *)section->base + field->offset;
 }
 
+/* True for "key.inner". */
+static bool is_inner(const struct ty_field *field, const char *key)
+{
+    const size_t n = strlen(field->key);
+    return field->inner && strncmp(key, field->key, n) == 0 && key[n] == '.' &&
+           strcmp(key + n + 1, field->inner) == 0;
+}
+
 const struct ty_field *ty_section_field(const struct ty_section *section, const char *key)
 {
     for (uint32_t i = 0; i < section->n_fields; i++) {
-        if (strcmp(section->fields[i].key, key) == 0) {
+        if (strcmp(section->fields[i].key, key) == 0 || is_inner(&section->fields[i], key)) {
             return &section->fields[i];
         }
     }
@@ -83,6 +91,33 @@ int ty_section_unknown(const struct ty_section *section, const char *key, const 
                       section->name, key);
 }
 
+/* One entry of a mapping; `within` is the row whose mapping it is in, or NULL. */
+static int entry_apply(const struct ty_section *section, const struct ty_field *within,
+                       const struct ty_doc *doc, const struct ty_node *node,
+                       enum ty_origin_kind kind, const char *name, struct ty_arena *arena,
+                       struct ty_err *err)
+{
+    const char *key =
+        within ? ty_arena_printf(arena, "%s.%s", within->key, node->key) : node->key;
+    if (!key) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    const struct ty_field *field = ty_section_field(section, key);
+    const struct ty_place at = ty_node_key_place(doc, node);
+    if (!field) {
+        return ty_section_unknown(section, key, &at, err);
+    }
+    if (within || !field->inner || node->kind != TY_NODE_MAP) {
+        return ty_field_apply(section, field, doc, node, kind, name, arena, err);
+    }
+    int code = 0;
+    for (const struct ty_node *child = node->first; child; child = child->next) {
+        const int rc = entry_apply(section, field, doc, child, kind, name, arena, err);
+        code = code < 0 ? code : rc;
+    }
+    return code;
+}
+
 int ty_section_apply(const struct ty_section *section, const struct ty_doc *doc,
                      const struct ty_node *map, enum ty_origin_kind kind, const char *name,
                      struct ty_arena *arena, struct ty_err *err)
@@ -95,10 +130,7 @@ int ty_section_apply(const struct ty_section *section, const struct ty_doc *doc,
     }
     int code = 0;
     for (const struct ty_node *node = map->first; node; node = node->next) {
-        const struct ty_field *field = ty_section_field(section, node->key);
-        const struct ty_place at = ty_node_key_place(doc, node);
-        const int rc = field ? ty_field_apply(section, field, doc, node, kind, name, arena, err)
-                             : ty_section_unknown(section, node->key, &at, err);
+        const int rc = entry_apply(section, NULL, doc, node, kind, name, arena, err);
         code = code < 0 ? code : rc;
     }
     return code;

@@ -58,9 +58,13 @@ struct ty_string_list {
 
 /* One key. A `max` of 0 means no upper limit (but that of the type). `fallback` is the default as a user would write it; NULL with `required` false leaves
  * the zero value. `blank` is a word ("auto", "none") that is accepted instead of a value and stores
- * zero (or an empty list). `doc` has no full stop and starts in lower case. */
+ * zero (or an empty list). `doc` has no full stop and starts in lower case.
+ *
+ * A row with `inner` may also be written as a mapping, in which its own value has that name and the
+ * rows "key.x" have theirs: `key: value` and `key: {inner: value, x: ...}`. */
 struct ty_field {
     const char *key;
+    const char *inner;
     enum ty_field_type type;
     enum ty_dimension dim;
     size_t offset; /* in the section's struct */
@@ -122,7 +126,7 @@ int ty_field_apply(const struct ty_section *section, const struct ty_field *fiel
 /* Reports every required field that is still unset, at the place of the section. */
 int ty_section_require(const struct ty_section *section, struct ty_err *err);
 
-/* The row of a key, or NULL. */
+/* The row of a key, or NULL; "key.inner" is the row of "key". */
 const struct ty_field *ty_section_field(const struct ty_section *section, const char *key);
 
 /* True when the value is zero, empty or NULL. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/run/measured.h"
 #include "sim/run/setting.h"
 #include "model/slots_text.h"
 #include "sim/trainyard.h"
@@ -120,6 +121,16 @@ static int settings_parse(struct loader *l, const char *const *sets, size_t n)
         code = code < 0 ? code : rc;
     }
     return code;
+}
+
+const char *ty_config_beside(struct ty_config *config, const char *path)
+{
+    const char *file = config->doc.file;
+    const char *slash = strrchr(file, '/');
+    if (path[0] == '/' || !slash) {
+        return path;
+    }
+    return ty_arena_printf(&config->arena, "%.*s/%s", (int)(slash - file), file, path);
 }
 
 /* ---- presets ---- */
@@ -249,17 +260,6 @@ static void framework_preset(struct loader *l)
     }
 }
 
-/* `path` as seen from the folder of the run file. */
-static const char *path_beside(struct loader *l, const char *path)
-{
-    const char *file = l->config->doc.file;
-    const char *slash = strrchr(file, '/');
-    if (path[0] == '/' || !slash) {
-        return path;
-    }
-    return ty_arena_printf(&l->config->arena, "%.*s/%s", (int)(slash - file), file, path);
-}
-
 static void model_presets(struct loader *l)
 {
     static const struct catalogue models = {TY_SECTION_MODEL, ty_arch_presets, "preset", "models"};
@@ -283,7 +283,7 @@ static void model_presets(struct loader *l)
         }
     } else if (json.text) {
         const char *text = NULL;
-        const char *path = path_beside(l, json.text);
+        const char *path = ty_config_beside(l->config, json.text);
         const int rc = path ? ty_arch_huggingface(&l->config->arena, path, &text, l->err)
                             : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
         note(l, TY_SECTION_MODEL, rc);
@@ -364,7 +364,7 @@ static void schedule_file(struct loader *l)
     const char *text = NULL;
     size_t len = 0;
     struct ty_slots_file file;
-    const char *path = own ? path_beside(l, c->schedule.file) : NULL;
+    const char *path = own ? ty_config_beside(c, c->schedule.file) : NULL;
     int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
                   : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
     rc = rc < 0 ? rc : ty_slots_read(&file, path, text, len, &c->arena, l->err);
@@ -386,6 +386,9 @@ static void check(struct loader *l)
     if (!c->failed[TY_SECTION_CLUSTER]) {
         note(l, TY_SECTION_CLUSTER,
              ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER]) {
+        note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
     }
     if (!c->failed[TY_SECTION_MODEL]) {
         note(l, TY_SECTION_MODEL, ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));

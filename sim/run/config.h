@@ -58,6 +58,9 @@ int ty_config_init(struct ty_config *config, struct ty_err *err);
 enum ty_section_index ty_config_section(const struct ty_config *config, const char *name,
                                         size_t len);
 
+/* A path that the run file names, as seen from the folder of the run file; NULL: no memory. */
+const char *ty_config_beside(struct ty_config *config, const char *path);
+
 /* Reports a section that does not exist, with the nearest one as a hint. */
 int ty_config_unknown_section(const struct ty_config *config, const char *name,
                               const struct ty_place *at, struct ty_err *err);

@@ -8,6 +8,7 @@
 
 #include "sim/base/noise.h"
 #include "sim/base/text.h"
+#include "sim/run/measured.h"
 #include "sim/trainyard.h"
 
 #define VALUE_COLUMN  34 /* of a value in --show-config */
@@ -193,10 +194,12 @@ static uint64_t hash_slots(const struct ty_slots *slots)
 uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
+    h ^= ty_measured_digest(config);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];
         for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {
-            if (section->fields[k].type != TY_TYPE_STRING) {
+            const enum ty_field_type type = section->fields[k].type;
+            if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS) { /* names */
                 h = hash_field(h, section, &section->fields[k]);
             }
         }

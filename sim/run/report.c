@@ -72,6 +72,7 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
         ty_text_release(&t);
         return rc;
     }
+    ty_report_measured(run, &t);
     describe_simulator(run, &t);
     return hand_over(&t, text, err);
 }

@@ -11,4 +11,8 @@ void ty_report_head(const struct ty_run *run, struct ty_text *text);    /* model
  * or TY_ENOMEM. */
 int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
+/* report_measured.c: what the files of measurements say, how well a fit describes them, and which
+ * groups of this run they cover; nothing without such files. */
+void ty_report_measured(const struct ty_run *run, struct ty_text *text);
+
 #endif

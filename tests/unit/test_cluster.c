@@ -18,6 +18,8 @@ static size_t value_size(enum ty_field_type type)
         return 4;
     case TY_TYPE_STRING:
         return sizeof(char *);
+    case TY_TYPE_STRINGS:
+        return sizeof(struct ty_string_list);
     default:
         return sizeof(double);
     }
@@ -36,6 +38,8 @@ START_TEST(every_member_is_a_key)
     /* The curves of the attention kinds that have none. */
     memset(covered + offsetof(struct ty_cluster, attention[TY_ATTENTION_UNFUSED]), 1,
            2 * sizeof(struct ty_attention_curve));
+    /* What is made of the files that keys name. */
+    memset(covered + offsetof(struct ty_cluster, measured), 1, sizeof(void *));
     size_t gap = 0;
     for (size_t b = 0; b < sizeof(covered); b++) {
         gap = covered[b] ? 0 : gap + 1;

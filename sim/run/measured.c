@@ -1,0 +1,102 @@
+/* measured.c - see measured.h. */
+#include "sim/run/measured.h"
+
+#include <string.h>
+
+#include "sim/base/noise.h"
+#include "topology/coll_measured.h"
+
+/* ---- collectives ---- */
+
+static int read_log(struct ty_config *c, const char *path, struct ty_coll_log *log,
+                    struct ty_err *err)
+{
+    const char *beside = ty_config_beside(c, path), *text = NULL;
+    size_t len = 0;
+    int rc = beside != NULL
+                 ? ty_file_read(&c->arena, beside, TY_COLL_LOG_MAX_BYTES, &text, &len, err)
+                 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return rc < 0 ? rc : ty_coll_log_read(log, beside, text, len, &c->arena, err);
+}
+
+static int add_log(struct ty_config *c, struct ty_coll_measured *measured, const char *path,
+                   struct ty_err *err)
+{
+    const struct ty_place at =
+        ty_section_place(&c->sections[TY_SECTION_CLUSTER], "collectives.measured");
+    struct ty_coll_table *table = &measured->table[measured->n];
+    int rc = read_log(c, path, &table->log, err);
+    if (rc < 0) {
+        ty_hint(err, "the file is named by cluster.collectives.measured at %s:%u", at.file,
+                (unsigned)at.line);
+        return rc;
+    }
+    const struct ty_coll_table *other = ty_coll_measured_same(measured, &table->log);
+    if (other != NULL) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "cluster.collectives.measured: two logs of %s over %u ranks on %u node%s "
+                          "(%s, %s); keep one",
+                          ty_coll_name(table->log.coll), (unsigned)table->log.ranks,
+                          (unsigned)table->log.nodes, table->log.nodes == 1 ? "" : "s",
+                          other->log.file, table->log.file);
+    }
+    rc = ty_coll_table_init(table, &c->arena, err);
+    measured->n += rc == 0;
+    return rc;
+}
+
+static int load_collectives(struct ty_config *c, struct ty_err *err)
+{
+    const struct ty_string_list *files = &c->cluster.measured_files;
+    struct ty_coll_measured *measured = ty_arena_array(&c->arena, struct ty_coll_measured, 1);
+    struct ty_cluster *on = ty_arena_array(&c->arena, struct ty_cluster, 1);
+    int code = 0;
+    if (files->n == 0) {
+        return 0;
+    }
+    if (measured == NULL || on == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    measured->table = ty_arena_array(&c->arena, struct ty_coll_table, files->n);
+    if (measured->table == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    for (uint32_t i = 0; i < files->n; i++) {
+        const int rc = add_log(c, measured, files->item[i], err);
+        code = code < 0 ? code : rc;
+    }
+    *on = c->cluster;
+    measured->on = on;
+    c->cluster.measured = measured;
+    return code;
+}
+
+int ty_measured_load(struct ty_config *config, struct ty_err *err)
+{
+    return load_collectives(config, err);
+}
+
+/* ---- digest ---- */
+
+static uint64_t hash_doubles(uint64_t h, const double *values, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof(bits));
+        h = ty_hash4(h, bits, i, 0);
+    }
+    return h;
+}
+
+uint64_t ty_measured_digest(const struct ty_config *config)
+{
+    const struct ty_coll_measured *measured = config->cluster.measured;
+    uint64_t h = 0;
+    for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
+        const struct ty_coll_log *log = &measured->table[i].log;
+        h = ty_hash4(h, log->coll, (uint64_t)log->ranks << 32 | log->nodes, log->sharing);
+        h = hash_doubles(h, log->size_B, log->n);
+        h = hash_doubles(h, log->time_s, log->n);
+    }
+    return h;
+}

@@ -1,0 +1,212 @@
+/* report_measured.c - `check`: measurements that replace models, and what they replace. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/run/report_table.h"
+#include "sim/run/words.h"
+#include "topology/coll_measured.h"
+
+#define COLUMN    26
+#define LINES_MAX 64u /* groups told apart; real runs have fewer than twenty */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void put_extent(struct ty_text *t, uint32_t ranks, uint32_t nodes)
+{
+    ty_text_add(t, "%u ranks on %u node%s", (unsigned)ranks, (unsigned)nodes,
+                nodes == 1 ? "" : "s");
+}
+
+/* ---- logs ---- */
+
+static double fit_error(const struct ty_coll_table *table, uint32_t i)
+{
+    const struct ty_coll_log *log = &table->log;
+    return ty_coll_fit_seconds(&table->fit, log, log->size_B[i]) / log->time_s[i] - 1;
+}
+
+/* "largest error by decade of size: 1 kB +3.1 %, 10 kB -0.2 %". */
+static void put_errors(struct ty_text *t, const struct ty_coll_table *table)
+{
+    const struct ty_coll_log *log = &table->log;
+    ty_text_add(t, "    its largest error from");
+    for (uint32_t i = 0; i < log->n;) {
+        const double decade = floor(log10(log->size_B[i]));
+        double worst = 0;
+        char size[64];
+        uint32_t k = i;
+        for (; k < log->n && floor(log10(log->size_B[k])) == decade; k++) {
+            const double error = fit_error(table, k);
+            worst = fabs(error) > fabs(worst) ? error : worst;
+        }
+        ty_quantity_format(pow(10, decade), TY_DIM_BYTES, size, sizeof(size));
+        worst = fabs(worst) < 0.0005 ? 0 : worst; /* no "-0.0 %" */
+        ty_text_add(t, "%s %s: %+.1f %%", i == 0 ? "" : ",", size, 100 * worst);
+        i = k;
+    }
+    ty_text_add(t, "\n");
+}
+
+static void put_log(struct ty_text *t, const struct ty_coll_table *table)
+{
+    const struct ty_coll_log *log = &table->log;
+    char a[64], b[64];
+    ty_text_add(t, "  %s: %s, ", base_name(log->file), ty_coll_name(log->coll));
+    put_extent(t, log->ranks, log->nodes);
+    if (log->sharing > 1) {
+        ty_text_add(t, " (%u groups at once on a node)", (unsigned)log->sharing);
+    }
+    ty_text_add(t, ", %u sizes from %s to %s, %s\n", (unsigned)log->n,
+                ty_words_bytes(log->size_B[0], a, sizeof(a)),
+                ty_words_bytes(log->size_B[log->n - 1], b, sizeof(b)), log->type);
+    ty_text_add(t, "    fit: latency %s, bus bandwidth %.4g GB/s\n",
+                ty_words_seconds(table->fit.latency_s, a, sizeof(a)), table->fit.bus_Bps * 1e-9);
+    put_errors(t, table);
+}
+
+/* ---- what they replace ---- */
+
+/* A collective of the run, as often as it differs. */
+struct use {
+    const struct ty_kind *kind;
+    struct ty_reach reach; /* ranks 0: a pair of stages */
+};
+
+static struct ty_reach reach_of(const struct ty_run *run, const char *group, uint32_t rank)
+{
+    static const unsigned all = (1u << TY_N_AXES) - 1;
+    static const struct {
+        const char *group;
+        unsigned dims;
+    } rows[] = {
+        {"tp", 1u << TY_AXIS_TENSOR},
+        {"dp", 1u << TY_AXIS_DATA},
+        {"world", (1u << TY_N_AXES) - 1},
+        {"mp", all & ~(1u << TY_AXIS_DATA)},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (strcmp(rows[i].group, group) == 0) {
+            return ty_grid_reach(&run->lowered.grid, rows[i].dims, rank);
+        }
+    }
+    return (struct ty_reach){0};
+}
+
+static bool same_use(const struct use *a, const struct use *b)
+{
+    return strcmp(a->kind->group, b->kind->group) == 0 &&
+           strcmp(a->kind->name, b->kind->name) == 0 &&
+           strcmp(a->kind->algorithm, b->kind->algorithm) == 0 &&
+           a->reach.ranks == b->reach.ranks && a->reach.nodes == b->reach.nodes &&
+           a->reach.sharing == b->reach.sharing;
+}
+
+static void add_use(struct use *uses, uint32_t *n, const struct use *use)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        if (same_use(&uses[i], use)) {
+            return;
+        }
+    }
+    if (*n < LINES_MAX) {
+        uses[(*n)++] = *use;
+    }
+}
+
+static enum ty_coll coll_of(const char *name)
+{
+    enum ty_coll coll = 0;
+    while (coll < TY_COLL_SEND_RECV && strcmp(ty_coll_name(coll), name) != 0) {
+        coll++;
+    }
+    return coll;
+}
+
+/* Why the model stays. */
+static void put_reason(struct ty_text *t, const struct ty_run *run, const struct use *use)
+{
+    const struct ty_coll_measured *measured = run->config->cluster.measured;
+    const enum ty_coll coll = coll_of(use->kind->name);
+    for (uint32_t i = 0; i < measured->n && use->reach.ranks > 0; i++) {
+        const struct ty_coll_log *log = &measured->table[i].log;
+        if (log->coll == coll && log->ranks == use->reach.ranks && log->nodes == use->reach.nodes) {
+            ty_text_add(t, "; %s was measured with %u group%s on a node, here %u share its NICs",
+                        base_name(log->file), (unsigned)log->sharing, log->sharing == 1 ? "" : "s",
+                        (unsigned)use->reach.sharing);
+            return;
+        }
+    }
+    ty_text_add(t, ", no log of this");
+}
+
+static void put_use(struct ty_text *t, const struct ty_run *run, const struct use *use)
+{
+    const struct ty_kind *kind = use->kind;
+    const struct ty_coll_table *table =
+        use->reach.ranks > 0
+            ? ty_coll_measured_find(&run->config->cluster, coll_of(kind->name), &use->reach)
+            : NULL;
+    ty_text_add(t, "  %s %s", kind->group, kind->name);
+    ty_text_pad(t, COLUMN);
+    if (use->reach.ranks > 0) {
+        put_extent(t, use->reach.ranks, use->reach.nodes);
+        ty_text_add(t, ": ");
+    }
+    if (strcmp(kind->algorithm, ty_coll_measured.name) == 0) {
+        ty_text_add(t, "measured%s%s\n", table != NULL ? ", " : "",
+                    table != NULL ? base_name(table->log.file) : "");
+        return;
+    }
+    ty_text_add(t, "model (%s)", kind->algorithm);
+    put_reason(t, run, use);
+    ty_text_add(t, "\n");
+}
+
+/* The kinds a pipeline rank issues; each is its own, but for those of computation. */
+static void gang_uses(const struct ty_run *run, const struct ty_gang *gang, struct use *uses,
+                      uint32_t *n)
+{
+    const struct ty_program *p = &run->lowered.program;
+    bool seen[UINT16_MAX + 1] = {false};
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            const struct ty_kind *kind = &p->kinds[ops[k].kind];
+            if (!seen[ops[k].kind] && kind->group != NULL && kind->algorithm != NULL) {
+                const struct use use = {kind, reach_of(run, kind->group, gang->rank_of[0])};
+                add_use(uses, n, &use);
+            }
+            seen[ops[k].kind] = true;
+        }
+    }
+}
+
+static void put_collectives(struct ty_text *t, const struct ty_run *run)
+{
+    const struct ty_coll_measured *measured = run->config->cluster.measured;
+    struct use uses[LINES_MAX];
+    uint32_t n = 0;
+    ty_text_add(t, "\nmeasured collectives\n");
+    for (uint32_t i = 0; i < measured->n; i++) {
+        put_log(t, &measured->table[i]);
+    }
+    ty_text_add(t, "collectives of this run, as seen from the first rank of each stage\n");
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        gang_uses(run, &run->lowered.program.gangs[s], uses, &n);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        put_use(t, run, &uses[i]);
+    }
+}
+
+void ty_report_measured(const struct ty_run *run, struct ty_text *t)
+{
+    if (run->config->cluster.measured != NULL) {
+        put_collectives(t, run);
+    }
+}
