@@ -139,16 +139,48 @@ static struct ty_cost in_memory(const struct ty_cluster *cluster, const struct t
     return (struct ty_cost){products * product.seconds + seconds, products * product.flops};
 }
 
+static struct ty_cost modelled(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                               const struct ty_layout *layout, bool backward)
+{
+    return is_flash(arch) ? flash(cluster, arch, layout, backward)
+                          : in_memory(cluster, arch, layout, backward);
+}
+
+/* As measured, where it was; a size of micro-batch beyond those measured takes as many times the
+ * nearest as the model says. */
+static struct ty_cost core(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                           const struct ty_layout *layout, bool backward)
+{
+    const struct ty_shard shard = ty_shard_of(arch, layout);
+    const struct ty_operator_key key = {
+        .op = TY_OPERATOR_ATTENTION,
+        .role = backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
+        .dtype = arch->dtype,
+        .kernel = arch->attention,
+        .dim = {arch->sequence, shard.heads, shard.kv, arch->head_dim, 1},
+    };
+    struct ty_cost cost = modelled(cluster, arch, layout, backward);
+    struct ty_operator_time measured;
+    if (!ty_operators_find(cluster->operator_table, &key, layout->micro_batch, &measured)) {
+        return cost;
+    }
+    struct ty_layout there = *layout;
+    there.micro_batch = (uint32_t)measured.at;
+    if (there.micro_batch != layout->micro_batch) {
+        measured.seconds *= cost.seconds / modelled(cluster, arch, &there, backward).seconds;
+    }
+    cost.seconds = measured.seconds;
+    return cost;
+}
+
 struct ty_cost ty_attention_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                     const struct ty_layout *layout)
 {
-    return is_flash(arch) ? flash(cluster, arch, layout, false)
-                          : in_memory(cluster, arch, layout, false);
+    return core(cluster, arch, layout, false);
 }
 
 struct ty_cost ty_attention_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                      const struct ty_layout *layout)
 {
-    return is_flash(arch) ? flash(cluster, arch, layout, true)
-                          : in_memory(cluster, arch, layout, true);
+    return core(cluster, arch, layout, true);
 }

@@ -30,19 +30,50 @@ static struct ty_cost moved(const struct ty_cluster *cluster, double bytes, doub
                             0};
 }
 
-struct ty_cost ty_norm_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                               const struct ty_shard *shard)
+struct ty_cost ty_measured_or(const struct ty_cluster *cluster, int op, int role, int dtype,
+                              int kernel, double elements, struct ty_cost model)
+{
+    const struct ty_operator_key key = {.op = op, .role = role, .dtype = dtype, .kernel = kernel};
+    const double fixed = cluster->kernel_overhead;
+    struct ty_operator_time measured;
+    if (!ty_operators_find(cluster->operator_table, &key, elements, &measured)) {
+        return model;
+    }
+    if (measured.at != elements) {
+        const double there = fixed + (model.seconds - fixed) * measured.at / elements;
+        measured.seconds *= model.seconds / there;
+    }
+    model.seconds = measured.seconds;
+    return model;
+}
+
+static int direction(bool backward)
+{
+    return backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD;
+}
+
+static struct ty_cost norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                           const struct ty_shard *shard, bool backward)
 {
     const double passes =
         arch->norm == TY_FUSED ? cluster->norm_passes : cluster->norm_passes_unfused;
+    const double elements = shard->norm_tokens * arch->hidden;
     /* a pass: the tensor is read and written once */
-    return moved(cluster, passes * 2 * shard->element_B * shard->norm_tokens * arch->hidden, 1);
+    const struct ty_cost model = moved(cluster, passes * 2 * shard->element_B * elements, 1);
+    return ty_measured_or(cluster, TY_OPERATOR_NORM, direction(backward), shard->dtype, arch->norm,
+                          elements, ty_cost_times(model, backward ? NORM_BACKWARD : 1));
+}
+
+struct ty_cost ty_norm_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                               const struct ty_shard *shard)
+{
+    return norm(cluster, arch, shard, false);
 }
 
 struct ty_cost ty_norm_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                 const struct ty_shard *shard)
 {
-    return ty_cost_times(ty_norm_forward(cluster, arch, shard), NORM_BACKWARD);
+    return norm(cluster, arch, shard, true);
 }
 
 /* Two read, one written; with dropout the mask is written in the same kernel. */
@@ -50,7 +81,10 @@ struct ty_cost ty_residual_forward(const struct ty_cluster *cluster, const struc
                                    const struct ty_shard *shard)
 {
     const double bytes = 3 * shard->element_B + (arch->dropout > 0 ? 1 : 0);
-    return moved(cluster, bytes * shard->norm_tokens * arch->hidden, cluster->add_efficiency);
+    const double elements = shard->norm_tokens * arch->hidden;
+    return ty_measured_or(cluster, TY_OPERATOR_RESIDUAL, TY_ROLE_FORWARD, shard->dtype,
+                          TY_ANY_KERNEL, elements,
+                          moved(cluster, bytes * elements, cluster->add_efficiency));
 }
 
 /* The branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
@@ -58,21 +92,26 @@ struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const stru
                                     const struct ty_shard *shard)
 {
     const double dropout = arch->dropout > 0 ? 2 * shard->element_B + 1 : 0;
-    return moved(cluster, (3 * shard->element_B + dropout) * shard->norm_tokens * arch->hidden,
-                 cluster->add_efficiency);
+    const double bytes = 3 * shard->element_B + dropout;
+    const double elements = shard->norm_tokens * arch->hidden;
+    return ty_measured_or(cluster, TY_OPERATOR_RESIDUAL, TY_ROLE_BACKWARD, shard->dtype,
+                          TY_ANY_KERNEL, elements,
+                          moved(cluster, bytes * elements, cluster->add_efficiency));
 }
 
 /* Queries and keys are read and written, forward and backward; none with learned positions. */
 struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                       const struct ty_shard *shard)
+                       const struct ty_shard *shard, bool backward)
 {
-    const double bytes = shard->fused_rotary ? 2 : ROPE_UNFUSED;
-    const double width = (shard->heads + shard->kv) * arch->head_dim;
+    const double elements = shard->tokens * (shard->heads + shard->kv) * arch->head_dim;
+    const double tensors = shard->fused_rotary ? 2 : ROPE_UNFUSED;
+    const double share = shard->fused_rotary ? cluster->rope_efficiency : cluster->add_efficiency;
     if (arch->positions > 0) {
         return (struct ty_cost){0, 0};
     }
-    return moved(cluster, bytes * shard->element_B * shard->tokens * width,
-                 shard->fused_rotary ? cluster->rope_efficiency : cluster->add_efficiency);
+    return ty_measured_or(cluster, TY_OPERATOR_ROTARY, direction(backward), shard->dtype,
+                          shard->fused_rotary ? TY_FUSED : TY_UNFUSED, elements,
+                          moved(cluster, tensors * shard->element_B * elements, share));
 }
 
 /* Tensors that the activation reads and writes. In one kernel SwiGLU reads gate and up and writes
@@ -83,12 +122,16 @@ static struct ty_cost activation(const struct ty_cluster *cluster, const struct 
                                  const struct ty_shard *shard, bool backward)
 {
     const bool one = shard->fused_activation;
+    const double elements = shard->tokens * shard->ffn;
+    int kernel = TY_ACTIVATION_GELU;
     double tensors = backward ? 3 : 2;
     if (arch->mlp == TY_MLP_SWIGLU) {
+        kernel = one ? TY_ACTIVATION_SWIGLU : TY_ACTIVATION_SWIGLU_UNFUSED;
         tensors = backward ? (one ? 5 : 8) : (one ? 3 : 5);
     }
-    return moved(cluster, tensors * shard->element_B * shard->tokens * shard->ffn,
-                 cluster->activation_efficiency);
+    return ty_measured_or(
+        cluster, TY_OPERATOR_ACTIVATION, direction(backward), shard->dtype, kernel, elements,
+        moved(cluster, tensors * shard->element_B * elements, cluster->activation_efficiency));
 }
 
 struct ty_cost ty_activation_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
@@ -109,12 +152,17 @@ struct ty_cost ty_embedding(const struct ty_cluster *cluster, const struct ty_ar
                             const struct ty_shard *shard, bool backward)
 {
     const double bytes = (backward ? 3 : 2) * shard->element_B + (arch->dropout > 0 ? 1 : 0);
-    return moved(cluster, bytes * shard->tokens * arch->hidden, EMBEDDING_SHARE);
+    const double elements = shard->tokens * arch->hidden;
+    return ty_measured_or(cluster, TY_OPERATOR_EMBEDDING, direction(backward), shard->dtype,
+                          TY_ANY_KERNEL, elements,
+                          moved(cluster, bytes * elements, EMBEDDING_SHARE));
 }
 
 struct ty_cost ty_cross_entropy(const struct ty_cluster *cluster, const struct ty_shard *shard,
                                 bool backward)
 {
     const double bytes = backward ? LOSS_BACKWARD_B : LOSS_FORWARD_B;
-    return moved(cluster, bytes * shard->tokens * shard->vocabulary, LOSS_SHARE);
+    const double elements = shard->tokens * shard->vocabulary;
+    return ty_measured_or(cluster, TY_OPERATOR_CROSS_ENTROPY, direction(backward), shard->dtype,
+                          TY_ANY_KERNEL, elements, moved(cluster, bytes * elements, LOSS_SHARE));
 }

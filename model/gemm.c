@@ -39,7 +39,7 @@ static double busy_flops(const struct ty_cluster *cluster, double m, double n, d
     return 2 * k * TILE_ROWS * TILE_COLS * sms * ((1 - c) * waves + c * ceil(waves));
 }
 
-struct ty_cost ty_gemm_cost_at(const struct ty_cluster *cluster, enum ty_dtype dtype,
+static struct ty_cost modelled(const struct ty_cluster *cluster, enum ty_dtype dtype,
                                enum ty_gemm_role role, double share, double m, double n, double k)
 {
     const double rate = cluster->peak[dtype] * cluster->gemm_efficiency * share;
@@ -50,6 +50,30 @@ struct ty_cost ty_gemm_cost_at(const struct ty_cluster *cluster, enum ty_dtype d
     const double slower = role == TY_GEMM_WGRAD ? cluster->wgrad_slowdown : 1;
     return (struct ty_cost){(fmax(compute, memory) + cluster->gemm_overhead) * slower,
                             2 * m * n * k};
+}
+
+struct ty_cost ty_gemm_cost_at(const struct ty_cluster *cluster, enum ty_dtype dtype,
+                               enum ty_gemm_role role, double share, double m, double n, double k)
+{
+    static const int roles[] = {[TY_GEMM_FORWARD] = TY_ROLE_FORWARD,
+                                [TY_GEMM_DGRAD] = TY_ROLE_DGRAD,
+                                [TY_GEMM_WGRAD] = TY_ROLE_WGRAD};
+    struct ty_cost cost = modelled(cluster, dtype, role, share, m, n, k);
+    struct ty_operator_time measured;
+    double tokens;
+    const struct ty_operator_key key = ty_operator_matmul(roles[role], (int)dtype, m, n, k, &tokens);
+    /* Many small products in one call, of less than full share, are another kernel. */
+    if (share != 1 || !ty_operators_find(cluster->operator_table, &key, tokens, &measured)) {
+        return cost;
+    }
+    if (measured.at != tokens) {
+        const bool wgrad = role == TY_GEMM_WGRAD;
+        const struct ty_cost there = modelled(cluster, dtype, role, share, wgrad ? m : measured.at,
+                                              n, wgrad ? measured.at : k);
+        measured.seconds *= cost.seconds / there.seconds;
+    }
+    cost.seconds = measured.seconds;
+    return cost;
 }
 
 struct ty_cost ty_gemm_cost(const struct ty_cluster *cluster, enum ty_dtype dtype,

@@ -7,6 +7,7 @@
 
 #include "model/kernels.h"
 #include "model/memory.h"
+#include "model/operators.h"
 
 /* What one rank works on in one micro-batch. */
 struct ty_shard {
@@ -16,6 +17,7 @@ struct ty_shard {
     double ffn;         /* inner width on this rank */
     double vocabulary;  /* columns of the output matrix on this rank */
     double element_B;   /* of an activation */
+    int dtype;          /* enum ty_dtype, the same */
     bool fused_activation, fused_rotary; /* see framework.h */
 };
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
@@ -30,7 +32,7 @@ static inline struct ty_cost ty_cost_times(struct ty_cost a, double factor)
     return (struct ty_cost){a.seconds * factor, a.flops};
 }
 
-/* A product at `share` of gemm_efficiency. */
+/* A product at `share` of gemm_efficiency; with a share of 1, as measured where it was. */
 struct ty_cost ty_gemm_cost_at(const struct ty_cluster *cluster, enum ty_dtype dtype,
                                enum ty_gemm_role role, double share, double m, double n, double k);
 
@@ -45,6 +47,12 @@ struct ty_cost ty_attention_backward(const struct ty_cluster *cluster, const str
 double ty_attention_occupancy(double x, bool backward);
 
 /* elementwise.c: kernels bound by memory traffic. */
+
+/* A kernel over so many elements as the cluster's table of operators has it, else `model`, whose
+ * time but for kernel_overhead is in proportion to the elements. `kernel`: see operators.h. */
+struct ty_cost ty_measured_or(const struct ty_cluster *cluster, int op, int role, int dtype,
+                              int kernel, double elements, struct ty_cost model);
+
 struct ty_cost ty_norm_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                const struct ty_shard *shard);
 struct ty_cost ty_norm_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
@@ -54,7 +62,7 @@ struct ty_cost ty_residual_forward(const struct ty_cluster *cluster, const struc
 struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                     const struct ty_shard *shard);
 struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                       const struct ty_shard *shard);
+                       const struct ty_shard *shard, bool backward);
 struct ty_cost ty_activation_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                      const struct ty_shard *shard);
 struct ty_cost ty_activation_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,

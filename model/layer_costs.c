@@ -52,6 +52,7 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
         .fused_activation = layout->framework.fused_activation,
         .fused_rotary = layout->framework.fused_rotary,
         .element_B = ty_dtype_bytes((enum ty_dtype)arch->dtype),
+        .dtype = arch->dtype,
     };
 }
 
@@ -99,7 +100,11 @@ static double accumulation(const struct linear *w, double params)
     const double bytes = params * (2 + 2 * ty_memory_grad_bytes(layout));
     const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
     const double rate = w->cluster->memory_bandwidth * w->cluster->add_efficiency;
-    return again * (bytes / rate + w->cluster->kernel_overhead);
+    const int dtype = layout->framework.grad_fp32 ? TY_DTYPE_FP32 : (int)w->dtype;
+    const struct ty_cost model = {bytes / rate + w->cluster->kernel_overhead, 0};
+    return again * ty_measured_or(w->cluster, TY_OPERATOR_ACCUMULATION, TY_ROLE_WGRAD, dtype,
+                                  TY_ANY_KERNEL, params, model)
+                       .seconds;
 }
 
 static struct ty_cost linear_wgrad(const struct linear *w)
@@ -152,7 +157,7 @@ static void forward_costs(const struct layer *l, struct ty_cost *out)
         ty_cost_plus(linear_forward(&l->up), ty_activation_forward(l->cluster, l->arch, &l->shard));
     out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
     out[TY_LAYER_QKV] =
-        ty_cost_plus(linear_forward(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard));
+        ty_cost_plus(linear_forward(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard, false));
     out[TY_LAYER_ATTENTION] = ty_attention_forward(l->cluster, l->arch, l->layout);
     out[TY_LAYER_PROJ] = linear_forward(&l->proj);
     out[TY_LAYER_MLP] = ty_cost_plus(wide, linear_forward(&l->down));
@@ -166,7 +171,7 @@ static void dgrad_costs(const struct layer *l, struct ty_cost *out)
         ty_cost_plus(linear_dgrad(&l->up), ty_activation_backward(l->cluster, l->arch, &l->shard));
     out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
     out[TY_LAYER_QKV] =
-        ty_cost_plus(linear_dgrad(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard));
+        ty_cost_plus(linear_dgrad(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard, true));
     out[TY_LAYER_ATTENTION] = ty_attention_backward(l->cluster, l->arch, l->layout);
     out[TY_LAYER_PROJ] = linear_dgrad(&l->proj);
     out[TY_LAYER_MLP] = ty_cost_plus(wide, linear_dgrad(&l->down));
@@ -288,5 +293,11 @@ struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct 
     const double bytes = local * (layout->framework.fused_optimizer ? fused : ADAM_UNFUSED_B);
     const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
                            cluster->kernel_overhead;
-    return (struct ty_cost){seconds * cluster->derate, 0};
+    /* By the type of the gradients it reads; all of 16 bit are alike. */
+    struct ty_cost cost = ty_measured_or(cluster, TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP,
+                                         layout->framework.grad_fp32 ? TY_DTYPE_FP32
+                                                                     : TY_DTYPE_BF16,
+                                         TY_ANY_KERNEL, local, (struct ty_cost){seconds, 0});
+    cost.seconds *= cluster->derate;
+    return cost;
 }

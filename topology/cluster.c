@@ -190,6 +190,13 @@ const struct ty_field ty_cluster_fields[] = {
      .blank = "none",
      .doc = "logs of nccl-tests, beside the run file: they replace the model for the groups they "
             "measured"},
+    {.key = "operators",
+     .type = TY_TYPE_STRING,
+     .offset = AT(operators),
+     .fallback = "none",
+     .blank = "none",
+     .doc = "a table of measured kernels (CSV), beside the run file: it replaces the model for the "
+            "kernels it has"},
 
     /* With these three and the tensors of model/memory.c, 259 of 273 outcomes of Hagemann et al.
      * 2023 are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with

@@ -33,6 +33,7 @@ struct ty_attention_curve {
 };
 
 struct ty_coll_measured; /* topology/coll_measured.h */
+struct ty_operators;     /* model/operators.h */
 
 struct ty_cluster {
     const char *preset, *gpu; /* names; NULL: spelled out */
@@ -98,6 +99,8 @@ struct ty_cluster {
     /* Files of measurements, and what the loader of the run file made of them; NULL: none. */
     struct ty_string_list measured_files; /* logs of nccl-tests */
     const struct ty_coll_measured *measured;
+    const char *operators; /* a table of kernels */
+    const struct ty_operators *operator_table;
 
     /* memory that no tensor of the model has */
     double context_memory;      /* B: CUDA context and kernels */

@@ -114,5 +114,38 @@ int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, st
     if (rc == 0 && r.n_rows == 0) {
         rc = ty_fail(err, TY_EINPUT, "%s: an empty table; its first row names the columns", path);
     }
-    return rc < 0 ? rc : square(csv, &r, path, err);
+    rc = rc < 0 ? rc : square(csv, &r, path, err);
+    if (rc == 0) {
+        csv->file = ty_arena_strndup(arena, path, strlen(path));
+        csv->source = text;
+    }
+    return rc;
+}
+
+/* The text is read again, as libcsv reads it: lines without a cell are no rows, and what is inside
+ * quotes separates nothing. */
+struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t column)
+{
+    struct ty_place at = {.file = csv->file, .source = csv->source, .line = 1, .col = 1};
+    uint32_t in_row = 0, in_column = 0;
+    bool quoted = false, begun = false;
+    for (const char *p = csv->source; *p != '\0'; p++) {
+        const bool ends_line = *p == '\n' || (*p == '\r' && p[1] != '\n');
+        const bool blank = *p == ' ' || *p == '\t' || *p == '\r' || *p == '\n';
+        if (in_row == row && in_column == column && (!blank || (ends_line && begun))) {
+            return at;
+        }
+        begun = begun || !blank;
+        quoted = quoted != (*p == '"');
+        in_column += *p == ',' && !quoted;
+        at.col += ((unsigned char)*p & 0xC0u) != 0x80u;
+        if (ends_line) {
+            at.line++;
+            at.col = 1;
+            in_row += begun && !quoted;
+            in_column = quoted ? in_column : 0;
+            begun = begun && quoted;
+        }
+    }
+    return at;
 }

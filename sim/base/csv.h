@@ -10,6 +10,7 @@
 /* The first row is the header. Every row has n_columns cells, short ones filled with "". Owned by
  * the arena. */
 struct ty_csv {
+    const char *file, *source; /* the path, and the whole text */
     const char *const *cell; /* [1 + n_rows][n_columns], header first */
     uint32_t n_columns, n_rows;
 };
@@ -26,5 +27,8 @@ static inline const char *ty_csv_cell(const struct ty_csv *csv, uint32_t row, ui
 /* Reads a file ("-": standard input). A row with more cells than the header, an unclosed quote, an
  * empty file are errors that name the row. */
 int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, struct ty_err *err);
+
+/* Where a cell begins; row 0 is the header, so ty_csv_cell's row plus one. */
+struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t column);
 
 #endif

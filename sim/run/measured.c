@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/operators.h"
 #include "sim/base/noise.h"
 #include "topology/coll_measured.h"
 
@@ -71,9 +72,31 @@ static int load_collectives(struct ty_config *c, struct ty_err *err)
     return code;
 }
 
+/* ---- operators ---- */
+
+static int load_operators(struct ty_config *c, struct ty_err *err)
+{
+    const struct ty_place at = ty_section_place(&c->sections[TY_SECTION_CLUSTER], "operators");
+    struct ty_operators *table = ty_arena_array(&c->arena, struct ty_operators, 1);
+    if (c->cluster.operators == NULL) {
+        return 0;
+    }
+    const char *path = table != NULL ? ty_config_beside(c, c->cluster.operators) : NULL;
+    const int rc = path != NULL ? ty_operators_load(table, path, &c->arena, err)
+                                : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    if (rc < 0) {
+        ty_hint(err, "the file is named by cluster.operators at %s:%u", at.file, (unsigned)at.line);
+        return rc;
+    }
+    c->cluster.operator_table = table;
+    return 0;
+}
+
 int ty_measured_load(struct ty_config *config, struct ty_err *err)
 {
-    return load_collectives(config, err);
+    const int rc = load_operators(config, err);
+    const int other = load_collectives(config, err);
+    return rc < 0 ? rc : other;
 }
 
 /* ---- digest ---- */
@@ -88,10 +111,8 @@ static uint64_t hash_doubles(uint64_t h, const double *values, uint32_t n)
     return h;
 }
 
-uint64_t ty_measured_digest(const struct ty_config *config)
+static uint64_t hash_logs(uint64_t h, const struct ty_coll_measured *measured)
 {
-    const struct ty_coll_measured *measured = config->cluster.measured;
-    uint64_t h = 0;
     for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
         const struct ty_coll_log *log = &measured->table[i].log;
         h = ty_hash4(h, log->coll, (uint64_t)log->ranks << 32 | log->nodes, log->sharing);
@@ -99,4 +120,23 @@ uint64_t ty_measured_digest(const struct ty_config *config)
         h = hash_doubles(h, log->time_s, log->n);
     }
     return h;
+}
+
+static uint64_t hash_operators(uint64_t h, const struct ty_operators *table)
+{
+    for (uint32_t i = 0; table != NULL && i < table->n; i++) {
+        const struct ty_operator_key *key = &table->curve[i].key;
+        const struct ty_curve *curve = &table->curve[i].curve;
+        h = ty_hash4(h, (uint64_t)key->op, (uint64_t)key->role,
+                     (uint64_t)key->dtype << 32 | (uint32_t)key->kernel);
+        h = hash_doubles(h, key->dim, TY_OPERATOR_DIMS);
+        h = hash_doubles(h, curve->x, curve->n);
+        h = hash_doubles(h, curve->log_y, curve->n);
+    }
+    return h;
+}
+
+uint64_t ty_measured_digest(const struct ty_config *config)
+{
+    return hash_operators(hash_logs(0, config->cluster.measured), config->cluster.operator_table);
 }

@@ -4,8 +4,8 @@
 
 #include "sim/run/config.h"
 
-/* Reads what cluster.collectives.measured names into config->cluster, whose other values must be
- * complete. Wrong logs, and two that measure the same group, are reported. */
+/* Reads what cluster.collectives.measured and cluster.operators name into config->cluster, whose
+ * other values must be complete. Wrong files, and two logs of the same group, are reported. */
 int ty_measured_load(struct ty_config *config, struct ty_err *err);
 
 /* A hash of what was measured, for ty_config_digest; 0: nothing. */

@@ -67,12 +67,12 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
         ty_text_add(&t, "%s\n",
                     ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
     }
-    const int rc = ty_report_memory(run, &t, err);
+    int rc = ty_report_memory(run, &t, err);
+    rc = rc < 0 ? rc : ty_report_measured(run, &t, err);
     if (rc < 0) {
         ty_text_release(&t);
         return rc;
     }
-    ty_report_measured(run, &t);
     describe_simulator(run, &t);
     return hand_over(&t, text, err);
 }

@@ -2,12 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/operators.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
 #include "topology/coll_measured.h"
 
-#define COLUMN    26
-#define LINES_MAX 64u /* groups told apart; real runs have fewer than twenty */
+#define COLUMN      26
+#define LINES_MAX   64u   /* groups told apart; real runs have fewer than twenty */
+#define KERNELS_MAX 1024u /* kernels; a run has some thirty, and one per stage for the optimizer */
 
 static const char *base_name(const char *path)
 {
@@ -204,9 +206,125 @@ static void put_collectives(struct ty_text *t, const struct ty_run *run)
     }
 }
 
-void ty_report_measured(const struct ty_run *run, struct ty_text *t)
+/* ---- operators ---- */
+
+/* A kernel of the run, and what the table says of it. */
+struct kernel {
+    struct ty_operator_key key;
+    double size;
+    bool found;
+    double at;
+};
+
+struct kernels {
+    struct kernel *row; /* [n] of KERNELS_MAX */
+    uint32_t n;
+};
+
+static void note_kernel(void *arg, const struct ty_operator_key *key, double size,
+                        const struct ty_operator_time *found)
+{
+    struct kernels *seen = arg;
+    for (uint32_t i = 0; i < seen->n; i++) {
+        if (seen->row[i].size == size && memcmp(&seen->row[i].key, key, sizeof(*key)) == 0) {
+            return;
+        }
+    }
+    if (seen->n < KERNELS_MAX) {
+        seen->row[seen->n++] =
+            (struct kernel){*key, size, found != NULL, found != NULL ? found->at : 0};
+    }
+}
+
+/* Plans the run once more, on a cluster whose table tells what it is asked. */
+static int look_up(const struct ty_run *run, struct kernels *seen, struct ty_arena *arena,
+                   struct ty_err *err)
+{
+    struct ty_cluster cluster = run->config->cluster;
+    struct ty_operators table = *cluster.operator_table;
+    struct ty_lowered lowered = {.stage = NULL};
+    seen->row = ty_arena_array(arena, struct kernel, KERNELS_MAX);
+    if (seen->row == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    table.note = note_kernel;
+    table.note_arg = seen;
+    cluster.operator_table = &table;
+    return ty_run_lower(run->config, &cluster, &lowered, arena, err);
+}
+
+/* What the curve is over. */
+static const char *size_name(const struct ty_operator_key *key)
+{
+    switch (key->op) {
+    case TY_OPERATOR_MATMUL:
+        return key->role == TY_ROLE_WGRAD ? "k" : "m";
+    case TY_OPERATOR_ATTENTION:
+        return "batch";
+    default:
+        return "elements";
+    }
+}
+
+static void put_kernel(struct ty_text *t, const struct kernel *k)
+{
+    const struct ty_operator_key *key = &k->key;
+    const char *kind = ty_operator_kernel_name(key->op, key->kernel);
+    ty_text_add(t, "    %s %s%s%s", ty_operator_name(key->op), ty_operator_role_name(key->role),
+                kind[0] != '\0' ? " " : "", kind);
+    ty_text_pad(t, COLUMN + 8);
+    ty_text_add(t, "%s %.0f", size_name(key), k->size);
+    if (key->op == TY_OPERATOR_MATMUL) {
+        const bool wgrad = key->role == TY_ROLE_WGRAD;
+        ty_text_add(t, ", %s %.0f, %s %.0f", wgrad ? "m" : "n", key->dim[0], wgrad ? "n" : "k",
+                    key->dim[1]);
+    } else if (key->op == TY_OPERATOR_ATTENTION) {
+        ty_text_add(t, ", sequence %.0f, heads %g, kv_heads %g, head_dim %.0f", key->dim[0],
+                    key->dim[1], key->dim[2], key->dim[3]);
+    }
+    if (k->found && k->at != k->size) {
+        ty_text_add(t, "; %s %.0f in the table, scaled by the model's ratio", size_name(key),
+                    k->at);
+    }
+    ty_text_add(t, "\n");
+}
+
+static void put_kernels(struct ty_text *t, const struct kernels *seen, bool found)
+{
+    for (uint32_t i = 0; i < seen->n; i++) {
+        if (seen->row[i].found == found) {
+            put_kernel(t, &seen->row[i]);
+        }
+    }
+}
+
+static int put_operators(struct ty_text *t, const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_operators *table = run->config->cluster.operator_table;
+    struct ty_arena arena = {.head = NULL};
+    struct kernels seen = {.n = 0};
+    const int rc = look_up(run, &seen, &arena, err);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < seen.n; i++) {
+        n += seen.row[i].found;
+    }
+    if (rc == 0) {
+        ty_text_add(t,
+                    "\nmeasured kernels\n  %s: %u rows; %u of the %u kernels of this run come "
+                    "from it, derate comes on top\n",
+                    base_name(table->file), (unsigned)table->n_rows, (unsigned)n, (unsigned)seen.n);
+        put_kernels(t, &seen, true);
+        ty_text_add(t, n < seen.n ? "  by the model, for lack of a row\n" : "");
+        put_kernels(t, &seen, false);
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+int ty_report_measured(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     if (run->config->cluster.measured != NULL) {
         put_collectives(t, run);
     }
+    return run->config->cluster.operator_table != NULL ? put_operators(t, run, err) : 0;
 }

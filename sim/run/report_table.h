@@ -12,7 +12,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *text);    /* model
 int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 /* report_measured.c: what the files of measurements say, how well a fit describes them, and which
- * groups of this run they cover; nothing without such files. */
-void ty_report_measured(const struct ty_run *run, struct ty_text *text);
+ * groups and kernels of this run they cover; nothing without such files. */
+int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 #endif

@@ -15,11 +15,11 @@ static double wall_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int plan(struct ty_run *run, struct ty_err *err)
+int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
+                 struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
-    const struct ty_config *c = run->config;
     const struct ty_lower_input in = {
-        .cluster = &c->cluster,
+        .cluster = cluster,
         .arch = &c->arch,
         .layout = &c->layout,
         .schedule = &c->schedule,
@@ -28,7 +28,7 @@ static int plan(struct ty_run *run, struct ty_err *err)
         .jitter = c->run.jitter,
         .gpu_spread = c->run.gpu_spread,
     };
-    return ty_lower(&run->lowered, &in, &run->arena, err);
+    return ty_lower(out, &in, arena, err);
 }
 
 /* What execution will take, compared with what the machine has. */
@@ -58,7 +58,7 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
         return ty_fail(err, TY_ENOMEM, "out of memory");
     }
     run->config = config;
-    int rc = plan(run, err);
+    int rc = ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
     rc = rc < 0 ? rc : check_size(run, err);
     if (rc < 0) {
         ty_run_free(run);

@@ -23,6 +23,10 @@ struct ty_run {
  * after reserve and fragmentation. */
 double ty_run_capacity(const struct ty_run *run);
 
+/* The program of a configuration, on its cluster or one like it. */
+int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
+                 struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
+
 /* Traffic of one kind of group per step, all ranks together. */
 struct ty_traffic {
     const char *group; /* "tp", "dp", "pp", ... */

@@ -1,0 +1,109 @@
+/* operators.h - kernels as somebody timed them, in place of the models of kernels.h.
+ *
+ * A table is a CSV file, a row a measured kernel (docs/formats.md). Rows that differ only in how
+ * much they work on (tokens of a product, sequences of an attention, elements of the rest) form a
+ * curve. Inside it times are read off; beyond its ends the nearest time is scaled by what the model
+ * says of both. Times are those of isolated kernels: `derate` comes on top, as on a model's. */
+#ifndef TY_MODEL_OPERATORS_H
+#define TY_MODEL_OPERATORS_H
+
+#include "sim/base/curve.h"
+#include "topology/cluster.h"
+
+/* id, name in the table */
+#define TY_OPERATORS(X)                                                                            \
+    X(MATMUL, "matmul")                                                                            \
+    X(ATTENTION, "attention")                                                                      \
+    X(NORM, "norm")                                                                                \
+    X(ACTIVATION, "activation")                                                                    \
+    X(ROTARY, "rotary")                                                                            \
+    X(RESIDUAL, "residual")                                                                        \
+    X(EMBEDDING, "embedding")                                                                      \
+    X(CROSS_ENTROPY, "cross-entropy")                                                              \
+    X(ACCUMULATION, "accumulation")                                                                \
+    X(OPTIMIZER, "optimizer")
+
+enum ty_operator {
+#define X(id, name) TY_OPERATOR_##id,
+    TY_OPERATORS(X)
+#undef X
+    TY_N_OPERATORS
+};
+
+/* id, name in the table */
+#define TY_OPERATOR_ROLES(X)                                                                       \
+    X(FORWARD, "forward")                                                                          \
+    X(BACKWARD, "backward")                                                                        \
+    X(DGRAD, "dgrad")                                                                              \
+    X(WGRAD, "wgrad")                                                                              \
+    X(STEP, "step")
+
+enum ty_operator_role {
+#define X(id, name) TY_ROLE_##id,
+    TY_OPERATOR_ROLES(X)
+#undef X
+    TY_N_ROLES
+};
+
+#define TY_ANY_KERNEL    (-1)
+#define TY_OPERATOR_DIMS 5u
+
+enum ty_activation_kernel {
+    TY_ACTIVATION_GELU,
+    TY_ACTIVATION_SWIGLU,        /* one kernel */
+    TY_ACTIVATION_SWIGLU_UNFUSED /* silu, then a product */
+};
+
+/* What two kernels must have in common for one to stand for the other. */
+struct ty_operator_key {
+    int op, role;
+    int dtype; /* enum ty_dtype */
+    /* attention: enum ty_attention; norm, rotary: enum ty_fusion; activation: ty_activation_kernel;
+     * others, and rows that stand for all kernels of their operator: TY_ANY_KERNEL */
+    int kernel;
+    /* matmul: n, k (wgrad: the smaller and the larger of m, n); attention: sequence, heads,
+     * kv_heads, head_dim, 1 if causal; else zeros */
+    double dim[TY_OPERATOR_DIMS];
+};
+
+struct ty_operator_curve {
+    struct ty_operator_key key;
+    struct ty_curve curve; /* seconds over m (wgrad: k), batch or elements */
+};
+
+/* A time from the table; `at` differs from what was asked for beyond the ends of the curve. */
+struct ty_operator_time {
+    double seconds, at;
+};
+
+/* Told of every kernel that is looked up; `found` is NULL when the model has to do. */
+typedef void ty_operator_note_fn(void *arg, const struct ty_operator_key *key, double size,
+                                 const struct ty_operator_time *found);
+
+struct ty_operators {
+    const char *file;
+    struct ty_operator_curve *curve; /* [n], sorted by key */
+    uint32_t n, n_rows;
+    ty_operator_note_fn *note; /* NULL: nobody */
+    void *note_arg;
+};
+
+const char *ty_operator_name(int op);
+const char *ty_operator_role_name(int role);
+
+/* The word of a kernel, "" for TY_ANY_KERNEL and operators that know none. */
+const char *ty_operator_kernel_name(int op, int kernel);
+
+/* Reads a table. All wrong cells are reported, by line and column. Owned by the arena. */
+int ty_operators_load(struct ty_operators *table, const char *path, struct ty_arena *arena,
+                      struct ty_err *err);
+
+/* The key of a product; *size gets what its curve is over. */
+struct ty_operator_key ty_operator_matmul(int role, int dtype, double m, double n, double k,
+                                          double *size);
+
+/* True when the table (may be NULL) has the kernel. */
+bool ty_operators_find(const struct ty_operators *table, const struct ty_operator_key *key,
+                       double size, struct ty_operator_time *found);
+
+#endif
