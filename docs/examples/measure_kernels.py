@@ -40,9 +40,15 @@ def arguments():
     p.add_argument("--positions", choices=["rotary", "learned"], default="rotary")
     p.add_argument("--dtype", choices=["bf16", "fp16", "fp32"], default="bf16")
     p.add_argument("--sequence-parallel", action="store_true")
-    p.add_argument("--grad-fp32", action="store_true", help="gradients of 32 bit")
+    for key, default, meaning in [
+            ("grad-fp32", True, "gradients of 32 bit"),
+            ("fused-qkv", True, "one matrix for q, k and v"),
+            ("fused-gate", True, "one matrix for gate and up"),
+            ("fused-accumulation", True, "weight-gradient products add to earlier gradients")]:
+        p.add_argument("--" + key, action=argparse.BooleanOptionalAction, default=default,
+                       help=f"framework.{key.replace('-', '_')}: {meaning}")
     p.add_argument("--compile", action="store_true",
-                   help="let torch.compile fuse norms and activations: rows say norm \"fused\"")
+                   help="let torch.compile fuse norms, activations and rotary embeddings")
     p.add_argument("--repeats", type=int, default=50)
     p.add_argument("--dry-run", action="store_true", help="rows without times, without a GPU")
     p.add_argument("-o", "--output", default="-")
@@ -56,14 +62,15 @@ def arguments():
 # ---- which kernels: no torch here ----
 
 def products(a, tokens):
-    """(m, n, k) of the four weights of a layer and of the output matrix, forward."""
+    """(m, n, k) of the weights of a layer, forward; a matrix that is there twice comes twice."""
     heads, kv = a.heads // a.tensor, max(a.kv_heads // a.tensor, 1)
-    ffn, wide = a.ffn // a.tensor, (2 if a.mlp == "swiglu" else 1) * a.ffn // a.tensor
-    yield tokens, (heads + 2 * kv) * a.head_dim, a.hidden
-    yield tokens, a.hidden, heads * a.head_dim
-    yield tokens, wide, a.hidden
+    ffn, d = a.ffn // a.tensor, a.head_dim
+    gates = 2 if a.mlp == "swiglu" else 1
+    qkv = [(heads + 2 * kv) * d] if a.fused_qkv else [heads * d, kv * d, kv * d]
+    for n in qkv + ([gates * ffn] if a.fused_gate else gates * [ffn]):
+        yield tokens, n, a.hidden
+    yield tokens, a.hidden, heads * d
     yield tokens, a.hidden, ffn
-    yield tokens, a.vocabulary // a.tensor, a.hidden
 
 
 def kernels(a):
@@ -71,33 +78,41 @@ def kernels(a):
     def row(op, role, **values):
         return {"op": op, "role": role, "dtype": a.dtype, **values}
 
-    norm = "fused" if a.compile or a.norm_kind == "layernorm" else "unfused"
+    fused = "fused" if a.compile else "unfused"
+    norm = "fused" if a.norm_kind == "layernorm" else fused
+    swiglu = "swiglu" if a.compile else "swiglu-unfused"
+    gradient = "fp32" if a.grad_fp32 else a.dtype
     heads, kv = a.heads // a.tensor, max(a.kv_heads // a.tensor, 1)
+    output = a.vocabulary // a.tensor
     rows = []
     for batch in a.micro_batch:
         tokens = batch * a.sequence
         seen = tokens // a.tensor if a.sequence_parallel else tokens  # by norms and residuals
-        for m, n, k in products(a, tokens):
+        for m, n, k in [*products(a, tokens), (tokens, output, a.hidden)]:
             rows.append(row("matmul", "forward", m=m, n=n, k=k))
             rows.append(row("matmul", "dgrad", m=m, n=k, k=n))
             rows.append(row("matmul", "wgrad", m=n, n=k, k=m))
+            if not a.fused_accumulation:
+                rows.append({**row("accumulation", "wgrad", elements=n * k), "dtype": gradient})
         for role in "forward", "backward":
             rows.append(row("attention", role, kernel="flash2", batch=batch, sequence=a.sequence,
                             heads=heads, kv_heads=kv, head_dim=a.head_dim, causal="true"))
             rows.append(row("norm", role, kernel=norm, elements=seen * a.hidden))
             rows.append(row("residual", role, elements=seen * a.hidden))
-            rows.append(row("activation", role, kernel=a.mlp, elements=tokens * a.ffn // a.tensor))
+            rows.append(row("activation", role, kernel=swiglu if a.mlp == "swiglu" else "gelu",
+                            elements=tokens * a.ffn // a.tensor))
             if a.positions == "rotary":
-                rows.append(row("rotary", role, elements=tokens * (heads + kv) * a.head_dim))
+                rows.append(row("rotary", role, kernel=fused,
+                                elements=tokens * (heads + kv) * a.head_dim))
             rows.append(row("embedding", role, elements=tokens * a.hidden))
-            rows.append(row("cross-entropy", role, elements=tokens * a.vocabulary // a.tensor))
-    weights = sum(n * k for _, n, k in list(products(a, 1))[:4])
-    step = row("optimizer", "step", elements=min(a.layers * weights, 200_000_000))
+            rows.append(row("cross-entropy", role, elements=tokens * output))
+    weights = a.layers * sum(n * k for _, n, k in products(a, 1))
+    step = row("optimizer", "step", elements=min(weights, 200_000_000))
     rows.append({**step, "dtype": "fp32" if a.grad_fp32 else "bf16"})
     once = {}
     for r in rows:
-        size = sorted((r["m"], r["n"])) + [r["k"]] if r["role"] == "wgrad" else \
-            [r.get(c) for c in COLUMNS[4:14]]
+        size = sorted((r["m"], r["n"])) + [r["k"]] if r["op"] == "matmul" and r["role"] == "wgrad" \
+            else [r.get(c) for c in COLUMNS[4:14]]
         once.setdefault((r["op"], r["role"], *size), r)
     return list(once.values())
 
@@ -191,7 +206,7 @@ class Timer:
     def activation(self, r):
         functional = self.torch.nn.functional
         inputs = [self.random(r["elements"], grad=True) for _ in range(2)]
-        if r["kernel"] == "swiglu":
+        if r["kernel"] != "gelu":
             function = self.maybe_compiled(lambda gate, up: functional.silu(gate) * up)
             return self.directed(r["role"], function, inputs)
         function = self.maybe_compiled(lambda x: functional.gelu(x, approximate="tanh"))
@@ -222,6 +237,12 @@ class Timer:
         return self.directed(
             r["role"], lambda x: self.torch.nn.functional.cross_entropy(x.float(), target),
             (logits,))
+
+    def accumulation(self, r):  # of a 16-bit result to earlier gradients
+        kept = {"fp32": self.torch.float32}.get(r["dtype"], self.type)
+        sums = self.torch.zeros(r["elements"], device="cuda", dtype=kept)
+        new = self.random(r["elements"])
+        return lambda: sums.add_(new)
 
     def optimizer(self, r):
         torch = self.torch

@@ -7,6 +7,7 @@
 #include "sim/base/field_value.h"
 
 #define NAMES_MAX 256u /* keys looked at for a hint */
+#define INNER_MAX 8u   /* of them, values of keys that may be written as mappings */
 
 static uint32_t field_index(const struct ty_section *section, const struct ty_field *field)
 {
@@ -77,9 +78,15 @@ int ty_section_unknown(const struct ty_section *section, const char *key, const 
                        struct ty_err *err)
 {
     const char *names[NAMES_MAX];
-    size_t n = 0;
-    for (uint32_t i = 0; i < section->n_fields && n < NAMES_MAX; i++) {
-        names[n++] = section->fields[i].key;
+    char inner[INNER_MAX][80];
+    size_t n = 0, n_inner = 0;
+    for (uint32_t i = 0; i < section->n_fields && n + 1 < NAMES_MAX; i++) {
+        const struct ty_field *field = &section->fields[i];
+        names[n++] = field->key;
+        if (field->inner && n_inner < INNER_MAX) {
+            (void)snprintf(inner[n_inner], sizeof(inner[0]), "%s.%s", field->key, field->inner);
+            names[n++] = inner[n_inner++];
+        }
     }
     const char *nearest = ty_nearest(key, names, n);
     if (nearest) {

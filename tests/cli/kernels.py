@@ -11,15 +11,17 @@ import tempfile
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples" / "measure_kernels.py"
 MODEL = {"layers": 4, "hidden": 1024, "heads": 8, "kv_heads": 8, "ffn": 2816, "vocabulary": 32000,
          "sequence": 512, "mlp": "swiglu", "norm_kind": "rmsnorm"}
-# What differs: keys of the model, of the layout, options of the script
+# What differs: keys of the model, of the layout, of the framework; options of the script
 CASES = [
-    ({}, {}, []),
-    ({"kv_heads": 2}, {"tensor": 4}, []),
+    ({}, {}, {"grad_fp32": "true"}, []),
+    ({"kv_heads": 2}, {"tensor": 4}, {"fused_qkv": "false", "grad_fp32": "true"},
+     ["--no-fused-qkv"]),
     ({"mlp": "gelu", "norm_kind": "layernorm", "positions": 512}, {"tensor": 2},
-     ["--positions", "learned"]),
-    ({"dtype": "fp16"}, {"tensor": 2, "sequence_parallel": "true", "grad_fp32": "true"},
-     ["--sequence-parallel", "--grad-fp32"]),
-    ({}, {"tensor": 8, "micro_batch": 4, "recompute": "full"}, ["--compile"]),
+     {"grad_fp32": "true"}, ["--positions", "learned"]),
+    ({"dtype": "fp16"}, {"tensor": 2, "sequence_parallel": "true"}, {"fused_gate": "false"},
+     ["--sequence-parallel", "--no-grad-fp32", "--no-fused-gate"]),
+    ({}, {"tensor": 8, "micro_batch": 4, "recompute": "full"},
+     {"fused_accumulation": "false", "grad_fp32": "true"}, ["--compile", "--no-fused-accumulation"]),
 ]
 
 
@@ -49,15 +51,19 @@ def section(name, values):
 def main():
     print(f"1..{len(CASES)}")
     failed = 0
-    for number, (model, layout, options) in enumerate(CASES, 1):
+    for number, (model, layout, framework, options) in enumerate(CASES, 1):
         model = {**MODEL, **model}
-        norm = "fused" if "--compile" in options or model["norm_kind"] == "layernorm" else "unfused"
+        compiled = "--compile" in options
+        norm = "fused" if compiled or model["norm_kind"] == "layernorm" else "unfused"
+        framework = {"preset": "ideal", "fused_activation": str(compiled).lower(),
+                     "fused_rotary": str(compiled).lower(), **framework}
         with tempfile.TemporaryDirectory() as folder:
             table(model, layout, options, folder)
             run = pathlib.Path(folder, "run.yaml")
             run.write_text(section("cluster", {"preset": "dgx-a100-80g", "operators": "kernels.csv"})
                            + section("model", {**model, "norm": norm})
-                           + section("layout", {**layout, "global_batch": 64}), encoding="utf-8")
+                           + section("layout", {**layout, "global_batch": 64})
+                           + section("framework", framework), encoding="utf-8")
             done = subprocess.run([sys.argv[1], "check", str(run)], capture_output=True, text=True,
                                   check=False, timeout=60)
         said = re.search(r"; (\d+) of the (\d+) kernels", done.stdout)
