@@ -154,7 +154,7 @@ static int compare(const struct ty_log_word *a, const struct ty_log_word *b)
     if (a->len != b->len) {
         return a->len < b->len ? -1 : 1;
     }
-    return memcmp(a->start, b->start, a->len);
+    return a->len == 0 ? 0 : memcmp(a->start, b->start, a->len);
 }
 
 static int by_group(const void *a, const void *b)
