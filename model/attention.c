@@ -157,7 +157,7 @@ static struct ty_cost core(const struct ty_cluster *cluster, const struct ty_arc
         .role = backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
         .dtype = arch->dtype,
         .kernel = arch->attention,
-        .dim = {arch->sequence, shard.heads, shard.kv, arch->head_dim, 1},
+        .dim = {arch->sequence, shard.heads, shard.kv, arch->head_dim, arch->full_attention ? 0 : 1},
     };
     struct ty_cost cost = modelled(cluster, arch, layout, backward);
     struct ty_operator_time measured;

@@ -294,10 +294,10 @@ struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct 
     const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
                            cluster->kernel_overhead;
     /* By the type of the gradients it reads; all of 16 bit are alike. */
-    struct ty_cost cost = ty_measured_or(cluster, TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP,
-                                         layout->framework.grad_fp32 ? TY_DTYPE_FP32
-                                                                     : TY_DTYPE_BF16,
-                                         TY_ANY_KERNEL, local, (struct ty_cost){seconds, 0});
+    const int dtype = layout->framework.grad_fp32 ? TY_DTYPE_FP32 : TY_DTYPE_BF16;
+    const int kernel = layout->framework.fused_optimizer ? TY_FUSED : TY_UNFUSED;
+    struct ty_cost cost = ty_measured_or(cluster, TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP, dtype,
+                                         kernel, local, (struct ty_cost){seconds, 0});
     cost.seconds *= cluster->derate;
     return cost;
 }

@@ -5,7 +5,7 @@
     measure_kernels.py --layers 32 --hidden 4096 --heads 32 --kv-heads 8 --ffn 14336 --mlp swiglu \\
         --vocabulary 128256 --sequence 8192 --tensor 2 --micro-batch 1,2,4 -o kernels.csv
 
-Needs PyTorch and a CUDA GPU. Each kernel is timed alone with CUDA events: a warm-up, then the
+Needs PyTorch 2.5 or newer and a CUDA GPU. Each kernel is timed alone with CUDA events: a warm-up, then the
 median of --repeats calls. `--dry-run` needs neither: it writes the rows without times, which is
 the list of what a run of that model and layout will look up.
 
@@ -41,12 +41,15 @@ def arguments():
     p.add_argument("--dtype", choices=["bf16", "fp16", "fp32"], default="bf16")
     p.add_argument("--sequence-parallel", action="store_true")
     for key, default, meaning in [
-            ("grad-fp32", True, "gradients of 32 bit"),
-            ("fused-qkv", True, "one matrix for q, k and v"),
-            ("fused-gate", True, "one matrix for gate and up"),
-            ("fused-accumulation", True, "weight-gradient products add to earlier gradients")]:
+            ("causal", True, "attention of each token to earlier ones; no: model.full_attention"),
+            ("grad-fp32", True, "gradients of 32 bit: framework.grad_dtype"),
+            ("fused-optimizer", True, "Adam in one kernel: framework.fused_optimizer"),
+            ("fused-qkv", True, "one matrix for q, k and v: framework.fused_qkv"),
+            ("fused-gate", True, "one matrix for gate and up: framework.fused_gate"),
+            ("fused-accumulation", True,
+             "weight-gradient products add to earlier gradients: framework.fused_accumulation")]:
         p.add_argument("--" + key, action=argparse.BooleanOptionalAction, default=default,
-                       help=f"framework.{key.replace('-', '_')}: {meaning}")
+                       help=meaning)
     p.add_argument("--compile", action="store_true",
                    help="let torch.compile fuse norms, activations and rotary embeddings")
     p.add_argument("--repeats", type=int, default=50)
@@ -96,7 +99,7 @@ def kernels(a):
                 rows.append({**row("accumulation", "wgrad", elements=n * k), "dtype": gradient})
         for role in "forward", "backward":
             rows.append(row("attention", role, kernel="flash2", batch=batch, sequence=a.sequence,
-                            heads=heads, kv_heads=kv, head_dim=a.head_dim, causal="true"))
+                            heads=heads, kv_heads=kv, head_dim=a.head_dim, causal=str(a.causal).lower()))
             rows.append(row("norm", role, kernel=norm, elements=seen * a.hidden))
             rows.append(row("residual", role, elements=seen * a.hidden))
             rows.append(row("activation", role, kernel=swiglu if a.mlp == "swiglu" else "gelu",
@@ -107,7 +110,8 @@ def kernels(a):
             rows.append(row("embedding", role, elements=tokens * a.hidden))
             rows.append(row("cross-entropy", role, elements=tokens * output))
     weights = a.layers * sum(n * k for _, n, k in products(a, 1))
-    step = row("optimizer", "step", elements=min(weights, 200_000_000))
+    step = row("optimizer", "step", kernel="fused" if a.fused_optimizer else "unfused",
+               elements=min(weights, 200_000_000))
     rows.append({**step, "dtype": "fp32" if a.grad_fp32 else "bf16"})
     once = {}
     for r in rows:
@@ -180,7 +184,7 @@ class Timer:
         def core(q, k, v):
             with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
                 return self.torch.nn.functional.scaled_dot_product_attention(
-                    q, k, v, is_causal=True, enable_gqa=kv < heads)
+                    q, k, v, is_causal=self.a.causal, enable_gqa=kv < heads)
         return self.directed(r["role"], core, (q, k, v))
 
     def norm(self, r):
@@ -248,7 +252,8 @@ class Timer:
         torch = self.torch
         weight = torch.zeros(r["elements"], device="cuda", requires_grad=True)
         weight.grad = torch.ones_like(weight)
-        adam = torch.optim.AdamW([weight], fused=True)
+        fused = r["kernel"] == "fused"
+        adam = torch.optim.AdamW([weight], fused=fused, foreach=not fused)
         if r["dtype"] == "fp32":
             return adam.step
         copy = torch.zeros_like(weight, dtype=torch.bfloat16)  # 16-bit gradient in, weight out

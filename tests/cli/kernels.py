@@ -13,22 +13,24 @@ MODEL = {"layers": 4, "hidden": 1024, "heads": 8, "kv_heads": 8, "ffn": 2816, "v
          "sequence": 512, "mlp": "swiglu", "norm_kind": "rmsnorm"}
 # What differs: keys of the model, of the layout, of the framework; options of the script
 CASES = [
-    ({}, {}, {"grad_fp32": "true"}, []),
-    ({"kv_heads": 2}, {"tensor": 4}, {"fused_qkv": "false", "grad_fp32": "true"},
+    ({}, {}, {"grad_dtype": "fp32"}, []),
+    ({"kv_heads": 2}, {"tensor": 4}, {"fused_qkv": "false", "grad_dtype": "fp32"},
      ["--no-fused-qkv"]),
     ({"mlp": "gelu", "norm_kind": "layernorm", "positions": 512}, {"tensor": 2},
-     {"grad_fp32": "true"}, ["--positions", "learned"]),
-    ({"dtype": "fp16"}, {"tensor": 2, "sequence_parallel": "true"}, {"fused_gate": "false"},
-     ["--sequence-parallel", "--no-grad-fp32", "--no-fused-gate"]),
+     {"grad_dtype": "fp32"}, ["--positions", "learned"]),
+    ({"dtype": "fp16", "full_attention": "true"}, {"tensor": 2, "sequence_parallel": "true"},
+     {"fused_gate": "false", "fused_optimizer": "false", "grad_dtype": "model"},
+     ["--sequence-parallel", "--no-grad-fp32", "--no-fused-gate", "--no-fused-optimizer",
+      "--no-causal"]),
     ({}, {"tensor": 8, "micro_batch": 4, "recompute": "full"},
-     {"fused_accumulation": "false", "grad_fp32": "true"}, ["--compile", "--no-fused-accumulation"]),
+     {"fused_accumulation": "false", "grad_dtype": "fp32"}, ["--compile", "--no-fused-accumulation"]),
 ]
 
 
 def table(model, layout, options, folder):
     words = [sys.executable, str(SCRIPT), "--dry-run", *options]
     for key, value in model.items():
-        if key != "positions":
+        if key not in ("positions", "full_attention"):
             words += ["--" + key.replace("_", "-"), str(value)]
     for key in "tensor", "micro_batch":
         words += ["--" + key.replace("_", "-"), str(layout.get(key, 1))]
@@ -55,8 +57,8 @@ def main():
         model = {**MODEL, **model}
         compiled = "--compile" in options
         norm = "fused" if compiled or model["norm_kind"] == "layernorm" else "unfused"
-        framework = {"preset": "ideal", "fused_activation": str(compiled).lower(),
-                     "fused_rotary": str(compiled).lower(), **framework}
+        framework = {"preset": "ideal", "fused_optimizer": "true",
+                     "fused_activation": str(compiled).lower(), "fused_rotary": str(compiled).lower(), **framework}
         with tempfile.TemporaryDirectory() as folder:
             table(model, layout, options, folder)
             run = pathlib.Path(folder, "run.yaml")

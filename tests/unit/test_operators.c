@@ -169,6 +169,9 @@ START_TEST(each_kernel_takes_its_own_row)
     assert_near(ty_attention_forward(gpu, &c.arch, &c.layout).seconds,
                 11e-6 * ty_attention_forward(&model, &c.arch, &c.layout).seconds / pair, 1e-12);
     c.layout.micro_batch = 2;
+    c.arch.full_attention = true; /* the row that is not causal */
+    assert_near(ty_attention_forward(gpu, &c.arch, &c.layout).seconds, 99e-6, 1e-12);
+    c.arch.full_attention = false;
     /* another kind of attention has no row forward, but the backward one is for all kinds */
     c.arch.attention = TY_ATTENTION_FUSED_SOFTMAX;
     ck_assert(ty_attention_forward(gpu, &c.arch, &c.layout).seconds ==
