@@ -29,6 +29,7 @@ struct ty_framework {
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;
     bool fused_optimizer;
+    double norm_speed;    /* of fused norms over the GPU's norm_passes */
     bool fused_loss; /* cross-entropy reads 16-bit logits and writes their gradient over them */
     double layer_floor;   /* s of host time to launch one layer's forward; 0: none */
     double pass_overhead; /* s the GPU idles at the start of every pass of a pipeline */

@@ -19,6 +19,7 @@ struct ty_shard {
     double element_B;   /* of an activation */
     int dtype;          /* enum ty_dtype, the same */
     bool fused_activation, fused_rotary; /* see framework.h */
+    double norm_speed;
 };
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
 

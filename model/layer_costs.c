@@ -51,6 +51,7 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
         .vocabulary = arch->vocabulary / t,
         .fused_activation = layout->framework.fused_activation,
         .fused_rotary = layout->framework.fused_rotary,
+        .norm_speed = layout->framework.norm_speed,
         .element_B = ty_dtype_bytes((enum ty_dtype)arch->dtype),
         .dtype = arch->dtype,
     };

@@ -68,7 +68,8 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
                                                 .overlap_p2p = true,
                                                 .fused_activation = true,
                                                 .fused_rotary = true,
-                                                .fused_optimizer = true};
+                                                .fused_optimizer = true,
+                                                .norm_speed = 1};
     c->model_section = (struct ty_section){.name = "model",
                                            .fields = ty_arch_fields,
                                            .n_fields = ty_n_arch_fields,
