@@ -383,6 +383,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     make_grid(&l);
     make_groups(&l);
     int rc = ty_lower_compute_kinds(&l);
+    l.first_stretched = out->program.n_kinds;
     rc = rc < 0 ? rc : make_orders(&l, &slots);
     l.n_partners = rc == 0 && ty_slots_paired(&slots) ? n_vstages(&l) + 1 : 1;
     rc = rc < 0 ? rc : make_mirrors(&l);

@@ -306,6 +306,7 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
         backward(l, want);
         break;
     }
+    ty_lower_overlap(l, index);
     return index;
 }
 

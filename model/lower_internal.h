@@ -94,6 +94,8 @@ struct ty_lowering {
     const struct ty_compute_kinds *kinds; /* of the block being built */
     struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer, for generators */
 
+    uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
+
     /* links */
     uint16_t tensor_group, data_group, world_group;
     struct ty_sched_edges edges;
@@ -142,6 +144,9 @@ void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit);
 void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit);
 void ty_lower_unit_input(struct ty_lowering *l, const struct ty_unit *unit);
 void ty_lower_unit_weight(struct ty_lowering *l, const struct ty_unit *unit);
+
+/* lower_overlap.c: slows the computations of a finished block that run beside collectives. */
+void ty_lower_overlap(struct ty_lowering *l, uint32_t block);
 
 /* lower_block.c: whole passes. Returns the index of the block. */
 uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want);

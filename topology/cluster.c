@@ -176,6 +176,11 @@ const struct ty_field ty_cluster_fields[] = {
     VALUE(phase_overlap, phase_overlap, RATIO, 0, 1, "0.7",
           "share of the shorter phases of a hierarchical all-reduce or an all-to-all that hides "
           "behind the longest (guess)"),
+    VALUE(nvlink_overlap_slowdown, nvlink_overlap_slowdown, RATIO, 0, 0.9, "18 %",
+          "share of its speed that computation loses while a collective inside the node runs "
+          "beside it (mean of arXiv 2507.03114: 18.9 %)"),
+    VALUE(net_overlap_slowdown, net_overlap_slowdown, RATIO, 0, 0.9, "10 %",
+          "the same beside a collective between nodes (guess: fewer channels)"),
     {.key = "collectives",
      .inner = "algorithm",
      .type = TY_TYPE_WORD,

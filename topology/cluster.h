@@ -95,6 +95,8 @@ struct ty_cluster {
     double net_p2p_latency;    /* s */
     double phase_overlap;      /* share of the shorter phases of a hierarchical collective or an
                                * all-to-all that hides behind the longest one */
+    double nvlink_overlap_slowdown; /* share of its speed that computation loses beside a */
+    double net_overlap_slowdown;    /* collective inside a node, between nodes */
     int collectives;           /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
     /* Files of measurements, and what the loader of the run file made of them; NULL: none. */
     struct ty_string_list measured_files; /* logs of nccl-tests */
