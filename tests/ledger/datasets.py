@@ -1,0 +1,220 @@
+"""The end-to-end data sets: one entry each, from the columns of a table to keys of a run file.
+
+Everything that a source states about its runs is set; what it does not state is left to the
+preset named, and the notes say so. No value here is fitted."""
+import dataclasses
+import math
+from collections.abc import Callable
+
+
+@dataclasses.dataclass
+class Dataset:
+    name: str           # short, of the report and of expected.json
+    table: str          # NAME.csv
+    base: str           # run file that every row starts from
+    keys: Callable      # row -> {key: value}
+    sweep: Callable     # row -> label of the sweep it belongs to: one job, many layouts
+    groups: dict        # title -> (row -> label): tables of the details
+    machine: str
+    source: str
+    role: str           # fitted | partly fitted | blind, and on what
+    keep: Callable = lambda row: True
+    seconds: Callable = lambda row: number(row["step_time_s"])
+    oom: Callable = lambda row: None  # True, False, or None: not known
+    layouts: bool = True              # rows of a sweep are layouts to choose from
+    notes: str = ""
+
+
+def number(text):
+    return float(text) if text else None
+
+
+def whole(text):
+    return int(float(text))
+
+
+def common(row):
+    """What all tables say in the same columns."""
+    gpus = whole(row["gpus"])
+    return {
+        "cluster.nodes": math.ceil(gpus / 8), "cluster.gpus_per_node": min(8, gpus),
+        "model.layers": row["layers"], "model.hidden": row["hidden"], "model.heads": row["heads"],
+        "model.kv_heads": row["kv_heads"], "model.ffn": row["ffn"],
+        "model.vocabulary": row["vocab"], "model.sequence": row["seq"],
+        "layout.tensor": row["tp"], "layout.pipeline": row["pp"], "layout.data": row["dp"],
+        "layout.micro_batch": whole(row["micro_batch"]),
+        "layout.global_batch": whole(row["global_batch"]),
+    }
+
+
+def base(cluster, model="", layout="", framework="", schedule=""):
+    """A run file; sizes are only there to be replaced by each row's."""
+    return (f"cluster: {{{cluster}}}\n"
+            f"model: {{layers: 1, hidden: 64, heads: 1, vocabulary: 100{', ' * bool(model)}"
+            f"{model}}}\n"
+            f"layout: {{global_batch: 1{', ' * bool(layout)}{layout}}}\n"
+            f"framework: {{{framework}}}\n" + (f"schedule: {{{schedule}}}\n" if schedule else ""))
+
+
+def shape(*columns):
+    return lambda row: " ".join(row[c] for c in columns)
+
+
+LLAMA = "mlp: swiglu, norm_kind: rmsnorm"
+TENSOR = {"tensor degree": lambda row: f"tensor {row['tp']}"}
+PIPELINE = {"pipeline depth": lambda row: f"pipeline {row['pp']}"}
+
+# ---- Hagemann et al. 2023 -----------------------------------------------------------------------
+
+HAGEMANN_KERNELS = {
+    "FA2+fusedRMSNorm": ("flash2", "fused"), "FA2": ("flash2", "unfused"),
+    "FA1.0.8": ("flash1", "unfused"), "unfused torch": ("unfused", "unfused"),
+    "Megatron fused softmax": ("fused-softmax", "unfused"),
+}
+
+
+def hagemann_keys(row):
+    attention, norm = HAGEMANN_KERNELS[row["attention_kernel"]]
+    return common(row) | {"model.attention": attention, "model.norm": norm,
+                          "layout.recompute": "full" if row["act_ckpt"] == "full" else "none"}
+
+
+def hagemann_oom(row):
+    if row["step_time_s"]:
+        return False
+    return True if float(row["oom"] or 0) == 1 else None
+
+
+def hagemann(name, model, role, notes=""):
+    return Dataset(
+        name=name, table="hagemann_13b64_65b128",
+        base=base("preset: dgx-a100-80g", LLAMA, "zero: 1", "preset: megatron-lm"),
+        keys=hagemann_keys, keep=lambda row: row["model"] == model, oom=hagemann_oom,
+        sweep=lambda row: f"{model}, {row['attention_kernel']}",
+        groups={"kernels": shape("attention_kernel"),
+                "recomputation": lambda row: f"recompute {row['act_ckpt'] or 'none'}"}
+        | TENSOR | PIPELINE,
+        machine="64 or 128 A100 80 GB, HDR InfiniBand", role=role, notes=notes,
+        source="Hagemann et al. 2023, github.com/Aleph-Alpha/NeurIPS-WANT-submission-"
+               "efficient-parallelization-layouts")
+
+
+# ---- vTrain -------------------------------------------------------------------------------------
+
+def vtrain(name, table, **rest):
+    return Dataset(
+        name=name, table=table,
+        base=base("preset: dgx-a100-80g, nics_per_node: 4",
+                  "dtype: fp16, attention: fused-softmax, bias: true, tied: true, dropout: 0.1",
+                  "recompute: full", "preset: megatron-deepspeed"),
+        keys=lambda row: common(row) | {"model.positions": row["seq"]},
+        source="github.com/VIA-Research/vTrain data/ground_truth", **rest)
+
+
+# ---- llm-foundry --------------------------------------------------------------------------------
+
+MOSAIC_CLUSTER = {"a100_80gb": "dgx-a100-80g", "a100_40gb": "dgx-a100-40g",
+                  "h100_80gb": "dgx-h100"}
+
+
+def mosaic_keys(row):
+    a100 = row["gpu"].startswith("a100")
+    return common(row) | {
+        "model.positions": row["seq"],
+        # Triton's FlashAttention 1 in the A100 tables, FlashAttention 2 in those of H100.
+        "model.attention": "flash1" if a100 else "flash2",
+        "model.dtype": "fp8" if "fp8" in row["precision"] else "bf16",
+        "layout.zero": 3 if "FULL_SHARD" in row["zero_or_fsdp"] else 2,
+        "layout.recompute": row["act_ckpt"],
+        "framework.reduce_fp32": "false" if "PURE" in row["precision"] else "true",
+    }
+
+
+def mosaic(gpu, role):
+    return Dataset(
+        name=f"llm-foundry {MOSAIC_CLUSTER[gpu].removeprefix('dgx-')}", table="mosaic_llm_foundry",
+        base=base(f"preset: {MOSAIC_CLUSTER[gpu]}", "tied: true", "", "preset: fsdp"),
+        keys=mosaic_keys, keep=lambda row: row["gpu"] == gpu and "outlier" not in row["notes"],
+        oom=lambda row: False, sweep=lambda row: f"{row['model']} on {row['gpus']}",
+        layouts=False,
+        groups={"nodes": lambda row: "1 node" if whole(row["gpus"]) <= 8 else "2 and more nodes",
+                "model": shape("model"),
+                "sequence": lambda row: f"sequence {row['seq']}",
+                "precision": lambda row: "fp8" if "fp8" in row["precision"] else "bf16",
+                "recomputation": lambda row: f"recompute {row['act_ckpt']}",
+                "sharding": shape("zero_or_fsdp")},
+        machine="A100 (1600 Gb/s RoCE a node)" if gpu[0] == "a" else "H100",
+        source="github.com/mosaicml/llm-foundry scripts/train/benchmarking", role=role)
+
+
+# ---- others -------------------------------------------------------------------------------------
+
+def torchtitan_keys(row):
+    return common(row) | {"layout.recompute": "selective" if "selective" in row["act_ckpt"]
+                          else row["act_ckpt"]}
+
+
+def nanotron_keys(row):
+    return common(row) | {
+        "layout.zero": 1 if row["zero_or_fsdp"] == "ZeRO-1" else 0,
+        "layout.sequence_parallel": "true" if row["seq_parallel"].startswith("yes") else "false"}
+
+
+def simumax_keys(row):
+    return common(row) | {
+        "layout.sequence_parallel": "true" if row["seq_parallel"] == "True" else "false"}
+
+
+DATASETS = [
+    hagemann("hagemann 13B", "LLaMA-13B",
+             "fitted: norm_passes_unfused, the derate of A100, memory reserve"),
+    hagemann("hagemann 65B", "LLaMA-65B", "development check: looked at, not fitted"),
+    vtrain("vtrain multi", "vtrain_multi_3.6b_18.4b",
+           sweep=shape("model"),
+           groups={"model and tensor degree": lambda r: f"{r['model']}, tensor {r['tp']}",
+                   "micro-batch": lambda r: f"micro-batch {r['micro_batch']}"} | PIPELINE,
+           machine="64 and 256 A100, 800 Gb/s a node",
+           role="partly fitted: bytes of the fused softmax"),
+    vtrain("vtrain single", "vtrain_single_node",
+           sweep=shape("layers", "hidden", "gpus", "global_batch"),
+           groups={"hidden and tensor degree": lambda r: f"hidden {r['hidden']}, tensor {r['tp']}",
+                   "micro-batch": lambda r: f"micro-batch {r['micro_batch']}"} | PIPELINE,
+           machine="2 to 8 A100 of one node", role="fitted: layer_floor",
+           notes="Models of 0.2 to 1.3 billion parameters: the host sets the pace."),
+    mosaic("a100_40gb", "blind"),
+    mosaic("a100_80gb", "blind"),
+    mosaic("h100_80gb", "fitted: the derate of H100"),
+    Dataset(
+        name="torchtitan", table="torchtitan_a100",
+        base=base("preset: dgx-a100-80g", LLAMA, "zero: 3", "preset: fsdp"),
+        keys=torchtitan_keys, keep=lambda row: row["act_ckpt"] != "selective (every 2nd layer)",
+        seconds=lambda row: number(row["step_time_derived_s"]),
+        oom=lambda row: "out of memory, footnote" in row["notes"], layouts=False,
+        sweep=shape("model"), groups={"model": shape("model"),
+                                      "recomputation": shape("act_ckpt")},
+        machine="64 A100 80 GB, network not stated", role="blind",
+        source="github.com/pytorch/torchtitan docs/performance.md",
+        notes="Its selective mode keeps every second product; `selective` here keeps all."),
+    Dataset(
+        name="nanotron best", table="nanotron_best",
+        base=base("preset: dgx-h100", LLAMA, "", "preset: megatron-lm"), keys=nanotron_keys,
+        keep=lambda row: not ("80.0B" in row["model"] and row["gpus"] == "32"),
+        seconds=lambda row: number(row["step_time_derived_s"]), layouts=False,
+        sweep=shape("model"), groups={"model": shape("model")} | TENSOR,
+        oom=lambda row: False,
+        machine="8 to 512 H100", role="blind",
+        source="github.com/huggingface/nanotron docs/benchmark_summary.svg",
+        notes="Best layout of each cell only; shapes are reconstructed; the stack is taken to "
+              "behave like Megatron-LM."),
+    Dataset(
+        name="simumax B200", table="simumax_b200_e2e",
+        base=base("preset: dgx-b200", LLAMA + ", attention: flash3", "zero: 1",
+                  "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
+                  "overlap_tensor_reduce: false"),
+        keys=simumax_keys, keep=lambda row: row["cp"] == "1",
+        oom=lambda row: False, sweep=shape("model", "global_batch"),
+        groups={"model": shape("model")} | TENSOR | PIPELINE,
+        machine="8 B200 of one node", role="its kernel tables are fitted, its step times are blind",
+        source="github.com/MooreThreads/SimuMax docs/b200",
+        notes="Truncated Llama 3 models; all overlap switched off."),
+]

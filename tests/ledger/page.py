@@ -1,0 +1,32 @@
+"""The page: tables of Markdown, put between the marks of a page that people write.
+
+    <!-- ledger: NAME -->
+    ... replaced ...
+    <!-- end -->"""
+import re
+
+MARK = re.compile(r"(<!-- ledger: ([^>]+?) -->\n)(.*?)(<!-- end -->)", re.S)
+
+
+def cell(value, form="{}"):
+    return "-" if value is None else form.format(value)
+
+
+def percent(value, signed=False):
+    return cell(value, "{:+.1f} %" if signed else "{:.1f} %")
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(c) for c in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def fill(text, blocks):
+    """The page with every block in its place. A mark without block, or a block without mark, is
+    an error: nothing measured may go missing."""
+    marks = {m.group(2) for m in MARK.finditer(text)}
+    if marks != set(blocks):
+        odd = sorted(marks ^ set(blocks))
+        raise RuntimeError(f"the page and the ledger do not have the same blocks: {odd}")
+    return MARK.sub(lambda m: f"{m.group(1)}{blocks[m.group(2)]}{m.group(4)}", text)
