@@ -12,6 +12,8 @@ import os
 import pathlib
 import sys
 
+import collectives
+import kernels
 import steps
 from page import fill
 from tables import Tables
@@ -22,7 +24,7 @@ EXPECTED = HERE / "expected.json"
 # Figures that may not get worse: by how much they may move, and which way is worse.
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,
            "chose_oom": 0}
-PARTS = [steps]
+PARTS = [steps, kernels, collectives]
 
 
 class Context:

@@ -1,0 +1,89 @@
+"""Single kernels: matrix products, attention, elementwise operations, each alone on a GPU.
+
+Compared without `derate`, which stands for what a kernel benchmark does not show; the bias with it
+is printed beside. The yardstick is one rate per row of the table, fitted to that row."""
+import pathlib
+import tempfile
+
+import scores
+import tables
+from page import percent, table
+
+RUN = ("cluster: {{preset: {preset}}}\n"
+       "model: {{layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: {dtype}, "
+       "mlp: {mlp}, attention: {attention}}}\n"
+       "layout: {{global_batch: 8}}\nframework: {{fused_activation: true, fused_rotary: true}}\n")
+VIDUR_OPS = {"add": "add", "attn_rope": "rope", "input_layernorm": "norm", "mlp_act": "activation"}
+SIMUMAX_ROLES = {"TN": "forward", "NN": "dgrad", "NT": "wgrad"}
+FLASH_WORK = {"forward": 4, "backward": 10}  # FLOPs over b s^2 a d, as SimuMax counts: not causal
+
+
+def vidur(row):
+    """(group, question, seconds, work)"""
+    m, n = float(row["m"]), float(row["n"])
+    seconds = float(row["time_us"]) * 1e-6
+    if row["op"].startswith("gemm"):
+        k = float(row["k"])
+        size = "1024 rows and more" if m >= 1024 else "256 and 512 rows"
+        return f"matrix products, {size}", f"gemm forward {m} {n} {k}", seconds, m * n * k
+    kernel = VIDUR_OPS[row["op"]]
+    return kernel, f"{kernel} {m} {n:.0f}", seconds, m * n
+
+
+def simumax(row):
+    rate = float(row["tflops"]) * 1e12
+    if row["op"] == "matmul":
+        b, m, n, k = (float(row[c]) for c in ("b", "m", "n", "k"))
+        role = SIMUMAX_ROLES[row["layout"]]
+        work = 2 * b * m * n * k
+        return f"matrix products, {role}", f"gemm {role} {b * m} {n} {k}", work / rate, work
+    direction = "forward" if row["op"] == "sdp_fwd" else "backward"
+    b, s, a, kv, d = (int(float(row[c])) for c in ("b", "seq", "heads", "kv_heads", "qk_dim"))
+    work = FLASH_WORK[direction] * b * s * s * a * d
+    return f"attention, {direction}", f"flash {direction} {b} {s} {a} {kv} {d}", work / rate, work
+
+
+# table, GPU in it, preset, attention, row -> question, kept, what was fitted
+SETS = [
+    ("kernels_vidur", "A100", "dgx-a100-80g", "flash2", vidur, lambda r: True, "fitted"),
+    ("kernels_vidur", "H100", "dgx-h100", "flash3", vidur, lambda r: True, "fitted"),
+    ("kernels_simumax", "A100-PCIe-80GB", "dgx-a100-80g", "flash2", simumax,
+     lambda r: r["qk_dim"] == r["v_dim"], "ratios fitted"),
+    ("kernels_simumax", "B200-SXM", "dgx-b200", "flash3", simumax,
+     lambda r: r["qk_dim"] == r["v_dim"], "fitted"),
+]
+
+
+def ask(context, preset, attention, mlp, questions):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "run.yaml"
+        path.write_text(RUN.format(preset=preset, attention=attention, mlp=mlp, dtype="bf16"),
+                        encoding="utf-8")
+        answers = tables.play(context.programs / "kernel_times", [path], questions)
+    return [tuple(float(word) for word in line.split()) for line in answers]
+
+
+def measure(context):
+    lines = []
+    for name, gpu, preset, attention, question, keep, role in SETS:
+        rows, carried = context.tables.read(name)
+        rows = [row for row in rows if row["gpu"] == gpu and keep(row)]
+        groups = {}
+        for mlp in ("swiglu", "gelu"):  # phi-2 is the one model with a GELU
+            chosen = [r for r in rows if ("phi" in r.get("model", "")) == (mlp == "gelu")]
+            asked = [question(row) for row in chosen]
+            answers = ask(context, preset, attention, mlp, [a[1] for a in asked])
+            for (group, _, seconds, work), (plain, derated) in zip(asked, answers):
+                groups.setdefault(group, []).append((seconds, plain, derated, work))
+        for group, found in sorted(groups.items()):
+            figures = scores.errors([(f[0], f[1]) for f in found])
+            derated = scores.errors([(f[0], f[2]) for f in found])
+            constant, _ = scores.scaled_error([(f[0], f[3]) for f in found])
+            context.record("kernels", f"{gpu}, {group}", figures, carried)
+            lines.append([gpu, group, figures["n"], percent(figures["mean"]),
+                          percent(figures["median"]), percent(figures["p90"]),
+                          percent(figures["bias"], True), percent(derated["bias"], True),
+                          percent(constant), name.removeprefix("kernels_") + ", " + role])
+    context.page("kernels", table(
+        ["GPU", "kernels", "rows", "mean", "median", "p90", "bias", "bias with derate",
+         "constant rate", "source"], lines))
