@@ -20,6 +20,7 @@ struct outline {
     enum ty_sched_placement placement;
     const struct ty_sched_shape *shape;
     const struct ty_slots *slots;
+    const struct ty_sched_durations *times;
     struct ty_sched_edges edges;
     uint16_t kind[TY_N_PHASES], half[TY_N_PHASES], send, recv;
     size_t partners; /* 1, or 1 + directions x stages when slots overlap */
@@ -38,8 +39,32 @@ static uint16_t add_kind(struct outline *o, const char *name, enum ty_category c
     return index < 0 ? 0 : (uint16_t)index;
 }
 
-static void add_kinds(struct outline *o, const struct ty_sched_durations *d)
+/* The kind of an atom that is not half of a slot with a duration of its own. */
+static uint16_t kind_of(struct outline *o, const struct ty_slot *slot)
 {
+    const enum ty_phase phase = (enum ty_phase)slot->phase;
+    const ty_ps *own = o->times->of_stage[phase];
+    return own == NULL ? o->kind[phase]
+                       : add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase,
+                                  own[slot->stage]);
+}
+
+/* A slot with a duration of its own is drawn as its halves, in proportion. */
+static void add_halves(struct outline *o)
+{
+    const struct ty_sched_durations *d = o->times;
+    const ty_ps sum = d->forward + d->backward;
+    const ty_ps first =
+        sum == 0 ? d->overlap / 2 : (ty_ps)((double)d->overlap * (double)d->forward / (double)sum);
+    o->half[TY_PHASE_FORWARD] =
+        add_kind(o, ty_phase_word(TY_PHASE_FORWARD), TY_CAT_FORWARD, TY_PHASE_FORWARD, first);
+    o->half[TY_PHASE_BACKWARD] = add_kind(o, ty_phase_word(TY_PHASE_BACKWARD), TY_CAT_BACKWARD,
+                                          TY_PHASE_BACKWARD, d->overlap - first);
+}
+
+static void add_kinds(struct outline *o)
+{
+    const struct ty_sched_durations *d = o->times;
     const ty_ps dur[TY_N_PHASES] = {[TY_PHASE_FORWARD] = d->forward,
                                     [TY_PHASE_BACKWARD] = d->backward,
                                     [TY_PHASE_DGRAD] = d->input,
@@ -48,14 +73,9 @@ static void add_kinds(struct outline *o, const struct ty_sched_durations *d)
         o->kind[phase] = add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase,
                                   dur[phase]);
     }
-    /* an overlapped slot is drawn as its halves, in proportion */
-    const ty_ps sum = d->forward + d->backward, both = d->overlap == UINT64_MAX ? sum : d->overlap;
-    const ty_ps first =
-        sum == 0 ? both / 2 : (ty_ps)((double)both * (double)d->forward / (double)sum);
-    o->half[TY_PHASE_FORWARD] =
-        add_kind(o, ty_phase_word(TY_PHASE_FORWARD), TY_CAT_FORWARD, TY_PHASE_FORWARD, first);
-    o->half[TY_PHASE_BACKWARD] = add_kind(o, ty_phase_word(TY_PHASE_BACKWARD), TY_CAT_BACKWARD,
-                                          TY_PHASE_BACKWARD, both - first);
+    if (d->overlap != UINT64_MAX) {
+        add_halves(o);
+    }
     o->send = add_kind(o, "send", TY_CAT_COMM_PIPELINE, TY_PHASE_FORWARD, 0);
     o->recv = add_kind(o, "recv", TY_CAT_COMM_PIPELINE, TY_PHASE_FORWARD, 0);
 }
@@ -112,7 +132,8 @@ static uint32_t add_block(struct outline *o, const struct ty_slot *slot,
         add_message(o, false, channel_of(o, partner, true), true);
     }
     struct ty_op op = TY_OP_INIT;
-    op.kind = partner != NULL ? o->half[slot->phase] : o->kind[slot->phase];
+    op.kind = partner != NULL && o->times->overlap != UINT64_MAX ? o->half[slot->phase]
+                                                                 : kind_of(o, slot);
     op.stream = TY_STREAM_COMPUTE;
     op.wait[0] = EVENT_RECV;
     op.record = EVENT_COMPUTE;
@@ -198,14 +219,15 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
                         const struct ty_sched_durations *times, struct ty_arena *arena,
                         struct ty_err *err)
 {
-    struct outline o = {.placement = placement, .shape = shape, .slots = slots};
+    struct outline o = {
+        .placement = placement, .shape = shape, .slots = slots, .times = times};
     o.b = (struct ty_builder){.program = program, .arena = arena, .err = err};
     *program = (struct ty_program){.n_steps = 1};
     int rc = allocate(&o);
     rc = rc < 0 ? rc
                 : ty_sched_edges_build(&o.edges, &o.b, placement, shape,
                                        shape->m * shape->slices, times->edge);
-    add_kinds(&o, times);
+    add_kinds(&o);
     for (uint32_t rank = 0; rank < shape->p && rc == 0; rank++) {
         rc = add_rank(&o, rank);
     }

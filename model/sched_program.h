@@ -12,6 +12,9 @@ struct ty_sched_durations {
     ty_ps forward, backward, input, weight;
     ty_ps overlap; /* of an overlapped slot; UINT64_MAX: forward + backward */
     ty_ps edge;    /* delay of a message between ranks; the ranks stay free */
+    /* By enum ty_phase: [virtual stages] durations of their own, or NULL: those above. Overlapped
+     * slots take the sum of theirs unless `overlap` says otherwise. */
+    const ty_ps *of_stage[TY_N_PHASES];
 };
 
 /* Builds and seals the program in the arena; gang r is pipeline rank r. A pass is an atom: its

@@ -369,19 +369,13 @@ END_TEST
 
 /* ---- the simulator ---- */
 
-/* The sweep gives the same makespan, and counts the same pieces. */
-static void simulator_agrees(struct play *p)
+/* Plays the orders in the simulator: the same makespan, and the same pieces held. */
+static void simulate(struct play *p, const struct ty_sched_durations *d)
 {
-    const struct ty_sched_durations d = {.forward = p->times->f[0],
-                                         .backward = p->times->b[0],
-                                         .input = p->times->i[0],
-                                         .weight = p->times->w[0],
-                                         .overlap = UINT64_MAX,
-                                         .edge = p->times->edge};
     struct ty_program program;
     struct ty_timeline timeline;
     struct ty_stats stats;
-    ck_assert_msg(ty_sched_program_of(&program, p->sched->placement, &p->shape, &p->slots, &d,
+    ck_assert_msg(ty_sched_program_of(&program, p->sched->placement, &p->shape, &p->slots, d,
                                       &p->arena, &err) == 0,
                   "%s", err.text);
     ck_assert_int_eq(ty_timeline_init(&timeline, &program, &err), 0);
@@ -395,10 +389,39 @@ static void simulator_agrees(struct play *p)
     ty_timeline_release(&timeline);
 }
 
+static void simulator_agrees(struct play *p)
+{
+    const struct ty_sched_durations d = {.forward = p->times->f[0],
+                                         .backward = p->times->b[0],
+                                         .input = p->times->i[0],
+                                         .weight = p->times->w[0],
+                                         .overlap = UINT64_MAX,
+                                         .edge = p->times->edge};
+    simulate(p, &d);
+}
+
 START_TEST(the_simulator_agrees_with_a_player_that_knows_only_the_rules)
 {
     const struct play_times times = play_even(7, 4, 3, 2);
     for_all(&times, simulator_agrees);
+}
+END_TEST
+
+static void simulator_agrees_stage_by_stage(struct play *p)
+{
+    const struct ty_sched_durations d = {.overlap = UINT64_MAX,
+                                         .edge = p->times->edge,
+                                         .of_stage = {[TY_PHASE_FORWARD] = p->times->f,
+                                                      [TY_PHASE_BACKWARD] = p->times->b,
+                                                      [TY_PHASE_DGRAD] = p->times->i,
+                                                      [TY_PHASE_WGRAD] = p->times->w}};
+    simulate(p, &d);
+}
+
+START_TEST(the_simulator_agrees_when_every_stage_has_times_of_its_own)
+{
+    const struct play_times times = uneven();
+    for_all(&times, simulator_agrees_stage_by_stage);
 }
 END_TEST
 
@@ -410,4 +433,5 @@ TY_SUITE("sched_properties", every_piece_has_its_passes_once_in_place_and_order,
          longer_passes_never_end_a_run_earlier_and_scaling_scales_it,
          merging_split_backwards_never_ends_a_run_earlier,
          one_rank_has_no_bubble_and_one_micro_batch_takes_p_stages,
-         the_simulator_agrees_with_a_player_that_knows_only_the_rules)
+         the_simulator_agrees_with_a_player_that_knows_only_the_rules,
+         the_simulator_agrees_when_every_stage_has_times_of_its_own)
