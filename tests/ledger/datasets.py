@@ -165,10 +165,28 @@ def simumax_keys(row):
         "layout.sequence_parallel": "true" if row["seq_parallel"] == "True" else "false"}
 
 
+def korthikanti_keys(row):
+    chunks = int(row["vpp"])
+    return common(row) | {
+        "layout.recompute": row["act_ckpt"],
+        "layout.sequence_parallel": "true" if row["seq_parallel"] == "yes" else "false",
+        "schedule.name": "interleaved" if chunks > 1 else "1f1b", "schedule.chunks": chunks}
+
+
 DATASETS = [
     hagemann("hagemann 13B", "LLaMA-13B",
              "fitted: norm_passes_unfused, the derate of A100, memory reserve"),
     hagemann("hagemann 65B", "LLaMA-65B", "development check: looked at, not fitted"),
+    Dataset(
+        name="korthikanti", table="korthikanti_table5",
+        base=base("preset: dgx-a100-80g", "attention: fused-softmax, bias: true, tied: true, "
+                  "dropout: 0.1, positions: 2048", "", "preset: megatron-lm"),
+        keys=korthikanti_keys, oom=lambda row: False, layouts=False, sweep=shape("act_ckpt"),
+        groups={"model": shape("model"), "recomputation": shape("act_ckpt")},
+        machine="8 to 512 A100 80 GB, 8 x 200 Gb/s a node", role="blind",
+        source="Korthikanti et al. 2022, tables 3 and 5",
+        notes="Full recomputation without, selective with sequence parallelism; interleaved "
+              "schedule with three chunks for 175B and 530B."),
     vtrain("vtrain multi", "vtrain_multi_3.6b_18.4b",
            sweep=shape("model"),
            groups={"model and tensor degree": lambda r: f"{r['model']}, tensor {r['tp']}",
@@ -206,6 +224,18 @@ DATASETS = [
         source="github.com/huggingface/nanotron docs/benchmark_summary.svg",
         notes="Best layout of each cell only; shapes are reconstructed; the stack is taken to "
               "behave like Megatron-LM."),
+    Dataset(
+        name="vocab parallel", table="vocab_parallel_1f1b",
+        base=base("preset: dgx-a100-80g", "bias: true", "", "preset: megatron-lm"),
+        keys=lambda row: common(row) | {"model.positions": row["seq"]},
+        keep=lambda row: row["schedule"] == "1F1B (baseline)" and "outl" not in row["notes"],
+        oom=lambda row: False, layouts=False, sweep=shape("seq"),
+        groups={"vocabulary": lambda row: f"vocabulary {row['vocab']}",
+                "sequence": lambda row: f"sequence {row['seq']}"},
+        machine="8 A100 80 GB", role="blind",
+        source="github.com/sail-sg/VocabularyParallelism artifact/example-results",
+        notes="Even layers, so the head makes the last stage the slowest; flash attention and no "
+              "dropout are guesses."),
     Dataset(
         name="simumax B200", table="simumax_b200_e2e",
         base=base("preset: dgx-b200", LLAMA + ", attention: flash3", "zero: 1",

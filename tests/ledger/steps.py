@@ -4,7 +4,8 @@ import tables
 from page import cell, percent, table
 from datasets import DATASETS
 
-UNKNOWN = "n/a"
+# What the page calls a large bias: in percent, over so many rows.
+WORST_BIAS, WORST_ROWS, WORST_SHOWN = 10, 5, 20
 
 
 def run(context, dataset):
@@ -74,7 +75,8 @@ def score(dataset, results):
     return figures
 
 
-def details(dataset, results):
+def details(dataset, results, worst):
+    """Tables of the errors by group; adds (bias, cells) of the larger ones to `worst`."""
     lines = []
     for title, label in dataset.groups.items():
         rows = []
@@ -84,6 +86,8 @@ def details(dataset, results):
             rows.append([name, figures["n"], percent(figures["mean"]),
                          percent(figures["median"]), percent(figures["p90"]),
                          percent(figures["bias"], True)])
+            if figures["n"] >= WORST_ROWS and abs(figures["bias"]) >= WORST_BIAS:
+                worst.append((abs(figures["bias"]), [dataset.name, *rows[-1][:3], rows[-1][-1]]))
         lines.append(table([title, "rows", "mean", "median", "p90", "bias"], rows))
     return "\n".join(lines)
 
@@ -94,7 +98,7 @@ def natural(item):
 
 
 def measure(context):
-    times, fits, choice, about, parts = [], [], [], [], []
+    times, fits, choice, about, parts, worst = [], [], [], [], [], []
     for dataset in DATASETS:
         results, carried = run(context, dataset)
         if results is None:
@@ -112,7 +116,7 @@ def measure(context):
             choice.append([name, f["regret_sweeps"], f"{f['regret']:.1f}",
                            f"{f['regret_worst']:.1f}", f["chose_oom"]])
         about.append([name, dataset.machine, dataset.source, dataset.role, dataset.notes or "-"])
-        parts.append(f"### {name}\n\n{details(dataset, results)}")
+        parts.append(f"### {name}\n\n{details(dataset, results, worst)}")
     context.page("step times", table(
         ["data", "rows", "mean", "median", "p90", "bias", "rank", "one factor", "constant MFU",
          "constant time"], times))
@@ -122,4 +126,6 @@ def measure(context):
         ["data", "ran, fits", "ran, refused", "out of memory, refused", "out of memory, fits"],
         fits))
     context.page("data sets", table(["data", "machine", "source", "role", "notes"], about))
+    worst = [cells for _, cells in sorted(worst, key=lambda w: -w[0])]
+    context.page("worst", table(["data", "group", "rows", "mean", "bias"], worst[:WORST_SHOWN]))
     context.page("by group", "\n".join(parts))

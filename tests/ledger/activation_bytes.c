@@ -1,0 +1,29 @@
+/* activation_bytes.c - bytes of activations that a micro-batch leaves in one layer, for the ledger.
+ *
+ * Every argument is a run file; the answer is one line for each. */
+#include <stdio.h>
+
+#include "model/memory.h"
+#include "sim/run/config.h"
+#include "sim/trainyard.h"
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        struct ty_err *err = ty_err_new();
+        struct ty_config *config = NULL;
+        const int rc = ty_config_load(&config, argv[i], NULL, 0, err);
+        if (rc < 0) {
+            fprintf(stderr, "%s\n", ty_err_text(err));
+        } else {
+            printf("%.0f\n", ty_memory_layer_activations(&config->arch, &config->layout));
+        }
+        const int status = rc < 0 ? ty_err_exit_status(err) : 0;
+        ty_config_free(config);
+        ty_err_free(err);
+        if (status != 0) {
+            return status;
+        }
+    }
+    return 0;
+}
