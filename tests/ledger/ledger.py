@@ -95,6 +95,28 @@ def write(path, text):
     part.replace(path)
 
 
+def work(args):
+    context = Context(args.trainyard, args.measured)
+    for part in PARTS:
+        try:
+            part.measure(context)
+        except KeyError as error:
+            raise RuntimeError(f"{part.__name__}: a table has no column {error}") from error
+    if args.write and context.tables.missing:
+        raise RuntimeError("--write would drop rows from the page; it needs your own copies of "
+                           f"{', '.join(sorted(context.tables.missing))} (--measured)")
+    if args.write:
+        write(args.write, fill(args.write.read_text(encoding="utf-8"), context.blocks))
+    if args.expect:
+        write(EXPECTED, json.dumps(context.figures, indent=1, sort_keys=True) + "\n")
+    if args.check:
+        return check(context)
+    if not args.write and not args.expect:
+        for name, text in context.blocks.items():
+            print(f"## {name}\n\n{text}")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("trainyard", help="the program, in its build directory")
@@ -107,19 +129,13 @@ def main():
     parser.add_argument("--check", action="store_true",
                         help="fail when a recorded figure got worse")
     args = parser.parse_args()
-    context = Context(args.trainyard, args.measured)
-    for part in PARTS:
-        part.measure(context)
-    if args.write:
-        write(args.write, fill(args.write.read_text(encoding="utf-8"), context.blocks))
-    if args.expect:
-        write(EXPECTED, json.dumps(context.figures, indent=1, sort_keys=True) + "\n")
-    if args.check:
-        return check(context)
-    if not args.write and not args.expect:
-        for name, text in context.blocks.items():
-            print(f"## {name}\n\n{text}")
-    return 0
+    if args.measured and not pathlib.Path(args.measured).is_dir():
+        parser.error(f"--measured: no such folder ({args.measured})")
+    try:
+        return work(args)
+    except (RuntimeError, OSError) as error:
+        print(f"ledger: {error}", file=sys.stderr)
+        return 3
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ class Missing(Exception):
 class Tables:
     def __init__(self, own):
         self.own = pathlib.Path(own) if own else None
+        self.missing = set()
 
     def read(self, name):
         """(rows, whether the repository carries them)"""
@@ -25,6 +26,7 @@ class Tables:
             if path is not None and path.exists():
                 with open(path, newline="", encoding="utf-8") as file:
                     return list(csv.DictReader(file)), folder is CARRIED
+        self.missing.add(name)
         raise Missing(name)
 
 
