@@ -45,7 +45,7 @@ def ratios(context, first, second, keep):
     """Step time of the second over the first, wherever both fit."""
     grid = [k for k in layouts() if keep(k)]
     base = ("cluster: {preset: dgx-a100-80g}\nmodel: {preset: llama-13b, sequence: 2048}\n"
-            "layout: {global_batch: 2048, zero: 1}\nframework: {preset: megatron-lm}\n")
+            "layout: {global_batch: 2048, zero: 1}\nframework: {preset: megatron-deepspeed}\n")
     out = tables.sweep(context.binary, base,
                        [k | first for k in grid] + [k | second for k in grid])
     failed = [row["error"] for row in out if row["error"]]
