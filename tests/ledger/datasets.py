@@ -176,7 +176,8 @@ def korthikanti_keys(row):
 DATASETS = [
     hagemann("hagemann 13B", "LLaMA-13B",
              "fitted: derate and norm_passes_unfused of A100, reserve"),
-    hagemann("hagemann 65B", "LLaMA-65B", "step times not fitted, but looked at; reserve is fitted on its outcomes too"),
+    hagemann("hagemann 65B", "LLaMA-65B",
+             "step times not fitted, but looked at; reserve is fitted on its outcomes too"),
     Dataset(
         name="korthikanti", table="korthikanti_table5",
         base=base("preset: dgx-a100-80g", "attention: fused-softmax, bias: true, tied: true, "

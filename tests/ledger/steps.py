@@ -94,7 +94,15 @@ def details(dataset, results, worst):
 
 def natural(item):
     """Sorts 'tensor 16' behind 'tensor 8'."""
-    return [(0, int(w), "") if w.isdigit() else (1, 0, w) for w in item[0].replace(",", " ").split()]
+    words = item[0].replace(",", " ").split()
+    return [(0, int(word), "") if word.isdigit() else (1, 0, word) for word in words]
+
+
+def run_as(dataset):
+    """The presets of the run file, and what is written beside them."""
+    lines = dict(line.split(": ", 1) for line in dataset.base.splitlines())
+    return "; ".join(lines[section].strip("{}").removeprefix("preset: ")
+                     for section in ("cluster", "framework"))
 
 
 def measure(context):
@@ -115,7 +123,8 @@ def measure(context):
         if f.get("regret") is not None:
             choice.append([name, f["regret_sweeps"], f"{f['regret']:.1f}",
                            f"{f['regret_worst']:.1f}", f["chose_oom"]])
-        about.append([name, dataset.machine, dataset.source, dataset.role, dataset.notes or "-"])
+        about.append([name, dataset.machine, run_as(dataset), dataset.role, dataset.notes or "-",
+                      dataset.source])
         parts.append(f"### {name}\n\n{details(dataset, results, worst)}")
     context.page("step times", table(
         ["data", "rows", "mean", "median", "p90", "bias", "rank", "one factor", "constant MFU",
@@ -125,7 +134,8 @@ def measure(context):
     context.page("fits", table(
         ["data", "ran, fits", "ran, refused", "out of memory, refused", "out of memory, fits"],
         fits))
-    context.page("data sets", table(["data", "machine", "source", "role", "notes"], about))
+    context.page("data sets", table(
+        ["data", "machine", "cluster; framework", "role", "notes", "source"], about))
     worst = [cells for _, cells in sorted(worst, key=lambda w: -w[0])]
     context.page("worst", table(["data", "group", "rows", "mean", "bias"], worst[:WORST_SHOWN]))
     context.page("by group", "\n".join(parts))
