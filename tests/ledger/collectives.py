@@ -1,7 +1,4 @@
 """Single collectives and messages, by decade of size."""
-import pathlib
-import tempfile
-
 import scores
 import tables
 from page import cell, percent, table
@@ -103,13 +100,11 @@ def question(row):
 
 
 def ask(context, cluster, questions):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "run.yaml"
-        path.write_text(f"cluster: {{{cluster}}}\nmodel: {{layers: 1, hidden: 128, heads: 1, "
-                        "vocabulary: 100, dtype: fp16}\nlayout: {global_batch: 72}\n",
-                        encoding="utf-8")
-        answers = tables.play(context.programs / "coll_times", [path], questions)
-    return [(float(line.split()[0]), line.split()[1]) for line in answers]
+    run = (f"cluster: {{{cluster}}}\n"
+           "model: {layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: fp16}\n"
+           "layout: {global_batch: 72}\n")
+    return [float(line.split()[0])
+            for line in tables.ask(context.programs / "coll_times", run, questions)]
 
 
 def line(context, name, title, found, role, carried):
@@ -138,7 +133,7 @@ def measure(context):
                 and float(r["size_bytes"]) > 0 and seconds(r)]
         answers = ask(context, cluster, [question(row) for row in rows])
         kinds = {}
-        for row, (simulated, _) in zip(rows, answers):
+        for row, simulated in zip(rows, answers):
             kinds.setdefault(kind(row), []).append(
                 (float(row["size_bytes"]), seconds(row), simulated))
         for title, found in sorted(kinds.items()):
@@ -158,7 +153,7 @@ def simai(context):
     ranks = [int(r["topology"].split("-")[1].split("GPU")[0]) for r in rows]
     answers = ask(context, "preset: dgx-h100",
                   [f"all-gather {n} 8 {r['size_bytes']}" for n, r in zip(ranks, rows)])
-    for n, row, (simulated, _) in zip(ranks, rows, answers):
+    for n, row, simulated in zip(ranks, rows, answers):
         size = float(row["size_bytes"])
         rate = float(row["fraction_of_link_bandwidth"]) * 8 * 50e9
         found.append((size, size * (n - 1) / n / rate, simulated))

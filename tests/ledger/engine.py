@@ -3,7 +3,6 @@
 No model of kernels, memory or links takes part; what is off is the order of passes, or what the
 source left out of its profile (optimizer, messages)."""
 import json
-import subprocess
 
 import scores
 import tables
@@ -20,7 +19,7 @@ def one_forward_one_backward(context):
     rows = [r for r in rows if r["method"] in ("base", "redis")]
     questions = [f"1f1b {r['pp']} {int(r['global_batch']) // int(r['micro_batch'])} 0 "
                  f"{r['F_us_per_stage']} {r['B_us_per_stage']}" for r in rows]
-    answers = tables.play(context.programs / "stage_times", [], questions)
+    answers = tables.ask(context.programs / "stage_times", None, questions)
     lines = []
     for method, words in [("base", "even layers, the head on the last stage"),
                           ("redis", "layers moved away from the head")]:
@@ -44,11 +43,10 @@ def bubble(context, schedule, row):
     """Bubble share for profiled tF, tI, tW and message delay, as the source defines it: of the
     longest time from a rank's first pass to its last (Qi et al. 2023, section 5)."""
     f, b, w = (float(row[c]) for c in ("T_F_ms", "T_B_ms", "T_W_ms"))
-    done = subprocess.run(
-        [str(context.binary), "schedule", schedule, "-p", row["pp"], "-m", row["micro_batches"],
-         "--times", f"F={f},B={b + w:.3f},I={b},W={w},C={row['T_comm_ms']}", "--format", "json"],
-        capture_output=True, text=True, check=True)
-    span = json.loads(done.stdout)["max_rank_span"]
+    out = tables.output(
+        context.binary, "schedule", schedule, "-p", row["pp"], "-m", row["micro_batches"],
+        "--times", f"F={f},B={b + w:.3f},I={b},W={w},C={row['T_comm_ms']}", "--format", "json")
+    span = json.loads(out)["max_rank_span"]
     return 1 - int(row["micro_batches"]) * (f + b + w) / span
 
 

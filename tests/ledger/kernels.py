@@ -2,15 +2,12 @@
 
 Compared without `derate`, which stands for what a kernel benchmark does not show; the bias with it
 is printed beside. The yardstick is one rate per row of the table, fitted to that row."""
-import pathlib
-import tempfile
-
 import scores
 import tables
 from page import percent, table
 
 RUN = ("cluster: {{preset: {preset}}}\n"
-       "model: {{layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: {dtype}, "
+       "model: {{layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: bf16, "
        "mlp: {mlp}, attention: {attention}}}\n"
        "layout: {{global_batch: 8}}\nframework: {{fused_activation: true, fused_rotary: true}}\n")
 VIDUR_OPS = {"add": "add", "attn_rope": "rope", "input_layernorm": "norm", "mlp_act": "activation"}
@@ -55,11 +52,8 @@ SETS = [
 
 
 def ask(context, preset, attention, mlp, questions):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "run.yaml"
-        path.write_text(RUN.format(preset=preset, attention=attention, mlp=mlp, dtype="bf16"),
-                        encoding="utf-8")
-        answers = tables.play(context.programs / "kernel_times", [path], questions)
+    run = RUN.format(preset=preset, attention=attention, mlp=mlp)
+    answers = tables.ask(context.programs / "kernel_times", run, questions)
     return [tuple(float(word) for word in line.split()) for line in answers]
 
 

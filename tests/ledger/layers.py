@@ -1,8 +1,5 @@
 """One transformer layer: four layers less two, optimizer left out, halved."""
 import json
-import pathlib
-import subprocess
-import tempfile
 
 import scores
 import tables
@@ -24,12 +21,8 @@ def run(row, layers):
 
 
 def seconds(context, row, layers):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "run.yaml"
-        path.write_text(run(row, layers), encoding="utf-8")
-        done = subprocess.run([str(context.binary), "run", str(path), "--stats", "json"],
-                              capture_output=True, text=True, check=True)
-    report = json.loads(done.stdout)
+    with tables.run_file(run(row, layers)) as path:
+        report = json.loads(tables.output(context.binary, "run", path, "--stats", "json"))
     return report["step_time_s"] - report["breakdown"]["optimizer"]
 
 

@@ -1,10 +1,6 @@
 """Bytes: what a GPU held at its peak, and what one more layer adds.
 
 The GPU's context and fragmentation are left out where the source counts allocated bytes."""
-import pathlib
-import subprocess
-import tempfile
-
 import datasets
 import scores
 import tables
@@ -50,16 +46,13 @@ def galvatron(context):
             key = row["tp"], row["flags"]
             by_layers.setdefault(key, {})[row["layers"]] = row
     kept = {"none": [], "full": []}
-    with tempfile.TemporaryDirectory() as folder:
-        for pair in by_layers.values():
-            path = pathlib.Path(folder) / "run.yaml"
-            text = galvatron_run(pair["2"])
-            path.write_text(text, encoding="utf-8")
-            done = subprocess.run([str(context.programs / "activation_bytes"), str(path)],
-                                  capture_output=True, text=True, check=True)
-            measured = MIB * (float(pair["2"]["activation_MB"]) - float(pair["1"]["activation_MB"]))
-            kind = "full" if "recompute: full" in text else "none"
-            kept[kind].append((measured, float(done.stdout)))
+    for pair in by_layers.values():
+        text = galvatron_run(pair["2"])
+        with tables.run_file(text) as path:
+            simulated = float(tables.output(context.programs / "activation_bytes", path))
+        measured = MIB * (float(pair["2"]["activation_MB"]) - float(pair["1"]["activation_MB"]))
+        kind = "full" if "recompute: full" in text else "none"
+        kept[kind].append((measured, simulated))
     return [(f"bytes a layer keeps, LLaMA 2 7B, recompute {kind} (Galvatron)", pairs, carried)
             for kind, pairs in kept.items() if pairs]
 

@@ -2,6 +2,7 @@
 
 A table is NAME.csv in tests/ledger/data, which the repository carries, or else in a folder of the
 user's own copies (some may not be passed on). Columns are found by name."""
+import contextlib
 import csv
 import pathlib
 import subprocess
@@ -30,32 +31,43 @@ class Tables:
         raise Missing(name)
 
 
+@contextlib.contextmanager
+def run_file(text):
+    """The path of a run file in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "run.yaml"
+        path.write_text(text, encoding="utf-8")
+        yield path
+
+
+def output(*command, questions=None):
+    """What a program prints; a program that fails is an error."""
+    command = [str(word) for word in command]
+    done = subprocess.run(command, input=questions, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{pathlib.Path(command[0]).name}: {done.stderr.strip()}")
+    return done.stdout
+
+
 def sweep(binary, base, rows):
     """Runs a list of {key: value} over the text of a run file; a list of the sweep's columns."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        (folder / "base.yaml").write_text(base, encoding="utf-8")
-        with open(folder / "rows.csv", "w", newline="", encoding="utf-8") as file:
+    with run_file(base) as path:
+        table = path.with_name("rows.csv")
+        with open(table, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, columns, restval="")
             writer.writeheader()
             writer.writerows(rows)
-        done = subprocess.run(
-            [str(binary), "sweep", "base.yaml", "--rows", "rows.csv", "-o", "out.csv"],
-            cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise RuntimeError(f"trainyard sweep: {done.stderr.strip()}")
-        with open(folder / "out.csv", newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        out = output(binary, "sweep", path, "--rows", table)
+    return list(csv.DictReader(out.splitlines()))
 
 
-def play(program, args, lines):
-    """Feeds lines to a test program and returns the lines it prints, one for each."""
-    done = subprocess.run([str(program), *args], input="".join(line + "\n" for line in lines),
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{pathlib.Path(program).name}: {done.stderr.strip()}")
-    out = done.stdout.splitlines()
-    if len(out) != len(lines):
-        raise RuntimeError(f"{pathlib.Path(program).name}: {len(out)} lines for {len(lines)}")
-    return out
+def ask(program, run, questions):
+    """Feeds lines to a test program, with a run file unless `run` is None; the lines it prints,
+    one for each."""
+    with run_file(run or "") as path:
+        answers = output(program, *([path] if run else []),
+                         questions="".join(line + "\n" for line in questions)).splitlines()
+    if len(answers) != len(questions):
+        raise RuntimeError(f"{program.name}: {len(answers)} answers to {len(questions)} questions")
+    return answers
