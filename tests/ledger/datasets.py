@@ -242,11 +242,11 @@ DATASETS = [
         name="simumax B200", table="simumax_b200_e2e",
         base=base("preset: dgx-b200", LLAMA + ", attention: flash3", "zero: 1",
                   "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
-                  "overlap_tensor_reduce: false"),
+                  "overlap_tensor_reduce: false, fused_loss: true"),
         keys=simumax_keys, keep=lambda row: row["cp"] == "1",
         oom=lambda row: False, sweep=shape("model", "global_batch"),
         groups={"model": shape("model")} | TENSOR | PIPELINE,
         machine="8 B200 of one node", role="fitted: the derate of B200",
         source="github.com/MooreThreads/SimuMax docs/b200",
-        notes="Truncated Llama 3 models; all overlap switched off."),
+        notes="Truncated Llama 3 models; all overlap switched off, fused cross-entropy."),
 ]

@@ -8,8 +8,9 @@ from page import percent, table
 
 MIB = 1048576
 GIB = 1073741824
-ALLOCATED = ", reserve: 0 B, fragmentation: 0 %"
-RESERVED = ", reserve: 0 B"
+# A reserve of nothing would mean the usual one.
+ALLOCATED = ", reserve: 1 B, fragmentation: 0 %"
+RESERVED = ", reserve: 1 B"
 
 
 def peaks(context, name, title, more, bytes_of):

@@ -59,7 +59,11 @@ def sweep(binary, base, rows):
             writer.writeheader()
             writer.writerows(rows)
         out = output(binary, "sweep", path, "--rows", table)
-    return list(csv.DictReader(out.splitlines()))
+    results = list(csv.DictReader(out.splitlines()))
+    for number, result in enumerate(results, 1):
+        if result["error"]:
+            raise RuntimeError(f"row {number} of the sweep: {result['error']}")
+    return results
 
 
 def ask(program, run, questions):
