@@ -45,6 +45,12 @@ static bool flash(struct ty_config *config, const char *direction, const char *s
     return true;
 }
 
+static struct ty_cost rope_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                                   const struct ty_shard *shard)
+{
+    return ty_rope(cluster, arch, shard, false);
+}
+
 static bool elementwise(struct ty_config *config, const char *kernel, const char *sizes)
 {
     struct ty_arch arch = config->arch;
@@ -64,7 +70,7 @@ static bool elementwise(struct ty_config *config, const char *kernel, const char
                                const struct ty_shard *);
     } kernels[] = {{"norm", ty_norm_forward},
                    {"add", ty_residual_forward},
-                   {"rope", ty_rope},
+                   {"rope", rope_forward},
                    {"activation", ty_activation_forward}};
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         if (strcmp(kernel, kernels[i].name) == 0) {
