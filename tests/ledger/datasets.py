@@ -106,7 +106,8 @@ def vtrain(name, table, **rest):
         name=name, table=table,
         base=base("preset: dgx-a100-80g, nics_per_node: 4",
                   "dtype: fp16, attention: fused-softmax, bias: true, tied: true, dropout: 0.1",
-                  "recompute: full", "preset: megatron-deepspeed"),
+                  "recompute: full",
+                  "preset: megatron-lm, layer_floor: 1.05 ms, overlap_grad_reduce: false"),
         keys=lambda row: common(row) | {"model.positions": row["seq"]},
         source="github.com/VIA-Research/vTrain data/ground_truth", **rest)
 
@@ -132,7 +133,8 @@ def mosaic(gpu, role):
     return Dataset(
         name=f"llm-foundry {MOSAIC_CLUSTER[gpu].removeprefix('dgx-')}", table="mosaic_llm_foundry",
         base=base(f"preset: {MOSAIC_CLUSTER[gpu]}",
-                  "tied: true, attention: flash2, full_attention: true", "", "preset: fsdp"),
+                  "tied: true, attention: flash2, full_attention: true", "",
+                  "preset: fsdp, fused_loss: true"),
         keys=mosaic_keys, keep=lambda row: row["gpu"] == gpu and "outlier" not in row["notes"],
         oom=lambda row: False, sweep=lambda row: f"{row['model']} on {row['gpus']}",
         layouts=False,
@@ -144,7 +146,8 @@ def mosaic(gpu, role):
                 "sharding": shape("zero_or_fsdp")},
         machine="A100 (1600 Gb/s RoCE a node)" if gpu[0] == "a" else "H100",
         source="github.com/mosaicml/llm-foundry scripts/train/benchmarking", role=role,
-        notes="MPT with ALiBi, which keeps its attention kernel from skipping masked scores.")
+        notes="MPT with ALiBi, which keeps its attention kernel from skipping masked scores "
+              "(inferred from long sequences); fused cross-entropy.")
 
 
 # ---- others -------------------------------------------------------------------------------------
@@ -175,9 +178,9 @@ def korthikanti_keys(row):
 
 DATASETS = [
     hagemann("hagemann 13B", "LLaMA-13B",
-             "fitted: derate and norm_passes_unfused of A100, reserve"),
+             "fitted: derate, norm_passes_unfused, softmax of unfused attention; memory"),
     hagemann("hagemann 65B", "LLaMA-65B",
-             "step times not fitted, but looked at; reserve is fitted on its outcomes too"),
+             "step times not fitted, but looked at; memory is fitted on its outcomes too"),
     Dataset(
         name="korthikanti", table="korthikanti_table5",
         base=base("preset: dgx-a100-80g", "attention: fused-softmax, bias: true, tied: true, "
@@ -193,19 +196,21 @@ DATASETS = [
            groups={"model and tensor degree": lambda r: f"{r['model']}, tensor {r['tp']}",
                    "micro-batch": lambda r: f"micro-batch {r['micro_batch']}"} | PIPELINE,
            machine="64 and 256 A100, 800 Gb/s a node",
-           role="partly fitted: bytes of the fused softmax"),
+           role="partly fitted: bytes of the fused softmax, two_node_tree",
+           notes="An older Megatron: the host's floor of the single-node runs, gradients reduced "
+                 "after the backward."),
     vtrain("vtrain single", "vtrain_single_node",
            sweep=shape("layers", "hidden", "gpus", "global_batch"),
            groups={"hidden and tensor degree": lambda r: f"hidden {r['hidden']}, tensor {r['tp']}",
                    "micro-batch": lambda r: f"micro-batch {r['micro_batch']}"} | PIPELINE,
-           machine="2 to 8 A100 of one node", role="fitted: layer_floor",
+           machine="2 to 8 A100 of one node", role="fitted: layer_floor, pass_overhead",
            notes="Models of 0.2 to 1.3 billion parameters: the host sets the pace."),
-    mosaic("a100_40gb", "blind"),
-    mosaic("a100_80gb", "blind"),
+    mosaic("a100_40gb", "not fitted, but looked at: full_attention"),
+    mosaic("a100_80gb", "not fitted, but looked at: full_attention"),
     mosaic("h100_80gb", "fitted: the derate of H100"),
     Dataset(
         name="torchtitan", table="torchtitan_a100",
-        base=base("preset: dgx-a100-80g", LLAMA, "zero: 3", "preset: fsdp"),
+        base=base("preset: dgx-a100-80g", LLAMA + ", norm: unfused", "zero: 3", "preset: fsdp"),
         keys=torchtitan_keys, keep=lambda row: row["act_ckpt"] != "selective (every 2nd layer)",
         seconds=lambda row: number(row["step_time_derived_s"]),
         oom=lambda row: "out of memory, footnote" in row["notes"], layouts=False,
@@ -213,7 +218,8 @@ DATASETS = [
                                       "recomputation": shape("act_ckpt")},
         machine="64 A100 80 GB, network not stated", role="blind",
         source="github.com/pytorch/torchtitan docs/performance.md",
-        notes="Its selective mode keeps every second product; `selective` here keeps all."),
+        notes="Its selective mode keeps every second product; `selective` here keeps all. Eager "
+              "norms are a guess."),
     Dataset(
         name="nanotron best", table="nanotron_best",
         base=base("preset: dgx-h100", LLAMA, "", "preset: megatron-lm"), keys=nanotron_keys,
