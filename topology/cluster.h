@@ -70,6 +70,7 @@ struct ty_cluster {
     double nvlink_p2p_efficiency;   /* of one message */
     double nvls_efficiency;         /* of an all-reduce in the switch; 0: none; may exceed 1 */
     double nvls_latency;            /* s, of such an all-reduce */
+    double nvls_tree_latency;       /* s, of one with a tree between nodes */
     uint32_t nvls_min_ranks;        /* smallest group that uses it */
     double nvlink_latency;          /* s, fixed part of an all-reduce inside a node ... */
     double nvlink_latency_per_rank; /* ... and per rank */

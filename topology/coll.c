@@ -7,7 +7,7 @@
 /* Every algorithm, in the order of ty_coll_algorithm_words. */
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
     &ty_coll_ring, &ty_coll_tree, &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct,
-    &ty_coll_ring_ll, &ty_coll_measured, NULL,
+    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree, NULL,
 };
 
 const struct ty_word ty_coll_algorithm_words[] = {
@@ -17,6 +17,7 @@ const struct ty_word ty_coll_algorithm_words[] = {
     {"hierarchical", 3, "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)"},
     {"nvls", 4, "sums in the NVSwitch, where there is one (all-reduce)"},
     {"ring-ll128", 6, "rings with less latency and less bandwidth (all-reduce in a node)"},
+    {"nvls-tree", 8, "sums in the NVSwitch of each node, a tree between nodes (all-reduce)"},
     {NULL, 0, NULL},
 };
 

@@ -74,7 +74,7 @@ struct ty_coll_algorithm {
 };
 
 extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierarchical,
-    ty_coll_nvls, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured;
+    ty_coll_nvls, ty_coll_nvls_tree, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured;
 extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
 const char *ty_coll_name(enum ty_coll coll);
 
@@ -117,6 +117,9 @@ double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach 
 /* Rate in B/s of a ring over the whole group: its narrowest link. NCCL lays one ring per NIC, each
  * leaving the node through another one, so between nodes the rings have ty_coll_net_rate. */
 double ty_coll_ring_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
+
+/* Levels of a binary tree over that many nodes. */
+uint32_t ty_coll_tree_rounds(uint32_t nodes);
 
 /* Seconds of phases that pipeline: the longest, and of the others what phase_overlap leaves. */
 double ty_coll_phases(const struct ty_cluster *cluster, double sum_s, double longest_s);

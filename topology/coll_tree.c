@@ -14,7 +14,7 @@
  * the transfer time of the closed form is the pipelined one, less than what they would take.
  *
  * Sources: NVIDIA/nccl src/graph/tuning.cc (latencies, 0.92); Sanders, Speck & Traeff 2009 (two
- * trees). NCCL's table of losses at middle sizes is left out. */
+ * trees). */
 #include "topology/coll.h"
 
 #include <math.h>
@@ -28,13 +28,26 @@ static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
     return coll == TY_COLL_ALL_REDUCE && reach->nodes > 1;
 }
 
-static uint32_t rounds(uint32_t nodes)
+uint32_t ty_coll_tree_rounds(uint32_t nodes)
 {
     uint32_t n = 0;
     while (n < 31 && (1u << n) < nodes) {
         n++;
     }
     return n;
+}
+
+/* Share of its rate that a tree reaches at a size: chunks are too few to fill the pipeline, then
+ * too small. NVIDIA/nccl tuning.cc, treeCorrectionFactor of the Simple protocol, for 64 B, 128 B, ...
+ * 512 MiB; linear in the logarithm between, constant beyond. */
+static double filled(double bytes)
+{
+    static const double share[] = {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
+                                   0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9};
+    const double last = (double)(sizeof(share) / sizeof(share[0]) - 1);
+    const double at = fmin(fmax(log2(bytes) - 6, 0), last);
+    const uint32_t low = (uint32_t)fmin(floor(at), last - 1);
+    return share[low] + (share[low + 1] - share[low]) * (at - low);
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
@@ -46,8 +59,8 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const double net_s = net_volume / ty_coll_net_rate(cluster, reach);
     const double nvlink_s = g > 1 ? 2 * bytes / ty_coll_nvlink_rate(cluster, reach->per_node) : 0;
     out->latency_s = cluster->net_latency + 2 * ((g - 1) * cluster->nvlink_tree_step +
-                                                 rounds(reach->nodes) * cluster->net_tree_step);
-    out->transfer_s = fmax(net_s, nvlink_s) / TREE_EFFICIENCY;
+                                                 ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step);
+    out->transfer_s = fmax(net_s, nvlink_s) / (TREE_EFFICIENCY * filled(bytes));
     out->nvlink_B = 2 * bytes * (n - k) / n;
     out->net_B = 2 * bytes * (k - 1) / n;
 }
@@ -56,7 +69,7 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
 static uint32_t climb(bool up, uint32_t n, uint32_t g, double bytes, uint32_t at,
                       ty_coll_step_fn *emit, void *arg)
 {
-    const uint32_t k = n / g, depth = rounds(k);
+    const uint32_t k = n / g, depth = ty_coll_tree_rounds(k);
     for (uint32_t i = 0; i < g - 1 + depth; i++) {
         const uint32_t level = up ? i : g - 2 + depth - i; /* 0: leaves */
         /* Chain: local rank g-1-level to the one below it. Tree: node b to node b - distance. */
