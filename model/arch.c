@@ -179,7 +179,7 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
 
 /* ---- parameters ---- */
 
-static double norm_params(const struct ty_arch *arch)
+double ty_arch_norm_params(const struct ty_arch *arch)
 {
     return (arch->norm_kind == TY_NORM_LAYER ? 2.0 : 1.0) * arch->hidden;
 }
@@ -191,7 +191,7 @@ double ty_arch_layer_params(const struct ty_arch *arch)
     const double kv = (double)arch->kv_heads * arch->head_dim;
     const double wide = arch->mlp == TY_MLP_SWIGLU ? 2 * f : f; /* up, and gate */
     const double biases = arch->bias ? q + 2 * kv + h + wide + h : 0;
-    return h * (q + 2 * kv) + q * h + h * wide + f * h + biases + 2 * norm_params(arch);
+    return h * (q + 2 * kv) + q * h + h * wide + f * h + biases + 2 * ty_arch_norm_params(arch);
 }
 
 double ty_arch_embedding_params(const struct ty_arch *arch)
@@ -201,7 +201,7 @@ double ty_arch_embedding_params(const struct ty_arch *arch)
 
 double ty_arch_head_params(const struct ty_arch *arch)
 {
-    return norm_params(arch) + (arch->tied ? 0 : (double)arch->vocabulary * arch->hidden);
+    return ty_arch_norm_params(arch) + (arch->tied ? 0 : (double)arch->vocabulary * arch->hidden);
 }
 
 double ty_arch_params(const struct ty_arch *arch)

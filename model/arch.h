@@ -48,6 +48,7 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **t
 
 /* Parameters, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al. 2021). */
 double ty_arch_layer_params(const struct ty_arch *arch);     /* one layer, norms and biases too */
+double ty_arch_norm_params(const struct ty_arch *arch);      /* one norm */
 double ty_arch_embedding_params(const struct ty_arch *arch); /* input matrix and positions */
 double ty_arch_head_params(const struct ty_arch *arch); /* final norm and untied output matrix */
 double ty_arch_params(const struct ty_arch *arch);      /* all */

@@ -61,13 +61,33 @@ const struct ty_field ty_framework_fields[] = {
      .max = 1e13,
      .fallback = "auto",
      .blank = "auto",
-     .doc = "gradients reduced in one call, bytes at 16 bit; auto: 25 MiB, with ZeRO 40 million "
-            "parameters or 1 million per replica if that is more"},
+     .doc = "gradients reduced in one call, bytes at 16 bit: a bucket closes with the matrix that "
+            "fills it; auto: 25 MiB, with ZeRO 40 million parameters or 1 million per replica if "
+            "that is more"},
+    {.key = "first_bucket",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = AT(first_bucket),
+     .min = 1024,
+     .max = 1e13,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "the first bucket of a backward pass; auto: 1 MiB where framework.bucket is 25 MiB by "
+            "rule, else like the others"},
     FLAG(overlap_grad_reduce, "true",
          "whether gradients are reduced while the last backward pass still runs"),
     FLAG(overlap_param_gather, "false",
          "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
          "already runs"),
+    {.key = "prefetch",
+     .type = TY_TYPE_UINT,
+     .offset = AT(prefetch),
+     .max = TY_PREFETCH_MAX,
+     .fallback = "1",
+     .doc = "ZeRO-3: units gathered ahead of the one at work; 1 + prefetch exist whole"},
+    FLAG(reshard_after_forward, "true",
+         "ZeRO-3: whether parameters are given up after a forward pass and gathered again for the "
+         "backward; false: kept until then"),
     FLAG(fused_qkv, "true",
          "whether q, k and v are one matrix; false: three products, and three tensor all-reduces "
          "in the backward pass"),
@@ -126,6 +146,7 @@ static const char megatron_deepspeed[] =
     "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
     "overlap_grad_reduce: false       # after the last backward\n"
     "overlap_param_gather: false      # all-gather at the end of the step\n"
+    "bucket: 1 GB                     # reduce_bucket_size, 5e8 elements\n"
     "fused_qkv: true                  # query_key_value\n"
     "fused_gate: false                # guess: the gate is a layer of its own\n"
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
@@ -142,6 +163,8 @@ static const char fsdp[] =
     "reduce_dtype: fp32               # MixedPrecision(reduce_dtype) of published recipes\n"
     "fused_accumulation: true         # shards are added up after the reduction\n"
     "overlap_grad_reduce: true        # reduce-scatter beside the next unit's backward\n"
+    "prefetch: 1                      # limit_all_gathers: two in flight; FSDP2 the same\n"
+    "reshard_after_forward: true      # FULL_SHARD\n"
     "fused_qkv: true                  # guess: models differ\n"
     "fused_gate: false                # gate and up are modules\n"
     "overlap_tensor_reduce: false     # DTensor's all-reduce is waited for\n"

@@ -8,6 +8,7 @@
 
 #include "sim/base/fields.h"
 
+#define TY_PREFETCH_MAX 8 /* an event each; see lower_internal.h */
 enum ty_grad_dtype {
     TY_GRAD_MODEL, /* 16 bit */
     TY_GRAD_FP32,
@@ -20,8 +21,11 @@ struct ty_framework {
     int reduce_dtype;          /* ... and as they cross the wire between replicas */
     bool fused_accumulation;   /* the weight gradient's product adds to them */
     double bucket;             /* gradients reduced in one call, B at 16 bit; 0: by rule */
+    double first_bucket;       /* in the first call of a backward; 0: by rule */
     bool overlap_grad_reduce;  /* buckets are reduced while the last backward still runs */
     bool overlap_param_gather; /* ZeRO-1, -2: and gathered while the next forward already runs */
+    uint32_t prefetch;          /* ZeRO-3: gathers ahead of the unit at work */
+    bool reshard_after_forward; /* ZeRO-3: gathered again for the backward */
     bool fused_qkv;             /* one matrix for q, k and v, else three ... */
     bool fused_gate;            /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
     bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */

@@ -368,6 +368,15 @@ double ty_layout_bucket_params(const struct ty_layout *layout)
     return layout->data > 40 ? 1e6 * layout->data : 40e6;
 }
 
+double ty_layout_first_bucket_params(const struct ty_layout *layout)
+{
+    if (layout->framework.first_bucket > 0) {
+        return layout->framework.first_bucket / 2;
+    }
+    const bool by_rule = layout->zero == 0 && layout->framework.bucket <= 0;
+    return by_rule ? 1048576.0 / 2 : ty_layout_bucket_params(layout);
+}
+
 struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
                                   uint32_t stages, uint32_t stage)
 {

@@ -48,6 +48,9 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */
 double ty_layout_bucket_params(const struct ty_layout *layout);
 
+/* In the first one. Auto: 1 MiB at 16 bit where the others have PyTorch's 25 MiB, else the same. */
+double ty_layout_first_bucket_params(const struct ty_layout *layout);
+
 /* Layers [first, first + count) of virtual stage s of `stages`. When they do not divide, stages 1,
  * 2, ... take one more each; the first (which has the embedding) only when all of those have, the
  * last (which has the head) never. */

@@ -124,22 +124,15 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     return 0;
 }
 
-/* Most parameters gathered at a time: two neighbouring units, or a whole chunk. */
-static double most_gathered(const struct ty_lowering *l, const struct ty_vstage *const *v,
-                            uint32_t n)
+/* Parameters gathered at a time: those of the unit at work and of the gathers ahead of it, of a whole
+ * chunk where a chunk stays gathered, or all. */
+static double gathered(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
-    double most = 0;
-    for (uint32_t s = 0; s < n; s++) {
-        double chunk = 0;
-        for (uint32_t i = 0; i < v[s]->n_units; i++) {
-            const double next = i + 1 < v[s]->n_units ? v[s]->units[i + 1].params : 0;
-            const double pair = v[s]->units[i].params + next;
-            chunk += v[s]->units[i].params;
-            most = pair > most ? pair : most;
-        }
-        most = l->sched->whole_chunks && chunk > most ? chunk : most;
-    }
-    return most;
+    const struct ty_framework *framework = &l->in->layout->framework;
+    const uint32_t window = !framework->reshard_after_forward ? 0
+                            : l->sched->whole_chunks          ? UINT32_MAX
+                                                              : 1 + framework->prefetch;
+    return ty_lower_most_params(v, n, window);
 }
 
 static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
@@ -231,6 +224,45 @@ static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order
     return edge;
 }
 
+/* What a pass finds gathered when the parameters of a stage are given up after use. */
+static enum ty_found found_after(const struct ty_lowering *l, const struct ty_rank_slots *order,
+                                 uint32_t i)
+{
+    const struct ty_slot *slot = &order->slot[i];
+    if (i == 0 || slot[-1].paired || slot[-1].stage != slot->stage ||
+        slot[-1].direction != slot->direction) {
+        return TY_FOUND_NONE;
+    }
+    if (l->sched->whole_chunks) {
+        return TY_FOUND_ALL;
+    }
+    const bool backward = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
+    return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
+}
+
+/* What every pass of an order finds gathered. Without resharding after the forward a stage is
+ * gathered by its first forward and given up by the next backward, whichever micro-batch that is, or
+ * by an update of its parameters. */
+static enum ty_found *mark_found(struct ty_lowering *l, const struct ty_rank_slots *order,
+                                 const bool *edge)
+{
+    enum ty_found *found = ty_arena_array(l->arena, enum ty_found, order->n + 1);
+    bool *kept = ty_arena_array(l->arena, bool, n_vstages(l));
+    for (uint32_t i = 0; found != NULL && kept != NULL && i < order->n; i++) {
+        const struct ty_slot *slot = &order->slot[i];
+        const bool forward = slot->phase == TY_PHASE_FORWARD;
+        bool *own = &kept[vstage_of(l, slot)];
+        found[i] = *own ? TY_FOUND_ALL : found_after(l, order, i);
+        if (slot->phase != TY_PHASE_WGRAD) {
+            *own = forward && !l->in->layout->framework.reshard_after_forward;
+        }
+        if (l->sched->asynchronous && edge[i] && !forward) {
+            memset(kept, 0, n_vstages(l) * sizeof(*kept));
+        }
+    }
+    return kept == NULL ? NULL : found;
+}
+
 static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
                      const struct ty_slot *partner, uint32_t step, bool edge, enum ty_found found)
 {
@@ -251,21 +283,6 @@ static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
     ty_build_pass(&l->b, &pass);
 }
 
-/* What a pass finds gathered, by the pass before it. */
-static enum ty_found found(const struct ty_lowering *l, const struct ty_rank_slots *order,
-                           uint32_t i)
-{
-    const struct ty_slot *slot = &order->slot[i];
-    if (i == 0 || slot[-1].stage != slot->stage || slot[-1].direction != slot->direction) {
-        return TY_FOUND_NONE;
-    }
-    if (l->sched->whole_chunks) {
-        return TY_FOUND_ALL;
-    }
-    const bool backward = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
-    return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
-}
-
 static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
 {
     ty_build_pass(&l->b, &(struct ty_pass){.block = block,
@@ -281,16 +298,17 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
 {
     const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
     const bool *edge = mark_edges(l, order, l->shape.m);
-    if (edge == NULL) {
+    const enum ty_found *found = edge == NULL ? NULL : mark_found(l, order, edge);
+    if (found == NULL) {
         return out_of_memory(l);
     }
     for (uint32_t step = 0; step < steps; step++) {
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
-            add_pass(l, slot, pair ? slot + 1 : NULL, step, edge[i], found(l, order, i));
+            add_pass(l, slot, pair ? slot + 1 : NULL, step, edge[i], found[i]);
             if (pair) {
-                add_pass(l, slot + 1, slot, step, edge[i + 1], TY_FOUND_NONE);
+                add_pass(l, slot + 1, slot, step, edge[i + 1], found[i + 1]);
                 i++;
             }
             if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
@@ -340,7 +358,8 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     int rc = plan_stage(l, plan);
     rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
     rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
-    plan->buffers_B = ty_memory_buffers(l->in->layout, most_gathered(l, mine, n_mine) / 2);
+    plan->buffers_B = ty_memory_buffers(l->in->layout, gathered(l, mine, n_mine),
+                                        ty_lower_most_params(mine, n_mine, 2));
     make_gang(l, plan);
     return rc < 0 ? rc
                   : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));

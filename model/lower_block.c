@@ -1,10 +1,7 @@
 /* lower_block.c - whole passes: the forward, the backward and the optimizer step of a stage.
  *
- * ZeRO-3 gathers the parameters of a unit while the unit before it computes: the gather is issued
- * first and waits until everything up to the unit before that has been computed, so that two
- * gathered units exist at a time. ZeRO-1 and -2 may gather updated parameters so in the first
- * forward of a step, bucket by bucket. Gradients are reduced as soon as the last unit of a bucket has
- * its own; the stream of the data group does that while the backward goes on. */
+ * Parts of units in their order, messages before and after, and what replicas say to each other in
+ * between (lower_data.c). */
 #include "model/lower_internal.h"
 
 /* ---- pieces ---- */
@@ -52,87 +49,6 @@ static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
     op.record = l->in->layout->framework.overlap_p2p ? TY_NO_EVENT : TY_EVENT_SENT;
     const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_TENSOR};
     ty_lower_emit(l, op, waits, ty_lower_has_tensor(l) && !back ? 2 : 1);
-}
-
-/* A collective of the data group. */
-static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t wait,
-                 uint8_t record)
-{
-    struct ty_op op = TY_OP_INIT;
-    op.kind = kind;
-    op.stream = TY_STREAM_DATA;
-    op.sync = TY_SYNC_GROUP;
-    op.link = l->data_group;
-    op.record = record;
-    op.layer = layer;
-    ty_lower_emit(l, op, &wait, 1);
-}
-
-static uint8_t gather_event(uint32_t turn)
-{
-    return turn % 2 == 0 ? TY_EVENT_GATHER_EVEN : TY_EVENT_GATHER_ODD;
-}
-
-/* Parameters updated by the last step come back during the first forward of this one. */
-static bool regains_late(const struct ty_lowering *l)
-{
-    return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
-           l->in->layout->data > 1 && !l->sched->asynchronous;
-}
-
-/* Kind of the gather that a unit waits for in this pass, of its own parameters or of the bucket
- * that begins with it; TY_NONE: none. */
-static uint16_t gather_of(const struct ty_lowering *l, const struct ty_block_want *want,
-                          const struct ty_unit *unit)
-{
-    if (want->phase == TY_PHASE_FORWARD && want->edge && regains_late(l)) {
-        return unit->regain;
-    }
-    return want->found == TY_FOUND_ALL ? TY_NONE : unit->gather;
-}
-
-/* Gathers what unit `from` (forward order) or the next one after it waits for. */
-static void gather_next(struct ty_lowering *l, const struct ty_block_want *want, uint32_t from,
-                        uint32_t turn)
-{
-    const struct ty_vstage *v = want->v;
-    while (from < v->n_units && gather_of(l, want, &v->units[from]) == TY_NONE) {
-        from++;
-    }
-    if (from < v->n_units) {
-        const struct ty_unit *unit = &v->units[from];
-        data(l, gather_of(l, want, unit), unit->layer, TY_EVENT_COMPUTE, gather_event(turn));
-    }
-}
-
-/* The same on the way back, where every unit is gathered alone. */
-static void gather(struct ty_lowering *l, const struct ty_block_want *want,
-                   const struct ty_unit *unit, uint32_t turn)
-{
-    if (gather_of(l, want, unit) != TY_NONE) {
-        data(l, unit->gather, unit->layer, TY_EVENT_COMPUTE, gather_event(turn));
-    }
-}
-
-static void need_gathered(struct ty_lowering *l, const struct ty_unit *unit, uint32_t turn)
-{
-    if (unit->gather != TY_NONE) {
-        ty_lower_need(l, gather_event(turn));
-    }
-}
-
-/* Slices of a sequence add up locally; backwards visit them from the last to the first. */
-static bool reduces(const struct ty_lowering *l, const struct ty_block_want *want)
-{
-    const bool every = l->zero->reduce_every && !l->sched->whole_chunks && want->slice == 0;
-    return every || want->edge;
-}
-
-static void reduce(struct ty_lowering *l, const struct ty_unit *unit)
-{
-    if (unit->reduce != TY_NONE) {
-        data(l, unit->reduce, unit->layer, TY_EVENT_COMPUTE, TY_EVENT_REDUCED);
-    }
 }
 
 static bool is_head_stage(const struct ty_vstage *v)
@@ -202,45 +118,34 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
 static void forward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
-    if (l->zero->gather_after_step && l->in->layout->data > 1 && !regains_late(l)) {
-        ty_lower_need(l, TY_EVENT_PARAMS);
-    }
+    struct ty_gathers gathers;
+    ty_lower_need_params(l);
     receive(l, 0, v->edges.act_in, false);
     if (want->partner != NULL) {
         receive(l, 1, want->partner->edges.grad_in, true);
     }
     begin_pass(l, want);
-    uint32_t turn = 0;
-    gather_next(l, want, 0, turn);
-    for (uint32_t i = 0; i < v->n_units; i++) {
-        if (gather_of(l, want, &v->units[i]) != TY_NONE) {
-            gather_next(l, want, i + 1, turn + 1);
-            ty_lower_need(l, gather_event(turn++));
+    ty_lower_gather_begin(l, &gathers, want);
+    for (uint32_t u = 0; u < v->n_units; u++) {
+        const struct ty_unit *unit = &v->units[u];
+        for (uint32_t k = 0; k < unit->n_parts; k++) {
+            ty_lower_gather(l, &gathers, 2 * u + k);
+            ty_lower_part_forward(l, unit->part[k].part, unit->layer);
         }
-        ty_lower_unit_forward(l, &v->units[i]);
     }
     if (want->partner == NULL) {
         send(l, 0, v->edges.act_out, false);
     }
 }
 
-static void reduce_all(struct ty_lowering *l, const struct ty_vstage *v)
-{
-    for (uint32_t i = v->n_units; i > 0; i--) {
-        reduce(l, &v->units[i - 1]);
-    }
-}
-
-/* A backward, whole or its input part: unit after unit from the last. */
+/* A backward, whole or its input part: part after part from the last. */
 static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
-    const uint32_t n = v->n_units;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
-    const bool reducing = whole && reduces(l, want);
+    const bool reducing = whole && ty_lower_is_reducing(l, want);
     const bool overlap = l->in->layout->framework.overlap_grad_reduce;
-    /* what a forward just before gathered last is still there */
-    const bool kept = want->found == TY_FOUND_LAST;
+    struct ty_gathers gathers;
     if (want->partner == NULL) {
         receive(l, 1, v->edges.grad_in, false);
     }
@@ -248,20 +153,16 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
     }
     begin_pass(l, want);
-    if (!kept) {
-        gather(l, want, &v->units[n - 1], 0);
-    }
-    for (uint32_t turn = 0; turn < n; turn++) {
-        const struct ty_unit *unit = &v->units[n - 1 - turn];
-        if (turn + 1 < n) {
-            gather(l, want, unit - 1, turn + 1);
-        }
-        if (turn > 0 || !kept) {
-            need_gathered(l, unit, turn);
-        }
-        (whole ? ty_lower_unit_backward : ty_lower_unit_input)(l, unit);
-        if (reducing && overlap) {
-            reduce(l, unit);
+    ty_lower_gather_begin(l, &gathers, want);
+    for (uint32_t u = v->n_units; u > 0; u--) {
+        const struct ty_unit *unit = &v->units[u - 1];
+        for (uint32_t k = unit->n_parts; k > 0; k--) {
+            ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
+            (whole ? ty_lower_part_backward
+                   : ty_lower_part_input)(l, unit->part[k - 1].part, unit->layer);
+            if (reducing && overlap) {
+                ty_lower_reduce(l, v, u - 1, k - 1);
+            }
         }
     }
     if (want->partner != NULL) {
@@ -269,24 +170,29 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     }
     send(l, 1, v->edges.grad_out, false);
     if (reducing && !overlap) {
-        reduce_all(l, v);
+        ty_lower_reduce_late(l, v);
     }
 }
 
 /* The weight part of a split backward. */
 static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 {
-    const bool reducing = reduces(l, want), overlap = l->in->layout->framework.overlap_grad_reduce;
+    const struct ty_vstage *v = want->v;
+    const bool reducing = ty_lower_is_reducing(l, want);
+    const bool overlap = l->in->layout->framework.overlap_grad_reduce;
     begin_pass(l, want);
-    for (uint32_t i = want->v->n_units; i > 0; i--) {
-        const struct ty_unit *unit = &want->v->units[i - 1];
-        ty_lower_unit_weight(l, unit);
-        if (reducing && overlap) {
-            reduce(l, unit);
+    ty_lower_need_reduced(l);
+    for (uint32_t u = v->n_units; u > 0; u--) {
+        const struct ty_unit *unit = &v->units[u - 1];
+        for (uint32_t k = unit->n_parts; k > 0; k--) {
+            ty_lower_part_weight(l, unit->part[k - 1].part, unit->layer);
+            if (reducing && overlap) {
+                ty_lower_reduce(l, v, u - 1, k - 1);
+            }
         }
     }
     if (reducing && !overlap) {
-        reduce_all(l, want->v);
+        ty_lower_reduce_late(l, v);
     }
 }
 
@@ -359,13 +265,6 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     op.record = TY_EVENT_COMPUTE;
     ty_lower_emit(l, op, l->need, l->n_need);
     l->n_need = 0;
-    for (uint32_t s = 0; s < n; s++) {
-        for (uint32_t i = v[s]->n_units; i > 0; i--) {
-            const struct ty_unit *unit = &v[s]->units[i - 1];
-            if (unit->regain != TY_NONE && !regains_late(l)) {
-                data(l, unit->regain, unit->layer, TY_EVENT_COMPUTE, TY_EVENT_PARAMS);
-            }
-        }
-    }
+    ty_lower_regain(l, v, n);
     return index;
 }

@@ -13,13 +13,16 @@ enum ty_lower_event {
     TY_EVENT_TENSOR,   /* every tensor collective whose result the next computation needs */
     TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
     TY_EVENT_RECV,
-    TY_EVENT_GATHER_EVEN, /* ZeRO-3: parameters of the units of a stage, in turn */
-    TY_EVENT_GATHER_ODD,
-    TY_EVENT_REDUCED,  /* gradients are reduced */
-    TY_EVENT_NORM,     /* gradient norm is known to all */
-    TY_EVENT_PARAMS,   /* updated parameters are back */
-    TY_EVENT_SENT,     /* the last message has left */
+    TY_EVENT_REDUCED,     /* gradients are reduced: all, or (ZeRO-3) those of even units, the first
+                           * of a stage among them, which comes last */
+    TY_EVENT_REDUCED_ODD, /* ZeRO-3: those of odd units */
+    TY_EVENT_NORM,        /* gradient norm is known to all */
+    TY_EVENT_PARAMS,      /* updated parameters are back */
+    TY_EVENT_SENT,        /* the last message has left */
+    TY_EVENT_GATHER,      /* parameters are gathered: 1 + prefetch events in turn, to the last */
+    TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
 };
+_Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");
 
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
@@ -31,14 +34,29 @@ struct ty_comm_kinds {
     uint16_t grad_norm, tied, mirror;
 };
 
-/* A unit of parameters: what ZeRO-3 gathers and a bucket is made of. */
+/* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1, -2)
+ * before its forward. A kind is TY_NONE where the layout has no such collective. */
+struct ty_grad_bucket {
+    uint16_t reduce, regain;
+};
+
+/* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit. Buckets
+ * are those that close in its backward. */
+#define TY_PIECES 5u /* parameters of a part: output projection, v, k, q, norm */
+struct ty_unit_part {
+    enum ty_part part;
+    struct ty_grad_bucket bucket[TY_PIECES];
+    uint32_t n_buckets;
+};
+
+/* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
     uint16_t layer;        /* TY_UNIT_LAYER: global number; else TY_NONE */
     double params;         /* per tensor rank */
-    uint16_t gather;       /* ZeRO-3: kind of its all-gather */
-    uint16_t reduce;       /* kind of the reduction issued after its backward, or TY_NONE */
-    uint16_t regain;       /* ZeRO-1, -2: kind of the all-gather after the step, or TY_NONE */
+    uint16_t gather;       /* ZeRO-3: kind of its all-gather, else TY_NONE */
+    struct ty_unit_part part[2]; /* [n_parts] in forward order */
+    uint32_t n_parts;
 };
 
 /* One virtual stage of one direction. */
@@ -106,6 +124,7 @@ struct ty_lowering {
     uint32_t rank;
     uint32_t *rank_of;                /* [members] */
     struct ty_reach *tensor_reach, *data_reach; /* [members] */
+    uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
     struct ty_vstage *vstage; /* [directions x stages]; filled rank by rank */
@@ -130,20 +149,50 @@ int ty_lower_compute_kinds(struct ty_lowering *l);
 /* lower_kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
+uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes);
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
 int ty_lower_rank_kinds(struct ty_lowering *l);
+
+/* lower_units.c: parameters of a stage, in units and buckets. */
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
+/* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */
+double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window);
 
 /* lower_layer.c: the operations of layers, embedding and head. */
 /* How often the input gradient of a part's column-parallel matrices is all-reduced. */
 uint32_t ty_lower_reduces(const struct ty_lowering *l, enum ty_part part);
+/* The next computation waits for `event` (as last recorded when it is issued). */
 void ty_lower_need(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
-void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit);
-void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit);
-void ty_lower_unit_input(struct ty_lowering *l, const struct ty_unit *unit);
-void ty_lower_unit_weight(struct ty_lowering *l, const struct ty_unit *unit);
+void ty_lower_part_forward(struct ty_lowering *l, enum ty_part part, uint16_t layer);
+void ty_lower_part_backward(struct ty_lowering *l, enum ty_part part, uint16_t layer);
+void ty_lower_part_input(struct ty_lowering *l, enum ty_part part, uint16_t layer);
+void ty_lower_part_weight(struct ty_lowering *l, enum ty_part part, uint16_t layer);
+
+/* lower_data.c: collectives between replicas. A pass begins with ty_lower_gather_begin, once its
+ * first computation may start, and calls ty_lower_gather before each part in the order of use:
+ * number 2 unit + part forward, from the last to the first backward. */
+struct ty_gathers {
+    const struct ty_block_want *want;
+    uint32_t ahead; /* gathers issued before they are needed */
+    uint32_t at, issued, used;
+};
+void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
+                           const struct ty_block_want *want);
+void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
+/* ZeRO-3: the computation waits for all reductions issued so far. */
+void ty_lower_need_reduced(struct ty_lowering *l);
+/* Whether a pass reduces the gradients it makes. */
+bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want);
+/* Buckets that close in the backward of part `k` of unit `u`; all those of a stage. */
+void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k);
+void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);
+/* Before a forward, ZeRO-1 and -2: parameters that were gathered at the end of the last step. */
+void ty_lower_need_params(struct ty_lowering *l);
+/* After the optimizer: they are gathered, unless the next forward does. */
+void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 
 /* lower_overlap.c: slows the computations of a finished block that run beside collectives. */
 void ty_lower_overlap(struct ty_lowering *l, uint32_t block);

@@ -4,7 +4,7 @@
  * by member only where it differs. */
 #include "model/lower_internal.h"
 
-#include <math.h>
+#include <string.h>
 
 #include "model/kernels_internal.h"
 
@@ -110,10 +110,20 @@ static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_ph
     return collective_kind(l, "tp", TY_CAT_COMM_TENSOR, phase, &c);
 }
 
-static uint16_t data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
-                          double bytes, double calls)
+/* Layers are alike: a kind made before is used again. */
+uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes)
 {
-    const struct collective c = {coll, l->data_reach, bytes, calls};
+    const struct ty_program *p = l->b.program;
+    const struct collective c = {coll, l->data_reach, bytes, 1};
+    for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
+        const struct ty_kind *kind = &p->kinds[k];
+        if (kind->category == TY_CAT_COMM_DATA && kind->phase == (uint8_t)phase &&
+            kind->bytes == bytes && strcmp(kind->name, ty_coll_name(coll)) == 0 &&
+            strcmp(kind->group, "dp") == 0) {
+            return (uint16_t)k;
+        }
+    }
     return collective_kind(l, "dp", TY_CAT_COMM_DATA, phase, &c);
 }
 
@@ -237,78 +247,6 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
     return collective_kind(l, group, TY_CAT_COMM_DATA, TY_PHASE_STEP, &c);
 }
 
-/* ---- parameters: units and buckets ---- */
-
-static double unit_params(const struct ty_lowering *l, enum ty_unit_kind kind)
-{
-    const struct ty_arch *arch = l->in->arch;
-    const double t = l->in->layout->tensor;
-    switch (kind) {
-    case TY_UNIT_EMBEDDING:
-        return ty_arch_embedding_params(arch) / t;
-    case TY_UNIT_LAYER:
-        return ty_layout_layer_params(l->in->layout, arch);
-    case TY_UNIT_HEAD:
-        break;
-    }
-    return ty_layout_head_params(l->in->layout, arch);
-}
-
-static void reduce_kinds(struct ty_lowering *l, struct ty_vstage *v)
-{
-    const double full = ty_layout_bucket_params(l->in->layout);
-    double held = 0;
-    for (uint32_t i = v->n_units; i > 0; i--) { /* backward order */
-        struct ty_unit *unit = &v->units[i - 1];
-        held += unit->params;
-        if (held < full && i > 1 && !l->zero->gather_in_passes) {
-            continue;
-        }
-        /* a unit larger than a bucket fills several, one after the other */
-        const double pieces = l->zero->gather_in_passes ? 1 : ceil(held / full);
-        unit->reduce = data_kind(l, l->zero->reduce, TY_PHASE_BACKWARD,
-                                 held / pieces * (l->in->layout->framework.reduce_fp32 ? 4 : 2),
-                                 pieces);
-        if (l->zero->gather_after_step) {
-            unit->regain = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, held / pieces * 2, pieces);
-        }
-        held = 0;
-    }
-}
-
-int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
-{
-    const uint32_t stages = ty_sched_stages(&l->shape);
-    const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
-    const bool first = stage == 0, last = stage == stages - 1;
-    v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 2);
-    if (v->units == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
-    }
-    for (uint32_t i = 0; i < layers.count + 2; i++) {
-        const enum ty_unit_kind kind = i == 0                 ? TY_UNIT_EMBEDDING
-                                       : i == layers.count + 1 ? TY_UNIT_HEAD
-                                                               : TY_UNIT_LAYER;
-        if ((kind == TY_UNIT_EMBEDDING && !first) || (kind == TY_UNIT_HEAD && !last)) {
-            continue;
-        }
-        struct ty_unit *unit = &v->units[v->n_units++];
-        *unit = (struct ty_unit){.kind = kind, .layer = TY_NONE, .gather = TY_NONE,
-                                 .reduce = TY_NONE, .regain = TY_NONE};
-        unit->params = unit_params(l, kind);
-        if (kind == TY_UNIT_LAYER) {
-            unit->layer = (uint16_t)(layers.first + i - 1);
-        }
-        if (l->zero->gather_in_passes && l->in->layout->data > 1) {
-            unit->gather = data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2, 1);
-        }
-    }
-    if (l->in->layout->data > 1) {
-        reduce_kinds(l, v);
-    }
-    return 0;
-}
-
 /* ---- a pipeline rank ---- */
 
 /* Where the groups of every member lie; members of one group share the answer. */
@@ -331,6 +269,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     if (l->tensor_reach == NULL || l->data_reach == NULL) {
         return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
     }
+    l->first_kind = l->b.program->n_kinds;
     reaches(l, TY_AXIS_TENSOR, l->tensor_group, l->tensor_reach);
     reaches(l, TY_AXIS_DATA, l->data_group, l->data_reach);
     tensor_kinds(l);

@@ -1,4 +1,6 @@
-/* lower_layer.c - the operations of one unit (embedding, layer, head), forward and backward.
+/* lower_layer.c - the operations of one unit (embedding, layer, head), forward and backward, by
+ * parts: the attention and the MLP of a layer, because gradients of one are reduced, and weights
+ * gathered, while the other computes.
  *
  *     forward   norm [AG] qkv attention proj AR|RS   norm [AG] mlp AR|RS
  *     backward  [AG] mlp-dgrad AR|RS || mlp-wgrad, norm, [AG] proj, attention,
@@ -10,15 +12,24 @@
  * || : the weight gradient does not wait for the collective. */
 #include "model/lower_internal.h"
 
-/* The next computation waits for `event` (as recorded so far). */
 void ty_lower_need(struct ty_lowering *l, uint8_t event)
 {
-    for (uint32_t i = 0; i < l->n_need; i++) {
-        if (l->need[i] == event) {
+    uint32_t n = 0;
+    for (; n < TY_WAITS && n < l->n_need; n++) {
+        if (l->need[n] == event) {
             return;
         }
     }
-    l->need[l->n_need++] = event;
+    if (n == TY_WAITS) {
+        if (!l->b.failed) {
+            l->b.failed = true;
+            ty_fail(l->b.err, TY_EBUG, "lowering: a computation waits for more than %u events",
+                    (unsigned)TY_WAITS);
+        }
+        return;
+    }
+    l->need[n] = event;
+    l->n_need = n + 1;
 }
 
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits)
@@ -132,7 +143,7 @@ static void backward_column(struct ty_lowering *l, uint16_t dgrad, uint16_t wgra
     }
 }
 
-static void layer_forward(struct ty_lowering *l, const uint16_t *kind, uint16_t layer)
+static void attention_forward(struct ty_lowering *l, const uint16_t *kind, uint16_t layer)
 {
     compute(l, kind[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
     enter(l, 0, layer, TY_PART_ATTENTION);
@@ -140,6 +151,10 @@ static void layer_forward(struct ty_lowering *l, const uint16_t *kind, uint16_t 
     compute(l, kind[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
     compute(l, kind[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
     leave(l, 0, layer, TY_PART_ATTENTION, true);
+}
+
+static void mlp_forward(struct ty_lowering *l, const uint16_t *kind, uint16_t layer)
+{
     compute(l, kind[TY_LAYER_NORM2], layer, TY_PART_MLP);
     enter(l, 0, layer, TY_PART_MLP);
     compute(l, kind[TY_LAYER_MLP], layer, TY_PART_MLP);
@@ -160,17 +175,22 @@ static void layer_recompute(struct ty_lowering *l, uint16_t layer)
         compute(l, l->kinds->recompute[TY_LAYER_MLP], layer, TY_PART_MLP);
         break;
     case TY_RECOMPUTE_FULL:
-        layer_forward(l, l->kinds->recompute, layer);
+        attention_forward(l, l->kinds->recompute, layer);
+        mlp_forward(l, l->kinds->recompute, layer);
         break;
     }
 }
 
-static void layer_backward(struct ty_lowering *l, uint16_t layer)
+static void mlp_backward(struct ty_lowering *l, uint16_t layer)
 {
     layer_recompute(l, layer);
     enter(l, 1, layer, TY_PART_MLP);
     backward_column(l, l->kinds->dgrad[TY_LAYER_MLP], l->kinds->wgrad[TY_LAYER_MLP], layer, TY_PART_MLP);
     compute(l, l->kinds->dgrad[TY_LAYER_NORM2], layer, TY_PART_MLP);
+}
+
+static void attention_backward(struct ty_lowering *l, uint16_t layer)
+{
     enter(l, 1, layer, TY_PART_ATTENTION);
     compute(l, l->kinds->dgrad[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
     compute(l, l->kinds->dgrad[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
@@ -178,8 +198,8 @@ static void layer_backward(struct ty_lowering *l, uint16_t layer)
     compute(l, l->kinds->dgrad[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
 }
 
-/* The input part of a backward: what the stage before waits for. */
-static void layer_input(struct ty_lowering *l, uint16_t layer)
+/* The input gradients alone: what the stage before waits for. */
+static void mlp_input(struct ty_lowering *l, uint16_t layer)
 {
     const uint16_t *kind = l->kinds->input;
     layer_recompute(l, layer);
@@ -187,6 +207,11 @@ static void layer_input(struct ty_lowering *l, uint16_t layer)
     compute(l, kind[TY_LAYER_MLP], layer, TY_PART_MLP);
     leave(l, 1, layer, TY_PART_MLP, true);
     compute(l, kind[TY_LAYER_NORM2], layer, TY_PART_MLP);
+}
+
+static void attention_input(struct ty_lowering *l, uint16_t layer)
+{
+    const uint16_t *kind = l->kinds->input;
     enter(l, 1, layer, TY_PART_ATTENTION);
     compute(l, kind[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
     compute(l, kind[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
@@ -206,73 +231,90 @@ static void weight(struct ty_lowering *l, uint16_t kind, bool column, uint16_t l
     compute(l, kind, layer, part);
 }
 
-void ty_lower_unit_forward(struct ty_lowering *l, const struct ty_unit *unit)
+void ty_lower_part_forward(struct ty_lowering *l, enum ty_part part, uint16_t layer)
 {
-    switch (unit->kind) {
-    case TY_UNIT_EMBEDDING:
-        compute(l, l->kinds->embedding[0], TY_NONE, TY_PART_EMBEDDING);
-        leave(l, 0, TY_NONE, TY_PART_EMBEDDING, true);
+    switch (part) {
+    case TY_PART_EMBEDDING:
+        compute(l, l->kinds->embedding[0], layer, part);
+        leave(l, 0, layer, part, true);
         break;
-    case TY_UNIT_LAYER:
-        layer_forward(l, l->kinds->forward, unit->layer);
+    case TY_PART_ATTENTION:
+        attention_forward(l, l->kinds->forward, layer);
         break;
-    case TY_UNIT_HEAD:
-        enter(l, 0, TY_NONE, TY_PART_HEAD);
-        compute(l, l->kinds->head_forward, TY_NONE, TY_PART_HEAD);
+    case TY_PART_MLP:
+        mlp_forward(l, l->kinds->forward, layer);
+        break;
+    case TY_PART_HEAD:
+        enter(l, 0, layer, part);
+        compute(l, l->kinds->head_forward, layer, part);
         if (ty_lower_has_tensor(l)) {
-            tensor(l, l->comm.loss, TY_NONE, TY_PART_HEAD, TY_EVENT_TENSOR);
+            tensor(l, l->comm.loss, layer, part, TY_EVENT_TENSOR);
             ty_lower_need(l, TY_EVENT_TENSOR);
         }
         break;
-    }
-}
-
-void ty_lower_unit_backward(struct ty_lowering *l, const struct ty_unit *unit)
-{
-    switch (unit->kind) {
-    case TY_UNIT_EMBEDDING:
-        enter(l, 1, TY_NONE, TY_PART_EMBEDDING);
-        compute(l, l->kinds->embedding[1], TY_NONE, TY_PART_EMBEDDING);
-        break;
-    case TY_UNIT_LAYER:
-        layer_backward(l, unit->layer);
-        break;
-    case TY_UNIT_HEAD:
-        backward_column(l, l->kinds->head_dgrad, l->kinds->head_wgrad, TY_NONE, TY_PART_HEAD);
+    default:
         break;
     }
 }
 
-void ty_lower_unit_input(struct ty_lowering *l, const struct ty_unit *unit)
+void ty_lower_part_backward(struct ty_lowering *l, enum ty_part part, uint16_t layer)
 {
-    switch (unit->kind) {
-    case TY_UNIT_EMBEDDING: /* nothing comes before it */
+    switch (part) {
+    case TY_PART_EMBEDDING:
+        enter(l, 1, layer, part);
+        compute(l, l->kinds->embedding[1], layer, part);
         break;
-    case TY_UNIT_LAYER:
-        layer_input(l, unit->layer);
+    case TY_PART_ATTENTION:
+        attention_backward(l, layer);
         break;
-    case TY_UNIT_HEAD:
-        compute(l, l->kinds->head_input, TY_NONE, TY_PART_HEAD);
-        leave(l, 1, TY_NONE, TY_PART_HEAD, true);
+    case TY_PART_MLP:
+        mlp_backward(l, layer);
+        break;
+    case TY_PART_HEAD:
+        backward_column(l, l->kinds->head_dgrad, l->kinds->head_wgrad, layer, part);
+        break;
+    default:
         break;
     }
 }
 
-void ty_lower_unit_weight(struct ty_lowering *l, const struct ty_unit *unit)
+void ty_lower_part_input(struct ty_lowering *l, enum ty_part part, uint16_t layer)
 {
-    const uint16_t *kind = l->kinds->weight, layer = unit->layer;
-    switch (unit->kind) {
-    case TY_UNIT_EMBEDDING:
-        enter(l, 1, TY_NONE, TY_PART_EMBEDDING);
-        compute(l, l->kinds->embedding_weight, TY_NONE, TY_PART_EMBEDDING);
+    switch (part) {
+    case TY_PART_ATTENTION:
+        attention_input(l, layer);
         break;
-    case TY_UNIT_LAYER:
-        weight(l, kind[TY_LAYER_MLP], true, layer, TY_PART_MLP);
-        weight(l, kind[TY_LAYER_PROJ], false, layer, TY_PART_ATTENTION);
-        weight(l, kind[TY_LAYER_QKV], true, layer, TY_PART_ATTENTION);
+    case TY_PART_MLP:
+        mlp_input(l, layer);
         break;
-    case TY_UNIT_HEAD:
-        weight(l, l->kinds->head_weight, true, TY_NONE, TY_PART_HEAD);
+    case TY_PART_HEAD:
+        compute(l, l->kinds->head_input, layer, part);
+        leave(l, 1, layer, part, true);
+        break;
+    default: /* nothing comes before the embedding */
+        break;
+    }
+}
+
+void ty_lower_part_weight(struct ty_lowering *l, enum ty_part part, uint16_t layer)
+{
+    const uint16_t *kind = l->kinds->weight;
+    switch (part) {
+    case TY_PART_EMBEDDING:
+        enter(l, 1, layer, part);
+        compute(l, l->kinds->embedding_weight, layer, part);
+        break;
+    case TY_PART_ATTENTION:
+        weight(l, kind[TY_LAYER_PROJ], false, layer, part);
+        weight(l, kind[TY_LAYER_QKV], true, layer, part);
+        break;
+    case TY_PART_MLP:
+        weight(l, kind[TY_LAYER_MLP], true, layer, part);
+        break;
+    case TY_PART_HEAD:
+        weight(l, l->kinds->head_weight, true, layer, part);
+        break;
+    default:
         break;
     }
 }

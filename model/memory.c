@@ -252,13 +252,13 @@ double ty_memory_logits(const struct ty_arch *arch, const struct ty_layout *layo
 
 /* ---- buffers ---- */
 
-double ty_memory_buffers(const struct ty_layout *layout, double layer_params)
+double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced)
 {
     if (layout->data == 1) {
         return 0;
     }
-    if (layout->zero >= 3) { /* weights of this layer and the next, and their gradients */
-        return 2 * layer_params * (2 + ty_memory_grad_bytes(layout));
+    if (layout->zero >= 3) {
+        return 2 * gathered + ty_memory_grad_bytes(layout) * reduced;
     }
     return ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
 }

@@ -261,23 +261,23 @@ END_TEST
 
 /* ---- buffers ---- */
 
-START_TEST(buffers_hold_a_bucket_or_two_gathered_layers)
+START_TEST(buffers_hold_a_bucket_or_gathered_units)
 {
     struct ty_layout layout = {.tensor = 1, .data = 8};
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 25 * 1048576.0);
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 25 * 1048576.0);
     layout.framework.bucket = 1e8;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 1e8);
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 1e8);
     layout.framework.grad_fp32 = true;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 2e8);
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 2e8);
     layout.framework.bucket = 0;
     layout.zero = 1;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 4 * 40e6);
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 4 * 40e6);
     layout.data = 256;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 4 * 256e6);
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 4 * 256e6);
     layout.zero = 3;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 2 * 1e8 * (2 + 4));
+    ck_assert_double_eq(ty_memory_buffers(&layout, 3e8, 2e8), 3e8 * 2 + 2e8 * 4);
     layout.data = 1;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8), 0);
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 0);
 }
 END_TEST
 
@@ -297,5 +297,5 @@ TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_t
          a_fused_loss_keeps_the_logits_alone, a_pass_never_needs_less_than_what_is_held,
          unfused_attention_keeps_its_softmax_in_32_bit_too,
          every_tensor_has_room_and_a_name_of_its_own,
-         the_fastest_published_13b_layout_fits, buffers_hold_a_bucket_or_two_gathered_layers,
+         the_fastest_published_13b_layout_fits, buffers_hold_a_bucket_or_gathered_units,
          types_have_their_bytes)

@@ -1,0 +1,341 @@
+/* test_sharding.c - replicas: buckets, gathers ahead, resharding; volumes exact, overlap emergent. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define SPANS_MAX 20000u
+
+/* One micro-batch on each of 16 ranks. */
+static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                            "model: {preset: llama-7b, sequence: 2048}\n"
+                            "layout: {global_batch: 16}\n"
+                            "framework: {preset: ideal}\n";
+
+static struct quick_run run(const char *const *sets)
+{
+    return quick_run(small, NULL, sets);
+}
+
+static double exposed(const struct quick_run *q)
+{
+    return q->figures.bucket_s[TY_BUCKET_EXPOSED_DATA];
+}
+
+/* Bytes of the 16-bit parameters. */
+static double X(const struct quick_run *q)
+{
+    return 2 * ty_arch_params(&q->config->arch);
+}
+
+static double head_bytes(const struct quick_run *q)
+{
+    return 2 * ty_arch_head_params(&q->config->arch);
+}
+
+/* Spans of rank 0 in issue order whose name is `name` (NULL: any) in passes of a phase (TY_N_PHASES:
+ * any). */
+static uint32_t spans_of(const struct quick_run *q, const char *name, enum ty_phase phase,
+                         struct ty_span *out)
+{
+    struct ty_span_cursor cursor = ty_spans_of(&q->run->timeline, 0);
+    struct ty_span span;
+    uint32_t n = 0;
+    while (ty_span_next(&cursor, &span)) {
+        if ((name == NULL || strcmp(span.kind->name, name) == 0) &&
+            (phase == TY_N_PHASES || span.pass->phase == phase)) {
+            ck_assert_uint_lt(n, SPANS_MAX);
+            out[n++] = span;
+        }
+    }
+    return n;
+}
+
+static ty_ps end_of(const struct ty_span *span)
+{
+    return span->start + span->dur;
+}
+
+static struct ty_span span[SPANS_MAX];
+
+/* ---- buckets ---- */
+
+/* LLaMA 7B at 16 bit, from the end: the output matrix fills the first bucket of 1 MiB, and later ones
+ * close with the matrix that takes them past 25 MiB: norm and down; gate and up; norm and output
+ * projection (33.6 MB); q, k and v. The embedding is last, with the first norm. */
+START_TEST(buckets_close_with_the_matrix_that_fills_them)
+{
+    struct quick_run q = run(SETS("layout.zero=0"));
+    const struct ty_arch *a = &q.config->arch;
+    const double h = a->hidden, f = a->ffn;
+    const double layer[] = {h + h * f, 2 * h * f, h + h * h, 3 * h * h};
+    const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+    ck_assert_uint_eq(n, 1 + 4 * a->layers + 1);
+    ck_assert_double_eq(span[0].kind->bytes, 2 * (double)a->vocabulary * h);
+    for (uint32_t i = 1; i < n - 1; i++) {
+        ck_assert_double_eq(span[i].kind->bytes, 2 * layer[(i - 1) % 4]);
+        ck_assert_uint_eq(span[i].op->layer, a->layers - 1 - (i - 1) / 4);
+    }
+    ck_assert_double_eq(span[n - 1].kind->bytes, 2 * (h + h * a->vocabulary));
+    quick_run_free(&q);
+}
+END_TEST
+
+/* A bucket holds at least what it should, but less than that without its last matrix; the size does
+ * not change what is sent. */
+START_TEST(bucket_sizes_change_calls_not_bytes)
+{
+    static const char *const bucket[] = {"framework.bucket=1 KiB", "framework.bucket=500 MB",
+                                         "framework.bucket=1 TB"};
+    static const double limit[] = {1024, 500e6, 1e12};
+    for (int i = 0; i < 3; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", bucket[i]));
+        const struct ty_arch *a = &q.config->arch;
+        const double volume = 2 * 15 * X(&q), largest = 2.0 * a->vocabulary * a->hidden;
+        const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+        for (uint32_t k = 0; k + 1 < n; k++) {
+            ck_assert_double_ge(span[k].kind->bytes, limit[i]);
+            ck_assert_double_lt(span[k].kind->bytes, limit[i] + largest);
+        }
+        /* each matrix alone: 6 of a layer, output matrix, final norm, embedding; or one call */
+        ck_assert(i != 0 || n == 6 * a->layers + 3);
+        ck_assert(i != 2 || n == 1);
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), volume, 1e-9 * volume);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* The MLP of a layer is reduced while its attention still runs backward. */
+START_TEST(buckets_leave_before_their_layer_is_done)
+{
+    struct quick_run q = run(SETS("layout.zero=0"));
+    const uint32_t last = q.config->arch.layers - 1;
+    ty_ps left = 0, done = 0;
+    const uint32_t n = spans_of(&q, NULL, TY_PHASE_BACKWARD, span);
+    for (uint32_t i = 0; i < n; i++) {
+        if (span[i].op->layer == last && span[i].op->stream == TY_STREAM_DATA && left == 0) {
+            left = span[i].start;
+        }
+        if (span[i].op->layer == last && span[i].op->stream == TY_STREAM_COMPUTE) {
+            done = end_of(&span[i]);
+        }
+    }
+    ck_assert_uint_gt(left, 0);
+    ck_assert_uint_lt(left, done);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Nothing is left to compute when the embedding's gradient is known: the last bucket is exposed whole,
+ * however fast the network. */
+START_TEST(the_last_bucket_is_never_hidden)
+{
+    static const char *const rate[] = {"cluster.nic_bandwidth=25 Gb/s",
+                                       "cluster.nic_bandwidth=800 Gb/s"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", rate[i]));
+        const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+        ck_assert_double_ge(exposed(&q), 0.999 * ty_s_from_ps(span[n - 1].dur));
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Small buckets pay latency, one large bucket hides nothing: the best is in between. */
+START_TEST(bucket_size_has_a_best_value)
+{
+    static const char *const bucket[] = {"framework.bucket=1 KiB", "framework.bucket=100 MB",
+                                         "framework.bucket=1 TB"};
+    const char *const slow = "cluster.net_latency=1 ms";
+    double step[3];
+    for (int i = 0; i < 3; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", bucket[i], slow));
+        step[i] = q.figures.step_s;
+        quick_run_free(&q);
+    }
+    ck_assert_double_lt(step[1], step[0]);
+    ck_assert_double_lt(step[1], step[2]);
+}
+END_TEST
+
+/* ---- ZeRO-1: gathering updated parameters ---- */
+
+START_TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
+{
+    static const char *const zero[] = {"layout.zero=1", "layout.zero=2"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run now = run(SETS(zero[i], "framework.overlap_param_gather=false"));
+        struct quick_run late = run(SETS(zero[i], "framework.overlap_param_gather=true"));
+        const double volume = 2 * 15 * X(&now);
+        ck_assert_double_eq_tol(quick_run_traffic(&now, "dp"), volume, 1e-9 * volume);
+        ck_assert_double_eq_tol(quick_run_traffic(&late, "dp"), volume, 1e-9 * volume);
+        ck_assert_double_lt(exposed(&late), 0.5 * exposed(&now));
+        ck_assert_double_lt(late.figures.step_s, now.figures.step_s);
+        quick_run_free(&now);
+        quick_run_free(&late);
+    }
+}
+END_TEST
+
+/* ---- ZeRO-3 ---- */
+
+struct change {
+    ty_ps at;
+    int by;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct change *x = a, *y = b;
+    return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->by - y->by;
+}
+
+/* Whole units of rank 0 over time: one more when a gather starts, one less when a pass has computed a
+ * unit for the last time. The head stays between its forward and its backward. */
+static int most_whole(const struct quick_run *q)
+{
+    static struct change change[SPANS_MAX];
+    uint32_t n = 0;
+    const uint32_t count = spans_of(q, NULL, TY_N_PHASES, span);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ty_span *s = &span[i];
+        if (s->op->stream == TY_STREAM_DATA && strcmp(s->kind->name, "all-gather") == 0) {
+            change[n++] = (struct change){s->start, 1};
+        }
+        if (s->op->stream != TY_STREAM_COMPUTE || s->op->part == TY_PART_NONE ||
+            (s->op->part == TY_PART_HEAD && s->pass->phase == TY_PHASE_FORWARD)) {
+            continue;
+        }
+        bool last = true;
+        for (uint32_t k = i + 1; last && k < count && span[k].pass == s->pass; k++) {
+            last = span[k].op->stream != TY_STREAM_COMPUTE || span[k].op->layer != s->op->layer ||
+                   (s->op->layer == TY_NONE && span[k].op->part != s->op->part);
+        }
+        if (last) {
+            change[n++] = (struct change){end_of(s), -1};
+        }
+    }
+    qsort(change, n, sizeof(change[0]), by_time);
+    int whole = 0, most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        whole += change[i].by;
+        most = whole > most ? whole : most;
+    }
+    ck_assert_int_eq(whole, 0);
+    return most;
+}
+
+START_TEST(one_plus_prefetch_units_exist_whole)
+{
+    for (int prefetch = 0; prefetch <= 4; prefetch++) {
+        char set[32];
+        snprintf(set, sizeof(set), "framework.prefetch=%d", prefetch);
+        struct quick_run q = run(SETS("layout.zero=3", set, "layout.global_batch=48"));
+        ck_assert_int_eq(most_whole(&q), 1 + prefetch);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* The bill counts them: another layer of 16-bit weights for each gather ahead. */
+START_TEST(prefetch_trades_memory_for_time)
+{
+    struct quick_run q[3];
+    for (int prefetch = 0; prefetch < 3; prefetch++) {
+        char set[32];
+        snprintf(set, sizeof(set), "framework.prefetch=%d", prefetch);
+        q[prefetch] = run(SETS("layout.zero=3", set, "layout.recompute=full"));
+    }
+    const double layer = 2 * ty_arch_layer_params(&q[0].config->arch);
+    const double more = q[2].run->lowered.stage[0].buffers_B - q[1].run->lowered.stage[0].buffers_B;
+    ck_assert_double_lt(exposed(&q[1]), 0.5 * exposed(&q[0]));
+    ck_assert_double_eq(more, layer);
+    for (int prefetch = 0; prefetch < 3; prefetch++) {
+        quick_run_free(&q[prefetch]);
+    }
+}
+END_TEST
+
+/* Without a second gather: 2 X. Every micro-batch gathers anew, because its backward gave up. */
+START_TEST(keeping_parameters_after_the_forward_saves_a_gather)
+{
+    struct quick_run one = run(SETS("layout.zero=3", "framework.reshard_after_forward=false"));
+    struct quick_run three = run(SETS("layout.zero=3", "framework.reshard_after_forward=false",
+                                      "layout.global_batch=48"));
+    struct quick_run again = run(SETS("layout.zero=3"));
+    const double volume = 2 * 15 * X(&one);
+    ck_assert_double_eq_tol(quick_run_traffic(&one, "dp"), volume, 1e-9 * volume);
+    ck_assert_double_eq_tol(quick_run_traffic(&three, "dp"), 3 * volume, 1e-9 * volume);
+    ck_assert_double_eq_tol(quick_run_traffic(&again, "dp"),
+                            1.5 * volume - 15 * head_bytes(&again), 1e-9 * volume);
+    ck_assert_double_eq(one.run->lowered.stage[0].states.weights, X(&one) / 16);
+    ck_assert_double_ge(one.run->lowered.stage[0].buffers_B, X(&one));
+    quick_run_free(&one);
+    quick_run_free(&three);
+    quick_run_free(&again);
+}
+END_TEST
+
+/* A unit's backward does not begin before the reduction of the unit two before has ended, even where
+ * no gather makes it wait. */
+START_TEST(one_reduction_is_under_way_at_a_time)
+{
+    struct quick_run q = run(SETS("layout.zero=3", "framework.reshard_after_forward=false",
+                                  "cluster.nic_bandwidth=20 Gb/s"));
+    const uint32_t layers = q.config->arch.layers;
+    ty_ps reduced[256] = {0};
+    uint32_t waited = 0;
+    const uint32_t n = spans_of(&q, NULL, TY_PHASE_BACKWARD, span);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint16_t layer = span[i].op->layer;
+        if (layer == TY_NONE) {
+            continue;
+        }
+        if (span[i].op->stream == TY_STREAM_DATA) {
+            reduced[layer] = end_of(&span[i]);
+        } else if (layer + 2u < layers) {
+            ck_assert_uint_ge(span[i].start, reduced[layer + 2]);
+            waited += span[i].start == reduced[layer + 2];
+        }
+    }
+    ck_assert_uint_eq(waited, layers - 2);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* ---- both executors ---- */
+
+START_TEST(executors_agree_on_sharded_layouts)
+{
+    static const char *const layouts[][5] = {
+        {"layout.zero=3", "framework.prefetch=3", "layout.global_batch=48"},
+        {"layout.zero=3", "framework.prefetch=0", "layout.tensor=2",
+         "layout.sequence_parallel=true", "run.steps=2"},
+        {"layout.zero=3", "framework.reshard_after_forward=false", "layout.pipeline=2",
+         "framework.overlap_p2p=false", "layout.global_batch=32"},
+        {"layout.zero=3", "layout.pipeline=2", "layout.tensor=2", "layout.global_batch=32",
+         "schedule.name=zb-1p"},
+        {"layout.zero=1", "framework.bucket=30 MB", "run.steps=2", "run.jitter=3 %"},
+    };
+    for (size_t i = 0; i < TY_COUNT(layouts); i++) {
+        const char *const *s =
+            SETS(layouts[i][0], layouts[i][1], layouts[i][2], layouts[i][3], layouts[i][4]);
+        struct quick_run a = quick_run(small, "sweep", s), b = quick_run(small, "events", s);
+        ck_assert(memcmp(a.run->timeline.start, b.run->timeline.start,
+                         (size_t)a.run->lowered.program.n_tasks * sizeof(ty_ps)) == 0);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
+TY_SUITE("sharding", buckets_close_with_the_matrix_that_fills_them,
+         bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
+         the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
+         gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
+         one_plus_prefetch_units_exist_whole, prefetch_trades_memory_for_time,
+         keeping_parameters_after_the_forward_saves_a_gather, one_reduction_is_under_way_at_a_time,
+         executors_agree_on_sharded_layouts)
