@@ -6,6 +6,13 @@
 
 #include <stddef.h>
 
+static const struct ty_word sync_words[] = {
+    {"auto", TY_SYNC_EVERY_AUTO, "ZeRO-2 and -3 do, 0 and 1 do not"},
+    {"true", TY_SYNC_EVERY_TRUE, "reduced after every backward pass"},
+    {"false", TY_SYNC_EVERY_FALSE, "added up first: whole gradients are kept on every rank"},
+    {NULL, 0, NULL},
+};
+
 #define AT(member) offsetof(struct ty_framework, member)
 #define FLAG(key_, fallback_, doc_)                                                                \
     {                                                                                              \
@@ -76,6 +83,16 @@ const struct ty_field ty_framework_fields[] = {
             "rule, else like the others"},
     FLAG(overlap_grad_reduce, "true",
          "whether gradients are reduced while the last backward pass still runs"),
+    {.key = "sync_every",
+     .type = TY_TYPE_WORD,
+     .words = sync_words,
+     .offset = AT(sync_every),
+     .fallback = "auto",
+     .doc = "whether the gradients of every micro-batch are reduced; false: of the last, with those "
+            "of the others added (no_sync), which takes memory with ZeRO-2 and -3; auto: with those"},
+    FLAG(reduce_scatter, "true",
+         "ZeRO-1 and -2: whether gradients are reduce-scattered; false: all-reduced, and every rank "
+         "keeps its shard"),
     FLAG(overlap_param_gather, "false",
          "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
          "already runs"),
@@ -147,6 +164,7 @@ static const char megatron_deepspeed[] =
     "overlap_grad_reduce: false       # after the last backward\n"
     "overlap_param_gather: false      # all-gather at the end of the step\n"
     "bucket: 1 GB                     # reduce_bucket_size, 5e8 elements\n"
+    "reduce_scatter: false            # use_multi_rank_bucket_allreduce, its default\n"
     "fused_qkv: true                  # query_key_value\n"
     "fused_gate: false                # guess: the gate is a layer of its own\n"
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
@@ -163,6 +181,7 @@ static const char fsdp[] =
     "reduce_dtype: fp32               # MixedPrecision(reduce_dtype) of published recipes\n"
     "fused_accumulation: true         # shards are added up after the reduction\n"
     "overlap_grad_reduce: true        # reduce-scatter beside the next unit's backward\n"
+    "sync_every: true                 # set_requires_gradient_sync, no_sync are opt-in\n"
     "prefetch: 1                      # limit_all_gathers: two in flight; FSDP2 the same\n"
     "reshard_after_forward: true      # FULL_SHARD\n"
     "fused_qkv: true                  # guess: models differ\n"

@@ -15,6 +15,13 @@ enum ty_grad_dtype {
     TY_GRAD_AUTO, /* grad_dtype: fp32 in bf16 training; reduce_dtype: as kept */
 };
 
+/* When gradients of several micro-batches are reduced. */
+enum ty_sync_every {
+    TY_SYNC_EVERY_AUTO, /* by the ZeRO stage; see model/zero.c */
+    TY_SYNC_EVERY_TRUE,
+    TY_SYNC_EVERY_FALSE
+};
+
 struct ty_framework {
     const char *preset;
     int grad_dtype;            /* enum ty_grad_dtype: gradients as kept and accumulated ... */
@@ -23,6 +30,8 @@ struct ty_framework {
     double bucket;             /* gradients reduced in one call, B at 16 bit; 0: by rule */
     double first_bucket;       /* in the first call of a backward; 0: by rule */
     bool overlap_grad_reduce;  /* buckets are reduced while the last backward still runs */
+    int sync_every;            /* enum ty_sync_every: in the backward of every micro-batch */
+    bool reduce_scatter;       /* ZeRO-1, -2: a rank receives its shard only */
     bool overlap_param_gather; /* ZeRO-1, -2: and gathered while the next forward already runs */
     uint32_t prefetch;          /* ZeRO-3: gathers ahead of the unit at work */
     bool reshard_after_forward; /* ZeRO-3: gathered again for the backward */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "model/check.h"
+#include "model/zero.h"
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
@@ -366,6 +367,13 @@ double ty_layout_bucket_params(const struct ty_layout *layout)
         return 25 * 1048576.0 / 2;
     }
     return layout->data > 40 ? 1e6 * layout->data : 40e6;
+}
+
+bool ty_layout_reduces_every(const struct ty_layout *layout)
+{
+    return layout->framework.sync_every == TY_SYNC_EVERY_AUTO
+               ? ty_zero_stages[layout->zero].reduce_every
+               : layout->framework.sync_every == TY_SYNC_EVERY_TRUE;
 }
 
 double ty_layout_first_bucket_params(const struct ty_layout *layout)

@@ -358,8 +358,9 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     int rc = plan_stage(l, plan);
     rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
     rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
+    const bool whole = l->sched->whole_chunks; /* its gradients are added up */
     plan->buffers_B = ty_memory_buffers(l->in->layout, gathered(l, mine, n_mine),
-                                        ty_lower_most_params(mine, n_mine, 2));
+                                        ty_lower_most_params(mine, n_mine, whole ? UINT32_MAX : 2));
     make_gang(l, plan);
     return rc < 0 ? rc
                   : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));

@@ -144,7 +144,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     const struct ty_vstage *v = want->v;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
     const bool reducing = whole && ty_lower_is_reducing(l, want);
-    const bool overlap = l->in->layout->framework.overlap_grad_reduce;
+    const bool late = ty_lower_reduces_late(l);
     struct ty_gathers gathers;
     if (want->partner == NULL) {
         receive(l, 1, v->edges.grad_in, false);
@@ -160,7 +160,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
             (whole ? ty_lower_part_backward
                    : ty_lower_part_input)(l, unit->part[k - 1].part, unit->layer);
-            if (reducing && overlap) {
+            if (reducing && !late) {
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
         }
@@ -169,7 +169,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         send(l, 0, want->partner->edges.act_out, true);
     }
     send(l, 1, v->edges.grad_out, false);
-    if (reducing && !overlap) {
+    if (reducing && late) {
         ty_lower_reduce_late(l, v);
     }
 }
@@ -179,19 +179,19 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool reducing = ty_lower_is_reducing(l, want);
-    const bool overlap = l->in->layout->framework.overlap_grad_reduce;
+    const bool late = ty_lower_reduces_late(l);
     begin_pass(l, want);
     ty_lower_need_reduced(l);
     for (uint32_t u = v->n_units; u > 0; u--) {
         const struct ty_unit *unit = &v->units[u - 1];
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             ty_lower_part_weight(l, unit->part[k - 1].part, unit->layer);
-            if (reducing && overlap) {
+            if (reducing && !late) {
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
         }
     }
-    if (reducing && !overlap) {
+    if (reducing && late) {
         ty_lower_reduce_late(l, v);
     }
 }

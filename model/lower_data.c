@@ -156,8 +156,21 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     /* slices of a sequence add up locally; backwards visit them from the last to the first */
-    const bool every = l->zero->reduce_every && !l->sched->whole_chunks && want->slice == 0;
+    const bool every = ty_layout_reduces_every(l->in->layout) && !l->sched->whole_chunks &&
+                       want->slice == 0;
     return every || want->edge;
+}
+
+/* Without overlap: what is added up whole is reduced in the end, what is not kept whole at once. */
+static bool reduces_at_once(const struct ty_lowering *l)
+{
+    return l->in->layout->zero >= 2 && ty_layout_reduces_every(l->in->layout) &&
+           !l->in->layout->framework.overlap_grad_reduce;
+}
+
+bool ty_lower_reduces_late(const struct ty_lowering *l)
+{
+    return !l->in->layout->framework.overlap_grad_reduce && !reduces_at_once(l);
 }
 
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)
@@ -165,12 +178,15 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     const struct ty_unit *unit = &v->units[u];
     const struct ty_unit_part *part = &unit->part[k];
     const bool odd = shards_params(l) && u % 2 == 1;
-    if (part->n_buckets > 0 && shards_params(l)) {
-        ty_lower_need(l, odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD); /* of the unit before */
-    }
+    const uint8_t event = odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
+    const uint8_t before = odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD; /* of the unit before */
     for (uint32_t i = 0; i < part->n_buckets; i++) {
-        data(l, part->bucket[i].reduce, unit->layer, TY_EVENT_COMPUTE,
-             odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED);
+        data(l, part->bucket[i].reduce, unit->layer, TY_EVENT_COMPUTE, event);
+    }
+    if (part->n_buckets > 0 && reduces_at_once(l)) {
+        ty_lower_need(l, event);
+    } else if (part->n_buckets > 0 && shards_params(l)) {
+        ty_lower_need(l, before);
     }
 }
 

@@ -86,7 +86,8 @@ static uint32_t pieces_of(const struct ty_lowering *l, const struct ty_unit *uni
 static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, double params)
 {
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
-    bucket->reduce = ty_lower_data_kind(l, l->zero->reduce, TY_PHASE_BACKWARD,
+    const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
+    bucket->reduce = ty_lower_data_kind(l, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce, TY_PHASE_BACKWARD,
                                         params * (l->in->layout->framework.reduce_fp32 ? 4 : 2));
     bucket->regain = l->zero->gather_after_step
                          ? ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)

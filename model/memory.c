@@ -38,9 +38,14 @@ double ty_memory_grad_bytes(const struct ty_layout *layout)
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params)
 {
     const double shared = params / layout->data;
+    const double gradient = ty_memory_grad_bytes(layout);
+    /* added up over micro-batches before they are reduced, in the type that is */
+    const bool whole = layout->zero >= 2 && layout->data > 1 && layout->micro_batches > 1 &&
+                       !ty_layout_reduces_every(layout);
+    const double added = layout->framework.reduce_fp32 ? 4 : gradient;
     return (struct ty_state_bytes){
         .weights = 2 * (layout->zero >= 3 ? shared : params),
-        .grads = ty_memory_grad_bytes(layout) * (layout->zero >= 2 ? shared : params),
+        .grads = whole ? added * params : gradient * (layout->zero >= 2 ? shared : params),
         .optimizer = 12 * (layout->zero >= 1 ? shared : params),
     };
 }

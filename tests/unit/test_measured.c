@@ -177,7 +177,7 @@ START_TEST(check_tells_what_a_log_covers)
         "    fit: latency 19.98 us, bus bandwidth 43.27 GB/s\n"
         "    its largest error from 1 kB: +0.0 %, 1 MB: +0.0 %\n",
         "\n  tp all-reduce           2 ranks on 1 node: measured, a.log\n",
-        "\n  dp reduce-scatter       4 ranks on 1 node: model (ring), no log of this\n",
+        "\n  dp all-gather           4 ranks on 1 node: model (ring), no log of this\n",
         "\n  pp send                 model (direct), no log of this\n",
     };
     struct folder f = begin();

@@ -306,6 +306,91 @@ START_TEST(one_reduction_is_under_way_at_a_time)
 }
 END_TEST
 
+/* ---- accumulation over micro-batches ---- */
+
+static double volume_of(const char *zero, const char *k, const char *every)
+{
+    struct quick_run q = run(SETS(zero, k, every));
+    const double bytes = quick_run_traffic(&q, "dp") / 15;
+    quick_run_free(&q);
+    return bytes;
+}
+
+/* Volumes for three micro-batches, in X: gathers, then reductions. The head of ZeRO-3 stays gathered
+ * between forward and backward. */
+START_TEST(reducing_after_the_last_micro_batch_saves_reductions_only)
+{
+    static const struct {
+        const char *zero;
+        double every, last, heads;
+    } rows[] = {{"layout.zero=0", 6, 2, 0},
+                {"layout.zero=1", 1 + 3, 1 + 1, 0},
+                {"layout.zero=2", 1 + 3, 1 + 1, 0},
+                {"layout.zero=3", 6 + 3, 6 + 1, 3}};
+    struct quick_run any = run(NULL);
+    const double x = X(&any), head = head_bytes(&any);
+    quick_run_free(&any);
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const char *k = "layout.global_batch=48";
+        const double every = rows[i].every * x - rows[i].heads * head;
+        const double last = rows[i].last * x - rows[i].heads * head;
+        ck_assert_double_eq_tol(volume_of(rows[i].zero, k, "framework.sync_every=true"), every,
+                                1e-9 * every);
+        ck_assert_double_eq_tol(volume_of(rows[i].zero, k, "framework.sync_every=false"), last,
+                                1e-9 * last);
+    }
+}
+END_TEST
+
+/* ... at the price of whole gradients, in the type they are reduced in. One micro-batch has nothing to
+ * add up. */
+START_TEST(gradients_added_up_are_whole)
+{
+    static const char *const batch[] = {"layout.global_batch=16", "layout.global_batch=48"};
+    for (int k = 0; k < 2; k++) {
+        struct quick_run q = run(SETS("layout.zero=3", "framework.sync_every=false",
+                                      "framework.reduce_dtype=fp32", batch[k]));
+        const double grads = q.run->lowered.stage[0].states.grads;
+        ck_assert_double_eq(grads, k == 0 ? X(&q) / 16 : 2 * X(&q));
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* DeepSpeed all-reduces the buckets of ZeRO-1 and -2 and gathers parameters all the same: 3 X. */
+START_TEST(all_reduced_shards_move_three_times_the_parameters)
+{
+    static const char *const zero[] = {"layout.zero=1", "layout.zero=2"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run q = run(SETS(zero[i], "framework.reduce_scatter=false"));
+        const double expected = 3 * 15 * X(&q);
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), expected, 1e-9 * expected);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Sharded gradients have no place to wait: without overlap each bucket stops the backward. */
+START_TEST(without_overlap_sharded_gradients_stop_the_backward)
+{
+    static const char *const zero[] = {"layout.zero=2", "layout.zero=3"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run q = run(SETS(zero[i], "framework.overlap_grad_reduce=false"));
+        const uint32_t n = spans_of(&q, NULL, TY_PHASE_BACKWARD, span);
+        ty_ps reduced = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            if (strcmp(span[k].kind->name, "reduce-scatter") == 0) {
+                reduced = end_of(&span[k]);
+            } else if (span[k].op->stream == TY_STREAM_COMPUTE) {
+                ck_assert_uint_ge(span[k].start, reduced);
+            }
+        }
+        ck_assert_uint_gt(reduced, 0);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 /* ---- both executors ---- */
 
 START_TEST(executors_agree_on_sharded_layouts)
@@ -338,4 +423,6 @@ TY_SUITE("sharding", buckets_close_with_the_matrix_that_fills_them,
          gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
          one_plus_prefetch_units_exist_whole, prefetch_trades_memory_for_time,
          keeping_parameters_after_the_forward_saves_a_gather, one_reduction_is_under_way_at_a_time,
-         executors_agree_on_sharded_layouts)
+         reducing_after_the_last_micro_batch_saves_reductions_only, gradients_added_up_are_whole,
+         all_reduced_shards_move_three_times_the_parameters,
+         without_overlap_sharded_gradients_stop_the_backward, executors_agree_on_sharded_layouts)
