@@ -289,7 +289,7 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
 struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct ty_layout *layout,
                                  double params)
 {
-    const double local = layout->zero >= 1 ? params / layout->data : params;
+    const double local = layout->zero >= 1 ? params / ty_layout_shards(layout) : params;
     const double fused = layout->framework.grad_fp32 ? ADAM_FP32_B : ADAM_B;
     const double bytes = local * (layout->framework.fused_optimizer ? fused : ADAM_UNFUSED_B);
     const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +

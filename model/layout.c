@@ -61,6 +61,14 @@ const struct ty_field ty_layout_fields[] = {
      .max = 3,
      .fallback = "0",
      .doc = "what replicas share: 0 nothing, 1 optimizer state, 2 gradients too, 3 weights too"},
+    {.key = "shard",
+     .type = TY_TYPE_UINT,
+     .offset = AT(shard),
+     .min = 1,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "neighbouring data ranks that share what layout.zero says; gradients are all-reduced "
+            "between such groups (FSDP's hybrid sharding); auto: all data ranks"},
     {.key = "recompute",
      .type = TY_TYPE_WORD,
      .offset = AT(recompute),
@@ -249,6 +257,38 @@ static int check_product(const struct layout_check *c)
     return 0;
 }
 
+/* Groups that share states divide the data ranks; derives auto. */
+static int check_shard(const struct layout_check *c)
+{
+    struct ty_layout *l = c->layout;
+    struct numbers list = {.n = 0};
+    if (l->shard == 0) {
+        l->shard = l->data;
+    }
+    for (uint32_t n = 2; n <= l->data; n++) {
+        if (l->data % n == 0) {
+            add_number(&list, n);
+        }
+    }
+    if (l->data % l->shard != 0) {
+        return ty_check_fail(c->section, "shard", c->err,
+                             "%u does not divide the data ranks (%u); try %s, or auto",
+                             (unsigned)l->shard, (unsigned)l->data, list.n > 0 ? list.text : "1");
+    }
+    if (l->zero == 0 && l->shard != l->data) {
+        return ty_check_fail(c->section, "shard", c->err,
+                             "%u ranks share nothing with layout.zero 0; write a zero of 1, 2 or "
+                             "3, or auto",
+                             (unsigned)l->shard);
+    }
+    if (l->shard == 1 && l->data > 1) {
+        return ty_check_fail(c->section, "shard", c->err,
+                             "1: a rank alone shares with nobody; try %s, or layout.zero 0",
+                             list.text);
+    }
+    return 0;
+}
+
 static int check_batch(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
@@ -329,11 +369,21 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     /* each needs what the one before establishes */
     rc = rc < 0 ? rc : check_tensor(&c);
     rc = rc < 0 ? rc : check_product(&c);
-    rc = rc < 0 ? rc : check_batch(&c);
+    rc = rc < 0 ? rc : ty_check_first(check_shard(&c), check_batch(&c));
     return ty_check_first(rc, check_stages(&c));
 }
 
 /* ---- where things go ---- */
+
+uint32_t ty_layout_shards(const struct ty_layout *layout)
+{
+    return layout->shard == 0 ? layout->data : layout->shard;
+}
+
+uint32_t ty_layout_replicas(const struct ty_layout *layout)
+{
+    return layout->data / ty_layout_shards(layout);
+}
 
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX])
@@ -345,6 +395,7 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
         {"tensor", layout->tensor > 1},
         {"context", layout->context > 1},
         {"data", layout->data > 1},
+        {"replica", ty_layout_replicas(layout) > 1},
         {"pipeline", layout->pipeline > 1},
         {"embedding", layout->pipeline > 1 && arch->tied},
         {"world", layout->ranks > 1},

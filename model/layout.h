@@ -19,6 +19,7 @@ struct ty_layout {
     uint32_t micro_batch, global_batch; /* sequences */
     bool sequence_parallel;
     uint32_t zero; /* 0..3 */
+    uint32_t shard; /* data ranks that share states, side by side; 0: all. See ty_layout_shards */
     int recompute; /* enum ty_recompute */
     struct ty_word_list order;
     struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
@@ -39,10 +40,14 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                      struct ty_err *err);
 
 /* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
- * rank, all ranks together, and the two homes of a tied embedding. Names go into name[]. */
-#define TY_COMMUNICATORS_MAX 6u
+ * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names go into name[]. */
+#define TY_COMMUNICATORS_MAX 7u
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
+
+/* Data ranks that hold one copy of sharded states, and copies there are: N and 1 unless hybrid. */
+uint32_t ty_layout_shards(const struct ty_layout *layout);
+uint32_t ty_layout_replicas(const struct ty_layout *layout);
 
 /* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */

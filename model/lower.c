@@ -48,9 +48,13 @@ static void make_groups(struct ty_lowering *l)
     const struct ty_layout *layout = l->in->layout;
     const uint32_t model = layout->tensor * layout->context;
     l->tensor_group = index16(ty_build_group(&l->b, &(struct ty_group){"tp", 1, layout->tensor}));
-    l->data_group = index16(ty_build_group(&l->b, &(struct ty_group){"dp", model, layout->data}));
+    const uint32_t shards = ty_layout_shards(layout), replicas = ty_layout_replicas(layout);
+    l->data_group = index16(ty_build_group(
+        &l->b, &(struct ty_group){replicas > 1 ? "shard" : "dp", model, shards}));
+    l->replica_group = index16(
+        ty_build_group(&l->b, &(struct ty_group){"replica", model * shards, replicas}));
     /* whom the gradient norm is summed over: shards differ between data ranks, copies do not */
-    const uint32_t norm = layout->zero > 0 ? l->members : model;
+    const uint32_t norm = layout->zero > 0 ? model * shards : model;
     l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
     l->norm_meet = l->tied_meet = TY_NONE;
     if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {

@@ -227,7 +227,7 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     op.sync = TY_SYNC_MEET;
     op.link = link;
     op.record = record;
-    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REDUCED, TY_EVENT_TENSOR};
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_reduced_event(l), TY_EVENT_TENSOR};
     ty_lower_emit(l, op, waits, 3);
 }
 
@@ -254,10 +254,12 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     if (l->mirror_meet != NULL) {
         meet(l, l->comm.mirror, l->mirror_meet[l->rank], TY_EVENT_REDUCED);
     }
-    ty_lower_need(l, TY_EVENT_REDUCED);
-    if (l->norm_meet != TY_NONE) {
+    ty_lower_need(l, ty_lower_reduced_event(l));
+    if (l->norm_meet != TY_NONE) { /* on the stream of the data group, after all it reduced */
         meet(l, l->comm.grad_norm, l->norm_meet, TY_EVENT_NORM);
         ty_lower_need(l, TY_EVENT_NORM);
+    } else {
+        ty_lower_need(l, TY_EVENT_REDUCED);
     }
     struct ty_op op = TY_OP_INIT;
     op.kind = l->optimizer;

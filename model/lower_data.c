@@ -20,7 +20,21 @@
  * when it waits for one). */
 #define REGAINS_AHEAD 1u
 
-static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t wait,
+/* Gradient shards meet those of the other replicas once their own group has summed them. */
+static void replicate(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t wait)
+{
+    struct ty_op op = TY_OP_INIT;
+    op.kind = kind;
+    op.stream = TY_STREAM_REPLICA;
+    op.sync = TY_SYNC_GROUP;
+    op.link = l->replica_group;
+    op.record = TY_EVENT_REPLICATED;
+    op.layer = layer;
+    ty_lower_emit(l, op, &wait, 1);
+}
+
+/* `after_replicas`: not before other replicas have what was reduced, either. */
+static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, bool after_replicas,
                  uint8_t record)
 {
     struct ty_op op = TY_OP_INIT;
@@ -30,7 +44,8 @@ static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t w
     op.link = l->data_group;
     op.record = record;
     op.layer = layer;
-    ty_lower_emit(l, op, &wait, 1);
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
+    ty_lower_emit(l, op, waits, after_replicas ? 2 : 1);
 }
 
 static bool shards_params(const struct ty_lowering *l)
@@ -62,7 +77,7 @@ static bool regaining(const struct ty_lowering *l, const struct ty_block_want *w
 void ty_lower_need_reduced(struct ty_lowering *l)
 {
     if (shards_params(l)) {
-        ty_lower_need(l, TY_EVENT_REDUCED);
+        ty_lower_need(l, ty_lower_reduced_event(l));
     }
 }
 
@@ -95,10 +110,12 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
     const struct ty_unit_part *part = &unit->part[at % 2];
     const uint8_t event = (uint8_t)(TY_EVENT_GATHER + g->issued % (g->ahead + 1));
     if (!regaining(l, g->want)) {
-        data(l, unit->gather, unit->layer, TY_EVENT_COMPUTE, event);
+        /* reductions of the pass before come first: those of the group on this very stream */
+        const bool first = g->issued == 0 && ty_lower_is_hybrid(l);
+        data(l, unit->gather, unit->layer, first, event);
     } else {
         for (uint32_t i = part->n_buckets; i > 0; i--) { /* forward order */
-            data(l, part->bucket[i - 1].regain, unit->layer, TY_EVENT_COMPUTE, event);
+            data(l, part->bucket[i - 1].regain, unit->layer, false, event);
         }
     }
     g->issued++;
@@ -145,7 +162,7 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
             const struct ty_unit *unit = &v[s]->units[(at - 1) / 2];
             const struct ty_unit_part *part = &unit->part[(at - 1) % 2];
             for (uint32_t i = 0; i < part->n_buckets; i++) {
-                data(l, part->bucket[i].regain, unit->layer, TY_EVENT_COMPUTE, TY_EVENT_PARAMS);
+                data(l, part->bucket[i].regain, unit->layer, false, TY_EVENT_PARAMS);
             }
         }
     }
@@ -181,10 +198,13 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     const uint8_t event = odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
     const uint8_t before = odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD; /* of the unit before */
     for (uint32_t i = 0; i < part->n_buckets; i++) {
-        data(l, part->bucket[i].reduce, unit->layer, TY_EVENT_COMPUTE, event);
+        data(l, part->bucket[i].reduce, unit->layer, false, event);
+        if (part->bucket[i].replicate != TY_NONE) {
+            replicate(l, part->bucket[i].replicate, unit->layer, event);
+        }
     }
     if (part->n_buckets > 0 && reduces_at_once(l)) {
-        ty_lower_need(l, event);
+        ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : event);
     } else if (part->n_buckets > 0 && shards_params(l)) {
         ty_lower_need(l, before);
     }

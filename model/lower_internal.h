@@ -16,6 +16,7 @@ enum ty_lower_event {
     TY_EVENT_REDUCED,     /* gradients are reduced: all, or (ZeRO-3) those of even units, the first
                            * of a stage among them, which comes last */
     TY_EVENT_REDUCED_ODD, /* ZeRO-3: those of odd units */
+    TY_EVENT_REPLICATED,  /* hybrid sharding: gradient shards are summed over all replicas */
     TY_EVENT_NORM,        /* gradient norm is known to all */
     TY_EVENT_PARAMS,      /* updated parameters are back */
     TY_EVENT_SENT,        /* the last message has left */
@@ -38,6 +39,7 @@ struct ty_comm_kinds {
  * before its forward. A kind is TY_NONE where the layout has no such collective. */
 struct ty_grad_bucket {
     uint16_t reduce, regain;
+    uint16_t replicate; /* hybrid sharding: the shard, between replicas */
 };
 
 /* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit. Buckets
@@ -115,7 +117,9 @@ struct ty_lowering {
     uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
 
     /* links */
-    uint16_t tensor_group, data_group, world_group;
+    uint16_t tensor_group, world_group;
+    uint16_t data_group;    /* data ranks that share states; without sharding all of them */
+    uint16_t replica_group; /* hybrid sharding: ranks with the same shard; else alone */
     struct ty_sched_edges edges;
     uint16_t norm_meet, tied_meet;
     uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
@@ -123,7 +127,7 @@ struct ty_lowering {
     /* the pipeline rank being lowered */
     uint32_t rank;
     uint32_t *rank_of;                /* [members] */
-    struct ty_reach *tensor_reach, *data_reach; /* [members] */
+    const struct ty_reach *tensor_reach, *data_reach, *replica_reach; /* [members] */
     uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
@@ -135,6 +139,17 @@ struct ty_lowering {
     uint8_t need[TY_WAITS];
     uint32_t n_need;
 };
+
+static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
+{
+    return ty_layout_replicas(l->in->layout) > 1;
+}
+
+/* Recorded when all gradients reduced so far are those of all data ranks. */
+static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
+{
+    return ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_REDUCED;
+}
 
 static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 {
@@ -149,8 +164,10 @@ int ty_lower_compute_kinds(struct ty_lowering *l);
 /* lower_kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
+/* A collective of the data group, or between replicas. */
 uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
                             double bytes);
+uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes);
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
 int ty_lower_rank_kinds(struct ty_lowering *l);
 

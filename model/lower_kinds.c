@@ -111,20 +111,31 @@ static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_ph
 }
 
 /* Layers are alike: a kind made before is used again. */
-uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
-                            double bytes)
+static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_phase phase,
+                            const struct collective *c)
 {
     const struct ty_program *p = l->b.program;
-    const struct collective c = {coll, l->data_reach, bytes, 1};
     for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
         const struct ty_kind *kind = &p->kinds[k];
-        if (kind->category == TY_CAT_COMM_DATA && kind->phase == (uint8_t)phase &&
-            kind->bytes == bytes && strcmp(kind->name, ty_coll_name(coll)) == 0 &&
-            strcmp(kind->group, "dp") == 0) {
+        if (kind->group == group && kind->phase == (uint8_t)phase && kind->bytes == c->bytes &&
+            strcmp(kind->name, ty_coll_name(c->coll)) == 0) {
             return (uint16_t)k;
         }
     }
-    return collective_kind(l, "dp", TY_CAT_COMM_DATA, phase, &c);
+    return collective_kind(l, group, TY_CAT_COMM_DATA, phase, c);
+}
+
+uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes)
+{
+    const struct collective c = {coll, l->data_reach, bytes, 1};
+    return shared_kind(l, l->b.program->groups[l->data_group].name, phase, &c);
+}
+
+uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes)
+{
+    const struct collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1};
+    return shared_kind(l, l->b.program->groups[l->replica_group].name, TY_PHASE_BACKWARD, &c);
 }
 
 /* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
@@ -203,13 +214,32 @@ static void message_kinds(struct ty_lowering *l)
     }
 }
 
-/* Reach of the whole world, or of one model replica, as seen by the first member. */
+/* The grid as a shard group sees it: along the data axis only its own ranks, side by side. Digits of
+ * ranks along an axis are remainders, so that the size is all that changes. */
+static struct ty_grid shard_grid(const struct ty_lowering *l)
+{
+    struct ty_grid grid = l->out->grid;
+    grid.size[TY_AXIS_DATA] = ty_layout_shards(l->in->layout);
+    return grid;
+}
+
+/* As replicas of a shard see it: every shards-th data rank. */
+static struct ty_grid replica_grid(const struct ty_lowering *l)
+{
+    struct ty_grid grid = l->out->grid;
+    grid.stride[TY_AXIS_DATA] *= ty_layout_shards(l->in->layout);
+    grid.size[TY_AXIS_DATA] = ty_layout_replicas(l->in->layout);
+    return grid;
+}
+
+/* Reach of the ranks that hold one copy of the model's states, as seen by the first member. */
 static void norm_kind(struct ty_lowering *l)
 {
     const bool sharded = l->in->layout->zero > 0;
     const unsigned all = (1u << TY_N_AXES) - 1;
-    const struct ty_reach reach = ty_grid_reach(
-        &l->out->grid, sharded ? all : all & ~(1u << TY_AXIS_DATA), l->rank_of[0]);
+    const struct ty_grid grid = shard_grid(l);
+    const struct ty_reach reach =
+        ty_grid_reach(&grid, sharded ? all : all & ~(1u << TY_AXIS_DATA), l->rank_of[0]);
     struct ty_reach *reaches = ty_arena_array(l->arena, struct ty_reach, l->members);
     for (uint32_t i = 0; reaches != NULL && i < l->members; i++) {
         reaches[i] = reach;
@@ -250,28 +280,29 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 /* ---- a pipeline rank ---- */
 
 /* Where the groups of every member lie; members of one group share the answer. */
-static void reaches(struct ty_lowering *l, enum ty_axis axis, uint16_t group,
-                    struct ty_reach *out)
+static const struct ty_reach *reaches(struct ty_lowering *l, const struct ty_grid *grid,
+                                      enum ty_axis axis, uint16_t group)
 {
     const struct ty_group *g = &l->b.program->groups[group];
-    for (uint32_t i = 0; i < l->members; i++) {
+    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
+    for (uint32_t i = 0; out != NULL && i < l->members; i++) {
         const uint32_t run = g->stride * g->count;
         const uint32_t first = i / run * run + i % g->stride;
-        out[i] = first < i ? out[first]
-                           : ty_grid_reach(&l->out->grid, 1u << axis, l->rank_of[i]);
+        out[i] = first < i ? out[first] : ty_grid_reach(grid, 1u << axis, l->rank_of[i]);
     }
+    return out;
 }
 
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
-    l->tensor_reach = ty_arena_array(l->arena, struct ty_reach, l->members);
-    l->data_reach = ty_arena_array(l->arena, struct ty_reach, l->members);
-    if (l->tensor_reach == NULL || l->data_reach == NULL) {
+    const struct ty_grid shard = shard_grid(l), replica = replica_grid(l);
+    l->tensor_reach = reaches(l, &l->out->grid, TY_AXIS_TENSOR, l->tensor_group);
+    l->data_reach = reaches(l, &shard, TY_AXIS_DATA, l->data_group);
+    l->replica_reach = reaches(l, &replica, TY_AXIS_DATA, l->replica_group);
+    if (l->tensor_reach == NULL || l->data_reach == NULL || l->replica_reach == NULL) {
         return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
     }
     l->first_kind = l->b.program->n_kinds;
-    reaches(l, TY_AXIS_TENSOR, l->tensor_group, l->tensor_reach);
-    reaches(l, TY_AXIS_DATA, l->data_group, l->data_reach);
     tensor_kinds(l);
     message_kinds(l);
     norm_kind(l);
@@ -284,7 +315,8 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     if (l->mirror_meet != NULL) {
         l->comm.mirror =
             pair_kind(l, "mirror", l->rank, l->shape.p - 1 - l->rank,
-                      l->in->layout->zero > 0 ? plan->params / l->in->layout->data : plan->params);
+                      l->in->layout->zero > 0 ? plan->params / ty_layout_shards(l->in->layout)
+                                              : plan->params);
     }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
     l->comm.norm_grads = tensor_kind(

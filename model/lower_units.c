@@ -87,8 +87,12 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, doubl
 {
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
     const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
-    bucket->reduce = ty_lower_data_kind(l, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce, TY_PHASE_BACKWARD,
-                                        params * (l->in->layout->framework.reduce_fp32 ? 4 : 2));
+    const double bytes = params * (l->in->layout->framework.reduce_fp32 ? 4 : 2);
+    bucket->reduce = ty_lower_data_kind(l, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
+                                        TY_PHASE_BACKWARD, bytes);
+    bucket->replicate = ty_lower_is_hybrid(l)
+                            ? ty_lower_replica_kind(l, bytes / ty_layout_shards(l->in->layout))
+                            : TY_NONE;
     bucket->regain = l->zero->gather_after_step
                          ? ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
                          : TY_NONE;

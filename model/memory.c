@@ -37,7 +37,7 @@ double ty_memory_grad_bytes(const struct ty_layout *layout)
 
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params)
 {
-    const double shared = params / layout->data;
+    const double shared = params / ty_layout_shards(layout);
     const double gradient = ty_memory_grad_bytes(layout);
     /* added up over micro-batches before they are reduced, in the type that is */
     const bool whole = layout->zero >= 2 && layout->data > 1 && layout->micro_batches > 1 &&

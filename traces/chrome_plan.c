@@ -241,7 +241,7 @@ bool ty_chrome_shows(enum ty_detail detail, const struct ty_op *op)
     static const enum ty_detail from[] = {
         [TY_STREAM_COMPUTE] = TY_DETAIL_OP,      [TY_STREAM_TENSOR] = TY_DETAIL_LAYER,
         [TY_STREAM_DATA] = TY_DETAIL_MICROBATCH, [TY_STREAM_SEND] = TY_DETAIL_MICROBATCH,
-        [TY_STREAM_RECV] = TY_DETAIL_MICROBATCH,
+        [TY_STREAM_RECV] = TY_DETAIL_MICROBATCH, [TY_STREAM_REPLICA] = TY_DETAIL_MICROBATCH,
     };
     return detail >= from[op->stream];
 }

@@ -11,7 +11,8 @@
     X(TENSOR, "tensor comm", 12)                                                                   \
     X(DATA, "data comm", 13)                                                                       \
     X(SEND, "pipeline send", 14)                                                                   \
-    X(RECV, "pipeline recv", 15)
+    X(RECV, "pipeline recv", 15)                                                                   \
+    X(REPLICA, "replica comm", 16)
 
 enum ty_stream {
 #define X(id, name, tid) TY_STREAM_##id,

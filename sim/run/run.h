@@ -32,7 +32,7 @@ struct ty_traffic {
     const char *group; /* "tp", "dp", "pp", ... */
     double nvlink_B, net_B;
 };
-#define TY_TRAFFIC_MAX 8
+#define TY_TRAFFIC_MAX 16
 struct ty_figures {
     double step_s, tokens_per_s, tokens_per_s_per_gpu;
     double model_tflops_per_gpu, mfu, mfu_causal, hfu;
