@@ -88,13 +88,22 @@ static bool sequence_parallel(const struct ty_lowering *l)
     return ty_lower_has_tensor(l) && l->in->layout->sequence_parallel;
 }
 
-/* Before a column-parallel product: with sequence parallelism the whole sequence is needed. */
+/* Before a column-parallel product: with sequence parallelism the whole sequence is needed. The
+ * gather of what a message brought has waited for the message, so where an operation's waits are
+ * taken it stands for both. */
 static void enter(struct ty_lowering *l, int back, uint16_t layer, enum ty_part part)
 {
-    if (sequence_parallel(l)) {
-        tensor(l, l->comm.all_gather[back], layer, part, TY_EVENT_TENSOR);
-        ty_lower_need(l, TY_EVENT_TENSOR);
+    if (!sequence_parallel(l)) {
+        return;
     }
+    tensor(l, l->comm.all_gather[back], layer, part, TY_EVENT_TENSOR);
+    for (uint32_t i = 0; l->n_need == TY_WAITS && i < TY_WAITS; i++) {
+        if (l->need[i] == TY_EVENT_RECV) {
+            l->need[i] = TY_EVENT_TENSOR;
+            return;
+        }
+    }
+    ty_lower_need(l, TY_EVENT_TENSOR);
 }
 
 /* How often the input gradient of column-parallel layers is reduced: once for each matrix that is

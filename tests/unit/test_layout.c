@@ -22,6 +22,7 @@ START_TEST(what_is_left_out_is_derived)
     ck_assert_uint_eq(c.layout.context, 1);
     ck_assert_uint_eq(c.layout.expert, 1);
     ck_assert_uint_eq(c.layout.zero, 0);
+    ck_assert_uint_eq(c.layout.shard, 4);
     ck_assert_int_eq(c.layout.recompute, TY_RECOMPUTE_NONE);
     ck_assert(!c.layout.sequence_parallel);
     ck_assert_uint_eq(c.layout.order.n, TY_N_AXES);
@@ -70,6 +71,14 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
         {"pipeline: 2\nglobal_batch: 96\nstage_layers: [30, 31]", 1,
          "3:15: layout.stage_layers: 61 layers in all, and the model has 60 (model.layers); make "
          "the numbers add up, or write auto"},
+        {"zero: 3\npipeline: 4\nshard: 3\nglobal_batch: 96", 1,
+         "3:8: layout.shard: 3 does not divide the data ranks (8); try 2, 4, 8, or auto"},
+        {"shard: 4\nglobal_batch: 96", 1,
+         "1:8: layout.shard: 4 ranks share nothing with layout.zero 0; write a zero of 1, 2 or 3, "
+         "or auto"},
+        {"zero: 1\nshard: 1\nglobal_batch: 96", 1,
+         "2:8: layout.shard: 1: a rank alone shares with nobody; try 2, 4, 8, 16, 32, or "
+         "layout.zero 0"},
         {"context: 2\nglobal_batch: 96", 1,
          "1:10: layout.context: 2: context parallelism is not simulated yet in this version; write "
          "1"},

@@ -35,12 +35,12 @@ static double head_bytes(const struct quick_run *q)
     return 2 * ty_arch_head_params(&q->config->arch);
 }
 
-/* Spans of rank 0 in issue order whose name is `name` (NULL: any) in passes of a phase (TY_N_PHASES:
+/* Spans of a rank in issue order whose name is `name` (NULL: any) in passes of a phase (TY_N_PHASES:
  * any). */
-static uint32_t spans_of(const struct quick_run *q, const char *name, enum ty_phase phase,
-                         struct ty_span *out)
+static uint32_t spans_of_rank(const struct quick_run *q, uint32_t rank, const char *name,
+                              enum ty_phase phase, struct ty_span *out)
 {
-    struct ty_span_cursor cursor = ty_spans_of(&q->run->timeline, 0);
+    struct ty_span_cursor cursor = ty_spans_of(&q->run->timeline, rank);
     struct ty_span span;
     uint32_t n = 0;
     while (ty_span_next(&cursor, &span)) {
@@ -51,6 +51,12 @@ static uint32_t spans_of(const struct quick_run *q, const char *name, enum ty_ph
         }
     }
     return n;
+}
+
+static uint32_t spans_of(const struct quick_run *q, const char *name, enum ty_phase phase,
+                         struct ty_span *out)
+{
+    return spans_of_rank(q, 0, name, phase, out);
 }
 
 static ty_ps end_of(const struct ty_span *span)
@@ -79,6 +85,24 @@ START_TEST(buckets_close_with_the_matrix_that_fills_them)
         ck_assert_uint_eq(span[i].op->layer, a->layers - 1 - (i - 1) / 4);
     }
     ck_assert_double_eq(span[n - 1].kind->bytes, 2 * (h + h * a->vocabulary));
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Of a model whose matrices are smaller than a bucket: the output matrix, 16.8 MB, fills the first of
+ * 1 MiB, and no other closes before 25 MiB. */
+START_TEST(the_first_bucket_is_small)
+{
+    struct quick_run q = run(SETS("layout.zero=0", "model.layers=24", "model.hidden=1024",
+                                  "model.ffn=2816", "model.heads=16", "model.kv_heads=16",
+                                  "model.vocabulary=8192"));
+    const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+    ck_assert_uint_gt(n, 10);
+    ck_assert_double_eq(span[0].kind->bytes, 2.0 * 8192 * 1024);
+    for (uint32_t i = 1; i + 1 < n; i++) {
+        ck_assert_double_ge(span[i].kind->bytes, 25 * 1048576.0);
+        ck_assert_double_lt(span[i].kind->bytes, 25 * 1048576.0 + 2 * 2 * 1024 * 2816);
+    }
     quick_run_free(&q);
 }
 END_TEST
@@ -303,6 +327,45 @@ START_TEST(one_reduction_is_under_way_at_a_time)
     }
     ck_assert_uint_eq(waited, layers - 2);
     quick_run_free(&q);
+}
+END_TEST
+
+/* The first computation of a pass comes after every reduction of the passes before it, be it between
+ * replicas, of another chunk, or of weight gradients alone. */
+START_TEST(a_pass_waits_for_the_reductions_of_the_last)
+{
+    static const char *const layouts[][4] = {
+        {"layout.global_batch=48"},
+        {"layout.global_batch=48", "layout.shard=8"},
+        {"layout.global_batch=48", "layout.shard=8", "framework.reshard_after_forward=false"},
+        {"layout.pipeline=2", "schedule.name=interleaved", "schedule.chunks=2",
+         "framework.reshard_after_forward=false"},
+        {"layout.pipeline=2", "schedule.name=zb-2p", "cluster.nvlink_bandwidth=10 GB/s"},
+    };
+    for (size_t i = 0; i < TY_COUNT(layouts); i++) {
+        struct quick_run q =
+            run(SETS("layout.zero=3", "layout.global_batch=64", "cluster.nic_bandwidth=10 Gb/s",
+                     layouts[i][0], layouts[i][1], layouts[i][2], layouts[i][3]));
+        const struct ty_pass *pass = NULL;
+        ty_ps reduced = 0, before = 0;
+        const uint32_t n = spans_of_rank(&q, 15, NULL, TY_N_PHASES, span);
+        for (uint32_t k = 0; k < n; k++) {
+            const ty_ps end = end_of(&span[k]);
+            if (span[k].pass != pass) {
+                pass = span[k].pass;
+                before = reduced;
+            }
+            if (span[k].op->stream == TY_STREAM_COMPUTE) {
+                ck_assert_msg(span[k].start >= before, "layout %zu, operation %u", i, (unsigned)k);
+                before = 0; /* the first one only */
+            } else if (strcmp(span[k].kind->name, "reduce-scatter") == 0 ||
+                       span[k].op->stream == TY_STREAM_REPLICA) {
+                reduced = end > reduced ? end : reduced;
+            }
+        }
+        ck_assert_uint_gt(reduced, 0);
+        quick_run_free(&q);
+    }
 }
 END_TEST
 
@@ -548,16 +611,49 @@ START_TEST(executors_agree_on_sharded_layouts)
 }
 END_TEST
 
-TY_SUITE("sharding", buckets_close_with_the_matrix_that_fills_them,
+/* Messages that block, no host time that would take up waits, sequence parallelism, hybrid sharding,
+ * nothing gathered ahead: an operation never has to wait for more than it can name. */
+START_TEST(every_schedule_runs_under_every_stage)
+{
+    static const char tight[] =
+        "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+        "model: {preset: gpt3-1.3b, layers: 16, sequence: 512, tied: false}\n"
+        "layout: {global_batch: 64, pipeline: 4, tensor: 2, sequence_parallel: true}\n"
+        "framework: {overlap_p2p: false, pass_overhead: 0 s, prefetch: 0}\n";
+    static const char *const layouts[][2] = {
+        {"layout.zero=1", "framework.overlap_param_gather=true"},
+        {"layout.zero=2", "layout.shard=2"},
+        {"layout.zero=3", "framework.reshard_after_forward=false"},
+        {"layout.zero=3", "layout.shard=2"},
+    };
+    for (size_t i = 0; ty_schedules[i] != NULL; i++) {
+        for (size_t k = 0; k < TY_COUNT(layouts); k++) {
+            char name[64];
+            snprintf(name, sizeof(name), "schedule.name=%s", ty_schedules[i]->name);
+            const char *const *s =
+                SETS(layouts[k][0], layouts[k][1], name,
+                     ty_schedules[i]->sliced ? "schedule.slices=4" : "run.seed=1");
+            struct quick_run a = quick_run(tight, "sweep", s), b = quick_run(tight, "events", s);
+            ck_assert(memcmp(a.run->timeline.start, b.run->timeline.start,
+                             (size_t)a.run->lowered.program.n_tasks * sizeof(ty_ps)) == 0);
+            quick_run_free(&a);
+            quick_run_free(&b);
+        }
+    }
+}
+END_TEST
+
+TY_SUITE("sharding", buckets_close_with_the_matrix_that_fills_them, the_first_bucket_is_small,
          bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
          the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
          gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
          one_plus_prefetch_units_exist_whole, prefetch_trades_memory_for_time,
          keeping_parameters_after_the_forward_saves_a_gather, one_reduction_is_under_way_at_a_time,
+         a_pass_waits_for_the_reductions_of_the_last,
          reducing_after_the_last_micro_batch_saves_reductions_only, gradients_added_up_are_whole,
          all_reduced_shards_move_three_times_the_parameters,
          without_overlap_sharded_gradients_stop_the_backward,
          hybrid_sharding_sends_a_share_of_the_gradients_between_nodes,
          shard_groups_decide_the_memory, hybrid_sharding_hides_the_network,
          shard_groups_are_neighbours_along_the_data_axis, the_optimizer_waits_for_all_replicas,
-         executors_agree_on_sharded_layouts)
+         executors_agree_on_sharded_layouts, every_schedule_runs_under_every_stage)
