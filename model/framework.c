@@ -194,17 +194,21 @@ static const char fsdp[] =
     "layer_floor: 0.45 ms             # guess: hooks of a unit beside its kernels\n";
 
 static const char ddp[] =
-    "grad_fp32: false                 # gradients have the type of the weights\n"
-    "reduce_fp32: false               # and travel so, without a communication hook\n"
+    "preset: ddp\n"
+    "grad_dtype: model                # autograd's gradients have the type of the weights\n"
+    "reduce_dtype: model              # and travel so, without a communication hook\n"
     "fused_accumulation: true         # autograd adds in place\n"
     "bucket: 25 MiB                   # bucket_cap_mb\n"
     "first_bucket: 1 MiB              # dist._DEFAULT_FIRST_BUCKET_BYTES\n"
     "overlap_grad_reduce: true        # what its hooks are for\n"
     "sync_every: true                 # no_sync is opt-in\n"
-    "overlap_tensor_reduce: true      # as megatron-lm\n"
+    "fused_qkv: true                  # guess: models differ\n"
+    "fused_gate: false                # gate and up are modules\n"
+    "overlap_tensor_reduce: false     # as fsdp\n"
     "overlap_p2p: true                # no pipeline to speak of\n"
     "fused_activation: false          # silu, then a product, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
+    "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
     "layer_floor: 0.3 ms              # guess: as megatron-lm, hooks are in C++\n";
 
 static const char ideal[] =
