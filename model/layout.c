@@ -427,6 +427,12 @@ bool ty_layout_reduces_every(const struct ty_layout *layout)
                : layout->framework.sync_every == TY_SYNC_EVERY_TRUE;
 }
 
+bool ty_layout_reduces_late(const struct ty_layout *layout)
+{
+    const bool whole = layout->zero < 2 || !ty_layout_reduces_every(layout);
+    return whole && !layout->framework.overlap_grad_reduce;
+}
+
 double ty_layout_first_bucket_params(const struct ty_layout *layout)
 {
     if (layout->framework.first_bucket > 0) {

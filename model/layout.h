@@ -59,6 +59,10 @@ double ty_layout_first_bucket_params(const struct ty_layout *layout);
 /* Whether the gradients of every micro-batch are reduced. */
 bool ty_layout_reduces_every(const struct ty_layout *layout);
 
+/* Whether a pass is over before the gradients it makes are reduced: without overlap, where gradients
+ * are kept whole. */
+bool ty_layout_reduces_late(const struct ty_layout *layout);
+
 /* Layers [first, first + count) of virtual stage s of `stages`. When they do not divide, stages 1,
  * 2, ... take one more each; the first (which has the embedding) only when all of those have, the
  * last (which has the head) never. */

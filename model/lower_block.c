@@ -144,7 +144,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
     const struct ty_vstage *v = want->v;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
     const bool reducing = whole && ty_lower_is_reducing(l, want);
-    const bool late = ty_lower_reduces_late(l);
+    const bool late = ty_layout_reduces_late(l->in->layout);
     struct ty_gathers gathers;
     if (want->partner == NULL) {
         receive(l, 1, v->edges.grad_in, false);
@@ -179,7 +179,7 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool reducing = ty_lower_is_reducing(l, want);
-    const bool late = ty_lower_reduces_late(l);
+    const bool late = ty_layout_reduces_late(l->in->layout);
     begin_pass(l, want);
     ty_lower_need_reduced(l);
     for (uint32_t u = v->n_units; u > 0; u--) {

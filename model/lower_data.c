@@ -178,16 +178,11 @@ bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_wan
     return every || want->edge;
 }
 
-/* Without overlap: what is added up whole is reduced in the end, what is not kept whole at once. */
+/* Without overlap a gradient that is kept in shards only has no place to wait. */
 static bool reduces_at_once(const struct ty_lowering *l)
 {
-    return l->in->layout->zero >= 2 && ty_layout_reduces_every(l->in->layout) &&
-           !l->in->layout->framework.overlap_grad_reduce;
-}
-
-bool ty_lower_reduces_late(const struct ty_lowering *l)
-{
-    return !l->in->layout->framework.overlap_grad_reduce && !reduces_at_once(l);
+    const struct ty_layout *layout = l->in->layout;
+    return !layout->framework.overlap_grad_reduce && !ty_layout_reduces_late(layout);
 }
 
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)

@@ -203,8 +203,6 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
 void ty_lower_need_reduced(struct ty_lowering *l);
 /* Whether a pass reduces the gradients it makes. */
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want);
-/* Whether it does so once the whole pass has been computed. */
-bool ty_lower_reduces_late(const struct ty_lowering *l);
 /* Buckets that close in the backward of part `k` of unit `u`; all those of a stage. */
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k);
 void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);

@@ -265,5 +265,8 @@ double ty_memory_buffers(const struct ty_layout *layout, double gathered, double
     if (layout->zero >= 3) {
         return 2 * gathered + ty_memory_grad_bytes(layout) * reduced;
     }
+    if (ty_layout_reduces_late(layout)) { /* when activations are gone: never at the peak */
+        return 0;
+    }
     return ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
 }

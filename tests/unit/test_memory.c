@@ -264,6 +264,8 @@ END_TEST
 START_TEST(buffers_hold_a_bucket_or_gathered_units)
 {
     struct ty_layout layout = {.tensor = 1, .data = 8};
+    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 0);
+    layout.framework.overlap_grad_reduce = true;
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 25 * 1048576.0);
     layout.framework.bucket = 1e8;
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 1e8);
