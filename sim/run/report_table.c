@@ -33,10 +33,13 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
-    ty_text_add(t, "tensor %u%s, pipeline %u (%s), data %u, ZeRO-%u, %s, framework %s\n", (unsigned)l->tensor,
+    ty_text_add(t, "tensor %u%s, pipeline %u (%s), data %u, ZeRO-%u", (unsigned)l->tensor,
                 l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline,
-                ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero,
-                recompute[l->recompute], l->framework.preset);
+                ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero);
+    if (ty_layout_replicas(l) > 1) {
+        ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
+    }
+    ty_text_add(t, ", %s, framework %s\n", recompute[l->recompute], l->framework.preset);
     ty_text_add(t, "%u sequences of %u tokens a step: %u micro-batches of %u on each pipeline\n\n",
                 (unsigned)l->global_batch, (unsigned)c->arch.sequence, (unsigned)l->micro_batches,
                 (unsigned)l->micro_batch);

@@ -433,6 +433,31 @@ START_TEST(all_reduced_shards_move_three_times_the_parameters)
 }
 END_TEST
 
+/* What the presets of stacks move for three micro-batches, in X: 16-bit gathers, and reductions in the
+ * type that each stack reduces in. */
+START_TEST(presets_move_what_their_stacks_move)
+{
+    static const struct {
+        const char *preset, *zero;
+        double x, heads;
+    } rows[] = {{"framework.preset=ddp", "layout.zero=0", 3 * 2, 0},
+                {"framework.preset=megatron-lm", "layout.zero=0", 2 * 2, 0},
+                {"framework.preset=megatron-lm", "layout.zero=1", 2 + 1, 0},
+                {"framework.preset=megatron-deepspeed", "layout.zero=1", 2 + 1, 0},
+                {"framework.preset=megatron-deepspeed", "layout.zero=2", 3 * 2 + 1, 0},
+                {"framework.preset=fsdp", "layout.zero=3", 3 * (2 + 2), 3}};
+    struct quick_run any = run(NULL);
+    const double x = X(&any), head = head_bytes(&any);
+    quick_run_free(&any);
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const double expected = rows[i].x * x - rows[i].heads * head;
+        const double bytes = volume_of(rows[i].zero, "layout.global_batch=48", rows[i].preset);
+        ck_assert_msg(bytes > expected * (1 - 1e-9) && bytes < expected * (1 + 1e-9),
+                      "%s, %s: %.9g X", rows[i].preset, rows[i].zero, bytes / x);
+    }
+}
+END_TEST
+
 /* Sharded gradients have no place to wait: without overlap each bucket stops the backward. */
 START_TEST(without_overlap_sharded_gradients_stop_the_backward)
 {
@@ -651,7 +676,7 @@ TY_SUITE("sharding", buckets_close_with_the_matrix_that_fills_them, the_first_bu
          keeping_parameters_after_the_forward_saves_a_gather, one_reduction_is_under_way_at_a_time,
          a_pass_waits_for_the_reductions_of_the_last,
          reducing_after_the_last_micro_batch_saves_reductions_only, gradients_added_up_are_whole,
-         all_reduced_shards_move_three_times_the_parameters,
+         all_reduced_shards_move_three_times_the_parameters, presets_move_what_their_stacks_move,
          without_overlap_sharded_gradients_stop_the_backward,
          hybrid_sharding_sends_a_share_of_the_gradients_between_nodes,
          shard_groups_decide_the_memory, hybrid_sharding_hides_the_network,
