@@ -195,7 +195,8 @@ static double expected_s(const struct ty_run *run)
         double data;
         const double busy = busy_s(p, &p->gangs[s], &data);
         const double whole = busy * (1 + (c->layout.pipeline - 1) / rounds);
-        const double longest = whole > data ? whole : data; /* collectives that overlap */
+        const bool overlap = c->layout.framework.overlap_grad_reduce;
+        const double longest = !overlap ? whole + data : whole > data ? whole : data;
         most = longest > most ? longest : most;
     }
     return most;
@@ -216,10 +217,14 @@ static int try_plan(const struct before *before, struct ty_config *c, struct ty_
     const struct ty_config *original = before->config;
     const struct ty_section *layout = &original->sections[TY_SECTION_LAYOUT];
     const size_t data = (size_t)(ty_section_field(layout, "data") - layout->fields);
+    const size_t shard = (size_t)(ty_section_field(layout, "shard") - layout->fields);
     struct ty_run *run = NULL;
     struct ty_bill bill;
     if (c->layout.data != original->layout.data && !original->was_blank[TY_SECTION_LAYOUT][data]) {
         note_number(r, "layout.data", c->layout.data);
+    }
+    if (original->was_blank[TY_SECTION_LAYOUT][shard]) {
+        c->layout.shard = 0; /* derived anew */
     }
     why->code = 0;
     int rc = ty_layout_finish(&c->layout, layout, &c->arch, &c->cluster,
