@@ -88,8 +88,8 @@ const struct ty_field ty_framework_fields[] = {
      .words = sync_words,
      .offset = AT(sync_every),
      .fallback = "auto",
-     .doc = "whether the gradients of every micro-batch are reduced; false: of the last, with those "
-            "of the others added (no_sync), which takes memory with ZeRO-2 and -3; auto: with those"},
+     .doc = "whether gradients are reduced after every micro-batch; false: added up and reduced "
+            "after the last (no_sync), which takes memory with ZeRO-2 and -3; auto: true with those"},
     FLAG(reduce_scatter, "true",
          "ZeRO-1 and -2: whether gradients are reduce-scattered; false: all-reduced, and every rank "
          "keeps its shard"),

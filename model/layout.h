@@ -40,12 +40,14 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                      struct ty_err *err);
 
 /* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
- * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names go into name[]. */
+ * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names
+ * go into name[]. */
 #define TY_COMMUNICATORS_MAX 7u
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
 
-/* Data ranks that hold one copy of sharded states, and copies there are: N and 1 unless hybrid. */
+/* layout_replicas.c: data ranks that hold one copy of sharded states, and how many copies there
+ * are: N and 1 unless hybrid. */
 uint32_t ty_layout_shards(const struct ty_layout *layout);
 uint32_t ty_layout_replicas(const struct ty_layout *layout);
 
@@ -59,8 +61,8 @@ double ty_layout_first_bucket_params(const struct ty_layout *layout);
 /* Whether the gradients of every micro-batch are reduced. */
 bool ty_layout_reduces_every(const struct ty_layout *layout);
 
-/* Whether a pass is over before the gradients it makes are reduced: without overlap, where gradients
- * are kept whole. */
+/* Whether a pass is over before the gradients it makes are reduced: without overlap, where
+ * gradients are kept whole. */
 bool ty_layout_reduces_late(const struct ty_layout *layout);
 
 /* Layers [first, first + count) of virtual stage s of `stages`. When they do not divide, stages 1,

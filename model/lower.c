@@ -128,8 +128,8 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     return 0;
 }
 
-/* Parameters gathered at a time: those of the unit at work and of the gathers ahead of it, of a whole
- * chunk where a chunk stays gathered, or all. */
+/* Parameters gathered at a time: those of the unit at work and of the gathers ahead of it, of a
+ * whole chunk where a chunk stays gathered, or all. */
 static double gathered(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
     const struct ty_framework *framework = &l->in->layout->framework;
@@ -245,8 +245,8 @@ static enum ty_found found_after(const struct ty_lowering *l, const struct ty_ra
 }
 
 /* What every pass of an order finds gathered. Without resharding after the forward a stage is
- * gathered by its first forward and given up by the next backward, whichever micro-batch that is, or
- * by an update of its parameters. */
+ * gathered by its first forward and given up by the next backward, whichever micro-batch that is,
+ * or by an update of its parameters. */
 static enum ty_found *mark_found(struct ty_lowering *l, const struct ty_rank_slots *order,
                                  const bool *edge)
 {

@@ -12,8 +12,8 @@
  * take turns in the order of issue.
  *
  * ZeRO-1 and -2 may gather updated parameters so in the first forward of a step, bucket by bucket.
- * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group does
- * that while the backward goes on. */
+ * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group
+ * does that while the backward goes on. */
 #include "model/lower_internal.h"
 
 /* Buckets of ZeRO-1 and -2 gathered ahead of the one in use (Megatron-LM dispatches the next one

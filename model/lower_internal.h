@@ -35,15 +35,15 @@ struct ty_comm_kinds {
     uint16_t grad_norm, tied, mirror;
 };
 
-/* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1, -2)
- * before its forward. A kind is TY_NONE where the layout has no such collective. */
+/* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1,
+ * -2) before its forward. A kind is TY_NONE where the layout has no such collective. */
 struct ty_grad_bucket {
     uint16_t reduce, regain;
     uint16_t replicate; /* hybrid sharding: the shard, between replicas */
 };
 
-/* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit. Buckets
- * are those that close in its backward. */
+/* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit.
+ * Buckets are those that close in its backward. */
 #define TY_PIECES 5u /* parameters of a part: output projection, v, k, q, norm */
 struct ty_unit_part {
     enum ty_part part;

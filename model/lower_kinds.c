@@ -214,8 +214,8 @@ static void message_kinds(struct ty_lowering *l)
     }
 }
 
-/* The grid as a shard group sees it: along the data axis only its own ranks, side by side. Digits of
- * ranks along an axis are remainders, so that the size is all that changes. */
+/* The grid as a shard group sees it: along the data axis only its own ranks, side by side. Digits
+ * of ranks along an axis are remainders, so that the size is all that changes. */
 static struct ty_grid shard_grid(const struct ty_lowering *l)
 {
     struct ty_grid grid = l->out->grid;

@@ -1,11 +1,11 @@
 /* lower_units.c - the parameters of a stage: units, their parts, and the buckets of gradients.
  *
  * Gradients become known in reverse order of use, matrix by matrix. A bucket takes whole matrices
- * and closes as soon as it holds as much as it should (PyTorch's DistributedDataParallel, whose first
- * bucket is small so that reduction begins early; Megatron-LM does the same with one size). It is
- * reduced when the part of the layer that it closes in, attention or MLP, has run its backward. What
- * is left when the first parameter is reached, the embedding as a rule, is the last bucket: no
- * computation is left that could hide it. ZeRO-3 reduces unit by unit, as it gathers. */
+ * and closes as soon as it holds as much as it should (PyTorch's DistributedDataParallel, whose
+ * first bucket is small so that reduction begins early; Megatron-LM does the same with one size).
+ * It is reduced when the part of the layer that it closes in, attention or MLP, has run its
+ * backward. What is left when the first parameter is reached, the embedding as a rule, is the last
+ * bucket: no computation is left that could hide it. ZeRO-3 reduces unit by unit, as it gathers. */
 #include "model/lower_internal.h"
 
 static double unit_params(const struct ty_lowering *l, enum ty_unit_kind kind)
@@ -134,7 +134,8 @@ static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_
         unit->part[unit->n_parts++].part = TY_PART_MLP;
     }
     if (l->zero->gather_in_passes && l->in->layout->data > 1) {
-        unit->gather = ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2);
+        unit->gather =
+            ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2);
         close_bucket(l, &unit->part[0], unit->params);
     }
 }

@@ -75,10 +75,10 @@ double ty_memory_embedding_activations(const struct ty_arch *arch, const struct 
 double ty_memory_head_activations(const struct ty_arch *arch, const struct ty_layout *layout);
 double ty_memory_logits(const struct ty_arch *arch, const struct ty_layout *layout);
 
-/* Communication buffers a rank always holds: the gradient bucket; with ZeRO-3 the weights of gathered
- * units and whole gradients. `gathered`: parameters in the unit at work and those gathered ahead;
- * `reduced`: in the unit at work and the one whose gradients are being reduced. 0 without replicas, and
- * where the bucket is filled after the backward, with activations gone. */
+/* Communication buffers a rank always holds: the gradient bucket; with ZeRO-3 the weights of
+ * gathered units and whole gradients. `gathered`: parameters in the unit at work and those gathered
+ * ahead; `reduced`: in the unit at work and the one whose gradients are being reduced. 0 without
+ * replicas, and where the bucket is filled after the backward, with activations gone. */
 double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced);
 
 /* Bytes of a weight or an activation. Products in fp8 take and give tensors kept in 16 bit. */

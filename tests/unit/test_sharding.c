@@ -1,4 +1,4 @@
-/* test_sharding.c - replicas: buckets, gathers ahead, resharding; volumes exact, overlap emergent. */
+/* test_sharding.c - replicas: buckets, gathers ahead, shards; volumes exact, overlap emergent. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,8 +35,8 @@ static double head_bytes(const struct quick_run *q)
     return 2 * ty_arch_head_params(&q->config->arch);
 }
 
-/* Spans of a rank in issue order whose name is `name` (NULL: any) in passes of a phase (TY_N_PHASES:
- * any). */
+/* Spans of a rank in issue order whose name is `name` (NULL: any) in passes of a phase
+ * (TY_N_PHASES: any). */
 static uint32_t spans_of_rank(const struct quick_run *q, uint32_t rank, const char *name,
                               enum ty_phase phase, struct ty_span *out)
 {
@@ -68,9 +68,9 @@ static struct ty_span span[SPANS_MAX];
 
 /* ---- buckets ---- */
 
-/* LLaMA 7B at 16 bit, from the end: the output matrix fills the first bucket of 1 MiB, and later ones
- * close with the matrix that takes them past 25 MiB: norm and down; gate and up; norm and output
- * projection (33.6 MB); q, k and v. The embedding is last, with the first norm. */
+/* LLaMA 7B at 16 bit, from the end: the output matrix fills the first bucket of 1 MiB, and later
+ * ones close with the matrix that takes them past 25 MiB: norm and down; gate and up; norm and
+ * output projection (33.6 MB); q, k and v. The embedding is last, with the first norm. */
 START_TEST(buckets_close_with_the_matrix_that_fills_them)
 {
     struct quick_run q = run(SETS("layout.zero=0"));
@@ -89,8 +89,8 @@ START_TEST(buckets_close_with_the_matrix_that_fills_them)
 }
 END_TEST
 
-/* Of a model whose matrices are smaller than a bucket: the output matrix, 16.8 MB, fills the first of
- * 1 MiB, and no other closes before 25 MiB. */
+/* Of a model whose matrices are smaller than a bucket: the output matrix, 16.8 MB, fills the first
+ * of 1 MiB, and no other closes before 25 MiB. */
 START_TEST(the_first_bucket_is_small)
 {
     struct quick_run q = run(SETS("layout.zero=0", "model.layers=24", "model.hidden=1024",
@@ -153,8 +153,8 @@ START_TEST(buckets_leave_before_their_layer_is_done)
 }
 END_TEST
 
-/* Nothing is left to compute when the embedding's gradient is known: the last bucket is exposed whole,
- * however fast the network. */
+/* Nothing is left to compute when the embedding's gradient is known: the last bucket is exposed
+ * whole, however fast the network. */
 START_TEST(the_last_bucket_is_never_hidden)
 {
     static const char *const rate[] = {"cluster.nic_bandwidth=25 Gb/s",
@@ -217,8 +217,8 @@ static int by_time(const void *a, const void *b)
     return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->by - y->by;
 }
 
-/* Whole units of rank 0 over time: one more when a gather starts, one less when a pass has computed a
- * unit for the last time. The head stays between its forward and its backward. */
+/* Whole units of rank 0 over time: one more when a gather starts, one less when a pass has computed
+ * a unit for the last time. The head stays between its forward and its backward. */
 static int most_whole(const struct quick_run *q)
 {
     static struct change change[SPANS_MAX];
@@ -303,8 +303,8 @@ START_TEST(keeping_parameters_after_the_forward_saves_a_gather)
 }
 END_TEST
 
-/* A unit's backward does not begin before the reduction of the unit two before has ended, even where
- * no gather makes it wait. */
+/* A unit's backward does not begin before the reduction of the unit two before has ended, even
+ * where no gather makes it wait. */
 START_TEST(one_reduction_is_under_way_at_a_time)
 {
     struct quick_run q = run(SETS("layout.zero=3", "framework.reshard_after_forward=false",
@@ -330,8 +330,8 @@ START_TEST(one_reduction_is_under_way_at_a_time)
 }
 END_TEST
 
-/* The first computation of a pass comes after every reduction of the passes before it, be it between
- * replicas, of another chunk, or of weight gradients alone. */
+/* The first computation of a pass comes after every reduction of the passes before it, be it
+ * between replicas, of another chunk, or of weight gradients alone. */
 START_TEST(a_pass_waits_for_the_reductions_of_the_last)
 {
     static const char *const layouts[][4] = {
@@ -379,8 +379,8 @@ static double volume_of(const char *zero, const char *k, const char *every)
     return bytes;
 }
 
-/* Volumes for three micro-batches, in X: gathers, then reductions. The head of ZeRO-3 stays gathered
- * between forward and backward. */
+/* Volumes for three micro-batches, in X: gathers, then reductions. The head of ZeRO-3 stays
+ * gathered between forward and backward. */
 START_TEST(reducing_after_the_last_micro_batch_saves_reductions_only)
 {
     static const struct {
@@ -405,8 +405,8 @@ START_TEST(reducing_after_the_last_micro_batch_saves_reductions_only)
 }
 END_TEST
 
-/* ... at the price of whole gradients, in the type they are reduced in. One micro-batch has nothing to
- * add up. */
+/* ... at the price of whole gradients, in the type they are reduced in. One micro-batch has nothing
+ * to add up. */
 START_TEST(gradients_added_up_are_whole)
 {
     static const char *const batch[] = {"layout.global_batch=16", "layout.global_batch=48"};
@@ -433,8 +433,8 @@ START_TEST(all_reduced_shards_move_three_times_the_parameters)
 }
 END_TEST
 
-/* What the presets of stacks move for three micro-batches, in X: 16-bit gathers, and reductions in the
- * type that each stack reduces in. */
+/* What the presets of stacks move for three micro-batches, in X: 16-bit gathers, and reductions in
+ * the type that each stack reduces in. */
 START_TEST(presets_move_what_their_stacks_move)
 {
     static const struct {
@@ -491,9 +491,9 @@ static struct ty_traffic traffic_of(const struct quick_run *q, const char *group
     return (struct ty_traffic){.group = NULL};
 }
 
-/* Groups of n = 8 of 16 ranks: 3 X (n - 1) / n of every rank stay in its node, and of X / n, the part
- * of the gradients it holds, an all-reduce between R = 2 replicas sends 2 (R - 1) / R. With ZeRO-1
- * and -2 the same with 2 X. */
+/* Groups of n = 8 of 16 ranks: 3 X (n - 1) / n of every rank stay in its node, and of X / n, the
+ * part of the gradients it holds, an all-reduce between R = 2 replicas sends 2 (R - 1) / R. With
+ * ZeRO-1 and -2 the same with 2 X. */
 START_TEST(hybrid_sharding_sends_a_share_of_the_gradients_between_nodes)
 {
     static const char *const zero[] = {"layout.zero=1", "layout.zero=2", "layout.zero=3"};
@@ -636,8 +636,8 @@ START_TEST(executors_agree_on_sharded_layouts)
 }
 END_TEST
 
-/* Messages that block, no host time that would take up waits, sequence parallelism, hybrid sharding,
- * nothing gathered ahead: an operation never has to wait for more than it can name. */
+/* Messages that block, no host time that would take up waits, sequence parallelism, hybrid
+ * sharding, nothing gathered ahead: an operation never has to wait for more than it can name. */
 START_TEST(every_schedule_runs_under_every_stage)
 {
     static const char tight[] =

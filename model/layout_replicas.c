@@ -1,0 +1,46 @@
+/* layout_replicas.c - what data ranks share, in how many bytes and when they reduce gradients. */
+#include "model/layout.h"
+#include "model/zero.h"
+
+uint32_t ty_layout_shards(const struct ty_layout *layout)
+{
+    return layout->shard == 0 ? layout->data : layout->shard;
+}
+
+uint32_t ty_layout_replicas(const struct ty_layout *layout)
+{
+    return layout->data / ty_layout_shards(layout);
+}
+
+double ty_layout_bucket_params(const struct ty_layout *layout)
+{
+    if (layout->framework.bucket > 0) {
+        return layout->framework.bucket / 2;
+    }
+    if (layout->zero == 0) {
+        return 25 * 1048576.0 / 2;
+    }
+    return layout->data > 40 ? 1e6 * layout->data : 40e6;
+}
+
+double ty_layout_first_bucket_params(const struct ty_layout *layout)
+{
+    if (layout->framework.first_bucket > 0) {
+        return layout->framework.first_bucket / 2;
+    }
+    const bool by_rule = layout->zero == 0 && layout->framework.bucket <= 0;
+    return by_rule ? 1048576.0 / 2 : ty_layout_bucket_params(layout);
+}
+
+bool ty_layout_reduces_every(const struct ty_layout *layout)
+{
+    return layout->framework.sync_every == TY_SYNC_EVERY_AUTO
+               ? ty_zero_stages[layout->zero].reduce_every
+               : layout->framework.sync_every == TY_SYNC_EVERY_TRUE;
+}
+
+bool ty_layout_reduces_late(const struct ty_layout *layout)
+{
+    const bool whole = layout->zero < 2 || !ty_layout_reduces_every(layout);
+    return whole && !layout->framework.overlap_grad_reduce;
+}
