@@ -42,6 +42,18 @@ TY_API int ty_config_load(struct ty_config **config, const char *path, const cha
                           size_t n_sets, struct ty_err *err);
 TY_API void ty_config_free(struct ty_config *config);
 
+/* What a configuration is read from, the weakest first: a run file, overlays (files of the same
+ * form with the keys that differ, such as a calibration writes), settings. */
+struct ty_source {
+    const char *path; /* "-" is standard input */
+    const char *const *with;
+    size_t n_with;
+    const char *const *sets; /* "section.key=value" */
+    size_t n_sets;
+};
+TY_API int ty_config_read(struct ty_config **config, const struct ty_source *source,
+                          struct ty_err *err);
+
 /* Every value with its unit and where it came from, one line a key. */
 TY_API int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err);
 
@@ -104,6 +116,8 @@ struct ty_sweep_options {
     const char *rows;         /* CSV whose columns name keys; NULL: `over` */
     const char *const *over;  /* "KEY=V1,V2": all combinations */
     size_t n_over;
+    const char *const *with;  /* overlays of the run file */
+    size_t n_with;
     const char *const *sets;  /* for every row, under what the row says */
     size_t n_sets;
     const char *output;       /* CSV; NULL or "-": standard output */

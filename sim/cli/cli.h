@@ -29,7 +29,7 @@ struct cli_list {
 /* Every option of every command, as given; NULL or 0 when absent. */
 struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
-    struct cli_list set, trace, over;
+    struct cli_list set, with, trace, over;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width, *compare;
     const char *rows, *jobs;

@@ -4,7 +4,7 @@
 
 #include "sim/cli/cli.h"
 
-/* The run file with everything the command line sets. */
+/* The run file with its overlays and everything the command line sets. */
 static int load(const struct cli_options *o, struct ty_config **config, struct ty_err *err)
 {
     const char *sets[CLI_LIST_MAX + 1];
@@ -15,7 +15,9 @@ static int load(const struct cli_options *o, struct ty_config **config, struct t
     if (o->seed[0] != '\0') {
         sets[n++] = o->seed;
     }
-    return ty_config_load(config, o->operand, sets, n, err);
+    const struct ty_source source = {.path = o->operand, .with = o->with.item,
+                                     .n_with = o->with.n, .sets = sets, .n_sets = n};
+    return ty_config_read(config, &source, err);
 }
 
 /* The i-th trace asked for, in the run file first, then on the command line; NULL after the last. */
@@ -58,22 +60,33 @@ static const char *target(const struct cli_options *o, const struct ty_config *c
     return o->output != NULL ? o->output : "-";
 }
 
-/* No output may overwrite another, or the run file. Prints and returns 2 when one would. */
+/* Whether output `path` is one of the files that are read; "-" may be both. */
+static bool is_input(const struct cli_options *o, const char *path)
+{
+    bool found = strcmp(path, "-") != 0 && cli_same_file(path, o->operand);
+    for (size_t i = 0; i < o->with.n; i++) {
+        found = found || cli_same_file(path, o->with.item[i]);
+    }
+    return found;
+}
+
+/* No output may overwrite another, or what is read. Prints and returns 2 when one would. */
 static int check_paths(const struct cli_options *o, const struct ty_config *config)
 {
-    const char *paths[2 * CLI_LIST_MAX + 2] = {o->operand, o->output};
-    size_t n = o->output != NULL ? 2 : 1;
+    const char *paths[2 * CLI_LIST_MAX + 1] = {o->output};
+    size_t n = o->output != NULL ? 1 : 0;
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && n < 2 * CLI_LIST_MAX; i++) {
         paths[n++] = trace_path(trace);
     }
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = i + 1; k < n; k++) {
-            if (cli_same_file(paths[i], paths[k]) && (i > 0 || strcmp(paths[i], "-") != 0)) {
-                fprintf(stderr, "trainyard run: %s would be overwritten by another output\n",
-                        paths[k]);
-                return 2;
-            }
+        bool twice = is_input(o, paths[i]);
+        for (size_t k = 0; k < i; k++) {
+            twice = twice || cli_same_file(paths[i], paths[k]);
+        }
+        if (twice) {
+            fprintf(stderr, "trainyard run: %s would be overwritten by another output\n", paths[i]);
+            return 2;
         }
     }
     return 0;

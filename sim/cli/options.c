@@ -27,6 +27,8 @@ static const struct row {
 #define AT(member) offsetof(struct cli_options, member)
     {"set", 0, LIST, AT(set), BIT(run) | BIT(check) | BIT(explain) | BIT(sweep), "KEY=VALUE",
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
+    {"with", 0, LIST, AT(with), BIT(run) | BIT(check) | BIT(explain) | BIT(sweep), "OVERLAY",
+     "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
     {"stats", 0, VALUE, AT(stats), BIT(run), "table|json", "form of the report"},
     {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check) | BIT(explain) | BIT(sweep), "PATH",
      "where the report goes; - is standard output"},

@@ -1,8 +1,8 @@
 /* config.c - loading a run file.
  *
- * Order: the file and every --set are parsed; presets are looked up; then values are applied from
+ * Order: the file, its overlays and every --set are parsed; presets are looked up; then values are applied from
  * the weakest source to the strongest (GPU preset, cluster preset; Hugging Face file or model
- * preset; file; --set), defaults fill what is left, and the modules check and derive. A section
+ * preset; file; overlays; --set), defaults fill what is left, and the modules check and derive. A section
  * with a wrong value is not checked further, the others are: one load reports what it can. */
 #include "sim/run/config.h"
 
@@ -10,29 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/run/measured.h"
-#include "sim/run/setting.h"
 #include "model/slots_text.h"
+#include "sim/run/config_load.h"
+#include "sim/run/measured.h"
 #include "sim/trainyard.h"
-
-#define NAMES_MAX 128 /* presets looked at for a hint */
-
-struct loader {
-    struct ty_config *config;
-    struct ty_err *err;
-    int code;      /* of the first error */
-    bool misspelt; /* the file has an unknown section: another may be missing for it */
-    struct ty_setting *settings; /* [n_settings] */
-    size_t n_settings;
-};
-
-static void note(struct loader *l, enum ty_section_index section, int rc)
-{
-    if (rc < 0) {
-        l->config->failed[section] = true;
-        l->code = l->code < 0 ? l->code : rc;
-    }
-}
 
 int ty_config_init(struct ty_config *config, struct ty_err *err)
 {
@@ -108,7 +89,7 @@ int ty_config_unknown_section(const struct ty_config *config, const char *name,
                       nearest ? "\"?" : "");
 }
 
-static int settings_parse(struct loader *l, const char *const *sets, size_t n)
+static int settings_parse(struct ty_loader *l, const char *const *sets, size_t n)
 {
     l->settings = ty_arena_array(&l->config->arena, struct ty_setting, n);
     if (!l->settings) {
@@ -123,9 +104,15 @@ static int settings_parse(struct loader *l, const char *const *sets, size_t n)
     return code;
 }
 
-const char *ty_config_beside(struct ty_config *config, const char *path)
+/* ---- values ---- */
+
+const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
+                             const char *path)
 {
-    const char *file = config->doc.file;
+    const char *file = config->docs[0].file;
+    for (size_t i = 0; i < config->n_docs; i++) {
+        file = config->docs[i].file == given_at->file ? given_at->file : file;
+    }
     const char *slash = strrchr(file, '/');
     if (path[0] == '/' || !slash) {
         return path;
@@ -133,180 +120,14 @@ const char *ty_config_beside(struct ty_config *config, const char *path)
     return ty_arena_printf(&config->arena, "%.*s/%s", (int)(slash - file), file, path);
 }
 
-/* ---- presets ---- */
-
-/* A value the user gave, before anything is applied: of the last --set, else of the file. */
-struct given {
-    const char *text; /* NULL: not given, or no single word */
-    struct ty_place at;
-    bool by_command;
-};
-
-static struct given given(const struct loader *l, enum ty_section_index section, const char *key)
-{
-    const struct ty_section *s = &l->config->sections[section];
-    const struct ty_doc *doc = &l->config->doc;
-    const struct ty_node *node = ty_node_child(ty_node_child(doc->root, s->name), key);
-    const struct ty_field *field = ty_section_field(s, key);
-    const char *blank = field && field->blank ? field->blank : "";
-    bool by_command = false;
-    for (size_t i = 0; i < l->n_settings; i++) {
-        const struct ty_setting *setting = &l->settings[i];
-        if (setting->field && setting->section == section &&
-            strcmp(setting->field->key, key) == 0) {
-            doc = &setting->doc;
-            node = setting->doc.root;
-            by_command = true;
-        }
-    }
-    const bool usable = node && node->kind == TY_NODE_SCALAR && node->text &&
-                        node->text[0] != '\0' && strcmp(node->text, blank) != 0;
-    return (struct given){
-        .text = usable ? node->text : NULL,
-        .at = node ? ty_node_place(doc, node) : (struct ty_place){.line = 0},
-        .by_command = by_command,
-    };
-}
-
-/* A catalogue of presets, and how users see it. */
-struct catalogue {
-    enum ty_section_index section;
-    const struct ty_preset *presets; /* ends with a NULL name */
-    const char *key, *list;          /* "preset"; "trainyard list ..." */
-};
-
-static const struct ty_preset *preset_find(struct loader *l, const struct catalogue *catalogue,
-                                           const struct given *wanted)
-{
-    const char *names[NAMES_MAX];
-    size_t n = 0;
-    for (const struct ty_preset *p = catalogue->presets; p->name; p++) {
-        if (strcmp(p->name, wanted->text) == 0) {
-            return p;
-        }
-        if (n < NAMES_MAX) {
-            names[n++] = p->name;
-        }
-    }
-    const char *nearest = ty_nearest(wanted->text, names, n);
-    note(l, catalogue->section,
-         ty_fail_at(l->err, TY_EINPUT, &wanted->at,
-                    "%s.%s: unknown preset (%.60s); \"trainyard list %s\" shows all%s%s%s",
-                    l->config->sections[catalogue->section].name, catalogue->key, wanted->text,
-                    catalogue->list, nearest ? "; hint: did you mean \"" : "",
-                    nearest ? nearest : "", nearest ? "\"?" : ""));
-    return NULL;
-}
-
-/* Parses and applies the text of a preset. */
-static void preset_apply(struct loader *l, enum ty_section_index section, const char *name,
-                         const char *text)
-{
-    struct ty_arena *arena = &l->config->arena;
-    struct ty_doc doc;
-    const char *file = ty_arena_printf(arena, "preset %s", name);
-    int rc = ty_doc_parse(&doc, arena, file ? file : name, text, strlen(text), l->err);
-    if (rc == 0 && doc.root) {
-        rc = ty_section_apply(&l->config->sections[section], &doc, doc.root, TY_ORIGIN_PRESET, name,
-                              arena, l->err);
-    }
-    note(l, section, rc);
-}
-
-/* The GPU that a cluster preset names, or NULL. */
-static const char *preset_gpu(struct loader *l, const struct ty_preset *preset)
-{
-    struct ty_doc doc;
-    const int rc = ty_doc_parse(&doc, &l->config->arena, preset->name, preset->text,
-                                strlen(preset->text), l->err);
-    note(l, TY_SECTION_CLUSTER, rc);
-    const struct ty_node *node = rc == 0 ? ty_node_child(doc.root, "gpu") : NULL;
-    return node ? node->text : NULL;
-}
-
-static void cluster_presets(struct loader *l)
-{
-    static const struct catalogue clusters = {TY_SECTION_CLUSTER, ty_cluster_presets, "preset",
-                                              "clusters"};
-    static const struct catalogue gpus = {TY_SECTION_CLUSTER, ty_gpu_presets, "gpu", "gpus"};
-    const struct given wanted = given(l, TY_SECTION_CLUSTER, "preset");
-    struct given gpu_wanted = given(l, TY_SECTION_CLUSTER, "gpu");
-    const struct ty_preset *cluster = wanted.text ? preset_find(l, &clusters, &wanted) : NULL;
-    if (cluster && !gpu_wanted.text) {
-        gpu_wanted = (struct given){.text = preset_gpu(l, cluster)};
-    }
-    const struct ty_preset *gpu = gpu_wanted.text ? preset_find(l, &gpus, &gpu_wanted) : NULL;
-    if (gpu) {
-        preset_apply(l, TY_SECTION_CLUSTER, gpu->name, gpu->text);
-    }
-    if (cluster) {
-        preset_apply(l, TY_SECTION_CLUSTER, cluster->name, cluster->text);
-    }
-}
-
-/* Left out, the stack follows from how the job is sharded. */
-static void framework_preset(struct loader *l)
-{
-    static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets, "preset",
-                                                "frameworks"};
-    struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
-    const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
-    if (!wanted.text) {
-        wanted.text = ty_framework_default(zero.text ? (uint32_t)strtoul(zero.text, NULL, 10) : 0);
-    }
-    const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
-    if (preset) {
-        preset_apply(l, TY_SECTION_FRAMEWORK, preset->name, preset->text);
-    }
-}
-
-static void model_presets(struct loader *l)
-{
-    static const struct catalogue models = {TY_SECTION_MODEL, ty_arch_presets, "preset", "models"};
-    struct given wanted = given(l, TY_SECTION_MODEL, "preset");
-    struct given json = given(l, TY_SECTION_MODEL, "huggingface");
-    if (wanted.by_command != json.by_command) { /* the command line beats the file */
-        *(wanted.by_command ? &json.text : &wanted.text) = NULL;
-    }
-    if (wanted.text && json.text) {
-        note(l, TY_SECTION_MODEL,
-             ty_fail_at(l->err, TY_EINPUT, &json.at,
-                        "model.huggingface: a second source of the model (%.60s); keep this or "
-                        "model.preset, not both",
-                        json.text));
-        return;
-    }
-    if (wanted.text) {
-        const struct ty_preset *preset = preset_find(l, &models, &wanted);
-        if (preset) {
-            preset_apply(l, TY_SECTION_MODEL, preset->name, preset->text);
-        }
-    } else if (json.text) {
-        const char *text = NULL;
-        const char *path = ty_config_beside(l->config, json.text);
-        const int rc = path ? ty_arch_huggingface(&l->config->arena, path, &text, l->err)
-                            : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
-        note(l, TY_SECTION_MODEL, rc);
-        if (rc < 0) {
-            ty_hint(l->err, "the file is named by model.huggingface at %s:%u", json.at.file,
-                    (unsigned)json.at.line);
-        } else {
-            preset_apply(l, TY_SECTION_MODEL, json.text, text);
-        }
-    }
-}
-
-/* ---- values ---- */
-
 static bool is_nothing(const struct ty_node *node)
 {
     return node->kind == TY_NODE_SCALAR && !node->quoted && (!node->text || !node->text[0]);
 }
 
-static void file_apply(struct loader *l)
+static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
 {
     struct ty_config *config = l->config;
-    const struct ty_doc *doc = &config->doc;
     for (const struct ty_node *node = doc->root->first; node; node = node->next) {
         const struct ty_place at = ty_node_key_place(doc, node);
         const enum ty_section_index i = ty_config_section(config, node->key, strlen(node->key));
@@ -315,38 +136,39 @@ static void file_apply(struct loader *l)
             l->code = l->code < 0 ? l->code : rc;
             l->misspelt = true;
         } else if (!is_nothing(node)) {
-            note(l, i,
-                 ty_section_apply(&config->sections[i], doc, node, TY_ORIGIN_FILE, doc->file,
-                                  &config->arena, l->err));
+            ty_loader_note(l, i,
+                           ty_section_apply(&config->sections[i], doc, node, TY_ORIGIN_FILE,
+                                            doc->file, &config->arena, l->err));
         }
     }
 }
 
-static void settings_apply(struct loader *l)
+static void settings_apply(struct ty_loader *l)
 {
     for (size_t i = 0; i < l->n_settings; i++) {
         const struct ty_setting *s = &l->settings[i];
         if (s->field) {
-            note(l, s->section,
-                 ty_field_apply(&l->config->sections[s->section], s->field, &s->doc, s->doc.root,
-                                TY_ORIGIN_COMMAND, s->doc.file, &l->config->arena, l->err));
+            ty_loader_note(l, s->section,
+                           ty_field_apply(&l->config->sections[s->section], s->field, &s->doc,
+                                          s->doc.root, TY_ORIGIN_COMMAND, s->doc.file,
+                                          &l->config->arena, l->err));
         }
     }
 }
 
 /* Defaults, then what must be given. */
-static void complete(struct loader *l)
+static void complete(struct ty_loader *l)
 {
     struct ty_config *config = l->config;
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const enum ty_section_index index = (enum ty_section_index)i;
         const struct ty_section *section = &config->sections[i];
-        note(l, index, ty_section_defaults(section, &config->arena, l->err));
+        ty_loader_note(l, index, ty_section_defaults(section, &config->arena, l->err));
         if (section->at.line == 0 && l->misspelt) {
             config->failed[i] = true; /* it may be there under the wrong name */
         }
         if (!config->failed[i]) {
-            note(l, index, ty_section_require(section, l->err));
+            ty_loader_note(l, index, ty_section_require(section, l->err));
         }
         for (uint32_t k = 0; k < section->n_fields; k++) {
             config->was_blank[i][k] = ty_field_is_blank(section, &section->fields[k]);
@@ -355,7 +177,7 @@ static void complete(struct loader *l)
 }
 
 /* The user's own schedule. */
-static void schedule_file(struct loader *l)
+static void schedule_file(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
     const struct ty_section *section = &c->sections[TY_SECTION_SCHEDULE];
@@ -364,11 +186,11 @@ static void schedule_file(struct loader *l)
     const char *text = NULL;
     size_t len = 0;
     struct ty_slots_file file;
-    const char *path = own ? ty_config_beside(c, c->schedule.file) : NULL;
+    const char *path = own ? ty_config_beside(c, &at, c->schedule.file) : NULL;
     int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
                   : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
     rc = rc < 0 ? rc : ty_slots_read(&file, path, text, len, &c->arena, l->err);
-    note(l, TY_SECTION_SCHEDULE, rc);
+    ty_loader_note(l, TY_SECTION_SCHEDULE, rc);
     if (rc < 0) {
         ty_hint(l->err, "the file is named by schedule.file at %s:%u", at.file, (unsigned)at.line);
         return;
@@ -380,56 +202,58 @@ static void schedule_file(struct loader *l)
 }
 
 /* What needs more than one value. */
-static void check(struct loader *l)
+static void check(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
     if (!c->failed[TY_SECTION_CLUSTER]) {
-        note(l, TY_SECTION_CLUSTER,
-             ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
+        ty_loader_note(l, TY_SECTION_CLUSTER,
+                       ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
     }
     if (!c->failed[TY_SECTION_CLUSTER]) {
-        note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
+        ty_loader_note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
     }
     if (!c->failed[TY_SECTION_MODEL]) {
-        note(l, TY_SECTION_MODEL, ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
+        ty_loader_note(l, TY_SECTION_MODEL,
+                       ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
     }
     if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
         !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE]) {
-        note(l, TY_SECTION_LAYOUT,
-             ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch, &c->cluster,
-                              ty_sched_chunks(&c->schedule), l->err));
+        ty_loader_note(l, TY_SECTION_LAYOUT,
+                       ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
+                                        &c->cluster, ty_sched_chunks(&c->schedule), l->err));
     }
     if (!c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE] &&
         !c->failed[TY_SECTION_MODEL] && !c->failed[TY_SECTION_CLUSTER]) {
-        note(l, TY_SECTION_SCHEDULE,
-             ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE], c->layout.pipeline,
-                             c->layout.micro_batches, c->arch.sequence, l->err));
+        ty_loader_note(l, TY_SECTION_SCHEDULE,
+                       ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE],
+                                       c->layout.pipeline, c->layout.micro_batches,
+                                       c->arch.sequence, l->err));
     }
     const struct ty_section *output = &c->sections[TY_SECTION_OUTPUT];
     const struct ty_place trace_at = ty_section_place(output, "trace");
     for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
         if (!strchr(c->output.trace.item[i], ':')) {
-            note(l, TY_SECTION_OUTPUT,
-                 ty_fail_at(l->err, TY_EINPUT, &trace_at,
-                            "output.trace: no format (%.60s); write FORMAT:PATH, such as "
-                            "chrome:step.json",
-                            c->output.trace.item[i]));
+            ty_loader_note(l, TY_SECTION_OUTPUT,
+                           ty_fail_at(l->err, TY_EINPUT, &trace_at,
+                                      "output.trace: no format (%.60s); write FORMAT:PATH, such "
+                                      "as chrome:step.json",
+                                      c->output.trace.item[i]));
         }
     }
 }
 
-/* Reads the file; a root that is no mapping ends the load. */
-static int file_load(struct loader *l, const char *path)
+/* Reads one file; a root that is no mapping ends the load. */
+static int doc_load(struct ty_loader *l, struct ty_doc *doc, const char *path)
 {
-    struct ty_doc *doc = &l->config->doc;
     const int rc = ty_doc_load(doc, &l->config->arena, path, l->err);
+    const bool overlay = doc != l->config->docs;
     if (rc < 0 && !doc->root) {
         return rc;
     }
     if (!doc->root) {
-        return ty_fail(l->err, TY_EINPUT,
-                       "%s: an empty file; write at least the sections cluster, model and layout",
-                       doc->file);
+        return ty_fail(l->err, TY_EINPUT, "%s: an empty file; write %s", doc->file,
+                       overlay ? "sections and the keys that differ from those of the run file"
+                               : "at least the sections cluster, model and layout");
     }
     if (doc->root->kind != TY_NODE_MAP) {
         const struct ty_place at = ty_node_place(doc, doc->root);
@@ -441,31 +265,48 @@ static int file_load(struct loader *l, const char *path)
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         struct ty_section *section = &l->config->sections[i];
         const struct ty_node *node = ty_node_child(doc->root, section->name);
-        section->at = node ? ty_node_key_place(doc, node) : (struct ty_place){.file = doc->file};
+        if (section->at.line == 0) {
+            section->at = node ? ty_node_key_place(doc, node)
+                               : (struct ty_place){.file = l->config->docs[0].file};
+        }
     }
-    l->code = rc;
+    l->code = l->code < 0 ? l->code : rc;
     return 0;
 }
 
-int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,
-                   size_t n_sets, struct ty_err *err)
+static int docs_load(struct ty_loader *l, const struct ty_source *source)
+{
+    struct ty_config *c = l->config;
+    c->n_docs = 1 + source->n_with;
+    c->docs = ty_arena_array(&c->arena, struct ty_doc, c->n_docs);
+    if (!c->docs) {
+        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+    }
+    int rc = doc_load(l, &c->docs[0], source->path);
+    for (size_t i = 0; i < source->n_with && rc == 0; i++) {
+        rc = doc_load(l, &c->docs[i + 1], source->with[i]);
+    }
+    return rc;
+}
+
+int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
 {
     *config = NULL;
-    struct loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
+    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
     if (!l.config) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
     int rc = ty_config_init(l.config, err);
     if (rc == 0) {
-        rc = file_load(&l, path);
+        rc = docs_load(&l, source);
     }
     if (rc == 0) {
-        const int set_rc = settings_parse(&l, sets, n_sets);
+        const int set_rc = settings_parse(&l, source->sets, source->n_sets);
         l.code = l.code < 0 ? l.code : set_rc;
-        cluster_presets(&l);
-        model_presets(&l);
-        framework_preset(&l);
-        file_apply(&l);
+        ty_loader_presets(&l);
+        for (size_t i = 0; i < l.config->n_docs; i++) {
+            doc_apply(&l, &l.config->docs[i]);
+        }
         settings_apply(&l);
         complete(&l);
         if (l.config->schedule.file && !l.config->failed[TY_SECTION_SCHEDULE]) {
@@ -480,6 +321,13 @@ int ty_config_load(struct ty_config **config, const char *path, const char *cons
     }
     *config = l.config;
     return 0;
+}
+
+int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,
+                   size_t n_sets, struct ty_err *err)
+{
+    const struct ty_source source = {.path = path, .sets = sets, .n_sets = n_sets};
+    return ty_config_read(config, &source, err);
 }
 
 void ty_config_free(struct ty_config *config)

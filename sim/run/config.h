@@ -1,8 +1,8 @@
 /* config.h - a whole run file, read, completed and checked.
  *
  * A value comes from the last of: what the module derives, the default of its field, the GPU
- * preset, the cluster or model preset (or a Hugging Face config.json), the run file, --set. Every
- * value knows which. */
+ * preset, the cluster or model preset (or a Hugging Face config.json), the run file, its
+ * overlays in their order, --set. Every value knows which. */
 #ifndef TY_RUN_CONFIG_H
 #define TY_RUN_CONFIG_H
 
@@ -38,7 +38,8 @@ struct ty_config {
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
     bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
     bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
-    struct ty_doc doc;          /* the run file */
+    struct ty_doc *docs; /* [n_docs] the run file, then overlays, each stronger than those before */
+    size_t n_docs;
     struct ty_arena arena;      /* owns everything above */
 };
 
@@ -58,8 +59,10 @@ int ty_config_init(struct ty_config *config, struct ty_err *err);
 enum ty_section_index ty_config_section(const struct ty_config *config, const char *name,
                                         size_t len);
 
-/* A path that the run file names, as seen from the folder of the run file; NULL: no memory. */
-const char *ty_config_beside(struct ty_config *config, const char *path);
+/* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the command
+ * line counts from the run file: it stands for a line of it. */
+const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
+                             const char *path);
 
 /* Reports a section that does not exist, with the nearest one as a hint. */
 int ty_config_unknown_section(const struct ty_config *config, const char *name,

@@ -9,10 +9,10 @@
 
 /* ---- collectives ---- */
 
-static int read_log(struct ty_config *c, const char *path, struct ty_coll_log *log,
-                    struct ty_err *err)
+static int read_log(struct ty_config *c, const struct ty_place *at, const char *path,
+                    struct ty_coll_log *log, struct ty_err *err)
 {
-    const char *beside = ty_config_beside(c, path), *text = NULL;
+    const char *beside = ty_config_beside(c, at, path), *text = NULL;
     size_t len = 0;
     int rc = beside != NULL
                  ? ty_file_read(&c->arena, beside, TY_COLL_LOG_MAX_BYTES, &text, &len, err)
@@ -26,7 +26,7 @@ static int add_log(struct ty_config *c, struct ty_coll_measured *measured, const
     const struct ty_place at =
         ty_section_place(&c->sections[TY_SECTION_CLUSTER], "collectives.measured");
     struct ty_coll_table *table = &measured->table[measured->n];
-    int rc = read_log(c, path, &table->log, err);
+    int rc = read_log(c, &at, path, &table->log, err);
     if (rc < 0) {
         ty_hint(err, "the file is named by cluster.collectives.measured at %s:%u", at.file,
                 (unsigned)at.line);
@@ -81,7 +81,7 @@ static int load_operators(struct ty_config *c, struct ty_err *err)
     if (c->cluster.operators == NULL) {
         return 0;
     }
-    const char *path = table != NULL ? ty_config_beside(c, c->cluster.operators) : NULL;
+    const char *path = table != NULL ? ty_config_beside(c, &at, c->cluster.operators) : NULL;
     const int rc = path != NULL ? ty_operators_load(table, path, &c->arena, err)
                                 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
     if (rc < 0) {
