@@ -18,17 +18,17 @@
 
 #include "sim/base/fd.h"
 #include "sim/base/json.h"
+#include "sim/base/pool.h"
 #include "sim/base/text.h"
 #include "sim/run/bill.h"
-#include "sim/run/sweep_table.h"
-
-#define KEYS_MAX 256u
+#include "sim/run/row_run.h"
 
 struct sweep_job {
     const struct ty_sweep_options *options;
     struct ty_sweep_table table;
+    struct ty_row_source rows;
     pthread_mutex_t lock;
-    uint32_t next, written; /* rows taken, rows on disk */
+    uint32_t written;       /* rows on disk */
     char **line;            /* [n_rows]: finished and not yet written */
     int fd, error;          /* errno of the first failed write */
     bool no_memory;
@@ -50,24 +50,9 @@ static void put_cell(struct ty_text *t, const char *s)
     ty_text_add(t, "\"");
 }
 
-/* The first message, without the place inside a --set that no user wrote. */
-static void put_error(struct ty_text *t, const struct ty_err *err)
+static void put_figures(const struct ty_run *run, void *arg)
 {
-    char first[512];
-    snprintf(first, sizeof(first), "%.*s", (int)strcspn(err->text, "\n"), err->text);
-    const char *message = first;
-    if (strncmp(first, "--set ", 6) == 0) {
-        const char *key = strchr(first, ':');
-        for (int colons = 0; key != NULL && colons < 2; colons++) {
-            key = strchr(key + 1, ':');
-        }
-        message = key != NULL && key[1] == ' ' ? key + 2 : first;
-    }
-    put_cell(t, message);
-}
-
-static void put_figures(struct ty_text *t, const struct ty_run *run)
-{
+    struct ty_text *t = arg;
     struct ty_figures f;
     struct ty_bill bill;
     ty_run_figures(run, &f);
@@ -81,46 +66,6 @@ static void put_figures(struct ty_text *t, const struct ty_run *run)
     ty_text_add(t, ",%d,", ty_run_fits(run) ? 1 : 0);
 }
 
-/* What sets this row apart, as "key=value". Returns how many, or -1 without memory. */
-static int row_sets(const struct sweep_job *job, uint32_t row, struct ty_arena *arena,
-                    const char **sets)
-{
-    const struct ty_sweep_options *o = job->options;
-    size_t n = 0;
-    for (; n < o->n_sets; n++) {
-        sets[n] = o->sets[n];
-    }
-    for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
-        const char *value = ty_csv_cell(&job->table.csv, row, k);
-        if (job->table.is_key[k] && value[0] != '\0') {
-            sets[n] = ty_arena_printf(arena, "%s=%s", ty_csv_header(&job->table.csv, k), value);
-            if (sets[n++] == NULL) {
-                return -1;
-            }
-        }
-    }
-    return (int)n;
-}
-
-static int simulate(const struct sweep_job *job, uint32_t row, struct ty_arena *arena,
-                    struct ty_text *t, struct ty_err *err)
-{
-    const char *sets[2 * KEYS_MAX];
-    struct ty_config *config = NULL;
-    struct ty_run *run = NULL;
-    const int n = row_sets(job, row, arena, sets);
-    int rc = n < 0 ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
-                   : ty_config_load(&config, job->options->path, sets, (size_t)n, err);
-    rc = rc < 0 ? rc : ty_run_new(&run, config, err);
-    rc = rc < 0 ? rc : ty_run_execute(run, NULL, err);
-    if (rc == 0) {
-        put_figures(t, run);
-    }
-    ty_run_free(run);
-    ty_config_free(config);
-    return rc;
-}
-
 static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t row)
 {
     for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
@@ -131,20 +76,20 @@ static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t 
 
 static char *make_line(const struct sweep_job *job, uint32_t row)
 {
-    struct ty_arena arena = {.head = NULL};
     struct ty_text t = {.data = NULL};
     struct ty_err *err = ty_err_new();
     if (err == NULL) {
         return NULL;
     }
     put_inputs(&t, job, row);
-    if (simulate(job, row, &arena, &t, err) < 0) {
+    if (ty_row_run(&job->rows, row, NULL, 0, put_figures, &t, err) < 0) {
+        char message[TY_ROW_MESSAGE];
+        ty_row_message(err, message);
         ty_text_add(&t, ",,,,,,,,");
-        put_error(&t, err);
+        put_cell(&t, message);
     }
     ty_text_add(&t, "\n");
     ty_err_free(err);
-    ty_arena_release(&arena);
     return ty_text_take(&t);
 }
 
@@ -163,39 +108,17 @@ static void write_finished(struct sweep_job *job)
     }
 }
 
-static void *work(void *arg)
+static bool do_row(void *arg, uint32_t row)
 {
     struct sweep_job *job = arg;
-    for (;;) {
-        pthread_mutex_lock(&job->lock);
-        const bool more =
-            job->next < job->table.csv.n_rows && job->error == 0 && !job->no_memory;
-        const uint32_t row = more ? job->next++ : 0;
-        pthread_mutex_unlock(&job->lock);
-        if (!more) {
-            return NULL;
-        }
-        char *line = make_line(job, row);
-        pthread_mutex_lock(&job->lock);
-        job->no_memory = job->no_memory || line == NULL;
-        job->line[row] = line;
-        write_finished(job);
-        pthread_mutex_unlock(&job->lock);
-    }
-}
-
-static void run_workers(struct sweep_job *job, uint32_t jobs)
-{
-    pthread_t threads[64];
-    uint32_t n = 0;
-    while (n + 1 < jobs && n < TY_COUNT(threads) &&
-           pthread_create(&threads[n], NULL, work, job) == 0) {
-        n++;
-    }
-    work(job);
-    for (uint32_t i = 0; i < n; i++) {
-        pthread_join(threads[i], NULL);
-    }
+    char *line = make_line(job, row);
+    pthread_mutex_lock(&job->lock);
+    job->no_memory = job->no_memory || line == NULL;
+    job->line[row] = line;
+    write_finished(job);
+    const bool more = job->error == 0 && !job->no_memory;
+    pthread_mutex_unlock(&job->lock);
+    return more;
 }
 
 /* ---- the table ---- */
@@ -283,7 +206,7 @@ static int open_partial(struct sweep_job *job, const char *partial, const char *
         lseek(job->fd, 0, SEEK_END) == (off_t)-1) {
         return ty_fail(err, TY_EIO, "cannot write '%s': %s", partial, strerror(errno));
     }
-    job->next = job->written = rows > 0 ? rows - 1 : 0;
+    job->written = rows > 0 ? rows - 1 : 0;
     job->error = rows > 0 ? 0 : ty_fd_write(job->fd, header, strlen(header));
     return 0;
 }
@@ -326,22 +249,28 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     if (rc < 0) {
         return rc;
     }
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    run_workers(job, o->jobs > 0 ? o->jobs : cores > 0 ? (uint32_t)cores : 1);
+    if (job->error == 0) {
+        ty_pool_run(job->written, job->table.csv.n_rows, o->jobs, do_row, job);
+    }
     return finish(job, partial, o->output, err);
 }
 
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
-    struct sweep_job job = {.options = options};
+    struct sweep_job job = {
+        .options = options,
+        .rows = {.source = {.path = options->path,
+                            .with = options->with,
+                            .n_with = options->n_with,
+                            .sets = options->sets,
+                            .n_sets = options->n_sets},
+                 .table = &job.table},
+    };
     struct ty_arena arena = {.head = NULL};
     if (strcmp(options->path, "-") == 0) {
         return ty_fail(err, TY_EUSAGE, "a sweep reads its run file many times; - will not do");
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
-    if (rc == 0 && job.table.csv.n_columns + options->n_sets > 2 * KEYS_MAX) {
-        rc = ty_fail(err, TY_ELIMIT, "a sweep may set at most %u keys", 2 * KEYS_MAX);
-    }
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         rc = sweep(&job, &arena, err);

@@ -1,0 +1,15 @@
+/* pool.h - independent pieces of work on several threads. */
+#ifndef TY_BASE_POOL_H
+#define TY_BASE_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One piece; false: start no further ones. */
+typedef bool ty_pool_fn(void *arg, uint32_t i);
+
+/* Calls work(arg, i) for i = from .. n-1. Pieces are taken in this order and end in any; all that
+ * were taken have ended on return. jobs 0: a thread per core; with 1 nothing runs elsewhere. */
+void ty_pool_run(uint32_t from, uint32_t n, uint32_t jobs, ty_pool_fn *work, void *arg);
+
+#endif

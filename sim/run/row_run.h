@@ -1,0 +1,26 @@
+/* row_run.h - one row of a table as a run: what sweeps and calibrations repeat. */
+#ifndef TY_RUN_ROW_RUN_H
+#define TY_RUN_ROW_RUN_H
+
+#include "sim/run/run.h"
+#include "sim/run/sweep_table.h"
+
+/* A table of runs. Cells beat the source's own settings. */
+struct ty_row_source {
+    struct ty_source source; /* path must be a file: it is read for every run */
+    const struct ty_sweep_table *table;
+};
+
+/* What looks at an executed run before it is freed. */
+typedef void ty_row_fn(const struct ty_run *run, void *arg);
+
+/* Reads, plans and executes row `row` under `extra` settings, which beat its cells, and shows the
+ * run. Different rows may run on different threads. */
+int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+               size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err);
+
+/* The first message of err on one line, without the place inside a setting that no user wrote. */
+#define TY_ROW_MESSAGE 512
+void ty_row_message(const struct ty_err *err, char buf[TY_ROW_MESSAGE]);
+
+#endif
