@@ -1,0 +1,16 @@
+/* fit_internal.h - what the search (fit.c) and its standard errors (fit_errors.c) share. */
+#ifndef TY_RUN_FIT_INTERNAL_H
+#define TY_RUN_FIT_INTERNAL_H
+
+#include "sim/run/fit.h"
+
+#define TY_FIT_STEP 0.01 /* of log x, for derivatives: above rounding, below curvature */
+
+/* sign(r) c sqrt(rho(r / c)), c = TY_FIT_SCALE, and its derivative by r: near r for small r. */
+double ty_fit_soft(double r, double *slope);
+
+/* slope[row][parameter] = d log(time) / d log(x) at `value`, where the times are `times`. */
+int ty_fit_slopes(const struct ty_fit_problem *problem, const double *value, const double *times,
+                  double *slope, struct ty_err *err);
+
+#endif
