@@ -7,6 +7,7 @@
 #include "sim/cli/cli.h"
 
 #define BIT(name) (1u << CLI_##name)
+#define FROM_FILE (BIT(run) | BIT(check) | BIT(explain) | BIT(sweep) | BIT(calibrate))
 #define ALL       ((1u << CLI_N_COMMANDS) - 1)
 
 enum kind {
@@ -25,13 +26,13 @@ static const struct row {
     const char *argument, *help;
 } rows[] = {
 #define AT(member) offsetof(struct cli_options, member)
-    {"set", 0, LIST, AT(set), BIT(run) | BIT(check) | BIT(explain) | BIT(sweep), "KEY=VALUE",
+    {"set", 0, LIST, AT(set), FROM_FILE, "KEY=VALUE",
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
-    {"with", 0, LIST, AT(with), BIT(run) | BIT(check) | BIT(explain) | BIT(sweep), "OVERLAY",
+    {"with", 0, LIST, AT(with), FROM_FILE, "OVERLAY",
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
-    {"stats", 0, VALUE, AT(stats), BIT(run), "table|json", "form of the report"},
-    {"output", 'o', VALUE, AT(output), BIT(run) | BIT(schedule) | BIT(check) | BIT(explain) | BIT(sweep), "PATH",
-     "where the report goes; - is standard output"},
+    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(calibrate), "table|json", "form of the report"},
+    {"output", 'o', VALUE, AT(output), FROM_FILE | BIT(schedule), "PATH",
+     "where the report (calibrate: the overlay) goes; - is standard output"},
     {"trace", 0, LIST, AT(trace), BIT(run), "FORMAT:PATH",
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
     {"ranks", 0, VALUE, AT(ranks), BIT(run), "SELECTION",
@@ -42,14 +43,22 @@ static const struct row {
     {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run), NULL, "leave idle time empty in traces"},
     {"force", 0, FLAG, AT(force), BIT(run), NULL, "write traces beyond output.trace_limit"},
     {"engine", 0, VALUE, AT(engine), BIT(run), "auto|sweep|events", "which executor"},
-    {"seed", 0, SEED, AT(seed), BIT(run), "N", "the same as --set run.seed=N"},
+    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(calibrate), "N", "the same as --set run.seed=N"},
     {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
      "every value with its unit and where it came from"},
-    {"rows", 0, VALUE, AT(rows), BIT(sweep), "CSV", "table whose columns name keys of the run file"},
+    {"rows", 0, VALUE, AT(rows), BIT(sweep) | BIT(calibrate), "CSV", "table whose columns name keys of the run file"},
     {"over", 0, LIST, AT(over), BIT(sweep), "KEY=V1,V2,..",
      "values of a key; several: all combinations"},
-    {"jobs", 'j', VALUE, AT(jobs), BIT(sweep), "N", "threads; one per core when left out"},
+    {"jobs", 'j', VALUE, AT(jobs), BIT(sweep) | BIT(calibrate), "N", "threads; one per core when left out"},
     {"resume", 0, FLAG, AT(resume), BIT(sweep), NULL, "keep the rows that a killed sweep finished"},
+    {"measured", 0, VALUE, AT(measured), BIT(calibrate), "COLUMN",
+     "column of --rows with measured step times, in seconds or with a unit"},
+    {"fit", 0, VALUE, AT(fit), BIT(calibrate), "KEY,KEY..",
+     "keys to fit; left out: those the rows tell something about"},
+    {"prior", 0, VALUE, AT(prior), BIT(calibrate), "SHARE",
+     "how far a key may be from its start (20 %), or none"},
+    {"group", 0, VALUE, AT(group), BIT(calibrate), "COLUMN",
+     "rows left out together to judge the fit; left out: equal model.* columns"},
     {"pipeline", 'p', VALUE, AT(pipeline), BIT(schedule), "P", "pipeline ranks"},
     {"micro-batches", 'm', VALUE, AT(micro_batches), BIT(schedule), "M", "micro-batches"},
     {"chunks", 'v', VALUE, AT(chunks), BIT(schedule), "V", "virtual stages per rank"},

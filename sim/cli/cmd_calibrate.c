@@ -1,0 +1,112 @@
+/* cmd_calibrate.c - `trainyard calibrate`. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim/cli/cli.h"
+
+#define PRIOR_DEFAULT 0.2 /* guess: presets of known machines are within a fifth of what fits say */
+#define PRIOR_MAX     10.0
+
+static void show_progress(const char *line)
+{
+    fprintf(stderr, "\r\033[K%s%s", line, line[0] != '\0' ? " ..." : "");
+}
+
+/* "0.2", "20 %" or "none". Prints and returns 2 on anything else. */
+static int read_prior(const char *text, double *out)
+{
+    char *end;
+    *out = 0;
+    if (strcmp(text, "none") == 0) {
+        return 0;
+    }
+    errno = 0;
+    const double x = strtod(text, &end);
+    const char *rest = end + strspn(end, " ");
+    *out = strcmp(rest, "%") == 0 ? x / 100 : x;
+    if (end == text || errno != 0 || (*rest != '\0' && strcmp(rest, "%") != 0) ||
+        !(*out > 0 && *out <= PRIOR_MAX)) {
+        fprintf(stderr, "trainyard calibrate: --prior %s: write none, or a share above zero such as "
+                        "0.2 or 20 %%\n", text);
+        return 2;
+    }
+    return 0;
+}
+
+/* The overlay may not replace what is read. Prints and returns 2 when it would. */
+static int check_output(const struct cli_options *o)
+{
+    bool read = false;
+    if (o->output == NULL || strcmp(o->output, "-") == 0) {
+        return 0;
+    }
+    read = cli_same_file(o->output, o->operand) ||
+           (o->rows != NULL && cli_same_file(o->output, o->rows));
+    for (size_t i = 0; i < o->with.n; i++) {
+        read = read || cli_same_file(o->output, o->with.item[i]);
+    }
+    if (read) {
+        fprintf(stderr, "trainyard calibrate: %s would overwrite what it reads\n", o->output);
+        return 2;
+    }
+    return 0;
+}
+
+/* The overlay where -o says; the report on standard output, unless the overlay goes there. */
+static int hand_over(const struct cli_options *o, const char *report, const char *overlay,
+                     struct ty_err *err)
+{
+    const bool taken = o->output != NULL && strcmp(o->output, "-") == 0;
+    int rc = o->output != NULL ? ty_text_write(overlay, o->output, err) : 0;
+    if (rc == 0 && !taken) {
+        rc = ty_text_write(report, "-", err);
+    }
+    if (rc == 0 && taken && !o->quiet) {
+        fputs(report, stderr);
+    }
+    if (rc == 0 && !taken && o->output != NULL && !o->quiet) {
+        fprintf(stderr, "wrote %s; use it as --with %s\n", o->output, o->output);
+    }
+    return rc;
+}
+
+int cmd_calibrate(const struct cli_options *o)
+{
+    const char *sets[CLI_LIST_MAX + 1];
+    size_t n = 0;
+    for (; n < o->set.n; n++) {
+        sets[n] = o->set.item[n];
+    }
+    if (o->seed[0] != '\0') {
+        sets[n++] = o->seed;
+    }
+    struct ty_calibrate_options c = {
+        .source = {.path = o->operand, .with = o->with.item, .n_with = o->with.n, .sets = sets,
+                   .n_sets = n},
+        .rows = o->rows, .measured = o->measured, .fit = o->fit, .group = o->group,
+        .prior = PRIOR_DEFAULT, .stats = o->stats,
+    };
+    const bool shown = isatty(STDERR_FILENO) && !o->quiet;
+    if ((o->jobs != NULL && cli_number("--jobs", o->jobs, &c.jobs) != 0) ||
+        (o->prior != NULL && read_prior(o->prior, &c.prior) != 0) || check_output(o) != 0) {
+        return 2;
+    }
+    c.progress = shown ? show_progress : NULL;
+    struct ty_err *err = ty_err_new();
+    char *report = NULL, *overlay = NULL;
+    int rc = ty_calibrate(&c, &report, &overlay, err);
+    if (shown) {
+        show_progress("");
+    }
+    rc = rc < 0 ? rc : hand_over(o, report, overlay, err);
+    ty_text_free(report);
+    ty_text_free(overlay);
+    if (rc < 0) {
+        return cli_fail(err);
+    }
+    ty_err_free(err);
+    return 0;
+}

@@ -1,0 +1,286 @@
+/* calibrate_report.c - what a calibration found, for people and for programs. */
+#include "sim/run/calibrate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/json.h"
+#include "sim/base/text.h"
+
+#define CORRELATION_SHOWN 0.9
+#define GROUPS_SHOWN      30u
+
+/* ---- the table ---- */
+
+static void put_percent(struct ty_text *t, size_t column, double x)
+{
+    ty_text_pad(t, column);
+    if (!isfinite(x)) {
+        ty_text_add(t, "-");
+    } else if (x > 10) {
+        ty_text_add(t, "> 1000 %%");
+    } else {
+        ty_text_add(t, "%.*f %%", x < 0.0995 && x > -0.0995 ? 2 : 1, 100 * x);
+    }
+}
+
+static void put_rows(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_calibrate_options *o = c->options;
+    ty_text_add(t, "%s, column %s, on %s\n", o->rows, o->measured, o->source.path);
+    ty_text_add(t, "%u rows used; skipped: %u without a time, %u that cannot be simulated\n",
+                (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
+    for (uint32_t i = 0; i < c->n_failed && i < TY_CAL_SHOWN; i++) {
+        ty_text_add(t, "  %s\n", c->failed[i]);
+    }
+    if (c->n_failed > TY_CAL_SHOWN) {
+        ty_text_add(t, "  and %u more\n", (unsigned)(c->n_failed - TY_CAL_SHOWN));
+    }
+}
+
+static void put_keys(const struct ty_calibration *c, struct ty_text *t)
+{
+    ty_text_add(t, "\nkey");
+    ty_text_pad(t, 34);
+    ty_text_add(t, "start");
+    ty_text_pad(t, 47);
+    ty_text_add(t, "fitted");
+    ty_text_pad(t, 60);
+    ty_text_add(t, "error");
+    ty_text_pad(t, 69);
+    ty_text_add(t, "by data alone\n");
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        const struct ty_cal_key *key = &c->key[k];
+        const bool bound = c->fit.at_low[k] || c->fit.at_high[k];
+        char text[128];
+        ty_text_add(t, "%s", key->name);
+        ty_text_pad(t, 34);
+        ty_text_add(t, "%s", ty_quantity_format(key->start, key->field->dim, text, sizeof(text)));
+        ty_text_pad(t, 47);
+        ty_text_add(t, "%s", key->text);
+        put_percent(t, 60, bound ? INFINITY : c->fit.error[k]);
+        put_percent(t, 69, bound ? INFINITY : c->fit.data_error[k]);
+        ty_cal_remark(c, k, text, sizeof(text));
+        if (text[0] != '\0') {
+            ty_text_pad(t, 79);
+            ty_text_add(t, "%s", text);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+static void put_rules(const struct ty_calibration *c, struct ty_text *t)
+{
+    char remark[128];
+    bool unknown = false;
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        ty_cal_remark(c, k, remark, sizeof(remark));
+        unknown = unknown || strncmp(remark, "not identified", 14) == 0;
+    }
+    if (c->options->prior > 0) {
+        ty_text_add(t, "error: relative standard error, with a prior of %.3g %% around the start; by "
+                       "data alone: without it\n", 100 * c->options->prior);
+    } else {
+        ty_text_add(t, "error: relative standard error; no prior was used\n");
+    }
+    if (unknown) {
+        ty_text_add(t, "not identified: the data alone leave an error above %.3g %%%s\n",
+                    100 * ty_cal_limit(c),
+                    c->options->prior > 0 ? "; the value is mostly its start" : "");
+    }
+    if (!c->fit.converged) {
+        ty_text_add(t, "the search stopped after %u steps without settling\n",
+                    (unsigned)c->fit.iterations);
+    }
+}
+
+static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t a = 0; a < c->n_keys; a++) {
+        for (uint32_t b = a + 1; b < c->n_keys; b++) {
+            const double r = c->fit.correlation[a][b];
+            if (fabs(r) > CORRELATION_SHOWN) {
+                ty_text_add(t, any ? "" : "\nstrongly correlated: these rows tell only the two "
+                                          "together\n");
+                ty_text_add(t, "  %s, %s", c->key[a].name, c->key[b].name);
+                ty_text_pad(t, 69);
+                ty_text_add(t, "%+.3f\n", r);
+                any = true;
+            }
+        }
+    }
+}
+
+static void put_error(struct ty_text *t, const char *name, const struct ty_cal_error *e)
+{
+    ty_text_add(t, "%.45s", name);
+    ty_text_pad(t, 34);
+    ty_text_add(t, "%u", (unsigned)e->n);
+    put_percent(t, 43, e->mape);
+    put_percent(t, 53, e->median);
+    put_percent(t, 63, e->p90);
+    put_percent(t, 73, e->bias);
+    ty_text_add(t, "\n");
+}
+
+static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_calibrate_options *o = c->options;
+    if (c->n_folds < 2) {
+        if (c->n_groups < 2) {
+            ty_text_add(t, "all rows are one group%s%s: no error of rows left out; expect more than "
+                           "the training error on others\n",
+                        o->group != NULL ? " of " : " (equal model.* columns)",
+                        o->group != NULL ? o->group : "");
+        } else {
+            ty_text_add(t, "too few rows to leave a group out: expect more than the training error "
+                           "on others\n");
+        }
+        return;
+    }
+    put_error(t, "left out, each group in turn", &c->left_out);
+    for (uint32_t g = 0; g < c->n_groups && g < GROUPS_SHOWN; g++) {
+        struct ty_cal_error e;
+        char name[128];
+        if (ty_cal_error_of(c, offsetof(struct ty_cal_row, left_out_s), g, &e) < 0) {
+            t->failed = true;
+            return;
+        }
+        snprintf(name, sizeof(name), "  %s", c->group[g][0] != '\0' ? c->group[g] : "(empty)");
+        put_error(t, name, &e);
+    }
+    if (c->n_groups > GROUPS_SHOWN) {
+        ty_text_add(t, "  and %u more groups\n", (unsigned)(c->n_groups - GROUPS_SHOWN));
+    }
+    if (c->n_folds < c->n_groups) {
+        ty_text_add(t, "%u groups were left out in %u fits, several at a time\n",
+                    (unsigned)c->n_groups, (unsigned)c->n_folds);
+    }
+}
+
+void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
+{
+    put_rows(c, t);
+    put_keys(c, t);
+    put_rules(c, t);
+    put_correlations(c, t);
+    ty_text_add(t, "\nerror of the step time");
+    ty_text_pad(t, 34);
+    ty_text_add(t, "rows     mean      median    90 %%      bias\n");
+    put_error(t, "before", &c->before);
+    put_error(t, "after (training error)", &c->after);
+    put_left_out(c, t);
+}
+
+/* ---- JSON ---- */
+
+static void put_number(struct ty_text *t, const char *name, double x)
+{
+    char buf[TY_JSON_NUMBER];
+    ty_text_add(t, "\"%s\": %s", name, ty_json_number(x, buf));
+}
+
+static void put_string(struct ty_text *t, const char *s)
+{
+    char buf[8];
+    ty_text_add(t, "\"");
+    for (; *s != '\0'; s++) {
+        const char *escape = ty_json_escape((unsigned char)*s, buf);
+        if (escape != NULL) {
+            ty_text_add(t, "%s", escape);
+        } else {
+            ty_text_bytes(t, s, 1);
+        }
+    }
+    ty_text_add(t, "\"");
+}
+
+static void put_error_json(struct ty_text *t, const char *name, const struct ty_cal_error *e)
+{
+    ty_text_add(t, ",\n  \"%s\": {\"rows\": %u, ", name, (unsigned)e->n);
+    put_number(t, "mape", e->mape);
+    ty_text_add(t, ", ");
+    put_number(t, "median", e->median);
+    ty_text_add(t, ", ");
+    put_number(t, "p90", e->p90);
+    ty_text_add(t, ", ");
+    put_number(t, "bias", e->bias);
+    ty_text_add(t, "}");
+}
+
+static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_text *t)
+{
+    static const char *const unit[] = {
+#define X(name, base, example) base,
+        TY_DIMENSIONS(X)
+#undef X
+    };
+    const struct ty_cal_key *key = &c->key[k];
+    const struct ty_fit *f = &c->fit;
+    const bool bound = f->at_low[k] || f->at_high[k];
+    ty_text_add(t, "%s\n    {\"key\": \"%s\", \"unit\": \"%s\", ", k > 0 ? "," : "", key->name,
+                unit[key->field->dim]);
+    put_number(t, "start", key->start);
+    ty_text_add(t, ", ");
+    put_number(t, "value", key->value);
+    ty_text_add(t, ", ");
+    put_number(t, "error", bound ? INFINITY : f->error[k]);
+    ty_text_add(t, ", ");
+    put_number(t, "data_error", bound ? INFINITY : f->data_error[k]);
+    ty_text_add(t, ", \"bound\": %s, \"identified\": %s}",
+                f->at_low[k] ? "\"lower\"" : f->at_high[k] ? "\"upper\"" : "null",
+                !bound && f->data_error[k] <= ty_cal_limit(c) ? "true" : "false");
+}
+
+static void put_correlations_json(const struct ty_calibration *c, struct ty_text *t)
+{
+    ty_text_add(t, ",\n  \"correlation\": [");
+    for (uint32_t a = 0; a < c->n_keys; a++) {
+        ty_text_add(t, "%s\n    [", a > 0 ? "," : "");
+        for (uint32_t b = 0; b < c->n_keys; b++) {
+            char buf[TY_JSON_NUMBER];
+            ty_text_add(t, "%s%s", b > 0 ? ", " : "",
+                        ty_json_number(c->fit.correlation[a][b], buf));
+        }
+        ty_text_add(t, "]");
+    }
+    ty_text_add(t, "]");
+}
+
+void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
+{
+    ty_text_add(t, "{\n  \"rows_used\": %u, \"rows_without_time\": %u, \"rows_failed\": %u,\n  ",
+                (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
+    put_number(t, "prior", c->options->prior);
+    ty_text_add(t, ", ");
+    put_number(t, "residual_noise", c->fit.noise);
+    ty_text_add(t, ", \"converged\": %s,\n  \"keys\": [", c->fit.converged ? "true" : "false");
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        put_key_json(c, k, t);
+    }
+    ty_text_add(t, "]");
+    put_correlations_json(c, t);
+    put_error_json(t, "before", &c->before);
+    put_error_json(t, "after", &c->after);
+    if (c->n_folds > 1) {
+        put_error_json(t, "left_out", &c->left_out);
+    } else {
+        ty_text_add(t, ",\n  \"left_out\": null");
+    }
+    ty_text_add(t, ",\n  \"groups\": [");
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        ty_text_add(t, g > 0 ? ", " : "");
+        put_string(t, c->group[g]);
+    }
+    ty_text_add(t, "],\n  \"failed\": [");
+    for (uint32_t i = 0; i < c->n_failed && i < TY_CAL_SHOWN; i++) {
+        ty_text_add(t, i > 0 ? ", " : "");
+        put_string(t, c->failed[i]);
+    }
+    ty_text_add(t, "],\n  \"seed\": %" PRIu64 ", \"version\": \"" TRAINYARD_VERSION "\"\n}\n",
+                c->seed);
+}

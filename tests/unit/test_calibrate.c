@@ -1,0 +1,456 @@
+/* test_calibrate.c - keys recovered from simulated measurements, through the public interface. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/noise.h"
+#include "sim/run/run.h"
+#include "tests/unit/json_tree.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/temp_dir.h"
+
+static const char base[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                           "model: {preset: llama-7b, layers: 8}\n"
+                           "layout: {global_batch: 64, zero: 1}\n";
+
+#define ROWS_MAX 64u
+#define COLUMNS  "layout.tensor,layout.pipeline,layout.micro_batch,layout.recompute,model.sequence"
+
+/* Layouts that tell the keys apart: tensor 1, 2, 8; pipeline 1, 4; micro-batches; recomputation. */
+struct table {
+    char cells[ROWS_MAX][80];
+    double step_s[ROWS_MAX]; /* 0: not measured */
+    uint32_t n;
+};
+
+static void make_table(struct table *t)
+{
+    static const int tensor[] = {1, 2, 8}, pipeline[] = {1, 4}, micro[] = {1, 2},
+                     sequence[] = {1024, 4096};
+    t->n = 0;
+    for (int i = 0; i < 3 * 2 * 2 * 2; i++) {
+        snprintf(t->cells[t->n++], sizeof(t->cells[0]), "%d,%d,%d,%s,%d", tensor[i % 3],
+                 pipeline[i / 3 % 2], micro[i / 6 % 2], i % 2 != 0 ? "full" : "none",
+                 sequence[i / 12]);
+    }
+}
+
+/* The step time of a row under settings that end with NULL. */
+static double simulate(const char *path, const char *cells, const char *with,
+                       const char *const *sets)
+{
+    const char *names[] = {"layout.tensor", "layout.pipeline", "layout.micro_batch",
+                           "layout.recompute", "model.sequence"};
+    char text[5][64], copy[80];
+    const char *all[16];
+    size_t n = 0;
+    while (sets != NULL && sets[n] != NULL) {
+        all[n] = sets[n];
+        n++;
+    }
+    snprintf(copy, sizeof(copy), "%s", cells);
+    char *rest = copy;
+    for (int k = 0; k < 5; k++) {
+        char *end = rest + strcspn(rest, ",");
+        snprintf(text[k], sizeof(text[k]), "%s=%.*s", names[k], (int)(end - rest), rest);
+        rest = end + 1;
+        all[n++] = text[k];
+    }
+    const struct ty_source source = {
+        .path = path, .with = &with, .n_with = with != NULL ? 1 : 0, .sets = all, .n_sets = n};
+    struct ty_err err = TY_ERR_NONE;
+    struct ty_config *config = NULL;
+    struct ty_run *run = NULL;
+    struct ty_figures figures = {.step_s = 0};
+    ck_assert_msg(ty_config_read(&config, &source, &err) == 0 &&
+                      ty_run_new(&run, config, &err) == 0 && ty_run_execute(run, NULL, &err) == 0,
+                  "%s", err.text);
+    ty_run_figures(run, &figures);
+    ty_run_free(run);
+    ty_config_free(config);
+    return figures.step_s;
+}
+
+/* A folder with the run file, a table, and after a calibration its overlay. */
+struct place {
+    struct temp_dir dir;
+    char run[192], rows[192], overlay[192];
+    struct ty_arena arena;
+    struct js *report;
+};
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void put_table(const struct place *p, const struct table *t)
+{
+    char text[ROWS_MAX * 160] = COLUMNS ",step_s,note\n";
+    for (uint32_t i = 0; i < t->n; i++) {
+        char line[160], time[32] = "";
+        if (t->step_s[i] > 0) {
+            snprintf(time, sizeof(time), "%.9g", t->step_s[i]);
+        }
+        snprintf(line, sizeof(line), "%s,%s,\"row, %u\"\n", t->cells[i], time, (unsigned)i);
+        strcat(text, line);
+    }
+    put(p->rows, text);
+}
+
+static void enter(struct place *p)
+{
+    memset(p, 0, sizeof(*p));
+    temp_dir_make(&p->dir);
+    snprintf(p->run, sizeof(p->run), "%s", temp_dir_file(&p->dir, "run.yaml"));
+    snprintf(p->rows, sizeof(p->rows), "%s", temp_dir_file(&p->dir, "rows.csv"));
+    snprintf(p->overlay, sizeof(p->overlay), "%s", temp_dir_file(&p->dir, "overlay.yaml"));
+    put(p->run, base);
+}
+
+static void leave(struct place *p)
+{
+    ty_arena_release(&p->arena);
+    temp_dir_remove(&p->dir);
+}
+
+/* Calibrates and keeps report and overlay. Returns the code. */
+static int calibrate(struct place *p, const char *fit, const char *group, double prior,
+                     uint32_t jobs, struct ty_err *err)
+{
+    char *report = NULL, *overlay = NULL, why[100];
+    const struct ty_calibrate_options o = {.source = {.path = p->run},
+                                           .rows = p->rows,
+                                           .measured = "step_s",
+                                           .fit = fit,
+                                           .group = group,
+                                           .prior = prior,
+                                           .stats = "json",
+                                           .jobs = jobs};
+    *err = (struct ty_err)TY_ERR_NONE;
+    const int rc = ty_calibrate(&o, &report, &overlay, err);
+    if (rc == 0) {
+        char *kept = ty_arena_strndup(&p->arena, report, strlen(report));
+        p->report = js_parse(&p->arena, kept, strlen(kept), why, sizeof(why));
+        ck_assert_msg(p->report != NULL, "%s: %s", why, report);
+        put(p->overlay, overlay);
+    } else {
+        ck_assert(report == NULL && overlay == NULL);
+    }
+    ty_text_free(report);
+    ty_text_free(overlay);
+    return rc;
+}
+
+static double number(const struct js *node, const char *key)
+{
+    const struct js *value = js_get(node, key);
+    ck_assert_msg(value != NULL, "%s", key);
+    return value->type == JS_NUMBER ? strtod(value->raw, NULL) : (double)NAN;
+}
+
+/* The report of a key; NULL when it was not fitted. */
+static const struct js *key_of(const struct place *p, const char *name)
+{
+    for (const struct js *k = js_get(p->report, "keys")->first; k != NULL; k = k->next) {
+        if (js_is(js_get(k, "key"), name)) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+static bool is_identified(const struct js *key)
+{
+    const struct js *answer = js_get(key, "identified");
+    ck_assert(answer != NULL && answer->type == JS_BOOL);
+    return answer->raw[0] == 't';
+}
+
+/* Fills in the times of a machine with these settings, each off by its own noise. */
+static void measure(const struct place *p, struct table *t, const char *const *sets, double noise)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        t->step_s[i] = simulate(p->run, t->cells[i], NULL, sets) *
+                       exp(noise * ty_noise_normal(7, i, 0, 0));
+    }
+    put_table(p, t);
+}
+
+START_TEST(known_values_are_recovered)
+{
+    static const char *const truth[] = {"cluster.derate=1.35", "cluster.nvlink_efficiency=0.5",
+                                        "cluster.nic_efficiency=0.6", NULL};
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, truth, 0);
+    ck_assert_msg(calibrate(&p, "cluster.derate,cluster.nvlink_efficiency,cluster.nic_efficiency",
+                            NULL, 0, 0, &err) == 0,
+                  "%s", err.text);
+    ck_assert_double_eq_tol(number(key_of(&p, "cluster.derate"), "value"), 1.35, 0.002);
+    ck_assert_double_eq_tol(number(key_of(&p, "cluster.nvlink_efficiency"), "value"), 0.5, 0.002);
+    ck_assert_double_eq_tol(number(key_of(&p, "cluster.nic_efficiency"), "value"), 0.6, 0.002);
+    ck_assert(number(js_get(p.report, "before"), "mape") > 0.1);
+    ck_assert(number(js_get(p.report, "after"), "mape") < 1e-4);
+    ck_assert(number(js_get(p.report, "left_out"), "mape") < 1e-3);
+    ck_assert(js_get(p.report, "groups")->n == 2); /* two lengths of sequence */
+    leave(&p);
+}
+END_TEST
+
+START_TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
+{
+    static const char *const truth[] = {"cluster.derate=1.35", "cluster.nvlink_efficiency=0.6",
+                                        NULL};
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, truth, 0.02);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate,cluster.nvlink_efficiency", NULL, 0.2, 0, &err),
+                     0);
+    const struct js *derate = key_of(&p, "cluster.derate");
+    const struct js *link = key_of(&p, "cluster.nvlink_efficiency");
+    ck_assert(fabs(log(number(derate, "value") / 1.35)) < 3 * number(derate, "error"));
+    ck_assert(fabs(log(number(link, "value") / 0.6)) < 3 * number(link, "error"));
+    ck_assert(number(derate, "error") < 0.02 && number(derate, "error") > 0.001);
+    const double noise = number(p.report, "residual_noise");
+    ck_assert(noise > 0.01 && noise < 0.03);
+    const double after = number(js_get(p.report, "after"), "mape");
+    ck_assert(after > 0.008 && after < 0.025);
+    leave(&p);
+}
+END_TEST
+
+/* Every step time under the overlay is that of the report's "after". */
+START_TEST(a_run_with_the_overlay_gives_the_fitted_figures)
+{
+    static const char *const truth[] = {"cluster.derate=1.3", NULL};
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, truth, 0.03);
+    ck_assert_int_eq(
+        calibrate(&p, "cluster.derate,cluster.nvlink_latency,framework.pass_overhead", NULL, 0.2, 0,
+                  &err),
+        0);
+    double sum = 0;
+    for (uint32_t i = 0; i < t.n; i++) {
+        char cell[32];
+        snprintf(cell, sizeof(cell), "%.9g", t.step_s[i]);
+        sum += fabs(simulate(p.run, t.cells[i], p.overlay, NULL) / strtod(cell, NULL) - 1);
+    }
+    const double after = number(js_get(p.report, "after"), "mape");
+    ck_assert_double_eq_tol(sum / t.n, after, 1e-12);
+    /* and a setting still beats it */
+    static const char *const set[] = {"cluster.derate=1", NULL};
+    ck_assert(simulate(p.run, t.cells[0], p.overlay, set) <
+              0.9 * simulate(p.run, t.cells[0], p.overlay, NULL));
+    leave(&p);
+}
+END_TEST
+
+START_TEST(a_key_that_no_row_uses_is_not_identified)
+{
+    static const char *const truth[] = {"cluster.derate=1.2", NULL};
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, truth, 0.01);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate,cluster.flash1_rate", NULL, 0.2, 0, &err), 0);
+    const struct js *flash1 = key_of(&p, "cluster.flash1_rate");
+    ck_assert(!is_identified(flash1));
+    ck_assert(js_get(flash1, "data_error")->type == JS_NULL); /* infinite */
+    ck_assert(number(flash1, "value") == number(flash1, "start"));
+    ck_assert(is_identified(key_of(&p, "cluster.derate")));
+    leave(&p);
+}
+END_TEST
+
+/* Runs ten times too fast ask for a derate that no run file may have. */
+START_TEST(a_value_beyond_its_bound_stays_there)
+{
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    t.n = 6;
+    measure(&p, &t, NULL, 0);
+    for (uint32_t i = 0; i < t.n; i++) {
+        t.step_s[i] *= 20;
+    }
+    put_table(&p, &t);
+    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0, 0, &err), 0);
+    const struct js *derate = key_of(&p, "cluster.derate");
+    ck_assert(js_is(js_get(derate, "bound"), "upper"));
+    ck_assert(number(derate, "value") > 9.9 && number(derate, "value") <= 10);
+    leave(&p);
+}
+END_TEST
+
+START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
+{
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, NULL, 0.01);
+    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 0, &err), 0);
+    ck_assert(key_of(&p, "cluster.derate") != NULL);
+    ck_assert(key_of(&p, "cluster.norm_passes") != NULL);
+    ck_assert(key_of(&p, "cluster.nvlink_efficiency") != NULL);
+    ck_assert(key_of(&p, "cluster.norm_passes_unfused") == NULL); /* no row has such norms */
+    for (uint32_t i = 19; i < t.n; i++) {
+        t.step_s[i] = 0;
+    }
+    put_table(&p, &t);
+    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 0, &err), 0);
+    ck_assert(js_get(p.report, "keys")->n == 1 && key_of(&p, "cluster.derate") != NULL);
+    ck_assert(number(p.report, "rows_used") == 19);
+    ck_assert(number(p.report, "rows_without_time") == 5);
+    leave(&p);
+}
+END_TEST
+
+START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
+{
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    t.n = 4;
+    measure(&p, &t, NULL, 0);
+    snprintf(t.cells[1], sizeof(t.cells[1]), "3,1,1,none,1024");
+    put_table(&p, &t);
+    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 0, &err), 0);
+    ck_assert(number(p.report, "rows_used") == 3 && number(p.report, "rows_failed") == 1);
+    const struct js *first = js_get(p.report, "failed")->first;
+    ck_assert(first != NULL && strncmp(first->raw, "row 3: layout.tensor: 3 does not", 32) == 0);
+    leave(&p);
+}
+END_TEST
+
+START_TEST(groups_are_left_out_and_one_group_says_so)
+{
+    static const char *const truth[] = {"cluster.derate=1.3", NULL};
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, truth, 0);
+    for (uint32_t i = 0; i < 12; i++) {
+        t.step_s[i] *= 1.1; /* short sequences are slower than the model knows */
+    }
+    put_table(&p, &t);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate", NULL, 0, 0, &err), 0);
+    const double after = number(js_get(p.report, "after"), "mape");
+    const double out = number(js_get(p.report, "left_out"), "mape");
+    ck_assert(out > 1.5 * after); /* training error flatters */
+    ck_assert_double_eq_tol(out, 0.1, 0.02);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate", "layout.tensor", 0, 0, &err), 0);
+    ck_assert(js_get(p.report, "groups")->n == 3);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate", "note", 0, 0, &err), 0);
+    ck_assert(js_get(p.report, "groups")->n == 24); /* in twelve fits */
+    t.n = 12;
+    put_table(&p, &t);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate", NULL, 0, 0, &err), 0);
+    ck_assert(js_get(p.report, "groups")->n == 1);
+    ck_assert(js_get(p.report, "left_out")->type == JS_NULL);
+    leave(&p);
+}
+END_TEST
+
+START_TEST(threads_change_nothing)
+{
+    struct place p;
+    struct table t;
+    struct ty_err err;
+    size_t n;
+    enter(&p);
+    make_table(&t);
+    measure(&p, &t, NULL, 0.02);
+    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 1, &err), 0);
+    char *one = file_text(p.overlay, &n);
+    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 5, &err), 0);
+    char *five = file_text(p.overlay, &n);
+    ck_assert_str_eq(one, five);
+    free(one);
+    free(five);
+    leave(&p);
+}
+END_TEST
+
+START_TEST(mistakes_have_their_message)
+{
+    static const struct {
+        const char *fit, *group, *table, *message;
+        int code;
+    } rows[] = {
+        {"cluster.derat", NULL, "layout.tensor,step_s\n1,2\n", "did you mean cluster.derate?",
+         TY_EUSAGE},
+        {"clutser.derate", NULL, "layout.tensor,step_s\n1,2\n", "did you mean cluster.derate?",
+         TY_EUSAGE},
+        {"cluster.sms", NULL, "layout.tensor,step_s\n1,2\n", "vary continuously", TY_EUSAGE},
+        {"cluster.derate,", NULL, "layout.tensor,step_s\n1,2\n", "no such key", TY_EUSAGE},
+        {"cluster.derate,cluster.derate", NULL, "layout.tensor,step_s\n1,2\n", "named twice",
+         TY_EUSAGE},
+        {"cluster.derate", NULL, "cluster.derate,step_s\n1,2\n", "also a column", TY_EUSAGE},
+        {"cluster.gemm_wave", NULL, "layout.tensor,step_s\n1,2\n", "starts at nothing", TY_EINPUT},
+        {NULL, "modle", "model,step_s\na,2\n", "did you mean \"model\"?", TY_EUSAGE},
+        {NULL, NULL, "layout.tensor,steps\n1,2\n", "did you mean \"steps\"?", TY_EUSAGE},
+        {NULL, NULL, "layout.tensr,step_s\n1,2\n", "did you mean layout.tensor?", TY_EINPUT},
+        {NULL, NULL, "layout.tensor,step_s\n1,fast\n", "row 2: step_s: not a time (fast)",
+         TY_EINPUT},
+        {NULL, NULL, "layout.tensor,step_s\n1,2\n1,-3\n", "row 3: step_s: not above zero (-3)",
+         TY_EINPUT},
+        {NULL, NULL, "layout.tensor,step_s\n1,\n2,\n", "no row has a time", TY_EINPUT},
+        {NULL, NULL, "layout.tensor,step_s\n3,1\n", "row 2: layout.tensor: 3 does not", TY_EINPUT},
+        {NULL, NULL, "cluster.preset,step_s\ndgx-a100-80g,1\ndgx-h100,1\n",
+         "cluster.derate: starts at 1.12 in row 2 and at 1.2 in row 3", TY_EINPUT},
+        {"cluster.derate,cluster.nic_efficiency", NULL, "layout.tensor,step_s\n1,1\n",
+         "1 measured rows cannot determine 2 keys", TY_EINPUT},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct place p;
+        struct ty_err err;
+        enter(&p);
+        put(p.rows, rows[i].table);
+        ck_assert_int_eq(calibrate(&p, rows[i].fit, rows[i].group, 0, 0, &err), rows[i].code);
+        ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "%s", err.text);
+        leave(&p);
+    }
+}
+END_TEST
+
+START_TEST(a_time_may_have_a_unit)
+{
+    struct place p;
+    struct ty_err err;
+    enter(&p);
+    put(p.rows, "layout.tensor,step_s\n1,2\n1,2000 ms\n1,2 s\n1, \n");
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0, 0, &err) == 0, "%s", err.text);
+    ck_assert(number(p.report, "rows_used") == 3);
+    ck_assert(number(js_get(p.report, "after"), "mape") < 1e-4);
+    leave(&p);
+}
+END_TEST
+
+TY_SUITE("calibrate", known_values_are_recovered,
+         noise_comes_back_as_error_and_the_truth_lies_within_it,
+         a_run_with_the_overlay_gives_the_fitted_figures, a_key_that_no_row_uses_is_not_identified,
+         a_value_beyond_its_bound_stays_there, few_rows_fit_one_factor_and_many_fit_what_they_tell,
+         rows_that_cannot_run_are_counted_and_passed_over, groups_are_left_out_and_one_group_says_so,
+         threads_change_nothing, mistakes_have_their_message, a_time_may_have_a_unit)
