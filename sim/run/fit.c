@@ -14,8 +14,10 @@
 #include <string.h>
 
 #define ITERATIONS_MAX 40u
-#define STEP_SMALL     1e-4 /* of log x: nothing a user would see */
-#define GAIN_SMALL     1e-4 /* of the cost */
+#define STEP_SMALL     2e-3 /* of log x: the next step would be far smaller still */
+#define GAIN_SMALL     1e-3 /* of the cost */
+#define ROUNDS_MAX     4u
+#define NOISE_NEAR     0.2  /* of log s: prior and rows are not weighed finer */
 #define EDGE           1e-4 /* how near to a bound, in its own range, a start may lie */
 
 /* ---- residuals ---- */
@@ -44,6 +46,17 @@ static double free_number(const struct ty_fit_parameter *p, double value)
     const double low = log(p->low), high = log(p->high);
     const double share = fmin(fmax((log(value) - low) / (high - low), EDGE), 1 - EDGE);
     return log(share / (1 - share));
+}
+
+double ty_fit_noise(const struct ty_fit_problem *q, const double *times, uint32_t n_free)
+{
+    double sum = 0, unused;
+    for (uint32_t i = 0; i < q->n_rows; i++) {
+        const double f = ty_fit_soft(log(times[i] / q->measured[q->rows[i]]), &unused);
+        sum += f * f;
+    }
+    /* As many parameters as rows leave nothing to judge by: then what is usual. */
+    return q->n_rows > n_free ? fmax(TY_FIT_NOISE, sqrt(sum / (q->n_rows - n_free))) : TY_FIT_SCALE;
 }
 
 int ty_fit_slopes(const struct ty_fit_problem *q, const double *value, const double *times,
@@ -77,6 +90,7 @@ struct search {
     const struct ty_fit_problem *problem;
     struct ty_err *err;
     int code;                 /* of the first failure */
+    double noise;             /* s */
     double u[TY_FIT_MAX];     /* where `times` were predicted */
     double value[TY_FIT_MAX]; /* there */
     bool known;
@@ -113,11 +127,10 @@ static int residuals(const gsl_vector *x, void *arg, gsl_vector *f)
     }
     for (uint32_t i = 0; i < q->n_rows; i++) {
         const double r = log(s->times[i] / q->measured[q->rows[i]]);
-        gsl_vector_set(f, i, ty_fit_soft(r, &unused) / TY_FIT_SCALE);
+        gsl_vector_set(f, i, ty_fit_soft(r, &unused) / s->noise);
     }
     for (uint32_t j = 0; j < q->n_parameters && q->prior > 0; j++) {
-        gsl_vector_set(f, q->n_rows + j,
-                       log(s->value[j] / q->parameter[j].start) / q->prior);
+        gsl_vector_set(f, q->n_rows + j, log(s->value[j] / q->parameter[j].start) / q->prior);
     }
     return GSL_SUCCESS;
 }
@@ -146,8 +159,7 @@ static int derivatives(const gsl_vector *x, void *arg, gsl_matrix *jacobian)
         ty_fit_soft(log(s->times[i] / q->measured[q->rows[i]]), &weight);
         for (uint32_t j = 0; j < q->n_parameters; j++) {
             gsl_matrix_set(jacobian, i, j,
-                           weight / TY_FIT_SCALE * s->slope[(size_t)i * q->n_parameters + j] *
-                               by_u[j]);
+                           weight / s->noise * s->slope[(size_t)i * q->n_parameters + j] * by_u[j]);
         }
     }
     return GSL_SUCCESS;
@@ -161,7 +173,7 @@ static double cost_of(const gsl_multifit_nlinear_workspace *w)
     return norm * norm;
 }
 
-/* Steps until nothing changes that a user would see. */
+/* Steps until nothing changes that a user would see; leaves the times there in s. */
 static void iterate(struct ty_fit *fit, struct search *s, gsl_multifit_nlinear_workspace *w)
 {
     const struct ty_fit_problem *q = s->problem;
@@ -169,8 +181,8 @@ static void iterate(struct ty_fit *fit, struct search *s, gsl_multifit_nlinear_w
     double cost = cost_of(w), value[TY_FIT_MAX];
     memcpy(value, s->value, sizeof(value));
     fit->converged = cost <= nothing;
-    for (fit->iterations = 0; fit->iterations < ITERATIONS_MAX && !fit->converged;
-         fit->iterations++) {
+    for (uint32_t i = 0; i < ITERATIONS_MAX && !fit->converged; i++) {
+        fit->iterations++;
         const int status = gsl_multifit_nlinear_iterate(w);
         double moved = 0, unused;
         if (s->code < 0) {
@@ -188,8 +200,10 @@ static void iterate(struct ty_fit *fit, struct search *s, gsl_multifit_nlinear_w
                          (moved < STEP_SMALL && gain <= GAIN_SMALL * cost);
     }
     memcpy(fit->value, value, sizeof(value));
+    move_to(s, gsl_multifit_nlinear_position(w));
 }
 
+/* Minimises for one s->noise. */
 static int search(struct ty_fit *fit, struct search *s, const double *from)
 {
     const struct ty_fit_problem *q = s->problem;
@@ -243,7 +257,16 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double 
     }
     s.slope = s.times + q->n_rows;
     gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* its default ends the process */
-    const int rc = search(fit, &s, from);
+    int rc = 0;
+    double next = q->noise > 0 ? q->noise : TY_FIT_SCALE;
+    for (uint32_t round = 0; round < ROUNDS_MAX && rc == 0 && s.noise != next; round++) {
+        s.noise = next;
+        rc = search(fit, &s, round == 0 ? from : fit->value);
+        const double seen = rc == 0 ? ty_fit_noise(q, s.times, q->n_parameters) : next;
+        /* without a prior it is but a factor on the cost */
+        next = q->prior > 0 && q->noise <= 0 && fabs(log(seen / s.noise)) > NOISE_NEAR ? seen
+                                                                                       : s.noise;
+    }
     gsl_set_error_handler(handler);
     free(s.times);
     return rc;

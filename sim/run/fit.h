@@ -2,13 +2,13 @@
  *
  * Nonlinear least squares (Levenberg-Marquardt of the GNU Scientific Library) on
  *
- *     sum over rows  rho(r / TY_FIT_SCALE)  +  sum over parameters  (log(x / start) / prior)^2,
- *     r = log(predicted / measured),   rho(z) = 2 (sqrt(1 + z^2) - 1)   (soft L1)
+ *     sum over rows  (c / s)^2 rho(r / c)  +  sum over parameters  (log(x / start) / prior)^2,
+ *     r = log(predicted / measured),   rho(z) = 2 (sqrt(1 + z^2) - 1)   (soft L1),   c = 0.03
  *
  * Logarithms, since a run of 2 s off by 10 % is as wrong as one of 20 s off by 10 %. Soft L1, since
  * a few rows of every published table are off by 20 % under any model: above the scale a row pulls
- * with a constant force. A row that is off by the scale weighs as much as a parameter that is one
- * prior away from its start. */
+ * with a constant force. s is the noise that the residuals show, found by fitting again with what
+ * the last fit left: a row off by s weighs as much as a parameter one prior away from its start. */
 #ifndef TY_RUN_FIT_H
 #define TY_RUN_FIT_H
 
@@ -38,6 +38,7 @@ struct ty_fit_problem {
     uint32_t n_rows;
     const double *measured; /* by row, s */
     double prior; /* standard deviation of log(x / start); 0: none, then rows >= parameters */
+    double noise; /* s; 0: what the fit finds */
     ty_fit_predict *predict;
     void *arg;
 };

@@ -35,22 +35,9 @@ static void fill(gsl_matrix *j, const struct ty_fit_problem *q, const double *ti
     }
 }
 
-/* Standard deviation of the residuals, softened like the fit softens them. */
-static double noise_of(const struct ty_fit_problem *q, const double *times, uint32_t n_free)
-{
-    double sum = 0, unused;
-    for (uint32_t i = 0; i < q->n_rows; i++) {
-        const double f = ty_fit_soft(log(times[i] / q->measured[q->rows[i]]), &unused);
-        sum += f * f;
-    }
-    /* As many parameters as rows leave nothing to judge by: then what is usual. */
-    return q->n_rows > n_free ? fmax(TY_FIT_NOISE, sqrt(sum / (q->n_rows - n_free)))
-                              : TY_FIT_SCALE;
-}
-
 /* With the prior: inverse of J'J / s^2 + 1 / p^2, which is never singular. */
-static int with_prior(struct ty_fit *fit, const struct ty_fit_problem *q,
-                      const struct matrices *m, const uint32_t *at, uint32_t n_free)
+static int with_prior(struct ty_fit *fit, const struct ty_fit_problem *q, const struct matrices *m,
+                      const uint32_t *at, uint32_t n_free)
 {
     for (uint32_t a = 0; a < n_free; a++) {
         for (uint32_t b = 0; b < n_free; b++) {
@@ -85,8 +72,8 @@ static int data_alone(struct ty_fit *fit, const struct matrices *m, const uint32
             double sum = 0;
             for (uint32_t d = 0; d < n_free; d++) {
                 const double s = fmax(gsl_vector_get(m->singular, d), SMALLEST * largest);
-                sum += s == 0 ? 0
-                              : gsl_matrix_get(m->v, a, d) * gsl_matrix_get(m->v, b, d) / (s * s);
+                sum +=
+                    s == 0 ? 0 : gsl_matrix_get(m->v, a, d) * gsl_matrix_get(m->v, b, d) / (s * s);
             }
             gsl_matrix_set(m->inverse, a, b, sum * fit->noise * fit->noise);
         }
@@ -116,7 +103,7 @@ static int errors(struct ty_fit *fit, const struct ty_fit_problem *q, const doub
             at[n_free++] = j;
         }
     }
-    fit->noise = noise_of(q, times, n_free);
+    fit->noise = ty_fit_noise(q, times, n_free);
     if (n_free == 0) {
         return 0;
     }
