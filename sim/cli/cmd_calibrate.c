@@ -29,8 +29,10 @@ static int read_prior(const char *text, double *out)
     *out = strcmp(rest, "%") == 0 ? x / 100 : x;
     if (end == text || errno != 0 || (*rest != '\0' && strcmp(rest, "%") != 0) ||
         !(*out > 0 && *out <= PRIOR_MAX)) {
-        fprintf(stderr, "trainyard calibrate: --prior %s: write none, or a share above zero such as "
-                        "0.2 or 20 %%\n", text);
+        fprintf(stderr,
+                "trainyard calibrate: --prior %s: write none, or a share above zero such as "
+                "0.2 or 20 %%\n",
+                text);
         return 2;
     }
     return 0;
@@ -84,10 +86,17 @@ int cmd_calibrate(const struct cli_options *o)
         sets[n++] = o->seed;
     }
     struct ty_calibrate_options c = {
-        .source = {.path = o->operand, .with = o->with.item, .n_with = o->with.n, .sets = sets,
+        .source = {.path = o->operand,
+                   .with = o->with.item,
+                   .n_with = o->with.n,
+                   .sets = sets,
                    .n_sets = n},
-        .rows = o->rows, .measured = o->measured, .fit = o->fit, .group = o->group,
-        .prior = PRIOR_DEFAULT, .stats = o->stats,
+        .rows = o->rows,
+        .measured = o->measured,
+        .fit = o->fit,
+        .group = o->group,
+        .prior = PRIOR_DEFAULT,
+        .stats = o->stats,
     };
     const bool shown = isatty(STDERR_FILENO) && !o->quiet;
     if ((o->jobs != NULL && cli_number("--jobs", o->jobs, &c.jobs) != 0) ||

@@ -53,8 +53,7 @@ int ty_cal_error_of(const struct ty_calibration *c, size_t offset, uint32_t grou
     for (uint32_t i = 0; i < c->n_rows; i++) {
         const struct ty_cal_row *row = &c->rows[i];
         if (group == UINT32_MAX || row->group == group) {
-            const double simulated =
-                *(const double *)(const void *)((const char *)row + offset);
+            const double simulated = *(const double *)(const void *)((const char *)row + offset);
             const double off = simulated / row->measured_s - 1;
             size[out->n++] = fabs(off);
             out->bias += off;
@@ -75,8 +74,7 @@ int ty_cal_error_of(const struct ty_calibration *c, size_t offset, uint32_t grou
 /* ---- fitting ---- */
 
 /* Times of the rows of one fold, or of all, at a point. */
-static int predict_into(struct ty_calibration *c, const double *point, uint32_t fold,
-                        size_t offset)
+static int predict_into(struct ty_calibration *c, const double *point, uint32_t fold, size_t offset)
 {
     uint32_t *rows = calloc((size_t)c->n_rows + 1, sizeof(*rows));
     double *times = calloc((size_t)c->n_rows + 1, sizeof(*times));
@@ -111,8 +109,7 @@ static int fit_all(struct ty_calibration *c)
         rc = ty_cal_key_round(&c->key[k], c->fit.value[k], c->err);
         point[k] = c->key[k].value;
     }
-    return rc < 0 ? rc
-                  : predict_into(c, point, UINT32_MAX, offsetof(struct ty_cal_row, after_s));
+    return rc < 0 ? rc : predict_into(c, point, UINT32_MAX, offsetof(struct ty_cal_row, after_s));
 }
 
 /* Each fold predicted by a fit of the others, unless one of these would have too few rows. */
@@ -131,9 +128,9 @@ static int leave_out(struct ty_calibration *c)
         struct ty_fit fit;
         tell(c, "leaving out groups: fit %u of %u", (unsigned)f + 1, (unsigned)c->n_folds);
         rc = ty_cal_problem(c, f, &problem);
+        problem.noise = c->fit.noise;
         rc = rc < 0 ? rc : ty_fit_run(&fit, &problem, c->fit.value, c->err);
-        rc = rc < 0 ? rc
-                    : predict_into(c, fit.value, f, offsetof(struct ty_cal_row, left_out_s));
+        rc = rc < 0 ? rc : predict_into(c, fit.value, f, offsetof(struct ty_cal_row, left_out_s));
     }
     return rc;
 }
@@ -154,7 +151,8 @@ static int judge(struct ty_calibration *c)
 static int check_options(const struct ty_calibrate_options *o, struct ty_err *err)
 {
     if (strcmp(o->source.path, "-") == 0) {
-        return ty_fail(err, TY_EUSAGE, "a calibration reads its run file many times; - will not do");
+        return ty_fail(err, TY_EUSAGE,
+                       "a calibration reads its run file many times; - will not do");
     }
     if (o->rows == NULL || o->measured == NULL) {
         return ty_fail(err, TY_EUSAGE,

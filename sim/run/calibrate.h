@@ -20,9 +20,9 @@ struct ty_cal_key {
 
 /* A row that has a measured time and could be simulated. */
 struct ty_cal_row {
-    uint32_t row;      /* of the table */
-    uint32_t group;    /* index into ty_calibration.group */
-    uint32_t fold;     /* rows that are left out together: group, or several when there are many */
+    uint32_t row;   /* of the table */
+    uint32_t group; /* index into ty_calibration.group */
+    uint32_t fold;  /* rows that are left out together: group, or several when there are many */
     double measured_s, before_s, after_s, left_out_s;
 };
 
@@ -50,11 +50,11 @@ struct ty_calibration {
     struct ty_cal_row *rows; /* [n_rows], in the order of the table */
     uint32_t n_rows;
     double *measured; /* [rows of the table] s; 0: empty */
-    uint32_t n_empty, n_failed;
-    const char *failed[TY_CAL_SHOWN]; /* "row 7: layout.tensor: ..." */
+    uint32_t n_empty, n_failed, n_shown;
+    const char *failed[TY_CAL_SHOWN]; /* [n_shown] "row 7: layout.tensor: ..." */
     uint64_t seed;
 
-    const char **group; /* [n_groups] names */
+    const char **group;         /* [n_groups] names */
     uint32_t n_groups, n_folds; /* n_folds < 2: nothing was left out */
 
     struct ty_fit fit;

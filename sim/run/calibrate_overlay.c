@@ -36,8 +36,9 @@ static void put_head(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, ", ");
         put_inline(t, o->source.sets[i]);
     }
-    ty_text_add(t, "\n# %u rows used, %u without a time, %u that cannot be simulated; seed %" PRIu64
-                   "; prior ",
+    ty_text_add(t,
+                "\n# %u rows used, %u without a time, %u that cannot be simulated; seed %" PRIu64
+                "; prior ",
                 (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed, c->seed);
     ty_text_add(t, o->prior > 0 ? "%.3g %%\n" : "none\n", 100 * o->prior);
     ty_text_add(t, "# Mean error of the step time: before %.2f %%, after %.2f %% (training)",

@@ -23,7 +23,9 @@ static void put_percent(struct ty_text *t, size_t column, double x)
     } else if (x > 10) {
         ty_text_add(t, "> 1000 %%");
     } else {
-        ty_text_add(t, "%.*f %%", x < 0.0995 && x > -0.0995 ? 2 : 1, 100 * x);
+        const int digits = fabs(x) < 0.0995 ? 2 : 1;
+        const double shown = fabs(x) < 0.00005 ? 0 : 100 * x; /* no -0.00 */
+        ty_text_add(t, "%.*f %%", digits, shown);
     }
 }
 
@@ -33,11 +35,12 @@ static void put_rows(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, "%s, column %s, on %s\n", o->rows, o->measured, o->source.path);
     ty_text_add(t, "%u rows used; skipped: %u without a time, %u that cannot be simulated\n",
                 (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
-    for (uint32_t i = 0; i < c->n_failed && i < TY_CAL_SHOWN; i++) {
+    for (uint32_t i = 0; i < c->n_shown; i++) {
         ty_text_add(t, "  %s\n", c->failed[i]);
     }
-    if (c->n_failed > TY_CAL_SHOWN) {
-        ty_text_add(t, "  and %u more\n", (unsigned)(c->n_failed - TY_CAL_SHOWN));
+    if (c->n_failed > c->n_shown) {
+        ty_text_add(t, "  and %u more, for these or other reasons\n",
+                    (unsigned)(c->n_failed - c->n_shown));
     }
 }
 
@@ -81,15 +84,17 @@ static void put_rules(const struct ty_calibration *c, struct ty_text *t)
         unknown = unknown || strncmp(remark, "not identified", 14) == 0;
     }
     if (c->options->prior > 0) {
-        ty_text_add(t, "error: relative standard error, with a prior of %.3g %% around the start; by "
-                       "data alone: without it\n", 100 * c->options->prior);
+        ty_text_add(t,
+                    "error: relative standard error, with a prior of %.3g %% around the start; by "
+                    "data alone: without it\n",
+                    100 * c->options->prior);
     } else {
         ty_text_add(t, "error: relative standard error; no prior was used\n");
     }
     if (unknown) {
         ty_text_add(t, "not identified: the data alone leave an error above %.3g %%%s\n",
                     100 * ty_cal_limit(c),
-                    c->options->prior > 0 ? "; the value is mostly its start" : "");
+                    c->options->prior > 0 ? "; its value is as much the prior's as theirs" : "");
     }
     if (!c->fit.converged) {
         ty_text_add(t, "the search stopped after %u steps without settling\n",
@@ -104,8 +109,9 @@ static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
         for (uint32_t b = a + 1; b < c->n_keys; b++) {
             const double r = c->fit.correlation[a][b];
             if (fabs(r) > CORRELATION_SHOWN) {
-                ty_text_add(t, any ? "" : "\nstrongly correlated: these rows tell only the two "
-                                          "together\n");
+                ty_text_add(t, any ? ""
+                                   : "\nstrongly correlated: these rows tell only the two "
+                                     "together\n");
                 ty_text_add(t, "  %s, %s", c->key[a].name, c->key[b].name);
                 ty_text_pad(t, 69);
                 ty_text_add(t, "%+.3f\n", r);
@@ -117,7 +123,7 @@ static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
 
 static void put_error(struct ty_text *t, const char *name, const struct ty_cal_error *e)
 {
-    ty_text_add(t, "%.45s", name);
+    ty_text_add(t, "%s", name);
     ty_text_pad(t, 34);
     ty_text_add(t, "%u", (unsigned)e->n);
     put_percent(t, 43, e->mape);
@@ -132,8 +138,9 @@ static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
     const struct ty_calibrate_options *o = c->options;
     if (c->n_folds < 2) {
         if (c->n_groups < 2) {
-            ty_text_add(t, "all rows are one group%s%s: no error of rows left out; expect more than "
-                           "the training error on others\n",
+            ty_text_add(t,
+                        "all rows are one group%s%s: no error of rows left out; expect more than "
+                        "the training error on others\n",
                         o->group != NULL ? " of " : " (equal model.* columns)",
                         o->group != NULL ? o->group : "");
         } else {
@@ -232,7 +239,9 @@ static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_t
     ty_text_add(t, ", ");
     put_number(t, "data_error", bound ? INFINITY : f->data_error[k]);
     ty_text_add(t, ", \"bound\": %s, \"identified\": %s}",
-                f->at_low[k] ? "\"lower\"" : f->at_high[k] ? "\"upper\"" : "null",
+                f->at_low[k]    ? "\"lower\""
+                : f->at_high[k] ? "\"upper\""
+                                : "null",
                 !bound && f->data_error[k] <= ty_cal_limit(c) ? "true" : "false");
 }
 
@@ -277,7 +286,7 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
         put_string(t, c->group[g]);
     }
     ty_text_add(t, "],\n  \"failed\": [");
-    for (uint32_t i = 0; i < c->n_failed && i < TY_CAL_SHOWN; i++) {
+    for (uint32_t i = 0; i < c->n_shown; i++) {
         ty_text_add(t, i > 0 ? ", " : "");
         put_string(t, c->failed[i]);
     }

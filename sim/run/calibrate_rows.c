@@ -147,7 +147,7 @@ struct first {
         double start[TY_FIT_MAX];
         uint64_t seed;
         const char *message;
-    } *result; /* [rows of the table] */
+    } * result; /* [rows of the table] */
     pthread_mutex_t lock;
     bool no_memory;
 };
@@ -181,18 +181,18 @@ static bool first_row(void *arg, uint32_t row)
     if (c->measured[row] <= 0) {
         return true;
     }
-    const int rc = err == NULL ? TY_ENOMEM
-                               : ty_row_run(&c->source, row, NULL, 0, see_start, &look, err);
+    const int rc =
+        err == NULL ? TY_ENOMEM : ty_row_run(&c->source, row, NULL, 0, see_start, &look, err);
     if (rc < 0) {
         char message[TY_ROW_MESSAGE] = "";
         if (err != NULL) {
             ty_row_message(err, message);
         }
         pthread_mutex_lock(&first->lock);
-        first->result[row].message = ty_arena_printf(&c->arena, "row %u: %s", (unsigned)row + 2,
-                                                     message);
-        first->no_memory = first->no_memory || rc == TY_ENOMEM ||
-                           first->result[row].message == NULL;
+        first->result[row].message =
+            ty_arena_printf(&c->arena, "row %u: %s", (unsigned)row + 2, message);
+        first->no_memory =
+            first->no_memory || rc == TY_ENOMEM || first->result[row].message == NULL;
         pthread_mutex_unlock(&first->lock);
     }
     ty_err_free(err);
@@ -223,6 +223,18 @@ static int set_starts(struct ty_calibration *c, const struct first *first)
     return 0;
 }
 
+/* The first few that differ: a mistake in the run file fails every row. */
+static void keep_message(struct ty_calibration *c, const char *message)
+{
+    bool known = c->n_shown == TY_CAL_SHOWN;
+    for (uint32_t i = 0; i < c->n_shown; i++) {
+        known = known || strcmp(strchr(c->failed[i], ':'), strchr(message, ':')) == 0;
+    }
+    if (!known) {
+        c->failed[c->n_shown++] = message;
+    }
+}
+
 static int collect(struct ty_calibration *c, const struct first *first)
 {
     for (uint32_t row = 0; row < c->table.csv.n_rows; row++) {
@@ -232,17 +244,18 @@ static int collect(struct ty_calibration *c, const struct first *first)
         const double step_s = first->result[row].step_s;
         if (step_s > 0) {
             c->seed = first->result[row].seed;
-            c->rows[c->n_rows++] = (struct ty_cal_row){
-                .row = row, .measured_s = c->measured[row], .before_s = step_s};
-        } else if (c->n_failed++ < TY_CAL_SHOWN) {
-            c->failed[c->n_failed - 1] = first->result[row].message;
+            c->rows[c->n_rows++] =
+                (struct ty_cal_row){.row = row, .measured_s = c->measured[row], .before_s = step_s};
+        } else {
+            c->n_failed++;
+            keep_message(c, first->result[row].message);
         }
     }
     if (c->n_rows > 0) {
         return 0;
     }
     ty_fail(c->err, TY_EINPUT, "%s: no row with a time can be simulated", c->options->rows);
-    for (uint32_t i = 0; i < c->n_failed && i < TY_CAL_SHOWN; i++) {
+    for (uint32_t i = 0; i < c->n_shown; i++) {
         ty_hint(c->err, "%s", c->failed[i]);
     }
     return TY_EINPUT;
@@ -251,8 +264,8 @@ static int collect(struct ty_calibration *c, const struct first *first)
 int ty_cal_first_pass(struct ty_calibration *c)
 {
     struct first first = {.c = c};
-    first.result = ty_arena_alloc(&c->arena, (size_t)c->table.csv.n_rows + 1,
-                                  sizeof(*first.result));
+    first.result =
+        ty_arena_alloc(&c->arena, (size_t)c->table.csv.n_rows + 1, sizeof(*first.result));
     if (first.result == NULL) {
         return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
     }
@@ -299,9 +312,8 @@ static int point_sets(const struct ty_calibration *c, const double *point, char 
     };
     for (uint32_t k = 0; k < c->n_keys; k++) {
         char number[TY_JSON_NUMBER];
-        const int n =
-            snprintf(text[k], sizeof(text[k]), "%s=%s %s", c->key[k].name,
-                     ty_json_number(point[k], number), unit[c->key[k].field->dim]);
+        const int n = snprintf(text[k], sizeof(text[k]), "%s=%s %s", c->key[k].name,
+                               ty_json_number(point[k], number), unit[c->key[k].field->dim]);
         if (n < 0 || (size_t)n >= sizeof(text[k])) {
             return TY_EBUG;
         }
@@ -320,8 +332,8 @@ static bool predict_one(void *arg, uint32_t piece)
     const char *sets[TY_FIT_MAX];
     struct ty_err *err = ty_err_new();
     int rc = err == NULL ? TY_ENOMEM : point_sets(c, point, text, sets);
-    rc = rc < 0 ? rc
-                : ty_row_run(&c->source, row, sets, c->n_keys, see_time, &b->times[piece], err);
+    rc =
+        rc < 0 ? rc : ty_row_run(&c->source, row, sets, c->n_keys, see_time, &b->times[piece], err);
     if (rc < 0) {
         char message[TY_ROW_MESSAGE] = "memory is exhausted";
         if (err != NULL) {

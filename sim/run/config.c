@@ -1,9 +1,10 @@
 /* config.c - loading a run file.
  *
- * Order: the file, its overlays and every --set are parsed; presets are looked up; then values are applied from
- * the weakest source to the strongest (GPU preset, cluster preset; Hugging Face file or model
- * preset; file; overlays; --set), defaults fill what is left, and the modules check and derive. A section
- * with a wrong value is not checked further, the others are: one load reports what it can. */
+ * Order: the file, its overlays and every --set are parsed; presets are looked up; then values are
+ * applied from the weakest source to the strongest (GPU preset, cluster preset; Hugging Face file
+ * or model preset; file; overlays; --set), defaults fill what is left, and the modules check and
+ * derive. A section with a wrong value is not checked further, the others are: one load reports
+ * what it can. */
 #include "sim/run/config.h"
 
 #include <stdio.h>

@@ -74,12 +74,13 @@ static const struct ty_preset *preset_find(struct ty_loader *l, const struct cat
         }
     }
     const char *nearest = ty_nearest(wanted->text, names, n);
-    ty_loader_note(l, catalogue->section,
-         ty_fail_at(l->err, TY_EINPUT, &wanted->at,
-                    "%s.%s: unknown preset (%.60s); \"trainyard list %s\" shows all%s%s%s",
-                    l->config->sections[catalogue->section].name, catalogue->key, wanted->text,
-                    catalogue->list, nearest ? "; hint: did you mean \"" : "",
-                    nearest ? nearest : "", nearest ? "\"?" : ""));
+    ty_loader_note(
+        l, catalogue->section,
+        ty_fail_at(l->err, TY_EINPUT, &wanted->at,
+                   "%s.%s: unknown preset (%.60s); \"trainyard list %s\" shows all%s%s%s",
+                   l->config->sections[catalogue->section].name, catalogue->key, wanted->text,
+                   catalogue->list, nearest ? "; hint: did you mean \"" : "",
+                   nearest ? nearest : "", nearest ? "\"?" : ""));
     return NULL;
 }
 
@@ -133,8 +134,8 @@ static void cluster_presets(struct ty_loader *l)
 /* Left out, the stack follows from how the job is sharded. */
 static void framework_preset(struct ty_loader *l)
 {
-    static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets, "preset",
-                                                "frameworks"};
+    static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets,
+                                                "preset", "frameworks"};
     struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
     const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
     if (!wanted.text) {
@@ -155,11 +156,12 @@ static void model_presets(struct ty_loader *l)
         *(wanted.strength > json.strength ? &json.text : &wanted.text) = NULL;
     }
     if (wanted.text && json.text) {
-        ty_loader_note(l, TY_SECTION_MODEL,
-             ty_fail_at(l->err, TY_EINPUT, &json.at,
-                        "model.huggingface: a second source of the model (%.60s); keep this or "
-                        "model.preset, not both",
-                        json.text));
+        ty_loader_note(
+            l, TY_SECTION_MODEL,
+            ty_fail_at(l->err, TY_EINPUT, &json.at,
+                       "model.huggingface: a second source of the model (%.60s); keep this or "
+                       "model.preset, not both",
+                       json.text));
         return;
     }
     if (wanted.text) {

@@ -10,6 +10,7 @@ A case file is a list of cases. In each, lines starting with
     >    are standard output; left out: whatever it prints is right
     2>   are standard error; left out: nothing may be printed there
 
+EXAMPLES in a command, and in what comes back, is the folder docs/examples.
 A blank line ends a case. `cases.py --update BINARY FILE...` writes what comes back into the files.
 """
 import pathlib
@@ -32,8 +33,9 @@ class Case:
                                                             encoding="utf-8")
             done = subprocess.run([binary] + words[1:], cwd=folder, capture_output=True,
                                   stdin=subprocess.DEVNULL, check=False, timeout=300)
-        return (done.returncode, done.stdout.decode().splitlines(),
-                done.stderr.decode().splitlines())
+        out, err = (text.decode().replace(str(examples), "EXAMPLES").splitlines()
+                    for text in (done.stdout, done.stderr))
+        return done.returncode, out, err
 
     def lines(self):
         yield from self.comment

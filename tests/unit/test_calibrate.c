@@ -172,8 +172,8 @@ static bool is_identified(const struct js *key)
 static void measure(const struct place *p, struct table *t, const char *const *sets, double noise)
 {
     for (uint32_t i = 0; i < t->n; i++) {
-        t->step_s[i] = simulate(p->run, t->cells[i], NULL, sets) *
-                       exp(noise * ty_noise_normal(7, i, 0, 0));
+        t->step_s[i] =
+            simulate(p->run, t->cells[i], NULL, sets) * exp(noise * ty_noise_normal(7, i, 0, 0));
     }
     put_table(p, t);
 }
@@ -237,10 +237,9 @@ START_TEST(a_run_with_the_overlay_gives_the_fitted_figures)
     enter(&p);
     make_table(&t);
     measure(&p, &t, truth, 0.03);
-    ck_assert_int_eq(
-        calibrate(&p, "cluster.derate,cluster.nvlink_latency,framework.pass_overhead", NULL, 0.2, 0,
-                  &err),
-        0);
+    ck_assert_int_eq(calibrate(&p, "cluster.derate,cluster.nvlink_latency,framework.pass_overhead",
+                               NULL, 0.2, 0, &err),
+                     0);
     double sum = 0;
     for (uint32_t i = 0; i < t.n; i++) {
         char cell[32];
@@ -452,5 +451,6 @@ TY_SUITE("calibrate", known_values_are_recovered,
          noise_comes_back_as_error_and_the_truth_lies_within_it,
          a_run_with_the_overlay_gives_the_fitted_figures, a_key_that_no_row_uses_is_not_identified,
          a_value_beyond_its_bound_stays_there, few_rows_fit_one_factor_and_many_fit_what_they_tell,
-         rows_that_cannot_run_are_counted_and_passed_over, groups_are_left_out_and_one_group_says_so,
-         threads_change_nothing, mistakes_have_their_message, a_time_may_have_a_unit)
+         rows_that_cannot_run_are_counted_and_passed_over,
+         groups_are_left_out_and_one_group_says_so, threads_change_nothing,
+         mistakes_have_their_message, a_time_may_have_a_unit)

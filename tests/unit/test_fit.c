@@ -11,7 +11,13 @@
 #define ROWS 40u
 
 /* t = a x + b y + c, and d that does nothing: times of rows with different shares of each. */
-enum { A, B, C, D, KEYS };
+enum {
+    A,
+    B,
+    C,
+    D,
+    KEYS
+};
 static const double truth[KEYS] = {2.0, 0.5, 0.1, 7.0};
 
 struct world {
@@ -67,8 +73,7 @@ static void set_up(struct setup *s, uint32_t keys, double prior)
     memset(s, 0, sizeof(*s));
     n_keys = keys;
     for (uint32_t k = 0; k < keys; k++) {
-        s->parameter[k] =
-            (struct ty_fit_parameter){1.3 * truth[k], truth[k] / 100, truth[k] * 100};
+        s->parameter[k] = (struct ty_fit_parameter){1.3 * truth[k], truth[k] / 100, truth[k] * 100};
     }
     for (uint32_t i = 0; i < ROWS; i++) {
         s->rows[i] = i;
@@ -275,8 +280,7 @@ START_TEST(effects_are_the_largest_elasticities)
 END_TEST
 
 TY_SUITE("fit", soft_l1_is_a_square_near_zero_and_a_distance_far_away,
-         exact_times_give_the_values_back,
-         standard_errors_are_the_scatter_of_repeated_measurements,
+         exact_times_give_the_values_back, standard_errors_are_the_scatter_of_repeated_measurements,
          a_key_without_effect_stays_and_is_not_identified, keys_that_act_together_are_correlated,
          values_stay_inside_their_bounds_and_say_so, a_start_at_a_bound_can_leave_it,
          a_row_that_is_far_off_hardly_matters,
