@@ -418,7 +418,7 @@ START_TEST(mistakes_have_their_message)
         {NULL, NULL, "layout.tensor,step_s\n1,\n2,\n", "no row has a time", TY_EINPUT},
         {NULL, NULL, "layout.tensor,step_s\n3,1\n", "row 2: layout.tensor: 3 does not", TY_EINPUT},
         {NULL, NULL, "cluster.preset,step_s\ndgx-a100-80g,1\ndgx-h100,1\n",
-         "cluster.derate: starts at 1.12 in row 2 and at 1.2 in row 3", TY_EINPUT},
+         "in row 3; calibrate one machine and framework at a time", TY_EINPUT},
         {"cluster.derate,cluster.nic_efficiency", NULL, "layout.tensor,step_s\n1,1\n",
          "1 measured rows cannot determine 2 keys", TY_EINPUT},
     };
