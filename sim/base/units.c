@@ -308,6 +308,11 @@ const char *ty_dimension_example(enum ty_dimension dim)
     return dimensions[dim].example;
 }
 
+const char *ty_dimension_base(enum ty_dimension dim)
+{
+    return dimensions[dim].base;
+}
+
 int ty_ps_from_s(double s, ty_ps *out)
 {
     const double ps = s * 1e12;

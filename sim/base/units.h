@@ -42,6 +42,9 @@ char *ty_quantity_format(double value, enum ty_dimension dim, char *buf, size_t 
 /* How a quantity of this dimension is written, for messages: "2 us", "300 GB/s or 200 Gb/s". */
 const char *ty_dimension_example(enum ty_dimension dim);
 
+/* The base unit: "s", "B", "B/s", "FLOP/s", or "" for counts and shares. */
+const char *ty_dimension_base(enum ty_dimension dim);
+
 /* Seconds to picoseconds, rounded half up. Returns 0, or -1 when s is negative, NaN or above
  * 2^62 ps; *out is then unchanged. */
 int ty_ps_from_s(double s, ty_ps *out);

@@ -221,16 +221,11 @@ static void put_error_json(struct ty_text *t, const char *name, const struct ty_
 
 static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_text *t)
 {
-    static const char *const unit[] = {
-#define X(name, base, example) base,
-        TY_DIMENSIONS(X)
-#undef X
-    };
     const struct ty_cal_key *key = &c->key[k];
     const struct ty_fit *f = &c->fit;
     const bool bound = f->at_low[k] || f->at_high[k];
     ty_text_add(t, "%s\n    {\"key\": \"%s\", \"unit\": \"%s\", ", k > 0 ? "," : "", key->name,
-                unit[key->field->dim]);
+                ty_dimension_base(key->field->dim));
     put_number(t, "start", key->start);
     ty_text_add(t, ", ");
     put_number(t, "value", key->value);

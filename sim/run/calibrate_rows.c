@@ -305,15 +305,11 @@ static void see_time(const struct ty_run *run, void *arg)
 static int point_sets(const struct ty_calibration *c, const double *point, char (*text)[160],
                       const char **sets)
 {
-    static const char *const unit[] = {
-#define X(name, base, example) base,
-        TY_DIMENSIONS(X)
-#undef X
-    };
     for (uint32_t k = 0; k < c->n_keys; k++) {
         char number[TY_JSON_NUMBER];
-        const int n = snprintf(text[k], sizeof(text[k]), "%s=%s %s", c->key[k].name,
-                               ty_json_number(point[k], number), unit[c->key[k].field->dim]);
+        const int n =
+            snprintf(text[k], sizeof(text[k]), "%s=%s %s", c->key[k].name,
+                     ty_json_number(point[k], number), ty_dimension_base(c->key[k].field->dim));
         if (n < 0 || (size_t)n >= sizeof(text[k])) {
             return TY_EBUG;
         }
