@@ -51,9 +51,9 @@ static void put_keys(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, "start");
     ty_text_pad(t, 47);
     ty_text_add(t, "fitted");
-    ty_text_pad(t, 60);
+    ty_text_pad(t, 64);
     ty_text_add(t, "error");
-    ty_text_pad(t, 69);
+    ty_text_pad(t, 73);
     ty_text_add(t, "by data alone\n");
     for (uint32_t k = 0; k < c->n_keys; k++) {
         const struct ty_cal_key *key = &c->key[k];
@@ -64,11 +64,11 @@ static void put_keys(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, "%s", ty_quantity_format(key->start, key->field->dim, text, sizeof(text)));
         ty_text_pad(t, 47);
         ty_text_add(t, "%s", key->text);
-        put_percent(t, 60, bound ? INFINITY : c->fit.error[k]);
-        put_percent(t, 69, bound ? INFINITY : c->fit.data_error[k]);
+        put_percent(t, 64, bound ? INFINITY : c->fit.error[k]);
+        put_percent(t, 73, bound ? INFINITY : c->fit.data_error[k]);
         ty_cal_remark(c, k, text, sizeof(text));
         if (text[0] != '\0') {
-            ty_text_pad(t, 79);
+            ty_text_pad(t, 83);
             ty_text_add(t, "%s", text);
         }
         ty_text_add(t, "\n");
