@@ -41,6 +41,13 @@ static double log_value(const struct ty_fit_parameter *p, double u, double *slop
     return low + (high - low) * share;
 }
 
+/* The value; rounding may not carry it over a bound. */
+static double value_at(const struct ty_fit_parameter *p, double u)
+{
+    double unused;
+    return fmin(fmax(exp(log_value(p, u, &unused)), p->low), p->high);
+}
+
 static double free_number(const struct ty_fit_parameter *p, double value)
 {
     const double low = log(p->low), high = log(p->high);
@@ -105,10 +112,9 @@ static int move_to(struct search *s, const gsl_vector *x)
     bool same = s->known;
     for (uint32_t j = 0; j < q->n_parameters; j++) {
         const double u = gsl_vector_get(x, j);
-        double unused;
         same = same && u == s->u[j];
         s->u[j] = u;
-        s->value[j] = exp(log_value(&q->parameter[j], u, &unused));
+        s->value[j] = value_at(&q->parameter[j], u);
     }
     if (!same) {
         s->code = q->predict(q->arg, q->rows, q->n_rows, s->value, 1, s->times, s->err);
@@ -184,13 +190,13 @@ static void iterate(struct ty_fit *fit, struct search *s, gsl_multifit_nlinear_w
     for (uint32_t i = 0; i < ITERATIONS_MAX && !fit->converged; i++) {
         fit->iterations++;
         const int status = gsl_multifit_nlinear_iterate(w);
-        double moved = 0, unused;
+        double moved = 0;
         if (s->code < 0) {
             return;
         }
         for (uint32_t j = 0; j < q->n_parameters; j++) {
-            const double x = exp(log_value(
-                &q->parameter[j], gsl_vector_get(gsl_multifit_nlinear_position(w), j), &unused));
+            const double x =
+                value_at(&q->parameter[j], gsl_vector_get(gsl_multifit_nlinear_position(w), j));
             moved = fmax(moved, fabs(log(x / value[j])));
             value[j] = x;
         }

@@ -212,8 +212,9 @@ START_TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
     enter(&p);
     make_table(&t);
     measure(&p, &t, truth, 0.02);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate,cluster.nvlink_efficiency", NULL, 0.2, 0, &err),
-                     0);
+    ck_assert_msg(calibrate(&p, "cluster.derate,cluster.nvlink_efficiency", NULL, 0.2, 0, &err) ==
+                      0,
+                  "%s", err.text);
     const struct js *derate = key_of(&p, "cluster.derate");
     const struct js *link = key_of(&p, "cluster.nvlink_efficiency");
     ck_assert(fabs(log(number(derate, "value") / 1.35)) < 3 * number(derate, "error"));
@@ -237,9 +238,9 @@ START_TEST(a_run_with_the_overlay_gives_the_fitted_figures)
     enter(&p);
     make_table(&t);
     measure(&p, &t, truth, 0.03);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate,cluster.nvlink_latency,framework.pass_overhead",
-                               NULL, 0.2, 0, &err),
-                     0);
+    ck_assert_msg(calibrate(&p, "cluster.derate,cluster.nvlink_latency,framework.pass_overhead",
+                            NULL, 0.2, 0, &err) == 0,
+                  "%s", err.text);
     double sum = 0;
     for (uint32_t i = 0; i < t.n; i++) {
         char cell[32];
@@ -265,7 +266,8 @@ START_TEST(a_key_that_no_row_uses_is_not_identified)
     enter(&p);
     make_table(&t);
     measure(&p, &t, truth, 0.01);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate,cluster.flash1_rate", NULL, 0.2, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, "cluster.derate,cluster.flash1_rate", NULL, 0.2, 0, &err) == 0,
+                  "%s", err.text);
     const struct js *flash1 = key_of(&p, "cluster.flash1_rate");
     ck_assert(!is_identified(flash1));
     ck_assert(js_get(flash1, "data_error")->type == JS_NULL); /* infinite */
@@ -289,7 +291,7 @@ START_TEST(a_value_beyond_its_bound_stays_there)
         t.step_s[i] *= 20;
     }
     put_table(&p, &t);
-    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0, 0, &err) == 0, "%s", err.text);
     const struct js *derate = key_of(&p, "cluster.derate");
     ck_assert(js_is(js_get(derate, "bound"), "upper"));
     ck_assert(number(derate, "value") > 9.9 && number(derate, "value") <= 10);
@@ -305,7 +307,7 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
     enter(&p);
     make_table(&t);
     measure(&p, &t, NULL, 0.01);
-    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 0, &err) == 0, "%s", err.text);
     ck_assert(key_of(&p, "cluster.derate") != NULL);
     ck_assert(key_of(&p, "cluster.norm_passes") != NULL);
     ck_assert(key_of(&p, "cluster.nvlink_efficiency") != NULL);
@@ -314,7 +316,7 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
         t.step_s[i] = 0;
     }
     put_table(&p, &t);
-    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 0, &err) == 0, "%s", err.text);
     ck_assert(js_get(p.report, "keys")->n == 1 && key_of(&p, "cluster.derate") != NULL);
     ck_assert(number(p.report, "rows_used") == 19);
     ck_assert(number(p.report, "rows_without_time") == 5);
@@ -333,7 +335,7 @@ START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
     measure(&p, &t, NULL, 0);
     snprintf(t.cells[1], sizeof(t.cells[1]), "3,1,1,none,1024");
     put_table(&p, &t);
-    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 0, &err) == 0, "%s", err.text);
     ck_assert(number(p.report, "rows_used") == 3 && number(p.report, "rows_failed") == 1);
     const struct js *first = js_get(p.report, "failed")->first;
     ck_assert(first != NULL && strncmp(first->raw, "row 3: layout.tensor: 3 does not", 32) == 0);
@@ -354,18 +356,19 @@ START_TEST(groups_are_left_out_and_one_group_says_so)
         t.step_s[i] *= 1.1; /* short sequences are slower than the model knows */
     }
     put_table(&p, &t);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate", NULL, 0, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, "cluster.derate", NULL, 0, 0, &err) == 0, "%s", err.text);
     const double after = number(js_get(p.report, "after"), "mape");
     const double out = number(js_get(p.report, "left_out"), "mape");
     ck_assert(out > 1.5 * after); /* training error flatters */
     ck_assert_double_eq_tol(out, 0.1, 0.02);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate", "layout.tensor", 0, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, "cluster.derate", "layout.tensor", 0, 0, &err) == 0, "%s",
+                  err.text);
     ck_assert(js_get(p.report, "groups")->n == 3);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate", "note", 0, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, "cluster.derate", "note", 0, 0, &err) == 0, "%s", err.text);
     ck_assert(js_get(p.report, "groups")->n == 24); /* in twelve fits */
     t.n = 12;
     put_table(&p, &t);
-    ck_assert_int_eq(calibrate(&p, "cluster.derate", NULL, 0, 0, &err), 0);
+    ck_assert_msg(calibrate(&p, "cluster.derate", NULL, 0, 0, &err) == 0, "%s", err.text);
     ck_assert(js_get(p.report, "groups")->n == 1);
     ck_assert(js_get(p.report, "left_out")->type == JS_NULL);
     leave(&p);
@@ -381,9 +384,9 @@ START_TEST(threads_change_nothing)
     enter(&p);
     make_table(&t);
     measure(&p, &t, NULL, 0.02);
-    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 1, &err), 0);
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 1, &err) == 0, "%s", err.text);
     char *one = file_text(p.overlay, &n);
-    ck_assert_int_eq(calibrate(&p, NULL, NULL, 0.2, 5, &err), 0);
+    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 5, &err) == 0, "%s", err.text);
     char *five = file_text(p.overlay, &n);
     ck_assert_str_eq(one, five);
     free(one);
@@ -407,7 +410,8 @@ START_TEST(mistakes_have_their_message)
         {"cluster.derate,cluster.derate", NULL, "layout.tensor,step_s\n1,2\n", "named twice",
          TY_EUSAGE},
         {"cluster.derate", NULL, "cluster.derate,step_s\n1,2\n", "also a column", TY_EUSAGE},
-        {"cluster.gemm_wave", NULL, "layout.tensor,step_s\n1,2\n", "starts at nothing", TY_EINPUT},
+        {"cluster.nvls_efficiency", NULL, "layout.tensor,step_s\n1,2\n", "starts at nothing",
+         TY_EINPUT},
         {NULL, "modle", "model,step_s\na,2\n", "did you mean \"model\"?", TY_EUSAGE},
         {NULL, NULL, "layout.tensor,steps\n1,2\n", "did you mean \"steps\"?", TY_EUSAGE},
         {NULL, NULL, "layout.tensr,step_s\n1,2\n", "did you mean layout.tensor?", TY_EINPUT},

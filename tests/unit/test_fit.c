@@ -21,8 +21,9 @@ enum {
 static const double truth[KEYS] = {2.0, 0.5, 0.1, 7.0};
 
 struct world {
-    uint32_t calls, fail_at; /* the call that fails; 0: none */
-    bool sum_only;           /* a and b matter only by their product */
+    const struct ty_fit_parameter *parameter; /* no value may be asked for beyond its bounds */
+    uint32_t calls, fail_at;                  /* the call that fails; 0: none */
+    bool sum_only;                            /* a and b matter only by their product */
 };
 
 static double x_of(uint32_t row)
@@ -36,8 +37,8 @@ static double y_of(uint32_t row)
 
 static double time_of(const struct world *w, uint32_t row, const double *v, uint32_t n)
 {
-    const double c = n > C ? v[C] : truth[C];
-    return w->sum_only ? v[A] * v[B] * x_of(row) + c : v[A] * x_of(row) + v[B] * y_of(row) + c;
+    const double b = n > B ? v[B] : truth[B], c = n > C ? v[C] : truth[C];
+    return w->sum_only ? v[A] * b * x_of(row) + c : v[A] * x_of(row) + b * y_of(row) + c;
 }
 
 static uint32_t n_keys = KEYS;
@@ -48,6 +49,10 @@ static int predict(void *arg, const uint32_t *rows, uint32_t n_rows, const doubl
     struct world *w = arg;
     if (++w->calls == w->fail_at) {
         return ty_fail(err, TY_EINPUT, "no such world");
+    }
+    for (uint32_t k = 0; k < n_points * n_keys; k++) {
+        const struct ty_fit_parameter *p = &w->parameter[k % n_keys];
+        ck_assert(points[k] >= p->low && points[k] <= p->high);
     }
     for (uint32_t p = 0; p < n_points; p++) {
         for (uint32_t i = 0; i < n_rows; i++) {
@@ -72,6 +77,7 @@ static void set_up(struct setup *s, uint32_t keys, double prior)
 {
     memset(s, 0, sizeof(*s));
     n_keys = keys;
+    s->world.parameter = s->parameter;
     for (uint32_t k = 0; k < keys; k++) {
         s->parameter[k] = (struct ty_fit_parameter){1.3 * truth[k], truth[k] / 100, truth[k] * 100};
     }
@@ -200,6 +206,15 @@ START_TEST(values_stay_inside_their_bounds_and_say_so)
     ck_assert(s.fit.at_high[A] && !s.fit.at_low[A]);
     ck_assert(s.fit.value[A] <= 1.8 && s.fit.value[A] > 1.79);
     ck_assert(!s.fit.at_high[B] && isfinite(s.fit.data_error[B]));
+    set_up(&s, 1, 0); /* as far as numbers go, and no rounding beyond */
+    for (uint32_t high = 3; high < 100; high++) {
+        s.parameter[A] = (struct ty_fit_parameter){1, 0.1, high / 10.0};
+        for (uint32_t i = 0; i < ROWS; i++) {
+            s.measured[i] = 1e6;
+        }
+        n_keys = 1;
+        ck_assert_int_eq(ty_fit_run(&s.fit, &s.problem, NULL, &s.err), 0);
+    }
     set_up(&s, 2, 0.2);
     s.parameter[B] = (struct ty_fit_parameter){0.8, 0.7, 10}; /* wants 0.5 */
     fit(&s);
