@@ -12,6 +12,7 @@ import os
 import pathlib
 import sys
 
+import ablation
 import collectives
 import directions
 import engine
@@ -97,7 +98,7 @@ def write(path, text):
 
 def work(args):
     context = Context(args.trainyard, args.measured)
-    for part in PARTS:
+    for part in [*PARTS, *([ablation] if args.write else [])]:  # minutes: for the page only
         try:
             part.measure(context)
         except KeyError as error:
