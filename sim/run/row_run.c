@@ -41,7 +41,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     int rc = source.sets == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
                                  : ty_config_read(&config, &source, err);
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
-    rc = rc < 0 ? rc : ty_run_execute(run, NULL, err);
+    rc = rc < 0 ? rc : ty_run_execute_folded(run, err);
     if (rc == 0) {
         see(run, arg);
     }

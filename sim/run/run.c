@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/core/fold.h"
 #include "sim/run/words.h"
 
 static double wall_s(void)
@@ -91,9 +92,9 @@ static int choose_engine(const struct ty_run *run, const char *name, enum ty_eng
 }
 
 /* AUTO is the sweep: nothing in today's model shares a link while it runs. */
-int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *err)
+static int execute(struct ty_run *run, const struct ty_program *program, const char *engine_name,
+                   struct ty_err *err)
 {
-    const double t0 = wall_s();
     enum ty_engine engine = TY_ENGINE_AUTO;
     int rc = choose_engine(run, engine_name, &engine, err);
     if (rc < 0) {
@@ -101,7 +102,7 @@ int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *e
     }
     ty_timeline_release(&run->timeline);
     run->executed = false;
-    rc = ty_timeline_init(&run->timeline, &run->lowered.program, err);
+    rc = ty_timeline_init(&run->timeline, program, err);
     if (rc == 0) {
         rc = engine == TY_ENGINE_EVENTS ? ty_events(&run->timeline, err)
                                         : ty_sweep(&run->timeline, err);
@@ -112,7 +113,28 @@ int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *e
     if (rc == 0) {
         run->executed = true;
         run->engine = engine == TY_ENGINE_EVENTS ? "events" : "sweep";
-        run->execute_s = wall_s() - t0;
+    }
+    return rc;
+}
+
+int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *err)
+{
+    const double t0 = wall_s();
+    const int rc = execute(run, &run->lowered.program, engine_name, err);
+    run->execute_s = wall_s() - t0;
+    return rc;
+}
+
+int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_program *whole = &run->lowered.program;
+    if (!ty_program_folds(whole)) {
+        return ty_run_execute(run, NULL, err);
+    }
+    int rc = ty_program_fold(&run->folded, whole, &run->arena, err);
+    rc = rc < 0 ? rc : execute(run, &run->folded, NULL, err);
+    if (rc == 0) { /* sums over ranks count every member again */
+        run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks;
     }
     return rc;
 }

@@ -12,6 +12,7 @@ struct ty_run {
     const struct ty_config *config; /* borrowed */
     struct ty_arena arena;          /* owns what follows */
     struct ty_lowered lowered;
+    struct ty_program folded;    /* what the timeline is of after ty_run_execute_folded */
     struct ty_timeline timeline; /* columns only when executed */
     struct ty_stats stats;
     bool executed;
@@ -26,6 +27,11 @@ double ty_run_capacity(const struct ty_run *run);
 /* The program of a configuration, on its cluster or one like it. */
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
+
+/* Executes for figures only: one member of each gang where members cannot differ, all of them
+ * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every
+ * rank to trace or to explain. */
+int ty_run_execute_folded(struct ty_run *run, struct ty_err *err);
 
 /* Traffic of one kind of group per step, all ranks together. */
 struct ty_traffic {
