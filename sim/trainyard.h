@@ -123,6 +123,15 @@ struct ty_sweep_options {
     const char *output;       /* CSV; NULL or "-": standard output */
     uint32_t jobs;            /* threads; 0: one per core */
     bool resume;              /* keep the finished rows of output.partial */
+    struct ty_sweep_summary *summary; /* filled when not NULL */
+};
+
+/* What came out of the rows that this call simulated. */
+struct ty_sweep_summary {
+    uint32_t n_rows, n_fit, n_not, n_invalid; /* simulated; of those: fit, do not, have an error */
+    uint32_t fastest; /* number of the fastest row that fits, from 1; 0: none */
+    double fastest_s; /* its step time */
+    char remark[512]; /* columns that may be keys misspelt; empty: none */
 };
 
 /* One output row per row, in order, with the figures or the error of its run. */

@@ -4,6 +4,20 @@
 
 #include "sim/cli/cli.h"
 
+static void put_summary(const struct ty_sweep_summary *s)
+{
+    if (s->remark[0] != '\0') {
+        fprintf(stderr, "%s\n", s->remark);
+    }
+    fprintf(stderr, "%u row%s simulated: %u fit%s, %u do%s not, %u invalid", s->n_rows,
+            s->n_rows == 1 ? "" : "s", s->n_fit, s->n_fit == 1 ? "s" : "", s->n_not,
+            s->n_not == 1 ? "es" : "", s->n_invalid);
+    if (s->fastest > 0) {
+        fprintf(stderr, "; fastest that fits: row %u, %.4g s", s->fastest, s->fastest_s);
+    }
+    fprintf(stderr, "\n");
+}
+
 int cmd_sweep(const struct cli_options *o)
 {
     struct ty_sweep_options s = {.path = o->operand, .rows = o->rows, .output = o->output,
@@ -19,10 +33,15 @@ int cmd_sweep(const struct cli_options *o)
         fprintf(stderr, "trainyard sweep: %s would overwrite what it reads\n", o->output);
         return 2;
     }
+    struct ty_sweep_summary summary;
+    s.summary = &summary;
     struct ty_err *err = ty_err_new();
     if (ty_sweep_rows(&s, err) < 0) {
         return cli_fail(err);
     }
     ty_err_free(err);
+    if (!o->quiet) {
+        put_summary(&summary);
+    }
     return 0;
 }

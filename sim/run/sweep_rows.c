@@ -4,7 +4,7 @@
  * before them are, so that what is on disk is always a beginning of the final table. With a path it
  * is written to PATH.partial and renamed at the end; a sweep that was killed leaves PATH.partial,
  * and --resume keeps its whole rows and goes on. A row's bytes do not depend on threads or time. */
-#define _XOPEN_SOURCE 700 /* ftruncate */
+#define _XOPEN_SOURCE 700 /* ftruncate, realpath */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +31,8 @@ struct sweep_job {
     uint32_t written;       /* rows on disk */
     char **line;            /* [n_rows]: finished and not yet written */
     int fd, error;          /* errno of the first failed write */
+    const char *path, *partial; /* NULL: no file, written as it is */
+    struct ty_sweep_summary summary;
     bool no_memory;
 };
 
@@ -50,9 +52,17 @@ static void put_cell(struct ty_text *t, const char *s)
     ty_text_add(t, "\"");
 }
 
+/* One row's text, and what it adds to the summary. */
+struct outcome {
+    struct ty_text text;
+    double step_s; /* 0: an error */
+    bool fits;
+};
+
 static void put_figures(const struct ty_run *run, void *arg)
 {
-    struct ty_text *t = arg;
+    struct outcome *out = arg;
+    struct ty_text *t = &out->text;
     struct ty_figures f;
     struct ty_bill bill;
     ty_run_figures(run, &f);
@@ -63,7 +73,24 @@ static void put_figures(const struct ty_run *run, void *arg)
         char buf[TY_JSON_NUMBER];
         ty_text_add(t, ",%s", ty_json_number(values[i], buf));
     }
-    ty_text_add(t, ",%d,", ty_run_fits(run) ? 1 : 0);
+    out->step_s = f.step_s;
+    out->fits = ty_run_fits(run);
+    ty_text_add(t, ",%d,", out->fits ? 1 : 0);
+}
+
+/* Under the lock. */
+static void add_outcome(struct ty_sweep_summary *s, uint32_t row, const struct outcome *out)
+{
+    s->n_rows++;
+    s->n_invalid += out->step_s <= 0;
+    s->n_fit += out->step_s > 0 && out->fits;
+    s->n_not += out->step_s > 0 && !out->fits;
+    const bool best = s->fastest == 0 || out->step_s < s->fastest_s ||
+                      (out->step_s == s->fastest_s && row + 1 < s->fastest);
+    if (out->step_s > 0 && out->fits && best) {
+        s->fastest = row + 1;
+        s->fastest_s = out->step_s;
+    }
 }
 
 static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t row)
@@ -74,23 +101,23 @@ static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t 
     }
 }
 
-static char *make_line(const struct sweep_job *job, uint32_t row)
+static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome *out)
 {
-    struct ty_text t = {.data = NULL};
+    struct ty_text *t = &out->text;
     struct ty_err *err = ty_err_new();
     if (err == NULL) {
         return NULL;
     }
-    put_inputs(&t, job, row);
-    if (ty_row_run(&job->rows, row, NULL, 0, put_figures, &t, err) < 0) {
+    put_inputs(t, job, row);
+    if (ty_row_run(&job->rows, row, NULL, 0, put_figures, out, err) < 0) {
         char message[TY_ROW_MESSAGE];
         ty_row_message(err, message);
-        ty_text_add(&t, ",,,,,,,,");
-        put_cell(&t, message);
+        ty_text_add(t, ",,,,,,,,");
+        put_cell(t, message);
     }
-    ty_text_add(&t, "\n");
+    ty_text_add(t, "\n");
     ty_err_free(err);
-    return ty_text_take(&t);
+    return ty_text_take(t);
 }
 
 /* ---- writing ---- */
@@ -111,8 +138,10 @@ static void write_finished(struct sweep_job *job)
 static bool do_row(void *arg, uint32_t row)
 {
     struct sweep_job *job = arg;
-    char *line = make_line(job, row);
+    struct outcome out = {.text = {.data = NULL}};
+    char *line = make_line(job, row, &out);
     pthread_mutex_lock(&job->lock);
+    add_outcome(&job->summary, row, &out);
     job->no_memory = job->no_memory || line == NULL;
     job->line[row] = line;
     write_finished(job);
@@ -186,10 +215,36 @@ static int keep(const struct sweep_job *job, const char *path, const char *heade
     return 0;
 }
 
-/* Opens PATH.partial, keeping what an earlier sweep finished when resuming. */
-static int open_partial(struct sweep_job *job, const char *partial, const char *header,
-                        struct ty_arena *arena, struct ty_err *err)
+/* Where rows go: standard output; a file, under its name's .partial until it is whole, through
+ * links; or something that is no file, as it is. */
+static int find_target(struct sweep_job *job, const char *path, struct ty_arena *arena,
+                       struct ty_err *err)
 {
+    struct stat st;
+    const bool there = path != NULL && strcmp(path, "-") != 0 && stat(path, &st) == 0;
+    job->fd = STDOUT_FILENO;
+    if (path == NULL || strcmp(path, "-") == 0) {
+        return 0;
+    }
+    if (there && !S_ISREG(st.st_mode)) {
+        job->fd = open(path, O_WRONLY | O_CLOEXEC);
+        return job->fd < 0 ? ty_fail(err, TY_EIO, "cannot write '%s': %s", path, strerror(errno))
+                           : 0;
+    }
+    char *real = there ? realpath(path, NULL) : NULL;
+    job->path = ty_arena_printf(arena, "%s", real != NULL ? real : path);
+    job->partial = ty_arena_printf(arena, "%s.partial", real != NULL ? real : path);
+    free(real);
+    return job->path == NULL || job->partial == NULL
+               ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+               : 0;
+}
+
+/* Opens PATH.partial, keeping what an earlier sweep finished when resuming. */
+static int open_partial(struct sweep_job *job, const char *header, struct ty_arena *arena,
+                        struct ty_err *err)
+{
+    const char *partial = job->partial;
     const char *text = "";
     size_t len = 0, end = 0;
     int rc = 0;
@@ -211,37 +266,36 @@ static int open_partial(struct sweep_job *job, const char *partial, const char *
     return 0;
 }
 
-static int finish(struct sweep_job *job, const char *partial, const char *path,
-                  struct ty_err *err)
+static int finish(struct sweep_job *job, struct ty_err *err)
 {
     if (job->no_memory) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
-    if (partial != NULL && close(job->fd) != 0 && job->error == 0) {
+    if (job->fd != STDOUT_FILENO && close(job->fd) != 0 && job->error == 0) {
         job->error = errno;
     }
-    if (job->error == 0 && partial != NULL && rename(partial, path) != 0) {
+    if (job->error == 0 && job->partial != NULL && rename(job->partial, job->path) != 0) {
         job->error = errno;
     }
-    return job->error == 0 ? 0
-                           : ty_fail(err, TY_EIO, "cannot write '%s': %s",
-                                     partial != NULL ? partial : "standard output",
-                                     strerror(job->error));
+    const char *output = job->options->output != NULL ? job->options->output : "-";
+    return job->error == 0
+               ? 0
+               : ty_fail(err, TY_EIO, "cannot write '%s': %s",
+                         job->partial != NULL         ? job->partial
+                         : strcmp(output, "-") != 0 ? output
+                                                      : "standard output",
+                         strerror(job->error));
 }
 
 static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
-    const bool to_file = o->output != NULL && strcmp(o->output, "-") != 0;
-    const char *partial = to_file ? ty_arena_printf(arena, "%s.partial", o->output) : NULL;
     char *header = make_header(job);
     job->line = ty_arena_array(arena, char *, (size_t)job->table.csv.n_rows + 1);
-    job->fd = STDOUT_FILENO;
-    int rc = header == NULL || job->line == NULL || (to_file && partial == NULL)
-                 ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
-                 : 0;
-    if (rc == 0 && to_file) {
-        rc = open_partial(job, partial, header, arena, err);
+    int rc = header == NULL || job->line == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+                                                 : find_target(job, o->output, arena, err);
+    if (rc == 0 && job->partial != NULL) {
+        rc = open_partial(job, header, arena, err);
     } else if (rc == 0) {
         job->error = ty_fd_write(job->fd, header, strlen(header));
     }
@@ -252,7 +306,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     if (job->error == 0) {
         ty_pool_run(job->written, job->table.csv.n_rows, o->jobs, do_row, job);
     }
-    return finish(job, partial, o->output, err);
+    return finish(job, err);
 }
 
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
@@ -275,6 +329,11 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         pthread_mutex_init(&job.lock, NULL);
         rc = sweep(&job, &arena, err);
         pthread_mutex_destroy(&job.lock);
+    }
+    if (options->summary != NULL) {
+        const char *remark = rc == 0 && job.table.remark != NULL ? job.table.remark : "";
+        *options->summary = job.summary;
+        (void)snprintf(options->summary->remark, sizeof(options->summary->remark), "%s", remark);
     }
     ty_arena_release(&arena);
     return rc;

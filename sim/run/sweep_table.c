@@ -2,6 +2,7 @@
 #include "sim/run/sweep_table.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "sim/run/config.h"
 
@@ -43,6 +44,49 @@ static int check_column(const struct ty_config *blank, const char *name, const c
             ty_hint(err, "did you mean %s.%s?", section->name, near);
         }
         return TY_EINPUT;
+    }
+    return 0;
+}
+
+/* The key that somebody meant with a column that is none: its name without the section, or with
+ * another sign or case between the two. NULL: no such key. */
+static const char *meant(const struct ty_config *blank, const char *name, struct ty_arena *arena)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &blank->sections[i];
+        const size_t n = strlen(section->name);
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            const char *key = section->fields[k].key;
+            const bool whole = strncasecmp(name, section->name, n) == 0 && name[n] != '\0' &&
+                               strcasecmp(name + n + 1, key) == 0;
+            const bool common = strcmp(key, "name") == 0; /* tables have names of their own */
+            if (whole || (strcasecmp(name, key) == 0 && !common)) {
+                return ty_arena_printf(arena, "%s.%s", section->name, key);
+            }
+        }
+    }
+    return NULL;
+}
+
+static void remark(struct ty_sweep_table *table, const struct ty_config *blank, const char *name,
+                   struct ty_arena *arena)
+{
+    const char *key = meant(blank, name, arena);
+    if (key != NULL) {
+        table->remark = ty_arena_printf(arena, "%s%scolumn %s passes through; did you mean %s?",
+                                        table->remark != NULL ? table->remark : "",
+                                        table->remark != NULL ? "\n" : "", name, key);
+    }
+}
+
+static int check_twice(const struct ty_sweep_table *table, uint32_t k, const char *path,
+                       struct ty_err *err)
+{
+    for (uint32_t i = 0; i < k && table->is_key[k]; i++) {
+        if (strcmp(ty_csv_header(&table->csv, i), ty_csv_header(&table->csv, k)) == 0) {
+            return ty_fail(err, TY_EINPUT, "%s: column %s: a second time; keep one of them", path,
+                           ty_csv_header(&table->csv, k));
+        }
     }
     return 0;
 }
@@ -121,6 +165,7 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
 {
     static const char *const source = "--over";
     struct ty_config blank = {.run = {.steps = 0}};
+    table->remark = NULL;
     if ((path != NULL) == (n_over > 0)) {
         return ty_fail(err, TY_EUSAGE, "a sweep needs either --rows CSV or --over KEY=V1,V2,..");
     }
@@ -140,7 +185,9 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
             rc = path != NULL ? check_column(&blank, name, path, err)
                               : ty_fail(err, TY_EUSAGE, "%s %s: no such key; see trainyard list "
                                                         "keys", source, name);
+            remark(table, &blank, name, arena);
         }
+        rc = rc < 0 ? rc : check_twice(table, k, path != NULL ? path : source, err);
     }
     ty_arena_release(&blank.arena);
     return rc;

@@ -42,6 +42,20 @@ class Suite:
         self.failed += not good
         print(f"{'ok' if good else 'not ok'} {self.number} - {fact}{'' if good else ': ' + detail}")
 
+    def targets(self):
+        (self.folder / "real.csv").write_text("old\n", encoding="utf-8")
+        (self.folder / "link.csv").symlink_to("real.csv")
+        done = self.sweep("--rows", "rows.csv", "-o", "link.csv")
+        text = (self.folder / "real.csv").read_text(encoding="utf-8")
+        self.check("a link stays one and its file is written", done.returncode == 0
+                   and (self.folder / "link.csv").is_symlink() and text.startswith("name,"),
+                   done.stderr)
+        full = pathlib.Path("/dev/full")
+        if full.is_char_device():
+            done = self.sweep("--rows", "rows.csv", "-o", str(full))
+            self.check("a device stays one, and a full one is an error", done.returncode == 3
+                       and full.is_char_device(), done.stderr)
+
     def rows(self):
         done = self.sweep("--rows", "rows.csv")
         table = list(csv.DictReader(done.stdout.splitlines()))
@@ -56,6 +70,21 @@ class Suite:
                    and table[1]["step_time_s"] == "", table[1]["error"])
         self.check("a row that does not fit carries times", table[3]["fits"] == "0"
                    and float(table[3]["step_time_s"]) > 0, str(table[3]))
+        self.check("a summary goes to standard error", done.stderr.startswith(
+                   "4 rows simulated: 2 fit, 1 does not, 1 invalid; fastest that fits: row "),
+                   done.stderr)
+        self.check("--quiet has none", self.sweep("--rows", "rows.csv", "-q").stderr == "")
+        for column, key in [("tensor", "layout.tensor"), ("layout_zero", "layout.zero"),
+                            ("Layout.Tensor", "layout.tensor")]:
+            (self.folder / "slip.csv").write_text(f"{column}\n1\n", encoding="utf-8")
+            slip = self.sweep("--rows", "slip.csv")
+            self.check(f"a column {column} is remarked on", slip.stderr.startswith(
+                       f"column {column} passes through; did you mean {key}?\n"), slip.stderr)
+        (self.folder / "twice.csv").write_text("layout.tensor,layout.tensor\n1,2\n",
+                                               encoding="utf-8")
+        twice = self.sweep("--rows", "twice.csv")
+        self.check("a key has one column", twice.returncode == 3
+                   and "layout.tensor: a second time" in twice.stderr, twice.stderr)
         misspelt = self.sweep("--over", "layout.tensr=1,2")
         self.check("a misspelt key is an error", misspelt.returncode == 2, misspelt.stderr)
 
@@ -97,6 +126,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
         suite.rows()
+        suite.targets()
         suite.threads_and_kills()
         suite.foreign_rows()
         print(f"1..{suite.number}")
