@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/compiler.h"
 #include "sim/base/err.h"
@@ -149,6 +150,18 @@ struct reading {
     enum ty_dimension dim;
 };
 
+/* The name that differs from a word in case only; of bits and bytes the bytes. */
+static const char *other_case(const char *word, const char *const *names, size_t n)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (strcasecmp(word, names[i]) == 0 && (found == NULL || strchr(names[i], 'B') != NULL)) {
+            found = names[i];
+        }
+    }
+    return found;
+}
+
 /* Writes "what (text); remedy": the nearest unit for a misspelt one, else an example. */
 static int unit_fail(const struct reading *r, const char *what, char *why, size_t why_size)
 {
@@ -163,7 +176,8 @@ static int unit_fail(const struct reading *r, const char *what, char *why, size_
     if (r->unit_len > 0 && r->unit_len < sizeof(word)) {
         memcpy(word, r->unit, r->unit_len);
     }
-    const char *nearest = word[0] != '\0' ? ty_nearest(word, names, n) : NULL;
+    const char *nearest = other_case(word, names, n);
+    nearest = nearest == NULL && word[0] != '\0' ? ty_nearest(word, names, n) : nearest;
     const char *remedy =
         r->dim == TY_DIM_COUNT && r->unit_len > 0 ? "write just the number, like" : "write it like";
     const int shown = r->len < SHOWN_BYTES ? (int)r->len : SHOWN_BYTES;

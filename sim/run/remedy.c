@@ -94,25 +94,46 @@ static bool smaller_micro_batch(struct ty_config *c, struct ty_remedy *r)
     return true;
 }
 
-static bool more_tensor(struct ty_config *c, struct ty_remedy *r)
+/* Ranks of an axis taken from the replicas. */
+static bool more_ranks(struct ty_config *c, struct ty_remedy *r, const char *key, uint32_t *axis,
+                       uint32_t times)
 {
-    if (c->layout.data % 2 != 0 || c->schedule.own != NULL) {
+    if (c->layout.data % times != 0 || c->schedule.own != NULL) {
         return false;
     }
-    c->layout.tensor *= 2;
-    c->layout.data /= 2;
-    note_number(r, "layout.tensor", c->layout.tensor);
+    *axis *= times;
+    c->layout.data /= times;
+    note_number(r, key, *axis);
     return true;
 }
 
-static bool more_pipeline(struct ty_config *c, struct ty_remedy *r)
+#define MORE(name_, axis_, times_)                                                                 \
+    static bool name_(struct ty_config *c, struct ty_remedy *r)                                    \
+    {                                                                                              \
+        return more_ranks(c, r, "layout." #axis_, &c->layout.axis_, (times_));                     \
+    }
+MORE(tensor_2, tensor, 2)
+MORE(tensor_4, tensor, 4)
+MORE(tensor_8, tensor, 8)
+MORE(pipeline_2, pipeline, 2)
+MORE(pipeline_4, pipeline, 4)
+MORE(pipeline_8, pipeline, 8)
+
+/* The schedule that holds least without splitting the backward. */
+static bool one_forward_one_backward(struct ty_config *c, struct ty_remedy *r)
 {
-    if (c->layout.data % 2 != 0 || c->schedule.own != NULL) {
+    int index = 0;
+    while (ty_schedules[index] != NULL && strcmp(ty_schedules[index]->name, "1f1b") != 0) {
+        index++;
+    }
+    if (c->layout.pipeline == 1 || c->schedule.own != NULL || c->schedule.name == index ||
+        ty_schedules[index] == NULL) {
         return false;
     }
-    c->layout.pipeline *= 2;
-    c->layout.data /= 2;
-    note_number(r, "layout.pipeline", c->layout.pipeline);
+    c->schedule.name = index;
+    c->schedule.chunks = 1;
+    c->schedule.slices = 1;
+    note(r, "schedule.name", "1f1b");
     return true;
 }
 
@@ -162,44 +183,18 @@ typedef bool change_fn(struct ty_config *c, struct ty_remedy *r);
 static change_fn *const changes[] = {
     flash_attention,     fused_norm,      fused_loss,      recompute_selective, recompute_ffn,
     recompute_full,      shard_optimizer, shard_gradients, shard_weights,       split_sequence,
-    smaller_micro_batch, more_tensor,     more_pipeline,
+    smaller_micro_batch, tensor_2,        tensor_4,        tensor_8,            pipeline_2,
+    pipeline_4,          pipeline_8,      one_forward_one_backward,
 };
 
 /* ---- plans ---- */
 
-/* Busy time of a stage's compute and tensor streams, s. */
-static double busy_s(const struct ty_program *p, const struct ty_gang *gang, double *data_s)
+/* Time of a step of a plan: executed, one member of each gang. */
+static int step_s(struct ty_run *run, double *seconds, struct ty_err *err)
 {
-    ty_ps busy = 0, data = 0;
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            const ty_ps dur = ty_kind_duration(&p->kinds[ops[k].kind], 0);
-            busy +=
-                ops[k].stream == TY_STREAM_COMPUTE || ops[k].stream == TY_STREAM_TENSOR ? dur : 0;
-            data += ops[k].stream == TY_STREAM_DATA ? dur : 0;
-        }
-    }
-    *data_s = ty_s_from_ps(data);
-    return ty_s_from_ps(busy);
-}
-
-static double expected_s(const struct ty_run *run)
-{
-    const struct ty_program *p = &run->lowered.program;
-    const struct ty_config *c = run->config;
-    const double rounds = (double)c->layout.micro_batches * ty_sched_chunks(&c->schedule);
-    double most = 0;
-    for (uint32_t s = 0; s < p->n_gangs; s++) {
-        double data;
-        const double busy = busy_s(p, &p->gangs[s], &data);
-        const double whole = busy * (1 + (c->layout.pipeline - 1) / rounds);
-        const bool overlap = c->layout.framework.overlap_grad_reduce;
-        const double longest = !overlap ? whole + data : whole > data ? whole : data;
-        most = longest > most ? longest : most;
-    }
-    return most;
+    const int rc = ty_run_execute_folded(run, err);
+    *seconds = rc == 0 ? ty_s_from_ps(run->timeline.makespan) / run->lowered.program.n_steps : 0;
+    return rc;
 }
 
 /* The plan as it is. */
@@ -239,9 +234,12 @@ static int try_plan(const struct before *before, struct ty_config *c, struct ty_
     }
     ty_run_fullest(run, &bill);
     r->peak_B = bill.total_B;
-    r->slower = expected_s(run) / before->seconds - 1;
+    const bool better = ty_bill_verdict(&bill, c->cluster.memory) < before->verdict;
+    double seconds = 0;
+    rc = better ? step_s(run, &seconds, why) : 0;
+    r->slower = seconds / before->seconds - 1;
     ty_run_free(run);
-    return ty_bill_verdict(&bill, c->cluster.memory) < before->verdict;
+    return rc < 0 ? (rc == TY_ENOMEM ? rc : 0) : better;
 }
 
 /* Whether two --set texts are of one key. */
@@ -284,11 +282,17 @@ static int fastest_first(const void *a, const void *b)
 int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_err *err)
 {
     struct ty_bill bill;
+    struct ty_run *again = NULL;
     ty_run_fullest(run, &bill);
-    const struct before before = {run->config, ty_bill_verdict(&bill, run->config->cluster.memory),
-                                  expected_s(run)};
+    struct before before = {run->config, ty_bill_verdict(&bill, run->config->cluster.memory), 0};
+    int rc = ty_run_new(&again, run->config, err);
+    rc = rc < 0 ? rc : step_s(again, &before.seconds, err);
+    ty_run_free(again);
+    if (rc < 0) {
+        return rc;
+    }
     struct ty_err *why = ty_err_new(); /* why a change is none: nobody asks */
-    int rc = why != NULL ? 0 : TY_ENOMEM;
+    rc = why != NULL ? 0 : TY_ENOMEM;
     *out = (struct ty_remedies){.n = 0};
     for (size_t i = 0; i < TY_COUNT(changes) && rc == 0; i++) {
         rc = try_changes(&before, i, i, INFINITY, out, why);

@@ -15,19 +15,19 @@ struct ty_remedy {
     char set[TY_REMEDY_SETS][48]; /* "layout.zero=2": what to give to --set */
     uint32_t n_sets;
     double peak_B; /* of its fullest stage */
-    double slower; /* its expected step time over that of the plan as it is, minus 1 */
+    double slower; /* its step time over that of the plan as it is, minus 1 */
 };
 
 struct ty_remedies {
-    struct ty_remedy item[TY_REMEDIES_MAX]; /* least expected time first */
+    struct ty_remedy item[TY_REMEDIES_MAX]; /* fastest first */
     uint32_t n;
     bool pairs; /* two changes together were tried, too */
 };
 
 /* Plans every single change, and if none of them helps and is cheap every pair, of which those are
- * listed that are faster than any single change; nothing is executed. The expected
- * time is that of the busiest stage, computation and tensor collectives one after the other, and of
- * filling and draining the pipeline. 0 or TY_ENOMEM. */
+ * listed that are faster than any single change. Plans that fit are executed, one member of each
+ * gang where members cannot differ. 0, or a negative code when the plan as it is cannot be
+ * executed. */
 int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_err *err);
 
 #endif

@@ -145,11 +145,11 @@ static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_e
     }
     if (list.n == 0) {
         ty_text_add(t,
-                    "\nno one or two of the changes that cost no hardware make it fit; more GPUs "
-                    "or a smaller model would\n");
+                    "\nno one or two changes of recomputation, sharding, parallel degrees, micro-batch, "
+                    "schedule or kernels that were tried make it fit\n");
         return 0;
     }
-    ty_text_add(t, "\nwhat would make it fit, %s, least expected time first\n",
+    ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",
                 list.pairs ? "one or two changes" : "one change each");
     for (uint32_t i = 0; i < list.n && i < REMEDIES_SHOWN; i++) {
         const struct ty_remedy *r = &list.item[i];

@@ -9,7 +9,7 @@ from page import percent, table
 RUN = ("cluster: {{preset: {preset}}}\n"
        "model: {{layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: bf16, "
        "mlp: {mlp}, attention: {attention}}}\n"
-       "layout: {{global_batch: 8}}\nframework: {{preset: ideal}}\n")  # the kernels alone, no habits of a stack
+       "layout: {{global_batch: 8}}\nframework: {{preset: ideal, norm_speed: 1}}\n")  # the kernels alone, no habits of a stack
 VIDUR_OPS = {"add": "add", "attn_rope": "rope", "input_layernorm": "norm", "mlp_act": "activation"}
 SIMUMAX_ROLES = {"TN": "forward", "NN": "dgrad", "NT": "wgrad"}
 FLASH_WORK = {"forward": 4, "backward": 10}  # FLOPs over b s^2 a d, as SimuMax counts: not causal
