@@ -80,7 +80,11 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
         paths[n++] = trace_path(trace);
     }
     for (size_t i = 0; i < n; i++) {
-        bool twice = is_input(o, paths[i]);
+        if (is_input(o, paths[i])) {
+            fprintf(stderr, "trainyard run: %s is an input and would be overwritten\n", paths[i]);
+            return 2;
+        }
+        bool twice = false;
         for (size_t k = 0; k < i; k++) {
             twice = twice || cli_same_file(paths[i], paths[k]);
         }

@@ -34,7 +34,7 @@ static const struct {
      "    run: 7\n         ^"},
     {"cluster: {preset: dgx-a100, nodes: 2}\n" MODEL LAYOUT, NULL, TY_EINPUT,
      "run.yaml:1:19: cluster.preset: unknown preset (dgx-a100); \"trainyard list clusters\" shows "
-     "all; hint: did you mean \"dgx-h100\"?\n"
+     "all; hint: did you mean \"dgx-a100-40g\"?\n"
      "    cluster: {preset: dgx-a100, nodes: 2}\n"
      "                      ^"},
     {"cluster: {gpu: a100-sxm-80, preset: dgx-a100-80g}\n" MODEL LAYOUT, NULL, TY_EINPUT,
@@ -63,7 +63,7 @@ static const struct {
      "    layout.tensro=8\n           ^"},
     {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
      "--set lay.tensor=8:1:1: lay: unknown section; write one of cluster, model, layout, framework, "
-     "schedule, run, output\n    lay.tensor=8\n    ^"},
+     "schedule, run, output; hint: did you mean \"layout\"?\n    lay.tensor=8\n    ^"},
     {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
      "--set tensor=8:1:1: tensor: a key without its section; hint: did you mean "
      "\"layout.tensor\"?\n    tensor=8\n    ^"},
