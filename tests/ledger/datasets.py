@@ -134,7 +134,7 @@ def mosaic(gpu, role):
         name=f"llm-foundry {MOSAIC_CLUSTER[gpu].removeprefix('dgx-')}", table="mosaic_llm_foundry",
         base=base(f"preset: {MOSAIC_CLUSTER[gpu]}",
                   "tied: true, attention: flash2, full_attention: true", "",
-                  "preset: fsdp, fused_loss: true"),
+                  "preset: fsdp"),
         keys=mosaic_keys, keep=lambda row: row["gpu"] == gpu and "outlier" not in row["notes"],
         oom=lambda row: False, sweep=lambda row: f"{row['model']} on {row['gpus']}",
         layouts=False,

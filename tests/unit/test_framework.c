@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "model/kernels_internal.h"
+#include "sim/run/bill.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/model_case.h"
 
@@ -45,6 +46,7 @@ START_TEST(every_habit_of_an_eager_stack_costs_time)
         "framework.fused_activation=false",
         "framework.fused_rotary=false",
         "framework.fused_optimizer=false",
+        "framework.norm_speed=1",
         "framework.layer_floor=20 ms",
         "framework.pass_overhead=1 ms",
     };
@@ -56,6 +58,20 @@ START_TEST(every_habit_of_an_eager_stack_costs_time)
     ck_assert_double_gt(step_s(SETS("framework.preset=megatron-deepspeed")),
                         step_s(SETS("framework.preset=megatron-lm")));
     ck_assert_double_gt(step_s(SETS("framework.preset=megatron-lm")), ideal);
+}
+END_TEST
+
+START_TEST(a_fused_loss_takes_less_memory)
+{
+    struct quick_run apart = quick_run(pipeline, NULL, SETS("layout.pipeline=1"));
+    struct quick_run fused =
+        quick_run(pipeline, NULL, SETS("layout.pipeline=1", "framework.fused_loss=true"));
+    struct ty_bill a, f;
+    ty_run_fullest(apart.run, &a);
+    ty_run_fullest(fused.run, &f);
+    ck_assert_double_lt(f.total_B, a.total_B);
+    quick_run_free(&apart);
+    quick_run_free(&fused);
 }
 END_TEST
 
@@ -145,6 +161,6 @@ START_TEST(full_attention_computes_the_masked_half)
 END_TEST
 
 TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel_in_their_type,
-      auto_means_fp32_in_bf16_training_only, matrices_apart_are_reduced_apart,
-      parameters_may_come_back_late, the_zero_stage_names_the_stack,
-      full_attention_computes_the_masked_half)
+         a_fused_loss_takes_less_memory, auto_means_fp32_in_bf16_training_only,
+         matrices_apart_are_reduced_apart, parameters_may_come_back_late,
+         the_zero_stage_names_the_stack, full_attention_computes_the_masked_half)
