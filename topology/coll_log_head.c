@@ -66,6 +66,7 @@ static int read_columns(struct ty_log_reader *r)
 {
     const struct ty_place at = ty_log_place(r, r->word[0].col);
     struct ty_log_columns c = {.n = r->n_words - 1};
+    uint32_t blank_at = UINT32_MAX; /* the rightmost of redop and root, from the right */
     if (r->columns.n > 0) {
         return ty_fail_at(r->err, TY_EINPUT, &at,
                           "a second table in one log; put each test into a file of its own");
@@ -79,12 +80,22 @@ static int read_columns(struct ty_log_reader *r)
         c.algbw = ty_log_is(w, "algbw") ? from_right : c.algbw;
         c.busbw = ty_log_is(w, "busbw") ? from_right : c.busbw;
         c.wrong = ty_log_is(w, "#wrong") || ty_log_is(w, "error") ? from_right : c.wrong;
-        c.blank += ty_log_is(w, "redop") || ty_log_is(w, "root");
+        if (ty_log_is(w, "redop") || ty_log_is(w, "root")) {
+            c.blank++;
+            blank_at = blank_at < from_right ? blank_at : from_right;
+        }
     }
     if (c.type == 0 || c.time == 0 || c.algbw == 0 || c.busbw == 0) {
         return ty_fail_at(r->err, TY_EINPUT, &at,
                           "a table without one of the columns type, time, algbw, busbw; a whole "
                           "log of nccl-tests is needed");
+    }
+    /* Rows without redop and root are read from the right, their type left of the gap. */
+    if (c.blank > 0 && (c.type < blank_at + c.blank || c.time >= blank_at || c.algbw >= blank_at ||
+                        c.busbw >= blank_at || (c.wrong >= blank_at && c.wrong != 0))) {
+        return ty_fail_at(r->err, TY_EINPUT, &at,
+                          "columns in an order that nccl-tests does not write; it is size, count, "
+                          "type, redop, root, time, algbw, busbw");
     }
     r->columns = c;
     return 0;

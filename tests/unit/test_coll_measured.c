@@ -183,6 +183,10 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         {"a.log", NEW_HEAD PAIR "# size count type time\n",
          "a.log:8:1: a table without one of the columns type, time, algbw, busbw; a whole log of "
          "nccl-tests is needed"},
+        {"a.log",
+         NEW_HEAD PAIR "# size time algbw busbw type redop root\n 1024 1 2 3 float\n" TAIL,
+         "a.log:8:1: columns in an order that nccl-tests does not write; it is size, count, type, "
+         "redop, root, time, algbw, busbw"},
         {"all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
          "all_gather.log: busbw is 1 times algbw, but 0.5 for all-gather over 2 ranks; the log is "
          "of another collective, or lines of its head are missing"},
