@@ -131,7 +131,6 @@ static void cluster_presets(struct ty_loader *l)
 }
 
 /* Left out, the stack follows from how the job is sharded. */
-/* Left out, the stack follows from how the job is sharded. */
 static void framework_preset(struct ty_loader *l)
 {
     static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets,
