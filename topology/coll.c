@@ -122,7 +122,8 @@ static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_c
     *out = (struct ty_coll_cost){0};
     algorithm->cost(cluster, coll, bytes, reach, out);
     out->algorithm = algorithm;
-    if (reach->nodes == 1) { /* whatever the size, a call takes that long */
+    /* Whatever the size, a call takes that long; what was measured knows. */
+    if (reach->nodes == 1 && algorithm != &ty_coll_measured) {
         out->latency_s = fmax(out->latency_s, cluster->nvlink_floor - out->transfer_s);
     }
 }

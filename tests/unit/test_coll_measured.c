@@ -311,6 +311,24 @@ START_TEST(a_log_replaces_the_model_of_its_reach_only)
 }
 END_TEST
 
+/* The floor of the models is a preset's; a log of a quicker machine is believed. */
+START_TEST(what_was_measured_may_be_below_the_floor)
+{
+    struct ty_arena arena = {0};
+    struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nvlink_floor: 1 s");
+    const struct ty_reach node = {4, 1, 4, 1};
+    struct ty_coll_table table =
+        table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);
+    const struct ty_coll_measured measured = {&table, 1, NULL};
+    struct ty_coll_cost cost = cost_on(&cluster, TY_COLL_ALL_REDUCE, node, 1e6);
+    ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1, 1e-12);
+    cluster.measured = &measured;
+    cost = cost_on(&cluster, TY_COLL_ALL_REDUCE, node, 1e6);
+    ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1e-3, 1e-15);
+    ty_arena_release(&arena);
+}
+END_TEST
+
 START_TEST(groups_that_share_nics_need_a_log_that_did)
 {
     struct ty_arena arena = {0};
@@ -381,5 +399,6 @@ TY_SUITE("coll_measured", head_and_rows_are_read, old_versions_are_read,
          every_mistake_has_a_place_and_a_remedy, the_fit_finds_latency_and_bandwidth,
          a_crowded_decade_does_not_drown_the_others,
          times_are_those_measured_and_extend_as_documented,
-         a_log_replaces_the_model_of_its_reach_only, groups_that_share_nics_need_a_log_that_did,
+         a_log_replaces_the_model_of_its_reach_only, what_was_measured_may_be_below_the_floor,
+         groups_that_share_nics_need_a_log_that_did,
          messages_take_what_sendrecv_measured, a_changed_machine_scales_what_was_measured)
