@@ -1,5 +1,6 @@
 /* Computation beside a collective is slower, by what the cluster says and no more. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/common/quick_run.h"
 
@@ -93,5 +94,78 @@ START_TEST(both_executors_see_the_same_slow_down)
 }
 END_TEST
 
-TY_SUITE("overlap", no_collective_beside_it_no_loss,
+/* Plays a block once more, every computation against every collective before it. Returns what was
+ * lost in all. */
+static ty_ps check_block(const struct ty_program *slow, const struct ty_program *free_of,
+                         uint32_t block, double share)
+{
+    static ty_ps from[20000], to[20000];
+    ty_ps free_at[TY_N_STREAMS] = {0}, event[TY_EVENTS] = {0}, sum = 0;
+    const struct ty_block *b = &slow->blocks[block];
+    uint32_t n = 0;
+    ck_assert_uint_le(b->n_ops, TY_COUNT(from));
+    for (uint32_t i = 0; i < b->n_ops; i++) {
+        const struct ty_op *op = &slow->ops[b->first + i];
+        const ty_ps alone = free_of->kinds[free_of->ops[b->first + i].kind].dur;
+        ty_ps start = free_at[op->stream];
+        double beside = 0;
+        for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
+            start = event[op->wait[w]] > start ? event[op->wait[w]] : start;
+        }
+        for (uint32_t k = 0; k < n && op->stream == TY_STREAM_COMPUTE; k++) {
+            const ty_ps low = from[k] > start ? from[k] : start;
+            const ty_ps high = to[k] < start + alone ? to[k] : start + alone;
+            beside += low < high ? (double)(high - low) : 0;
+        }
+        beside = beside < (double)alone ? beside : (double)alone;
+        const ty_ps more = (ty_ps)(beside * share / (1 - share));
+        const ty_ps found = slow->kinds[op->kind].dur;
+        ck_assert_msg(llabs((long long)found - (long long)(alone + more)) <= 1,
+                      "block %u, operation %u", (unsigned)block, (unsigned)i);
+        sum += more;
+        free_at[op->stream] = start + found;
+        if (op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET) {
+            from[n] = start;
+            to[n++] = start + found;
+        }
+        if (op->record != TY_NO_EVENT) {
+            event[op->record] = start + found;
+        }
+    }
+    return sum;
+}
+
+START_TEST(every_computation_loses_what_it_shares)
+{
+    /* gathers far ahead; buckets that pile up; shards and replicas; tensor collectives beside data */
+    static const char *const layouts[] = {"layout.zero=3", "layout.zero=0", "layout.shard=4",
+                                          "layout.tensor=2"};
+    static const char *const links[] = {"cluster.nic_bandwidth=20 Gb/s",
+                                        "cluster.nic_bandwidth=20 Tb/s"};
+    static const char yaml[] = "cluster: {preset: dgx-h100, nodes: 2}\n"
+                               "model: {preset: llama-7b, sequence: 2048}\n"
+                               "layout: {global_batch: 32, zero: 2}\n"
+                               "framework: {preset: ideal, prefetch: 4, bucket: 4 MB}\n";
+    for (size_t i = 0; i < 2 * TY_COUNT(layouts); i++) {
+        struct quick_run alone =
+            quick_run(yaml, NULL, SETS(layouts[i / 2], links[i % 2], none[0], none[1]));
+        struct quick_run slow =
+            quick_run(yaml, NULL,
+                      SETS(layouts[i / 2], links[i % 2], "cluster.nvlink_overlap_slowdown=25 %",
+                           "cluster.net_overlap_slowdown=25 %"));
+        const struct ty_program *p = &slow.run->lowered.program;
+        const struct ty_program *free_of = &alone.run->lowered.program;
+        ck_assert_uint_eq(p->n_blocks, free_of->n_blocks);
+        ty_ps sum = 0;
+        for (uint32_t b = 0; b < p->n_blocks; b++) {
+            sum += check_block(p, free_of, b, 0.25);
+        }
+        ck_assert_msg(sum > 0, "%s, %s", layouts[i / 2], links[i % 2]);
+        quick_run_free(&alone);
+        quick_run_free(&slow);
+    }
+}
+END_TEST
+
+TY_SUITE("overlap", every_computation_loses_what_it_shares, no_collective_beside_it_no_loss,
          the_loss_is_bounded_by_the_time_of_the_collectives, both_executors_see_the_same_slow_down)
