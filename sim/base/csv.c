@@ -104,12 +104,32 @@ static int square(struct ty_csv *csv, const struct reader *r, const char *path,
     return 0;
 }
 
+/* A cell would end there, unnoticed. */
+static int no_nul(const char *path, const char *text, size_t len, struct ty_err *err)
+{
+    const char *nul = memchr(text, '\0', len);
+    struct ty_place at = {.file = path, .line = 1, .col = 1};
+    if (nul == NULL) {
+        return 0;
+    }
+    for (const char *p = text; p < nul; p++) {
+        at.line += *p == '\n';
+        at.col = *p == '\n' ? 1 : at.col + (((unsigned char)*p & 0xC0u) != 0x80u);
+    }
+    return ty_fail_at(err, TY_EINPUT, &at, "a control character (byte 0x00); remove it");
+}
+
 int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, struct ty_err *err)
 {
     struct reader r = {.arena = arena};
     const char *text;
     size_t len;
     int rc = ty_file_read(arena, path, TY_CSV_MAX_BYTES, &text, &len, err);
+    if (rc == 0 && len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* spreadsheets write it */
+        text += 3;
+        len -= 3;
+    }
+    rc = rc < 0 ? rc : no_nul(path, text, len, err);
     rc = rc < 0 ? rc : parse(&r, path, text, len, err);
     if (rc == 0 && r.n_rows == 0) {
         rc = ty_fail(err, TY_EINPUT, "%s: an empty table; its first row names the columns", path);
