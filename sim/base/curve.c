@@ -54,17 +54,19 @@ int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint
     if (own_x == NULL || log_x == NULL || log_y == NULL || slope == NULL) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
+    uint32_t kept = 0; /* of x that have one logarithm the first */
     for (uint32_t i = 0; i < n; i++) {
-        own_x[i] = x[i];
-        log_x[i] = log(x[i]);
-        log_y[i] = log(y[i]);
+        own_x[kept] = x[i];
+        log_x[kept] = log(x[i]);
+        log_y[kept] = log(y[i]);
+        kept += kept == 0 || log_x[kept] > log_x[kept - 1];
     }
-    const int rc = slopes(log_x, log_y, n, slope);
+    const int rc = slopes(log_x, log_y, kept, slope);
     if (rc != 0) {
         return ty_fail(err, rc == GSL_ENOMEM ? TY_ENOMEM : TY_EBUG,
                        "a measured curve of %u points: %s", (unsigned)n, gsl_strerror(rc));
     }
-    *curve = (struct ty_curve){.n = n, .x = own_x, .log_x = log_x, .log_y = log_y, .slope = slope};
+    *curve = (struct ty_curve){.n = kept, .x = own_x, .log_x = log_x, .log_y = log_y, .slope = slope};
     return 0;
 }
 

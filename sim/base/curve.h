@@ -14,7 +14,8 @@ struct ty_curve {
     const double *x, *log_x, *log_y, *slope; /* [n], x increasing; slope: d log_y / d log_x */
 };
 
-/* n >= 1 points, all positive, x increasing; copied into the arena. 0 or TY_ENOMEM. */
+/* n >= 1 points, all positive, x increasing; copied into the arena. Of points whose x
+ * have one logarithm the first counts. 0 or TY_ENOMEM. */
 int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint32_t n,
                   struct ty_arena *arena, struct ty_err *err);
 

@@ -66,5 +66,19 @@ START_TEST(outside_the_ends_hold)
 }
 END_TEST
 
-TY_SUITE("curve", a_power_of_x_is_met_between_its_points, noise_is_met_and_never_overshot,
+/* 10^15 and its successors are different numbers of bytes and one logarithm. */
+START_TEST(points_too_near_to_be_told_apart_are_one)
+{
+    static const double x[] = {1e3, 1e15, 1e15 + 1, 1e15 + 2, 1e18}, y[] = {1, 5, 6, 7, 9};
+    struct ty_arena arena = {0};
+    const struct ty_curve curve = curve_of(&arena, x, y, TY_COUNT(x));
+    ck_assert_double_eq_tol(ty_curve_at(&curve, 1e15), 5, 1e-12);
+    ck_assert_double_eq_tol(ty_curve_at(&curve, 1e18), 9, 1e-12);
+    const struct ty_curve pair = curve_of(&arena, x + 1, y + 1, 2);
+    ck_assert_double_eq_tol(ty_curve_at(&pair, 1e15), 5, 1e-12);
+    ty_arena_release(&arena);
+}
+END_TEST
+
+TY_SUITE("curve", points_too_near_to_be_told_apart_are_one, a_power_of_x_is_met_between_its_points, noise_is_met_and_never_overshot,
          outside_the_ends_hold)
