@@ -13,14 +13,19 @@
 #define STEPS_MAX 200
 #define PRECISE   1e-10
 
-/* Sizes of the log in the decade of size i. */
-static uint32_t in_decade(const struct ty_coll_log *m, size_t i)
+/* One over the sizes in the same decade; sizes increase, so a decade is a run of them. */
+static void set_weights(gsl_vector *weights, const struct ty_coll_log *m)
 {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < m->n; k++) {
-        n += floor(log10(m->size_B[k])) == floor(log10(m->size_B[i]));
+    for (uint32_t i = 0, end; i < m->n; i = end) {
+        const double decade = floor(log10(m->size_B[i]));
+        end = i + 1;
+        while (end < m->n && floor(log10(m->size_B[end])) == decade) {
+            end++;
+        }
+        for (uint32_t k = i; k < end; k++) {
+            gsl_vector_set(weights, k, 1.0 / (end - i));
+        }
     }
-    return n;
 }
 
 static int residuals(const gsl_vector *p, void *arg, gsl_vector *out)
@@ -52,8 +57,8 @@ static int solve(gsl_multifit_nlinear_workspace *work, gsl_vector *weights,
     double shortest = m->time_s[0];
     gsl_multifit_nlinear_fdf system = {
         .f = residuals, .df = slopes, .n = m->n, .p = 2, .params = &ref};
+    set_weights(weights, m);
     for (uint32_t i = 0; i < m->n; i++) {
-        gsl_vector_set(weights, i, 1.0 / in_decade(m, i));
         shortest = fmin(shortest, m->time_s[i]);
     }
     double start[2] = {log(shortest), log(m->time_s[m->n - 1] / m->size_B[m->n - 1])};
