@@ -84,8 +84,12 @@ static const char *cell(const struct reader *r, enum column column)
                                           : ty_csv_cell(&r->csv, r->number - 1, r->index[column]);
 }
 
+/* Reads the table again, so not for messages that are only counted. */
 static struct ty_place place(const struct reader *r, enum column column)
 {
+    if (r->err != NULL && r->err->n >= TY_ERR_MAX) {
+        return (struct ty_place){.line = 0};
+    }
     const bool there = r->index[column] != UINT32_MAX;
     return ty_csv_place(&r->csv, r->number, there ? r->index[column] : 0);
 }
@@ -305,11 +309,13 @@ static int check_twice(struct reader *r, const struct row *row, uint32_t n)
     for (uint32_t i = 1; i < n; i++) {
         if (ty_operator_key_compare(&row[i].key, &row[i - 1].key) == 0 &&
             row[i].size == row[i - 1].size) {
+            r->number = row[i - 1].number;
+            const uint32_t first = place(r, OP).line;
             r->number = row[i].number;
             code = wrong(r, OP,
                          "this kernel is there twice, first in line %u; keep one, such as "
                          "the median",
-                         (unsigned)ty_csv_place(&r->csv, row[i - 1].number, 0).line);
+                         (unsigned)first);
         }
     }
     return code;
