@@ -262,7 +262,7 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double 
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
     s.slope = s.times + q->n_rows;
-    gsl_error_handler_t *handler = gsl_set_error_handler_off(); /* its default ends the process */
+    ty_gsl_quiet();
     int rc = 0;
     double next = q->noise > 0 ? q->noise : TY_FIT_SCALE;
     for (uint32_t round = 0; round < ROUNDS_MAX && rc == 0 && s.noise != next; round++) {
@@ -273,7 +273,6 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double 
         next = q->prior > 0 && q->noise <= 0 && fabs(log(seen / s.noise)) > NOISE_NEAR ? seen
                                                                                        : s.noise;
     }
-    gsl_set_error_handler(handler);
     free(s.times);
     return rc;
 }

@@ -156,9 +156,8 @@ int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *q, struct ty_
     int rc;
     double *times = linearise(q, fit->value, &rc, err);
     if (times != NULL) {
-        gsl_error_handler_t *handler = gsl_set_error_handler_off();
+        ty_gsl_quiet();
         rc = errors(fit, q, times, times + q->n_rows, err);
-        gsl_set_error_handler(handler);
     }
     free(times);
     return rc;

@@ -2,6 +2,7 @@
 #ifndef TY_RUN_FIT_INTERNAL_H
 #define TY_RUN_FIT_INTERNAL_H
 
+#include "sim/base/curve.h"
 #include "sim/run/fit.h"
 
 #define TY_FIT_STEP 0.01 /* of log x, for derivatives: above rounding, below curvature */
