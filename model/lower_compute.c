@@ -121,23 +121,30 @@ static void overlapped_kinds(struct ty_lowering *l, const struct ty_layer_costs 
     host_kinds(l, k);
 }
 
-/* Seconds of tensor collectives that the computation of a layer waits for. The host runs ahead of
- * them as it does of kernels. */
+static double tensor_seconds(const struct ty_lowering *l, enum ty_coll coll, double bytes)
+{
+    const struct ty_reach reach = ty_grid_reach(&l->out->grid, 1u << TY_AXIS_TENSOR, 0);
+    struct ty_coll_cost cost;
+    ty_coll_cost(l->in->cluster, NULL, coll, bytes, &reach, &cost);
+    return ty_coll_seconds(&cost) * l->in->cluster->collective_derate;
+}
+
+/* Seconds of tensor collectives that the computation of a layer waits for, as lower_layer.c issues
+ * them. The host runs ahead of them as it does of kernels. */
 static void waited_comm(const struct ty_lowering *l, double tokens, double *forward,
                         double *backward)
 {
-    const struct ty_layout *layout = l->in->layout;
-    const struct ty_framework *framework = &layout->framework;
-    const struct ty_reach reach = ty_grid_reach(&l->out->grid, 1u << TY_AXIS_TENSOR, 0);
+    const struct ty_framework *framework = &l->in->layout->framework;
     const double bytes =
         tokens * l->in->arch->hidden * ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
-    struct ty_coll_cost cost;
-    ty_coll_cost(l->in->cluster, NULL, TY_COLL_ALL_REDUCE, bytes, &reach, &cost);
-    *forward = 2 * ty_coll_seconds(&cost);
-    *backward = framework->overlap_tensor_reduce
-                    ? 0
-                    : ty_coll_seconds(&cost) * (ty_lower_reduces(l, TY_PART_ATTENTION) +
-                                                ty_lower_reduces(l, TY_PART_MLP));
+    const bool parts = l->in->layout->sequence_parallel;
+    const double enter = parts ? tensor_seconds(l, TY_COLL_ALL_GATHER, bytes) : 0;
+    const double leave =
+        tensor_seconds(l, parts ? TY_COLL_REDUCE_SCATTER : TY_COLL_ALL_REDUCE, bytes);
+    const uint32_t reduces =
+        ty_lower_reduces(l, TY_PART_ATTENTION) + ty_lower_reduces(l, TY_PART_MLP);
+    *forward = 2 * (enter + leave);
+    *backward = 2 * enter + (framework->overlap_tensor_reduce ? 0 : reduces * leave);
 }
 
 int ty_lower_compute_kinds(struct ty_lowering *l)

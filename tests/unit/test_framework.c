@@ -133,6 +133,28 @@ START_TEST(parameters_may_come_back_late)
 }
 END_TEST
 
+/* A layer that its host holds up lasts the floor, whatever its collectives take of it; and those it
+ * has not, such as all-reduces under sequence parallelism, take nothing. */
+START_TEST(collectives_fit_under_the_floor_of_the_host)
+{
+    static const char *const base[] = {"framework.layer_floor=20 ms", "layout.pipeline=1",
+                                       "framework.overlap_tensor_reduce=false"};
+    static const char *const modes[] = {"layout.sequence_parallel=false",
+                                        "layout.sequence_parallel=true"};
+    static const char *const slower[] = {
+        "cluster.nvlink_latency=500 us", "cluster.nvlink_gather_latency=500 us",
+        "cluster.collective_derate=1.5"};
+    for (size_t m = 0; m < TY_COUNT(modes); m++) {
+        const double before = step_s(SETS(base[0], base[1], base[2], modes[m]));
+        for (size_t i = 0; i < TY_COUNT(slower); i++) {
+            const double after = step_s(SETS(base[0], base[1], base[2], modes[m], slower[i]));
+            ck_assert_msg(after > 0.999 * before && after < 1.01 * before, "%s, %s: %.9g s, %.9g s",
+                          modes[m], slower[i], before, after);
+        }
+    }
+}
+END_TEST
+
 START_TEST(the_zero_stage_names_the_stack)
 {
     ck_assert_str_eq(ty_framework_default(0), "megatron-lm");
@@ -163,4 +185,5 @@ END_TEST
 TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel_in_their_type,
          a_fused_loss_takes_less_memory, auto_means_fp32_in_bf16_training_only,
          matrices_apart_are_reduced_apart, parameters_may_come_back_late,
+         collectives_fit_under_the_floor_of_the_host,
          the_zero_stage_names_the_stack, full_attention_computes_the_masked_half)
