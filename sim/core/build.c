@@ -5,6 +5,7 @@
  * builder, so that callers check once, at the end. */
 #include "sim/core/program.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int fail(struct ty_builder *b, int code, const char *what)
@@ -17,14 +18,19 @@ static int fail(struct ty_builder *b, int code, const char *what)
 }
 
 /* Appends one row of `size` bytes to a column of n rows; index widths limit it to `limit` rows. */
-static int append(struct ty_builder *b, void **column, uint32_t *n, uint32_t *cap, size_t size,
-                  uint32_t limit, const void *row)
+static int append(struct ty_builder *b, const char *rows, void **column, uint32_t *n, uint32_t *cap,
+                  size_t size, uint32_t limit, const void *row)
 {
     if (b->failed) {
         return TY_ENOMEM;
     }
     if (*n >= limit) {
-        return fail(b, TY_ELIMIT, "more rows than an index can name");
+        char what[160];
+        (void)snprintf(what, sizeof(what),
+                       "more than %u %s, the most that can be numbered; try fewer pipeline ranks, "
+                       "chunks or layers",
+                       (unsigned)limit, rows);
+        return fail(b, TY_ELIMIT, what);
     }
     if (*n == *cap) {
         const uint32_t more = *cap == 0 ? 16 : *cap * 2;
@@ -43,7 +49,7 @@ static int append(struct ty_builder *b, void **column, uint32_t *n, uint32_t *ca
 }
 
 #define APPEND(b, col, limit, row)                                                                 \
-    append((b), (void **)&(b)->program->col, &(b)->program->n_##col, &(b)->cap_##col,              \
+    append((b), #col, (void **)&(b)->program->col, &(b)->program->n_##col, &(b)->cap_##col,        \
            sizeof(*(b)->program->col), (limit), (row))
 
 int ty_build_kind(struct ty_builder *b, const struct ty_kind *kind)

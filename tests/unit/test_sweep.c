@@ -247,9 +247,27 @@ START_TEST(a_deadlock_names_ranks_streams_and_messages)
 }
 END_TEST
 
-TY_SUITE("sweep", gpipe_and_1f1b_take_m_plus_p_minus_1_slots,
+START_TEST(a_full_column_says_which_and_what_to_try)
+{
+    static struct ty_err err;
+    struct ty_arena arena = {.head = NULL};
+    struct ty_program program = {.n_kinds = 0};
+    struct ty_builder b = {.program = &program, .arena = &arena, .err = &err};
+    const struct ty_kind kind = {.name = "x"};
+    for (uint32_t i = 0; i < TY_NONE; i++) {
+        ck_assert_int_eq(ty_build_kind(&b, &kind), (int)i);
+    }
+    ck_assert_int_eq(ty_build_kind(&b, &kind), TY_ELIMIT);
+    ck_assert_str_eq(err.text, "program: more than 65535 kinds, the most that can be numbered; try "
+                               "fewer pipeline ranks, chunks or layers");
+    ty_arena_release(&arena);
+}
+END_TEST
+
+TY_SUITE("sweep", a_full_column_says_which_and_what_to_try,
+         gpipe_and_1f1b_take_m_plus_p_minus_1_slots,
          gpipe_holds_m_and_1f1b_holds_p_minus_i_micro_batches,
          message_delay_costs_gpipe_once_and_1f1b_every_round,
-         a_pipeline_of_tensor_groups_takes_8_4048_seconds,
-         sweep_and_events_agree_to_the_picosecond, buckets_of_every_rank_sum_to_the_makespan,
-         scaling_all_durations_scales_every_start, a_deadlock_names_ranks_streams_and_messages)
+         a_pipeline_of_tensor_groups_takes_8_4048_seconds, sweep_and_events_agree_to_the_picosecond,
+         buckets_of_every_rank_sum_to_the_makespan, scaling_all_durations_scales_every_start,
+         a_deadlock_names_ranks_streams_and_messages)
