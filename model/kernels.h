@@ -80,4 +80,13 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
 struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct ty_layout *layout,
                                  double params);
 
+/* operator_cost.c: what the model says of one kernel of a table of operators (model/operators.h),
+ * over `size` of what its curve is over; without a table and without `derate`, as tables hold
+ * isolated kernels. `arch` and `layout` say what a row does not. False when this GPU cannot run it:
+ * no peak for its type. */
+struct ty_operator_key;
+bool ty_operator_cost(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                      const struct ty_layout *layout, const struct ty_operator_key *key,
+                      double size, struct ty_cost *out);
+
 #endif

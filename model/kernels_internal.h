@@ -73,4 +73,14 @@ struct ty_cost ty_embedding(const struct ty_cluster *cluster, const struct ty_ar
 struct ty_cost ty_cross_entropy(const struct ty_cluster *cluster, const struct ty_shard *shard,
                                 bool backward);
 
+/* layer_costs.c: kernels over parameters of one rank. */
+
+/* Adds a 16-bit result to gradients of type `dtype`: it is read, the sum read and written. */
+struct ty_cost ty_accumulation(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                               int dtype, double params);
+
+/* An Adam step over `params` parameters, all of them this rank's. */
+struct ty_cost ty_adam(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                       double params);
+
 #endif

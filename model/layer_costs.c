@@ -90,22 +90,27 @@ static struct ty_cost linear_dgrad(const struct linear *w)
     return cost;
 }
 
-/* Seconds to add a 16-bit result to the gradients of earlier micro-batches, where the product does
- * not: it is read, the sum read and written, for every micro-batch of a step but the first. */
+struct ty_cost ty_accumulation(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                               int dtype, double params)
+{
+    const double bytes = params * (2 + 2 * ty_memory_grad_bytes(layout));
+    const double rate = cluster->memory_bandwidth * cluster->add_efficiency;
+    const struct ty_cost model = {bytes / rate + cluster->kernel_overhead, 0};
+    return ty_measured_or(cluster, TY_OPERATOR_ACCUMULATION, TY_ROLE_WGRAD, dtype, TY_ANY_KERNEL,
+                          params, model);
+}
+
+/* Seconds to add to the gradients of earlier micro-batches, where the product does not: for every
+ * micro-batch of a step but the first. */
 static double accumulation(const struct linear *w, double params)
 {
     const struct ty_layout *layout = w->layout;
     if (layout->framework.fused_accumulation || layout->zero >= 2 || layout->micro_batches < 2) {
         return 0;
     }
-    const double bytes = params * (2 + 2 * ty_memory_grad_bytes(layout));
     const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
-    const double rate = w->cluster->memory_bandwidth * w->cluster->add_efficiency;
     const int dtype = layout->framework.grad_fp32 ? TY_DTYPE_FP32 : (int)w->dtype;
-    const struct ty_cost model = {bytes / rate + w->cluster->kernel_overhead, 0};
-    return again * ty_measured_or(w->cluster, TY_OPERATOR_ACCUMULATION, TY_ROLE_WGRAD, dtype,
-                                  TY_ANY_KERNEL, params, model)
-                       .seconds;
+    return again * ty_accumulation(w->cluster, layout, dtype, params).seconds;
 }
 
 static struct ty_cost linear_wgrad(const struct linear *w)
@@ -286,19 +291,25 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
 
 /* ---- optimizer ---- */
 
-struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct ty_layout *layout,
-                                 double params)
+struct ty_cost ty_adam(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                       double params)
 {
-    const double local = layout->zero >= 1 ? params / ty_layout_shards(layout) : params;
     const double fused = layout->framework.grad_fp32 ? ADAM_FP32_B : ADAM_B;
-    const double bytes = local * (layout->framework.fused_optimizer ? fused : ADAM_UNFUSED_B);
+    const double bytes = params * (layout->framework.fused_optimizer ? fused : ADAM_UNFUSED_B);
     const double seconds = bytes / (cluster->memory_bandwidth * cluster->optimizer_efficiency) +
                            cluster->kernel_overhead;
     /* By the type of the gradients it reads; all of 16 bit are alike. */
     const int dtype = layout->framework.grad_fp32 ? TY_DTYPE_FP32 : TY_DTYPE_BF16;
     const int kernel = layout->framework.fused_optimizer ? TY_FUSED : TY_UNFUSED;
-    struct ty_cost cost = ty_measured_or(cluster, TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP, dtype,
-                                         kernel, local, (struct ty_cost){seconds, 0});
+    return ty_measured_or(cluster, TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP, dtype, kernel, params,
+                          (struct ty_cost){seconds, 0});
+}
+
+struct ty_cost ty_optimizer_cost(const struct ty_cluster *cluster, const struct ty_layout *layout,
+                                 double params)
+{
+    const double local = layout->zero >= 1 ? params / ty_layout_shards(layout) : params;
+    struct ty_cost cost = ty_adam(cluster, layout, local);
     cost.seconds *= cluster->derate;
     return cost;
 }

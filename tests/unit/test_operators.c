@@ -4,9 +4,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/kernels_internal.h"
+#include "model/operators_internal.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/temp_dir.h"
 
@@ -235,6 +237,171 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
 }
 END_TEST
 
+#define KERNELS_MAX 64u
+
+/* The kernels that a step looks up. */
+struct wanted {
+    struct kernel {
+        struct ty_operator_key key;
+        double size;
+    } kernel[KERNELS_MAX];
+    uint32_t n;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct kernel *x = a, *y = b;
+    const int order = ty_operator_key_compare(&x->key, &y->key);
+    return order != 0 ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+static void want(void *arg, const struct ty_operator_key *key, double size,
+                 const struct ty_operator_time *found)
+{
+    struct wanted *w = arg;
+    const struct kernel kernel = {*key, size};
+    ck_assert(found == NULL);
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (by_key(&w->kernel[i], &kernel) == 0) {
+            return;
+        }
+    }
+    ck_assert_uint_lt(w->n, KERNELS_MAX);
+    w->kernel[w->n++] = kernel;
+}
+
+static double sum_of(const struct ty_cost *cost, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += cost[i].seconds;
+    }
+    return sum;
+}
+
+/* A layer, both ends of the model, an optimizer step. */
+static double all_seconds(const struct model_case *c)
+{
+    struct ty_layer_costs layer;
+    struct ty_edge_costs ends;
+    ty_layer_costs(&c->cluster, &c->arch, &c->layout, &layer);
+    ty_edge_costs(&c->cluster, &c->arch, &c->layout, &ends);
+    const struct ty_cost rest[] = {ends.embedding_forward,
+                                   ends.embedding_backward,
+                                   ends.head_forward,
+                                   ends.head_dgrad,
+                                   ends.head_wgrad,
+                                   ty_optimizer_cost(&c->cluster, &c->layout, 1e9)};
+    return sum_of(layer.forward, TY_N_LAYER_OPS) + sum_of(layer.dgrad, TY_N_LAYER_OPS) +
+           sum_of(layer.wgrad, TY_N_LAYER_OPS) + sum_of(rest, TY_COUNT(rest));
+}
+
+/* A table in which each kernel takes twice what ty_operator_cost says. */
+static struct ty_operators twice(struct wanted *wanted, const struct model_case *c,
+                                 struct ty_operator_curve *curve, struct ty_arena *arena)
+{
+    struct ty_operators table = {.curve = curve};
+    struct ty_err err;
+    qsort(wanted->kernel, wanted->n, sizeof(wanted->kernel[0]), by_key);
+    for (uint32_t i = 0; i < wanted->n;) {
+        double x[KERNELS_MAX], y[KERNELS_MAX];
+        struct ty_operator_curve *next = &curve[table.n++];
+        uint32_t n = 0;
+        next->key = wanted->kernel[i].key;
+        for (; i < wanted->n && ty_operator_key_compare(&wanted->kernel[i].key, &next->key) == 0;
+             i++) {
+            struct ty_cost cost;
+            x[n] = wanted->kernel[i].size;
+            ck_assert(
+                ty_operator_cost(&c->cluster, &c->arch, &c->layout, &next->key, x[n], &cost));
+            y[n++] = 2 * cost.seconds;
+        }
+        ck_assert_int_eq(ty_curve_init(&next->curve, x, y, n, arena, &err), 0);
+    }
+    return table;
+}
+
+/* With every kernel twice as long by the table as ty_operator_cost says, everything takes twice as
+ * long: the kernels told one by one are those of a step, whatever derate is. */
+static void check_twice(const char *model, const char *layout, bool fused, bool grad_fp32)
+{
+    struct model_case c;
+    struct wanted wanted = {.n = 0};
+    struct ty_operator_curve curve[KERNELS_MAX];
+    struct ty_arena arena = {0};
+    model_case(&c, 1, NULL, model, layout);
+    struct ty_framework *framework = &c.layout.framework;
+    c.cluster.derate = 1.3;
+    framework->fused_activation = framework->fused_rotary = fused;
+    framework->fused_optimizer = framework->fused_accumulation = fused;
+    framework->grad_fp32 = grad_fp32;
+    const struct ty_operators nothing = {.note = want, .note_arg = &wanted};
+    c.cluster.operator_table = &nothing;
+    const double once = all_seconds(&c);
+    ck_assert_uint_gt(wanted.n, 20);
+    const struct ty_operators table = twice(&wanted, &c, curve, &arena);
+    c.cluster.operator_table = &table;
+    assert_near(all_seconds(&c), 2 * once, 1e-12);
+    ty_arena_release(&arena);
+}
+
+START_TEST(the_model_of_single_kernels_is_that_of_a_step)
+{
+    static const char gpt[] = "layers: 2\nhidden: 1024\nheads: 8\nffn: 4096\nvocabulary: 32000\n"
+                              "sequence: 512\nmlp: gelu\ndropout: 0.1\nnorm: unfused\n"
+                              "attention: flash1\nfull_attention: true\n";
+    check_twice(tiny, "tensor: 2\nmicro_batch: 2\nglobal_batch: 32", true, true);
+    check_twice(tiny, "tensor: 2\nmicro_batch: 2\nglobal_batch: 32", false, false);
+    check_twice(gpt, "tensor: 1\nmicro_batch: 2\nglobal_batch: 32", false, true);
+}
+END_TEST
+
+START_TEST(a_gpu_without_a_peak_cannot_multiply)
+{
+    struct model_case c;
+    struct ty_cost cost;
+    double tokens;
+    model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
+    const struct ty_operator_key fp8 =
+        ty_operator_matmul(TY_ROLE_FORWARD, TY_DTYPE_FP8, 512, 512, 512, &tokens);
+    ck_assert(!ty_operator_cost(&c.cluster, &c.arch, &c.layout, &fp8, tokens, &cost));
+    c.cluster.peak[TY_DTYPE_FP8] = 1e15;
+    ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &fp8, tokens, &cost));
+}
+END_TEST
+
+/* A row that stands for all kernels of its operator is compared with the one of the run. */
+START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
+{
+    static const struct {
+        int op, role, named, other;
+    } rows[] = {
+        {TY_OPERATOR_NORM, TY_ROLE_BACKWARD, TY_UNFUSED, TY_FUSED},
+        {TY_OPERATOR_ROTARY, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
+        {TY_OPERATOR_ACTIVATION, TY_ROLE_BACKWARD, TY_ACTIVATION_SWIGLU_UNFUSED,
+         TY_ACTIVATION_GELU},
+        {TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP, TY_UNFUSED, TY_FUSED},
+    };
+    struct model_case c;
+    model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
+    c.arch.norm = TY_UNFUSED;
+    c.layout.framework.fused_activation = c.layout.framework.fused_rotary = false;
+    c.layout.framework.fused_optimizer = false;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_operator_key key = {
+            .op = rows[i].op, .role = rows[i].role, .dtype = TY_DTYPE_BF16, .kernel = TY_ANY_KERNEL};
+        struct ty_cost any, named, other;
+        ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &any));
+        key.kernel = rows[i].named;
+        ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &named));
+        key.kernel = rows[i].other;
+        ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &other));
+        ck_assert(any.seconds == named.seconds && other.seconds < any.seconds);
+    }
+}
+END_TEST
+
 TY_SUITE("operators", a_product_left_out_is_found_between_its_neighbours,
          beyond_the_ends_the_model_gives_the_ratio, each_kernel_takes_its_own_row,
-         every_mistake_has_a_place_and_a_remedy)
+         every_mistake_has_a_place_and_a_remedy, the_model_of_single_kernels_is_that_of_a_step,
+         a_gpu_without_a_peak_cannot_multiply, a_row_for_all_kernels_is_the_one_of_the_run)
