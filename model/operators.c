@@ -2,6 +2,7 @@
 #include "model/operators.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/operators_internal.h"
@@ -58,6 +59,43 @@ const char *ty_operator_kernel_name(int op, int kernel)
         }
     }
     return "";
+}
+
+const char *ty_operator_size_name(const struct ty_operator_key *key)
+{
+    switch (key->op) {
+    case TY_OPERATOR_MATMUL:
+        return key->role == TY_ROLE_WGRAD ? "k" : "m";
+    case TY_OPERATOR_ATTENTION:
+        return "batch";
+    default:
+        return "elements";
+    }
+}
+
+char *ty_operator_words(const struct ty_operator_key *key, char buf[TY_OPERATOR_WORDS])
+{
+    const char *kind = ty_operator_kernel_name(key->op, key->kernel);
+    snprintf(buf, TY_OPERATOR_WORDS, "%s %s%s%s", ty_operator_name(key->op),
+             ty_operator_role_name(key->role), kind[0] != '\0' ? " " : "", kind);
+    return buf;
+}
+
+char *ty_operator_sizes(const struct ty_operator_key *key, double size, char buf[TY_OPERATOR_WORDS])
+{
+    const char *over = ty_operator_size_name(key);
+    if (key->op == TY_OPERATOR_MATMUL) {
+        const bool wgrad = key->role == TY_ROLE_WGRAD;
+        snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f, %s %.0f, %s %.0f", over, size, wgrad ? "m" : "n",
+                 key->dim[0], wgrad ? "n" : "k", key->dim[1]);
+    } else if (key->op == TY_OPERATOR_ATTENTION) {
+        snprintf(buf, TY_OPERATOR_WORDS,
+                 "%s %.0f, sequence %.0f, heads %g, kv_heads %g, head_dim %.0f", over, size,
+                 key->dim[0], key->dim[1], key->dim[2], key->dim[3]);
+    } else {
+        snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f", over, size);
+    }
+    return buf;
 }
 
 struct ty_operator_key ty_operator_matmul(int role, int dtype, double m, double n, double k,

@@ -94,6 +94,15 @@ const char *ty_operator_role_name(int role);
 /* The word of a kernel, "" for TY_ANY_KERNEL and operators that know none. */
 const char *ty_operator_kernel_name(int op, int kernel);
 
+/* What its curve is over: "m". */
+const char *ty_operator_size_name(const struct ty_operator_key *key);
+
+/* A kernel in the words of its columns: "matmul forward" and "m 4096, n 5120, k 1536". Return buf. */
+#define TY_OPERATOR_WORDS 160
+char *ty_operator_words(const struct ty_operator_key *key, char buf[TY_OPERATOR_WORDS]);
+char *ty_operator_sizes(const struct ty_operator_key *key, double size,
+                        char buf[TY_OPERATOR_WORDS]);
+
 /* Reads a table. All wrong cells are reported, by line and column. Owned by the arena. */
 int ty_operators_load(struct ty_operators *table, const char *path, struct ty_arena *arena,
                       struct ty_err *err);

@@ -257,3 +257,12 @@ int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text
     rc = read_lines(&r, len);
     return rc < 0 ? rc : finish(&r, arena);
 }
+
+int ty_coll_log_load(struct ty_coll_log *log, const char *path, struct ty_arena *arena,
+                     struct ty_err *err)
+{
+    const char *text = NULL;
+    size_t len = 0;
+    const int rc = ty_file_read(arena, path, TY_COLL_LOG_MAX_BYTES, &text, &len, err);
+    return rc < 0 ? rc : ty_coll_log_read(log, path, text, len, arena, err);
+}

@@ -26,4 +26,8 @@ struct ty_coll_log {
 int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text, size_t len,
                      struct ty_arena *arena, struct ty_err *err);
 
+/* The same of a file. */
+int ty_coll_log_load(struct ty_coll_log *log, const char *path, struct ty_arena *arena,
+                     struct ty_err *err);
+
 #endif

@@ -12,12 +12,9 @@
 static int read_log(struct ty_config *c, const struct ty_place *at, const char *path,
                     struct ty_coll_log *log, struct ty_err *err)
 {
-    const char *beside = ty_config_beside(c, at, path), *text = NULL;
-    size_t len = 0;
-    int rc = beside != NULL
-                 ? ty_file_read(&c->arena, beside, TY_COLL_LOG_MAX_BYTES, &text, &len, err)
-                 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
-    return rc < 0 ? rc : ty_coll_log_read(log, beside, text, len, &c->arena, err);
+    const char *beside = ty_config_beside(c, at, path);
+    return beside != NULL ? ty_coll_log_load(log, beside, &c->arena, err)
+                          : ty_fail(err, TY_ENOMEM, "memory is exhausted");
 }
 
 static int add_log(struct ty_config *c, struct ty_coll_measured *measured, const char *path,

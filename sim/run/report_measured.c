@@ -253,38 +253,15 @@ static int look_up(const struct ty_run *run, struct kernels *seen, struct ty_are
     return ty_run_lower(run->config, &cluster, &lowered, arena, err);
 }
 
-/* What the curve is over. */
-static const char *size_name(const struct ty_operator_key *key)
-{
-    switch (key->op) {
-    case TY_OPERATOR_MATMUL:
-        return key->role == TY_ROLE_WGRAD ? "k" : "m";
-    case TY_OPERATOR_ATTENTION:
-        return "batch";
-    default:
-        return "elements";
-    }
-}
-
 static void put_kernel(struct ty_text *t, const struct kernel *k)
 {
-    const struct ty_operator_key *key = &k->key;
-    const char *kind = ty_operator_kernel_name(key->op, key->kernel);
-    ty_text_add(t, "    %s %s%s%s", ty_operator_name(key->op), ty_operator_role_name(key->role),
-                kind[0] != '\0' ? " " : "", kind);
+    char words[TY_OPERATOR_WORDS], sizes[TY_OPERATOR_WORDS];
+    ty_text_add(t, "    %s", ty_operator_words(&k->key, words));
     ty_text_pad(t, COLUMN + 8);
-    ty_text_add(t, "%s %.0f", size_name(key), k->size);
-    if (key->op == TY_OPERATOR_MATMUL) {
-        const bool wgrad = key->role == TY_ROLE_WGRAD;
-        ty_text_add(t, ", %s %.0f, %s %.0f", wgrad ? "m" : "n", key->dim[0], wgrad ? "n" : "k",
-                    key->dim[1]);
-    } else if (key->op == TY_OPERATOR_ATTENTION) {
-        ty_text_add(t, ", sequence %.0f, heads %g, kv_heads %g, head_dim %.0f", key->dim[0],
-                    key->dim[1], key->dim[2], key->dim[3]);
-    }
+    ty_text_add(t, "%s", ty_operator_sizes(&k->key, k->size, sizes));
     if (k->found && k->at != k->size) {
-        ty_text_add(t, "; %s %.0f in the table, scaled by the model's ratio", size_name(key),
-                    k->at);
+        ty_text_add(t, "; %s %.0f in the table, scaled by the model's ratio",
+                    ty_operator_size_name(&k->key), k->at);
     }
     ty_text_add(t, "\n");
 }
