@@ -141,17 +141,20 @@ TY_API int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *
 
 struct ty_calibrate_options {
     struct ty_source source; /* run file, overlays, settings; standard input will not do */
-    const char *rows;        /* CSV as for a sweep */
-    const char *measured;    /* its column of measured step times: seconds, or with a unit */
+    /* What was measured, exactly one of three: */
+    const char *rows;        /* step times: CSV as for a sweep, ... */
+    const char *measured;    /* ... its column of times: seconds, or with a unit */
+    const char *operators;   /* kernels: CSV as for cluster.operators */
+    const char *collectives; /* "a.log,b.log": logs of nccl-tests */
     const char *fit;         /* "cluster.derate,cluster.nic_efficiency"; NULL: what the rows tell */
-    const char *group;       /* column; each of its values is left out in turn; NULL: model.* */
+    const char *group;       /* of rows: column, each value is left out in turn; NULL: model.* */
     double prior;            /* standard deviation of a key's logarithm; 0: none */
     const char *stats;       /* "table" or "json"; NULL: table */
     uint32_t jobs;           /* threads; 0: one per core */
     void (*progress)(const char *line); /* called now and then by the calling thread; or NULL */
 };
 
-/* Fits keys of the run file to measured step times. `report` says how well, `overlay` is a file of
+/* Fits keys of the run file to measured times. `report` says how well, `overlay` is a file of
  * the fitted keys for ty_source.with. */
 TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,
                         struct ty_err *err);

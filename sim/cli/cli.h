@@ -10,7 +10,7 @@
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
-    X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured step times")             \
+    X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
     X(list, "WHAT", "schedules, models, gpus, clusters, frameworks, collectives, formats or keys")
 
@@ -33,7 +33,7 @@ struct cli_options {
     struct cli_list set, with, trace, over;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width, *compare;
-    const char *rows, *jobs, *measured, *fit, *prior;
+    const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior;
     bool show_config, no_bubbles, force, resume, quiet, help;
     char seed[64]; /* "run.seed=N", or empty */
 };

@@ -38,6 +38,23 @@ static int read_prior(const char *text, double *out)
     return 0;
 }
 
+/* Whether `path` is one of "a,b,c". */
+static bool is_listed(const char *path, const char *list)
+{
+    char one[4096];
+    for (;; list++) {
+        const size_t n = strcspn(list, ",");
+        snprintf(one, sizeof(one), "%.*s", (int)n, list);
+        if (cli_same_file(path, one)) {
+            return true;
+        }
+        list += n;
+        if (*list == '\0') {
+            return false;
+        }
+    }
+}
+
 /* The overlay may not replace what is read. Prints and returns 2 when it would. */
 static int check_output(const struct cli_options *o)
 {
@@ -46,7 +63,9 @@ static int check_output(const struct cli_options *o)
         return 0;
     }
     read = cli_same_file(o->output, o->operand) ||
-           (o->rows != NULL && cli_same_file(o->output, o->rows));
+           (o->rows != NULL && cli_same_file(o->output, o->rows)) ||
+           (o->operators != NULL && cli_same_file(o->output, o->operators)) ||
+           (o->collectives != NULL && is_listed(o->output, o->collectives));
     for (size_t i = 0; i < o->with.n; i++) {
         read = read || cli_same_file(o->output, o->with.item[i]);
     }
@@ -93,6 +112,8 @@ int cmd_calibrate(const struct cli_options *o)
                    .n_sets = n},
         .rows = o->rows,
         .measured = o->measured,
+        .operators = o->operators,
+        .collectives = o->collectives,
         .fit = o->fit,
         .group = o->group,
         .prior = PRIOR_DEFAULT,

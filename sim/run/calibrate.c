@@ -1,6 +1,6 @@
-/* calibrate.c - `trainyard calibrate`: keys of the run file from measured step times.
+/* calibrate.c - `trainyard calibrate`: keys of the run file from measured times.
  *
- * Every row with a measured time is simulated as it stands, the keys are fitted to all of them, and
+ * Every observation is put to the model as it stands, the keys are fitted to all of them, and
  * then once more without each group of rows, which are predicted by that fit: the error on a group
  * that was left out is what to expect of a new one, the training error is not. What is reported is
  * computed with the values of the overlay, so that a run with it gives the same figures. */
@@ -101,7 +101,7 @@ static int fit_all(struct ty_calibration *c)
 {
     struct ty_fit_problem problem;
     double point[TY_FIT_MAX];
-    tell(c, "fitting %u keys to %u rows", (unsigned)c->n_keys, (unsigned)c->n_rows);
+    tell(c, "fitting %u keys to %u %s", (unsigned)c->n_keys, (unsigned)c->n_rows, c->source->rows);
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
     rc = rc < 0 ? rc : ty_fit_run(&c->fit, &problem, NULL, c->err);
     rc = rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, c->err);
@@ -154,10 +154,21 @@ static int check_options(const struct ty_calibrate_options *o, struct ty_err *er
         return ty_fail(err, TY_EUSAGE,
                        "a calibration reads its run file many times; - will not do");
     }
-    if (o->rows == NULL || o->measured == NULL) {
+    const int given = (o->rows != NULL) + (o->operators != NULL) + (o->collectives != NULL);
+    if (given != 1) {
         return ty_fail(err, TY_EUSAGE,
-                       "a calibration needs --rows CSV and --measured COLUMN: which runs, and how "
-                       "long their steps took");
+                       "a calibration is to one kind of measurements, not %s; give --rows CSV with "
+                       "--measured COLUMN (step times), --operators CSV (kernels), or "
+                       "--collectives LOG,LOG (nccl-tests)",
+                       given == 0 ? "none" : "several");
+    }
+    if (o->rows != NULL && o->measured == NULL) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--rows needs --measured COLUMN: the one that says how long steps took");
+    }
+    if (o->rows == NULL && (o->measured != NULL || o->group != NULL)) {
+        return ty_fail(err, TY_EUSAGE, "--%s: a column of --rows, which is not given",
+                       o->measured != NULL ? "measured" : "group");
     }
     return o->stats == NULL ? 0 : ty_run_report_check(o->stats, err);
 }
@@ -193,11 +204,15 @@ int ty_calibrate(const struct ty_calibrate_options *options, char **report, char
     }
     c->options = options;
     c->err = err;
-    c->source = (struct ty_row_source){.source = options->source, .table = &c->table};
-    rc = ty_cal_read(c);
+    c->source = options->operators != NULL     ? &ty_cal_operators
+                : options->collectives != NULL ? &ty_cal_collectives
+                                               : &ty_cal_steps;
+    rc = c->source->read(c);
+    c->title = rc == 0 ? c->source->title(c) : NULL;
+    rc = rc == 0 && c->title == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted") : rc;
     rc = rc < 0 ? rc : ty_cal_keys(c);
     if (rc == 0) {
-        tell(c, "simulating %u rows", (unsigned)(c->table.csv.n_rows - c->n_empty));
+        tell(c, "simulating %u %s", (unsigned)(c->n_observed - c->n_empty), c->source->rows);
         rc = ty_cal_first_pass(c);
     }
     rc = rc < 0 ? rc : ty_cal_choose(c);

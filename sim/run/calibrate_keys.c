@@ -6,36 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX 256u /* keys looked at for a hint */
-/* Fitted to 10 layouts of Hagemann et al. 2023, seven keys predict the others to 8.4 %, to 20 of
- * them to 6.4 %; one factor alone to 7.8 %. */
-#define ROWS_FOR_MORE 20u
-#define PRIOR_USUAL   0.2 /* of the effect rule, when there is no prior */
-#define DIGITS        5   /* of a value in an overlay: finer than any fit, short to read */
-#define OPEN_RANGE    1e3 /* factor on the start where a key has no bound of its own */
-#define LIMIT         0.5 /* relative error: hardly the order of magnitude is known */
-
-/* What step times can tell, with enough of them: fits to 352 layouts of Hagemann et al. 2023 have
- * relative errors of 3 % (compute), 10 % (norms), 11 to 17 % (links), 21 % (FlashAttention 1).
- * Kernel overheads, latencies and the rate of FlashAttention 2 come out with errors of 46 to 170 %
- * and stay what they are. The host times matter for small models only, where 1440 runs of vTrain
- * give them to 1 %. */
-static const char *const candidates[] = {
-    "cluster.derate",         "cluster.norm_passes",       "cluster.norm_passes_unfused",
-    "cluster.flash1_rate",    "cluster.nvlink_efficiency", "cluster.nvlink_pair_efficiency",
-    "cluster.nic_efficiency", "framework.layer_floor",     "framework.pass_overhead",
-};
+#define NAMES_MAX  256u /* keys looked at for a hint */
+#define DIGITS     5    /* of a value in an overlay: finer than any fit, short to read */
+#define OPEN_RANGE 1e3  /* factor on the start where a key has no bound of its own */
+#define LIMIT      0.5  /* relative error: hardly the order of magnitude is known */
 
 /* ---- names ---- */
 
-static bool is_column(const struct ty_calibration *c, const char *name)
+static bool is_set(const struct ty_calibration *c, const char *name)
 {
-    for (uint32_t k = 0; k < c->table.csv.n_columns; k++) {
-        if (strcmp(ty_csv_header(&c->table.csv, k), name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return c->source->sets_key != NULL && c->source->sets_key(c, name);
 }
 
 /* No such key; the nearest of all keys that can be fitted is the hint. */
@@ -77,7 +57,7 @@ static int add_key(struct ty_calibration *c, const struct ty_config *blank, cons
                        "shares, factors",
                        name);
     }
-    if (is_column(c, name)) {
+    if (is_set(c, name)) {
         return ty_fail(c->err, TY_EUSAGE, "--fit %s: also a column of %s, which sets it row by row",
                        name, c->options->rows);
     }
@@ -99,8 +79,8 @@ int ty_cal_keys(struct ty_calibration *c)
     int rc = ty_config_init(&blank, c->err);
     const char *list = c->options->fit;
     c->chosen = list == NULL;
-    for (size_t i = 0; c->chosen && i < TY_COUNT(candidates) && rc == 0; i++) {
-        rc = is_column(c, candidates[i]) ? 0 : add_key(c, &blank, candidates[i]);
+    for (const char *const *key = c->source->keys; c->chosen && *key != NULL && rc == 0; key++) {
+        rc = is_set(c, *key) ? 0 : add_key(c, &blank, *key);
     }
     while (!c->chosen && rc == 0) {
         const size_t n = strcspn(list, ",");
@@ -135,26 +115,24 @@ static void drop(struct ty_calibration *c, uint32_t k)
 
 static int choose(struct ty_calibration *c)
 {
-    double effect[TY_FIT_MAX];
+    bool taken[TY_FIT_MAX];
     struct ty_fit_problem problem;
-    const double prior = c->options->prior > 0 ? c->options->prior : PRIOR_USUAL;
+    const bool few = c->n_rows < c->source->rows_for_all;
     for (uint32_t k = c->n_keys; k-- > 0;) {
-        if (unfit(&c->key[k]) != NULL ||
-            (c->n_rows < ROWS_FOR_MORE && strcmp(c->key[k].name, candidates[0]) != 0)) {
+        if (unfit(&c->key[k]) != NULL || (few && strcmp(c->key[k].name, c->source->keys[0]) != 0)) {
             drop(c, k);
         }
     }
     if (c->n_keys == 0) {
         return ty_fail(c->err, TY_EINPUT, "nothing to fit; name keys with --fit");
     }
-    if (c->n_rows < ROWS_FOR_MORE) {
+    if (few) {
         return 0;
     }
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
-    rc = rc < 0 ? rc : ty_fit_effects(&problem, effect, c->err);
-    /* Within its prior it would not move any row by more than a repeated run differs. */
+    rc = rc < 0 ? rc : ty_fit_choose(&problem, LIMIT, taken, c->err);
     for (uint32_t k = c->n_keys; k-- > 0 && rc == 0;) {
-        if (effect[k] * prior < TY_FIT_NOISE && c->n_keys > 1) {
+        if (!taken[k] && c->n_keys > 1) {
             drop(c, k);
         }
     }

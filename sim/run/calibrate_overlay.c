@@ -23,9 +23,7 @@ static void put_head(const struct ty_calibration *c, struct ty_text *t)
 {
     const struct ty_calibrate_options *o = c->options;
     ty_text_add(t, "# Fitted by trainyard " TRAINYARD_VERSION " calibrate to ");
-    put_inline(t, o->rows);
-    ty_text_add(t, ", column ");
-    put_inline(t, o->measured);
+    put_inline(t, c->title);
     ty_text_add(t, ", on ");
     put_inline(t, o->source.path);
     for (size_t i = 0; i < o->source.n_with; i++) {
@@ -36,17 +34,23 @@ static void put_head(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, ", ");
         put_inline(t, o->source.sets[i]);
     }
-    ty_text_add(t,
-                "\n# %u rows used, %u without a time, %u that cannot be simulated; seed %" PRIu64
-                "; prior ",
-                (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed, c->seed);
+    ty_text_add(
+        t,
+        "\n# %u %s used, %u without a time, %u that cannot be simulated; seed %" PRIu64 "; prior ",
+        (unsigned)c->n_rows, c->source->rows, (unsigned)c->n_empty, (unsigned)c->n_failed, c->seed);
     ty_text_add(t, o->prior > 0 ? "%.3g %%\n" : "none\n", 100 * o->prior);
-    ty_text_add(t, "# Mean error of the step time: before %.2f %%, after %.2f %% (training)",
-                100 * c->before.mape, 100 * c->after.mape);
+    ty_text_add(t, "# Mean error of the %s: before %.2f %%, after %.2f %% (training)",
+                c->source->times, 100 * c->before.mape, 100 * c->after.mape);
     if (c->n_folds > 1) {
         ty_text_add(t, ", %.2f %% on groups left out\n", 100 * c->left_out.mape);
     } else {
         ty_text_add(t, "; nothing was left out\n");
+    }
+    if (c->unused != NULL) {
+        ty_text_add(t,
+                    "# %s of the run file: set aside for the fit; in runs what they measured still "
+                    "counts\n",
+                    c->unused);
     }
     ty_text_add(t, "# trainyard run FILE --with this file\n");
 }

@@ -32,15 +32,22 @@ static void put_percent(struct ty_text *t, size_t column, double x)
 static void put_rows(const struct ty_calibration *c, struct ty_text *t)
 {
     const struct ty_calibrate_options *o = c->options;
-    ty_text_add(t, "%s, column %s, on %s\n", o->rows, o->measured, o->source.path);
-    ty_text_add(t, "%u rows used; skipped: %u without a time, %u that cannot be simulated\n",
-                (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
+    ty_text_add(t, "%s, on %s\n", c->title, o->source.path);
+    ty_text_add(t, "%u %s used; skipped: ", (unsigned)c->n_rows, c->source->rows);
+    if (c->source->may_lack_times) {
+        ty_text_add(t, "%u without a time, ", (unsigned)c->n_empty);
+    }
+    ty_text_add(t, "%u that cannot be simulated\n", (unsigned)c->n_failed);
     for (uint32_t i = 0; i < c->n_shown; i++) {
         ty_text_add(t, "  %s\n", c->failed[i]);
     }
     if (c->n_failed > c->n_shown) {
         ty_text_add(t, "  and %u more, for these or other reasons\n",
                     (unsigned)(c->n_failed - c->n_shown));
+    }
+    if (c->unused != NULL) {
+        ty_text_add(t, "%s of the run file: set aside here, as the model itself is fitted\n",
+                    c->unused);
     }
 }
 
@@ -139,10 +146,10 @@ static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
     if (c->n_folds < 2) {
         if (c->n_groups < 2) {
             ty_text_add(t,
-                        "all rows are one group%s%s: no error of rows left out; expect more than "
-                        "the training error on others\n",
-                        o->group != NULL ? " of " : " (equal model.* columns)",
-                        o->group != NULL ? o->group : "");
+                        "all %s are one group (%s): no error of %s left out; expect more than the "
+                        "training error on others\n",
+                        c->source->rows, o->group != NULL ? o->group : c->source->grouped,
+                        c->source->rows);
         } else {
             ty_text_add(t, "too few rows to leave a group out: expect more than the training error "
                            "on others\n");
@@ -175,9 +182,11 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
     put_keys(c, t);
     put_rules(c, t);
     put_correlations(c, t);
-    ty_text_add(t, "\nerror of the step time");
+    ty_text_add(t, "\nerror of the %s", c->source->times);
     ty_text_pad(t, 34);
-    ty_text_add(t, "rows     mean      median    90 %%      bias\n");
+    ty_text_add(t, "%s", c->source->rows);
+    ty_text_pad(t, 43);
+    ty_text_add(t, "mean      median    90 %%      bias\n");
     put_error(t, "before", &c->before);
     put_error(t, "after (training error)", &c->after);
     put_left_out(c, t);
@@ -257,7 +266,13 @@ static void put_correlations_json(const struct ty_calibration *c, struct ty_text
 
 void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
 {
-    ty_text_add(t, "{\n  \"rows_used\": %u, \"rows_without_time\": %u, \"rows_failed\": %u,\n  ",
+    ty_text_add(t, "{\n  \"measured\": \"%s\", \"set_aside\": ", c->source->option);
+    if (c->unused != NULL) {
+        put_string(t, c->unused);
+    } else {
+        ty_text_add(t, "null");
+    }
+    ty_text_add(t, ",\n  \"rows_used\": %u, \"rows_without_time\": %u, \"rows_failed\": %u,\n  ",
                 (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
     put_number(t, "prior", c->options->prior);
     ty_text_add(t, ", ");

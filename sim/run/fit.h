@@ -62,7 +62,10 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *problem, const d
 /* Standard errors, bounds and correlations at fit->value. */
 int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *problem, struct ty_err *err);
 
-/* The largest |d log(time) / d log(parameter)| over the rows at the start, by parameter. */
-int ty_fit_effects(const struct ty_fit_problem *problem, double effect[], struct ty_err *err);
+/* Which parameters the rows could tell at all: in order, one is taken when rows that scatter by no
+ * more than repeats of one run (TY_FIT_NOISE) would leave it, and all taken before it, a relative
+ * standard error of at most `limit` each. */
+int ty_fit_choose(const struct ty_fit_problem *problem, double limit, bool taken[],
+                  struct ty_err *err);
 
 #endif

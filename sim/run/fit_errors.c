@@ -163,21 +163,64 @@ int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *q, struct ty_
     return rc;
 }
 
-int ty_fit_effects(const struct ty_fit_problem *q, double effect[], struct ty_err *err)
+/* Whether the parameters at[0..n) are all known to `limit`, where `information` is J'J over all
+ * parameters. `work` is as large. */
+static bool all_known(const gsl_matrix *information, const uint32_t *at, uint32_t n, double limit,
+                      gsl_matrix *work)
 {
-    double value[TY_FIT_MAX];
-    int rc;
-    for (uint32_t j = 0; j < q->n_parameters; j++) {
-        value[j] = q->parameter[j].start;
-        effect[j] = 0;
-    }
-    double *times = linearise(q, value, &rc, err);
-    for (uint32_t i = 0; i < q->n_rows && times != NULL; i++) {
-        for (uint32_t j = 0; j < q->n_parameters; j++) {
-            const double slope = times[q->n_rows + (size_t)i * q->n_parameters + j];
-            effect[j] = fmax(effect[j], fabs(slope));
+    gsl_matrix_view view = gsl_matrix_submatrix(work, 0, 0, n, n);
+    gsl_matrix *inverse = &view.matrix;
+    for (uint32_t a = 0; a < n; a++) {
+        for (uint32_t b = 0; b < n; b++) {
+            gsl_matrix_set(inverse, a, b, gsl_matrix_get(information, at[a], at[b]));
         }
     }
+    bool known = gsl_linalg_cholesky_decomp1(inverse) == GSL_SUCCESS &&
+                 gsl_linalg_cholesky_invert(inverse) == GSL_SUCCESS;
+    for (uint32_t a = 0; a < n && known; a++) {
+        known = TY_FIT_NOISE * sqrt(gsl_matrix_get(inverse, a, a)) <= limit;
+    }
+    return known;
+}
+
+int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], struct ty_err *err)
+{
+    const uint32_t k = q->n_parameters;
+    double value[TY_FIT_MAX];
+    uint32_t at[TY_FIT_MAX], n = 0;
+    int rc;
+    for (uint32_t j = 0; j < k; j++) {
+        value[j] = q->parameter[j].start;
+        taken[j] = false;
+    }
+    double *times = linearise(q, value, &rc, err);
+    if (times == NULL) {
+        return rc;
+    }
+    gsl_matrix *information = gsl_matrix_calloc(k, k), *work = gsl_matrix_alloc(k, k);
+    if (information == NULL || work == NULL) {
+        gsl_matrix_free(information);
+        gsl_matrix_free(work);
+        free(times);
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    for (uint32_t i = 0; i < q->n_rows; i++) {
+        const double *slope = times + q->n_rows + (size_t)i * k;
+        for (uint32_t a = 0; a < k; a++) {
+            for (uint32_t b = 0; b < k; b++) {
+                *gsl_matrix_ptr(information, a, b) += slope[a] * slope[b];
+            }
+        }
+    }
+    gsl_error_handler_t *handler = gsl_set_error_handler_off();
+    for (uint32_t j = 0; j < k; j++) {
+        at[n] = j;
+        taken[j] = all_known(information, at, n + 1, limit, work);
+        n += taken[j];
+    }
+    gsl_set_error_handler(handler);
+    gsl_matrix_free(information);
+    gsl_matrix_free(work);
     free(times);
-    return rc;
+    return 0;
 }
