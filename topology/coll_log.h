@@ -15,6 +15,7 @@ struct ty_coll_log {
     const char *file;
     enum ty_coll coll;
     uint32_t ranks, nodes; /* of one group, and the hosts it touches */
+    uint32_t per_node;     /* most members on one host */
     uint32_t sharing;      /* groups on the busiest host that ran at the same time (tests split) */
     const char *type;      /* "float" */
     uint32_t n;            /* sizes, at least two */

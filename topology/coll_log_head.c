@@ -200,7 +200,7 @@ static uint32_t sharing(struct ty_log_reader *r)
 static bool extents(struct ty_log_reader *r)
 {
     struct ty_coll_log *log = r->log;
-    uint32_t ranks = 0, nodes = 0;
+    uint32_t ranks = 0, nodes = 0, on_host = 0;
     bool equal = true;
     qsort(r->ranks, r->n_ranks, sizeof(*r->ranks), by_group);
     for (uint32_t i = 0; i <= r->n_ranks; i++) {
@@ -212,8 +212,12 @@ static bool extents(struct ty_log_reader *r)
             log->ranks = ranks;
             log->nodes = nodes;
         }
+        const bool new_host =
+            new_group || compare(&r->ranks[i].host, &r->ranks[i - 1].host) != 0;
         ranks = new_group ? 1 : ranks + 1;
-        nodes = new_group ? 1 : nodes + (compare(&r->ranks[i].host, &r->ranks[i - 1].host) != 0);
+        nodes = new_group ? 1 : nodes + new_host;
+        on_host = new_host ? 1 : on_host + 1;
+        log->per_node = !end && on_host > log->per_node ? on_host : log->per_node;
     }
     return equal;
 }

@@ -67,20 +67,18 @@ static const char *base_name(const char *path)
 static int check_log(const struct ty_coll_log *log, const struct ty_cluster *cluster,
                      struct ty_err *err)
 {
-    const uint32_t per_node = log->ranks / log->nodes;
-    if (log->ranks % log->nodes != 0) {
-        return ty_fail(
-            err, TY_EINPUT,
-            "%s: %u ranks on %u nodes: the model knows groups with as many ranks on each "
-            "node",
-            log->file, (unsigned)log->ranks, (unsigned)log->nodes);
+    if (log->per_node * log->nodes != log->ranks) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: %u ranks on %u nodes, up to %u on one: the model knows groups with as "
+                       "many ranks on each node",
+                       log->file, (unsigned)log->ranks, (unsigned)log->nodes,
+                       (unsigned)log->per_node);
     }
-    if (per_node > cluster->gpus_per_node) {
-        return ty_fail(
-            err, TY_EINPUT,
-            "%s: %u ranks on a node, but cluster.gpus_per_node is %u; give a run file of "
-            "the machine that was measured",
-            log->file, (unsigned)per_node, (unsigned)cluster->gpus_per_node);
+    if (log->per_node > cluster->gpus_per_node) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: %u ranks on a node, but cluster.gpus_per_node is %u; give a run file "
+                       "of the machine that was measured",
+                       log->file, (unsigned)log->per_node, (unsigned)cluster->gpus_per_node);
     }
     if (log->nodes > 1 && cluster->nic_bandwidth <= 0) {
         return ty_fail(
@@ -178,7 +176,7 @@ static int seconds_of(const struct ty_calibration *c, const struct ty_config *co
     const struct point *point = point_of(c, row);
     const struct ty_coll_log *log = point->log;
     const double bytes = log->size_B[point->i];
-    const struct ty_reach reach = {log->ranks, log->nodes, log->ranks / log->nodes, log->sharing};
+    const struct ty_reach reach = {log->ranks, log->nodes, log->per_node, log->sharing};
     struct ty_coll_cost cost;
     if (log->coll == TY_COLL_SEND_RECV) {
         ty_p2p_cost(&config->cluster, log->nodes == 1, bytes, &cost);

@@ -5,9 +5,7 @@
 
 #include "sim/base/noise.h"
 #include "sim/run/run.h"
-#include "tests/unit/json_tree.h"
-#include "tests/unit/suite.h"
-#include "tests/unit/temp_dir.h"
+#include "tests/unit/calibration.h"
 
 static const char base[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
                            "model: {preset: llama-7b, layers: 8}\n"
@@ -71,20 +69,6 @@ static double simulate(const char *path, const char *cells, const char *with,
     return figures.step_s;
 }
 
-/* A folder with the run file, a table, and after a calibration its overlay. */
-struct place {
-    struct temp_dir dir;
-    char run[192], rows[192], overlay[192];
-    struct ty_arena arena;
-    struct js *report;
-};
-
-static void put(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    ck_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
 static void put_table(const struct place *p, const struct table *t)
 {
     char text[ROWS_MAX * 160] = COLUMNS ",step_s,note\n";
@@ -101,71 +85,19 @@ static void put_table(const struct place *p, const struct table *t)
 
 static void enter(struct place *p)
 {
-    memset(p, 0, sizeof(*p));
-    temp_dir_make(&p->dir);
-    snprintf(p->run, sizeof(p->run), "%s", temp_dir_file(&p->dir, "run.yaml"));
-    snprintf(p->rows, sizeof(p->rows), "%s", temp_dir_file(&p->dir, "rows.csv"));
-    snprintf(p->overlay, sizeof(p->overlay), "%s", temp_dir_file(&p->dir, "overlay.yaml"));
-    put(p->run, base);
+    place_make(p, base);
 }
 
-static void leave(struct place *p)
-{
-    ty_arena_release(&p->arena);
-    temp_dir_remove(&p->dir);
-}
-
-/* Calibrates and keeps report and overlay. Returns the code. */
 static int calibrate(struct place *p, const char *fit, const char *group, double prior,
                      uint32_t jobs, struct ty_err *err)
 {
-    char *report = NULL, *overlay = NULL, why[100];
-    const struct ty_calibrate_options o = {.source = {.path = p->run},
-                                           .rows = p->rows,
+    const struct ty_calibrate_options o = {.rows = p->rows,
                                            .measured = "step_s",
                                            .fit = fit,
                                            .group = group,
                                            .prior = prior,
-                                           .stats = "json",
                                            .jobs = jobs};
-    *err = (struct ty_err)TY_ERR_NONE;
-    const int rc = ty_calibrate(&o, &report, &overlay, err);
-    if (rc == 0) {
-        char *kept = ty_arena_strndup(&p->arena, report, strlen(report));
-        p->report = js_parse(&p->arena, kept, strlen(kept), why, sizeof(why));
-        ck_assert_msg(p->report != NULL, "%s: %s", why, report);
-        put(p->overlay, overlay);
-    } else {
-        ck_assert(report == NULL && overlay == NULL);
-    }
-    ty_text_free(report);
-    ty_text_free(overlay);
-    return rc;
-}
-
-static double number(const struct js *node, const char *key)
-{
-    const struct js *value = js_get(node, key);
-    ck_assert_msg(value != NULL, "%s", key);
-    return value->type == JS_NUMBER ? strtod(value->raw, NULL) : (double)NAN;
-}
-
-/* The report of a key; NULL when it was not fitted. */
-static const struct js *key_of(const struct place *p, const char *name)
-{
-    for (const struct js *k = js_get(p->report, "keys")->first; k != NULL; k = k->next) {
-        if (js_is(js_get(k, "key"), name)) {
-            return k;
-        }
-    }
-    return NULL;
-}
-
-static bool is_identified(const struct js *key)
-{
-    const struct js *answer = js_get(key, "identified");
-    ck_assert(answer != NULL && answer->type == JS_BOOL);
-    return answer->raw[0] == 't';
+    return place_calibrate(p, &o, err);
 }
 
 /* Fills in the times of a machine with these settings, each off by its own noise. */
@@ -198,7 +130,7 @@ START_TEST(known_values_are_recovered)
     ck_assert(number(js_get(p.report, "after"), "mape") < 1e-4);
     ck_assert(number(js_get(p.report, "left_out"), "mape") < 1e-3);
     ck_assert(js_get(p.report, "groups")->n == 2); /* two lengths of sequence */
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -224,7 +156,7 @@ START_TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
     ck_assert(noise > 0.01 && noise < 0.03);
     const double after = number(js_get(p.report, "after"), "mape");
     ck_assert(after > 0.008 && after < 0.025);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -253,7 +185,7 @@ START_TEST(a_run_with_the_overlay_gives_the_fitted_figures)
     static const char *const set[] = {"cluster.derate=1", NULL};
     ck_assert(simulate(p.run, t.cells[0], p.overlay, set) <
               0.9 * simulate(p.run, t.cells[0], p.overlay, NULL));
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -273,7 +205,7 @@ START_TEST(a_key_that_no_row_uses_is_not_identified)
     ck_assert(js_get(flash1, "data_error")->type == JS_NULL); /* infinite */
     ck_assert(number(flash1, "value") == number(flash1, "start"));
     ck_assert(is_identified(key_of(&p, "cluster.derate")));
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -295,7 +227,7 @@ START_TEST(a_value_beyond_its_bound_stays_there)
     const struct js *derate = key_of(&p, "cluster.derate");
     ck_assert(js_is(js_get(derate, "bound"), "upper"));
     ck_assert(number(derate, "value") > 9.9 && number(derate, "value") <= 10);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -320,7 +252,7 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
     ck_assert(js_get(p.report, "keys")->n == 1 && key_of(&p, "cluster.derate") != NULL);
     ck_assert(number(p.report, "rows_used") == 19);
     ck_assert(number(p.report, "rows_without_time") == 5);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -339,7 +271,7 @@ START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
     ck_assert(number(p.report, "rows_used") == 3 && number(p.report, "rows_failed") == 1);
     const struct js *first = js_get(p.report, "failed")->first;
     ck_assert(first != NULL && strncmp(first->raw, "row 3: layout.tensor: 3 does not", 32) == 0);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -371,7 +303,7 @@ START_TEST(groups_are_left_out_and_one_group_says_so)
     ck_assert_msg(calibrate(&p, "cluster.derate", NULL, 0, 0, &err) == 0, "%s", err.text);
     ck_assert(js_get(p.report, "groups")->n == 1);
     ck_assert(js_get(p.report, "left_out")->type == JS_NULL);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -391,7 +323,7 @@ START_TEST(threads_change_nothing)
     ck_assert_str_eq(one, five);
     free(one);
     free(five);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 
@@ -433,7 +365,7 @@ START_TEST(mistakes_have_their_message)
         put(p.rows, rows[i].table);
         ck_assert_int_eq(calibrate(&p, rows[i].fit, rows[i].group, 0, 0, &err), rows[i].code);
         ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "%s", err.text);
-        leave(&p);
+        place_remove(&p);
     }
 }
 END_TEST
@@ -447,7 +379,7 @@ START_TEST(a_time_may_have_a_unit)
     ck_assert_msg(calibrate(&p, NULL, NULL, 0, 0, &err) == 0, "%s", err.text);
     ck_assert(number(p.report, "rows_used") == 3);
     ck_assert(number(js_get(p.report, "after"), "mape") < 1e-4);
-    leave(&p);
+    place_remove(&p);
 }
 END_TEST
 

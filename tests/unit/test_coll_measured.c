@@ -56,6 +56,7 @@ START_TEST(head_and_rows_are_read)
     ck_assert_int_eq(log.coll, TY_COLL_ALL_REDUCE);
     ck_assert_uint_eq(log.ranks, 2);
     ck_assert_uint_eq(log.nodes, 1);
+    ck_assert_uint_eq(log.per_node, 2);
     ck_assert_uint_eq(log.sharing, 1);
     ck_assert_str_eq(log.type, "float");
     ck_assert_uint_eq(log.n, 2);
@@ -99,6 +100,7 @@ START_TEST(groups_that_ran_at_once_are_told_apart)
                  &arena);
     ck_assert_uint_eq(log.ranks, 2);
     ck_assert_uint_eq(log.nodes, 2);
+    ck_assert_uint_eq(log.per_node, 1);
     ck_assert_uint_eq(log.sharing, 2);
     ty_arena_release(&arena);
 }
@@ -213,7 +215,8 @@ static struct ty_coll_table table_of(enum ty_coll coll, uint32_t ranks, uint32_t
                                      struct ty_arena *arena)
 {
     struct ty_err err = TY_ERR_NONE;
-    struct ty_coll_table table = {.log = {"x", coll, ranks, nodes, 1, "float", n, size_B, time_s}};
+    struct ty_coll_table table = {
+        .log = {"x", coll, ranks, nodes, ranks / nodes, 1, "float", n, size_B, time_s}};
     ck_assert_msg(ty_coll_table_init(&table, arena, &err) == 0, "%s", err.text);
     return table;
 }
