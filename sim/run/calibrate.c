@@ -97,14 +97,48 @@ static int predict_into(struct ty_calibration *c, const double *point, uint32_t 
     return rc;
 }
 
-static int fit_all(struct ty_calibration *c)
+static int fit_once(struct ty_calibration *c, const double *from)
 {
     struct ty_fit_problem problem;
-    double point[TY_FIT_MAX];
     tell(c, "fitting %u keys to %u %s", (unsigned)c->n_keys, (unsigned)c->n_rows, c->source->rows);
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
-    rc = rc < 0 ? rc : ty_fit_run(&c->fit, &problem, NULL, c->err);
-    rc = rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, c->err);
+    rc = rc < 0 ? rc : ty_fit_run(&c->fit, &problem, from, c->err);
+    return rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, c->err);
+}
+
+/* The key the data say least about, of those that are not identified; n_keys: none. */
+static uint32_t least_known(const struct ty_calibration *c)
+{
+    double most = ty_cal_limit(c);
+    uint32_t found = c->n_keys;
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        const bool bound = c->fit.at_low[k] || c->fit.at_high[k];
+        /* of equals, such as two that act together only, the less important */
+        if (!bound && c->fit.data_error[k] > ty_cal_limit(c) && c->fit.data_error[k] >= most) {
+            most = c->fit.data_error[k];
+            found = k;
+        }
+    }
+    return found;
+}
+
+/* Of all keys that could matter, if nobody named some, those stay as they are that the data do not
+ * identify: the least known goes first, as others may be known without it. */
+static int fit_all(struct ty_calibration *c)
+{
+    double point[TY_FIT_MAX];
+    int rc = fit_once(c, NULL);
+    while (rc == 0 && c->chosen && c->source->keys_are_all && c->n_keys > 1) {
+        const uint32_t k = least_known(c);
+        if (k == c->n_keys) {
+            break;
+        }
+        memcpy(point, c->fit.value, sizeof(point));
+        memmove(&point[k], &point[k + 1], (c->n_keys - k - 1) * sizeof(point[0]));
+        c->unidentified[c->n_unidentified++] = c->key[k].name;
+        ty_cal_drop(c, k);
+        rc = fit_once(c, point);
+    }
     for (uint32_t k = 0; k < c->n_keys && rc == 0; k++) {
         rc = ty_cal_key_round(&c->key[k], c->fit.value[k], c->err);
         point[k] = c->key[k].value;

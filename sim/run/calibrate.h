@@ -74,6 +74,10 @@ struct ty_cal_source {
      * the first of them. */
     const char *const *keys; /* ends with NULL */
     uint32_t rows_for_all;
+    /* The list has every key that could matter: those that the data do not identify are put back
+     * where they started, and the others fitted again. Else it has those that such data are known
+     * to tell, and the prior holds them where these rows do not. */
+    bool keys_are_all;
 
     /* Reads what the options name; fills n_observed and measured. */
     int (*read)(struct ty_calibration *c);
@@ -105,6 +109,8 @@ struct ty_calibration {
     struct ty_cal_key key[TY_FIT_MAX];
     uint32_t n_keys;
     bool chosen; /* by us, not by --fit */
+    const char *unidentified[TY_FIT_MAX]; /* [n_unidentified] they matter, but are left */
+    uint32_t n_unidentified;
 
     double *measured; /* [n_observed] s; 0: has none */
     uint32_t n_observed;
@@ -154,6 +160,9 @@ int ty_cal_parts_open(struct ty_calibration *c, struct ty_config **config);
  * choice. */
 int ty_cal_keys(struct ty_calibration *c);
 int ty_cal_choose(struct ty_calibration *c);
+
+/* Key k is not fitted any more. */
+void ty_cal_drop(struct ty_calibration *c, uint32_t k);
 
 /* Rounds the fitted value to what the overlay will say. */
 int ty_cal_key_round(struct ty_cal_key *key, double value, struct ty_err *err);

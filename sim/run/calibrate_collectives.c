@@ -230,6 +230,7 @@ const struct ty_cal_source ty_cal_collectives = {
     .grouped = "log, or of a single one decade of size",
     .rows_asked = ROWS_ASKED,
     .keys = keys,
+    .keys_are_all = true,
     .read = read_all,
     .answer = answer,
     .group = group,

@@ -107,7 +107,7 @@ static const char *unfit(const struct ty_cal_key *key)
     return NULL;
 }
 
-static void drop(struct ty_calibration *c, uint32_t k)
+void ty_cal_drop(struct ty_calibration *c, uint32_t k)
 {
     memmove(&c->key[k], &c->key[k + 1], (c->n_keys - k - 1) * sizeof(c->key[0]));
     c->n_keys--;
@@ -115,12 +115,12 @@ static void drop(struct ty_calibration *c, uint32_t k)
 
 static int choose(struct ty_calibration *c)
 {
-    bool taken[TY_FIT_MAX];
+    bool taken[TY_FIT_MAX], alone[TY_FIT_MAX];
     struct ty_fit_problem problem;
     const bool few = c->n_rows < c->source->rows_for_all;
     for (uint32_t k = c->n_keys; k-- > 0;) {
         if (unfit(&c->key[k]) != NULL || (few && strcmp(c->key[k].name, c->source->keys[0]) != 0)) {
-            drop(c, k);
+            ty_cal_drop(c, k);
         }
     }
     if (c->n_keys == 0) {
@@ -130,10 +130,13 @@ static int choose(struct ty_calibration *c)
         return 0;
     }
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
-    rc = rc < 0 ? rc : ty_fit_choose(&problem, LIMIT, taken, c->err);
+    rc = rc < 0 ? rc : ty_fit_choose(&problem, LIMIT, taken, alone, c->err);
     for (uint32_t k = c->n_keys; k-- > 0 && rc == 0;) {
         if (!taken[k] && c->n_keys > 1) {
-            drop(c, k);
+            if (alone[k]) { /* it matters, but cannot be told from others */
+                c->unidentified[c->n_unidentified++] = c->key[k].name;
+            }
+            ty_cal_drop(c, k);
         }
     }
     return rc;

@@ -129,6 +129,7 @@ const struct ty_cal_source ty_cal_operators = {
     .grouped = "weight matrix, shape of attention, or operator and decade of elements",
     .rows_asked = ROWS_ASKED,
     .keys = keys,
+    .keys_are_all = true,
     .read = read_table,
     .answer = answer,
     .group = group,

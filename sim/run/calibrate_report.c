@@ -109,6 +109,16 @@ static void put_rules(const struct ty_calibration *c, struct ty_text *t)
     }
 }
 
+static void put_unidentified(const struct ty_calibration *c, struct ty_text *t)
+{
+    for (uint32_t i = 0; i < c->n_unidentified; i++) {
+        ty_text_add(t, "%s%s",
+                    i == 0 ? "left as they are, not identified by these data:\n  " : ", ",
+                    c->unidentified[i]);
+    }
+    ty_text_add(t, c->n_unidentified > 0 ? "\n" : "");
+}
+
 static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
 {
     bool any = false;
@@ -181,6 +191,7 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
     put_rows(c, t);
     put_keys(c, t);
     put_rules(c, t);
+    put_unidentified(c, t);
     put_correlations(c, t);
     ty_text_add(t, "\nerror of the %s", c->source->times);
     ty_text_pad(t, 34);
@@ -280,6 +291,10 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, ", \"converged\": %s,\n  \"keys\": [", c->fit.converged ? "true" : "false");
     for (uint32_t k = 0; k < c->n_keys; k++) {
         put_key_json(c, k, t);
+    }
+    ty_text_add(t, "],\n  \"left_as_they_are\": [");
+    for (uint32_t i = 0; i < c->n_unidentified; i++) {
+        ty_text_add(t, "%s\"%s\"", i > 0 ? ", " : "", c->unidentified[i]);
     }
     ty_text_add(t, "]");
     put_correlations_json(c, t);

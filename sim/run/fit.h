@@ -64,8 +64,9 @@ int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *problem, stru
 
 /* Which parameters the rows could tell at all: in order, one is taken when rows that scatter by no
  * more than repeats of one run (TY_FIT_NOISE) would leave it, and all taken before it, a relative
- * standard error of at most `limit` each. */
-int ty_fit_choose(const struct ty_fit_problem *problem, double limit, bool taken[],
+ * standard error of at most `limit` each. alone[] is true for those that would be taken if they
+ * were the only one. */
+int ty_fit_choose(const struct ty_fit_problem *problem, double limit, bool taken[], bool alone[],
                   struct ty_err *err);
 
 #endif

@@ -183,7 +183,8 @@ static bool all_known(const gsl_matrix *information, const uint32_t *at, uint32_
     return known;
 }
 
-int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], struct ty_err *err)
+int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], bool alone[],
+                  struct ty_err *err)
 {
     const uint32_t k = q->n_parameters;
     double value[TY_FIT_MAX];
@@ -191,7 +192,7 @@ int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], st
     int rc;
     for (uint32_t j = 0; j < k; j++) {
         value[j] = q->parameter[j].start;
-        taken[j] = false;
+        taken[j] = alone[j] = false;
     }
     double *times = linearise(q, value, &rc, err);
     if (times == NULL) {
@@ -214,6 +215,7 @@ int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], st
     }
     gsl_error_handler_t *handler = gsl_set_error_handler_off();
     for (uint32_t j = 0; j < k; j++) {
+        alone[j] = all_known(information, &j, 1, limit, work);
         at[n] = j;
         taken[j] = all_known(information, at, n + 1, limit, work);
         n += taken[j];

@@ -117,6 +117,16 @@ START_TEST(collectives_give_back_the_links)
 }
 END_TEST
 
+static bool lists(const struct js *list, const char *name)
+{
+    for (const struct js *k = list->first; k != NULL; k = k->next) {
+        if (js_is(k, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A fixed time and one per rank are one number in a log of eight ranks. */
 START_TEST(one_log_fits_what_one_log_can_tell)
 {
@@ -129,6 +139,11 @@ START_TEST(one_log_fits_what_one_log_can_tell)
     ck_assert(key_of(&p, "cluster.nvlink_latency") != NULL);
     ck_assert(key_of(&p, "cluster.nvlink_latency_per_rank") == NULL);
     ck_assert(key_of(&p, "cluster.nic_efficiency") == NULL);
+    for (const struct js *k = js_get(p.report, "keys")->first; k != NULL; k = k->next) {
+        ck_assert(is_identified(k));
+    }
+    ck_assert(lists(js_get(p.report, "left_as_they_are"), "cluster.nvlink_latency_per_rank"));
+    ck_assert(!lists(js_get(p.report, "left_as_they_are"), "cluster.nic_efficiency"));
     ck_assert(js_is(js_get(p.report, "groups")->first, "from 1 kB"));
     ck_assert_uint_eq(js_get(p.report, "groups")->n, 7);
     /* asked for by name they are fitted, and said to be one */
