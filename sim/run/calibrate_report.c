@@ -186,6 +186,19 @@ static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
     }
 }
 
+/* Times that no machine explains are most often in another unit. */
+static void put_scale(const struct ty_calibration *c, struct ty_text *t)
+{
+    const double ratio = 1 + c->before.bias; /* simulated over measured, mean */
+    if (ratio > 0.05 && ratio < 20) {
+        return;
+    }
+    ty_text_add(t,
+                "\nmeasured times are %.3g times those simulated: a bare number is in seconds; write "
+                "a unit, such as 812 ms\n",
+                1 / ratio);
+}
+
 void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
 {
     put_rows(c, t);
@@ -201,6 +214,7 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
     put_error(t, "before", &c->before);
     put_error(t, "after (training error)", &c->after);
     put_left_out(c, t);
+    put_scale(c, t);
 }
 
 /* ---- JSON ---- */
