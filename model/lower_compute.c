@@ -1,6 +1,8 @@
 /* lower_compute.c - kinds of computation and their durations: the same on every stage. */
 #include "model/lower_internal.h"
 
+#include <math.h>
+
 #include "model/kernels_internal.h"
 
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
@@ -129,22 +131,30 @@ static double tensor_seconds(const struct ty_lowering *l, enum ty_coll coll, dou
     return ty_coll_seconds(&cost) * l->in->cluster->collective_derate;
 }
 
+/* Seconds of backward reductions of a part that its weight gradient does not cover. */
+static double reduce_wait(const struct ty_lowering *l, enum ty_part part, double reduce_s,
+                          double wgrad_s)
+{
+    const double all = ty_lower_reduces(l, part) * reduce_s;
+    return l->in->layout->framework.overlap_tensor_reduce ? fmax(0, all - wgrad_s) : all;
+}
+
 /* Seconds of tensor collectives that the computation of a layer waits for, as lower_layer.c issues
  * them. The host runs ahead of them as it does of kernels. */
-static void waited_comm(const struct ty_lowering *l, double tokens, double *forward,
-                        double *backward)
+static void waited_comm(const struct ty_lowering *l, double tokens,
+                        const struct ty_layer_costs *layer, double *forward, double *backward)
 {
-    const struct ty_framework *framework = &l->in->layout->framework;
     const double bytes =
         tokens * l->in->arch->hidden * ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
     const bool parts = l->in->layout->sequence_parallel;
     const double enter = parts ? tensor_seconds(l, TY_COLL_ALL_GATHER, bytes) : 0;
     const double leave =
         tensor_seconds(l, parts ? TY_COLL_REDUCE_SCATTER : TY_COLL_ALL_REDUCE, bytes);
-    const uint32_t reduces =
-        ty_lower_reduces(l, TY_PART_ATTENTION) + ty_lower_reduces(l, TY_PART_MLP);
     *forward = 2 * (enter + leave);
-    *backward = 2 * enter + (framework->overlap_tensor_reduce ? 0 : reduces * leave);
+    *backward =
+        2 * enter +
+        reduce_wait(l, TY_PART_ATTENTION, leave, layer->wgrad[TY_LAYER_QKV].seconds) +
+        reduce_wait(l, TY_PART_MLP, leave, layer->wgrad[TY_LAYER_MLP].seconds);
 }
 
 int ty_lower_compute_kinds(struct ty_lowering *l)
@@ -163,7 +173,7 @@ int ty_lower_compute_kinds(struct ty_lowering *l)
     ty_edge_costs(l->in->cluster, &part, l->in->layout, &edge);
     double forward_comm, backward_comm;
     const double tokens = (double)l->in->layout->micro_batch * part.sequence;
-    waited_comm(l, tokens, &forward_comm, &backward_comm);
+    waited_comm(l, tokens, &layer, &forward_comm, &backward_comm);
     ty_layer_host(l->in->cluster, l->in->layout, forward_comm, backward_comm, &layer);
     for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
         l->layer_forward = ty_cost_plus(l->layer_forward, layer.forward[op]);
