@@ -77,9 +77,12 @@ const struct ty_field ty_arch_fields[] = {
     WORD(norm_kind, norm_kind_words, "layernorm", "kind of norm"),
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
-    WORD(dtype, ty_dtype_words, "bf16", "type of the matrix products; states and data traffic are those of 16-bit training whatever it is"),
-    FLAG(full_attention, "whether flash kernels compute all scores, not the causal half (a bias or mask "
-                         "they do not know, such as ALiBi)"),
+    WORD(dtype, ty_dtype_words, "bf16",
+         "type of the matrix products; states and data traffic are those of 16-bit training "
+         "whatever it is"),
+    FLAG(full_attention,
+         "whether flash kernels compute all scores, not the causal half (a bias or mask "
+         "they do not know, such as ALiBi)"),
     FLAG(bias, "whether the linear layers have biases"),
     FLAG(tied, "whether the output matrix is the embedding matrix"),
     {.key = "positions",

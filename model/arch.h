@@ -21,16 +21,16 @@ enum ty_fusion {
 struct ty_arch {
     const char *preset, *huggingface;
     uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence;
-    int mlp;            /* enum ty_mlp */
-    int norm_kind;      /* enum ty_norm_kind */
-    int norm;           /* enum ty_fusion */
-    int attention;      /* enum ty_attention */
-    int dtype;          /* enum ty_dtype */
+    int mlp;             /* enum ty_mlp */
+    int norm_kind;       /* enum ty_norm_kind */
+    int norm;            /* enum ty_fusion */
+    int attention;       /* enum ty_attention */
+    int dtype;           /* enum ty_dtype */
     bool full_attention; /* flash kernels compute the masked half too */
-    bool bias;          /* biases in the linear layers */
-    bool tied;          /* output matrix is the embedding matrix */
-    uint32_t positions; /* learned position embeddings; 0: rotary ones */
-    double dropout;     /* > 0: dropout masks are stored */
+    bool bias;           /* biases in the linear layers */
+    bool tied;           /* output matrix is the embedding matrix */
+    uint32_t positions;  /* learned position embeddings; 0: rotary ones */
+    double dropout;      /* > 0: dropout masks are stored */
 };
 
 extern const struct ty_field ty_arch_fields[];

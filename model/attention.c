@@ -24,9 +24,9 @@
 #define BACKWARD_HALF_HEADS 2.5
 /* Tokens at half the rate without a causal mask over those with one; the charts: 185 / 485 (A100,
  * flash2), 191 / 532 and 209 / 603 (H100, flash2 and flash3), at rates within 6 % of the causal. */
-#define FULL_HALF  0.37
-#define FULL_HEADS          64.0   /* where the charts were taken */
-#define FULL_SEQUENCE       4096.0 /* the scan's sequence */
+#define FULL_HALF     0.37
+#define FULL_HEADS    64.0   /* where the charts were taken */
+#define FULL_SEQUENCE 4096.0 /* the scan's sequence */
 /* Efficiency of batched score products over that of large ones. With it and a softmax in 16 bit the
  * unfused curve of the flash-attention charts, 34 TFLOP/s at 8192 tokens, comes out at 31. */
 #define SCORE_GEMM_SHARE 0.4
@@ -115,7 +115,8 @@ static struct score_traffic score_traffic(const struct ty_arch *arch, bool backw
     if (backward) {
         traffic = fused ? (struct score_traffic){3 * e, 1} : (struct score_traffic){6 * e + 20, 5};
     } else {
-        traffic = fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e + 16, 5};
+        traffic =
+            fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e + 16, 5};
     }
     traffic.bytes += dropout ? 2 * e + 1 : 0;
     traffic.kernels += dropout ? 1 : 0;
@@ -157,7 +158,8 @@ static struct ty_cost core(const struct ty_cluster *cluster, const struct ty_arc
         .role = backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
         .dtype = arch->dtype,
         .kernel = arch->attention,
-        .dim = {arch->sequence, shard.heads, shard.kv, arch->head_dim, arch->full_attention ? 0 : 1},
+        .dim = {arch->sequence, shard.heads, shard.kv, arch->head_dim,
+                arch->full_attention ? 0 : 1},
     };
     struct ty_cost cost = modelled(cluster, arch, layout, backward);
     struct ty_operator_time measured;

@@ -55,8 +55,8 @@ static int direction(bool backward)
 static struct ty_cost norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
                            const struct ty_shard *shard, bool backward)
 {
-    const double passes =
-        arch->norm == TY_FUSED ? cluster->norm_passes / shard->norm_speed : cluster->norm_passes_unfused;
+    const double passes = arch->norm == TY_FUSED ? cluster->norm_passes / shard->norm_speed
+                                                 : cluster->norm_passes_unfused;
     const double elements = shard->norm_tokens * arch->hidden;
     /* a pass: the tensor is read and written once */
     const struct ty_cost model = moved(cluster, passes * 2 * shard->element_B * elements, 1);

@@ -88,11 +88,13 @@ const struct ty_field ty_framework_fields[] = {
      .words = sync_words,
      .offset = AT(sync_every),
      .fallback = "auto",
-     .doc = "whether gradients are reduced after every micro-batch; false: added up and reduced "
-            "after the last (no_sync), which takes memory with ZeRO-2 and -3; auto: true with those"},
-    FLAG(reduce_scatter, "true",
-         "ZeRO-1 and -2: whether gradients are reduce-scattered; false: all-reduced, and every rank "
-         "keeps its shard"),
+     .doc =
+         "whether gradients are reduced after every micro-batch; false: added up and reduced "
+         "after the last (no_sync), which takes memory with ZeRO-2 and -3; auto: true with those"},
+    FLAG(
+        reduce_scatter, "true",
+        "ZeRO-1 and -2: whether gradients are reduce-scattered; false: all-reduced, and every rank "
+        "keeps its shard"),
     FLAG(overlap_param_gather, "false",
          "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
          "already runs"),
@@ -246,9 +248,8 @@ void ty_framework_finish(struct ty_framework *framework, bool bf16)
 {
     framework->grad_fp32 =
         framework->grad_dtype == TY_GRAD_FP32 || (framework->grad_dtype == TY_GRAD_AUTO && bf16);
-    framework->reduce_fp32 =
-        framework->reduce_dtype == TY_GRAD_FP32 ||
-        (framework->reduce_dtype == TY_GRAD_AUTO && framework->grad_fp32);
+    framework->reduce_fp32 = framework->reduce_dtype == TY_GRAD_FP32 ||
+                             (framework->reduce_dtype == TY_GRAD_AUTO && framework->grad_fp32);
 }
 
 const char *ty_framework_default(uint32_t zero)

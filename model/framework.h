@@ -24,27 +24,27 @@ enum ty_sync_every {
 
 struct ty_framework {
     const char *preset;
-    int grad_dtype;            /* enum ty_grad_dtype: gradients as kept and accumulated ... */
-    int reduce_dtype;          /* ... and as they cross the wire between replicas */
-    bool fused_accumulation;   /* the weight gradient's product adds to them */
-    double bucket;             /* gradients reduced in one call, B at 16 bit; 0: by rule */
-    double first_bucket;       /* in the first call of a backward; 0: by rule */
-    bool overlap_grad_reduce;  /* buckets are reduced while the last backward still runs */
-    int sync_every;            /* enum ty_sync_every: in the backward of every micro-batch */
-    bool reduce_scatter;       /* ZeRO-1, -2: a rank receives its shard only */
-    bool overlap_param_gather; /* ZeRO-1, -2: and gathered while the next forward already runs */
+    int grad_dtype;             /* enum ty_grad_dtype: gradients as kept and accumulated ... */
+    int reduce_dtype;           /* ... and as they cross the wire between replicas */
+    bool fused_accumulation;    /* the weight gradient's product adds to them */
+    double bucket;              /* gradients reduced in one call, B at 16 bit; 0: by rule */
+    double first_bucket;        /* in the first call of a backward; 0: by rule */
+    bool overlap_grad_reduce;   /* buckets are reduced while the last backward still runs */
+    int sync_every;             /* enum ty_sync_every: in the backward of every micro-batch */
+    bool reduce_scatter;        /* ZeRO-1, -2: a rank receives its shard only */
+    bool overlap_param_gather;  /* ZeRO-1, -2: and gathered while the next forward already runs */
     uint32_t prefetch;          /* ZeRO-3: gathers ahead of the unit at work */
     bool reshard_after_forward; /* ZeRO-3: gathered again for the backward */
     bool fused_qkv;             /* one matrix for q, k and v, else three ... */
-    bool fused_gate;            /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
+    bool fused_gate; /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
     bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */
     bool overlap_p2p;           /* the next pass may start before a message is sent */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;
     bool fused_optimizer;
-    double norm_speed;    /* of fused norms over the GPU's norm_passes */
-    bool fused_loss; /* cross-entropy reads 16-bit logits and writes their gradient over them */
-    double layer_floor;   /* s of host time to launch one layer's forward; 0: none */
+    double norm_speed;  /* of fused norms over the GPU's norm_passes */
+    bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */
+    double layer_floor; /* s of host time to launch one layer's forward; 0: none */
     double pass_overhead; /* s the GPU idles at the start of every pass of a pipeline */
 
     /* derived by ty_framework_finish */

@@ -61,7 +61,8 @@ struct ty_cost ty_gemm_cost_at(const struct ty_cluster *cluster, enum ty_dtype d
     struct ty_cost cost = modelled(cluster, dtype, role, share, m, n, k);
     struct ty_operator_time measured;
     double tokens;
-    const struct ty_operator_key key = ty_operator_matmul(roles[role], (int)dtype, m, n, k, &tokens);
+    const struct ty_operator_key key =
+        ty_operator_matmul(roles[role], (int)dtype, m, n, k, &tokens);
     /* Many small products in one call, of less than full share, are another kernel. */
     if (share != 1 || !ty_operators_find(cluster->operator_table, &key, tokens, &measured)) {
         return cost;

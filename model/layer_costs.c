@@ -269,8 +269,9 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
                    const struct ty_layout *layout, struct ty_edge_costs *out)
 {
     const struct ty_shard shard = ty_shard_of(arch, layout);
-    const struct linear logits = {cluster,      layout,       (enum ty_dtype)arch->dtype,
-                                  shard.tokens, arch->hidden, {shard.vocabulary}, 1};
+    const struct linear logits = {
+        cluster, layout, (enum ty_dtype)arch->dtype, shard.tokens, arch->hidden, {shard.vocabulary},
+        1};
     *out = (struct ty_edge_costs){
         .embedding_forward = ty_embedding(cluster, arch, &shard, false),
         .embedding_backward = ty_embedding(cluster, arch, &shard, true),

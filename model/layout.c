@@ -381,12 +381,9 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
         const char *name;
         bool opened;
     } rows[TY_COMMUNICATORS_MAX] = {
-        {"tensor", layout->tensor > 1},
-        {"context", layout->context > 1},
-        {"data", layout->data > 1},
-        {"replica", ty_layout_replicas(layout) > 1},
-        {"pipeline", layout->pipeline > 1},
-        {"embedding", layout->pipeline > 1 && arch->tied},
+        {"tensor", layout->tensor > 1},     {"context", layout->context > 1},
+        {"data", layout->data > 1},         {"replica", ty_layout_replicas(layout) > 1},
+        {"pipeline", layout->pipeline > 1}, {"embedding", layout->pipeline > 1 && arch->tied},
         {"world", layout->ranks > 1},
     };
     uint32_t n = 0;

@@ -18,9 +18,9 @@ struct ty_layout {
     uint32_t tensor, context, pipeline, data, expert;
     uint32_t micro_batch, global_batch; /* sequences */
     bool sequence_parallel;
-    uint32_t zero; /* 0..3 */
+    uint32_t zero;  /* 0..3 */
     uint32_t shard; /* data ranks that share states, side by side; 0: all. See ty_layout_shards */
-    int recompute; /* enum ty_recompute */
+    int recompute;  /* enum ty_recompute */
     struct ty_word_list order;
     struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
     struct ty_framework framework;    /* habits of the stack that runs it; a section of its own */

@@ -49,10 +49,10 @@ static void make_groups(struct ty_lowering *l)
     const uint32_t model = layout->tensor * layout->context;
     l->tensor_group = index16(ty_build_group(&l->b, &(struct ty_group){"tp", 1, layout->tensor}));
     const uint32_t shards = ty_layout_shards(layout), replicas = ty_layout_replicas(layout);
-    l->data_group = index16(ty_build_group(
-        &l->b, &(struct ty_group){replicas > 1 ? "shard" : "dp", model, shards}));
-    l->replica_group = index16(
-        ty_build_group(&l->b, &(struct ty_group){"replica", model * shards, replicas}));
+    l->data_group = index16(
+        ty_build_group(&l->b, &(struct ty_group){replicas > 1 ? "shard" : "dp", model, shards}));
+    l->replica_group =
+        index16(ty_build_group(&l->b, &(struct ty_group){"replica", model * shards, replicas}));
     /* whom the gradient norm is summed over: shards differ between data ranks, copies do not */
     const uint32_t norm = layout->zero > 0 ? model * shards : model;
     l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
@@ -63,8 +63,8 @@ static void make_groups(struct ty_lowering *l)
     }
     /* a tied embedding has two homes where first and last stage sit on different ranks */
     if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
-        l->tied_meet = index16(ty_build_meet(
-            &l->b, &(struct ty_meet){"tied embedding gradients", TY_NONE, 2, 0}));
+        l->tied_meet = index16(
+            ty_build_meet(&l->b, &(struct ty_meet){"tied embedding gradients", TY_NONE, 2, 0}));
     }
 }
 
@@ -80,8 +80,8 @@ static int make_mirrors(struct ty_lowering *l)
         return out_of_memory(l);
     }
     for (uint32_t r = 0; r < p / 2; r++) {
-        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(ty_build_meet(
-            &l->b, &(struct ty_meet){"gradients of both copies", TY_NONE, 2, 0}));
+        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(
+            ty_build_meet(&l->b, &(struct ty_meet){"gradients of both copies", TY_NONE, 2, 0}));
     }
     return 0;
 }
@@ -118,10 +118,9 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
         }
     }
     /* the copies of two-way schedules are stages of their own and counted already */
-    plan->weight_copies =
-        l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
-            ? 1
-            : l->sched->weight_copies(&l->shape, l->rank);
+    plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
+                              ? 1
+                              : l->sched->weight_copies(&l->shape, l->rank);
     plan->states = ty_memory_states(layout, plan->params);
     plan->states.weights *= plan->weight_copies;
     plan->layer_activations_B = ty_memory_layer_activations(arch, layout);
@@ -167,8 +166,8 @@ static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
     index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
     uint32_t *block = &l->block[index * l->n_partners + other];
     if (*block == UINT32_MAX) {
-        *block = ty_lower_block(l, &(struct ty_block_want){
-                                       .v = &l->vstage[own],
+        *block = ty_lower_block(
+            l, &(struct ty_block_want){.v = &l->vstage[own],
                                        .partner = partner == NULL ? NULL : &l->vstage[other - 1],
                                        .phase = (enum ty_phase)slot->phase,
                                        .slice = slot->slice,
@@ -366,8 +365,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     plan->buffers_B = ty_memory_buffers(l->in->layout, gathered(l, mine, n_mine),
                                         ty_lower_most_params(mine, n_mine, whole ? UINT32_MAX : 2));
     make_gang(l, plan);
-    return rc < 0 ? rc
-                  : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));
+    return rc < 0 ? rc : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));
 }
 
 static void set_jitter(struct ty_lowering *l)
@@ -382,13 +380,14 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
              struct ty_err *err)
 {
     *out = (struct ty_lowered){.stage = NULL};
-    struct ty_lowering l = {.in = in, .arena = arena, .out = out,
+    struct ty_lowering l = {.in = in,
+                            .arena = arena,
+                            .out = out,
                             .sched = ty_sched_of(in->schedule),
                             .zero = &ty_zero_stages[in->layout->zero]};
     struct ty_slots slots;
     l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};
-    l.shape =
-        ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
+    l.shape = ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
     l.members = in->layout->tensor * in->layout->context * in->layout->data;
     out->program.n_steps = in->steps;
     out->program.overlapping_steps = l.sched->asynchronous;

@@ -158,8 +158,8 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         const struct ty_unit *unit = &v->units[u - 1];
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
-            (whole ? ty_lower_part_backward
-                   : ty_lower_part_input)(l, unit->part[k - 1].part, unit->layer);
+            (whole ? ty_lower_part_backward : ty_lower_part_input)(l, unit->part[k - 1].part,
+                                                                   unit->layer);
             if (reducing && !late) {
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }

@@ -6,13 +6,13 @@
 #include "model/kernels_internal.h"
 
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
-                             enum ty_phase phase, struct ty_cost cost)
+                               enum ty_phase phase, struct ty_cost cost)
 {
     return ty_lower_add_kind(l, &(struct ty_kind){.name = name,
-                                         .category = (uint8_t)category,
-                                         .phase = (uint8_t)phase,
-                                         .dur = ty_lower_ps(l, cost.seconds),
-                                         .flops = cost.flops});
+                                                  .category = (uint8_t)category,
+                                                  .phase = (uint8_t)phase,
+                                                  .dur = ty_lower_ps(l, cost.seconds),
+                                                  .flops = cost.flops});
 }
 
 /* The weight gradient is an operation of its own where a collective overlaps it. */
@@ -33,18 +33,19 @@ static void layer_kinds(struct ty_lowering *l, const struct ty_layer_costs *c,
     for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
         const char *name = ty_layer_op_name(op), *back = backward_names[op];
         const char *weight = weight_names[op];
-        k->forward[op] = ty_lower_compute_kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, c->forward[op]);
+        k->forward[op] =
+            ty_lower_compute_kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, c->forward[op]);
         k->recompute[op] =
             ty_lower_compute_kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, c->recompute[op]);
-        k->dgrad[op] =
-            ty_lower_compute_kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                         splits_wgrad(op) ? c->dgrad[op] : ty_cost_plus(c->dgrad[op], c->wgrad[op]));
+        k->dgrad[op] = ty_lower_compute_kind(
+            l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
+            splits_wgrad(op) ? c->dgrad[op] : ty_cost_plus(c->dgrad[op], c->wgrad[op]));
         k->wgrad[op] = splits_wgrad(op) ? ty_lower_compute_kind(l, weight, TY_CAT_BACKWARD,
-                                                       TY_PHASE_BACKWARD, c->wgrad[op])
+                                                                TY_PHASE_BACKWARD, c->wgrad[op])
                                         : TY_NONE;
         k->input[op] = ty_lower_compute_kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, c->dgrad[op]);
-        k->weight[op] = weight != NULL ? ty_lower_compute_kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD,
-                                                      c->wgrad[op])
+        k->weight[op] = weight != NULL ? ty_lower_compute_kind(l, weight, TY_CAT_WGRAD,
+                                                               TY_PHASE_WGRAD, c->wgrad[op])
                                        : TY_NONE;
     }
 }
@@ -72,20 +73,22 @@ static void host_kinds(struct ty_lowering *l, struct ty_compute_kinds *k)
 static void edge_kinds(struct ty_lowering *l, const struct ty_edge_costs *c,
                        struct ty_compute_kinds *k)
 {
-    k->embedding[0] =
-        ty_lower_compute_kind(l, "embedding", TY_CAT_FORWARD, TY_PHASE_FORWARD, c->embedding_forward);
-    k->embedding[1] = ty_lower_compute_kind(l, "embedding backward", TY_CAT_BACKWARD, TY_PHASE_BACKWARD,
-                                   c->embedding_backward);
-    k->embedding_weight = ty_lower_compute_kind(l, "embedding backward", TY_CAT_WGRAD, TY_PHASE_WGRAD,
-                                       c->embedding_backward);
-    k->head_forward =
-        ty_lower_compute_kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD, c->head_forward);
+    k->embedding[0] = ty_lower_compute_kind(l, "embedding", TY_CAT_FORWARD, TY_PHASE_FORWARD,
+                                            c->embedding_forward);
+    k->embedding[1] = ty_lower_compute_kind(l, "embedding backward", TY_CAT_BACKWARD,
+                                            TY_PHASE_BACKWARD, c->embedding_backward);
+    k->embedding_weight = ty_lower_compute_kind(l, "embedding backward", TY_CAT_WGRAD,
+                                                TY_PHASE_WGRAD, c->embedding_backward);
+    k->head_forward = ty_lower_compute_kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD,
+                                            c->head_forward);
     k->head_dgrad =
         ty_lower_compute_kind(l, "logits dgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, c->head_dgrad);
     k->head_wgrad =
         ty_lower_compute_kind(l, "logits wgrad", TY_CAT_BACKWARD, TY_PHASE_BACKWARD, c->head_wgrad);
-    k->head_input = ty_lower_compute_kind(l, "logits dgrad", TY_CAT_DGRAD, TY_PHASE_DGRAD, c->head_dgrad);
-    k->head_weight = ty_lower_compute_kind(l, "logits wgrad", TY_CAT_WGRAD, TY_PHASE_WGRAD, c->head_wgrad);
+    k->head_input =
+        ty_lower_compute_kind(l, "logits dgrad", TY_CAT_DGRAD, TY_PHASE_DGRAD, c->head_dgrad);
+    k->head_weight =
+        ty_lower_compute_kind(l, "logits wgrad", TY_CAT_WGRAD, TY_PHASE_WGRAD, c->head_wgrad);
 }
 
 static struct ty_cost scaled(struct ty_cost c, double by)
@@ -151,10 +154,9 @@ static void waited_comm(const struct ty_lowering *l, double tokens,
     const double leave =
         tensor_seconds(l, parts ? TY_COLL_REDUCE_SCATTER : TY_COLL_ALL_REDUCE, bytes);
     *forward = 2 * (enter + leave);
-    *backward =
-        2 * enter +
-        reduce_wait(l, TY_PART_ATTENTION, leave, layer->wgrad[TY_LAYER_QKV].seconds) +
-        reduce_wait(l, TY_PART_MLP, leave, layer->wgrad[TY_LAYER_MLP].seconds);
+    *backward = 2 * enter +
+                reduce_wait(l, TY_PART_ATTENTION, leave, layer->wgrad[TY_LAYER_QKV].seconds) +
+                reduce_wait(l, TY_PART_MLP, leave, layer->wgrad[TY_LAYER_MLP].seconds);
 }
 
 int ty_lower_compute_kinds(struct ty_lowering *l)
@@ -177,7 +179,8 @@ int ty_lower_compute_kinds(struct ty_lowering *l)
     ty_layer_host(l->in->cluster, l->in->layout, forward_comm, backward_comm, &layer);
     for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
         l->layer_forward = ty_cost_plus(l->layer_forward, layer.forward[op]);
-        l->layer_input = ty_cost_plus(l->layer_input, ty_cost_plus(layer.dgrad[op], layer.recompute[op]));
+        l->layer_input =
+            ty_cost_plus(l->layer_input, ty_cost_plus(layer.dgrad[op], layer.recompute[op]));
         l->layer_weight = ty_cost_plus(l->layer_weight, layer.wgrad[op]);
     }
     for (uint32_t q = 0; q < n; q++) {

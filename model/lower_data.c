@@ -173,8 +173,8 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     /* slices of a sequence add up locally; backwards visit them from the last to the first */
-    const bool every = ty_layout_reduces_every(l->in->layout) && !l->sched->whole_chunks &&
-                       want->slice == 0;
+    const bool every =
+        ty_layout_reduces_every(l->in->layout) && !l->sched->whole_chunks && want->slice == 0;
     return every || want->edge;
 }
 

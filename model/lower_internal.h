@@ -27,9 +27,10 @@ _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather
 
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
-    uint16_t all_reduce[2], all_gather[2], reduce_scatter[2]; /* tensor; [0] forward, [1] backward */
-    uint16_t loss;       /* tensor: maximum, target logit and sum of the sharded cross-entropy */
-    uint16_t norm_grads; /* tensor: gradients of norms under sequence parallelism */
+    uint16_t all_reduce[2], all_gather[2],
+        reduce_scatter[2]; /* tensor; [0] forward, [1] backward */
+    uint16_t loss;         /* tensor: maximum, target logit and sum of the sharded cross-entropy */
+    uint16_t norm_grads;   /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
     uint16_t grad_norm, tied, mirror;
@@ -54,9 +55,9 @@ struct ty_unit_part {
 /* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
-    uint16_t layer;        /* TY_UNIT_LAYER: global number; else TY_NONE */
-    double params;         /* per tensor rank */
-    uint16_t gather;       /* ZeRO-3: kind of its all-gather, else TY_NONE */
+    uint16_t layer;              /* TY_UNIT_LAYER: global number; else TY_NONE */
+    double params;               /* per tensor rank */
+    uint16_t gather;             /* ZeRO-3: kind of its all-gather, else TY_NONE */
     struct ty_unit_part part[2]; /* [n_parts] in forward order */
     uint32_t n_parts;
 };
@@ -110,7 +111,7 @@ struct ty_lowering {
     uint32_t members; /* ranks per gang */
 
     /* kinds common to all stages */
-    struct ty_compute_kinds *slice; /* [2 x slices]: alone, then in an overlapped slot */
+    struct ty_compute_kinds *slice;       /* [2 x slices]: alone, then in an overlapped slot */
     const struct ty_compute_kinds *kinds; /* of the block being built */
     struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer, for generators */
 
@@ -126,14 +127,14 @@ struct ty_lowering {
 
     /* the pipeline rank being lowered */
     uint32_t rank;
-    uint32_t *rank_of;                /* [members] */
+    uint32_t *rank_of;                                                /* [members] */
     const struct ty_reach *tensor_reach, *data_reach, *replica_reach; /* [members] */
     uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
     struct ty_vstage *vstage; /* [directions x stages]; filled rank by rank */
-    uint32_t *block;    /* blocks made so far on this rank; see block_of in lower.c */
-    size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
+    uint32_t *block;          /* blocks made so far on this rank; see block_of in lower.c */
+    size_t n_partners;        /* 1, or 1 + virtual stages when slots overlap */
 
     /* events the next computation has to wait for */
     uint8_t need[TY_WAITS];

@@ -53,8 +53,11 @@ typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t memb
 static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
                           const void *arg)
 {
-    struct ty_kind kind = {.name = c->name, .category = (uint8_t)c->category,
-                           .phase = (uint8_t)c->phase, .group = c->group, .bytes = c->bytes};
+    struct ty_kind kind = {.name = c->name,
+                           .category = (uint8_t)c->category,
+                           .phase = (uint8_t)c->phase,
+                           .group = c->group,
+                           .bytes = c->bytes};
     ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
     bool equal = true;
     for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
@@ -84,7 +87,6 @@ struct collective {
     double calls; /* one after the other, drawn as one */
 };
 
-
 static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
                             struct ty_coll_cost *out, double *seconds)
 {
@@ -95,9 +97,8 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
     out->net_B *= c->calls;
 }
 
-static uint16_t collective_kind(struct ty_lowering *l, const char *group,
-                                enum ty_category category, enum ty_phase phase,
-                                const struct collective *c)
+static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
+                                enum ty_phase phase, const struct collective *c)
 {
     const struct comm comm = {ty_coll_name(c->coll), group, category, phase, c->bytes * c->calls};
     return comm_kind(l, &comm, collective_cost, c);
@@ -179,8 +180,7 @@ static double tokens_of(const struct ty_lowering *l)
 /* Bytes of their hidden states. */
 static double hidden_bytes(const struct ty_lowering *l)
 {
-    return tokens_of(l) * l->in->arch->hidden *
-           ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
+    return tokens_of(l) * l->in->arch->hidden * ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
 }
 
 static void tensor_kinds(struct ty_lowering *l)
@@ -273,7 +273,8 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
     if (reaches == NULL) {
         return out_of_memory(l);
     }
-    const struct collective c = {TY_COLL_ALL_REDUCE, reaches, params * ty_memory_grad_bytes(l->in->layout), 1};
+    const struct collective c = {TY_COLL_ALL_REDUCE, reaches,
+                                 params * ty_memory_grad_bytes(l->in->layout), 1};
     return collective_kind(l, group, TY_CAT_COMM_DATA, TY_PHASE_STEP, &c);
 }
 
@@ -308,9 +309,9 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     norm_kind(l);
     const struct ty_stage_plan *plan = &l->out->stage[l->rank];
     if (l->tied_meet != TY_NONE) {
-        l->comm.tied =
-            pair_kind(l, "embedding", 0, l->shape.p - 1,
-                      (double)l->in->arch->vocabulary * l->in->arch->hidden / l->in->layout->tensor);
+        l->comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
+                                 (double)l->in->arch->vocabulary * l->in->arch->hidden /
+                                     l->in->layout->tensor);
     }
     if (l->mirror_meet != NULL) {
         l->comm.mirror =
@@ -322,7 +323,8 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     l->comm.norm_grads = tensor_kind(
         l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
         2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
-    l->optimizer = ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
-                                ty_optimizer_cost(l->in->cluster, l->in->layout, plan->params));
+    l->optimizer =
+        ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
+                              ty_optimizer_cost(l->in->cluster, l->in->layout, plan->params));
     return l->b.failed && l->b.err != NULL ? l->b.err->code : 0;
 }

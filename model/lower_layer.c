@@ -194,7 +194,8 @@ static void mlp_backward(struct ty_lowering *l, uint16_t layer)
 {
     layer_recompute(l, layer);
     enter(l, 1, layer, TY_PART_MLP);
-    backward_column(l, l->kinds->dgrad[TY_LAYER_MLP], l->kinds->wgrad[TY_LAYER_MLP], layer, TY_PART_MLP);
+    backward_column(l, l->kinds->dgrad[TY_LAYER_MLP], l->kinds->wgrad[TY_LAYER_MLP], layer,
+                    TY_PART_MLP);
     compute(l, l->kinds->dgrad[TY_LAYER_NORM2], layer, TY_PART_MLP);
 }
 
@@ -203,7 +204,8 @@ static void attention_backward(struct ty_lowering *l, uint16_t layer)
     enter(l, 1, layer, TY_PART_ATTENTION);
     compute(l, l->kinds->dgrad[TY_LAYER_PROJ], layer, TY_PART_ATTENTION);
     compute(l, l->kinds->dgrad[TY_LAYER_ATTENTION], layer, TY_PART_ATTENTION);
-    backward_column(l, l->kinds->dgrad[TY_LAYER_QKV], l->kinds->wgrad[TY_LAYER_QKV], layer, TY_PART_ATTENTION);
+    backward_column(l, l->kinds->dgrad[TY_LAYER_QKV], l->kinds->wgrad[TY_LAYER_QKV], layer,
+                    TY_PART_ATTENTION);
     compute(l, l->kinds->dgrad[TY_LAYER_NORM1], layer, TY_PART_ATTENTION);
 }
 

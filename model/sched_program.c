@@ -24,7 +24,8 @@ struct outline {
     struct ty_sched_edges edges;
     uint16_t kind[TY_N_PHASES], half[TY_N_PHASES], send, recv;
     size_t partners; /* 1, or 1 + directions x stages when slots overlap */
-    uint32_t *block; /* [directions][stages][TY_N_PHASES][partners]: by atom, then by partner (0: alone);
+    uint32_t
+        *block; /* [directions][stages][TY_N_PHASES][partners]: by atom, then by partner (0: alone);
                       * UINT32_MAX: not made yet */
 };
 
@@ -33,8 +34,8 @@ struct outline {
 static uint16_t add_kind(struct outline *o, const char *name, enum ty_category category,
                          enum ty_phase phase, ty_ps dur)
 {
-    const struct ty_kind kind = {.name = name, .category = (uint8_t)category,
-                                 .phase = (uint8_t)phase, .dur = dur};
+    const struct ty_kind kind = {
+        .name = name, .category = (uint8_t)category, .phase = (uint8_t)phase, .dur = dur};
     const int index = ty_build_kind(&o->b, &kind);
     return index < 0 ? 0 : (uint16_t)index;
 }
@@ -70,8 +71,8 @@ static void add_kinds(struct outline *o)
                                     [TY_PHASE_DGRAD] = d->input,
                                     [TY_PHASE_WGRAD] = d->weight};
     for (enum ty_phase phase = 0; phase < TY_N_PHASES; phase++) {
-        o->kind[phase] = add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase,
-                                  dur[phase]);
+        o->kind[phase] =
+            add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase, dur[phase]);
     }
     if (d->overlap != UINT64_MAX) {
         add_halves(o);
@@ -152,8 +153,7 @@ static uint32_t block_of(struct outline *o, const struct ty_slot *slot,
                          const struct ty_slot *partner)
 {
     const uint32_t stages = o->edges.stages;
-    const size_t own =
-        ((size_t)slot->direction * stages + slot->stage) * TY_N_PHASES + slot->phase;
+    const size_t own = ((size_t)slot->direction * stages + slot->stage) * TY_N_PHASES + slot->phase;
     const size_t other =
         partner == NULL ? 0 : 1 + (size_t)partner->direction * stages + partner->stage;
     uint32_t *block = &o->block[own * o->partners + other];
@@ -168,9 +168,12 @@ static uint32_t block_of(struct outline *o, const struct ty_slot *slot,
 static void add_pass(struct outline *o, const struct ty_slot *slot, const struct ty_slot *partner)
 {
     const uint32_t q = o->shape->slices;
-    struct ty_pass pass = {.block = block_of(o, slot, partner), .mb = slot->mb,
-                           .seq = slot->mb * q + slot->slice, .stage = slot->stage,
-                           .phase = slot->phase, .direction = slot->direction};
+    struct ty_pass pass = {.block = block_of(o, slot, partner),
+                           .mb = slot->mb,
+                           .seq = slot->mb * q + slot->slice,
+                           .stage = slot->stage,
+                           .phase = slot->phase,
+                           .direction = slot->direction};
     if (partner != NULL) {
         pass.mb2 = partner->mb;
         pass.seq2 = partner->mb * q + partner->slice;
@@ -186,9 +189,10 @@ static int add_rank(struct outline *o, uint32_t rank)
         return ty_fail(o->b.err, TY_ENOMEM, "schedule: out of memory");
     }
     rank_of[0] = rank;
-    ty_build_gang(&o->b, &(struct ty_gang){
-                             .name = ty_arena_printf(o->b.arena, "stage %u", (unsigned)rank),
-                             .n_ranks = 1, .rank_of = rank_of});
+    ty_build_gang(&o->b,
+                  &(struct ty_gang){.name = ty_arena_printf(o->b.arena, "stage %u", (unsigned)rank),
+                                    .n_ranks = 1,
+                                    .rank_of = rank_of});
     for (uint32_t i = 0; i < order->n; i++) {
         const struct ty_slot *slot = &order->slot[i];
         const bool pair = slot->paired && i + 1 < order->n;
@@ -219,14 +223,13 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
                         const struct ty_sched_durations *times, struct ty_arena *arena,
                         struct ty_err *err)
 {
-    struct outline o = {
-        .placement = placement, .shape = shape, .slots = slots, .times = times};
+    struct outline o = {.placement = placement, .shape = shape, .slots = slots, .times = times};
     o.b = (struct ty_builder){.program = program, .arena = arena, .err = err};
     *program = (struct ty_program){.n_steps = 1};
     int rc = allocate(&o);
     rc = rc < 0 ? rc
-                : ty_sched_edges_build(&o.edges, &o.b, placement, shape,
-                                       shape->m * shape->slices, times->edge);
+                : ty_sched_edges_build(&o.edges, &o.b, placement, shape, shape->m * shape->slices,
+                                       times->edge);
     add_kinds(&o);
     for (uint32_t rank = 0; rank < shape->p && rc == 0; rank++) {
         rc = add_rank(&o, rank);
@@ -250,6 +253,7 @@ int ty_sched_program(struct ty_program *program, const struct ty_sched *sched,
                                    times->overlap == UINT64_MAX ? -1 : (double)times->overlap,
                                .edge = (double)times->edge};
     const int rc = ty_sched_slots(sched, shape, &t, &slots, arena, err);
-    return rc < 0 ? rc
-                  : ty_sched_program_of(program, sched->placement, shape, &slots, times, arena, err);
+    return rc < 0
+               ? rc
+               : ty_sched_program_of(program, sched->placement, shape, &slots, times, arena, err);
 }

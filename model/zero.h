@@ -9,11 +9,11 @@
 
 struct ty_zero {
     const char *name;
-    enum ty_coll reduce;     /* of gradients */
-    bool reduce_every;       /* in every backward, unless framework.sync_every says otherwise;
+    enum ty_coll reduce;    /* of gradients */
+    bool reduce_every;      /* in every backward, unless framework.sync_every says otherwise;
                               * false: in that of the last micro-batch */
-    bool gather_after_step;  /* parameters, once the optimizer has updated the shards */
-    bool gather_in_passes;   /* parameters of a layer before it is used, forward and backward */
+    bool gather_after_step; /* parameters, once the optimizer has updated the shards */
+    bool gather_in_passes;  /* parameters of a layer before it is used, forward and backward */
 };
 extern const struct ty_zero ty_zero_stages[4];
 

@@ -22,7 +22,7 @@ struct ty_run;
 
 /* ---- errors ---- */
 
-TY_API struct ty_err *ty_err_new(void);           /* NULL when memory is exhausted */
+TY_API struct ty_err *ty_err_new(void); /* NULL when memory is exhausted */
 TY_API void ty_err_free(struct ty_err *err);
 TY_API const char *ty_err_text(const struct ty_err *err); /* all messages; "" when there are none */
 TY_API int ty_err_exit_status(const struct ty_err *err);  /* 0, 1, 2, 3 or 4, as documented */
@@ -95,7 +95,7 @@ struct ty_trace_options {
     const char *window; /* "1.5 s:2 s" */
     const char *order;  /* "rank", "stage", "node" */
     bool no_bubbles;
-    bool force; /* write beyond output.trace_limit */
+    bool force;               /* write beyond output.trace_limit */
     const volatile int *stop; /* a signal handler may set it: the file is then not written */
 };
 
@@ -112,17 +112,17 @@ TY_API int ty_run_trace(const struct ty_run *run, const char *target,
 /* ---- many runs ---- */
 
 struct ty_sweep_options {
-    const char *path;         /* run file */
-    const char *rows;         /* CSV whose columns name keys; NULL: `over` */
-    const char *const *over;  /* "KEY=V1,V2": all combinations */
+    const char *path;        /* run file */
+    const char *rows;        /* CSV whose columns name keys; NULL: `over` */
+    const char *const *over; /* "KEY=V1,V2": all combinations */
     size_t n_over;
-    const char *const *with;  /* overlays of the run file */
+    const char *const *with; /* overlays of the run file */
     size_t n_with;
-    const char *const *sets;  /* for every row, under what the row says */
+    const char *const *sets; /* for every row, under what the row says */
     size_t n_sets;
-    const char *output;       /* CSV; NULL or "-": standard output */
-    uint32_t jobs;            /* threads; 0: one per core */
-    bool resume;              /* keep the finished rows of output.partial */
+    const char *output;               /* CSV; NULL or "-": standard output */
+    uint32_t jobs;                    /* threads; 0: one per core */
+    bool resume;                      /* keep the finished rows of output.partial */
     struct ty_sweep_summary *summary; /* filled when not NULL */
 };
 
@@ -164,9 +164,9 @@ TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **repor
 struct ty_schedule_options {
     const char *name; /* of a schedule, or the path of a schedule file */
     uint32_t pipeline, micro_batches;
-    uint32_t chunks; /* virtual stages per rank; 0: what the schedule needs */
-    uint32_t group;  /* micro-batch group of interleaved schedules; 0: pipeline */
-    uint32_t slices; /* of a sequence; 0: one */
+    uint32_t chunks;    /* virtual stages per rank; 0: what the schedule needs */
+    uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */
+    uint32_t slices;    /* of a sequence; 0: one */
     const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage */
     const char *format; /* "gantt", "slots", "csv" (PyTorch), "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */

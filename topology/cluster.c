@@ -112,9 +112,10 @@ const struct ty_field ty_cluster_fields[] = {
     FACTOR(derate, 10, "1.1",
            "factor on every compute time: training stacks against kernel benchmarks (guess)"),
 
-    FACTOR(collective_derate, 10, "1",
-           "factor on every time of a collective: training steps, where ranks arrive apart, against "
-           "nccl-tests"),
+    FACTOR(
+        collective_derate, 10, "1",
+        "factor on every time of a collective: training steps, where ranks arrive apart, against "
+        "nccl-tests"),
 
     COUNT(nodes, 1, 65536, "1", "nodes of the cluster"),
     {.key = "gpus_per_node",
@@ -134,9 +135,10 @@ const struct ty_field ty_cluster_fields[] = {
     OPTIONAL(nvls_efficiency, nvls_efficiency, RATIO, 0.001, 4, "none",
              "bus bandwidth of an all-reduce in the NVSwitch, as share of nvlink_bandwidth"),
     LATENCY(nvls_latency, "50 us", "fixed time of an all-reduce in the NVSwitch, s"),
-    LATENCY(nvls_tree_latency, "420 us",
-            "fixed time of an all-reduce in the NVSwitches of several nodes, s (4 nodes of B200 with "
-            "EFA: 418 us)"),
+    LATENCY(
+        nvls_tree_latency, "420 us",
+        "fixed time of an all-reduce in the NVSwitches of several nodes, s (4 nodes of B200 with "
+        "EFA: 418 us)"),
     COUNT(nvls_min_ranks, 2, 1024, "5", "smallest group that sums in the NVSwitch"),
     LATENCY(nvlink_latency, "38 us", "fixed time of an all-reduce inside a node, s"),
     LATENCY(nvlink_latency_per_rank, "6 us", "and its time per rank, s"),

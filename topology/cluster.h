@@ -76,12 +76,12 @@ struct ty_cluster {
     double nvlink_latency_per_rank; /* ... and per rank */
     double nvlink_ll_latency;       /* s, the same with LL128's flags ... */
     double nvlink_ll_latency_per_rank;
-    double nvlink_ll_efficiency;    /* ... and its share of the bus bandwidth; 0: not used */
-    double nvlink_floor;            /* s, no collective inside a node is shorter */
-    double nvlink_gather_latency;   /* s, fixed part of the other collectives inside a node */
-    double nvlink_step;             /* s per ring step inside a node: all but that all-reduce */
-    double nvlink_tree_step;        /* s per link of a tree inside a node */
-    double nvlink_p2p_latency;      /* s */
+    double nvlink_ll_efficiency;  /* ... and its share of the bus bandwidth; 0: not used */
+    double nvlink_floor;          /* s, no collective inside a node is shorter */
+    double nvlink_gather_latency; /* s, fixed part of the other collectives inside a node */
+    double nvlink_step;           /* s per ring step inside a node: all but that all-reduce */
+    double nvlink_tree_step;      /* s per link of a tree inside a node */
+    double nvlink_p2p_latency;    /* s */
 
     /* network */
     uint32_t nics_per_node;    /* auto: one per GPU */
@@ -98,7 +98,7 @@ struct ty_cluster {
                                * all-to-all that hides behind the longest one */
     double nvlink_overlap_slowdown; /* share of its speed that computation loses beside a */
     double net_overlap_slowdown;    /* collective inside a node, between nodes */
-    int collectives;           /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
+    int collectives; /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
     /* Files of measurements, and what the loader of the run file made of them; NULL: none. */
     struct ty_string_list measured_files; /* logs of nccl-tests */
     const struct ty_coll_measured *measured;

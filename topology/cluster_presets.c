@@ -49,11 +49,11 @@ static const char dgx1_v100[] =
     "nvlink_pair_efficiency: 0.643    # vTrain: 193 GB/s between 2\n"                              \
     "nvlink_latency: 38 us            # vTrain: 50 us for 2 to 87 us for 8\n"                      \
     "nvlink_latency_per_rank: 6.1 us  # vTrain, as above\n"                                        \
-    "nvlink_ll_latency: 33 us         # vTrain and vidur, below 8 MiB\n"                          \
-    "nvlink_ll_latency_per_rank: 1.5 us # vTrain and vidur, as above\n"                           \
-    "nvlink_ll_efficiency: 0.72       # vTrain, as above: 11 us per MiB among 8\n"                \
-    "nvlink_floor: 44 us              # vTrain: 1 MiB between 2\n"                                \
-    "two_node_tree: false             # nccl-tests#100, nccl#1048: 86 to 91 GB/s on 4 NICs\n"     \
+    "nvlink_ll_latency: 33 us         # vTrain and vidur, below 8 MiB\n"                           \
+    "nvlink_ll_latency_per_rank: 1.5 us # vTrain and vidur, as above\n"                            \
+    "nvlink_ll_efficiency: 0.72       # vTrain, as above: 11 us per MiB among 8\n"                 \
+    "nvlink_floor: 44 us              # vTrain: 1 MiB between 2\n"                                 \
+    "two_node_tree: false             # nccl-tests#100, nccl#1048: 86 to 91 GB/s on 4 NICs\n"      \
     "nvlink_p2p_efficiency: 0.863     # vidur: 259 GB/s\n"                                         \
     "nvlink_p2p_latency: 8 us         # vidur\n"                                                   \
     "nics_per_node: 8                 # NVIDIA DGX A100 data sheet, without storage NICs\n"        \
@@ -73,8 +73,8 @@ static const char dgx_a100_80[] = "gpu: a100-sxm-80g\n" DGX_A100;
     "nvlink_pair_efficiency: 0.664    # vidur: 299 GB/s between 2\n"                               \
     "nvlink_latency: 16 us            # vidur: 20 us for 2 to 34 us for 8\n"                       \
     "nvlink_latency_per_rank: 2.3 us  # vidur, as above\n"                                         \
-    "nvlink_floor: 38 us              # vidur: 34 to 43 us up to 4 MiB\n"                         \
-    "two_node_tree: true              # 2 nodes with EFA: 487 GB/s on 388 GB/s of NICs\n"         \
+    "nvlink_floor: 38 us              # vidur: 34 to 43 us up to 4 MiB\n"                          \
+    "two_node_tree: true              # 2 nodes with EFA: 487 GB/s on 388 GB/s of NICs\n"          \
     "nvlink_p2p_efficiency: 0.811     # vidur: 365 GB/s\n"                                         \
     "nvlink_p2p_latency: 8.5 us       # vidur\n"                                                   \
     "nvls_efficiency: 1.067           # ml-eng: bus bandwidth 480 GB/s\n"                          \

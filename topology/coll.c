@@ -6,8 +6,8 @@
 
 /* Every algorithm, in the order of ty_coll_algorithm_words. */
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
-    &ty_coll_ring, &ty_coll_tree, &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct,
-    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree, NULL,
+    &ty_coll_ring,    &ty_coll_tree,     &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct,
+    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree,    NULL,
 };
 
 const struct ty_word ty_coll_algorithm_words[] = {

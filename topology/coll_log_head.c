@@ -212,8 +212,7 @@ static bool extents(struct ty_log_reader *r)
             log->ranks = ranks;
             log->nodes = nodes;
         }
-        const bool new_host =
-            new_group || compare(&r->ranks[i].host, &r->ranks[i - 1].host) != 0;
+        const bool new_host = new_group || compare(&r->ranks[i].host, &r->ranks[i - 1].host) != 0;
         ranks = new_group ? 1 : ranks + 1;
         nodes = new_group ? 1 : nodes + new_host;
         on_host = new_host ? 1 : on_host + 1;

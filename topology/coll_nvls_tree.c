@@ -29,8 +29,8 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
                              (cluster->nvlink_bandwidth * cluster->nvls_efficiency);
     const double times = reach->nodes == 2 && cluster->two_node_tree ? 1 : 2;
     const double net_s = times * bytes / ty_coll_net_rate(cluster, reach);
-    out->latency_s = cluster->nvls_tree_latency +
-                     2 * ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step;
+    out->latency_s =
+        cluster->nvls_tree_latency + 2 * ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step;
     out->transfer_s = fmax(in_switch, net_s);
     out->nvlink_B = bytes;
     out->net_B = 2 * bytes * (k - 1) / n;

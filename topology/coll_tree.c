@@ -58,8 +58,9 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const double net_volume = (reach->nodes == 2 && cluster->two_node_tree ? 1 : 2) * bytes;
     const double net_s = net_volume / ty_coll_net_rate(cluster, reach);
     const double nvlink_s = g > 1 ? 2 * bytes / ty_coll_nvlink_rate(cluster, reach->per_node) : 0;
-    out->latency_s = cluster->net_latency + 2 * ((g - 1) * cluster->nvlink_tree_step +
-                                                 ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step);
+    out->latency_s =
+        cluster->net_latency + 2 * ((g - 1) * cluster->nvlink_tree_step +
+                                    ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step);
     out->transfer_s = fmax(net_s, nvlink_s) / (TREE_EFFICIENCY * filled(bytes));
     out->nvlink_B = 2 * bytes * (n - k) / n;
     out->net_B = 2 * bytes * (k - 1) / n;

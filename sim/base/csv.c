@@ -72,19 +72,19 @@ static int parse(struct reader *r, const char *path, const char *text, size_t le
     if (r->failed || error == CSV_ENOMEM) {
         return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
     }
-    return whole ? 0
-                 : ty_fail(err, TY_EINPUT,
-                           "%s: row %zu: a quote in the wrong place or never closed; write \"\" for "
-                           "a quote inside quotes",
-                           path, r->n_rows + 1);
+    return whole
+               ? 0
+               : ty_fail(err, TY_EINPUT,
+                         "%s: row %zu: a quote in the wrong place or never closed; write \"\" for "
+                         "a quote inside quotes",
+                         path, r->n_rows + 1);
 }
 
 /* Rows of equal width. */
-static int square(struct ty_csv *csv, const struct reader *r, const char *path,
-                  struct ty_err *err)
+static int square(struct ty_csv *csv, const struct reader *r, const char *path, struct ty_err *err)
 {
     const size_t columns = r->width[0];
-    const char **cell = ty_arena_array(r->arena, const char *, r->n_rows * columns + 1);
+    const char **cell = ty_arena_array(r->arena, const char *, r->n_rows *columns + 1);
     size_t from = 0;
     if (cell == NULL) {
         return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
@@ -99,8 +99,8 @@ static int square(struct ty_csv *csv, const struct reader *r, const char *path,
         }
         from += r->width[row];
     }
-    *csv = (struct ty_csv){.cell = cell, .n_columns = (uint32_t)columns,
-                           .n_rows = (uint32_t)(r->n_rows - 1)};
+    *csv = (struct ty_csv){
+        .cell = cell, .n_columns = (uint32_t)columns, .n_rows = (uint32_t)(r->n_rows - 1)};
     return 0;
 }
 

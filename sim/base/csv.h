@@ -11,7 +11,7 @@
  * the arena. */
 struct ty_csv {
     const char *file, *source; /* the path, and the whole text */
-    const char *const *cell; /* [1 + n_rows][n_columns], header first */
+    const char *const *cell;   /* [1 + n_rows][n_columns], header first */
     uint32_t n_columns, n_rows;
 };
 

@@ -66,7 +66,8 @@ int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint
         return ty_fail(err, rc == GSL_ENOMEM ? TY_ENOMEM : TY_EBUG,
                        "a measured curve of %u points: %s", (unsigned)n, gsl_strerror(rc));
     }
-    *curve = (struct ty_curve){.n = kept, .x = own_x, .log_x = log_x, .log_y = log_y, .slope = slope};
+    *curve =
+        (struct ty_curve){.n = kept, .x = own_x, .log_x = log_x, .log_y = log_y, .slope = slope};
     return 0;
 }
 

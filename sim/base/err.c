@@ -254,8 +254,7 @@ const char *ty_nearest(const char *word, const char *const *names, size_t n)
         const size_t allowed = longer > 3 ? longer / 3 : 1;
         /* a name cut short is nearer than another one of its length */
         const bool begins = len > 2 && other > len && strncmp(word, names[i], len) == 0;
-        const size_t distance =
-            begins ? EDIT_COST / 2 : edit_distance(word, len, names[i], other);
+        const size_t distance = begins ? EDIT_COST / 2 : edit_distance(word, len, names[i], other);
         if (distance <= allowed * EDIT_COST && distance < longer * EDIT_COST && distance < least) {
             least = distance;
             nearest = names[i];

@@ -104,8 +104,7 @@ static int entry_apply(const struct ty_section *section, const struct ty_field *
                        enum ty_origin_kind kind, const char *name, struct ty_arena *arena,
                        struct ty_err *err)
 {
-    const char *key =
-        within ? ty_arena_printf(arena, "%s.%s", within->key, node->key) : node->key;
+    const char *key = within ? ty_arena_printf(arena, "%s.%s", within->key, node->key) : node->key;
     if (!key) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }

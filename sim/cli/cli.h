@@ -32,7 +32,8 @@ struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
     struct cli_list set, with, trace, over;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order;
-    const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width, *compare;
+    const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
+        *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior;
     bool show_config, no_bubbles, force, resume, quiet, help;
     char seed[64]; /* "run.seed=N", or empty */

@@ -15,8 +15,8 @@ static int load(const struct cli_options *o, struct ty_config **config, struct t
     if (o->seed[0] != '\0') {
         sets[n++] = o->seed;
     }
-    const struct ty_source source = {.path = o->operand, .with = o->with.item,
-                                     .n_with = o->with.n, .sets = sets, .n_sets = n};
+    const struct ty_source source = {
+        .path = o->operand, .with = o->with.item, .n_with = o->with.n, .sets = sets, .n_sets = n};
     return ty_config_read(config, &source, err);
 }
 
@@ -36,9 +36,12 @@ static const char *trace_target(const struct cli_options *o, const struct ty_con
 
 static struct ty_trace_options trace_options(const struct cli_options *o)
 {
-    return (struct ty_trace_options){.ranks = o->ranks, .detail = o->detail,
-                                     .window = o->window, .order = o->order,
-                                     .no_bubbles = o->no_bubbles, .force = o->force};
+    return (struct ty_trace_options){.ranks = o->ranks,
+                                     .detail = o->detail,
+                                     .window = o->window,
+                                     .order = o->order,
+                                     .no_bubbles = o->no_bubbles,
+                                     .force = o->force};
 }
 
 /* Where a "FORMAT:PATH" goes. */
@@ -131,8 +134,8 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
     return 0;
 }
 
-static int simulate(const struct cli_options *o, const struct ty_config *config,
-                    struct ty_run *run, struct ty_err *err)
+static int simulate(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
+                    struct ty_err *err)
 {
     char *text = NULL;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
@@ -144,19 +147,18 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     return rc < 0 ? rc : write_traces(o, config, run, err);
 }
 
-static int describe(const struct cli_options *o, const struct ty_config *config,
-                    struct ty_run *run, struct ty_err *err)
+static int describe(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
+                    struct ty_err *err)
 {
     char *text = NULL;
-    int rc = o->show_config ? ty_config_show(config, &text, err)
-                            : ty_run_describe(run, &text, err);
+    int rc = o->show_config ? ty_config_show(config, &text, err) : ty_run_describe(run, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);
     return rc;
 }
 
-static int explain(const struct cli_options *o, const struct ty_config *config,
-                   struct ty_run *run, struct ty_err *err)
+static int explain(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
+                   struct ty_err *err)
 {
     char *text = NULL;
     int rc = ty_run_execute(run, NULL, err);
@@ -167,8 +169,8 @@ static int explain(const struct cli_options *o, const struct ty_config *config,
 }
 
 /* What a command does with a plan. */
-typedef int plan_fn(const struct cli_options *o, const struct ty_config *config,
-                    struct ty_run *run, struct ty_err *err);
+typedef int plan_fn(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
+                    struct ty_err *err);
 
 /* All commands read and plan; an answer of "does not fit" is exit status 1. */
 static int plan_and(const struct cli_options *o, plan_fn *then)

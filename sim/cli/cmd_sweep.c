@@ -20,10 +20,16 @@ static void put_summary(const struct ty_sweep_summary *s)
 
 int cmd_sweep(const struct cli_options *o)
 {
-    struct ty_sweep_options s = {.path = o->operand, .rows = o->rows, .output = o->output,
-                                 .resume = o->resume, .over = o->over.item, .n_over = o->over.n,
-                                 .with = o->with.item, .n_with = o->with.n,
-                                 .sets = o->set.item, .n_sets = o->set.n};
+    struct ty_sweep_options s = {.path = o->operand,
+                                 .rows = o->rows,
+                                 .output = o->output,
+                                 .resume = o->resume,
+                                 .over = o->over.item,
+                                 .n_over = o->over.n,
+                                 .with = o->with.item,
+                                 .n_with = o->with.n,
+                                 .sets = o->set.item,
+                                 .n_sets = o->set.n};
     if (o->jobs != NULL && cli_number("--jobs", o->jobs, &s.jobs) != 0) {
         return 2;
     }

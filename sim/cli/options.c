@@ -68,7 +68,8 @@ static const struct row {
     {"pipeline", 'p', VALUE, AT(pipeline), BIT(schedule), "P", "pipeline ranks"},
     {"micro-batches", 'm', VALUE, AT(micro_batches), BIT(schedule), "M", "micro-batches"},
     {"chunks", 'v', VALUE, AT(chunks), BIT(schedule), "V", "virtual stages per rank"},
-    {"group", 0, VALUE, AT(group), BIT(schedule), "G", "micro-batch group of interleaved schedules"},
+    {"group", 0, VALUE, AT(group), BIT(schedule), "G",
+     "micro-batch group of interleaved schedules"},
     {"slices", 0, VALUE, AT(slices), BIT(schedule), "Q", "slices of a sequence (seq1f1b)"},
     {"times", 0, VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0",
      "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
@@ -141,9 +142,9 @@ static void prepare(enum cli_command command, struct option *options, char *lett
         if ((rows[i].commands >> command & 1u) == 0) {
             continue;
         }
-        options[n++] = (struct option){rows[i].name,
-                                       rows[i].kind == FLAG ? no_argument : required_argument,
-                                       NULL, (int)(i + 1) << 8};
+        options[n++] =
+            (struct option){rows[i].name, rows[i].kind == FLAG ? no_argument : required_argument,
+                            NULL, (int)(i + 1) << 8};
         if (rows[i].letter != 0) {
             *letters++ = rows[i].letter;
             if (rows[i].kind != FLAG) {

@@ -64,12 +64,12 @@ struct ty_cal_stand {
 
 /* A kind of measurements. */
 struct ty_cal_source {
-    const char *option;   /* "rows": its name on the command line and in JSON */
-    const char *times;    /* "step time", as in "error of the step time" */
-    const char *rows;     /* "rows": what observations are called */
-    const char *grouped;  /* by what they are grouped unless --group says */
-    bool may_lack_times;  /* an observation may have none */
-    uint32_t rows_asked;  /* most in one question while fitting */
+    const char *option;  /* "rows": its name on the command line and in JSON */
+    const char *times;   /* "step time", as in "error of the step time" */
+    const char *rows;    /* "rows": what observations are called */
+    const char *grouped; /* by what they are grouped unless --group says */
+    bool may_lack_times; /* an observation may have none */
+    uint32_t rows_asked; /* most in one question while fitting */
     /* Keys fitted without --fit, the most important first; below rows_for_all observations only
      * the first of them. */
     const char *const *keys; /* ends with NULL */
@@ -108,7 +108,7 @@ struct ty_calibration {
 
     struct ty_cal_key key[TY_FIT_MAX];
     uint32_t n_keys;
-    bool chosen; /* by us, not by --fit */
+    bool chosen;                          /* by us, not by --fit */
     const char *unidentified[TY_FIT_MAX]; /* [n_unidentified] they matter, but are left */
     uint32_t n_unidentified;
 

@@ -193,10 +193,11 @@ static void put_scale(const struct ty_calibration *c, struct ty_text *t)
     if (ratio > 0.05 && ratio < 20) {
         return;
     }
-    ty_text_add(t,
-                "\nmeasured times are %.3g times those simulated: a bare number is in seconds; write "
-                "a unit, such as 812 ms\n",
-                1 / ratio);
+    ty_text_add(
+        t,
+        "\nmeasured times are %.3g times those simulated: a bare number is in seconds; write "
+        "a unit, such as 812 ms\n",
+        1 / ratio);
 }
 
 void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)

@@ -40,7 +40,7 @@ struct ty_config {
     bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
     struct ty_doc *docs; /* [n_docs] the run file, then overlays, each stronger than those before */
     size_t n_docs;
-    struct ty_arena arena;      /* owns everything above */
+    struct ty_arena arena; /* owns everything above */
 };
 
 /* Public functions (load, free, show) are in sim/trainyard.h. */

@@ -7,8 +7,8 @@
 struct ty_loader {
     struct ty_config *config;
     struct ty_err *err;
-    int code;      /* of the first error */
-    bool misspelt; /* a file has an unknown section: another may be missing for it */
+    int code;                    /* of the first error */
+    bool misspelt;               /* a file has an unknown section: another may be missing for it */
     struct ty_setting *settings; /* [n_settings] */
     size_t n_settings;
 };

@@ -78,9 +78,13 @@ int ty_list(const char *what, char **text, struct ty_err *err)
         const char *name;
         void (*list)(struct ty_text *);
     } lists[] = {
-        {"schedules", list_schedules},     {"models", list_models},   {"gpus", list_gpus},
-        {"clusters", list_clusters},       {"frameworks", list_frameworks},
-        {"collectives", list_collectives}, {"formats", list_formats},
+        {"schedules", list_schedules},
+        {"models", list_models},
+        {"gpus", list_gpus},
+        {"clusters", list_clusters},
+        {"frameworks", list_frameworks},
+        {"collectives", list_collectives},
+        {"formats", list_formats},
     };
     const char *names[TY_COUNT(lists) + 1];
     *text = NULL;

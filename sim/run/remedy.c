@@ -181,10 +181,24 @@ static bool fused_loss(struct ty_config *c, struct ty_remedy *r)
 typedef bool change_fn(struct ty_config *c, struct ty_remedy *r);
 
 static change_fn *const changes[] = {
-    flash_attention,     fused_norm,      fused_loss,      recompute_selective, recompute_ffn,
-    recompute_full,      shard_optimizer, shard_gradients, shard_weights,       split_sequence,
-    smaller_micro_batch, tensor_2,        tensor_4,        tensor_8,            pipeline_2,
-    pipeline_4,          pipeline_8,      one_forward_one_backward,
+    flash_attention,
+    fused_norm,
+    fused_loss,
+    recompute_selective,
+    recompute_ffn,
+    recompute_full,
+    shard_optimizer,
+    shard_gradients,
+    shard_weights,
+    split_sequence,
+    smaller_micro_batch,
+    tensor_2,
+    tensor_4,
+    tensor_8,
+    pipeline_2,
+    pipeline_4,
+    pipeline_8,
+    one_forward_one_backward,
 };
 
 /* ---- plans ---- */

@@ -144,9 +144,9 @@ static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_e
         return rc;
     }
     if (list.n == 0) {
-        ty_text_add(t,
-                    "\nno one or two changes of recomputation, sharding, parallel degrees, micro-batch, "
-                    "schedule or kernels that were tried make it fit\n");
+        ty_text_add(
+            t, "\nno one or two changes of recomputation, sharding, parallel degrees, micro-batch, "
+               "schedule or kernels that were tried make it fit\n");
         return 0;
     }
     ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",

@@ -93,9 +93,11 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
     row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)),
         "products executed: attention causal, lookups not counted, recomputation is");
-    snprintf(note, sizeof(note), v > 1 ? "%s over ideal; (p - 1)/(m v) = %s" : "%s over ideal; (p - 1)/m = %s",
-             ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
-             ty_words_share((l->pipeline - 1.0) / ((double)l->micro_batches * v), other, sizeof(other)));
+    snprintf(
+        note, sizeof(note),
+        v > 1 ? "%s over ideal; (p - 1)/(m v) = %s" : "%s over ideal; (p - 1)/m = %s",
+        ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
+        ty_words_share((l->pipeline - 1.0) / ((double)l->micro_batches * v), other, sizeof(other)));
     row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
     imbalance(run, t);
     const double derate = run->config->cluster.derate;
@@ -115,7 +117,8 @@ static void breakdown(const struct ty_figures *f, struct ty_text *t)
         }
         ty_text_add(t, "  %s", ty_bucket_name((enum ty_bucket)b));
         ty_text_pad(t, COLUMN);
-        ty_text_add(t, "%-14s%8s\n", ty_words_seconds(f->bucket_s[b], value, sizeof(value)), ty_words_share(f->bucket_s[b] / f->step_s, share, sizeof(share)));
+        ty_text_add(t, "%-14s%8s\n", ty_words_seconds(f->bucket_s[b], value, sizeof(value)),
+                    ty_words_share(f->bucket_s[b] / f->step_s, share, sizeof(share)));
     }
 }
 

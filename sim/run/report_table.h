@@ -5,7 +5,7 @@
 #include "sim/base/text.h"
 #include "sim/run/run.h"
 
-void ty_report_head(const struct ty_run *run, struct ty_text *text);    /* model, cluster, layout */
+void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, cluster, layout */
 
 /* Memory by stage, what fills the fullest, and if that is not clear of the limit what would help. 0
  * or TY_ENOMEM. */

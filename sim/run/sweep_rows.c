@@ -28,9 +28,9 @@ struct sweep_job {
     struct ty_sweep_table table;
     struct ty_row_source rows;
     pthread_mutex_t lock;
-    uint32_t written;       /* rows on disk */
-    char **line;            /* [n_rows]: finished and not yet written */
-    int fd, error;          /* errno of the first failed write */
+    uint32_t written;           /* rows on disk */
+    char **line;                /* [n_rows]: finished and not yet written */
+    int fd, error;              /* errno of the first failed write */
     const char *path, *partial; /* NULL: no file, written as it is */
     struct ty_sweep_summary summary;
     bool no_memory;
@@ -67,8 +67,8 @@ static void put_figures(const struct ty_run *run, void *arg)
     struct ty_bill bill;
     ty_run_figures(run, &f);
     ty_run_fullest(run, &bill);
-    const double values[] = {f.step_s,       f.mfu,    f.hfu, f.tokens_per_s, f.bubble_fraction,
-                             bill.total_B};
+    const double values[] = {f.step_s,          f.mfu,       f.hfu, f.tokens_per_s,
+                             f.bubble_fraction, bill.total_B};
     for (size_t i = 0; i < TY_COUNT(values); i++) {
         char buf[TY_JSON_NUMBER];
         ty_text_add(t, ",%s", ty_json_number(values[i], buf));
@@ -192,8 +192,8 @@ static bool begins_with_inputs(const struct sweep_job *job, uint32_t row, const 
 
 /* Counts the whole lines of an earlier sweep, header included, and finds where the last one ends.
  * Refuses a text that was not written for this table: its figures would stand in wrong rows. */
-static int keep(const struct sweep_job *job, const char *path, const char *header,
-                const char *text, size_t len, uint32_t *lines, size_t *end, struct ty_err *err)
+static int keep(const struct sweep_job *job, const char *path, const char *header, const char *text,
+                size_t len, uint32_t *lines, size_t *end, struct ty_err *err)
 {
     *lines = 0;
     *end = 0;
@@ -278,13 +278,12 @@ static int finish(struct sweep_job *job, struct ty_err *err)
         job->error = errno;
     }
     const char *output = job->options->output != NULL ? job->options->output : "-";
-    return job->error == 0
-               ? 0
-               : ty_fail(err, TY_EIO, "cannot write '%s': %s",
-                         job->partial != NULL         ? job->partial
-                         : strcmp(output, "-") != 0 ? output
-                                                      : "standard output",
-                         strerror(job->error));
+    return job->error == 0 ? 0
+                           : ty_fail(err, TY_EIO, "cannot write '%s': %s",
+                                     job->partial != NULL       ? job->partial
+                                     : strcmp(output, "-") != 0 ? output
+                                                                : "standard output",
+                                     strerror(job->error));
 }
 
 static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)

@@ -170,11 +170,10 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
         return ty_fail(err, TY_EUSAGE, "a sweep needs either --rows CSV or --over KEY=V1,V2,..");
     }
     int rc = ty_config_init(&blank, err);
-    rc = rc < 0           ? rc
+    rc = rc < 0         ? rc
          : path != NULL ? ty_csv_load(&table->csv, path, arena, err)
                         : product(&table->csv, over, n_over, arena, err);
-    table->is_key =
-        rc < 0 ? NULL : ty_arena_array(arena, bool, (size_t)table->csv.n_columns + 1);
+    table->is_key = rc < 0 ? NULL : ty_arena_array(arena, bool, (size_t)table->csv.n_columns + 1);
     if (rc == 0 && table->is_key == NULL) {
         rc = ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
@@ -183,8 +182,10 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
         table->is_key[k] = names_key(&blank, name);
         if (!table->is_key[k]) {
             rc = path != NULL ? check_column(&blank, name, path, err)
-                              : ty_fail(err, TY_EUSAGE, "%s %s: no such key; see trainyard list "
-                                                        "keys", source, name);
+                              : ty_fail(err, TY_EUSAGE,
+                                        "%s %s: no such key; see trainyard list "
+                                        "keys",
+                                        source, name);
             remark(table, &blank, name, arena);
         }
         rc = rc < 0 ? rc : check_twice(table, k, path != NULL ? path : source, err);

@@ -9,7 +9,7 @@
 /* Columns that name keys ("layout.tensor") set them, the others pass through. */
 struct ty_sweep_table {
     struct ty_csv csv;
-    bool *is_key; /* [n_columns] */
+    bool *is_key;       /* [n_columns] */
     const char *remark; /* columns that pass through, though they look like keys; or NULL */
 };
 

@@ -257,8 +257,11 @@ static int run_trace(const struct ty_run *run, const char *target,
     struct ty_selection selection = {.n = 0};
     struct labels labels = {.run = run};
     struct meta meta = {.n = 0};
-    struct ty_trace trace = {.timeline = &run->timeline, .stats = &run->stats,
-                             .rank_name = rank_name, .rank_label = rank_label, .arg = &labels,
+    struct ty_trace trace = {.timeline = &run->timeline,
+                             .stats = &run->stats,
+                             .rank_name = rank_name,
+                             .rank_label = rank_label,
+                             .arg = &labels,
                              .capacity_B = ty_run_capacity(run)};
     int rc = parse_target(target, &format, &path, err);
     rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);

@@ -55,8 +55,9 @@ int main(void)
         struct ty_sched_shape shape = {.v = 1, .slices = 1};
         ty_ps forward[STAGES_MAX], backward[STAGES_MAX], edge;
         int at = 0;
-        bool good = sscanf(line, "%31s %" SCNu32 " %" SCNu32 " %n", name, &shape.p, &shape.m,
-                           &at) == 3 && shape.p <= STAGES_MAX;
+        bool good =
+            sscanf(line, "%31s %" SCNu32 " %" SCNu32 " %n", name, &shape.p, &shape.m, &at) == 3 &&
+            shape.p <= STAGES_MAX;
         const char *rest = line + at;
         good = good && read_times(&rest, 1, &edge) && read_times(&rest, shape.p, forward) &&
                read_times(&rest, shape.p, backward);
@@ -66,7 +67,10 @@ int main(void)
         }
         /* the order may depend on the times of a pass: those of the first stage stand for all */
         const struct ty_sched_durations times = {
-            .forward = forward[0], .backward = backward[0], .overlap = UINT64_MAX, .edge = edge,
+            .forward = forward[0],
+            .backward = backward[0],
+            .overlap = UINT64_MAX,
+            .edge = edge,
             .of_stage = {[TY_PHASE_FORWARD] = forward, [TY_PHASE_BACKWARD] = backward}};
         if (play(name, &shape, &times, &err) < 0) {
             fprintf(stderr, "%s\n", err.text);

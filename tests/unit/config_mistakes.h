@@ -25,7 +25,8 @@ static const struct {
      "and keys below each\n    cluster\n    ^"},
     {CLUSTER "modell: {preset: llama-30b}\n" LAYOUT, NULL, TY_EINPUT,
      "run.yaml:2:1: modell: unknown section; write one of cluster, model, layout, framework, "
-     "schedule, run, output; hint: did you mean \"model\"?\n    modell: {preset: llama-30b}\n    ^"},
+     "schedule, run, output; hint: did you mean \"model\"?\n    modell: {preset: llama-30b}\n    "
+     "^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
      "run.yaml:4:1: x: unknown section; write one of cluster, model, layout, framework, "
      "schedule, run, output\n    x: 1\n    ^"},
@@ -62,7 +63,8 @@ static const struct {
      "--set layout.tensro=8:1:8: layout.tensro: unknown key; hint: did you mean \"tensor\"?\n"
      "    layout.tensro=8\n           ^"},
     {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
-     "--set lay.tensor=8:1:1: lay: unknown section; write one of cluster, model, layout, framework, "
+     "--set lay.tensor=8:1:1: lay: unknown section; write one of cluster, model, layout, "
+     "framework, "
      "schedule, run, output; hint: did you mean \"layout\"?\n    lay.tensor=8\n    ^"},
     {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
      "--set tensor=8:1:1: tensor: a key without its section; hint: did you mean "

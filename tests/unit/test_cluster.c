@@ -100,8 +100,7 @@ START_TEST(every_gpu_preset_is_complete_and_plausible)
         cluster_apply_gpu(&c, p->name);
         cluster_apply(&c, TY_ORIGIN_FILE, "test.yaml", "gpus_per_node: 1");
         ck_assert_msg(cluster_end(&c) == 0, "%s: %s", p->name, c.err.text);
-        ck_assert_msg(ty_section_require(&c.section, &c.err) == 0, "%s: %s", p->name,
-                      c.err.text);
+        ck_assert_msg(ty_section_require(&c.section, &c.err) == 0, "%s: %s", p->name, c.err.text);
         check_gpu(p->name, &c.cluster);
         ty_arena_release(&c.arena);
     }
@@ -230,7 +229,8 @@ START_TEST(checks_point_at_the_value_to_change)
          "cluster.memory"},
         {"peak_bf16: 1 TFLOP/s\nmemory: 1 GiB\nmemory_bandwidth: 3 TB/s\ngpus_per_node: 1\n"
          "context_memory: 2 GiB",
-         "test.yaml:5:17: cluster.context_memory: leaves no memory for the model; must be less than "
+         "test.yaml:5:17: cluster.context_memory: leaves no memory for the model; must be less "
+         "than "
          "cluster.memory"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
@@ -357,7 +357,6 @@ TY_SUITE("cluster", every_member_is_a_key, every_key_has_a_line_of_documentation
          every_gpu_preset_is_complete_and_plausible, every_cluster_preset_is_complete_and_plausible,
          every_line_of_a_preset_names_its_source, a_cluster_without_presets_is_complete,
          a_key_beside_a_preset_overrides_it, the_reserve_leaves_what_a100_runs_could_use,
-         reserve_is_context_and_communicators_unless_given,
-         checks_point_at_the_value_to_change, collective_words_name_their_algorithms,
-         all_reduces_in_a_node_meet_measurements, a_ring_over_32_nodes_has_nccls_latency,
-         bus_bandwidths_meet_published_limits)
+         reserve_is_context_and_communicators_unless_given, checks_point_at_the_value_to_change,
+         collective_words_name_their_algorithms, all_reduces_in_a_node_meet_measurements,
+         a_ring_over_32_nodes_has_nccls_latency, bus_bandwidths_meet_published_limits)

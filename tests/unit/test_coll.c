@@ -373,8 +373,10 @@ START_TEST(protocols_change_with_the_size)
     static const struct {
         double mib, us;
         const struct ty_coll_algorithm *algorithm;
-    } rows[] = {{4, 96, &ty_coll_ring_ll},   {8, 134, &ty_coll_ring_ll},
-                {16, 232, &ty_coll_ring},    {64, 580, &ty_coll_ring},
+    } rows[] = {{4, 96, &ty_coll_ring_ll},
+                {8, 134, &ty_coll_ring_ll},
+                {16, 232, &ty_coll_ring},
+                {64, 580, &ty_coll_ring},
                 {1024, 8193, &ty_coll_ring}};
     const struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 1");
     const struct ty_reach reach = reach_of(8, 8), pair = reach_of(2, 2);
@@ -416,8 +418,8 @@ START_TEST(switches_and_a_tree_reach_their_published_bandwidth)
         const struct ty_reach reach = reach_of(8 * rows[i].nodes, 8);
         struct ty_coll_cost cost;
         ty_coll_cost(&cluster, &ty_coll_nvls_tree, TY_COLL_ALL_REDUCE, 16e9, &reach, &cost);
-        const double busbw = ty_coll_bus_factor(TY_COLL_ALL_REDUCE, reach.ranks) * 16e9 /
-                             ty_coll_seconds(&cost);
+        const double busbw =
+            ty_coll_bus_factor(TY_COLL_ALL_REDUCE, reach.ranks) * 16e9 / ty_coll_seconds(&cost);
         ck_assert_double_eq_tol(busbw, rows[i].busbw, 0.06 * rows[i].busbw);
     }
 }
@@ -548,9 +550,8 @@ TY_SUITE("coll", ring_time_is_that_of_its_steps, all_reduce_in_a_node_has_the_me
          tree_latency_is_that_of_its_steps, tree_transfer_is_pipelined,
          phases_hide_as_far_as_the_overlap_says, bytes_are_conserved_and_booked_by_link,
          every_rank_receives_its_share, auto_is_never_slower_than_any_algorithm,
-         the_collectives_key_overrides_the_choice,
-         protocols_change_with_the_size, two_nodes_may_halve_a_tree,
-         switches_and_a_tree_reach_their_published_bandwidth,
+         the_collectives_key_overrides_the_choice, protocols_change_with_the_size,
+         two_nodes_may_halve_a_tree, switches_and_a_tree_reach_their_published_bandwidth,
          trees_win_small_and_rings_win_large_between_nodes, a_group_of_one_costs_nothing,
          every_algorithm_describes_itself, two_groups_on_one_nic_take_twice_as_long,
          groups_of_a_node_share_its_nics_and_no_more, messages_share_a_nic_where_gpus_do,

@@ -185,8 +185,7 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         {"a.log", NEW_HEAD PAIR "# size count type time\n",
          "a.log:8:1: a table without one of the columns type, time, algbw, busbw; a whole log of "
          "nccl-tests is needed"},
-        {"a.log",
-         NEW_HEAD PAIR "# size time algbw busbw type redop root\n 1024 1 2 3 float\n" TAIL,
+        {"a.log", NEW_HEAD PAIR "# size time algbw busbw type redop root\n 1024 1 2 3 float\n" TAIL,
          "a.log:8:1: columns in an order that nccl-tests does not write; it is size, count, type, "
          "redop, root, time, algbw, busbw"},
         {"all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
@@ -403,5 +402,5 @@ TY_SUITE("coll_measured", head_and_rows_are_read, old_versions_are_read,
          a_crowded_decade_does_not_drown_the_others,
          times_are_those_measured_and_extend_as_documented,
          a_log_replaces_the_model_of_its_reach_only, what_was_measured_may_be_below_the_floor,
-         groups_that_share_nics_need_a_log_that_did,
-         messages_take_what_sendrecv_measured, a_changed_machine_scales_what_was_measured)
+         groups_that_share_nics_need_a_log_that_did, messages_take_what_sendrecv_measured,
+         a_changed_machine_scales_what_was_measured)

@@ -80,5 +80,5 @@ START_TEST(points_too_near_to_be_told_apart_are_one)
 }
 END_TEST
 
-TY_SUITE("curve", points_too_near_to_be_told_apart_are_one, a_power_of_x_is_met_between_its_points, noise_is_met_and_never_overshot,
-         outside_the_ends_hold)
+TY_SUITE("curve", points_too_near_to_be_told_apart_are_one, a_power_of_x_is_met_between_its_points,
+         noise_is_met_and_never_overshot, outside_the_ends_hold)

@@ -108,8 +108,8 @@ START_TEST(matrices_apart_are_reduced_apart)
 {
     const double fused = traffic(NULL, "tp");
     const double gate = traffic(SETS("framework.fused_gate=false"), "tp");
-    const double apart = traffic(SETS("framework.fused_gate=false", "framework.fused_qkv=false"),
-                                 "tp");
+    const double apart =
+        traffic(SETS("framework.fused_gate=false", "framework.fused_qkv=false"), "tp");
     const double one = gate - fused; /* 32 layers, every micro-batch */
     ck_assert_double_gt(one, fused / 5);
     ck_assert_double_lt(one, fused / 4);
@@ -141,9 +141,9 @@ START_TEST(collectives_fit_under_the_floor_of_the_host)
                                        "framework.overlap_tensor_reduce=false"};
     static const char *const modes[] = {"layout.sequence_parallel=false",
                                         "layout.sequence_parallel=true"};
-    static const char *const slower[] = {
-        "cluster.nvlink_latency=500 us", "cluster.nvlink_gather_latency=500 us",
-        "cluster.collective_derate=1.5"};
+    static const char *const slower[] = {"cluster.nvlink_latency=500 us",
+                                         "cluster.nvlink_gather_latency=500 us",
+                                         "cluster.collective_derate=1.5"};
     for (size_t m = 0; m < TY_COUNT(modes); m++) {
         const double before = step_s(SETS(base[0], base[1], base[2], modes[m]));
         for (size_t i = 0; i < TY_COUNT(slower); i++) {
@@ -164,8 +164,7 @@ START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
                                "model: {preset: gpt3-125m, sequence: 1024}\n"
                                "layout: {tensor: 4, global_batch: 8}\n"
                                "framework: {preset: ideal, layer_floor: 1.05 ms}\n";
-    struct quick_run beside =
-        quick_run(yaml, NULL, SETS("framework.overlap_tensor_reduce=true"));
+    struct quick_run beside = quick_run(yaml, NULL, SETS("framework.overlap_tensor_reduce=true"));
     struct quick_run after = quick_run(yaml, NULL, SETS("framework.overlap_tensor_reduce=false"));
     ck_assert_double_le(beside.figures.step_s, after.figures.step_s * (1 + 1e-9));
     quick_run_free(&beside);
@@ -204,5 +203,5 @@ TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel
          a_fused_loss_takes_less_memory, auto_means_fp32_in_bf16_training_only,
          matrices_apart_are_reduced_apart, parameters_may_come_back_late,
          collectives_fit_under_the_floor_of_the_host,
-         overlap_of_long_reductions_does_not_cost_a_slow_host_time,
-         the_zero_stage_names_the_stack, full_attention_computes_the_masked_half)
+         overlap_of_long_reductions_does_not_cost_a_slow_host_time, the_zero_stage_names_the_stack,
+         full_attention_computes_the_masked_half)

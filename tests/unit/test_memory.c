@@ -298,6 +298,5 @@ TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_t
          what_is_recomputed_and_what_is_kept_make_the_whole, loss_and_head_need_14_bytes_a_logit,
          a_fused_loss_keeps_the_logits_alone, a_pass_never_needs_less_than_what_is_held,
          unfused_attention_keeps_its_softmax_in_32_bit_too,
-         every_tensor_has_room_and_a_name_of_its_own,
-         the_fastest_published_13b_layout_fits, buffers_hold_a_bucket_or_gathered_units,
-         types_have_their_bytes)
+         every_tensor_has_room_and_a_name_of_its_own, the_fastest_published_13b_layout_fits,
+         buffers_hold_a_bucket_or_gathered_units, types_have_their_bytes)

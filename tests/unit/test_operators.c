@@ -286,12 +286,10 @@ static double all_seconds(const struct model_case *c)
     struct ty_edge_costs ends;
     ty_layer_costs(&c->cluster, &c->arch, &c->layout, &layer);
     ty_edge_costs(&c->cluster, &c->arch, &c->layout, &ends);
-    const struct ty_cost rest[] = {ends.embedding_forward,
-                                   ends.embedding_backward,
-                                   ends.head_forward,
-                                   ends.head_dgrad,
-                                   ends.head_wgrad,
-                                   ty_optimizer_cost(&c->cluster, &c->layout, 1e9)};
+    const struct ty_cost rest[] = {
+        ends.embedding_forward, ends.embedding_backward,
+        ends.head_forward,      ends.head_dgrad,
+        ends.head_wgrad,        ty_optimizer_cost(&c->cluster, &c->layout, 1e9)};
     return sum_of(layer.forward, TY_N_LAYER_OPS) + sum_of(layer.dgrad, TY_N_LAYER_OPS) +
            sum_of(layer.wgrad, TY_N_LAYER_OPS) + sum_of(rest, TY_COUNT(rest));
 }
@@ -312,8 +310,7 @@ static struct ty_operators twice(struct wanted *wanted, const struct model_case 
              i++) {
             struct ty_cost cost;
             x[n] = wanted->kernel[i].size;
-            ck_assert(
-                ty_operator_cost(&c->cluster, &c->arch, &c->layout, &next->key, x[n], &cost));
+            ck_assert(ty_operator_cost(&c->cluster, &c->arch, &c->layout, &next->key, x[n], &cost));
             y[n++] = 2 * cost.seconds;
         }
         ck_assert_int_eq(ty_curve_init(&next->curve, x, y, n, arena, &err), 0);
@@ -388,8 +385,10 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
     c.layout.framework.fused_activation = c.layout.framework.fused_rotary = false;
     c.layout.framework.fused_optimizer = false;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        struct ty_operator_key key = {
-            .op = rows[i].op, .role = rows[i].role, .dtype = TY_DTYPE_BF16, .kernel = TY_ANY_KERNEL};
+        struct ty_operator_key key = {.op = rows[i].op,
+                                      .role = rows[i].role,
+                                      .dtype = TY_DTYPE_BF16,
+                                      .kernel = TY_ANY_KERNEL};
         struct ty_cost any, named, other;
         ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &any));
         key.kernel = rows[i].named;

@@ -37,8 +37,8 @@ static struct seconds measure(const char *layout, const char *nvlink, const char
 START_TEST(no_collective_beside_it_no_loss)
 {
     static const char *const layouts[] = {
-        "pipeline: 16, data: 1",                      /* messages only */
-        "tensor: 16, recompute: full, zero: 0",       /* see below: backward is beside */
+        "pipeline: 16, data: 1",                /* messages only */
+        "tensor: 16, recompute: full, zero: 0", /* see below: backward is beside */
     };
     const struct seconds free_run = measure(layouts[0], none[0], none[1]);
     const struct seconds slow = measure(layouts[0], "cluster.nvlink_overlap_slowdown=50 %",
@@ -57,9 +57,9 @@ START_TEST(the_loss_is_bounded_by_the_time_of_the_collectives)
         const char *layout;
         bool net, nvlink;
     } rows[] = {
-        {"tensor: 8", false, true},          /* weight gradients beside all-reduces; data beyond */
-        {"zero: 3", true, false},            /* 16 GPUs over two nodes */
-        {"zero: 1, tensor: 2", true, true},  /* buckets and all-reduces */
+        {"tensor: 8", false, true},         /* weight gradients beside all-reduces; data beyond */
+        {"zero: 3", true, false},           /* 16 GPUs over two nodes */
+        {"zero: 1, tensor: 2", true, true}, /* buckets and all-reduces */
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const struct seconds free_run = measure(rows[i].layout, none[0], none[1]);

@@ -39,8 +39,7 @@ START_TEST(zero_stages_move_2_2_2_and_3_times_the_parameters)
         struct quick_run q = quick_run(small, NULL, SETS("layout.global_batch=16", zero[stage]));
         const double n = q.config->layout.data;
         const double kept = stage == 3 ? 2 * ty_arch_head_params(&q.config->arch) : 0;
-        const double expected =
-            (n - 1) * ((stage == 3 ? 3 : 2) * parameter_bytes(&q) - kept);
+        const double expected = (n - 1) * ((stage == 3 ? 3 : 2) * parameter_bytes(&q) - kept);
         ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), expected, 1e-9 * expected);
         quick_run_free(&q);
     }
@@ -267,8 +266,7 @@ START_TEST(every_schedule_runs_and_does_the_same_work)
         for (uint32_t g = 0; g < p->n_gangs; g++) {
             double held = 0;
             for (uint32_t k = 0; k < p->gangs[g].n_passes; k++) {
-                const struct ty_block *block =
-                    &p->blocks[ty_gang_passes(p, &p->gangs[g])[k].block];
+                const struct ty_block *block = &p->blocks[ty_gang_passes(p, &p->gangs[g])[k].block];
                 held += block->acquire_B - block->release_B;
             }
             ck_assert_msg(fabs(held) < 1, "%s: stage %u keeps %g bytes", name, (unsigned)g, held);
@@ -284,8 +282,7 @@ END_TEST
  * over two of its 2 P parameters, of 16 bit, which sends each byte once. */
 START_TEST(two_way_schedules_reduce_both_copies)
 {
-    struct quick_run q =
-        quick_run(small, NULL, SETS("layout.pipeline=4", "schedule.name=chimera"));
+    struct quick_run q = quick_run(small, NULL, SETS("layout.pipeline=4", "schedule.name=chimera"));
     double expected = 0;
     for (uint32_t s = 0; s < 4; s++) {
         expected += 2 * q.run->lowered.stage[s].params * q.run->lowered.program.gangs[s].n_ranks;
@@ -298,8 +295,8 @@ END_TEST
 /* Without the barrier ranks update as soon as their own gradients are reduced: never later. */
 START_TEST(without_a_barrier_a_zero_bubble_schedule_ends_earlier)
 {
-    const double with = step_of(
-        small, SETS("layout.pipeline=4", "schedule.name=zb-2p", "run.steps=4"));
+    const double with =
+        step_of(small, SETS("layout.pipeline=4", "schedule.name=zb-2p", "run.steps=4"));
     const double without = step_of(small, SETS("layout.pipeline=4", "schedule.name=zb-2p",
                                                "run.steps=4", "schedule.barrier=false"));
     ck_assert_double_lt(without, with);
@@ -327,12 +324,14 @@ START_TEST(breadth_first_gathers_each_chunk_once)
 {
     static const char *const name[] = {"schedule.name=bfs", "schedule.name=interleaved"};
     for (int i = 0; i < 2; i++) {
-        struct quick_run few = quick_run(small, NULL, SETS("layout.pipeline=4", "layout.zero=3",
-                                                           "schedule.chunks=2", name[i],
-                                                           "layout.global_batch=16"));
-        struct quick_run many = quick_run(small, NULL, SETS("layout.pipeline=4", "layout.zero=3",
-                                                            "schedule.chunks=2", name[i],
-                                                            "layout.global_batch=64"));
+        struct quick_run few =
+            quick_run(small, NULL,
+                      SETS("layout.pipeline=4", "layout.zero=3", "schedule.chunks=2", name[i],
+                           "layout.global_batch=16"));
+        struct quick_run many =
+            quick_run(small, NULL,
+                      SETS("layout.pipeline=4", "layout.zero=3", "schedule.chunks=2", name[i],
+                           "layout.global_batch=64"));
         const double growth = quick_run_traffic(&many, "dp") / quick_run_traffic(&few, "dp");
         ck_assert_msg(i == 0 ? fabs(growth - 1) < 1e-9 : growth > 3.5, "%s: %g", name[i], growth);
         quick_run_free(&few);
@@ -341,8 +340,10 @@ START_TEST(breadth_first_gathers_each_chunk_once)
 }
 END_TEST
 
-TY_SUITE("run", breadth_first_gathers_each_chunk_once, every_schedule_runs_and_does_the_same_work, two_way_schedules_reduce_both_copies,
-         without_a_barrier_a_zero_bubble_schedule_ends_earlier, weight_versions_are_paid_in_memory, zero_stages_move_2_2_2_and_3_times_the_parameters,
+TY_SUITE("run", breadth_first_gathers_each_chunk_once, every_schedule_runs_and_does_the_same_work,
+         two_way_schedules_reduce_both_copies,
+         without_a_barrier_a_zero_bubble_schedule_ends_earlier, weight_versions_are_paid_in_memory,
+         zero_stages_move_2_2_2_and_3_times_the_parameters,
          accumulation_multiplies_the_volume_of_zero_2_and_3_only,
          tensor_parallelism_moves_four_all_reduces_per_layer,
          sequence_parallelism_adds_two_gathers_per_layer, the_breakdown_sums_to_the_step,

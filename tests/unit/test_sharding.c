@@ -94,9 +94,9 @@ END_TEST
  * of 1 MiB, and no other closes before 25 MiB. */
 START_TEST(the_first_bucket_is_small)
 {
-    struct quick_run q = run(SETS("layout.zero=0", "model.layers=24", "model.hidden=1024",
-                                  "model.ffn=2816", "model.heads=16", "model.kv_heads=16",
-                                  "model.vocabulary=8192"));
+    struct quick_run q =
+        run(SETS("layout.zero=0", "model.layers=24", "model.hidden=1024", "model.ffn=2816",
+                 "model.heads=16", "model.kv_heads=16", "model.vocabulary=8192"));
     const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
     ck_assert_uint_gt(n, 10);
     ck_assert_double_eq(span[0].kind->bytes, 2.0 * 8192 * 1024);
@@ -288,14 +288,14 @@ END_TEST
 START_TEST(keeping_parameters_after_the_forward_saves_a_gather)
 {
     struct quick_run one = run(SETS("layout.zero=3", "framework.reshard_after_forward=false"));
-    struct quick_run three = run(SETS("layout.zero=3", "framework.reshard_after_forward=false",
-                                      "layout.global_batch=48"));
+    struct quick_run three = run(
+        SETS("layout.zero=3", "framework.reshard_after_forward=false", "layout.global_batch=48"));
     struct quick_run again = run(SETS("layout.zero=3"));
     const double volume = 2 * 15 * X(&one);
     ck_assert_double_eq_tol(quick_run_traffic(&one, "dp"), volume, 1e-9 * volume);
     ck_assert_double_eq_tol(quick_run_traffic(&three, "dp"), 3 * volume, 1e-9 * volume);
-    ck_assert_double_eq_tol(quick_run_traffic(&again, "dp"),
-                            1.5 * volume - 15 * head_bytes(&again), 1e-9 * volume);
+    ck_assert_double_eq_tol(quick_run_traffic(&again, "dp"), 1.5 * volume - 15 * head_bytes(&again),
+                            1e-9 * volume);
     ck_assert_double_eq(one.run->lowered.stage[0].states.weights, X(&one) / 16);
     ck_assert_double_ge(one.run->lowered.stage[0].buffers_B, X(&one));
     quick_run_free(&one);
@@ -586,8 +586,8 @@ START_TEST(the_optimizer_waits_for_all_replicas)
 {
     static const char *const barrier[] = {"schedule.barrier=true", "schedule.barrier=false"};
     for (int i = 0; i < 2; i++) {
-        struct quick_run q = run(SETS("layout.zero=3", "layout.shard=8", barrier[i],
-                                      "cluster.nic_bandwidth=1 Gb/s"));
+        struct quick_run q = run(
+            SETS("layout.zero=3", "layout.shard=8", barrier[i], "cluster.nic_bandwidth=1 Gb/s"));
         ty_ps replicated = 0;
         const uint32_t n = spans_of(&q, NULL, TY_N_PHASES, span);
         for (uint32_t k = 0; k < n; k++) {

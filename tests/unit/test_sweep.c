@@ -200,7 +200,8 @@ static int crossed(struct ty_program *program, struct ty_arena *arena, struct ty
     for (uint32_t g = 0; g < 2; g++) {
         uint32_t *rank = ty_arena_array(arena, uint32_t, 1);
         rank[0] = g;
-        ty_build_gang(&b, &(struct ty_gang){.name = g == 0 ? "stage 0" : "stage 1", .n_ranks = 1,
+        ty_build_gang(&b, &(struct ty_gang){.name = g == 0 ? "stage 0" : "stage 1",
+                                            .n_ranks = 1,
                                             .rank_of = rank});
         const int block = ty_build_block(&b, &(struct ty_block){.n_ops = 0});
         struct ty_op op = TY_OP_INIT;
@@ -217,9 +218,11 @@ static int crossed(struct ty_program *program, struct ty_arena *arena, struct ty
         op.link = (uint16_t)g;
         op.wait[0] = 1;
         ty_build_op(&b, &op);
-        ty_build_pass(&b, &(struct ty_pass){.block = (uint32_t)block, .seq = 3, .mb = 3,
-                                            .phase = g == 0 ? TY_PHASE_BACKWARD
-                                                            : TY_PHASE_FORWARD});
+        ty_build_pass(&b,
+                      &(struct ty_pass){.block = (uint32_t)block,
+                                        .seq = 3,
+                                        .mb = 3,
+                                        .phase = g == 0 ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD});
     }
     return ty_program_seal(program, arena, err);
 }
