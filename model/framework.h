@@ -22,6 +22,12 @@ enum ty_sync_every {
     TY_SYNC_EVERY_FALSE
 };
 
+enum ty_overlap_p2p {
+    TY_OVERLAP_P2P_TRUE,
+    TY_OVERLAP_P2P_FALSE,
+    TY_OVERLAP_P2P_AUTO /* with several model chunks per rank */
+};
+
 struct ty_framework {
     const char *preset;
     int grad_dtype;             /* enum ty_grad_dtype: gradients as kept and accumulated ... */
@@ -38,7 +44,8 @@ struct ty_framework {
     bool fused_qkv;             /* one matrix for q, k and v, else three ... */
     bool fused_gate; /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
     bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */
-    bool overlap_p2p;           /* the next pass may start before a message is sent */
+    int overlap_p2p;            /* enum ty_overlap_p2p: the next pass may start before a message is
+                                 * sent */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;
     bool fused_optimizer;

@@ -35,6 +35,13 @@ static void receive(struct ty_lowering *l, int back, uint16_t channel, bool seco
     ty_lower_need(l, TY_EVENT_RECV);
 }
 
+/* Whether a message holds up the next pass. */
+static bool blocks(const struct ty_lowering *l)
+{
+    const int overlap = l->in->layout->framework.overlap_p2p;
+    return overlap == TY_OVERLAP_P2P_FALSE || (overlap == TY_OVERLAP_P2P_AUTO && l->shape.v == 1);
+}
+
 static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
 {
     if (channel == TY_NONE) {
@@ -46,7 +53,7 @@ static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
     op.sync = TY_SYNC_SEND;
     op.link = channel;
     op.second = second;
-    op.record = l->in->layout->framework.overlap_p2p ? TY_NO_EVENT : TY_EVENT_SENT;
+    op.record = blocks(l) ? TY_EVENT_SENT : TY_NO_EVENT;
     const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_TENSOR};
     ty_lower_emit(l, op, waits, ty_lower_has_tensor(l) && !back ? 2 : 1);
 }
@@ -60,7 +67,7 @@ static bool is_head_stage(const struct ty_vstage *v)
  * and the host is ready. */
 static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
 {
-    if (!l->in->layout->framework.overlap_p2p && l->shape.p > 1) {
+    if (blocks(l) && l->shape.p > 1) {
         ty_lower_need(l, TY_EVENT_SENT);
     }
     ty_lower_host(l, want->phase);

@@ -71,7 +71,9 @@ void ty_cal_overlay(const struct ty_calibration *c, struct ty_text *t)
             if ((int)key->section != s) {
                 continue;
             }
-            ty_text_add(t, named ? "" : "%s:\n", section[s]);
+            if (!named) {
+                ty_text_add(t, "%s:\n", section[s]);
+            }
             named = true;
             ty_text_add(t, "  %s: %s", key->field->key, key->text);
             ty_text_pad(t, 42);

@@ -187,7 +187,8 @@ DATASETS = [
                   "dropout: 0.1, positions: 2048", "", "preset: megatron-lm"),
         keys=korthikanti_keys, oom=lambda row: False, layouts=False, sweep=shape("act_ckpt"),
         groups={"model": shape("model"), "recomputation": shape("act_ckpt")},
-        machine="8 to 512 A100 80 GB, 8 x 200 Gb/s a node", role="blind",
+        machine="8 to 512 A100 80 GB, 8 x 200 Gb/s a node",
+        role="not fitted, but looked at: overlap_p2p",
         source="Korthikanti et al. 2022, tables 3 and 5",
         notes="Full recomputation without, selective with sequence parallelism; interleaved "
               "schedule with three chunks for 175B and 530B."),

@@ -65,7 +65,7 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
                                                 .fused_qkv = true,
                                                 .fused_gate = true,
                                                 .overlap_tensor_reduce = true,
-                                                .overlap_p2p = true,
+                                                .overlap_p2p = TY_OVERLAP_P2P_TRUE,
                                                 .fused_activation = true,
                                                 .fused_rotary = true,
                                                 .fused_optimizer = true,

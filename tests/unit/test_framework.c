@@ -172,6 +172,27 @@ START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
 }
 END_TEST
 
+/* Megatron-LM's 1F1B blocks, its interleaved schedule does not. */
+START_TEST(messages_of_interleaved_schedules_do_not_block_by_default)
+{
+    static const struct {
+        const char *name, *chunks, *same, *other;
+    } rows[] = {
+        {"schedule.name=1f1b", "schedule.chunks=1", "framework.overlap_p2p=false",
+         "framework.overlap_p2p=true"},
+        {"schedule.name=interleaved", "schedule.chunks=2", "framework.overlap_p2p=true",
+         "framework.overlap_p2p=false"},
+    };
+    const char *const slow = "cluster.nvlink_p2p_efficiency=2 %";
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const char *const name = rows[i].name, *const chunks = rows[i].chunks;
+        const double by_default = step_s(SETS(name, chunks, slow, "framework.overlap_p2p=auto"));
+        ck_assert_double_eq(by_default, step_s(SETS(name, chunks, slow, rows[i].same)));
+        ck_assert_double_ne(by_default, step_s(SETS(name, chunks, slow, rows[i].other)));
+    }
+}
+END_TEST
+
 START_TEST(the_zero_stage_names_the_stack)
 {
     ck_assert_str_eq(ty_framework_default(0), "megatron-lm");
@@ -203,5 +224,6 @@ TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel
          a_fused_loss_takes_less_memory, auto_means_fp32_in_bf16_training_only,
          matrices_apart_are_reduced_apart, parameters_may_come_back_late,
          collectives_fit_under_the_floor_of_the_host,
-         overlap_of_long_reductions_does_not_cost_a_slow_host_time, the_zero_stage_names_the_stack,
+         overlap_of_long_reductions_does_not_cost_a_slow_host_time,
+         messages_of_interleaved_schedules_do_not_block_by_default, the_zero_stage_names_the_stack,
          full_attention_computes_the_masked_half)
