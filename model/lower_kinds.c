@@ -44,6 +44,7 @@ struct comm {
     enum ty_category category;
     enum ty_phase phase;
     double bytes;
+    struct ty_reach reach; /* of the first member's group; empty: a message */
 };
 
 /* Seconds and traffic of every member, through `cost_of`. */
@@ -57,7 +58,10 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
                            .category = (uint8_t)c->category,
                            .phase = (uint8_t)c->phase,
                            .group = c->group,
-                           .bytes = c->bytes};
+                           .bytes = c->bytes,
+                           .ranks = c->reach.ranks,
+                           .nodes = c->reach.nodes,
+                           .sharing = c->reach.sharing};
     ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
     bool equal = true;
     for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
@@ -100,7 +104,8 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
 static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
                                 enum ty_phase phase, const struct collective *c)
 {
-    const struct comm comm = {ty_coll_name(c->coll), group, category, phase, c->bytes * c->calls};
+    const struct comm comm = {ty_coll_name(c->coll), group,      category, phase,
+                              c->bytes * c->calls,   c->reach[0]};
     return comm_kind(l, &comm, collective_cost, c);
 }
 
@@ -166,7 +171,8 @@ static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t 
 static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase phase,
                              uint32_t peer, double bytes)
 {
-    const struct comm comm = {receive ? "recv" : "send", "pp", TY_CAT_COMM_PIPELINE, phase, bytes};
+    const struct comm comm = {
+        receive ? "recv" : "send", "pp", TY_CAT_COMM_PIPELINE, phase, bytes, {0, 0, 0, 0}};
     const struct message m = {peer, bytes, receive};
     return comm_kind(l, &comm, message_cost, &m);
 }

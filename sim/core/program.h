@@ -32,9 +32,9 @@
 #include "sim/base/units.h"
 #include "sim/core/category.h"
 
-#define TY_NONE   UINT16_MAX
-#define TY_WAITS  3u
-#define TY_EVENTS 24u /* events a rank can record */
+#define TY_NONE     UINT16_MAX
+#define TY_WAITS    3u
+#define TY_EVENTS   24u /* events a rank can record */
 #define TY_NO_EVENT UINT8_MAX
 
 enum ty_sync {
@@ -65,29 +65,31 @@ const char *ty_part_name(enum ty_part part);
 /* A kind of operation: name, cost, labels. Durations are equal for all members of a gang, or given
  * member by member. */
 struct ty_kind {
-    const char *name; /* "all-reduce", "qkv": no digits */
-    uint8_t category; /* enum ty_category */
-    uint8_t phase;    /* enum ty_phase it belongs to, for names on communication rows */
-    const char *group; /* "tp", "dp", ...: whom a collective connects; NULL: nobody */
+    const char *name;      /* "all-reduce", "qkv": no digits */
+    uint8_t category;      /* enum ty_category */
+    uint8_t phase;         /* enum ty_phase it belongs to, for names on communication rows */
+    const char *group;     /* "tp", "dp", ...: whom a collective connects; NULL: nobody */
     const char *algorithm; /* "ring", ...; NULL */
     ty_ps dur;
-    const ty_ps *dur_of; /* [n_ranks of the gang], or NULL: `dur` holds for all */
-    double flops;        /* per rank */
-    double bytes;        /* of the tensor a collective or message carries, per rank */
-    double nvlink_B, net_B; /* sent by a rank inside and between nodes, mean over members */
+    const ty_ps *dur_of;            /* [n_ranks of the gang], or NULL: `dur` holds for all */
+    double flops;                   /* per rank */
+    double bytes;                   /* of the tensor a collective or message carries, per rank */
+    uint32_t ranks, nodes, sharing; /* of the collective of the first member: ranks, nodes they are
+                                     * on, such groups at once on a node; 0: no collective */
+    double nvlink_B, net_B;         /* sent by a rank inside and between nodes, mean over members */
 };
 
 /* One operation of a block: 16 bytes, read once for all members of a gang. */
 struct ty_op {
     uint16_t kind;
-    uint8_t stream;        /* enum ty_stream */
-    uint8_t sync;          /* enum ty_sync */
+    uint8_t stream;         /* enum ty_stream */
+    uint8_t sync;           /* enum ty_sync */
     uint8_t wait[TY_WAITS]; /* events, TY_NO_EVENT */
-    uint8_t record;        /* event, or TY_NO_EVENT */
-    uint16_t layer;        /* global layer number, or TY_NONE */
-    uint16_t link;         /* group, meet or channel, by `sync`; else TY_NONE */
-    uint8_t part;          /* enum ty_part */
-    bool second;           /* its message is numbered by the pass's second micro-batch */
+    uint8_t record;         /* event, or TY_NO_EVENT */
+    uint16_t layer;         /* global layer number, or TY_NONE */
+    uint16_t link;          /* group, meet or channel, by `sync`; else TY_NONE */
+    uint8_t part;           /* enum ty_part */
+    bool second;            /* its message is numbered by the pass's second micro-batch */
     uint8_t pad[2];
 };
 _Static_assert(sizeof(struct ty_op) == 16, "an operation is 16 bytes");
@@ -95,9 +97,9 @@ _Static_assert(sizeof(struct ty_op) == 16, "an operation is 16 bytes");
 /* The operations of a pass, and what it does to the memory of a rank. Bytes are per rank. */
 struct ty_block {
     uint32_t first, n_ops;
-    double acquire_B;   /* activations held from the start of the pass ... */
-    double release_B;   /* ... and given back at its end */
-    double transient_B; /* held during the pass only, above what is acquired */
+    double acquire_B;           /* activations held from the start of the pass ... */
+    double release_B;           /* ... and given back at its end */
+    double transient_B;         /* held during the pass only, above what is acquired */
     const char *transient_what; /* name of the largest part of transient_B; NULL: nothing */
 };
 
@@ -111,7 +113,7 @@ struct ty_pass {
     uint16_t mb, mb2;  /* micro-batches of the same, 0-based, within their step */
     uint16_t stage;    /* global virtual stage */
     uint16_t step;
-    uint8_t phase; /* enum ty_phase */
+    uint8_t phase;     /* enum ty_phase */
     uint8_t direction; /* 1: the second pipe of a two-way schedule */
     uint8_t pad[2];
 };
@@ -135,8 +137,8 @@ struct ty_meet {
 
 /* Messages from member i of one gang to member i of another, numbered 0 .. n_seq-1. */
 struct ty_channel {
-    const char *name;    /* "act", "grad" */
-    uint32_t from, to;   /* gangs */
+    const char *name;  /* "act", "grad" */
+    uint32_t from, to; /* gangs */
     uint32_t n_seq;
     ty_ps delay;         /* from the end of the send to the arrival */
     uint32_t first_slot; /* filled by ty_program_seal */
@@ -145,7 +147,7 @@ struct ty_channel {
 /* Static memory of a rank of a gang, by enum ty_memory_kind (activations: what is always held,
  * such as communication buffers). */
 struct ty_gang {
-    const char *name;    /* "stage 0" */
+    const char *name; /* "stage 0" */
     uint32_t n_ranks;
     const uint32_t *rank_of; /* [n_ranks] global rank of each member */
     uint32_t first_pass, n_passes;
@@ -157,8 +159,8 @@ struct ty_gang {
 /* Random spread of compute durations. All zero: none. */
 struct ty_jitter {
     uint64_t seed;
-    double cv;     /* log-normal, one factor per (jitter group, pass, layer) */
-    double spread; /* normal, one factor per rank for the whole run */
+    double cv;      /* log-normal, one factor per (jitter group, pass, layer) */
+    double spread;  /* normal, one factor per rank for the whole run */
     uint16_t group; /* members of this group share the first factor; TY_NONE: each its own */
 };
 
@@ -180,8 +182,8 @@ struct ty_program {
     /* filled by ty_program_seal */
     uint32_t n_ranks;
     uint64_t n_tasks;
-    uint32_t n_slots;      /* message and meeting slots ... */
-    uint32_t slot_width;   /* ... each of so many members */
+    uint32_t n_slots;        /* message and meeting slots ... */
+    uint32_t slot_width;     /* ... each of so many members */
     const double *spread_of; /* [n_ranks] persistent factor, or NULL */
 };
 
@@ -201,10 +203,10 @@ int ty_build_kind(struct ty_builder *b, const struct ty_kind *kind);
 int ty_build_group(struct ty_builder *b, const struct ty_group *group);
 int ty_build_meet(struct ty_builder *b, const struct ty_meet *meet);
 int ty_build_channel(struct ty_builder *b, const struct ty_channel *channel);
-int ty_build_gang(struct ty_builder *b, const struct ty_gang *gang); /* passes follow */
+int ty_build_gang(struct ty_builder *b, const struct ty_gang *gang);    /* passes follow */
 int ty_build_block(struct ty_builder *b, const struct ty_block *block); /* operations follow */
-int ty_build_op(struct ty_builder *b, const struct ty_op *op);     /* into the last block */
-int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass); /* into the last gang */
+int ty_build_op(struct ty_builder *b, const struct ty_op *op);          /* into the last block */
+int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass);    /* into the last gang */
 
 /* Numbers tasks and slots, draws the persistent spread, and checks that every index is in range,
  * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one

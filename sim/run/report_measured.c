@@ -75,27 +75,14 @@ static void put_log(struct ty_text *t, const struct ty_coll_table *table)
 /* A collective of the run, as often as it differs. */
 struct use {
     const struct ty_kind *kind;
-    struct ty_reach reach; /* ranks 0: a pair of stages */
+    struct ty_reach reach; /* ranks 0: a message */
 };
 
-static struct ty_reach reach_of(const struct ty_run *run, const char *group, uint32_t rank)
+static struct ty_reach reach_of(const struct ty_kind *kind)
 {
-    static const unsigned all = (1u << TY_N_AXES) - 1;
-    static const struct {
-        const char *group;
-        unsigned dims;
-    } rows[] = {
-        {"tp", 1u << TY_AXIS_TENSOR},
-        {"dp", 1u << TY_AXIS_DATA},
-        {"world", (1u << TY_N_AXES) - 1},
-        {"mp", all & ~(1u << TY_AXIS_DATA)},
-    };
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (strcmp(rows[i].group, group) == 0) {
-            return ty_grid_reach(&run->lowered.grid, rows[i].dims, rank);
-        }
-    }
-    return (struct ty_reach){0};
+    return (struct ty_reach){kind->ranks, kind->nodes,
+                             kind->nodes > 0 ? (kind->ranks + kind->nodes - 1) / kind->nodes : 0,
+                             kind->sharing};
 }
 
 static bool same_use(const struct use *a, const struct use *b)
@@ -180,7 +167,7 @@ static void gang_uses(const struct ty_run *run, const struct ty_gang *gang, stru
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             const struct ty_kind *kind = &p->kinds[ops[k].kind];
             if (!seen[ops[k].kind] && kind->group != NULL && kind->algorithm != NULL) {
-                const struct use use = {kind, reach_of(run, kind->group, gang->rank_of[0])};
+                const struct use use = {kind, reach_of(kind)};
                 add_use(uses, n, &use);
             }
             seen[ops[k].kind] = true;
