@@ -97,13 +97,14 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                         const struct stage_times *st, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
-    const uint32_t rounds = l->micro_batches * ty_sched_chunks(&run->config->schedule) *
-                            run->config->schedule.slices;
+    const uint32_t rounds =
+        l->micro_batches * ty_sched_chunks(&run->config->schedule) * run->config->schedule.slices;
     char note[160];
     if (st->most > 1.005 * st->work) {
-        snprintf(note, sizeof(note), "stage %u takes %.1f %% longer than the mean in each of %u "
-                 "rounds", (unsigned)st->slowest, 100 * (st->most / st->work - 1),
-                 (unsigned)rounds);
+        snprintf(note, sizeof(note),
+                 "stage %u takes %.1f %% longer than the mean in each of %u "
+                 "rounds",
+                 (unsigned)st->slowest, 100 * (st->most / st->work - 1), (unsigned)rounds);
         put_seconds(t, "uneven stages", rounds * (st->most - st->work), note);
     }
     if (f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] > 0) {
@@ -112,7 +113,10 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
     }
     if (f->bucket_s[TY_BUCKET_EXPOSED_DATA] > 0) {
         put_seconds(t, "data-parallel", f->bucket_s[TY_BUCKET_EXPOSED_DATA],
-                    "reductions and gathers that nothing hides, mean over GPUs");
+                    l->zero >= 3
+                        ? "gathers and reductions that nothing hides, mean over GPUs; those "
+                          "inside passes are in the formula's value, too"
+                        : "reductions and gathers that nothing hides, mean over GPUs");
     }
     put_seconds(t, "optimizer", f->bucket_s[TY_BUCKET_OPTIMIZER], NULL);
     if (l->micro_batches < l->pipeline) {
@@ -165,17 +169,14 @@ static void put_stages(const struct ty_run *run, struct ty_text *t)
     static const struct {
         enum ty_bucket bucket;
         const char *head;
-    } columns[] = {{TY_BUCKET_BUBBLE_FILL, "fill"},
-                   {TY_BUCKET_BUBBLE_STALL, "stall"},
-                   {TY_BUCKET_BUBBLE_DRAIN, "drain"},
-                   {TY_BUCKET_EXPOSED_PIPELINE, "messages"},
-                   {TY_BUCKET_EXPOSED_TENSOR, "tensor"},
-                   {TY_BUCKET_EXPOSED_DATA, "data"},
+    } columns[] = {{TY_BUCKET_BUBBLE_FILL, "fill"},      {TY_BUCKET_BUBBLE_STALL, "stall"},
+                   {TY_BUCKET_BUBBLE_DRAIN, "drain"},    {TY_BUCKET_EXPOSED_PIPELINE, "messages"},
+                   {TY_BUCKET_EXPOSED_TENSOR, "tensor"}, {TY_BUCKET_EXPOSED_DATA, "data"},
                    {TY_BUCKET_OPTIMIZER, "optimizer"}};
     const struct ty_program *p = &run->lowered.program;
     const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
-    const struct ty_sched_shape shape = ty_sched_shape_of(
-        &run->config->schedule, p->n_gangs, run->config->layout.micro_batches);
+    const struct ty_sched_shape shape =
+        ty_sched_shape_of(&run->config->schedule, p->n_gangs, run->config->layout.micro_batches);
     ty_text_add(t, "idle time of a stage's GPUs, mean, per step\n  stage");
     for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
         ty_text_add(t, "%11s", columns[k].head);
@@ -213,15 +214,14 @@ struct path_part {
 
 struct path {
     const struct ty_program *p;
-    struct path_part *part; /* [n_kinds], by first kind of that name */
+    struct path_part *part;          /* [n_kinds], by first kind of that name */
     double compute, nvlink, network; /* s, by what would make them shorter */
 };
 
 static void add_to_path(void *arg, const struct ty_crit_task *task)
 {
     struct path *path = arg;
-    const struct ty_pass *pass =
-        &ty_gang_passes(path->p, &path->p->gangs[task->gang])[task->pass];
+    const struct ty_pass *pass = &ty_gang_passes(path->p, &path->p->gangs[task->gang])[task->pass];
     const struct ty_op *op = &ty_pass_ops(path->p, pass)[task->op];
     const struct ty_kind *kind = &path->p->kinds[op->kind];
     const double seconds = ty_s_from_ps(task->dur + task->delay);
@@ -270,8 +270,7 @@ static int put_path(const struct ty_run *run, struct path *path, struct ty_text 
             ty_text_pad(t, 48);
             ty_text_add(t, "%-12s %6.2f %%  %llu times\n",
                         ty_words_seconds(path->part[k].seconds, value, sizeof(value)),
-                        100 * path->part[k].seconds / total,
-                        (unsigned long long)path->part[k].n);
+                        100 * path->part[k].seconds / total, (unsigned long long)path->part[k].n);
         }
         ty_text_add(t, "\n");
     }
@@ -298,12 +297,16 @@ static void faster_network(struct ty_config *c)
 
 static void shorter_latency(struct ty_config *c)
 {
-    double *const latencies[] = {
-        &c->cluster.nvlink_latency,   &c->cluster.nvlink_latency_per_rank,
-        &c->cluster.nvlink_gather_latency, &c->cluster.nvlink_step,
-        &c->cluster.nvlink_tree_step, &c->cluster.nvlink_p2p_latency,
-        &c->cluster.net_step,         &c->cluster.net_tree_step,
-        &c->cluster.net_latency,      &c->cluster.net_p2p_latency};
+    double *const latencies[] = {&c->cluster.nvlink_latency,
+                                 &c->cluster.nvlink_latency_per_rank,
+                                 &c->cluster.nvlink_gather_latency,
+                                 &c->cluster.nvlink_step,
+                                 &c->cluster.nvlink_tree_step,
+                                 &c->cluster.nvlink_p2p_latency,
+                                 &c->cluster.net_step,
+                                 &c->cluster.net_tree_step,
+                                 &c->cluster.net_latency,
+                                 &c->cluster.net_p2p_latency};
     for (size_t i = 0; i < TY_COUNT(latencies); i++) {
         *latencies[i] /= 1.1;
     }
