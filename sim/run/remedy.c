@@ -131,9 +131,15 @@ static bool one_forward_one_backward(struct ty_config *c, struct ty_remedy *r)
         return false;
     }
     c->schedule.name = index;
-    c->schedule.chunks = 1;
-    c->schedule.slices = 1;
     note(r, "schedule.name", "1f1b");
+    if (c->schedule.chunks > 1) { /* given for the other schedule */
+        c->schedule.chunks = 1;
+        note(r, "schedule.chunks", "1");
+    }
+    if (c->schedule.slices > 1) {
+        c->schedule.slices = 1;
+        note(r, "schedule.slices", "1");
+    }
     return true;
 }
 
