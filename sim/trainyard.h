@@ -126,12 +126,13 @@ struct ty_sweep_options {
     struct ty_sweep_summary *summary; /* filled when not NULL */
 };
 
-/* What came out of the rows that this call simulated. */
+/* What is in the table: rows that this call simulated, and those kept of an earlier one. */
 struct ty_sweep_summary {
-    uint32_t n_rows, n_fit, n_not, n_invalid; /* simulated; of those: fit, do not, have an error */
-    uint32_t fastest; /* number of the fastest row that fits, from 1; 0: none */
-    double fastest_s; /* its step time */
-    char remark[512]; /* columns that may be keys misspelt; empty: none */
+    uint32_t n_rows, n_kept;          /* simulated by this call, kept by resume */
+    uint32_t n_fit, n_not, n_invalid; /* of both: fit, do not, have an error */
+    uint32_t fastest;                 /* number of the fastest row that fits, from 1; 0: none */
+    double fastest_s;                 /* its step time */
+    char remark[512];                 /* columns that may be keys misspelt; empty: none */
 };
 
 /* One output row per row, in order, with the figures or the error of its run. */

@@ -23,6 +23,8 @@
 #include "sim/run/bill.h"
 #include "sim/run/row_run.h"
 
+#define N_FIGURES 6 /* columns of numbers, between the inputs and `fits` */
+
 struct sweep_job {
     const struct ty_sweep_options *options;
     struct ty_sweep_table table;
@@ -67,9 +69,9 @@ static void put_figures(const struct ty_run *run, void *arg)
     struct ty_bill bill;
     ty_run_figures(run, &f);
     ty_run_fullest(run, &bill);
-    const double values[] = {f.step_s,          f.mfu,       f.hfu, f.tokens_per_s,
-                             f.bubble_fraction, bill.total_B};
-    for (size_t i = 0; i < TY_COUNT(values); i++) {
+    const double values[N_FIGURES] = {f.step_s,          f.mfu,       f.hfu, f.tokens_per_s,
+                                      f.bubble_fraction, bill.total_B};
+    for (size_t i = 0; i < N_FIGURES; i++) {
         char buf[TY_JSON_NUMBER];
         ty_text_add(t, ",%s", ty_json_number(values[i], buf));
     }
@@ -78,10 +80,9 @@ static void put_figures(const struct ty_run *run, void *arg)
     ty_text_add(t, ",%d,", out->fits ? 1 : 0);
 }
 
-/* Under the lock. */
+/* Under the lock, once threads run. */
 static void add_outcome(struct ty_sweep_summary *s, uint32_t row, const struct outcome *out)
 {
-    s->n_rows++;
     s->n_invalid += out->step_s <= 0;
     s->n_fit += out->step_s > 0 && out->fits;
     s->n_not += out->step_s > 0 && !out->fits;
@@ -141,6 +142,7 @@ static bool do_row(void *arg, uint32_t row)
     struct outcome out = {.text = {.data = NULL}};
     char *line = make_line(job, row, &out);
     pthread_mutex_lock(&job->lock);
+    job->summary.n_rows++;
     add_outcome(&job->summary, row, &out);
     job->no_memory = job->no_memory || line == NULL;
     job->line[row] = line;
@@ -177,22 +179,40 @@ static size_t row_end(const char *text, size_t len, size_t from)
     return 0;
 }
 
-static bool begins_with_inputs(const struct sweep_job *job, uint32_t row, const char *text,
-                               size_t len)
+/* What an earlier sweep wrote of a row, behind its inputs. */
+static struct outcome read_figures(const char *text)
+{
+    struct outcome out = {.step_s = *text == ',' ? 0 : strtod(text, NULL)};
+    for (int commas = 0; text != NULL && commas < N_FIGURES; commas++) {
+        text = strchr(text, ',');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    out.fits = text != NULL && *text == '1';
+    return out;
+}
+
+/* Adds a whole row of an earlier sweep to the summary; false: it does not begin with the inputs of
+ * this sweep's row. */
+static bool keep_row(struct sweep_job *job, uint32_t row, const char *text, size_t len)
 {
     struct ty_text t = {.data = NULL};
     put_inputs(&t, job, row);
     ty_text_add(&t, ",");
     char *inputs = ty_text_take(&t);
-    const bool same =
-        inputs != NULL && strlen(inputs) <= len && memcmp(text, inputs, strlen(inputs)) == 0;
+    const size_t n = inputs != NULL ? strlen(inputs) : 0;
+    const bool same = inputs != NULL && n <= len && memcmp(text, inputs, n) == 0;
+    if (same) {
+        const struct outcome out = read_figures(text + n);
+        job->summary.n_kept++;
+        add_outcome(&job->summary, row, &out);
+    }
     free(inputs);
     return same;
 }
 
 /* Counts the whole lines of an earlier sweep, header included, and finds where the last one ends.
  * Refuses a text that was not written for this table: its figures would stand in wrong rows. */
-static int keep(const struct sweep_job *job, const char *path, const char *header, const char *text,
+static int keep(struct sweep_job *job, const char *path, const char *header, const char *text,
                 size_t len, uint32_t *lines, size_t *end, struct ty_err *err)
 {
     *lines = 0;
@@ -205,7 +225,7 @@ static int keep(const struct sweep_job *job, const char *path, const char *heade
                            path);
         }
         if (*lines > 0 && (*lines > job->table.csv.n_rows ||
-                           !begins_with_inputs(job, *lines - 1, text + *end, next - *end))) {
+                           !keep_row(job, *lines - 1, text + *end, next - *end))) {
             return ty_fail(err, TY_EINPUT,
                            "%s: its row %" PRIu32 " is not that of this sweep; run without "
                            "--resume to start anew",

@@ -108,6 +108,19 @@ class Suite:
             left = (self.folder / (name + ".partial")).exists()
             self.check(f"killed and resumed, attempt {attempt}: the same bytes", same and not left)
 
+    def kept_rows(self):
+        """The summary is of the whole table, whoever simulated its rows."""
+        whole = self.sweep("--rows", "rows.csv", "-o", "whole.csv")
+        found = whole.stderr.split(":", 1)[-1]
+        lines = (self.folder / "whole.csv").read_text(encoding="utf-8").splitlines(True)
+        for kept, simulated in ((1, "3 rows"), (2, "2 rows"), (3, "1 row"), (4, "0 rows")):
+            (self.folder / "kept.csv.partial").write_text("".join(lines[:kept + 1]),
+                                                          encoding="utf-8")
+            done = self.sweep("--rows", "rows.csv", "-o", "kept.csv", "--resume")
+            self.check(f"a summary counts {kept} kept rows", "fastest that fits" in found
+                       and done.stderr == f"{simulated} simulated, {kept} kept:{found}",
+                       done.stderr)
+
     def foreign_rows(self):
         """A partial table of another sweep is refused and left as it was."""
         partial = self.folder / "other.csv.partial"
@@ -128,6 +141,7 @@ def main():
         suite.rows()
         suite.targets()
         suite.threads_and_kills()
+        suite.kept_rows()
         suite.foreign_rows()
         print(f"1..{suite.number}")
         return 1 if suite.failed else 0
