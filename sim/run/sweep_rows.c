@@ -328,6 +328,21 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     return finish(job, err);
 }
 
+/* The lines of a remark that have room. */
+static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
+{
+    static const char more[] = "\n(and others)";
+    const size_t room = sizeof(summary->remark) - sizeof(more);
+    size_t n = strlen(remark);
+    const bool whole = n < sizeof(summary->remark);
+    n = whole ? n : room;
+    while (!whole && n > 0 && remark[n] != '\n') {
+        n--;
+    }
+    (void)snprintf(summary->remark, sizeof(summary->remark), "%.*s%s", (int)n, remark,
+                   whole ? "" : more + (n == 0));
+}
+
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
     struct sweep_job job = {
@@ -350,9 +365,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         pthread_mutex_destroy(&job.lock);
     }
     if (options->summary != NULL) {
-        const char *remark = rc == 0 && job.table.remark != NULL ? job.table.remark : "";
         *options->summary = job.summary;
-        (void)snprintf(options->summary->remark, sizeof(options->summary->remark), "%s", remark);
+        copy_remark(options->summary, rc == 0 && job.table.remark != NULL ? job.table.remark : "");
     }
     ty_arena_release(&arena);
     return rc;

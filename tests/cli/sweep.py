@@ -80,6 +80,15 @@ class Suite:
             slip = self.sweep("--rows", "slip.csv")
             self.check(f"a column {column} is remarked on", slip.stderr.startswith(
                        f"column {column} passes through; did you mean {key}?\n"), slip.stderr)
+        slips = ["tensor", "pipeline", "zero", "micro_batch", "recompute", "sequence", "hidden",
+                 "heads", "vocab", "ffn"]
+        (self.folder / "slips.csv").write_text(",".join(slips) + "\n" + "1," * 9 + "1\n",
+                                               encoding="utf-8")
+        *lines, last, _ = self.sweep("--rows", "slips.csv").stderr.splitlines()
+        self.check("of many such columns whole lines are given", len(lines) > 5
+                   and last == "(and others)"
+                   and all(line.startswith("column ") and line.endswith("?") for line in lines),
+                   str(lines))
         (self.folder / "twice.csv").write_text("layout.tensor,layout.tensor\n1,2\n",
                                                encoding="utf-8")
         twice = self.sweep("--rows", "twice.csv")
