@@ -75,7 +75,8 @@ const struct ty_field ty_framework_fields[] = {
      .max = 1e13,
      .fallback = "auto",
      .blank = "auto",
-     .doc = "gradients reduced in one call, bytes at 16 bit: a bucket closes with the matrix that "
+     .doc = "gradients reduced in one call, bytes at 16 bit (not ZeRO-3, which reduces unit by "
+            "unit): a bucket closes with the matrix that "
             "fills it; auto: 25 MiB, with ZeRO 40 million parameters or 1 million per replica if "
             "that is more"},
     {.key = "first_bucket",

@@ -125,10 +125,6 @@ int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, st
     const char *text;
     size_t len;
     int rc = ty_file_read(arena, path, TY_CSV_MAX_BYTES, &text, &len, err);
-    if (rc == 0 && len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { /* spreadsheets write it */
-        text += 3;
-        len -= 3;
-    }
     rc = rc < 0 ? rc : no_nul(path, text, len, err);
     rc = rc < 0 ? rc : parse(&r, path, text, len, err);
     if (rc == 0 && r.n_rows == 0) {

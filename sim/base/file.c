@@ -54,8 +54,10 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
         rc = ty_fail(err, TY_ELIMIT, "%s: too large; a file may have at most %zu MiB", name,
                      most >> 20);
     } else {
-        *text = ty_arena_strndup(arena, n > 0 ? data : "", n);
-        *len = n;
+        /* a byte order mark, as spreadsheets and some editors write, is no text */
+        const size_t mark = n >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        *text = ty_arena_strndup(arena, n > 0 ? data + mark : "", n - mark);
+        *len = n - mark;
         rc = *text ? 0 : ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", name);
     }
     free(data);

@@ -42,7 +42,8 @@ struct ty_doc {
     struct ty_node *root; /* NULL: empty document */
 };
 
-/* Reads a whole file ("-": standard input) of at most `most` bytes into the arena. */
+/* Reads a whole file ("-": standard input) of at most `most` bytes into the arena, but for a byte
+ * order mark at its beginning. */
 int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
                  size_t *len, struct ty_err *err);
 

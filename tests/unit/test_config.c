@@ -157,6 +157,18 @@ START_TEST(set_can_choose_presets_and_lists)
 }
 END_TEST
 
+START_TEST(a_byte_order_mark_is_passed_over)
+{
+    char text[sizeof(good) + 8];
+    (void)snprintf(text, sizeof(text), "\xEF\xBB\xBF%s", good);
+    struct ty_config *c = load(text, NULL, 0);
+    ck_assert_uint_eq(c->layout.tensor, 4);
+    ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "nodes"), "run.yaml:3"); /* places stay */
+    ty_config_free(c);
+    clean_up();
+}
+END_TEST
+
 START_TEST(a_section_may_be_empty_and_values_may_be_aliases)
 {
     struct ty_config *c = load("cluster: {preset: dgx-a100-80g, nodes: &two 2}\n"
@@ -452,7 +464,8 @@ START_TEST(public_errors_carry_text_and_exit_status)
 END_TEST
 
 TY_SUITE("config", values_come_from_presets_file_and_defaults, the_stronger_source_wins,
-         set_can_choose_presets_and_lists, a_section_may_be_empty_and_values_may_be_aliases,
+         set_can_choose_presets_and_lists, a_byte_order_mark_is_passed_over,
+         a_section_may_be_empty_and_values_may_be_aliases,
          a_hugging_face_file_lies_beside_the_run_file, every_mistake_has_its_message,
          mistakes_of_all_sections_come_at_once, required_keys_are_asked_for_at_their_section,
          twenty_mistakes_are_shown, show_has_every_value_and_its_origin,
