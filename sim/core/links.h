@@ -1,0 +1,51 @@
+/* links.h - what communications share: links of a capacity, and what each takes of them.
+ *
+ * A link carries bytes in one direction: the port of a GPU into its switch, a NIC, the uplinks of
+ * a leaf. A flow is one communication while it moves bytes: a collective of one group, or one
+ * message. At full speed it takes a rate of each link it uses; that is its speed with the links to
+ * itself, by the cost model. Where flows together ask more than a link has, they are slowed down
+ * to their max-min fair shares (maxmin.h), all uses of a flow in proportion. */
+#ifndef TY_CORE_LINKS_H
+#define TY_CORE_LINKS_H
+
+#include <stdint.h>
+
+/* What a link is part of, for totals and names. id, word */
+#define TY_LINK_CLASSES(X)                                                                         \
+    X(NVLINK, "nvlink")                                                                            \
+    X(PCIE, "pcie")                                                                                \
+    X(NIC, "nic")                                                                                  \
+    X(LEAF, "leaf uplink")                                                                         \
+    X(POD, "pod uplink")
+
+enum ty_link_class {
+#define X(id, word) TY_LINK_##id,
+    TY_LINK_CLASSES(X)
+#undef X
+    TY_N_LINK_CLASSES
+};
+const char *ty_link_class_word(enum ty_link_class class);
+
+struct ty_link {
+    const char *name; /* "node 3 nic 5 out" */
+    uint8_t class;    /* enum ty_link_class */
+    uint32_t node;    /* it belongs to; TY_NO_NODE: to a switch */
+    double capacity;  /* B/s, > 0 */
+};
+#define TY_NO_NODE UINT32_MAX
+
+/* What a flow takes of a link at full speed. */
+struct ty_use {
+    uint32_t link;
+    double Bps;
+};
+
+/* Uses of one flow, links increasing, none twice: rows first_use .. first_use + n_uses - 1 of the
+ * program's uses. At equal fairness a flow runs at `weight` x level of its full speed: 1 over what
+ * it takes of its narrowest port, so that flows that meet there get equal bytes per second. */
+struct ty_flow {
+    uint32_t first_use, n_uses;
+    double weight;
+};
+
+#endif
