@@ -221,6 +221,14 @@ const struct ty_field ty_cluster_fields[] = {
              "communicator_memory times the communicators of the layout"),
     VALUE(fragmentation, fragmentation, RATIO, 0, 1, "4 %",
           "memory lost to fragmentation and workspaces, as share of the model's bytes"),
+    {.key = "exceptions",
+     .type = TY_TYPE_STRINGS,
+     .offset = AT(exception_texts),
+     .fallback = "none",
+     .blank = "none",
+     .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
+     .doc = "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), nic N.M "
+            "dead, node N with K nics, nodes N-M with GPU"},
 };
 
 const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);

@@ -34,11 +34,12 @@ struct ty_attention_curve {
 
 struct ty_coll_measured; /* topology/coll_measured.h */
 struct ty_operators;     /* model/operators.h */
+struct ty_exceptions;    /* topology/exceptions.h */
 
 struct ty_cluster {
     const char *preset, *gpu; /* names; NULL: spelled out */
 
-    /* GPU */
+    /* GPU: peak to derate, one run of members (topology/exceptions.c takes it as one) */
     double peak[TY_N_DTYPES]; /* dense FLOP/s by enum ty_dtype; 0: not supported */
     double memory;            /* B, usable as a framework sees it */
     double memory_bandwidth;  /* B/s */
@@ -110,6 +111,10 @@ struct ty_cluster {
     double communicator_memory; /* B: buffers of one communicator */
     double reserve;             /* B: in place of both, when it is not 0 */
     double fragmentation;       /* share of the model's bytes: allocator, workspaces */
+
+    /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL: none. */
+    struct ty_string_list exception_texts;
+    const struct ty_exceptions *exceptions;
 };
 
 extern const struct ty_field ty_cluster_fields[];

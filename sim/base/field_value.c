@@ -89,7 +89,8 @@ static void expects(const struct ty_field *field, const char *noun, char *buf, s
                        example_of(field), example_of(field));
         break;
     case TY_TYPE_STRINGS:
-        (void)snprintf(buf, size, "texts in brackets, like [a, b]");
+        (void)snprintf(buf, size, "texts in brackets, like %s",
+                       field->example ? field->example : "[a, b]");
         break;
     }
     if (field->blank) {
@@ -318,6 +319,11 @@ static int read_strings(const struct ty_value_context *c, const struct ty_node *
     struct ty_string_list list = {0};
     const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]), TY_LIST_MAX};
     const int rc = read_items(c, node, &slots, read_string);
+    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
+    for (uint32_t i = 0; rc == 0 && i < list.n; i++, item = item->next) {
+        list.at[i].line = item->line;
+        list.at[i].col = item->col;
+    }
     if (rc == 0) {
         *(struct ty_string_list *)slot = list;
     }

@@ -54,6 +54,9 @@ struct ty_uint_list {
 struct ty_string_list {
     uint32_t n;
     const char *item[TY_LIST_MAX];
+    struct {
+        uint32_t line, col;
+    } at[TY_LIST_MAX]; /* of each item, in the text its field's origin names */
 };
 
 /* One key. A `max` of 0 means no upper limit (but that of the type). `fallback` is the default as a user would write it; NULL with `required` false leaves
@@ -72,6 +75,7 @@ struct ty_field {
     const struct ty_word *words; /* ends with a NULL name */
     const char *fallback;
     const char *blank;
+    const char *example; /* of texts in a list, for messages; NULL: [a, b] */
     bool required;
     const char *doc;
 };

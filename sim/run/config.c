@@ -15,6 +15,7 @@
 #include "sim/run/config_load.h"
 #include "sim/run/measured.h"
 #include "sim/trainyard.h"
+#include "topology/exceptions.h"
 
 int ty_config_init(struct ty_config *config, struct ty_err *err)
 {
@@ -209,6 +210,11 @@ static void check(struct ty_loader *l)
     if (!c->failed[TY_SECTION_CLUSTER]) {
         ty_loader_note(l, TY_SECTION_CLUSTER,
                        ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER]) {
+        ty_loader_note(l, TY_SECTION_CLUSTER,
+                       ty_exceptions_read(&c->cluster, &c->sections[TY_SECTION_CLUSTER], &c->arena,
+                                          l->err));
     }
     if (!c->failed[TY_SECTION_CLUSTER]) {
         ty_loader_note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));

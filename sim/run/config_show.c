@@ -191,10 +191,21 @@ static uint64_t hash_slots(const struct ty_slots *slots)
     return h;
 }
 
+/* Lines of texts are left out as names; those that say what a cluster is like are none. */
+static uint64_t hash_exceptions(const struct ty_string_list *texts)
+{
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < texts->n; i++) {
+        h = ty_hash4(h, hash_text(texts->item[i]), i, 1);
+    }
+    return h;
+}
+
 uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
     h ^= ty_measured_digest(config);
+    h ^= hash_exceptions(&config->cluster.exception_texts);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];
         for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {

@@ -1,0 +1,222 @@
+/* exceptions.c - tables of the parts that differ, and clusters with other GPUs. See exceptions.h. */
+#include "topology/exceptions_internal.h"
+
+#include <stddef.h>
+
+#define GENERATIONS_MAX 16u
+
+/* ---- tables ---- */
+
+static double *filled(struct ty_arena *arena, size_t n)
+{
+    double *table = ty_arena_array(arena, double, n);
+    for (size_t i = 0; table != NULL && i < n; i++) {
+        table[i] = 1;
+    }
+    return table;
+}
+
+/* The table of a kind, and how many parts it has; NULL for kinds that fill none of shares. */
+static double **table_of(struct ty_exceptions *e, enum ty_exception_kind kind,
+                         const struct ty_cluster *c, size_t *n)
+{
+    *n = ty_cluster_gpus(c);
+    switch (kind) {
+    case TY_EXCEPTION_GPU:
+        return &e->gpu_speed;
+    case TY_EXCEPTION_NVLINK:
+        return &e->nvlink_share;
+    case TY_EXCEPTION_NIC:
+    case TY_EXCEPTION_NICS:
+        *n = (size_t)c->nodes * c->nics_per_node;
+        return &e->nic_share;
+    case TY_EXCEPTION_LEAF:
+        *n = e->n_leaves;
+        return &e->leaf_share;
+    case TY_EXCEPTION_GENERATION:
+    case TY_N_EXCEPTION_KINDS:
+        break;
+    }
+    return NULL;
+}
+
+static int fill_shares(struct ty_exceptions *e, const struct ty_cluster *c, struct ty_arena *arena)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct ty_exception *x = &e->item[i];
+        size_t n = 0;
+        double **table = table_of(e, x->kind, c, &n);
+        if (table == NULL) {
+            continue;
+        }
+        *table = *table != NULL ? *table : filled(arena, n);
+        if (*table == NULL) {
+            return TY_ENOMEM;
+        }
+        for (uint32_t part = x->first; part <= x->last; part++) {
+            if (x->kind != TY_EXCEPTION_NICS) {
+                (*table)[part] = x->share;
+                continue;
+            }
+            for (uint32_t nic = x->count; nic < c->nics_per_node; nic++) {
+                (*table)[(size_t)part * c->nics_per_node + nic] = 0;
+            }
+        }
+    }
+    return 0;
+}
+
+static int count_nics(struct ty_exceptions *e, const struct ty_cluster *c, struct ty_arena *arena)
+{
+    e->nics = e->nic_share != NULL ? ty_arena_array(arena, uint32_t, c->nodes) : NULL;
+    if (e->nics == NULL) {
+        return e->nic_share != NULL ? TY_ENOMEM : 0;
+    }
+    for (uint32_t node = 0; node < c->nodes; node++) {
+        for (uint32_t nic = 0; nic < c->nics_per_node; nic++) {
+            e->nics[node] += e->nic_share[(size_t)node * c->nics_per_node + nic] > 0;
+        }
+    }
+    return 0;
+}
+
+static int fill_generations(struct ty_exceptions *e, const struct ty_cluster *c,
+                            struct ty_arena *arena)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct ty_exception *x = &e->item[i];
+        if (x->kind != TY_EXCEPTION_GENERATION) {
+            continue;
+        }
+        if (e->generation_of == NULL) {
+            e->generation_of = ty_arena_array(arena, uint8_t, c->nodes);
+        }
+        if (e->generation_of == NULL) {
+            return TY_ENOMEM;
+        }
+        for (uint32_t node = x->first; node <= x->last; node++) {
+            e->generation_of[node] = (uint8_t)x->count;
+        }
+    }
+    return 0;
+}
+
+int ty_exceptions_tables(struct ty_exceptions *e, const struct ty_cluster *cluster,
+                         struct ty_arena *arena)
+{
+    e->gpu_speed = e->nvlink_share = e->nic_share = e->leaf_share = NULL;
+    e->nics = NULL;
+    e->generation_of = NULL;
+    e->n_leaves = 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        const struct ty_exception *x = &e->item[i];
+        if (x->kind == TY_EXCEPTION_LEAF && x->last >= e->n_leaves) {
+            e->n_leaves = x->last + 1;
+        }
+    }
+    int rc = fill_shares(e, cluster, arena);
+    rc = rc < 0 ? rc : count_nics(e, cluster, arena);
+    return rc < 0 ? rc : fill_generations(e, cluster, arena);
+}
+
+int ty_exceptions_without(const struct ty_cluster *cluster, uint32_t i, struct ty_exceptions *out,
+                          struct ty_arena *arena)
+{
+    const struct ty_exceptions *e = cluster->exceptions;
+    *out = *e;
+    out->n = 0;
+    out->item = ty_arena_array(arena, struct ty_exception, e->n);
+    for (uint32_t k = 0; out->item != NULL && k < e->n; k++) {
+        if (k != i) {
+            out->item[out->n++] = e->item[k];
+        }
+    }
+    return out->item == NULL ? TY_ENOMEM : ty_exceptions_tables(out, cluster, arena);
+}
+
+int ty_exceptions_check_leaves(const struct ty_cluster *cluster, uint32_t n_leaves,
+                               struct ty_err *err)
+{
+    const struct ty_exceptions *e = cluster->exceptions;
+    int code = 0;
+    for (uint32_t i = 0; e != NULL && i < e->n; i++) {
+        const struct ty_exception *x = &e->item[i];
+        if (x->kind == TY_EXCEPTION_LEAF && x->last >= n_leaves) {
+            code = ty_fail_at(err, TY_EINPUT, &x->at,
+                              "cluster.exceptions: leaf %u does not exist (%s); the network has %u "
+                              "lea%s, counted from 0",
+                              (unsigned)x->last, x->text, (unsigned)n_leaves,
+                              n_leaves == 1 ? "f" : "ves");
+        }
+    }
+    return code;
+}
+
+/* ---- generations ---- */
+
+/* A cluster of defaults with the GPU of a preset. */
+static int preset_cluster(struct ty_cluster *out, const struct ty_preset *preset,
+                          struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_section section = {.name = "cluster",
+                                 .fields = ty_cluster_fields,
+                                 .n_fields = ty_n_cluster_fields,
+                                 .base = out};
+    struct ty_doc doc;
+    section.origins = ty_arena_array(arena, struct ty_origin, section.n_fields);
+    if (section.origins == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    int rc = ty_doc_parse(&doc, arena, preset->name, preset->text, strlen(preset->text), err);
+    rc = rc < 0 ? rc
+                : ty_section_apply(&section, &doc, doc.root, TY_ORIGIN_PRESET, preset->name, arena,
+                                   err);
+    return rc < 0 ? rc : ty_section_defaults(&section, arena, err);
+}
+
+/* What belongs to a GPU is one run of members. */
+static void take_gpu(struct ty_cluster *to, const struct ty_cluster *from)
+{
+    const size_t first = offsetof(struct ty_cluster, peak);
+    const size_t end = offsetof(struct ty_cluster, collective_derate);
+    memcpy((char *)to + first, (const char *)from + first, end - first);
+}
+
+static int make_generation(struct ty_exceptions *e, const struct ty_cluster *cluster,
+                           const struct ty_preset *preset, struct ty_arena *arena,
+                           struct ty_err *err)
+{
+    struct ty_cluster *out = ty_arena_array(arena, struct ty_cluster, 2);
+    if (e->generation == NULL) {
+        e->generation = ty_arena_alloc(arena, GENERATIONS_MAX, sizeof(*e->generation));
+    }
+    if (out == NULL || e->generation == NULL) {
+        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    }
+    int rc = preset_cluster(&out[1], preset, arena, err);
+    out[0] = *cluster;
+    out[0].gpu = preset->name;
+    out[0].exceptions = NULL;
+    out[0].operators = NULL; /* measured on the cluster's own */
+    out[0].operator_table = NULL;
+    take_gpu(&out[0], &out[1]);
+    rc = rc < 0 ? rc : ty_cluster_check(&out[0], NULL, err);
+    e->generation[e->n_generations++] = &out[0];
+    return rc < 0 ? rc : (int)e->n_generations;
+}
+
+int ty_exceptions_generation_of(struct ty_exceptions *e, const struct ty_cluster *cluster,
+                                const char *preset, struct ty_arena *arena, struct ty_err *err)
+{
+    for (uint32_t k = 0; k < e->n_generations; k++) {
+        if (strcmp(e->generation[k]->gpu, preset) == 0) {
+            return (int)k + 1;
+        }
+    }
+    for (const struct ty_preset *p = ty_gpu_presets; p->name != NULL; p++) {
+        if (strcmp(p->name, preset) == 0 && e->n_generations < GENERATIONS_MAX) {
+            return make_generation(e, cluster, p, arena, err);
+        }
+    }
+    return 0;
+}
