@@ -368,6 +368,27 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     return rc < 0 ? rc : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));
 }
 
+/* Computation of a rank on a slow GPU takes longer. */
+static int set_slow(struct ty_lowering *l)
+{
+    const struct ty_cluster *cluster = l->in->cluster;
+    const uint32_t n = l->out->grid.n_ranks;
+    if (cluster->exceptions == NULL || cluster->exceptions->gpu_speed == NULL) {
+        return 0;
+    }
+    double *slow = ty_arena_array(l->arena, double, n);
+    if (slow == NULL) {
+        return out_of_memory(l);
+    }
+    bool any = false;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        slow[rank] = 1 / ty_exceptions_gpu_speed(cluster, ty_grid_gpu(&l->out->grid, rank));
+        any = any || slow[rank] > 1;
+    }
+    l->out->program.slow_of = any ? slow : NULL;
+    return 0;
+}
+
 static void set_jitter(struct ty_lowering *l)
 {
     l->out->program.jitter = (struct ty_jitter){.seed = l->in->seed,
@@ -420,5 +441,6 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
         rc = err != NULL && err->code < 0 ? err->code : TY_EINPUT;
     }
     set_jitter(&l);
+    rc = rc < 0 ? rc : set_slow(&l);
     return rc == 0 ? ty_program_seal(&out->program, arena, err) : rc;
 }

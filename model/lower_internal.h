@@ -5,6 +5,7 @@
 #include "model/lower.h"
 #include "model/sched_edges.h"
 #include "model/zero.h"
+#include "topology/exceptions.h"
 
 /* Events a rank records. A wait refers to the latest record before it in issue order, so one event
  * per purpose is enough: waiting for COMPUTE means "all computation issued so far". */

@@ -10,7 +10,7 @@
 
 #include "sim/core/program.h"
 
-/* True when members cannot differ: no duration is given member by member, nothing jitters, and all
+/* True when members cannot differ: no duration is given member by member, none varies, and all
  * gangs are of one size. */
 bool ty_program_folds(const struct ty_program *program);
 

@@ -222,6 +222,16 @@ static double block_length(const struct ty_program *p, const struct ty_block *bl
     return total;
 }
 
+/* The largest given factor. */
+static double slowest(const struct ty_program *p)
+{
+    double most = 1;
+    for (uint32_t r = 0; p->slow_of != NULL && r < p->n_ranks; r++) {
+        most = p->slow_of[r] > most ? p->slow_of[r] : most;
+    }
+    return most;
+}
+
 /* A bound on the makespan: everything one after the other. Sums of times must not overflow the
  * clock, which wraps silently; a quarter of its range is left for jitter. */
 static int check_clock(const struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
@@ -241,6 +251,7 @@ static int check_clock(const struct ty_program *p, struct ty_arena *arena, struc
     if (length == NULL) {
         return ty_fail(err, TY_ENOMEM, "program: out of memory");
     }
+    total *= slowest(p);
     if (total * (1 + 5 * p->jitter.cv) * (1 + 5 * p->jitter.spread) > 4.6e18) { /* 2^62 ps */
         return ty_fail(err, TY_ELIMIT,
                        "the run could last %.3g s, longer than the simulated clock can hold "
@@ -268,13 +279,20 @@ static int number_slots(struct ty_program *p, struct ty_err *err)
     return 0;
 }
 
-/* ---- jitter ---- */
+/* ---- factors ---- */
 
-/* Persistent factors: a GPU is as fast as it is for the whole run. Normal, mean 1; a draw below
- * 0.5 would be a broken GPU, not a slow one, and is cut. */
-static int draw_spread(struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+/* A rank's draw: a GPU is as fast as it is for the whole run. Normal, mean 1; a draw below 0.5 would
+ * be a broken GPU, not a slow one, and is cut. */
+static double drawn_spread(const struct ty_program *p, uint32_t rank)
 {
-    if (p->jitter.spread <= 0) {
+    const double f = 1 + p->jitter.spread * ty_noise_normal(p->jitter.seed, UINT64_MAX, rank, 0);
+    return f > 0.5 ? f : 0.5;
+}
+
+static int find_lasting(struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+{
+    p->spread_of = NULL;
+    if (p->jitter.spread <= 0 && p->slow_of == NULL) {
         return 0;
     }
     double *factor = ty_arena_array(arena, double, p->n_ranks);
@@ -282,8 +300,8 @@ static int draw_spread(struct ty_program *p, struct ty_arena *arena, struct ty_e
         return ty_fail(err, TY_ENOMEM, "program: out of memory");
     }
     for (uint32_t r = 0; r < p->n_ranks; r++) {
-        const double f = 1 + p->jitter.spread * ty_noise_normal(p->jitter.seed, UINT64_MAX, r, 0);
-        factor[r] = f > 0.5 ? f : 0.5;
+        factor[r] = p->jitter.spread > 0 ? drawn_spread(p, r) : 1;
+        factor[r] *= p->slow_of != NULL ? p->slow_of[r] : 1;
     }
     p->spread_of = factor;
     return 0;
@@ -332,5 +350,5 @@ int ty_program_seal(struct ty_program *p, struct ty_arena *arena, struct ty_err 
     if (rc == 0) {
         rc = check_clock(p, arena, err);
     }
-    return rc == 0 ? draw_spread(p, arena, err) : rc;
+    return rc == 0 ? find_lasting(p, arena, err) : rc;
 }

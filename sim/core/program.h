@@ -178,13 +178,15 @@ struct ty_program {
     uint32_t n_steps;
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     struct ty_jitter jitter;
+    const double *slow_of; /* [n_ranks] given factor on the compute times of a global rank, for the
+                            * whole run; NULL: 1 */
 
     /* filled by ty_program_seal */
     uint32_t n_ranks;
     uint64_t n_tasks;
     uint32_t n_slots;        /* message and meeting slots ... */
     uint32_t slot_width;     /* ... each of so many members */
-    const double *spread_of; /* [n_ranks] persistent factor, or NULL */
+    const double *spread_of; /* [n_ranks] lasting factor: drawn spread times what is given; NULL: 1 */
 };
 
 /* Number of kinds, ops, ... that a builder has room for. Columns grow through these calls only;
@@ -208,7 +210,7 @@ int ty_build_block(struct ty_builder *b, const struct ty_block *block); /* opera
 int ty_build_op(struct ty_builder *b, const struct ty_op *op);          /* into the last block */
 int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass);    /* into the last gang */
 
-/* Numbers tasks and slots, draws the persistent spread, and checks that every index is in range,
+/* Numbers tasks and slots, works out lasting factors, and checks that every index is in range,
  * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one
  * size. Returns 0, or TY_EBUG, TY_ELIMIT or TY_ENOMEM with a message. Call once, before executing. */
 int ty_program_seal(struct ty_program *program, struct ty_arena *arena, struct ty_err *err);
@@ -226,23 +228,24 @@ static inline const struct ty_pass *ty_gang_passes(const struct ty_program *p,
     return p->passes + gang->first_pass;
 }
 
-static inline bool ty_program_jitters(const struct ty_program *p)
+/* Whether computation takes other than nominal times: drawn anew for every pass, or lasting. */
+static inline bool ty_program_varies(const struct ty_program *p)
 {
-    return p->jitter.cv > 0 || p->jitter.spread > 0;
+    return p->jitter.cv > 0 || p->jitter.spread > 0 || p->slow_of != NULL;
 }
 
-/* Jitter factors of the compute operations of one layer in one pass (number within the gang), for
- * all members, into out[n_ranks]. Only for programs that jitter. O(n_ranks) deviates at most. */
+/* Factors on the compute operations of one layer in one pass (number within the gang), for all
+ * members, into out[n_ranks]. Only for programs that vary. O(n_ranks) deviates at most. */
 void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, uint32_t pass,
                         uint16_t layer, double *out);
 
-/* Nominal duration of a kind for a member, before jitter. */
+/* Nominal duration of a kind for a member, before any factor. */
 static inline ty_ps ty_kind_duration(const struct ty_kind *kind, uint32_t member)
 {
     return kind->dur_of != NULL ? kind->dur_of[member] : kind->dur;
 }
 
-/* A duration under a jitter factor, rounded half up. */
+/* A duration under a factor, rounded half up. */
 static inline ty_ps ty_jittered(ty_ps dur, double factor)
 {
     return (ty_ps)((double)dur * factor + 0.5);

@@ -195,9 +195,9 @@ static int prepare(struct sweep *s, struct ty_arena *arena)
         r->rows.n = (uint32_t)n;
         r->rows.stream = ty_arena_array(arena, ty_ps, TY_N_STREAMS * n);
         r->rows.event = ty_arena_array(arena, ty_ps, (TY_EVENTS + 1) * n);
-        r->factor = ty_program_jitters(p) ? ty_arena_array(arena, double, n) : NULL;
+        r->factor = ty_program_varies(p) ? ty_arena_array(arena, double, n) : NULL;
         if (r->rows.stream == NULL || r->rows.event == NULL ||
-            (ty_program_jitters(p) && r->factor == NULL)) {
+            (ty_program_varies(p) && r->factor == NULL)) {
             return TY_ENOMEM;
         }
     }

@@ -17,10 +17,10 @@ int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *prog
 {
     *timeline = (struct ty_timeline){.program = program};
     timeline->start = column(program->n_tasks);
-    if (timeline->start != NULL && ty_program_jitters(program)) {
+    if (timeline->start != NULL && ty_program_varies(program)) {
         timeline->dur = column(program->n_tasks);
     }
-    if (timeline->start == NULL || (timeline->dur == NULL && ty_program_jitters(program))) {
+    if (timeline->start == NULL || (timeline->dur == NULL && ty_program_varies(program))) {
         ty_timeline_release(timeline);
         return ty_fail(err, TY_ENOMEM, "no memory for a timeline of %llu tasks",
                        (unsigned long long)program->n_tasks);

@@ -55,7 +55,7 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *out);
 /* Bytes of the timeline of a program. */
 static inline double ty_run_timeline_B(const struct ty_program *p)
 {
-    return (double)p->n_tasks * sizeof(ty_ps) * (ty_program_jitters(p) ? 2 : 1);
+    return (double)p->n_tasks * sizeof(ty_ps) * (ty_program_varies(p) ? 2 : 1);
 }
 
 /* report_*.c */

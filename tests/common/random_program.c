@@ -128,6 +128,16 @@ static void cut(struct maker *m, uint32_t gang)
     }
 }
 
+/* Ranks that are slow for the whole run. */
+static const double *some_slow(uint32_t n_ranks, struct dice *dice, struct ty_arena *arena)
+{
+    double *slow = ty_arena_array(arena, double, n_ranks);
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        slow[r] = roll(dice, 4) == 0 ? 1.25 : 1;
+    }
+    return slow;
+}
+
 int random_program(struct ty_program *program, uint64_t seed, struct ty_arena *arena,
                    struct ty_err *err)
 {
@@ -156,6 +166,9 @@ int random_program(struct ty_program *program, uint64_t seed, struct ty_arena *a
     }
     if (seed % 3 == 0) {
         program->jitter = (struct ty_jitter){.seed = seed, .cv = 0.3, .spread = 0.1, .group = 0};
+    }
+    if (seed % 4 == 1) {
+        program->slow_of = some_slow(m.members * m.n_gangs, &m.dice, arena);
     }
     return m.b.failed ? TY_ENOMEM : ty_program_seal(program, arena, err);
 }

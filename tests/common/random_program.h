@@ -6,7 +6,8 @@
 
 /* Builds and seals a program in the arena; equal seeds give equal programs. Gangs, groups,
  * meetings, messages with delays, repeated blocks, waits across streams, zero durations,
- * durations that differ between members, and (for some seeds) jitter all occur. */
+ * durations that differ between members, and (for some seeds) jitter
+ * and slow ranks all occur. */
 int random_program(struct ty_program *program, uint64_t seed, struct ty_arena *arena,
                    struct ty_err *err);
 

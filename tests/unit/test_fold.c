@@ -23,6 +23,8 @@ static const struct {
     {{"layout.tensor=2", "layout.pipeline=2", "framework.preset=ddp"}, true},
     {{"layout.zero=3", "run.jitter=5 %"}, false},
     {{"layout.tensor=2", "run.gpu_spread=1 %"}, false},
+    {{"layout.tensor=2", "cluster.exceptions=[gpu 3 at 90 %]"}, false},
+    {{"layout.tensor=2", "cluster.exceptions=[gpu 3 at 100 %]"}, true},
     /* three of four nodes' tensor groups of 6 lie across nodes: they take different times */
     {{"cluster.nodes=3", "model.heads=24", "model.hidden=3072", "model.ffn=9216",
       "layout.tensor=6"},

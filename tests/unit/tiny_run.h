@@ -21,7 +21,9 @@ struct tiny {
     bool unit;      /* forward 1, backward 2, all else 0, instead of the table */
     bool data;      /* reduce-scatter in the last backward, optimizer, all-gather, step meeting */
     bool recompute; /* the attention core is repeated before its backward */
+    bool gpipe;     /* all forwards first, instead of 1F1B */
     double jitter;  /* coefficient of variation */
+    const double *slow_of; /* [p t d] factors on the computation of ranks; NULL: none */
     uint64_t seed;
 };
 
@@ -203,7 +205,8 @@ static void tiny_pass(struct tiny_build *x, uint32_t s, uint32_t step, uint32_t 
 /* PipeDream-Flush: p-s-1 forwards, then one forward and one backward in turn, then the rest. */
 static void tiny_order(struct tiny_build *x, uint32_t s, uint32_t step, uint32_t block)
 {
-    const uint32_t m = x->tiny->m, ahead = x->tiny->p - 1 - s < m ? x->tiny->p - 1 - s : m;
+    const uint32_t m = x->tiny->m, in_flight = x->tiny->gpipe ? m : x->tiny->p - 1 - s;
+    const uint32_t ahead = in_flight < m ? in_flight : m;
     uint32_t f = 0, b = 0;
     while (b < m) {
         const bool forward = f < ahead || (f < m && f - ahead <= b);
@@ -270,6 +273,7 @@ static int tiny_run(struct tiny_run *run, const struct tiny *config, struct ty_e
     c.steps = c.steps == 0 ? 1 : c.steps;
     *run = (struct tiny_run){.program = {.n_steps = c.steps}};
     run->program.jitter = (struct ty_jitter){.seed = c.seed, .cv = c.jitter, .group = TY_NONE};
+    run->program.slow_of = c.slow_of;
     struct tiny_build x = {.tiny = &c,
                            .b = {.program = &run->program, .arena = &run->arena, .err = err}};
     tiny_tables(&x, c.scale == 0 ? 1000 : c.scale);
