@@ -1,4 +1,5 @@
-/* explain.c - `trainyard explain`: where the time goes, formula beside simulation, what would help.
+/* explain.c - `trainyard explain`: where the time goes, formula beside simulation, whom the
+ * others wait for, what would help.
  *
  * Nothing here is modelled anew: pass times are read off the timeline, idle time comes from the
  * statistics, the critical path from sim/core/crit.c, and every "what would help" is another run of
@@ -379,6 +380,7 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     put_formula(run, &f, &t);
     put_stages(run, &t);
     int rc = put_path(run, &path, &t, err);
+    rc = rc < 0 ? rc : ty_report_culprits(run, f.step_s, &t, err);
     struct ty_err *why = ty_err_new();
     if (rc == 0 && why != NULL) {
         put_what_if(run, &f, &path, &t, why);

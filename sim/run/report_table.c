@@ -5,7 +5,8 @@
 
 #include "sim/run/words.h"
 
-#define COLUMN 22 /* where values begin */
+#define COLUMN           22 /* where values begin */
+#define EXCEPTIONS_SHOWN 6u
 
 static void row(struct ty_text *t, const char *label, const char *value, const char *note)
 {
@@ -17,6 +18,18 @@ static void row(struct ty_text *t, const char *label, const char *value, const c
         ty_text_add(t, "%s", note);
     }
     ty_text_add(t, "\n");
+}
+
+/* "except for gpu 17 at 80 %, nic 3.6 dead" */
+static void exceptions(const struct ty_string_list *texts, struct ty_text *t)
+{
+    for (uint32_t i = 0; i < texts->n && i < EXCEPTIONS_SHOWN; i++) {
+        ty_text_add(t, "%s%s", i == 0 ? "except for " : ", ", texts->item[i]);
+    }
+    if (texts->n > EXCEPTIONS_SHOWN) {
+        ty_text_add(t, " and %u more", (unsigned)(texts->n - EXCEPTIONS_SHOWN));
+    }
+    ty_text_add(t, texts->n > 0 ? "\n" : "");
 }
 
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
@@ -33,6 +46,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
+    exceptions(&c->cluster.exception_texts, t);
     ty_text_add(t, "tensor %u%s, pipeline %u (%s), data %u, ZeRO-%u", (unsigned)l->tensor,
                 l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline,
                 ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero);
