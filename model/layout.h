@@ -22,12 +22,16 @@ struct ty_layout {
     uint32_t shard; /* data ranks that share states, side by side; 0: all. See ty_layout_shards */
     int recompute;  /* enum ty_recompute */
     struct ty_word_list order;
+    const char *rank_file;            /* name; NULL: rank r on GPU r */
     struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
     struct ty_framework framework;    /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */
     uint32_t micro_batches; /* per pipeline and step */
     uint32_t ranks;
+
+    /* filled by whoever reads rank_file: as in struct ty_grid, or NULL */
+    const uint32_t *gpu_of;
 };
 
 extern const struct ty_field ty_layout_fields[];
@@ -50,6 +54,11 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
  * are: N and 1 unless hybrid. */
 uint32_t ty_layout_shards(const struct ty_layout *layout);
 uint32_t ty_layout_replicas(const struct ty_layout *layout);
+
+/* The grid as a shard group sees it, and as the replicas of a shard do: its axis of data holds the
+ * ranks of such a group. Everything else is the same. */
+struct ty_grid ty_layout_shard_grid(const struct ty_layout *layout, const struct ty_grid *grid);
+struct ty_grid ty_layout_replica_grid(const struct ty_layout *layout, const struct ty_grid *grid);
 
 /* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */

@@ -12,6 +12,24 @@ uint32_t ty_layout_replicas(const struct ty_layout *layout)
     return layout->data / ty_layout_shards(layout);
 }
 
+/* Shards are side by side on the axis. Digits of ranks along an axis are remainders, so that the
+ * size is all that changes. */
+struct ty_grid ty_layout_shard_grid(const struct ty_layout *layout, const struct ty_grid *grid)
+{
+    struct ty_grid shard = *grid;
+    shard.size[TY_AXIS_DATA] = ty_layout_shards(layout);
+    return shard;
+}
+
+/* Every shards-th data rank. */
+struct ty_grid ty_layout_replica_grid(const struct ty_layout *layout, const struct ty_grid *grid)
+{
+    struct ty_grid replica = *grid;
+    replica.stride[TY_AXIS_DATA] *= ty_layout_shards(layout);
+    replica.size[TY_AXIS_DATA] = ty_layout_replicas(layout);
+    return replica;
+}
+
 double ty_layout_bucket_params(const struct ty_layout *layout)
 {
     if (layout->framework.bucket > 0) {

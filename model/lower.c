@@ -25,6 +25,7 @@ static void make_grid(struct ty_lowering *l)
     size[TY_AXIS_DATA] = layout->data;
     size[TY_AXIS_PIPELINE] = layout->pipeline;
     ty_grid_init(&l->out->grid, size, layout->order.item, l->in->cluster->gpus_per_node);
+    l->out->grid.gpu_of = layout->gpu_of;
 }
 
 /* Global ranks of the members of the current pipeline rank. */
@@ -426,7 +427,8 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     }
     make_grid(&l);
     make_groups(&l);
-    int rc = ty_lower_compute_kinds(&l);
+    int rc = ty_lower_reaches(&l);
+    rc = rc < 0 ? rc : ty_lower_compute_kinds(&l);
     l.first_stretched = out->program.n_kinds;
     rc = rc < 0 ? rc : make_orders(&l, &slots);
     l.n_partners = rc == 0 && ty_slots_paired(&slots) ? n_vstages(&l) + 1 : 1;

@@ -128,9 +128,8 @@ static void overlapped_kinds(struct ty_lowering *l, const struct ty_layer_costs 
 
 static double tensor_seconds(const struct ty_lowering *l, enum ty_coll coll, double bytes)
 {
-    const struct ty_reach reach = ty_grid_reach(&l->out->grid, 1u << TY_AXIS_TENSOR, 0);
     struct ty_coll_cost cost;
-    ty_coll_cost(l->in->cluster, NULL, coll, bytes, &reach, &cost);
+    ty_coll_cost(l->in->cluster, NULL, coll, bytes, &l->tensor_at[0], &cost);
     return ty_coll_seconds(&cost) * l->in->cluster->collective_derate;
 }
 

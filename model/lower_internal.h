@@ -118,6 +118,10 @@ struct ty_lowering {
 
     uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
 
+    /* where groups lie: [ranks of the grid] */
+    const struct ty_reach *tensor_at, *data_at, *replica_at;
+    const struct ty_reach *norm_at; /* ranks that hold one copy of the model's states */
+
     /* links */
     uint16_t tensor_group, world_group;
     uint16_t data_group;    /* data ranks that share states; without sharding all of them */
@@ -172,6 +176,8 @@ uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_ph
 uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes);
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
 int ty_lower_rank_kinds(struct ty_lowering *l);
+/* Where the groups of all ranks lie; needs the grid. */
+int ty_lower_reaches(struct ty_lowering *l);
 
 /* lower_units.c: parameters of a stage, in units and buckets. */
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);

@@ -144,6 +144,16 @@ uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes)
     return shared_kind(l, l->b.program->groups[l->replica_group].name, TY_PHASE_BACKWARD, &c);
 }
 
+/* The node of what corresponds to a member on another pipeline rank. */
+static uint32_t node_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
+{
+    const struct ty_grid *grid = &l->out->grid;
+    uint32_t coord[TY_N_AXES];
+    ty_grid_coords(grid, l->rank_of[member], coord);
+    coord[TY_AXIS_PIPELINE] = pipeline_rank;
+    return ty_grid_node(grid, ty_grid_rank(grid, coord));
+}
+
 /* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
 struct message {
     uint32_t peer_stage;
@@ -155,13 +165,8 @@ static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t 
                          struct ty_coll_cost *out, double *seconds)
 {
     const struct message *m = arg;
-    const struct ty_grid *grid = &l->out->grid;
-    uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, l->rank_of[member], coord);
-    coord[TY_AXIS_PIPELINE] = m->peer_stage;
-    const uint32_t peer = ty_grid_rank(grid, coord);
-    ty_p2p_cost(l->in->cluster, ty_grid_node(grid, peer) == ty_grid_node(grid, l->rank_of[member]),
-                m->bytes, out);
+    const bool same = node_on(l, member, m->peer_stage) == node_on(l, member, l->rank);
+    ty_p2p_cost(l->in->cluster, same, m->bytes, out);
     *seconds = m->receive ? out->latency_s : out->transfer_s;
     if (m->receive) {
         out->nvlink_B = out->net_B = 0; /* counted where it is sent */
@@ -172,7 +177,7 @@ static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase 
                              uint32_t peer, double bytes)
 {
     const struct comm comm = {
-        receive ? "recv" : "send", "pp", TY_CAT_COMM_PIPELINE, phase, bytes, {0, 0, 0, 0}};
+        receive ? "recv" : "send", "pp", TY_CAT_COMM_PIPELINE, phase, bytes, {.ranks = 0}};
     const struct message m = {peer, bytes, receive};
     return comm_kind(l, &comm, message_cost, &m);
 }
@@ -220,62 +225,57 @@ static void message_kinds(struct ty_lowering *l)
     }
 }
 
-/* The grid as a shard group sees it: along the data axis only its own ranks, side by side. Digits
- * of ranks along an axis are remainders, so that the size is all that changes. */
-static struct ty_grid shard_grid(const struct ty_lowering *l)
+/* What `at` says of each member; NULL: no memory. */
+static const struct ty_reach *of_members(struct ty_lowering *l, const struct ty_reach *at)
 {
-    struct ty_grid grid = l->out->grid;
-    grid.size[TY_AXIS_DATA] = ty_layout_shards(l->in->layout);
-    return grid;
+    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
+    for (uint32_t i = 0; out != NULL && i < l->members; i++) {
+        out[i] = at[l->rank_of[i]];
+    }
+    return out;
 }
 
-/* As replicas of a shard see it: every shards-th data rank. */
-static struct ty_grid replica_grid(const struct ty_lowering *l)
-{
-    struct ty_grid grid = l->out->grid;
-    grid.stride[TY_AXIS_DATA] *= ty_layout_shards(l->in->layout);
-    grid.size[TY_AXIS_DATA] = ty_layout_replicas(l->in->layout);
-    return grid;
-}
-
-/* Reach of the ranks that hold one copy of the model's states, as seen by the first member. */
 static void norm_kind(struct ty_lowering *l)
 {
-    const bool sharded = l->in->layout->zero > 0;
-    const unsigned all = (1u << TY_N_AXES) - 1;
-    const struct ty_grid grid = shard_grid(l);
-    const struct ty_reach reach =
-        ty_grid_reach(&grid, sharded ? all : all & ~(1u << TY_AXIS_DATA), l->rank_of[0]);
-    struct ty_reach *reaches = ty_arena_array(l->arena, struct ty_reach, l->members);
-    for (uint32_t i = 0; reaches != NULL && i < l->members; i++) {
-        reaches[i] = reach;
-    }
+    const struct ty_reach *reaches = of_members(l, l->norm_at);
     if (reaches == NULL) {
         out_of_memory(l);
         return;
     }
     const struct collective norm = {TY_COLL_ALL_REDUCE, reaches, 4, 1}; /* one fp32 */
-    l->comm.grad_norm =
-        collective_kind(l, sharded ? "world" : "mp", TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+    l->comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
+                                        TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+}
+
+/* Where pairs of members of pipeline ranks a and b lie; sharing as in struct ty_reach. */
+static const struct ty_reach *pair_reaches(struct ty_lowering *l, uint32_t a, uint32_t b)
+{
+    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
+    uint32_t *inside = ty_arena_array(l->arena, uint32_t, ty_grid_nodes(&l->out->grid));
+    uint32_t *leaving = ty_arena_array(l->arena, uint32_t, ty_grid_nodes(&l->out->grid));
+    if (out == NULL || inside == NULL || leaving == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < l->members; i++) {
+        const uint32_t at = node_on(l, i, a), other = node_on(l, i, b);
+        inside[at] += at == other;
+        leaving[at] += at != other;
+        leaving[other] += at != other;
+    }
+    for (uint32_t i = 0; i < l->members; i++) {
+        const uint32_t at = node_on(l, i, a), other = node_on(l, i, b);
+        const uint32_t most = leaving[at] > leaving[other] ? leaving[at] : leaving[other];
+        out[i] = at == other ? (struct ty_reach){2, 1, 2, inside[at] + leaving[at], 2}
+                             : (struct ty_reach){2, 2, 1, most, 1};
+    }
+    return out;
 }
 
 /* An all-reduce between two pipeline ranks that hold copies of the same weights. */
 static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, uint32_t b,
                           double params)
 {
-    const struct ty_grid *grid = &l->out->grid;
-    struct ty_reach *reaches = ty_arena_array(l->arena, struct ty_reach, l->members);
-    for (uint32_t i = 0; reaches != NULL && i < l->members; i++) {
-        uint32_t coord[TY_N_AXES];
-        ty_grid_coords(grid, l->rank_of[i], coord);
-        coord[TY_AXIS_PIPELINE] = a;
-        const uint32_t node = ty_grid_node(grid, ty_grid_rank(grid, coord));
-        coord[TY_AXIS_PIPELINE] = b;
-        const bool same = node == ty_grid_node(grid, ty_grid_rank(grid, coord));
-        const uint32_t on_node =
-            l->members < grid->gpus_per_node ? l->members : grid->gpus_per_node;
-        reaches[i] = (struct ty_reach){2, same ? 1 : 2, same ? 2 : 1, on_node};
-    }
+    const struct ty_reach *reaches = pair_reaches(l, a, b);
     if (reaches == NULL) {
         return out_of_memory(l);
     }
@@ -286,26 +286,27 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 
 /* ---- a pipeline rank ---- */
 
-/* Where the groups of every member lie; members of one group share the answer. */
-static const struct ty_reach *reaches(struct ty_lowering *l, const struct ty_grid *grid,
-                                      enum ty_axis axis, uint16_t group)
+int ty_lower_reaches(struct ty_lowering *l)
 {
-    const struct ty_group *g = &l->b.program->groups[group];
-    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
-    for (uint32_t i = 0; out != NULL && i < l->members; i++) {
-        const uint32_t run = g->stride * g->count;
-        const uint32_t first = i / run * run + i % g->stride;
-        out[i] = first < i ? out[first] : ty_grid_reach(grid, 1u << axis, l->rank_of[i]);
-    }
-    return out;
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_grid *grid = &l->out->grid;
+    const struct ty_grid shard = ty_layout_shard_grid(layout, grid);
+    const struct ty_grid replica = ty_layout_replica_grid(layout, grid);
+    const unsigned all = (1u << TY_N_AXES) - 1, data = 1u << TY_AXIS_DATA;
+    l->tensor_at = ty_grid_reaches(grid, 1u << TY_AXIS_TENSOR, l->arena);
+    l->data_at = ty_grid_reaches(&shard, data, l->arena);
+    l->replica_at = ty_grid_reaches(&replica, data, l->arena);
+    l->norm_at = ty_grid_reaches(&shard, layout->zero > 0 ? all : all & ~data, l->arena);
+    return l->tensor_at != NULL && l->data_at != NULL && l->replica_at != NULL && l->norm_at != NULL
+               ? 0
+               : ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
 }
 
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
-    const struct ty_grid shard = shard_grid(l), replica = replica_grid(l);
-    l->tensor_reach = reaches(l, &l->out->grid, TY_AXIS_TENSOR, l->tensor_group);
-    l->data_reach = reaches(l, &shard, TY_AXIS_DATA, l->data_group);
-    l->replica_reach = reaches(l, &replica, TY_AXIS_DATA, l->replica_group);
+    l->tensor_reach = of_members(l, l->tensor_at);
+    l->data_reach = of_members(l, l->data_at);
+    l->replica_reach = of_members(l, l->replica_at);
     if (l->tensor_reach == NULL || l->data_reach == NULL || l->replica_reach == NULL) {
         return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
     }

@@ -68,23 +68,33 @@ static double nics_per_gpu(const struct ty_cluster *cluster)
     return (double)cluster->nics_per_node / cluster->gpus_per_node;
 }
 
-double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
+double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
 {
-    const double own = reach->per_node * fmax(1, nics_per_gpu(cluster));
-    const double share = (double)cluster->nics_per_node / reach->sharing;
-    return nic_rate(cluster) * fmin(own, share);
-}
-
-double ty_coll_ring_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
-{
+    const uint32_t fewest = ty_reach_fewest(reach);
     double rate = INFINITY;
     if (reach->per_node > 1) {
         rate = ty_coll_nvlink_rate(cluster, reach->per_node);
     }
-    if (reach->nodes > 1) {
-        rate = fmin(rate, ty_coll_net_rate(cluster, reach));
-    }
-    return rate;
+    return fewest > 1 ? fmin(rate, ty_coll_nvlink_rate(cluster, fewest)) : rate;
+}
+
+double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach,
+                             uint32_t g)
+{
+    const double own = g * fmax(1, nics_per_gpu(cluster));
+    const double share = (double)cluster->nics_per_node / reach->sharing;
+    return nic_rate(cluster) * (nics_per_gpu(cluster) < 1 ? fmin(own, share) : own);
+}
+
+double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
+{
+    return ty_coll_node_net_rate(cluster, reach, ty_reach_fewest(reach));
+}
+
+double ty_coll_ring_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
+{
+    const double rate = ty_coll_in_node_rate(cluster, reach);
+    return reach->nodes > 1 ? fmin(rate, ty_coll_net_rate(cluster, reach)) : rate;
 }
 
 double ty_coll_phases(const struct ty_cluster *cluster, double sum_s, double longest_s)
@@ -110,7 +120,8 @@ void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
     }
     if (measured != NULL) {
         const uint32_t nodes = same_node ? 1 : 2;
-        const struct ty_reach pair = {2, nodes, 2 / nodes, 1};
+        const struct ty_reach pair = {
+            .ranks = 2, .nodes = nodes, .per_node = 2 / nodes, .sharing = 1};
         ty_coll_table_cost(measured, cluster, bytes, &pair, out);
     }
 }

@@ -67,7 +67,7 @@ struct ty_coll_algorithm {
     void (*cost)(const struct ty_cluster *, enum ty_coll, double bytes, const struct ty_reach *,
                  struct ty_coll_cost *out);
     /* The messages of one execution over `n` ranks of which g consecutive ones share a node (g
-     * divides n), in order of steps; returns the number of steps. NULL: the algorithm has no
+     * divides n, but for rings, which follow the ranks wherever nodes end), in order of steps; returns the number of steps. NULL: the algorithm has no
      * message form (in-switch). */
     uint32_t (*steps)(enum ty_coll, uint32_t n, uint32_t g, double bytes, ty_coll_step_fn *emit,
                       void *arg);
@@ -104,15 +104,25 @@ void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
  * of 8 A100 (VIA-Research/vTrain, all-reduce table) within 2 %. */
 double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n);
 
+/* The same for a group over several nodes: that of the narrowest. Infinite where no two members
+ * share a node. */
+double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
+
 /* Rate in B/s at which a group leaves and enters a node, all its members there together:
  *
  *     Bi * min(g * max(1, nics_per_node / gpus_per_node), nics_per_node / sharing)
  *
- * with Bi = nic_bandwidth * nic_efficiency, g = reach->per_node. A GPU drives one NIC, or its equal
- * share where a node has more NICs than GPUs; the `sharing` groups of a node run at the same time
- * and divide its NICs evenly, so that the throughput of a node is conserved. Consistent with
- * SimuMax (simumax/core/config.py) and with 192 GB/s for 8 x 24 GB/s (NVIDIA GTC24 S62129). */
+ * with Bi = nic_bandwidth * nic_efficiency. A GPU drives one NIC, or its equal share where a node
+ * has more NICs than GPUs; where there are fewer, the `sharing` groups of a node run at the same
+ * time and divide its NICs evenly, so that the throughput of a node is conserved. Everything that
+ * enters a ring or a tree passes each of its nodes, so g are the members on the node with the
+ * fewest: NCCL, too, lays as many channels as the poorest node can carry. Consistent with SimuMax
+ * (simumax/core/config.py) and with 192 GB/s for 8 x 24 GB/s (NVIDIA GTC24 S62129). */
 double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
+
+/* The same for a node that has g members. */
+double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach,
+                             uint32_t g);
 
 /* Rate in B/s of a ring over the whole group: its narrowest link. NCCL lays one ring per NIC, each
  * leaving the node through another one, so between nodes the rings have ty_coll_net_rate. */

@@ -5,6 +5,9 @@
  *
  *     step 0    NVLink    (g-1)/n S        step d = 1 .. k-1    NIC    g/n S
  *
+ * Where nodes hold different numbers of members, that with the most is slowest inside, and outside
+ * one with the most or the fewest; bytes are exact where there are no numbers between these two.
+ *
  * The first runs on other links than the rest and hides behind them as far as `phase_overlap` says;
  * with phase_overlap 0 the time is that of the steps.
  *
@@ -24,22 +27,33 @@ static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
     return coll == TY_COLL_ALL_TO_ALL || coll == TY_COLL_SEND_RECV;
 }
 
+/* Seconds in which a node with g members sends its part to the others. */
+static double leave_s(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                      uint32_t g)
+{
+    const double n = reach->ranks;
+    return g * (n - g) / n * bytes / ty_coll_node_net_rate(cluster, reach, g);
+}
+
 static void all_to_all(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
                        struct ty_coll_cost *out)
 {
-    const double n = reach->ranks, k = reach->nodes, g = reach->per_node;
+    const uint32_t most = reach->per_node, fewest = ty_reach_fewest(reach);
+    const double n = reach->ranks, k = reach->nodes;
+    /* Members on the node of a member, mean over members. */
+    const double together = most + fewest - k * most * fewest / n;
     double nvlink_s = 0, net_s = 0;
     out->latency_s =
         k > 1 ? cluster->net_latency + (k - 1) * cluster->net_step : cluster->nvlink_gather_latency;
-    out->nvlink_B = (g - 1) / n * bytes;
-    out->net_B = (n - g) / n * bytes;
-    if (g > 1) {
+    out->nvlink_B = (together - 1) / n * bytes;
+    out->net_B = (n - together) / n * bytes;
+    if (most > 1) {
         out->latency_s += cluster->nvlink_step;
         nvlink_s =
-            out->nvlink_B / (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, reach->per_node));
+            (most - 1) / n * bytes / (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, most));
     }
     if (k > 1) {
-        net_s = out->net_B * g / ty_coll_net_rate(cluster, reach);
+        net_s = fmax(leave_s(cluster, bytes, reach, most), leave_s(cluster, bytes, reach, fewest));
     }
     out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
 }

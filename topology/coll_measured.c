@@ -90,7 +90,8 @@ const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluste
 {
     const struct ty_coll_measured *measured = cluster->measured;
     /* All GPUs of a node send at once, each with its share of the NICs. */
-    const struct ty_reach all = {2, 2, 1, cluster->gpus_per_node};
+    const struct ty_reach all = {
+        .ranks = 2, .nodes = 2, .per_node = 1, .sharing = cluster->gpus_per_node};
     const struct ty_coll_table *found = NULL;
     for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
         const struct ty_coll_log *log = &measured->table[i].log;

@@ -18,7 +18,7 @@ static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
     return coll == TY_COLL_ALL_REDUCE && reach->nodes > 1 && cluster->nvls_efficiency > 0 &&
-           reach->per_node >= cluster->nvls_min_ranks;
+           ty_reach_fewest(reach) >= cluster->nvls_min_ranks;
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,

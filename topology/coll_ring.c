@@ -8,7 +8,8 @@
  *
  * A block travels over consecutive links, and the slowest one crosses nodes as often as n-1 (or
  * 2(n-1)) consecutive links of n can: k (2k) times when that many fit. NCCL's tuning counts one
- * crossing less per turn, which is the mean; a step simulation finds the maximum, as here.
+ * crossing less per turn, which is the mean; a step simulation finds the maximum, as here. Nodes
+ * may hold different numbers of members: the longest stretch inside one decides.
  *
  * An all-reduce inside a node is measured well enough to have latencies of its own: nvlink_latency
  * + n nvlink_latency_per_rank, which is half of the latter per step. A broadcast is a chain: the
@@ -36,15 +37,17 @@ static double chunks(double bytes)
     return fmax(1.0, ceil(bytes / CHUNK_B));
 }
 
-/* Most network links among `links` consecutive ones of a ring of n over k nodes, links < 2n. */
-static double crossings(double links, double n, double k)
+/* Most network links among `links` consecutive ones of a ring of n over k nodes: all but those that
+ * have to be among the one or two links left out of a turn. The longest stretch without a crossing
+ * is inside the node with g members, the most. */
+static double crossings(double links, double n, double k, double g)
 {
     if (k <= 1) {
         return 0;
     }
-    const double turns = floor(links / n);
-    /* Of the rest, nodes are n/k links apart; a stretch that starts with a crossing has most. */
-    return turns * k + fmin(k, ceil((links - turns * n) * k / n));
+    const double turns = ceil(links / n);
+    const double left_out = turns * n - links;
+    return turns * k - fmax(0, left_out - (g - 1));
 }
 
 static double latency(const struct ty_cluster *cluster, enum ty_coll coll,
@@ -60,7 +63,7 @@ static double latency(const struct ty_cluster *cluster, enum ty_coll coll,
         return cluster->nvlink_gather_latency + links * cluster->nvlink_step;
     }
     /* A chain starts at a node's first rank: it crosses between nodes and never comes back. */
-    const double net = coll == TY_COLL_BROADCAST ? k - 1 : crossings(links, n, k);
+    const double net = coll == TY_COLL_BROADCAST ? k - 1 : crossings(links, n, k, reach->per_node);
     const double factor = coll == TY_COLL_ALL_REDUCE ? cluster->net_ring_factor : 1;
     return factor *
            (cluster->net_latency + net * cluster->net_step + (links - net) * cluster->nvlink_step);

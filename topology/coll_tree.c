@@ -5,7 +5,7 @@
  *           0  <-----------------  0                  round 1, then all the way back
  *
  * The sum climbs in g-1 links and log2 k rounds and descends the same way, so latency grows with
- * the logarithm of the nodes. NCCL builds two trees that each carry half the data (a node that is
+ * the logarithm of the nodes (where they differ, g is the longest chain). NCCL builds two trees that each carry half the data (a node that is
  * inner in one is a leaf in the other) and pipelines chunks: then every rank sends the tensor once
  * up and once down, 2 S, at 0.92 of the ring's bandwidth. With two nodes each is the root of one
  * tree and its NICs carry S only, if two_node_tree says that NCCL does so there.
@@ -57,7 +57,7 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const double n = reach->ranks, k = reach->nodes, g = reach->per_node;
     const double net_volume = (reach->nodes == 2 && cluster->two_node_tree ? 1 : 2) * bytes;
     const double net_s = net_volume / ty_coll_net_rate(cluster, reach);
-    const double nvlink_s = g > 1 ? 2 * bytes / ty_coll_nvlink_rate(cluster, reach->per_node) : 0;
+    const double nvlink_s = 2 * bytes / ty_coll_in_node_rate(cluster, reach);
     out->latency_s =
         cluster->net_latency + 2 * ((g - 1) * cluster->nvlink_tree_step +
                                     ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step);

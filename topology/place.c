@@ -3,7 +3,8 @@
  * A rank is a number in mixed radix; `order` says which dimension is the lowest digit. A sub-grid
  * is what remains when some digits are held, and counting through its free digits, lowest first,
  * visits its ranks in increasing order: strides are nested, so a carry always moves forward. All
- * functions lean on that; none needs a list of ranks.
+ * functions lean on that; none needs a list of ranks. Where ranks sit changes none of it: only
+ * reaches look at nodes.
  *
  *     order [tensor, data, pipeline], sizes 2, 2, 2:    rank = t + 2 d + 4 p
  *     tensor groups {0,1} {2,3} ..   data groups {0,2} {1,3} ..   pipelines {0,4} {1,5} ..
@@ -110,23 +111,6 @@ static uint32_t subgrid_next(const struct ty_grid *grid, unsigned dims, uint32_t
     return rank;
 }
 
-/* True when no member of rank's sub-grid lies in [from, rank). */
-static bool is_first_since(const struct ty_grid *grid, unsigned dims, uint32_t rank, uint32_t from)
-{
-    uint32_t previous = rank;
-    for (int i = 0; i < TY_N_AXES; i++) {
-        const int axis = grid->order[i];
-        if (!spans(dims, axis)) {
-            continue;
-        }
-        if (digit(grid, axis, rank) > 0) {
-            return previous - grid->stride[axis] < from;
-        }
-        previous += (grid->size[axis] - 1) * grid->stride[axis];
-    }
-    return true;
-}
-
 uint32_t ty_grid_subgrid(const struct ty_grid *grid, unsigned dims, uint32_t rank, uint32_t *out)
 {
     const uint32_t n = subgrid_count(grid, dims);
@@ -140,35 +124,79 @@ uint32_t ty_grid_subgrid(const struct ty_grid *grid, unsigned dims, uint32_t ran
     return n;
 }
 
-/* Groups of these dimensions with members on a node: each is counted at its first rank there. */
-static uint32_t groups_on_node(const struct ty_grid *grid, unsigned dims, uint32_t node)
+uint32_t ty_grid_nodes(const struct ty_grid *grid)
 {
-    const uint32_t from = node * grid->gpus_per_node;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < grid->gpus_per_node && from + i < grid->n_ranks; i++) {
-        n += is_first_since(grid, dims, from + i, from);
+    uint32_t last = 0;
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        const uint32_t node = ty_grid_node(grid, r);
+        last = node > last ? node : last;
     }
-    return n;
+    return last + 1;
 }
 
-struct ty_reach ty_grid_reach(const struct ty_grid *grid, unsigned dims, uint32_t rank)
+/* ---- reach ---- */
+
+/* Per node: members of the group at hand, all groups, and those that leave it. */
+struct tally {
+    uint32_t members, groups, leaving;
+};
+
+/* How one group lies; counts it on its nodes. */
+static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t first,
+                           struct tally *node)
 {
-    struct ty_reach reach = {.ranks = subgrid_count(grid, dims)};
-    uint32_t member = subgrid_first(grid, dims, rank);
-    uint32_t node = ty_grid_node(grid, member), busiest = node, on_node = 0;
+    struct ty_reach reach = {.ranks = subgrid_count(grid, dims), .fewest = UINT32_MAX};
+    uint32_t member = first;
     for (uint32_t i = 0; i < reach.ranks; i++) {
-        if (i == 0 || ty_grid_node(grid, member) != node) {
-            node = ty_grid_node(grid, member);
-            on_node = 0;
-            reach.nodes++;
-        }
-        on_node++;
-        if (on_node > reach.per_node) {
-            reach.per_node = on_node;
-            busiest = node;
+        reach.nodes += node[ty_grid_node(grid, member)].members++ == 0;
+        member = subgrid_next(grid, dims, member);
+    }
+    for (uint32_t i = 0; i < reach.ranks; i++) {
+        struct tally *on = &node[ty_grid_node(grid, member)];
+        if (on->members > 0) { /* once a node */
+            reach.per_node = on->members > reach.per_node ? on->members : reach.per_node;
+            reach.fewest = on->members < reach.fewest ? on->members : reach.fewest;
+            on->groups++;
+            on->leaving += reach.nodes > 1;
+            on->members = 0;
         }
         member = subgrid_next(grid, dims, member);
     }
-    reach.sharing = groups_on_node(grid, dims, busiest);
     return reach;
+}
+
+/* Groups beside this one on its fullest node, itself included; all groups are counted. */
+static uint32_t beside(const struct ty_grid *grid, unsigned dims, uint32_t first,
+                       const struct ty_reach *reach, const struct tally *node)
+{
+    uint32_t most = 0, member = first;
+    for (uint32_t i = 0; i < reach->ranks; i++) {
+        const struct tally *on = &node[ty_grid_node(grid, member)];
+        const uint32_t n = reach->nodes > 1 ? on->leaving : on->groups;
+        most = n > most ? n : most;
+        member = subgrid_next(grid, dims, member);
+    }
+    return most;
+}
+
+struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims, struct ty_arena *arena)
+{
+    struct tally *node = ty_arena_array(arena, struct tally, ty_grid_nodes(grid));
+    struct ty_reach *out = ty_arena_array(arena, struct ty_reach, grid->n_ranks);
+    if (node == NULL || out == NULL) {
+        return NULL;
+    }
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        if (subgrid_first(grid, dims, r) == r) {
+            out[r] = lie(grid, dims, r, node);
+        }
+    }
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        const uint32_t first = subgrid_first(grid, dims, r); /* at most r */
+        if (first == r) {
+            out[r].sharing = beside(grid, dims, r, &out[r], node);
+        }
+        out[r] = out[first];
+    }
+    return out;
 }

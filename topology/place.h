@@ -1,11 +1,13 @@
 /* place.h - which rank is where: the mixed-radix grid of a 3D-parallel job.
  *
  * `order` lists the dimensions fastest-varying first: [tensor, context, data, pipeline] puts the
- * ranks of a tensor group side by side. Rank r sits on GPU r: node r / gpus_per_node. Groups need
- * no lists: members of a dimension's group are first, first + stride, ... */
+ * ranks of a tensor group side by side. Rank r sits on GPU r unless a map says otherwise; GPU g is in
+ * node g / gpus_per_node. Groups need no lists: members of a dimension's group are first, first +
+ * stride, ... wherever they sit. */
 #ifndef TY_TOPOLOGY_PLACE_H
 #define TY_TOPOLOGY_PLACE_H
 
+#include "sim/base/arena.h"
 #include "topology/cluster.h"
 
 enum ty_axis {
@@ -22,28 +24,31 @@ struct ty_grid {
     int order[TY_N_AXES];       /* fastest first */
     uint32_t n_ranks;
     uint32_t gpus_per_node;
+    const uint32_t *gpu_of; /* [n_ranks] GPU of each rank, none twice; borrowed. NULL: rank = GPU */
 };
 
 extern const struct ty_word ty_axis_words[]; /* tensor, context, data, pipeline */
 
-/* Strides from sizes and order. Sizes >= 1; order a permutation. */
+/* Strides from sizes and order. Sizes >= 1; order a permutation. Rank r sits on GPU r; the caller
+ * may set gpu_of after. */
 void ty_grid_init(struct ty_grid *grid, const uint32_t size[TY_N_AXES], const int order[TY_N_AXES],
                   uint32_t gpus_per_node);
 
 uint32_t ty_grid_rank(const struct ty_grid *grid, const uint32_t coord[TY_N_AXES]);
 void ty_grid_coords(const struct ty_grid *grid, uint32_t rank, uint32_t coord[TY_N_AXES]);
 
-/* The GPU a rank sits on, counted over the cluster. */
+/* Where a rank sits: its GPU, counted through all nodes, and the node of that. */
 static inline uint32_t ty_grid_gpu(const struct ty_grid *grid, uint32_t rank)
 {
-    (void)grid;
-    return rank;
+    return grid->gpu_of != NULL ? grid->gpu_of[rank] : rank;
 }
-
 static inline uint32_t ty_grid_node(const struct ty_grid *grid, uint32_t rank)
 {
-    return rank / grid->gpus_per_node;
+    return ty_grid_gpu(grid, rank) / grid->gpus_per_node;
 }
+
+/* Nodes up to the last one that has a rank. */
+uint32_t ty_grid_nodes(const struct ty_grid *grid);
 
 /* A set of ranks that communicate: first, first + stride, ... */
 struct ty_ranks {
@@ -59,13 +64,23 @@ struct ty_ranks ty_grid_group(const struct ty_grid *grid, enum ty_axis dim, uint
 uint32_t ty_grid_subgrid(const struct ty_grid *grid, unsigned dims, uint32_t rank, uint32_t *out);
 
 /* What a collective's time depends on: how a group lies across nodes, and how many groups like it
- * share a node's NICs. */
+ * share a node's NICs. In which order members follow one another does not matter: NCCL's rings and
+ * chains take the ranks node by node, so that they leave each node once. */
 struct ty_reach {
     uint32_t ranks;    /* members */
     uint32_t nodes;    /* nodes they touch */
     uint32_t per_node; /* most members on one node */
-    uint32_t sharing;  /* groups of the same dimensions with members on the busiest node */
+    uint32_t sharing; /* groups of the same dimensions at once on a node. Of a group that leaves its
+                        * node: those that do so too, on the node of its where they are most */
+    uint32_t fewest;  /* fewest members on one node; 0: per_node, the nodes are alike */
 };
-struct ty_reach ty_grid_reach(const struct ty_grid *grid, unsigned dims, uint32_t rank);
+
+static inline uint32_t ty_reach_fewest(const struct ty_reach *reach)
+{
+    return reach->fewest > 0 ? reach->fewest : reach->per_node;
+}
+
+/* The reach of every rank's group: [n_ranks]. NULL: no memory. Owned by the arena; O(n_ranks). */
+struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims, struct ty_arena *arena);
 
 #endif

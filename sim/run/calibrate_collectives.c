@@ -176,7 +176,10 @@ static int seconds_of(const struct ty_calibration *c, const struct ty_config *co
     const struct point *point = point_of(c, row);
     const struct ty_coll_log *log = point->log;
     const double bytes = log->size_B[point->i];
-    const struct ty_reach reach = {log->ranks, log->nodes, log->per_node, log->sharing};
+    const struct ty_reach reach = {.ranks = log->ranks,
+                                   .nodes = log->nodes,
+                                   .per_node = log->per_node,
+                                   .sharing = log->sharing};
     struct ty_coll_cost cost;
     if (log->coll == TY_COLL_SEND_RECV) {
         ty_p2p_cost(&config->cluster, log->nodes == 1, bytes, &cost);

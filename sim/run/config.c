@@ -14,6 +14,7 @@
 #include "model/slots_text.h"
 #include "sim/run/config_load.h"
 #include "sim/run/measured.h"
+#include "sim/run/placement.h"
 #include "sim/trainyard.h"
 #include "topology/exceptions.h"
 
@@ -229,8 +230,12 @@ static void check(struct ty_loader *l)
                        ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
                                         &c->cluster, ty_sched_chunks(&c->schedule), l->err));
     }
-    if (!c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE] &&
-        !c->failed[TY_SECTION_MODEL] && !c->failed[TY_SECTION_CLUSTER]) {
+    const bool layout = !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE] &&
+                        !c->failed[TY_SECTION_MODEL] && !c->failed[TY_SECTION_CLUSTER];
+    if (layout) {
+        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
+    }
+    if (layout) {
         ty_loader_note(l, TY_SECTION_SCHEDULE,
                        ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE],
                                        c->layout.pipeline, c->layout.micro_batches,

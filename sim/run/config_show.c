@@ -9,6 +9,7 @@
 #include "sim/base/noise.h"
 #include "sim/base/text.h"
 #include "sim/run/measured.h"
+#include "sim/run/placement.h"
 #include "sim/trainyard.h"
 
 #define VALUE_COLUMN  34 /* of a value in --show-config */
@@ -204,7 +205,7 @@ static uint64_t hash_exceptions(const struct ty_string_list *texts)
 uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
-    h ^= ty_measured_digest(config);
+    h ^= ty_measured_digest(config) ^ ty_placement_digest(config);
     h ^= hash_exceptions(&config->cluster.exception_texts);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];

@@ -80,9 +80,11 @@ struct use {
 
 static struct ty_reach reach_of(const struct ty_kind *kind)
 {
-    return (struct ty_reach){kind->ranks, kind->nodes,
-                             kind->nodes > 0 ? (kind->ranks + kind->nodes - 1) / kind->nodes : 0,
-                             kind->sharing};
+    return (struct ty_reach){
+        .ranks = kind->ranks,
+        .nodes = kind->nodes,
+        .per_node = kind->nodes > 0 ? (kind->ranks + kind->nodes - 1) / kind->nodes : 0,
+        .sharing = kind->sharing};
 }
 
 static bool same_use(const struct use *a, const struct use *b)

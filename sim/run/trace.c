@@ -25,7 +25,7 @@ static const char *rank_name(void *arg, uint32_t rank)
     snprintf(l->name, sizeof(l->name), "rank %u · pp%u dp%u tp%u · node%u/gpu%u", (unsigned)rank,
              (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
              (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, rank),
-             (unsigned)(rank % grid->gpus_per_node));
+             (unsigned)(ty_grid_gpu(grid, rank) % grid->gpus_per_node));
     return l->name;
 }
 

@@ -23,6 +23,7 @@ enum link {
 
 struct fabric {
     uint32_t n, g;
+    const uint32_t *node_of; /* [n], or NULL: g consecutive ranks share a node */
     double alpha_s[N_LINKS], rate[N_LINKS];
     /* state */
     uint32_t step, n_messages;
@@ -49,7 +50,9 @@ static inline void play(void *arg, const struct ty_coll_step *m)
         f->step = m->step;
         next_step(f);
     }
-    const enum link link = m->from / f->g == m->to / f->g ? NVLINK : NET;
+    const bool same = f->node_of != NULL ? f->node_of[m->from] == f->node_of[m->to]
+                                         : m->from / f->g == m->to / f->g;
+    const enum link link = same ? NVLINK : NET;
     double *port = &f->port[link][m->from];
     *port = fmax(*port, f->ready[m->from]) + m->bytes / f->rate[link];
     const double arrival = *port + f->alpha_s[link];

@@ -26,7 +26,8 @@ static const struct log {
 
 static double seconds_of(const struct ty_config *config, const struct log *log, double bytes)
 {
-    const struct ty_reach reach = {log->ranks, log->nodes, log->ranks / log->nodes, 1};
+    const uint32_t per_node = log->ranks / log->nodes;
+    const struct ty_reach reach = {log->ranks, log->nodes, per_node, 1, per_node};
     struct ty_coll_cost cost;
     if (log->coll == TY_COLL_SEND_RECV) {
         ty_p2p_cost(&config->cluster, log->nodes == 1, bytes, &cost);

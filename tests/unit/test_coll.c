@@ -106,6 +106,127 @@ START_TEST(ring_time_is_that_of_its_steps)
 }
 END_TEST
 
+/* Members on each node of groups that straddle; 0 ends the list. */
+static const uint32_t uneven[][5] = {
+    {5, 3},    {3, 5},    {1, 2},    {1, 7},       {3, 1},
+    {2, 2, 1}, {1, 1, 2}, {8, 8, 4}, {2, 8, 8, 6}, {3, 1, 4},
+};
+
+/* The reach of uneven[i], and the node of each rank. */
+static struct ty_reach uneven_reach(size_t i, uint32_t *node_of)
+{
+    struct ty_reach reach = {.sharing = 1, .fewest = UINT32_MAX};
+    for (; uneven[i][reach.nodes] > 0; reach.nodes++) {
+        const uint32_t g = uneven[i][reach.nodes];
+        for (uint32_t k = 0; k < g; k++) {
+            node_of[reach.ranks++] = reach.nodes;
+        }
+        reach.per_node = g > reach.per_node ? g : reach.per_node;
+        reach.fewest = g < reach.fewest ? g : reach.fewest;
+    }
+    return reach;
+}
+
+START_TEST(rings_over_uneven_nodes_take_what_their_steps_take)
+{
+    static const enum ty_coll colls[] = {TY_COLL_ALL_REDUCE, TY_COLL_ALL_GATHER,
+                                         TY_COLL_REDUCE_SCATTER, TY_COLL_BROADCAST};
+    static const double sizes[] = {4096, 64e6};
+    for (size_t i = 0; i < TY_COUNT(uneven) * TY_COUNT(colls) * TY_COUNT(sizes); i++) {
+        const enum ty_coll coll = colls[i / TY_COUNT(uneven) % TY_COUNT(colls)];
+        const double bytes = sizes[i / TY_COUNT(uneven) / TY_COUNT(colls)];
+        const double factor = coll == TY_COLL_ALL_REDUCE ? 1.4 : 1;
+        const struct ty_cluster cluster = ideal(8);
+        uint32_t node_of[FABRIC_RANKS];
+        const struct ty_reach reach = uneven_reach(i % TY_COUNT(uneven), node_of);
+        struct fabric f;
+        struct ty_coll_cost cost;
+        fabric_init(&f, reach.ranks, 1);
+        f.node_of = node_of;
+        /* as many NICs as the node with the fewest members has GPUs in the group */
+        f.rate[NVLINK] = f.rate[NET] = reach.fewest * 22.5e9;
+        f.alpha_s[NVLINK] = factor * 3e-6;
+        f.alpha_s[NET] = factor * 14e-6;
+        ty_coll_ring.steps(coll, reach.ranks, 1, bytes, play, &f);
+        ty_coll_cost(&cluster, &ty_coll_ring, coll, bytes, &reach, &cost);
+        const double expected = factor * 8e-6 + f.end_s;
+        ck_assert_msg(relative(ty_coll_seconds(&cost), expected) < EXACT,
+                      "%s %zu %g B: %.9g != %.9g", ty_coll_name(coll), i % TY_COUNT(uneven), bytes,
+                      ty_coll_seconds(&cost), expected);
+        ck_assert_double_lt(relative(cost.net_B * reach.ranks, f.carried[NET]), EXACT);
+        ck_assert_double_lt(fabs(cost.nvlink_B * reach.ranks - f.carried[NVLINK]),
+                            EXACT * bytes * 8);
+    }
+}
+END_TEST
+
+/* Every pair of members exchanges S/n; a node's NICs are those of its members. */
+START_TEST(all_to_all_over_uneven_nodes_waits_for_the_slowest_node)
+{
+    for (size_t i = 0; i < TY_COUNT(uneven); i++) {
+        const struct ty_cluster cluster = ideal(8);
+        uint32_t node_of[FABRIC_RANKS];
+        const struct ty_reach reach = uneven_reach(i, node_of);
+        const double n = reach.ranks, bytes = 64e6;
+        struct ty_coll_cost cost;
+        double nvlink_B = 0, net_s = 0, nvlink_s = 0;
+        bool two_sizes = true;
+        for (uint32_t k = 0; k < reach.nodes; k++) {
+            const double g = uneven[i][k];
+            nvlink_B += g * (g - 1) / n * bytes;
+            net_s = fmax(net_s, g * (n - g) / n * bytes / (g * 22.5e9));
+            if (g > 1) {
+                const double rate = 0.9 * ty_coll_nvlink_rate(&cluster, uneven[i][k]);
+                nvlink_s = fmax(nvlink_s, (g - 1) / n * bytes / rate);
+            }
+            two_sizes =
+                two_sizes && (uneven[i][k] == reach.per_node || uneven[i][k] == reach.fewest);
+        }
+        ty_coll_cost(&cluster, NULL, TY_COLL_ALL_TO_ALL, bytes, &reach, &cost);
+        ck_assert_double_lt(relative(cost.transfer_s, nvlink_s + net_s), EXACT);
+        ck_assert_double_lt(relative((cost.nvlink_B + cost.net_B) * n, (n - 1) * bytes), EXACT);
+        if (two_sizes) {
+            ck_assert_double_lt(relative(cost.nvlink_B * n, nvlink_B), EXACT);
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_poorest_node_decides_between_nodes)
+{
+    static const struct {
+        uint32_t nics, per_node, fewest, sharing;
+        double n_nics;
+    } rows[] = {
+        {8, 5, 3, 1, 3}, {8, 5, 5, 2, 5}, /* beside a group of 3: each GPU its own NIC */
+        {8, 7, 1, 1, 1}, {16, 5, 3, 1, 6}, {4, 5, 3, 1, 3},
+        {4, 6, 6, 2, 2}, {2, 5, 3, 1, 2},  {1, 5, 3, 2, 0.5},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_cluster cluster = ideal(8);
+        const struct ty_reach reach = {.ranks = rows[i].per_node + rows[i].fewest,
+                                       .nodes = 2,
+                                       .per_node = rows[i].per_node,
+                                       .sharing = rows[i].sharing,
+                                       .fewest = rows[i].fewest};
+        struct ty_coll_cost tree, even;
+        struct ty_reach smaller = reach;
+        cluster.nics_per_node = rows[i].nics;
+        const double rate = ty_coll_net_rate(&cluster, &reach);
+        ck_assert_msg(relative(rate, rows[i].n_nics * 22.5e9) < EXACT, "row %zu: %g", i, rate);
+        /* a tree takes the time of one over nodes that are all like the poorest, but for its
+         * longer chain */
+        smaller.per_node = rows[i].fewest;
+        smaller.ranks = 2 * rows[i].fewest;
+        ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 64e6, &reach, &tree);
+        ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 64e6, &smaller, &even);
+        ck_assert_double_eq(tree.transfer_s, even.transfer_s);
+        const double longer = 2 * (rows[i].per_node - rows[i].fewest) * cluster.nvlink_tree_step;
+        ck_assert_double_eq_tol(tree.latency_s - even.latency_s, longer, 1e-15);
+    }
+}
+END_TEST
+
 START_TEST(all_reduce_in_a_node_has_the_measured_latency)
 {
     for (uint32_t n = 2; n <= 8; n++) {
@@ -555,4 +676,6 @@ TY_SUITE("coll", ring_time_is_that_of_its_steps, all_reduce_in_a_node_has_the_me
          trees_win_small_and_rings_win_large_between_nodes, a_group_of_one_costs_nothing,
          every_algorithm_describes_itself, two_groups_on_one_nic_take_twice_as_long,
          groups_of_a_node_share_its_nics_and_no_more, messages_share_a_nic_where_gpus_do,
-         bus_factors_are_those_of_nccl_tests)
+         bus_factors_are_those_of_nccl_tests, rings_over_uneven_nodes_take_what_their_steps_take,
+         all_to_all_over_uneven_nodes_waits_for_the_slowest_node,
+         the_poorest_node_decides_between_nodes)

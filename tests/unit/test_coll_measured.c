@@ -296,7 +296,8 @@ START_TEST(a_log_replaces_the_model_of_its_reach_only)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 4\ncollectives: ring");
-    const struct ty_reach same = {4, 1, 4, 2}, wider = {8, 1, 8, 1}, across = {4, 2, 2, 4};
+    const struct ty_reach same = {4, 1, 4, 2, 4}, wider = {8, 1, 8, 1, 8},
+                         across = {4, 2, 2, 4, 2};
     const struct ty_coll_cost model = cost_on(&cluster, TY_COLL_ALL_REDUCE, same, 1e6);
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);
@@ -318,7 +319,7 @@ START_TEST(what_was_measured_may_be_below_the_floor)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nvlink_floor: 1 s");
-    const struct ty_reach node = {4, 1, 4, 1};
+    const struct ty_reach node = {4, 1, 4, 1, 4};
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, NULL};
@@ -337,7 +338,7 @@ START_TEST(groups_that_share_nics_need_a_log_that_did)
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 2, 2, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, NULL};
-    const struct ty_reach alone = {2, 2, 1, 1}, crowd = {2, 2, 1, 8};
+    const struct ty_reach alone = {2, 2, 1, 1, 1}, crowd = {2, 2, 1, 8, 1};
     static const struct {
         const char *text;
         bool crowd_too;
@@ -383,7 +384,7 @@ START_TEST(a_changed_machine_scales_what_was_measured)
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 8, 1, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, &on};
-    const struct ty_reach reach = {8, 1, 8, 1};
+    const struct ty_reach reach = {8, 1, 8, 1, 8};
     faster.nvlink_bandwidth *= 2;
     const struct ty_coll_cost before = cost_on(&on, TY_COLL_ALL_REDUCE, reach, 1e9);
     const struct ty_coll_cost after = cost_on(&faster, TY_COLL_ALL_REDUCE, reach, 1e9);
