@@ -2,16 +2,16 @@
 #ifndef TY_CORE_DEADLOCK_H
 #define TY_CORE_DEADLOCK_H
 
-#include "sim/core/program.h"
+#include "sim/core/mismatch.h"
+#include "sim/core/timeline.h"
 
-/* Where a gang stopped: the operation that can never start. pass == n_passes: it finished. */
-struct ty_stop {
-    uint32_t pass, op;
-};
-
-/* Reports every gang that did not finish: ranks, stream, operation and what it waits for, with
- * `arrived` of a meeting's gangs by slot. stop[n_gangs]. Returns TY_EDEADLOCK. */
-int ty_deadlock_report(const struct ty_program *p, const struct ty_stop *stop,
-                       const uint32_t *arrived, struct ty_err *err);
+/* Says why an executor came to a halt: how many ranks, when the last of them moved, who waits for
+ * whom in a circle or for what never comes, and who waits behind those; at most 20 lines. Cuts the
+ * timeline to what had been issued (ty_timeline_cut). What is said depends on the program and on
+ * the start times only, so it is the same whichever executor it was.
+ * `mismatch`: disagreements found before, at which gangs are taken to stop; or NULL.
+ * Returns TY_EDEADLOCK, or TY_ENOMEM. */
+int ty_deadlock_report(struct ty_timeline *timeline, const struct ty_mismatch *mismatch,
+                       struct ty_err *err);
 
 #endif

@@ -69,7 +69,6 @@ struct queue_run {
     uint32_t *joined;    /* [n_groups][streams][ranks]: members that stand at a group's operation */
     uint32_t *meeting;   /* [n_slots][slot_width]: lanes that stand at a meeting */
     uint32_t *chain;     /* [n_slots][slot_width]: one of them, or NO_LANE */
-    uint32_t *arrived;   /* [n_slots]: sends done or gangs at the meeting, for the report */
 };
 
 static void look(struct queue_run *q, uint32_t lane);
@@ -180,7 +179,6 @@ static void join_meeting(struct queue_run *q, uint32_t lane, const struct place 
     q->lane[lane].state = LANE_JOINED;
     q->lane[lane].chain = q->chain[here];
     q->chain[here] = lane;
-    q->arrived[slot] += at->member == 0;
     if (++q->meeting[here] < g->count * m->n_gangs) {
         return;
     }
@@ -248,7 +246,6 @@ static void post(struct queue_run *q, const struct place *at)
     const struct ty_channel *c = &q->p->channels[at->op->link];
     const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
     q->arrival[(size_t)slot * q->p->slot_width + at->member] = q->now + c->delay;
-    q->arrived[slot] = 1;
     look(q, (q->first_rank[c->to] + at->member) * TY_N_STREAMS + TY_STREAM_RECV);
 }
 
@@ -354,11 +351,10 @@ static int prepare(struct queue_run *q, struct ty_arena *arena)
     q->joined = ty_arena_array(arena, uint32_t, (size_t)p->n_groups * TY_N_STREAMS * ranks);
     q->meeting = ty_arena_array(arena, uint32_t, slots);
     q->chain = ty_arena_array(arena, uint32_t, slots);
-    q->arrived = ty_arena_array(arena, uint32_t, p->n_slots);
     if (q->queue.row == NULL || q->lane == NULL || q->gang_of == NULL || q->first_rank == NULL ||
         q->recorded == NULL || q->of_block == NULL || q->stream_op == NULL || q->need == NULL ||
         q->base == NULL || q->arrival == NULL || q->joined == NULL || q->meeting == NULL ||
-        q->chain == NULL || q->arrived == NULL) {
+        q->chain == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0, rank = 0; g < p->n_gangs; g++) {
@@ -403,30 +399,6 @@ static int draw_durations(struct queue_run *q, struct ty_arena *arena)
     return 0;
 }
 
-static int report_deadlock(struct queue_run *q, struct ty_arena *arena, struct ty_err *err)
-{
-    const struct ty_program *p = q->p;
-    struct ty_stop *stop = ty_arena_array(arena, struct ty_stop, p->n_gangs);
-    if (stop == NULL) {
-        return ty_fail(err, TY_ENOMEM, "events: out of memory");
-    }
-    for (uint32_t g = 0; g < p->n_gangs; g++) {
-        stop[g] = (struct ty_stop){p->gangs[g].n_passes, 0};
-    }
-    for (uint32_t lane = 0; lane < p->n_ranks * TY_N_STREAMS; lane++) {
-        if (q->lane[lane].state == LANE_DONE) {
-            continue;
-        }
-        const struct place at = place_of(q, lane);
-        struct ty_stop *s = &stop[at.gang - p->gangs];
-        const uint32_t pass = q->lane[lane].pass;
-        if (pass < s->pass || (pass == s->pass && at.index < s->op)) {
-            *s = (struct ty_stop){pass, at.index};
-        }
-    }
-    return ty_deadlock_report(p, stop, q->arrived, err);
-}
-
 static int execute(struct queue_run *q, struct ty_arena *arena, struct ty_err *err)
 {
     if (prepare(q, arena) < 0 || (q->timeline->dur != NULL && draw_durations(q, arena) < 0)) {
@@ -458,7 +430,7 @@ static int execute(struct queue_run *q, struct ty_arena *arena, struct ty_err *e
         }
     }
     q->timeline->makespan = q->last;
-    return q->n_done == lanes ? 0 : report_deadlock(q, arena, err);
+    return q->n_done == lanes ? 0 : ty_deadlock_report(q->timeline, NULL, err);
 }
 
 int ty_events(struct ty_timeline *timeline, struct ty_err *err)

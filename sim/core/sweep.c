@@ -204,13 +204,12 @@ static int prepare(struct sweep *s, struct ty_arena *arena)
     return 0;
 }
 
-/* Stops of all gangs; true when all finished. */
-static bool finished(const struct sweep *s, struct ty_stop *stop)
+/* True when all gangs are at their end. */
+static bool finished(const struct sweep *s)
 {
     bool all = true;
     for (uint32_t g = 0; g < s->p->n_gangs; g++) {
-        stop[g] = (struct ty_stop){s->runner[g].pass, s->runner[g].op};
-        all = all && stop[g].pass >= s->p->gangs[g].n_passes;
+        all = all && s->runner[g].pass >= s->p->gangs[g].n_passes;
     }
     return all;
 }
@@ -218,8 +217,7 @@ static bool finished(const struct sweep *s, struct ty_stop *stop)
 static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_program *p = s->p;
-    struct ty_stop *stop = ty_arena_array(arena, struct ty_stop, p->n_gangs);
-    if (prepare(s, arena) < 0 || stop == NULL) {
+    if (prepare(s, arena) < 0) {
         return ty_fail(err, TY_ENOMEM, "sweep: out of memory");
     }
     for (uint32_t g = p->n_gangs; g > 0; g--) {
@@ -230,8 +228,8 @@ static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
         s->queued[g] = false;
         run(s, g);
     }
-    if (!finished(s, stop)) {
-        return ty_deadlock_report(p, stop, s->arrived, err);
+    if (!finished(s)) {
+        return ty_deadlock_report(s->timeline, NULL, err);
     }
     ty_ps makespan = 0;
     for (uint32_t g = 0; g < p->n_gangs; g++) {

@@ -32,6 +32,7 @@ void ty_timeline_release(struct ty_timeline *timeline)
 {
     free(timeline->start);
     free(timeline->dur);
+    ty_arena_release(&timeline->arena);
     *timeline = (struct ty_timeline){.program = NULL};
 }
 

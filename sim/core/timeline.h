@@ -8,17 +8,44 @@
 
 #include "sim/core/program.h"
 
+/* Where a gang stopped: the operation that can never start, by pass within the gang and number
+ * within the block. pass == n_passes: it finished. */
+struct ty_stop {
+    uint32_t pass, op;
+};
+
+/* What could not be of an execution that deadlocked. */
+struct ty_halt {
+    const struct ty_program *whole; /* borrowed */
+    struct ty_stop *stop;           /* [n_gangs], in the whole program */
+};
+
 struct ty_timeline {
-    const struct ty_program *program; /* borrowed */
+    const struct ty_program *program; /* borrowed; after a deadlock: what was issued of it */
     ty_ps *start;                     /* [n_tasks] */
     ty_ps *dur;                       /* [n_tasks], or NULL: durations of the program hold */
     ty_ps makespan;                   /* end of the last task */
+    const struct ty_halt *halt;       /* NULL: everything finished */
+    struct ty_arena arena;            /* owns the halt and the program that goes with it */
 };
 
 /* Columns for a sealed program. TY_ENOMEM or TY_ELIMIT with a message. */
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,
                      struct ty_err *err);
 void ty_timeline_release(struct ty_timeline *timeline);
+
+/* Cuts a timeline down to what every gang issued before it stopped: the program becomes a prefix of
+ * the whole one with the same numbering, the makespan the end of the last task in it. Readers of
+ * finished timelines work on it as it is. stop[n_gangs] is copied. TY_ENOMEM with a message. */
+int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop, struct ty_err *err);
+
+/* End of the last task of a gang; 0: it has none. O(its tasks). */
+ty_ps ty_timeline_end(const struct ty_timeline *timeline, uint32_t gang);
+
+/* The operation that a gang can never start, and its pass, in the whole program; NULL: the gang
+ * finished. */
+const struct ty_op *ty_timeline_stuck(const struct ty_timeline *timeline, uint32_t gang,
+                                      const struct ty_pass **pass);
 
 /* Row of all members for the operation with that ordinal. */
 static inline const ty_ps *ty_timeline_starts(const struct ty_timeline *t,

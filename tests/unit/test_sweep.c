@@ -239,11 +239,12 @@ START_TEST(a_deadlock_names_ranks_streams_and_messages)
         ck_assert_int_eq(executors[e](&t, &err), TY_EDEADLOCK);
         ck_assert_int_eq(ty_exit_status(err.code), 4);
         ck_assert_str_eq(err.text,
-                         "deadlock: 2 of 2 gangs of ranks can never finish\n"
-                         "stage 0 (rank 0), backward 3, pipeline recv stream, recv: waits for "
-                         "message grad 3 of stage 1, which stands behind what it waits for itself\n"
-                         "stage 1 (rank 1), forward 3, pipeline recv stream, recv: waits for "
-                         "message act 3 of stage 0, which stands behind what it waits for itself");
+                         "deadlock: 2 of 2 ranks can never finish; none of them ever moved\n"
+                         "2 wait in a circle, each for the next and the last for the first:\n"
+                         "  stage 0 (rank 0) stands at backward 3, pipeline recv stream: waits for "
+                         "grad of micro-batch 3 from stage 1, which sends it in forward 3\n"
+                         "  stage 1 (rank 1) stands at forward 3, pipeline recv stream: waits for "
+                         "act of micro-batch 3 from stage 0, which sends it in backward 3");
         ty_timeline_release(&t);
         ty_arena_release(&arena);
     }

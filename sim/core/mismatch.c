@@ -1,0 +1,390 @@
+/* mismatch.c - see mismatch.h.
+ *
+ * All messages and meetings are listed once, gang by gang in the order of issue. The lists of the
+ * two sides of a communicator are then walked side by side: messages that only one side knows are
+ * passed over, so that one missing message does not make all later ones look out of order. */
+#include "sim/core/mismatch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/say.h"
+#include "sim/core/stall.h"
+
+#define NOBODY UINT32_MAX
+
+enum what {
+    ORDER,      /* the k-th send is of another message than the k-th receive */
+    SIZE,       /* of one message, as sent and as received */
+    UNRECEIVED, /* sent, and never received */
+    REPEATED,   /* sent or received twice, or met twice in a step */
+    KIND,       /* one meeting, different collectives */
+    CROSSED,    /* two meetings in different orders */
+};
+
+struct finding {
+    enum what what;
+    uint32_t nth;         /* message or collective of its communicator, from 1 */
+    struct ty_issue a, b; /* what the two sides issue; REPEATED: the two times */
+};
+
+/* Operations with partners in another gang. */
+struct list {
+    struct ty_issue *at;
+    uint32_t n;
+};
+
+struct search {
+    const struct ty_program *p;
+    struct ty_mismatch *out;
+    struct finding first;
+    struct list all;             /* by gang, in the order of issue */
+    uint32_t *first_of;          /* [n_gangs + 1] into `all` */
+    struct ty_issue *sent;       /* [n_slots] who sends a message; gang == NOBODY: nobody */
+    struct ty_issue *taken;      /* [n_slots] who receives it, or who met first */
+    uint32_t *comm;              /* [n_channels] communicator of a channel */
+    struct list *sends, *recvs;  /* [n_channels] by communicator */
+    uint32_t n_comms;
+};
+
+static uint32_t slot_of(const struct search *s, struct ty_issue at)
+{
+    return ty_op_slot(s->p, ty_issue_pass(s->p, at), ty_issue_op(s->p, at));
+}
+
+static const struct ty_kind *kind_of(const struct search *s, struct ty_issue at)
+{
+    return &s->p->kinds[ty_issue_op(s->p, at)->kind];
+}
+
+/* Notes a disagreement: what is barred, and whether it is the first. */
+static void note(struct search *s, enum what what, uint32_t nth, struct ty_issue a,
+                 struct ty_issue b, enum ty_bar bar)
+{
+    const struct finding *first = &s->first;
+    s->out->barred[slot_of(s, b)] |= (uint8_t)bar;
+    if (s->out->n++ == 0 || b.pass < first->b.pass ||
+        (b.pass == first->b.pass && b.gang < first->b.gang)) {
+        s->first = (struct finding){what, nth, a, b};
+    }
+}
+
+/* ---- lists ---- */
+
+/* Fills the list of all operations with partners in another gang. count_of[n_blocks]: how many such
+ * a block has, so that the rest of it, and blocks without any, are not looked through. */
+static void fill_list(struct search *s, const uint32_t *count_of)
+{
+    for (uint32_t g = 0; g < s->p->n_gangs; g++) {
+        const struct ty_gang *gang = &s->p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(s->p, gang)[i];
+            const struct ty_op *ops = ty_pass_ops(s->p, pass);
+            uint32_t left = count_of[pass->block];
+            for (uint32_t k = 0; left > 0; k++) {
+                if (ops[k].sync >= TY_SYNC_MEET) {
+                    s->all.at[s->all.n++] = (struct ty_issue){g, i, k};
+                    left--;
+                }
+            }
+        }
+        s->first_of[g + 1] = s->all.n;
+    }
+}
+
+static int list_all(struct search *s, struct ty_arena *arena)
+{
+    const struct ty_program *p = s->p;
+    uint32_t *count_of = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
+    size_t n = 0;
+    for (uint32_t b = 0; count_of != NULL && b < p->n_blocks; b++) {
+        for (uint32_t k = 0; k < p->blocks[b].n_ops; k++) {
+            count_of[b] += p->ops[p->blocks[b].first + k].sync >= TY_SYNC_MEET;
+        }
+    }
+    for (uint32_t i = 0; count_of != NULL && i < p->n_passes; i++) {
+        n += count_of[p->passes[i].block];
+    }
+    s->all.at = ty_arena_array(arena, struct ty_issue, n + 1);
+    s->first_of = ty_arena_array(arena, uint32_t, (size_t)p->n_gangs + 1);
+    if (count_of == NULL || s->all.at == NULL || s->first_of == NULL) {
+        return TY_ENOMEM;
+    }
+    fill_list(s, count_of);
+    return 0;
+}
+
+/* ---- messages ---- */
+
+struct sorted {
+    const struct ty_channel *channel;
+    uint32_t index;
+};
+
+static int compare(const void *x, const void *y)
+{
+    const struct ty_channel *a = ((const struct sorted *)x)->channel;
+    const struct ty_channel *b = ((const struct sorted *)y)->channel;
+    if (a->from != b->from) {
+        return a->from < b->from ? -1 : 1;
+    }
+    if (a->to != b->to) {
+        return a->to < b->to ? -1 : 1;
+    }
+    return strcmp(a->name, b->name);
+}
+
+/* Numbers communicators: channels with equal ends and names share one. */
+static int number_comms(struct search *s, struct ty_arena *arena)
+{
+    const struct ty_program *p = s->p;
+    struct sorted *row = ty_arena_array(arena, struct sorted, (size_t)p->n_channels + 1);
+    s->comm = ty_arena_array(arena, uint32_t, (size_t)p->n_channels + 1);
+    if (row == NULL || s->comm == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->n_channels; i++) {
+        row[i] = (struct sorted){&p->channels[i], i};
+    }
+    if (p->n_channels > 0) {
+        qsort(row, p->n_channels, sizeof(*row), compare);
+    }
+    for (uint32_t i = 0; i < p->n_channels; i++) {
+        s->n_comms += i == 0 || compare(&row[i - 1], &row[i]) != 0;
+        s->comm[row[i].index] = s->n_comms - 1;
+    }
+    return 0;
+}
+
+/* Deals the messages out to both sides of their communicators; notes those issued twice. */
+static int deal(struct search *s, struct ty_arena *arena)
+{
+    const struct ty_program *p = s->p;
+    struct ty_issue *rows = ty_arena_array(arena, struct ty_issue, (size_t)s->all.n + 1);
+    s->sends = ty_arena_array(arena, struct list, (size_t)s->n_comms + 1);
+    s->recvs = ty_arena_array(arena, struct list, (size_t)s->n_comms + 1);
+    s->sent = ty_arena_array(arena, struct ty_issue, (size_t)p->n_slots + 1);
+    s->taken = ty_arena_array(arena, struct ty_issue, (size_t)p->n_slots + 1);
+    if (rows == NULL || s->sends == NULL || s->recvs == NULL || s->sent == NULL ||
+        s->taken == NULL) {
+        return TY_ENOMEM;
+    }
+    memset(s->sent, 0xff, p->n_slots * sizeof(*s->sent)); /* NOBODY */
+    memset(s->taken, 0xff, p->n_slots * sizeof(*s->taken));
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        const struct ty_op *op = ty_issue_op(p, s->all.at[i]);
+        if (op->sync != TY_SYNC_MEET) {
+            (op->sync == TY_SYNC_SEND ? s->sends : s->recvs)[s->comm[op->link]].n++;
+        }
+    }
+    for (uint32_t c = 0; c < s->n_comms; c++) {
+        s->sends[c].at = rows;
+        s->recvs[c].at = rows + s->sends[c].n;
+        rows += s->sends[c].n + s->recvs[c].n;
+        s->sends[c].n = s->recvs[c].n = 0;
+    }
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        const struct ty_issue at = s->all.at[i];
+        const struct ty_op *op = ty_issue_op(p, at);
+        if (op->sync == TY_SYNC_MEET) {
+            continue;
+        }
+        const bool send = op->sync == TY_SYNC_SEND;
+        struct ty_issue *before = &(send ? s->sent : s->taken)[slot_of(s, at)];
+        struct list *list = &(send ? s->sends : s->recvs)[s->comm[op->link]];
+        list->at[list->n++] = at;
+        if (before->gang != NOBODY) {
+            note(s, REPEATED, list->n, *before, at, send ? TY_BAR_SEND : TY_BAR_RECV);
+        } else {
+            *before = at;
+        }
+    }
+    return 0;
+}
+
+/* The first disagreement of one communicator. */
+static void compare_sides(struct search *s, uint32_t comm)
+{
+    const struct list *sends = &s->sends[comm], *recvs = &s->recvs[comm];
+    uint32_t i = 0, k = 0;
+    while (i < sends->n) {
+        const struct ty_issue send = sends->at[i];
+        if (s->taken[slot_of(s, send)].gang == NOBODY) {
+            note(s, UNRECEIVED, i + 1, send, send, TY_BAR_SEND);
+            return;
+        }
+        while (k < recvs->n && s->sent[slot_of(s, recvs->at[k])].gang == NOBODY) {
+            k++; /* a deadlock */
+        }
+        if (k == recvs->n) {
+            return; /* repeated sends, noted already */
+        }
+        const struct ty_issue recv = recvs->at[k];
+        if (slot_of(s, recv) != slot_of(s, send)) {
+            note(s, ORDER, i + 1, send, recv, TY_BAR_RECV);
+            return;
+        }
+        const double out = kind_of(s, send)->bytes, in = kind_of(s, recv)->bytes;
+        if (out > in || out < in) {
+            note(s, SIZE, i + 1, send, recv, TY_BAR_RECV);
+            return;
+        }
+        i++;
+        k++;
+    }
+}
+
+/* ---- meetings ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_collective(const struct ty_kind *a, const struct ty_kind *b)
+{
+    return same_text(a->name, b->name) && same_text(a->group, b->group) && a->ranks == b->ranks &&
+           !(a->bytes < b->bytes || a->bytes > b->bytes);
+}
+
+/* The next meeting of gang g from *i on that bears the stamp; NULL: none. */
+static const struct ty_issue *next_shared(const struct search *s, uint32_t g, uint32_t *i,
+                                          const uint32_t *mark, uint32_t stamp)
+{
+    for (; *i < s->first_of[g + 1]; ++*i) {
+        const struct ty_issue *at = &s->all.at[*i];
+        if (ty_issue_op(s->p, *at)->sync == TY_SYNC_MEET && mark[slot_of(s, *at)] == stamp) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static void stamp_meets(const struct search *s, uint32_t g, uint32_t *mark, uint32_t from,
+                        uint32_t to)
+{
+    for (uint32_t i = s->first_of[g]; i < s->first_of[g + 1]; i++) {
+        if (ty_issue_op(s->p, s->all.at[i])->sync == TY_SYNC_MEET) {
+            uint32_t *slot = &mark[slot_of(s, s->all.at[i])];
+            *slot = *slot == from ? to : *slot;
+        }
+    }
+}
+
+/* Two gangs must come to the meetings that they share in one order, each of them once, with one
+ * mind. mark[n_slots]: 0, or a stamp of an earlier pair. */
+static void compare_gangs(struct search *s, uint32_t g, uint32_t h, uint32_t *mark)
+{
+    uint32_t i = s->first_of[g], k = s->first_of[h], nth = 0;
+    stamp_meets(s, g, mark, 0, 1);
+    stamp_meets(s, h, mark, 1, 2);
+    for (;; i++, k++) {
+        const struct ty_issue *a = next_shared(s, g, &i, mark, 2);
+        const struct ty_issue *b = next_shared(s, h, &k, mark, 2);
+        nth++;
+        if (a == NULL || b == NULL) {
+            break;
+        }
+        if (slot_of(s, *a) != slot_of(s, *b)) {
+            note(s, CROSSED, nth, *a, *b, TY_BAR_MEET);
+            s->out->barred[slot_of(s, *a)] |= TY_BAR_MEET;
+            break;
+        }
+        if (!same_collective(kind_of(s, *a), kind_of(s, *b))) {
+            note(s, KIND, nth, *a, *b, TY_BAR_MEET);
+            break;
+        }
+    }
+    stamp_meets(s, h, mark, 2, 0);
+    stamp_meets(s, g, mark, 1, 0);
+}
+
+/* Every gang against the first one at each of its meetings: agreement is transitive. */
+static int compare_meetings(struct search *s, struct ty_arena *arena)
+{
+    uint32_t *mark = ty_arena_array(arena, uint32_t, (size_t)s->p->n_slots + 1);
+    uint32_t *seen = ty_arena_array(arena, uint32_t, (size_t)s->p->n_gangs + 1); /* by gang g, of h */
+    if (mark == NULL || seen == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t h = 0; h < s->p->n_gangs; h++) {
+        for (uint32_t i = s->first_of[h]; i < s->first_of[h + 1]; i++) {
+            const struct ty_issue at = s->all.at[i];
+            if (ty_issue_op(s->p, at)->sync != TY_SYNC_MEET) {
+                continue;
+            }
+            struct ty_issue *first = &s->taken[slot_of(s, at)];
+            if (first->gang == NOBODY) {
+                *first = at;
+            } else if (first->gang == h) {
+                note(s, REPEATED, ty_issue_pass(s->p, at)->step + 1u, *first, at, TY_BAR_MEET);
+            } else if (seen[first->gang] != h) {
+                seen[first->gang] = h;
+                compare_gangs(s, first->gang, h, mark);
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- words ---- */
+
+/* "stage 0 (ranks 0-7) sends act of micro-batch 3 (32 MiB, group pp) in forward 3" */
+static char *say_side(const struct search *s, struct ty_issue at, char *buf, size_t size)
+{
+    char gang[TY_SAY], what[TY_SAY], pass[TY_SAY];
+    static const char *const verbs[] = {
+        [TY_SYNC_MEET] = "issues", [TY_SYNC_SEND] = "sends", [TY_SYNC_RECV] = "receives"};
+    const struct ty_op *op = ty_issue_op(s->p, at);
+    const struct ty_pass *p = ty_issue_pass(s->p, at);
+    snprintf(buf, size, "%s %s %s in %s", ty_say_gang(s->p, at.gang, gang), verbs[op->sync],
+             ty_say_op(s->p, p, op, what), ty_say_pass(s->p, p, pass));
+    return buf;
+}
+
+static void say_first(struct search *s)
+{
+    static const char *const ends[] = {
+        [ORDER] = "; messages between two ranks are matched in the order of issue",
+        [SIZE] = "; both sides must mean equally many bytes",
+        [UNRECEIVED] = ", which is never received",
+        [REPEATED] = " again",
+        [KIND] = "; all members must issue the same collective",
+        [CROSSED] = "; collectives must be issued in the same order by all members",
+    };
+    const struct finding *f = &s->first;
+    const struct ty_op *op = ty_issue_op(s->p, f->b);
+    const bool one = f->what == UNRECEIVED || f->what == REPEATED;
+    char a[4 * TY_SAY], b[4 * TY_SAY], where[TY_SAY];
+    if (op->sync == TY_SYNC_MEET) {
+        const char *name = s->p->meets[op->link].name;
+        snprintf(where, sizeof(where), "collective %u of %.80s", (unsigned)f->nth,
+                 f->what == CROSSED ? "those that two stages share" : name);
+    } else {
+        const struct ty_channel *c = &s->p->channels[op->link];
+        snprintf(where, sizeof(where), "message %u of %.40s from %.40s to %.40s", (unsigned)f->nth,
+                 c->name, s->p->gangs[c->from].name, s->p->gangs[c->to].name);
+    }
+    snprintf(s->out->text, sizeof(s->out->text), "%s: %s%s%s%s", where,
+             say_side(s, f->what == REPEATED ? f->b : f->a, a, sizeof(a)), one ? "" : ", ",
+             one ? "" : say_side(s, f->b, b, sizeof(b)), ends[f->what]);
+}
+
+int ty_mismatch_find(struct ty_mismatch *out, const struct ty_program *p, struct ty_arena *arena,
+                     struct ty_err *err)
+{
+    struct search s = {.p = p, .out = out};
+    *out = (struct ty_mismatch){.barred = ty_arena_array(arena, uint8_t, (size_t)p->n_slots + 1)};
+    int rc = out->barred == NULL ? TY_ENOMEM : list_all(&s, arena);
+    rc = rc < 0 ? rc : number_comms(&s, arena);
+    rc = rc < 0 ? rc : deal(&s, arena);
+    for (uint32_t c = 0; rc == 0 && c < s.n_comms; c++) {
+        compare_sides(&s, c);
+    }
+    rc = rc < 0 ? rc : compare_meetings(&s, arena);
+    if (rc == 0 && out->n > 0) {
+        say_first(&s);
+    }
+    return rc < 0 ? ty_fail(err, rc, "program: out of memory") : 0;
+}
