@@ -159,6 +159,8 @@ struct ty_sched_own {
     struct ty_sched sched;       /* name "file", placement; nothing else */
     struct ty_sched_shape shape; /* as the file has it */
     struct ty_slots slots;
+    const char *fault; /* what is wrong between its ranks, in words: they wait for each other, or
+                        * one lacks what another has; NULL: nothing */
 };
 
 /* The `schedule` section. */

@@ -217,7 +217,9 @@ static bool check_complete(struct ty_slots_index *index, const struct ty_slots_p
     char a[32], b[32], c[32];
     const uint32_t any = piece->backward != 0 ? piece->backward : piece->weight;
     if (piece->forward == 0 && any == 0) {
-        report_nothing(index, slot);
+        if (!index->each) {
+            report_nothing(index, slot);
+        }
         return false;
     }
     if (piece->forward == 0 && fails(index, any, &spot)) {
@@ -384,22 +386,36 @@ static int index_init(struct ty_slots_index *index, enum ty_sched_placement plac
     return index->owner != NULL && index->piece != NULL ? 0 : TY_ENOMEM;
 }
 
+static int check(struct ty_slots_index *index, enum ty_sched_placement placement,
+                 const struct ty_sched_shape *shape)
+{
+    int rc = index_init(index, placement, shape);
+    if (rc == TY_ENOMEM) {
+        (void)ty_fail(index->err, rc, "schedule: out of memory");
+    }
+    if (rc == 0) {
+        enter_all(index, placement);
+        for (uint32_t s = 0; s < index->directions * index->stages; s++) {
+            check_stage(index, s / index->stages, s % index->stages);
+        }
+        rc = index->failed ? TY_EINPUT : index->each ? 0 : ty_slots_sweep(index);
+    }
+    ty_arena_release(&index->arena);
+    return rc;
+}
+
 int ty_slots_check(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
                    const struct ty_slots *slots, const struct ty_slots_marks *marks,
                    struct ty_err *err)
 {
     struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err};
-    int rc = index_init(&index, placement, shape);
-    if (rc == TY_ENOMEM) {
-        (void)ty_fail(err, rc, "schedule: out of memory");
-    }
-    if (rc == 0) {
-        enter_all(&index, placement);
-        for (uint32_t s = 0; s < index.directions * index.stages; s++) {
-            check_stage(&index, s / index.stages, s % index.stages);
-        }
-        rc = index.failed ? TY_EINPUT : ty_slots_sweep(&index);
-    }
-    ty_arena_release(&index.arena);
-    return rc;
+    return check(&index, placement, shape);
+}
+
+int ty_slots_check_each(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                        const struct ty_slots *slots, const struct ty_slots_marks *marks,
+                        struct ty_err *err)
+{
+    struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err, .each = true};
+    return check(&index, placement, shape);
 }

@@ -30,4 +30,11 @@ int ty_slots_check(enum ty_sched_placement placement, const struct ty_sched_shap
                    const struct ty_slots *slots, const struct ty_slots_marks *marks,
                    struct ty_err *err);
 
+/* The same for every rank by itself: what only shows when ranks are laid side by side is passed
+ * over, which is pieces that one rank has and another lacks whole, and rings. An order that passes
+ * this and not ty_slots_check can be lowered; it cannot finish, or not all of it is there. */
+int ty_slots_check_each(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                        const struct ty_slots *slots, const struct ty_slots_marks *marks,
+                        struct ty_err *err);
+
 #endif

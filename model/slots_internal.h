@@ -112,6 +112,7 @@ struct ty_slots_index {
     struct ty_slots_piece *piece;             /* [directions][stages][mbs][slices] */
     struct ty_arena arena;
     struct ty_err *err;
+    bool each; /* ranks are looked at one by one only */
     bool failed;
 };
 

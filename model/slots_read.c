@@ -288,8 +288,9 @@ static int reader_init(struct ty_slots_reader *reader, size_t len, struct ty_are
     return 0;
 }
 
-int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text, size_t len,
-                  struct ty_arena *arena, struct ty_err *err)
+/* The file with its shape, before any rule is looked at. */
+static int read_file(struct ty_slots_file *file, const char *name, const char *text, size_t len,
+                     struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_slots_reader reader = {.file = name, .source = text, .err = err};
     *file = (struct ty_slots_file){.placement = TY_PLACE_LOOPED};
@@ -307,7 +308,22 @@ int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text
                        name);
     }
     rc = make_ranks(&reader, file, arena);
-    rc = rc < 0 ? rc : ty_slots_infer(file, err);
+    return rc < 0 ? rc : ty_slots_infer(file, err);
+}
+
+int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text, size_t len,
+                  struct ty_arena *arena, struct ty_err *err)
+{
+    const int rc = read_file(file, name, text, len, arena, err);
     return rc < 0 ? rc
                   : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, err);
+}
+
+int ty_slots_read_each(struct ty_slots_file *file, const char *name, const char *text, size_t len,
+                       struct ty_arena *arena, struct ty_err *err)
+{
+    const int rc = read_file(file, name, text, len, arena, err);
+    return rc < 0 ? rc
+                  : ty_slots_check_each(file->placement, &file->shape, &file->slots, &file->marks,
+                                        err);
 }

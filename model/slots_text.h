@@ -33,6 +33,10 @@ struct ty_slots_file {
 int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text, size_t len,
                   struct ty_arena *arena, struct ty_err *err);
 
+/* The same, but checks every rank by itself only (ty_slots_check_each). */
+int ty_slots_read_each(struct ty_slots_file *file, const char *name, const char *text, size_t len,
+                       struct ty_arena *arena, struct ty_err *err);
+
 /* Appends one line per rank. ty_slots_read reads it back. */
 void ty_slots_write_text(const struct ty_slots *slots, struct ty_text *text);
 

@@ -71,6 +71,10 @@ TY_API void ty_run_free(struct ty_run *run);
 /* Executes the plan with the configured engine ("auto", "sweep", "events"; NULL: configured). */
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
 
+/* True when the last execution ended in a deadlock (exit status 4): there are traces of what ran
+ * before, and no reports. */
+TY_API bool ty_run_halted(const struct ty_run *run);
+
 /* Not negative when there is a report of that name; to be called before a long run. */
 TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 
@@ -104,7 +108,7 @@ struct ty_trace_options {
 TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
                               const struct ty_trace_options *options, struct ty_err *err);
 
-/* Writes a trace of an executed run; target is "FORMAT:PATH". `note` (may be NULL) receives a line
+/* Writes a trace of an executed or halted run; target is "FORMAT:PATH". `note` (may be NULL) receives a line
  * for the user, such as which ranks were chosen, and where the file is. */
 TY_API int ty_run_trace(const struct ty_run *run, const char *target,
                         const struct ty_trace_options *options, char **note, struct ty_err *err);

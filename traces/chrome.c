@@ -21,6 +21,8 @@ static void put_metadata(struct ty_chrome *c, const char *key)
         ty_out_str(out, ":");
         if (meta->text != NULL) {
             ty_out_json_string(out, meta->text);
+        } else if (meta->flag) {
+            ty_out_str(out, "true");
         } else {
             ty_out_json_number(out, meta->number);
         }

@@ -63,6 +63,11 @@ static const struct ty_op *recorder(const struct ty_program *p, const struct ty_
 static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
 {
     const struct ty_program *p = b->c->program;
+    const uint32_t gang = (uint32_t)(b->cast - b->c->casts);
+    const struct ty_pass *stuck;
+    if (gap->before == NULL && ty_timeline_stuck(b->c->timeline, gang, &stuck) != NULL) {
+        return ty_put_str(q, "deadlock");
+    }
     if (gap->before == NULL) {
         return ty_put_str(q, gap->bucket == TY_BUCKET_EXPOSED_DATA ? "data communication"
                                                                    : "end of step");

@@ -1,5 +1,5 @@
-/* chrome_marks.c - moments worth finding again: steps, the fullest moment of memory, and the first
- * one that does not fit.
+/* chrome_marks.c - moments worth finding again: steps, the fullest moment of memory, the first one
+ * that does not fit, and the last one of a run that could not finish.
  *
  * A step of a rank lasts from the start of its first operation to the end of its last, on whatever
  * stream. */
@@ -85,15 +85,42 @@ static uint32_t measure_step(const struct ty_chrome *c, const struct ty_chrome_c
 static void put_steps(struct ty_chrome *c, const struct ty_chrome_cast *cast,
                       struct span_of_step *spans)
 {
-    const struct ty_pass *passes = ty_gang_passes(c->program, cast->gang);
+    const struct ty_pass *passes = ty_gang_passes(c->program, cast->gang), *stuck;
+    const bool ends =
+        ty_timeline_stuck(c->timeline, (uint32_t)(cast - c->casts), &stuck) == NULL;
     for (uint32_t first = 0; first < cast->gang->n_passes;) {
         char step[24];
         *ty_put_u64(step, passes[first].step) = '\0';
         first = measure_step(c, cast, first, spans);
         for (uint32_t i = 0; i < cast->n && spans[i].start <= spans[i].end; i++) {
             put_mark(c, &cast->pieces[0][i], "step start", "step", step, spans[i].start);
-            put_mark(c, &cast->pieces[0][i], "step end", "step", step, spans[i].end);
+            if (ends || first < cast->gang->n_passes) {
+                put_mark(c, &cast->pieces[0][i], "step end", "step", step, spans[i].end);
+            }
         }
+    }
+}
+
+/* On every rank that can never finish, when the last one stopped: what it stands at. */
+static void put_deadlock(struct ty_chrome *c, const struct ty_chrome_cast *cast)
+{
+    const struct ty_pass *pass;
+    const struct ty_op *op = ty_timeline_stuck(c->timeline, (uint32_t)(cast - c->casts), &pass);
+    char value[TY_CHROME_NAME + 64];
+    if (op == NULL) {
+        return;
+    }
+    char *p = ty_put_str(value, "\"");
+    p = ty_put_str(p, ty_phase_word((enum ty_phase)pass->phase));
+    if (pass->phase != TY_PHASE_STEP) {
+        *p++ = ' ';
+        p = ty_put_u64(p, pass->mb);
+    }
+    p = ty_put_str(p, ": ");
+    p = ty_chrome_put_name(p, c->program->kinds[op->kind].name, TY_CHROME_NAME);
+    *ty_put_str(p, "\"") = '\0';
+    for (uint32_t i = 0; i < cast->n; i++) {
+        put_mark(c, &cast->pieces[0][i], "deadlock", "stands_at", value, c->timeline->makespan);
     }
 }
 
@@ -172,6 +199,7 @@ int ty_chrome_marks(struct ty_chrome *c)
         }
         put_steps(c, cast, spans);
         put_memory(c, cast);
+        put_deadlock(c, cast);
     }
     return spans != NULL ? 0 : TY_ENOMEM;
 }

@@ -1,7 +1,8 @@
 /* csv.c - every task of the shown ranks as one row of a table, in whole picoseconds.
  *
  * Rank by rank in display order, then in issue order. Detail does not matter; the window does:
- * tasks outside are left out, those across its border are clipped. Empty cells mean "none". */
+ * tasks outside are left out, those across its border are clipped. Empty cells mean "none". A rank
+ * that could not finish ends with a row named "deadlock": what it stands at. */
 #include <stdio.h>
 
 #include "traces/writer.h"
@@ -121,6 +122,25 @@ static void put_rank(const struct ty_trace *trace, uint32_t rank, const struct c
     }
 }
 
+/* A row for the operation that a rank can never start, at the time when the last rank stopped. */
+static void put_stuck(const struct ty_trace *trace, uint32_t rank, struct ty_out *out)
+{
+    const struct ty_timeline *t = trace->timeline;
+    const struct ty_pass *pass = NULL;
+    const struct ty_op *op =
+        ty_timeline_stuck(t, ty_program_seat(t->program, rank).gang, &pass);
+    if (op == NULL || t->makespan < trace->window_from || t->makespan > trace->window_to) {
+        return;
+    }
+    char *q = ty_out_room(out, CSV_LINE);
+    q = put_pass(q, rank, op, pass);
+    *q++ = ',';
+    q = op->layer != TY_NONE ? ty_put_u64(q, op->layer) : q;
+    q = ty_put_str(q, ",deadlock,deadlock,");
+    q = ty_put_u64(q, t->makespan);
+    ty_out_advance(out, ty_put_str(q, ",0,,,\n"));
+}
+
 static double csv_estimate(const struct ty_trace *trace)
 {
     const struct ty_program *p = trace->timeline->program;
@@ -140,6 +160,7 @@ static int csv_write(const struct ty_trace *trace, struct ty_out *out, struct ty
         ty_out_str(out, header);
         for (uint32_t i = 0; i < trace->n_ranks; i++) {
             put_rank(trace, trace->ranks[i], cells, out);
+            put_stuck(trace, trace->ranks[i], out);
         }
     }
     ty_arena_release(&arena);

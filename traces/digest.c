@@ -78,6 +78,9 @@ static uint64_t *hash_ranks(const struct ty_program *p, struct ty_arena *arena)
 static int digest_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
 {
     const struct ty_program *p = trace->timeline->program;
+    if (trace->timeline->halt != NULL) {
+        return ty_fail(err, TY_EDEADLOCK, "digest: none of a run that did not finish");
+    }
     struct ty_arena arena = {.head = NULL};
     struct digest d = {
         .t = trace->timeline, .op_hash = hash_ops(p, &arena), .rank_hash = hash_ranks(p, &arena)};

@@ -179,7 +179,9 @@ static void draw_row(struct picture *g, const struct ty_gantt_row *row, char *li
     }
     put_line(out, line, end, g->options->ascii);
     put_line(out, "|", 1, g->options->ascii);
-    ty_text_add(out, "\n");
+    const struct ty_pass *stuck;
+    const bool is_stuck = ty_timeline_stuck(g->t, row->gang, &stuck) != NULL;
+    ty_text_add(out, is_stuck && g->to >= g->t->makespan ? " deadlock\n" : "\n");
 }
 
 /* ---- axis and legend ---- */
@@ -296,7 +298,9 @@ static void put_legend(const struct picture *g, struct ty_text *out)
         busy += (double)(g->rows.box[i].end - g->rows.box[i].start);
     }
     const double span = (double)(g->to - g->from);
-    ty_text_add(out, g->from == 0 && g->to == g->t->makespan ? "makespan " : "stretch of ");
+    ty_text_add(out, g->t->halt != NULL                            ? "incomplete: stretch of "
+                     : g->from == 0 && g->to == g->t->makespan ? "makespan "
+                                                               : "stretch of ");
     if (g->options->unit != 0) {
         ty_text_add(out, "%.12g", span / (double)g->options->unit);
     } else {

@@ -16,11 +16,12 @@ enum ty_detail {
     TY_DETAIL_OP,         /* every task */
 };
 
-/* One entry of the metadata: flat scalars. Exactly one of text and number is meant. */
+/* One entry of the metadata: flat scalars. Exactly one of text, number and flag is meant. */
 struct ty_meta {
     const char *key;
     const char *text; /* NULL: number */
     double number;
+    bool flag; /* the value is `true` */
 };
 
 /* Everything a writer needs to know, borrowed for the call. */

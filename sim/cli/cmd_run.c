@@ -141,6 +141,10 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
     int rc = check_outputs(o, config, run, err);
     rc = rc < 0 ? rc : ty_run_execute(run, o->engine, err);
+    if (ty_run_halted(run)) { /* the picture of a deadlock is worth having */
+        write_traces(o, config, run, err);
+        return rc;
+    }
     rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);

@@ -219,10 +219,10 @@ static void say_reason(const struct autopsy *a, uint32_t gang, char *buf, size_t
         break;
     case MISMATCHED:
     case FINISHED:
-        snprintf(buf, size, "%s %s cannot be matched, as said above",
-                 meets                        ? "the collective"
-                 : op->sync == TY_SYNC_SEND ? "sending"
-                                              : "receiving",
+        snprintf(buf, size, "%s %s",
+                 meets                      ? "issues"
+                 : op->sync == TY_SYNC_SEND ? "sends"
+                                            : "receives",
                  wanted);
         break;
     }
@@ -285,11 +285,23 @@ static void tell_behind(struct autopsy *a, uint32_t lines)
     }
 }
 
+/* One cause, under a head unless the line above is of the same sort. */
+static void tell_cause(struct autopsy *a, uint32_t gang, const char **head)
+{
+    const char *own =
+        a->wait[gang].why == MISMATCHED ? "what cannot be matched:" : "what never comes:";
+    if (*head != own) {
+        (void)ty_fail(a->err, TY_EDEADLOCK, "%s", own);
+    }
+    *head = own;
+    tell(a, gang);
+}
+
 static void tell_all(struct autopsy *a, uint32_t n_causes)
 {
     const uint32_t lines = n_causes > 1 ? CIRCLE_LINES / 2 : CIRCLE_LINES;
     uint32_t told = 0;
-    bool cause = false; /* the line above is of a cause, not of a circle */
+    const char *head = NULL;
     for (uint32_t g = 0; g < a->p->n_gangs; g++) {
         a->wait[g].seen = 0;
     }
@@ -302,13 +314,10 @@ static void tell_all(struct autopsy *a, uint32_t n_causes)
         told++;
         if (n > 0) {
             tell_circle(a, end, n, lines);
+            head = NULL;
         } else {
-            if (!cause) {
-                (void)ty_fail(a->err, TY_EDEADLOCK, "what never comes:");
-            }
-            tell(a, end);
+            tell_cause(a, end, &head);
         }
-        cause = n == 0;
     }
     if (n_causes > told) {
         (void)ty_fail(a->err, TY_EDEADLOCK, "and %u more circles or partners that never come",
@@ -366,14 +375,16 @@ static int examine(struct autopsy *a, struct ty_timeline *timeline,
         return rc;
     }
     uint32_t n_causes = 0;
+    bool reached = false;
     for (uint32_t g = 0; g < a->p->n_gangs; g++) {
         look(a, g);
     }
     for (uint32_t g = 0; g < a->p->n_gangs; g++) {
         uint32_t n;
         n_causes += a->wait[g].why != FINISHED && follow(a, g, &n) != NOBODY;
+        reached = reached || a->wait[g].why == MISMATCHED;
     }
-    if (mismatch != NULL) {
+    if (reached) { /* else they stop before it */
         char more[48] = "";
         if (mismatch->n > 1) {
             snprintf(more, sizeof(more), "; the first of %u", (unsigned)mismatch->n);

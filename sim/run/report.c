@@ -58,6 +58,10 @@ static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
+    const int fault = ty_run_own_fault(run, err);
+    if (fault < 0) {
+        return fault;
+    }
     ty_report_head(run, &t);
     ty_text_add(&t, "parameters held by a GPU before data-parallel sharding\n");
     for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {

@@ -6,7 +6,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sim/core/deadlock.h"
 #include "sim/core/fold.h"
+#include "sim/core/stall.h"
 #include "sim/run/words.h"
 
 static double wall_s(void)
@@ -91,24 +93,54 @@ static int choose_engine(const struct ty_run *run, const char *name, enum ty_eng
     return 0;
 }
 
+int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_sched_own *own = run->config->schedule.own;
+    if (own == NULL || own->fault == NULL) {
+        return 0;
+    }
+    struct ty_arena arena = {.head = NULL};
+    struct ty_stall stall;
+    int rc = ty_stall_find(&stall, &run->lowered.program, NULL, &arena);
+    rc = rc < 0 ? rc : stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT;
+    ty_arena_release(&arena);
+    return ty_fail(err, rc, "%s", rc == TY_ENOMEM ? "out of memory" : own->fault);
+}
+
+/* Runs an executor, or says why there is no use: partners who mean different things would not be
+ * noticed by it, and are taken to stop there. */
+static int run_engine(struct ty_run *run, enum ty_engine engine, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_mismatch mismatch;
+    struct ty_timeline *timeline = &run->timeline;
+    int rc = ty_mismatch_find(&mismatch, timeline->program, &arena, err);
+    if (rc == 0) {
+        struct ty_err *to = mismatch.n > 0 ? NULL : err;
+        rc = engine == TY_ENGINE_EVENTS ? ty_events(timeline, to) : ty_sweep(timeline, to);
+        rc = mismatch.n > 0 ? ty_deadlock_report(timeline, &mismatch, err) : rc;
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
 /* AUTO is the sweep: nothing in today's model shares a link while it runs. */
 static int execute(struct ty_run *run, const struct ty_program *program, const char *engine_name,
                    struct ty_err *err)
 {
     enum ty_engine engine = TY_ENGINE_AUTO;
     int rc = choose_engine(run, engine_name, &engine, err);
-    if (rc < 0) {
-        return rc;
+    const int fault = rc < 0 ? rc : ty_run_own_fault(run, err);
+    if (fault < 0 && fault != TY_EDEADLOCK) {
+        return fault;
     }
     ty_timeline_release(&run->timeline);
     run->executed = false;
     rc = ty_timeline_init(&run->timeline, program, err);
-    if (rc == 0) {
-        rc = engine == TY_ENGINE_EVENTS ? ty_events(&run->timeline, err)
-                                        : ty_sweep(&run->timeline, err);
-    }
-    if (rc == 0) {
-        rc = ty_stats_compute(&run->stats, &run->timeline, &run->arena, err);
+    rc = rc < 0 ? rc : run_engine(run, engine, err);
+    if (rc == 0 || run->timeline.halt != NULL) { /* those of what there was serve its trace */
+        const int stats = ty_stats_compute(&run->stats, &run->timeline, &run->arena, err);
+        rc = rc < 0 ? rc : stats < 0 ? stats : fault;
     }
     if (rc == 0) {
         run->executed = true;
@@ -125,6 +157,11 @@ int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *e
     return rc;
 }
 
+bool ty_run_halted(const struct ty_run *run)
+{
+    return run->timeline.halt != NULL;
+}
+
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
 {
     const struct ty_program *whole = &run->lowered.program;
@@ -132,7 +169,9 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_run_execute(run, NULL, err);
     }
     int rc = ty_program_fold(&run->folded, whole, &run->arena, err);
-    rc = rc < 0 ? rc : execute(run, &run->folded, NULL, err);
+    if (rc == 0 && execute(run, &run->folded, NULL, NULL) < 0) {
+        return ty_run_execute(run, NULL, err); /* for a message about all ranks */
+    }
     if (rc == 0) { /* sums over ranks count every member again */
         run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks;
     }

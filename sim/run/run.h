@@ -15,7 +15,7 @@ struct ty_run {
     struct ty_program folded;    /* what the timeline is of after ty_run_execute_folded */
     struct ty_timeline timeline; /* columns only when executed */
     struct ty_stats stats;
-    bool executed;
+    bool executed; /* to the end; else timeline.halt says whether some of it was */
     const char *engine;       /* "sweep" or "events", once executed */
     double plan_s, execute_s; /* wall-clock time of the simulator itself */
 };
@@ -27,6 +27,10 @@ double ty_run_capacity(const struct ty_run *run);
 /* The program of a configuration, on its cluster or one like it. */
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
+
+/* What is wrong between the ranks of a schedule file: TY_EDEADLOCK where ranks would wait for ever,
+ * TY_EINPUT where some of the work is missing and nobody would notice; 0. */
+int ty_run_own_fault(const struct ty_run *run, struct ty_err *err);
 
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every

@@ -1,4 +1,5 @@
-/* trace.c - a finished run handed to a trace writer: labels, metadata, selection, size limit. */
+/* trace.c - a run handed to a trace writer: labels, metadata, selection, size limit. What was issued
+ * of a run that deadlocked is one, too, and says so. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,11 @@ static const char *rank_label(void *arg, uint32_t rank)
                      bucket[TY_BUCKET_BUBBLE_DRAIN] + bucket[TY_BUCKET_EXPOSED_PIPELINE]);
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, rank, coord);
+    if (l->run->timeline.halt != NULL) { /* the bubble grows for ever */
+        snprintf(l->label, sizeof(l->label), "stage %u/%u · incomplete",
+                 (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE]);
+        return l->label;
+    }
     snprintf(l->label, sizeof(l->label), "stage %u/%u · bubble %.1f %%",
              (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE],
              100 * bubble / ty_s_from_ps(l->run->timeline.makespan));
@@ -68,11 +74,24 @@ static void number(struct meta *m, const char *key, double value)
     }
 }
 
+/* Figures of the whole, or that there are none. */
+static void fill_figures(struct meta *m, const struct ty_run *run)
+{
+    struct ty_figures f;
+    if (run->timeline.halt != NULL) {
+        m->row[m->n++] = (struct ty_meta){.key = "incomplete", .flag = true};
+        return;
+    }
+    ty_run_figures(run, &f);
+    number(m, "step_time_us", f.step_s * 1e6);
+    number(m, "bubble_fraction", f.bubble_fraction);
+    number(m, "mfu_palm", f.mfu);
+    number(m, "hfu", f.hfu);
+}
+
 static void fill_meta(struct meta *m, const struct ty_run *run)
 {
     const struct ty_config *c = run->config;
-    struct ty_figures f;
-    ty_run_figures(run, &f);
     snprintf(m->digest, sizeof(m->digest), "%016llx",
              (unsigned long long)ty_config_digest(run->config));
     snprintf(m->seed, sizeof(m->seed), "%llu", (unsigned long long)c->run.seed);
@@ -91,10 +110,7 @@ static void fill_meta(struct meta *m, const struct ty_run *run)
     number(m, "zero", c->layout.zero);
     number(m, "micro_batches", c->layout.micro_batches);
     number(m, "steps", run->lowered.program.n_steps);
-    number(m, "step_time_us", f.step_s * 1e6);
-    number(m, "bubble_fraction", f.bubble_fraction);
-    number(m, "mfu_palm", f.mfu);
-    number(m, "hfu", f.hfu);
+    fill_figures(m, run);
 }
 
 /* ---- the request ---- */
@@ -211,8 +227,8 @@ static int write_trace(const struct ty_trace_format *format, const struct ty_tra
 }
 
 /* What the user should know about the file: where it is, and which ranks it shows. */
-static char *make_note(const struct ty_selection *selection, const struct ty_trace_format *format,
-                       const char *path, uint64_t bytes, uint32_t n_ranks)
+static char *make_note(const struct ty_run *run, const struct ty_selection *selection,
+                       const struct ty_trace_format *format, const char *path, uint64_t bytes)
 {
     struct ty_text t = {.data = NULL};
     char size[64];
@@ -224,9 +240,12 @@ static char *make_note(const struct ty_selection *selection, const struct ty_tra
                 strlen(path) > 3 && strcmp(path + strlen(path) - 3, ".gz") == 0
                     ? " before compression"
                     : "");
+    if (run->timeline.halt != NULL) {
+        ty_text_add(&t, "; incomplete: what ran before the deadlock");
+    }
     if (selection->by_rule && strcmp(format->name, "digest") != 0) { /* a digest is of all */
         ty_text_add(&t, "; %u of %u ranks: replica dp=0, choose others with --ranks",
-                    (unsigned)selection->n, (unsigned)n_ranks);
+                    (unsigned)selection->n, (unsigned)run->lowered.program.n_ranks);
     }
     ty_text_add(&t, ")");
     return ty_text_take(&t);
@@ -275,7 +294,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     rc = check_size(run, format, &trace, options->force, err);
     rc = rc < 0 ? rc : write_trace(format, &trace, path, options->stop, &bytes, err);
     if (rc == 0 && note != NULL) {
-        *note = make_note(&selection, format, path, bytes, run->lowered.program.n_ranks);
+        *note = make_note(run, &selection, format, path, bytes);
     }
     return rc;
 }
@@ -302,7 +321,7 @@ int ty_run_trace(const struct ty_run *run, const char *target,
     if (note != NULL) {
         *note = NULL;
     }
-    if (!run->executed) {
+    if (!run->executed && run->timeline.halt == NULL) {
         return ty_fail(err, TY_EUSAGE, "a trace needs an executed run");
     }
     const int rc = run_trace(run, target, options != NULL ? options : &none, &arena, note, err);
