@@ -60,12 +60,14 @@ static void make_groups(struct ty_lowering *l)
     l->norm_meet = l->tied_meet = TY_NONE;
     if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {
         l->norm_meet = index16(ty_build_meet(
-            &l->b, &(struct ty_meet){"gradient norm", l->world_group, l->shape.p, 0}));
+            &l->b, &(struct ty_meet){
+                       .name = "gradient norm", .group = l->world_group, .n_gangs = l->shape.p}));
     }
     /* a tied embedding has two homes where first and last stage sit on different ranks */
     if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
         l->tied_meet = index16(
-            ty_build_meet(&l->b, &(struct ty_meet){"tied embedding gradients", TY_NONE, 2, 0}));
+            ty_build_meet(&l->b, &(struct ty_meet){
+                       .name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
     }
 }
 
@@ -82,7 +84,8 @@ static int make_mirrors(struct ty_lowering *l)
     }
     for (uint32_t r = 0; r < p / 2; r++) {
         l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(
-            ty_build_meet(&l->b, &(struct ty_meet){"gradients of both copies", TY_NONE, 2, 0}));
+            ty_build_meet(&l->b, &(struct ty_meet){
+                       .name = "gradients of both copies", .group = TY_NONE, .n_gangs = 2}));
     }
     return 0;
 }
@@ -307,6 +310,7 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
         return out_of_memory(l);
     }
     for (uint32_t step = 0; step < steps; step++) {
+        ty_lower_own_begin(l);
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
@@ -315,6 +319,7 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
                 add_pass(l, slot + 1, slot, step, edge[i + 1], found[i + 1]);
                 i++;
             }
+            ty_lower_own(l, order, i + 1);
             if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
                 add_step(l, block, slot->mb / l->shape.m);
             }
@@ -358,6 +363,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
         return out_of_memory(l);
     }
     memset(l->block, 0xff, blocks * sizeof(*l->block));
+    l->own_first_block = l->b.program->n_blocks;
     fill_ranks(l, l->rank_of);
     int rc = plan_stage(l, plan);
     rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
@@ -433,6 +439,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     rc = rc < 0 ? rc : make_orders(&l, &slots);
     l.n_partners = rc == 0 && ty_slots_paired(&slots) ? n_vstages(&l) + 1 : 1;
     rc = rc < 0 ? rc : make_mirrors(&l);
+    rc = rc < 0 ? rc : ty_lower_own_groups(&l, &slots);
     rc = rc < 0 ? rc
                 : ty_sched_edges_build(&l.edges, &l.b, l.sched->placement, &l.shape,
                                        l.shape.m * l.shape.slices * in->steps, 0);

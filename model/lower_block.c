@@ -238,6 +238,14 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
     ty_lower_emit(l, op, waits, 3);
 }
 
+/* One collective of the user's own; the optimizer waits for it. */
+uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
+{
+    const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
+    meet(l, kind, link, TY_EVENT_REDUCED);
+    return index;
+}
+
 /* Gradients of norms (sequence parallelism) and of tied embeddings, the gradient norm that all
  * ranks wait for, the optimizer, and the parameters back to those who hold none. */
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)

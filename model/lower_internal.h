@@ -128,6 +128,8 @@ struct ty_lowering {
     uint16_t replica_group; /* hybrid sharding: ranks with the same shard; else alone */
     struct ty_sched_edges edges;
     uint16_t norm_meet, tied_meet;
+    struct ty_own_group *own_group; /* [n_own_groups] of collectives in the user's file */
+    uint32_t n_own_groups;
     uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
 
     /* the pipeline rank being lowered */
@@ -139,6 +141,8 @@ struct ty_lowering {
     uint16_t optimizer;
     struct ty_vstage *vstage; /* [directions x stages]; filled rank by rank */
     uint32_t *block;          /* blocks made so far on this rank; see block_of in lower.c */
+    uint32_t own_next;        /* of its collectives in the user's file */
+    uint32_t own_first_block; /* blocks from here on may be one of theirs */
     size_t n_partners;        /* 1, or 1 + virtual stages when slots overlap */
 
     /* events the next computation has to wait for */
@@ -174,6 +178,14 @@ uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
 uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
                             double bytes);
 uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes);
+/* A collective of equal members of several pipeline ranks. */
+struct ty_stages {
+    const char *name; /* one for all collectives of the group */
+    const uint32_t *rank;
+    uint32_t n;
+};
+uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
+                              enum ty_coll coll, enum ty_phase phase, double bytes);
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
 int ty_lower_rank_kinds(struct ty_lowering *l);
 /* Where the groups of all ranks lie; needs the grid. */
@@ -222,8 +234,16 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
 /* lower_overlap.c: slows the computations of a finished block that run beside collectives. */
 void ty_lower_overlap(struct ty_lowering *l, uint32_t block);
 
+/* lower_own.c: collectives that the user's schedule file asks for. Their groups, before any rank;
+ * at the start of each step of a rank; and those that stand behind its first `after` atoms, whose
+ * passes are built already. */
+int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots);
+void ty_lower_own_begin(struct ty_lowering *l);
+void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after);
+
 /* lower_block.c: whole passes. Returns the index of the block. */
 uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want);
+uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t meet);
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 
 #endif

@@ -284,6 +284,68 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
     return collective_kind(l, group, TY_CAT_COMM_DATA, TY_PHASE_STEP, &c);
 }
 
+/* Where the groups of all members lie: equal members of several pipeline ranks. touch[nodes] counts
+ * groups that have ranks on a node, and seen[nodes] those of the group at work. */
+static void reach_stages(const struct ty_lowering *l, const struct ty_stages *stages,
+                         uint32_t *touch, uint32_t *seen, struct ty_reach *out)
+{
+    const struct ty_grid *grid = &l->out->grid;
+    for (int sharing = 0; sharing < 2; sharing++) { /* once all touches are counted */
+        for (uint32_t i = 0; i < l->members; i++) {
+            struct ty_reach reach = {.ranks = stages->n, .sharing = 1};
+            uint32_t coord[TY_N_AXES];
+            ty_grid_coords(grid, l->rank_of[i], coord);
+            for (uint32_t s = 0; s < stages->n; s++) {
+                coord[TY_AXIS_PIPELINE] = stages->rank[s];
+                const uint32_t node = ty_grid_node(grid, ty_grid_rank(grid, coord));
+                const uint32_t mine = ++seen[node];
+                reach.nodes += mine == 1;
+                reach.per_node = mine > reach.per_node ? mine : reach.per_node;
+                reach.sharing = touch[node] > reach.sharing ? touch[node] : reach.sharing;
+                touch[node] += sharing == 0 && mine == 1;
+            }
+            for (uint32_t s = 0; s < stages->n; s++) {
+                coord[TY_AXIS_PIPELINE] = stages->rank[s];
+                seen[ty_grid_node(grid, ty_grid_rank(grid, coord))] = 0;
+            }
+            out[i] = reach;
+        }
+    }
+}
+
+static uint32_t top_node(const struct ty_grid *grid)
+{
+    uint32_t top = 0;
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        const uint32_t node = ty_grid_node(grid, r);
+        top = node > top ? node : top;
+    }
+    return top;
+}
+
+uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
+                              enum ty_coll coll, enum ty_phase phase, double bytes)
+{
+    const struct ty_program *p = l->b.program;
+    for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
+        const struct ty_kind *kind = &p->kinds[k];
+        if (kind->group == stages->name && kind->phase == (uint8_t)phase &&
+            !(kind->bytes < bytes || kind->bytes > bytes) &&
+            strcmp(kind->name, ty_coll_name(coll)) == 0) {
+            return (uint16_t)k;
+        }
+    }
+    const size_t nodes = (size_t)top_node(&l->out->grid) + 1;
+    struct ty_reach *reach = ty_arena_array(l->arena, struct ty_reach, l->members);
+    uint32_t *touch = ty_arena_array(l->arena, uint32_t, 2 * nodes);
+    if (reach == NULL || touch == NULL) {
+        return out_of_memory(l);
+    }
+    reach_stages(l, stages, touch, touch + nodes, reach);
+    const struct collective c = {coll, reach, bytes, 1};
+    return collective_kind(l, stages->name, TY_CAT_COMM_DATA, phase, &c);
+}
+
 /* ---- a pipeline rank ---- */
 
 int ty_lower_reaches(struct ty_lowering *l)

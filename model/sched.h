@@ -63,10 +63,28 @@ struct ty_slot {
 };
 _Static_assert(sizeof(struct ty_slot) == 8, "a slot is 8 bytes");
 
+/* A collective between pipeline ranks that the user's file asks for: each of them with those of the
+ * others that have its tensor, context and data coordinates. It is issued at the end of the pass
+ * before it; the optimizer waits for it. */
+struct ty_rank_span {
+    uint32_t first, last;
+};
+struct ty_slot_coll {
+    uint32_t after;              /* atoms before it on its rank, at least one */
+    uint8_t coll;                /* enum ty_coll (topology/coll.h) */
+    uint32_t n_ranks;            /* whom it connects, at least two ... */
+    const struct ty_rank_span *spans; /* ... [n_spans], ascending, not adjacent; */
+    uint32_t n_spans;
+    const char *ranks; /* the same as "0-1,3": equal texts are equal groups */
+    double bytes;      /* size as nccl-tests mean it */
+};
+
 /* The orders of all ranks. Owned by the arena it was built in. */
 struct ty_rank_slots {
     struct ty_slot *slot; /* [cap] */
     uint32_t n, cap;
+    const struct ty_slot_coll *coll; /* [n_colls] by `after`; a file's only */
+    uint32_t n_colls;
 };
 struct ty_slots {
     struct ty_rank_slots *rank; /* [p] */

@@ -15,7 +15,8 @@
 /* The line of one rank. */
 struct ty_slots_row {
     uint32_t rank;
-    uint32_t first, n; /* its atoms among all */
+    uint32_t first, n;            /* its atoms among all */
+    uint32_t first_coll, n_colls; /* its collectives among all */
     struct ty_slot_mark at;
 };
 
@@ -30,6 +31,10 @@ struct ty_slots_reader {
     uint32_t n, cap;
     struct ty_slots_row *row; /* [cap_rows] */
     uint32_t n_rows, cap_rows;
+    struct ty_slot_coll *coll; /* [cap_colls] collectives in the order of the file */
+    struct ty_slot_mark *coll_mark;
+    uint32_t n_colls, cap_colls;
+    struct ty_arena *arena;
     int code;     /* of the first error */
     bool stopped; /* the rest of the file is not read */
     struct ty_err *err;
@@ -81,6 +86,13 @@ void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
 /* Adds two halves that overlap, forward first. False when they are not a forward and a backward. */
 bool ty_slots_put_pair(struct ty_slots_reader *reader, const struct ty_slot half[2],
                        const struct ty_slots_word *word, const char *const at[2]);
+
+/* slots_coll.c: collectives between ranks. Whether a word means one, not whether it is right. */
+bool ty_slots_is_coll(const struct ty_slots_word *word);
+/* Adds one to the last row. NULL, or what would be right. */
+const char *ty_slots_put_coll(struct ty_slots_reader *reader, const struct ty_slots_word *word);
+/* Checks the groups of one row, now that the number of ranks is known. */
+void ty_slots_check_colls(struct ty_slots_reader *reader, const struct ty_slots_row *row);
 
 /* Appends decimal digits, at most ten; returns the end. */
 char *ty_slots_write_number(char *p, uint32_t value);

@@ -9,6 +9,7 @@
 
 #define QUOTE_BYTES 32 /* longest quotation of a wrong word */
 #define ATOM_BYTES  4u /* shortest atom with what separates it: "0F0," of CSV */
+#define COLL_BYTES  16u /* shortest collective: "broadcast:0,1:1B" */
 
 bool ty_slots_crowded(struct ty_err *err)
 {
@@ -106,7 +107,7 @@ bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty
         return false;
     }
     reader->row[reader->n_rows++] =
-        (struct ty_slots_row){.rank = rank, .first = reader->n, .at = at};
+        (struct ty_slots_row){.rank = rank, .first = reader->n, .first_coll = reader->n_colls, .at = at};
     return true;
 }
 
@@ -255,12 +256,19 @@ static int make_ranks(struct ty_slots_reader *reader, struct ty_slots_file *file
         return ty_fail(reader->err, TY_ENOMEM, "%s: out of memory", reader->file);
     }
     sort_rows(reader, row_of);
+    for (uint32_t i = 0; i < p && reader->code == 0; i++) {
+        ty_slots_check_colls(reader, &reader->row[i]);
+    }
     if (reader->code != 0) {
         return reader->code;
     }
     for (uint32_t r = 0; r < p; r++) {
         const struct ty_slots_row *row = &reader->row[row_of[r] - 1];
-        rank[r] = (struct ty_rank_slots){reader->slot + row->first, row->n, row->n};
+        rank[r] = (struct ty_rank_slots){.slot = reader->slot + row->first,
+                                         .n = row->n,
+                                         .cap = row->n,
+                                         .coll = reader->coll + row->first_coll,
+                                         .n_colls = row->n_colls};
         marks[r] = (struct ty_rank_marks){row->at, reader->mark + row->first};
     }
     file->slots = (struct ty_slots){rank, p};
@@ -279,10 +287,16 @@ static int reader_init(struct ty_slots_reader *reader, size_t len, struct ty_are
     }
     reader->cap_rows = (uint32_t)lines;
     reader->cap = atoms < TY_SLOTS_MAX_ATOMS ? (uint32_t)atoms : TY_SLOTS_MAX_ATOMS;
+    const size_t colls = len / COLL_BYTES + 1;
+    reader->arena = arena;
+    reader->cap_colls = colls < TY_SLOTS_MAX_COLLS ? (uint32_t)colls : TY_SLOTS_MAX_COLLS;
+    reader->coll = ty_arena_array(arena, struct ty_slot_coll, reader->cap_colls);
+    reader->coll_mark = ty_arena_array(arena, struct ty_slot_mark, reader->cap_colls);
     reader->slot = ty_arena_array(arena, struct ty_slot, reader->cap);
     reader->mark = ty_arena_array(arena, struct ty_slot_mark, reader->cap);
     reader->row = ty_arena_array(arena, struct ty_slots_row, reader->cap_rows);
-    if (reader->slot == NULL || reader->mark == NULL || reader->row == NULL) {
+    if (reader->slot == NULL || reader->mark == NULL || reader->row == NULL ||
+        reader->coll == NULL || reader->coll_mark == NULL) {
         return ty_fail(reader->err, TY_ENOMEM, "%s: out of memory", reader->file);
     }
     return 0;

@@ -100,6 +100,8 @@ static void read_word(struct ty_slots_reader *reader, const struct ty_slots_word
     struct ty_slot slot;
     if (*p == '(') {
         remedy = read_pair(reader, word);
+    } else if (ty_slots_is_coll(word)) {
+        remedy = ty_slots_put_coll(reader, word);
     } else {
         remedy = read_atom(&p, word->end, &slot);
         if (remedy == NULL && p < word->end) {

@@ -6,7 +6,8 @@
  *
  * An atom is K<micro-batch>.<stage> with K in F (forward), B (full backward), I (input gradient),
  * W (weight gradient); "^" after it marks the second direction, "#2" slice 2 of a sequence;
- * (F5.0|B1.7) is one slot in which a forward and a backward overlap. Blank lines and lines that
+ * (F5.0|B1.7) is one slot in which a forward and a backward overlap. Behind an atom,
+ * all-reduce:0-1:64MiB is a collective of that rank with pipeline ranks 0 and 1. Blank lines and lines that
  * begin with "#" are skipped. */
 #ifndef TY_MODEL_SLOTS_TEXT_H
 #define TY_MODEL_SLOTS_TEXT_H
@@ -15,6 +16,7 @@
 #include "sim/base/text.h"
 
 #define TY_SLOTS_MAX_ATOMS 4000000u         /* of one file ... */
+#define TY_SLOTS_MAX_COLLS 16384u
 #define TY_SLOTS_MAX_BYTES ((size_t)64 << 20) /* ... which may be so long */
 
 /* What a schedule file says. Sizes and placement are inferred from who holds which stage. Owned by

@@ -17,10 +17,10 @@
 #include "sim/core/say.h"
 #include "sim/core/stall.h"
 
-#define NOBODY        UINT32_MAX
-#define CAUSES_MAX    3u /* circles and missing partners told */
-#define CIRCLE_LINES  8u /* gangs of one circle told; of each of several: half as many */
-#define BEHIND_LINES  4u /* gangs behind them told one by one */
+#define NOBODY       UINT32_MAX
+#define CAUSES_MAX   3u /* circles and missing partners told */
+#define CIRCLE_LINES 8u /* gangs of one circle told; of each of several: half as many */
+#define BEHIND_LINES 4u /* gangs behind them told one by one */
 
 enum why {
     FINISHED,
@@ -33,7 +33,7 @@ enum why {
 struct wait {
     uint8_t why;
     bool told;
-    uint32_t next;      /* WAITS: gang */
+    uint32_t next;      /* WAITS: gang; NO_PARTNER: the only one that is missing, or NOBODY */
     struct ty_issue at; /* WAITS: what that gang has still to issue */
     uint32_t missing;   /* NO_PARTNER: gangs */
     uint32_t seen;      /* search that passed here, 1 + its first gang; 0: none */
@@ -108,6 +108,22 @@ static const struct comers *comers_of(struct autopsy *a, uint32_t slot)
     return c;
 }
 
+/* The only member that never comes to a meeting; NOBODY: there are more, or it is not known who. */
+static uint32_t absent_from(const struct autopsy *a, const struct ty_meet *meet, uint32_t slot)
+{
+    uint32_t absent = NOBODY;
+    for (uint32_t i = 0; meet->gangs != NULL && i < meet->n_gangs; i++) {
+        struct ty_issue at;
+        if (!find_issue(a, meet->gangs[i], TY_SYNC_MEET, slot, &at)) {
+            if (absent != NOBODY) {
+                return NOBODY;
+            }
+            absent = meet->gangs[i];
+        }
+    }
+    return absent;
+}
+
 static void look_at_meeting(struct autopsy *a, struct wait *w, const struct ty_meet *meet,
                             uint32_t slot)
 {
@@ -115,6 +131,7 @@ static void look_at_meeting(struct autopsy *a, struct wait *w, const struct ty_m
     if (c->n < meet->n_gangs || c->at.gang == NOBODY) {
         w->why = NO_PARTNER;
         w->missing = meet->n_gangs - c->n;
+        w->next = w->missing == 1 ? absent_from(a, meet, slot) : NOBODY;
     } else {
         w->why = WAITS;
         w->next = c->at.gang;
@@ -130,9 +147,8 @@ static void look(struct autopsy *a, uint32_t gang)
     if (a->stall.stop[gang].pass >= a->p->gangs[gang].n_passes) {
         return;
     }
-    static const uint8_t bars[] = {[TY_SYNC_MEET] = TY_BAR_MEET,
-                                   [TY_SYNC_SEND] = TY_BAR_SEND,
-                                   [TY_SYNC_RECV] = TY_BAR_RECV};
+    static const uint8_t bars[] = {
+        [TY_SYNC_MEET] = TY_BAR_MEET, [TY_SYNC_SEND] = TY_BAR_SEND, [TY_SYNC_RECV] = TY_BAR_RECV};
     const struct ty_op *op = op_at(a, gang);
     const uint32_t slot = ty_op_slot(a->p, pass_at(a, gang), op);
     if (a->barred != NULL && (a->barred[slot] & bars[op->sync]) != 0) {
@@ -184,8 +200,11 @@ static void say_wanted(const struct autopsy *a, uint32_t gang, char *buf, size_t
     if (op->sync == TY_SYNC_MEET) {
         const struct ty_meet *meet = &a->p->meets[op->link];
         const uint32_t slot = ty_op_slot(a->p, pass_at(a, gang), op);
-        snprintf(buf, size, "%.80s: %s, %u of %u have come to it", meet->name, what,
-                 (unsigned)a->stall.arrived[slot], (unsigned)meet->n_gangs);
+        const char *group = a->p->kinds[op->kind].group; /* where it is the name, it is in `what` */
+        const bool named = group == NULL || strcmp(group, meet->name) != 0;
+        snprintf(buf, size, "%.80s%s%s, %u of %u have come to it", named ? meet->name : "",
+                 named ? ": " : "", what, (unsigned)a->stall.arrived[slot],
+                 (unsigned)meet->n_gangs);
     } else {
         snprintf(buf, size, "%s", what);
     }
@@ -214,8 +233,13 @@ static void say_reason(const struct autopsy *a, uint32_t gang, char *buf, size_t
                  a->p->gangs[a->p->channels[op->link].from].name);
         break;
     case NO_PARTNER:
-        snprintf(buf, size, "waits in %s, and %u never come%s", wanted, (unsigned)w->missing,
-                 w->missing == 1 ? "s" : "");
+        if (w->next != NOBODY) {
+            snprintf(buf, size, "waits in %s, and %.64s never comes", wanted,
+                     a->p->gangs[w->next].name);
+        } else {
+            snprintf(buf, size, "waits in %s, and %u never come%s", wanted, (unsigned)w->missing,
+                     w->missing == 1 ? "s" : "");
+        }
         break;
     case MISMATCHED:
     case FINISHED:
@@ -344,9 +368,9 @@ static void tell_how_many(struct autopsy *a, const struct ty_timeline *t)
     (void)ty_fail(a->err, TY_EDEADLOCK, "deadlock: %u of %u ranks can never finish; %s%s",
                   (unsigned)ranks, (unsigned)a->p->n_ranks,
                   last > 0 ? "the last of them moved at " : "none of them ever moved",
-                  last == 0 ? ""
-                            : ty_quantity_format(ty_s_from_ps(last), TY_DIM_SECONDS, when,
-                                                 sizeof(when)));
+                  last == 0
+                      ? ""
+                      : ty_quantity_format(ty_s_from_ps(last), TY_DIM_SECONDS, when, sizeof(when)));
 }
 
 static int prepare(struct autopsy *a, struct ty_arena *arena)
@@ -403,9 +427,8 @@ int ty_deadlock_report(struct ty_timeline *timeline, const struct ty_mismatch *m
     if (timeline->halt != NULL) { /* an executor halted already, without the mismatch */
         timeline->program = timeline->halt->whole;
     }
-    struct autopsy a = {.p = timeline->program,
-                        .barred = mismatch != NULL ? mismatch->barred : NULL,
-                        .err = err};
+    struct autopsy a = {
+        .p = timeline->program, .barred = mismatch != NULL ? mismatch->barred : NULL, .err = err};
     const int rc = examine(&a, timeline, mismatch, &arena);
     ty_arena_release(&arena);
     return rc;

@@ -20,7 +20,10 @@ enum what {
     UNRECEIVED, /* sent, and never received */
     REPEATED,   /* sent or received twice, or met twice in a step */
     KIND,       /* one meeting, different collectives */
+    SWAPPED,    /* the same, and the other side issues the first one's later */
+    BYTES,      /* one meeting, one collective, different sizes */
     CROSSED,    /* two meetings in different orders */
+    GROUP,      /* two meetings that both lack members, of groups that differ */
 };
 
 struct finding {
@@ -39,12 +42,12 @@ struct search {
     const struct ty_program *p;
     struct ty_mismatch *out;
     struct finding first;
-    struct list all;             /* by gang, in the order of issue */
-    uint32_t *first_of;          /* [n_gangs + 1] into `all` */
-    struct ty_issue *sent;       /* [n_slots] who sends a message; gang == NOBODY: nobody */
-    struct ty_issue *taken;      /* [n_slots] who receives it, or who met first */
-    uint32_t *comm;              /* [n_channels] communicator of a channel */
-    struct list *sends, *recvs;  /* [n_channels] by communicator */
+    struct list all;            /* by gang, in the order of issue */
+    uint32_t *first_of;         /* [n_gangs + 1] into `all` */
+    struct ty_issue *sent;      /* [n_slots] who sends a message; gang == NOBODY: nobody */
+    struct ty_issue *taken;     /* [n_slots] who receives it, or who met first */
+    uint32_t *comm;             /* [n_channels] communicator of a channel */
+    struct list *sends, *recvs; /* [n_channels] by communicator */
     uint32_t n_comms;
 };
 
@@ -248,6 +251,39 @@ static bool same_collective(const struct ty_kind *a, const struct ty_kind *b)
            !(a->bytes < b->bytes || a->bytes > b->bytes);
 }
 
+/* Number of a collective among those of its communicator on its own gang, from 1. */
+static uint32_t number_of(const struct search *s, struct ty_issue issue)
+{
+    const char *name = s->p->meets[ty_issue_op(s->p, issue)->link].name;
+    uint32_t n = 0;
+    for (uint32_t i = s->first_of[issue.gang]; i < s->first_of[issue.gang + 1]; i++) {
+        const struct ty_issue at = s->all.at[i];
+        const struct ty_op *op = ty_issue_op(s->p, at);
+        n += op->sync == TY_SYNC_MEET && same_text(s->p->meets[op->link].name, name);
+        if (at.pass == issue.pass && at.op == issue.op) {
+            break;
+        }
+    }
+    return n;
+}
+
+/* How two gangs differ about one meeting. */
+static enum what difference(const struct search *s, struct ty_issue a, struct ty_issue b)
+{
+    const struct ty_kind *want = kind_of(s, a);
+    const char *name = s->p->meets[ty_issue_op(s->p, a)->link].name;
+    for (uint32_t i = s->first_of[b.gang]; i < s->first_of[b.gang + 1]; i++) {
+        const struct ty_issue at = s->all.at[i];
+        const struct ty_op *op = ty_issue_op(s->p, at);
+        const bool later = at.pass > b.pass || (at.pass == b.pass && at.op > b.op);
+        if (later && op->sync == TY_SYNC_MEET && same_text(s->p->meets[op->link].name, name) &&
+            same_collective(want, kind_of(s, at))) {
+            return SWAPPED;
+        }
+    }
+    return same_text(want->name, kind_of(s, b)->name) ? BYTES : KIND;
+}
+
 /* The next meeting of gang g from *i on that bears the stamp; NULL: none. */
 static const struct ty_issue *next_shared(const struct search *s, uint32_t g, uint32_t *i,
                                           const uint32_t *mark, uint32_t stamp)
@@ -292,7 +328,7 @@ static void compare_gangs(struct search *s, uint32_t g, uint32_t h, uint32_t *ma
             break;
         }
         if (!same_collective(kind_of(s, *a), kind_of(s, *b))) {
-            note(s, KIND, nth, *a, *b, TY_BAR_MEET);
+            note(s, difference(s, *a, *b), number_of(s, *a), *a, *b, TY_BAR_MEET);
             break;
         }
     }
@@ -304,7 +340,8 @@ static void compare_gangs(struct search *s, uint32_t g, uint32_t h, uint32_t *ma
 static int compare_meetings(struct search *s, struct ty_arena *arena)
 {
     uint32_t *mark = ty_arena_array(arena, uint32_t, (size_t)s->p->n_slots + 1);
-    uint32_t *seen = ty_arena_array(arena, uint32_t, (size_t)s->p->n_gangs + 1); /* by gang g, of h */
+    uint32_t *seen =
+        ty_arena_array(arena, uint32_t, (size_t)s->p->n_gangs + 1); /* by gang g, of h */
     if (mark == NULL || seen == NULL) {
         return TY_ENOMEM;
     }
@@ -326,6 +363,66 @@ static int compare_meetings(struct search *s, struct ty_arena *arena)
         }
     }
     return 0;
+}
+
+/* The first member of a meeting that never issues it; NOBODY: all do. */
+static uint32_t absent_from(const struct search *s, struct ty_issue at)
+{
+    const struct ty_meet *meet = &s->p->meets[ty_issue_op(s->p, at)->link];
+    for (uint32_t i = 0; i < meet->n_gangs; i++) {
+        const uint32_t g = meet->gangs[i];
+        uint32_t k = s->first_of[g];
+        while (k < s->first_of[g + 1] && (ty_issue_op(s->p, s->all.at[k])->sync != TY_SYNC_MEET ||
+                                          slot_of(s, s->all.at[k]) != slot_of(s, at))) {
+            k++;
+        }
+        if (k == s->first_of[g + 1]) {
+            return g;
+        }
+    }
+    return NOBODY;
+}
+
+/* Each gang's first meeting that lacks members, as number in `all`; NOBODY: none. Only where a
+ * meeting says who they are. */
+static uint32_t *first_lacking(const struct search *s, struct ty_arena *arena)
+{
+    uint32_t *came = ty_arena_array(arena, uint32_t, (size_t)s->p->n_slots + 1);
+    uint32_t *first = ty_arena_array(arena, uint32_t, (size_t)s->p->n_gangs + 1);
+    if (came == NULL || first == NULL) {
+        return NULL;
+    }
+    memset(first, 0xff, s->p->n_gangs * sizeof(*first));
+    for (uint32_t i = 0; i < s->all.n; i++) {
+        came[slot_of(s, s->all.at[i])] += ty_issue_op(s->p, s->all.at[i])->sync == TY_SYNC_MEET;
+    }
+    for (uint32_t i = s->all.n; i > 0; i--) {
+        const struct ty_issue at = s->all.at[i - 1];
+        const struct ty_op *op = ty_issue_op(s->p, at);
+        if (op->sync == TY_SYNC_MEET && s->p->meets[op->link].gangs != NULL &&
+            came[slot_of(s, at)] < s->p->meets[op->link].n_gangs) {
+            first[at.gang] = i - 1;
+        }
+    }
+    return first;
+}
+
+/* A member that does not come, and issues instead what others do not come to, means another group.
+ * (One that issues nothing instead is a deadlock.) The first one only: what follows it on either
+ * side is out of step. */
+static int compare_groups(struct search *s, struct ty_arena *arena)
+{
+    const uint32_t *first = first_lacking(s, arena);
+    for (uint32_t g = 0; first != NULL && g < s->p->n_gangs; g++) {
+        const uint32_t absent = first[g] == NOBODY ? NOBODY : absent_from(s, s->all.at[first[g]]);
+        if (absent != NOBODY && first[absent] != NOBODY) {
+            const struct ty_issue a = s->all.at[first[g]], b = s->all.at[first[absent]];
+            note(s, GROUP, number_of(s, a), a, b, TY_BAR_MEET);
+            s->out->barred[slot_of(s, a)] |= TY_BAR_MEET;
+            break;
+        }
+    }
+    return first == NULL ? TY_ENOMEM : 0;
 }
 
 /* ---- words ---- */
@@ -351,14 +448,17 @@ static void say_first(struct search *s)
         [UNRECEIVED] = ", which is never received",
         [REPEATED] = " again",
         [KIND] = "; all members must issue the same collective",
+        [SWAPPED] = "; collectives must be issued in the same order by all members",
+        [BYTES] = "; all members must mean equally many bytes",
         [CROSSED] = "; collectives must be issued in the same order by all members",
+        [GROUP] = "; all members must name the same group",
     };
     const struct finding *f = &s->first;
     const struct ty_op *op = ty_issue_op(s->p, f->b);
     const bool one = f->what == UNRECEIVED || f->what == REPEATED;
     char a[4 * TY_SAY], b[4 * TY_SAY], where[TY_SAY];
     if (op->sync == TY_SYNC_MEET) {
-        const char *name = s->p->meets[op->link].name;
+        const char *name = s->p->meets[ty_issue_op(s->p, f->a)->link].name;
         snprintf(where, sizeof(where), "collective %u of %.80s", (unsigned)f->nth,
                  f->what == CROSSED ? "those that two stages share" : name);
     } else {
@@ -383,6 +483,7 @@ int ty_mismatch_find(struct ty_mismatch *out, const struct ty_program *p, struct
         compare_sides(&s, c);
     }
     rc = rc < 0 ? rc : compare_meetings(&s, arena);
+    rc = rc < 0 ? rc : compare_groups(&s, arena);
     if (rc == 0 && out->n > 0) {
         say_first(&s);
     }

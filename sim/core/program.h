@@ -132,7 +132,8 @@ struct ty_meet {
     const char *name;
     uint16_t group;
     uint32_t n_gangs;
-    uint32_t first_slot; /* filled by ty_program_seal */
+    uint32_t first_slot;   /* filled by ty_program_seal */
+    const uint32_t *gangs; /* [n_gangs] who they are, ascending; NULL: whoever issues it */
 };
 
 /* Messages from member i of one gang to member i of another, numbered 0 .. n_seq-1. */

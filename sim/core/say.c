@@ -52,12 +52,12 @@ char *ty_say_op(const struct ty_program *p, const struct ty_pass *pass, const st
 {
     const struct ty_kind *kind = &p->kinds[op->kind];
     const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
-    char bytes[48] = "", group[32] = "";
+    char bytes[48] = "", group[48] = "";
     if (kind->bytes > 0) {
         (void)ty_quantity_format(kind->bytes, TY_DIM_BYTES, bytes, sizeof(bytes));
     }
     if (kind->group != NULL) {
-        snprintf(group, sizeof(group), "group %.20s", kind->group);
+        snprintf(group, sizeof(group), "group %.36s", kind->group);
     }
     const char *between = bytes[0] != '\0' && group[0] != '\0' ? ", " : "";
     const bool any = bytes[0] != '\0' || group[0] != '\0';

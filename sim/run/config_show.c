@@ -188,6 +188,12 @@ static uint64_t hash_slots(const struct ty_slots *slots)
             memcpy(&atom, &slots->rank[r].slot[i], sizeof(atom));
             h = ty_hash4(h, atom, r, i);
         }
+        for (uint32_t i = 0; i < slots->rank[r].n_colls; i++) {
+            const struct ty_slot_coll *c = &slots->rank[r].coll[i];
+            uint64_t bytes;
+            memcpy(&bytes, &c->bytes, sizeof(bytes));
+            h = ty_hash4(h, (uint64_t)c->after << 8 | c->coll, hash_text(c->ranks), bytes);
+        }
     }
     return h;
 }

@@ -12,7 +12,8 @@ static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
         }
     }
     if (f->n_traffic == TY_TRAFFIC_MAX) {
-        return NULL;
+        f->traffic[TY_TRAFFIC_MAX - 1].group = "others";
+        return &f->traffic[TY_TRAFFIC_MAX - 1];
     }
     f->traffic[f->n_traffic] = (struct ty_traffic){.group = group};
     return &f->traffic[f->n_traffic++];

@@ -183,6 +183,14 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     if (rc < 0) {
         return rc;
     }
+    for (uint32_t i = 0; i < file.slots.p; i++) {
+        if (file.slots.rank[i].n_colls > 0) {
+            return ty_fail(err, TY_EINPUT,
+                           "%s: rank %u issues collectives, which take no time that `schedule` "
+                           "knows; leave them out, or use `trainyard run`",
+                           o->name, (unsigned)i);
+        }
+    }
     r->name = ty_arena_strndup(&r->arena, o->name, strlen(o->name));
     r->placement = file.placement;
     r->shape = file.shape;

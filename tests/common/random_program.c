@@ -74,7 +74,9 @@ static void act(struct maker *m)
         op.stream = TY_STREAM_DATA;
         op.sync = TY_SYNC_MEET;
         op.link = (uint16_t)ty_build_meet(
-            &m->b, &(struct ty_meet){"meeting", roll(&m->dice, 2) ? 1 : TY_NONE, m->n_gangs, 0});
+            &m->b, &(struct ty_meet){.name = "meeting",
+                                      .group = roll(&m->dice, 2) ? 1 : TY_NONE,
+                                      .n_gangs = m->n_gangs});
         for (uint32_t g = 0; g < m->n_gangs; g++) {
             op.kind = make_kind(m, TY_CAT_COMM_DATA);
             wire(m, &op);
