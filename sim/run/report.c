@@ -58,7 +58,7 @@ static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
-    const int fault = ty_run_own_fault(run, err);
+    const int fault = ty_run_own_check(run, err);
     if (fault < 0) {
         return fault;
     }

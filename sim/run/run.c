@@ -107,6 +107,31 @@ int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
     return ty_fail(err, rc, "%s", rc == TY_ENOMEM ? "out of memory" : own->fault);
 }
 
+int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_program *program = &run->lowered.program;
+    struct ty_arena arena = {.head = NULL};
+    struct ty_mismatch mismatch;
+    struct ty_stall stall;
+    int rc = ty_run_own_fault(run, err);
+    if (rc < 0 || run->config->schedule.own == NULL) {
+        return rc;
+    }
+    rc = ty_mismatch_find(&mismatch, program, &arena, err);
+    if (rc == 0 && mismatch.n > 0) {
+        rc = ty_fail(err, TY_EDEADLOCK, "mismatch: %s", mismatch.text);
+    } else if (rc == 0 && ty_stall_find(&stall, program, NULL, &arena) < 0) {
+        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+    } else if (rc == 0 && stall.n_stuck > 0) {
+        rc = ty_fail(err, TY_EDEADLOCK,
+                     "deadlock: %u of %u pipeline ranks can never finish; `trainyard run` tells "
+                     "what they wait for",
+                     (unsigned)stall.n_stuck, (unsigned)program->n_gangs);
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
 /* Runs an executor, or says why there is no use: partners who mean different things would not be
  * noticed by it, and are taken to stop there. */
 static int run_engine(struct ty_run *run, enum ty_engine engine, struct ty_err *err)

@@ -32,6 +32,9 @@ int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluste
  * TY_EINPUT where some of the work is missing and nobody would notice; 0. */
 int ty_run_own_fault(const struct ty_run *run, struct ty_err *err);
 
+/* The same, and whether its collectives and messages can be matched, without executing it. */
+int ty_run_own_check(const struct ty_run *run, struct ty_err *err);
+
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every
  * rank to trace or to explain. */
