@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define QUOTE_BYTES 32 /* longest quotation of a wrong word */
-#define ATOM_BYTES  4u /* shortest atom with what separates it: "0F0," of CSV */
+#define QUOTE_BYTES 32  /* longest quotation of a wrong word */
+#define ATOM_BYTES  4u  /* shortest atom with what separates it: "0F0," of CSV */
 #define COLL_BYTES  16u /* shortest collective: "broadcast:0,1:1B" */
 
 bool ty_slots_crowded(struct ty_err *err)
@@ -106,8 +106,8 @@ bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty
                          (unsigned)reader->cap_rows);
         return false;
     }
-    reader->row[reader->n_rows++] =
-        (struct ty_slots_row){.rank = rank, .first = reader->n, .first_coll = reader->n_colls, .at = at};
+    reader->row[reader->n_rows++] = (struct ty_slots_row){
+        .rank = rank, .first = reader->n, .first_coll = reader->n_colls, .at = at};
     return true;
 }
 
@@ -256,7 +256,8 @@ static int make_ranks(struct ty_slots_reader *reader, struct ty_slots_file *file
         return ty_fail(reader->err, TY_ENOMEM, "%s: out of memory", reader->file);
     }
     sort_rows(reader, row_of);
-    for (uint32_t i = 0; i < p && reader->code == 0; i++) {
+    const bool sorted = reader->code == 0;
+    for (uint32_t i = 0; i < p && sorted; i++) {
         ty_slots_check_colls(reader, &reader->row[i]);
     }
     if (reader->code != 0) {

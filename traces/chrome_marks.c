@@ -86,8 +86,7 @@ static void put_steps(struct ty_chrome *c, const struct ty_chrome_cast *cast,
                       struct span_of_step *spans)
 {
     const struct ty_pass *passes = ty_gang_passes(c->program, cast->gang), *stuck;
-    const bool ends =
-        ty_timeline_stuck(c->timeline, (uint32_t)(cast - c->casts), &stuck) == NULL;
+    const bool ends = ty_timeline_stuck(c->timeline, (uint32_t)(cast - c->casts), &stuck) == NULL;
     for (uint32_t first = 0; first < cast->gang->n_passes;) {
         char step[24];
         *ty_put_u64(step, passes[first].step) = '\0';

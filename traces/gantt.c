@@ -298,7 +298,7 @@ static void put_legend(const struct picture *g, struct ty_text *out)
         busy += (double)(g->rows.box[i].end - g->rows.box[i].start);
     }
     const double span = (double)(g->to - g->from);
-    ty_text_add(out, g->t->halt != NULL                            ? "incomplete: stretch of "
+    ty_text_add(out, g->t->halt != NULL                        ? "incomplete: stretch of "
                      : g->from == 0 && g->to == g->t->makespan ? "makespan "
                                                                : "stretch of ");
     if (g->options->unit != 0) {
@@ -343,13 +343,12 @@ int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
 
 static int gantt_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
 {
-    const struct ty_gantt options = {.ranks = trace->ranks,
-                                     .n_ranks = trace->n_ranks,
-                                     .from = trace->window_from,
-                                     .to = trace->window_to < trace->timeline->makespan
-                                               ? trace->window_to
-                                               : 0,
-                                     .ascii = true};
+    const struct ty_gantt options = {
+        .ranks = trace->ranks,
+        .n_ranks = trace->n_ranks,
+        .from = trace->window_from,
+        .to = trace->window_to < trace->timeline->makespan ? trace->window_to : 0,
+        .ascii = true};
     struct ty_text text = {.data = NULL};
     const int rc = ty_gantt(trace->timeline, &options, &text, err);
     if (rc == 0) {

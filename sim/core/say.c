@@ -38,9 +38,8 @@ char *ty_say_gang(const struct ty_program *p, uint32_t gang, char buf[TY_SAY])
 char *ty_say_pass(const struct ty_program *p, const struct ty_pass *pass, char buf[TY_SAY])
 {
     const char *word = ty_phase_word((enum ty_phase)pass->phase);
-    int n = pass->phase == TY_PHASE_STEP
-                ? snprintf(buf, TY_SAY, "%s", word)
-                : snprintf(buf, TY_SAY, "%s %u", word, (unsigned)pass->mb);
+    int n = pass->phase == TY_PHASE_STEP ? snprintf(buf, TY_SAY, "%s", word)
+                                         : snprintf(buf, TY_SAY, "%s %u", word, (unsigned)pass->mb);
     if (p->n_steps > 1) {
         snprintf(buf + n, TY_SAY - (size_t)n, " of step %u", (unsigned)pass->step);
     }

@@ -441,7 +441,7 @@ END_TEST
 START_TEST(shapes_that_do_not_fit_are_refused)
 {
     struct ty_slot slot[2] = {{.phase = TY_PHASE_FORWARD}, {.phase = TY_PHASE_BACKWARD}};
-    struct ty_rank_slots rank = {slot, 2, 2};
+    struct ty_rank_slots rank = {.slot = slot, .n = 2, .cap = 2};
     const struct ty_slots slots = {&rank, 1};
     const struct ty_sched_shape two = {.p = 2, .m = 1, .v = 1, .slices = 1};
     const struct ty_sched_shape one = {.p = 1, .m = 1, .v = 1, .slices = 1};
@@ -471,7 +471,7 @@ START_TEST(atoms_that_make_no_sense_are_named)
         {.phase = TY_PHASE_BACKWARD, .mb = 1, .paired = true},
         {.phase = TY_PHASE_FORWARD, .direction = 1},
     };
-    struct ty_rank_slots rank = {slot, TY_COUNT(slot), TY_COUNT(slot)};
+    struct ty_rank_slots rank = {.slot = slot, .n = TY_COUNT(slot), .cap = TY_COUNT(slot)};
     const struct ty_slots slots = {&rank, 1};
     const struct ty_sched_shape shape = {.p = 1, .m = 2, .v = 1, .slices = 1};
     clear_err();

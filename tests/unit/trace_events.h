@@ -175,8 +175,8 @@ static inline bool rules_counter(struct rules *r, struct rules_event *e)
 
 static inline bool rules_mark(struct rules *r, struct rules_event *e)
 {
-    static const char *const names[] = {"step start", "step end", "peak memory", "out of memory", "deadlock",
-                                        NULL};
+    static const char *const names[] = {"step start",    "step end", "peak memory",
+                                        "out of memory", "deadlock", NULL};
     if (!js_is(js_get(e->node, "s"), "p") || !rules_listed(e->name, names)) {
         return rules_fail(r, e, "an instant has scope p and a known name");
     }
