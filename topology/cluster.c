@@ -178,6 +178,11 @@ const struct ty_field ty_cluster_fields[] = {
            "factor on the latency of a ring all-reduce that leaves the node (NCCL tuning)"),
     SHARE(net_p2p_efficiency, "0.75", "share of nic_bandwidth that one message reaches (guess)"),
     LATENCY(net_p2p_latency, "15 us", "fixed time of a message between nodes, s (guess)"),
+    OPTIONAL(sharp_efficiency, sharp_efficiency, RATIO, 0.001, 2, "none",
+             "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as "
+             "share of nic_bandwidth: 1.2 on NDR (480 GB/s over 8 NICs); none: switches do not add"),
+    LATENCY(sharp_latency, "31 us",
+            "fixed time of such an all-reduce between nodes, s (NCCL tuning)"),
     VALUE(phase_overlap, phase_overlap, RATIO, 0, 1, "0.7",
           "share of the shorter phases of a hierarchical all-reduce or an all-to-all that hides "
           "behind the longest (guess)"),

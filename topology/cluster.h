@@ -95,6 +95,9 @@ struct ty_cluster {
     double net_ring_factor;    /* on the latency of a ring all-reduce that leaves the node */
     double net_p2p_efficiency; /* share of nic_bandwidth that one message reaches */
     double net_p2p_latency;    /* s */
+    double sharp_efficiency;   /* bus bandwidth per NIC of an all-reduce in the switches between
+                                * nodes, as share of nic_bandwidth; 0: none; may exceed 1 */
+    double sharp_latency;      /* s, its fixed part between nodes */
     double phase_overlap;      /* share of the shorter phases of a hierarchical collective or an
                                * all-to-all that hides behind the longest one */
     double nvlink_overlap_slowdown; /* share of its speed that computation loses beside a */

@@ -6,8 +6,8 @@
 
 /* Every algorithm, in the order of ty_coll_algorithm_words. */
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
-    &ty_coll_ring,    &ty_coll_tree,     &ty_coll_hierarchical, &ty_coll_nvls, &ty_coll_direct,
-    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree,    NULL,
+    &ty_coll_ring,    &ty_coll_tree,     &ty_coll_hierarchical, &ty_coll_nvls,  &ty_coll_direct,
+    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree,    &ty_coll_sharp, NULL,
 };
 
 const struct ty_word ty_coll_algorithm_words[] = {
@@ -18,6 +18,7 @@ const struct ty_word ty_coll_algorithm_words[] = {
     {"nvls", 4, "sums in the NVSwitch, where there is one (all-reduce)"},
     {"ring-ll128", 6, "rings with less latency and less bandwidth (all-reduce in a node)"},
     {"nvls-tree", 8, "sums in the NVSwitch of each node, a tree between nodes (all-reduce)"},
+    {"sharp", 9, "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)"},
     {NULL, 0, NULL},
 };
 
@@ -108,7 +109,7 @@ void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
     const double alone = cluster->nic_bandwidth * cluster->net_p2p_efficiency;
     const double share = nic_rate(cluster) * fmin(1, nics_per_gpu(cluster));
     const struct ty_coll_table *measured = ty_coll_measured_p2p(cluster, same_node);
-    *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct};
+    *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct, .pattern = ty_coll_direct.pattern};
     if (same_node) {
         out->latency_s = cluster->nvlink_p2p_latency;
         out->transfer_s = bytes / (cluster->nvlink_bandwidth * cluster->nvlink_p2p_efficiency);
@@ -130,7 +131,7 @@ static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_c
                     enum ty_coll coll, double bytes, const struct ty_reach *reach,
                     struct ty_coll_cost *out)
 {
-    *out = (struct ty_coll_cost){0};
+    *out = (struct ty_coll_cost){.pattern = algorithm->pattern};
     algorithm->cost(cluster, coll, bytes, reach, out);
     out->algorithm = algorithm;
     /* Whatever the size, a call takes that long; what was measured knows. */

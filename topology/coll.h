@@ -31,16 +31,26 @@ enum ty_coll {
     TY_N_COLLECTIVES
 };
 
+/* Which node sends to which: what tells how many bytes cross from leaf to leaf (fabric.h). */
+enum ty_coll_pattern {
+    TY_PATTERN_RING,      /* every node to the next one of the group, the last to the first */
+    TY_PATTERN_CHAIN,     /* the same, without the way back */
+    TY_PATTERN_TREES,     /* two binary trees of half the bytes, up and down */
+    TY_PATTERN_ALL_PAIRS, /* every member to every other */
+    TY_PATTERN_SWITCH,    /* every node into the switches, which add, and back */
+};
+
 struct ty_coll_algorithm;
 
 /* What one rank pays and moves. Sizes are nccl-tests' S: the whole tensor (for all-gather and
  * reduce-scatter n times a rank's share; for all-to-all what one rank sends in total, its own share
  * included). */
 struct ty_coll_cost {
-    double latency_s;  /* part that does not depend on the size */
-    double transfer_s; /* part that does */
-    double nvlink_B;   /* sent by one rank over NVLink, mean over members */
-    double net_B;      /* sent by one rank over its NIC, mean over members */
+    double latency_s;             /* part that does not depend on the size */
+    double transfer_s;            /* part that does */
+    double nvlink_B;              /* sent by one rank over NVLink, mean over members */
+    double net_B;                 /* sent by one rank over its NIC, mean over members */
+    enum ty_coll_pattern pattern; /* of what goes between nodes */
     const struct ty_coll_algorithm *algorithm; /* NULL: a group of one */
 };
 static inline double ty_coll_seconds(const struct ty_coll_cost *c)
@@ -61,9 +71,10 @@ struct ty_coll_algorithm {
     const char *name, *summary, *source;
     /* Never chosen by "auto", which stands for NCCL: only when `collectives` names it. */
     bool on_request;
+    enum ty_coll_pattern pattern;
     /* True when it can do this operation over this reach on this cluster. */
     bool (*applies)(const struct ty_cluster *, enum ty_coll, const struct ty_reach *);
-    /* Closed form; fills everything but `algorithm`. */
+    /* Closed form; fills everything but `algorithm`. `pattern` comes in as above. */
     void (*cost)(const struct ty_cluster *, enum ty_coll, double bytes, const struct ty_reach *,
                  struct ty_coll_cost *out);
     /* The messages of one execution over `n` ranks of which g consecutive ones share a node (g
@@ -74,7 +85,8 @@ struct ty_coll_algorithm {
 };
 
 extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierarchical,
-    ty_coll_nvls, ty_coll_nvls_tree, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured;
+    ty_coll_nvls, ty_coll_nvls_tree, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured,
+    ty_coll_sharp;
 extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
 const char *ty_coll_name(enum ty_coll coll);
 

@@ -4,9 +4,10 @@
  *     2  all-reduce of that slice over the k ranks with the same place in their nodes (a ring)
  *     3  all-gather in every node
  *
- * The phases work on different links and pipeline when the tensor is cut in chunks: the time is the
- * longest phase and the share of the others that `phase_overlap` leaves. With phase_overlap 0 it is
- * what the steps give, one phase after the other. Latencies add.
+ * NVLink and network are different links and pipeline when the tensor is cut in chunks: the time is
+ * that of the slower and the share of the faster that `phase_overlap` leaves. Phases 1 and 3 have
+ * the same links and never hide behind one another. With phase_overlap 0 the time is what the steps
+ * give, one phase after the other. Latencies add.
  *
  * NCCL has no such algorithm without in-network sums, and measures 382 GB/s of bus bandwidth over 4
  * nodes of 8 B200 where this one would reach 414: "auto" leaves it out.
@@ -32,12 +33,12 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const double k = reach->nodes, g = reach->per_node;
     const double in_node = (g - 1) / g * bytes;         /* sent per rank in phases 1 and 3 each */
     const double between = 2 * (k - 1) / k * bytes / g; /* sent per rank in phase 2 */
-    const double nvlink_s = in_node / ty_coll_nvlink_rate(cluster, reach->per_node);
+    const double nvlink_s = 2 * in_node / ty_coll_nvlink_rate(cluster, reach->per_node);
     const double net_s = between * g / ty_coll_net_rate(cluster, reach);
     out->latency_s =
         2 * (cluster->nvlink_gather_latency + (g - 1) * cluster->nvlink_step) +
         cluster->net_ring_factor * (cluster->net_latency + 2 * (k - 1) * cluster->net_step);
-    out->transfer_s = ty_coll_phases(cluster, 2 * nvlink_s + net_s, fmax(nvlink_s, net_s));
+    out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
     out->nvlink_B = 2 * in_node;
     out->net_B = between;
 }
@@ -71,6 +72,7 @@ const struct ty_coll_algorithm ty_coll_hierarchical = {
     .summary = "reduce-scatter in the node, all-reduce across, all-gather in the node",
     .source = "Jia et al. 2018, Highly scalable deep learning training system",
     .on_request = true,
+    .pattern = TY_PATTERN_RING,
     .applies = applies,
     .cost = cost,
     .steps = steps,

@@ -151,6 +151,7 @@ const struct ty_coll_algorithm ty_coll_measured = {
     .summary = "what nccl-tests timed on your cluster (cluster.collectives.measured)",
     .source = "the logs named there",
     .on_request = true,
+    .pattern = TY_PATTERN_RING, /* in fact that of the model, as all traffic */
     .applies = applies,
     .cost = cost,
     .steps = NULL,

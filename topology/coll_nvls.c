@@ -30,6 +30,7 @@ const struct ty_coll_algorithm ty_coll_nvls = {
     .name = "nvls",
     .summary = "all-reduce in the NVSwitch of one node (Hopper and later)",
     .source = "Klenk et al. 2020; stas00/ml-engineering network/README.md",
+    .pattern = TY_PATTERN_SWITCH,
     .applies = applies,
     .cost = cost,
     .steps = NULL,

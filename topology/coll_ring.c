@@ -85,6 +85,7 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     out->transfer_s = carried / ty_coll_ring_rate(cluster, reach);
     out->net_B = sent * crossing / links;
     out->nvlink_B = sent - out->net_B;
+    out->pattern = chain ? TY_PATTERN_CHAIN : TY_PATTERN_RING;
 }
 
 static uint32_t chain_steps(uint32_t n, double bytes, ty_coll_step_fn *emit, void *arg)
@@ -124,6 +125,7 @@ const struct ty_coll_algorithm ty_coll_ring = {
     .name = "ring",
     .summary = "each rank passes blocks to its neighbour; full bandwidth, latency linear in ranks",
     .source = "Patarasuk & Yuan 2009; NVIDIA/nccl src/graph/tuning.cc",
+    .pattern = TY_PATTERN_RING,
     .applies = applies,
     .cost = cost,
     .steps = steps,

@@ -475,8 +475,8 @@ START_TEST(the_collectives_key_overrides_the_choice)
 {
     const struct ty_reach reach = reach_of(64, 8);
     for (const struct ty_word *w = &ty_coll_algorithm_words[1]; w->name != NULL; w++) {
-        struct ty_cluster cluster =
-            cluster_preset("dgx-h100", "{nodes: 8, nvlink_ll_efficiency: 0.5}");
+        struct ty_cluster cluster = cluster_preset(
+            "dgx-h100", "{nodes: 8, nvlink_ll_efficiency: 0.5, sharp_efficiency: 1.2}");
         const bool in_node = w->value == 4 || w->value == 6;
         const struct ty_reach there = in_node ? reach_of(8, 8) : reach;
         struct ty_coll_cost cost;
