@@ -141,7 +141,14 @@ int ty_exceptions_check_leaves(const struct ty_cluster *cluster, uint32_t n_leav
     int code = 0;
     for (uint32_t i = 0; e != NULL && i < e->n; i++) {
         const struct ty_exception *x = &e->item[i];
-        if (x->kind == TY_EXCEPTION_LEAF && x->last >= n_leaves) {
+        if (x->kind == TY_EXCEPTION_LEAF && n_leaves == 0) {
+            code =
+                ty_fail_at(err, TY_EINPUT, &x->at,
+                           "cluster.exceptions: the network has no leaves with uplinks (%s); set "
+                           "fabric.topology to fat-tree or rail-optimized, over more nodes than "
+                           "a leaf holds",
+                           x->text);
+        } else if (x->kind == TY_EXCEPTION_LEAF && x->last >= n_leaves) {
             code = ty_fail_at(err, TY_EINPUT, &x->at,
                               "cluster.exceptions: leaf %u does not exist (%s); the network has %u "
                               "lea%s, counted from 0",

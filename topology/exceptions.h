@@ -69,7 +69,7 @@ static inline bool ty_exception_is_link(const struct ty_exception *x)
     return x->kind != TY_EXCEPTION_GPU && x->kind != TY_EXCEPTION_GENERATION;
 }
 
-/* Reports exceptions of leaves that a network of so many does not have. */
+/* Reports exceptions of leaves that a network of so many does not have; 0: none has uplinks. */
 int ty_exceptions_check_leaves(const struct ty_cluster *cluster, uint32_t n_leaves,
                                struct ty_err *err);
 

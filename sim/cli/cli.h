@@ -12,7 +12,8 @@
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
-    X(list, "WHAT", "schedules, models, gpus, clusters, frameworks, collectives, formats or keys")
+    X(list, "WHAT",                                                                                \
+      "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats or keys")
 
 enum cli_command {
 #define X(name, arguments, summary) CLI_##name,

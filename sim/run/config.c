@@ -25,6 +25,9 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         [TY_SECTION_CLUSTER] = {.fields = ty_cluster_fields,
                                 .n_fields = ty_n_cluster_fields,
                                 .base = &config->cluster},
+        [TY_SECTION_FABRIC] = {.fields = ty_fabric_fields,
+                               .n_fields = ty_n_fabric_fields,
+                               .base = &config->fabric},
         [TY_SECTION_MODEL] = {.fields = ty_arch_fields,
                               .n_fields = ty_n_arch_fields,
                               .base = &config->arch},
@@ -86,8 +89,8 @@ int ty_config_unknown_section(const struct ty_config *config, const char *name,
     }
     const char *nearest = ty_nearest(name, names, TY_N_SECTIONS);
     return ty_fail_at(err, TY_EINPUT, at,
-                      "%.60s: unknown section; write one of cluster, model, layout, framework, "
-                      "schedule, run, output%s%s%s",
+                      "%.60s: unknown section; write one of cluster, fabric, model, layout, "
+                      "framework, schedule, run, output%s%s%s",
                       name, nearest ? "; hint: did you mean \"" : "", nearest ? nearest : "",
                       nearest ? "\"?" : "");
 }
@@ -238,6 +241,11 @@ static void check(struct ty_loader *l)
     }
     if (!c->failed[TY_SECTION_CLUSTER]) {
         ty_loader_note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_FABRIC]) {
+        ty_loader_note(
+            l, TY_SECTION_FABRIC,
+            ty_fabric_check(&c->fabric, &c->cluster, &c->sections[TY_SECTION_FABRIC], l->err));
     }
     if (!c->failed[TY_SECTION_MODEL]) {
         ty_loader_note(l, TY_SECTION_MODEL,

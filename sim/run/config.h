@@ -9,10 +9,12 @@
 #include "model/layout.h"
 #include "model/sched.h"
 #include "sim/run/options.h"
+#include "topology/fabric.h"
 
 /* enum suffix, name and member, doc */
 #define TY_SECTIONS(X)                                                                             \
     X(CLUSTER, "cluster", "the machine: GPUs, links, efficiencies")                                \
+    X(FABRIC, "fabric", "the network that joins the nodes")                                        \
     X(MODEL, "model", "the transformer")                                                           \
     X(LAYOUT, "layout", "how the model is laid over the GPUs")                                     \
     X(FRAMEWORK, "framework", "what the training stack that runs it does")                         \
@@ -29,6 +31,7 @@ enum ty_section_index {
 
 struct ty_config {
     struct ty_cluster cluster;
+    struct ty_fabric_options fabric;
     struct ty_arch arch; /* section "model" */
     struct ty_layout layout;
     struct ty_sched_options schedule;

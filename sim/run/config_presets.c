@@ -130,6 +130,17 @@ static void cluster_presets(struct ty_loader *l)
     }
 }
 
+static void fabric_preset(struct ty_loader *l)
+{
+    static const struct catalogue fabrics = {TY_SECTION_FABRIC, ty_fabric_presets, "preset",
+                                             "fabrics"};
+    const struct given wanted = given(l, TY_SECTION_FABRIC, "preset");
+    const struct ty_preset *preset = wanted.text ? preset_find(l, &fabrics, &wanted) : NULL;
+    if (preset) {
+        preset_apply(l, TY_SECTION_FABRIC, preset->name, preset->text);
+    }
+}
+
 /* Left out, the stack follows from how the job is sharded. */
 static void framework_preset(struct ty_loader *l)
 {
@@ -186,6 +197,7 @@ static void model_presets(struct ty_loader *l)
 void ty_loader_presets(struct ty_loader *l)
 {
     cluster_presets(l);
+    fabric_preset(l);
     model_presets(l);
     framework_preset(l);
 }

@@ -7,7 +7,7 @@
 #include "sim/base/text.h"
 #include "sim/run/config.h"
 #include "sim/trainyard.h"
-#include "topology/coll.h"
+#include "topology/fabric.h"
 #include "traces/writer.h"
 
 #define COLUMN 20
@@ -50,6 +50,11 @@ static void list_clusters(struct ty_text *t)
     presets(t, ty_cluster_presets);
 }
 
+static void list_fabrics(struct ty_text *t)
+{
+    presets(t, ty_fabric_presets);
+}
+
 static void list_schedules(struct ty_text *t)
 {
     for (size_t i = 0; ty_schedules[i] != NULL; i++) {
@@ -82,6 +87,7 @@ int ty_list(const char *what, char **text, struct ty_err *err)
         {"models", list_models},
         {"gpus", list_gpus},
         {"clusters", list_clusters},
+        {"fabrics", list_fabrics},
         {"frameworks", list_frameworks},
         {"collectives", list_collectives},
         {"formats", list_formats},
@@ -102,8 +108,8 @@ int ty_list(const char *what, char **text, struct ty_err *err)
         }
     }
     ty_fail(err, TY_EUSAGE,
-            "cannot list \"%s\"; use schedules, models, gpus, clusters, frameworks, collectives, "
-            "formats or keys",
+            "cannot list \"%s\"; use schedules, models, gpus, clusters, fabrics, frameworks, "
+            "collectives, formats or keys",
             what);
     const char *near = ty_nearest(what, names, TY_COUNT(names));
     if (near != NULL) {

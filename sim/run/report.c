@@ -72,6 +72,9 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
                     ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
     }
     int rc = ty_report_memory(run, &t, err);
+    if (rc == 0) {
+        ty_report_fabric(run, &t);
+    }
     rc = rc < 0 ? rc : ty_report_measured(run, &t, err);
     if (rc < 0) {
         ty_text_release(&t);

@@ -11,6 +11,9 @@ void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, c
  * or TY_ENOMEM. */
 int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
+/* report_fabric.c: the network as a tree, with counts and capacities. */
+void ty_report_fabric(const struct ty_run *run, struct ty_text *text);
+
 /* report_measured.c: what the files of measurements say, how well a fit describes them, and which
  * groups and kernels of this run they cover; nothing without such files. */
 int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty_err *err);

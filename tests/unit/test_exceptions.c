@@ -78,7 +78,10 @@ END_TEST
 
 START_TEST(leaves_are_kept_and_checked_when_their_number_is_known)
 {
-    struct quick_run q = with("[leaf 1 at 25 %, leaves 3-4 at 50 %]");
+    struct quick_run q = quick_run(
+        four_nodes, NULL,
+        (const char *const[]){"cluster.exceptions=[leaf 1 at 25 %, leaves 3-4 at 50 %]",
+                              "fabric.topology=rail-optimized", "fabric.leaf_nodes=2", NULL});
     const struct ty_cluster *c = &q.config->cluster;
     static const double share[] = {1, 0.25, 1, 0.5, 0.5, 1};
     struct ty_err err = TY_ERR_NONE;
@@ -89,6 +92,9 @@ START_TEST(leaves_are_kept_and_checked_when_their_number_is_known)
     ck_assert_int_eq(ty_exceptions_check_leaves(c, 4, &err), TY_EINPUT);
     ck_assert_ptr_nonnull(strstr(err.text, "cluster.exceptions: leaf 4 does not exist (leaves 3-4 "
                                            "at 50 %); the network has 4 leaves"));
+    ck_assert_int_eq(ty_exceptions_check_leaves(c, 0, &err), TY_EINPUT);
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "the network has no leaves with uplinks (leaf 1 at 25 %)"));
     quick_run_free(&q);
 }
 END_TEST
