@@ -15,6 +15,20 @@
 #define TY_UNLIKELY(x) (x)
 #endif
 
+/* The number of the lowest bit that is set; x != 0. */
+#if defined(__GNUC__) || defined(__clang__)
+#define ty_lowest_bit(x) ((unsigned)__builtin_ctzll(x))
+#else
+static inline unsigned ty_lowest_bit(unsigned long long x)
+{
+    unsigned n = 0;
+    while ((x >> n & 1) == 0) {
+        n++;
+    }
+    return n;
+}
+#endif
+
 /* Exported from the shared library; everything else is hidden. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TY_API __attribute__((visibility("default")))

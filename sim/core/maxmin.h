@@ -9,7 +9,8 @@
  *
  * Flows that share no link, directly or through others, do not concern each other: adding and
  * removing marks the links of a flow, and solving visits the connected components of marked links
- * only. Results depend on the order of calls in the last bits at most, and never on addresses. */
+ * only. Speeds depend on the flows of a component alone, to the bit: not on the order in which they
+ * came, nor on what came and went in between, nor on what is elsewhere. */
 #ifndef TY_CORE_MAXMIN_H
 #define TY_CORE_MAXMIN_H
 
@@ -31,7 +32,8 @@ uint32_t ty_maxmin_add(struct ty_maxmin *m, const struct ty_use *uses, uint32_t 
 /* A flow ends. */
 void ty_maxmin_remove(struct ty_maxmin *m, uint32_t flow);
 
-/* Called for every flow whose speed changed, new ones among them (from 0). */
+/* Called for every flow whose speed changed by more than rounding, a part in 10^12, since it was last
+ * told; new ones among them (from 0). Nothing may be added or removed meanwhile. */
 typedef void ty_maxmin_changed_fn(void *arg, uint32_t flow, double before, double now);
 
 /* Speeds after all changes since the last call. */
