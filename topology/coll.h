@@ -109,6 +109,10 @@ double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks);
 void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
                  struct ty_coll_cost *out);
 
+/* The same with the NIC to itself. */
+void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double bytes,
+                       struct ty_coll_cost *out);
+
 /* ---- rates, shared by the algorithms ---- */
 
 /* Bus bandwidth in B/s of a collective among n GPUs of a node: nvlink_pair_efficiency at 2,
