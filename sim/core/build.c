@@ -105,3 +105,13 @@ int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass)
     }
     return index;
 }
+
+int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow)
+{
+    return APPEND(b, flows, INT32_MAX, flow);
+}
+
+int ty_build_use(struct ty_builder *b, const struct ty_use *use)
+{
+    return APPEND(b, uses, INT32_MAX, use);
+}

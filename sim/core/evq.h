@@ -1,7 +1,7 @@
-/* evq.h - the pending-event set: a binary heap of 16-byte rows.
+/* evq.h - the pending-event set: a binary heap of 16-byte rows, at most one for each lane.
  *
- * Order is time, then id: it comes from the data, never from insertion. Every lane has at most one
- * running task, so the heap stays as small as the cluster. Pop follows the smaller child down to a
+ * Order is time, then lane: it comes from the data, never from insertion. A lane's event can be
+ * moved, which is what a task does whose link gets busier. Pop follows the smaller child down to a
  * leaf and climbs back (bottom-up heapsort, Wegener 1993): a popped row's replacement is usually
  * late and belongs near the bottom. */
 #ifndef TY_CORE_EVQ_H
@@ -14,19 +14,27 @@
 
 struct ty_ev {
     ty_ps t;
-    uint64_t id;
+    uint32_t lane;
+    uint32_t pad;
 };
 _Static_assert(sizeof(struct ty_ev) == 16, "a pending event is 16 bytes");
 
 struct ty_evq {
-    struct ty_ev *row; /* [cap], owned by whoever made it; the caller sees to it that n < cap */
-    uint32_t n, cap;
+    struct ty_ev *row; /* [lanes], owned by whoever made it */
+    uint32_t *at;      /* [lanes]: 1 + index of the lane's row; 0: none. Zeroed to begin with */
+    uint32_t n;
 };
 
 /* Without a branch on the time: simultaneous events are the rule in training steps. */
 static inline bool ty_ev_before(const struct ty_ev *a, const struct ty_ev *b)
 {
-    return (a->t < b->t) | ((a->t == b->t) & (a->id < b->id));
+    return (a->t < b->t) | ((a->t == b->t) & (a->lane < b->lane));
+}
+
+static inline void ty_evq_place(struct ty_evq *q, uint32_t i, struct ty_ev ev)
+{
+    q->row[i] = ev;
+    q->at[ev.lane] = i + 1;
 }
 
 static inline void ty_evq_climb(struct ty_evq *q, uint32_t i, struct ty_ev ev)
@@ -36,15 +44,35 @@ static inline void ty_evq_climb(struct ty_evq *q, uint32_t i, struct ty_ev ev)
         if (!ty_ev_before(&ev, &q->row[parent])) {
             break;
         }
-        q->row[i] = q->row[parent];
+        ty_evq_place(q, i, q->row[parent]);
         i = parent;
     }
-    q->row[i] = ev;
+    ty_evq_place(q, i, ev);
 }
 
-static inline void ty_evq_push(struct ty_evq *q, ty_ps t, uint64_t id)
+/* Fills the hole at i with a row that belongs there or below it. */
+static inline void ty_evq_sink(struct ty_evq *q, uint32_t i, struct ty_ev ev)
 {
-    ty_evq_climb(q, q->n++, (struct ty_ev){t, id});
+    for (uint32_t child = 2 * i + 1; child < q->n; child = 2 * i + 1) {
+        child += child + 1 < q->n && ty_ev_before(&q->row[child + 1], &q->row[child]);
+        ty_evq_place(q, i, q->row[child]);
+        i = child;
+    }
+    ty_evq_climb(q, i, ev);
+}
+
+/* The event of a lane is at t: a new one, or the one it has, earlier or later. */
+static inline void ty_evq_set(struct ty_evq *q, uint32_t lane, ty_ps t)
+{
+    const struct ty_ev ev = {.t = t, .lane = lane};
+    const uint32_t at = q->at[lane];
+    if (at == 0) {
+        ty_evq_climb(q, q->n++, ev);
+    } else if (ty_ev_before(&ev, &q->row[at - 1])) {
+        ty_evq_climb(q, at - 1, ev);
+    } else {
+        ty_evq_sink(q, at - 1, ev);
+    }
 }
 
 /* The earliest event; q->n > 0. */
@@ -52,14 +80,9 @@ static inline struct ty_ev ty_evq_pop(struct ty_evq *q)
 {
     const struct ty_ev top = q->row[0];
     const struct ty_ev last = q->row[--q->n];
-    uint32_t i = 0;
-    for (uint32_t child = 1; child < q->n; child = 2 * i + 1) {
-        child += child + 1 < q->n && ty_ev_before(&q->row[child + 1], &q->row[child]);
-        q->row[i] = q->row[child];
-        i = child;
-    }
+    q->at[top.lane] = 0;
     if (q->n > 0) {
-        ty_evq_climb(q, i, last);
+        ty_evq_sink(q, 0, last);
     }
     return top;
 }

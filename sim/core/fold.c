@@ -9,7 +9,7 @@ bool ty_program_folds(const struct ty_program *p)
         return false;
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {
-        if (p->kinds[k].dur_of != NULL) {
+        if (p->kinds[k].dur_of != NULL || p->kinds[k].alone_of != NULL) {
             return false;
         }
     }
@@ -53,4 +53,31 @@ int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct t
         memcpy(out->channels, p->channels, p->n_channels * sizeof(*p->channels));
     }
     return ty_program_seal(out, arena, err);
+}
+
+/* The same row for every member. */
+static void spread(ty_ps *out, const ty_ps *one, uint32_t n_ops, uint32_t members)
+{
+    for (uint32_t k = 0; k < n_ops; k++) {
+        for (uint32_t i = 0; i < members; i++) {
+            out[(size_t)k * members + i] = one[k];
+        }
+    }
+}
+
+int ty_timeline_unfold(struct ty_timeline *out, const struct ty_timeline *folded,
+                       struct ty_err *err)
+{
+    const struct ty_program *p = out->program;
+    const int rc = folded->dur == NULL ? 0 : ty_timeline_keep_durations(out, err);
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        const uint64_t from = folded->program->gangs[g].first_task;
+        spread(out->start + gang->first_task, folded->start + from, gang->n_ops, gang->n_ranks);
+        if (folded->dur != NULL) {
+            spread(out->dur + gang->first_task, folded->dur + from, gang->n_ops, gang->n_ranks);
+        }
+    }
+    out->makespan = folded->makespan;
+    return rc;
 }

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "sim/base/units.h"
+
 /* What a link is part of, for totals and names. id, word */
 #define TY_LINK_CLASSES(X)                                                                         \
     X(NVLINK, "nvlink")                                                                            \
@@ -41,11 +43,13 @@ struct ty_use {
 };
 
 /* Uses of one flow, links increasing, none twice: rows first_use .. first_use + n_uses - 1 of the
- * program's uses. At equal fairness a flow runs at `weight` x level of its full speed: 1 over what
- * it takes of its narrowest port, so that flows that meet there get equal bytes per second. */
+ * program's uses. It takes none of them for the first `lead` of its duration: latency is paid up
+ * front. At equal fairness a flow runs at `weight` x level of its full speed: 1 over what it takes
+ * of its narrowest port, so that flows that meet there get equal bytes per second. */
 struct ty_flow {
     uint32_t first_use, n_uses;
     double weight;
+    ty_ps lead;
 };
 
 #endif

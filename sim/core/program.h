@@ -31,6 +31,7 @@
 #include "sim/base/err.h"
 #include "sim/base/units.h"
 #include "sim/core/category.h"
+#include "sim/core/links.h"
 
 #define TY_NONE     UINT16_MAX
 #define TY_WAITS    3u
@@ -63,7 +64,11 @@ enum ty_part {
 const char *ty_part_name(enum ty_part part);
 
 /* A kind of operation: name, cost, labels. Durations are equal for all members of a gang, or given
- * member by member. */
+ * member by member.
+ *
+ * GPUs and links are shared, and `dur` has an estimate of that in it: computation beside a
+ * collective is slower, groups that use the same NICs divide them. An executor that finds out by
+ * itself starts from `alone`, what the operation takes with the GPU and the links to itself. */
 struct ty_kind {
     const char *name;      /* "all-reduce", "qkv": no digits */
     uint8_t category;      /* enum ty_category */
@@ -77,6 +82,11 @@ struct ty_kind {
     uint32_t ranks, nodes, sharing; /* of the collective of the first member: ranks, nodes they are
                                      * on, such groups at once on a node; 0: no collective */
     double nvlink_B, net_B;         /* sent by a rank inside and between nodes, mean over members */
+    ty_ps alone;                    /* 0: as dur */
+    const ty_ps *alone_of;          /* [n_ranks of the gang], or NULL: `alone` holds for all */
+    uint32_t first_flow; /* 1 + row of member 0 in the program's flows, followed by those of the
+                            * others (members of a group: the same); 0: it takes no link */
+    double slows;        /* share of its speed that computation beside it loses */
 };
 
 /* One operation of a block: 16 bytes, read once for all members of a gang. */
@@ -175,7 +185,11 @@ struct ty_program {
     struct ty_meet *meets;
     struct ty_channel *channels;
     struct ty_gang *gangs;
+    struct ty_flow *flows;
+    struct ty_use *uses;
+    const struct ty_link *links; /* [n_links], borrowed */
     uint32_t n_kinds, n_ops, n_blocks, n_passes, n_groups, n_meets, n_channels, n_gangs;
+    uint32_t n_flows, n_uses, n_links;
     uint32_t n_steps;
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     struct ty_jitter jitter;
@@ -185,9 +199,10 @@ struct ty_program {
     /* filled by ty_program_seal */
     uint32_t n_ranks;
     uint64_t n_tasks;
-    uint32_t n_slots;        /* message and meeting slots ... */
-    uint32_t slot_width;     /* ... each of so many members */
-    const double *spread_of; /* [n_ranks] lasting factor: drawn spread times what is given; NULL: 1 */
+    uint32_t n_slots;    /* message and meeting slots ... */
+    uint32_t slot_width; /* ... each of so many members */
+    const double
+        *spread_of; /* [n_ranks] lasting factor: drawn spread times what is given; NULL: 1 */
 };
 
 /* Number of kinds, ops, ... that a builder has room for. Columns grow through these calls only;
@@ -198,7 +213,7 @@ struct ty_builder {
     struct ty_arena *arena;
     struct ty_err *err;
     uint32_t cap_kinds, cap_ops, cap_blocks, cap_passes, cap_groups, cap_meets, cap_channels,
-        cap_gangs;
+        cap_gangs, cap_flows, cap_uses;
     bool failed; /* a call failed; later calls do nothing */
 };
 
@@ -210,6 +225,8 @@ int ty_build_gang(struct ty_builder *b, const struct ty_gang *gang);    /* passe
 int ty_build_block(struct ty_builder *b, const struct ty_block *block); /* operations follow */
 int ty_build_op(struct ty_builder *b, const struct ty_op *op);          /* into the last block */
 int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass);    /* into the last gang */
+int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow);    /* its uses come first */
+int ty_build_use(struct ty_builder *b, const struct ty_use *use);
 
 /* Numbers tasks and slots, works out lasting factors, and checks that every index is in range,
  * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one
@@ -244,6 +261,22 @@ void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, 
 static inline ty_ps ty_kind_duration(const struct ty_kind *kind, uint32_t member)
 {
     return kind->dur_of != NULL ? kind->dur_of[member] : kind->dur;
+}
+
+/* The same with the GPU and the links to itself. */
+static inline ty_ps ty_kind_alone(const struct ty_kind *kind, uint32_t member)
+{
+    if (kind->alone_of != NULL) {
+        return kind->alone_of[member];
+    }
+    return kind->alone != 0 ? kind->alone : ty_kind_duration(kind, member);
+}
+
+/* What a member's operation of this kind takes of links; NULL: nothing. */
+static inline const struct ty_flow *ty_kind_flow(const struct ty_program *p,
+                                                 const struct ty_kind *kind, uint32_t member)
+{
+    return kind->first_flow == 0 ? NULL : &p->flows[kind->first_flow - 1 + member];
 }
 
 /* A duration under a factor, rounded half up. */

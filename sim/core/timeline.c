@@ -12,20 +12,32 @@ static ty_ps *column(uint64_t n)
     return malloc(n == 0 ? 1 : (size_t)n * sizeof(ty_ps));
 }
 
+static int no_memory(const struct ty_program *program, struct ty_err *err)
+{
+    return ty_fail(err, TY_ENOMEM, "no memory for a timeline of %llu tasks",
+                   (unsigned long long)program->n_tasks);
+}
+
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,
                      struct ty_err *err)
 {
-    *timeline = (struct ty_timeline){.program = program};
-    timeline->start = column(program->n_tasks);
-    if (timeline->start != NULL && ty_program_varies(program)) {
-        timeline->dur = column(program->n_tasks);
+    *timeline = (struct ty_timeline){.program = program, .start = column(program->n_tasks)};
+    if (timeline->start == NULL) {
+        return no_memory(program, err);
     }
-    if (timeline->start == NULL || (timeline->dur == NULL && ty_program_varies(program))) {
+    const int rc = ty_program_varies(program) ? ty_timeline_keep_durations(timeline, err) : 0;
+    if (rc < 0) {
         ty_timeline_release(timeline);
-        return ty_fail(err, TY_ENOMEM, "no memory for a timeline of %llu tasks",
-                       (unsigned long long)program->n_tasks);
     }
-    return 0;
+    return rc;
+}
+
+int ty_timeline_keep_durations(struct ty_timeline *timeline, struct ty_err *err)
+{
+    if (timeline->dur == NULL) {
+        timeline->dur = column(timeline->program->n_tasks);
+    }
+    return timeline->dur == NULL ? no_memory(timeline->program, err) : 0;
 }
 
 void ty_timeline_release(struct ty_timeline *timeline)
@@ -77,8 +89,7 @@ bool ty_span_next(struct ty_span_cursor *cursor, struct ty_span *span)
     span->kind = &p->kinds[span->op->kind];
     span->ordinal = span->pass->first_op + cursor->op;
     span->start = ty_timeline_starts(cursor->timeline, gang, span->ordinal)[cursor->member];
-    span->dur =
-        ty_timeline_dur(cursor->timeline, gang, span->op, span->ordinal, cursor->member);
+    span->dur = ty_timeline_dur(cursor->timeline, gang, span->op, span->ordinal, cursor->member);
     cursor->op++;
     return true;
 }

@@ -2,7 +2,7 @@
  *
  * start[] holds, gang after gang and in issue order, the start of an operation on all members side
  * by side: start[gang->first_task + ordinal * gang->n_ranks + member]. Durations come from the
- * program unless an executor had to store them (jitter). Readers use ty_span_cursor or the rows. */
+ * program unless an executor had to store them (jitter, shared links). Readers use ty_span_cursor or the rows. */
 #ifndef TY_CORE_TIMELINE_H
 #define TY_CORE_TIMELINE_H
 
@@ -32,6 +32,8 @@ struct ty_timeline {
 /* Columns for a sealed program. TY_ENOMEM or TY_ELIMIT with a message. */
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,
                      struct ty_err *err);
+/* Adds the column of durations, unless it is there. */
+int ty_timeline_keep_durations(struct ty_timeline *timeline, struct ty_err *err);
 void ty_timeline_release(struct ty_timeline *timeline);
 
 /* Cuts a timeline down to what every gang issued before it stopped: the program becomes a prefix of

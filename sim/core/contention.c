@@ -1,0 +1,177 @@
+/* contention.c - see contention.h. */
+#include "sim/core/contention.h"
+
+#include <string.h>
+
+#include "sim/core/owners.h"
+
+#define MARGIN (1 + 1e-9) /* sums of rates are rounded */
+
+struct finder {
+    struct ty_contention *out;
+    const struct ty_program *p;
+    const struct ty_owner *owner; /* [n_kinds] */
+    uint32_t *users, n_users;     /* [n_kinds]: kinds on the stream at hand */
+    double *asked;                /* [n_links]: sum over streams */
+    double *most;                 /* [n_links]: of the stream of one member */
+    uint32_t *touched, n_touched;
+    uint32_t *number; /* [n_links]: 1 + number among contended links; 0: none */
+};
+
+static bool prepare(struct finder *f, struct ty_arena *arena)
+{
+    const struct ty_program *p = f->p;
+    f->users = ty_arena_array(arena, uint32_t, (size_t)p->n_kinds + 1);
+    f->asked = ty_arena_array(arena, double, (size_t)p->n_links + 1);
+    f->most = ty_arena_array(arena, double, (size_t)p->n_links + 1);
+    f->touched = ty_arena_array(arena, uint32_t, (size_t)p->n_links + 1);
+    f->number = ty_arena_array(arena, uint32_t, (size_t)p->n_links + 1);
+    return f->users && f->asked && f->most && f->touched && f->number;
+}
+
+static const struct ty_use *uses_of(const struct ty_program *p, const struct ty_flow *flow)
+{
+    return p->uses + flow->first_use;
+}
+
+/* The most that one member's operations of the stream ask of each link, added up. */
+static void ask(struct finder *f, uint32_t member)
+{
+    f->n_touched = 0;
+    for (uint32_t u = 0; u < f->n_users; u++) {
+        const uint32_t k = f->users[u];
+        if (!ty_owner_is_first(f->p, &f->owner[k], member)) {
+            continue;
+        }
+        const struct ty_flow *flow = ty_kind_flow(f->p, &f->p->kinds[k], member);
+        const struct ty_use *use = uses_of(f->p, flow);
+        for (uint32_t i = 0; i < flow->n_uses; i++) {
+            double *most = &f->most[use[i].link];
+            if (*most <= 0) {
+                f->touched[f->n_touched++] = use[i].link;
+            }
+            *most = use[i].Bps > *most ? use[i].Bps : *most;
+        }
+    }
+    for (uint32_t i = 0; i < f->n_touched; i++) {
+        f->asked[f->touched[i]] += f->most[f->touched[i]];
+        f->most[f->touched[i]] = 0;
+    }
+}
+
+/* How many flows on contended links a member's operations of the stream can be, and uses. */
+static void count(struct finder *f, uint32_t member)
+{
+    uint32_t most = 0;
+    for (uint32_t u = 0; u < f->n_users; u++) {
+        const uint32_t k = f->users[u];
+        if (ty_owner_is_first(f->p, &f->owner[k], member)) {
+            const uint32_t n = f->out->flows[f->p->kinds[k].first_flow - 1 + member].n_uses;
+            most = n > most ? n : most;
+        }
+    }
+    f->out->max_flows += most > 0;
+    f->out->max_uses += most;
+}
+
+static void each_member(struct finder *f, void (*visit)(struct finder *, uint32_t))
+{
+    for (uint32_t g = 0; g < f->p->n_gangs; g++) {
+        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+            f->n_users = 0;
+            for (uint32_t k = 0; k < f->p->n_kinds; k++) {
+                if (f->owner[k].gang == g && f->owner[k].stream == s) {
+                    f->users[f->n_users++] = k;
+                }
+            }
+            for (uint32_t i = 0; f->n_users > 0 && i < f->p->gangs[g].n_ranks; i++) {
+                visit(f, i);
+            }
+        }
+    }
+}
+
+static int keep_links(struct finder *f, struct ty_arena *arena)
+{
+    const struct ty_program *p = f->p;
+    for (uint32_t l = 0; l < p->n_links; l++) {
+        if (f->asked[l] > p->links[l].capacity * MARGIN) {
+            f->number[l] = ++f->out->n_links;
+        }
+    }
+    f->out->links = ty_arena_array(arena, struct ty_link, (size_t)f->out->n_links + 1);
+    f->out->link_of = ty_arena_array(arena, uint32_t, (size_t)f->out->n_links + 1);
+    for (uint32_t l = 0; f->out->links && f->out->link_of && l < p->n_links; l++) {
+        if (f->number[l] > 0) {
+            f->out->links[f->number[l] - 1] = p->links[l];
+            f->out->link_of[f->number[l] - 1] = l;
+        }
+    }
+    return f->out->links && f->out->link_of ? 0 : TY_ENOMEM;
+}
+
+/* Flows without the links that never fill. Members of a group share the rows of the first. */
+static int keep_uses(struct finder *f, struct ty_arena *arena)
+{
+    const struct ty_program *p = f->p;
+    uint32_t n = 0;
+    f->out->flows = ty_arena_array(arena, struct ty_flow, (size_t)p->n_flows + 1);
+    f->out->uses = ty_arena_array(arena, struct ty_use, (size_t)p->n_uses + 1);
+    uint32_t *kept = ty_arena_array(arena, uint32_t, (size_t)p->n_uses + 1); /* 1 + first row */
+    if (!f->out->flows || !f->out->uses || !kept) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->n_flows; i++) {
+        const struct ty_flow *flow = &p->flows[i];
+        struct ty_flow *out = &f->out->flows[i];
+        *out = *flow;
+        out->n_uses = 0;
+        out->first_use =
+            flow->n_uses > 0 && kept[flow->first_use] > 0 ? kept[flow->first_use] - 1 : n;
+        const bool known = out->first_use < n;
+        if (flow->n_uses > 0) {
+            kept[flow->first_use] = out->first_use + 1;
+        }
+        for (uint32_t u = 0; u < flow->n_uses; u++) {
+            const struct ty_use *use = &uses_of(p, flow)[u];
+            if (f->number[use->link] == 0) {
+                continue;
+            }
+            if (!known) {
+                f->out->uses[n++] = (struct ty_use){f->number[use->link] - 1, use->Bps};
+            }
+            out->n_uses++;
+        }
+    }
+    return 0;
+}
+
+/* Computation that was found to run beside a collective takes less time alone. */
+static bool gpus_are_shared(const struct ty_program *p)
+{
+    for (uint32_t k = 0; k < p->n_kinds; k++) {
+        if (p->kinds[k].alone != 0 && p->kinds[k].first_flow == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int ty_contention_find(struct ty_contention *out, const struct ty_program *p,
+                       struct ty_arena *arena, struct ty_err *err)
+{
+    struct finder f = {.out = out, .p = p, .owner = ty_owners_find(p, arena, err)};
+    *out = (struct ty_contention){.gpus = gpus_are_shared(p)};
+    if (f.owner == NULL) {
+        return err != NULL && err->code < 0 ? err->code : TY_EBUG;
+    }
+    if (!prepare(&f, arena)) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    each_member(&f, ask);
+    if (keep_links(&f, arena) < 0 || keep_uses(&f, arena) < 0) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    each_member(&f, count);
+    return 0;
+}

@@ -1,0 +1,143 @@
+/* events_internal.h - the state of the executor with a queue; see events.c. */
+#ifndef TY_CORE_EVENTS_INTERNAL_H
+#define TY_CORE_EVENTS_INTERNAL_H
+
+#include "sim/core/contention.h"
+#include "sim/core/evq.h"
+#include "sim/core/maxmin.h"
+#include "sim/core/timeline.h"
+
+#define TY_NEVER   UINT64_MAX
+#define TY_NO_LANE UINT32_MAX
+
+enum ty_lane_state {
+    TY_LANE_IDLE,    /* stands before its next operation */
+    TY_LANE_JOINED,  /* and has joined its partners */
+    TY_LANE_ASLEEP,  /* its message is on the way: the event is its arrival */
+    TY_LANE_LEADING, /* the latency of its flow passes: the event is that it may move bytes */
+    TY_LANE_RUNNING, /* the event is its end, or that of the lane that stands for it */
+    TY_LANE_DONE
+};
+
+/* Whose tasks end with that of a lane. */
+enum ty_lane_ends {
+    TY_ENDS_ITSELF,
+    TY_ENDS_GROUP,
+    TY_ENDS_MEETING, /* the lanes chained to it */
+};
+
+struct ty_lane {
+    uint32_t pass, pos; /* next: pass within the gang, position in the block's list of the stream */
+    uint32_t chain;     /* next lane at the same meeting */
+    uint8_t state;      /* enum ty_lane_state */
+    uint8_t ends;       /* enum ty_lane_ends */
+    uint8_t blocked;    /* event that was missing at the last look */
+};
+
+/* Operations of a block that run on one stream. */
+struct ty_stream_ops {
+    uint32_t first, n;
+};
+
+/* Work that does not run at one speed from start to end: a flow, or computation beside one. */
+struct ty_work {
+    double left;  /* ps at full speed */
+    double speed; /* 0: it has not begun */
+    ty_ps since;  /* when `left` was true */
+};
+
+struct ty_events {
+    struct ty_timeline *timeline;
+    const struct ty_program *p;
+    struct ty_evq queue;
+    ty_ps now;
+    uint32_t n_done;
+
+    /* per lane: rank number here is first_rank[gang] + member, lane = rank * streams + stream */
+    struct ty_lane *lane;
+    uint32_t *gang_of;    /* [ranks] */
+    uint32_t *first_rank; /* [n_gangs] */
+    uint32_t *recorded;   /* [ranks][TY_EVENTS]: how often each event has happened */
+
+    /* the program, seen by stream */
+    struct ty_stream_ops *of_block; /* [n_blocks][TY_N_STREAMS] */
+    uint32_t *stream_op;            /* operation numbers within their block */
+    uint32_t *need; /* [n_ops][TY_WAITS]: records within the block before the operation */
+    uint32_t *base; /* [n_passes][TY_EVENTS]: records before the pass */
+
+    /* partners */
+    ty_ps *arrival;    /* [n_slots][slot_width]: messages */
+    uint32_t *joined;  /* [n_groups][streams][ranks]: members that stand at a group's operation */
+    uint32_t *meeting; /* [n_slots][slot_width]: lanes that stand at a meeting */
+    uint32_t *chain;   /* [n_slots][slot_width]: one of them, or TY_NO_LANE */
+
+    /* shared links and GPUs; NULL: durations are fixed */
+    const struct ty_contention *shared;
+    struct ty_maxmin *maxmin;
+    struct ty_work *work;   /* [lanes]: of the flow a lane stands for; compute lanes: computation */
+    double *slows;          /* [lanes]: share of computation's speed that its collective takes */
+    uint32_t *lane_of_flow; /* [max_flows] */
+    uint32_t *flow_of_lane; /* [lanes] */
+};
+
+/* The operation a lane stands before or runs. */
+struct ty_at {
+    const struct ty_gang *gang;
+    uint32_t member;
+    const struct ty_pass *pass;
+    const struct ty_op *op;
+    uint32_t index; /* of the operation within its block */
+};
+
+static inline uint32_t ty_lane_rank(uint32_t lane)
+{
+    return lane / TY_N_STREAMS;
+}
+
+static inline struct ty_at ty_events_at(const struct ty_events *q, uint32_t lane)
+{
+    const struct ty_lane *l = &q->lane[lane];
+    const uint32_t rank = ty_lane_rank(lane), gang = q->gang_of[rank];
+    struct ty_at at = {.gang = &q->p->gangs[gang], .member = rank - q->first_rank[gang]};
+    at.pass = &ty_gang_passes(q->p, at.gang)[l->pass];
+    const struct ty_stream_ops *ops =
+        &q->of_block[(size_t)at.pass->block * TY_N_STREAMS + lane % TY_N_STREAMS];
+    at.index = q->stream_op[ops->first + l->pos];
+    at.op = &ty_pass_ops(q->p, at.pass)[at.index];
+    return at;
+}
+
+static inline uint64_t ty_at_task(const struct ty_at *at)
+{
+    return at->gang->first_task + (uint64_t)(at->pass->first_op + at->index) * at->gang->n_ranks +
+           at->member;
+}
+
+/* events_prepare.c: tables of a run; 0 or TY_ENOMEM. Durations under jitter are drawn first: they
+ * are functions of identity, not of order. */
+int ty_events_prepare(struct ty_events *q, struct ty_arena *arena);
+
+/* events_shared.c: tasks whose speed changes while they run. Only where q->shared is set. */
+
+/* The flow on contended links that a lane stands for when it starts this; NULL: none. */
+static inline const struct ty_flow *ty_events_flow(const struct ty_events *q,
+                                                   const struct ty_at *at)
+{
+    const uint32_t first = q->p->kinds[at->op->kind].first_flow;
+    if (q->shared == NULL || first == 0 || q->shared->flows[first - 1 + at->member].n_uses == 0) {
+        return NULL;
+    }
+    return &q->shared->flows[first - 1 + at->member];
+}
+
+/* The lane's operation starts now and would take `nominal` by itself: sets its event. TY_NEVER:
+ * another lane stands for it. */
+void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal);
+/* The latency of its flow has passed. */
+void ty_events_lead_over(struct ty_events *q, uint32_t lane);
+/* Speeds after all flows that began or ended now. */
+void ty_events_share(struct ty_events *q);
+/* The lane's operation ends now. */
+void ty_events_work_over(struct ty_events *q, uint32_t lane);
+
+#endif
