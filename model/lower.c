@@ -28,6 +28,15 @@ static void make_grid(struct ty_lowering *l)
     l->out->grid.gpu_of = layout->gpu_of;
 }
 
+static int make_fabric(struct ty_lowering *l)
+{
+    const int rc =
+        ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric, l->arena, l->b.err);
+    l->out->program.links = l->out->fabric.links;
+    l->out->program.n_links = l->out->fabric.n_links;
+    return rc;
+}
+
 /* Global ranks of the members of the current pipeline rank. */
 static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
 {
@@ -59,15 +68,15 @@ static void make_groups(struct ty_lowering *l)
     l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
     l->norm_meet = l->tied_meet = TY_NONE;
     if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {
-        l->norm_meet = index16(ty_build_meet(
-            &l->b, &(struct ty_meet){
-                       .name = "gradient norm", .group = l->world_group, .n_gangs = l->shape.p}));
+        l->norm_meet = index16(ty_build_meet(&l->b, &(struct ty_meet){.name = "gradient norm",
+                                                                      .group = l->world_group,
+                                                                      .n_gangs = l->shape.p}));
     }
     /* a tied embedding has two homes where first and last stage sit on different ranks */
     if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
-        l->tied_meet = index16(
-            ty_build_meet(&l->b, &(struct ty_meet){
-                       .name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
+        l->tied_meet = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
     }
 }
 
@@ -83,9 +92,9 @@ static int make_mirrors(struct ty_lowering *l)
         return out_of_memory(l);
     }
     for (uint32_t r = 0; r < p / 2; r++) {
-        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(
-            ty_build_meet(&l->b, &(struct ty_meet){
-                       .name = "gradients of both copies", .group = TY_NONE, .n_gangs = 2}));
+        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "gradients of both copies", .group = TY_NONE, .n_gangs = 2}));
     }
     return 0;
 }
@@ -421,7 +430,8 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     out->program.overlapping_steps = l.sched->asynchronous;
     out->stage = ty_arena_array(arena, struct ty_stage_plan, l.shape.p);
     l.vstage = ty_arena_array(arena, struct ty_vstage, n_vstages(&l));
-    if (out->stage == NULL || l.vstage == NULL) {
+    l.cost_of = ty_arena_array(arena, struct ty_coll_cost, l.members);
+    if (out->stage == NULL || l.vstage == NULL || l.cost_of == NULL) {
         return out_of_memory(&l);
     }
     if (l.sched->updates_each && in->arch->tied && l.shape.p > 1) {
@@ -433,7 +443,8 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     }
     make_grid(&l);
     make_groups(&l);
-    int rc = ty_lower_reaches(&l);
+    int rc = make_fabric(&l);
+    rc = rc < 0 ? rc : ty_lower_reaches(&l);
     rc = rc < 0 ? rc : ty_lower_compute_kinds(&l);
     l.first_stretched = out->program.n_kinds;
     rc = rc < 0 ? rc : make_orders(&l, &slots);

@@ -12,9 +12,11 @@
 #include "model/memory.h"
 #include "model/sched.h"
 #include "sim/core/program.h"
+#include "topology/fabric.h"
 
 struct ty_lower_input {
     const struct ty_cluster *cluster;
+    const struct ty_fabric_options *fabric;
     const struct ty_arch *arch;
     const struct ty_layout *layout;
     const struct ty_sched_options *schedule;
@@ -28,7 +30,7 @@ struct ty_stage_plan {
     struct ty_layers *chunk; /* [n_chunks]: layers of each virtual stage it holds */
     uint32_t n_chunks, n_layers;
     uint32_t weight_copies; /* of which it keeps, for schedules that do not flush */
-    double params; /* per rank, before data-parallel sharding */
+    double params;          /* per rank, before data-parallel sharding */
     struct ty_state_bytes states;
     double buffers_B;
     double layer_activations_B; /* one micro-batch, one layer */
@@ -38,6 +40,7 @@ struct ty_stage_plan {
 struct ty_lowered {
     struct ty_program program; /* sealed; gang s is pipeline rank s */
     struct ty_grid grid;
+    struct ty_fabric fabric;     /* whose links the program shares */
     struct ty_stage_plan *stage; /* [pipeline] */
 };
 

@@ -136,6 +136,7 @@ struct ty_lowering {
     uint32_t rank;
     uint32_t *rank_of;                                                /* [members] */
     const struct ty_reach *tensor_reach, *data_reach, *replica_reach; /* [members] */
+    struct ty_coll_cost *cost_of;                                     /* [members]: scratch */
     uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
@@ -171,6 +172,28 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
                                enum ty_phase phase, struct ty_cost cost);
 int ty_lower_compute_kinds(struct ty_lowering *l);
 
+/* Whose links a communication takes. */
+struct ty_route {
+    enum {
+        TY_ROUTE_NONE,
+        TY_ROUTE_GROUP,   /* members of a group of the gang */
+        TY_ROUTE_STAGES,  /* a member's likes on pipeline ranks, together */
+        TY_ROUTE_MESSAGE, /* from the first of two of them to the second */
+    } of;
+    uint16_t group;
+    const uint32_t *stage; /* [n_stages]: borrowed */
+    uint32_t n_stages;
+};
+static inline struct ty_route ty_route_group(uint16_t group)
+{
+    return (struct ty_route){TY_ROUTE_GROUP, group, NULL, 0};
+}
+
+/* lower_flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with the
+ * links to itself. */
+void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty_route *route,
+                    const struct ty_coll_cost *cost);
+
 /* lower_kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
@@ -184,6 +207,12 @@ struct ty_stages {
     const uint32_t *rank;
     uint32_t n;
 };
+/* lower_stages.c: the GPU, and its node, of what corresponds to a member on another pipeline rank;
+ * where the groups of all members lie: [members], NULL: no memory. */
+uint32_t ty_lower_gpu_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
+uint32_t ty_lower_node_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
+const struct ty_reach *ty_lower_stages_reaches(struct ty_lowering *l,
+                                               const struct ty_stages *stages);
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
                               enum ty_coll coll, enum ty_phase phase, double bytes);
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);

@@ -45,11 +45,41 @@ struct comm {
     enum ty_phase phase;
     double bytes;
     struct ty_reach reach; /* of the first member's group; empty: a message */
+    struct ty_route route; /* whose links it takes */
 };
 
-/* Seconds and traffic of every member, through `cost_of`. */
-typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member,
+/* Seconds and traffic of every member, through `cost_of`; `alone`: with its links to itself. Times
+ * in `out` are those of all its calls together. */
+typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
                      struct ty_coll_cost *out, double *seconds);
+
+/* What members take with the links to themselves. */
+static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct comm *c,
+                      cost_fn *cost_of, const void *arg)
+{
+    const struct ty_cluster *cluster = l->in->cluster;
+    struct ty_coll_cost *cost = l->cost_of;
+    ty_ps *alone = ty_arena_array(l->arena, ty_ps, l->members);
+    bool equal = true, as_dur = true;
+    if (alone == NULL) {
+        out_of_memory(l);
+        return;
+    }
+    for (uint32_t i = 0; i < l->members; i++) {
+        double seconds = 0;
+        cost_of(l, arg, i, true, &cost[i], &seconds);
+        alone[i] = ty_lower_ps(l, seconds);
+        equal = equal && alone[i] == alone[0];
+        as_dur = as_dur && alone[i] == ty_kind_duration(kind, i);
+    }
+    kind->alone = as_dur ? 0 : alone[0];
+    kind->alone_of = equal || as_dur ? NULL : alone;
+    if (c->reach.ranks > 1) {
+        kind->slows =
+            kind->net_B > 0 ? cluster->net_overlap_slowdown : cluster->nvlink_overlap_slowdown;
+    }
+    ty_lower_flows(l, kind, &c->route, cost);
+}
 
 static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
                           const void *arg)
@@ -67,7 +97,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
         struct ty_coll_cost cost = {.latency_s = 0};
         double seconds = 0;
-        cost_of(l, arg, i, &cost, &seconds);
+        cost_of(l, arg, i, false, &cost, &seconds);
         dur[i] = ty_lower_ps(l, seconds);
         equal = equal && dur[i] == dur[0];
         kind.nvlink_B += cost.nvlink_B / l->members;
@@ -81,6 +111,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     }
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
+    add_flows(l, &kind, c, cost_of, arg);
     return ty_lower_add_kind(l, &kind);
 }
 
@@ -89,14 +120,24 @@ struct collective {
     const struct ty_reach *reach; /* [members] */
     double bytes;
     double calls; /* one after the other, drawn as one */
+    struct ty_route route;
 };
 
 static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
-                            struct ty_coll_cost *out, double *seconds)
+                            bool alone, struct ty_coll_cost *out, double *seconds)
 {
     const struct collective *c = arg;
-    ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &c->reach[member], out);
-    *seconds = ty_coll_seconds(out) * c->calls * l->in->cluster->collective_derate;
+    const double times = c->calls * l->in->cluster->collective_derate;
+    struct ty_reach reach = c->reach[member];
+    ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &reach, out);
+    if (alone && reach.sharing > 1) { /* the library chooses once */
+        reach.sharing = 1;
+        ty_coll_cost(l->in->cluster, out->algorithm, c->coll, c->bytes, &reach, out);
+    }
+    *seconds = ty_coll_seconds(out) * times;
+    out->latency_s *= times;
+    /* A derate below one makes collectives faster, not what they take of links larger than it is. */
+    out->transfer_s *= times > c->calls ? times : c->calls;
     out->nvlink_B *= c->calls;
     out->net_B *= c->calls;
 }
@@ -104,54 +145,54 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
 static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
                                 enum ty_phase phase, const struct collective *c)
 {
-    const struct comm comm = {ty_coll_name(c->coll), group,      category, phase,
-                              c->bytes * c->calls,   c->reach[0]};
+    const struct comm comm = {ty_coll_name(c->coll), group,       category, phase,
+                              c->bytes * c->calls,   c->reach[0], c->route};
     return comm_kind(l, &comm, collective_cost, c);
 }
 
 static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
                             double bytes, double calls)
 {
-    const struct collective c = {coll, l->tensor_reach, bytes, calls};
+    const struct collective c = {coll, l->tensor_reach, bytes, calls,
+                                 ty_route_group(l->tensor_group)};
     return collective_kind(l, "tp", TY_CAT_COMM_TENSOR, phase, &c);
 }
 
-/* Layers are alike: a kind made before is used again. */
-static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_phase phase,
-                            const struct collective *c)
+/* Layers are alike: a kind of this pipeline rank that was made before; negative: there is none. */
+static int known_kind(const struct ty_lowering *l, const char *group, enum ty_phase phase,
+                      const struct collective *c)
 {
     const struct ty_program *p = l->b.program;
     for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
         const struct ty_kind *kind = &p->kinds[k];
-        if (kind->group == group && kind->phase == (uint8_t)phase && kind->bytes == c->bytes &&
+        if (kind->group == group && kind->phase == (uint8_t)phase &&
+            !(kind->bytes < c->bytes || kind->bytes > c->bytes) &&
             strcmp(kind->name, ty_coll_name(c->coll)) == 0) {
-            return (uint16_t)k;
+            return (int)k;
         }
     }
-    return collective_kind(l, group, TY_CAT_COMM_DATA, phase, c);
+    return -1;
+}
+
+static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_phase phase,
+                            const struct collective *c)
+{
+    const int known = known_kind(l, group, phase, c);
+    return known >= 0 ? (uint16_t)known : collective_kind(l, group, TY_CAT_COMM_DATA, phase, c);
 }
 
 uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
                             double bytes)
 {
-    const struct collective c = {coll, l->data_reach, bytes, 1};
+    const struct collective c = {coll, l->data_reach, bytes, 1, ty_route_group(l->data_group)};
     return shared_kind(l, l->b.program->groups[l->data_group].name, phase, &c);
 }
 
 uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes)
 {
-    const struct collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1};
+    const struct collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1,
+                                 ty_route_group(l->replica_group)};
     return shared_kind(l, l->b.program->groups[l->replica_group].name, TY_PHASE_BACKWARD, &c);
-}
-
-/* The node of what corresponds to a member on another pipeline rank. */
-static uint32_t node_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank)
-{
-    const struct ty_grid *grid = &l->out->grid;
-    uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, l->rank_of[member], coord);
-    coord[TY_AXIS_PIPELINE] = pipeline_rank;
-    return ty_grid_node(grid, ty_grid_rank(grid, coord));
 }
 
 /* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
@@ -161,13 +202,15 @@ struct message {
     bool receive;
 };
 
-static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
+static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
                          struct ty_coll_cost *out, double *seconds)
 {
     const struct message *m = arg;
-    const bool same = node_on(l, member, m->peer_stage) == node_on(l, member, l->rank);
-    ty_p2p_cost(l->in->cluster, same, m->bytes, out);
+    const bool same =
+        ty_lower_node_on(l, member, m->peer_stage) == ty_lower_node_on(l, member, l->rank);
+    (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, m->bytes, out);
     *seconds = m->receive ? out->latency_s : out->transfer_s;
+    out->latency_s = 0; /* it is the receiver's */
     if (m->receive) {
         out->nvlink_B = out->net_B = 0; /* counted where it is sent */
     }
@@ -176,8 +219,14 @@ static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t 
 static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase phase,
                              uint32_t peer, double bytes)
 {
-    const struct comm comm = {
-        receive ? "recv" : "send", "pp", TY_CAT_COMM_PIPELINE, phase, bytes, {.ranks = 0}};
+    const struct ty_route route = {receive ? TY_ROUTE_NONE : TY_ROUTE_MESSAGE, 0,
+                                   (const uint32_t[]){l->rank, peer}, 2};
+    const struct comm comm = {.name = receive ? "recv" : "send",
+                              .group = "pp",
+                              .category = TY_CAT_COMM_PIPELINE,
+                              .phase = phase,
+                              .bytes = bytes,
+                              .route = route};
     const struct message m = {peer, bytes, receive};
     return comm_kind(l, &comm, message_cost, &m);
 }
@@ -242,108 +291,36 @@ static void norm_kind(struct ty_lowering *l)
         out_of_memory(l);
         return;
     }
-    const struct collective norm = {TY_COLL_ALL_REDUCE, reaches, 4, 1}; /* one fp32 */
+    /* one fp32: nothing that a link would notice */
+    const struct collective norm = {TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
     l->comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
                                         TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
 }
 
-/* Where pairs of members of pipeline ranks a and b lie; sharing as in struct ty_reach. */
-static const struct ty_reach *pair_reaches(struct ty_lowering *l, uint32_t a, uint32_t b)
+uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
+                              enum ty_coll coll, enum ty_phase phase, double bytes)
 {
-    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
-    uint32_t *inside = ty_arena_array(l->arena, uint32_t, ty_grid_nodes(&l->out->grid));
-    uint32_t *leaving = ty_arena_array(l->arena, uint32_t, ty_grid_nodes(&l->out->grid));
-    if (out == NULL || inside == NULL || leaving == NULL) {
-        return NULL;
+    struct collective c = {.coll = coll,
+                           .bytes = bytes,
+                           .calls = 1,
+                           .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n}};
+    const int known = known_kind(l, stages->name, phase, &c);
+    if (known >= 0) {
+        return (uint16_t)known;
     }
-    for (uint32_t i = 0; i < l->members; i++) {
-        const uint32_t at = node_on(l, i, a), other = node_on(l, i, b);
-        inside[at] += at == other;
-        leaving[at] += at != other;
-        leaving[other] += at != other;
-    }
-    for (uint32_t i = 0; i < l->members; i++) {
-        const uint32_t at = node_on(l, i, a), other = node_on(l, i, b);
-        const uint32_t most = leaving[at] > leaving[other] ? leaving[at] : leaving[other];
-        out[i] = at == other ? (struct ty_reach){2, 1, 2, inside[at] + leaving[at], 2}
-                             : (struct ty_reach){2, 2, 1, most, 1};
-    }
-    return out;
+    c.reach = ty_lower_stages_reaches(l, stages);
+    return c.reach == NULL ? out_of_memory(l)
+                           : collective_kind(l, stages->name, TY_CAT_COMM_DATA, phase, &c);
 }
 
 /* An all-reduce between two pipeline ranks that hold copies of the same weights. */
 static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, uint32_t b,
                           double params)
 {
-    const struct ty_reach *reaches = pair_reaches(l, a, b);
-    if (reaches == NULL) {
-        return out_of_memory(l);
-    }
-    const struct collective c = {TY_COLL_ALL_REDUCE, reaches,
-                                 params * ty_memory_grad_bytes(l->in->layout), 1};
-    return collective_kind(l, group, TY_CAT_COMM_DATA, TY_PHASE_STEP, &c);
-}
-
-/* Where the groups of all members lie: equal members of several pipeline ranks. touch[nodes] counts
- * groups that have ranks on a node, and seen[nodes] those of the group at work. */
-static void reach_stages(const struct ty_lowering *l, const struct ty_stages *stages,
-                         uint32_t *touch, uint32_t *seen, struct ty_reach *out)
-{
-    const struct ty_grid *grid = &l->out->grid;
-    for (int sharing = 0; sharing < 2; sharing++) { /* once all touches are counted */
-        for (uint32_t i = 0; i < l->members; i++) {
-            struct ty_reach reach = {.ranks = stages->n, .sharing = 1};
-            uint32_t coord[TY_N_AXES];
-            ty_grid_coords(grid, l->rank_of[i], coord);
-            for (uint32_t s = 0; s < stages->n; s++) {
-                coord[TY_AXIS_PIPELINE] = stages->rank[s];
-                const uint32_t node = ty_grid_node(grid, ty_grid_rank(grid, coord));
-                const uint32_t mine = ++seen[node];
-                reach.nodes += mine == 1;
-                reach.per_node = mine > reach.per_node ? mine : reach.per_node;
-                reach.sharing = touch[node] > reach.sharing ? touch[node] : reach.sharing;
-                touch[node] += sharing == 0 && mine == 1;
-            }
-            for (uint32_t s = 0; s < stages->n; s++) {
-                coord[TY_AXIS_PIPELINE] = stages->rank[s];
-                seen[ty_grid_node(grid, ty_grid_rank(grid, coord))] = 0;
-            }
-            out[i] = reach;
-        }
-    }
-}
-
-static uint32_t top_node(const struct ty_grid *grid)
-{
-    uint32_t top = 0;
-    for (uint32_t r = 0; r < grid->n_ranks; r++) {
-        const uint32_t node = ty_grid_node(grid, r);
-        top = node > top ? node : top;
-    }
-    return top;
-}
-
-uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
-                              enum ty_coll coll, enum ty_phase phase, double bytes)
-{
-    const struct ty_program *p = l->b.program;
-    for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
-        const struct ty_kind *kind = &p->kinds[k];
-        if (kind->group == stages->name && kind->phase == (uint8_t)phase &&
-            !(kind->bytes < bytes || kind->bytes > bytes) &&
-            strcmp(kind->name, ty_coll_name(coll)) == 0) {
-            return (uint16_t)k;
-        }
-    }
-    const size_t nodes = (size_t)top_node(&l->out->grid) + 1;
-    struct ty_reach *reach = ty_arena_array(l->arena, struct ty_reach, l->members);
-    uint32_t *touch = ty_arena_array(l->arena, uint32_t, 2 * nodes);
-    if (reach == NULL || touch == NULL) {
-        return out_of_memory(l);
-    }
-    reach_stages(l, stages, touch, touch + nodes, reach);
-    const struct collective c = {coll, reach, bytes, 1};
-    return collective_kind(l, stages->name, TY_CAT_COMM_DATA, phase, &c);
+    const uint32_t rank[2] = {a, b};
+    const struct ty_stages stages = {group, rank, 2};
+    return ty_lower_stages_kind(l, &stages, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+                                params * ty_memory_grad_bytes(l->in->layout));
 }
 
 /* ---- a pipeline rank ---- */

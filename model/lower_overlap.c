@@ -27,11 +27,9 @@ struct play {
     uint32_t first[TY_N_STREAMS], last[TY_N_STREAMS]; /* of a stream; first: that has not ended */
 };
 
-static double lost_beside(const struct ty_cluster *cluster, const struct ty_kind *kind)
+static double lost_beside(const struct ty_kind *kind)
 {
-    const double share =
-        kind->net_B > 0 ? cluster->net_overlap_slowdown : cluster->nvlink_overlap_slowdown;
-    return share / (1 - share);
+    return kind->slows / (1 - kind->slows);
 }
 
 static bool is_collective(const struct ty_op *op)
@@ -81,6 +79,7 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, ty_ps dur)
 {
     const struct ty_program *p = &l->out->program;
     struct ty_kind kind = p->kinds[like];
+    kind.alone = kind.dur;
     kind.dur = dur;
     for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
         const struct ty_kind *other = &p->kinds[i - 1];
@@ -101,7 +100,7 @@ static void play_op(struct play *play, struct ty_op *op)
         start = at > start ? at : start;
     }
     if (is_collective(op)) {
-        add_span(play, op->stream, start, start + dur, lost_beside(play->l->in->cluster, kind));
+        add_span(play, op->stream, start, start + dur, lost_beside(kind));
     } else if (op->stream == TY_STREAM_COMPUTE) {
         const ty_ps more = lost(play, start, dur);
         dur += more;

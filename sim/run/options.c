@@ -6,7 +6,7 @@
 
 const struct ty_word ty_engine_words[] = {
     {"auto", TY_ENGINE_AUTO, "the fastest that is exact for this run"},
-    {"sweep", TY_ENGINE_SWEEP, "every rank runs ahead until something has not arrived"},
+    {"sweep", TY_ENGINE_SWEEP, "every rank runs ahead until something has not arrived; no sharing"},
     {"events", TY_ENGINE_EVENTS, "a queue of completions in time order"},
     {NULL, 0, NULL},
 };
@@ -60,7 +60,13 @@ const struct ty_field ty_run_fields[] = {
      .offset = offsetof(struct ty_run_options, engine),
      .words = ty_engine_words,
      .fallback = "auto",
-     .doc = "executor; all give equal results"},
+     .doc = "executor; auto: sweep where no link and no GPU can be shared, else events"},
+    {.key = "contention",
+     .type = TY_TYPE_BOOL,
+     .offset = offsetof(struct ty_run_options, contention),
+     .fallback = "true",
+     .doc = "whether communications that meet on a link share it, and computation beside them is "
+            "slowed down, as they happen; false, and engine sweep: as estimated beforehand"},
 };
 const uint32_t ty_n_run_fields = TY_COUNT(ty_run_fields);
 

@@ -11,6 +11,7 @@ struct ty_run_options {
     double jitter;     /* coefficient of variation of compute times; 0: none */
     double gpu_spread; /* standard deviation of a lasting factor per GPU; 0: none */
     int engine;        /* enum ty_engine */
+    bool contention;   /* GPUs and links are shared as they are used; false: as estimated */
 };
 
 enum ty_stats_format {

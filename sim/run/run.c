@@ -3,26 +3,19 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "sim/core/deadlock.h"
-#include "sim/core/fold.h"
+#include "sim/base/clock.h"
+#include "sim/core/mismatch.h"
 #include "sim/core/stall.h"
 #include "sim/run/words.h"
-
-static double wall_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_lower_input in = {
         .cluster = cluster,
+        .fabric = &c->fabric,
         .arch = &c->arch,
         .layout = &c->layout,
         .schedule = &c->schedule,
@@ -54,7 +47,7 @@ static int check_size(const struct ty_run *run, struct ty_err *err)
 
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
-    const double t0 = wall_s();
+    const double t0 = ty_wall_s();
     struct ty_run *run = calloc(1, sizeof(*run));
     *out = NULL;
     if (run == NULL) {
@@ -67,7 +60,7 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
         ty_run_free(run);
         return rc;
     }
-    run->plan_s = wall_s() - t0;
+    run->plan_s = ty_wall_s() - t0;
     *out = run;
     return 0;
 }
@@ -80,17 +73,6 @@ void ty_run_free(struct ty_run *run)
     ty_timeline_release(&run->timeline);
     ty_arena_release(&run->arena);
     free(run);
-}
-
-static int choose_engine(const struct ty_run *run, const char *name, enum ty_engine *engine,
-                         struct ty_err *err)
-{
-    int value = run->config->run.engine;
-    if (name != NULL && !ty_word_value(ty_engine_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown engine (%s); use auto, sweep or events", name);
-    }
-    *engine = (enum ty_engine)value;
-    return 0;
 }
 
 int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
@@ -129,77 +111,6 @@ int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
                      (unsigned)stall.n_stuck, (unsigned)program->n_gangs);
     }
     ty_arena_release(&arena);
-    return rc;
-}
-
-/* Runs an executor, or says why there is no use: partners who mean different things would not be
- * noticed by it, and are taken to stop there. */
-static int run_engine(struct ty_run *run, enum ty_engine engine, struct ty_err *err)
-{
-    struct ty_arena arena = {.head = NULL};
-    struct ty_mismatch mismatch;
-    struct ty_timeline *timeline = &run->timeline;
-    int rc = ty_mismatch_find(&mismatch, timeline->program, &arena, err);
-    if (rc == 0) {
-        struct ty_err *to = mismatch.n > 0 ? NULL : err;
-        rc = engine == TY_ENGINE_EVENTS ? ty_events(timeline, to) : ty_sweep(timeline, to);
-        rc = mismatch.n > 0 ? ty_deadlock_report(timeline, &mismatch, err) : rc;
-    }
-    ty_arena_release(&arena);
-    return rc;
-}
-
-/* AUTO is the sweep: nothing in today's model shares a link while it runs. */
-static int execute(struct ty_run *run, const struct ty_program *program, const char *engine_name,
-                   struct ty_err *err)
-{
-    enum ty_engine engine = TY_ENGINE_AUTO;
-    int rc = choose_engine(run, engine_name, &engine, err);
-    const int fault = rc < 0 ? rc : ty_run_own_fault(run, err);
-    if (fault < 0 && fault != TY_EDEADLOCK) {
-        return fault;
-    }
-    ty_timeline_release(&run->timeline);
-    run->executed = false;
-    rc = ty_timeline_init(&run->timeline, program, err);
-    rc = rc < 0 ? rc : run_engine(run, engine, err);
-    if (rc == 0 || run->timeline.halt != NULL) { /* those of what there was serve its trace */
-        const int stats = ty_stats_compute(&run->stats, &run->timeline, &run->arena, err);
-        rc = rc < 0 ? rc : stats < 0 ? stats : fault;
-    }
-    if (rc == 0) {
-        run->executed = true;
-        run->engine = engine == TY_ENGINE_EVENTS ? "events" : "sweep";
-    }
-    return rc;
-}
-
-int ty_run_execute(struct ty_run *run, const char *engine_name, struct ty_err *err)
-{
-    const double t0 = wall_s();
-    const int rc = execute(run, &run->lowered.program, engine_name, err);
-    run->execute_s = wall_s() - t0;
-    return rc;
-}
-
-bool ty_run_halted(const struct ty_run *run)
-{
-    return run->timeline.halt != NULL;
-}
-
-int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
-{
-    const struct ty_program *whole = &run->lowered.program;
-    if (!ty_program_folds(whole)) {
-        return ty_run_execute(run, NULL, err);
-    }
-    int rc = ty_program_fold(&run->folded, whole, &run->arena, err);
-    if (rc == 0 && execute(run, &run->folded, NULL, NULL) < 0) {
-        return ty_run_execute(run, NULL, err); /* for a message about all ranks */
-    }
-    if (rc == 0) { /* sums over ranks count every member again */
-        run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks;
-    }
     return rc;
 }
 

@@ -13,9 +13,10 @@ struct ty_run {
     struct ty_arena arena;          /* owns what follows */
     struct ty_lowered lowered;
     struct ty_program folded;    /* what the timeline is of after ty_run_execute_folded */
+    struct ty_contention shared; /* what could be shared; nothing under the sweep, if not asked */
     struct ty_timeline timeline; /* columns only when executed */
     struct ty_stats stats;
-    bool executed; /* to the end; else timeline.halt says whether some of it was */
+    bool executed;            /* to the end; else timeline.halt says whether some of it was */
     const char *engine;       /* "sweep" or "events", once executed */
     double plan_s, execute_s; /* wall-clock time of the simulator itself */
 };
@@ -62,7 +63,7 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *out);
 /* Bytes of the timeline of a program. */
 static inline double ty_run_timeline_B(const struct ty_program *p)
 {
-    return (double)p->n_tasks * sizeof(ty_ps) * (ty_program_varies(p) ? 2 : 1);
+    return (double)p->n_tasks * sizeof(ty_ps) * (ty_program_varies(p) || p->n_flows > 0 ? 2 : 1);
 }
 
 /* report_*.c */

@@ -1,0 +1,169 @@
+/* execute.c - a planned run through an executor: which one, for which ranks, with what shared.
+ *
+ * What cannot finish is executed as far as it goes: its timeline says where it halted. */
+#include <string.h>
+
+#include "sim/base/clock.h"
+#include "sim/core/contention.h"
+#include "sim/core/deadlock.h"
+#include "sim/core/execute.h"
+#include "sim/core/fold.h"
+#include "sim/core/mismatch.h"
+#include "sim/run/run.h"
+
+static int choose_engine(const struct ty_run *run, const char *name, enum ty_engine *engine,
+                         struct ty_err *err)
+{
+    int value = run->config->run.engine;
+    if (name != NULL && !ty_word_value(ty_engine_words, name, &value)) {
+        return ty_fail(err, TY_EUSAGE, "unknown engine (%s); use auto, sweep or events", name);
+    }
+    *engine = (enum ty_engine)value;
+    return 0;
+}
+
+/* What can be shared, as far as the run file lets it be. */
+static int find_shared(struct ty_run *run, const struct ty_program *program,
+                       struct ty_contention *out, struct ty_err *err)
+{
+    *out = (struct ty_contention){.n_links = 0};
+    return run->config->run.contention ? ty_contention_find(out, program, &run->arena, err) : 0;
+}
+
+/* AUTO is the sweep where it can be proved that nothing is shared. */
+static int resolve(struct ty_run *run, const char *name, enum ty_engine *engine, struct ty_err *err)
+{
+    int rc = choose_engine(run, name, engine, err);
+    run->shared = (struct ty_contention){.n_links = 0};
+    if (rc == 0 && *engine != TY_ENGINE_SWEEP) {
+        rc = find_shared(run, &run->lowered.program, &run->shared, err);
+    }
+    if (rc == 0 && *engine == TY_ENGINE_AUTO) {
+        *engine = ty_contention_any(&run->shared) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
+    }
+    run->engine = *engine == TY_ENGINE_EVENTS ? "events" : "sweep";
+    return rc;
+}
+
+static int execute_timeline(struct ty_timeline *timeline, enum ty_engine engine,
+                            const struct ty_contention *shared, struct ty_err *err)
+{
+    if (engine == TY_ENGINE_SWEEP) {
+        return ty_sweep(timeline, err);
+    }
+    return ty_contention_any(shared) ? ty_events_shared(timeline, shared, err)
+                                     : ty_events(timeline, err);
+}
+
+/* One program with its own timeline, or why there is no use: partners who mean different things
+ * would not be noticed by an executor, and are taken to stop there. */
+static int execute_one(const struct ty_program *program, struct ty_timeline *timeline,
+                       enum ty_engine engine, const struct ty_contention *shared,
+                       struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_mismatch mismatch;
+    int rc = ty_timeline_init(timeline, program, err);
+    rc = rc < 0 ? rc : ty_mismatch_find(&mismatch, program, &arena, err);
+    if (rc == 0) {
+        rc = execute_timeline(timeline, engine, shared, mismatch.n > 0 ? NULL : err);
+        rc = mismatch.n > 0 ? ty_deadlock_report(timeline, &mismatch, err) : rc;
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+/* One member of each gang for all of them; *folds is false where members can differ. */
+static int execute_fold(struct ty_run *run, enum ty_engine engine, struct ty_timeline *timeline,
+                        bool *folds, struct ty_err *err)
+{
+    const struct ty_program *whole = &run->lowered.program;
+    const bool links = engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared);
+    struct ty_contention shared = {.n_links = 0};
+    *folds = ty_program_folds(whole);
+    int rc = *folds ? ty_program_fold(&run->folded, whole, &run->arena, err) : 0;
+    if (rc == 0 && *folds && links) {
+        rc = ty_program_fold_links(&run->folded, whole, folds, &run->arena, err);
+    }
+    if (rc == 0 && *folds && links) {
+        rc = find_shared(run, &run->folded, &shared, err);
+    }
+    return rc < 0 || !*folds ? rc : execute_one(&run->folded, timeline, engine, &shared, err);
+}
+
+/* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast as
+ * copying. */
+static int execute_whole(struct ty_run *run, enum ty_engine engine, struct ty_err *err)
+{
+    const struct ty_program *whole = &run->lowered.program;
+    struct ty_timeline one = {.program = NULL};
+    bool folds = false;
+    int rc = 0;
+    if (engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared)) {
+        rc = execute_fold(run, engine, &one, &folds, NULL);
+    }
+    if (rc == 0 && folds) {
+        rc = ty_timeline_init(&run->timeline, whole, err);
+        rc = rc < 0 ? rc : ty_timeline_unfold(&run->timeline, &one, err);
+    } else { /* a fold that fails is told of all ranks */
+        rc = execute_one(whole, &run->timeline, engine, &run->shared, err);
+    }
+    ty_timeline_release(&one);
+    return rc;
+}
+
+bool ty_run_halted(const struct ty_run *run)
+{
+    return run->timeline.halt != NULL;
+}
+
+/* Figures of a timeline; those of one that halted serve its trace. */
+static int finish(struct ty_run *run, int rc, struct ty_err *err)
+{
+    if (rc == 0 || ty_run_halted(run)) {
+        const int stats = ty_stats_compute(&run->stats, &run->timeline, &run->arena, err);
+        rc = rc < 0 ? rc : stats;
+    }
+    run->executed = rc == 0;
+    return rc;
+}
+
+static int begin(struct ty_run *run, const char *name, enum ty_engine *engine, struct ty_err *err)
+{
+    ty_timeline_release(&run->timeline);
+    run->executed = false;
+    return resolve(run, name, engine, err);
+}
+
+int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
+{
+    const double t0 = ty_wall_s();
+    enum ty_engine engine = TY_ENGINE_AUTO;
+    int rc = begin(run, name, &engine, err);
+    const int fault = rc < 0 ? rc : ty_run_own_fault(run, err);
+    if (fault < 0 && fault != TY_EDEADLOCK) {
+        return fault;
+    }
+    rc = finish(run, execute_whole(run, engine, err), err);
+    run->execute_s = ty_wall_s() - t0;
+    run->executed = rc == 0 && fault == 0;
+    return rc < 0 ? rc : fault;
+}
+
+int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_program *whole = &run->lowered.program;
+    enum ty_engine engine = TY_ENGINE_AUTO;
+    bool folds = false;
+    int rc = begin(run, NULL, &engine, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = execute_fold(run, engine, &run->timeline, &folds, NULL);
+    if (rc < 0 || !folds) {
+        return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
+    }
+    rc = finish(run, 0, err);
+    run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks; /* every member counts */
+    return rc;
+}
