@@ -68,15 +68,16 @@ static void add_hop(struct ty_fabric_layout *l, uint32_t from, uint32_t to, doub
     l->w->rate[IN][to] += Bps;
 }
 
-/* What leaves and enters each node. */
+/* What leaves and enters each node. Of two mirrored trees every node but the two roots has as many
+ * hops as all others: what the roots lack is spread over the nodes, so that members stay alike. */
 static void node_rates(struct ty_fabric_layout *l)
 {
     struct ty_fabric_scratch *w = l->w;
-    const bool pairs = l->pattern == TY_PATTERN_ALL_PAIRS;
-    if (!pairs && l->pattern != TY_PATTERN_SWITCH) {
+    if (l->pattern == TY_PATTERN_RING || l->pattern == TY_PATTERN_CHAIN) {
         ty_fabric_each_hop(l, add_hop);
         return;
     }
+    const bool pairs = l->pattern == TY_PATTERN_ALL_PAIRS;
     const double Bps = pairs ? ty_fabric_pair_Bps(l) : 0;
     for (uint32_t i = 0; i < l->k; i++) {
         const double m = w->members[i];
