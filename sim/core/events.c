@@ -16,22 +16,26 @@
 
 static void look(struct ty_events *q, uint32_t lane);
 
-/* Moves a lane past passes in which its stream has nothing (more) to do. */
+/* Moves a lane past passes in which its stream has nothing (more) to do, to the next operation. */
 static void settle(struct ty_events *q, uint32_t lane)
 {
     struct ty_lane *l = &q->lane[lane];
-    const struct ty_gang *gang = &q->p->gangs[q->gang_of[ty_lane_rank(lane)]];
-    const struct ty_pass *passes = ty_gang_passes(q->p, gang);
-    while (l->pass < gang->n_passes &&
-           l->pos >=
-               q->of_block[(size_t)passes[l->pass].block * TY_N_STREAMS + lane % TY_N_STREAMS].n) {
-        l->pass++;
-        l->pos = 0;
+    const struct ty_gang *gang = l->at.gang;
+    const struct ty_pass *pass = &ty_gang_passes(q->p, gang)[l->pass];
+    for (; l->pass < gang->n_passes; l->pass++, pass++, l->pos = 0) {
+        const struct ty_stream_ops *ops =
+            &q->of_block[(size_t)pass->block * TY_N_STREAMS + lane % TY_N_STREAMS];
+        if (l->pos < ops->n) {
+            const uint32_t index = q->stream_op[ops->first + l->pos];
+            l->at.pass = pass;
+            l->at.op = &ty_pass_ops(q->p, pass)[index];
+            l->at.task = gang->first_task + (uint64_t)(pass->first_op + index) * gang->n_ranks +
+                         l->at.member;
+            return;
+        }
     }
-    if (l->pass >= gang->n_passes) {
-        l->state = TY_LANE_DONE;
-        q->n_done++;
-    }
+    l->state = TY_LANE_DONE;
+    q->n_done++;
 }
 
 /* What a task takes by itself. */
@@ -39,7 +43,7 @@ static ty_ps nominal(const struct ty_events *q, const struct ty_at *at)
 {
     const struct ty_kind *kind = &q->p->kinds[at->op->kind];
     if (ty_program_varies(q->p)) {
-        return q->timeline->dur[ty_at_task(at)];
+        return q->timeline->dur[at->task];
     }
     return q->shared != NULL ? ty_kind_alone(kind, at->member) : ty_kind_duration(kind, at->member);
 }
@@ -48,7 +52,7 @@ static ty_ps nominal(const struct ty_events *q, const struct ty_at *at)
 static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bool leads,
                   enum ty_lane_ends ends)
 {
-    q->timeline->start[ty_at_task(at)] = q->now;
+    q->timeline->start[at->task] = q->now;
     q->lane[lane].state = TY_LANE_RUNNING;
     q->lane[lane].ends = (uint8_t)ends;
     if (q->shared != NULL) {
@@ -86,13 +90,11 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
     }
     *joined = 0;
     /* one event ends them all when they share a flow or take equally long */
-    struct ty_at peer = *at;
-    peer.member = first - first_rank;
-    const bool together = ty_events_flow(q, &peer) != NULL || equally_long(q, at);
+    const uint32_t leader = first * TY_N_STREAMS + lane % TY_N_STREAMS;
+    const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL || equally_long(q, at);
     for (uint32_t i = 0; i < g->count; i++) {
-        const uint32_t rank = first + i * g->stride;
-        peer.member = rank - first_rank;
-        start(q, rank * TY_N_STREAMS + lane % TY_N_STREAMS, &peer, i == 0 || !together,
+        const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
+        start(q, peer, &q->lane[peer].at, i == 0 || !together,
               together ? TY_ENDS_GROUP : TY_ENDS_ITSELF);
     }
 }
@@ -113,11 +115,9 @@ static void start_meeting(struct ty_events *q, uint32_t head)
     for (uint32_t peer = head; peer != TY_NO_LANE; peer = q->lane[peer].chain) {
         leader = peer < leader ? peer : leader;
     }
-    const struct ty_at first = ty_events_at(q, leader);
-    const bool together = ty_events_flow(q, &first) != NULL;
+    const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL;
     for (uint32_t peer = head; peer != TY_NO_LANE; peer = q->lane[peer].chain) {
-        const struct ty_at at = ty_events_at(q, peer);
-        start(q, peer, &at, peer == leader || !together,
+        start(q, peer, &q->lane[peer].at, peer == leader || !together,
               together ? TY_ENDS_MEETING : TY_ENDS_ITSELF);
     }
 }
@@ -158,27 +158,27 @@ static void look(struct ty_events *q, uint32_t lane)
     if (l->state != TY_LANE_IDLE) {
         return;
     }
-    const struct ty_at at = ty_events_at(q, lane);
+    const struct ty_at *at = &l->at;
     l->blocked = TY_NO_EVENT;
-    if (!events_done(q, lane, &at)) {
+    if (!events_done(q, lane, at)) {
         return;
     }
-    switch ((enum ty_sync)at.op->sync) {
+    switch ((enum ty_sync)at->op->sync) {
     case TY_SYNC_LOCAL:
     case TY_SYNC_SEND:
-        start(q, lane, &at, true, TY_ENDS_ITSELF);
+        start(q, lane, at, true, TY_ENDS_ITSELF);
         return;
     case TY_SYNC_GROUP:
-        join_group(q, lane, &at);
+        join_group(q, lane, at);
         return;
     case TY_SYNC_MEET:
-        join_meeting(q, lane, &at);
+        join_meeting(q, lane, at);
         return;
     case TY_SYNC_RECV: {
-        const uint32_t slot = ty_op_slot(q->p, at.pass, at.op);
-        const ty_ps arrival = q->arrival[(size_t)slot * q->p->slot_width + at.member];
+        const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
+        const ty_ps arrival = q->arrival[(size_t)slot * q->p->slot_width + at->member];
         if (arrival <= q->now) {
-            start(q, lane, &at, true, TY_ENDS_ITSELF);
+            start(q, lane, at, true, TY_ENDS_ITSELF);
         } else if (arrival != TY_NEVER) {
             l->state = TY_LANE_ASLEEP;
             ty_evq_set(&q->queue, lane, arrival);
@@ -199,11 +199,10 @@ static void post(struct ty_events *q, const struct ty_at *at)
 /* The lane's task ends now. */
 static void complete(struct ty_events *q, uint32_t lane)
 {
-    const struct ty_at at = ty_events_at(q, lane);
     struct ty_lane *l = &q->lane[lane];
+    const struct ty_at at = l->at;
     if (q->shared != NULL) {
-        const uint64_t task = ty_at_task(&at);
-        q->timeline->dur[task] = q->now - q->timeline->start[task];
+        q->timeline->dur[at.task] = q->now - q->timeline->start[at.task];
         ty_events_work_over(q, lane);
     }
     l->state = TY_LANE_IDLE;
@@ -228,7 +227,7 @@ static void complete(struct ty_events *q, uint32_t lane)
 /* The lane's task ends now, and those that it stands for. */
 static void complete_all(struct ty_events *q, uint32_t lane)
 {
-    const struct ty_at at = ty_events_at(q, lane);
+    const struct ty_at at = q->lane[lane].at;
     switch ((enum ty_lane_ends)q->lane[lane].ends) {
     case TY_ENDS_ITSELF:
         complete(q, lane);

@@ -26,12 +26,23 @@ enum ty_lane_ends {
     TY_ENDS_MEETING, /* the lanes chained to it */
 };
 
+/* The operation a lane stands before or runs: found once, looked at often. */
+struct ty_at {
+    const struct ty_gang *gang;
+    const struct ty_pass *pass;
+    const struct ty_op *op;
+    uint64_t task;
+    uint32_t member;
+};
+
 struct ty_lane {
-    uint32_t pass, pos; /* next: pass within the gang, position in the block's list of the stream */
-    uint32_t chain;     /* next lane at the same meeting */
-    uint8_t state;      /* enum ty_lane_state */
-    uint8_t ends;       /* enum ty_lane_ends */
-    uint8_t blocked;    /* event that was missing at the last look */
+    struct ty_at at;
+    uint32_t pass,
+        pos;         /* of `at`: pass within the gang, position in the block's list of the stream */
+    uint32_t chain;  /* next lane at the same meeting */
+    uint8_t state;   /* enum ty_lane_state */
+    uint8_t ends;    /* enum ty_lane_ends */
+    uint8_t blocked; /* event that was missing at the last look */
 };
 
 /* Operations of a block that run on one stream. */
@@ -55,7 +66,6 @@ struct ty_events {
 
     /* per lane: rank number here is first_rank[gang] + member, lane = rank * streams + stream */
     struct ty_lane *lane;
-    uint32_t *gang_of;    /* [ranks] */
     uint32_t *first_rank; /* [n_gangs] */
     uint32_t *recorded;   /* [ranks][TY_EVENTS]: how often each event has happened */
 
@@ -80,37 +90,9 @@ struct ty_events {
     uint32_t *flow_of_lane; /* [lanes] */
 };
 
-/* The operation a lane stands before or runs. */
-struct ty_at {
-    const struct ty_gang *gang;
-    uint32_t member;
-    const struct ty_pass *pass;
-    const struct ty_op *op;
-    uint32_t index; /* of the operation within its block */
-};
-
 static inline uint32_t ty_lane_rank(uint32_t lane)
 {
     return lane / TY_N_STREAMS;
-}
-
-static inline struct ty_at ty_events_at(const struct ty_events *q, uint32_t lane)
-{
-    const struct ty_lane *l = &q->lane[lane];
-    const uint32_t rank = ty_lane_rank(lane), gang = q->gang_of[rank];
-    struct ty_at at = {.gang = &q->p->gangs[gang], .member = rank - q->first_rank[gang]};
-    at.pass = &ty_gang_passes(q->p, at.gang)[l->pass];
-    const struct ty_stream_ops *ops =
-        &q->of_block[(size_t)at.pass->block * TY_N_STREAMS + lane % TY_N_STREAMS];
-    at.index = q->stream_op[ops->first + l->pos];
-    at.op = &ty_pass_ops(q->p, at.pass)[at.index];
-    return at;
-}
-
-static inline uint64_t ty_at_task(const struct ty_at *at)
-{
-    return at->gang->first_task + (uint64_t)(at->pass->first_op + at->index) * at->gang->n_ranks +
-           at->member;
 }
 
 /* events_prepare.c: tables of a run; 0 or TY_ENOMEM. Durations under jitter are drawn first: they

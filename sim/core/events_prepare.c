@@ -59,7 +59,6 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
     q->queue.row = ty_arena_array(arena, struct ty_ev, lanes + 1);
     q->queue.at = ty_arena_array(arena, uint32_t, lanes + 1);
     q->lane = ty_arena_array(arena, struct ty_lane, lanes);
-    q->gang_of = ty_arena_array(arena, uint32_t, ranks);
     q->first_rank = ty_arena_array(arena, uint32_t, p->n_gangs);
     q->recorded = ty_arena_array(arena, uint32_t, ranks * TY_EVENTS);
     q->of_block = ty_arena_array(arena, struct ty_stream_ops, (size_t)p->n_blocks * TY_N_STREAMS);
@@ -70,16 +69,19 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
     q->joined = ty_arena_array(arena, uint32_t, (size_t)p->n_groups * TY_N_STREAMS * ranks);
     q->meeting = ty_arena_array(arena, uint32_t, slots);
     q->chain = ty_arena_array(arena, uint32_t, slots);
-    if (q->queue.row == NULL || q->queue.at == NULL || q->lane == NULL || q->gang_of == NULL ||
-        q->first_rank == NULL || q->recorded == NULL || q->of_block == NULL ||
-        q->stream_op == NULL || q->need == NULL || q->base == NULL || q->arrival == NULL ||
-        q->joined == NULL || q->meeting == NULL || q->chain == NULL) {
+    if (q->queue.row == NULL || q->queue.at == NULL || q->lane == NULL || q->first_rank == NULL ||
+        q->recorded == NULL || q->of_block == NULL || q->stream_op == NULL || q->need == NULL ||
+        q->base == NULL || q->arrival == NULL || q->joined == NULL || q->meeting == NULL ||
+        q->chain == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0, rank = 0; g < p->n_gangs; g++) {
         q->first_rank[g] = rank;
-        for (uint32_t i = 0; i < p->gangs[g].n_ranks; i++) {
-            q->gang_of[rank++] = g;
+        for (uint32_t i = 0; i < p->gangs[g].n_ranks; i++, rank++) {
+            for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+                q->lane[rank * TY_N_STREAMS + s].at =
+                    (struct ty_at){.gang = &p->gangs[g], .member = i};
+            }
         }
     }
     memset(q->arrival, 0xff, slots * sizeof(*q->arrival)); /* TY_NEVER */

@@ -61,8 +61,7 @@ static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow 
 
 void ty_events_lead_over(struct ty_events *q, uint32_t lane)
 {
-    const struct ty_at at = ty_events_at(q, lane);
-    begin_flow(q, lane, ty_events_flow(q, &at));
+    begin_flow(q, lane, ty_events_flow(q, &q->lane[lane].at));
 }
 
 void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal)
