@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "model/check.h"
+#include "topology/exceptions.h"
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
@@ -130,6 +131,26 @@ static void add_number(struct numbers *list, uint64_t x)
     }
 }
 
+/* GPUs of nodes that have another kind. */
+static int check_generations(const struct layout_check *c)
+{
+    const struct ty_exceptions *e = c->cluster->exceptions;
+    const char *dtype = ty_dtype_words[c->arch->dtype].name;
+    int rc = 0;
+    for (uint32_t i = 0; e != NULL && i < e->n; i++) {
+        const struct ty_exception *x = &e->item[i];
+        if (x->kind == TY_EXCEPTION_GENERATION &&
+            ty_exceptions_cluster(c->cluster, x->count)->peak[c->arch->dtype] <= 0) {
+            rc = ty_check_first(rc, ty_fail_at(c->err, TY_EINPUT, &x->at,
+                                               "cluster.exceptions: that GPU has no %s (%.60s), "
+                                               "the model.dtype; write a dtype that all GPUs have, "
+                                               "or another GPU",
+                                               dtype, x->text));
+        }
+    }
+    return rc;
+}
+
 static int check_supported(const struct layout_check *c)
 {
     int rc = 0;
@@ -156,7 +177,7 @@ static int check_supported(const struct layout_check *c)
                         "write another, or give the peak",
                         ty_dtype_words[c->arch->dtype].name, ty_dtype_words[c->arch->dtype].name));
     }
-    return rc;
+    return ty_check_first(rc, check_generations(c));
 }
 
 /* Whether one tensor rank of t gets whole heads and equal shares. With fewer key and value heads

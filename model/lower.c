@@ -375,6 +375,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     l->own_first_block = l->b.program->n_blocks;
     fill_ranks(l, l->rank_of);
     int rc = plan_stage(l, plan);
+    rc = rc < 0 ? rc : ty_lower_gpus(l);
     rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
     rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
     const bool whole = l->sched->whole_chunks; /* its gradients are added up */
@@ -445,8 +446,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     make_groups(&l);
     int rc = make_fabric(&l);
     rc = rc < 0 ? rc : ty_lower_reaches(&l);
-    rc = rc < 0 ? rc : ty_lower_compute_kinds(&l);
-    l.first_stretched = out->program.n_kinds;
+    rc = rc < 0 ? rc : ty_lower_price(&l);
     rc = rc < 0 ? rc : make_orders(&l, &slots);
     l.n_partners = rc == 0 && ty_slots_paired(&slots) ? n_vstages(&l) + 1 : 1;
     rc = rc < 0 ? rc : make_mirrors(&l);

@@ -207,7 +207,7 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_block block = memory_of(l, want);
     const uint32_t index = begin_block(l, &block);
-    l->kinds = &l->slice[want->slice + (want->partner != NULL ? l->shape.slices : 0)];
+    l->kinds = &l->gpus->slice[want->slice + (want->partner != NULL ? l->shape.slices : 0)];
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         forward(l, want);

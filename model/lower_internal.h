@@ -82,6 +82,26 @@ struct ty_compute_kinds {
     uint16_t head_forward, head_dgrad, head_wgrad, head_input, head_weight;
 };
 
+/* What they cost on one kind of GPU; kinds that exist twice under other names cost the same. Costs
+ * only: ty_lower_compute_kind steps from one GPU's to the next by their number. */
+struct ty_compute_costs {
+    struct ty_cost forward[TY_N_LAYER_OPS], recompute[TY_N_LAYER_OPS];
+    struct ty_cost dgrad[TY_N_LAYER_OPS], wgrad[TY_N_LAYER_OPS];
+    struct ty_cost input[TY_N_LAYER_OPS], weight[TY_N_LAYER_OPS];
+    struct ty_cost embedding[2], host;
+    struct ty_cost head_forward, head_dgrad, head_wgrad;
+};
+
+/* The kinds of GPU among the members of a gang, and the kinds of computation of gangs that are alike
+ * in this. */
+struct ty_gpu_mix {
+    uint8_t *generation;                 /* [members]; NULL: all the same */
+    uint8_t used[TY_GENERATIONS_MAX];    /* [n_used] generations, that of member 0 first ... */
+    uint32_t member[TY_GENERATIONS_MAX]; /* ... and a member with such a GPU */
+    uint32_t n_used;
+    struct ty_compute_kinds *slice; /* [2 x slices]: alone, then in an overlapped slot */
+};
+
 /* ZeRO-3: parameters of its stage that a pass finds gathered. */
 enum ty_found {
     TY_FOUND_NONE,
@@ -111,10 +131,14 @@ struct ty_lowering {
     const struct ty_zero *zero;
     uint32_t members; /* ranks per gang */
 
-    /* kinds common to all stages */
-    struct ty_compute_kinds *slice;       /* [2 x slices]: alone, then in an overlapped slot */
+    /* computation */
+    struct ty_compute_costs *costs; /* [generations][2 x slices]; of those that no rank has: zero */
+    struct ty_gpu_mix *mix;         /* [n_mixes] */
+    uint32_t n_mixes;
+    const struct ty_gpu_mix *gpus;        /* of the pipeline rank being lowered */
     const struct ty_compute_kinds *kinds; /* of the block being built */
-    struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer, for generators */
+    struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer on the slowest GPU,
+                                                              * for generators */
 
     uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
 
@@ -162,15 +186,32 @@ static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
     return ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_REDUCED;
 }
 
+/* The weight gradient is an operation of its own where a collective overlaps it. */
+static inline bool ty_lower_splits_wgrad(enum ty_layer_op op)
+{
+    return op == TY_LAYER_QKV || op == TY_LAYER_MLP;
+}
+
 static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 {
     return l->in->layout->tensor > 1;
 }
 
-/* lower_compute.c: kinds of computation with their durations. */
+/* lower_compute.c: what computation costs on each kind of GPU. Needs the grid. */
+int ty_lower_price(struct ty_lowering *l);
+
+/* lower_gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->rank
+ * have, as l->gpus, and makes the kinds of such a gang when it is the first. Needs l->rank_of. */
+int ty_lower_gpus(struct ty_lowering *l);
+/* The kind of GPU that a rank sits on: 0 is the cluster's own. */
+uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank);
+/* Durations of a kind from those on each GPU in use: [l->gpus->n_used]. */
+void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind);
+/* A kind that costs cost[generation x stride]. */
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
-                               enum ty_phase phase, struct ty_cost cost);
-int ty_lower_compute_kinds(struct ty_lowering *l);
+                               enum ty_phase phase, const struct ty_cost *cost, size_t stride);
+/* The optimizer step over so many parameters. */
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
 
 /* Whose links a communication takes. */
 struct ty_route {

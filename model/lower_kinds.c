@@ -369,8 +369,6 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     l->comm.norm_grads = tensor_kind(
         l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
         2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
-    l->optimizer =
-        ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP,
-                              ty_optimizer_cost(l->in->cluster, l->in->layout, plan->params));
+    l->optimizer = ty_lower_optimizer_kind(l, plan->params);
     return l->b.failed && l->b.err != NULL ? l->b.err->code : 0;
 }

@@ -8,8 +8,11 @@
  *     tensor comm |all-reduce 500 us|      ->     |all-reduce 500 us|
  *
  * with nvlink_overlap_slowdown 18 %: 500 us x 0.18 / 0.82. Collectives left over from the pass before
- * are not seen, and collectives themselves are not slowed down. */
+ * are not seen, and collectives themselves are not slowed down. A gang with GPUs of several
+ * generations is played once with each, as if all were like it. */
 #include "model/lower_internal.h"
+
+#include <string.h>
 
 #define NO_SPAN UINT32_MAX
 
@@ -21,6 +24,7 @@ struct span {
 
 struct play {
     struct ty_lowering *l;
+    uint32_t member; /* whose durations are played */
     ty_ps free_at[TY_N_STREAMS], event[TY_EVENTS];
     struct span *comm; /* [n_comm]: collectives so far */
     uint32_t n_comm;
@@ -74,27 +78,44 @@ static ty_ps lost(struct play *play, ty_ps start, ty_ps dur)
     return (ty_ps)(sum < limit ? sum : limit);
 }
 
-/* The kind like `like` that takes `dur`: one made before, or a new one. */
-static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, ty_ps dur)
+static bool same_times(const struct ty_lowering *l, const ty_ps *a, const ty_ps *b)
+{
+    return a == b || (a != NULL && b != NULL && memcmp(a, b, l->members * sizeof(*a)) == 0);
+}
+
+/* Gangs may have the same GPUs in another order, so tables are compared whole. */
+static bool same_durations(const struct ty_lowering *l, const struct ty_kind *a,
+                           const struct ty_kind *b)
+{
+    return a->dur == b->dur && a->alone == b->alone && same_times(l, a->dur_of, b->dur_of) &&
+           same_times(l, a->alone_of, b->alone_of);
+}
+
+/* The kind like `like` that takes dur[] on the GPUs in use: one made before, or a new one. */
+static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *dur)
 {
     const struct ty_program *p = &l->out->program;
     struct ty_kind kind = p->kinds[like];
     kind.alone = kind.dur;
-    kind.dur = dur;
+    kind.alone_of = kind.dur_of;
+    ty_lower_durations(l, dur, &kind);
     for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
         const struct ty_kind *other = &p->kinds[i - 1];
-        if (other->name == kind.name && other->dur == dur && other->category == kind.category &&
-            other->phase == kind.phase && other->flops == kind.flops) {
+        if (other->name == kind.name && other->category == kind.category &&
+            other->phase == kind.phase && other->flops == kind.flops &&
+            same_durations(l, other, &kind)) {
             return (uint16_t)(i - 1);
         }
     }
     return ty_lower_add_kind(l, &kind);
 }
 
-static void play_op(struct play *play, struct ty_op *op)
+/* Plays an operation; returns what it loses. */
+static ty_ps play_op(struct play *play, const struct ty_op *op)
 {
     const struct ty_kind *kind = &play->l->out->program.kinds[op->kind];
-    ty_ps start = play->free_at[op->stream], dur = kind->dur;
+    ty_ps start = play->free_at[op->stream], more = 0;
+    const ty_ps dur = ty_kind_duration(kind, play->member);
     for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
         const ty_ps at = play->event[op->wait[w]];
         start = at > start ? at : start;
@@ -102,38 +123,67 @@ static void play_op(struct play *play, struct ty_op *op)
     if (is_collective(op)) {
         add_span(play, op->stream, start, start + dur, lost_beside(kind));
     } else if (op->stream == TY_STREAM_COMPUTE) {
-        const ty_ps more = lost(play, start, dur);
-        dur += more;
-        op->kind = more > 0 ? kind_lasting(play->l, op->kind, dur) : op->kind;
+        more = lost(play, start, dur);
     }
-    play->free_at[op->stream] = start + dur;
+    play->free_at[op->stream] = start + dur + more;
     if (op->record != TY_NO_EVENT) {
-        play->event[op->record] = start + dur;
+        play->event[op->record] = start + dur + more;
+    }
+    return more;
+}
+
+/* Plays a block with the durations of one member: more[] of every operation. */
+static void play_block(struct ty_lowering *l, const struct ty_block *block, uint32_t member,
+                       struct span *comm, ty_ps *more)
+{
+    struct play play = {.l = l, .member = member, .comm = comm};
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        play.first[s] = NO_SPAN;
+    }
+    for (uint32_t i = 0; i < block->n_ops; i++) {
+        more[i] = play_op(&play, &l->out->program.ops[block->first + i]);
     }
 }
 
-void ty_lower_overlap(struct ty_lowering *l, uint32_t block)
+/* Gives operation number i of a block a kind that takes as much longer: more[GPU in use][i]. */
+static void stretch(struct ty_lowering *l, const struct ty_block *block, uint32_t i,
+                    const ty_ps *more)
 {
-    struct ty_program *p = &l->out->program;
-    struct play play = {.l = l};
+    struct ty_op *op = &l->out->program.ops[block->first + i];
+    ty_ps dur[TY_GENERATIONS_MAX];
+    bool any = false;
+    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+        const struct ty_kind *kind = &l->out->program.kinds[op->kind];
+        const ty_ps plus = more[(size_t)k * block->n_ops + i];
+        dur[k] = ty_kind_duration(kind, l->gpus->member[k]) + plus;
+        any = any || plus > 0;
+    }
+    op->kind = any ? kind_lasting(l, op->kind, dur) : op->kind;
+}
+
+void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
+{
+    const struct ty_program *p = &l->out->program;
     uint32_t n_collectives = 0;
     if (l->b.failed || (l->in->cluster->nvlink_overlap_slowdown <= 0 &&
                         l->in->cluster->net_overlap_slowdown <= 0)) {
         return;
     }
-    for (uint32_t i = 0; i < p->blocks[block].n_ops; i++) {
-        n_collectives += is_collective(&p->ops[p->blocks[block].first + i]);
+    const struct ty_block block = p->blocks[index];
+    for (uint32_t i = 0; i < block.n_ops; i++) {
+        n_collectives += is_collective(&p->ops[block.first + i]);
     }
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        play.first[s] = NO_SPAN;
-    }
-    play.comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
-    if (play.comm == NULL) {
+    struct span *comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
+    ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->gpus->n_used * block.n_ops + 1);
+    if (comm == NULL || more == NULL) {
         l->b.failed = true;
         ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
         return;
     }
-    for (uint32_t i = 0; i < p->blocks[block].n_ops; i++) {
-        play_op(&play, &p->ops[p->blocks[block].first + i]);
+    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+        play_block(l, &block, l->gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
+    }
+    for (uint32_t i = 0; i < block.n_ops; i++) {
+        stretch(l, &block, i, more);
     }
 }

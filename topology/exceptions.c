@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#define GENERATIONS_MAX 16u
-
 /* ---- tables ---- */
 
 static double *filled(struct ty_arena *arena, size_t n)
@@ -134,6 +132,24 @@ int ty_exceptions_without(const struct ty_cluster *cluster, uint32_t i, struct t
     return out->item == NULL ? TY_ENOMEM : ty_exceptions_tables(out, cluster, arena);
 }
 
+int ty_exceptions_faster(const struct ty_cluster *cluster, double by, struct ty_exceptions *out,
+                         struct ty_arena *arena)
+{
+    const uint32_t n = cluster->exceptions->n_generations;
+    struct ty_cluster *copies = ty_arena_array(arena, struct ty_cluster, n);
+    *out = *cluster->exceptions;
+    out->generation = ty_arena_alloc(arena, n + 1, sizeof(*out->generation));
+    if (copies == NULL || out->generation == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        copies[i] = *cluster->exceptions->generation[i];
+        copies[i].derate /= by;
+        out->generation[i] = &copies[i];
+    }
+    return 0;
+}
+
 int ty_exceptions_check_leaves(const struct ty_cluster *cluster, uint32_t n_leaves,
                                struct ty_err *err)
 {
@@ -195,7 +211,7 @@ static int make_generation(struct ty_exceptions *e, const struct ty_cluster *clu
 {
     struct ty_cluster *out = ty_arena_array(arena, struct ty_cluster, 2);
     if (e->generation == NULL) {
-        e->generation = ty_arena_alloc(arena, GENERATIONS_MAX, sizeof(*e->generation));
+        e->generation = ty_arena_alloc(arena, TY_GENERATIONS_MAX, sizeof(*e->generation));
     }
     if (out == NULL || e->generation == NULL) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
@@ -207,6 +223,9 @@ static int make_generation(struct ty_exceptions *e, const struct ty_cluster *clu
     out[0].operators = NULL; /* measured on the cluster's own */
     out[0].operator_table = NULL;
     take_gpu(&out[0], &out[1]);
+    if (rc == 0 && ty_cluster_reserve(&out[0], 0) >= out[0].memory) {
+        return TY_EINPUT;
+    }
     rc = rc < 0 ? rc : ty_cluster_check(&out[0], NULL, err);
     e->generation[e->n_generations++] = &out[0];
     return rc < 0 ? rc : (int)e->n_generations;
@@ -221,7 +240,7 @@ int ty_exceptions_generation_of(struct ty_exceptions *e, const struct ty_cluster
         }
     }
     for (const struct ty_preset *p = ty_gpu_presets; p->name != NULL; p++) {
-        if (strcmp(p->name, preset) == 0 && e->n_generations < GENERATIONS_MAX) {
+        if (strcmp(p->name, preset) == 0 && e->n_generations + 1 < TY_GENERATIONS_MAX) {
             return make_generation(e, cluster, p, arena, err);
         }
     }

@@ -29,6 +29,8 @@ enum ty_exception_kind {
     TY_N_EXCEPTION_KINDS
 };
 
+#define TY_GENERATIONS_MAX 17u /* the cluster's own and 16 others */
+
 struct ty_exception {
     enum ty_exception_kind kind;
     const char *text;     /* as the user wrote it */
@@ -62,6 +64,10 @@ int ty_exceptions_read(struct ty_cluster *cluster, const struct ty_section *sect
 /* The same without line i; tables are the arena's. 0 or TY_ENOMEM. */
 int ty_exceptions_without(const struct ty_cluster *cluster, uint32_t i, struct ty_exceptions *out,
                           struct ty_arena *arena);
+
+/* The same with computation of all other generations `by` times as fast. 0 or TY_ENOMEM. */
+int ty_exceptions_faster(const struct ty_cluster *cluster, double by, struct ty_exceptions *out,
+                         struct ty_arena *arena);
 
 /* Whether it makes a link narrower. */
 static inline bool ty_exception_is_link(const struct ty_exception *x)

@@ -213,6 +213,10 @@ static int read_generation(struct reader *r)
     size_t n = 0;
     r->item->kind = TY_EXCEPTION_GENERATION;
     const int k = ty_exceptions_generation_of(r->e, r->cluster, r->rest, r->arena, r->err);
+    if (k == TY_EINPUT) {
+        return fail(r, "its memory is no more than what the cluster keeps free",
+                    "lower cluster.reserve or cluster.context_memory, or name another GPU");
+    }
     if (k != 0) {
         r->item->count = k > 0 ? (uint32_t)k : 0;
         return k < 0 ? k : 0;

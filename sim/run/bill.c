@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/run/gpus.h"
+
 static void add_item(struct ty_bill *bill, const char *what, double bytes, enum ty_bill_life life,
                      const char *note)
 {
@@ -170,6 +172,14 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     add_item(out, "fragmentation", run->config->cluster.fragmentation * out->total_B, TY_BILL_FIXED,
              "");
     add_reserve(run->config, out);
+    out->capacity_B = ty_run_memory(run, stage, &out->node);
+}
+
+/* Whether it takes the larger share of its memory. */
+static bool is_fuller(const struct ty_bill *a, const struct ty_bill *b)
+{
+    return a->capacity_B == b->capacity_B ? a->total_B > b->total_B
+                                          : a->total_B * b->capacity_B > b->total_B * a->capacity_B;
 }
 
 uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
@@ -179,7 +189,7 @@ uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
     for (uint32_t s = 1; s < run->lowered.program.n_gangs; s++) {
         struct ty_bill bill;
         ty_run_bill(run, s, &bill);
-        if (bill.total_B > out->total_B) {
+        if (is_fuller(&bill, out)) {
             *out = bill;
             fullest = s;
         }
@@ -207,7 +217,7 @@ bool ty_run_fits(const struct ty_run *run)
 {
     struct ty_bill bill;
     ty_run_fullest(run, &bill);
-    return bill.total_B <= run->config->cluster.memory;
+    return bill.total_B <= bill.capacity_B;
 }
 
 double ty_run_capacity(const struct ty_run *run)
@@ -215,6 +225,11 @@ double ty_run_capacity(const struct ty_run *run)
     const struct ty_config *c = run->config;
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
-    return (c->cluster.memory - ty_cluster_reserve(&c->cluster, n)) /
-           (1 + c->cluster.fragmentation);
+    double least = 0;
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        uint32_t node;
+        const double memory = ty_run_memory(run, s, &node);
+        least = s == 0 || memory < least ? memory : least;
+    }
+    return (least - ty_cluster_reserve(&c->cluster, n)) / (1 + c->cluster.fragmentation);
 }

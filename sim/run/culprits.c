@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "sim/core/crit.h"
+#include "sim/run/gpus.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
 #include "topology/exceptions.h"
@@ -44,15 +45,27 @@ static void rank_words(const struct ty_run *run, uint32_t rank, char *buf, size_
     (void)snprintf(buf + n, size - (size_t)n, ", data %u)", (unsigned)coord[TY_AXIS_DATA]);
 }
 
-/* Ranks that sit on GPUs of an exception; *one is the last of them. */
+/* Whether an exception is of a GPU, its port, or a NIC or the GPUs of its node. */
+static bool concerns(const struct ty_exception *x, const struct ty_cluster *c, uint32_t gpu)
+{
+    const uint32_t node = gpu / c->gpus_per_node;
+    switch (x->kind) {
+    case TY_EXCEPTION_NIC:
+        return node >= x->first / c->nics_per_node && node <= x->last / c->nics_per_node;
+    case TY_EXCEPTION_NICS:
+    case TY_EXCEPTION_GENERATION:
+        return node >= x->first && node <= x->last;
+    default:
+        return gpu >= x->first && gpu <= x->last;
+    }
+}
+
+/* Ranks that an exception is of; *one is the last of them. */
 static uint32_t ranks_on(const struct ty_run *run, const struct ty_exception *x, uint32_t *one)
 {
-    const struct ty_grid *grid = &run->lowered.grid;
     uint32_t n = 0;
-    for (uint32_t rank = 0; rank < grid->n_ranks; rank++) {
-        const uint32_t gpu = ty_grid_gpu(grid, rank);
-        const uint32_t part = x->kind == TY_EXCEPTION_GENERATION ? gpu / grid->gpus_per_node : gpu;
-        if (part >= x->first && part <= x->last) {
+    for (uint32_t rank = 0; rank < run->lowered.grid.n_ranks; rank++) {
+        if (concerns(x, &run->config->cluster, ty_grid_gpu(&run->lowered.grid, rank))) {
             *one = rank;
             n++;
         }
@@ -66,14 +79,20 @@ static void put_note(const struct culprits *c, const char *note)
     ty_text_add(c->t, "%s", note);
 }
 
-static void put_who(const struct culprits *c, const struct ty_exception *x, bool costs)
+/* A switch has no ranks of its own. */
+static void put_leaf(const struct culprits *c, bool costs)
+{
+    put_note(c, costs ? "who sends through it, and who waits for those" : "nobody waits for it");
+}
+
+/* `gain`: share of the step, negative when the exception makes it shorter. */
+static void put_who(const struct culprits *c, const struct ty_exception *x, double gain)
 {
     const uint32_t all = c->run->lowered.grid.n_ranks;
     char who[96] = "", note[192];
     uint32_t rank = 0;
-    if (ty_exception_is_link(x)) {
-        put_note(c,
-                 costs ? "who sends through it, and who waits for those" : "nobody waits for it");
+    if (x->kind == TY_EXCEPTION_LEAF) {
+        put_leaf(c, gain > NOTHING);
         return;
     }
     const uint32_t n = ranks_on(c->run, x, &rank), others = all - n;
@@ -84,7 +103,10 @@ static void put_who(const struct culprits *c, const struct ty_exception *x, bool
     }
     if (n == 0) {
         (void)snprintf(note, sizeof(note), "no rank sits there");
-    } else if (!costs) {
+    } else if (gain < -NOTHING) {
+        (void)snprintf(note, sizeof(note), "%s: faster, and the step with %s", who,
+                       n == 1 ? "it" : "them");
+    } else if (gain <= NOTHING) {
         (void)snprintf(note, sizeof(note), "%s: nobody waits longer for %s than for others", who,
                        n == 1 ? "it" : "them");
     } else if (others == 0) {
@@ -145,7 +167,7 @@ static double put_exceptions(struct culprits *c, struct ty_arena *arena)
         }
         without.cluster.exceptions = &less;
         if (put_cost(c, e->item[i].text, &without, &gain)) {
-            put_who(c, &e->item[i], gain > NOTHING * c->step_s);
+            put_who(c, &e->item[i], gain / c->step_s);
         }
         ty_text_add(c->t, "\n");
         best = gain > best ? gain : best;
@@ -172,6 +194,24 @@ static void put_together(struct culprits *c, double best)
     ty_text_add(c->t, "\n");
 }
 
+/* The rank that drew the slowest GPU, and how slow: what is given does not count. */
+static void put_slowest_draw(struct culprits *c)
+{
+    const struct ty_program *p = &c->run->lowered.program;
+    char who[96], note[192];
+    double most = 0;
+    uint32_t slowest = 0;
+    for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
+        const double drawn = p->spread_of[rank] / (p->slow_of != NULL ? p->slow_of[rank] : 1);
+        slowest = drawn > most ? rank : slowest;
+        most = drawn > most ? drawn : most;
+    }
+    rank_words(c->run, slowest, who, sizeof(who));
+    (void)snprintf(note, sizeof(note), "GPUs drawn slow for the whole run, %s most: %+.2f %%", who,
+                   100 * (most - 1));
+    put_note(c, note);
+}
+
 static void put_dice(struct culprits *c)
 {
     const struct ty_config *config = c->run->config;
@@ -182,7 +222,7 @@ static void put_dice(struct culprits *c)
         (void)snprintf(label, sizeof(label), "gpu_spread %.3g %%", 100 * config->run.gpu_spread);
         without.run.gpu_spread = 0;
         if (put_cost(c, label, &without, &gain)) {
-            put_note(c, "GPUs drawn slow for the whole run");
+            put_slowest_draw(c);
         }
         ty_text_add(c->t, "\n");
         without.run.gpu_spread = config->run.gpu_spread;
@@ -268,7 +308,7 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
         put_together(&c, put_exceptions(&c, &arena));
     }
     put_dice(&c);
-    if (ty_program_varies(&run->lowered.program)) {
+    if (ty_program_varies(&run->lowered.program) || ty_run_n_generations(run) > 1) {
         rc = put_path_ranks(&c, &arena, err);
     }
     ty_text_add(t, "\n");

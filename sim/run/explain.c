@@ -12,21 +12,36 @@
 #include "sim/core/crit.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
+#include "topology/exceptions.h"
 
 #define COLUMN 22
 
 /* ---- pass times ---- */
 
-/* Mean time of a stage's passes by phase, from the first operation to the last, s. */
+/* Mean time of a stage's passes by phase, from the first operation to the last, s: on the GPU of the
+ * stage that computes longest, as the others wait for it. */
 struct pass_times {
     double mean[TY_N_PHASES];
     uint32_t n[TY_N_PHASES];
 };
 
+static uint32_t slowest_member(const struct ty_run *run, const struct ty_gang *gang)
+{
+    ty_ps most = 0;
+    uint32_t slowest = 0;
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        const ty_ps busy = run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE];
+        slowest = busy > most ? i : slowest;
+        most = busy > most ? busy : most;
+    }
+    return slowest;
+}
+
 static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
 {
     const struct ty_program *p = &run->lowered.program;
     const struct ty_gang *gang = &p->gangs[stage];
+    const uint32_t member = slowest_member(run, gang);
     struct pass_times times = {.mean = {0}};
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
@@ -35,9 +50,9 @@ static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             if (ops[k].stream == TY_STREAM_COMPUTE) {
                 const uint64_t ordinal = (uint64_t)pass->first_op + k;
-                const ty_ps start = ty_timeline_starts(&run->timeline, gang, ordinal)[0];
+                const ty_ps start = ty_timeline_starts(&run->timeline, gang, ordinal)[member];
                 first = start < first ? start : first;
-                last = start + ty_timeline_dur(&run->timeline, gang, &ops[k], ordinal, 0);
+                last = start + ty_timeline_dur(&run->timeline, gang, &ops[k], ordinal, member);
             }
         }
         if (first < last) {
@@ -286,6 +301,15 @@ static void faster_gpus(struct ty_config *c)
     c->cluster.derate /= 1.1;
 }
 
+/* Those of other generations; NULL: there are none, or no memory. */
+static const struct ty_exceptions *faster_others(const struct ty_cluster *cluster,
+                                                 struct ty_arena *arena)
+{
+    const bool none = cluster->exceptions == NULL;
+    struct ty_exceptions *faster = none ? NULL : ty_arena_array(arena, struct ty_exceptions, 1);
+    return faster != NULL && ty_exceptions_faster(cluster, 1.1, faster, arena) == 0 ? faster : NULL;
+}
+
 static void faster_nvlink(struct ty_config *c)
 {
     c->cluster.nvlink_bandwidth *= 1.1;
@@ -335,12 +359,17 @@ static void put_what_if(const struct ty_run *run, const struct ty_figures *f,
         {"latencies 10 % shorter", shorter_latency, NAN},
         {"twice the micro-batches", more_micro_batches, NAN},
     };
+    struct ty_arena arena = {.head = NULL};
+    const struct ty_exceptions *faster = faster_others(&run->config->cluster, &arena);
     ty_text_add(t, "what would help: time per token, by a run with one thing changed\n");
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_config changed = *run->config;
         struct ty_run *other = NULL;
         struct ty_figures g;
         rows[i].change(&changed);
+        if (rows[i].change == faster_gpus && faster != NULL) {
+            changed.cluster.exceptions = faster;
+        }
         ty_text_add(t, "  %s", rows[i].label);
         ty_text_pad(t, 34);
         if (rows[i].change == more_micro_batches && changed.schedule.own != NULL) {
@@ -364,6 +393,7 @@ static void put_what_if(const struct ty_run *run, const struct ty_figures *f,
         }
         ty_text_add(t, "\n");
     }
+    ty_arena_release(&arena);
 }
 
 int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)

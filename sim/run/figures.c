@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "sim/run/run.h"
+#include "sim/run/gpus.h"
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 {
@@ -53,7 +53,7 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
     const struct ty_config *c = run->config;
     const struct ty_program *p = &run->lowered.program;
     const double steps = p->n_steps, gpus = p->n_ranks;
-    const double peak = c->cluster.peak[c->arch.dtype];
+    const double peak = ty_run_peak(run);
     *f = (struct ty_figures){.step_s = ty_s_from_ps(run->timeline.makespan) / steps};
     f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
     f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;

@@ -254,7 +254,7 @@ static int try_plan(const struct before *before, struct ty_config *c, struct ty_
     }
     ty_run_fullest(run, &bill);
     r->peak_B = bill.total_B;
-    const bool better = ty_bill_verdict(&bill, c->cluster.memory) < before->verdict;
+    const bool better = ty_bill_verdict(&bill, bill.capacity_B) < before->verdict;
     double seconds = 0;
     rc = better ? step_s(run, &seconds, why) : 0;
     r->slower = seconds / before->seconds - 1;
@@ -304,7 +304,7 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     struct ty_bill bill;
     struct ty_run *again = NULL;
     ty_run_fullest(run, &bill);
-    struct before before = {run->config, ty_bill_verdict(&bill, run->config->cluster.memory), 0};
+    struct before before = {run->config, ty_bill_verdict(&bill, bill.capacity_B), 0};
     int rc = ty_run_new(&again, run->config, err);
     rc = rc < 0 ? rc : step_s(again, &before.seconds, err);
     ty_run_free(again);

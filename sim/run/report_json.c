@@ -3,6 +3,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/run/gpus.h"
 #include "sim/run/remedy.h"
 
 static void number(struct ty_text *t, double x)
@@ -66,9 +67,9 @@ static int remedies(struct ty_text *t, const struct ty_run *run, struct ty_err *
 static int memory(struct ty_text *t, const struct ty_run *run, struct ty_err *err)
 {
     const uint32_t n = run->lowered.program.n_gangs;
-    const double capacity = run->config->cluster.memory;
     struct ty_bill bill, largest;
     const uint32_t stage = ty_run_fullest(run, &largest);
+    const double capacity = largest.capacity_B;
     const enum ty_verdict verdict = ty_bill_verdict(&largest, capacity);
     int rc = 0;
     ty_text_add(t, "  \"memory\": {\n    \"capacity_bytes\": ");
@@ -82,6 +83,12 @@ static int memory(struct ty_text *t, const struct ty_run *run, struct ty_err *er
         ty_run_bill(run, s, &bill);
         ty_text_add(t, "%s", s == 0 ? "" : ", ");
         number(t, bill.total_B);
+    }
+    ty_text_add(t, "],\n    \"stage_capacity_bytes\": [");
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t node;
+        ty_text_add(t, "%s", s == 0 ? "" : ", ");
+        number(t, ty_run_memory(run, s, &node));
     }
     ty_text_add(t, "],\n    \"largest\": {\"stage\": %u, \"micro_batches_held\": %u, \"what\": [",
                 (unsigned)stage, (unsigned)largest.held);
@@ -126,6 +133,25 @@ static void traffic(struct ty_text *t, const struct ty_figures *f)
     ty_text_add(t, "%s},\n", f->n_traffic > 0 ? "\n  " : "");
 }
 
+/* How many GPUs there are of each kind; a custom one has no name. */
+static void kinds(struct ty_text *t, const struct ty_run *run)
+{
+    uint32_t shown = 0;
+    ty_text_add(t, "  \"gpu_kinds\": [");
+    for (uint32_t g = 0; g < ty_exceptions_n_generations(&run->config->cluster); g++) {
+        const struct ty_cluster *c = ty_exceptions_cluster(&run->config->cluster, g);
+        const uint32_t n = ty_run_gpus(run, g);
+        if (n > 0) {
+            ty_text_add(t, "%s{\"gpu\": %s%s%s, \"count\": %u, \"peak_flops\": ",
+                        shown++ > 0 ? ", " : "", c->gpu != NULL ? "\"" : "",
+                        c->gpu != NULL ? c->gpu : "null", c->gpu != NULL ? "\"" : "", (unsigned)n);
+            number(t, c->peak[run->config->arch.dtype]);
+            ty_text_add(t, "}");
+        }
+    }
+    ty_text_add(t, "],\n");
+}
+
 int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_figures f;
@@ -146,6 +172,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     breakdown(t, &f);
     traffic(t, &f);
     ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
+    kinds(t, run);
     ty_text_add(t, "  \"steps\": %u,\n", (unsigned)run->lowered.program.n_steps);
     ty_text_add(t, "  \"framework\": \"%s\",\n", run->config->layout.framework.preset);
     pair(t, "derate", run->config->cluster.derate);

@@ -1,6 +1,7 @@
 /* report_memory.c - does it fit: by how much, what fills the fullest GPU and when, what would help. */
 #include <stdio.h>
 
+#include "sim/run/gpus.h"
 #include "sim/run/remedy.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
@@ -21,42 +22,57 @@ static void write_layers(const struct ty_stage_plan *plan, struct ty_text *t)
 }
 
 /* "fits, 12.0 GiB free (15.2 %)" */
-static void verdict(const struct ty_bill *bill, double capacity, struct ty_text *t)
+static void verdict(const struct ty_bill *bill, struct ty_text *t)
 {
     char value[64];
-    const double margin = capacity - bill->total_B;
+    const double capacity = bill->capacity_B, margin = capacity - bill->total_B;
     switch (ty_bill_verdict(bill, capacity)) {
     case TY_VERDICT_SHORT:
-        ty_text_add(t, "DOES NOT FIT, %s short (%.1f %%)\n",
+        ty_text_add(t, "DOES NOT FIT, %s short (%.1f %%)",
                     ty_words_bytes(-margin, value, sizeof(value)), -100 * margin / capacity);
         break;
     case TY_VERDICT_TIGHT:
-        ty_text_add(t, "TIGHT, %s free (%.1f %%; below %.0f %% it may fail)\n",
+        ty_text_add(t, "TIGHT, %s free (%.1f %%; below %.0f %% it may fail)",
                     ty_words_bytes(margin, value, sizeof(value)), 100 * margin / capacity,
                     100 * TY_FITS_TIGHT);
         break;
     case TY_VERDICT_FITS:
-        ty_text_add(t, "fits, %s free (%.1f %%)\n", ty_words_bytes(margin, value, sizeof(value)),
+        ty_text_add(t, "fits, %s free (%.1f %%)", ty_words_bytes(margin, value, sizeof(value)),
                     100 * margin / capacity);
         break;
     }
 }
 
+/* " on node 2: a100-sxm-40g, 39.4 GiB" */
+static void smallest(const struct ty_run *run, const struct ty_bill *bill, struct ty_text *t)
+{
+    char value[64];
+    const uint32_t generation = ty_exceptions_generation(&run->config->cluster, bill->node);
+    ty_text_add(t, " on node %u: %s, %s", (unsigned)bill->node, ty_run_gpu_name(run, generation),
+                ty_words_bytes(bill->capacity_B, value, sizeof(value)));
+}
+
 static void put_stages(const struct ty_run *run, struct ty_text *t)
 {
-    const double capacity = run->config->cluster.memory;
+    const bool mixed = ty_run_n_generations(run) > 1;
+    struct ty_bill bill;
     char value[64];
+    ty_run_bill(run, 0, &bill);
     ty_text_add(t, "\nmemory of a GPU, by pipeline stage (%s usable)\n",
-                ty_words_bytes(capacity, value, sizeof(value)));
+                mixed ? "that of the stage's smallest"
+                      : ty_words_bytes(bill.capacity_B, value, sizeof(value)));
     for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
-        struct ty_bill bill;
         ty_run_bill(run, s, &bill);
         ty_text_add(t, "  stage %u", (unsigned)s);
         ty_text_pad(t, 12);
         write_layers(&run->lowered.stage[s], t);
         ty_text_pad(t, run->lowered.stage[0].n_chunks > 1 ? COLUMN + 24 : COLUMN + 6);
         ty_text_add(t, "%10s  ", ty_words_bytes(bill.total_B, value, sizeof(value)));
-        verdict(&bill, capacity, t);
+        verdict(&bill, t);
+        if (mixed) {
+            smallest(run, &bill, t);
+        }
+        ty_text_add(t, "\n");
     }
 }
 
@@ -170,7 +186,7 @@ int ty_report_memory(const struct ty_run *run, struct ty_text *t, struct ty_err 
     const uint32_t stage = ty_run_fullest(run, &largest);
     put_stages(run, t);
     put_largest(run, stage, &largest, t);
-    return ty_bill_verdict(&largest, run->config->cluster.memory) == TY_VERDICT_FITS
+    return ty_bill_verdict(&largest, largest.capacity_B) == TY_VERDICT_FITS
                ? 0
                : put_remedies(run, t, err);
 }

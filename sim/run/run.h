@@ -21,8 +21,8 @@ struct ty_run {
     double plan_s, execute_s; /* wall-clock time of the simulator itself */
 };
 
-/* Bytes of states, activations and buffers that a GPU has room for: what is left of its memory
- * after reserve and fragmentation. */
+/* Bytes of states, activations and buffers that every GPU has room for: what is left of the smallest
+ * memory after reserve and fragmentation. */
 double ty_run_capacity(const struct ty_run *run);
 
 /* The program of a configuration, on its cluster or one like it. */

@@ -1,0 +1,216 @@
+/* lower_gpus.c - kinds of computation, with the durations that the GPUs of a gang give them.
+ *
+ * Nodes may have GPUs of different generations, so members of a gang may differ, and gangs may:
+ *
+ *     stage 0   A A A A   durations of A for all
+ *     stage 1   A A B B   member by member
+ *     stage 2   A A B B   the kinds of stage 1 once more
+ *
+ * Costs are worked out once per generation (lower_compute.c), kinds made once per mix of them. */
+#include "model/lower_internal.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(struct ty_compute_costs) % sizeof(struct ty_cost) == 0, "costs only");
+
+uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank)
+{
+    return ty_exceptions_generation(l->in->cluster, ty_grid_node(&l->out->grid, rank));
+}
+
+/* ---- one kind ---- */
+
+void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind)
+{
+    const struct ty_gpu_mix *mix = l->gpus;
+    ty_ps of[TY_GENERATIONS_MAX];
+    bool equal = true;
+    for (uint32_t k = 0; k < mix->n_used; k++) {
+        of[mix->used[k]] = dur[k];
+        equal = equal && dur[k] == dur[0];
+    }
+    kind->dur = dur[0];
+    kind->dur_of = NULL;
+    if (equal) {
+        return;
+    }
+    ty_ps *table = ty_arena_array(l->arena, ty_ps, l->members);
+    for (uint32_t i = 0; table != NULL && i < l->members; i++) {
+        table[i] = of[mix->generation[i]];
+    }
+    kind->dur_of = table;
+    if (table == NULL && !l->b.failed) {
+        l->b.failed = true;
+        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+}
+
+uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                               enum ty_phase phase, const struct ty_cost *cost, size_t stride)
+{
+    const struct ty_gpu_mix *mix = l->gpus;
+    struct ty_kind kind = {.name = name, .category = (uint8_t)category, .phase = (uint8_t)phase};
+    ty_ps dur[TY_GENERATIONS_MAX];
+    for (uint32_t k = 0; k < mix->n_used; k++) {
+        dur[k] = ty_lower_ps(l, cost[mix->used[k] * stride].seconds);
+    }
+    kind.flops = cost[mix->used[0] * stride].flops;
+    ty_lower_durations(l, dur, &kind);
+    return ty_lower_add_kind(l, &kind);
+}
+
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
+{
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+        const uint32_t g = l->gpus->used[k];
+        cost[g] =
+            ty_optimizer_cost(ty_exceptions_cluster(l->in->cluster, g), l->in->layout, params);
+    }
+    return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost, 1);
+}
+
+/* ---- the kinds of a slice ---- */
+
+static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                     enum ty_phase phase, const struct ty_cost *cost)
+{
+    const size_t row = sizeof(struct ty_compute_costs) / sizeof(struct ty_cost);
+    return ty_lower_compute_kind(l, name, category, phase, cost, 2 * l->shape.slices * row);
+}
+
+/* Everything of one layer: names by what a reader of a profile expects. */
+static void layer_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
+                        struct ty_compute_kinds *k)
+{
+    static const char *const backward_names[TY_N_LAYER_OPS] = {
+        "norm backward", "qkv dgrad",     "attention core backward",
+        "proj backward", "norm backward", "mlp core dgrad"};
+    static const char *const weight_names[TY_N_LAYER_OPS] = {
+        NULL, "qkv wgrad", NULL, "proj wgrad", NULL, "mlp core wgrad"};
+    for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
+        const char *name = ty_layer_op_name(op), *back = backward_names[op];
+        const char *weight = weight_names[op];
+        k->forward[op] = kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &c->forward[op]);
+        k->recompute[op] = kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &c->recompute[op]);
+        k->dgrad[op] = kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &c->dgrad[op]);
+        k->wgrad[op] = ty_lower_splits_wgrad(op)
+                           ? kind(l, weight, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &c->wgrad[op])
+                           : TY_NONE;
+        k->input[op] = kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, &c->input[op]);
+        k->weight[op] = weight != NULL
+                            ? kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, &c->weight[op])
+                            : TY_NONE;
+    }
+}
+
+static void edge_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
+                       struct ty_compute_kinds *k)
+{
+    const char *const lookup = "embedding", *const back = "embedding backward";
+    const char *const dgrad = "logits dgrad", *const wgrad = "logits wgrad";
+    k->embedding[0] = kind(l, lookup, TY_CAT_FORWARD, TY_PHASE_FORWARD, &c->embedding[0]);
+    k->embedding[1] = kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &c->embedding[1]);
+    k->embedding_weight = kind(l, back, TY_CAT_WGRAD, TY_PHASE_WGRAD, &c->embedding[1]);
+    k->head_forward =
+        kind(l, "logits and loss", TY_CAT_FORWARD, TY_PHASE_FORWARD, &c->head_forward);
+    k->head_dgrad = kind(l, dgrad, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &c->head_dgrad);
+    k->head_wgrad = kind(l, wgrad, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &c->head_wgrad);
+    k->head_input = kind(l, dgrad, TY_CAT_DGRAD, TY_PHASE_DGRAD, &c->head_dgrad);
+    k->head_weight = kind(l, wgrad, TY_CAT_WGRAD, TY_PHASE_WGRAD, &c->head_wgrad);
+}
+
+static void host_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
+                       struct ty_compute_kinds *k)
+{
+    static const struct {
+        enum ty_phase phase;
+        enum ty_category category;
+    } rows[] = {{TY_PHASE_FORWARD, TY_CAT_FORWARD},
+                {TY_PHASE_BACKWARD, TY_CAT_BACKWARD},
+                {TY_PHASE_DGRAD, TY_CAT_DGRAD},
+                {TY_PHASE_WGRAD, TY_CAT_WGRAD}};
+    const bool none = l->in->layout->framework.pass_overhead <= 0 || l->shape.p == 1;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        k->host[rows[i].phase] =
+            none ? TY_NONE : kind(l, "host", rows[i].category, rows[i].phase, &c->host);
+    }
+}
+
+static void slice_kinds(struct ty_lowering *l, uint32_t q, struct ty_compute_kinds *k)
+{
+    const struct ty_compute_costs *c = &l->costs[q];
+    layer_kinds(l, c, k);
+    edge_kinds(l, c, k);
+    host_kinds(l, c, k);
+}
+
+static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
+{
+    const uint32_t n = l->shape.slices;
+    mix->slice = ty_arena_array(l->arena, struct ty_compute_kinds, 2 * n);
+    if (mix->slice == NULL) {
+        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    l->gpus = mix;
+    for (uint32_t q = 0; q < n; q++) {
+        slice_kinds(l, q, &mix->slice[q]);
+        mix->slice[n + q] = mix->slice[q];
+        if (l->in->schedule->overlap_cost != 1) {
+            slice_kinds(l, n + q, &mix->slice[n + q]);
+        }
+    }
+    return 0;
+}
+
+/* ---- mixes ---- */
+
+/* What GPUs the members have. */
+static void look(const struct ty_lowering *l, struct ty_gpu_mix *mix)
+{
+    bool seen[TY_GENERATIONS_MAX] = {false};
+    mix->n_used = 0;
+    for (uint32_t i = 0; i < l->members; i++) {
+        const uint32_t g = ty_lower_generation(l, l->rank_of[i]);
+        if (mix->generation != NULL) {
+            mix->generation[i] = (uint8_t)g;
+        }
+        if (!seen[g]) {
+            seen[g] = true;
+            mix->used[mix->n_used] = (uint8_t)g;
+            mix->member[mix->n_used++] = i;
+        }
+    }
+}
+
+int ty_lower_gpus(struct ty_lowering *l)
+{
+    const bool one = ty_exceptions_n_generations(l->in->cluster) == 1;
+    if (l->mix == NULL) {
+        l->mix = ty_arena_array(l->arena, struct ty_gpu_mix, l->shape.p);
+    }
+    if (l->mix == NULL) {
+        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    struct ty_gpu_mix *mix = &l->mix[l->n_mixes]; /* given up again when there is one like it */
+    if (!one && mix->generation == NULL) {
+        mix->generation = ty_arena_array(l->arena, uint8_t, l->members);
+    }
+    if (!one && mix->generation == NULL) {
+        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+    }
+    if (one && l->n_mixes > 0) {
+        return 0;
+    }
+    look(l, mix);
+    for (uint32_t i = 0; i < l->n_mixes; i++) {
+        if (memcmp(l->mix[i].generation, mix->generation, l->members) == 0) {
+            l->gpus = &l->mix[i];
+            return 0;
+        }
+    }
+    l->n_mixes++;
+    const int rc = mix_kinds(l, mix);
+    l->first_stretched = l->n_mixes == 1 ? l->b.program->n_kinds : l->first_stretched;
+    return rc;
+}
