@@ -135,8 +135,9 @@ static void GB(char out[48], double bytes)
     p[2] = '\0';
 }
 
-/* The first pass whose memory exceeds the capacity, and how much that is. */
-static uint32_t first_beyond(const struct ty_chrome *c, const struct ty_gang *gang, double *bytes)
+/* The first pass whose memory exceeds a capacity, and how much that is. */
+static uint32_t first_beyond(const struct ty_chrome *c, const struct ty_gang *gang,
+                             double capacity_B, double *bytes)
 {
     double held = 0;
     for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
@@ -147,7 +148,7 @@ static uint32_t first_beyond(const struct ty_chrome *c, const struct ty_gang *ga
             &c->program->blocks[ty_gang_passes(c->program, gang)[i].block];
         held += block->acquire_B;
         *bytes = held + block->transient_B;
-        if (*bytes > c->trace->capacity_B) {
+        if (*bytes > capacity_B) {
             return i;
         }
         held -= block->release_B;
@@ -155,8 +156,9 @@ static uint32_t first_beyond(const struct ty_chrome *c, const struct ty_gang *ga
     return TY_CHROME_NONE;
 }
 
-static void put_at_pass(struct ty_chrome *c, const struct ty_chrome_cast *cast, uint32_t pass,
-                        const char *name, double bytes)
+/* On members [first, first + n) of a cast. */
+static void put_at_pass(struct ty_chrome *c, const struct ty_chrome_cast *cast, uint32_t first,
+                        uint32_t n, uint32_t pass, const char *name, double bytes)
 {
     struct ty_chrome_extent extent;
     char value[48];
@@ -165,7 +167,7 @@ static void put_at_pass(struct ty_chrome *c, const struct ty_chrome_cast *cast, 
         return;
     }
     GB(value, bytes);
-    for (uint32_t i = 0; i < cast->n; i++) {
+    for (uint32_t i = first; i < first + n; i++) {
         put_mark(c, &cast->pieces[0][i], name, "memory_GB", value, extent.start[cast->member[i]]);
     }
 }
@@ -177,11 +179,14 @@ static void put_memory(struct ty_chrome *c, const struct ty_chrome_cast *cast)
     if (memory.peak_B <= 0) {
         return;
     }
-    put_at_pass(c, cast, memory.peak_pass, "peak memory", memory.peak_B);
-    if (c->trace->capacity_B > 0 && memory.peak_B > c->trace->capacity_B) {
+    put_at_pass(c, cast, 0, cast->n, memory.peak_pass, "peak memory", memory.peak_B);
+    for (uint32_t i = 0; c->trace->capacity_B != NULL && i < cast->n; i++) {
+        const double capacity = c->trace->capacity_B[cast->gang->rank_of[cast->member[i]]];
         double bytes = 0;
-        const uint32_t pass = first_beyond(c, cast->gang, &bytes);
-        put_at_pass(c, cast, pass, "out of memory", bytes);
+        if (memory.peak_B > capacity) {
+            const uint32_t pass = first_beyond(c, cast->gang, capacity, &bytes);
+            put_at_pass(c, cast, i, 1, pass, "out of memory", bytes);
+        }
     }
 }
 

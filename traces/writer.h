@@ -40,7 +40,7 @@ struct ty_trace {
     enum ty_detail detail;
     ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */
     bool bubbles;                 /* idle stretches as slices that name their reason */
-    double capacity_B;            /* memory of one GPU; 0: unknown, nothing is out of memory */
+    const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */
 };
 
 struct ty_trace_format {

@@ -220,16 +220,11 @@ bool ty_run_fits(const struct ty_run *run)
     return bill.total_B <= bill.capacity_B;
 }
 
-double ty_run_capacity(const struct ty_run *run)
+double ty_run_capacity(const struct ty_run *run, uint32_t rank)
 {
     const struct ty_config *c = run->config;
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
-    double least = 0;
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
-        uint32_t node;
-        const double memory = ty_run_memory(run, s, &node);
-        least = s == 0 || memory < least ? memory : least;
-    }
-    return (least - ty_cluster_reserve(&c->cluster, n)) / (1 + c->cluster.fragmentation);
+    return (ty_run_gpu(run, rank)->memory - ty_cluster_reserve(&c->cluster, n)) /
+           (1 + c->cluster.fragmentation);
 }

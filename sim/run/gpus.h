@@ -5,6 +5,9 @@
 #include "sim/run/run.h"
 #include "topology/exceptions.h"
 
+/* The cluster as it would be with the GPU of a rank in all nodes. */
+const struct ty_cluster *ty_run_gpu(const struct ty_run *run, uint32_t rank);
+
 /* Ranks on GPUs of a generation; 0 is the cluster's own kind. */
 uint32_t ty_run_gpus(const struct ty_run *run, uint32_t generation);
 
@@ -13,6 +16,9 @@ uint32_t ty_run_n_generations(const struct ty_run *run);
 
 /* "a100-sxm-80g", or "custom GPU". */
 const char *ty_run_gpu_name(const struct ty_run *run, uint32_t generation);
+
+/* "16 x a100-sxm-80g and 16 x h100-sxm" */
+void ty_run_gpu_words(const struct ty_run *run, char *buf, size_t size);
 
 /* Peak of the model's dtype, FLOP/s, mean over ranks: times the ranks it is the sum over all GPUs in
  * use, which MFU and HFU are shares of. */

@@ -21,9 +21,9 @@ struct ty_run {
     double plan_s, execute_s; /* wall-clock time of the simulator itself */
 };
 
-/* Bytes of states, activations and buffers that every GPU has room for: what is left of the smallest
+/* Bytes of states, activations and buffers that the GPU of a rank has room for: what is left of its
  * memory after reserve and fragmentation. */
-double ty_run_capacity(const struct ty_run *run);
+double ty_run_capacity(const struct ty_run *run, uint32_t rank);
 
 /* The program of a configuration, on its cluster or one like it. */
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/base/text.h"
-#include "sim/run/run.h"
+#include "sim/run/gpus.h"
 #include "sim/run/select.h"
 #include "sim/run/words.h"
 #include "traces/writer.h"
@@ -57,7 +57,7 @@ static const char *rank_label(void *arg, uint32_t rank)
 struct meta {
     struct ty_meta row[META_MAX];
     uint32_t n;
-    char digest[32], seed[24];
+    char digest[32], seed[24], gpus[512];
 };
 
 static void text(struct meta *m, const char *key, const char *value)
@@ -102,7 +102,8 @@ static void fill_meta(struct meta *m, const struct ty_run *run)
     text(m, "schedule", ty_sched_of(&c->schedule)->name);
     text(m, "model", c->arch.preset);
     text(m, "cluster", c->cluster.preset);
-    text(m, "gpu", c->cluster.gpu);
+    ty_run_gpu_words(run, m->gpus, sizeof(m->gpus));
+    text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu);
     number(m, "gpus", c->layout.ranks);
     number(m, "tp", c->layout.tensor);
     number(m, "pp", c->layout.pipeline);
@@ -267,6 +268,17 @@ static int read_options(const struct ty_run *run, const struct ty_trace_options 
     return rc;
 }
 
+/* By rank; NULL: no memory for it. */
+static const double *capacities(const struct ty_run *run, struct ty_arena *arena)
+{
+    const uint32_t n = run->lowered.program.n_ranks;
+    double *bytes = ty_arena_array(arena, double, n);
+    for (uint32_t rank = 0; bytes != NULL && rank < n; rank++) {
+        bytes[rank] = ty_run_capacity(run, rank);
+    }
+    return bytes;
+}
+
 static int run_trace(const struct ty_run *run, const char *target,
                      const struct ty_trace_options *options, struct ty_arena *arena, char **note,
                      struct ty_err *err)
@@ -281,8 +293,9 @@ static int run_trace(const struct ty_run *run, const char *target,
                              .rank_name = rank_name,
                              .rank_label = rank_label,
                              .arg = &labels,
-                             .capacity_B = ty_run_capacity(run)};
-    int rc = parse_target(target, &format, &path, err);
+                             .capacity_B = capacities(run, arena)};
+    int rc = trace.capacity_B != NULL ? parse_target(target, &format, &path, err)
+                                      : ty_fail(err, TY_ENOMEM, "out of memory");
     rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);
     if (rc < 0) {
         return rc;

@@ -300,6 +300,13 @@ START_TEST(the_counter_peaks_where_the_statistics_do)
 }
 END_TEST
 
+static void fill(double capacity[16], double bytes)
+{
+    for (uint32_t rank = 0; rank < 16; rank++) {
+        capacity[rank] = bytes;
+    }
+}
+
 START_TEST(out_of_memory_is_marked_where_it_happens_first)
 {
     struct tiny_trace c;
@@ -308,14 +315,21 @@ START_TEST(out_of_memory_is_marked_where_it_happens_first)
     char *text = checked(&c.trace, &rules);
     ck_assert_uint_eq(count(text, "out of memory"), 0); /* capacity unknown */
     free(text);
-    c.trace.capacity_B = 67.5e9;
+    double capacity[16];
+    fill(capacity, 67.5e9);
+    c.trace.capacity_B = capacity;
     text = checked(&c.trace, &rules);
     ck_assert_uint_eq(count(text, "out of memory"), 0);
     free(text);
-    c.trace.capacity_B = 65e9;
+    fill(capacity, 65e9);
     text = checked(&c.trace, &rules);
     ck_assert_uint_eq(count(text, "{\"name\":\"out of memory\""), 2 * 4); /* stages 0 and 1 */
     ck_assert_ptr_nonnull(strstr(text, "\"args\":{\"memory_GB\":65.750}"));
+    free(text);
+    fill(capacity, 67.5e9); /* one GPU is smaller: nobody else runs out */
+    capacity[c.run.program.gangs[0].rank_of[1]] = 65e9;
+    text = checked(&c.trace, &rules);
+    ck_assert_uint_eq(count(text, "{\"name\":\"out of memory\""), 1);
     free(text);
     tiny_release(&c.run);
 }
