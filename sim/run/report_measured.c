@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/operators.h"
+#include "sim/run/gpus.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
 #include "topology/coll_measured.h"
@@ -279,6 +280,10 @@ static int put_operators(struct ty_text *t, const struct ty_run *run, struct ty_
                     "\nmeasured kernels\n  %s: %u rows; %u of the %u kernels of this run come "
                     "from it, derate comes on top\n",
                     base_name(table->file), (unsigned)table->n_rows, (unsigned)n, (unsigned)seen.n);
+        if (ty_run_gpus(run, 0) < run->lowered.grid.n_ranks) {
+            ty_text_add(t, "  on %u x %s; on GPUs of other kinds all is by the model\n",
+                        (unsigned)ty_run_gpus(run, 0), ty_run_gpu_name(run, 0));
+        }
         put_kernels(t, &seen, true);
         ty_text_add(t, n < seen.n ? "  by the model, for lack of a row\n" : "");
         put_kernels(t, &seen, false);

@@ -58,9 +58,10 @@ static void put_stages(const struct ty_run *run, struct ty_text *t)
     struct ty_bill bill;
     char value[64];
     ty_run_bill(run, 0, &bill);
-    ty_text_add(t, "\nmemory of a GPU, by pipeline stage (%s usable)\n",
+    ty_text_add(t, "\nmemory of a GPU, by pipeline stage (%s%s)\n",
                 mixed ? "that of the stage's smallest"
-                      : ty_words_bytes(bill.capacity_B, value, sizeof(value)));
+                      : ty_words_bytes(bill.capacity_B, value, sizeof(value)),
+                mixed ? "" : " usable");
     for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
         ty_run_bill(run, s, &bill);
         ty_text_add(t, "  stage %u", (unsigned)s);

@@ -33,32 +33,19 @@ static void exceptions(const struct ty_string_list *texts, struct ty_text *t)
     ty_text_add(t, texts->n > 0 ? "\n" : "");
 }
 
-/* "16 x a100-sxm-80g and 16 x h100-sxm" */
-static void gpus(const struct ty_run *run, struct ty_text *t)
-{
-    uint32_t shown = 0;
-    for (uint32_t g = 0; g < ty_exceptions_n_generations(&run->config->cluster); g++) {
-        const uint32_t n = ty_run_gpus(run, g);
-        if (n > 0) {
-            ty_text_add(t, "%s%u x %s", shown++ > 0 ? " and " : "", (unsigned)n,
-                        ty_run_gpu_name(run, g));
-        }
-    }
-}
-
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
 {
     static const char *const recompute[] = {"no recomputation", "selective recomputation",
                                             "recomputation of the FFN", "full recomputation"};
     const struct ty_config *c = run->config;
     const struct ty_layout *l = &c->layout;
-    char params[64];
-    ty_text_add(t, "%s, %s parameters, on ", c->arch.preset != NULL ? c->arch.preset : "model",
-                ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)));
-    gpus(run, t);
-    ty_text_add(t, " (%u node%s of %u%s%s)\n", (unsigned)c->cluster.nodes,
-                c->cluster.nodes == 1 ? "" : "s", (unsigned)c->cluster.gpus_per_node,
-                c->cluster.preset != NULL ? ", " : "",
+    char params[64], gpus[512];
+    ty_run_gpu_words(run, gpus, sizeof(gpus));
+    ty_text_add(t, "%s, %s parameters, on %s (%u node%s of %u%s%s)\n",
+                c->arch.preset != NULL ? c->arch.preset : "model",
+                ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)), gpus,
+                (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
+                (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
     exceptions(&c->cluster.exception_texts, t);
     ty_text_add(t, "tensor %u%s, pipeline %u (%s), data %u, ZeRO-%u", (unsigned)l->tensor,

@@ -1,5 +1,6 @@
 /* test_culprits.c - explain names whom the others wait for: by how much, and by which runs. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,82 @@ START_TEST(spread_and_jitter_are_set_aside_one_by_one)
 }
 END_TEST
 
+/* The slow node holds a part of both stages here: everybody else waits for its ranks. */
+START_TEST(a_node_of_slower_gpus_is_named_with_its_ranks)
+{
+    const char *const slow = "cluster.exceptions=[node 1 with v100-sxm2-32g]";
+    const char *const fp16 = "model.dtype=fp16";
+    const double with = step_of(SETS(fp16, slow)), without = step_of(SETS(fp16));
+    char *text = explain(SETS(fp16, slow));
+    const char *line = line_of(text, "  node 1 with v100-sxm2-32g  ");
+    ck_assert_double_gt(with, 1.2 * without);
+    ck_assert_double_eq_tol(percent(line), 100 * (with - without) / with, 0.006);
+    ck_assert_ptr_nonnull(strstr(line, "8 ranks: 8 others wait for them"));
+    line = line_of(text, "computation on the critical path: ");
+    ck_assert_ptr_nonnull(strstr(line, "% on rank 8 (stage 1, tensor 0, data 0)"));
+    ck_assert_double_gt(strtod(line + strlen("computation on the critical path: "), NULL), 50);
+    ty_text_free(text);
+}
+END_TEST
+
+START_TEST(a_node_of_faster_gpus_is_no_culprit)
+{
+    char *text = explain(SETS("cluster.exceptions=[node 0 with h100-sxm]"));
+    const char *line = line_of(text, "  node 0 with h100-sxm  ");
+    ck_assert_double_lt(percent(line), -0.1);
+    ck_assert_ptr_nonnull(strstr(line, "8 ranks: faster, and the step with them"));
+    ty_text_free(text);
+}
+END_TEST
+
+/* What would help speeds all GPUs up, so a step of nothing but computation follows it to 1/1.1. */
+START_TEST(faster_gpus_are_faster_in_every_node)
+{
+    char *text = explain(SETS("cluster.exceptions=[nodes 0-1 with h100-sxm]"));
+    const char *line = line_of(text, "  GPUs 10 % faster  ");
+    const char *expected = strstr(line, "critical path: ");
+    ck_assert_ptr_nonnull(expected);
+    ck_assert_double_lt(strtod(strpbrk(line, "-+"), NULL), -3);
+    ck_assert_double_eq_tol(strtod(strpbrk(line, "-+"), NULL),
+                            strtod(expected + strlen("critical path: "), NULL), 1);
+    ty_text_free(text);
+}
+END_TEST
+
+/* Ranks on the node whose NIC it is, the rank behind a port. */
+START_TEST(ranks_behind_a_link_are_counted)
+{
+    char *text = explain(SETS("cluster.exceptions=[nic 1.3 dead, nvlink 2 at 50 %]"));
+    ck_assert_ptr_nonnull(strstr(line_of(text, "  nic 1.3 dead  "), "8 ranks"));
+    ck_assert_ptr_nonnull(
+        strstr(line_of(text, "  nvlink 2 at 50 %  "), "rank 2 (stage 0, tensor 0, data 1)"));
+    ty_text_free(text);
+}
+END_TEST
+
+/* The rank with the largest factor, and its factor, whatever is given on top. */
+START_TEST(the_slowest_draw_is_named)
+{
+    const char *const spread = "run.gpu_spread=3 %", *const slow =
+                                                         "cluster.exceptions=[gpu 0 at 50 %]";
+    struct quick_run q = quick_run(small, NULL, SETS(spread));
+    const double *drawn = q.run->lowered.program.spread_of;
+    uint32_t slowest = 0;
+    for (uint32_t rank = 1; rank < 16; rank++) {
+        slowest = drawn[rank] > drawn[slowest] ? rank : slowest;
+    }
+    ck_assert_uint_ne(slowest, 0);
+    char expected[64], *text = explain(SETS(spread, slow));
+    (void)snprintf(expected, sizeof(expected), "for the whole run, rank %u (", (unsigned)slowest);
+    const char *line = line_of(text, "  gpu_spread 3 %  ");
+    ck_assert_ptr_nonnull(strstr(line, expected));
+    (void)snprintf(expected, sizeof(expected), " most: %+.2f %%", 100 * (drawn[slowest] - 1));
+    ck_assert_ptr_nonnull(strstr(line, expected));
+    ty_text_free(text);
+    quick_run_free(&q);
+}
+END_TEST
+
 START_TEST(at_most_eight_exceptions_are_run_without)
 {
     char *text = explain(SETS("cluster.exceptions=[gpu 0 at 99 %, gpu 1 at 98 %, gpu 2 at 97 %, "
@@ -123,5 +200,7 @@ END_TEST
 
 TY_SUITE("culprits", a_slow_gpu_costs_what_the_step_takes_less_without_it,
          of_two_equally_slow_gpus_neither_costs_anything_alone,
-         spread_and_jitter_are_set_aside_one_by_one, at_most_eight_exceptions_are_run_without,
-         where_all_are_alike_nobody_is_named)
+         spread_and_jitter_are_set_aside_one_by_one, a_node_of_slower_gpus_is_named_with_its_ranks,
+         a_node_of_faster_gpus_is_no_culprit, faster_gpus_are_faster_in_every_node,
+         ranks_behind_a_link_are_counted, the_slowest_draw_is_named,
+         at_most_eight_exceptions_are_run_without, where_all_are_alike_nobody_is_named)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "model/kernels.h"
+#include "sim/base/text.h"
 #include "sim/core/fold.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
@@ -60,7 +61,9 @@ static void assert_same_timeline(const struct quick_run *a, const struct quick_r
     }
     ck_assert_double_eq(a->figures.mfu, b->figures.mfu);
     ck_assert_double_eq(a->figures.hfu, b->figures.hfu);
-    ck_assert_double_eq(ty_run_capacity(a->run), ty_run_capacity(b->run));
+    for (uint32_t rank = 0; rank < p->n_ranks; rank++) {
+        ck_assert_double_eq(ty_run_capacity(a->run, rank), ty_run_capacity(b->run, rank));
+    }
 }
 
 START_TEST(nodes_with_the_gpu_of_the_cluster_are_no_exception)
@@ -286,10 +289,56 @@ START_TEST(what_fits_the_cluster_may_not_fit_a_smaller_gpu)
     ck_assert(ty_run_fits(all.run));
     ck_assert(!ty_run_fits(named.run));
     ck_assert(!ty_run_fits(one.run));
-    ck_assert_double_eq(ty_run_capacity(one.run), ty_run_capacity(named.run));
+    for (uint32_t rank = 0; rank < 32; rank++) {
+        const struct quick_run *like = rank / 8 == 2 ? &named : &all;
+        ck_assert_double_eq(ty_run_capacity(one.run, rank), ty_run_capacity(like->run, rank));
+    }
     quick_run_free(&all);
     quick_run_free(&one);
     quick_run_free(&named);
+}
+END_TEST
+
+/* ---- reports ---- */
+
+typedef int report_fn(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
+static char *report(const struct quick_run *q, report_fn *write)
+{
+    struct ty_text t = {.data = NULL};
+    struct ty_err err = TY_ERR_NONE;
+    ck_assert_int_eq(write(q->run, &t, &err), 0);
+    return ty_text_take(&t);
+}
+
+static void assert_says(const struct quick_run *q, report_fn *write, const char *const *words)
+{
+    char *text = report(q, write);
+    for (size_t i = 0; words[i] != NULL; i++) {
+        ck_assert_msg(strstr(text, words[i]) != NULL, "no %s in\n%s", words[i], text);
+    }
+    ty_text_free(text);
+}
+
+START_TEST(reports_say_which_gpus_there_are_and_which_node_has_least_memory)
+{
+    struct quick_run q = quick_run(
+        small, NULL, SETS("layout.pipeline=2", "cluster.exceptions=[node 3 with a100-sxm-40g]"));
+    assert_says(&q, ty_report_table,
+                SETS("on 24 x a100-sxm-80g and 8 x a100-sxm-40g (4 nodes of 8",
+                     "per GPU: MFU and HFU are shares of the sum of all GPUs' peaks",
+                     "on node 0: a100-sxm-80g, 79.2 GiB\n", "on node 3: a100-sxm-40g, 39.4 GiB\n",
+                     "the fullest is stage 1,"));
+    assert_says(&q, ty_report_json,
+                SETS("\"gpu_kinds\": [{\"gpu\": \"a100-sxm-80g\", \"count\": 24, \"peak_flops\":",
+                     "{\"gpu\": \"a100-sxm-40g\", \"count\": 8,", "\"largest\": {\"stage\": 1,"));
+    quick_run_free(&q);
+    q = quick_run(small, NULL, SETS("layout.pipeline=2"));
+    char *text = report(&q, ty_report_table);
+    ck_assert_ptr_null(strstr(text, " on node "));
+    ck_assert_ptr_null(strstr(text, "sum of all GPUs"));
+    ty_text_free(text);
+    quick_run_free(&q);
 }
 END_TEST
 
@@ -330,4 +379,5 @@ TY_SUITE("generations", nodes_with_the_gpu_of_the_cluster_are_no_exception,
          gangs_that_are_alike_inside_fold, a_slow_stage_sets_the_pace_of_the_pipeline,
          mfu_is_a_share_of_the_sum_of_peaks, a_stage_has_the_memory_of_its_smallest_gpu,
          what_fits_the_cluster_may_not_fit_a_smaller_gpu,
+         reports_say_which_gpus_there_are_and_which_node_has_least_memory,
          measured_kernels_are_of_the_clusters_own_gpus)
