@@ -116,6 +116,33 @@ START_TEST(a_given_factor_multiplies_the_drawn_spread)
 }
 END_TEST
 
+/* Replicas with nothing but computation between the first forward and the optimizer: everybody ends
+ * with the slowest draw, which is nowhere near the mean of them. */
+START_TEST(of_drawn_speeds_the_slowest_counts)
+{
+    static struct tiny_run run;
+    const struct tiny c = {
+        .p = 1, .t = 1, .d = 32, .m = 6, .layers = 1, .scale = UNIT, .unit = true, .data = true};
+    struct ty_err err = TY_ERR_NONE;
+    ck_assert_int_eq(tiny_run(&run, &c, &err), 0);
+    const ty_ps even = run.timeline.makespan;
+    run.program.jitter.spread = 0.05;
+    ck_assert_int_eq(ty_program_seal(&run.program, &run.arena, &err), 0);
+    double most = 0, mean = 0;
+    for (uint32_t r = 0; r < 32; r++) {
+        most = run.program.spread_of[r] > most ? run.program.spread_of[r] : most;
+        mean += run.program.spread_of[r] / 32;
+    }
+    ck_assert_double_gt(most, mean + 0.05);
+    ty_timeline_release(&run.timeline);
+    ck_assert_int_eq(ty_timeline_init(&run.timeline, &run.program, &err), 0);
+    ck_assert_int_eq(ty_sweep(&run.timeline, &err), 0);
+    /* every duration is rounded to the picosecond */
+    ck_assert_double_eq_tol((double)run.timeline.makespan, most * (double)even, 100);
+    tiny_release(&run);
+}
+END_TEST
+
 /* ---- whole runs ---- */
 
 static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
@@ -160,5 +187,5 @@ END_TEST
 TY_SUITE("slow_ranks", one_slow_replica_of_n_slows_all_by_its_factor,
          a_tensor_group_computes_as_fast_as_its_slowest_rank,
          a_slow_stage_sets_the_pace_of_the_pipeline, slow_ranks_of_different_replicas_do_not_add_up,
-         a_given_factor_multiplies_the_drawn_spread, one_slow_gpu_is_as_bad_as_all_of_them,
-         both_engines_agree_on_slow_gpus)
+         a_given_factor_multiplies_the_drawn_spread, of_drawn_speeds_the_slowest_counts,
+         one_slow_gpu_is_as_bad_as_all_of_them, both_engines_agree_on_slow_gpus)
