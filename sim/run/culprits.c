@@ -45,13 +45,15 @@ static void rank_words(const struct ty_run *run, uint32_t rank, char *buf, size_
     (void)snprintf(buf + n, size - (size_t)n, ", data %u)", (unsigned)coord[TY_AXIS_DATA]);
 }
 
-/* Whether an exception is of a GPU, its port, or a NIC or the GPUs of its node. */
-static bool concerns(const struct ty_exception *x, const struct ty_cluster *c, uint32_t gpu)
+/* Whether an exception is of a GPU, its port, or the NICs, the leaf or the GPUs of its node. */
+static bool concerns(const struct ty_exception *x, const struct ty_fabric_shape *f, uint32_t gpu)
 {
-    const uint32_t node = gpu / c->gpus_per_node;
+    const uint32_t node = gpu / f->gpus, block = node / f->leaf_nodes;
     switch (x->kind) {
     case TY_EXCEPTION_NIC:
-        return node >= x->first / c->nics_per_node && node <= x->last / c->nics_per_node;
+        return node >= x->first / f->nics && node <= x->last / f->nics;
+    case TY_EXCEPTION_LEAF: /* a block of nodes has a leaf of every rail */
+        return block >= x->first / f->rails && block <= x->last / f->rails;
     case TY_EXCEPTION_NICS:
     case TY_EXCEPTION_GENERATION:
         return node >= x->first && node <= x->last;
@@ -63,9 +65,11 @@ static bool concerns(const struct ty_exception *x, const struct ty_cluster *c, u
 /* Ranks that an exception is of; *one is the last of them. */
 static uint32_t ranks_on(const struct ty_run *run, const struct ty_exception *x, uint32_t *one)
 {
+    struct ty_fabric_shape fabric;
     uint32_t n = 0;
+    ty_fabric_shape_init(&fabric, &run->config->fabric, &run->config->cluster);
     for (uint32_t rank = 0; rank < run->lowered.grid.n_ranks; rank++) {
-        if (concerns(x, &run->config->cluster, ty_grid_gpu(&run->lowered.grid, rank))) {
+        if (concerns(x, &fabric, ty_grid_gpu(&run->lowered.grid, rank))) {
             *one = rank;
             n++;
         }
@@ -79,22 +83,12 @@ static void put_note(const struct culprits *c, const char *note)
     ty_text_add(c->t, "%s", note);
 }
 
-/* A switch has no ranks of its own. */
-static void put_leaf(const struct culprits *c, bool costs)
-{
-    put_note(c, costs ? "who sends through it, and who waits for those" : "nobody waits for it");
-}
-
 /* `gain`: share of the step, negative when the exception makes it shorter. */
 static void put_who(const struct culprits *c, const struct ty_exception *x, double gain)
 {
     const uint32_t all = c->run->lowered.grid.n_ranks;
     char who[96] = "", note[192];
     uint32_t rank = 0;
-    if (x->kind == TY_EXCEPTION_LEAF) {
-        put_leaf(c, gain > NOTHING);
-        return;
-    }
     const uint32_t n = ranks_on(c->run, x, &rank), others = all - n;
     if (n == 1) {
         rank_words(c->run, rank, who, sizeof(who));

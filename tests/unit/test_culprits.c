@@ -144,7 +144,7 @@ START_TEST(faster_gpus_are_faster_in_every_node)
 }
 END_TEST
 
-/* Ranks on the node whose NIC it is, the rank behind a port. */
+/* Ranks on the node whose NIC it is, the rank behind a port, ranks on the nodes of a leaf. */
 START_TEST(ranks_behind_a_link_are_counted)
 {
     char *text = explain(SETS("cluster.exceptions=[nic 1.3 dead, nvlink 2 at 50 %]"));
