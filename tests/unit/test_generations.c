@@ -93,14 +93,15 @@ START_TEST(all_nodes_with_another_gpu_are_a_cluster_of_it)
 }
 END_TEST
 
-/* Whoever waits for whom: a rank computes for as long as in a cluster of its kind. */
+/* Whoever waits for whom: a rank computes for as long as in a cluster of its kind, as long as what it
+ * loses beside collectives is estimated beforehand. */
 START_TEST(every_rank_computes_as_long_as_in_a_cluster_of_its_gpus)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {
-        struct quick_run slow = on(i, "cluster.exceptions=none", NULL);
-        struct quick_run fast = on(i, "cluster.gpu=h100-sxm", NULL);
+        struct quick_run slow = on(i, "cluster.exceptions=none", "sweep");
+        struct quick_run fast = on(i, "cluster.gpu=h100-sxm", "sweep");
         struct quick_run mixed =
-            on(i, "cluster.exceptions=[node 1 with h100-sxm, node 3 with h100-sxm]", NULL);
+            on(i, "cluster.exceptions=[node 1 with h100-sxm, node 3 with h100-sxm]", "sweep");
         for (uint32_t rank = 0; rank < 32; rank++) {
             const struct quick_run *kind = rank / 8 % 2 == 1 ? &fast : &slow;
             ck_assert_uint_eq(computing(&mixed, rank), computing(kind, rank));
@@ -110,6 +111,32 @@ START_TEST(every_rank_computes_as_long_as_in_a_cluster_of_its_gpus)
         quick_run_free(&fast);
         quick_run_free(&mixed);
     }
+}
+END_TEST
+
+/* Found out as it happens, it is no more than beside a collective all along, from what the kernels
+ * take alone: each of its own kind. */
+START_TEST(every_rank_loses_a_share_of_its_own_speed_beside_collectives)
+{
+    const char *const mixed = "cluster.exceptions=[node 1 with h100-sxm, node 3 with h100-sxm]";
+    const char *const none = "cluster.nvlink_overlap_slowdown=0 %";
+    const char *const net = "cluster.net_overlap_slowdown=0 %";
+    const char *const some = "cluster.nvlink_overlap_slowdown=18 %";
+    const char *const tp = "layout.tensor=4", *const ddp = "framework.preset=ddp";
+    const char *const across = "layout.order=[data, tensor, context, pipeline]";
+    struct quick_run alone = quick_run(small, NULL, SETS(mixed, none, net, tp, ddp, across));
+    struct quick_run beside = quick_run(small, NULL, SETS(mixed, some, net, tp, ddp, across));
+    bool any = false;
+    ck_assert(beside.config->run.contention);
+    for (uint32_t rank = 0; rank < 32; rank++) {
+        ck_assert_uint_ge(computing(&beside, rank), computing(&alone, rank));
+        ck_assert_double_le((double)computing(&beside, rank),
+                            (double)computing(&alone, rank) / 0.82 + 1e6);
+        any = any || computing(&beside, rank) > computing(&alone, rank);
+    }
+    ck_assert(any);
+    quick_run_free(&alone);
+    quick_run_free(&beside);
 }
 END_TEST
 
@@ -374,6 +401,7 @@ END_TEST
 TY_SUITE("generations", nodes_with_the_gpu_of_the_cluster_are_no_exception,
          all_nodes_with_another_gpu_are_a_cluster_of_it,
          every_rank_computes_as_long_as_in_a_cluster_of_its_gpus,
+         every_rank_loses_a_share_of_its_own_speed_beside_collectives,
          one_slow_node_of_replicas_is_as_bad_as_a_slow_cluster,
          a_pipeline_with_one_slow_stage_lies_between, both_engines_agree_on_mixed_gpus,
          gangs_that_are_alike_inside_fold, a_slow_stage_sets_the_pace_of_the_pipeline,
