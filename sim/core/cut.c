@@ -33,30 +33,11 @@ static void keep_gang(struct ty_program *cut, const struct ty_program *whole, ui
     cut->n_passes += gang->n_passes;
 }
 
-ty_ps ty_timeline_end(const struct ty_timeline *t, uint32_t g)
-{
-    const struct ty_gang *gang = &t->program->gangs[g];
-    ty_ps last = 0;
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(t->program, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(t->program, pass);
-        for (uint32_t k = 0; k < t->program->blocks[pass->block].n_ops; k++) {
-            const uint64_t ordinal = (uint64_t)pass->first_op + k;
-            for (uint32_t m = 0; m < gang->n_ranks; m++) {
-                const ty_ps end = ty_timeline_starts(t, gang, ordinal)[m] +
-                                  ty_timeline_dur(t, gang, &ops[k], ordinal, m);
-                last = end > last ? end : last;
-            }
-        }
-    }
-    return last;
-}
-
-int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop, struct ty_err *err)
+int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop,
+                    struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_program *whole = timeline->program;
     const size_t gangs = whole->n_gangs;
-    struct ty_arena *arena = &timeline->arena;
     struct ty_program *cut = ty_arena_array(arena, struct ty_program, 1);
     struct ty_halt *halt = ty_arena_array(arena, struct ty_halt, 1);
     struct ty_stop *stops = ty_arena_array(arena, struct ty_stop, gangs + 1);
@@ -81,11 +62,7 @@ int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop, st
     *halt = (struct ty_halt){.whole = whole, .stop = stops};
     timeline->program = cut;
     timeline->halt = halt;
-    timeline->makespan = 0;
-    for (uint32_t g = 0; g < gangs; g++) {
-        const ty_ps end = ty_timeline_end(timeline, g);
-        timeline->makespan = end > timeline->makespan ? end : timeline->makespan;
-    }
+    timeline->makespan = ty_timeline_end(timeline, 0, whole->n_gangs);
     return 0;
 }
 

@@ -360,7 +360,7 @@ static void tell_how_many(struct autopsy *a, const struct ty_timeline *t)
     char when[64];
     for (uint32_t g = 0; g < a->p->n_gangs; g++) {
         if (a->wait[g].why != FINISHED) {
-            const ty_ps end = ty_timeline_end(t, g);
+            const ty_ps end = ty_timeline_end(t, g, 1);
             ranks += a->p->gangs[g].n_ranks;
             last = end > last ? end : last;
         }
@@ -394,7 +394,7 @@ static int examine(struct autopsy *a, struct ty_timeline *timeline,
     if (a->stall.n_stuck == 0) {
         return ty_fail(a->err, TY_EBUG, "deadlock: execution halts where nobody has to wait");
     }
-    rc = ty_timeline_cut(timeline, a->stall.stop, a->err);
+    rc = ty_timeline_cut(timeline, a->stall.stop, &timeline->arena, a->err);
     if (rc < 0) {
         return rc;
     }

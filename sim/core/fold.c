@@ -14,7 +14,8 @@ bool ty_program_folds(const struct ty_program *p)
         }
     }
     for (uint32_t g = 1; g < p->n_gangs; g++) {
-        if (p->gangs[g].n_ranks != p->gangs[0].n_ranks) {
+        if (p->gangs[g].tenant == p->gangs[g - 1].tenant &&
+            p->gangs[g].n_ranks != p->gangs[g - 1].n_ranks) {
             return false;
         }
     }

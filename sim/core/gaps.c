@@ -48,6 +48,15 @@ int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struc
     if (gaps->end == NULL || gaps->from == NULL) {
         return TY_ENOMEM;
     }
+    gaps->over = ty_arena_array(arena, ty_ps, (size_t)timeline->program->n_tenants + 1);
+    if (gaps->over == NULL) {
+        return TY_ENOMEM;
+    }
+    gaps->over[0] = timeline->makespan;
+    for (uint32_t t = 0; t < timeline->program->n_tenants; t++) {
+        const struct ty_tenant *tenant = &timeline->program->tenants[t];
+        gaps->over[t] = ty_timeline_end(timeline, tenant->first_gang, tenant->n_gangs);
+    }
     return index_sends(gaps, arena);
 }
 
@@ -69,6 +78,7 @@ struct walk {
     uint64_t last_ordinal;
     const struct ty_pass *pass;
     bool filled; /* the gang has computed in this step */
+    uint32_t peers; /* gangs of its program, itself among them */
     ty_gap_fn *visit;
     void *arg;
 };
@@ -174,9 +184,8 @@ static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal
             busy = end > until ? end : until;
         }
         emit(w, m, until, busy, TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
-        emit(w, m, busy, t->makespan,
-             w->p->n_gangs > 1 ? TY_BUCKET_BUBBLE_DRAIN : TY_BUCKET_EXPOSED_DATA, NULL,
-             TY_NO_EVENT);
+        emit(w, m, busy, w->gaps->over[w->gang->tenant],
+             w->peers > 1 ? TY_BUCKET_BUBBLE_DRAIN : TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
     }
 }
 
@@ -186,11 +195,14 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
     const struct ty_program *p = gaps->timeline->program;
     struct walk w = {.gaps = gaps, .p = p, .gang = &p->gangs[gang], .first = first, .n = n,
                      .visit = visit, .arg = arg};
+    const struct ty_tenant *tenant = p->n_tenants > 0 ? &p->tenants[w.gang->tenant] : NULL;
+    const bool overlapping = tenant != NULL ? tenant->overlapping_steps : p->overlapping_steps;
     const struct ty_op *data = NULL;
     uint64_t data_ordinal = 0;
+    w.peers = tenant != NULL ? tenant->n_gangs : p->n_gangs;
     for (uint32_t i = 0; i < w.gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, w.gang)[i];
-        if (w.pass != NULL && w.pass->step != pass->step && !p->overlapping_steps) {
+        if (w.pass != NULL && w.pass->step != pass->step && !overlapping) {
             w.filled = false;
         }
         w.pass = pass;

@@ -10,6 +10,7 @@ struct ty_gaps {
     uint32_t width;         /* members of the largest gang */
     ty_ps *end, *from;      /* [TY_EVENTS][width] */
     uint32_t *send_ordinal; /* [n_slots] */
+    ty_ps *over;            /* [n_tenants]: when each is done; [0] without tenants */
 };
 int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena);
 

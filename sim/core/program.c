@@ -308,26 +308,31 @@ static int find_lasting(struct ty_program *p, struct ty_arena *arena, struct ty_
 }
 
 /* Number of a member's jitter group within its gang. */
-static uint32_t jitter_group(const struct ty_program *p, uint32_t member)
+static uint32_t jitter_group(const struct ty_program *p, const struct ty_jitter *jitter,
+                             uint32_t member)
 {
-    if (p->jitter.group == TY_NONE) {
+    if (jitter->group == TY_NONE) {
         return member;
     }
-    const struct ty_group *g = &p->groups[p->jitter.group];
+    const struct ty_group *g = &p->groups[jitter->group];
     return member / (g->stride * g->count) * g->stride + member % g->stride;
 }
 
 void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, uint32_t pass,
                         uint16_t layer, double *out)
 {
-    const uint64_t who = (uint64_t)(gang - p->gangs) << 32;
+    /* a program draws the same by itself and merged with others */
+    const struct ty_tenant *tenant = p->n_tenants > 0 ? &p->tenants[gang->tenant] : NULL;
+    const struct ty_jitter *jitter = tenant != NULL ? &tenant->jitter : &p->jitter;
+    const uint32_t first = tenant != NULL ? tenant->first_gang : 0;
+    const uint64_t who = (uint64_t)(gang - p->gangs - first) << 32;
     const uint64_t what = (uint64_t)pass << 16 | layer;
     uint32_t known = UINT32_MAX; /* neighbours share a group: draw once */
     double factor = 1;
     for (uint32_t i = 0; i < gang->n_ranks; i++) {
-        const uint32_t group = jitter_group(p, i);
+        const uint32_t group = jitter_group(p, jitter, i);
         if (group != known) {
-            factor = ty_noise_lognormal(p->jitter.cv, p->jitter.seed, who | group, what, 0);
+            factor = ty_noise_lognormal(jitter->cv, jitter->seed, who | group, what, 0);
             known = group;
         }
         out[i] = p->spread_of != NULL ? factor * p->spread_of[gang->rank_of[i]] : factor;

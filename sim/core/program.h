@@ -164,6 +164,7 @@ struct ty_gang {
     uint32_t first_pass, n_passes;
     uint32_t n_ops;      /* operations in all its passes; filled by ty_program_seal */
     uint64_t first_task; /* filled by ty_program_seal */
+    uint32_t tenant;     /* of a merged program: which of the programs it was of; else 0 */
     double static_B[TY_N_MEMORY];
 };
 
@@ -173,6 +174,15 @@ struct ty_jitter {
     double cv;      /* log-normal, one factor per (jitter group, pass, layer) */
     double spread;  /* normal, one factor per rank for the whole run */
     uint16_t group; /* members of this group share the first factor; TY_NONE: each its own */
+};
+
+/* One of the programs that were merged into one (merge.h): its rows, and what is its own. */
+struct ty_tenant {
+    const char *name;
+    uint32_t first_gang, n_gangs;
+    uint32_t first_rank, n_ranks;
+    bool overlapping_steps;
+    struct ty_jitter jitter; /* its group is one of the merged program */
 };
 
 /* The whole program. Columns are owned by the arena they were built in. */
@@ -193,6 +203,8 @@ struct ty_program {
     uint32_t n_steps;
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     struct ty_jitter jitter;
+    const struct ty_tenant *tenants; /* [n_tenants]; 0 of them: not merged */
+    uint32_t n_tenants;
     const double *slow_of; /* [n_ranks] given factor on the compute times of a global rank, for the
                             * whole run; NULL: 1 */
 

@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-/* "rank 3", "ranks 0-7", "ranks 1, 5, ... 29": whatever the order of the grid. */
-static void say_ranks(const struct ty_gang *gang, char *buf, size_t size)
+/* "rank 3", "ranks 0-7", "ranks 1, 5, ... 29": whatever the order of the grid;
+ * counted from the first of its job, `from`. */
+static void say_ranks(const struct ty_gang *gang, uint32_t from, char *buf, size_t size)
 {
     const uint32_t *rank = gang->rank_of;
     const uint32_t n = gang->n_ranks;
@@ -13,16 +14,18 @@ static void say_ranks(const struct ty_gang *gang, char *buf, size_t size)
         even = even && rank[i] - rank[i - 1] == rank[1] - rank[0];
     }
     if (n == 1) {
-        snprintf(buf, size, "rank %u", (unsigned)rank[0]);
+        snprintf(buf, size, "rank %u", (unsigned)(rank[0] - from));
     } else if (even && rank[1] == rank[0] + 1) {
-        snprintf(buf, size, "ranks %u-%u", (unsigned)rank[0], (unsigned)rank[n - 1]);
+        snprintf(buf, size, "ranks %u-%u", (unsigned)(rank[0] - from),
+                 (unsigned)(rank[n - 1] - from));
     } else if (n == 2) {
-        snprintf(buf, size, "ranks %u and %u", (unsigned)rank[0], (unsigned)rank[1]);
+        snprintf(buf, size, "ranks %u and %u", (unsigned)(rank[0] - from),
+                 (unsigned)(rank[1] - from));
     } else if (even) {
-        snprintf(buf, size, "ranks %u, %u, ... %u", (unsigned)rank[0], (unsigned)rank[1],
-                 (unsigned)rank[n - 1]);
+        snprintf(buf, size, "ranks %u, %u, ... %u", (unsigned)(rank[0] - from),
+                 (unsigned)(rank[1] - from), (unsigned)(rank[n - 1] - from));
     } else {
-        snprintf(buf, size, "rank %u and %u more", (unsigned)rank[0], (unsigned)(n - 1));
+        snprintf(buf, size, "rank %u and %u more", (unsigned)(rank[0] - from), (unsigned)(n - 1));
     }
 }
 
@@ -30,7 +33,8 @@ char *ty_say_gang(const struct ty_program *p, uint32_t gang, char buf[TY_SAY])
 {
     char ranks[64];
     const char *name = p->gangs[gang].name;
-    say_ranks(&p->gangs[gang], ranks, sizeof(ranks));
+    const uint32_t from = p->n_tenants > 0 ? p->tenants[p->gangs[gang].tenant].first_rank : 0;
+    say_ranks(&p->gangs[gang], from, ranks, sizeof(ranks));
     snprintf(buf, TY_SAY, "%.64s (%s)", name != NULL ? name : "gang", ranks);
     return buf;
 }

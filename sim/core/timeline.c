@@ -48,6 +48,73 @@ void ty_timeline_release(struct ty_timeline *timeline)
     *timeline = (struct ty_timeline){.program = NULL};
 }
 
+/* The latest end of an operation on any member. */
+static ty_ps op_end(const struct ty_timeline *t, const struct ty_gang *gang, const struct ty_op *op,
+                    uint64_t ordinal)
+{
+    const ty_ps *start = ty_timeline_starts(t, gang, ordinal);
+    ty_ps end = 0;
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        const ty_ps over = start[i] + ty_timeline_dur(t, gang, op, ordinal, i);
+        end = over > end ? over : end;
+    }
+    return end;
+}
+
+/* Passes of a gang from the last back, until every stream has shown its last operation: streams
+ * work in order. */
+static ty_ps gang_end(const struct ty_timeline *t, const struct ty_gang *gang)
+{
+    const struct ty_program *p = t->program;
+    bool seen[TY_N_STREAMS] = {false};
+    uint32_t n_seen = 0;
+    ty_ps end = 0;
+    for (uint32_t i = gang->n_passes; i > 0 && n_seen < TY_N_STREAMS; i--) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i - 1];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = p->blocks[pass->block].n_ops; k > 0; k--) {
+            const struct ty_op *op = &ops[k - 1];
+            if (!seen[op->stream]) {
+                const ty_ps over = op_end(t, gang, op, (uint64_t)pass->first_op + k - 1);
+                end = over > end ? over : end;
+                seen[op->stream] = true;
+                n_seen++;
+            }
+        }
+    }
+    return end;
+}
+
+ty_ps ty_timeline_end(const struct ty_timeline *timeline, uint32_t first, uint32_t n)
+{
+    ty_ps end = 0;
+    for (uint32_t g = first; g < first + n; g++) {
+        const ty_ps over = gang_end(timeline, &timeline->program->gangs[g]);
+        end = over > end ? over : end;
+    }
+    return end;
+}
+
+void ty_timeline_step_ends(const struct ty_timeline *t, ty_ps *end)
+{
+    const struct ty_program *p = t->program;
+    memset(end, 0, p->n_steps * sizeof(*end));
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            const struct ty_op *ops = ty_pass_ops(p, pass);
+            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+                const ty_ps over = op_end(t, gang, &ops[k], (uint64_t)pass->first_op + k);
+                end[pass->step] = over > end[pass->step] ? over : end[pass->step];
+            }
+        }
+    }
+    for (uint32_t s = 1; s < p->n_steps; s++) {
+        end[s] = end[s] > end[s - 1] ? end[s] : end[s - 1];
+    }
+}
+
 struct ty_seat ty_program_seat(const struct ty_program *program, uint32_t rank)
 {
     for (uint32_t g = 0; g < program->n_gangs; g++) {

@@ -38,16 +38,21 @@ void ty_timeline_release(struct ty_timeline *timeline);
 
 /* Cuts a timeline down to what every gang issued before it stopped: the program becomes a prefix of
  * the whole one with the same numbering, the makespan the end of the last task in it. Readers of
- * finished timelines work on it as it is. stop[n_gangs] is copied. TY_ENOMEM with a message. */
-int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop, struct ty_err *err);
-
-/* End of the last task of a gang; 0: it has none. O(its tasks). */
-ty_ps ty_timeline_end(const struct ty_timeline *timeline, uint32_t gang);
+ * finished timelines work on it as it is. stop[n_gangs] is copied; what is new is the arena's, often
+ * the timeline's own. TY_ENOMEM with a message. */
+int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop,
+                    struct ty_arena *arena, struct ty_err *err);
 
 /* The operation that a gang can never start, and its pass, in the whole program; NULL: the gang
  * finished. */
 const struct ty_op *ty_timeline_stuck(const struct ty_timeline *timeline, uint32_t gang,
                                       const struct ty_pass **pass);
+
+/* When the last task of gangs first .. first + n - 1 ends; 0: they have none. */
+ty_ps ty_timeline_end(const struct ty_timeline *timeline, uint32_t first, uint32_t n);
+
+/* When each step is over, every task of it and of those before: into end[n_steps]. */
+void ty_timeline_step_ends(const struct ty_timeline *timeline, ty_ps *end);
 
 /* Row of all members for the operation with that ordinal. */
 static inline const ty_ps *ty_timeline_starts(const struct ty_timeline *t,
