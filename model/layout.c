@@ -81,6 +81,20 @@ const struct ty_field ty_layout_fields[] = {
      .words = ty_axis_words,
      .fallback = "[tensor, context, data, pipeline]",
      .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"},
+    {.key = "nodes",
+     .type = TY_TYPE_STRINGS,
+     .offset = AT(nodes),
+     .blank = "auto",
+     .fallback = "auto",
+     .example = "[0-3, 6]",
+     .doc = "nodes the job sits on, such as 0-3; auto: all, or those that other jobs leave"},
+    {.key = "gpus",
+     .type = TY_TYPE_STRINGS,
+     .offset = AT(gpus),
+     .blank = "auto",
+     .fallback = "auto",
+     .example = "[0-3, 6]",
+     .doc = "GPUs of each of these nodes it sits on, such as 0-3; auto: all"},
     {.key = "rank_file",
      .type = TY_TYPE_STRING,
      .offset = AT(rank_file),
@@ -264,19 +278,20 @@ static int check_product(const struct layout_check *c)
         const bool none = candidates.n == 0;
         return ty_check_fail(c->section, tensor ? "tensor" : "pipeline", c->err,
                              "tensor x context x pipeline = %u x %u x %u = %llu does not divide "
-                             "the cluster's GPUs (%u); %s%s",
+                             "the %sGPUs (%u); %s%s",
                              (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
-                             (unsigned long long)model, (unsigned)c->gpus,
-                             none ? "change layout.tensor first" : "try ", candidates.text);
+                             (unsigned long long)model, l->n_gpus > 0 ? "job's " : "cluster's ",
+                             (unsigned)c->gpus, none ? "change layout.tensor first" : "try ",
+                             candidates.text);
     }
     const uint32_t data = (uint32_t)(c->gpus / model);
     if (l->data != 0 && l->data != data) {
         return ty_check_fail(c->section, "data", c->err,
                              "tensor x context x pipeline x data = %u x %u x %u x %u = %llu, and "
-                             "the cluster has %u GPUs; write %u, or auto",
+                             "the %s has %u GPUs; write %u, or auto",
                              (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
                              (unsigned)l->data, (unsigned long long)(model * l->data),
-                             (unsigned)c->gpus, (unsigned)data);
+                             l->n_gpus > 0 ? "job" : "cluster", (unsigned)c->gpus, (unsigned)data);
     }
     l->data = data;
     l->ranks = c->gpus;
@@ -388,7 +403,8 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                                    .arch = arch,
                                    .cluster = cluster,
                                    .chunks = chunks == 0 ? 1 : chunks,
-                                   .gpus = ty_cluster_gpus(cluster),
+                                   .gpus = layout->n_gpus > 0 ? layout->n_gpus
+                                                              : ty_cluster_gpus(cluster),
                                    .err = err};
     ty_framework_finish(&layout->framework, arch->dtype == TY_DTYPE_BF16);
     int rc = check_supported(&c);

@@ -22,15 +22,19 @@ struct ty_layout {
     uint32_t shard; /* data ranks that share states, side by side; 0: all. See ty_layout_shards */
     int recompute;  /* enum ty_recompute */
     struct ty_word_list order;
-    const char *rank_file;            /* name; NULL: rank r on GPU r */
-    struct ty_uint_list stage_layers; /* layers of each virtual stage; empty: even */
-    struct ty_framework framework;    /* habits of the stack that runs it; a section of its own */
+    struct ty_string_list nodes, gpus; /* ranges such as "0-3": nodes it has ranks on, and GPUs of
+                                        * each; empty: all */
+    const char *rank_file;             /* name; NULL: rank r on GPU r */
+    struct ty_uint_list stage_layers;  /* layers of each virtual stage; empty: even */
+    struct ty_framework framework;     /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */
     uint32_t micro_batches; /* per pipeline and step */
     uint32_t ranks;
 
-    /* filled by whoever reads rank_file: as in struct ty_grid, or NULL */
+    /* filled by whoever places the job: how many GPUs it sits on (before ty_layout_finish; 0: all
+     * of the cluster), and which, as in struct ty_grid, or NULL */
+    uint32_t n_gpus;
     const uint32_t *gpu_of;
 };
 

@@ -45,7 +45,7 @@ static int add_key(struct ty_calibration *c, const struct ty_config *blank, cons
 {
     const char *dot = strchr(name, '.');
     const enum ty_section_index s =
-        dot == NULL ? TY_N_SECTIONS : ty_config_section(blank, name, (size_t)(dot - name));
+        dot == NULL ? TY_N_SECTIONS : ty_config_section(name, (size_t)(dot - name));
     const struct ty_field *field =
         s == TY_N_SECTIONS ? NULL : ty_section_field(&blank->sections[s], dot + 1);
     if (field == NULL) {

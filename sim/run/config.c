@@ -13,10 +13,24 @@
 
 #include "model/slots_text.h"
 #include "sim/run/config_load.h"
+#include "sim/run/jobs.h"
 #include "sim/run/measured.h"
 #include "sim/run/placement.h"
 #include "sim/trainyard.h"
 #include "topology/exceptions.h"
+
+static const struct {
+    const char *name, *doc;
+} labels[] = {
+#define X(id, name, doc) {name, doc},
+    TY_SECTIONS(X)
+#undef X
+};
+
+const char *ty_config_section_name(enum ty_section_index section)
+{
+    return labels[section].name;
+}
 
 int ty_config_init(struct ty_config *config, struct ty_err *err)
 {
@@ -47,13 +61,6 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
                                .n_fields = ty_n_output_fields,
                                .base = &config->output},
     };
-    static const struct {
-        const char *name, *doc;
-    } labels[] = {
-#define X(id, name, doc) {name, doc},
-        TY_SECTIONS(X)
-#undef X
-    };
     for (size_t i = 0; i < TY_N_SECTIONS; i++) {
         struct ty_section *section = &config->sections[i];
         *section = tables[i];
@@ -68,34 +75,31 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
     return 0;
 }
 
-enum ty_section_index ty_config_section(const struct ty_config *config, const char *name,
-                                        size_t len)
+enum ty_section_index ty_config_section(const char *name, size_t len)
 {
     for (int i = 0; i < TY_N_SECTIONS; i++) {
-        if (strlen(config->sections[i].name) == len &&
-            memcmp(config->sections[i].name, name, len) == 0) {
+        if (strlen(labels[i].name) == len && memcmp(labels[i].name, name, len) == 0) {
             return (enum ty_section_index)i;
         }
     }
     return TY_N_SECTIONS;
 }
 
-int ty_config_unknown_section(const struct ty_config *config, const char *name,
-                              const struct ty_place *at, struct ty_err *err)
+int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err)
 {
-    const char *names[TY_N_SECTIONS];
+    const char *names[TY_N_SECTIONS + 1] = {[TY_N_SECTIONS] = "jobs"};
     for (int i = 0; i < TY_N_SECTIONS; i++) {
-        names[i] = config->sections[i].name;
+        names[i] = labels[i].name;
     }
-    const char *nearest = ty_nearest(name, names, TY_N_SECTIONS);
+    const char *nearest = ty_nearest(name, names, TY_N_SECTIONS + 1);
     return ty_fail_at(err, TY_EINPUT, at,
                       "%.60s: unknown section; write one of cluster, fabric, model, layout, "
-                      "framework, schedule, run, output%s%s%s",
+                      "framework, schedule, run, output, jobs%s%s%s",
                       name, nearest ? "; hint: did you mean \"" : "", nearest ? nearest : "",
                       nearest ? "\"?" : "");
 }
 
-static int settings_parse(struct ty_loader *l, const char *const *sets, size_t n)
+int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n)
 {
     l->settings = ty_arena_array(&l->config->arena, struct ty_setting, n);
     if (!l->settings) {
@@ -136,9 +140,12 @@ static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
     struct ty_config *config = l->config;
     for (const struct ty_node *node = doc->root->first; node; node = node->next) {
         const struct ty_place at = ty_node_key_place(doc, node);
-        const enum ty_section_index i = ty_config_section(config, node->key, strlen(node->key));
+        const enum ty_section_index i = ty_config_section(node->key, strlen(node->key));
+        if (strcmp(node->key, TY_JOBS_KEY) == 0) {
+            continue; /* jobs.c reads it, when the rest is known */
+        }
         if (i == TY_N_SECTIONS) {
-            const int rc = ty_config_unknown_section(config, node->key, &at, l->err);
+            const int rc = ty_config_unknown_section(node->key, &at, l->err);
             l->code = l->code < 0 ? l->code : rc;
             l->misspelt = true;
         } else if (!is_nothing(node)) {
@@ -235,9 +242,9 @@ static void check(struct ty_loader *l)
                        ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
     }
     if (!c->failed[TY_SECTION_CLUSTER]) {
-        ty_loader_note(l, TY_SECTION_CLUSTER,
-                       ty_exceptions_read(&c->cluster, &c->sections[TY_SECTION_CLUSTER], &c->arena,
-                                          l->err));
+        ty_loader_note(
+            l, TY_SECTION_CLUSTER,
+            ty_exceptions_read(&c->cluster, &c->sections[TY_SECTION_CLUSTER], &c->arena, l->err));
     }
     if (!c->failed[TY_SECTION_CLUSTER]) {
         ty_loader_note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
@@ -250,6 +257,10 @@ static void check(struct ty_loader *l)
     if (!c->failed[TY_SECTION_MODEL]) {
         ty_loader_note(l, TY_SECTION_MODEL,
                        ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
+        !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE]) {
+        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
     }
     if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
         !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE]) {
@@ -281,11 +292,9 @@ static void check(struct ty_loader *l)
     }
 }
 
-/* Reads one file; a root that is no mapping ends the load. */
-static int doc_load(struct ty_loader *l, struct ty_doc *doc, const char *path)
+int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, bool overlay)
 {
     const int rc = ty_doc_load(doc, &l->config->arena, path, l->err);
-    const bool overlay = doc != l->config->docs;
     if (rc < 0 && !doc->root) {
         return rc;
     }
@@ -301,16 +310,21 @@ static int doc_load(struct ty_loader *l, struct ty_doc *doc, const char *path)
                           "and keys below each",
                           doc->root->kind == TY_NODE_LIST ? "a list" : "one value");
     }
-    for (int i = 0; i < TY_N_SECTIONS; i++) {
-        struct ty_section *section = &l->config->sections[i];
-        const struct ty_node *node = ty_node_child(doc->root, section->name);
-        if (section->at.line == 0) {
-            section->at = node ? ty_node_key_place(doc, node)
-                               : (struct ty_place){.file = l->config->docs[0].file};
-        }
-    }
     l->code = l->code < 0 ? l->code : rc;
     return 0;
+}
+
+/* Where each section begins, in the first file that has it. */
+static void find_sections(struct ty_config *c)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        struct ty_section *section = &c->sections[i];
+        section->at = (struct ty_place){.file = c->docs[0].file};
+        for (size_t k = 0; k < c->n_docs && section->at.line == 0; k++) {
+            const struct ty_node *node = ty_node_child(c->docs[k].root, labels[i].name);
+            section->at = node ? ty_node_key_place(&c->docs[k], node) : section->at;
+        }
+    }
 }
 
 static int docs_load(struct ty_loader *l, const struct ty_source *source)
@@ -321,11 +335,26 @@ static int docs_load(struct ty_loader *l, const struct ty_source *source)
     if (!c->docs) {
         return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
     }
-    int rc = doc_load(l, &c->docs[0], source->path);
+    int rc = ty_loader_doc(l, &c->docs[0], source->path, false);
     for (size_t i = 0; i < source->n_with && rc == 0; i++) {
-        rc = doc_load(l, &c->docs[i + 1], source->with[i]);
+        rc = ty_loader_doc(l, &c->docs[i + 1], source->with[i], true);
     }
     return rc;
+}
+
+void ty_loader_fill(struct ty_loader *l)
+{
+    find_sections(l->config);
+    ty_loader_presets(l);
+    for (size_t i = 0; i < l->config->n_docs; i++) {
+        doc_apply(l, &l->config->docs[i]);
+    }
+    settings_apply(l);
+    complete(l);
+    if (l->config->schedule.file && !l->config->failed[TY_SECTION_SCHEDULE]) {
+        schedule_file(l);
+    }
+    check(l);
 }
 
 int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
@@ -340,18 +369,13 @@ int ty_config_read(struct ty_config **config, const struct ty_source *source, st
         rc = docs_load(&l, source);
     }
     if (rc == 0) {
-        const int set_rc = settings_parse(&l, source->sets, source->n_sets);
+        const int set_rc = ty_loader_settings(&l, source->sets, source->n_sets);
         l.code = l.code < 0 ? l.code : set_rc;
-        ty_loader_presets(&l);
-        for (size_t i = 0; i < l.config->n_docs; i++) {
-            doc_apply(&l, &l.config->docs[i]);
-        }
-        settings_apply(&l);
-        complete(&l);
-        if (l.config->schedule.file && !l.config->failed[TY_SECTION_SCHEDULE]) {
-            schedule_file(&l);
-        }
-        check(&l);
+        const int jobs_rc = ty_jobs_find(&l);
+        l.code = l.code < 0 ? l.code : jobs_rc;
+        ty_loader_fill(&l);
+        const int load_rc = ty_jobs_load(&l, source);
+        l.code = l.code < 0 ? l.code : load_rc;
         rc = l.code;
     }
     if (rc < 0) {
@@ -372,6 +396,9 @@ int ty_config_load(struct ty_config **config, const char *path, const char *cons
 void ty_config_free(struct ty_config *config)
 {
     if (config) {
+        for (uint32_t i = 0; i < config->n_jobs; i++) {
+            ty_config_free(config->jobs[i].config);
+        }
         struct ty_arena arena = config->arena;
         ty_arena_release(&arena);
         free(config);

@@ -29,6 +29,14 @@ enum ty_section_index {
     TY_N_SECTIONS
 };
 
+/* Another job on the same cluster: an entry of the list `jobs`. */
+struct ty_job {
+    const char *name;
+    struct ty_config *config; /* complete, as if it were a run file; has no jobs of its own */
+    uint32_t steps;           /* 0: as many as it takes to outlast the run file's own job */
+    struct ty_place at;       /* of the entry */
+};
+
 struct ty_config {
     struct ty_cluster cluster;
     struct ty_fabric_options fabric;
@@ -41,6 +49,12 @@ struct ty_config {
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
     bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
     bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
+    struct ty_job *jobs;        /* [n_jobs]: those that share the cluster with this one */
+    uint32_t n_jobs;
+    bool shares;        /* other jobs have GPUs of the cluster; first_gpu: those from it on are */
+    uint32_t first_gpu; /* free for a job that does not say where it sits */
+    struct ty_place job_at; /* of an entry of `jobs`: where it is; else line 0 */
+    const uint32_t *seats;  /* [layout.n_gpus] GPUs it has, when it does */
     struct ty_doc *docs; /* [n_docs] the run file, then overlays, each stronger than those before */
     size_t n_docs;
     struct ty_arena arena; /* owns everything above */
@@ -58,9 +72,11 @@ uint64_t ty_config_digest(const struct ty_config *config);
 /* A configuration without values: sections with their tables, all fields unset. 0 or TY_ENOMEM. */
 int ty_config_init(struct ty_config *config, struct ty_err *err);
 
+/* Name of a section in a run file; that of a job's section in messages says whose it is. */
+const char *ty_config_section_name(enum ty_section_index section);
+
 /* The section called name[0..len), or TY_N_SECTIONS. */
-enum ty_section_index ty_config_section(const struct ty_config *config, const char *name,
-                                        size_t len);
+enum ty_section_index ty_config_section(const char *name, size_t len);
 
 /* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the command
  * line counts from the run file: it stands for a line of it. */
@@ -68,7 +84,6 @@ const char *ty_config_beside(struct ty_config *config, const struct ty_place *gi
                              const char *path);
 
 /* Reports a section that does not exist, with the nearest one as a hint. */
-int ty_config_unknown_section(const struct ty_config *config, const char *name,
-                              const struct ty_place *at, struct ty_err *err);
+int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err);
 
 #endif

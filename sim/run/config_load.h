@@ -11,6 +11,8 @@ struct ty_loader {
     bool misspelt;               /* a file has an unknown section: another may be missing for it */
     struct ty_setting *settings; /* [n_settings] */
     size_t n_settings;
+    const struct ty_doc *jobs_doc; /* the list `jobs`, and the file it is in; NULL: there is none */
+    const struct ty_node *jobs;
 };
 
 /* Remembers a failure: the section is not to be relied on. */
@@ -21,6 +23,16 @@ static inline void ty_loader_note(struct ty_loader *l, enum ty_section_index sec
         l->code = l->code < 0 ? l->code : rc;
     }
 }
+
+/* Reads one file of sections; one whose root is no mapping ends the load. */
+int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, bool overlay);
+
+/* Parses the settings. */
+int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n);
+
+/* From parsed files and settings to a configuration that is complete and checked; l->code says
+ * whether it is good. */
+void ty_loader_fill(struct ty_loader *l);
 
 /* Looks up and applies the presets that files and settings name, before any of their values. */
 void ty_loader_presets(struct ty_loader *l);

@@ -27,8 +27,8 @@ static struct given given(const struct ty_loader *l, enum ty_section_index secti
     const struct ty_node *node = NULL;
     size_t strength = 0;
     for (size_t i = 0; i < l->config->n_docs; i++) {
-        const struct ty_node *found =
-            ty_node_child(ty_node_child(l->config->docs[i].root, s->name), key);
+        const struct ty_node *found = ty_node_child(
+            ty_node_child(l->config->docs[i].root, ty_config_section_name(section)), key);
         if (found) {
             doc = &l->config->docs[i];
             node = found;

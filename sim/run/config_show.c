@@ -8,6 +8,7 @@
 
 #include "sim/base/noise.h"
 #include "sim/base/text.h"
+#include "sim/run/jobs.h"
 #include "sim/run/measured.h"
 #include "sim/run/placement.h"
 #include "sim/trainyard.h"
@@ -38,23 +39,34 @@ static void origin_add(struct ty_text *out, const struct ty_section *section,
     }
 }
 
-int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err)
+static void show_sections(struct ty_text *out, const struct ty_config *config, bool job)
 {
-    struct ty_text out = {0};
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];
+        if (job && !ty_jobs_section((enum ty_section_index)i)) {
+            continue;
+        }
         for (uint32_t k = 0; k < section->n_fields; k++) {
             const struct ty_field *field = &section->fields[k];
             char value[VALUE_BYTES];
             const bool unset = section->origins[k].kind == TY_ORIGIN_UNSET && !field->blank &&
                                ty_field_is_blank(section, field);
-            ty_text_add(&out, "%s.%s", section->name, field->key);
-            ty_text_pad(&out, VALUE_COLUMN);
-            ty_text_add(&out, "%s",
+            ty_text_add(out, "%s.%s", section->name, field->key);
+            ty_text_pad(out, VALUE_COLUMN);
+            ty_text_add(out, "%s",
                         unset ? "-" : ty_field_format(section, field, value, sizeof(value)));
-            ty_text_pad(&out, ORIGIN_COLUMN);
-            origin_add(&out, section, field, config->was_blank[i][k]);
+            ty_text_pad(out, ORIGIN_COLUMN);
+            origin_add(out, section, field, config->was_blank[i][k]);
         }
+    }
+}
+
+int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err)
+{
+    struct ty_text out = {0};
+    show_sections(&out, config, false);
+    for (uint32_t i = 0; i < config->n_jobs; i++) {
+        show_sections(&out, config->jobs[i].config, true);
     }
     return hand_over(&out, text, err);
 }
@@ -123,6 +135,31 @@ static void domain_add(struct ty_text *out, const struct ty_field *field)
     }
 }
 
+static void key_add(struct ty_text *out, const char *key, const char *domain, const char *fallback,
+                    const char *doc)
+{
+    ty_text_add(out, "%s", key);
+    ty_text_pad(out, DOMAIN_COLUMN);
+    ty_text_add(out, "%s", domain);
+    ty_text_pad(out, DEFAULT_COLUMN);
+    ty_text_add(out, "%s", fallback);
+    ty_text_pad(out, DOC_COLUMN);
+    ty_text_add(out, "%s\n", doc);
+}
+
+/* Those of an entry of the list, which is no section. */
+static void job_keys_add(struct ty_text *out)
+{
+    key_add(out, "jobs", "list | none", "none",
+            "other jobs on the cluster; each may also have keys of model, layout, framework and "
+            "schedule that differ");
+    key_add(out, "jobs.name", "letters, digits, - and _", "required", "what reports call it");
+    key_add(out, "jobs.file", "text", "-",
+            "another run file, whose sections the job has in place of this one's");
+    key_add(out, "jobs.steps", "whole number 1 .. 65535 | auto", "auto",
+            "optimizer steps it takes; auto: until the run file's own job is done");
+}
+
 int ty_config_keys(char **text, struct ty_err *err)
 {
     struct ty_config config;
@@ -144,6 +181,7 @@ int ty_config_keys(char **text, struct ty_err *err)
             ty_text_add(&out, "%s\n", field->doc);
         }
     }
+    job_keys_add(&out);
     ty_arena_release(&config.arena);
     return rc < 0 ? rc : hand_over(&out, text, err);
 }
@@ -211,7 +249,7 @@ static uint64_t hash_exceptions(const struct ty_string_list *texts)
 uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
-    h ^= ty_measured_digest(config) ^ ty_placement_digest(config);
+    h ^= ty_measured_digest(config) ^ ty_placement_digest(config) ^ ty_jobs_digest(config);
     h ^= hash_exceptions(&config->cluster.exception_texts);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];

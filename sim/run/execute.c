@@ -9,7 +9,7 @@
 #include "sim/core/execute.h"
 #include "sim/core/fold.h"
 #include "sim/core/mismatch.h"
-#include "sim/run/run.h"
+#include "sim/run/together.h"
 
 static int choose_engine(const struct ty_run *run, const char *name, enum ty_engine *engine,
                          struct ty_err *err)
@@ -31,12 +31,13 @@ static int find_shared(struct ty_run *run, const struct ty_program *program,
 }
 
 /* AUTO is the sweep where it can be proved that nothing is shared. */
-static int resolve(struct ty_run *run, const char *name, enum ty_engine *engine, struct ty_err *err)
+static int resolve(struct ty_run *run, const struct ty_program *whole, const char *name,
+                   enum ty_engine *engine, struct ty_err *err)
 {
     int rc = choose_engine(run, name, engine, err);
     run->shared = (struct ty_contention){.n_links = 0};
     if (rc == 0 && *engine != TY_ENGINE_SWEEP) {
-        rc = find_shared(run, &run->lowered.program, &run->shared, err);
+        rc = find_shared(run, whole, &run->shared, err);
     }
     if (rc == 0 && *engine == TY_ENGINE_AUTO) {
         *engine = ty_contention_any(&run->shared) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
@@ -74,10 +75,9 @@ static int execute_one(const struct ty_program *program, struct ty_timeline *tim
 }
 
 /* One member of each gang for all of them; *folds is false where members can differ. */
-static int execute_fold(struct ty_run *run, enum ty_engine engine, struct ty_timeline *timeline,
-                        bool *folds, struct ty_err *err)
+static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
+                        struct ty_timeline *timeline, bool *folds, struct ty_err *err)
 {
-    const struct ty_program *whole = &run->lowered.program;
     const bool links = engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared);
     struct ty_contention shared = {.n_links = 0};
     *folds = ty_program_folds(whole);
@@ -93,20 +93,20 @@ static int execute_fold(struct ty_run *run, enum ty_engine engine, struct ty_tim
 
 /* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast as
  * copying. */
-static int execute_whole(struct ty_run *run, enum ty_engine engine, struct ty_err *err)
+static int execute_whole(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
+                         struct ty_err *err)
 {
-    const struct ty_program *whole = &run->lowered.program;
     struct ty_timeline one = {.program = NULL};
     bool folds = false;
     int rc = 0;
     if (engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared)) {
-        rc = execute_fold(run, engine, &one, &folds, NULL);
+        rc = execute_fold(run, whole, engine, &one, &folds, NULL);
     }
     if (rc == 0 && folds) {
-        rc = ty_timeline_init(&run->timeline, whole, err);
-        rc = rc < 0 ? rc : ty_timeline_unfold(&run->timeline, &one, err);
+        rc = ty_timeline_init(&run->all, whole, err);
+        rc = rc < 0 ? rc : ty_timeline_unfold(&run->all, &one, err);
     } else { /* a fold that fails is told of all ranks */
-        rc = execute_one(whole, &run->timeline, engine, &run->shared, err);
+        rc = execute_one(whole, &run->all, engine, &run->shared, err);
     }
     ty_timeline_release(&one);
     return rc;
@@ -114,7 +114,7 @@ static int execute_whole(struct ty_run *run, enum ty_engine engine, struct ty_er
 
 bool ty_run_halted(const struct ty_run *run)
 {
-    return run->timeline.halt != NULL;
+    return run->all.halt != NULL;
 }
 
 /* Figures of a timeline; those of one that halted serve its trace. */
@@ -128,26 +128,46 @@ static int finish(struct ty_run *run, int rc, struct ty_err *err)
     return rc;
 }
 
-static int begin(struct ty_run *run, const char *name, enum ty_engine *engine, struct ty_err *err)
+static void begin(struct ty_run *run)
 {
-    ty_timeline_release(&run->timeline);
+    ty_timeline_release(&run->all);
+    run->timeline = run->all;
     run->executed = false;
-    return resolve(run, name, engine, err);
 }
 
-int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
+int ty_run_execute_program(struct ty_run *run, const struct ty_program *whole, const char *name,
+                           struct ty_err *err)
+{
+    enum ty_engine engine = TY_ENGINE_AUTO;
+    begin(run);
+    int rc = resolve(run, whole, name, &engine, err);
+    rc = rc < 0 ? rc : execute_whole(run, whole, engine, err);
+    run->timeline = run->all;
+    return rc;
+}
+
+/* All jobs; `alone`: as in ty_together_execute. */
+static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct ty_err *err)
 {
     const double t0 = ty_wall_s();
-    enum ty_engine engine = TY_ENGINE_AUTO;
-    int rc = begin(run, name, &engine, err);
+    enum ty_engine engine;
+    begin(run);
+    int rc = choose_engine(run, name, &engine, err);
     const int fault = rc < 0 ? rc : ty_run_own_fault(run, err);
     if (fault < 0 && fault != TY_EDEADLOCK) {
         return fault;
     }
-    rc = finish(run, execute_whole(run, engine, err), err);
+    rc = run->together != NULL ? ty_together_execute(run, name, alone, err)
+                               : ty_run_execute_program(run, &run->lowered.program, name, err);
+    rc = finish(run, rc, err);
     run->execute_s = ty_wall_s() - t0;
     run->executed = rc == 0 && fault == 0;
     return rc < 0 ? rc : fault;
+}
+
+int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
+{
+    return execute_jobs(run, name, true, err);
 }
 
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
@@ -155,14 +175,19 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     const struct ty_program *whole = &run->lowered.program;
     enum ty_engine engine = TY_ENGINE_AUTO;
     bool folds = false;
-    int rc = begin(run, NULL, &engine, err);
+    if (run->together != NULL) { /* its timeline is unfolded for the parts of it */
+        return execute_jobs(run, NULL, false, err);
+    }
+    begin(run);
+    int rc = resolve(run, whole, NULL, &engine, err);
     if (rc < 0) {
         return rc;
     }
-    rc = execute_fold(run, engine, &run->timeline, &folds, NULL);
+    rc = execute_fold(run, whole, engine, &run->all, &folds, NULL);
     if (rc < 0 || !folds) {
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }
+    run->timeline = run->all;
     rc = finish(run, 0, err);
     run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks; /* every member counts */
     return rc;

@@ -11,6 +11,7 @@
 
 #include "sim/core/crit.h"
 #include "sim/run/report_table.h"
+#include "sim/run/together.h"
 #include "sim/run/words.h"
 #include "topology/exceptions.h"
 
@@ -413,6 +414,7 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     rc = rc < 0 ? rc : ty_report_culprits(run, f.step_s, &t, err);
     struct ty_err *why = ty_err_new();
     if (rc == 0 && why != NULL) {
+        ty_together_explain(run, f.step_s, &t, why);
         put_what_if(run, &f, &path, &t, why);
     }
     if (rc == 0) {

@@ -21,6 +21,8 @@ int ty_placement_load(struct ty_config *c, struct ty_err *err)
                                              c->cluster.gpus_per_node};
     const uint32_t *gpu_of = NULL;
     if (c->layout.rank_file == NULL) {
+        const bool some = c->seats != NULL && moves(c->seats, c->layout.ranks);
+        c->layout.gpu_of = some ? c->seats : NULL;
         return 0;
     }
     const char *path = ty_config_beside(c, &at, c->layout.rank_file);

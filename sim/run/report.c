@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/run/report_table.h"
+#include "sim/run/together.h"
 #include "sim/run/words.h"
 
 static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
@@ -47,7 +48,8 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
 /* What the simulator itself would need: the timeline column and the program. */
 static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 {
-    const struct ty_program *p = &run->lowered.program;
+    const struct ty_program *p =
+        run->together != NULL ? &run->together->program : &run->lowered.program;
     const double bytes = ty_run_timeline_B(p);
     char tasks[64], size[64];
     ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
@@ -80,6 +82,7 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
         ty_text_release(&t);
         return rc;
     }
+    ty_together_describe(run, &t);
     describe_simulator(run, &t);
     return hand_over(&t, text, err);
 }

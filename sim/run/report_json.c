@@ -5,6 +5,7 @@
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/remedy.h"
+#include "sim/run/together.h"
 
 static void number(struct ty_text *t, double x)
 {
@@ -171,13 +172,14 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     const int rc = memory(t, run, err);
     breakdown(t, &f);
     traffic(t, &f);
+    ty_together_json(run, f.step_s, t);
     ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
     kinds(t, run);
     ty_text_add(t, "  \"steps\": %u,\n", (unsigned)run->lowered.program.n_steps);
     ty_text_add(t, "  \"framework\": \"%s\",\n", run->config->layout.framework.preset);
     pair(t, "derate", run->config->cluster.derate);
     ty_text_add(t, "  \"engine\": \"%s\",\n", run->engine);
-    ty_text_add(t, "  \"tasks\": %" PRIu64 ",\n", run->lowered.program.n_tasks);
+    ty_text_add(t, "  \"tasks\": %" PRIu64 ",\n", run->all.program->n_tasks);
     pair(t, "wall_s", run->plan_s + run->execute_s);
     pair(t, "peak_rss_bytes", f.peak_rss_B);
     ty_text_add(t, "  \"config_digest\": \"%016" PRIx64 "\",\n", ty_config_digest(run->config));

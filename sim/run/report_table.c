@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/run/gpus.h"
+#include "sim/run/together.h"
 #include "sim/run/words.h"
 
 #define COLUMN           22 /* where values begin */
@@ -39,11 +40,14 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                                             "recomputation of the FFN", "full recomputation"};
     const struct ty_config *c = run->config;
     const struct ty_layout *l = &c->layout;
-    char params[64], gpus[512];
+    char params[64], gpus[512], of[32] = "";
+    if (l->ranks < ty_cluster_gpus(&c->cluster)) {
+        (void)snprintf(of, sizeof(of), " of %u GPUs", (unsigned)ty_cluster_gpus(&c->cluster));
+    }
     ty_run_gpu_words(run, gpus, sizeof(gpus));
-    ty_text_add(t, "%s, %s parameters, on %s (%u node%s of %u%s%s)\n",
+    ty_text_add(t, "%s, %s parameters, on %s%s (%u node%s of %u%s%s)\n",
                 c->arch.preset != NULL ? c->arch.preset : "model",
-                ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)), gpus,
+                ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)), gpus, of,
                 (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
@@ -170,9 +174,10 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
         return rc;
     }
     traffic(&f, t);
+    ty_together_table(run, f.step_s, t);
+    const struct ty_program *p = run->all.program;
     ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
-                ty_words_count((double)run->lowered.program.n_tasks, tasks, sizeof(tasks)),
-                (unsigned)run->lowered.program.n_ranks,
+                ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_ranks,
                 ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
                 ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
     return 0;

@@ -8,6 +8,7 @@
 #include "sim/base/clock.h"
 #include "sim/core/mismatch.h"
 #include "sim/core/stall.h"
+#include "sim/run/together.h"
 #include "sim/run/words.h"
 
 int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
@@ -28,9 +29,8 @@ int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
 }
 
 /* What execution will take, compared with what the machine has. */
-static int check_size(const struct ty_run *run, struct ty_err *err)
+int ty_run_check_size(const struct ty_program *p, struct ty_err *err)
 {
-    const struct ty_program *p = &run->lowered.program;
     const double need = ty_run_timeline_B(p);
     const double have = 0.8 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     char a[64], b[64];
@@ -55,7 +55,8 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
     }
     run->config = config;
     int rc = ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
-    rc = rc < 0 ? rc : check_size(run, err);
+    rc = rc < 0 ? rc : ty_run_check_size(&run->lowered.program, err);
+    rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
     if (rc < 0) {
         ty_run_free(run);
         return rc;
@@ -70,12 +71,13 @@ void ty_run_free(struct ty_run *run)
     if (run == NULL) {
         return;
     }
-    ty_timeline_release(&run->timeline);
+    ty_together_free(run->together);
+    ty_timeline_release(&run->all);
     ty_arena_release(&run->arena);
     free(run);
 }
 
-int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
+static int fault_of(const struct ty_run *run, struct ty_err *err)
 {
     const struct ty_sched_own *own = run->config->schedule.own;
     if (own == NULL || own->fault == NULL) {
@@ -89,14 +91,34 @@ int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
     return ty_fail(err, rc, "%s", rc == TY_ENOMEM ? "out of memory" : own->fault);
 }
 
+int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
+{
+    int code = fault_of(run, err);
+    for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
+        const int rc = fault_of(run->together->other[i].run, err);
+        code = code < 0 ? code : rc;
+    }
+    return code;
+}
+
+static bool any_own(const struct ty_run *run)
+{
+    bool any = run->config->schedule.own != NULL;
+    for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
+        any = any || run->together->other[i].config.schedule.own != NULL;
+    }
+    return any;
+}
+
 int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_program *program = &run->lowered.program;
+    const struct ty_program *program =
+        run->together != NULL ? &run->together->program : &run->lowered.program;
     struct ty_arena arena = {.head = NULL};
     struct ty_mismatch mismatch;
     struct ty_stall stall;
     int rc = ty_run_own_fault(run, err);
-    if (rc < 0 || run->config->schedule.own == NULL) {
+    if (rc < 0 || !any_own(run)) {
         return rc;
     }
     rc = ty_mismatch_find(&mismatch, program, &arena, err);

@@ -14,11 +14,13 @@ struct ty_run {
     struct ty_lowered lowered;
     struct ty_program folded;    /* what the timeline is of after ty_run_execute_folded */
     struct ty_contention shared; /* what could be shared; nothing under the sweep, if not asked */
-    struct ty_timeline timeline; /* columns only when executed */
+    struct ty_timeline all;      /* of what was executed, all jobs together: owns the columns */
+    struct ty_timeline timeline; /* the run file's own job in it; columns only when executed */
     struct ty_stats stats;
-    bool executed;            /* to the end; else timeline.halt says whether some of it was */
-    const char *engine;       /* "sweep" or "events", once executed */
-    double plan_s, execute_s; /* wall-clock time of the simulator itself */
+    bool executed;                /* to the end; else all.halt says whether some of it was */
+    const char *engine;           /* "sweep" or "events", once executed */
+    double plan_s, execute_s;     /* wall-clock time of the simulator itself */
+    struct ty_together *together; /* other jobs on the cluster (together.h); NULL: none */
 };
 
 /* Bytes of states, activations and buffers that the GPU of a rank has room for: what is left of its
@@ -29,12 +31,19 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank);
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
 
-/* What is wrong between the ranks of a schedule file: TY_EDEADLOCK where ranks would wait for ever,
+/* What is wrong between the ranks of a schedule file, that of another job included: TY_EDEADLOCK where ranks would wait for ever,
  * TY_EINPUT where some of the work is missing and nobody would notice; 0. */
 int ty_run_own_fault(const struct ty_run *run, struct ty_err *err);
 
 /* The same, and whether its collectives and messages can be matched, without executing it. */
 int ty_run_own_check(const struct ty_run *run, struct ty_err *err);
+/* Executes one program, the run's own or one it is merged into, into run->all and, for the time
+ * being, run->timeline; what is shared is looked for in it. One that deadlocks halts both. */
+int ty_run_execute_program(struct ty_run *run, const struct ty_program *program, const char *engine,
+                           struct ty_err *err);
+
+/* Whether the timeline of a program fits into the memory of this machine. 0 or TY_ELIMIT. */
+int ty_run_check_size(const struct ty_program *program, struct ty_err *err);
 
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/run/together.h"
+
 static int wrong(struct ty_err *err, const char *text)
 {
     return ty_fail(err, TY_EUSAGE,
@@ -64,13 +66,14 @@ static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
     }
 }
 
-/* "tp=0,dp=0": all of them must hold. */
-static int by_coordinates(const struct ty_grid *grid, const char *text, bool *flag,
+/* "tp=0,dp=0": all of them must hold. `lenient`: a coordinate that does not exist is nobody's. */
+static int by_coordinates(const struct ty_grid *grid, const char *text, bool lenient, bool *flag,
                           struct ty_err *err)
 {
-    static const char *const names[TY_N_AXES] = {
-        [TY_AXIS_TENSOR] = "tp", [TY_AXIS_CONTEXT] = "cp", [TY_AXIS_DATA] = "dp",
-        [TY_AXIS_PIPELINE] = "pp"};
+    static const char *const names[TY_N_AXES] = {[TY_AXIS_TENSOR] = "tp",
+                                                 [TY_AXIS_CONTEXT] = "cp",
+                                                 [TY_AXIS_DATA] = "dp",
+                                                 [TY_AXIS_PIPELINE] = "pp"};
     memset(flag, 1, grid->n_ranks * sizeof(*flag));
     const char *s = text;
     for (;;) {
@@ -86,7 +89,7 @@ static int by_coordinates(const struct ty_grid *grid, const char *text, bool *fl
         if (!read_number(&s, &value)) {
             return wrong(err, text);
         }
-        if (value >= grid->size[axis]) {
+        if (value >= grid->size[axis] && !lenient) {
             return ty_fail(err, TY_EUSAGE, "--ranks %s: %s=%u does not exist; %s goes from 0 to %u",
                            text, names[axis], (unsigned)value, names[axis],
                            (unsigned)(grid->size[axis] - 1));
@@ -103,9 +106,24 @@ static int by_coordinates(const struct ty_grid *grid, const char *text, bool *fl
     }
 }
 
+/* The same in every job; of a degree that not all of them have, the run's own decides. */
+static int by_coordinates_of_all(const struct ty_run *run, const char *text, bool *flag,
+                                 struct ty_err *err)
+{
+    const uint32_t n = ty_together_ranks(run);
+    int rc = 0;
+    for (uint32_t first = 0; first < n && rc == 0;) {
+        const struct ty_located at = ty_together_locate(run, first);
+        rc = by_coordinates(&at.run->lowered.grid, text, at.number > 0, flag + first, err);
+        first += at.run->lowered.program.n_ranks;
+    }
+    return rc;
+}
+
 static ty_ps compute_time(const struct ty_run *run, uint32_t rank)
 {
-    return run->stats.rank[rank].stream_busy[TY_STREAM_COMPUTE];
+    const struct ty_located at = ty_together_locate(run, rank);
+    return at.run->stats.rank[at.rank].stream_busy[TY_STREAM_COMPUTE];
 }
 
 /* The n ranks whose compute stream is busy longest; the lower rank of equals. */
@@ -113,8 +131,9 @@ static void slowest(const struct ty_run *run, uint32_t n, bool *flag)
 {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t best = UINT32_MAX;
-        for (uint32_t r = 0; r < run->stats.n_ranks; r++) {
-            if (!flag[r] && (best == UINT32_MAX || compute_time(run, r) > compute_time(run, best))) {
+        for (uint32_t r = 0; r < ty_together_ranks(run); r++) {
+            if (!flag[r] &&
+                (best == UINT32_MAX || compute_time(run, r) > compute_time(run, best))) {
                 best = r;
             }
         }
@@ -124,13 +143,13 @@ static void slowest(const struct ty_run *run, uint32_t n, bool *flag)
 
 static int fill(const struct ty_run *run, const char *text, bool *flag, struct ty_err *err)
 {
-    const struct ty_grid *grid = &run->lowered.grid;
+    const uint32_t n_ranks = ty_together_ranks(run);
     if (strcmp(text, "all") == 0) {
-        memset(flag, 1, grid->n_ranks * sizeof(*flag));
+        memset(flag, 1, n_ranks * sizeof(*flag));
         return 0;
     }
     if (strcmp(text, "one-per-stage") == 0) {
-        return by_coordinates(grid, "tp=0,cp=0,dp=0", flag, err);
+        return by_coordinates_of_all(run, "tp=0,cp=0,dp=0", flag, err);
     }
     if (strncmp(text, "slowest:", 8) == 0) {
         const char *s = text + 8;
@@ -139,12 +158,12 @@ static int fill(const struct ty_run *run, const char *text, bool *flag, struct t
             return wrong(err, text);
         }
         if (run->executed) { /* before, the text is checked and nobody is chosen */
-            slowest(run, n < grid->n_ranks ? n : grid->n_ranks, flag);
+            slowest(run, n < n_ranks ? n : n_ranks, flag);
         }
         return 0;
     }
-    return strchr(text, '=') != NULL ? by_coordinates(grid, text, flag, err)
-                                     : by_list(text, flag, grid->n_ranks, err);
+    return strchr(text, '=') != NULL ? by_coordinates_of_all(run, text, flag, err)
+                                     : by_list(text, flag, n_ranks, err);
 }
 
 /* ---- display order ---- */
@@ -163,8 +182,8 @@ static int compare(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* Sorts by stage first, by node first, or by rank alone. */
-static int sort(const struct ty_grid *grid, const char *order, struct keyed *rows, uint32_t n,
+/* Sorts by stage first (of one job after the other), by node first, or by rank alone. */
+static int sort(const struct ty_run *run, const char *order, struct keyed *rows, uint32_t n,
                 struct ty_err *err)
 {
     const bool stage = order == NULL || strcmp(order, "stage") == 0;
@@ -174,10 +193,12 @@ static int sort(const struct ty_grid *grid, const char *order, struct keyed *row
                        order);
     }
     for (uint32_t i = 0; i < n; i++) {
+        const struct ty_located at = ty_together_locate(run, rows[i].rank);
+        const struct ty_grid *grid = &at.run->lowered.grid;
         uint32_t coord[TY_N_AXES];
-        ty_grid_coords(grid, rows[i].rank, coord);
-        rows[i].key = stage  ? coord[TY_AXIS_PIPELINE]
-                      : node ? ty_grid_node(grid, rows[i].rank)
+        ty_grid_coords(grid, at.rank, coord);
+        rows[i].key = stage  ? (uint64_t)at.number << 32 | coord[TY_AXIS_PIPELINE]
+                      : node ? ty_grid_node(grid, at.rank)
                              : 0;
     }
     qsort(rows, n, sizeof(*rows), compare);
@@ -188,25 +209,26 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
                     struct ty_arena *arena, struct ty_selection *out, struct ty_err *err)
 {
     const struct ty_grid *grid = &run->lowered.grid;
-    bool *flag = ty_arena_array(arena, bool, grid->n_ranks);
-    struct keyed *rows = ty_arena_array(arena, struct keyed, grid->n_ranks);
-    out->ranks = ty_arena_array(arena, uint32_t, grid->n_ranks);
+    const uint32_t n = ty_together_ranks(run);
+    bool *flag = ty_arena_array(arena, bool, n);
+    struct keyed *rows = ty_arena_array(arena, struct keyed, n);
+    out->ranks = ty_arena_array(arena, uint32_t, n);
     if (flag == NULL || rows == NULL || out->ranks == NULL) {
         return ty_fail(err, TY_ENOMEM, "out of memory");
     }
     const bool chosen = text != NULL && text[0] != '\0';
-    out->by_rule = !chosen && grid->n_ranks > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
+    out->by_rule = !chosen && n > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
     int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, err);
     if (rc < 0) {
         return rc;
     }
     out->n = 0;
-    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+    for (uint32_t r = 0; r < n; r++) {
         if (flag[r]) {
             rows[out->n++].rank = r;
         }
     }
-    rc = sort(grid, order, rows, out->n, err);
+    rc = sort(run, order, rows, out->n, err);
     for (uint32_t i = 0; i < out->n; i++) {
         out->ranks[i] = rows[i].rank;
     }

@@ -11,7 +11,7 @@ static int setting_find(struct ty_config *config, struct ty_setting *setting, co
                         const struct ty_place *at, struct ty_err *err)
 {
     const char *dot = strchr(key, '.');
-    setting->section = ty_config_section(config, key, dot ? (size_t)(dot - key) : strlen(key));
+    setting->section = ty_config_section(key, dot ? (size_t)(dot - key) : strlen(key));
     if (!dot) {
         for (int i = 0; i < TY_N_SECTIONS; i++) {
             if (ty_section_field(&config->sections[i], key)) {
@@ -26,7 +26,7 @@ static int setting_find(struct ty_config *config, struct ty_setting *setting, co
     }
     if (setting->section == TY_N_SECTIONS) {
         const char *name = ty_arena_strndup(&config->arena, key, (size_t)(dot - key));
-        return ty_config_unknown_section(config, name ? name : key, at, err);
+        return ty_config_unknown_section(name ? name : key, at, err);
     }
     const struct ty_section *section = &config->sections[setting->section];
     const struct ty_field *field = ty_section_field(section, dot + 1);

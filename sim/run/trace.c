@@ -6,6 +6,7 @@
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/select.h"
+#include "sim/run/together.h"
 #include "sim/run/words.h"
 #include "traces/writer.h"
 
@@ -16,38 +17,42 @@ struct labels {
     char name[128], label[128];
 };
 
-/* "rank 12 · pp1 dp0 tp4 · node1/gpu4": coordinates in the order a person looks for them */
+/* "rank 12 · pp1 dp0 tp4 · node1/gpu4": coordinates in the order a person looks for them; ranks of
+ * other jobs have the name of the job before and count within it */
 static const char *rank_name(void *arg, uint32_t rank)
 {
     struct labels *l = arg;
-    const struct ty_grid *grid = &l->run->lowered.grid;
+    const struct ty_located at = ty_together_locate(l->run, rank);
+    const struct ty_grid *grid = &at.run->lowered.grid;
     uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, rank, coord);
-    snprintf(l->name, sizeof(l->name), "rank %u · pp%u dp%u tp%u · node%u/gpu%u", (unsigned)rank,
+    ty_grid_coords(grid, at.rank, coord);
+    snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u tp%u · node%u/gpu%u",
+             at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
              (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
-             (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, rank),
-             (unsigned)(ty_grid_gpu(grid, rank) % grid->gpus_per_node));
+             (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, at.rank),
+             (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
     return l->name;
 }
 
 static const char *rank_label(void *arg, uint32_t rank)
 {
     struct labels *l = arg;
-    const struct ty_grid *grid = &l->run->lowered.grid;
-    const ty_ps *bucket = l->run->stats.rank[rank].bucket;
+    const struct ty_located at = ty_together_locate(l->run, rank);
+    const struct ty_grid *grid = &at.run->lowered.grid;
+    const ty_ps *bucket = at.run->stats.rank[at.rank].bucket;
     const double bubble =
         ty_s_from_ps(bucket[TY_BUCKET_BUBBLE_FILL] + bucket[TY_BUCKET_BUBBLE_STALL] +
                      bucket[TY_BUCKET_BUBBLE_DRAIN] + bucket[TY_BUCKET_EXPOSED_PIPELINE]);
     uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, rank, coord);
-    if (l->run->timeline.halt != NULL) { /* the bubble grows for ever */
+    ty_grid_coords(grid, at.rank, coord);
+    if (at.run->timeline.halt != NULL) { /* the bubble grows for ever */
         snprintf(l->label, sizeof(l->label), "stage %u/%u · incomplete",
                  (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE]);
         return l->label;
     }
     snprintf(l->label, sizeof(l->label), "stage %u/%u · bubble %.1f %%",
              (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE],
-             100 * bubble / ty_s_from_ps(l->run->timeline.makespan));
+             100 * bubble / ty_s_from_ps(at.run->timeline.makespan));
     return l->label;
 }
 
@@ -78,7 +83,7 @@ static void number(struct meta *m, const char *key, double value)
 static void fill_figures(struct meta *m, const struct ty_run *run)
 {
     struct ty_figures f;
-    if (run->timeline.halt != NULL) {
+    if (ty_run_halted(run)) {
         m->row[m->n++] = (struct ty_meta){.key = "incomplete", .flag = true};
         return;
     }
@@ -110,6 +115,9 @@ static void fill_meta(struct meta *m, const struct ty_run *run)
     number(m, "dp", c->layout.data);
     number(m, "zero", c->layout.zero);
     number(m, "micro_batches", c->layout.micro_batches);
+    if (run->together != NULL) {
+        number(m, "jobs", run->together->n + 1);
+    }
     number(m, "steps", run->lowered.program.n_steps);
     fill_figures(m, run);
 }
@@ -241,12 +249,12 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
                 strlen(path) > 3 && strcmp(path + strlen(path) - 3, ".gz") == 0
                     ? " before compression"
                     : "");
-    if (run->timeline.halt != NULL) {
+    if (ty_run_halted(run)) {
         ty_text_add(&t, "; incomplete: what ran before the deadlock");
     }
     if (selection->by_rule && strcmp(format->name, "digest") != 0) { /* a digest is of all */
         ty_text_add(&t, "; %u of %u ranks: replica dp=0, choose others with --ranks",
-                    (unsigned)selection->n, (unsigned)run->lowered.program.n_ranks);
+                    (unsigned)selection->n, (unsigned)ty_together_ranks(run));
     }
     ty_text_add(&t, ")");
     return ty_text_take(&t);
@@ -271,10 +279,11 @@ static int read_options(const struct ty_run *run, const struct ty_trace_options 
 /* By rank; NULL: no memory for it. */
 static const double *capacities(const struct ty_run *run, struct ty_arena *arena)
 {
-    const uint32_t n = run->lowered.program.n_ranks;
+    const uint32_t n = ty_together_ranks(run);
     double *bytes = ty_arena_array(arena, double, n);
     for (uint32_t rank = 0; bytes != NULL && rank < n; rank++) {
-        bytes[rank] = ty_run_capacity(run, rank);
+        const struct ty_located at = ty_together_locate(run, rank);
+        bytes[rank] = ty_run_capacity(at.run, at.rank);
     }
     return bytes;
 }
@@ -288,7 +297,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     struct ty_selection selection = {.n = 0};
     struct labels labels = {.run = run};
     struct meta meta = {.n = 0};
-    struct ty_trace trace = {.timeline = &run->timeline,
+    struct ty_trace trace = {.timeline = &run->all,
                              .stats = &run->stats,
                              .rank_name = rank_name,
                              .rank_label = rank_label,
@@ -299,6 +308,14 @@ static int run_trace(const struct ty_run *run, const char *target,
     rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);
     if (rc < 0) {
         return rc;
+    }
+    struct ty_stats all;
+    if (run->together != NULL) {
+        trace.stats = &all;
+        rc = ty_stats_compute(&all, &run->all, arena, err);
+        if (rc < 0) {
+            return rc;
+        }
     }
     fill_meta(&meta, run);
     trace.meta = meta.row;
@@ -334,7 +351,7 @@ int ty_run_trace(const struct ty_run *run, const char *target,
     if (note != NULL) {
         *note = NULL;
     }
-    if (!run->executed && run->timeline.halt == NULL) {
+    if (!run->executed && !ty_run_halted(run)) {
         return ty_fail(err, TY_EUSAGE, "a trace needs an executed run");
     }
     const int rc = run_trace(run, target, options != NULL ? options : &none, &arena, note, err);

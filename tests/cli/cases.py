@@ -10,7 +10,7 @@ A case file is a list of cases. In each, lines starting with
     >    are standard output; left out: whatever it prints is right
     2>   are standard error; left out: nothing may be printed there
 
-EXAMPLES in a command, and in what comes back, is the folder docs/examples.
+EXAMPLES in a command, in run.yaml, and in what comes back, is the folder docs/examples.
 A blank line ends a case. `cases.py --update BINARY FILE...` writes what comes back into the files.
 """
 import pathlib
@@ -29,8 +29,8 @@ class Case:
         words = shlex.split(self.command.replace("EXAMPLES", str(examples)))
         with tempfile.TemporaryDirectory() as folder:
             if self.yaml:
-                pathlib.Path(folder, "run.yaml").write_text("\n".join(self.yaml) + "\n",
-                                                            encoding="utf-8")
+                text = "\n".join(self.yaml).replace("EXAMPLES", str(examples))
+                pathlib.Path(folder, "run.yaml").write_text(text + "\n", encoding="utf-8")
             done = subprocess.run([binary] + words[1:], cwd=folder, capture_output=True,
                                   stdin=subprocess.DEVNULL, check=False, timeout=300)
         out, err = (text.decode().replace(str(examples), "EXAMPLES").splitlines()

@@ -21,7 +21,8 @@ struct rules {
     struct ty_arena arena;
     struct rules_event *events; /* [n] slices first, by row, start, longest first */
     size_t n, n_slices, n_flows, n_counters, n_marks, n_ranks, n_bubbles, n_collectives;
-    unsigned long long from, to; /* extent of the compute rows */
+    unsigned long long from, to; /* extent of the compute rows; of several jobs, the last one's */
+    struct js job;               /* its name */
     unsigned long long idle;     /* length of all bubbles */
     char why[512];
 };

@@ -82,6 +82,26 @@ static inline bool rules_named(const struct rules *r, const char *name, unsigned
     return false;
 }
 
+/* The name of the job that stands before "rank 3" in the name of a process; none: "". */
+static inline struct js rules_job(const struct rules *r, unsigned long long pid)
+{
+    struct js job = {.type = JS_STRING, .raw = "", .raw_len = 0};
+    for (size_t i = r->n_slices; i < r->n; i++) {
+        const struct rules_event *e = &r->events[i];
+        const struct js *name = e->ph == 'M' && e->pid == pid && js_is(e->name, "process_name")
+                                    ? js_get(e->args, "name")
+                                    : NULL;
+        for (size_t k = 0; name != NULL && k + 5 <= name->raw_len; k++) {
+            if (memcmp(name->raw + k, "rank ", 5) == 0) {
+                job.raw = name->raw;
+                job.raw_len = k;
+                return job;
+            }
+        }
+    }
+    return job;
+}
+
 /* Passes and bubbles, the outermost slices of the compute row. */
 static inline bool rules_outer(struct rules *r, const struct rules_event *e)
 {
@@ -136,7 +156,10 @@ static inline bool rules_row(struct rules *r, size_t first, size_t end)
         stack[depth++] = i;
     }
     if (compute && r->n_bubbles > 0) {
-        const bool known = r->to > 0;
+        const struct js job = rules_job(r, e[first].pid); /* each ends when it is done */
+        const bool known = r->to > 0 && r->job.raw_len == job.raw_len &&
+                           memcmp(r->job.raw, job.raw, job.raw_len) == 0;
+        r->job = job;
         if (known && (r->from != e[first].ts || r->to != until)) {
             return rules_fail(r, &e[first], "compute rows of different extent");
         }
