@@ -20,6 +20,8 @@ FORMS = [
     ("deadlock/circle.yaml", ["--detail", "op"]),
     ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
     ("gpt3-175b-1024xa100.yaml", ["--ranks", "one-per-stage", "--window", "0s:5s"]),
+    ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--set", "run.steps=3"]),
+    ("background-job.yaml", ["--set", "layout.global_batch=128"]),
 ]
 
 
