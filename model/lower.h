@@ -21,6 +21,7 @@ struct ty_lower_input {
     const struct ty_layout *layout;
     const struct ty_sched_options *schedule;
     uint32_t steps;
+    bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
     double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
 };

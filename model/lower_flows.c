@@ -41,7 +41,7 @@ static bool reuse(const struct router *r, uint32_t member, struct ty_flow *flow)
     const struct ty_program *p = r->l->b.program;
     for (uint32_t k = p->n_kinds; k > r->l->first_kind; k--) {
         const struct ty_kind *kind = &p->kinds[k - 1];
-        if (kind->first_flow == 0) {
+        if (kind->first_flow == 0 || kind->script != 0) {
             continue;
         }
         const struct ty_flow *other = &p->flows[kind->first_flow - 1 + member];
@@ -80,7 +80,7 @@ static void share_rows(const struct ty_lowering *l, struct ty_kind *kind, uint32
 {
     struct ty_program *p = l->b.program;
     for (uint32_t k = p->n_kinds; k > l->first_kind && !l->b.failed; k--) {
-        const uint32_t other = p->kinds[k - 1].first_flow;
+        const uint32_t other = p->kinds[k - 1].script == 0 ? p->kinds[k - 1].first_flow : 0;
         if (other != 0 &&
             memcmp(&p->flows[other - 1], &p->flows[first], l->members * sizeof(*p->flows)) == 0) {
             kind->first_flow = other;

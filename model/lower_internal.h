@@ -235,6 +235,21 @@ static inline struct ty_route ty_route_group(uint16_t group)
 void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty_route *route,
                     const struct ty_coll_cost *cost);
 
+struct ty_collective {
+    enum ty_coll coll;
+    const struct ty_reach *reach; /* [members] */
+    double bytes;
+    double calls; /* one after the other, drawn as one */
+    struct ty_route route;
+};
+
+/* lower_steps.c: the messages of a collective, where run.detail asks for them, into kind->script and
+ * kind->first_flow; cost[members]: of all its calls, with the links to itself. False: it is one
+ * flow, because its algorithm has no messages (sums in switches, measured times), groups differ, or
+ * it is between pipeline ranks. */
+bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct ty_collective *c,
+                     const struct ty_coll_cost *cost);
+
 /* lower_kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);

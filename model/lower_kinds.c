@@ -44,8 +44,9 @@ struct comm {
     enum ty_category category;
     enum ty_phase phase;
     double bytes;
-    struct ty_reach reach; /* of the first member's group; empty: a message */
-    struct ty_route route; /* whose links it takes */
+    struct ty_reach reach;                  /* of the first member's group; empty: a message */
+    struct ty_route route;                  /* whose links it takes */
+    const struct ty_collective *collective; /* NULL: a message */
 };
 
 /* Seconds and traffic of every member, through `cost_of`; `alone`: with its links to itself. Times
@@ -78,7 +79,9 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
         kind->slows =
             kind->net_B > 0 ? cluster->net_overlap_slowdown : cluster->nvlink_overlap_slowdown;
     }
-    ty_lower_flows(l, kind, &c->route, cost);
+    if (c->collective == NULL || !ty_lower_script(l, kind, c->collective, cost)) {
+        ty_lower_flows(l, kind, &c->route, cost);
+    }
 }
 
 static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
@@ -115,18 +118,10 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     return ty_lower_add_kind(l, &kind);
 }
 
-struct collective {
-    enum ty_coll coll;
-    const struct ty_reach *reach; /* [members] */
-    double bytes;
-    double calls; /* one after the other, drawn as one */
-    struct ty_route route;
-};
-
 static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
                             bool alone, struct ty_coll_cost *out, double *seconds)
 {
-    const struct collective *c = arg;
+    const struct ty_collective *c = arg;
     const double times = c->calls * l->in->cluster->collective_derate;
     struct ty_reach reach = c->reach[member];
     ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &reach, out);
@@ -143,24 +138,24 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
 }
 
 static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
-                                enum ty_phase phase, const struct collective *c)
+                                enum ty_phase phase, const struct ty_collective *c)
 {
     const struct comm comm = {ty_coll_name(c->coll), group,       category, phase,
-                              c->bytes * c->calls,   c->reach[0], c->route};
+                              c->bytes * c->calls,   c->reach[0], c->route, c};
     return comm_kind(l, &comm, collective_cost, c);
 }
 
 static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
                             double bytes, double calls)
 {
-    const struct collective c = {coll, l->tensor_reach, bytes, calls,
-                                 ty_route_group(l->tensor_group)};
+    const struct ty_collective c = {coll, l->tensor_reach, bytes, calls,
+                                    ty_route_group(l->tensor_group)};
     return collective_kind(l, "tp", TY_CAT_COMM_TENSOR, phase, &c);
 }
 
 /* Layers are alike: a kind of this pipeline rank that was made before; negative: there is none. */
 static int known_kind(const struct ty_lowering *l, const char *group, enum ty_phase phase,
-                      const struct collective *c)
+                      const struct ty_collective *c)
 {
     const struct ty_program *p = l->b.program;
     for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
@@ -175,7 +170,7 @@ static int known_kind(const struct ty_lowering *l, const char *group, enum ty_ph
 }
 
 static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_phase phase,
-                            const struct collective *c)
+                            const struct ty_collective *c)
 {
     const int known = known_kind(l, group, phase, c);
     return known >= 0 ? (uint16_t)known : collective_kind(l, group, TY_CAT_COMM_DATA, phase, c);
@@ -184,14 +179,14 @@ static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_ph
 uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
                             double bytes)
 {
-    const struct collective c = {coll, l->data_reach, bytes, 1, ty_route_group(l->data_group)};
+    const struct ty_collective c = {coll, l->data_reach, bytes, 1, ty_route_group(l->data_group)};
     return shared_kind(l, l->b.program->groups[l->data_group].name, phase, &c);
 }
 
 uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes)
 {
-    const struct collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1,
-                                 ty_route_group(l->replica_group)};
+    const struct ty_collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1,
+                                    ty_route_group(l->replica_group)};
     return shared_kind(l, l->b.program->groups[l->replica_group].name, TY_PHASE_BACKWARD, &c);
 }
 
@@ -292,7 +287,8 @@ static void norm_kind(struct ty_lowering *l)
         return;
     }
     /* one fp32: nothing that a link would notice */
-    const struct collective norm = {TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
+    const struct ty_collective norm = {
+        TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
     l->comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
                                         TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
 }
@@ -300,10 +296,10 @@ static void norm_kind(struct ty_lowering *l)
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
                               enum ty_coll coll, enum ty_phase phase, double bytes)
 {
-    struct collective c = {.coll = coll,
-                           .bytes = bytes,
-                           .calls = 1,
-                           .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n}};
+    struct ty_collective c = {.coll = coll,
+                              .bytes = bytes,
+                              .calls = 1,
+                              .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n}};
     const int known = known_kind(l, stages->name, phase, &c);
     if (known >= 0) {
         return (uint16_t)known;

@@ -71,6 +71,8 @@ struct ty_coll_algorithm {
     const char *name, *summary, *source;
     /* Never chosen by "auto", which stands for NCCL: only when `collectives` names it. */
     bool on_request;
+    /* Its messages all move at one rate, so that its time tells that of each (coll_script.h). */
+    bool one_rate;
     enum ty_coll_pattern pattern;
     /* True when it can do this operation over this reach on this cluster. */
     bool (*applies)(const struct ty_cluster *, enum ty_coll, const struct ty_reach *);

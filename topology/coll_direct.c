@@ -95,6 +95,7 @@ const struct ty_coll_algorithm ty_coll_direct = {
     .name = "direct",
     .summary = "each rank sends straight to the receiver: all-to-all, send-recv",
     .source = "nccl-tests doc/PERFORMANCE.md; NVIDIA GTC25 S72583",
+    .one_rate = true,
     .pattern = TY_PATTERN_ALL_PAIRS,
     .applies = applies,
     .cost = cost,

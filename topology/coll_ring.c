@@ -125,6 +125,7 @@ const struct ty_coll_algorithm ty_coll_ring = {
     .name = "ring",
     .summary = "each rank passes blocks to its neighbour; full bandwidth, latency linear in ranks",
     .source = "Patarasuk & Yuan 2009; NVIDIA/nccl src/graph/tuning.cc",
+    .one_rate = true,
     .pattern = TY_PATTERN_RING,
     .applies = applies,
     .cost = cost,

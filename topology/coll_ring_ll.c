@@ -33,6 +33,7 @@ const struct ty_coll_algorithm ty_coll_ring_ll = {
     .name = "ring-ll128",
     .summary = "a ring with LL128's flags: for small all-reduces inside a node",
     .source = "NVIDIA/nccl src/device; VIA-Research/vTrain",
+    .one_rate = true,
     .pattern = TY_PATTERN_RING,
     .applies = applies,
     .cost = cost,

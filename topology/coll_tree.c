@@ -99,6 +99,7 @@ const struct ty_coll_algorithm ty_coll_tree = {
     .name = "tree",
     .summary = "chain in the node, two binary trees between nodes; latency grows with log2 nodes",
     .source = "NVIDIA/nccl src/graph/tuning.cc; Sanders, Speck & Traeff 2009",
+    .one_rate = true,
     .pattern = TY_PATTERN_TREES,
     .applies = applies,
     .cost = cost,

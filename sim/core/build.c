@@ -115,3 +115,23 @@ int ty_build_use(struct ty_builder *b, const struct ty_use *use)
 {
     return APPEND(b, uses, INT32_MAX, use);
 }
+
+int ty_build_script(struct ty_builder *b, const struct ty_script *script)
+{
+    return APPEND(b, scripts, INT32_MAX, script);
+}
+
+int ty_build_message(struct ty_builder *b, const struct ty_message *message)
+{
+    return APPEND(b, messages, INT32_MAX, message);
+}
+
+int ty_build_send(struct ty_builder *b, uint32_t first_message)
+{
+    return APPEND(b, sends, INT32_MAX, &first_message);
+}
+
+int ty_build_after(struct ty_builder *b, uint32_t message)
+{
+    return APPEND(b, afters, INT32_MAX, &message);
+}

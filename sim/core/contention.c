@@ -15,7 +15,8 @@ struct finder {
     double *asked;                /* [n_links]: sum over streams */
     double *most;                 /* [n_links]: of the stream of one member */
     uint32_t *touched, n_touched;
-    uint32_t *number; /* [n_links]: 1 + number among contended links; 0: none */
+    uint32_t most_uses; /* of one flow of the stream at hand */
+    uint32_t *number;   /* [n_links]: 1 + number among contended links; 0: none */
 };
 
 static bool prepare(struct finder *f, struct ty_arena *arena)
@@ -34,24 +35,51 @@ static const struct ty_use *uses_of(const struct ty_program *p, const struct ty_
     return p->uses + flow->first_use;
 }
 
+typedef void flow_fn(struct finder *f, uint32_t row);
+
+/* The flows that a member starts in operations of the kind. */
+static void each_flow(struct finder *f, uint32_t k, uint32_t member, flow_fn *visit)
+{
+    const struct ty_program *p = f->p;
+    const struct ty_kind *kind = &p->kinds[k];
+    const struct ty_owner *owner = &f->owner[k];
+    if (kind->script == 0) {
+        if (ty_owner_is_first(p, owner, member)) {
+            visit(f, kind->first_flow - 1 + member);
+        }
+        return;
+    }
+    const struct ty_group *g = &p->groups[owner->group];
+    const struct ty_script *script = &p->scripts[kind->script - 1];
+    const struct ty_message *messages = p->messages + script->first;
+    const uint32_t *send = p->sends + script->first_send + ty_group_position(g, member);
+    const uint32_t first = ty_script_flow(p, kind, g, member);
+    for (uint32_t m = send[0]; m < send[1]; m++) {
+        if (m == send[0] || messages[m].pair != messages[m - 1].pair) {
+            visit(f, first + messages[m].pair);
+        }
+    }
+}
+
+static void touch(struct finder *f, uint32_t row)
+{
+    const struct ty_flow *flow = &f->p->flows[row];
+    const struct ty_use *use = uses_of(f->p, flow);
+    for (uint32_t i = 0; i < flow->n_uses; i++) {
+        double *most = &f->most[use[i].link];
+        if (*most <= 0) {
+            f->touched[f->n_touched++] = use[i].link;
+        }
+        *most = use[i].Bps > *most ? use[i].Bps : *most;
+    }
+}
+
 /* The most that one member's operations of the stream ask of each link, added up. */
 static void ask(struct finder *f, uint32_t member)
 {
     f->n_touched = 0;
     for (uint32_t u = 0; u < f->n_users; u++) {
-        const uint32_t k = f->users[u];
-        if (!ty_owner_is_first(f->p, &f->owner[k], member)) {
-            continue;
-        }
-        const struct ty_flow *flow = ty_kind_flow(f->p, &f->p->kinds[k], member);
-        const struct ty_use *use = uses_of(f->p, flow);
-        for (uint32_t i = 0; i < flow->n_uses; i++) {
-            double *most = &f->most[use[i].link];
-            if (*most <= 0) {
-                f->touched[f->n_touched++] = use[i].link;
-            }
-            *most = use[i].Bps > *most ? use[i].Bps : *most;
-        }
+        each_flow(f, f->users[u], member, touch);
     }
     for (uint32_t i = 0; i < f->n_touched; i++) {
         f->asked[f->touched[i]] += f->most[f->touched[i]];
@@ -59,19 +87,21 @@ static void ask(struct finder *f, uint32_t member)
     }
 }
 
+static void count_uses(struct finder *f, uint32_t row)
+{
+    const uint32_t n = f->out->flows[row].n_uses;
+    f->most_uses = n > f->most_uses ? n : f->most_uses;
+}
+
 /* How many flows on contended links a member's operations of the stream can be, and uses. */
 static void count(struct finder *f, uint32_t member)
 {
-    uint32_t most = 0;
+    f->most_uses = 0;
     for (uint32_t u = 0; u < f->n_users; u++) {
-        const uint32_t k = f->users[u];
-        if (ty_owner_is_first(f->p, &f->owner[k], member)) {
-            const uint32_t n = f->out->flows[f->p->kinds[k].first_flow - 1 + member].n_uses;
-            most = n > most ? n : most;
-        }
+        each_flow(f, f->users[u], member, count_uses);
     }
-    f->out->max_flows += most > 0;
-    f->out->max_uses += most;
+    f->out->max_flows += f->most_uses > 0;
+    f->out->max_uses += f->most_uses;
 }
 
 static void each_member(struct finder *f, void (*visit)(struct finder *, uint32_t))
@@ -161,7 +191,7 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *p,
                        struct ty_arena *arena, struct ty_err *err)
 {
     struct finder f = {.out = out, .p = p, .owner = ty_owners_find(p, arena, err)};
-    *out = (struct ty_contention){.gpus = gpus_are_shared(p)};
+    *out = (struct ty_contention){.gpus = gpus_are_shared(p), .scripts = p->n_scripts > 0};
     if (f.owner == NULL) {
         return err != NULL && err->code < 0 ? err->code : TY_EBUG;
     }

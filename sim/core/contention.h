@@ -1,6 +1,6 @@
 /* contention.h - which links can be asked for more than they have.
  *
- * Communications on one stream of a rank follow each other, so that a link is never asked for more
+ * Communications on one stream of a rank follow each other (as do the messages of a collective), so that a link is never asked for more
  * than the sum, over the streams that use it, of the most that one operation of the stream takes.
  * A link that can carry this sum slows nobody down, whatever the order of events; a flow whose
  * links are all of that kind has a fixed duration. What is left, usually the NICs, is what an
@@ -18,7 +18,8 @@ struct ty_contention {
     struct ty_use *uses;
     uint32_t max_flows; /* most flows on these links at a time, and uses of theirs */
     uint64_t max_uses;
-    bool gpus; /* some computation runs beside a collective that slows it down */
+    bool gpus;    /* some computation runs beside a collective that slows it down */
+    bool scripts; /* some collective is played message by message */
 };
 
 /* Owned by the arena. 0 or TY_ENOMEM with a message. */
@@ -28,7 +29,7 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *progr
 /* Whether anything is shared at all. */
 static inline bool ty_contention_any(const struct ty_contention *c)
 {
-    return c->n_links > 0 || c->gpus;
+    return c->n_links > 0 || c->gpus || c->scripts;
 }
 
 #endif

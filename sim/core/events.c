@@ -91,6 +91,14 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
     *joined = 0;
     /* one event ends them all when they share a flow or take equally long */
     const uint32_t leader = first * TY_N_STREAMS + lane % TY_N_STREAMS;
+    if (q->shared != NULL && q->p->kinds[at->op->kind].script != 0) {
+        for (uint32_t i = 0; i < g->count; i++) {
+            const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
+            start(q, peer, &q->lane[peer].at, false, TY_ENDS_MESSAGE);
+        }
+        ty_events_play(q, leader, g);
+        return;
+    }
     const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL || equally_long(q, at);
     for (uint32_t i = 0; i < g->count; i++) {
         const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
@@ -245,6 +253,14 @@ static void complete_all(struct ty_events *q, uint32_t lane)
             complete(q, peer);
         }
         return;
+    case TY_ENDS_MESSAGE: {
+        uint32_t over[2];
+        ty_events_message_over(q, lane, over);
+        for (int i = 0; i < 2 && over[i] != TY_NO_LANE; i++) {
+            complete(q, over[i]);
+        }
+        return;
+    }
     }
 }
 

@@ -24,6 +24,7 @@ enum ty_lane_ends {
     TY_ENDS_ITSELF,
     TY_ENDS_GROUP,
     TY_ENDS_MEETING, /* the lanes chained to it */
+    TY_ENDS_MESSAGE, /* nobody's: one of its messages is sent */
 };
 
 /* The operation a lane stands before or runs: found once, looked at often. */
@@ -57,6 +58,16 @@ struct ty_work {
     ty_ps since;  /* when `left` was true */
 };
 
+/* A member in the middle of a collective that is played message by message. */
+struct ty_player {
+    const struct ty_script *script;
+    const struct ty_flow *flows; /* [n_pairs] of its group, on contended links */
+    uint8_t *arrived;            /* [messages]: shared by its group */
+    uint32_t next, end;          /* the message it sends, or sends next; after its last */
+    uint32_t missing;            /* messages that have not arrived */
+    bool sending;
+};
+
 struct ty_events {
     struct ty_timeline *timeline;
     const struct ty_program *p;
@@ -88,6 +99,8 @@ struct ty_events {
     double *slows;          /* [lanes]: share of computation's speed that its collective takes */
     uint32_t *lane_of_flow; /* [max_flows] */
     uint32_t *flow_of_lane; /* [lanes] */
+    struct ty_player *player; /* [lanes]; NULL: no collective is played */
+    uint8_t **arrived;        /* [lanes]: of the group that a lane is the first of */
 };
 
 static inline uint32_t ty_lane_rank(uint32_t lane)
@@ -119,7 +132,19 @@ void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, 
 void ty_events_lead_over(struct ty_events *q, uint32_t lane);
 /* Speeds after all flows that began or ended now. */
 void ty_events_share(struct ty_events *q);
+/* The flow of a lane ends now, not its operation. */
+void ty_events_flow_over(struct ty_events *q, uint32_t lane);
 /* The lane's operation ends now. */
 void ty_events_work_over(struct ty_events *q, uint32_t lane);
+/* Starts the work of a flow: `nominal` in all, with its latency. */
+void ty_events_begin(struct ty_events *q, uint32_t lane, const struct ty_flow *flow, ty_ps nominal);
+
+/* events_steps.c: collectives as their messages. */
+
+/* All members of the group of `leader`, the lane of its first, have come: they start to send. */
+void ty_events_play(struct ty_events *q, uint32_t leader, const struct ty_group *g);
+/* A message of the lane has been sent. True: the lane's operation, or the receiver's, ends now, and
+ * over[2] lists the lanes, TY_NO_LANE where there is none. */
+void ty_events_message_over(struct ty_events *q, uint32_t lane, uint32_t over[2]);
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "sim/core/events_internal.h"
+#include "sim/core/owners.h"
 
 /* Lists of each block's operations by stream, and how many records precede each wait. */
 static void index_blocks(struct ty_events *q)
@@ -139,11 +140,48 @@ static int make_shared(struct ty_events *q, struct ty_arena *arena)
     return 0;
 }
 
+/* Room for what has arrived, for the longest script of each first member of a group. */
+static int make_players(struct ty_events *q, struct ty_arena *arena)
+{
+    const struct ty_program *p = q->p;
+    const size_t lanes = (size_t)p->n_ranks * TY_N_STREAMS;
+    q->player = ty_arena_array(arena, struct ty_player, lanes);
+    q->arrived = ty_arena_array(arena, uint8_t *, lanes);
+    uint32_t *most = ty_arena_array(arena, uint32_t, lanes);
+    const struct ty_owner *owner = ty_owners_find(p, arena, NULL);
+    if (q->player == NULL || q->arrived == NULL || most == NULL || owner == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t k = 0; k < p->n_kinds; k++) {
+        const uint32_t gang = owner[k].gang;
+        if (p->kinds[k].script == 0 || gang == TY_NO_GANG) {
+            continue;
+        }
+        const uint32_t n = p->scripts[p->kinds[k].script - 1].n;
+        for (uint32_t i = 0; i < p->gangs[gang].n_ranks; i++) {
+            const size_t lane = (size_t)(q->first_rank[gang] + i) * TY_N_STREAMS + owner[k].stream;
+            most[lane] = ty_owner_is_first(p, &owner[k], i) && n > most[lane] ? n : most[lane];
+        }
+    }
+    for (size_t lane = 0; lane < lanes; lane++) {
+        if (most[lane] > 0) {
+            q->arrived[lane] = ty_arena_array(arena, uint8_t, most[lane]);
+            if (q->arrived[lane] == NULL) {
+                return TY_ENOMEM;
+            }
+        }
+    }
+    return 0;
+}
+
 int ty_events_prepare(struct ty_events *q, struct ty_arena *arena)
 {
     int rc = make_tables(q, arena);
     if (rc == 0 && q->shared != NULL) {
         rc = make_shared(q, arena);
+    }
+    if (rc == 0 && q->shared != NULL && q->p->n_scripts > 0) {
+        rc = make_players(q, arena);
     }
     return rc == 0 && ty_program_varies(q->p) ? draw_durations(q, arena) : rc;
 }

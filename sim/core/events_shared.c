@@ -49,6 +49,17 @@ static void disturb(struct ty_events *q, uint32_t lane, double slows)
     }
 }
 
+/* The flow that a lane stands for. */
+static const struct ty_flow *flow_at(const struct ty_events *q, uint32_t lane)
+{
+    if (q->lane[lane].ends != TY_ENDS_MESSAGE) {
+        return ty_events_flow(q, &q->lane[lane].at);
+    }
+    const struct ty_player *player = &q->player[lane];
+    const struct ty_message *messages = q->p->messages + player->script->first;
+    return &player->flows[messages[player->next].pair];
+}
+
 static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow *flow)
 {
     const uint32_t f =
@@ -61,7 +72,21 @@ static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow 
 
 void ty_events_lead_over(struct ty_events *q, uint32_t lane)
 {
-    begin_flow(q, lane, ty_events_flow(q, &q->lane[lane].at));
+    begin_flow(q, lane, flow_at(q, lane));
+}
+
+void ty_events_begin(struct ty_events *q, uint32_t lane, const struct ty_flow *flow, ty_ps nominal)
+{
+    const ty_ps lead = flow->lead < nominal ? flow->lead : nominal;
+    q->work[lane] = (struct ty_work){.left = (double)(nominal - lead), .since = q->now};
+    if (flow->n_uses == 0) {
+        ty_evq_set(&q->queue, lane, q->now + nominal);
+    } else if (lead == 0) {
+        begin_flow(q, lane, flow);
+    } else {
+        q->lane[lane].state = TY_LANE_LEADING;
+        ty_evq_set(&q->queue, lane, q->now + lead);
+    }
 }
 
 void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal)
@@ -75,17 +100,12 @@ void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, 
     if (nominal == TY_NEVER) {
         return;
     }
-    *w = (struct ty_work){.left = (double)nominal, .since = q->now};
     if (flow != NULL) {
-        const ty_ps lead = flow->lead < nominal ? flow->lead : nominal;
-        w->left = (double)(nominal - lead);
-        if (lead == 0) {
-            begin_flow(q, lane, flow);
-        } else {
-            q->lane[lane].state = TY_LANE_LEADING;
-            ty_evq_set(&q->queue, lane, q->now + lead);
-        }
-    } else if (lane % TY_N_STREAMS == TY_STREAM_COMPUTE && at->op->sync == TY_SYNC_LOCAL) {
+        ty_events_begin(q, lane, flow, nominal);
+        return;
+    }
+    *w = (struct ty_work){.left = (double)nominal, .since = q->now};
+    if (lane % TY_N_STREAMS == TY_STREAM_COMPUTE && at->op->sync == TY_SYNC_LOCAL) {
         w->speed = compute_speed(q, ty_lane_rank(lane));
         ty_evq_set(&q->queue, lane, end_of(q, w));
     } else {
@@ -104,13 +124,18 @@ void ty_events_share(struct ty_events *q)
     ty_maxmin_solve(q->maxmin, changed, q);
 }
 
-void ty_events_work_over(struct ty_events *q, uint32_t lane)
+void ty_events_flow_over(struct ty_events *q, uint32_t lane)
 {
     if (q->flow_of_lane[lane] != UINT32_MAX) {
         ty_maxmin_remove(q->maxmin, q->flow_of_lane[lane]);
         q->flow_of_lane[lane] = UINT32_MAX;
     }
     q->work[lane].speed = 0;
+}
+
+void ty_events_work_over(struct ty_events *q, uint32_t lane)
+{
+    ty_events_flow_over(q, lane);
     if (q->slows[lane] > 0) {
         disturb(q, lane, 0);
     }

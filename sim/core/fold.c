@@ -5,7 +5,7 @@
 
 bool ty_program_folds(const struct ty_program *p)
 {
-    if (ty_program_varies(p)) {
+    if (ty_program_varies(p) || p->n_scripts > 0) {
         return false;
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {

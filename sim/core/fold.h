@@ -16,7 +16,8 @@
 #include "sim/core/timeline.h"
 
 /* True when members cannot differ, links aside: no duration is given member by member, none
- * varies, and all gangs (of a tenant) are of one size. */
+ * varies, no collective is played message by message, and all gangs (of a tenant) are of one
+ * size. */
 bool ty_program_folds(const struct ty_program *program);
 
 /* A sealed program like `program`, which folds, with one member per gang: rank g is gang g. It

@@ -7,6 +7,7 @@ struct merger {
     struct ty_program *out;
     const struct ty_program *p; /* the part */
     uint32_t kinds, blocks, groups, meets, channels, gangs, flows, uses, ranks;
+    uint32_t scripts, messages, sends, afters;
     struct ty_tenant *tenants;
     double *slow; /* [ranks of all] */
     bool any_slow;
@@ -40,7 +41,29 @@ static void add_kinds(struct merger *m)
     for (uint32_t i = 0; i < m->p->n_kinds; i++) {
         struct ty_kind kind = m->p->kinds[i];
         kind.first_flow += kind.first_flow == 0 ? 0 : m->flows;
+        kind.script += kind.script == 0 ? 0 : m->scripts;
         ty_build_kind(&m->b, &kind);
+    }
+}
+
+static void add_scripts(struct merger *m)
+{
+    for (uint32_t i = 0; i < m->p->n_scripts; i++) {
+        struct ty_script script = m->p->scripts[i];
+        script.first += m->messages;
+        script.first_send += m->sends;
+        ty_build_script(&m->b, &script);
+    }
+    for (uint32_t i = 0; i < m->p->n_messages; i++) {
+        struct ty_message message = m->p->messages[i];
+        message.first_after += m->afters;
+        ty_build_message(&m->b, &message);
+    }
+    for (uint32_t i = 0; i < m->p->n_sends; i++) {
+        ty_build_send(&m->b, m->p->sends[i]);
+    }
+    for (uint32_t i = 0; i < m->p->n_afters; i++) {
+        ty_build_after(&m->b, m->p->afters[i]);
     }
 }
 
@@ -162,8 +185,13 @@ static void add_part(struct merger *m, uint32_t tenant, const struct ty_merge_pa
     m->gangs = out->n_gangs;
     m->flows = out->n_flows;
     m->uses = out->n_uses;
+    m->scripts = out->n_scripts;
+    m->messages = out->n_messages;
+    m->sends = out->n_sends;
+    m->afters = out->n_afters;
     add_tenant(m, tenant, part->name);
     add_kinds(m);
+    add_scripts(m);
     add_partners(m);
     add_blocks(m);
     add_gangs(m, tenant, part->name);

@@ -110,6 +110,39 @@ static int check_groups(const struct ty_program *p, struct ty_err *err)
     return 0;
 }
 
+static int check_message(const struct ty_program *p, const struct ty_script *s, uint32_t from,
+                         uint32_t number, struct ty_err *err)
+{
+    const struct ty_message *m = &p->messages[s->first + number];
+    bool good = m->to < s->positions && m->to != from && m->pair < s->n_pairs &&
+                (uint64_t)m->first_after + m->n_after <= p->n_afters;
+    for (uint32_t i = 0; good && i < m->n_after; i++) {
+        const uint32_t after = p->afters[m->first_after + i];
+        good = after < s->n && p->messages[s->first + after].to == from;
+    }
+    return good ? 0 : bug(err, "message of a script that cannot be sent", s->first + number);
+}
+
+static int check_scripts(const struct ty_program *p, struct ty_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < p->n_scripts && rc == 0; i++) {
+        const struct ty_script *s = &p->scripts[i];
+        const uint32_t *send = p->sends + s->first_send;
+        if (s->positions < 2 || (uint64_t)s->first + s->n > p->n_messages ||
+            (uint64_t)s->first_send + s->positions >= p->n_sends || send[0] != 0 ||
+            send[s->positions] != s->n) {
+            return bug(err, "script out of range", i);
+        }
+        for (uint32_t from = 0; from < s->positions && rc == 0; from++) {
+            for (uint32_t m = send[from]; m < send[from + 1] && rc == 0; m++) {
+                rc = check_message(p, s, from, m, err);
+            }
+        }
+    }
+    return rc;
+}
+
 /* Operations of a gang: indices of its passes, messages and groups. */
 static int check_gang(const struct ty_program *p, const struct ty_gang *gang, struct ty_err *err)
 {
@@ -129,6 +162,10 @@ static int check_gang(const struct ty_program *p, const struct ty_gang *gang, st
                 ops[k].sync == TY_SYNC_GROUP ? &p->groups[ops[k].link] : NULL;
             if (g != NULL && gang->n_ranks % (g->stride * g->count) != 0) {
                 return bug(err, "group does not divide its gang", gang->first_pass + i);
+            }
+            const uint32_t script = p->kinds[ops[k].kind].script;
+            if (script != 0 && (g == NULL || g->count != p->scripts[script - 1].positions)) {
+                return bug(err, "script of another group", gang->first_pass + i);
             }
         }
     }
@@ -165,6 +202,7 @@ static int check(const struct ty_program *p, struct ty_arena *arena, struct ty_e
     if (rc == 0) {
         rc = check_groups(p, err);
     }
+    rc = rc < 0 ? rc : check_scripts(p, err);
     for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
         rc = check_gang(p, &p->gangs[g], err);
     }

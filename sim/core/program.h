@@ -32,6 +32,7 @@
 #include "sim/base/units.h"
 #include "sim/core/category.h"
 #include "sim/core/links.h"
+#include "sim/core/script.h"
 
 #define TY_NONE     UINT16_MAX
 #define TY_WAITS    3u
@@ -87,6 +88,10 @@ struct ty_kind {
     uint32_t first_flow; /* 1 + row of member 0 in the program's flows, followed by those of the
                             * others (members of a group: the same); 0: it takes no link */
     double slows;        /* share of its speed that computation beside it loses */
+    uint32_t
+        script; /* 1 + the messages of a collective, of which each pair has a flow: first_flow is
+                      * pair 0 of the first group, then come the other pairs, then the other groups
+                      * in the order of their first members; 0: it is one flow */
 };
 
 /* One operation of a block: 16 bytes, read once for all members of a gang. */
@@ -197,9 +202,12 @@ struct ty_program {
     struct ty_gang *gangs;
     struct ty_flow *flows;
     struct ty_use *uses;
+    struct ty_script *scripts;
+    struct ty_message *messages;
+    uint32_t *sends, *afters;    /* see struct ty_script, struct ty_message */
     const struct ty_link *links; /* [n_links], borrowed */
     uint32_t n_kinds, n_ops, n_blocks, n_passes, n_groups, n_meets, n_channels, n_gangs;
-    uint32_t n_flows, n_uses, n_links;
+    uint32_t n_flows, n_uses, n_links, n_scripts, n_messages, n_sends, n_afters;
     uint32_t n_steps;
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     struct ty_jitter jitter;
@@ -225,7 +233,7 @@ struct ty_builder {
     struct ty_arena *arena;
     struct ty_err *err;
     uint32_t cap_kinds, cap_ops, cap_blocks, cap_passes, cap_groups, cap_meets, cap_channels,
-        cap_gangs, cap_flows, cap_uses;
+        cap_gangs, cap_flows, cap_uses, cap_scripts, cap_messages, cap_sends, cap_afters;
     bool failed; /* a call failed; later calls do nothing */
 };
 
@@ -239,6 +247,11 @@ int ty_build_op(struct ty_builder *b, const struct ty_op *op);          /* into 
 int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass);    /* into the last gang */
 int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow);    /* its uses come first */
 int ty_build_use(struct ty_builder *b, const struct ty_use *use);
+/* Afters, messages and sends come first. */
+int ty_build_script(struct ty_builder *b, const struct ty_script *script);
+int ty_build_message(struct ty_builder *b, const struct ty_message *message);
+int ty_build_send(struct ty_builder *b, uint32_t first_message);
+int ty_build_after(struct ty_builder *b, uint32_t message);
 
 /* Numbers tasks and slots, works out lasting factors, and checks that every index is in range,
  * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one
@@ -284,11 +297,30 @@ static inline ty_ps ty_kind_alone(const struct ty_kind *kind, uint32_t member)
     return kind->alone != 0 ? kind->alone : ty_kind_duration(kind, member);
 }
 
-/* What a member's operation of this kind takes of links; NULL: nothing. */
+/* What a member's operation of this kind takes of links; NULL: nothing, or message by message. */
 static inline const struct ty_flow *ty_kind_flow(const struct ty_program *p,
                                                  const struct ty_kind *kind, uint32_t member)
 {
-    return kind->first_flow == 0 ? NULL : &p->flows[kind->first_flow - 1 + member];
+    return kind->first_flow == 0 || kind->script != 0 ? NULL
+                                                      : &p->flows[kind->first_flow - 1 + member];
+}
+
+/* Which of the groups of a gang a member belongs to, in the order of their first members, and which
+ * position it has there. */
+static inline uint32_t ty_group_number(const struct ty_group *g, uint32_t member)
+{
+    return member / (g->stride * g->count) * g->stride + member % g->stride;
+}
+static inline uint32_t ty_group_position(const struct ty_group *g, uint32_t member)
+{
+    return member / g->stride % g->count;
+}
+
+/* Row in the program's flows of pair 0 of a member's group, for a kind with a script. */
+static inline uint32_t ty_script_flow(const struct ty_program *p, const struct ty_kind *kind,
+                                      const struct ty_group *g, uint32_t member)
+{
+    return kind->first_flow - 1 + ty_group_number(g, member) * p->scripts[kind->script - 1].n_pairs;
 }
 
 /* A duration under a factor, rounded half up. */

@@ -11,6 +11,12 @@
 #include "sim/core/mismatch.h"
 #include "sim/run/together.h"
 
+const char *const ty_sharing_words[] = {
+    [TY_SHARING_NONE] = "none",
+    [TY_SHARING_SIMULATED] = "simulated",
+    [TY_SHARING_ESTIMATED] = "estimated",
+};
+
 static int choose_engine(const struct ty_run *run, const char *name, enum ty_engine *engine,
                          struct ty_err *err)
 {
@@ -39,10 +45,20 @@ static int resolve(struct ty_run *run, const struct ty_program *whole, const cha
     if (rc == 0 && *engine != TY_ENGINE_SWEEP) {
         rc = find_shared(run, whole, &run->shared, err);
     }
+    if (rc == 0 && run->config->run.detail == TY_RUN_STEPS &&
+        (*engine == TY_ENGINE_SWEEP || !run->config->run.contention)) {
+        return ty_fail(err, TY_EINPUT,
+                       "run.detail: steps needs engine events (or auto) and run.contention: true; "
+                       "without, a collective is the time of its closed form");
+    }
+    const enum ty_engine asked = *engine;
     if (rc == 0 && *engine == TY_ENGINE_AUTO) {
         *engine = ty_contention_any(&run->shared) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
     }
     run->engine = *engine == TY_ENGINE_EVENTS ? "events" : "sweep";
+    run->sharing = !run->config->run.contention || asked == TY_ENGINE_SWEEP ? TY_SHARING_ESTIMATED
+                   : ty_contention_any(&run->shared)                        ? TY_SHARING_SIMULATED
+                                                                            : TY_SHARING_NONE;
     return rc;
 }
 

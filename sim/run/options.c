@@ -17,6 +17,12 @@ static const struct ty_word stats_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word run_detail_words[] = {
+    {"flows", TY_RUN_FLOWS, "a collective is one flow over the links of its group"},
+    {"steps", TY_RUN_STEPS, "rings, trees and all-to-alls are played message by message"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_word ty_detail_words[] = {
     {"stage", TY_DETAIL_STAGE, "passes of the compute stream"},
     {"microbatch", TY_DETAIL_MICROBATCH, "and communication between passes"},
@@ -67,6 +73,12 @@ const struct ty_field ty_run_fields[] = {
      .fallback = "true",
      .doc = "whether communications that meet on a link share it, and computation beside them is "
             "slowed down, as they happen; false, and engine sweep: as estimated beforehand"},
+    {.key = "detail",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_run_options, detail),
+     .words = run_detail_words,
+     .fallback = "flows",
+     .doc = "what a collective is simulated as; steps need engine events and contention"},
 };
 const uint32_t ty_n_run_fields = TY_COUNT(ty_run_fields);
 

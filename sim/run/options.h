@@ -4,6 +4,12 @@
 
 #include "sim/base/fields.h"
 
+/* What a collective is made of. */
+enum ty_run_detail {
+    TY_RUN_FLOWS,
+    TY_RUN_STEPS,
+};
+
 /* The `run` section. */
 struct ty_run_options {
     uint32_t steps; /* optimizer steps */
@@ -11,6 +17,7 @@ struct ty_run_options {
     double jitter;     /* coefficient of variation of compute times; 0: none */
     double gpu_spread; /* standard deviation of a lasting factor per GPU; 0: none */
     int engine;        /* enum ty_engine */
+    int detail;        /* enum ty_run_detail */
     bool contention;   /* GPUs and links are shared as they are used; false: as estimated */
 };
 

@@ -179,6 +179,8 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_text_add(t, "  \"framework\": \"%s\",\n", run->config->layout.framework.preset);
     pair(t, "derate", run->config->cluster.derate);
     ty_text_add(t, "  \"engine\": \"%s\",\n", run->engine);
+    ty_text_add(t, "  \"sharing\": \"%s\",\n  \"shared_links\": %u,\n",
+                ty_sharing_words[run->sharing], (unsigned)run->shared.n_links);
     ty_text_add(t, "  \"tasks\": %" PRIu64 ",\n", run->all.program->n_tasks);
     pair(t, "wall_s", run->plan_s + run->execute_s);
     pair(t, "peak_rss_bytes", f.peak_rss_B);

@@ -161,6 +161,26 @@ static void traffic(const struct ty_figures *f, struct ty_text *t)
     }
 }
 
+/* What the executor did about links and GPUs that several want at once. */
+static void sharing(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_contention *shared = &run->shared;
+    if (run->sharing == TY_SHARING_NONE) {
+        ty_text_add(t, "no link and no GPU can be shared: the sweep is exact");
+    } else if (run->sharing == TY_SHARING_ESTIMATED) {
+        ty_text_add(t, "what is shared was estimated beforehand, not simulated");
+    } else {
+        ty_text_add(t, "%u of %u links can be asked for more than they have%s: simulated",
+                    (unsigned)shared->n_links, (unsigned)run->all.program->n_links,
+                    shared->gpus ? ", GPUs compute beside collectives" : "");
+    }
+    if (run->all.program->n_scripts > 0) {
+        ty_text_add(t, "; %u kinds of collectives played message by message",
+                    (unsigned)run->all.program->n_scripts);
+    }
+    ty_text_add(t, "\n");
+}
+
 int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct ty_figures f;
@@ -180,5 +200,6 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
                 ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_ranks,
                 ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
                 ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
+    sharing(run, t);
     return 0;
 }

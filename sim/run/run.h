@@ -8,6 +8,14 @@
 #include "sim/run/config.h"
 #include "sim/trainyard.h"
 
+/* What an execution did about what several want at once. */
+enum ty_sharing {
+    TY_SHARING_NONE,      /* it was proved that nothing can be */
+    TY_SHARING_SIMULATED, /* as it happened */
+    TY_SHARING_ESTIMATED, /* beforehand */
+};
+extern const char *const ty_sharing_words[];
+
 struct ty_run {
     const struct ty_config *config; /* borrowed */
     struct ty_arena arena;          /* owns what follows */
@@ -18,6 +26,7 @@ struct ty_run {
     struct ty_timeline timeline; /* the run file's own job in it; columns only when executed */
     struct ty_stats stats;
     bool executed;                /* to the end; else all.halt says whether some of it was */
+    enum ty_sharing sharing;
     const char *engine;           /* "sweep" or "events", once executed */
     double plan_s, execute_s;     /* wall-clock time of the simulator itself */
     struct ty_together *together; /* other jobs on the cluster (together.h); NULL: none */

@@ -160,6 +160,16 @@ START_TEST(twins_are_slowed_alike)
 }
 END_TEST
 
+START_TEST(so_are_jobs_whose_collectives_are_messages)
+{
+    check_apart(NULL, SETS("run.detail=steps"));
+    struct quick_run q = quick_run(mixed, NULL, SETS("run.detail=steps"));
+    ck_assert_uint_gt(q.run->all.program->n_scripts, 1);
+    ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->together->own_alone_s);
+    quick_run_free(&q);
+}
+END_TEST
+
 START_TEST(with_a_nic_for_every_gpu_they_do_not)
 {
     struct quick_run q = quick_run(mixed, NULL, SETS("cluster.nics_per_node=8"));
@@ -515,8 +525,9 @@ END_TEST
 
 TY_SUITE("jobs", jobs_on_nodes_of_their_own_are_each_as_alone, and_so_are_their_draws,
          jobs_draw_different_numbers, jobs_on_one_nic_slow_each_other_down, twins_are_slowed_alike,
-         with_a_nic_for_every_gpu_they_do_not, jobs_below_the_same_leaves_divide_the_uplinks,
-         all_jobs_have_the_run_files_network, jobs_fold_together_where_members_see_links_alike,
+         so_are_jobs_whose_collectives_are_messages, with_a_nic_for_every_gpu_they_do_not,
+         jobs_below_the_same_leaves_divide_the_uplinks, all_jobs_have_the_run_files_network,
+         jobs_fold_together_where_members_see_links_alike,
          no_byte_is_lost_and_no_link_carries_more_than_it_can,
          a_background_job_goes_on_until_the_first_is_done, three_jobs_and_twice_the_same_figures,
          figures_alone_are_those_of_the_whole_run, a_job_sits_after_the_one_before,
