@@ -164,19 +164,24 @@ static void traffic(const struct ty_figures *f, struct ty_text *t)
 /* What the executor did about links and GPUs that several want at once. */
 static void sharing(const struct ty_run *run, struct ty_text *t)
 {
-    const struct ty_contention *shared = &run->shared;
+    const struct ty_program *p = run->all.program;
+    char some[64], all[64];
     if (run->sharing == TY_SHARING_NONE) {
-        ty_text_add(t, "no link and no GPU can be shared: the sweep is exact");
+        ty_text_add(t, "nothing is shared: no link can be asked for more than it has, and no GPU "
+                       "computes beside a collective");
     } else if (run->sharing == TY_SHARING_ESTIMATED) {
-        ty_text_add(t, "what is shared was estimated beforehand, not simulated");
+        ty_text_add(t, "sharing of links and GPUs was estimated beforehand");
     } else {
-        ty_text_add(t, "%u of %u links can be asked for more than they have%s: simulated",
-                    (unsigned)shared->n_links, (unsigned)run->all.program->n_links,
-                    shared->gpus ? ", GPUs compute beside collectives" : "");
+        ty_text_add(t,
+                    "links were shared as they were used: %s of %s can be asked for more than "
+                    "they have%s",
+                    ty_words_count(run->shared.n_links, some, sizeof(some)),
+                    ty_words_count(p->n_links, all, sizeof(all)),
+                    run->shared.gpus ? "; so were GPUs that compute beside collectives" : "");
     }
-    if (run->all.program->n_scripts > 0) {
-        ty_text_add(t, "; %u kinds of collectives played message by message",
-                    (unsigned)run->all.program->n_scripts);
+    if (p->n_scripts > 0) {
+        ty_text_add(t, "; %u kinds of collectives were played message by message",
+                    (unsigned)p->n_scripts);
     }
     ty_text_add(t, "\n");
 }
