@@ -1,0 +1,116 @@
+/* heat_peaks.c - the most that each link carried, and how long it was full. See heat.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/noise.h"
+#include "sim/core/heat_internal.h"
+
+struct measure {
+    struct ty_heat_peak peak;
+    double full_Bps;
+    ty_ps since;
+    bool full;
+};
+
+static void measure(void *arg, ty_ps t, double Bps)
+{
+    struct measure *m = arg;
+    m->peak.full += m->full ? t - m->since : 0;
+    m->since = t;
+    m->full = Bps >= m->full_Bps;
+    m->peak.Bps = Bps > m->peak.Bps ? Bps : m->peak.Bps;
+}
+
+/* Links that look alike are neighbours when sorted by this. */
+struct alike {
+    uint64_t hash;
+    uint32_t link;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+    const struct alike *x = a, *y = b;
+    return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1)
+                              : (x->link > y->link) - (x->link < y->link);
+}
+
+static uint64_t bits(double x)
+{
+    uint64_t u;
+    memcpy(&u, &x, sizeof(u));
+    return u;
+}
+
+static uint64_t hash_of(const struct ty_heat *h, uint32_t link)
+{
+    uint64_t hash = bits(h->program->links[link].capacity);
+    for (uint32_t i = h->first_part[link]; i < h->first_part[link + 1]; i++) {
+        const struct ty_heat_part *part = &h->part[i];
+        hash = ty_hash4(hash, part->kind, ty_heat_witness(h, part->kind, part->member),
+                        bits(part->bytes));
+    }
+    return hash;
+}
+
+static bool are_alike(const struct ty_heat *h, uint32_t a, uint32_t b)
+{
+    const struct ty_heat_part *x = &h->part[h->first_part[a]], *y = &h->part[h->first_part[b]];
+    const uint32_t n = h->first_part[a + 1] - h->first_part[a];
+    bool same = n == h->first_part[b + 1] - h->first_part[b] &&
+                bits(h->program->links[a].capacity) == bits(h->program->links[b].capacity);
+    for (uint32_t i = 0; same && i < n; i++) {
+        same = x[i].kind == y[i].kind && bits(x[i].bytes) == bits(y[i].bytes) &&
+               ty_heat_witness(h, x[i].kind, x[i].member) ==
+                   ty_heat_witness(h, y[i].kind, y[i].member);
+    }
+    return same;
+}
+
+static int remember(struct ty_heat_memory *m, const struct ty_program *p, struct ty_err *err)
+{
+    uint32_t lanes = 0;
+    m->first = ty_arena_array(&m->arena, uint32_t, (size_t)p->n_gangs + 1);
+    m->task = ty_arena_array(&m->arena, const ty_ps *, (size_t)p->n_ranks *TY_N_STREAMS + 1);
+    for (uint32_t g = 0; m->first != NULL && g < p->n_gangs; g++) {
+        m->first[g] = lanes;
+        lanes += p->gangs[g].n_ranks * TY_N_STREAMS;
+    }
+    return m->first != NULL && m->task != NULL ? 0
+                                               : ty_fail(err, TY_ENOMEM, "links: out of memory");
+}
+
+/* Links in the order of their hashes. */
+static struct alike *sort_alike(const struct ty_heat *h, struct ty_arena *arena, struct ty_err *err)
+{
+    const uint32_t n = h->program->n_links;
+    struct alike *order = ty_arena_array(arena, struct alike, (size_t)n + 1);
+    for (uint32_t l = 0; order != NULL && l < n; l++) {
+        order[l] = (struct alike){hash_of(h, l), l};
+    }
+    if (order != NULL) {
+        qsort(order, n, sizeof(*order), by_hash);
+    } else {
+        ty_fail(err, TY_ENOMEM, "links: out of memory");
+    }
+    return order;
+}
+
+int ty_heat_peaks(const struct ty_heat *h, const struct ty_timeline *timeline,
+                  struct ty_heat_peak *out, struct ty_err *err)
+{
+    struct ty_heat_memory memory = {.first = NULL};
+    const struct alike *order = sort_alike(h, &memory.arena, err);
+    int rc = order != NULL ? remember(&memory, h->program, err) : TY_ENOMEM;
+    for (uint32_t i = 0; rc == 0 && i < h->program->n_links; i++) {
+        const uint32_t link = order[i].link;
+        struct measure m = {.full_Bps = TY_HEAT_FULL * h->program->links[link].capacity};
+        if (i > 0 && order[i - 1].hash == order[i].hash && are_alike(h, order[i - 1].link, link)) {
+            out[link] = out[order[i - 1].link];
+            continue;
+        }
+        rc = ty_heat_walk_from(h, timeline, &link, 1, 1, &memory, measure, &m, err);
+        out[link] = m.peak;
+    }
+    ty_arena_release(&memory.arena);
+    return rc;
+}
