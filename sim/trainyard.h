@@ -89,6 +89,9 @@ TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *
 /* What the plan is, before execution: cluster, layout, tasks, memory bill. */
 TY_API int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err);
 
+/* Who talks over which class of link, and how many bytes a step: a table, before execution. */
+TY_API int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err);
+
 /* True when every stage fits into its GPU's memory. */
 TY_API bool ty_run_fits(const struct ty_run *run);
 

@@ -97,6 +97,12 @@ int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
                     const struct ty_fabric_options *options, struct ty_arena *arena,
                     struct ty_err *err);
 
+/* Whether a link leads out of a GPU or a node, or up from a switch; else in, or down. */
+static inline bool ty_fabric_leads_out(const struct ty_fabric *fabric, uint32_t link)
+{
+    return (link - fabric->first[fabric->links[link].class]) % 2 == 0;
+}
+
 /* A growing list of uses of one flow. Zeroed: empty. */
 struct ty_use_list {
     struct ty_use *row;

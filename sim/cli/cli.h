@@ -36,7 +36,7 @@ struct cli_options {
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior;
-    bool show_config, no_bubbles, force, resume, quiet, help;
+    bool show_config, traffic, no_bubbles, force, resume, quiet, help;
     char seed[64]; /* "run.seed=N", or empty */
 };
 

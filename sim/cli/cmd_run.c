@@ -155,7 +155,9 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
                     struct ty_err *err)
 {
     char *text = NULL;
-    int rc = o->show_config ? ty_config_show(config, &text, err) : ty_run_describe(run, &text, err);
+    int rc = o->show_config ? ty_config_show(config, &text, err)
+             : o->traffic   ? ty_run_traffic(run, &text, err)
+                            : ty_run_describe(run, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);
     return rc;
@@ -210,6 +212,11 @@ int cmd_run(const struct cli_options *o)
 
 int cmd_check(const struct cli_options *o)
 {
+    if (o->show_config && o->traffic) {
+        fprintf(stderr,
+                "trainyard check: --show-config and --traffic are two answers; ask for one\n");
+        return 2;
+    }
     return plan_and(o, describe);
 }
 

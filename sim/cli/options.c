@@ -46,6 +46,8 @@ static const struct row {
     {"seed", 0, SEED, AT(seed), BIT(run) | BIT(calibrate), "N", "the same as --set run.seed=N"},
     {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
      "every value with its unit and where it came from"},
+    {"traffic", 0, FLAG, AT(traffic), BIT(check), NULL,
+     "who talks over which class of link, and how many bytes a step"},
     {"rows", 0, VALUE, AT(rows), BIT(sweep) | BIT(calibrate), "CSV",
      "table whose columns name keys of the run file"},
     {"over", 0, LIST, AT(over), BIT(sweep), "KEY=V1,V2,..",

@@ -9,6 +9,7 @@
 #include "sim/core/execute.h"
 #include "sim/core/fold.h"
 #include "sim/core/mismatch.h"
+#include "sim/run/links.h"
 #include "sim/run/together.h"
 
 const char *const ty_sharing_words[] = {
@@ -117,6 +118,9 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
     int rc = 0;
     if (engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared)) {
         rc = execute_fold(run, whole, engine, &one, &folds, NULL);
+        run->lockstep = rc == 0 && folds;
+    } else {
+        run->lockstep = ty_program_folds(whole);
     }
     if (rc == 0 && folds) {
         rc = ty_timeline_init(&run->all, whole, err);
@@ -146,6 +150,7 @@ static int finish(struct ty_run *run, int rc, struct ty_err *err)
 
 static void begin(struct ty_run *run)
 {
+    ty_run_heat_forget(run->heat);
     ty_timeline_release(&run->all);
     run->timeline = run->all;
     run->executed = false;
@@ -204,6 +209,7 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }
     run->timeline = run->all;
+    run->lockstep = true;
     rc = finish(run, 0, err);
     run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks; /* every member counts */
     return rc;

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "sim/run/gpus.h"
+#include "sim/run/traffic.h"
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 {
@@ -19,24 +20,16 @@ static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
     return &f->traffic[f->n_traffic++];
 }
 
-/* Bytes sent by all ranks in all steps, by group and link class. */
+/* Bytes sent by all ranks in a step, by group and link class. */
 static void count_traffic(const struct ty_program *p, struct ty_figures *f)
 {
-    for (uint32_t g = 0; g < p->n_gangs; g++) {
-        const struct ty_gang *gang = &p->gangs[g];
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-            const struct ty_op *ops = ty_pass_ops(p, pass);
-            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-                const struct ty_kind *kind = &p->kinds[ops[k].kind];
-                struct ty_traffic *t = kind->group != NULL && ops[k].sync != TY_SYNC_RECV
-                                           ? traffic_of(f, kind->group)
-                                           : NULL;
-                if (t != NULL) {
-                    t->nvlink_B += kind->nvlink_B * gang->n_ranks / p->n_steps;
-                    t->net_B += kind->net_B * gang->n_ranks / p->n_steps;
-                }
-            }
+    struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
+    const uint32_t n = ty_traffic_rows(p, rows);
+    for (uint32_t i = 0; i < n; i++) {
+        struct ty_traffic *t = traffic_of(f, rows[i].group);
+        if (t != NULL) {
+            t->nvlink_B += rows[i].nvlink_B;
+            t->net_B += rows[i].net_B;
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/remedy.h"
+#include "sim/run/report_links.h"
 #include "sim/run/together.h"
 
 static void number(struct ty_text *t, double x)
@@ -169,9 +170,10 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     pair(t, "bubble_over_ideal", f.bubble_over_ideal);
     pair(t, "ideal_s", f.ideal_s);
     ty_text_add(t, "  \"fits\": %s,\n", ty_run_fits(run) ? "true" : "false");
-    const int rc = memory(t, run, err);
+    int rc = memory(t, run, err);
     breakdown(t, &f);
     traffic(t, &f);
+    rc = rc < 0 ? rc : ty_report_links_json(run, t, err);
     ty_together_json(run, f.step_s, t);
     ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
     kinds(t, run);

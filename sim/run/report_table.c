@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/run/gpus.h"
+#include "sim/run/report_links.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
 
@@ -194,11 +195,15 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     ty_report_head(run, t);
     speed(run, &f, t);
     breakdown(&f, t);
-    const int rc = ty_report_memory(run, t, err);
+    int rc = ty_report_memory(run, t, err);
     if (rc < 0) {
         return rc;
     }
     traffic(&f, t);
+    rc = ty_report_links_table(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
     ty_together_table(run, f.step_s, t);
     const struct ty_program *p = run->all.program;
     ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",

@@ -8,6 +8,7 @@
 #include "sim/base/clock.h"
 #include "sim/core/mismatch.h"
 #include "sim/core/stall.h"
+#include "sim/run/links.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
 
@@ -55,7 +56,9 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
         return ty_fail(err, TY_ENOMEM, "out of memory");
     }
     run->config = config;
-    int rc = ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
+    run->heat = ty_run_heat_new(&run->arena);
+    int rc = run->heat != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    rc = rc < 0 ? rc : ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
     rc = rc < 0 ? rc : ty_run_check_size(&run->lowered.program, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
     if (rc < 0) {
@@ -72,6 +75,7 @@ void ty_run_free(struct ty_run *run)
     if (run == NULL) {
         return;
     }
+    ty_run_heat_forget(run->heat);
     ty_together_free(run->together);
     ty_timeline_release(&run->all);
     ty_arena_release(&run->arena);

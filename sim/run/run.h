@@ -25,8 +25,10 @@ struct ty_run {
     struct ty_timeline all;      /* of what was executed, all jobs together: owns the columns */
     struct ty_timeline timeline; /* the run file's own job in it; columns only when executed */
     struct ty_stats stats;
-    bool executed;                /* to the end; else all.halt says whether some of it was */
+    bool executed; /* to the end; else all.halt says whether some of it was */
     enum ty_sharing sharing;
+    bool lockstep;                /* members of a gang do everything at the same times */
+    struct ty_run_heat *heat;     /* of the links, once somebody asked (links.h) */
     const char *engine;           /* "sweep" or "events", once executed */
     double plan_s, execute_s;     /* wall-clock time of the simulator itself */
     struct ty_together *together; /* other jobs on the cluster (together.h); NULL: none */

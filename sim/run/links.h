@@ -1,0 +1,20 @@
+/* links.h - what the links carried in a run, found when it is first asked for: the report and every
+ * trace tell of the same, and most runs of a sweep tell nobody. */
+#ifndef TY_RUN_LINKS_H
+#define TY_RUN_LINKS_H
+
+#include "sim/core/heat.h"
+#include "sim/run/run.h"
+
+/* The heat of an executed run with all jobs in it, to go with run->all; replayed where links were
+ * shared; of a run that halted, of what was issued. It is the run's, until that is executed again or
+ * freed. 0, TY_ENOMEM, or as ty_heat_init. */
+int ty_run_heat(const struct ty_run *run, const struct ty_heat **heat, struct ty_err *err);
+
+/* Where a run keeps it; NULL: no memory. */
+struct ty_run_heat *ty_run_heat_new(struct ty_arena *arena);
+
+/* To be found anew, if ever. NULL is nothing to forget. */
+void ty_run_heat_forget(struct ty_run_heat *heat);
+
+#endif

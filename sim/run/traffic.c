@@ -1,0 +1,264 @@
+/* traffic.c - see traffic.h. */
+#include "sim/run/traffic.h"
+
+#include <string.h>
+
+static bool equal(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
+const struct ty_traffic_row *ty_traffic_row_of(const struct ty_traffic_row *rows, uint32_t n,
+                                               const struct ty_program *p, const struct ty_op *op)
+{
+    const struct ty_kind *kind = &p->kinds[op->kind];
+    if (kind->group == NULL || op->sync == TY_SYNC_RECV) { /* counted where it is sent */
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (equal(rows[i].group, kind->group) && equal(rows[i].operation, kind->name)) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+uint32_t ty_traffic_rows(const struct ty_program *p, struct ty_traffic_row *rows)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            const struct ty_op *ops = ty_pass_ops(p, pass);
+            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+                const struct ty_kind *kind = &p->kinds[ops[k].kind];
+                const struct ty_traffic_row *found = ty_traffic_row_of(rows, n, p, &ops[k]);
+                if (kind->group == NULL || ops[k].sync == TY_SYNC_RECV ||
+                    (found == NULL && n == TY_TRAFFIC_ROWS)) {
+                    continue;
+                }
+                struct ty_traffic_row *row = found != NULL ? &rows[found - rows] : &rows[n++];
+                if (found == NULL) {
+                    *row = (struct ty_traffic_row){kind->group, kind->name, 0, 0};
+                }
+                row->nvlink_B += kind->nvlink_B * gang->n_ranks / p->n_steps;
+                row->net_B += kind->net_B * gang->n_ranks / p->n_steps;
+            }
+        }
+    }
+    return n;
+}
+
+/* ---- where groups lie ---- */
+
+/* Groups that were looked at: by row, and what they are. */
+struct seen {
+    uint32_t row, a, b;
+    uint8_t sync;
+};
+
+struct survey {
+    const struct ty_program *p;
+    const struct ty_grid *grid;
+    struct ty_traffic_place *out;
+    struct seen *seen; /* [n_seen of cap] */
+    size_t n_seen, cap;
+    bool *sends;           /* [rows x n_ranks] */
+    uint32_t *mark, now;   /* [nodes]: the last group that had it */
+    uint32_t ranks, nodes; /* of the group at hand */
+    struct ty_arena arena;
+};
+
+static void begin_group(struct survey *s)
+{
+    s->now++;
+    s->ranks = s->nodes = 0;
+}
+
+static void add_rank(struct survey *s, uint32_t row, uint32_t rank, bool sends)
+{
+    uint32_t *mark = &s->mark[ty_grid_node(s->grid, rank)];
+    bool *known = &s->sends[(size_t)row * s->p->n_ranks + rank];
+    s->nodes += *mark != s->now;
+    *mark = s->now;
+    s->ranks++;
+    s->out[row].n_senders += sends && !*known;
+    *known = *known || sends;
+}
+
+static void end_group(struct survey *s, uint32_t row)
+{
+    struct ty_traffic_place *out = &s->out[row];
+    if (s->ranks < 2) {
+        return;
+    }
+    out->n_groups++;
+    out->ranks = s->ranks > out->ranks ? s->ranks : out->ranks;
+    if (s->nodes > 1) {
+        out->fewest_nodes =
+            out->n_straddling == 0 || s->nodes < out->fewest_nodes ? s->nodes : out->fewest_nodes;
+        out->most_nodes = s->nodes > out->most_nodes ? s->nodes : out->most_nodes;
+        out->n_straddling++;
+    }
+}
+
+/* First member of the groups of a gang: one in `count` of those `stride` apart. */
+static bool is_first(const struct ty_group *g, uint32_t member)
+{
+    return g == NULL || member / g->stride % g->count == 0;
+}
+
+static void add_members(struct survey *s, uint32_t row, uint32_t gang, const struct ty_group *g,
+                        uint32_t first)
+{
+    for (uint32_t i = 0; i < (g == NULL ? 1 : g->count); i++) {
+        add_rank(s, row, s->p->gangs[gang].rank_of[first + (g == NULL ? 0 : i * g->stride)], true);
+    }
+}
+
+/* Whether a gang comes to a meeting. */
+static bool comes(const struct ty_program *p, uint32_t gang, uint16_t meet)
+{
+    for (uint32_t i = 0; i < p->gangs[gang].n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, &p->gangs[gang])[i];
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            const struct ty_op *op = &ty_pass_ops(p, pass)[k];
+            if (op->sync == TY_SYNC_MEET && op->link == meet) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void survey_group(struct survey *s, uint32_t row, uint32_t gang, uint16_t link)
+{
+    const struct ty_group *g = &s->p->groups[link];
+    for (uint32_t m = 0; m < s->p->gangs[gang].n_ranks; m++) {
+        if (is_first(g, m)) {
+            begin_group(s);
+            add_members(s, row, gang, g, m);
+            end_group(s, row);
+        }
+    }
+}
+
+static int survey_meet(struct survey *s, uint32_t row, uint16_t link)
+{
+    const struct ty_meet *meet = &s->p->meets[link];
+    const struct ty_group *g = meet->group == TY_NONE ? NULL : &s->p->groups[meet->group];
+    bool *in = ty_arena_array(&s->arena, bool, s->p->n_gangs);
+    uint32_t first = UINT32_MAX;
+    for (uint32_t k = 0; in != NULL && k < s->p->n_gangs; k++) {
+        in[k] = comes(s->p, k, link);
+        first = in[k] && first == UINT32_MAX ? k : first;
+    }
+    for (uint32_t m = 0; first != UINT32_MAX && m < s->p->gangs[first].n_ranks; m++) {
+        if (!is_first(g, m)) {
+            continue;
+        }
+        begin_group(s);
+        for (uint32_t k = 0; k < s->p->n_gangs; k++) {
+            if (in[k]) {
+                add_members(s, row, k, g, m);
+            }
+        }
+        end_group(s, row);
+    }
+    return in != NULL ? 0 : TY_ENOMEM;
+}
+
+static void survey_channel(struct survey *s, uint32_t row, uint32_t from, uint32_t to)
+{
+    const struct ty_gang *a = &s->p->gangs[from], *b = &s->p->gangs[to];
+    for (uint32_t m = 0; m < a->n_ranks; m++) {
+        begin_group(s);
+        add_rank(s, row, a->rank_of[m], true);
+        add_rank(s, row, b->rank_of[m], false);
+        end_group(s, row);
+    }
+}
+
+/* True the first time; *rc becomes TY_ENOMEM when it cannot be remembered. */
+static bool is_new(struct survey *s, struct seen what, int *rc)
+{
+    for (size_t i = 0; i < s->n_seen; i++) {
+        const struct seen *x = &s->seen[i];
+        if (x->row == what.row && x->a == what.a && x->b == what.b && x->sync == what.sync) {
+            return false;
+        }
+    }
+    if (s->n_seen == s->cap) {
+        const size_t cap = s->cap == 0 ? 64 : 2 * s->cap;
+        struct seen *more = ty_arena_array(&s->arena, struct seen, cap);
+        if (more == NULL) {
+            *rc = TY_ENOMEM;
+            return false;
+        }
+        if (s->n_seen > 0) {
+            memcpy(more, s->seen, s->n_seen * sizeof(*more));
+        }
+        s->seen = more;
+        s->cap = cap;
+    }
+    s->seen[s->n_seen++] = what;
+    return true;
+}
+
+static int survey_op(struct survey *s, uint32_t row, uint32_t gang, const struct ty_op *op)
+{
+    const struct ty_channel *c = op->sync == TY_SYNC_SEND ? &s->p->channels[op->link] : NULL;
+    const struct seen what = {row, c != NULL ? c->from : op->link,
+                              c != NULL                   ? c->to
+                              : op->sync == TY_SYNC_GROUP ? gang
+                                                          : 0,
+                              op->sync};
+    int rc = 0;
+    if (op->sync == TY_SYNC_LOCAL || !is_new(s, what, &rc)) {
+        return rc;
+    }
+    if (c != NULL) {
+        survey_channel(s, row, c->from, c->to);
+    } else if (op->sync == TY_SYNC_GROUP) {
+        survey_group(s, row, gang, op->link);
+    } else {
+        rc = survey_meet(s, row, op->link);
+    }
+    return rc;
+}
+
+/* Every block of every gang once. */
+static int survey_all(struct survey *s, const struct ty_traffic_row *rows, uint32_t n)
+{
+    const struct ty_program *p = s->p;
+    uint32_t *done = ty_arena_array(&s->arena, uint32_t, (size_t)p->n_blocks + 1);
+    int rc = done != NULL ? 0 : TY_ENOMEM;
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        for (uint32_t i = 0; i < p->gangs[g].n_passes && rc == 0; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, &p->gangs[g])[i];
+            const uint32_t n_ops = done[pass->block] == g + 1 ? 0 : p->blocks[pass->block].n_ops;
+            done[pass->block] = g + 1;
+            for (uint32_t k = 0; k < n_ops && rc == 0; k++) {
+                const struct ty_op *op = &ty_pass_ops(p, pass)[k];
+                const struct ty_traffic_row *row = ty_traffic_row_of(rows, n, p, op);
+                rc = row == NULL ? 0 : survey_op(s, (uint32_t)(row - rows), g, op);
+            }
+        }
+    }
+    return rc;
+}
+
+int ty_traffic_places(const struct ty_run *run, const struct ty_traffic_row *rows, uint32_t n,
+                      struct ty_traffic_place *out, struct ty_err *err)
+{
+    struct survey s = {.p = &run->lowered.program, .grid = &run->lowered.grid, .out = out};
+    s.mark = ty_arena_array(&s.arena, uint32_t, ty_grid_nodes(s.grid));
+    s.sends = ty_arena_array(&s.arena, bool, (size_t)n *s.p->n_ranks + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = (struct ty_traffic_place){.ranks = 0};
+    }
+    const int rc = s.mark == NULL || s.sends == NULL ? TY_ENOMEM : survey_all(&s, rows, n);
+    ty_arena_release(&s.arena);
+    return rc == 0 ? 0 : ty_fail(err, rc, "traffic: out of memory");
+}
