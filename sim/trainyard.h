@@ -104,6 +104,7 @@ struct ty_trace_options {
     bool no_bubbles;
     bool force;               /* write beyond output.trace_limit */
     const volatile int *stop; /* a signal handler may set it: the file is then not written */
+    const char *counters;     /* "all", "memory", "net", "none" */
 };
 
 /* Whether a trace could be asked for like this; to be called before a long run. `target` may be

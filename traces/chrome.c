@@ -141,11 +141,17 @@ static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_
     return ty_chrome_cast_all(c, err);
 }
 
+static bool shows(const struct ty_chrome *c, enum ty_counters which)
+{
+    return c->trace->counters == TY_COUNTERS_ALL || c->trace->counters == which;
+}
+
 static int write_events(struct ty_chrome *c)
 {
     int rc = put_names(c);
     rc = rc == 0 ? ty_chrome_marks(c) : rc;
-    rc = rc == 0 ? ty_chrome_counters(c) : rc;
+    rc = rc == 0 && shows(c, TY_COUNTERS_MEMORY) ? ty_chrome_counters(c) : rc;
+    rc = rc == 0 && shows(c, TY_COUNTERS_NET) ? ty_chrome_links(c) : rc;
     rc = rc == 0 ? ty_chrome_slices(c) : rc;
     if (rc == 0 && c->trace->bubbles) {
         rc = ty_chrome_bubbles(c);
@@ -172,6 +178,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 #define TIMES_B   18.0  /* digits of two times, typical */
 #define BUBBLE_B  160.0 /* a bubble */
 #define COUNTER_B 200.0 /* a memory counter; one or two per pass */
+#define LINK_B    112.0 /* a value of a counter of links */
 #define FLOW_B    85.0  /* one end of an arrow */
 #define NAMES_B   300.0 /* naming events of a rank, and of each of its rows */
 #define ROW_B     195.0
@@ -180,7 +187,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
 {
     const struct ty_chrome_plan *plan = ty_chrome_plan(c, pass);
-    double bytes = COUNTER_B * 1.3;
+    double bytes = shows(c, TY_COUNTERS_MEMORY) ? COUNTER_B * 1.3 : 0;
     for (uint32_t i = 0; plan != NULL && i < plan->n; i++) {
         const struct ty_op *op = &ty_pass_ops(c->program, pass)[plan->slices[i].first];
         const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
@@ -195,8 +202,9 @@ static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
 static double chrome_estimate(const struct ty_trace *trace)
 {
     struct ty_chrome c;
-    double bytes = 0;
+    double bytes = 0, links = 0;
     if (prepare(&c, trace, NULL, NULL) == 0) {
+        links = shows(&c, TY_COUNTERS_NET) ? ty_chrome_count_links(&c) : 0;
         for (uint32_t g = 0; g < c.program->n_gangs; g++) {
             double one = 0; /* rank */
             const struct ty_gang *gang = c.casts[g].gang;
@@ -210,7 +218,7 @@ static double chrome_estimate(const struct ty_trace *trace)
     ty_arena_release(&c.arena);
     const double rows = trace->detail == TY_DETAIL_STAGE ? 1 : TY_N_STREAMS;
     return bytes * ty_trace_window_share(trace) + (NAMES_B + rows * ROW_B) * trace->n_ranks +
-           META_B * trace->n_meta;
+           META_B * trace->n_meta + LINK_B * links;
 }
 
 const struct ty_trace_format ty_trace_chrome = {

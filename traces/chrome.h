@@ -16,11 +16,14 @@
 
 #include "traces/writer.h"
 
-#define TY_CHROME_PID0 1000u /* process of rank 0: no pid is 0 or equal to a tid */
-#define TY_CHROME_TEXT 1536u /* most bytes of a rendered head */
-#define TY_CHROME_LINE 2048u /* most bytes of a slice, padding included */
-#define TY_CHROME_NAME 200u  /* most bytes of one name inside a head; longer ones are cut */
-#define TY_CHROME_NONE UINT32_MAX
+/* Processes: no pid is 0 or equal to a tid. */
+#define TY_CHROME_PID0    1000u /* of rank 0 */
+#define TY_CHROME_NODE0   100u  /* of node 0; beyond 900 nodes they come after the ranks */
+#define TY_CHROME_CLUSTER 1u    /* of what belongs to no node */
+#define TY_CHROME_TEXT    1536u /* most bytes of a rendered head */
+#define TY_CHROME_LINE    2048u /* most bytes of a slice, padding included */
+#define TY_CHROME_NAME    200u  /* most bytes of one name inside a head; longer ones are cut */
+#define TY_CHROME_NONE    UINT32_MAX
 
 _Static_assert(TY_CHROME_LINE <= TY_OUT_SLACK, "a slice is put in one piece");
 
@@ -99,6 +102,18 @@ static inline char *ty_chrome_put_name(char *p, const char *name, size_t max)
     return p + n;
 }
 
+/* kB as GB with six decimals. */
+static inline char *ty_chrome_put_GB(char *p, uint64_t kB)
+{
+    p = ty_put_u64(p, kB / 1000000);
+    *p++ = '.';
+    const uint32_t rest = (uint32_t)(kB % 1000000);
+    memcpy(p, ty_digit_pairs + (size_t)2 * (rest / 10000), 2);
+    memcpy(p + 2, ty_digit_pairs + (size_t)2 * (rest / 100 % 100), 2);
+    memcpy(p + 4, ty_digit_pairs + (size_t)2 * (rest % 100), 2);
+    return p + 6;
+}
+
 static inline uint32_t ty_chrome_tid(uint8_t stream)
 {
     static const uint8_t tids[] = {
@@ -158,6 +173,7 @@ static inline ty_ps ty_chrome_extent_end(const struct ty_chrome_extent *e, uint3
 
 /* True when the trace shows single tasks of this operation. */
 bool ty_chrome_shows(enum ty_detail detail, const struct ty_op *op);
+bool ty_chrome_shows_stream(enum ty_detail detail, enum ty_stream stream);
 
 /* chrome_plan.c: slices of a pass, rendered when first asked for. NULL when memory is
  * exhausted. */
@@ -174,9 +190,13 @@ int ty_chrome_slices(struct ty_chrome *c);
 int ty_chrome_bubbles(struct ty_chrome *c);
 int ty_chrome_flows(struct ty_chrome *c);
 int ty_chrome_counters(struct ty_chrome *c);
+int ty_chrome_links(struct ty_chrome *c);
 int ty_chrome_marks(struct ty_chrome *c);
 
 /* About how many bubbles there will be: those of one member of each gang stand for all. */
 double ty_chrome_count_bubbles(struct ty_chrome *c);
+
+/* About how many values the counters of links will have. */
+double ty_chrome_count_links(struct ty_chrome *c);
 
 #endif

@@ -26,18 +26,6 @@ static uint64_t to_kB(double bytes)
     return bytes > 0 ? (uint64_t)(bytes / 1e3 + 0.5) : 0;
 }
 
-/* kB as GB with six decimals. */
-static char *put_GB(char *p, uint64_t kB)
-{
-    p = ty_put_u64(p, kB / 1000000);
-    *p++ = '.';
-    const uint32_t rest = (uint32_t)(kB % 1000000);
-    memcpy(p, ty_digit_pairs + (size_t)2 * (rest / 10000), 2);
-    memcpy(p + 2, ty_digit_pairs + (size_t)2 * (rest / 100 % 100), 2);
-    memcpy(p + 4, ty_digit_pairs + (size_t)2 * (rest % 100), 2);
-    return p + 6;
-}
-
 static void put_fixed(struct counters *k)
 {
     static const char *const names[] = {
@@ -54,7 +42,7 @@ static void put_fixed(struct counters *k)
             *p++ = '"';
             p = ty_put_str(p, names[m]);
             p = ty_put_str(p, "_GB\":");
-            p = put_GB(p, to_kB(k->cast->gang->static_B[m]));
+            p = ty_chrome_put_GB(p, to_kB(k->cast->gang->static_B[m]));
             *p++ = ',';
         }
     }
@@ -73,7 +61,7 @@ static void flush(struct counters *k, uint32_t i)
     const struct ty_chrome_piece *piece = &k->cast->pieces[0][i];
     char *p = ty_out_room(k->c->out, TY_CHROME_LINE);
     p = ty_put_blocks(p, k->fixed, k->fixed_len);
-    p = put_GB(p, now->kB);
+    p = ty_chrome_put_GB(p, now->kB);
     *p++ = '}';
     p = ty_put_blocks(p, piece->text, piece->len);
     p = ty_put_ns_as_us(p, now->ns);

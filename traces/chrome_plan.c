@@ -236,14 +236,19 @@ static void add_op(struct builder *b, uint32_t k)
     keep(b, k, k);
 }
 
-bool ty_chrome_shows(enum ty_detail detail, const struct ty_op *op)
+bool ty_chrome_shows_stream(enum ty_detail detail, enum ty_stream stream)
 {
     static const enum ty_detail from[] = {
         [TY_STREAM_COMPUTE] = TY_DETAIL_OP,      [TY_STREAM_TENSOR] = TY_DETAIL_LAYER,
         [TY_STREAM_DATA] = TY_DETAIL_MICROBATCH, [TY_STREAM_SEND] = TY_DETAIL_MICROBATCH,
         [TY_STREAM_RECV] = TY_DETAIL_MICROBATCH, [TY_STREAM_REPLICA] = TY_DETAIL_MICROBATCH,
     };
-    return detail >= from[op->stream];
+    return detail >= from[stream];
+}
+
+bool ty_chrome_shows(enum ty_detail detail, const struct ty_op *op)
+{
+    return ty_chrome_shows_stream(detail, (enum ty_stream)op->stream);
 }
 
 static void find_compute(struct builder *b)

@@ -6,6 +6,7 @@
 #ifndef TY_TRACES_WRITER_H
 #define TY_TRACES_WRITER_H
 
+#include "sim/core/heat.h"
 #include "sim/core/stats.h"
 #include "traces/out.h"
 
@@ -14,6 +15,14 @@ enum ty_detail {
     TY_DETAIL_MICROBATCH, /* and all communication between passes: pipeline, data */
     TY_DETAIL_LAYER,      /* and the parts of layers inside passes, and tensor collectives */
     TY_DETAIL_OP,         /* every task */
+};
+
+/* Series of values over time. */
+enum ty_counters {
+    TY_COUNTERS_ALL,
+    TY_COUNTERS_MEMORY, /* of ranks only */
+    TY_COUNTERS_NET,    /* of links only */
+    TY_COUNTERS_NONE,
 };
 
 /* One entry of the metadata: flat scalars. Exactly one of text, number and flag is meant. */
@@ -38,6 +47,9 @@ struct ty_trace {
     const struct ty_meta *meta; /* [n_meta] */
     uint32_t n_meta;
     enum ty_detail detail;
+    enum ty_counters counters;
+    const uint32_t *node_of;    /* [ranks of the program] whose links are shown; NULL: all nodes' */
+    const struct ty_heat *heat; /* of the links; NULL: they are not shown */
     ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */
     bool bubbles;                 /* idle stretches as slices that name their reason */
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */

@@ -32,7 +32,7 @@ struct cli_list {
 struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
     struct cli_list set, with, trace, over;
-    const char *stats, *output, *engine, *ranks, *detail, *window, *order;
+    const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior;

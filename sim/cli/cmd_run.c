@@ -40,6 +40,7 @@ static struct ty_trace_options trace_options(const struct cli_options *o)
                                      .detail = o->detail,
                                      .window = o->window,
                                      .order = o->order,
+                                     .counters = o->counters,
                                      .no_bubbles = o->no_bubbles,
                                      .force = o->force};
 }

@@ -40,6 +40,8 @@ static const struct row {
     {"detail", 0, VALUE, AT(detail), BIT(run), "LEVEL", "stage, microbatch, layer or op"},
     {"window", 0, VALUE, AT(window), BIT(run), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
     {"order", 0, VALUE, AT(order), BIT(run), "ORDER", "order of ranks: stage, rank or node"},
+    {"counters", 0, VALUE, AT(counters), BIT(run), "WHICH",
+     "values over time in traces: all, memory, net or none"},
     {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run), NULL, "leave idle time empty in traces"},
     {"force", 0, FLAG, AT(force), BIT(run), NULL, "write traces beyond output.trace_limit"},
     {"engine", 0, VALUE, AT(engine), BIT(run), "auto|sweep|events", "which executor"},

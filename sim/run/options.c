@@ -31,6 +31,14 @@ const struct ty_word ty_detail_words[] = {
     {NULL, 0, NULL},
 };
 
+const struct ty_word ty_counters_words[] = {
+    {"all", TY_COUNTERS_ALL, "memory of ranks and load of links"},
+    {"memory", TY_COUNTERS_MEMORY, "memory of ranks"},
+    {"net", TY_COUNTERS_NET, "load of the links of nodes"},
+    {"none", TY_COUNTERS_NONE, "no counters"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_run_fields[] = {
     {.key = "steps",
      .type = TY_TYPE_UINT,
@@ -108,6 +116,12 @@ const struct ty_field ty_output_fields[] = {
      .words = ty_detail_words,
      .fallback = "layer",
      .doc = "finest slices of a trace"},
+    {.key = "counters",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, counters),
+     .words = ty_counters_words,
+     .fallback = "all",
+     .doc = "values over time that a trace shows"},
     {.key = "ranks",
      .type = TY_TYPE_STRING,
      .offset = offsetof(struct ty_output_options, ranks),

@@ -32,10 +32,11 @@ struct ty_output_options {
     struct ty_string_list trace; /* "FORMAT:PATH" */
     double trace_limit;          /* B, estimated size of one trace file */
     int detail;                  /* enum ty_detail */
+    int counters;                /* enum ty_counters */
     const char *ranks;           /* selection; "": by rule */
 };
 
-extern const struct ty_word ty_engine_words[], ty_detail_words[];
+extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_words[];
 
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;

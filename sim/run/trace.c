@@ -5,6 +5,7 @@
 
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
+#include "sim/run/links.h"
 #include "sim/run/select.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
@@ -167,6 +168,28 @@ static int parse_detail(const char *name, int fallback, enum ty_detail *out, str
     return 0;
 }
 
+static int parse_counters(const char *name, int fallback, enum ty_counters *out, struct ty_err *err)
+{
+    int value = fallback;
+    if (name != NULL && !ty_word_value(ty_counters_words, name, &value)) {
+        return ty_fail(err, TY_EUSAGE, "unknown counters (%s); use all, memory, net or none", name);
+    }
+    *out = (enum ty_counters)value;
+    return 0;
+}
+
+/* The node of every rank of every job; NULL: no memory. */
+static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena *arena)
+{
+    const uint32_t n = ty_together_ranks(run);
+    uint32_t *out = ty_arena_array(arena, uint32_t, n);
+    for (uint32_t r = 0; out != NULL && r < n; r++) {
+        const struct ty_located at = ty_together_locate(run, r);
+        out[r] = ty_grid_node(&at.run->lowered.grid, at.rank);
+    }
+    return out;
+}
+
 /* "FORMAT:PATH" */
 static int parse_target(const char *target, const struct ty_trace_format **format,
                         const char **path, struct ty_err *err)
@@ -269,6 +292,9 @@ static int read_options(const struct ty_run *run, const struct ty_trace_options 
     int rc = parse_window(options->window, &trace->window_from, &trace->window_to, err);
     rc = rc < 0 ? rc
                 : parse_detail(options->detail, run->config->output.detail, &trace->detail, err);
+    rc = rc < 0 ? rc
+                : parse_counters(options->counters, run->config->output.counters, &trace->counters,
+                                 err);
     rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
     trace->ranks = selection->ranks;
     trace->n_ranks = selection->n;
@@ -288,6 +314,14 @@ static const double *capacities(const struct ty_run *run, struct ty_arena *arena
     return bytes;
 }
 
+/* For the formats and counters that show it. */
+static int find_heat(const struct ty_run *run, const struct ty_trace_format *format,
+                     struct ty_trace *trace, struct ty_err *err)
+{
+    const bool wanted = trace->counters == TY_COUNTERS_ALL || trace->counters == TY_COUNTERS_NET;
+    return wanted && format == &ty_trace_chrome ? ty_run_heat(run, &trace->heat, err) : 0;
+}
+
 static int run_trace(const struct ty_run *run, const char *target,
                      const struct ty_trace_options *options, struct ty_arena *arena, char **note,
                      struct ty_err *err)
@@ -302,10 +336,13 @@ static int run_trace(const struct ty_run *run, const char *target,
                              .rank_name = rank_name,
                              .rank_label = rank_label,
                              .arg = &labels,
+                             .node_of = nodes_of_ranks(run, arena),
                              .capacity_B = capacities(run, arena)};
-    int rc = trace.capacity_B != NULL ? parse_target(target, &format, &path, err)
-                                      : ty_fail(err, TY_ENOMEM, "out of memory");
+    int rc = trace.node_of != NULL && trace.capacity_B != NULL
+                 ? parse_target(target, &format, &path, err)
+                 : ty_fail(err, TY_ENOMEM, "out of memory");
     rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);
+    rc = rc < 0 ? rc : find_heat(run, format, &trace, err);
     if (rc < 0) {
         return rc;
     }

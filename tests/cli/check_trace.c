@@ -51,10 +51,12 @@ int main(int argc, char **argv)
     }
     const bool ok = rules_check(&rules, text, n);
     if (ok) {
-        printf("ok %zu slices, %zu bubbles, %zu collectives, %zu flows, %zu counters, %zu instants "
-               "on %zu ranks\n",
-               rules.n_slices, rules.n_bubbles, rules.n_collectives, rules.n_flows,
-               rules.n_counters, rules.n_marks, rules.n_ranks);
+        printf(
+            "ok %zu slices, %zu bubbles, %zu collectives, %zu flows, %zu counters, %zu loads, %zu "
+            "instants "
+            "on %zu ranks\n",
+            rules.n_slices, rules.n_bubbles, rules.n_collectives, rules.n_flows, rules.n_counters,
+            rules.n_loads, rules.n_marks, rules.n_ranks);
     } else {
         printf("%s\n", rules.why);
     }

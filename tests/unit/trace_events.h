@@ -20,7 +20,8 @@ struct rules_event {
 struct rules {
     struct ty_arena arena;
     struct rules_event *events; /* [n] slices first, by row, start, longest first */
-    size_t n, n_slices, n_flows, n_counters, n_marks, n_ranks, n_bubbles, n_collectives;
+    size_t n, n_slices, n_flows, n_counters, n_marks, n_ranks, n_bubbles, n_collectives,
+        n_processes, n_loads;    /* of ranks, nodes and switches; values of links */
     unsigned long long from, to; /* extent of the compute rows; of several jobs, the last one's */
     struct js job;               /* its name */
     unsigned long long idle;     /* length of all bubbles */
@@ -156,6 +157,23 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
     return true;
 }
 
+/* A counter of links: of a node, or of what lies between nodes. */
+static inline bool rules_links(struct rules *r, struct rules_event *e)
+{
+    static const char *const names[] = {"NVLink",       "PCIe",        "NIC",
+                                        "leaf uplinks", "pod uplinks", NULL};
+    static const char *const series[] = {"GB/s", NULL};
+    static const char *const keys[] = {"name", "cat", "ph", "tid", "args", "pid", "ts", NULL};
+    const struct js *value = e->args != NULL ? e->args->first : NULL;
+    if (!rules_listed(e->name, names) || !rules_keys(e->node, keys) || value == NULL ||
+        e->args->n != 1 || !rules_keys(e->args, series) || value->type != JS_NUMBER ||
+        value->raw[0] == '-') {
+        return rules_fail(r, e, "a counter of links is of a class, in GB/s, not negative");
+    }
+    r->n_loads++;
+    return true;
+}
+
 static inline bool rules_counter(struct rules *r, struct rules_event *e)
 {
     static const char *const series[] = {"weights_GB", "grads_GB", "optimizer_GB", "activations_GB",
@@ -208,7 +226,8 @@ static inline bool rules_naming(struct rules *r, struct rules_event *e)
     if (!rules_listed(e->name, names) || e->args == NULL || e->args->n != 1) {
         return rules_fail(r, e, "metadata event with an unknown name or without its argument");
     }
-    r->n_ranks += js_is(e->name, "process_name");
+    r->n_processes += js_is(e->name, "process_name");
+    r->n_ranks += js_is(e->name, "process_name") && e->pid >= 1000;
     if (js_is(e->name, "thread_sort_index") &&
         (!js_whole(js_get(e->args, "sort_index"), &index) || index != e->tid)) {
         return rules_fail(r, e, "thread_sort_index is the tid");
@@ -228,7 +247,8 @@ static inline bool rules_event(struct rules *r, const struct js *node, struct ru
         !js_whole(js_get(node, "tid"), &e->tid)) {
         return rules_fail(r, e, "an event has a name, a pid and a tid");
     }
-    if (e->pid < 1000 || e->tid < 10 || e->tid > 18) {
+    const bool links = js_is(e->cat, "links");
+    if (e->pid == 0 || (e->pid < 1000 && e->ph != 'M' && !links) || e->tid < 10 || e->tid > 18) {
         return rules_fail(r, e, "pid or tid out of range");
     }
     if (e->ph != 'M' && !rules_ns(js_get(node, "ts"), &e->ts)) {
@@ -238,7 +258,7 @@ static inline bool rules_event(struct rules *r, const struct js *node, struct ru
     case 'X':
         return rules_slice(r, e);
     case 'C':
-        return rules_counter(r, e);
+        return links ? rules_links(r, e) : rules_counter(r, e);
     case 'i':
         return rules_mark(r, e);
     case 's':

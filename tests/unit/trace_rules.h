@@ -52,6 +52,18 @@ static inline bool rules_lines(struct rules *r, const char *text, const struct j
 
 /* ---- rows ---- */
 
+static inline bool js_same(const struct js *a, const struct js *b)
+{
+    return a->raw_len == b->raw_len && memcmp(a->raw, b->raw, a->raw_len) == 0;
+}
+
+static inline bool js_before(const struct js *a, const struct js *b)
+{
+    const size_t n = a->raw_len < b->raw_len ? a->raw_len : b->raw_len;
+    const int order = memcmp(a->raw, b->raw, n);
+    return order < 0 || (order == 0 && a->raw_len < b->raw_len);
+}
+
 static inline int rules_order(const void *a, const void *b)
 {
     const struct rules_event *x = a, *y = b;
@@ -64,6 +76,9 @@ static inline int rules_order(const void *a, const void *b)
     BY(sx ? 0 : x->ph, sy ? 0 : y->ph)
     BY(x->pid, y->pid)
     BY(sx ? x->tid : 0, sy ? y->tid : 0)
+    if (x->ph == 'C' && !js_same(x->name, y->name)) {
+        return js_before(x->name, y->name) ? -1 : 1;
+    }
     BY(x->ts, y->ts)
     BY(y->dur, x->dur)
 #undef BY
@@ -184,14 +199,29 @@ static inline bool rules_rows(struct rules *r)
 
 /* ---- processes, counters ---- */
 
+/* Links are idle in the end: the last value of such a counter is 0. */
+static inline bool rules_idle(struct rules *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct rules_event *e = &r->events[i], *after = &r->events[i + 1];
+        const bool last = i + 1 == r->n || after->ph != 'C' || after->pid != e->pid ||
+                          !js_same(after->name, e->name);
+        if (e->ph == 'C' && js_is(e->cat, "links") && last &&
+            strtod(e->args->first->raw, NULL) > 0) {
+            return rules_fail(r, e, "a link carries something for ever");
+        }
+    }
+    return true;
+}
+
 static inline bool rules_processes(struct rules *r)
 {
-    bool *taken = ty_arena_array(&r->arena, bool, r->n_ranks);
+    bool *taken = ty_arena_array(&r->arena, bool, r->n_processes + 1);
     for (size_t i = 0; i < r->n; i++) {
         const struct rules_event *e = &r->events[i];
         unsigned long long index;
         if (e->ph == 'M' && js_is(e->name, "process_sort_index")) {
-            if (!js_whole(js_get(e->args, "sort_index"), &index) || index >= r->n_ranks ||
+            if (!js_whole(js_get(e->args, "sort_index"), &index) || index >= r->n_processes ||
                 taken[index]) {
                 return rules_fail(r, e, "sort indices are 0, 1, ... each once");
             }
@@ -202,7 +232,8 @@ static inline bool rules_processes(struct rules *r)
              !rules_named(r, "process_labels", e->pid, e->tid))) {
             return rules_fail(r, e, "process without sort index or labels");
         }
-        if (e->ph == 'C' && i > 0 && r->events[i - 1].ph == 'C' && r->events[i - 1].pid == e->pid) {
+        if (e->ph == 'C' && i > 0 && r->events[i - 1].ph == 'C' && r->events[i - 1].pid == e->pid &&
+            js_same(r->events[i - 1].name, e->name)) {
             const struct rules_event *before = &r->events[i - 1];
             if (before->ts == e->ts ||
                 (before->args->raw_len == e->args->raw_len &&
@@ -348,8 +379,8 @@ static inline bool rules_check(struct rules *r, const char *text, size_t n)
         }
     }
     qsort(r->events, r->n, sizeof(*r->events), rules_order);
-    return rules_lines(r, text, events) && rules_rows(r) && rules_processes(r) && rules_flows(r) &&
-           rules_collectives(r);
+    return rules_lines(r, text, events) && rules_rows(r) && rules_processes(r) && rules_idle(r) &&
+           rules_flows(r) && rules_collectives(r);
 }
 
 static inline void rules_release(struct rules *r)

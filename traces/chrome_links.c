@@ -1,0 +1,322 @@
+/* chrome_links.c - what the links of each node carry over time, in and out together.
+ *
+ * A process for every node that has a shown rank, with a counter for each class of its links that
+ * carry anything, and one more for the links between switches. Values are GB/s (1e9 bytes); there
+ * is an event where a value changes, and the last one is 0. Each communication's bytes lie between
+ * its nanoseconds, so that a counter times time is bytes.
+ *
+ * Where tensor collectives are not shown as slices, a counter shows means over 1/4096 of the
+ * stretch shown instead of thousands of changes for each pass; bytes are kept all the same. */
+#include "traces/chrome.h"
+
+#include <stdlib.h>
+
+#define SAMPLES 4096u
+
+/* ---- one counter ---- */
+
+struct series {
+    struct ty_chrome *c;
+    const char *title;
+    uint64_t pid;
+    uint64_t from, to, step; /* ns */
+    uint64_t start, at;      /* of the sample; until when it is added up */
+    double rate, sum;        /* GB/s = bytes per ns; bytes of the sample */
+    uint64_t written;        /* kB/s */
+    bool any;
+};
+
+static void write_value(struct series *s, uint64_t ns, double GBps)
+{
+    const uint64_t kBps = (uint64_t)(GBps * 1e6 + 0.5);
+    if (s->any && kBps == s->written) {
+        return;
+    }
+    char *p = ty_out_room(s->c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, s->title);
+    p = ty_put_str(p, "\",\"cat\":\"links\",\"ph\":\"C\",\"tid\":");
+    p = ty_put_u64(p, ty_chrome_tid(TY_STREAM_COMPUTE));
+    p = ty_put_str(p, ",\"args\":{\"GB/s\":");
+    p = ty_chrome_put_GB(p, kBps);
+    p = ty_put_str(p, "},\"pid\":");
+    p = ty_put_u64(p, s->pid);
+    p = ty_put_str(p, ",\"ts\":");
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(s->c->out, p);
+    s->written = kBps;
+    s->any = true;
+}
+
+/* The sample ends. */
+static void close_sample(struct series *s, uint64_t ns)
+{
+    write_value(s, s->start, s->sum / (double)(ns - s->start));
+    s->start = s->at = ns;
+    s->sum = 0;
+}
+
+/* The rate has held until ns. A sample of several rates is as long as a step, or a little longer;
+ * one of a single rate as long as that holds. */
+static void advance(struct series *s, uint64_t ns)
+{
+    const uint64_t bound = s->start + s->step;
+    if (ns <= s->at) {
+        return;
+    }
+    if (s->at > s->start && bound < ns) {
+        s->sum += s->rate * (double)(bound - s->at);
+        close_sample(s, bound);
+    }
+    s->sum += s->rate * (double)(ns - s->at);
+    s->at = ns;
+    if (ns - s->start >= s->step) {
+        close_sample(s, ns);
+    }
+}
+
+static void load_changes(void *arg, ty_ps t, double Bps)
+{
+    struct series *s = arg;
+    const uint64_t ns = t / 1000;
+    advance(s, ns < s->to ? ns : s->to);
+    s->rate = Bps * 1e-9;
+}
+
+static void finish(struct series *s)
+{
+    if (s->at > s->start) {
+        close_sample(s, s->at);
+    }
+    if (s->any) {
+        write_value(s, s->at, 0);
+    }
+}
+
+/* ---- which counters ---- */
+
+struct links {
+    struct ty_chrome *c;
+    const struct ty_heat *heat;
+    uint32_t n_nodes;
+    uint32_t *first; /* [places + 1]: where the links of a place begin in link[] */
+    uint32_t *link;  /* [n_links] */
+    bool *shown;     /* [n_nodes + 1] */
+};
+
+/* A node and a class; what belongs to no node comes after all nodes. */
+static size_t place_of(const struct links *l, uint32_t node, uint8_t class)
+{
+    return (size_t)(node == TY_NO_NODE ? l->n_nodes : node) * TY_N_LINK_CLASSES + class;
+}
+
+static int sort_links(struct links *l)
+{
+    const struct ty_program *p = l->c->program;
+    for (uint32_t i = 0; i < p->n_links; i++) {
+        const uint32_t node = p->links[i].node;
+        l->n_nodes = node != TY_NO_NODE && node >= l->n_nodes ? node + 1 : l->n_nodes;
+    }
+    const size_t places = ((size_t)l->n_nodes + 1) * TY_N_LINK_CLASSES;
+    l->first = ty_arena_array(&l->c->arena, uint32_t, places + 2);
+    l->link = ty_arena_array(&l->c->arena, uint32_t, (size_t)p->n_links + 1);
+    l->shown = ty_arena_array(&l->c->arena, bool, (size_t)l->n_nodes + 1);
+    if (l->first == NULL || l->link == NULL || l->shown == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < p->n_links; i++) {
+        l->first[place_of(l, p->links[i].node, p->links[i].class) + 2]++;
+    }
+    for (size_t i = 2; i < places + 2; i++) {
+        l->first[i] += l->first[i - 1];
+    }
+    for (uint32_t i = 0; i < p->n_links; i++) {
+        l->link[l->first[place_of(l, p->links[i].node, p->links[i].class) + 1]++] = i;
+    }
+    return 0;
+}
+
+static void choose_nodes(struct links *l)
+{
+    const struct ty_trace *trace = l->c->trace;
+    for (uint32_t i = 0; trace->node_of != NULL && i < trace->n_ranks; i++) {
+        const uint32_t node = trace->node_of[trace->ranks[i]];
+        if (node < l->n_nodes) {
+            l->shown[node] = true;
+        }
+    }
+    for (uint32_t n = 0; n <= l->n_nodes; n++) {
+        l->shown[n] = l->shown[n] || trace->node_of == NULL || n == l->n_nodes;
+    }
+}
+
+static int prepare(struct links *l, struct ty_chrome *c)
+{
+    *l = (struct links){.c = c, .heat = c->trace->heat};
+    if (sort_links(l) < 0) {
+        return TY_ENOMEM;
+    }
+    choose_nodes(l);
+    return 0;
+}
+
+/* The links of a place that carry anything; returns how many, from `*links` on. */
+static uint32_t links_of(const struct links *l, size_t place, const uint32_t **links)
+{
+    const uint32_t n = l->first[place + 1] - l->first[place];
+    double bytes = 0;
+    *links = l->link + l->first[place];
+    for (uint32_t i = 0; i < n; i++) {
+        bytes += l->heat->bytes[(*links)[i]];
+    }
+    return bytes > 0 ? n : 0;
+}
+
+/* Nanoseconds that one value stands for at least; 0: every change shows. */
+static uint64_t step_of(const struct ty_chrome *c)
+{
+    const uint64_t end = c->timeline->makespan / 1000;
+    const uint64_t to = c->to_ns < end ? c->to_ns : end;
+    const bool every = ty_chrome_shows_stream(c->trace->detail, TY_STREAM_TENSOR);
+    return every || to <= c->from_ns ? 0 : (to - c->from_ns) / SAMPLES + 1;
+}
+
+/* ---- writing ---- */
+
+/* Before the ranks' processes, as long as there is room. */
+static uint64_t pid_of(const struct links *l, uint32_t node)
+{
+    if (node == l->n_nodes) {
+        return TY_CHROME_CLUSTER;
+    }
+    return l->n_nodes <= TY_CHROME_PID0 - TY_CHROME_NODE0
+               ? TY_CHROME_NODE0 + (uint64_t)node
+               : TY_CHROME_PID0 + (uint64_t)l->c->program->n_ranks + node;
+}
+
+static void put_naming(struct ty_chrome *c, const char *what, uint64_t pid, const char *key)
+{
+    ty_out_str(c->out, ",\n");
+    ty_out_printf(c->out,
+                  "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%llu,\"tid\":%u,\"args\":{\"%s\":", what,
+                  (unsigned long long)pid, (unsigned)ty_chrome_tid(TY_STREAM_COMPUTE), key);
+}
+
+static void put_process(const struct links *l, uint32_t node, uint32_t position)
+{
+    struct ty_chrome *c = l->c;
+    const uint64_t pid = pid_of(l, node);
+    put_naming(c, "process_name", pid, "name");
+    if (node == l->n_nodes) {
+        ty_out_str(c->out, "\"switches\"}}");
+    } else {
+        ty_out_printf(c->out, "\"node %u\"}}", (unsigned)node);
+    }
+    put_naming(c, "process_sort_index", pid, "sort_index");
+    ty_out_u64(c->out, position);
+    ty_out_str(c->out, "}}");
+    put_naming(c, "process_labels", pid, "labels");
+    ty_out_str(c->out, "\"links in and out\"}}");
+}
+
+static int put_node(const struct links *l, uint32_t node, bool *any, uint32_t position)
+{
+    struct ty_chrome *c = l->c;
+    int rc = 0;
+    *any = false;
+    for (uint8_t class = 0; class < TY_N_LINK_CLASSES && rc == 0; class ++) {
+        const uint32_t *links;
+        const uint32_t n = links_of(l, (size_t)node * TY_N_LINK_CLASSES + class, &links);
+        if (n == 0) {
+            continue;
+        }
+        if (!*any) {
+            put_process(l, node, position);
+        }
+        *any = true;
+        struct series s = {.c = c,
+                           .title = ty_heat_title((enum ty_link_class) class),
+                           .pid = pid_of(l, node),
+                           .to = c->to_ns,
+                           .step = step_of(c),
+                           .start = c->from_ns,
+                           .at = c->from_ns};
+        rc = ty_heat_walk(l->heat, c->timeline, links, n, 1000, load_changes, &s, NULL);
+        finish(&s);
+    }
+    return rc;
+}
+
+int ty_chrome_links(struct ty_chrome *c)
+{
+    struct links l;
+    uint32_t position = c->trace->n_ranks;
+    int rc = 0;
+    if (c->trace->heat == NULL) {
+        return 0;
+    }
+    rc = prepare(&l, c);
+    for (uint32_t n = 0; rc == 0 && n <= l.n_nodes; n++) {
+        bool any = false;
+        rc = l.shown[n] ? put_node(&l, n, &any, position) : 0;
+        position += any;
+    }
+    return rc;
+}
+
+/* ---- size ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Changes of a place: two for every execution of a kind by another leader, all in step as one. */
+static double changes_of(const struct links *l, const uint32_t *links, uint32_t n)
+{
+    struct ty_arena arena = {.head = NULL};
+    size_t rows = 0, at = 0;
+    double changes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        rows += l->heat->first_part[links[i] + 1] - l->heat->first_part[links[i]];
+    }
+    uint64_t *key = ty_arena_array(&arena, uint64_t, rows + 1);
+    for (uint32_t i = 0; key != NULL && i < n; i++) {
+        for (uint32_t k = l->heat->first_part[links[i]]; k < l->heat->first_part[links[i] + 1];
+             k++) {
+            const struct ty_heat_part *part = &l->heat->part[k];
+            key[at++] = (uint64_t)part->kind << 32 | (l->heat->lockstep ? 0 : part->member);
+        }
+    }
+    if (key != NULL) {
+        qsort(key, rows, sizeof(*key), by_number);
+    }
+    for (size_t i = 0; key != NULL && i < rows; i++) {
+        if (i == 0 || key[i] != key[i - 1]) {
+            changes += 2.0 * (double)l->heat->times[key[i] >> 32];
+        }
+    }
+    ty_arena_release(&arena);
+    return changes;
+}
+
+double ty_chrome_count_links(struct ty_chrome *c)
+{
+    struct links l;
+    double events = 0;
+    if (c->trace->heat == NULL || prepare(&l, c) < 0) {
+        return 0;
+    }
+    const bool samples = step_of(c) > 0;
+    for (size_t place = 0; place < ((size_t)l.n_nodes + 1) * TY_N_LINK_CLASSES; place++) {
+        const uint32_t *links;
+        const uint32_t n = l.shown[place / TY_N_LINK_CLASSES] ? links_of(&l, place, &links) : 0;
+        if (n > 0) {
+            const double changes = changes_of(&l, links, n) * ty_trace_window_share(c->trace);
+            events += samples && changes > SAMPLES ? SAMPLES : changes;
+        }
+    }
+    return events;
+}
