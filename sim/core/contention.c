@@ -176,22 +176,25 @@ static int keep_uses(struct finder *f, struct ty_arena *arena)
     return 0;
 }
 
-/* Computation that was found to run beside a collective takes less time alone. */
-static bool gpus_are_shared(const struct ty_program *p)
+/* What has another time alone: computation that was found to run beside a collective, and
+ * communication whose links are divided beforehand. */
+static void find_estimates(struct ty_contention *out, const struct ty_program *p)
 {
     for (uint32_t k = 0; k < p->n_kinds; k++) {
-        if (p->kinds[k].alone != 0 && p->kinds[k].first_flow == 0) {
-            return true;
-        }
+        const struct ty_kind *kind = &p->kinds[k];
+        const bool differs = kind->alone != 0 || kind->alone_of != NULL;
+        const bool computes = kind->category < TY_CAT_COMM_TENSOR;
+        out->gpus = out->gpus || (differs && computes);
+        out->estimates = out->estimates || (differs && !computes);
     }
-    return false;
 }
 
 int ty_contention_find(struct ty_contention *out, const struct ty_program *p,
                        struct ty_arena *arena, struct ty_err *err)
 {
     struct finder f = {.out = out, .p = p, .owner = ty_owners_find(p, arena, err)};
-    *out = (struct ty_contention){.gpus = gpus_are_shared(p), .scripts = p->n_scripts > 0};
+    *out = (struct ty_contention){.scripts = p->n_scripts > 0};
+    find_estimates(out, p);
     if (f.owner == NULL) {
         return err != NULL && err->code < 0 ? err->code : TY_EBUG;
     }

@@ -18,8 +18,10 @@ struct ty_contention {
     struct ty_use *uses;
     uint32_t max_flows; /* most flows on these links at a time, and uses of theirs */
     uint64_t max_uses;
-    bool gpus;    /* some computation runs beside a collective that slows it down */
-    bool scripts; /* some collective is played message by message */
+    bool gpus;      /* some computation runs beside a collective that slows it down */
+    bool scripts;   /* some collective is played message by message */
+    bool estimates; /* some communication has less time alone than its duration, which divides links
+                     * with others of its kind, whether they use them or not */
 };
 
 /* Owned by the arena. 0 or TY_ENOMEM with a message. */
@@ -30,6 +32,12 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *progr
 static inline bool ty_contention_any(const struct ty_contention *c)
 {
     return c->n_links > 0 || c->gpus || c->scripts;
+}
+
+/* Whether it takes ty_events_shared to find out how long tasks are. */
+static inline bool ty_contention_matters(const struct ty_contention *c)
+{
+    return ty_contention_any(c) || c->estimates;
 }
 
 #endif

@@ -54,7 +54,7 @@ static int resolve(struct ty_run *run, const struct ty_program *whole, const cha
     }
     const enum ty_engine asked = *engine;
     if (rc == 0 && *engine == TY_ENGINE_AUTO) {
-        *engine = ty_contention_any(&run->shared) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
+        *engine = ty_contention_matters(&run->shared) ? TY_ENGINE_EVENTS : TY_ENGINE_SWEEP;
     }
     run->engine = *engine == TY_ENGINE_EVENTS ? "events" : "sweep";
     run->sharing = !run->config->run.contention || asked == TY_ENGINE_SWEEP ? TY_SHARING_ESTIMATED
@@ -69,8 +69,8 @@ static int execute_timeline(struct ty_timeline *timeline, enum ty_engine engine,
     if (engine == TY_ENGINE_SWEEP) {
         return ty_sweep(timeline, err);
     }
-    return ty_contention_any(shared) ? ty_events_shared(timeline, shared, err)
-                                     : ty_events(timeline, err);
+    return ty_contention_matters(shared) ? ty_events_shared(timeline, shared, err)
+                                         : ty_events(timeline, err);
 }
 
 /* One program with its own timeline, or why there is no use: partners who mean different things
@@ -95,7 +95,7 @@ static int execute_one(const struct ty_program *program, struct ty_timeline *tim
 static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
                         struct ty_timeline *timeline, bool *folds, struct ty_err *err)
 {
-    const bool links = engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared);
+    const bool links = engine == TY_ENGINE_EVENTS && ty_contention_matters(&run->shared);
     struct ty_contention shared = {.n_links = 0};
     *folds = ty_program_folds(whole);
     int rc = *folds ? ty_program_fold(&run->folded, whole, &run->arena, err) : 0;
@@ -116,7 +116,7 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
     struct ty_timeline one = {.program = NULL};
     bool folds = false;
     int rc = 0;
-    if (engine == TY_ENGINE_EVENTS && ty_contention_any(&run->shared)) {
+    if (engine == TY_ENGINE_EVENTS && ty_contention_matters(&run->shared)) {
         rc = execute_fold(run, whole, engine, &one, &folds, NULL);
         run->lockstep = rc == 0 && folds;
     } else {

@@ -299,6 +299,34 @@ START_TEST(groups_in_lock_step_divide_a_nic_as_estimated)
 }
 END_TEST
 
+/* Of two stages on a node only one sends to another node: it has the NIC to itself, as if there were
+ * one for each. */
+START_TEST(who_could_share_a_nic_and_does_not_has_all_of_it)
+{
+    static const char yaml[] =
+        "cluster: {preset: dgx-a100-80g, nodes: 2, gpus_per_node: 2, nic_bandwidth: 1 GB/s,\n"
+        "  net_overlap_slowdown: 0, nvlink_overlap_slowdown: 0}\n"
+        "model: {preset: llama-7b}\n"
+        "layout: {pipeline: 4, global_batch: 8}\n";
+    static const char *const engines[] = {"run.engine=auto", "run.engine=events"};
+    const char *one[] = {"cluster.nics_per_node=1", NULL};
+    const char *two[] = {"cluster.nics_per_node=2", NULL};
+    struct quick_run own = quick_run(yaml, "auto", two);
+    for (size_t i = 0; i < TY_COUNT(engines); i++) {
+        const char *sets[] = {one[0], engines[i], NULL};
+        struct quick_run q = quick_run(yaml, NULL, sets);
+        ck_assert_int_eq((int)q.run->sharing, TY_SHARING_NONE);
+        /* but for the norm of the gradients, 4 bytes of all ranks */
+        ck_assert_double_eq_tol(q.figures.step_s / own.figures.step_s, 1, 1e-7);
+        quick_run_free(&q);
+    }
+    struct quick_run estimated = quick_run(yaml, "sweep", one);
+    ck_assert_double_gt(estimated.figures.step_s / own.figures.step_s, 1.05);
+    quick_run_free(&estimated);
+    quick_run_free(&own);
+}
+END_TEST
+
 START_TEST(turned_off_both_executors_agree)
 {
     const char *sets[] = {"cluster.nics_per_node=2", "run.contention=false", NULL};
@@ -317,4 +345,5 @@ TY_SUITE("shared", two_on_one_link_take_twice_as_long_and_on_two_not_at_all_long
          computation_is_slower_while_a_collective_runs_beside_it,
          a_collective_that_is_held_up_disturbs_for_longer,
          where_nothing_is_shared_the_result_is_that_of_the_sweep, folded_and_whole_runs_are_equal,
-         groups_in_lock_step_divide_a_nic_as_estimated, turned_off_both_executors_agree)
+         groups_in_lock_step_divide_a_nic_as_estimated,
+         who_could_share_a_nic_and_does_not_has_all_of_it, turned_off_both_executors_agree)
