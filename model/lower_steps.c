@@ -8,7 +8,7 @@
 static bool can_play(const struct ty_lowering *l, const struct ty_kind *kind,
                      const struct ty_collective *c, const struct ty_coll_cost *cost)
 {
-    if (!l->in->messages || c->route.of != TY_ROUTE_GROUP || kind->alone_of != NULL ||
+    if (!l->in->messages || l->b.failed || c->route.of != TY_ROUTE_GROUP || kind->alone_of != NULL ||
         l->out->fabric.n_links == 0 || !ty_coll_has_script(&cost[0], &c->reach[0])) {
         return false;
     }

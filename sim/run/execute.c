@@ -3,6 +3,7 @@
  * What cannot finish is executed as far as it goes: its timeline says where it halted. */
 #include <string.h>
 
+#include "model/check.h"
 #include "sim/base/clock.h"
 #include "sim/core/contention.h"
 #include "sim/core/deadlock.h"
@@ -48,9 +49,9 @@ static int resolve(struct ty_run *run, const struct ty_program *whole, const cha
     }
     if (rc == 0 && run->config->run.detail == TY_RUN_STEPS &&
         (*engine == TY_ENGINE_SWEEP || !run->config->run.contention)) {
-        return ty_fail(err, TY_EINPUT,
-                       "run.detail: steps needs engine events (or auto) and run.contention: true; "
-                       "without, a collective is the time of its closed form");
+        return ty_check_fail(&run->config->sections[TY_SECTION_RUN], "detail", err,
+                             "steps needs engine events (or auto) and run.contention: true; "
+                             "without, a collective is the time of its closed form");
     }
     const enum ty_engine asked = *engine;
     if (rc == 0 && *engine == TY_ENGINE_AUTO) {
