@@ -4,8 +4,9 @@
  * at a time, and one of a step when all that earlier steps brought it has arrived. Trees work on
  * chunks, every other one through the mirrored tree, as NCCL's two do.
  *
- * A message takes a latency and its bytes at one rate, such that the whole, alone, takes what the
- * cost model says: bytes of the longest chain at that rate, its messages at that latency. */
+ * A message takes a latency and its bytes at one rate, such that the whole takes what the cost model
+ * says: bytes of the longest chain at that rate, its messages at that latency. Links are left aside
+ * in that: a tree, whose messages meet at the NICs of inner nodes, takes longer when it is played. */
 #ifndef TY_TOPOLOGY_COLL_SCRIPT_H
 #define TY_TOPOLOGY_COLL_SCRIPT_H
 

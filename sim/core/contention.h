@@ -1,10 +1,10 @@
 /* contention.h - which links can be asked for more than they have.
  *
- * Communications on one stream of a rank follow each other (as do the messages of a collective), so that a link is never asked for more
- * than the sum, over the streams that use it, of the most that one operation of the stream takes.
- * A link that can carry this sum slows nobody down, whatever the order of events; a flow whose
- * links are all of that kind has a fixed duration. What is left, usually the NICs, is what an
- * executor has to follow. */
+ * Communications on one stream of a rank follow each other (as do the messages of a collective), so
+ * that a link is never asked for more than the sum, over the streams that use it, of the most that
+ * one operation of the stream takes. A link that can carry this sum slows nobody down, whatever the
+ * order of events; a flow whose links are all of that kind has a fixed duration. What is left,
+ * usually the NICs, is what an executor has to follow. */
 #ifndef TY_CORE_CONTENTION_H
 #define TY_CORE_CONTENTION_H
 
