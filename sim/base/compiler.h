@@ -29,6 +29,13 @@ static inline unsigned ty_lowest_bit(unsigned long long x)
 }
 #endif
 
+/* The line at p is read soon. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TY_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define TY_PREFETCH(p) ((void)(p))
+#endif
+
 /* Exported from the shared library; everything else is hidden. */
 #if defined(__GNUC__) || defined(__clang__)
 #define TY_API __attribute__((visibility("default")))
