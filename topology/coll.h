@@ -50,6 +50,8 @@ struct ty_coll_cost {
     double transfer_s;            /* part that does */
     double nvlink_B;              /* sent by one rank over NVLink, mean over members */
     double net_B;                 /* sent by one rank over its NIC, mean over members */
+    double net_idle; /* share of the time that it keeps its NICs in which they carry no bytes: not all
+                      * that a closed form is bound by is volume */
     enum ty_coll_pattern pattern; /* of what goes between nodes */
     const struct ty_coll_algorithm *algorithm; /* NULL: a group of one */
 };

@@ -34,6 +34,7 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     out->transfer_s = fmax(in_switch, net_s);
     out->nvlink_B = bytes;
     out->net_B = 2 * bytes * (k - 1) / n;
+    out->net_idle = 1 - out->net_B * n / k / ty_coll_net_rate(cluster, reach) / net_s;
 }
 
 const struct ty_coll_algorithm ty_coll_nvls_tree = {

@@ -64,6 +64,9 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     out->transfer_s = fmax(net_s, nvlink_s) / (TREE_EFFICIENCY * filled(bytes));
     out->nvlink_B = 2 * bytes * (n - k) / n;
     out->net_B = 2 * bytes * (k - 1) / n;
+    /* Inner nodes drive 2 S, and chunks do not fill the pipeline: links wait, for nobody else. */
+    const double held_s = net_s / (TREE_EFFICIENCY * filled(bytes));
+    out->net_idle = 1 - out->net_B * n / k / ty_coll_net_rate(cluster, reach) / held_s;
 }
 
 /* One climb (or, with `up` false, descent) from step `at`; returns the step after it. */

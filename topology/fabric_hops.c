@@ -25,7 +25,7 @@ static uint32_t tree_node(uint32_t p, uint32_t k, int tree)
 static void tree_hops(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop)
 {
     const uint32_t k = l->k;
-    const double Bps = l->net_Bps / (4.0 * (k - 1)); /* two trees, both directions */
+    const double Bps = l->net_Bps / (4.0 * k); /* inner nodes have four hops, up and down */
     for (int tree = 0; tree < 2; tree++) {
         for (uint32_t p = 1; p < k; p++) {
             const uint32_t child = tree_node(p, k, tree);

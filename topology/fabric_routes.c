@@ -317,7 +317,7 @@ int ty_fabric_collective(const struct ty_fabric *fabric, const struct ty_coll_co
         .pattern = cost->pattern,
         .gpus = gpus,
         .n = n,
-        .net_Bps = moves ? cost->net_B / cost->transfer_s * n : 0,
+        .net_Bps = moves ? cost->net_B / cost->transfer_s * n / (1 - cost->net_idle) : 0,
     };
     if (l.net_Bps > 0) {
         count_members(&l);

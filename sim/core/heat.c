@@ -104,7 +104,9 @@ static void flow_parts(struct ty_heat *h, uint32_t kind, uint32_t member,
 {
     for (uint32_t u = 0; u < flow->n_uses; u++) {
         const struct ty_use *use = &h->program->uses[flow->first_use + u];
-        visit(h, &(struct ty_heat_part){kind, member, use->Bps * s}, use->link);
+        visit(h,
+              &(struct ty_heat_part){kind, member, ty_use_moves(flow, use, h->program->links) * s},
+              use->link);
     }
 }
 

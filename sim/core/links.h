@@ -45,11 +45,22 @@ struct ty_use {
 /* Uses of one flow, links increasing, none twice: rows first_use .. first_use + n_uses - 1 of the
  * program's uses. It takes none of them for the first `lead` of its duration: latency is paid up
  * front. At equal fairness a flow runs at `weight` x level of its full speed: 1 over what it takes
- * of its narrowest port, so that flows that meet there get equal bytes per second. */
+ * of its narrowest port, so that flows that meet there get equal bytes per second.
+ *
+ * Some of what it takes beyond NVLink may move no bytes: a tree whose pipeline is never quite full
+ * keeps NICs waiting, and nobody else gets that time. */
 struct ty_flow {
     uint32_t first_use, n_uses;
     double weight;
     ty_ps lead;
+    double idle; /* that share; of ports it is 0 */
 };
+
+/* Bytes per second that a use of a flow moves at full speed. */
+static inline double ty_use_moves(const struct ty_flow *flow, const struct ty_use *use,
+                                  const struct ty_link *links)
+{
+    return links[use->link].class == TY_LINK_NVLINK ? use->Bps : use->Bps * (1 - flow->idle);
+}
 
 #endif

@@ -228,7 +228,8 @@ static void whole(struct net *net, const uint32_t *gpus, uint32_t k, uint32_t g,
                 continue;
             }
             run(net, algorithm, colls[i], gpus, k, g);
-            const double Bps = net->cost.net_B * k * g / net->cost.transfer_s;
+            const double Bps =
+                net->cost.net_B * k * g / net->cost.transfer_s / (1 - net->cost.net_idle);
             ck_assert_msg(alone(net) == 1, "%s, %s of %u x %u by %s: speed %.17g alone", what,
                           ty_coll_name(colls[i]), k, g, algorithm->name, alone(net));
             near(sum(net, TY_LINK_NIC, "out"), k > 1 ? Bps : 0);

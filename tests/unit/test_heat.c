@@ -169,8 +169,8 @@ START_TEST(members_in_lockstep_keep_their_own_latencies)
     const int block = ty_build_block(&b, &(struct ty_block){.n_ops = 0});
     ty_build_pass(&b, &(struct ty_pass){.block = (uint32_t)block});
     ty_build_use(&b, &(struct ty_use){0, 1e8});
-    kind.first_flow = 1 + (uint32_t)ty_build_flow(&b, &(struct ty_flow){0, 1, 1, 0});
-    ty_build_flow(&b, &(struct ty_flow){0, 1, 1, 600});
+    kind.first_flow = 1 + (uint32_t)ty_build_flow(&b, &(struct ty_flow){.n_uses = 1, .weight = 1});
+    ty_build_flow(&b, &(struct ty_flow){.n_uses = 1, .weight = 1, .lead = 600});
     op.kind = (uint16_t)ty_build_kind(&b, &kind);
     op.stream = TY_STREAM_DATA;
     ty_build_op(&b, &op);
@@ -293,7 +293,8 @@ static void naive_flow(struct naive *out, const struct ty_program *p, const stru
     ck_assert_uint_ge(to, from);
     for (uint32_t u = flow->first_use; u < flow->first_use + flow->n_uses; u++) {
         struct naive *o = &out[p->uses[u].link];
-        const double bytes = p->uses[u].Bps * (double)(alone - flow->lead);
+        const double bytes =
+            ty_use_moves(flow, &p->uses[u], p->links) * (double)(alone - flow->lead);
         naive_edge(o, from, bytes / (double)(to - from));
         naive_edge(o, to, -bytes / (double)(to - from));
         o->bytes += bytes * 1e-12;

@@ -22,7 +22,8 @@ static double step_of(const char *yaml, const char *const *sets)
 /* Bytes alone count. */
 #define NO_LATENCY                                                                                 \
     "net_latency: 0 s, net_step: 0 s, nvlink_step: 0 s, nvlink_latency: 0 s,\n"                    \
-    "  nvlink_latency_per_rank: 0 s, nvlink_gather_latency: 0 s, nvlink_floor: 0 s"
+    "  nvlink_latency_per_rank: 0 s, nvlink_gather_latency: 0 s, nvlink_floor: 0 s,\n"             \
+    "  net_tree_step: 0 s, nvlink_tree_step: 0 s"
 
 /* 537 million parameters, gradients of 2 bytes reduced at the end: 1 GiB over 256 GPUs. */
 static const char gradients[] =
@@ -47,6 +48,34 @@ START_TEST(a_gibibyte_over_256_gpus_takes_what_the_textbook_says)
         ck_assert_msg(fabs(took / textbook - 1) < 0.05, "%s: %g s, not %g", detail[i], took,
                       textbook);
         quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* ---- one NIC ---- */
+
+/* Seconds of reductions of the first rank: two data-parallel groups on nodes of two GPUs. */
+static double two_groups(const char *collectives, const char *nics)
+{
+    struct quick_run q =
+        quick_run("cluster: {preset: dgx-a100-80g, nodes: 4, gpus_per_node: 2,\n  " NO_LATENCY "}\n"
+                  "model: {preset: llama-7b, sequence: 1024}\n"
+                  "layout: {tensor: 2, global_batch: 16, zero: 0}\n"
+                  "framework: {preset: ideal, overlap_grad_reduce: false}\n",
+                  NULL, SETS(collectives, nics));
+    const double s = ty_s_from_ps(q.run->stats.rank[0].stream_busy[TY_STREAM_DATA]);
+    quick_run_free(&q);
+    return s;
+}
+
+START_TEST(two_groups_on_one_nic_take_twice_as_long)
+{
+    static const char *const collectives[] = {"cluster.collectives=ring",
+                                              "cluster.collectives=tree"};
+    for (size_t i = 0; i < TY_COUNT(collectives); i++) {
+        const double one = two_groups(collectives[i], "cluster.nics_per_node=1");
+        const double own = two_groups(collectives[i], "cluster.nics_per_node=2");
+        ck_assert_msg(fabs(one / own - 2) < 1e-4, "%s: %g", collectives[i], one / own);
     }
 }
 END_TEST
@@ -164,6 +193,7 @@ START_TEST(tensor_outermost_is_the_worst_order_and_innermost_the_best)
 END_TEST
 
 TY_SUITE("sharing_laws", a_gibibyte_over_256_gpus_takes_what_the_textbook_says,
+         two_groups_on_one_nic_take_twice_as_long,
          oversubscription_slows_only_those_who_cross_leaves,
          more_bandwidth_never_makes_a_step_slower, tensor_groups_over_two_nodes_are_twice_as_slow,
          tensor_outermost_is_the_worst_order_and_innermost_the_best)

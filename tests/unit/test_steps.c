@@ -132,7 +132,12 @@ static uint32_t add_script(struct ty_builder *b, const struct ty_coll_script *s,
     }
     *first_flow = p->n_flows + 1;
     for (uint32_t i = 0; i < groups * s->n_pairs; i++) {
-        const struct ty_flow flow = {p->n_uses, 1, 1 / Bps, (ty_ps)(s->latency_s * 1e12 + 0.5)};
+        const struct ty_flow flow = {
+            .first_use = p->n_uses,
+            .n_uses = 1,
+            .weight = 1 / Bps,
+            .lead = (ty_ps)(s->latency_s * 1e12 + 0.5),
+        };
         ty_build_use(b, &(struct ty_use){0, Bps});
         ty_build_flow(b, &flow);
     }
