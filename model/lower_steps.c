@@ -2,14 +2,17 @@
 #include "model/lower_internal.h"
 #include "topology/coll_script.h"
 
+#define MESSAGES_MAX (1u << 25) /* of a program: 1.5 GB with what they wait for */
+
 #define SAMPLE_B 1e6 /* rates of a message do not depend on its size */
 
 /* Groups of a gang that are alike share a script; one that lies otherwise takes another time. */
 static bool can_play(const struct ty_lowering *l, const struct ty_kind *kind,
                      const struct ty_collective *c, const struct ty_coll_cost *cost)
 {
-    if (!l->in->messages || l->b.failed || c->route.of != TY_ROUTE_GROUP || kind->alone_of != NULL ||
-        l->out->fabric.n_links == 0 || !ty_coll_has_script(&cost[0], &c->reach[0])) {
+    if (!l->in->messages || l->b.failed || c->route.of != TY_ROUTE_GROUP ||
+        kind->alone_of != NULL || l->out->fabric.n_links == 0 ||
+        !ty_coll_has_script(&cost[0], &c->reach[0])) {
         return false;
     }
     for (uint32_t i = 1; i < l->members; i++) {
@@ -130,8 +133,16 @@ bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct t
         return false;
     }
     const struct ty_group *g = &p->groups[c->route.group];
-    if (ty_coll_script(&s, &cost[0], c->coll, c->bytes * c->calls, &c->reach[0], l->arena,
-                       l->b.err) < 0) {
+    int rc = ty_coll_script(&s, &cost[0], c->coll, c->bytes * c->calls, &c->reach[0], l->arena,
+                            l->b.err);
+    if (rc == 0 && (uint64_t)p->n_messages + s.n > MESSAGES_MAX) {
+        rc = ty_fail(l->b.err, TY_ELIMIT,
+                     "run.detail: steps: the collectives are more than %u million messages, which "
+                     "would take gigabytes; simulate them as flows (run.detail: flows), or fewer "
+                     "ranks",
+                     MESSAGES_MAX >> 20);
+    }
+    if (rc < 0) {
         l->b.failed = true;
         return true;
     }

@@ -293,6 +293,9 @@ static void run(struct ty_events *q)
         }
         const struct ty_ev ev = ty_evq_pop(&q->queue);
         q->now = ev.t;
+        if (q->now >= TY_CLOCK_END) {
+            return;
+        }
         handle(q, ev.lane);
     }
 }
@@ -311,6 +314,12 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
         look(q, lane);
     }
     run(q);
+    if (q->now >= TY_CLOCK_END) {
+        return ty_fail(err, TY_ELIMIT,
+                       "links are shared so narrowly that the run lasts longer than the simulated "
+                       "clock can hold (4.6e6 s); simulate fewer steps, or check bandwidths and "
+                       "oversubscription");
+    }
     q->timeline->makespan = q->now;
     return q->n_done == lanes ? 0 : ty_deadlock_report(q->timeline, NULL, err);
 }

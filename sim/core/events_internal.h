@@ -7,8 +7,9 @@
 #include "sim/core/maxmin.h"
 #include "sim/core/timeline.h"
 
-#define TY_NEVER   UINT64_MAX
-#define TY_NO_LANE UINT32_MAX
+#define TY_NEVER     UINT64_MAX
+#define TY_NO_LANE   UINT32_MAX
+#define TY_CLOCK_END ((ty_ps)1 << 62) /* as of check_clock, program.c */
 
 enum ty_lane_state {
     TY_LANE_IDLE,    /* stands before its next operation */
@@ -100,7 +101,8 @@ struct ty_events {
     uint32_t *lane_of_flow; /* [max_flows] */
     uint32_t *flow_of_lane; /* [lanes] */
     struct ty_player *player; /* [lanes]; NULL: no collective is played */
-    uint8_t **arrived;        /* [lanes]: of the group that a lane is the first of */
+    uint8_t *
+        *arrived; /* [n_groups][lanes]: of the group of that kind that a lane is the first of */
 };
 
 static inline uint32_t ty_lane_rank(uint32_t lane)
@@ -119,10 +121,11 @@ static inline const struct ty_flow *ty_events_flow(const struct ty_events *q,
                                                    const struct ty_at *at)
 {
     const uint32_t first = q->p->kinds[at->op->kind].first_flow;
-    if (q->shared == NULL || first == 0 || q->shared->flows[first - 1 + at->member].n_uses == 0) {
+    if (q->shared == NULL || first == 0 || q->p->kinds[at->op->kind].script != 0) {
         return NULL;
     }
-    return &q->shared->flows[first - 1 + at->member];
+    const struct ty_flow *flow = &q->shared->flows[first - 1 + at->member];
+    return flow->n_uses == 0 ? NULL : flow;
 }
 
 /* The lane's operation starts now and would take `nominal` by itself: sets its event. TY_NEVER:

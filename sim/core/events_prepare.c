@@ -146,8 +146,8 @@ static int make_players(struct ty_events *q, struct ty_arena *arena)
     const struct ty_program *p = q->p;
     const size_t lanes = (size_t)p->n_ranks * TY_N_STREAMS;
     q->player = ty_arena_array(arena, struct ty_player, lanes);
-    q->arrived = ty_arena_array(arena, uint8_t *, lanes);
-    uint32_t *most = ty_arena_array(arena, uint32_t, lanes);
+    q->arrived = ty_arena_array(arena, uint8_t *, lanes * p->n_groups + 1);
+    uint32_t *most = ty_arena_array(arena, uint32_t, lanes * p->n_groups + 1);
     const struct ty_owner *owner = ty_owners_find(p, arena, NULL);
     if (q->player == NULL || q->arrived == NULL || most == NULL || owner == NULL) {
         return TY_ENOMEM;
@@ -159,11 +159,12 @@ static int make_players(struct ty_events *q, struct ty_arena *arena)
         }
         const uint32_t n = p->scripts[p->kinds[k].script - 1].n;
         for (uint32_t i = 0; i < p->gangs[gang].n_ranks; i++) {
-            const size_t lane = (size_t)(q->first_rank[gang] + i) * TY_N_STREAMS + owner[k].stream;
+            const size_t lane = lanes * owner[k].group +
+                                (size_t)(q->first_rank[gang] + i) * TY_N_STREAMS + owner[k].stream;
             most[lane] = ty_owner_is_first(p, &owner[k], i) && n > most[lane] ? n : most[lane];
         }
     }
-    for (size_t lane = 0; lane < lanes; lane++) {
+    for (size_t lane = 0; lane < lanes * p->n_groups; lane++) {
         if (most[lane] > 0) {
             q->arrived[lane] = ty_arena_array(arena, uint8_t, most[lane]);
             if (q->arrived[lane] == NULL) {

@@ -8,8 +8,12 @@
  * a whole number below 2^53 and its speed is 1. */
 #include "sim/core/events_internal.h"
 
+/* Beyond the clock where a link is next to nothing; the executor stops there. */
 static ty_ps end_of(const struct ty_events *q, const struct ty_work *w)
 {
+    if (!(w->left / w->speed < (double)TY_CLOCK_END)) {
+        return q->now + TY_CLOCK_END;
+    }
     return q->now + (ty_ps)(w->left / w->speed + 0.5);
 }
 

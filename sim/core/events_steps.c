@@ -55,12 +55,13 @@ void ty_events_play(struct ty_events *q, uint32_t leader, const struct ty_group 
     const struct ty_script *script = &q->p->scripts[kind->script - 1];
     const uint32_t *send = q->p->sends + script->first_send;
     const uint32_t lanes = g->stride * TY_N_STREAMS;
-    memset(q->arrived[leader], 0, script->n);
+    uint8_t *arrived = q->arrived[(size_t)at->op->link * q->p->n_ranks * TY_N_STREAMS + leader];
+    memset(arrived, 0, script->n);
     for (uint32_t i = 0; i < g->count; i++) {
         q->player[leader + i * lanes] = (struct ty_player){
             .script = script,
             .flows = q->shared->flows + ty_script_flow(q->p, kind, g, at->member),
-            .arrived = q->arrived[leader],
+            .arrived = arrived,
             .next = send[i],
             .end = send[i + 1],
         };

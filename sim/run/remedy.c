@@ -304,8 +304,12 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     struct ty_bill bill;
     struct ty_run *again = NULL;
     ty_run_fullest(run, &bill);
-    struct before before = {run->config, ty_bill_verdict(&bill, bill.capacity_B), 0};
-    int rc = ty_run_new(&again, run->config, err);
+    /* by itself, and in no more detail than the differences need: there are many to try */
+    struct ty_config alone = *run->config;
+    alone.n_jobs = 0;
+    alone.run.detail = TY_RUN_FLOWS;
+    struct before before = {&alone, ty_bill_verdict(&bill, bill.capacity_B), 0};
+    int rc = ty_run_new(&again, &alone, err);
     rc = rc < 0 ? rc : step_s(again, &before.seconds, err);
     ty_run_free(again);
     if (rc < 0) {

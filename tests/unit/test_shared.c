@@ -94,6 +94,20 @@ static void hand_free(struct hand *h)
     free(h);
 }
 
+START_TEST(a_link_that_never_ends_is_an_error_and_no_wrapped_clock)
+{
+    struct hand *h = hand_new(1, (double[]){1e-6});
+    hand_rank(h);
+    hand_flow(h, TY_STREAM_DATA, 1000000000, 0, 0, 0, 24e9);
+    ck_assert_int_eq(ty_program_seal(&h->program, &h->arena, &err), 0);
+    ck_assert_int_eq(ty_contention_find(&h->shared, &h->program, &h->arena, &err), 0);
+    ck_assert_int_eq(ty_timeline_init(&h->timeline, &h->program, &err), 0);
+    ck_assert_int_eq(ty_events_shared(&h->timeline, &h->shared, &err), TY_ELIMIT);
+    err.code = 0;
+    hand_free(h);
+}
+END_TEST
+
 START_TEST(two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer)
 {
     for (uint32_t rails = 1; rails <= 2; rails++) {
@@ -338,7 +352,8 @@ START_TEST(turned_off_both_executors_agree)
 }
 END_TEST
 
-TY_SUITE("shared", two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer,
+TY_SUITE("shared", a_link_that_never_ends_is_an_error_and_no_wrapped_clock,
+         two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer,
          latency_is_paid_before_a_link_is_taken, a_slow_flow_leaves_the_rest_to_others,
          a_flow_that_meets_nobody_takes_what_the_link_gives,
          streams_of_one_rank_meet_on_its_links_and_operations_of_one_do_not,
