@@ -17,6 +17,9 @@ struct row {
 
 struct writer {
     struct ty_coll_script *out;
+    uint32_t per_node;
+    double
+        *port; /* [2][nodes]: when the way out of a node, and into it, is free; NULL: never asked */
     struct row *row; /* [n] */
     uint32_t n, ranks, chunk, n_chunks;
 };
@@ -189,12 +192,30 @@ static void find_afters(struct writer *w, const struct row *to, uint32_t *last_s
 
 /* ---- how long a message takes ---- */
 
+/* Both ways a message takes between nodes: one at a time, as of trees several members of a node send
+ * at once. Rings leave a node at one member. */
+static double through_ports(const struct writer *w, const struct ty_coll_message *m, double start,
+                            double moves_s)
+{
+    const uint32_t from = m->from / w->per_node, to = m->to / w->per_node;
+    if (w->port == NULL || from == to) {
+        return start;
+    }
+    double *out = &w->port[from], *in = &w->port[w->ranks / w->per_node + to];
+    start = fmax(start, fmax(*out, *in));
+    *out = *in = start + moves_s;
+    return start;
+}
+
 /* Seconds of the whole, alone. `timed` are the rows in order of time; end[n] is scratch. */
 static double play(const struct writer *w, const struct row *timed, double latency_s,
                    double s_per_B, double *end)
 {
     const struct ty_coll_script *out = w->out;
     double last = 0;
+    if (w->port != NULL) {
+        memset(w->port, 0, (size_t)2 * (w->ranks / w->per_node) * sizeof(*w->port));
+    }
     for (uint32_t i = 0; i < w->n; i++) {
         const uint32_t number = timed[i].number;
         const struct ty_coll_message *m = &out->message[number];
@@ -202,6 +223,7 @@ static double play(const struct writer *w, const struct row *timed, double laten
         for (uint32_t k = 0; k < m->n_after; k++) {
             start = fmax(start, end[out->after[m->first_after + k]]);
         }
+        start = through_ports(w, m, start, m->bytes * s_per_B);
         end[number] = start + latency_s + m->bytes * s_per_B;
         last = fmax(last, end[number]);
     }
@@ -236,8 +258,9 @@ static int complete(struct writer *w, const struct ty_coll_cost *cost, struct ty
     uint32_t *last = ty_arena_array(scratch, uint32_t, ranks + w->n_chunks);
     uint32_t *pair_of = ty_arena_array(scratch, uint32_t, ranks);
     double *end = ty_arena_array(scratch, double, n);
-    if (!out->message || !out->send || !out->pair_from || !out->pair_to || !rows || !last ||
-        !pair_of || !end) {
+    w->port = cost->pattern == TY_PATTERN_TREES ? ty_arena_array(scratch, double, 2 * ranks) : NULL;
+    if ((cost->pattern == TY_PATTERN_TREES && w->port == NULL) || !out->message || !out->send ||
+        !out->pair_from || !out->pair_to || !rows || !last || !pair_of || !end) {
         return TY_ENOMEM;
     }
     list_messages(w, last, pair_of);
@@ -258,7 +281,7 @@ int ty_coll_script(struct ty_coll_script *out, const struct ty_coll_cost *cost, 
                    struct ty_err *err)
 {
     struct ty_arena scratch = {.head = NULL};
-    struct writer w = {.out = out, .ranks = reach->ranks};
+    struct writer w = {.out = out, .ranks = reach->ranks, .per_node = reach->per_node};
     *out = (struct ty_coll_script){.n = 0};
     int rc = emit_rows(&w, cost, coll, bytes, reach->per_node, &scratch, err);
     if (rc == 0 && complete(&w, cost, arena, &scratch) < 0) {
