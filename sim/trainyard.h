@@ -105,6 +105,7 @@ struct ty_trace_options {
     bool force;               /* write beyond output.trace_limit */
     const volatile int *stop; /* a signal handler may set it: the file is then not written */
     const char *counters;     /* "all", "memory", "net", "none" */
+    const char *width, *palette, *bubbles; /* of pictures, as output.svg has them */
 };
 
 /* Whether a trace could be asked for like this; to be called before a long run. `target` may be
@@ -177,10 +178,12 @@ struct ty_schedule_options {
     uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */
     uint32_t slices;    /* of a sequence; 0: one */
     const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage */
-    const char *format; /* "gantt", "slots", "csv" (PyTorch), "json" */
+    const char *format; /* "gantt", "svg", "slots", "csv" (PyTorch), "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
+    const char *svg_width, *palette, *bubbles; /* of an svg, as the keys of output.svg; or NULL */
 };
-/* One table and stacked Gantt charts on one time axis; options->name is a list "gpipe,1f1b,zb-v",
+/* One table and stacked Gantt charts on one time axis (format "svg": a picture of the charts);
+ * options->name is a list "gpipe,1f1b,zb-v",
  * options->times are of a whole stage, whatever it is cut into. */
 TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                                struct ty_err *err);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "traces/axis.h"
 #include "traces/gantt_rows.h"
 #include "traces/writer.h"
 
@@ -186,35 +187,6 @@ static void draw_row(struct picture *g, const struct ty_gantt_row *row, char *li
 
 /* ---- axis and legend ---- */
 
-/* The unit in which a time reads best: largest that leaves at least 1. */
-static const char *axis_unit(ty_ps t, double *ps)
-{
-    static const struct {
-        const char *name;
-        double ps;
-    } units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};
-    size_t i = 0;
-    while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)t < units[i].ps) {
-        i++;
-    }
-    *ps = units[i].ps;
-    return units[i].name;
-}
-
-/* 1, 2 or 5 times a power of ten, at least x. */
-static double round_step(double x)
-{
-    double power = 1;
-    while (power * 10 <= x) {
-        power *= 10;
-    }
-    while (power > x) {
-        power /= 10;
-    }
-    const double factor = x <= power ? 1 : x <= 2 * power ? 2 : x <= 5 * power ? 5 : 10;
-    return factor * power;
-}
-
 /* Numbers at regular steps, each at the column where its time begins. */
 static void put_axis(const struct picture *g, struct ty_text *out)
 {
@@ -222,11 +194,11 @@ static void put_axis(const struct picture *g, struct ty_text *out)
     double tick = g->options->unit != 0 ? (double)g->options->unit : (double)g->unit;
     const char *name = "time"; /* in units of the user, or of one cell */
     if (g->cell == 0 && g->options->unit == 0) {
-        name = axis_unit(g->to, &tick);
+        name = ty_axis_unit(g->to, &tick);
     }
     const double last = (double)g->to / tick;
     const uint32_t apart = 4 + digits_of((uint64_t)last); /* columns between ticks, at least */
-    double step = round_step(apart * (double)span / g->columns / tick);
+    double step = ty_axis_step(apart * (double)span / g->columns / tick);
     step = g->cell != 0 && step < 1 ? 1 : step;
     ty_text_add(out, "%-*s  ", (int)g->rows.label_width, name);
     uint32_t at = 0; /* columns written */
@@ -251,7 +223,7 @@ static void put_time(const struct picture *g, double ps, int digits, struct ty_t
     double unit = (double)g->options->unit;
     const char *name = ps == unit ? "time unit" : "time units";
     if (g->options->unit == 0) {
-        name = axis_unit((ty_ps)ps, &unit);
+        name = ty_axis_unit((ty_ps)ps, &unit);
     }
     snprintf(number, sizeof(number), "%.*g", digits, ps / unit);
     ty_text_add(out, "%s %s", g->options->unit != 0 && ps == unit ? "one" : number, name);

@@ -9,6 +9,7 @@
 #include "sim/core/heat.h"
 #include "sim/core/stats.h"
 #include "traces/out.h"
+#include "traces/svg.h"
 
 enum ty_detail {
     TY_DETAIL_STAGE,      /* passes of the compute stream and bubbles only */
@@ -51,6 +52,7 @@ struct ty_trace {
     const uint32_t *node_of;    /* [ranks of the program] whose links are shown; NULL: all nodes' */
     const struct ty_heat *heat; /* of the links; NULL: they are not shown */
     ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */
+    struct ty_svg_style svg;      /* zero: as it is by default */
     bool bubbles;                 /* idle stretches as slices that name their reason */
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */
 };
@@ -62,7 +64,8 @@ struct ty_trace_format {
     int (*write)(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err);
 };
 
-extern const struct ty_trace_format ty_trace_chrome, ty_trace_csv, ty_trace_gantt, ty_trace_digest;
+extern const struct ty_trace_format ty_trace_chrome, ty_trace_csv, ty_trace_gantt, ty_trace_svg,
+    ty_trace_digest;
 
 extern const struct ty_trace_format *const ty_trace_formats[]; /* ends with NULL */
 

@@ -60,6 +60,9 @@ static const struct unit units[] = {
     SI_UNITS(TY_DIM_BYTES_PER_S, "b/s", -3, false),
     BINARY_UNITS(TY_DIM_BYTES_PER_S, "B/s", 0, false),
     BINARY_UNITS(TY_DIM_BYTES_PER_S, "b/s", -3, false),
+    {"mm", TY_DIM_METRES, -3, 0, true},
+    {"cm", TY_DIM_METRES, -2, 0, false},
+    {"m", TY_DIM_METRES, 0, 0, true},
     SI_UNITS(TY_DIM_FLOPS, "FLOP/s", 0, true),
     {"%", TY_DIM_RATIO, -2, 0, false},
 };

@@ -18,6 +18,7 @@ typedef uint64_t ty_ps; /* time in picoseconds; 2^64 ps is 213 days */
     X(SECONDS, "s", "2 us") /* double seconds */                                                   \
     X(BYTES, "B", "80 GiB") /* double bytes */                                                     \
     X(BYTES_PER_S, "B/s", "300 GB/s or 200 Gb/s")                                                  \
+    X(METRES, "m", "170 mm") /* double metres */                                                   \
     X(FLOPS, "FLOP/s", "312 TFLOP/s")                                                              \
     X(RATIO, "", "3 % or 0.03") /* a share: "3 %" and "0.03" are the same */
 
@@ -28,7 +29,7 @@ enum ty_dimension {
     TY_N_DIMENSIONS
 };
 
-/* Reads `text` as a quantity of dimension `dim` into base units (s, B, B/s, FLOP/s, 1). Returns 0,
+/* Reads `text` as a quantity of dimension `dim` into base units (s, B, B/s, m, FLOP/s, 1). Returns 0,
  * or -1 and a message without a place in why[0..why_size): what is wrong; what would be right.
  * Never accepts NaN, infinities, hexadecimal, trailing characters. Locale-independent. */
 int ty_quantity_parse(const char *text, enum ty_dimension dim, double *out, char *why,
@@ -42,7 +43,7 @@ char *ty_quantity_format(double value, enum ty_dimension dim, char *buf, size_t 
 /* How a quantity of this dimension is written, for messages: "2 us", "300 GB/s or 200 Gb/s". */
 const char *ty_dimension_example(enum ty_dimension dim);
 
-/* The base unit: "s", "B", "B/s", "FLOP/s", or "" for counts and shares. */
+/* The base unit: "s", "B", "B/s", "m", "FLOP/s", or "" for counts and shares. */
 const char *ty_dimension_base(enum ty_dimension dim);
 
 /* Seconds to picoseconds, rounded half up. Returns 0, or -1 when s is negative, NaN or above

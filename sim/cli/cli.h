@@ -34,7 +34,7 @@ struct cli_options {
     struct cli_list set, with, trace, over;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
-        *compare;
+        *palette, *bubbles, *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior;
     bool show_config, traffic, no_bubbles, force, resume, quiet, help;
     char seed[64]; /* "run.seed=N", or empty */

@@ -41,6 +41,9 @@ static struct ty_trace_options trace_options(const struct cli_options *o)
                                      .window = o->window,
                                      .order = o->order,
                                      .counters = o->counters,
+                                     .width = o->width,
+                                     .palette = o->palette,
+                                     .bubbles = o->bubbles,
                                      .no_bubbles = o->no_bubbles,
                                      .force = o->force};
 }

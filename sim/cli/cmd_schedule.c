@@ -1,5 +1,6 @@
 /* cmd_schedule.c - `trainyard schedule` and `trainyard list`. */
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/cli/cli.h"
 
@@ -14,17 +15,36 @@ static int hand_over(int rc, char *text, const char *path, struct ty_err *err)
     return 0;
 }
 
+/* Options that belong to a picture, formats that a comparison has. */
+static int check_options(const struct cli_options *o, bool svg)
+{
+    if (!svg && (o->palette != NULL || o->bubbles != NULL)) {
+        fprintf(stderr, "trainyard schedule: %s is of --format svg\n",
+                o->palette != NULL ? "--palette" : "--bubbles");
+        return 2;
+    }
+    if (o->compare != NULL && o->format != NULL && !svg) {
+        fprintf(stderr, "trainyard schedule: --compare draws tables and charts; of --format it has "
+                        "svg only\n");
+        return 2;
+    }
+    return 0;
+}
+
 int cmd_schedule(const struct cli_options *o)
 {
     struct ty_schedule_options s = {.name = o->operand, .times = o->times, .format = o->format,
-                                    .width = cli_columns()};
+                                    .width = cli_columns(), .palette = o->palette,
+                                    .bubbles = o->bubbles};
+    const bool svg = o->format != NULL && strcmp(o->format, "svg") == 0;
+    s.svg_width = svg ? o->width : NULL;
     const struct {
         const char *option, *text;
         uint32_t *value;
     } numbers[] = {
         {"-p", o->pipeline, &s.pipeline}, {"-m", o->micro_batches, &s.micro_batches},
         {"-v", o->chunks, &s.chunks},     {"--group", o->group, &s.group},
-        {"--slices", o->slices, &s.slices}, {"--width", o->width, &s.width},
+        {"--slices", o->slices, &s.slices}, {"--width", svg ? NULL : o->width, &s.width},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (numbers[i].text != NULL &&
@@ -32,13 +52,11 @@ int cmd_schedule(const struct cli_options *o)
             return 2;
         }
     }
-    struct ty_err *err = ty_err_new();
-    char *text = NULL;
-    if (o->compare != NULL && o->format != NULL) {
-        fprintf(stderr, "trainyard schedule: --compare draws tables and charts; it has no "
-                        "--format\n");
+    if (check_options(o, svg) != 0) {
         return 2;
     }
+    struct ty_err *err = ty_err_new();
+    char *text = NULL;
     if (o->compare != NULL) {
         s.name = o->compare;
     }

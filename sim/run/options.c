@@ -1,6 +1,8 @@
 /* options.c - the rows of the `run` and `output` sections. */
 #include "sim/run/options.h"
 
+#include <stdio.h>
+
 #include "sim/core/execute.h"
 #include "traces/writer.h"
 
@@ -36,6 +38,20 @@ const struct ty_word ty_counters_words[] = {
     {"memory", TY_COUNTERS_MEMORY, "memory of ranks"},
     {"net", TY_COUNTERS_NET, "load of the links of nodes"},
     {"none", TY_COUNTERS_NONE, "no counters"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_palette_words[] = {
+    {"traces", TY_SVG_TRACES, "the colours of Chrome traces"},
+    {"safe", TY_SVG_SAFE, "colours that the colour-blind tell apart"},
+    {"print", TY_SVG_PRINT, "patterns in black and white"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_bubbles_words[] = {
+    {"shaded", TY_SVG_SHADED, "tinted by their cause, and named where there is room"},
+    {"named", TY_SVG_NAMED, "named only"},
+    {"none", TY_SVG_NONE, "left empty"},
     {NULL, 0, NULL},
 };
 
@@ -129,5 +145,76 @@ const struct ty_field ty_output_fields[] = {
      .doc =
          "ranks a trace shows, such as all, 0-15,64, dp=0 or one-per-stage; empty: all up to 32, "
          "one data-parallel replica above"},
+    {.key = "svg",
+     .inner = "palette",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, svg.palette),
+     .words = ty_palette_words,
+     .fallback = "traces",
+     .doc = "colours of svg traces"},
+    {.key = "svg.width",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_METRES,
+     .offset = offsetof(struct ty_output_options, svg.width_m),
+     .min = TY_SVG_MIN_WIDTH_M,
+     .max = TY_SVG_MAX_WIDTH_M,
+     .fallback = "170 mm",
+     .doc = "width of svg traces"},
+    {.key = "svg.bubbles",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, svg.bubbles),
+     .words = ty_bubbles_words,
+     .fallback = "shaded",
+     .doc = "idle time in svg traces"},
 };
 const uint32_t ty_n_output_fields = TY_COUNT(ty_output_fields);
+
+/* ---- the same from the command line ---- */
+
+/* "traces, safe or print" */
+static const char *list_words(const struct ty_word *words, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (; words->name != NULL && n < size; words++) {
+        const char *before = n == 0 ? "" : words[1].name == NULL ? " or " : ", ";
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", before, words->name);
+    }
+    return buf;
+}
+
+static int read_word(const char *option, const char *text, const struct ty_word *words, int *value,
+                     struct ty_err *err)
+{
+    const char *names[8] = {NULL};
+    char list[96];
+    if (text == NULL || ty_word_value(words, text, value)) {
+        return 0;
+    }
+    ty_fail(err, TY_EUSAGE, "%s %s: unknown; use %s", option, text,
+            list_words(words, list, sizeof(list)));
+    for (size_t i = 0; words[i].name != NULL && i < TY_COUNT(names); i++) {
+        names[i] = words[i].name;
+    }
+    const char *near = ty_nearest(text, names, TY_COUNT(names));
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
+}
+
+int ty_svg_style_read(struct ty_svg_style *style, const char *width, const char *palette,
+                      const char *bubbles, struct ty_err *err)
+{
+    char why[256];
+    if (width != NULL &&
+        ty_quantity_parse(width, TY_DIM_METRES, &style->width_m, why, sizeof(why)) < 0) {
+        return ty_fail(err, TY_EUSAGE, "--width %s: %s", width, why);
+    }
+    if (width != NULL &&
+        (style->width_m < TY_SVG_MIN_WIDTH_M || style->width_m > TY_SVG_MAX_WIDTH_M)) {
+        return ty_fail(err, TY_EUSAGE, "--width %s: a picture is %g mm to %g mm wide", width,
+                       1e3 * TY_SVG_MIN_WIDTH_M, 1e3 * TY_SVG_MAX_WIDTH_M);
+    }
+    const int rc = read_word("--palette", palette, ty_palette_words, &style->palette, err);
+    return rc < 0 ? rc : read_word("--bubbles", bubbles, ty_bubbles_words, &style->bubbles, err);
+}

@@ -3,6 +3,7 @@
 #define TY_RUN_OPTIONS_H
 
 #include "sim/base/fields.h"
+#include "traces/svg.h"
 
 /* What a collective is made of. */
 enum ty_run_detail {
@@ -34,13 +35,20 @@ struct ty_output_options {
     int detail;                  /* enum ty_detail */
     int counters;                /* enum ty_counters */
     const char *ranks;           /* selection; "": by rule */
+    struct ty_svg_style svg;
 };
 
-extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_words[];
+extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_words[],
+    ty_palette_words[], ty_bubbles_words[];
 
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;
 extern const struct ty_field ty_output_fields[];
 extern const uint32_t ty_n_output_fields;
+
+/* What the command line says of a picture, over what is there: a width such as "170 mm", words of
+ * palette and bubbles; each may be NULL. 0, or TY_EUSAGE with a message. */
+int ty_svg_style_read(struct ty_svg_style *style, const char *width, const char *palette,
+                      const char *bubbles, struct ty_err *err);
 
 #endif

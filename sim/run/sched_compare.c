@@ -146,14 +146,30 @@ static int write_charts(const struct comparison *c, uint32_t width, struct ty_te
     return 0;
 }
 
+static int write_svg(const struct comparison *c, const struct ty_schedule_options *options,
+                     struct ty_text *t, struct ty_err *err)
+{
+    const struct ty_sched_run *runs[COMPARE_MAX];
+    for (uint32_t i = 0; i < c->n; i++) {
+        runs[i] = &c->run[i];
+    }
+    return ty_sched_svg(runs, c->n, options, t, err);
+}
+
 int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                         struct ty_err *err)
 {
     struct comparison c = {.n = 0};
     struct ty_text t = {.data = NULL};
     *text = NULL;
-    int rc = add_all(&c, options, err);
-    if (rc == 0) {
+    const bool svg = options->format != NULL && strcmp(options->format, "svg") == 0;
+    int rc = options->format == NULL || svg
+                 ? add_all(&c, options, err)
+                 : ty_fail(err, TY_EUSAGE, "a comparison has no format (%s); use svg, or none",
+                           options->format);
+    if (rc == 0 && options->format != NULL) {
+        rc = write_svg(&c, options, &t, err);
+    } else if (rc == 0) {
         write_table(&c, &t);
         rc = write_charts(&c, options->width, &t, err);
     }

@@ -3,6 +3,7 @@
 #define TY_RUN_SCHED_RUN_H
 
 #include "model/sched_program.h"
+#include "sim/base/text.h"
 #include "sim/core/stats.h"
 #include "sim/trainyard.h"
 
@@ -38,6 +39,14 @@ int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *opt
 void ty_sched_run_release(struct ty_sched_run *run);
 
 void ty_sched_summarise(const struct ty_sched_run *run, struct ty_sched_summary *out);
+
+/* "1f1b, 4 stages, 8 micro-batches, tF = 1, tB = 2, message delay 0" */
+void ty_sched_describe(const struct ty_sched_run *run, struct ty_text *out);
+
+/* Appends a picture of `n` of them on one time axis, in the style that the options ask for. */
+int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
+                 const struct ty_schedule_options *options, struct ty_text *out,
+                 struct ty_err *err);
 
 /* Units of --times. */
 static inline double ty_sched_units(ty_ps t)

@@ -20,7 +20,7 @@ static bool splits(const struct ty_sched_run *r)
     return false;
 }
 
-static void write_head(const struct ty_sched_run *r, struct ty_text *t)
+void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
 {
     char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER], c[TY_JSON_NUMBER];
     ty_text_add(t, "%s, %u stages, %u micro-batches", r->name, (unsigned)r->shape.p,
@@ -38,7 +38,7 @@ static void write_head(const struct ty_sched_run *r, struct ty_text *t)
     } else {
         ty_text_add(t, "tB = %s", ty_json_number(r->times.backward, b));
     }
-    ty_text_add(t, ", message delay %s\n\n", ty_json_number(r->times.edge, c));
+    ty_text_add(t, ", message delay %s", ty_json_number(r->times.edge, c));
 }
 
 /* Why the formula and the simulation differ, in words. */
@@ -90,7 +90,8 @@ static int write_gantt(const struct ty_sched_run *r, uint32_t width, struct ty_t
     struct ty_sched_summary s;
     const struct ty_gantt options = {.width = width, .unit = TY_SCHED_UNIT_PS};
     ty_sched_summarise(r, &s);
-    write_head(r, t);
+    ty_sched_describe(r, t);
+    ty_text_add(t, "\n\n");
     const int rc = ty_gantt(&r->timeline, &options, t, err);
     write_summary(r, &s, t);
     return rc;
@@ -170,11 +171,14 @@ static void write_json(const struct ty_sched_run *r, struct ty_text *t)
     ty_text_add(t, "\n  ]\n}\n");
 }
 
-static int show(const struct ty_sched_run *r, const char *format, uint32_t width,
-                struct ty_text *t, struct ty_err *err)
+static int show(const struct ty_sched_run *r, const struct ty_schedule_options *options,
+                const char *format, struct ty_text *t, struct ty_err *err)
 {
     if (strcmp(format, "gantt") == 0) {
-        return write_gantt(r, width, t, err);
+        return write_gantt(r, options->width, t, err);
+    }
+    if (strcmp(format, "svg") == 0) {
+        return ty_sched_svg(&r, 1, options, t, err);
     }
     if (strcmp(format, "csv") == 0) {
         return ty_slots_write_csv(&r->slots, t, err);
@@ -189,10 +193,10 @@ static int show(const struct ty_sched_run *r, const char *format, uint32_t width
 
 static int check_format(const char *format, struct ty_err *err)
 {
-    const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "slots") == 0 ||
+    const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "svg") == 0 || strcmp(format, "slots") == 0 ||
                        strcmp(format, "csv") == 0 || strcmp(format, "json") == 0;
     return known ? 0
-                 : ty_fail(err, TY_EUSAGE, "unknown format (%s); use gantt, slots, csv or json",
+                 : ty_fail(err, TY_EUSAGE, "unknown format (%s); use gantt, svg, slots, csv or json",
                            format);
 }
 
@@ -204,7 +208,7 @@ int ty_schedule_show(const struct ty_schedule_options *options, char **text, str
     *text = NULL;
     int rc = check_format(format, err);
     rc = rc < 0 ? rc : ty_sched_run(&run, options, 1, err);
-    rc = rc < 0 ? rc : show(&run, format, options->width, &t, err);
+    rc = rc < 0 ? rc : show(&run, options, format, &t, err);
     if (rc == 0) {
         *text = ty_text_take(&t);
         rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");

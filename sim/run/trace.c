@@ -295,6 +295,9 @@ static int read_options(const struct ty_run *run, const struct ty_trace_options 
     rc = rc < 0 ? rc
                 : parse_counters(options->counters, run->config->output.counters, &trace->counters,
                                  err);
+    trace->svg = run->config->output.svg;
+    rc = rc < 0 ? rc : ty_svg_style_read(&trace->svg, options->width, options->palette,
+                                         options->bubbles, err);
     rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
     trace->ranks = selection->ranks;
     trace->n_ranks = selection->n;

@@ -1,0 +1,117 @@
+/* svg_ink.c - what boxes and idle stretches look like.
+ *
+ * traces: the colours that Catapult gives the names of sim/core/category.h (its
+ * tracing/base/color_scheme.html), idle stretches pale. safe: Okabe and Ito, Color Universal Design
+ * (2008), idle stretches as greys of different lightness. print: black lines on white. The other
+ * chunk of a rank, or the other direction, is halfway to white; in print it is on grey. */
+#include "traces/svg_internal.h"
+
+/* One row for a kind of stretch: word, colours, and in print what is drawn into a tile of so many
+ * tenths of a millimetre, turned by so many degrees. */
+struct ink {
+    const char *word;
+    const char *traces, *safe;
+    const char *ground;   /* in print */
+    const char *pattern;  /* in print: path in the tile; NULL: none */
+    const char *id, *pen; /* of the pattern: name, stroke */
+    int tile, turn;
+};
+
+#define BLACK "#222\" stroke-width=\"1.3"
+#define GREY  "#8a8a8a\" stroke-width=\"1"
+#define DOTS  "#333\" stroke-linecap=\"round\" stroke-width=\"2.8"
+#define FLY   "#8a8a8a\" stroke-linecap=\"round\" stroke-width=\"2"
+
+#define BACKWARD "M0 4.5h9"
+#define DGRAD    "M2 2h.01M7 7h.01"
+#define WGRAD    "M0 4.5h9M4.5 0v9"
+
+static const struct ink inks[TY_SVG_N_KINDS] = {
+    [TY_PHASE_FORWARD] = {"forward", "#7ec894", "#56b4e9", "#fff", NULL, "", "", 0, 0},
+    [TY_PHASE_BACKWARD] = {"backward", "#4387fd", "#e69f00", "#fff", BACKWARD, "b", BLACK, 9, -45},
+    [TY_PHASE_DGRAD] = {"input gradient", "#85a0d2", "#cc79a7", "#fff", DGRAD, "i", DOTS, 10, 0},
+    [TY_PHASE_WGRAD] = {"weight gradient", "#ffff77", "#f0e442", "#fff", WGRAD, "w", BLACK, 9, 45},
+    [TY_PHASE_STEP] = {"optimizer step", "#0da861", "#009e73", "#444", NULL, "", "", 0, 0},
+
+    [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#abdaf4", "#d4d4d4", NULL, "", "", 0, 0},
+    [TY_N_PHASES + TY_PHASE_BACKWARD] = {"", "#a1c3fe", "#f3cf80", "#d4d4d4", BACKWARD, "bo", BLACK,
+                                         9, -45},
+    [TY_N_PHASES + TY_PHASE_DGRAD] = {"", "#c2d0e9", "#e6bcd3", "#d4d4d4", DGRAD, "io", DOTS, 10, 0},
+    [TY_N_PHASES + TY_PHASE_WGRAD] = {"", "#ffffc4", "#f8f2a1", "#d4d4d4", WGRAD, "wo", BLACK, 9, 45},
+
+#define CAUSE(bucket) [2 * TY_N_PHASES + TY_BUCKET_##bucket]
+    CAUSE(BUBBLE_FILL) = {"fill", "#e7ebf2", "#f1f1f1", "#fff", "M2 2h.01M9 9h.01", "fill", FLY, 14,
+                          0},
+    CAUSE(BUBBLE_STALL) = {"stall", "#f3dddb", "#cdcdcd", "#fff", "M0 5h10", "stall", GREY, 10, 0},
+    CAUSE(BUBBLE_DRAIN) = {"drain", "#efe8d8", "#e0e0e0", "#fff", "M5 0v10", "drain", GREY, 10, 0},
+    CAUSE(EXPOSED_TENSOR) = {"exposed tensor", "#ffd199", "#f2c9ae", "#fff", "M0 6h12", "tensor",
+                             GREY, 12, 45},
+    CAUSE(EXPOSED_PIPELINE) = {"exposed p2p", "#e0cad2", "#dcd3ea", "#fff", "M0 6h12", "p2p", GREY,
+                               12, -45},
+    CAUSE(EXPOSED_DATA) = {"exposed data", "#e5d3c5", "#c9dccf", "#fff", "M0 6h12M6 0v12", "data",
+                           GREY, 12, 0},
+    CAUSE(EXPOSED_CONTEXT) = {"exposed context", "#ffd199", "#f2c9ae", "#fff", "M0 6h12", "context",
+                              GREY, 12, 30},
+    CAUSE(EXPOSED_EXPERT) = {"exposed expert", "#fbc1bd", "#f6d5b8", "#fff", "M0 6h12", "expert",
+                             GREY, 12, 60},
+#undef CAUSE
+    [2 * TY_N_PHASES + TY_N_BUCKETS] = {"deadlock", "#d98c8c", "#d55e00", "#888", NULL, "", "", 0,
+                                        0},
+};
+
+static const struct ink nothing = {"idle", "#eee", "#eee", "#fff", NULL, "", "", 0, 0};
+
+static const struct ink *ink_of(uint32_t kind)
+{
+    return inks[kind].word != NULL ? &inks[kind] : &nothing;
+}
+
+const char *ty_svg_word(uint32_t kind)
+{
+    return ink_of(kind)->word;
+}
+
+void ty_svg_put_fill(int palette, uint32_t kind, struct ty_text *out)
+{
+    const struct ink *ink = ink_of(kind);
+    if (palette == TY_SVG_PRINT && ink->pattern != NULL) {
+        ty_text_add(out, "url(#ty-%s)", ink->id);
+    } else {
+        ty_text_add(out, "%s",
+                    palette == TY_SVG_PRINT  ? ink->ground
+                    : palette == TY_SVG_SAFE ? ink->safe
+                                             : ink->traces);
+    }
+}
+
+bool ty_svg_patterned(int palette, uint32_t kind)
+{
+    return palette == TY_SVG_PRINT && ink_of(kind)->pattern != NULL;
+}
+
+const char *ty_svg_line(int palette)
+{
+    return palette == TY_SVG_PRINT ? "#222" : "#fff";
+}
+
+/* Coordinates and pens in a tile are tenths of a millimetre. */
+void ty_svg_put_patterns(int palette, const bool *used, struct ty_text *out)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < TY_SVG_N_KINDS; k++) {
+        const struct ink *ink = ink_of(k);
+        if (!used[k] || !ty_svg_patterned(palette, k)) {
+            continue;
+        }
+        ty_text_add(out, any ? "" : "<defs>\n");
+        any = true;
+        ty_text_add(out,
+                    "<pattern id=\"ty-%s\" patternUnits=\"userSpaceOnUse\" width=\"%d.%d\" "
+                    "height=\"%d.%d\" patternTransform=\"rotate(%d)\"><path fill=\"%s\" "
+                    "d=\"M0 0h9v9h-9z\"/><path transform=\"scale(.1)\" fill=\"none\" "
+                    "stroke=\"%s\" d=\"%s\"/></pattern>\n",
+                    ink->id, ink->tile / 10, ink->tile % 10, ink->tile / 10, ink->tile % 10,
+                    ink->turn, ink->ground, ink->pen, ink->pattern);
+    }
+    ty_text_add(out, any ? "</defs>\n" : "");
+}

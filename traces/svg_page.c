@@ -1,0 +1,339 @@
+/* svg_page.c - around the rows of a picture: sizes, time axis, legend, remarks. */
+#include "traces/svg_page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "traces/axis.h"
+
+/* Sizes on a picture of TY_SVG_WIDTH_M, um: 8 and 7 points, as captions and labels of papers. */
+#define FONT       2820
+#define SMALL      2470
+#define MIN_NUMBER 1500 /* a micro-batch number smaller than 4 points is left out */
+#define ROW_MAX    5600
+#define ROW_MIN    350
+#define ROWS_MAX   190000 /* height of all rows: with the rest, an A4 page */
+
+/* ---- elements ---- */
+
+static void put_attribute(struct ty_text *out, const char *name, int32_t um)
+{
+    ty_text_add(out, " %s=\"", name);
+    ty_svg_put_um(out, um);
+    ty_text_add(out, "\"");
+}
+
+void ty_svg_put_text(struct ty_svg_page *page, int32_t x, int32_t y, int32_t font,
+                     const char *anchor, const char *attributes, const char *text)
+{
+    ty_text_add(page->out, "<text");
+    put_attribute(page->out, "x", x);
+    put_attribute(page->out, "y", y);
+    put_attribute(page->out, "font-size", font);
+    if (strcmp(anchor, "start") != 0) {
+        ty_text_add(page->out, " text-anchor=\"%s\"", anchor);
+    }
+    ty_text_add(page->out, "%s>", attributes);
+    ty_svg_put_escaped(page->out, text);
+    ty_text_add(page->out, "</text>\n");
+}
+
+void ty_svg_put_rect(struct ty_text *out, int32_t x, int32_t y, int32_t width, int32_t height)
+{
+    ty_text_add(out, "<rect");
+    put_attribute(out, "x", x);
+    put_attribute(out, "y", y);
+    put_attribute(out, "width", width);
+    put_attribute(out, "height", height);
+}
+
+void ty_svg_put_box(struct ty_text *out, const struct ty_svg_mark *mark)
+{
+    ty_text_add(out, "M");
+    ty_svg_put_um(out, mark->x0);
+    ty_text_add(out, " ");
+    ty_svg_put_um(out, mark->y0);
+    ty_text_add(out, "h");
+    ty_svg_put_um(out, mark->x1 - mark->x0);
+    ty_text_add(out, "v");
+    ty_svg_put_um(out, mark->y1 - mark->y0);
+    ty_text_add(out, "h");
+    ty_svg_put_um(out, mark->x0 - mark->x1);
+    ty_text_add(out, "z");
+}
+
+/* ---- sizes ---- */
+
+/* Unit of the axis, its name in the label column. */
+static const char *axis_name(const struct ty_svg_page *page, double *unit, char buf[32])
+{
+    if (page->svg->unit != 0) {
+        *unit = (double)page->svg->unit;
+        return "time";
+    }
+    snprintf(buf, 32, "time, %s", ty_axis_unit(page->to, unit));
+    return buf;
+}
+
+static int32_t label_width(const struct ty_svg_page *page)
+{
+    char buf[32];
+    double unit;
+    int32_t widest = ty_svg_text_um(axis_name(page, &unit, buf), page->small);
+    for (uint32_t i = 0; i < page->svg->n_panels; i++) {
+        const struct ty_svg_items *items = &page->sheet[i].items;
+        for (uint32_t k = 0; k < items->n_rows; k++) {
+            const int32_t w = ty_svg_text_um(items->row[k].label, page->small);
+            widest = w > widest ? w : widest;
+        }
+    }
+    return widest;
+}
+
+/* Boxes whose number fits in that size. */
+static size_t n_fit(const struct ty_svg_page *page, int32_t font)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < page->svg->n_panels; i++) {
+        const struct ty_svg_marks *marks = &page->sheet[i].marks;
+        for (size_t k = 0; k < marks->n; k++) {
+            n += ty_svg_number_fits(&marks->mark[k], font);
+        }
+    }
+    return n;
+}
+
+/* The largest size in which nearly as many numbers fit as in the smallest. */
+static int32_t number_size(const struct ty_svg_page *page, double scale)
+{
+    const int32_t least = (int32_t)(MIN_NUMBER * (scale < 1 ? scale : 1));
+    const int32_t most = page->row * 6 / 10 < page->font ? page->row * 6 / 10 : page->font;
+    const size_t all = n_fit(page, least);
+    if (most < least || all == 0) {
+        return 0;
+    }
+    int32_t font = most;
+    while (font > least && n_fit(page, font) < all - all / 10) {
+        font = font * 95 / 100;
+    }
+    return font > least ? font : least;
+}
+
+int ty_svg_lay_out(struct ty_svg_page *page)
+{
+    const double asked = page->svg->style.width_m > 0 ? page->svg->style.width_m : TY_SVG_WIDTH_M;
+    double scale = asked / TY_SVG_WIDTH_M; /* a slide is read from further away than a paper */
+    scale = scale < 0.7 ? 0.7 : scale > 3 ? 3 : scale;
+    page->width = (int32_t)lround(asked * 1e6);
+    page->font = (int32_t)(FONT * scale);
+    page->small = (int32_t)(SMALL * scale);
+    double pitch = ROWS_MAX * scale / page->n_rows;
+    pitch = pitch > ROW_MAX * 1.18 * scale ? ROW_MAX * 1.18 * scale : pitch < ROW_MIN ? ROW_MIN : pitch;
+    page->pitch = (int32_t)pitch;
+    page->row = (int32_t)(pitch / 1.18);
+    const int32_t label = label_width(page);
+    const int32_t room = page->width / 3;
+    page->left = (label < room ? label : room) + (int32_t)(1600 * scale);
+    page->plot = page->width - page->left - (int32_t)(2600 * scale);
+    int rc = 0;
+    for (uint32_t i = 0; i < page->svg->n_panels; i++) {
+        struct ty_svg_sheet *sheet = &page->sheet[i];
+        for (uint32_t k = 0; k < sheet->items.n_rows && rc == 0; k++) {
+            const struct ty_svg_frame frame = {.from = page->from,
+                                               .to = page->to,
+                                               .left = page->left,
+                                               .width = page->plot,
+                                               .y0 = (int32_t)k * page->pitch,
+                                               .y1 = (int32_t)k * page->pitch + page->row};
+            rc = ty_svg_mark_row(&sheet->marks, &sheet->items, &sheet->items.row[k], &frame,
+                                 &page->arena);
+        }
+        for (size_t k = 0; k < sheet->marks.n; k++) {
+            page->used[sheet->marks.mark[k].kind] = true;
+        }
+    }
+    page->number = number_size(page, scale);
+    return rc;
+}
+
+/* ---- time axis ---- */
+
+/* Ticks: the i-th lies at (first + i) steps. */
+struct ticks {
+    double unit, step, first;
+    uint32_t n;
+};
+
+static struct ticks find_ticks(const struct ty_svg_page *page)
+{
+    char buf[32], number[32];
+    struct ticks t;
+    (void)axis_name(page, &t.unit, buf);
+    const double span = (double)(page->to - page->from) / t.unit, last = (double)page->to / t.unit;
+    snprintf(number, sizeof(number), "%.6g", last);
+    const double apart = 2.2 * ty_svg_text_um(number, page->small) + page->small;
+    t.step = ty_axis_step(apart * span / page->plot);
+    t.first = ceil((double)page->from / t.unit / t.step - 1e-9);
+    t.n = (uint32_t)(floor(last / t.step + 1e-9) - t.first + 1);
+    return t;
+}
+
+static int32_t tick_x(const struct ty_svg_page *page, const struct ticks *t, uint32_t i)
+{
+    const double at = (t->first + i) * t->step * t->unit - (double)page->from;
+    return page->left + (int32_t)lround(at / (double)(page->to - page->from) * page->plot);
+}
+
+void ty_svg_put_grid(struct ty_svg_page *page, int32_t y0, int32_t y1)
+{
+    const struct ticks t = find_ticks(page);
+    ty_text_add(page->out, "<path fill=\"none\" stroke=\"#d0d0d0\" stroke-width=\"0.1\" d=\"");
+    for (uint32_t i = 0; i < t.n; i++) {
+        ty_text_add(page->out, "M");
+        ty_svg_put_um(page->out, tick_x(page, &t, i));
+        ty_text_add(page->out, " ");
+        ty_svg_put_um(page->out, y0);
+        ty_text_add(page->out, "v");
+        ty_svg_put_um(page->out, y1 - y0);
+    }
+    ty_text_add(page->out, "\"/>\n");
+}
+
+void ty_svg_put_axis(struct ty_svg_page *page)
+{
+    const struct ticks t = find_ticks(page);
+    const int32_t length = page->small * 4 / 10;
+    char buf[32];
+    double unit;
+    ty_text_add(page->out, "<g id=\"axis\" fill=\"#333\">\n<path fill=\"none\" stroke=\"#333\" "
+                           "stroke-width=\"0.15\" d=\"M");
+    ty_svg_put_um(page->out, page->left);
+    ty_text_add(page->out, " ");
+    ty_svg_put_um(page->out, page->y);
+    ty_text_add(page->out, "h");
+    ty_svg_put_um(page->out, page->plot);
+    for (uint32_t i = 0; i < t.n; i++) {
+        ty_text_add(page->out, "M");
+        ty_svg_put_um(page->out, tick_x(page, &t, i));
+        ty_text_add(page->out, " ");
+        ty_svg_put_um(page->out, page->y);
+        ty_text_add(page->out, "v");
+        ty_svg_put_um(page->out, length);
+    }
+    ty_text_add(page->out, "\"/>\n");
+    const int32_t base = page->y + length + page->small * 9 / 10;
+    ty_svg_put_text(page, page->left - page->small * 6 / 10, base, page->small, "end", "",
+                    axis_name(page, &unit, buf));
+    for (uint32_t i = 0; i < t.n; i++) {
+        char number[32];
+        snprintf(number, sizeof(number), "%.6g", (t.first + i) * t.step);
+        const int32_t x = tick_x(page, &t, i), half = ty_svg_text_um(number, page->small) / 2;
+        if (x + half <= page->width) {
+            ty_svg_put_text(page, x, base, page->small, "middle", "", number);
+        }
+    }
+    ty_text_add(page->out, "</g>\n");
+    page->y = base + page->small * 7 / 10;
+}
+
+/* ---- legend and remarks ---- */
+
+struct flow {
+    struct ty_svg_page *page;
+    int32_t x; /* where the next entry goes */
+};
+
+/* Moves to a place where so much fits, on this line or the next. */
+static void make_room(struct flow *f, int32_t width)
+{
+    const int32_t left = f->page->left;
+    if (f->x > left && f->x + width > f->page->width) {
+        f->x = left;
+        f->page->y += f->page->small * 16 / 10;
+    }
+}
+
+/* A swatch and a word; kind TY_SVG_N_KINDS: the word only. */
+static void put_entry(struct flow *f, uint32_t kind, const char *word)
+{
+    struct ty_svg_page *page = f->page;
+    const int32_t font = page->small, swatch = kind < TY_SVG_N_KINDS ? font * 14 / 10 : 0;
+    const int32_t gap = swatch > 0 ? font * 4 / 10 : 0, text = ty_svg_text_um(word, font);
+    make_room(f, swatch + gap + text);
+    const int32_t base = page->y + font;
+    if (swatch > 0) {
+        ty_svg_put_rect(page->out, f->x, base - font * 85 / 100, swatch, font);
+        ty_text_add(page->out, " fill=\"");
+        ty_svg_put_fill(page->palette, kind, page->out);
+        ty_text_add(page->out, "\"");
+        if (page->palette == TY_SVG_PRINT) {
+            ty_text_add(page->out, " stroke=\"%s\" stroke-width=\"0.12\"",
+                        ty_svg_is_idle(kind) ? "#aaa" : ty_svg_line(page->palette));
+        }
+        ty_text_add(page->out, "/>\n");
+    }
+    ty_svg_put_text(page, f->x + swatch + gap, base, font, "start", "", word);
+    f->x += swatch + gap + text + font * 9 / 10;
+}
+
+static void put_remark(struct ty_svg_page *page, const char *remark)
+{
+    const int32_t base = page->y + page->small;
+    ty_svg_put_text(page, page->left, base, page->small * 9 / 10, "start", " fill=\"#555\"", remark);
+    page->y = base + page->small * 6 / 10;
+}
+
+static void put_remarks(struct ty_svg_page *page)
+{
+    uint64_t n = 0, merged = 0;
+    bool shared = false;
+    char remark[160];
+    for (uint32_t i = 0; i < page->svg->n_panels; i++) {
+        n += page->sheet[i].marks.n_boxes;
+        merged += page->sheet[i].marks.n_merged;
+        shared = shared || page->sheet[i].items.merged;
+    }
+    if (merged > 0) {
+        snprintf(remark, sizeof(remark),
+                 "%llu of %llu passes are thinner than 0.05 mm: drawn together, heights are shares "
+                 "of time",
+                 (unsigned long long)merged, (unsigned long long)n);
+        put_remark(page, remark);
+    }
+    if (shared) {
+        put_remark(page, "ranks that do the same at the same time share a row");
+    }
+}
+
+void ty_svg_put_legend(struct ty_svg_page *page)
+{
+    struct flow f = {.page = page, .x = page->left};
+    bool others = false, idle = false;
+    uint32_t other = 0;
+    ty_text_add(page->out, "<g id=\"legend\" fill=\"#333\">\n");
+    for (uint32_t k = 0; k < TY_SVG_OTHER; k++) {
+        if (page->used[k] || page->used[k + TY_SVG_OTHER]) {
+            put_entry(&f, k, ty_svg_word(k));
+        }
+        if (page->used[k + TY_SVG_OTHER] && !others) {
+            others = true;
+            other = k + TY_SVG_OTHER;
+        }
+    }
+    if (others) {
+        put_entry(&f, other, "other chunk or direction");
+    }
+    for (uint32_t k = TY_SVG_CAUSE; k < TY_SVG_N_KINDS && page->bubbles == TY_SVG_SHADED; k++) {
+        if (page->used[k]) {
+            char word[64];
+            snprintf(word, sizeof(word), "%s%s", idle || k == TY_SVG_DEADLOCK ? "" : "idle: ",
+                     ty_svg_word(k));
+            put_entry(&f, k, word);
+            idle = true;
+        }
+    }
+    page->y += page->small * 14 / 10;
+    put_remarks(page);
+    ty_text_add(page->out, "</g>\n");
+}

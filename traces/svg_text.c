@@ -1,0 +1,92 @@
+/* svg_text.c - pieces of the text of a picture. */
+#include <string.h>
+
+#include "traces/svg_internal.h"
+
+/* Thousandths of the font size. Digits are those of DejaVu Sans, the widest of the fonts that
+ * "sans-serif" commonly means; letters are its widths in groups. */
+static int32_t advance(unsigned char c)
+{
+    if (strchr("ijl.,:;'|![]()/ tfrI", c) != NULL) {
+        return 420;
+    }
+    if (strchr("mwMW%@", c) != NULL) {
+        return 980;
+    }
+    return c >= 'A' && c <= 'Z' ? 720 : 640;
+}
+
+int32_t ty_svg_text_um(const char *text, int32_t font_um)
+{
+    int64_t sum = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        sum += (*c & 0xC0u) == 0x80 ? 0 : advance(*c); /* once per code point */
+    }
+    return (int32_t)((sum * font_um + 999) / 1000);
+}
+
+void ty_svg_put_um(struct ty_text *out, int64_t um)
+{
+    char digits[32];
+    size_t n = 0;
+    int64_t rest = um < 0 ? -um : um;
+    int places = 3;
+    for (; places > 0 && rest % 10 == 0; places--) {
+        rest /= 10;
+    }
+    for (int i = 0; i < places; i++, rest /= 10) {
+        digits[n++] = (char)('0' + rest % 10);
+    }
+    if (places > 0) {
+        digits[n++] = '.';
+    }
+    do {
+        digits[n++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (um < 0) {
+        digits[n++] = '-';
+    }
+    for (size_t i = 0; i < n / 2; i++) {
+        const char c = digits[i];
+        digits[i] = digits[n - 1 - i];
+        digits[n - 1 - i] = c;
+    }
+    ty_text_bytes(out, digits, n);
+}
+
+/* Bytes of a well-formed UTF-8 sequence that XML allows; 0: none begins here. */
+static size_t sequence(const unsigned char *c)
+{
+    const size_t n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3
+                   : c[0] < 0xF5 ? 4 : 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((c[i] & 0xC0u) != 0x80) {
+            return 0;
+        }
+    }
+    if (n == 1) {
+        return c[0] >= 0x20 && c[0] != 0x7F;
+    }
+    const bool overlong = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90);
+    const bool outside = (c[0] == 0xED && c[1] > 0x9F) || (c[0] == 0xF4 && c[1] > 0x8F) ||
+                         (c[0] == 0xEF && c[1] == 0xBF && c[2] >= 0xBE) ||
+                         (c[0] == 0xC2 && c[1] < 0xA0);
+    return overlong || outside ? 0 : n;
+}
+
+void ty_svg_put_escaped(struct ty_text *out, const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    while (*c != '\0') {
+        const size_t n = sequence(c);
+        const char *as = *c == '&' ? "&amp;" : *c == '<' ? "&lt;" : *c == '>' ? "&gt;"
+                       : *c == '"' ? "&quot;" : n == 0 ? "?" : NULL;
+        if (as != NULL) {
+            ty_text_bytes(out, as, strlen(as));
+        } else {
+            ty_text_bytes(out, (const char *)c, n);
+        }
+        c += n == 0 ? 1 : n;
+    }
+}
