@@ -12,7 +12,8 @@
 #include "traces/svg_page.h"
 #include "traces/writer.h"
 
-#define LINED_UM 450 /* boxes from here on have a hairline around them */
+#define LINED_UM     450  /* boxes from here on have a hairline around them ... */
+#define LINED_ROW_UM 1500 /* ... in rows from here on */
 #define MIN_NAME_UM 1500 /* font of the names of idle stretches, at least */
 
 bool ty_svg_number_fits(const struct ty_svg_mark *mark, int32_t font_um)
@@ -22,29 +23,67 @@ bool ty_svg_number_fits(const struct ty_svg_mark *mark, int32_t font_um)
         return false;
     }
     snprintf(number, sizeof(number), "%u", (unsigned)mark->mb);
-    return ty_svg_text_um(number, font_um) + 300 <= mark->x1 - mark->x0;
+    return ty_svg_text_um(number, font_um) + font_um * 35 / 100 <= mark->x1 - mark->x0;
 }
 
 /* ---- rows ---- */
 
-/* Marks of one kind: rectangles under one group, what is thin as a path. */
+/* Thin marks as pieces of one broad line along each row: a third of the bytes of rectangles. */
+static void put_thin(struct ty_svg_page *page, const struct ty_svg_marks *marks, uint32_t kind,
+                     int32_t least)
+{
+    struct ty_text *out = page->out;
+    int32_t y = INT32_MIN, x = 0;
+    for (size_t i = 0; i < marks->n; i++) {
+        const struct ty_svg_mark *mark = &marks->mark[i];
+        if (mark->kind != kind || !mark->whole || mark->x1 - mark->x0 >= least) {
+            continue;
+        }
+        if (y == INT32_MIN) {
+            ty_text_add(out, "<path fill=\"none\" stroke=\"");
+            ty_svg_put_fill(page->palette, kind, out);
+            ty_text_add(out, "\" stroke-width=\"");
+            ty_svg_put_um(out, page->row);
+            ty_text_add(out, "\" d=\"");
+        }
+        if (mark->y0 == y) {
+            ty_text_add(out, "m");
+            ty_svg_put_um(out, mark->x0 - x);
+            ty_text_add(out, " 0h");
+        } else {
+            ty_text_add(out, "M");
+            ty_svg_put_um(out, mark->x0);
+            ty_text_add(out, " ");
+            ty_svg_put_um(out, (mark->y0 + mark->y1) / 2);
+            ty_text_add(out, "h");
+        }
+        ty_svg_put_um(out, mark->x1 - mark->x0);
+        x = mark->x1;
+        y = mark->y0;
+    }
+    ty_text_add(out, y != INT32_MIN ? "\"/>\n" : "");
+}
+
+/* Marks of one kind: rectangles under one group, layers of merged ones as a path. */
 static void put_kind(struct ty_svg_page *page, const struct ty_svg_marks *marks, uint32_t kind)
 {
     struct ty_text *out = page->out;
-    const int32_t least = ty_svg_is_idle(kind) ? INT32_MAX : LINED_UM;
-    bool open = false, thin = false;
+    const bool broad = ty_svg_is_idle(kind) || page->row < LINED_ROW_UM;
+    const int32_t least = broad ? INT32_MAX : LINED_UM;
+    bool open = false, layers = false;
     ty_text_add(out, "<g fill=\"");
     ty_svg_put_fill(page->palette, kind, out);
     ty_text_add(out, "\">\n");
     for (size_t i = 0; i < marks->n; i++) {
         const struct ty_svg_mark *mark = &marks->mark[i];
-        if (mark->kind == kind && (!mark->whole || mark->x1 - mark->x0 < least)) {
-            ty_text_add(out, thin ? "" : "<path d=\"");
+        if (mark->kind == kind && !mark->whole) {
+            ty_text_add(out, layers ? "" : "<path d=\"");
             ty_svg_put_box(out, mark);
-            thin = true;
+            layers = true;
         }
     }
-    ty_text_add(out, thin ? "\"/>\n" : "");
+    ty_text_add(out, layers ? "\"/>\n" : "");
+    put_thin(page, marks, kind, least);
     for (size_t i = 0; i < marks->n; i++) {
         const struct ty_svg_mark *mark = &marks->mark[i];
         if (mark->kind == kind && mark->whole && mark->x1 - mark->x0 >= least) {
@@ -60,50 +99,68 @@ static void put_kind(struct ty_svg_page *page, const struct ty_svg_marks *marks,
     ty_text_add(out, open ? "</g>\n</g>\n" : "</g>\n");
 }
 
-/* White behind numbers that stand on a pattern. */
-static void put_plates(struct ty_svg_page *page, const struct ty_svg_marks *marks)
+/* White behind a text in the middle of a mark, as path data: digits are shorter than their font. */
+static void put_plate(struct ty_text *out, const struct ty_svg_mark *mark, const char *text,
+                      int32_t font)
 {
+    const int32_t x = (mark->x0 + mark->x1) / 2, y = (mark->y0 + mark->y1) / 2;
+    const int32_t half = ty_svg_text_um(text, font) * 47 / 100;
+    const struct ty_svg_mark plate = {
+        .x0 = x - half, .x1 = x + half, .y0 = y - font * 45 / 100, .y1 = y + font * 45 / 100};
+    ty_svg_put_box(out, &plate);
+}
+
+/* The font of a mark's number; 0: it has none, or no room for it. */
+static int32_t number_font(const struct ty_svg_sheet *sheet, const struct ty_svg_mark *mark)
+{
+    if (ty_svg_is_idle(mark->kind)) {
+        return 0;
+    }
+    const int32_t font = sheet->number[mark->kind % TY_SVG_OTHER];
+    return font > 0 && ty_svg_number_fits(mark, font) ? font : 0;
+}
+
+/* White behind numbers that stand on a pattern. */
+static void put_plates(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
+{
+    const struct ty_svg_marks *marks = &sheet->marks;
     bool any = false;
     for (size_t i = 0; i < marks->n; i++) {
-        struct ty_svg_mark mark = marks->mark[i];
-        if (!ty_svg_patterned(page->palette, mark.kind) ||
-            !ty_svg_number_fits(&mark, page->number)) {
+        const struct ty_svg_mark *mark = &marks->mark[i];
+        const int32_t font = number_font(sheet, mark);
+        if (font == 0 || !ty_svg_patterned(page->palette, mark->kind)) {
             continue;
         }
         char number[16];
-        snprintf(number, sizeof(number), "%u", (unsigned)mark.mb);
-        const int32_t half = ty_svg_text_um(number, page->number) / 2;
-        const int32_t x = (mark.x0 + mark.x1) / 2, y = (mark.y0 + mark.y1) / 2;
+        snprintf(number, sizeof(number), "%u", (unsigned)mark->mb);
         ty_text_add(page->out, any ? "" : "<path fill=\"#fff\" d=\"");
         any = true;
-        mark.x0 = x - half;
-        mark.x1 = x + half;
-        mark.y0 = y - page->number / 2;
-        mark.y1 = y + page->number / 2;
-        ty_svg_put_box(page->out, &mark);
+        put_plate(page->out, mark, number, font);
     }
     ty_text_add(page->out, any ? "\"/>\n" : "");
 }
 
-static void put_numbers(struct ty_svg_page *page, const struct ty_svg_marks *marks)
+static void put_numbers(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
 {
+    const struct ty_svg_marks *marks = &sheet->marks;
     struct ty_text *out = page->out;
     bool any = false;
-    for (size_t i = 0; i < marks->n && page->number > 0; i++) {
+    for (size_t i = 0; i < marks->n; i++) {
         const struct ty_svg_mark *mark = &marks->mark[i];
-        if (!ty_svg_number_fits(mark, page->number)) {
+        const int32_t font = number_font(sheet, mark);
+        if (font == 0) {
             continue;
         }
         if (!any) {
             ty_text_add(out, "<g font-size=\"");
-            ty_svg_put_um(out, page->number);
+            ty_svg_put_um(out, font);
             ty_text_add(out, "\" text-anchor=\"middle\" fill=\"#111\">\n");
         }
         any = true;
         ty_text_add(out, "<text x=\"");
         ty_svg_put_um(out, (mark->x0 + mark->x1) / 2);
         ty_text_add(out, "\" y=\"");
-        ty_svg_put_um(out, (mark->y0 + mark->y1) / 2 + page->number * 36 / 100);
+        ty_svg_put_um(out, (mark->y0 + mark->y1) / 2 + font * 36 / 100);
         ty_text_add(out, "\">%u</text>\n", (unsigned)mark->mb);
     }
     ty_text_add(out, any ? "</g>\n" : "");
@@ -126,6 +183,11 @@ static void put_names(struct ty_svg_page *page, const struct ty_svg_marks *marks
             const struct ty_svg_mark *mark = widest[k];
             const int32_t needed = ty_svg_text_um(ty_svg_word(k), font) + font / 2;
             if (mark != NULL && mark->x1 - mark->x0 >= needed) {
+                if (ty_svg_patterned(page->palette, k) && page->bubbles == TY_SVG_SHADED) {
+                    ty_text_add(page->out, "<path fill=\"#fff\" d=\"");
+                    put_plate(page->out, mark, ty_svg_word(k), font);
+                    ty_text_add(page->out, "\"/>\n");
+                }
                 ty_svg_put_text(page, (mark->x0 + mark->x1) / 2,
                                 (mark->y0 + mark->y1) / 2 + font * 36 / 100, font, "middle", "",
                                 ty_svg_word(k));
@@ -145,8 +207,8 @@ static void put_rows(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
             put_kind(page, &sheet->marks, k);
         }
     }
-    put_plates(page, &sheet->marks);
-    put_numbers(page, &sheet->marks);
+    put_plates(page, sheet);
+    put_numbers(page, sheet);
     if (page->bubbles != TY_SVG_NONE) {
         ty_text_add(page->out, "<g fill=\"#555\">\n");
         put_names(page, &sheet->marks);
@@ -176,7 +238,7 @@ static void add_time(const struct ty_svg_page *page, ty_ps t, struct ty_text *te
     if (page->svg->unit == 0) {
         name = ty_axis_unit(t, &unit);
     }
-    ty_text_add(text, "%.6g %s", (double)t / unit, name);
+    ty_text_add(text, "%.*g %s", page->svg->unit != 0 ? 6 : 4, (double)t / unit, name);
 }
 
 /* "33 time units, idle 27.3 %: fill 9.1, stall 9.1, drain 9.1" */
@@ -192,10 +254,10 @@ static void add_figures(const struct ty_svg_page *page, const struct ty_svg_item
         idle += (double)items->time[k];
     }
     ty_text_add(text, ", idle %.1f %%", idle / whole);
-    for (uint32_t k = TY_SVG_CAUSE; k < TY_SVG_N_KINDS; k++) {
-        if ((double)items->time[k] / whole >= 0.05) {
-            ty_text_add(text, "%s%s %.1f", any ? ", " : ": ", ty_svg_word(k),
-                        (double)items->time[k] / whole);
+    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
+        if ((double)items->time[*k] / whole >= 0.05) {
+            ty_text_add(text, "%s%s %.1f", any ? ", " : ": ", ty_svg_word(*k),
+                        (double)items->time[*k] / whole);
             any = true;
         }
     }

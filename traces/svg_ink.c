@@ -2,8 +2,9 @@
  *
  * traces: the colours that Catapult gives the names of sim/core/category.h (its
  * tracing/base/color_scheme.html), idle stretches pale. safe: Okabe and Ito, Color Universal Design
- * (2008), idle stretches as greys of different lightness. print: black lines on white. The other
- * chunk of a rank, or the other direction, is halfway to white; in print it is on grey. */
+ * (2008), those five that stay furthest apart together with their light versions, idle stretches as
+ * greys of different lightness. print: black lines on white. The
+ * other chunk of a rank, or the other direction, is lighter; in print it is on grey. */
 #include "traces/svg_internal.h"
 
 /* One row for a kind of stretch: word, colours, and in print what is drawn into a tile of so many
@@ -29,34 +30,42 @@ struct ink {
 static const struct ink inks[TY_SVG_N_KINDS] = {
     [TY_PHASE_FORWARD] = {"forward", "#7ec894", "#56b4e9", "#fff", NULL, "", "", 0, 0},
     [TY_PHASE_BACKWARD] = {"backward", "#4387fd", "#e69f00", "#fff", BACKWARD, "b", BLACK, 9, -45},
-    [TY_PHASE_DGRAD] = {"input gradient", "#85a0d2", "#cc79a7", "#fff", DGRAD, "i", DOTS, 10, 0},
+    [TY_PHASE_DGRAD] = {"input gradient", "#85a0d2", "#d55e00", "#fff", DGRAD, "i", DOTS, 10, 0},
     [TY_PHASE_WGRAD] = {"weight gradient", "#ffff77", "#f0e442", "#fff", WGRAD, "w", BLACK, 9, 45},
-    [TY_PHASE_STEP] = {"optimizer step", "#0da861", "#009e73", "#444", NULL, "", "", 0, 0},
+    [TY_PHASE_STEP] = {"optimizer step", "#0da861", "#0072b2", "#444", NULL, "", "", 0, 0},
 
-    [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#abdaf4", "#d4d4d4", NULL, "", "", 0, 0},
-    [TY_N_PHASES + TY_PHASE_BACKWARD] = {"", "#a1c3fe", "#f3cf80", "#d4d4d4", BACKWARD, "bo", BLACK,
+    [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#c4e5f7", "#d4d4d4", NULL, "", "", 0, 0},
+    [TY_N_PHASES + TY_PHASE_BACKWARD] = {"", "#a1c3fe", "#f6dda6", "#d4d4d4", BACKWARD, "bo", BLACK,
                                          9, -45},
-    [TY_N_PHASES + TY_PHASE_DGRAD] = {"", "#c2d0e9", "#e6bcd3", "#d4d4d4", DGRAD, "io", DOTS, 10, 0},
-    [TY_N_PHASES + TY_PHASE_WGRAD] = {"", "#ffffc4", "#f8f2a1", "#d4d4d4", WGRAD, "wo", BLACK, 9, 45},
+    [TY_N_PHASES + TY_PHASE_DGRAD] = {"", "#c2d0e9", "#f0c7a6", "#d4d4d4", DGRAD, "io", DOTS, 10, 0},
+    [TY_N_PHASES + TY_PHASE_WGRAD] = {"", "#ffffc4", "#faf6bd", "#d4d4d4", WGRAD, "wo", BLACK, 9, 45},
 
 #define CAUSE(bucket) [2 * TY_N_PHASES + TY_BUCKET_##bucket]
     CAUSE(BUBBLE_FILL) = {"fill", "#e7ebf2", "#f1f1f1", "#fff", "M2 2h.01M9 9h.01", "fill", FLY, 14,
                           0},
     CAUSE(BUBBLE_STALL) = {"stall", "#f3dddb", "#cdcdcd", "#fff", "M0 5h10", "stall", GREY, 10, 0},
     CAUSE(BUBBLE_DRAIN) = {"drain", "#efe8d8", "#e0e0e0", "#fff", "M5 0v10", "drain", GREY, 10, 0},
-    CAUSE(EXPOSED_TENSOR) = {"exposed tensor", "#ffd199", "#f2c9ae", "#fff", "M0 6h12", "tensor",
+    CAUSE(EXPOSED_TENSOR) = {"exposed tensor", "#ffd199", "#d9bfa8", "#fff", "M0 6h12", "tensor",
                              GREY, 12, 45},
     CAUSE(EXPOSED_PIPELINE) = {"exposed p2p", "#e0cad2", "#dcd3ea", "#fff", "M0 6h12", "p2p", GREY,
                                12, -45},
     CAUSE(EXPOSED_DATA) = {"exposed data", "#e5d3c5", "#c9dccf", "#fff", "M0 6h12M6 0v12", "data",
                            GREY, 12, 0},
-    CAUSE(EXPOSED_CONTEXT) = {"exposed context", "#ffd199", "#f2c9ae", "#fff", "M0 6h12", "context",
+    CAUSE(EXPOSED_CONTEXT) = {"exposed context", "#ffd199", "#d9bfa8", "#fff", "M0 6h12", "context",
                               GREY, 12, 30},
-    CAUSE(EXPOSED_EXPERT) = {"exposed expert", "#fbc1bd", "#f6d5b8", "#fff", "M0 6h12", "expert",
+    CAUSE(EXPOSED_EXPERT) = {"exposed expert", "#fbc1bd", "#e0c4c4", "#fff", "M0 6h12", "expert",
                              GREY, 12, 60},
 #undef CAUSE
-    [2 * TY_N_PHASES + TY_N_BUCKETS] = {"deadlock", "#d98c8c", "#d55e00", "#888", NULL, "", "", 0,
+    [2 * TY_N_PHASES + TY_N_BUCKETS] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0,
                                         0},
+};
+
+const uint8_t ty_svg_causes[] = {
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_FILL,      2 * TY_N_PHASES + TY_BUCKET_BUBBLE_STALL,
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_DRAIN,     2 * TY_N_PHASES + TY_BUCKET_EXPOSED_PIPELINE,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_TENSOR,   2 * TY_N_PHASES + TY_BUCKET_EXPOSED_CONTEXT,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_EXPERT,   2 * TY_N_PHASES + TY_BUCKET_EXPOSED_DATA,
+    2 * TY_N_PHASES + TY_N_BUCKETS,               TY_SVG_N_KINDS,
 };
 
 static const struct ink nothing = {"idle", "#eee", "#eee", "#fff", NULL, "", "", 0, 0};

@@ -54,7 +54,8 @@ int ty_svg_collect(struct ty_svg_items *items, const struct ty_svg_panel *panel,
 /* ---- marks ---- */
 
 #define TY_SVG_THIN_UM 50 /* what is thinner is merged with neighbours that are, too ... */
-#define TY_SVG_BIN_UM  250 /* ... until there is so much */
+#define TY_SVG_BIN     10 /* ... until there is so many times that; the same with more rows than */
+#define TY_SVG_ROWS    64 /* these, for which it grows in proportion */
 
 struct ty_svg_mark {
     int32_t x0, x1, y0, y1; /* um */
@@ -74,6 +75,7 @@ struct ty_svg_frame {
     ty_ps from, to;      /* the stretch ... */
     int32_t left, width; /* ... and its place, um */
     int32_t y0, y1;      /* of the row */
+    int32_t thin;        /* what is thinner is merged, um */
 };
 
 /* Distance from the left edge, um. */
@@ -95,6 +97,9 @@ void ty_svg_put_patterns(int palette, const bool *used, struct ty_text *out);
 /* What is between boxes: "#fff". */
 const char *ty_svg_line(int palette);
 
+/* Kinds of idle stretches in the order of legends; ends with TY_SVG_N_KINDS. */
+extern const uint8_t ty_svg_causes[];
+
 /* True when text on it needs a plate to be legible. */
 bool ty_svg_patterned(int palette, uint32_t kind);
 
@@ -106,7 +111,7 @@ const char *ty_svg_word(uint32_t kind);
 /* At least what a text of common sans-serif fonts takes; um. */
 int32_t ty_svg_text_um(const char *text, int32_t font_um);
 
-void ty_svg_put_um(struct ty_text *out, int64_t um);             /* millimetres: "12.345" */
+void ty_svg_put_um(struct ty_text *out, int64_t um);             /* millimetres: "12.345", ".5" */
 void ty_svg_put_escaped(struct ty_text *out, const char *text); /* well-formed whatever it is */
 
 #endif

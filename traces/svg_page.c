@@ -10,9 +10,10 @@
 /* Sizes on a picture of TY_SVG_WIDTH_M, um: 8 and 7 points, as captions and labels of papers. */
 #define FONT       2820
 #define SMALL      2470
-#define MIN_NUMBER 1500 /* a micro-batch number smaller than 4 points is left out */
+#define MIN_NUMBER 1200 /* a micro-batch number smaller than 3.4 points is left out */
 #define ROW_MAX    5600
 #define ROW_MIN    350
+#define SEAMLESS   1000 /* rows closer than that touch: lines between them would be all one sees */
 #define ROWS_MAX   190000 /* height of all rows: with the rest, an A4 page */
 
 /* ---- elements ---- */
@@ -91,33 +92,47 @@ static int32_t label_width(const struct ty_svg_page *page)
     return widest;
 }
 
-/* Boxes whose number fits in that size. */
-static size_t n_fit(const struct ty_svg_page *page, int32_t font)
+/* Boxes of a phase; all: also those whose number does not fit in that size. */
+static size_t count(const struct ty_svg_sheet *sheet, uint32_t phase, int32_t font, bool all)
 {
     size_t n = 0;
-    for (uint32_t i = 0; i < page->svg->n_panels; i++) {
-        const struct ty_svg_marks *marks = &page->sheet[i].marks;
-        for (size_t k = 0; k < marks->n; k++) {
-            n += ty_svg_number_fits(&marks->mark[k], font);
-        }
+    for (size_t k = 0; k < sheet->marks.n; k++) {
+        const struct ty_svg_mark *mark = &sheet->marks.mark[k];
+        n += !ty_svg_is_idle(mark->kind) && mark->kind % TY_SVG_OTHER == phase &&
+             (all || ty_svg_number_fits(mark, font));
     }
     return n;
 }
 
-/* The largest size in which nearly as many numbers fit as in the smallest. */
-static int32_t number_size(const struct ty_svg_page *page, double scale)
+/* The largest font in which nearly as many numbers fit as in the smallest, phase by phase. One that
+ * would have numbers here and there only has none. */
+static void choose_numbers(const struct ty_svg_page *page, struct ty_svg_sheet *sheet)
 {
-    const int32_t least = (int32_t)(MIN_NUMBER * (scale < 1 ? scale : 1));
     const int32_t most = page->row * 6 / 10 < page->font ? page->row * 6 / 10 : page->font;
-    const size_t all = n_fit(page, least);
-    if (most < least || all == 0) {
-        return 0;
+    for (uint32_t phase = 0; phase < TY_N_PHASES; phase++) {
+        const size_t fit = count(sheet, phase, MIN_NUMBER, false);
+        int32_t font = most;
+        if (most < MIN_NUMBER || fit == 0 || 3 * fit < 2 * count(sheet, phase, 0, true)) {
+            continue;
+        }
+        while (font > MIN_NUMBER && count(sheet, phase, font, false) < fit - fit / 10) {
+            font = font * 95 / 100;
+        }
+        sheet->number[phase] = font > MIN_NUMBER ? font : MIN_NUMBER;
     }
-    int32_t font = most;
-    while (font > least && n_fit(page, font) < all - all / 10) {
-        font = font * 95 / 100;
+}
+
+/* One size for all phases of a panel that have numbers. */
+static void even_out_numbers(struct ty_svg_sheet *sheet)
+{
+    int32_t least = INT32_MAX;
+    for (uint32_t phase = 0; phase < TY_N_PHASES; phase++) {
+        const int32_t font = sheet->number[phase];
+        least = font > 0 && font < least ? font : least;
     }
-    return font > least ? font : least;
+    for (uint32_t phase = 0; phase < TY_N_PHASES; phase++) {
+        sheet->number[phase] = sheet->number[phase] > 0 ? least : 0;
+    }
 }
 
 int ty_svg_lay_out(struct ty_svg_page *page)
@@ -131,7 +146,8 @@ int ty_svg_lay_out(struct ty_svg_page *page)
     double pitch = ROWS_MAX * scale / page->n_rows;
     pitch = pitch > ROW_MAX * 1.18 * scale ? ROW_MAX * 1.18 * scale : pitch < ROW_MIN ? ROW_MIN : pitch;
     page->pitch = (int32_t)pitch;
-    page->row = (int32_t)(pitch / 1.18);
+    page->row = page->pitch < SEAMLESS ? page->pitch : (int32_t)(pitch / 1.18);
+    page->thin = TY_SVG_THIN_UM * (page->n_rows > TY_SVG_ROWS ? page->n_rows / TY_SVG_ROWS : 1);
     const int32_t label = label_width(page);
     const int32_t room = page->width / 3;
     page->left = (label < room ? label : room) + (int32_t)(1600 * scale);
@@ -145,15 +161,17 @@ int ty_svg_lay_out(struct ty_svg_page *page)
                                                .left = page->left,
                                                .width = page->plot,
                                                .y0 = (int32_t)k * page->pitch,
-                                               .y1 = (int32_t)k * page->pitch + page->row};
+                                               .y1 = (int32_t)k * page->pitch + page->row,
+                                               .thin = page->thin};
             rc = ty_svg_mark_row(&sheet->marks, &sheet->items, &sheet->items.row[k], &frame,
                                  &page->arena);
         }
         for (size_t k = 0; k < sheet->marks.n; k++) {
             page->used[sheet->marks.mark[k].kind] = true;
         }
+        choose_numbers(page, sheet);
+        even_out_numbers(sheet);
     }
-    page->number = number_size(page, scale);
     return rc;
 }
 
@@ -223,15 +241,14 @@ void ty_svg_put_axis(struct ty_svg_page *page)
     }
     ty_text_add(page->out, "\"/>\n");
     const int32_t base = page->y + length + page->small * 9 / 10;
-    ty_svg_put_text(page, page->left - page->small * 6 / 10, base, page->small, "end", "",
+    ty_svg_put_text(page, page->left - page->small * 11 / 10, base, page->small, "end", "",
                     axis_name(page, &unit, buf));
     for (uint32_t i = 0; i < t.n; i++) {
         char number[32];
         snprintf(number, sizeof(number), "%.6g", (t.first + i) * t.step);
         const int32_t x = tick_x(page, &t, i), half = ty_svg_text_um(number, page->small) / 2;
-        if (x + half <= page->width) {
-            ty_svg_put_text(page, x, base, page->small, "middle", "", number);
-        }
+        const int32_t most = page->width - half; /* the last one may stand a little to the left */
+        ty_svg_put_text(page, x < most ? x : most, base, page->small, "middle", "", number);
     }
     ty_text_add(page->out, "</g>\n");
     page->y = base + page->small * 7 / 10;
@@ -254,13 +271,19 @@ static void make_room(struct flow *f, int32_t width)
     }
 }
 
+static int32_t entry_width(const struct ty_svg_page *page, uint32_t kind, const char *word)
+{
+    const int32_t swatch = kind < TY_SVG_N_KINDS ? page->small * 18 / 10 : 0;
+    return swatch + ty_svg_text_um(word, page->small) + page->small * 9 / 10;
+}
+
 /* A swatch and a word; kind TY_SVG_N_KINDS: the word only. */
 static void put_entry(struct flow *f, uint32_t kind, const char *word)
 {
     struct ty_svg_page *page = f->page;
     const int32_t font = page->small, swatch = kind < TY_SVG_N_KINDS ? font * 14 / 10 : 0;
-    const int32_t gap = swatch > 0 ? font * 4 / 10 : 0, text = ty_svg_text_um(word, font);
-    make_room(f, swatch + gap + text);
+    const int32_t gap = swatch > 0 ? font * 4 / 10 : 0;
+    make_room(f, entry_width(page, kind, word) - font * 9 / 10);
     const int32_t base = page->y + font;
     if (swatch > 0) {
         ty_svg_put_rect(page->out, f->x, base - font * 85 / 100, swatch, font);
@@ -274,14 +297,14 @@ static void put_entry(struct flow *f, uint32_t kind, const char *word)
         ty_text_add(page->out, "/>\n");
     }
     ty_svg_put_text(page, f->x + swatch + gap, base, font, "start", "", word);
-    f->x += swatch + gap + text + font * 9 / 10;
+    f->x += entry_width(page, kind, word);
 }
 
 static void put_remark(struct ty_svg_page *page, const char *remark)
 {
     const int32_t base = page->y + page->small;
     ty_svg_put_text(page, page->left, base, page->small * 9 / 10, "start", " fill=\"#555\"", remark);
-    page->y = base + page->small * 6 / 10;
+    page->y = base + page->small * 2 / 10;
 }
 
 static void put_remarks(struct ty_svg_page *page)
@@ -296,9 +319,9 @@ static void put_remarks(struct ty_svg_page *page)
     }
     if (merged > 0) {
         snprintf(remark, sizeof(remark),
-                 "%llu of %llu passes are thinner than 0.05 mm: drawn together, heights are shares "
+                 "%llu of %llu passes are thinner than %g mm: drawn together, heights are shares "
                  "of time",
-                 (unsigned long long)merged, (unsigned long long)n);
+                 (unsigned long long)merged, (unsigned long long)n, page->thin / 1000.0);
         put_remark(page, remark);
     }
     if (shared) {
@@ -306,10 +329,34 @@ static void put_remarks(struct ty_svg_page *page)
     }
 }
 
+/* Causes of idling: beside the phases where all fit, else on lines of their own. */
+static void put_causes(struct flow *f)
+{
+    struct ty_svg_page *page = f->page;
+    const uint32_t heading = TY_SVG_N_KINDS; /* "idle:" has no swatch */
+    int32_t width = entry_width(page, heading, "idle:");
+    bool any = false;
+    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
+        width += page->used[*k] ? entry_width(page, *k, ty_svg_word(*k)) : 0;
+        any = any || page->used[*k];
+    }
+    if (!any || page->bubbles != TY_SVG_SHADED) {
+        return;
+    }
+    make_room(f, width - page->small * 9 / 10);
+    put_entry(f, heading, "idle:");
+    f->x -= page->small * 5 / 10;
+    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
+        if (page->used[*k]) {
+            put_entry(f, *k, ty_svg_word(*k));
+        }
+    }
+}
+
 void ty_svg_put_legend(struct ty_svg_page *page)
 {
     struct flow f = {.page = page, .x = page->left};
-    bool others = false, idle = false;
+    bool others = false;
     uint32_t other = 0;
     ty_text_add(page->out, "<g id=\"legend\" fill=\"#333\">\n");
     for (uint32_t k = 0; k < TY_SVG_OTHER; k++) {
@@ -324,16 +371,8 @@ void ty_svg_put_legend(struct ty_svg_page *page)
     if (others) {
         put_entry(&f, other, "other chunk or direction");
     }
-    for (uint32_t k = TY_SVG_CAUSE; k < TY_SVG_N_KINDS && page->bubbles == TY_SVG_SHADED; k++) {
-        if (page->used[k]) {
-            char word[64];
-            snprintf(word, sizeof(word), "%s%s", idle || k == TY_SVG_DEADLOCK ? "" : "idle: ",
-                     ty_svg_word(k));
-            put_entry(&f, k, word);
-            idle = true;
-        }
-    }
-    page->y += page->small * 14 / 10;
+    put_causes(&f);
+    page->y += page->small * 15 / 10;
     put_remarks(page);
     ty_text_add(page->out, "</g>\n");
 }

@@ -8,7 +8,7 @@ struct ty_svg_sheet {
     const struct ty_svg_panel *panel;
     struct ty_svg_items items;
     struct ty_svg_marks marks;
-    int32_t y; /* top of its first row, um */
+    int32_t number[TY_N_PHASES]; /* font of micro-batch numbers, um; 0: no room for them */
 };
 
 /* Lengths are um. */
@@ -23,8 +23,8 @@ struct ty_svg_page {
 
     int32_t width, left, plot; /* of the picture; where the time axis begins; its length */
     int32_t font, small;       /* of titles and labels; of figures and the axis */
+    int32_t thin;              /* what is thinner is merged */
     int32_t row, pitch;        /* height of a row; from row to row */
-    int32_t number;            /* font of micro-batch numbers; 0: no room for any */
     int32_t y;                 /* what is above is written */
     struct ty_text *out;
 };

@@ -3,17 +3,22 @@
 
 #include "traces/svg_internal.h"
 
-/* Thousandths of the font size. Digits are those of DejaVu Sans, the widest of the fonts that
- * "sans-serif" commonly means; letters are its widths in groups. */
+/* Thousandths of the font size, of DejaVu Sans, the widest of the fonts that "sans-serif" commonly
+ * means; letters in groups, each as wide as its widest (digits are 636). */
 static int32_t advance(unsigned char c)
 {
-    if (strchr("ijl.,:;'|![]()/ tfrI", c) != NULL) {
-        return 420;
+    static const struct {
+        const char *letters;
+        int32_t advance;
+    } groups[] = {
+        {"ijl", 290}, {" .,;:'|!I", 330}, {"tfr()[]/-", 420}, {"sczxkvy", 600}, {"mwMW%@", 990},
+    };
+    for (size_t i = 0; i < TY_COUNT(groups); i++) {
+        if (strchr(groups[i].letters, c) != NULL) {
+            return groups[i].advance;
+        }
     }
-    if (strchr("mwMW%@", c) != NULL) {
-        return 980;
-    }
-    return c >= 'A' && c <= 'Z' ? 720 : 640;
+    return c >= 'A' && c <= 'Z' ? 780 : 640;
 }
 
 int32_t ty_svg_text_um(const char *text, int32_t font_um)
@@ -40,10 +45,9 @@ void ty_svg_put_um(struct ty_text *out, int64_t um)
     if (places > 0) {
         digits[n++] = '.';
     }
-    do {
+    for (; rest > 0 || n == 0; rest /= 10) { /* ".5" needs no zero */
         digits[n++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
+    }
     if (um < 0) {
         digits[n++] = '-';
     }
