@@ -14,7 +14,7 @@
 
 #define LINED_UM     450  /* boxes from here on have a hairline around them ... */
 #define LINED_ROW_UM 1500 /* ... in rows from here on */
-#define MIN_NAME_UM 1500 /* font of the names of idle stretches, at least */
+#define MIN_NAME_UM  1500 /* font of the names of idle stretches, at least */
 
 bool ty_svg_number_fits(const struct ty_svg_mark *mark, int32_t font_um)
 {
@@ -222,9 +222,13 @@ static void put_labels(struct ty_svg_page *page, const struct ty_svg_items *item
     const uint32_t every = (uint32_t)((font * 11 / 10 + page->pitch - 1) / page->pitch);
     ty_text_add(page->out, "<g fill=\"#333\">\n");
     for (uint32_t k = 0; k < items->n_rows; k += every) {
-        ty_svg_put_text(page, page->left - font * 6 / 10,
-                        (int32_t)k * page->pitch + page->row / 2 + font * 36 / 100, font, "end", "",
-                        items->row[k].label);
+        const char *label = items->row[k].label;
+        const int32_t x = page->left - font * 6 / 10;
+        const size_t n = ty_svg_text_fits(label, font, x - font); /* room for the ellipsis */
+        char shown[80];
+        snprintf(shown, sizeof(shown), "%.*s…", (int)n, label);
+        ty_svg_put_text(page, x, (int32_t)k * page->pitch + page->row / 2 + font * 36 / 100, font,
+                        "end", "", ty_svg_text_um(label, font) <= x ? label : shown);
     }
     ty_text_add(page->out, "</g>\n");
 }
@@ -278,15 +282,17 @@ static void put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
     const int32_t right = page->left + page->plot, font = page->small * 9 / 10;
     if (title != NULL) {
         page->y += page->font;
-        ty_svg_put_text(page, page->left, page->y, page->font, "start",
-                        " fill=\"#111\" font-weight=\"bold\"", title);
+        ty_svg_put_lines(page, page->font, " fill=\"#111\" font-weight=\"bold\"", title);
     }
-    const bool beside = title != NULL && ty_svg_text_um(title, page->font * 108 / 100) + page->font +
-                                                 ty_svg_text_um(words, font) <=
+    const bool beside = title != NULL && ty_svg_text_um(title, page->font * 108 / 100) +
+                                                 page->font + ty_svg_text_um(words, font) <=
                                              page->plot;
-    page->y += beside ? 0 : page->small * 13 / 10;
-    ty_svg_put_text(page, beside ? right : page->left, page->y, font, beside ? "end" : "start",
-                    " fill=\"#555\"", words);
+    if (beside) {
+        ty_svg_put_text(page, right, page->y, font, "end", " fill=\"#555\"", words);
+    } else {
+        page->y += page->small * 13 / 10;
+        ty_svg_put_lines(page, font, " fill=\"#555\"", words);
+    }
     page->y += page->font * 5 / 10;
     ty_text_release(&figures);
 }
@@ -372,10 +378,8 @@ static void put_body(struct ty_svg_page *page)
 int ty_svg(const struct ty_svg *svg, struct ty_text *out, struct ty_err *err)
 {
     struct ty_text body = {.data = NULL};
-    struct ty_svg_page page = {.svg = svg,
-                               .palette = svg->style.palette,
-                               .bubbles = svg->style.bubbles,
-                               .out = &body};
+    struct ty_svg_page page = {
+        .svg = svg, .palette = svg->style.palette, .bubbles = svg->style.bubbles, .out = &body};
     int rc = collect(&page);
     rc = rc < 0 ? rc : ty_svg_lay_out(&page);
     if (rc == 0) {

@@ -3,8 +3,8 @@
  * traces: the colours that Catapult gives the names of sim/core/category.h (its
  * tracing/base/color_scheme.html), idle stretches pale. safe: Okabe and Ito, Color Universal Design
  * (2008), those five that stay furthest apart together with their light versions, idle stretches as
- * greys of different lightness. print: black lines on white. The
- * other chunk of a rank, or the other direction, is lighter; in print it is on grey. */
+ * greys of different lightness. print: grey, and black lines on white. The
+ * other chunk of a rank, or the other direction, is lighter; in print it is on darker grey. */
 #include "traces/svg_internal.h"
 
 /* One row for a kind of stretch: word, colours, and in print what is drawn into a tile of so many
@@ -28,17 +28,19 @@ struct ink {
 #define WGRAD    "M0 4.5h9M4.5 0v9"
 
 static const struct ink inks[TY_SVG_N_KINDS] = {
-    [TY_PHASE_FORWARD] = {"forward", "#7ec894", "#56b4e9", "#fff", NULL, "", "", 0, 0},
+    [TY_PHASE_FORWARD] = {"forward", "#7ec894", "#56b4e9", "#e8e8e8", NULL, "", "", 0, 0},
     [TY_PHASE_BACKWARD] = {"backward", "#4387fd", "#e69f00", "#fff", BACKWARD, "b", BLACK, 9, -45},
     [TY_PHASE_DGRAD] = {"input gradient", "#85a0d2", "#d55e00", "#fff", DGRAD, "i", DOTS, 10, 0},
     [TY_PHASE_WGRAD] = {"weight gradient", "#ffff77", "#f0e442", "#fff", WGRAD, "w", BLACK, 9, 45},
     [TY_PHASE_STEP] = {"optimizer step", "#0da861", "#0072b2", "#444", NULL, "", "", 0, 0},
 
-    [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#c4e5f7", "#d4d4d4", NULL, "", "", 0, 0},
-    [TY_N_PHASES + TY_PHASE_BACKWARD] = {"", "#a1c3fe", "#f6dda6", "#d4d4d4", BACKWARD, "bo", BLACK,
-                                         9, -45},
-    [TY_N_PHASES + TY_PHASE_DGRAD] = {"", "#c2d0e9", "#f0c7a6", "#d4d4d4", DGRAD, "io", DOTS, 10, 0},
-    [TY_N_PHASES + TY_PHASE_WGRAD] = {"", "#ffffc4", "#faf6bd", "#d4d4d4", WGRAD, "wo", BLACK, 9, 45},
+    [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#c4e5f7", "#bbb", NULL, "", "", 0, 0},
+    [TY_N_PHASES +
+        TY_PHASE_BACKWARD] = {"", "#a1c3fe", "#f6dda6", "#c6c6c6", BACKWARD, "bo", BLACK, 9, -45},
+    [TY_N_PHASES +
+        TY_PHASE_DGRAD] = {"", "#c2d0e9", "#f0c7a6", "#c6c6c6", DGRAD, "io", DOTS, 10, 0},
+    [TY_N_PHASES +
+        TY_PHASE_WGRAD] = {"", "#ffffc4", "#faf6bd", "#c6c6c6", WGRAD, "wo", BLACK, 9, 45},
 
 #define CAUSE(bucket) [2 * TY_N_PHASES + TY_BUCKET_##bucket]
     CAUSE(BUBBLE_FILL) = {"fill", "#e7ebf2", "#f1f1f1", "#fff", "M2 2h.01M9 9h.01", "fill", FLY, 14,
@@ -56,16 +58,21 @@ static const struct ink inks[TY_SVG_N_KINDS] = {
     CAUSE(EXPOSED_EXPERT) = {"exposed expert", "#fbc1bd", "#e0c4c4", "#fff", "M0 6h12", "expert",
                              GREY, 12, 60},
 #undef CAUSE
-    [2 * TY_N_PHASES + TY_N_BUCKETS] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0,
-                                        0},
+    [2 * TY_N_PHASES +
+        TY_N_BUCKETS] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0, 0},
 };
 
 const uint8_t ty_svg_causes[] = {
-    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_FILL,      2 * TY_N_PHASES + TY_BUCKET_BUBBLE_STALL,
-    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_DRAIN,     2 * TY_N_PHASES + TY_BUCKET_EXPOSED_PIPELINE,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_TENSOR,   2 * TY_N_PHASES + TY_BUCKET_EXPOSED_CONTEXT,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_EXPERT,   2 * TY_N_PHASES + TY_BUCKET_EXPOSED_DATA,
-    2 * TY_N_PHASES + TY_N_BUCKETS,               TY_SVG_N_KINDS,
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_FILL,
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_STALL,
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_DRAIN,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_PIPELINE,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_TENSOR,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_CONTEXT,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_EXPERT,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_DATA,
+    2 * TY_N_PHASES + TY_N_BUCKETS,
+    TY_SVG_N_KINDS,
 };
 
 static const struct ink nothing = {"idle", "#eee", "#eee", "#fff", NULL, "", "", 0, 0};

@@ -40,11 +40,11 @@ struct ty_svg_items {
     struct ty_svg_row *row;   /* [n_rows] */
     size_t n_items, room;
     uint32_t n_rows;
-    ty_ps time[TY_SVG_N_KINDS];  /* sum over rows */
+    ty_ps time[TY_SVG_N_KINDS]; /* sum over rows */
     ty_ps inside[TY_N_BUCKETS]; /* waited inside passes, part of their boxes; sum over rows */
-    ty_ps end;                   /* of the run, at most `to` */
-    bool merged;                 /* a row stands for several ranks */
-    bool halted;                 /* the run ended in a deadlock */
+    ty_ps end;                  /* of the run, at most `to` */
+    bool merged;                /* a row stands for several ranks */
+    bool halted;                /* the run ended in a deadlock */
 };
 
 /* Of the stretch from..to of a panel. Columns are owned by the arena. 0 or TY_ENOMEM. */
@@ -111,7 +111,10 @@ const char *ty_svg_word(uint32_t kind);
 /* At least what a text of common sans-serif fonts takes; um. */
 int32_t ty_svg_text_um(const char *text, int32_t font_um);
 
-void ty_svg_put_um(struct ty_text *out, int64_t um);             /* millimetres: "12.345", ".5" */
+/* Bytes of the text, whole characters, that take at most so much; at least one character. */
+size_t ty_svg_text_fits(const char *text, int32_t font_um, int32_t um);
+
+void ty_svg_put_um(struct ty_text *out, int64_t um);            /* millimetres: "12.345", ".5" */
 void ty_svg_put_escaped(struct ty_text *out, const char *text); /* well-formed whatever it is */
 
 #endif

@@ -71,7 +71,9 @@ static int draw(const struct merger *m, const struct bin *bin)
     const struct ty_svg_frame *frame = m->frame;
     int rc = 0;
     if (bin->n == 1) {
-        return ty_svg_is_idle(bin->last.kind) ? 0 : push_item(m->marks, &bin->last, frame, m->arena);
+        const int32_t width = ty_svg_x(frame, bin->end) - ty_svg_x(frame, bin->start);
+        const bool seen = !ty_svg_is_idle(bin->last.kind) || width >= TY_SVG_THIN_UM;
+        return seen ? push_item(m->marks, &bin->last, frame, m->arena) : 0;
     }
     const double span = (double)(bin->end - bin->start);
     struct ty_svg_mark mark = {

@@ -40,6 +40,26 @@ void ty_svg_put_text(struct ty_svg_page *page, int32_t x, int32_t y, int32_t fon
     ty_text_add(page->out, "</text>\n");
 }
 
+void ty_svg_put_lines(struct ty_svg_page *page, int32_t font, const char *attributes,
+                      const char *text)
+{
+    char line[256];
+    while (*text != '\0') {
+        size_t n = ty_svg_text_fits(text, font, page->width - page->left);
+        n = n < sizeof(line) ? n : sizeof(line) - 1;
+        size_t end = n; /* at a blank, if there is one */
+        while (text[n] != '\0' && end > 0 && text[end] != ' ') {
+            end--;
+        }
+        end = end > 0 ? end : n;
+        snprintf(line, sizeof(line), "%.*s", (int)end, text);
+        ty_svg_put_text(page, page->left, page->y, font, "start", attributes, line);
+        text += end;
+        text += *text == ' ';
+        page->y += *text != '\0' ? font * 12 / 10 : 0;
+    }
+}
+
 void ty_svg_put_rect(struct ty_text *out, int32_t x, int32_t y, int32_t width, int32_t height)
 {
     ty_text_add(out, "<rect");
@@ -139,14 +159,17 @@ int ty_svg_lay_out(struct ty_svg_page *page)
 {
     const double asked = page->svg->style.width_m > 0 ? page->svg->style.width_m : TY_SVG_WIDTH_M;
     double scale = asked / TY_SVG_WIDTH_M; /* a slide is read from further away than a paper */
-    scale = scale < 0.7 ? 0.7 : scale > 3 ? 3 : scale;
+    scale = scale < 0.85 ? 0.85 : scale > 3 ? 3 : scale;
     page->width = (int32_t)lround(asked * 1e6);
     page->font = (int32_t)(FONT * scale);
     page->small = (int32_t)(SMALL * scale);
     double pitch = ROWS_MAX * scale / page->n_rows;
-    pitch = pitch > ROW_MAX * 1.18 * scale ? ROW_MAX * 1.18 * scale : pitch < ROW_MIN ? ROW_MIN : pitch;
+    pitch = pitch > ROW_MAX * 1.18 * scale ? ROW_MAX * 1.18 * scale
+            : pitch < ROW_MIN              ? ROW_MIN
+                                           : pitch;
     page->pitch = (int32_t)pitch;
-    page->row = page->pitch < SEAMLESS ? page->pitch : (int32_t)(pitch / 1.18);
+    page->pitch -= page->pitch % 2; /* the middle of a row is a whole number, too */
+    page->row = page->pitch < SEAMLESS ? page->pitch : (int32_t)(pitch / 2.36) * 2;
     page->thin = TY_SVG_THIN_UM * (page->n_rows > TY_SVG_ROWS ? page->n_rows / TY_SVG_ROWS : 1);
     const int32_t label = label_width(page);
     const int32_t room = page->width / 3;
@@ -302,9 +325,9 @@ static void put_entry(struct flow *f, uint32_t kind, const char *word)
 
 static void put_remark(struct ty_svg_page *page, const char *remark)
 {
-    const int32_t base = page->y + page->small;
-    ty_svg_put_text(page, page->left, base, page->small * 9 / 10, "start", " fill=\"#555\"", remark);
-    page->y = base + page->small * 2 / 10;
+    page->y += page->small;
+    ty_svg_put_lines(page, page->small * 9 / 10, " fill=\"#555\"", remark);
+    page->y += page->small * 2 / 10;
 }
 
 static void put_remarks(struct ty_svg_page *page)

@@ -49,6 +49,11 @@ bool ty_svg_number_fits(const struct ty_svg_mark *mark, int32_t font_um);
 void ty_svg_put_text(struct ty_svg_page *page, int32_t x, int32_t y, int32_t font,
                      const char *anchor, const char *attributes, const char *text);
 
+/* Text from the left end of the axis, in as many lines as it takes; the first base line is page->y,
+ * which becomes the last one. `font` is what is asked of its widths, too. */
+void ty_svg_put_lines(struct ty_svg_page *page, int32_t font, const char *attributes,
+                      const char *text);
+
 /* <rect x y width height, without its end; path data of the same rectangle. */
 void ty_svg_put_rect(struct ty_text *out, int32_t x, int32_t y, int32_t width, int32_t height);
 void ty_svg_put_box(struct ty_text *out, const struct ty_svg_mark *mark);

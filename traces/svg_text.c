@@ -30,6 +30,22 @@ int32_t ty_svg_text_um(const char *text, int32_t font_um)
     return (int32_t)((sum * font_um + 999) / 1000);
 }
 
+size_t ty_svg_text_fits(const char *text, int32_t font_um, int32_t um)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    const int64_t most = (int64_t)um * 1000 / font_um;
+    int64_t sum = 0;
+    size_t n = 0;
+    while (c[n] != '\0') {
+        sum += advance(c[n]);
+        if (n > 0 && sum > most) {
+            break;
+        }
+        for (n++; (c[n] & 0xC0u) == 0x80; n++) {}
+    }
+    return n;
+}
+
 void ty_svg_put_um(struct ty_text *out, int64_t um)
 {
     char digits[32];
@@ -62,8 +78,12 @@ void ty_svg_put_um(struct ty_text *out, int64_t um)
 /* Bytes of a well-formed UTF-8 sequence that XML allows; 0: none begins here. */
 static size_t sequence(const unsigned char *c)
 {
-    const size_t n = c[0] < 0x80 ? 1 : c[0] < 0xC2 ? 0 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3
-                   : c[0] < 0xF5 ? 4 : 0;
+    const size_t n = c[0] < 0x80   ? 1
+                     : c[0] < 0xC2 ? 0
+                     : c[0] < 0xE0 ? 2
+                     : c[0] < 0xF0 ? 3
+                     : c[0] < 0xF5 ? 4
+                                   : 0;
     for (size_t i = 1; i < n; i++) {
         if ((c[i] & 0xC0u) != 0x80) {
             return 0;
@@ -84,8 +104,12 @@ void ty_svg_put_escaped(struct ty_text *out, const char *text)
     const unsigned char *c = (const unsigned char *)text;
     while (*c != '\0') {
         const size_t n = sequence(c);
-        const char *as = *c == '&' ? "&amp;" : *c == '<' ? "&lt;" : *c == '>' ? "&gt;"
-                       : *c == '"' ? "&quot;" : n == 0 ? "?" : NULL;
+        const char *as = *c == '&'   ? "&amp;"
+                         : *c == '<' ? "&lt;"
+                         : *c == '>' ? "&gt;"
+                         : *c == '"' ? "&quot;"
+                         : n == 0    ? "?"
+                                     : NULL;
         if (as != NULL) {
             ty_text_bytes(out, as, strlen(as));
         } else {

@@ -27,8 +27,7 @@ static int add_panels(const struct ty_sched_run *const *runs, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         struct ty_text title = {.data = NULL};
         add_title(runs[i], n == 1, &title);
-        const char *kept =
-            title.failed ? NULL : ty_arena_strndup(arena, title.data, title.len);
+        const char *kept = title.failed ? NULL : ty_arena_strndup(arena, title.data, title.len);
         ty_text_release(&title);
         if (kept == NULL) {
             return TY_ENOMEM;
@@ -41,15 +40,14 @@ static int add_panels(const struct ty_sched_run *const *runs, uint32_t n,
 }
 
 int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
-                 const struct ty_schedule_options *options, struct ty_text *out,
-                 struct ty_err *err)
+                 const struct ty_schedule_options *options, struct ty_text *out, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_text about = {.data = NULL};
     struct ty_svg svg = {.n_panels = n, .unit = TY_SCHED_UNIT_PS};
     struct ty_svg_panel *panels = ty_arena_array(&arena, struct ty_svg_panel, n);
-    int rc = ty_svg_style_read(&svg.style, options->svg_width, options->palette, options->bubbles,
-                               err);
+    int rc =
+        ty_svg_style_read(&svg.style, options->svg_width, options->palette, options->bubbles, err);
     if (rc == 0) {
         rc = panels == NULL ? TY_ENOMEM : add_panels(runs, n, panels, &about, &arena);
         rc = rc == 0 ? 0 : ty_fail(err, rc, "out of memory");
