@@ -252,6 +252,10 @@ static void add_figures(const struct ty_svg_page *page, const struct ty_svg_item
     const double whole = (double)(items->end - page->from) * items->n_rows / 100;
     double idle = 0, inside = 0;
     bool any = false;
+    if (items->end == page->from) {
+        ty_text_add(text, "nothing happens");
+        return;
+    }
     ty_text_add(text, items->halted ? "incomplete: " : "");
     add_time(page, items->end - page->from, text);
     for (uint32_t k = TY_SVG_CAUSE; k < TY_SVG_N_KINDS; k++) {

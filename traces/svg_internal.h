@@ -42,7 +42,7 @@ struct ty_svg_items {
     uint32_t n_rows;
     ty_ps time[TY_SVG_N_KINDS]; /* sum over rows */
     ty_ps inside[TY_N_BUCKETS]; /* waited inside passes, part of their boxes; sum over rows */
-    ty_ps end;                  /* of the run, at most `to` */
+    ty_ps end;                  /* of the run, from `from` to `to` */
     bool merged;                /* a row stands for several ranks */
     bool halted;                /* the run ended in a deadlock */
 };

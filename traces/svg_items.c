@@ -108,6 +108,7 @@ int ty_svg_collect(struct ty_svg_items *items, const struct ty_svg_panel *panel,
     struct ty_gaps gaps;
     *items = (struct ty_svg_items){.end = t->makespan < to ? t->makespan : to,
                                    .halted = t->halt != NULL};
+    items->end = items->end < from ? from : items->end;
     int rc = ty_gantt_collect(&rows, t, &options, from, to, arena);
     rc = rc < 0 ? rc : ty_gaps_init(&gaps, t, arena);
     if (rc < 0) {

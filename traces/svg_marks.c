@@ -65,7 +65,7 @@ static int push_item(struct ty_svg_marks *marks, const struct ty_svg_item *item,
     return mark.x1 > mark.x0 ? push(marks, mark, arena) : 0;
 }
 
-/* Layers from below, passes first. A lone box keeps its shape; a lone thin gap is nothing to see. */
+/* Layers from below, passes first. A lone box keeps its shape, a lone thin gap is not seen. */
 static int draw(const struct merger *m, const struct bin *bin)
 {
     const struct ty_svg_frame *frame = m->frame;

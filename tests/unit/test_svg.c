@@ -208,7 +208,24 @@ START_TEST(an_axis_may_be_longer_than_the_run)
 }
 END_TEST
 
+START_TEST(a_stretch_in_which_nothing_happens_says_so)
+{
+    const struct tiny shape = {.p = 2, .t = 1, .d = 1, .m = 3, .layers = 1, .unit = true};
+    struct tiny_trace c;
+    begin(&c, &shape);
+    c.trace.window_from = 2 * c.run.timeline.makespan;
+    c.trace.window_to = 3 * c.run.timeline.makespan;
+    size_t n;
+    char *text = write_text(&c.trace, "svg", &n);
+    ck_assert_ptr_nonnull(strstr(text, ">nothing happens</text>"));
+    ck_assert_ptr_null(strstr(text, "nan"));
+    free(text);
+    tiny_release(&c.run);
+}
+END_TEST
+
 TY_SUITE("svg", boxes_and_idle_stretches_tile_every_row_and_equal_the_statistics,
          windows_side_by_side_show_what_the_whole_shows,
          merging_keeps_areas_and_bounds_the_number_of_marks, lengths_are_written_short_and_exact,
-         no_text_breaks_the_file, an_axis_may_be_longer_than_the_run)
+         no_text_breaks_the_file, an_axis_may_be_longer_than_the_run,
+         a_stretch_in_which_nothing_happens_says_so)
