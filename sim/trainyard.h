@@ -118,6 +118,32 @@ TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
 TY_API int ty_run_trace(const struct ty_run *run, const char *target,
                         const struct ty_trace_options *options, char **note, struct ty_err *err);
 
+/* ---- a page ---- */
+
+/* One of the runs that a page shows. */
+struct ty_page_run {
+    const struct ty_run *run;
+    const char *name;    /* of its run file, for the reader */
+    const char *trouble; /* of a halted run: the messages; NULL */
+};
+
+struct ty_page_options {
+    const char *command; /* the line that made the page, to be shown in it; NULL */
+    const char *ranks;   /* as in ty_trace_options; NULL: one of each stage */
+    const char *detail;  /* NULL: "microbatch" */
+    const char *order;
+    const volatile int *stop; /* as in ty_trace_options */
+};
+
+/* Whether a page could be asked for like this; to be called before a long run. */
+TY_API int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *options,
+                             struct ty_err *err);
+
+/* Writes executed or halted runs as one HTML file that needs no other: two or more share a time
+ * axis. `note` receives a line for the user, or NULL where the page is standard output. */
+TY_API int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
+                       const struct ty_page_options *options, char **note, struct ty_err *err);
+
 /* ---- many runs ---- */
 
 struct ty_sweep_options {

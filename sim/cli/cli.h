@@ -8,6 +8,7 @@
 #define CLI_COMMANDS(X)                                                                            \
     X(run, "FILE", "simulate a training step and report it")                                       \
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
+    X(report, "FILE [FILE] -o PAGE", "a page for a browser: timeline, memory, numbers; two runs compared") \
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
@@ -31,13 +32,15 @@ struct cli_list {
 /* Every option of every command, as given; NULL or 0 when absent. */
 struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
-    struct cli_list set, with, trace, over;
+    const char *second;  /* another FILE, where a command takes two */
+    struct cli_list set, with, trace, over, against_set;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
-    const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior;
+    const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against;
     bool show_config, traffic, no_bubbles, force, resume, quiet, help;
-    char seed[64]; /* "run.seed=N", or empty */
+    char seed[64];   /* "run.seed=N", or empty */
+    char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */
 };
 
 /* Reads the words after the command. Returns 0, or prints what is wrong and returns 2. */

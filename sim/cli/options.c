@@ -7,7 +7,8 @@
 #include "sim/cli/cli.h"
 
 #define BIT(name) (1u << CLI_##name)
-#define FROM_FILE (BIT(run) | BIT(check) | BIT(explain) | BIT(sweep) | BIT(calibrate))
+#define FROM_FILE (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(sweep) | \
+                   BIT(calibrate))
 #define ALL       ((1u << CLI_N_COMMANDS) - 1)
 
 enum kind {
@@ -33,19 +34,22 @@ static const struct row {
     {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(calibrate), "table|json", "form of the report"},
     {"output", 'o', VALUE, AT(output), FROM_FILE | BIT(schedule), "PATH",
      "where the report (calibrate: the overlay) goes; - is standard output"},
+    {"against", 0, VALUE, AT(against), BIT(report), "FILE", "the run to compare with"},
+    {"against-set", 0, LIST, AT(against_set), BIT(report), "KEY=VALUE",
+     "set a key of the run to compare with, FILE itself unless there is another"},
     {"trace", 0, LIST, AT(trace), BIT(run), "FORMAT:PATH",
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
-    {"ranks", 0, VALUE, AT(ranks), BIT(run), "SELECTION",
-     "ranks a trace shows: all, 0-15,64, tp=0,dp=0, one-per-stage, slowest:8"},
-    {"detail", 0, VALUE, AT(detail), BIT(run), "LEVEL", "stage, microbatch, layer or op"},
+    {"ranks", 0, VALUE, AT(ranks), BIT(run) | BIT(report), "SELECTION",
+     "ranks that are shown: all, 0-15,64, tp=0,dp=0, one-per-stage, slowest:8"},
+    {"detail", 0, VALUE, AT(detail), BIT(run) | BIT(report), "LEVEL", "stage, microbatch, layer or op"},
     {"window", 0, VALUE, AT(window), BIT(run), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
-    {"order", 0, VALUE, AT(order), BIT(run), "ORDER", "order of ranks: stage, rank or node"},
+    {"order", 0, VALUE, AT(order), BIT(run) | BIT(report), "ORDER", "order of ranks: stage, rank or node"},
     {"counters", 0, VALUE, AT(counters), BIT(run), "WHICH",
      "values over time in traces: all, memory, net or none"},
     {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run), NULL, "leave idle time empty in traces"},
     {"force", 0, FLAG, AT(force), BIT(run), NULL, "write traces beyond output.trace_limit"},
-    {"engine", 0, VALUE, AT(engine), BIT(run), "auto|sweep|events", "which executor"},
-    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(calibrate), "N", "the same as --set run.seed=N"},
+    {"engine", 0, VALUE, AT(engine), BIT(run) | BIT(report), "auto|sweep|events", "which executor"},
+    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(report) | BIT(calibrate), "N", "the same as --set run.seed=N"},
     {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
      "every value with its unit and where it came from"},
     {"traffic", 0, FLAG, AT(traffic), BIT(check), NULL,
@@ -195,11 +199,51 @@ static int unknown(enum cli_command command, const char *word)
     return 2;
 }
 
+/* Words as a shell reads them again. */
+static void keep_line(int argc, char **argv, struct cli_options *out)
+{
+    static const char harmless[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%";
+    size_t n = (size_t)snprintf(out->line, sizeof(out->line), "trainyard");
+    for (int i = 0; i < argc && n + 8 < sizeof(out->line); i++) {
+        const bool plain = argv[i][0] != '\0' && argv[i][strspn(argv[i], harmless)] == '\0';
+        out->line[n++] = ' ';
+        out->line[n] = '\'';
+        n += plain ? 0 : 1;
+        for (const char *c = argv[i]; *c != '\0' && n + 8 < sizeof(out->line); c++) {
+            n += (size_t)snprintf(out->line + n, 8, *c == '\'' ? "'\\''" : "%c", *c);
+        }
+        out->line[n] = '\'';
+        n += plain ? 0 : 1;
+    }
+    snprintf(out->line + n, sizeof(out->line) - n, "%s", n + 8 < sizeof(out->line) ? "" : "...");
+}
+
+/* The words that are no options: one, or two where a command compares. */
+static int keep_operands(enum cli_command command, int n, char **words, struct cli_options *out)
+{
+    const int most = command == CLI_report ? 2 : 1;
+    if (n == 0 && out->compare != NULL) {
+        return 0; /* names take the place of the operand */
+    }
+    if (n < 1 || n > most) {
+        fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",
+                commands[command].name,
+                n > most ? "too many words" : "what to work on is missing",
+                commands[command].name, commands[command].arguments);
+        return 2;
+    }
+    out->operand = words[0];
+    out->second = n > 1 ? words[1] : NULL;
+    return 0;
+}
+
 int cli_parse(enum cli_command command, int argc, char **argv, struct cli_options *out)
 {
     struct option options[N_ROWS + 1];
     char letters[2 * N_ROWS + 4];
     *out = (struct cli_options){.operand = NULL};
+    keep_line(argc, argv, out);
     prepare(command, options, letters);
     opterr = 0;
     optind = 1;
@@ -223,16 +267,5 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
     if (out->help) {
         return 0;
     }
-    if (argc == optind && out->compare != NULL) {
-        return 0; /* names take the place of the operand */
-    }
-    if (argc - optind != 1) {
-        fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",
-                commands[command].name,
-                argc > optind ? "too many words" : "what to work on is missing",
-                commands[command].name, commands[command].arguments);
-        return 2;
-    }
-    out->operand = argv[optind];
-    return 0;
+    return keep_operands(command, argc - optind, argv + optind, out);
 }

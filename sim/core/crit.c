@@ -188,6 +188,39 @@ static bool find_last(const struct walker *w, struct spot *out)
     return false;
 }
 
+static struct ty_crit_task task_at(const struct walker *w, const struct spot *s, ty_ps delay)
+{
+    return (struct ty_crit_task){s->gang, s->member, s->pass, s->op, start_of(w, s), dur_of(w, s),
+                                 delay};
+}
+
+bool ty_critical_cause(const struct ty_timeline *timeline, const struct ty_crit_task *task,
+                       struct ty_crit_task *out)
+{
+    const struct walker w = {.t = timeline, .p = timeline->program};
+    const struct spot at = {task->gang, task->member, task->pass, task->op};
+    struct spot before;
+    ty_ps delay = 0;
+    if (start_of(&w, &at) == 0 || !cause(&w, &at, &before, &delay)) {
+        return false;
+    }
+    *out = task_at(&w, &before, delay);
+    return true;
+}
+
+bool ty_critical_recorder(const struct ty_timeline *timeline, const struct ty_crit_task *task,
+                          uint8_t event, struct ty_crit_task *out)
+{
+    const struct walker w = {.t = timeline, .p = timeline->program};
+    const struct spot at = {task->gang, task->member, task->pass, task->op};
+    struct spot before;
+    if (!find_before(&w, at, 0, event, &before)) {
+        return false;
+    }
+    *out = task_at(&w, &before, 0);
+    return true;
+}
+
 int ty_critical_path(const struct ty_timeline *timeline, ty_crit_fn *visit, void *arg,
                      struct ty_err *err)
 {
@@ -201,8 +234,7 @@ int ty_critical_path(const struct ty_timeline *timeline, ty_crit_fn *visit, void
         return ty_fail(err, TY_EBUG, "critical path: nothing ends at the end of the run");
     }
     for (;;) {
-        const struct ty_crit_task task = {at.gang,  at.member,        at.pass, at.op,
-                                          start_of(&w, &at), dur_of(&w, &at), delay};
+        const struct ty_crit_task task = task_at(&w, &at, delay);
         visit(arg, &task);
         if (task.start == 0) {
             return 0;

@@ -23,4 +23,14 @@ typedef void ty_crit_fn(void *arg, const struct ty_crit_task *task);
 int ty_critical_path(const struct ty_timeline *timeline, ty_crit_fn *visit, void *arg,
                      struct ty_err *err);
 
+/* What a task waited for last: the task that ended, or whose message arrived, exactly when this one
+ * started. Only where the task is (gang, member, pass, op) is read. False for tasks that start at
+ * time 0, and where a deadlock cut the cause off. */
+bool ty_critical_cause(const struct ty_timeline *timeline, const struct ty_crit_task *task,
+                       struct ty_crit_task *cause);
+
+/* The task of the same member that last recorded `event` before this one was issued; false: none. */
+bool ty_critical_recorder(const struct ty_timeline *timeline, const struct ty_crit_task *task,
+                          uint8_t event, struct ty_crit_task *recorder);
+
 #endif

@@ -1,0 +1,14 @@
+/* page.h - what a page says of a run besides its slices. */
+#ifndef TY_RUN_PAGE_H
+#define TY_RUN_PAGE_H
+
+#include "sim/run/run.h"
+#include "sim/run/select.h"
+#include "traces/page.h"
+
+/* Members of the run's object in the data of the page, each with its comma: who it is, figures,
+ * formula, stages, rows (the chosen ranks), links. TY_ENOMEM or what finding the links' use met. */
+int ty_page_put_run(struct ty_out *out, const struct ty_run *run,
+                    const struct ty_selection *selection, struct ty_err *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* pass_times.c - passes as they were executed, see pass_times.h. */
+#include "sim/run/pass_times.h"
+
+/* Mean time of a stage's passes by phase, from the first operation to the last, s: on the GPU of the
+ * stage that computes longest, as the others wait for it. */
+struct pass_times {
+    double mean[TY_N_PHASES];
+    uint32_t n[TY_N_PHASES];
+};
+
+static uint32_t slowest_member(const struct ty_run *run, const struct ty_gang *gang)
+{
+    ty_ps most = 0;
+    uint32_t slowest = 0;
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        const ty_ps busy = run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE];
+        slowest = busy > most ? i : slowest;
+        most = busy > most ? busy : most;
+    }
+    return slowest;
+}
+
+static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_gang *gang = &p->gangs[stage];
+    const uint32_t member = slowest_member(run, gang);
+    struct pass_times times = {.mean = {0}};
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        ty_ps first = UINT64_MAX, last = 0;
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            if (ops[k].stream == TY_STREAM_COMPUTE) {
+                const uint64_t ordinal = (uint64_t)pass->first_op + k;
+                const ty_ps start = ty_timeline_starts(&run->timeline, gang, ordinal)[member];
+                first = start < first ? start : first;
+                last = start + ty_timeline_dur(&run->timeline, gang, &ops[k], ordinal, member);
+            }
+        }
+        if (first < last) {
+            times.mean[pass->phase] += ty_s_from_ps(last - first);
+            times.n[pass->phase]++;
+        }
+    }
+    for (uint32_t k = 0; k < TY_N_PHASES; k++) {
+        times.mean[k] /= times.n[k] > 0 ? times.n[k] : 1;
+    }
+    return times;
+}
+
+struct ty_stage_times ty_stage_times_of(const struct ty_run *run)
+{
+    const uint32_t p = run->lowered.program.n_gangs;
+    struct ty_stage_times out = {.mean = {.overlap = -1}};
+    for (uint32_t s = 0; s < p; s++) {
+        const struct pass_times t = pass_times_of(run, s);
+        const double split = t.mean[TY_PHASE_DGRAD] + t.mean[TY_PHASE_WGRAD];
+        const double back = t.n[TY_PHASE_BACKWARD] > 0 ? t.mean[TY_PHASE_BACKWARD] : split;
+        const double work = t.mean[TY_PHASE_FORWARD] + back;
+        out.mean.forward += t.mean[TY_PHASE_FORWARD] / p;
+        out.mean.backward += back / p;
+        out.mean.input += t.mean[TY_PHASE_DGRAD] / p;
+        out.mean.weight += t.mean[TY_PHASE_WGRAD] / p;
+        out.work += work / p;
+        out.slowest = work > out.most ? s : out.slowest;
+        out.most = work > out.most ? work : out.most;
+    }
+    return out;
+}
+
+double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times)
+{
+    const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
+    struct ty_sched_shape shape =
+        ty_sched_shape_of(&run->config->schedule, run->config->layout.pipeline,
+                          run->config->layout.micro_batches);
+    /* without a flush: all steps, one behind the other */
+    const uint32_t steps = sched->asynchronous ? run->lowered.program.n_steps : 1;
+    shape.m *= steps;
+    return sched->makespan(&shape, &times->mean) / steps;
+}

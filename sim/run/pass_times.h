@@ -1,0 +1,20 @@
+/* pass_times.h - how long the passes of an executed run take, and the published makespan of its
+ * schedule with such passes. */
+#ifndef TY_RUN_PASS_TIMES_H
+#define TY_RUN_PASS_TIMES_H
+
+#include "sim/run/run.h"
+
+/* Mean over stages, and the stage with the longest forward plus backward; seconds. */
+struct ty_stage_times {
+    struct ty_sched_times mean;
+    double work, most; /* forward + backward of a stage: mean, and the slowest */
+    uint32_t slowest;
+};
+struct ty_stage_times ty_stage_times_of(const struct ty_run *run);
+
+/* What the formula of the run's schedule says of a step, s; its schedule has one (makespan is not
+ * NULL). */
+double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times);
+
+#endif

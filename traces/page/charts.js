@@ -1,0 +1,186 @@
+/* charts.js - bubbles beside the formula, the breakdown by stage, memory at the peak. */
+
+function signedShare(x) {
+  return (x < 0 ? '\u2212' : '+') + share(Math.abs(x));
+}
+
+/* A legend of small squares. */
+function keyOf(entries) {
+  return el('div', {class: 'key', 'aria-hidden': 'true'},
+    ...entries.map(([words, background]) => el('span', {}, el('i', {style: `background:${background}`}), words)));
+}
+
+function nameOf(runs, r) {
+  return runs.length > 1 ? `${'AB'[r]} ` : '';
+}
+
+/* ---- bubbles ---- */
+
+const BUBBLE = ['bubble_fill', 'bubble_stall', 'bubble_drain', 'exposed_pipeline'];
+
+/* Share of idle time that the published makespan implies, or null. */
+function formulaShare(run) {
+  const f = run.formula;
+  if (!f || !f.makespan_s) {
+    return null;
+  }
+  const work = run.micro_batches * run.chunks * f.slices * (f.forward_s + f.backward_s);
+  return {makespan: f.makespan_s, share: 1 - work / f.makespan_s, work};
+}
+
+function measure(label, parts, most, value) {
+  const bar = el('div', {class: 'bar'});
+  parts.forEach(([x, background, title]) => bar.append(
+    el('span', {style: `width:${most > 0 ? 100 * x / most : 0}%;background:${background}`, title})));
+  return [el('span', {}, label), bar, el('b', {}, value)];
+}
+
+function bubblesCard(card, runs) {
+  const ready = runs.filter((run) => run.figures);
+  card.replaceChildren(el('h2', {id: 'h-bubbles'}, 'Bubbles: measured and by formula'));
+  if (ready.length === 0) {
+    card.append(el('p', {class: 'lead'}, 'A run that never ends has no share of idle time.'));
+    return;
+  }
+  const parts = (run) => BUBBLE.map((b) => [b, run.figures.breakdown[b] / run.figures.step_time_s]);
+  const most = Math.max(...ready.flatMap((run) => [run.figures.bubble_fraction, (formulaShare(run) || {share: 0}).share]), 1e-9);
+  card.append(el('p', {class: 'lead'}, 'Share of the step in which a GPU, on average, waits for the pipeline.'));
+  ready.forEach((run) => {
+    const r = runs.indexOf(run), f = formulaShare(run), grid = el('div', {class: 'measure'});
+    grid.append(...measure(nameOf(runs, r) + 'measured', parts(run).map(([b, x]) => [x, colours.css(b), `${LOOKS[b][0]} ${share(x)}`]),
+      most, share(run.figures.bubble_fraction)));
+    if (f) {
+      grid.append(...measure(nameOf(runs, r) + 'formula', [[Math.max(f.share, 0), 'var(--soft)', 'by the formula']], most, share(f.share)));
+    }
+    card.append(grid, ...formulaWords(run, f));
+  });
+  card.append(keyOf(BUBBLE.filter((b) => ready.some((run) => run.figures.breakdown[b] > 0)).map((b) => [LOOKS[b][0], colours.css(b)])));
+}
+
+/* The formula with its numbers, and what it leaves out. */
+function formulaWords(run, f) {
+  const times = run.formula, out = [];
+  if (!f) {
+    return [el('p', {class: 'small'}, `Nothing is published about the makespan of ${run.schedule}.`)];
+  }
+  out.push(el('div', {class: 'formula'}, `${run.schedule}: ${times.expression} = ${secs(f.makespan)}\n` +
+    `p = ${run.pipeline}, m = ${run.micro_batches}${run.chunks > 1 ? ', v = ' + run.chunks : ''}, F = ${secs(times.forward_s)}, ` +
+    (times.weight_s > 0 ? `I = ${secs(times.input_s)}, W = ${secs(times.weight_s)}` : `B = ${secs(times.backward_s)}`) +
+    `\nbubble = 1 \u2212 ${secs(f.work)} of work / ${secs(f.makespan)} = ${share(f.share)}`));
+  const left = [];
+  const b = run.figures.breakdown;
+  if (times.in_domain === 'no') {
+    left.push(`it is claimed for ${times.domain}, which is not the case here`);
+  }
+  if (times.slowest_over_mean > 1.005) {
+    left.push(`stage ${times.slowest} takes ${share(times.slowest_over_mean - 1)} longer than the mean`);
+  }
+  if (b.exposed_pipeline > 0) { left.push(`messages on the wire take ${secs(b.exposed_pipeline)}`); }
+  if (b.exposed_data > 0) { left.push(`data-parallel communication takes ${secs(b.exposed_data)}`); }
+  if (b.optimizer > 0) { left.push(`the optimizer takes ${secs(b.optimizer)}`); }
+  if (left.length > 0) {
+    out.push(el('p', {class: 'small'}, `The formula does not know: ${left.join('; ')}. Source: ${times.source || 'see docs/model.md'}.`));
+  }
+  return out;
+}
+
+/* ---- bars of stacked parts ---- */
+
+/* rows: [{label, parts: [[value, fill, title]], note}]; returns an SVG as wide as its place. */
+function stackedBars(rows, most, describe, wide) {
+  const left = 92, right = 78, high = 23;
+  const chart = svg('svg', {viewBox: `0 0 ${wide} ${rows.length * high + 2}`, width: '100%', role: 'img', 'aria-label': describe});
+  rows.forEach((row, k) => {
+    const y = k * high;
+    let x = left;
+    const label = svg('text', {x: 0, y: y + 15});
+    label.textContent = row.label;
+    chart.append(label);
+    row.parts.forEach(([value, fill, title, dashed]) => {
+      const w = value / most * (wide - left - right);
+      const box = svg('rect', {x, y: y + 3, width: Math.max(w, 0), height: high - 7, fill});
+      if (dashed) { box.setAttribute('stroke', dashed); box.setAttribute('stroke-width', '0.8'); }
+      const words = svg('title');
+      words.textContent = title;
+      box.append(words);
+      chart.append(box);
+      x += w;
+    });
+    if (row.limit !== undefined) {
+      const at = left + row.limit / most * (wide - left - right);
+      chart.append(svg('path', {d: `M${at} ${y}V${y + high - 1}`, stroke: row.over ? 'var(--bad)' : 'var(--ink)', 'stroke-width': 1.5, 'stroke-dasharray': '3 2'}));
+    }
+    const note = svg('text', {x: wide, y: y + 15, 'text-anchor': 'end', class: 'soft'});
+    note.textContent = row.note;
+    chart.append(note);
+  });
+  return chart;
+}
+
+/* A hatched fill for SVG: one pattern a bucket. */
+function svgFill(chartDefs, bucket) {
+  const key = BUCKET_LOOK[bucket] || bucket, colour = colours.of(key);
+  const lines = colours.palette === 'print' ? LOOKS[key][3][0] : colours.isIdle(key) ? 'up' : 'none';
+  if (lines === 'none') {
+    return colour;
+  }
+  const id = 'p-' + key.replace('.', '-'), print = colours.palette === 'print';
+  if (!chartDefs.querySelector('#' + id)) {
+    const d = {up: 'M-1 7L7 -1', down: 'M-1 -1L7 7', level: 'M0 3H6', cross: 'M-1 7L7 -1M-1 -1L7 7', dots: 'M2 2h2'}[lines];
+    chartDefs.append(svg('pattern', {id, width: 6, height: 6, patternUnits: 'userSpaceOnUse'},
+      svg('rect', {width: 6, height: 6, fill: print ? colour : colour + '2e'}),
+      svg('path', {d, stroke: print ? '#222' : colour, 'stroke-width': lines === 'dots' ? 2 : 1.2})));
+  }
+  return `url(#${id})`;
+}
+
+function breakdownCard(card, runs) {
+  const present = runs[0].buckets.filter((b, at) => runs.some((run) => run.rows.some((row) => row.buckets_ps[at] > 0)));
+  const defs = svg('defs'), rows = [];
+  const ready = runs.filter((run) => run.figures);
+  const most = Math.max(...runs.map((run) => run.makespan_ps)) / 1e12;
+  ready.forEach((run) => rows.push({
+    label: nameOf(runs, runs.indexOf(run)) + 'mean, all',
+    parts: present.map((b) => [run.figures.breakdown[b] * run.steps, svgFill(defs, b), `${BUCKET_WORDS[b]} ${secs(run.figures.breakdown[b])} (${share(run.figures.breakdown[b] / run.figures.step_time_s)})`]),
+    note: secs(run.figures.step_time_s),
+  }));
+  runs.forEach((run, r) => run.rows.slice(0, 32).forEach((row, at) => rows.push({
+    label: nameOf(runs, r) + (run.rows.filter((x) => x.stage === row.stage && x.job === row.job).length > 1 ? `rank ${row.rank}` : rowName(run, at)),
+    parts: present.map((b) => { const t = row.buckets_ps[run.buckets.indexOf(b)]; return [t / 1e12, svgFill(defs, b), `${BUCKET_WORDS[b]} ${seconds(t)}`]; }),
+    note: share(row.buckets_ps.reduce((sum, t, b) => sum + (colours.isIdle(run.buckets[b]) ? 0 : t), 0) / run.makespan_ps) + ' busy',
+  })));
+  const chart = stackedBars(rows, most, 'Where the time of the compute streams goes; the numbers are in the table Breakdown.', 560);
+  chart.prepend(defs);
+  card.replaceChildren(el('h2', {id: 'h-breakdown'}, 'Where the time goes'),
+    el('p', {class: 'lead'}, 'Every moment of the compute stream has one cause; hatched is waiting.'), chart,
+    keyOf(present.map((b) => [BUCKET_WORDS[b], colours.css(BUCKET_LOOK[b] || b)])));
+}
+
+/* ---- memory ---- */
+
+/* A bill's items as shares of memory: [colour, bytes, words]. */
+function sharesOf(stage) {
+  const at = {weights: 0, gradients: 1, optimizer: 2, 'communication buffers': 3, activations: 4,
+    fragmentation: 6, 'CUDA context': 6, communicators: 6, reserve: 6};
+  return stage.bill.map(([what, b]) => [at[what] === undefined ? 5 : at[what], b, what])
+    .sort((x, y) => x[0] - y[0]);
+}
+
+function memoryCard(card, runs) {
+  const rows = [];
+  const most = 1.02 * Math.max(...runs.flatMap((run) => run.stages.map((s) => Math.max(s.total, s.capacity))));
+  runs.forEach((run, r) => run.stages.forEach((stage, s) => rows.push({
+    label: `${nameOf(runs, r)}stage ${s}`, limit: stage.capacity, over: stage.total > stage.capacity,
+    parts: sharesOf(stage).map(([k, b, what]) => [b, colours.memory(k), `${what} ${bytes(b)}`, 'rgba(0,0,0,.15)']),
+    note: bytes(stage.total) + (stage.total > stage.capacity ? ' !' : ''),
+  })));
+  card.replaceChildren(el('h2', {id: 'h-memory'}, 'Memory at the fullest moment'),
+    el('p', {class: 'lead'}, ...runs.map((run, r) => {
+      const fullest = run.stages.reduce((a, s, k) => (s.total / s.capacity > run.stages[a].total / run.stages[a].capacity ? k : a), 0);
+      const stage = run.stages[fullest];
+      return `${nameOf(runs, r)}${stage.verdict === 'does not fit' ? 'Does not fit: ' : ''}stage ${fullest} needs most: ${bytes(stage.total)} of ${bytes(stage.capacity)} ` +
+        `(dashed), in ${stage.during} ${stage.during_mb} with ${stage.held} micro-batches held. `;
+    })),
+    stackedBars(rows, most, 'Memory of a GPU of each stage by what fills it; the numbers are in the table Memory.', 1120),
+    keyOf(MEMORY.map(([, words], k) => [words, colours.memory(k)])));
+}

@@ -1,0 +1,117 @@
+/* colours.js - what each kind of work looks like: the colours of the traces (docs/formats.md), a set
+ * that colour-blind readers can tell apart (Okabe and Ito 2008), and patterns for print. Work is a
+ * solid box, idle time hatched. */
+
+/* key: words, colours of the traces, colour-blind safe, pattern in print: [lines, grey] */
+const LOOKS = {
+  'compute.forward': ['Forward', '#7ec894', '#56b4e9', ['none', '#fff']],
+  'compute.backward': ['Backward', '#4387fd', '#0072b2', ['none', '#9a9a9a']],
+  'compute.dgrad': ['Input gradient', '#85a0d2', '#0072b2', ['none', '#c4c4c4']],
+  'compute.wgrad': ['Weight gradient', '#f2e14c', '#f0e442', ['dots', '#fff']],
+  'compute.recompute': ['Recomputation', '#99ee66', '#b8dff5', ['cross', '#fff']],
+  'optimizer': ['Optimizer', '#0da861', '#009e73', ['none', '#555']],
+  'comm.tp': ['Tensor parallel', '#ff8c00', '#e69f00', ['up', '#fff']],
+  'comm.dp': ['Data parallel', '#c79b7d', '#d55e00', ['down', '#fff']],
+  'comm.pp': ['Messages', '#b67d8f', '#cc79a7', ['level', '#fff']],
+  'comm.cp': ['Context parallel', '#ffa733', '#e69f00', ['up', '#ddd']],
+  'comm.ep': ['Expert parallel', '#f44a3f', '#d55e00', ['cross', '#ddd']],
+  'bubble_fill': ['Bubble: fill', '#8e7cc3', '#7a7a7a', ['up', '#fff']],
+  'bubble_stall': ['Bubble: stall', '#d9534f', '#222222', ['up', '#fff']],
+  'bubble_drain': ['Bubble: drain', '#6b8fa3', '#a5a5a5', ['up', '#fff']],
+  'exposed_pipeline': ['Exposed messages', '#b67d8f', '#cc79a7', ['level', '#fff']],
+  'exposed_data': ['Exposed data', '#b07a50', '#d55e00', ['down', '#fff']],
+  'exposed_tensor': ['Exposed tensor', '#e07b00', '#e69f00', ['up', '#fff']],
+  'exposed_context': ['Exposed context', '#e09020', '#e69f00', ['up', '#ddd']],
+  'exposed_expert': ['Exposed expert', '#d33a30', '#d55e00', ['cross', '#ddd']],
+};
+const PALETTES = [['trace', 'as in traces'], ['safe', 'colour-blind safe'], ['print', 'patterns, for print']];
+
+/* Shares of memory: words and colours by palette. */
+const MEMORY = [
+  ['weights', 'Weights', '#5b7fb4', '#0072b2', '#6a6a6a'],
+  ['gradients', 'Gradients', '#8fb0d9', '#56b4e9', '#9a9a9a'],
+  ['optimizer', 'Optimizer', '#3f9f7f', '#009e73', '#4a4a4a'],
+  ['buffers', 'Buffers', '#a9a9b8', '#999999', '#bdbdbd'],
+  ['activations', 'Activations', '#f0b35a', '#e69f00', '#d9d9d9'],
+  ['passing', 'For the pass at work', '#e2763a', '#d55e00', '#efefef'],
+  ['reserve', 'Fragmentation, context, communicators', '#d7d7df', '#cccccc', '#f7f7f7'],
+];
+
+const BUCKET_LOOK = {
+  compute_forward: 'compute.forward', compute_backward: 'compute.backward',
+  recompute: 'compute.recompute', optimizer: 'optimizer',
+};
+
+const colours = {
+  palette: 'trace',
+  patterns: new Map(),
+
+  of(key) {
+    const look = LOOKS[key] || ['', '#999', '#999', ['none', '#bbb']];
+    return {trace: look[1], safe: look[2], print: look[3][1]}[this.palette];
+  },
+
+  memory(at) {
+    return MEMORY[at][{trace: 2, safe: 3, print: 4}[this.palette]];
+  },
+
+  isIdle(key) {
+    return key.startsWith('bubble_') || key.startsWith('exposed_');
+  },
+
+  /* A fill for a canvas: hatched for idle time, and for everything in print. */
+  fill(context, key) {
+    const print = this.palette === 'print';
+    const lines = print ? LOOKS[key][3][0] : this.isIdle(key) ? 'up' : 'none';
+    if (lines === 'none') {
+      return this.of(key);
+    }
+    const name = key + this.palette;
+    if (!this.patterns.has(name)) {
+      this.patterns.set(name, this.pattern(context, lines, print ? LOOKS[key][3][1] : this.of(key) + '2e',
+        print ? '#222' : this.of(key)));
+    }
+    return this.patterns.get(name);
+  },
+
+  pattern(context, lines, ground, ink) {
+    const tile = document.createElement('canvas'), size = 8;
+    tile.width = tile.height = size;
+    const c = tile.getContext('2d');
+    c.fillStyle = ground;
+    c.fillRect(0, 0, size, size);
+    c.strokeStyle = c.fillStyle = ink;
+    c.lineWidth = 1.3;
+    c.beginPath();
+    for (let k = -size; k <= size; k += size) {
+      if (lines === 'up' || lines === 'cross') { c.moveTo(k - 1, size + 1); c.lineTo(k + size + 1, -1); }
+      if (lines === 'down' || lines === 'cross') { c.moveTo(k - 1, -1); c.lineTo(k + size + 1, size + 1); }
+    }
+    if (lines === 'level') { c.moveTo(0, 2); c.lineTo(size, 2); c.moveTo(0, 6); c.lineTo(size, 6); }
+    c.stroke();
+    if (lines === 'dots') { c.fillRect(1, 1, 2, 2); c.fillRect(5, 5, 2, 2); }
+    return context.createPattern(tile, 'repeat');
+  },
+
+  /* The same for HTML: a background. */
+  css(key) {
+    const print = this.palette === 'print', ground = this.of(key);
+    const lines = print ? LOOKS[key][3][0] : this.isIdle(key) ? 'up' : 'none';
+    const ink = print ? '#222' : ground, paper = print ? ground : ground + '2e';
+    const angle = {up: '135deg', down: '45deg', level: '0deg', cross: '135deg', dots: '90deg'}[lines];
+    return lines === 'none' ? ground
+      : `repeating-linear-gradient(${angle}, ${ink} 0 1.3px, ${paper} 1.3px 5px)`;
+  },
+};
+
+/* The key of a slice's look. */
+function lookOf(run, i) {
+  const kind = run.kinds[run.kind[i]];
+  return kind.sort === 'idle' ? kind.name : kind.cat;
+}
+
+/* Black or white, whichever reads better on a colour "#rrggbb". */
+function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
+  return 0.3 * r + 0.59 * g + 0.11 * b > 0.58 ? '#16202b' : '#ffffff';
+}

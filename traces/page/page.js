@@ -1,0 +1,309 @@
+/* page.js - puts the page together and listens. */
+
+const data = JSON.parse(document.getElementById('data').textContent);
+const runs = data.runs.map(decodeRun);
+const $ = (id) => document.getElementById(id);
+
+/* ---- head and foot ---- */
+
+/* What tells two runs apart in a few words. */
+function label(run) {
+  const file = run.file === '-' ? 'standard input' : run.file.replace(/^.*\//, '');
+  const twin = runs.length > 1 && runs[0].file === runs[1].file;
+  return twin ? `${run.schedule}, tp ${run.tensor} pp ${run.pipeline} dp ${run.data}, m ${run.micro_batches}` : file;
+}
+
+function fillHead() {
+  const first = runs[0];
+  runs.forEach((run) => { run.label = label(run); });
+  const title = runs.length > 1 ? `${runs[0].label} and ${runs[1].label}` : `${first.model || 'Model'} on ${first.ranks} GPUs`;
+  $('title').textContent = title;
+  document.title = `${title} \u2013 trainyard`;
+  const lines = first.head.trim().split('\n');
+  $('subtitle').textContent = runs.length > 1 ? 'Two runs on one time axis: A above, B below'
+    : `${lines.slice(-2).join(' \u00b7 ')} \u00b7 ${first.file}`;
+  const troubles = runs.filter((run) => run.trouble);
+  if (troubles.length > 0) {
+    $('trouble').hidden = false;
+    $('trouble').append(el('b', {}, 'This run can never finish. The page shows what happened before it stopped.'),
+      ...troubles.map((run) => el('pre', {}, run.trouble)));
+  }
+}
+
+function tile(what, value, note, other, kind) {
+  return el('div', {class: 'tile'}, el('div', {class: 'what'}, what), el('div', {class: 'value ' + (kind || '')}, value),
+    note ? el('div', {class: 'note'}, note) : null, other ? el('div', {class: 'other'}, other) : null);
+}
+
+function fillTiles() {
+  const [a, b] = runs, place = $('tiles');
+  const both = b && a.figures && b.figures;
+  const other = (key, format, better) => {
+    if (!both) { return null; }
+    const x = a.figures[key], y = b.figures[key];
+    return el('span', {}, `B ${format(y)} `, el('span', {class: Math.abs(y - x) < 1e-12 ? '' : (y - x) * better > 0 ? 'better' : 'worse'}, signedShare(y / x - 1)));
+  };
+  const fullest = (run) => run.stages.reduce((m, s) => (s.total / s.capacity > m.total / m.capacity ? s : m));
+  if (a.figures) {
+    const f = formulaShare(a);
+    place.append(tile(both ? 'Step time, A' : 'Step time', secs(a.figures.step_time_s), `${secs(a.figures.ideal_s)} without bubbles`, other('step_time_s', secs, -1)),
+      tile('Throughput', count(a.figures.tokens_per_s), `tokens/s, ${count(a.figures.tokens_per_s_per_gpu)} per GPU`, other('tokens_per_s', count, 1)),
+      tile('MFU', share(a.figures.mfu), `${a.figures.model_tflops_per_gpu.toFixed(1)} TFLOP/s per GPU`, other('mfu', share, 1)),
+      tile('Bubble', share(a.figures.bubble_fraction), f ? `${share(f.share)} by formula` : 'no formula published', other('bubble_fraction', share, -1)));
+  } else {
+    place.append(tile('Stopped at', seconds(a.makespan_ps), 'deadlock'));
+  }
+  const s = fullest(a), t = b && fullest(b);
+  place.append(tile('Memory', bytes(s.total), `of ${bytes(s.capacity)}: ${s.verdict}`,
+    t ? `B ${bytes(t.total)}: ${t.verdict}` : null, s.verdict === 'does not fit' ? 'worse' : ''));
+  place.append(tile('Layout', `pp ${a.pipeline} \u00b7 tp ${a.tensor} \u00b7 dp ${a.data}`, `${a.schedule}, ${a.micro_batches} micro-batches`,
+    b ? `B pp ${b.pipeline} \u00b7 tp ${b.tensor} \u00b7 dp ${b.data}, ${b.schedule}` : null));
+}
+
+function fillFoot() {
+  const foot = $('foot');
+  foot.append(el('p', {}, 'Made by'), el('code', {}, data.command));
+  runs.forEach((run, r) => foot.append(el('p', {}, `${nameOf(runs, r)}${run.file}: configuration ${run.digest}, seed ${run.seed}, ` +
+    `${count(run.tasks)} tasks on ${run.ranks} GPUs, ${run.engine} engine, sharing ${run.sharing}; ${run.rows.length} of ${run.ranks} ranks shown.`)));
+  foot.append(el('p', {}, `trainyard ${data.version}. Times are exact to the picosecond of the simulated clock. The page loads nothing from anywhere.`));
+}
+
+/* ---- controls ---- */
+
+const timeline = new Timeline(runs, $('canvas'), $('overview'));
+
+function redraw() {
+  timeline.resize();
+  timeline.draw();
+}
+
+function say(text) {
+  $('live').textContent = text;
+}
+
+const act = {
+  choose(spot, keepTrail) {
+    shown.chosen = spot;
+    if (!keepTrail) {
+      const trail = shown.trail, at = spot && trail && trail.path && trail.run === spot.run ? trail.slices.indexOf(spot.i) : -1;
+      if (!spot) {
+        shown.trail = null;
+      } else if (at >= 0) {
+        trail.at = at; /* on the critical path that is shown: go on from there */
+      } else {
+        beginTrail(runs, spot);
+      }
+    }
+    if (spot) {
+      const run = runs[spot.run];
+      timeline.reveal(spot.run, spot.i);
+      say(`${placedName(run, spot.i)}, ${seconds(run.dur[spot.i])}, from ${seconds(run.start[spot.i])}. ${why(run, spot.i)}`);
+    }
+    act.refresh();
+  },
+  /* One slice further back (1), or the way we came (-1). */
+  walk(step) {
+    const trail = shown.trail;
+    if (trail && trail.at + step >= 0 && trail.at + step < trail.slices.length) {
+      act.jump(trail.at + step);
+    }
+  },
+  jump(at) {
+    shown.trail.at = at;
+    act.choose({run: shown.trail.run, i: shown.trail.slices[at]}, true);
+  },
+  path(r) {
+    beginPath(runs, r);
+    if (shown.trail.slices.length > 0) { act.jump(0); }
+  },
+  clear() {
+    act.choose(null);
+    say('Selection cleared');
+  },
+  refresh() {
+    $('b-path').setAttribute('aria-pressed', String(Boolean(shown.trail && shown.trail.path)));
+    fillPanel($('panel'), timeline, act);
+    timeline.draw();
+  },
+};
+
+function toggle(id, name) {
+  $(id).addEventListener('click', () => {
+    shown[name] = !shown[name];
+    $(id).setAttribute('aria-pressed', String(shown[name]));
+    redraw();
+  });
+}
+
+/* Path of A, then of B, then none. */
+function nextPath() {
+  const at = shown.trail && shown.trail.path ? shown.trail.run + 1 : 0;
+  const next = runs.findIndex((run, r) => r >= at && run.path.length > 0);
+  if (next < 0) { act.clear(); } else { act.path(next); }
+}
+
+function zoomToChosen() {
+  if (!shown.chosen) {
+    return;
+  }
+  const run = runs[shown.chosen.run], i = shown.chosen.i;
+  timeline.show(run.start[i] - 1.5 * run.dur[i], endOf(run, i) + 1.5 * run.dur[i]);
+}
+
+/* The first slice in sight: where the keyboard begins. */
+function firstSpot() {
+  const item = timeline.items.find((k) => k.type === 'lane');
+  return item ? {run: item.run, i: Math.max(lastBefore(runs[item.run], item.lane, view.from), item.lane.first)} : null;
+}
+
+const KEYS = {
+  ArrowLeft: () => act.choose(shown.chosen ? timeline.neighbour(shown.chosen, -1) : firstSpot()),
+  ArrowRight: () => act.choose(shown.chosen ? timeline.neighbour(shown.chosen, 1) : firstSpot()),
+  ArrowUp: () => act.choose(shown.chosen ? timeline.across(shown.chosen, -1) : firstSpot()),
+  ArrowDown: () => act.choose(shown.chosen ? timeline.across(shown.chosen, 1) : firstSpot()),
+  Enter: () => act.walk(1),
+  Backspace: () => act.walk(-1),
+  Escape: () => act.clear(),
+  w: () => timeline.zoom(0.6), '+': () => timeline.zoom(0.6), '=': () => timeline.zoom(0.6),
+  s: () => timeline.zoom(1 / 0.6), '-': () => timeline.zoom(1 / 0.6),
+  a: () => timeline.pan(-0.2), d: () => timeline.pan(0.2),
+  f: zoomToChosen,
+  0: () => timeline.show(0, timeline.end),
+  c: nextPath, m: () => $('b-memory').click(), l: () => $('b-comm').click(), x: () => $('b-arrows').click(),
+};
+
+function listenToKeys() {
+  $('canvas').addEventListener('keydown', (event) => {
+    const deed = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (deed && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      event.preventDefault();
+      deed();
+    }
+  });
+}
+
+function listenToPointer() {
+  const canvas = $('canvas'), tip = $('tip');
+  let drag = null;
+  canvas.addEventListener('pointerdown', (event) => {
+    drag = {x: event.offsetX, from: view.from, to: view.to, moved: false};
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (drag) {
+      const by = (drag.x - event.offsetX) / (timeline.right - timeline.left) * (drag.to - drag.from);
+      drag.moved = drag.moved || Math.abs(event.offsetX - drag.x) > 3;
+      if (drag.moved) {
+        tip.hidden = true;
+        timeline.show(drag.from + by, drag.to + by);
+      }
+      return;
+    }
+    const spot = timeline.hit(event.offsetX, event.offsetY), slice = spot && spot.i !== undefined ? spot : null;
+    if ((shown.over && shown.over.i) !== (slice && slice.i) || (shown.over && shown.over.run) !== (slice && slice.run)) {
+      shown.over = slice;
+      timeline.draw();
+    }
+    tip.hidden = !spot;
+    if (spot) {
+      tip.replaceChildren(...tipOf(timeline, spot));
+      placeTip(tip, event.clientX, event.clientY);
+    }
+  });
+  canvas.addEventListener('pointerup', (event) => {
+    const spot = drag && !drag.moved ? timeline.hit(event.offsetX, event.offsetY) : null;
+    const moved = drag && drag.moved;
+    drag = null;
+    if (moved) {
+      return;
+    }
+    if (!spot || spot.i === undefined) {
+      act.choose(null);
+    } else if (shown.chosen && spot.run === shown.chosen.run && spot.i === shown.chosen.i) {
+      act.walk(1); /* a click on what is chosen goes on to what it waited for */
+    } else {
+      act.choose(spot);
+    }
+  });
+  canvas.addEventListener('pointerleave', () => {
+    tip.hidden = true;
+    shown.over = null;
+    timeline.draw();
+  });
+  canvas.addEventListener('dblclick', (event) => timeline.zoom(0.35, timeline.time(event.offsetX)));
+  canvas.addEventListener('wheel', (event) => {
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      timeline.zoom(Math.exp(event.deltaY * 0.004), timeline.time(event.offsetX));
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      timeline.pan((event.deltaX || event.deltaY) / 900);
+    }
+  }, {passive: false});
+  const overview = $('overview');
+  const centre = (event) => {
+    const t = timeline.overviewTime(event.offsetX), half = (view.to - view.from) / 2;
+    timeline.show(t - half, t + half);
+  };
+  overview.addEventListener('pointerdown', (event) => { overview.setPointerCapture(event.pointerId); centre(event); });
+  overview.addEventListener('pointermove', (event) => { if (event.buttons === 1) { centre(event); } });
+}
+
+function fillLegend() {
+  const place = $('legend'), used = new Set();
+  runs.forEach((run) => {
+    for (let i = 0; i < run.n_slices; i++) { used.add(lookOf(run, i)); }
+  });
+  place.replaceChildren(...Object.keys(LOOKS).filter((key) => used.has(key)).map((key) => {
+    const chip = el('button', {type: 'button', class: 'chip', 'data-look': key, 'aria-pressed': String(!shown.off.has(key))}, swatch(key), LOOKS[key][0]);
+    chip.addEventListener('click', () => {
+      if (!shown.off.delete(key)) { shown.off.add(key); }
+      chip.setAttribute('aria-pressed', String(!shown.off.has(key)));
+      timeline.draw();
+    });
+    return chip;
+  }));
+}
+
+function paint() {
+  fillLegend();
+  bubblesCard($('bubbles'), runs);
+  breakdownCard($('breakdown'), runs);
+  memoryCard($('memory'), runs);
+  act.refresh();
+}
+
+function listenToButtons() {
+  toggle('b-arrows', 'arrows');
+  toggle('b-comm', 'comm');
+  toggle('b-memory', 'memory');
+  $('b-path').addEventListener('click', nextPath);
+  $('b-in').addEventListener('click', () => timeline.zoom(0.6));
+  $('b-out').addEventListener('click', () => timeline.zoom(1 / 0.6));
+  $('b-fit').addEventListener('click', () => timeline.show(0, timeline.end));
+  PALETTES.forEach(([value, words]) => $('palette').append(el('option', {value}, words)));
+  $('palette').addEventListener('change', (event) => {
+    colours.palette = event.target.value;
+    paint();
+  });
+}
+
+/* Paper has more dots than a screen. */
+function listenToPrinting() {
+  window.addEventListener('beforeprint', () => { timeline.resize(3); timeline.draw(); });
+  window.addEventListener('afterprint', redraw);
+}
+
+fillHead();
+fillTiles();
+fillTables($('tables'), runs);
+fillFoot();
+timeline.resize();
+listenToButtons();
+listenToKeys();
+listenToPointer();
+listenToPrinting();
+paint();
+new ResizeObserver(() => { if ($('canvas').clientWidth !== timeline.width) { redraw(); } }).observe($('plot'));
+window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+window.trainyard = {data, runs, view, shown, timeline, bucketsOf, memoryOf, why, formulaShare};

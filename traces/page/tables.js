@@ -1,0 +1,124 @@
+/* tables.js - every number of the page as a table: for screen readers, for print, for copying. */
+
+/* head: column names; rows: arrays, the first cell a heading. */
+function table(title, note, head, rows) {
+  const body = el('tbody', {});
+  rows.forEach((row) => body.append(el('tr', {class: row.sum ? 'sum' : undefined},
+    ...row.cells.map((cell, k) => el(k === 0 ? 'th' : 'td', k === 0 ? {scope: 'row'} : {class: cell && cell.text ? 'text' : undefined},
+      cell && cell.node ? cell.node : cell && cell.text !== undefined ? cell.text : String(cell))))));
+  return el('div', {class: 'card', tabindex: 0, role: 'region', 'aria-label': title}, el('table', {},
+    el('caption', {}, title, note ? el('small', {}, note) : null),
+    el('thead', {}, el('tr', {}, ...head.map((h) => el('th', {scope: 'col'}, h)))), body));
+}
+
+/* "-1.234 s" and "-5.8 %", coloured when one way is better. */
+function delta(a, b, format, better) {
+  const by = b - a;
+  const good = better === 0 || Math.abs(by) <= 1e-9 * Math.abs(a) ? '' : by * better > 0 ? 'better' : 'worse';
+  return {node: el('span', {class: good}, (by < 0 ? '\u2212' : '+') + format(Math.abs(by)))};
+}
+
+function ratio(a, b) {
+  return a === 0 ? '' : signedShare(b / a - 1);
+}
+
+/* Rows [name, value(run), format, better] of one or two runs, with the difference. */
+function compared(title, note, runs, entries) {
+  const two = runs.length > 1;
+  return table(title, note, two ? ['', 'A', 'B', 'B \u2212 A', ''] : ['', ''], entries.map(([name, value, format, better, sum]) => {
+    const values = runs.map(value);
+    return {sum, cells: [name, ...values.map(format), ...(two ? [delta(values[0], values[1], format, better), ratio(values[0], values[1])] : [])]};
+  }));
+}
+
+function figuresTable(runs) {
+  const f = (key) => (run) => run.figures[key];
+  const flops = (x) => x.toFixed(1) + ' TFLOP/s';
+  return compared('Figures', 'of a step', runs, [
+    ['step time', f('step_time_s'), secs, -1],
+    ['without bubbles', f('ideal_s'), secs, -1],
+    ['tokens per second', f('tokens_per_s'), count, 1],
+    ['tokens per second and GPU', f('tokens_per_s_per_gpu'), count, 1],
+    ['model FLOP/s per GPU', f('model_tflops_per_gpu'), flops, 1],
+    ['MFU', f('mfu'), share, 1],
+    ['MFU, causal attention', f('mfu_causal'), share, 1],
+    ['HFU', f('hfu'), share, 1],
+    ['bubble, share of the step', f('bubble_fraction'), share, -1],
+    ['bubble over ideal', f('bubble_over_ideal'), share, -1],
+  ]);
+}
+
+function breakdownTable(runs) {
+  const used = runs[0].buckets.filter((b) => runs.some((run) => run.figures.breakdown[b] > 0));
+  const rows = used.map((b) => [BUCKET_WORDS[b], (run) => run.figures.breakdown[b], secs, -1]);
+  rows.push(['step', (run) => run.figures.step_time_s, secs, -1, true]);
+  if (runs.length > 1) {
+    return compared('Breakdown', 'seconds of a step, mean over GPUs', runs, rows);
+  }
+  return table('Breakdown', 'of a step, mean over GPUs', ['', 'time', 'share'], rows.map(([name, value, , , sum]) => ({sum,
+    cells: [name, secs(value(runs[0])), share(value(runs[0]) / runs[0].figures.step_time_s)]})));
+}
+
+function pathTable(run, name) {
+  const sums = new Map();
+  run.path.forEach((step) => {
+    const kind = step.slice >= 0 ? run.kinds[run.kind[step.slice]] : null;
+    const what = !kind ? 'on ranks that are not shown' : kind.name + (kind.group ? ' ' + kind.group : '');
+    const sum = sums.get(what) || {time: 0, n: 0};
+    sum.time += step.dur;
+    sum.n++;
+    sums.set(what, sum);
+  });
+  const total = run.path.reduce((sum, step) => sum + step.dur, 0);
+  const rows = [...sums].sort((a, b) => b[1].time - a[1].time)
+    .map(([what, s]) => ({cells: [what, seconds(s.time), share(s.time / total), s.n]}));
+  rows.push({sum: true, cells: ['all', seconds(total), share(1), run.path.length]});
+  return table(`Critical path${name}`, 'what the run is as long as', ['', 'time', 'share', 'times'], rows);
+}
+
+function rowsTable(run, name) {
+  const used = run.buckets.map((b, at) => [b, at]).filter(([, at]) => run.rows.some((row) => row.buckets_ps[at] > 0));
+  return table(`Ranks shown${name}`, 'time of the compute stream by cause, whole run', ['', ...used.map(([b]) => BUCKET_WORDS[b])],
+    run.rows.map((row, at) => ({cells: [`${rowName(run, at)}, rank ${row.rank}`, ...used.map(([, b]) => seconds(row.buckets_ps[b]))]})));
+}
+
+function memoryTable(run, name) {
+  const items = [...new Set(run.stages.flatMap((s) => s.bill.map(([what]) => what)))];
+  const find = (s, what) => (s.bill.find(([w]) => w === what) || [what, 0])[1];
+  const rows = items.map((what) => ({cells: [what, ...run.stages.map((s) => bytes(find(s, what)))]}));
+  rows.push({sum: true, cells: ['peak', ...run.stages.map((s) => bytes(s.total))]});
+  rows.push({cells: ['memory of the GPU', ...run.stages.map((s) => bytes(s.capacity))]});
+  rows.push({cells: ['verdict', ...run.stages.map((s) => s.verdict)]});
+  rows.push({cells: ['micro-batches held', ...run.stages.map((s) => s.held)]});
+  rows.push({cells: ['layers', ...run.stages.map((s) => s.layers)]});
+  return table(`Memory${name}`, 'of a GPU at the fullest moment of its stage', ['', ...run.stages.map((_, s) => `stage ${s}`)], rows);
+}
+
+function trafficTable(run, name) {
+  return table(`Traffic${name}`, 'bytes that all GPUs send in a step', ['', 'NVLink', 'network'],
+    run.figures.traffic.map(([group, nvlink, net]) => ({cells: [group, bytes(nvlink), bytes(net)]})));
+}
+
+const LINK_WORDS = {nvlink: 'NVLink', pcie: 'PCIe', nic: 'NIC', leaf_uplink: 'leaf uplinks', pod_uplink: 'pod uplinks'};
+
+function linksTable(run, name) {
+  return table(`Links${name}`, 'of those used: share of their capacity, and the busiest', ['', 'used', 'bytes', 'mean', 'peak', 'busiest'],
+    Object.entries(run.links).map(([key, c]) => ({cells: [LINK_WORDS[key] || key, `${c.used} of ${c.links}`, bytes(c.bytes), share(c.mean_utilisation),
+      share(c.peak_utilisation), {text: c.busiest.length > 0 ? `${c.busiest[0].name} ${share(c.busiest[0].mean_utilisation)}` : ''}]})));
+}
+
+function fillTables(place, runs) {
+  const ready = runs.filter((run) => run.figures);
+  place.replaceChildren();
+  if (ready.length === runs.length) {
+    place.append(figuresTable(runs), breakdownTable(runs));
+  }
+  runs.forEach((run, r) => {
+    const name = runs.length > 1 ? `, ${'AB'[r]}` : '';
+    place.append(memoryTable(run, name));
+    if (run.path.length > 0) { place.append(pathTable(run, name)); }
+    if (run.figures && run.figures.traffic.length > 0) { place.append(trafficTable(run, name)); }
+    if (run.links && Object.keys(run.links).length > 0) { place.append(linksTable(run, name)); }
+    place.append(rowsTable(run, name));
+  });
+}

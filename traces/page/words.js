@@ -1,0 +1,155 @@
+/* words.js - numbers and slices in words. */
+
+function seconds(ps) {
+  const units = [['s', 1e12], ['ms', 1e9], ['\u00b5s', 1e6], ['ns', 1e3]];
+  const size = Math.abs(ps);
+  const [unit, one] = units.find(([, u]) => size >= u) || ['ps', 1];
+  return size === 0 ? '0 s' : (ps / one).toPrecision(size >= 1000e12 ? 6 : 4) + ' ' + unit;
+}
+
+/* Seconds as a double. */
+function secs(s) {
+  return seconds(s * 1e12);
+}
+
+function bytes(b) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  let at = 0;
+  for (; Math.abs(b) >= 1024 && at + 1 < units.length; at++) {
+    b /= 1024;
+  }
+  return (at === 0 ? Math.round(b) : b.toFixed(1)) + ' ' + units[at];
+}
+
+function share(x) {
+  return (100 * x).toFixed(Math.abs(x) < 0.0995 ? 2 : 1) + ' %';
+}
+
+function count(x) {
+  return Math.round(x).toLocaleString('en-US');
+}
+
+function rowName(run, row) {
+  const r = run.rows[row];
+  return `${r.job ? r.job + ' ' : ''}stage ${r.stage}`;
+}
+
+/* "rank 12 · dp 0 tp 4 · node 1, GPU 4" */
+function rankName(run, row) {
+  const r = run.rows[row];
+  const at = [['dp', run.data], ['cp', run.context], ['tp', run.tensor]]
+    .filter(([, size]) => size > 1).map(([axis]) => `${axis} ${r[axis]}`).join(' ');
+  return `rank ${r.rank}${at ? ' \u00b7 ' + at : ''} \u00b7 node ${r.node}, GPU ${r.gpu}`;
+}
+
+/* What idle time is for, by bucket. */
+const IDLE = {
+  bubble_fill: ['fill', 'the first micro-batch of the step had not come this far yet'],
+  bubble_stall: ['stall', 'the neighbour had not produced yet what this stage needs next'],
+  bubble_drain: ['drain', 'the other stages were still at work at the end of the step'],
+  exposed_pipeline: ['exposed message', 'the message was on the wire and nothing else was left to do'],
+  exposed_data: ['exposed data-parallel', 'gradients or weights were on the wire and nothing hid it'],
+  exposed_tensor: ['exposed tensor-parallel', 'a tensor-parallel collective ran and nothing hid it'],
+  exposed_context: ['exposed context-parallel', 'a context-parallel collective ran and nothing hid it'],
+  exposed_expert: ['exposed expert-parallel', 'tokens were on their way to experts and nothing hid it'],
+};
+
+const BUCKET_WORDS = {
+  compute_forward: 'forward', compute_backward: 'backward', recompute: 'recomputation',
+  optimizer: 'optimizer', bubble_fill: 'bubble: fill', bubble_stall: 'bubble: stall',
+  bubble_drain: 'bubble: drain', exposed_pipeline: 'exposed messages', exposed_data: 'exposed data',
+  exposed_tensor: 'exposed tensor', exposed_context: 'exposed context',
+  exposed_expert: 'exposed expert',
+};
+
+/* "forward 3", "send act 3", "all-reduce dp", "stall before backward 2" */
+function sliceName(run, i) {
+  const kind = run.kinds[run.kind[i]];
+  const mb = run.mb[i] >= 0 ? ' ' + run.mb[i] : '';
+  if (kind.sort === 'idle') {
+    return IDLE[kind.name] ? IDLE[kind.name][0] : kind.name;
+  }
+  if (kind.sort === 'pass') {
+    return kind.name + mb;
+  }
+  const message = kind.name === 'send' || kind.name === 'recv';
+  const layer = run.layer[i] >= 0 ? ', layer ' + run.layer[i] : '';
+  return message ? `${kind.name} ${kind.group}${mb}` : kind.name + (kind.group ? ' ' + kind.group : '') + layer;
+}
+
+/* The same with its row, for sentences about other rows. */
+function placedName(run, i, from) {
+  return sliceName(run, i) + (from === undefined || run.row[i] !== from ? ' on ' + rowName(run, run.row[i]) : '');
+}
+
+/* Why slice i started when it did, in one sentence. */
+function why(run, i) {
+  const kind = run.kinds[run.kind[i]], before = run.before[i], how = run.hows[run.how[i]];
+  const via = run.via[i] >= 0 ? `, by way of rank ${run.via[i]}, which is not shown` : '';
+  if (kind.sort === 'idle') {
+    const cause = IDLE[kind.name] ? IDLE[kind.name][1] : 'nothing was there to do';
+    return `The GPU had nothing to compute: ${cause}` +
+      (before >= 0 ? `. It went on after ${placedName(run, before, run.row[i])}${via}.` : '.');
+  }
+  if (before < 0) {
+    return run.start[i] === 0 ? 'It starts with the run: nothing had to end first.'
+      : 'What it waited for is not shown.';
+  }
+  const name = placedName(run, before, run.row[i]);
+  const part = endOf(run, before) > run.start[i] ? 'its part of ' : '';
+  const late = run.delay[i] > 0 ? `, ${seconds(run.delay[i])} after it was sent` : '';
+  switch (how) {
+    case 'stream': return `It is next in order: ${part}${name} ended${via}.`;
+    case 'event': return `It waited for ${part}${name} to end${via}.`;
+    case 'message': return `It waited for a message: ${name} arrived${late}${via}.`;
+    case 'partner': return `A collective starts with its last member, which waited for ${part}${name}${via}.`;
+    default: return `${part}${name} ended${via}.`;
+  }
+}
+
+function detailOf(run, i) {
+  const kind = run.kinds[run.kind[i]], out = [];
+  out.push(['from', seconds(run.start[i])], ['to', seconds(endOf(run, i))], ['lasts', seconds(run.dur[i])]);
+  if (kind.sort === 'idle' && run.mb[i] >= 0 && !run.open[i]) {
+    out.push(['before micro-batch', run.mb[i]]);
+  }
+  if (run.stage[i] >= 0 && run.chunks > 1) {
+    out.push(['virtual stage', run.stage[i]]);
+  }
+  if (run.steps > 1) {
+    out.push(['step', run.step[i]]);
+  }
+  if (kind.bytes) {
+    out.push(['carries', bytes(kind.bytes)]);
+    out.push(['bytes over time', (kind.bytes / run.dur[i] * 1e3).toFixed(1) + ' GB/s']);
+  }
+  if (kind.algorithm) {
+    out.push(['algorithm', kind.algorithm]);
+  }
+  if (kind.acquire || kind.release) {
+    out.push(['memory', `takes ${bytes(kind.acquire)}, gives back ${bytes(kind.release)}`]);
+  }
+  return out;
+}
+
+function el(name, attributes, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key === 'onclick') {
+      node.addEventListener('click', value);
+    } else if (value !== undefined && value !== false) {
+      node.setAttribute(key, value === true ? '' : value);
+    }
+  }
+  node.append(...children.filter((c) => c !== null && c !== undefined));
+  return node;
+}
+
+function svg(name, attributes, ...children) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}

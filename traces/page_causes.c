@@ -1,0 +1,115 @@
+/* page_causes.c - why slices started when they did: the task that ended then (sim/core/crit.c), or
+ * the nearest before it that is shown. */
+#include "sim/core/crit.h"
+#include "traces/page.h"
+
+static const struct ty_op *op_of(const struct ty_page *page, const struct ty_crit_task *t)
+{
+    const struct ty_pass *pass =
+        &ty_gang_passes(page->program, &page->program->gangs[t->gang])[t->pass];
+    return &ty_pass_ops(page->program, pass)[t->op];
+}
+
+static uint32_t rank_of(const struct ty_page *page, const struct ty_crit_task *t)
+{
+    return page->program->gangs[t->gang].rank_of[t->member];
+}
+
+/* The slice that shows a task, or TY_PAGE_NONE. */
+static uint32_t shown(const struct ty_page *page, const struct ty_crit_task *t)
+{
+    const struct ty_gang *gang = &page->program->gangs[t->gang];
+    const uint32_t row = page->row_of[gang->rank_of[t->member]];
+    return row == TY_PAGE_NONE
+               ? TY_PAGE_NONE
+               : page->slice_of[row][ty_gang_passes(page->program, gang)[t->pass].first_op + t->op];
+}
+
+static enum ty_page_how how(const struct ty_page *page, const struct ty_crit_task *t,
+                            const struct ty_crit_task *cause)
+{
+    const struct ty_op *op = op_of(page, t), *before = op_of(page, cause);
+    if (t->gang != cause->gang || t->member != cause->member) {
+        return before->sync == TY_SYNC_SEND ? TY_PAGE_HOW_MESSAGE : TY_PAGE_HOW_PARTNER;
+    }
+    return op->stream == before->stream ? TY_PAGE_HOW_STREAM : TY_PAGE_HOW_EVENT;
+}
+
+/* What slice number i waited for; false: nothing. */
+static bool first_cause(const struct ty_page *page, uint32_t i, struct ty_crit_task *cause,
+                        enum ty_page_how *why)
+{
+    const struct ty_page_slice *s = &page->slice[i];
+    const struct ty_crit_task at = {.gang = page->seat[s->row].gang,
+                                    .member = page->seat[s->row].member,
+                                    .pass = s->pass,
+                                    .op = s->op};
+    if (s->open) {
+        return false;
+    }
+    const bool found = s->event != TY_NO_EVENT
+                           ? ty_critical_recorder(page->timeline, &at, s->event, cause)
+                           : ty_critical_cause(page->timeline, &at, cause);
+    *why = found ? how(page, &at, cause) : TY_PAGE_HOW_START;
+    return found;
+}
+
+int ty_page_find_causes(struct ty_page *page)
+{
+    for (uint32_t i = 0; i < page->n_slices; i++) {
+        struct ty_page_slice *s = &page->slice[i];
+        struct ty_crit_task at, next;
+        enum ty_page_how why = TY_PAGE_HOW_START;
+        bool found = first_cause(page, i, &at, &why);
+        s->how = (uint8_t)why;
+        s->delay = found ? at.delay : 0;
+        while (found && (s->before = shown(page, &at)) == TY_PAGE_NONE) {
+            const uint32_t rank = rank_of(page, &at);
+            s->via = s->via == TY_PAGE_NONE && page->row_of[rank] == TY_PAGE_NONE ? rank : s->via;
+            found = ty_critical_cause(page->timeline, &at, &next);
+            if (found && how(page, &at, &next) == TY_PAGE_HOW_MESSAGE) {
+                s->how = TY_PAGE_HOW_MESSAGE; /* received by something that is not shown */
+                s->delay = next.delay;
+            }
+            at = next;
+        }
+    }
+    return 0;
+}
+
+/* ---- the critical path ---- */
+
+struct path {
+    struct ty_page *page;
+    int rc;
+};
+
+static void add_step(void *arg, const struct ty_crit_task *task)
+{
+    struct path *path = arg;
+    struct ty_page *page = path->page;
+    const struct ty_page_step step = {.slice = shown(page, task), .rank = rank_of(page, task),
+                                      .dur = task->dur + task->delay};
+    struct ty_page_step *last = page->n_path > 0 ? &page->path[page->n_path - 1] : NULL;
+    if (last != NULL && last->slice == step.slice && last->rank == step.rank) {
+        last->dur += step.dur;
+        return;
+    }
+    if (path->rc != 0) {
+        return;
+    }
+    path->rc = ty_page_room((void **)&page->path, page->n_path, &page->cap_path, sizeof(step));
+    if (path->rc == 0) {
+        page->path[page->n_path++] = step;
+    }
+}
+
+int ty_page_find_path(struct ty_page *page, const struct ty_timeline *own, struct ty_err *err)
+{
+    struct path path = {.page = page};
+    if (own->halt != NULL) { /* it would never end */
+        return 0;
+    }
+    const int rc = ty_critical_path(own, add_step, &path, err);
+    return rc < 0 ? rc : path.rc;
+}
