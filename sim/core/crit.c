@@ -85,11 +85,13 @@ static bool find_send(const struct walker *w, const struct spot *s, struct spot 
 {
     const uint32_t slot = ty_op_slot(w->p, pass_at(w, s), op_at(w, s));
     const uint32_t from = w->p->channels[op_at(w, s)->link].from;
+    const uint32_t seq = ty_op_seq(pass_at(w, s), op_at(w, s));
     const struct ty_gang *g = &w->p->gangs[from];
     for (uint32_t i = 0; i < g->n_passes; i++) {
         struct spot at = {from, s->member, i, 0};
         const struct ty_pass *pass = pass_at(w, &at);
-        for (; at.op < w->p->blocks[pass->block].n_ops; at.op++) {
+        const bool may = pass->seq == seq || pass->seq2 == seq;
+        for (; may && at.op < w->p->blocks[pass->block].n_ops; at.op++) {
             if (op_at(w, &at)->sync == TY_SYNC_SEND &&
                 ty_op_slot(w->p, pass, op_at(w, &at)) == slot) {
                 *out = at;

@@ -4,25 +4,25 @@
 
 /* key: words, colours of the traces, colour-blind safe, pattern in print: [lines, grey] */
 const LOOKS = {
-  'compute.forward': ['Forward', '#7ec894', '#56b4e9', ['none', '#fff']],
+  'compute.forward': ['Forward', '#7ec894', '#56b4e9', ['none', '#ffffff']],
   'compute.backward': ['Backward', '#4387fd', '#0072b2', ['none', '#9a9a9a']],
   'compute.dgrad': ['Input gradient', '#85a0d2', '#0072b2', ['none', '#c4c4c4']],
-  'compute.wgrad': ['Weight gradient', '#f2e14c', '#f0e442', ['dots', '#fff']],
-  'compute.recompute': ['Recomputation', '#99ee66', '#b8dff5', ['cross', '#fff']],
-  'optimizer': ['Optimizer', '#0da861', '#009e73', ['none', '#555']],
-  'comm.tp': ['Tensor parallel', '#ff8c00', '#e69f00', ['up', '#fff']],
-  'comm.dp': ['Data parallel', '#c79b7d', '#d55e00', ['down', '#fff']],
-  'comm.pp': ['Messages', '#b67d8f', '#cc79a7', ['level', '#fff']],
-  'comm.cp': ['Context parallel', '#ffa733', '#e69f00', ['up', '#ddd']],
-  'comm.ep': ['Expert parallel', '#f44a3f', '#d55e00', ['cross', '#ddd']],
-  'bubble_fill': ['Bubble: fill', '#8e7cc3', '#7a7a7a', ['up', '#fff']],
-  'bubble_stall': ['Bubble: stall', '#d9534f', '#222222', ['up', '#fff']],
-  'bubble_drain': ['Bubble: drain', '#6b8fa3', '#a5a5a5', ['up', '#fff']],
-  'exposed_pipeline': ['Exposed messages', '#b67d8f', '#cc79a7', ['level', '#fff']],
-  'exposed_data': ['Exposed data', '#b07a50', '#d55e00', ['down', '#fff']],
-  'exposed_tensor': ['Exposed tensor', '#e07b00', '#e69f00', ['up', '#fff']],
-  'exposed_context': ['Exposed context', '#e09020', '#e69f00', ['up', '#ddd']],
-  'exposed_expert': ['Exposed expert', '#d33a30', '#d55e00', ['cross', '#ddd']],
+  'compute.wgrad': ['Weight gradient', '#f2e14c', '#f0e442', ['dots', '#ffffff']],
+  'compute.recompute': ['Recomputation', '#99ee66', '#b8dff5', ['cross', '#ffffff']],
+  'optimizer': ['Optimizer', '#0da861', '#009e73', ['none', '#555555']],
+  'comm.tp': ['Tensor parallel', '#ff8c00', '#e69f00', ['up', '#ffffff']],
+  'comm.dp': ['Data parallel', '#c79b7d', '#d55e00', ['down', '#ffffff']],
+  'comm.pp': ['Messages', '#b67d8f', '#cc79a7', ['level', '#ffffff']],
+  'comm.cp': ['Context parallel', '#ffa733', '#e69f00', ['up', '#dddddd']],
+  'comm.ep': ['Expert parallel', '#f44a3f', '#d55e00', ['cross', '#dddddd']],
+  'bubble_fill': ['Bubble: fill', '#8e7cc3', '#7a7a7a', ['up', '#ffffff']],
+  'bubble_stall': ['Bubble: stall', '#d9534f', '#222222', ['up', '#ffffff']],
+  'bubble_drain': ['Bubble: drain', '#6b8fa3', '#a5a5a5', ['up', '#ffffff']],
+  'exposed_pipeline': ['Exposed messages', '#b67d8f', '#cc79a7', ['level', '#ffffff']],
+  'exposed_data': ['Exposed data', '#b07a50', '#d55e00', ['down', '#ffffff']],
+  'exposed_tensor': ['Exposed tensor', '#e07b00', '#e69f00', ['up', '#ffffff']],
+  'exposed_context': ['Exposed context', '#e09020', '#e69f00', ['up', '#dddddd']],
+  'exposed_expert': ['Exposed expert', '#d33a30', '#d55e00', ['cross', '#dddddd']],
 };
 const PALETTES = [['trace', 'as in traces'], ['safe', 'colour-blind safe'], ['print', 'patterns, for print']];
 
@@ -47,7 +47,7 @@ const colours = {
   patterns: new Map(),
 
   of(key) {
-    const look = LOOKS[key] || ['', '#999', '#999', ['none', '#bbb']];
+    const look = LOOKS[key] || ['', '#999999', '#999999', ['none', '#bbbbbb']];
     return {trace: look[1], safe: look[2], print: look[3][1]}[this.palette];
   },
 
@@ -69,7 +69,7 @@ const colours = {
     const name = key + this.palette;
     if (!this.patterns.has(name)) {
       this.patterns.set(name, this.pattern(context, lines, print ? LOOKS[key][3][1] : this.of(key) + '2e',
-        print ? '#222' : this.of(key)));
+        print ? '#222222' : this.of(key)));
     }
     return this.patterns.get(name);
   },
@@ -97,7 +97,7 @@ const colours = {
   css(key) {
     const print = this.palette === 'print', ground = this.of(key);
     const lines = print ? LOOKS[key][3][0] : this.isIdle(key) ? 'up' : 'none';
-    const ink = print ? '#222' : ground, paper = print ? ground : ground + '2e';
+    const ink = print ? '#222222' : ground, paper = print ? ground : ground + '2e';
     const angle = {up: '135deg', down: '45deg', level: '0deg', cross: '135deg', dots: '90deg'}[lines];
     return lines === 'none' ? ground
       : `repeating-linear-gradient(${angle}, ${ink} 0 1.3px, ${paper} 1.3px 5px)`;

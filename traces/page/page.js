@@ -6,21 +6,26 @@ const $ = (id) => document.getElementById(id);
 
 /* ---- head and foot ---- */
 
-/* What tells two runs apart in a few words. */
-function label(run) {
-  const file = run.file === '-' ? 'standard input' : run.file.replace(/^.*\//, '');
-  const twin = runs.length > 1 && runs[0].file === runs[1].file;
-  return twin ? `${run.schedule}, tp ${run.tensor} pp ${run.pipeline} dp ${run.data}, m ${run.micro_batches}` : file;
+/* What tells two runs apart in a few words: what differs of the plan, else the file, else which. */
+function label(run, r) {
+  const words = (x) => [x.model, `${x.ranks} GPUs`, x.cluster, x.schedule, `pp ${x.pipeline}`, `tp ${x.tensor}`, `cp ${x.context}`,
+    `dp ${x.data}`, `v ${x.chunks}`, `m ${x.micro_batches}`];
+  const file = (x) => x.file === '-' ? 'standard input' : x.file.replace(/^.*\//, '');
+  if (runs.length === 1) {
+    return file(run);
+  }
+  const other = words(runs[1 - r]), own = words(run).filter((w, k) => w && w !== other[k]);
+  return file(run) !== file(runs[1 - r]) ? file(run) : own.join(', ') || `configuration ${run.digest.slice(0, 6)}`;
 }
 
 function fillHead() {
   const first = runs[0];
-  runs.forEach((run) => { run.label = label(run); });
-  const title = runs.length > 1 ? `${runs[0].label} and ${runs[1].label}` : `${first.model || 'Model'} on ${first.ranks} GPUs`;
+  runs.forEach((run, r) => { run.label = label(run, r); });
+  const title = runs.length > 1 ? `${runs[0].label} against ${runs[1].label}` : `${first.model || 'Model'} on ${first.ranks} GPUs`;
   $('title').textContent = title;
   document.title = `${title} \u2013 trainyard`;
   const lines = first.head.trim().split('\n');
-  $('subtitle').textContent = runs.length > 1 ? 'Two runs on one time axis: A above, B below'
+  $('subtitle').textContent = runs.length > 1 ? `A above, B below, on one time axis \u00b7 ${first.model || 'model'} on ${first.ranks} GPUs \u00b7 ${first.file}${runs[1].file !== first.file ? ' and ' + runs[1].file : ''}`
     : `${lines.slice(-2).join(' \u00b7 ')} \u00b7 ${first.file}`;
   const troubles = runs.filter((run) => run.trouble);
   if (troubles.length > 0) {
@@ -41,7 +46,8 @@ function fillTiles() {
   const other = (key, format, better) => {
     if (!both) { return null; }
     const x = a.figures[key], y = b.figures[key];
-    return el('span', {}, `B ${format(y)} `, el('span', {class: Math.abs(y - x) < 1e-12 ? '' : (y - x) * better > 0 ? 'better' : 'worse'}, signedShare(y / x - 1)));
+    if (Math.abs(y - x) < 1e-6 * Math.abs(x)) { return `B ${format(y)}, the same`; }
+    return el('span', {}, `B ${format(y)} `, el('span', {class: (y - x) * better > 0 ? 'better' : 'worse'}, signedShare(y / x - 1)));
   };
   const fullest = (run) => run.stages.reduce((m, s) => (s.total / s.capacity > m.total / m.capacity ? s : m));
   if (a.figures) {
@@ -56,8 +62,8 @@ function fillTiles() {
   const s = fullest(a), t = b && fullest(b);
   place.append(tile('Memory', bytes(s.total), `of ${bytes(s.capacity)}: ${s.verdict}`,
     t ? `B ${bytes(t.total)}: ${t.verdict}` : null, s.verdict === 'does not fit' ? 'worse' : ''));
-  place.append(tile('Layout', `pp ${a.pipeline} \u00b7 tp ${a.tensor} \u00b7 dp ${a.data}`, `${a.schedule}, ${a.micro_batches} micro-batches`,
-    b ? `B pp ${b.pipeline} \u00b7 tp ${b.tensor} \u00b7 dp ${b.data}, ${b.schedule}` : null));
+  const layout = (run) => `pp ${run.pipeline}, tp ${run.tensor}, dp ${run.data}`;
+  place.append(tile(a.schedule, `m = ${a.micro_batches}`, layout(a), b ? `B ${b.schedule}, m = ${b.micro_batches}, ${layout(b)}` : null));
 }
 
 function fillFoot() {
@@ -74,6 +80,7 @@ const timeline = new Timeline(runs, $('canvas'), $('overview'));
 
 function redraw() {
   timeline.resize();
+  $('panel').style.setProperty('--high', Math.max(timeline.height + 36, 420) + 'px');
   timeline.draw();
 }
 
@@ -298,7 +305,7 @@ fillHead();
 fillTiles();
 fillTables($('tables'), runs);
 fillFoot();
-timeline.resize();
+redraw();
 listenToButtons();
 listenToKeys();
 listenToPointer();

@@ -2,11 +2,12 @@
 
 /* head: column names; rows: arrays, the first cell a heading. */
 function table(title, note, head, rows) {
+  const wide = head.length > 7 ? ' wide' : '';
   const body = el('tbody', {});
   rows.forEach((row) => body.append(el('tr', {class: row.sum ? 'sum' : undefined},
-    ...row.cells.map((cell, k) => el(k === 0 ? 'th' : 'td', k === 0 ? {scope: 'row'} : {class: cell && cell.text ? 'text' : undefined},
+    ...row.cells.map((cell, k) => el(k === 0 ? 'th' : 'td', k === 0 ? {scope: 'row'} : {class: cell && cell.left ? 'text' : undefined},
       cell && cell.node ? cell.node : cell && cell.text !== undefined ? cell.text : String(cell))))));
-  return el('div', {class: 'card', tabindex: 0, role: 'region', 'aria-label': title}, el('table', {},
+  return el('div', {class: 'card' + wide, tabindex: 0, role: 'region', 'aria-label': title}, el('table', {},
     el('caption', {}, title, note ? el('small', {}, note) : null),
     el('thead', {}, el('tr', {}, ...head.map((h) => el('th', {scope: 'col'}, h)))), body));
 }
@@ -15,11 +16,11 @@ function table(title, note, head, rows) {
 function delta(a, b, format, better) {
   const by = b - a;
   const good = better === 0 || Math.abs(by) <= 1e-9 * Math.abs(a) ? '' : by * better > 0 ? 'better' : 'worse';
-  return {node: el('span', {class: good}, (by < 0 ? '\u2212' : '+') + format(Math.abs(by)))};
+  return Math.abs(by) <= 1e-9 * Math.abs(a) ? {text: '='} : {node: el('span', {class: good}, (by < 0 ? '\u2212' : '+') + format(Math.abs(by)))};
 }
 
 function ratio(a, b) {
-  return a === 0 ? '' : signedShare(b / a - 1);
+  return a === 0 || Math.abs(b / a - 1) < 1e-9 ? '' : signedShare(b / a - 1);
 }
 
 /* Rows [name, value(run), format, better] of one or two runs, with the difference. */
@@ -104,7 +105,7 @@ const LINK_WORDS = {nvlink: 'NVLink', pcie: 'PCIe', nic: 'NIC', leaf_uplink: 'le
 function linksTable(run, name) {
   return table(`Links${name}`, 'of those used: share of their capacity, and the busiest', ['', 'used', 'bytes', 'mean', 'peak', 'busiest'],
     Object.entries(run.links).map(([key, c]) => ({cells: [LINK_WORDS[key] || key, `${c.used} of ${c.links}`, bytes(c.bytes), share(c.mean_utilisation),
-      share(c.peak_utilisation), {text: c.busiest.length > 0 ? `${c.busiest[0].name} ${share(c.busiest[0].mean_utilisation)}` : ''}]})));
+      share(c.peak_utilisation), {left: true, text: c.busiest.length > 0 ? `${c.busiest[0].name} ${share(c.busiest[0].mean_utilisation)}` : ''}]})));
 }
 
 function fillTables(place, runs) {

@@ -3,7 +3,7 @@
  * What is drawn follows from `runs`, `view` and `shown`; nothing is kept between two drawings but the
  * places of the rows. */
 
-const LANE = {work: 24, inner: 13, comm: 8, memory: 34, gap: 11, between: 2, head: 26, axis: 26};
+const LANE = {work: 24, inner: 13, comm: 8, memory: 40, gap: 11, between: 2, head: 26, axis: 26};
 const PARTS = 6; /* lanes from here on lie below the passes: parts of layers, operations */
 
 const shown = {
@@ -19,9 +19,16 @@ class Timeline {
   constructor(runs, canvas, overview) {
     Object.assign(this, {runs, canvas, overview, context: canvas.getContext('2d')});
     this.end = Math.max(...runs.map((r) => r.makespan_ps), 1);
-    this.most = Math.max(...runs.flatMap((r) => r.rows.map((row) => Math.max(row.room, row.peak))), 1);
+    this.most = this.memoryScale();
     this.memory = runs.map((run) => run.rows.map((_, row) => memoryOf(run, row)));
     this.fit();
+  }
+
+  /* The fullest row and some air; up to the limit where that is near. */
+  memoryScale() {
+    const rows = this.runs.flatMap((run) => run.rows);
+    const peak = Math.max(...rows.map((row) => row.peak), 1), room = Math.max(...rows.map((row) => row.room));
+    return room < 1.5 * peak ? Math.max(room, peak) * 1.06 : 1.25 * peak;
   }
 
   /* ---- what lies where ---- */
@@ -200,6 +207,9 @@ class Timeline {
       return '';
     }
     const by = this.runs[r].makespan_ps - this.runs[0].makespan_ps;
+    if (Math.abs(by) < 1e-6 * this.runs[0].makespan_ps) {
+      return ', as long as A';
+    }
     return `, ${by < 0 ? '\u2212' : '+'}${seconds(Math.abs(by))} (${signedShare(by / this.runs[0].makespan_ps)})`;
   }
 
@@ -214,7 +224,7 @@ class Timeline {
     c.fillText(this.width < 640 ? `${row.job ? row.job + ' ' : ''}S${row.stage}` : rowName(run, item.row), 0, item.y + 8);
     c.fillStyle = this.css('soft');
     this.font(11);
-    c.fillText(alone ? `bubble ${share(idle / run.makespan_ps)}` : `rank ${row.rank}`, 0, item.y + 23);
+    c.fillText(alone ? (this.width < 640 ? '' : 'bubble ') + share(idle / run.makespan_ps) : `rank ${row.rank}`, 0, item.y + 23);
     if (shown.comm && this.width >= 640) {
       this.font(9);
       c.textAlign = 'right';
@@ -250,8 +260,9 @@ class Timeline {
       c.fillStyle = colours.fill(c, key);
       c.fillRect(x0, item.y, wide, item.h);
       if (wide > 3 && item.lane.lane === 0) {
-        c.strokeStyle = colours.isIdle(key) ? colours.of(key) : this.css('card');
-        c.lineWidth = colours.isIdle(key) ? 0.7 : 1;
+        const print = colours.palette === 'print';
+        c.strokeStyle = print ? '#222222' : colours.isIdle(key) ? colours.of(key) : this.css('card');
+        c.lineWidth = print || colours.isIdle(key) ? 0.7 : 1;
         c.strokeRect(x0 + 0.5, item.y + 0.5, wide - 1, item.h - 1);
       }
       if (wide > 13 && item.h > 11) {
@@ -292,7 +303,7 @@ class Timeline {
   drawMemory(item) {
     const c = this.context, run = this.runs[item.run], row = run.rows[item.row];
     const memory = this.memory[item.run][item.row], bottom = item.y + item.h;
-    const y = (b) => bottom - b / (this.most * 1.08) * item.h;
+    const y = (b) => bottom - b / this.most * item.h;
     const right = Math.min(this.x(run.makespan_ps), this.right);
     let base = 0;
     c.globalAlpha = shown.trail ? 0.35 : 1;
@@ -304,21 +315,23 @@ class Timeline {
     this.fillSteps(memory, (p) => y(base + p.kept + p.passing), y(base), 5, right);
     this.fillSteps(memory, (p) => y(base + p.kept), y(base), 4, right);
     c.globalAlpha = 1;
-    c.strokeStyle = row.peak > row.room ? this.css('bad') : this.css('soft');
-    c.setLineDash([3, 3]);
-    c.lineWidth = 1;
-    c.beginPath();
-    c.moveTo(this.left, Math.round(y(row.room)) + 0.5);
-    c.lineTo(right, Math.round(y(row.room)) + 0.5);
-    c.stroke();
-    c.setLineDash([]);
+    if (row.room < this.most) {
+      c.strokeStyle = row.peak > row.room ? this.css('bad') : this.css('soft');
+      c.setLineDash([3, 3]);
+      c.lineWidth = 1;
+      c.beginPath();
+      c.moveTo(this.left, Math.round(y(row.room)) + 0.5);
+      c.lineTo(right, Math.round(y(row.room)) + 0.5);
+      c.stroke();
+      c.setLineDash([]);
+    }
     this.drawPeak(run, row, memory, y(base + memory.peak.kept + memory.peak.passing), item);
     if (this.width >= 640) {
       this.font(9);
       c.fillStyle = this.css('soft');
       c.textAlign = 'right';
       c.fillText('memory', this.left - 7, item.y + item.h / 2 - 5);
-      c.fillText(`of ${bytes(row.room)}`, this.left - 7, item.y + item.h / 2 + 6);
+      c.fillText(`room ${bytes(row.room)}`, this.left - 7, item.y + item.h / 2 + 6);
     }
   }
 
@@ -462,7 +475,7 @@ class Timeline {
       let last = -1;
       for (let i = lane ? lane.first : 0; lane && i < lane.first + lane.n; i++) {
         const x1 = x(endOf(run, i)), key = lookOf(run, i);
-        if (x1 - last >= 0.5 && !colours.isIdle(key)) {
+        if (x1 - last >= 0.5 && !colours.isIdle(key)) { /* idle time stays empty */
           c.fillStyle = colours.of(key);
           c.fillRect(x(run.start[i]), k * step, Math.max(x1 - x(run.start[i]), 0.5), Math.max(step - 0.6, 0.8));
           last = x1;

@@ -82,14 +82,28 @@ function placedName(run, i, from) {
   return sliceName(run, i) + (from === undefined || run.row[i] !== from ? ' on ' + rowName(run, run.row[i]) : '');
 }
 
+/* The pass that a message comes from, by way of receive and send; "" when that is clear already. */
+function comesFrom(run, before) {
+  let i = before;
+  for (let k = 0; k < 4 && i >= 0 && run.kinds[run.kind[i]].cat === 'comm.pp'; k++) {
+    i = run.before[i];
+  }
+  const message = before >= 0 && run.kinds[run.kind[before]].name === 'recv';
+  return message && i >= 0 && run.kinds[run.kind[i]].sort === 'pass'
+    ? `, which ${placedName(run, i)} made` : '';
+}
+
 /* Why slice i started when it did, in one sentence. */
 function why(run, i) {
   const kind = run.kinds[run.kind[i]], before = run.before[i], how = run.hows[run.how[i]];
   const via = run.via[i] >= 0 ? `, by way of rank ${run.via[i]}, which is not shown` : '';
   if (kind.sort === 'idle') {
     const cause = IDLE[kind.name] ? IDLE[kind.name][1] : 'nothing was there to do';
+    if (before >= 0 && endOf(run, before) + run.delay[i] < endOf(run, i)) {
+      return `The GPU had nothing to compute: ${cause}. It is not shown at this level of detail; it came after ${placedName(run, before, run.row[i])}.`;
+    }
     return `The GPU had nothing to compute: ${cause}` +
-      (before >= 0 ? `. It went on after ${placedName(run, before, run.row[i])}${via}.` : '.');
+      (before >= 0 ? `. It went on after ${placedName(run, before, run.row[i])}${comesFrom(run, before)}${via}.` : '.');
   }
   if (before < 0) {
     return run.start[i] === 0 ? 'It starts with the run: nothing had to end first.'
@@ -100,7 +114,7 @@ function why(run, i) {
   const late = run.delay[i] > 0 ? `, ${seconds(run.delay[i])} after it was sent` : '';
   switch (how) {
     case 'stream': return `It is next in order: ${part}${name} ended${via}.`;
-    case 'event': return `It waited for ${part}${name} to end${via}.`;
+    case 'event': return `It waited for ${part}${name}${comesFrom(run, before)}${via}.`;
     case 'message': return `It waited for a message: ${name} arrived${late}${via}.`;
     case 'partner': return `A collective starts with its last member, which waited for ${part}${name}${via}.`;
     default: return `${part}${name} ended${via}.`;

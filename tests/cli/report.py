@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Makes pages of the examples and reads them back without a browser: a second implementation of
+docs/report.md. Sums of slices must equal the statistics, in whole picoseconds."""
+import base64
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
+# Example, options, exit status, shown ranks.
+PAGES = [
+    ("llama-30b-256xa100.yaml", [], 0, 4),
+    ("llama-30b-256xa100.yaml", ["--detail", "op", "--ranks", "6", "--set", "layout.global_batch=256"], 0, 1),
+    ("llama-65b-256xa100.yaml", ["--detail", "stage", "--ranks", "0-7"], 0, 8),
+    ("llama3-8b-fsdp-8xh100.yaml", ["--detail", "layer", "--ranks", "all"], 0, 8),
+    ("gpt3-175b-1024xa100.yaml", [], 0, 16),
+    ("stragglers.yaml", ["--ranks", "dp=1"], 0, None),
+    ("background-job.yaml", [], 0, None),
+    ("gpipe-memory.yaml", ["--set", "run.steps=3", "--set", "schedule.name=zb-h1"], 3, None),
+    ("gpipe-memory.yaml", ["--set", "run.steps=2", "--set", "schedule.name=zb-1p",
+                           "--set", "layout.global_batch=64"], 0, 4),
+    ("gpipe-memory.yaml", ["--set", "layout.recompute=none"], 1, 4),
+    ("deadlock/circle.yaml", [], 4, 3),
+]
+LIMIT = 300_000  # bytes of a page of up to 16 ranks at the usual detail
+
+
+def numbers(text):
+    value = shift = 0
+    for byte in base64.b64decode(text):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def signed(z):
+    return z // 2 if z % 2 == 0 else -(z + 1) // 2
+
+
+def tokens(text):
+    seen = []
+    for x in numbers(text):
+        if x % 2 == 1:
+            seen.append(x // 2)
+        yield x // 2 if x % 2 == 1 else seen[x // 2]
+
+
+def sparse(text, n):
+    out, at, values = [0] * n, 0, numbers(text)
+    for skipped in values:
+        out[at + skipped] = next(values)
+        at += skipped + 1
+    return out
+
+
+class Run:
+    def __init__(self, run):
+        self.run, n = run, run["n_slices"]
+        columns = run["columns"]
+        start, dur = list(map(signed, tokens(columns["start"]))), list(tokens(columns["dur"]))
+        self.kind, cause = list(numbers(columns["kind"])), list(numbers(columns["cause"]))
+        self.mix = [x - 1 for x in sparse(columns["mix"], n)]
+        self.delay, self.via = sparse(columns["delay"], n), sparse(columns["via"], n)
+        assert len(start) == len(dur) == len(self.kind) == len(cause) == n
+        self.start, self.end, self.before, self.how, self.row = [], [], [], [], []
+        for row, _, count in run["lanes"]:
+            free, last, first = 0, {}, len(self.start)
+            for i in range(first, first + count):
+                self.start.append(free + start[i])
+                free = self.start[i] + dur[i]
+                self.end.append(free)
+                self.row.append(row)
+                kind = self.kind[i]
+                last[kind] = last.get(kind, 0) + 1 + signed(cause[i] // 8)
+                self.before.append(last[kind] - 1)
+                self.how.append(run["hows"][cause[i] % 8])
+
+    def problems(self):
+        """What is wrong with it."""
+        run = self.run
+        for row, (first, count) in self.compute_lanes().items():
+            sums = [0] * len(run["buckets"])
+            free = 0
+            for i in range(first, first + count):
+                kind = run["kinds"][self.kind[i]]
+                if self.start[i] < free:
+                    yield f"slice {i} overlaps the one before it"
+                free = self.end[i]
+                if kind["sort"] == "idle":
+                    sums[run["buckets"].index(kind["name"])] += self.end[i] - self.start[i]
+                else:
+                    mix = run["mixes"][self.mix[i]]
+                    if sum(t for _, t in mix) != self.end[i] - self.start[i]:
+                        yield f"slice {i} is not as long as what it is made of"
+                    for bucket, t in mix:
+                        sums[bucket] += t
+            if sums != run["rows"][row]["buckets_ps"]:
+                yield f"row {row}: {sums} is not {run['rows'][row]['buckets_ps']}"
+            if sum(sums) != run["makespan_ps"] and not run["rows"][row]["job"] and \
+                    not any(r["job"] for r in run["rows"]):
+                yield f"row {row}: the buckets do not make the run"
+        for i, before in enumerate(self.before):
+            if before >= len(self.start) or (before >= 0 and self.start[before] > self.start[i]
+                                             and run["kinds"][self.kind[i]]["sort"] != "idle"):
+                yield f"slice {i} waited for one that started later"
+            if self.how[i] == "stream" and before >= 0 and self.end[before] > self.start[i]:
+                yield f"slice {i} started before the one it follows ended"
+
+    def compute_lanes(self):
+        lanes, first = {}, 0
+        for row, lane, count in self.run["lanes"]:
+            if lane == 0:
+                lanes[row] = (first, count)
+            first += count
+        return lanes
+
+    def path_ps(self):
+        total, values = 0, numbers(self.run["path"])
+        for slice_plus_one in values:
+            if slice_plus_one == 0:
+                next(values)  # the rank
+            total += next(values)
+        return total
+
+
+def data_of(page):
+    found = re.search(r'<script type="application/json" id="data">\n(.*?)\n</script>', page, re.S)
+    return json.loads(found.group(1))
+
+
+def check_page(text, n_rows):
+    outside = [link for link in re.findall(r"(?:https?:)?//[\w.]+", text)
+               if "www.w3.org" not in link and re.match(r"(https?:)?//\w+\.\w+", link)]
+    if outside:
+        yield f"it names other places: {outside[:3]}"
+    data = data_of(text)
+    for run in data["runs"]:
+        read = Run(run)
+        yield from list(read.problems())[:3]
+        if not run["halted"] and not any(r["job"] for r in run["rows"]) and \
+                read.path_ps() != run["makespan_ps"]:
+            yield "the critical path is not as long as the run"
+        if n_rows is not None and len(run["rows"]) != n_rows:
+            yield f"{len(run['rows'])} rows"
+        if run["halted"] != bool(run["trouble"]):
+            yield "a deadlock without a word, or a word without a deadlock"
+
+
+def check_figures(binary, text, example, options):
+    """The figures are those of `run`."""
+    sets = [w for k, w in zip(options, options[1:]) if k == "--set"]
+    done = subprocess.run([binary, "run", str(EXAMPLES / example), "-q", "--stats", "json"] +
+                          [w for s in sets for w in ("--set", s)],
+                          capture_output=True, text=True, check=False)
+    said, page = json.loads(done.stdout), data_of(text)["runs"][0]
+    for key, value in page["figures"].items():
+        if key == "traffic":
+            value = {g: {"nvlink_bytes": a, "network_bytes": b} for g, a, b in value}
+        if said[key] != value:
+            yield f"{key}: {value} is not {said[key]}"
+    if said["config_digest"] != page["digest"]:
+        yield "another configuration"
+    if said["memory"]["peak_bytes"] != [s["total"] for s in page["stages"]]:
+        yield "other peaks of memory"
+
+
+def main():
+    binary, failed, number = str(pathlib.Path(sys.argv[1]).resolve()), 0, 0
+    for number, (example, options, status, n_rows) in enumerate(PAGES, 1):
+        problems = []
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "page.html")
+            done = subprocess.run([binary, "report", str(EXAMPLES / example), "-q", "-o", str(path)]
+                                  + options, capture_output=True, text=True, check=False)
+            if done.returncode != status:
+                problems.append(f"exit status {done.returncode}: {done.stderr}")
+            if list(pathlib.Path(folder).iterdir()) != ([] if status == 3 else [path]):
+                problems.append("other files than the page")
+            elif status != 3:
+                text = path.read_text(encoding="utf-8")
+                problems += list(check_page(text, n_rows))
+                if status in (0, 1):
+                    problems += list(check_figures(binary, text, example, options))
+                if len(text.encode()) > LIMIT and "--detail" not in options:
+                    problems.append(f"{len(text.encode())} bytes")
+        failed += bool(problems)
+        print(f"{'not ok' if problems else 'ok'} {number} - {example} {' '.join(options)}")
+        for problem in problems:
+            print(f"# {problem}")
+    print(f"1..{number}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
