@@ -8,7 +8,7 @@
 #define CLI_COMMANDS(X)                                                                            \
     X(run, "FILE", "simulate a training step and report it")                                       \
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
-    X(report, "FILE [FILE] -o PAGE", "a page for a browser: timeline, memory, numbers; two runs compared") \
+    X(report, "FILE -o PAGE", "a page for a browser: timeline, memory, numbers; two runs compared")    \
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sim/core/say.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "sim/run/pass_times.h"
@@ -197,6 +198,21 @@ static void put_stages(struct ty_out *out, const struct ty_run *run)
 
 /* ---- rows ---- */
 
+/* What a rank that can never finish stands at; nothing for others. */
+static void put_stuck(struct ty_out *out, const struct ty_run *run, uint32_t rank)
+{
+    const struct ty_pass *pass;
+    const struct ty_seat seat = ty_program_seat(run->all.program, rank);
+    const struct ty_op *op = ty_timeline_stuck(&run->all, seat.gang, &pass);
+    char text[2 * TY_SAY + 8], a[TY_SAY], b[TY_SAY];
+    if (op != NULL) {
+        const struct ty_program *whole = run->all.halt->whole;
+        (void)snprintf(text, sizeof(text), "%s: %s", ty_say_pass(whole, pass, a),
+                       ty_say_op(whole, pass, op, b));
+        put_text(out, "stuck", text);
+    }
+}
+
 static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
 {
     const struct ty_located at = ty_together_locate(run, rank);
@@ -208,6 +224,7 @@ static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, at.rank, coord);
     put_text(out, "job", at.job);
+    put_stuck(out, run, rank);
     put_whole(out, "rank", at.rank);
     put_whole(out, "stage", coord[TY_AXIS_PIPELINE]);
     put_whole(out, "dp", coord[TY_AXIS_DATA]);

@@ -229,6 +229,11 @@ async function prints(browser) {
 async function stops(browser) {
   const {page} = await open(browser, 'stop.html');
   is(/wait for each other/.test(await page.locator('#trouble').innerText()), 'a deadlock is told');
+  const last = await page.evaluate(() => {
+    const t = window.trainyard, run = t.runs[0], lane = run.lanes[0];
+    return t.why(run, lane.first + lane.n - 1);
+  });
+  is(/stands at backward 0: grad of micro-batch 0/.test(last), 'and what a rank stands at', last);
   is(await page.evaluate(() => window.trainyard.runs[0].n_slices > 0 && window.trainyard.runs[0].halted), 'with what ran before it');
   await page.close();
 }

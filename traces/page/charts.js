@@ -94,7 +94,7 @@ function stackedBars(rows, most, describe, wide) {
     const y = k * high;
     let x = left;
     const label = svg('text', {x: 0, y: y + 15});
-    label.textContent = row.label;
+    label.textContent = row.label.length > 14 ? row.label.slice(0, 13) + '\u2026' : row.label;
     chart.append(label);
     row.parts.forEach(([value, fill, title, dashed]) => {
       const w = value / most * (wide - left - right);
@@ -140,7 +140,7 @@ function breakdownCard(card, runs) {
   const ready = runs.filter((run) => run.figures);
   const most = Math.max(...runs.map((run) => run.makespan_ps)) / 1e12;
   ready.forEach((run) => rows.push({
-    label: nameOf(runs, runs.indexOf(run)) + 'mean, all',
+    label: nameOf(runs, runs.indexOf(run)) + 'mean of all',
     parts: present.map((b) => [run.figures.breakdown[b] * run.steps, svgFill(defs, b), `${BUCKET_WORDS[b]} ${secs(run.figures.breakdown[b])} (${share(run.figures.breakdown[b] / run.figures.step_time_s)})`]),
     note: secs(run.figures.step_time_s),
   }));
@@ -179,7 +179,7 @@ function memoryCard(card, runs) {
       const fullest = run.stages.reduce((a, s, k) => (s.total / s.capacity > run.stages[a].total / run.stages[a].capacity ? k : a), 0);
       const stage = run.stages[fullest];
       return `${nameOf(runs, r)}${stage.verdict === 'does not fit' ? 'Does not fit: ' : ''}stage ${fullest} needs most: ${bytes(stage.total)} of ${bytes(stage.capacity)} ` +
-        `(dashed), in ${stage.during} ${stage.during_mb} with ${stage.held} micro-batches held. `;
+        `(dashed), in ${stage.during} ${stage.during_mb} with ${held(stage.held)} held. `;
     })),
     stackedBars(rows, most, 'Memory of a GPU of each stage by what fills it; the numbers are in the table Memory.', 1120),
     keyOf(MEMORY.map(([, words], k) => [words, colours.memory(k)])));

@@ -47,7 +47,7 @@ function memoryTip(timeline, spot) {
     el('p', {}, [line('weights', row.fixed[0]), line('gradients', row.fixed[1]), line('optimizer', row.fixed[2]),
       row.fixed[3] > 0 ? line('buffers', row.fixed[3]) : '', line('activations', at.kept),
       at.passing > 0 ? line('the pass at work', at.passing) : ''].filter((x) => x).join(', ')),
-    el('p', {}, `Peak ${bytes(row.peak)}, with ${row.peak_held} micro-batches held.`)];
+    el('p', {}, `Peak ${bytes(row.peak)}, with ${held(row.peak_held)} held.`)];
 }
 
 function placeTip(tip, x, y) {

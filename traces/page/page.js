@@ -63,7 +63,7 @@ function fillTiles() {
   place.append(tile('Memory', bytes(s.total), `of ${bytes(s.capacity)}: ${s.verdict}`,
     t ? `B ${bytes(t.total)}: ${t.verdict}` : null, s.verdict === 'does not fit' ? 'worse' : ''));
   const layout = (run) => `pp ${run.pipeline}, tp ${run.tensor}, dp ${run.data}`;
-  place.append(tile(a.schedule, `m = ${a.micro_batches}`, layout(a), b ? `B ${b.schedule}, m = ${b.micro_batches}, ${layout(b)}` : null));
+  place.append(tile(a.schedule === 'file' ? 'own schedule' : a.schedule, `m = ${a.micro_batches}`, layout(a), b ? `B ${b.schedule}, m = ${b.micro_batches}, ${layout(b)}` : null));
 }
 
 function fillFoot() {
@@ -281,6 +281,7 @@ function paint() {
 }
 
 function listenToButtons() {
+  $('b-path').hidden = runs.every((run) => run.path.length === 0);
   toggle('b-arrows', 'arrows');
   toggle('b-comm', 'comm');
   toggle('b-memory', 'memory');

@@ -221,15 +221,17 @@ class Timeline {
     c.textAlign = 'left';
     c.fillStyle = this.css('ink');
     this.font(12.5, 640);
-    c.fillText(this.width < 640 ? `${row.job ? row.job + ' ' : ''}S${row.stage}` : rowName(run, item.row), 0, item.y + 8);
+    const stage = this.width < 640 ? `S${row.stage}` : `stage ${row.stage}`;
+    c.fillText(row.job || stage, 0, item.y + 8, this.left - 6);
     c.fillStyle = this.css('soft');
     this.font(11);
-    c.fillText(alone ? (this.width < 640 ? '' : 'bubble ') + share(idle / run.makespan_ps) : `rank ${row.rank}`, 0, item.y + 23);
+    const bubble = (this.width < 640 ? '' : 'bubble ') + share(idle / run.makespan_ps);
+    c.fillText(row.job ? stage : !alone ? `rank ${row.rank}` : row.stuck ? 'deadlock' : run.halted ? '' : bubble, 0, item.y + 23);
     if (shown.comm && this.width >= 640) {
       this.font(9);
       c.textAlign = 'right';
       this.items.filter((k) => k.type === 'lane' && k.run === item.run && k.row === item.row && k.lane.lane !== 0)
-        .forEach((k) => c.fillText(run.lane_names[k.lane.lane].replace('pipeline ', '').replace(' comm', ''),
+        .forEach((k) => c.fillText(run.lane_names[k.lane.lane].replace('pipeline ', '').replace(/ .*/, ''),
           this.left - 7, k.y + k.h / 2 + 0.5));
     }
   }

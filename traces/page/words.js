@@ -25,6 +25,11 @@ function share(x) {
   return (100 * x).toFixed(Math.abs(x) < 0.0995 ? 2 : 1) + ' %';
 }
 
+/* "1 micro-batch", "4 micro-batches" */
+function held(n) {
+  return `${n} micro-batch${n === 1 ? '' : 'es'}`;
+}
+
 function count(x) {
   return Math.round(x).toLocaleString('en-US');
 }
@@ -66,6 +71,9 @@ const BUCKET_WORDS = {
 function sliceName(run, i) {
   const kind = run.kinds[run.kind[i]];
   const mb = run.mb[i] >= 0 ? ' ' + run.mb[i] : '';
+  if (kind.sort === 'idle' && run.open[i] && run.rows[run.row[i]].stuck) {
+    return 'deadlock';
+  }
   if (kind.sort === 'idle') {
     return IDLE[kind.name] ? IDLE[kind.name][0] : kind.name;
   }
@@ -97,6 +105,9 @@ function comesFrom(run, before) {
 function why(run, i) {
   const kind = run.kinds[run.kind[i]], before = run.before[i], how = run.hows[run.how[i]];
   const via = run.via[i] >= 0 ? `, by way of rank ${run.via[i]}, which is not shown` : '';
+  if (kind.sort === 'idle' && run.open[i] && run.rows[run.row[i]].stuck) {
+    return `It can never go on. It stands at ${run.rows[run.row[i]].stuck}.`;
+  }
   if (kind.sort === 'idle') {
     const cause = IDLE[kind.name] ? IDLE[kind.name][1] : 'nothing was there to do';
     if (before >= 0 && endOf(run, before) + run.delay[i] < endOf(run, i)) {
