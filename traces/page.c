@@ -107,10 +107,14 @@ static struct ty_page_slice slice_of_pass(const struct row *r, uint32_t pass)
 {
     const struct ty_pass *p = &r->passes[pass];
     const bool numbered = p->phase != TY_PHASE_STEP;
-    return (struct ty_page_slice){.pass = pass, .mix = TY_PAGE_NONE, .via = TY_PAGE_NONE,
+    return (struct ty_page_slice){.pass = pass,
+                                  .mix = TY_PAGE_NONE,
+                                  .via = TY_PAGE_NONE,
                                   .mb = numbered ? p->mb : TY_NONE,
-                                  .stage = numbered ? p->stage : TY_NONE, .layer = TY_NONE,
-                                  .step = p->step, .event = TY_NO_EVENT};
+                                  .stage = numbered ? p->stage : TY_NONE,
+                                  .layer = TY_NONE,
+                                  .step = p->step,
+                                  .event = TY_NO_EVENT};
 }
 
 /* Times from the start of operation `first` to the end of operation `last`. */
@@ -122,9 +126,10 @@ static void set_times(const struct row *r, struct ty_page_slice *s, uint32_t fir
     s->op = first;
     s->last = last;
     s->start = ty_timeline_starts(t, r->gang, (uint64_t)pass->first_op + first)[r->member];
-    s->dur = ty_timeline_starts(t, r->gang, end)[r->member] +
-             ty_timeline_dur(t, r->gang, &ty_pass_ops(r->page->program, pass)[last], end, r->member) -
-             s->start;
+    s->dur =
+        ty_timeline_starts(t, r->gang, end)[r->member] +
+        ty_timeline_dur(t, r->gang, &ty_pass_ops(r->page->program, pass)[last], end, r->member) -
+        s->start;
 }
 
 /* ---- idle stretches ---- */
@@ -142,8 +147,13 @@ static bool computes_before(const struct ty_op *ops, const struct ty_op *op)
 static void visit_gap(void *arg, uint32_t member, const struct ty_gap *gap)
 {
     struct row *r = arg;
-    struct ty_page_slice s = {.pass = TY_PAGE_NONE, .mix = TY_PAGE_NONE, .via = TY_PAGE_NONE,
-                              .mb = TY_NONE, .stage = TY_NONE, .layer = TY_NONE, .open = true,
+    struct ty_page_slice s = {.pass = TY_PAGE_NONE,
+                              .mix = TY_PAGE_NONE,
+                              .via = TY_PAGE_NONE,
+                              .mb = TY_NONE,
+                              .stage = TY_NONE,
+                              .layer = TY_NONE,
+                              .open = true,
                               .event = TY_NO_EVENT};
     (void)member; /* one was asked for */
     if (gap->before != NULL) {
@@ -159,7 +169,8 @@ static void visit_gap(void *arg, uint32_t member, const struct ty_gap *gap)
     }
     s.start = gap->start;
     s.dur = gap->dur;
-    s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_IDLE, .category = gap->bucket,
+    s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_IDLE,
+                                               .category = gap->bucket,
                                                .name = ty_bucket_name((enum ty_bucket)gap->bucket),
                                                .block = TY_PAGE_NONE});
     keep(r, &s);
@@ -178,9 +189,9 @@ static void add_pass(struct row *r, uint32_t pass)
             first = first == TY_PAGE_NONE ? k : first;
             last = k;
             const uint8_t category = p->kinds[ops[k].kind].category;
-            r->mix[pass].bucket[ty_category_bucket((enum ty_category)category)] += ty_timeline_dur(
-                r->page->timeline, r->gang, &ops[k], (uint64_t)r->passes[pass].first_op + k,
-                r->member);
+            r->mix[pass].bucket[ty_category_bucket((enum ty_category)category)] +=
+                ty_timeline_dur(r->page->timeline, r->gang, &ops[k],
+                                (uint64_t)r->passes[pass].first_op + k, r->member);
         }
     }
     if (first == TY_PAGE_NONE) {
@@ -239,14 +250,14 @@ static void add_op(struct row *r, uint32_t pass, uint32_t k)
     s.lane = compute ? (uint32_t)TY_PAGE_LANE_OPS : op->stream;
     s.layer = op->layer;
     s.mb = s.mb == TY_NONE ? TY_NONE : ty_op_mb(&r->passes[pass], op);
-    s.kind = kind_of(r, &(struct ty_page_kind){
-                            .sort = compute ? TY_PAGE_OP : TY_PAGE_COMM,
-                            .category = kind->category,
-                            .name = message ? messages[op->sync] : kind->name,
-                            .group = message ? p->channels[op->link].name : kind->group,
-                            .algorithm = kind->algorithm,
-                            .bytes = compute ? 0 : kind->bytes,
-                            .block = TY_PAGE_NONE});
+    s.kind = kind_of(
+        r, &(struct ty_page_kind){.sort = compute ? TY_PAGE_OP : TY_PAGE_COMM,
+                                  .category = kind->category,
+                                  .name = message ? messages[op->sync] : kind->name,
+                                  .group = message ? p->channels[op->link].name : kind->group,
+                                  .algorithm = kind->algorithm,
+                                  .bytes = compute ? 0 : kind->bytes,
+                                  .block = TY_PAGE_NONE});
     keep(r, &s);
 }
 
@@ -270,8 +281,11 @@ static int add_row(struct ty_page *page, uint32_t number, struct ty_gaps *gaps)
 {
     const struct ty_seat seat = page->seat[number];
     const struct ty_gang *gang = &page->program->gangs[seat.gang];
-    struct row r = {.page = page, .gang = gang, .passes = ty_gang_passes(page->program, gang),
-                    .number = number, .member = seat.member};
+    struct row r = {.page = page,
+                    .gang = gang,
+                    .passes = ty_gang_passes(page->program, gang),
+                    .number = number,
+                    .member = seat.member};
     r.mix = calloc((size_t)gang->n_passes + 1, sizeof(*r.mix));
     if (r.mix == NULL) {
         return TY_ENOMEM;

@@ -45,9 +45,9 @@ enum ty_page_how {
 
 /* What slices have in common. */
 struct ty_page_kind {
-    uint8_t sort;     /* enum ty_page_sort */
-    uint8_t category; /* enum ty_category; of IDLE: enum ty_bucket */
-    const char *name; /* "forward", "send", "all-reduce", "bubble_fill" */
+    uint8_t sort;                  /* enum ty_page_sort */
+    uint8_t category;              /* enum ty_category; of IDLE: enum ty_bucket */
+    const char *name;              /* "forward", "send", "all-reduce", "bubble_fill" */
     const char *group, *algorithm; /* of a collective; NULL */
     double bytes;                  /* of a communication, else 0 */
     uint32_t block;                /* of a pass: what it does to memory; else TY_PAGE_NONE */
@@ -63,11 +63,12 @@ enum ty_page_lane {
 struct ty_page_slice {
     ty_ps start, dur;
     uint32_t row, lane, kind;
-    uint32_t pass, op, last; /* operations first .. last of the pass; of IDLE: the one that waited */
-    uint32_t mix;            /* of PASS: row of mixes; else TY_PAGE_NONE */
-    uint32_t before;         /* the slice that it waited for; TY_PAGE_NONE */
-    uint32_t via;            /* the nearest rank on the way there that is not shown; TY_PAGE_NONE */
-    ty_ps delay;             /* of the message on the way */
+    uint32_t pass, op,
+        last;        /* operations first .. last of the pass; of IDLE: the one that waited */
+    uint32_t mix;    /* of PASS: row of mixes; else TY_PAGE_NONE */
+    uint32_t before; /* the slice that it waited for; TY_PAGE_NONE */
+    uint32_t via;    /* the nearest rank on the way there that is not shown; TY_PAGE_NONE */
+    ty_ps delay;     /* of the message on the way */
     uint16_t mb, stage, layer, step; /* TY_NONE: has none */
     uint8_t event;                   /* of IDLE: what it waited for, or TY_NO_EVENT */
     uint8_t how;                     /* enum ty_page_how */
@@ -91,9 +92,9 @@ struct ty_page {
     const struct ty_timeline *timeline;
     const struct ty_program *program;
     struct ty_arena arena;
-    struct ty_seat *seat;   /* [n_ranks of the trace] of each row */
-    uint32_t *row_of;       /* [ranks of the program] or TY_PAGE_NONE */
-    uint32_t **slice_of;    /* [rows][operations of the gang]: the innermost, or TY_PAGE_NONE */
+    struct ty_seat *seat; /* [n_ranks of the trace] of each row */
+    uint32_t *row_of;     /* [ranks of the program] or TY_PAGE_NONE */
+    uint32_t **slice_of;  /* [rows][operations of the gang]: the innermost, or TY_PAGE_NONE */
     struct ty_page_slice *slice;
     struct ty_page_kind *kind;
     struct ty_page_mix *mix;

@@ -189,8 +189,8 @@ static void add_step(void *arg, const struct ty_crit_task *task)
 {
     struct path *path = arg;
     struct ty_page *page = path->page;
-    const struct ty_page_step step = {.slice = shown(page, task), .rank = rank_of(page, task),
-                                      .dur = task->dur + task->delay};
+    const struct ty_page_step step = {
+        .slice = shown(page, task), .rank = rank_of(page, task), .dur = task->dur + task->delay};
     struct ty_page_step *last = page->n_path > 0 ? &page->path[page->n_path - 1] : NULL;
     if (last != NULL && last->slice == step.slice && last->rank == step.rank) {
         last->dur += step.dur;

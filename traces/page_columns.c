@@ -76,7 +76,8 @@ static void put_base64(struct ty_out *out, const struct ty_text *t)
         const uint32_t x = (uint32_t)s[i] << 16 | (left > 1 ? (uint32_t)s[i + 1] << 8 : 0) |
                            (left > 2 ? s[i + 2] : 0);
         const char four[4] = {digits[x >> 18], digits[x >> 12 & 63],
-                              left > 1 ? digits[x >> 6 & 63] : '=', left > 2 ? digits[x & 63] : '='};
+                              left > 1 ? digits[x >> 6 & 63] : '=',
+                              left > 2 ? digits[x & 63] : '='};
         ty_out_bytes(out, four, 4);
     }
 }
@@ -210,8 +211,8 @@ static uint64_t value_of_open(struct columns *c, uint32_t i)
 static const struct {
     const char *name;
     uint64_t (*value)(struct columns *c, uint32_t i);
-} sparse[] = {{"mb", value_of_mb},     {"stage", value_of_stage}, {"layer", value_of_layer},
-              {"step", value_of_step}, {"mix", value_of_mix},     {"via", value_of_via},
+} sparse[] = {{"mb", value_of_mb},       {"stage", value_of_stage}, {"layer", value_of_layer},
+              {"step", value_of_step},   {"mix", value_of_mix},     {"via", value_of_via},
               {"delay", value_of_delay}, {"open", value_of_open}};
 
 static void add_sparse(struct columns *c, uint64_t (*value)(struct columns *c, uint32_t i))
@@ -285,8 +286,7 @@ static void put_kind(const struct ty_page *page, const struct ty_page_kind *kind
     ty_out_printf(out, "{\"sort\":\"%s\",\"name\":", sorts[kind->sort]);
     ty_page_put_string(out, kind->name);
     if (kind->sort != TY_PAGE_IDLE) {
-        ty_out_printf(out, ",\"cat\":\"%s\"",
-                      ty_category_name((enum ty_category)kind->category));
+        ty_out_printf(out, ",\"cat\":\"%s\"", ty_category_name((enum ty_category)kind->category));
     }
     if (kind->group != NULL) {
         ty_out_str(out, ",\"group\":");

@@ -80,8 +80,8 @@ static int write_page(const struct cli_options *o, const struct shown *s, size_t
     struct ty_page_run runs[RUNS_MAX];
     char *note = NULL;
     for (size_t i = 0; i < n; i++) {
-        runs[i] = (struct ty_page_run){
-            s[i].run, s[i].path, s[i].rc < 0 ? ty_err_text(s[i].err) : NULL};
+        runs[i] =
+            (struct ty_page_run){s[i].run, s[i].path, s[i].rc < 0 ? ty_err_text(s[i].err) : NULL};
     }
     options->stop = cli_writing(true);
     const int rc = ty_run_page(runs, n, o->output, options, &note, err);

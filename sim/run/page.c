@@ -34,7 +34,8 @@ static int put_run(struct ty_out *out, const struct ty_page_run *shown,
     struct ty_selection selection = {.n = 0};
     struct ty_page page = {.n_slices = 0};
     struct ty_trace trace = {.timeline = &shown->run->all, .window_to = UINT64_MAX};
-    int rc = ty_select_ranks(shown->run, ranks_of(options), options->order, &arena, &selection, err);
+    int rc =
+        ty_select_ranks(shown->run, ranks_of(options), options->order, &arena, &selection, err);
     rc = rc < 0 ? rc : parse_detail(options->detail, &trace.detail, err);
     trace.ranks = selection.ranks;
     trace.n_ranks = *n_ranks = selection.n;

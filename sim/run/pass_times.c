@@ -72,9 +72,8 @@ struct ty_stage_times ty_stage_times_of(const struct ty_run *run)
 double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times)
 {
     const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
-    struct ty_sched_shape shape =
-        ty_sched_shape_of(&run->config->schedule, run->config->layout.pipeline,
-                          run->config->layout.micro_batches);
+    struct ty_sched_shape shape = ty_sched_shape_of(
+        &run->config->schedule, run->config->layout.pipeline, run->config->layout.micro_batches);
     /* without a flush: all steps, one behind the other */
     const uint32_t steps = sched->asynchronous ? run->lowered.program.n_steps : 1;
     shape.m *= steps;

@@ -218,11 +218,16 @@ async function reads(browser) {
 }
 
 async function prints(browser) {
-  const {page} = await open(browser, 'one.html');
+  const {page, wrong} = await open(browser, 'one.html');
   const pdf = await page.pdf({preferCSSPageSize: true, printBackground: true});
   is(pdf.length > 20000, 'it prints', pdf.length);
   await page.emulateMedia({media: 'print'});
   is(!await page.isVisible('#b-path') && await page.isVisible('#canvas'), 'paper has no buttons');
+  const dots = () => page.evaluate(() => document.getElementById('canvas').width);
+  const screen = await dots();
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  is(await dots() > 2 * screen, 'paper gets more dots than the screen', [screen, await dots()]);
+  is(wrong.length === 0, 'without a word on the console', wrong);
   await page.close();
 }
 

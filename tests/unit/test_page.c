@@ -2,6 +2,7 @@
  * come back from their columns as they went in. */
 #include "traces/page.h"
 
+#include "sim/core/crit.h"
 #include "tests/unit/tiny_trace.h"
 
 static const struct tiny shapes[] = {
@@ -132,6 +133,27 @@ START_TEST(the_path_is_as_long_as_the_run_whoever_is_shown)
 }
 END_TEST
 
+/* The nearest shown slice that a slice leads back to, task by task. */
+static uint32_t walk_back(const struct ty_page *page, uint32_t i)
+{
+    const struct ty_page_slice *s = &page->slice[i];
+    struct ty_crit_task at = {.gang = page->seat[s->row].gang,
+                              .member = page->seat[s->row].member,
+                              .pass = s->pass,
+                              .op = s->op};
+    bool found = s->event != TY_NO_EVENT ? ty_critical_recorder(page->timeline, &at, s->event, &at)
+                                         : ty_critical_cause(page->timeline, &at, &at);
+    for (; found; found = ty_critical_cause(page->timeline, &at, &at)) {
+        const struct ty_gang *gang = &page->program->gangs[at.gang];
+        const uint32_t row = page->row_of[gang->rank_of[at.member]];
+        const uint32_t ordinal = ty_gang_passes(page->program, gang)[at.pass].first_op + at.op;
+        if (row != TY_PAGE_NONE && page->slice_of[row][ordinal] != TY_PAGE_NONE) {
+            return page->slice_of[row][ordinal];
+        }
+    }
+    return TY_PAGE_NONE;
+}
+
 START_TEST(what_is_not_shown_is_gone_around)
 {
     /* stages 0 and 3 of four: their messages go by way of the others */
@@ -149,6 +171,7 @@ START_TEST(what_is_not_shown_is_gone_around)
             ck_assert(s->via == 1 || s->via == 2);
             ck_assert_uint_eq(s->how, TY_PAGE_HOW_MESSAGE);
             ck_assert_uint_ne(s->before, TY_PAGE_NONE);
+            ck_assert_uint_eq(s->before, walk_back(&page, i));
             n_by_way++;
         }
     }
@@ -175,7 +198,8 @@ START_TEST(strings_cannot_end_the_element_they_are_in)
 }
 END_TEST
 
-TY_SUITE("page", slices_of_a_rank_sum_to_its_statistics, slices_start_when_what_they_waited_for_ends,
+TY_SUITE("page", slices_of_a_rank_sum_to_its_statistics,
+         slices_start_when_what_they_waited_for_ends,
          idle_time_before_a_pass_ends_with_what_it_waited_for,
          the_path_is_as_long_as_the_run_whoever_is_shown, what_is_not_shown_is_gone_around,
          strings_cannot_end_the_element_they_are_in)

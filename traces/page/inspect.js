@@ -37,6 +37,13 @@ function memoryAt(memory, t) {
   return at;
 }
 
+/* ": activations 17.4 GiB, weights 8.3 GiB, ...": the most of it, of the run's own job. */
+function peakWords(run, row) {
+  const bill = row.job ? [] : run.stages[row.stage].bill.filter(([what]) => !['fragmentation', 'CUDA context', 'communicators', 'reserve'].includes(what));
+  bill.sort((a, b) => b[1] - a[1]);
+  return bill.length > 0 ? ': ' + bill.slice(0, 4).map(([what, b]) => `${what} ${bytes(b)}`).join(', ') : '';
+}
+
 function memoryTip(timeline, spot) {
   const run = timeline.runs[spot.run], row = run.rows[spot.row];
   const memory = timeline.memory[spot.run][spot.row], at = memoryAt(memory, spot.t);
@@ -47,7 +54,7 @@ function memoryTip(timeline, spot) {
     el('p', {}, [line('weights', row.fixed[0]), line('gradients', row.fixed[1]), line('optimizer', row.fixed[2]),
       row.fixed[3] > 0 ? line('buffers', row.fixed[3]) : '', line('activations', at.kept),
       at.passing > 0 ? line('the pass at work', at.passing) : ''].filter((x) => x).join(', ')),
-    el('p', {}, `Peak ${bytes(row.peak)}, with ${held(row.peak_held)} held.`)];
+    el('p', {}, `Peak ${bytes(row.peak)}, with ${held(row.peak_held)} held${peakWords(run, row)}.`)];
 }
 
 function placeTip(tip, x, y) {

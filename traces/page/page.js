@@ -76,6 +76,13 @@ function fillFoot() {
 
 /* ---- controls ---- */
 
+const ROWS_WITH_ALL = 48; /* guess: beyond, communication and memory are shown when asked for */
+
+if (runs.reduce((n, run) => n + run.rows.length, 0) > ROWS_WITH_ALL) {
+  shown.comm = shown.memory = false;
+  $('b-comm').setAttribute('aria-pressed', 'false');
+  $('b-memory').setAttribute('aria-pressed', 'false');
+}
 const timeline = new Timeline(runs, $('canvas'), $('overview'));
 
 function redraw() {
@@ -256,6 +263,20 @@ function listenToPointer() {
   overview.addEventListener('pointermove', (event) => { if (event.buttons === 1) { centre(event); } });
 }
 
+/* A canvas longer than the window is drawn where it is seen. */
+function listenToScrolling() {
+  let due = false;
+  window.addEventListener('scroll', () => {
+    if (!due && timeline.height > window.innerHeight) {
+      due = true;
+      requestAnimationFrame(() => {
+        due = false;
+        timeline.draw();
+      });
+    }
+  }, {passive: true});
+}
+
 function fillLegend() {
   const place = $('legend'), used = new Set();
   runs.forEach((run) => {
@@ -298,8 +319,15 @@ function listenToButtons() {
 
 /* Paper has more dots than a screen. */
 function listenToPrinting() {
-  window.addEventListener('beforeprint', () => { timeline.resize(3); timeline.draw(); });
-  window.addEventListener('afterprint', redraw);
+  window.addEventListener('beforeprint', () => {
+    timeline.paper = true;
+    timeline.resize(3);
+    timeline.draw();
+  });
+  window.addEventListener('afterprint', () => {
+    timeline.paper = false;
+    redraw();
+  });
 }
 
 fillHead();
@@ -311,6 +339,7 @@ listenToButtons();
 listenToKeys();
 listenToPointer();
 listenToPrinting();
+listenToScrolling();
 paint();
 new ResizeObserver(() => { if ($('canvas').clientWidth !== timeline.width) { redraw(); } }).observe($('plot'));
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);

@@ -64,7 +64,7 @@ function pathTable(run, name) {
   const sums = new Map();
   run.path.forEach((step) => {
     const kind = step.slice >= 0 ? run.kinds[run.kind[step.slice]] : null;
-    const what = !kind ? 'on ranks that are not shown' : kind.name + (kind.group ? ' ' + kind.group : '');
+    const what = !kind ? 'streams and ranks not shown' : kind.name + (kind.group ? ' ' + kind.group : '');
     const sum = sums.get(what) || {time: 0, n: 0};
     sum.time += step.dur;
     sum.n++;
