@@ -152,7 +152,8 @@ function detailOf(run, i) {
     out.push(['algorithm', kind.algorithm]);
   }
   if (kind.acquire || kind.release) {
-    out.push(['memory', `takes ${bytes(kind.acquire)}, gives back ${bytes(kind.release)}`]);
+    out.push(['memory', [kind.acquire ? 'takes ' + bytes(kind.acquire) : '', kind.release ? 'gives back ' + bytes(kind.release) : '']
+      .filter((x) => x).join(', ')]);
   }
   return out;
 }
