@@ -14,8 +14,8 @@ static void put_metadata(struct ty_chrome *c, const char *key)
     struct ty_out *out = c->out;
     ty_out_json_string(out, key);
     ty_out_str(out, ":{");
-    for (uint32_t i = 0; i < c->trace->n_meta; i++) {
-        const struct ty_meta *meta = &c->trace->meta[i];
+    for (uint32_t i = 0; i < c->view.trace->n_meta; i++) {
+        const struct ty_meta *meta = &c->view.trace->meta[i];
         ty_out_str(out, i > 0 ? "," : "");
         ty_out_json_string(out, meta->key);
         ty_out_str(out, ":");
@@ -51,25 +51,11 @@ static void put_naming(struct ty_chrome *c, const char *what, uint32_t rank, uin
                   TY_CHROME_PID0 + 0ULL + rank, (unsigned)tid, key);
 }
 
-/* Streams that have at least one row in the file. */
-static unsigned streams_of(const struct ty_chrome *c, const struct ty_gang *gang)
-{
-    unsigned streams = 1u << TY_STREAM_COMPUTE;
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(c->program, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(c->program, pass);
-        for (uint32_t k = 0; k < c->program->blocks[pass->block].n_ops; k++) {
-            streams |= (ty_chrome_shows(c->trace->detail, &ops[k]) ? 1u : 0u) << ops[k].stream;
-        }
-    }
-    return streams;
-}
-
 static void put_threads(struct ty_chrome *c, uint32_t rank, unsigned streams)
 {
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         if ((streams >> s & 1u) != 0) {
-            const uint32_t tid = ty_chrome_tid((uint8_t)s);
+            const uint32_t tid = ty_view_tid((uint8_t)s);
             put_naming(c, "thread_name", rank, tid, "name");
             ty_out_json_string(c->out, ty_stream_name((enum ty_stream)s));
             ty_out_str(c->out, "}}");
@@ -83,8 +69,8 @@ static void put_threads(struct ty_chrome *c, uint32_t rank, unsigned streams)
 static void put_process(struct ty_chrome *c, const struct ty_gang *gang, uint32_t rank,
                         uint32_t position, unsigned streams)
 {
-    const struct ty_trace *trace = c->trace;
-    const uint32_t tid = ty_chrome_tid(TY_STREAM_COMPUTE);
+    const struct ty_trace *trace = c->view.trace;
+    const uint32_t tid = ty_view_tid(TY_STREAM_COMPUTE);
     char fallback[64];
     *ty_put_u64(ty_put_str(fallback, "rank "), rank) = '\0';
     put_naming(c, "process_name", rank, tid, "name");
@@ -105,20 +91,20 @@ static void put_process(struct ty_chrome *c, const struct ty_gang *gang, uint32_
 /* In display order, whatever the order of the gangs. */
 static int put_names(struct ty_chrome *c)
 {
-    const struct ty_program *p = c->program;
-    uint32_t *gang_of = ty_arena_array(&c->arena, uint32_t, p->n_ranks);
-    unsigned *streams = ty_arena_array(&c->arena, unsigned, p->n_gangs);
+    const struct ty_program *p = c->view.program;
+    uint32_t *gang_of = ty_arena_array(&c->view.arena, uint32_t, p->n_ranks);
+    unsigned *streams = ty_arena_array(&c->view.arena, unsigned, p->n_gangs);
     if (gang_of == NULL || streams == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < p->n_gangs; g++) {
-        streams[g] = c->casts[g].n > 0 ? streams_of(c, &p->gangs[g]) : 0;
+        streams[g] = c->view.casts[g].n > 0 ? ty_view_streams(&c->view, &p->gangs[g]) : 0;
         for (uint32_t m = 0; m < p->gangs[g].n_ranks; m++) {
             gang_of[p->gangs[g].rank_of[m]] = g;
         }
     }
-    for (uint32_t i = 0; i < c->trace->n_ranks; i++) {
-        const uint32_t rank = c->trace->ranks[i], g = gang_of[rank];
+    for (uint32_t i = 0; i < c->view.trace->n_ranks; i++) {
+        const uint32_t rank = c->view.trace->ranks[i], g = gang_of[rank];
         put_process(c, &p->gangs[g], rank, i, streams[g]);
     }
     return 0;
@@ -129,31 +115,26 @@ static int put_names(struct ty_chrome *c)
 static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_out *out,
                    struct ty_err *err)
 {
-    *c = (struct ty_chrome){.trace = trace, .timeline = trace->timeline, .out = out};
-    c->program = trace->timeline->program;
-    c->from_ns = trace->window_from / 1000;
-    c->to_ns = trace->window_to / 1000;
-    c->plans = ty_arena_array(&c->arena, struct ty_chrome_plan,
-                              (size_t)c->program->n_blocks * TY_N_PHASES);
-    if (c->plans == NULL) {
-        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    *c = (struct ty_chrome){.out = out};
+    const int rc = ty_view_init(&c->view, trace, err);
+    if (rc < 0) {
+        return rc;
     }
-    return ty_chrome_cast_all(c, err);
-}
-
-static bool shows(const struct ty_chrome *c, enum ty_counters which)
-{
-    return c->trace->counters == TY_COUNTERS_ALL || c->trace->counters == which;
+    c->heads = ty_arena_array(&c->view.arena, struct ty_chrome_head *, c->view.n_plans);
+    c->pieces = ty_arena_array(&c->view.arena, struct ty_chrome_piece *,
+                               (size_t)c->view.program->n_gangs * c->view.n_whoms);
+    return c->heads != NULL && c->pieces != NULL ? 0
+                                                 : ty_fail(err, TY_ENOMEM, "trace: out of memory");
 }
 
 static int write_events(struct ty_chrome *c)
 {
     int rc = put_names(c);
     rc = rc == 0 ? ty_chrome_marks(c) : rc;
-    rc = rc == 0 && shows(c, TY_COUNTERS_MEMORY) ? ty_chrome_counters(c) : rc;
-    rc = rc == 0 && shows(c, TY_COUNTERS_NET) ? ty_chrome_links(c) : rc;
+    rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_MEMORY) ? ty_chrome_counters(c) : rc;
+    rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_NET) ? ty_chrome_links(c) : rc;
     rc = rc == 0 ? ty_chrome_slices(c) : rc;
-    if (rc == 0 && c->trace->bubbles) {
+    if (rc == 0 && c->view.trace->bubbles) {
         rc = ty_chrome_bubbles(c);
     }
     return rc == 0 ? ty_chrome_flows(c) : rc;
@@ -169,7 +150,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
         ty_out_str(out, "\n]}\n");
         rc = rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
     }
-    ty_arena_release(&c.arena);
+    ty_view_release(&c.view);
     return rc;
 }
 
@@ -186,15 +167,17 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 
 static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
 {
-    const struct ty_chrome_plan *plan = ty_chrome_plan(c, pass);
-    double bytes = shows(c, TY_COUNTERS_MEMORY) ? COUNTER_B * 1.3 : 0;
-    for (uint32_t i = 0; plan != NULL && i < plan->n; i++) {
-        const struct ty_op *op = &ty_pass_ops(c->program, pass)[plan->slices[i].first];
+    const struct ty_view_plan *plan;
+    const struct ty_chrome_head *heads = ty_chrome_heads(c, pass, &plan);
+    double bytes = ty_view_counts(&c->view, TY_COUNTERS_MEMORY) ? COUNTER_B * 1.3 : 0;
+    for (uint32_t i = 0; heads != NULL && i < plan->n; i++) {
+        const struct ty_view_slice *slice = &plan->slices[i];
+        const struct ty_op *op = &ty_pass_ops(c->view.program, pass)[slice->first];
         const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
-        const double piece = plan->slices[i].piece != 0 ? 35 : 18; /* process, communicator */
-        bytes += plan->slices[i].len + piece + TIMES_B + sizeof(",\"dur\":}") - 1;
-        bytes += 2.0 * plan->slices[i].n_holes;
-        bytes += message && plan->slices[i].piece != 0 ? FLOW_B : 0;
+        const double piece = slice->whom != 0 ? 35 : 18; /* process, communicator */
+        bytes += heads[i].len + piece + TIMES_B + sizeof(",\"dur\":}") - 1;
+        bytes += 2.0 * heads[i].n_holes;
+        bytes += message && slice->whom != 0 ? FLOW_B : 0;
     }
     return bytes;
 }
@@ -204,18 +187,18 @@ static double chrome_estimate(const struct ty_trace *trace)
     struct ty_chrome c;
     double bytes = 0, links = 0;
     if (prepare(&c, trace, NULL, NULL) == 0) {
-        links = shows(&c, TY_COUNTERS_NET) ? ty_chrome_count_links(&c) : 0;
-        for (uint32_t g = 0; g < c.program->n_gangs; g++) {
+        links = ty_view_counts(&c.view, TY_COUNTERS_NET) ? ty_view_count_links(&c.view) : 0;
+        for (uint32_t g = 0; g < c.view.program->n_gangs; g++) {
             double one = 0; /* rank */
-            const struct ty_gang *gang = c.casts[g].gang;
-            for (uint32_t i = 0; i < gang->n_passes && c.casts[g].n > 0; i++) {
-                one += pass_bytes(&c, &ty_gang_passes(c.program, gang)[i]);
+            const struct ty_gang *gang = c.view.casts[g].gang;
+            for (uint32_t i = 0; i < gang->n_passes && c.view.casts[g].n > 0; i++) {
+                one += pass_bytes(&c, &ty_gang_passes(c.view.program, gang)[i]);
             }
-            bytes += one * c.casts[g].n;
+            bytes += one * c.view.casts[g].n;
         }
-        bytes += trace->bubbles ? BUBBLE_B * ty_chrome_count_bubbles(&c) : 0;
+        bytes += trace->bubbles ? BUBBLE_B * ty_view_count_bubbles(&c.view) : 0;
     }
-    ty_arena_release(&c.arena);
+    ty_view_release(&c.view);
     const double rows = trace->detail == TY_DETAIL_STAGE ? 1 : TY_N_STREAMS;
     return bytes * ty_trace_window_share(trace) + (NAMES_B + rows * ROW_B) * trace->n_ranks +
            META_B * trace->n_meta + LINK_B * links;

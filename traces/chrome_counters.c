@@ -1,32 +1,21 @@
-/* chrome_counters.c - the memory of each rank over time.
+/* chrome_counters.c - memory of ranks and load of links as counters, moments as instants.
  *
- * Activations are taken when a pass starts and given back when it ends; weights, gradients and
- * optimizer state stay. Every event carries all four series (Catapult reads the list from the first
- * one), and there is one event per change: what ends and what starts in the same nanosecond is one
- * change. */
+ * Every event of the memory carries all four series: Catapult reads the list from the first one.
+ * A process for every node that has a shown rank has a counter for each class of its links, and one
+ * more is for the links between switches. */
 #include "traces/chrome.h"
 
-/* A member's last change: not written before time moves on. */
-struct pending {
-    uint64_t ns;
-    uint64_t kB, written_kB; /* activations */
-    bool any;                /* something was written */
-};
+/* ---- memory ---- */
 
-struct counters {
+struct memory {
     struct ty_chrome *c;
-    const struct ty_chrome_cast *cast;
-    struct pending *pending; /* [cast->n] */
-    char fixed[512];         /* the series that do not change, up to the value of activations */
+    const struct ty_view_cast *cast; /* that `fixed` is of */
+    const struct ty_chrome_piece *pieces;
+    char fixed[512]; /* the series that do not change, up to the value of activations */
     size_t fixed_len;
 };
 
-static uint64_t to_kB(double bytes)
-{
-    return bytes > 0 ? (uint64_t)(bytes / 1e3 + 0.5) : 0;
-}
-
-static void put_fixed(struct counters *k)
+static void put_fixed(struct memory *k)
 {
     static const char *const names[] = {
 #define X(id, name) name,
@@ -35,14 +24,14 @@ static void put_fixed(struct counters *k)
     };
     char *p =
         ty_put_str(k->fixed, ",\n{\"name\":\"memory\",\"cat\":\"memory\",\"ph\":\"C\",\"tid\":");
-    p = ty_put_u64(p, ty_chrome_tid(TY_STREAM_COMPUTE));
+    p = ty_put_u64(p, ty_view_tid(TY_STREAM_COMPUTE));
     p = ty_put_str(p, ",\"args\":{");
     for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
         if (m != TY_MEM_ACTIVATIONS) {
             *p++ = '"';
             p = ty_put_str(p, names[m]);
             p = ty_put_str(p, "_GB\":");
-            p = ty_chrome_put_GB(p, to_kB(k->cast->gang->static_B[m]));
+            p = ty_view_put_GB(p, ty_view_fixed_kB(k->cast->gang, (enum ty_memory_kind)m));
             *p++ = ',';
         }
     }
@@ -51,85 +40,146 @@ static void put_fixed(struct counters *k)
     k->fixed_len = (size_t)(ty_put_str(p, "_GB\":") - k->fixed);
 }
 
-/* Writes the change that waits, at the window's start when it happened before. */
-static void flush(struct counters *k, uint32_t i)
+static void put_memory(void *arg, const struct ty_view_cast *cast, uint32_t i, uint64_t ns,
+                       uint64_t kB)
 {
-    struct pending *now = &k->pending[i];
-    if (now->any && now->kB == now->written_kB) {
-        return;
+    struct memory *k = arg;
+    if (k->cast != cast) {
+        k->cast = cast;
+        k->pieces = ty_chrome_pieces(k->c, cast, 0); /* made before the walk */
+        put_fixed(k);
     }
-    const struct ty_chrome_piece *piece = &k->cast->pieces[0][i];
     char *p = ty_out_room(k->c->out, TY_CHROME_LINE);
     p = ty_put_blocks(p, k->fixed, k->fixed_len);
-    p = ty_chrome_put_GB(p, now->kB);
+    p = ty_view_put_GB(p, kB);
     *p++ = '}';
-    p = ty_put_blocks(p, piece->text, piece->len);
-    p = ty_put_ns_as_us(p, now->ns);
+    p = ty_put_blocks(p, k->pieces[i].text, k->pieces[i].len);
+    p = ty_put_ns_as_us(p, ns);
     *p++ = '}';
     ty_out_advance(k->c->out, p);
-    now->written_kB = now->kB;
-    now->any = true;
 }
 
-/* Activations are `kB` from `t` on. */
-static void change(struct counters *k, uint32_t i, ty_ps t, uint64_t kB)
+/* Pieces of all members, so that nothing can fail later. */
+static int make_pieces(struct ty_chrome *c)
 {
-    struct pending *now = &k->pending[i];
-    uint64_t ns = t / 1000;
-    if (ns > k->c->to_ns) {
-        return;
-    }
-    ns = ns < k->c->from_ns ? k->c->from_ns : ns;
-    if (ns > now->ns) {
-        flush(k, i);
-        now->ns = ns;
-    }
-    now->kB = kB;
-}
-
-static int put_gang(struct counters *k)
-{
-    struct ty_chrome *c = k->c;
-    const struct ty_gang *gang = k->cast->gang;
-    const double fixed = gang->static_B[TY_MEM_ACTIVATIONS];
-    double held = 0;
-    put_fixed(k);
-    for (uint32_t i = 0; i < k->cast->n; i++) {
-        k->pending[i] = (struct pending){.ns = c->from_ns, .kB = to_kB(fixed)};
-    }
-    for (uint32_t n = 0; n < gang->n_passes; n++) {
-        const struct ty_pass *pass = &ty_gang_passes(c->program, gang)[n];
-        const struct ty_block *block = &c->program->blocks[pass->block];
-        struct ty_chrome_extent extent;
-        const uint64_t during = to_kB(fixed + held + block->acquire_B + block->transient_B);
-        held += block->acquire_B - block->release_B;
-        const uint64_t after = to_kB(fixed + held);
-        if (!ty_chrome_extent(c, gang, pass, &extent)) {
-            continue;
+    for (uint32_t g = 0; g < c->view.program->n_gangs; g++) {
+        const struct ty_view_cast *cast = &c->view.casts[g];
+        if (cast->n > 0 && ty_chrome_pieces(c, cast, 0) == NULL) {
+            return TY_ENOMEM;
         }
-        for (uint32_t i = 0; i < k->cast->n; i++) {
-            const uint32_t m = k->cast->member[i];
-            change(k, i, extent.start[m], during);
-            change(k, i, ty_chrome_extent_end(&extent, m), after);
-        }
-    }
-    for (uint32_t i = 0; i < k->cast->n; i++) {
-        flush(k, i);
     }
     return 0;
 }
 
 int ty_chrome_counters(struct ty_chrome *c)
 {
-    int rc = 0;
-    struct pending *pending = ty_arena_array(&c->arena, struct pending, c->largest);
-    for (uint32_t g = 0; g < c->program->n_gangs && rc == 0; g++) {
-        struct ty_chrome_cast *cast = &c->casts[g];
-        struct counters counters = {.c = c, .cast = cast, .pending = pending};
-        if (cast->n > 0) {
-            const bool ok = pending != NULL && ty_chrome_pieces(c, cast, 0) != NULL;
-            rc = ok ? put_gang(&counters) : TY_ENOMEM;
-        }
+    struct memory k = {.c = c};
+    return make_pieces(c) == 0 ? ty_view_memory(&c->view, put_memory, &k) : TY_ENOMEM;
+}
+
+/* ---- links ---- */
+
+/* Before the ranks' processes, as long as there is room. */
+static uint64_t pid_of(const struct ty_chrome *c, const struct ty_view_link *link)
+{
+    if (link->node == link->n_nodes) {
+        return TY_CHROME_CLUSTER;
     }
-    return rc;
+    return link->n_nodes <= TY_CHROME_PID0 - TY_CHROME_NODE0
+               ? TY_CHROME_NODE0 + (uint64_t)link->node
+               : TY_CHROME_PID0 + (uint64_t)c->view.program->n_ranks + link->node;
+}
+
+static void put_naming(struct ty_chrome *c, const char *what, uint64_t pid, const char *key)
+{
+    ty_out_str(c->out, ",\n");
+    ty_out_printf(c->out,
+                  "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%llu,\"tid\":%u,\"args\":{\"%s\":", what,
+                  (unsigned long long)pid, (unsigned)ty_view_tid(TY_STREAM_COMPUTE), key);
+}
+
+static void put_node(void *arg, const struct ty_view_link *link)
+{
+    struct ty_chrome *c = arg;
+    const uint64_t pid = pid_of(c, link);
+    if (!link->first) {
+        return;
+    }
+    put_naming(c, "process_name", pid, "name");
+    if (link->node == link->n_nodes) {
+        ty_out_str(c->out, "\"switches\"}}");
+    } else {
+        ty_out_printf(c->out, "\"node %u\"}}", (unsigned)link->node);
+    }
+    put_naming(c, "process_sort_index", pid, "sort_index");
+    ty_out_u64(c->out, (uint64_t)c->view.trace->n_ranks + link->position);
+    ty_out_str(c->out, "}}");
+    put_naming(c, "process_labels", pid, "labels");
+    ty_out_str(c->out, "\"links in and out\"}}");
+}
+
+static void put_load(void *arg, const struct ty_view_link *link, uint64_t ns, uint64_t kBps)
+{
+    struct ty_chrome *c = arg;
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, link->title);
+    p = ty_put_str(p, "\",\"cat\":\"links\",\"ph\":\"C\",\"tid\":");
+    p = ty_put_u64(p, ty_view_tid(TY_STREAM_COMPUTE));
+    p = ty_put_str(p, ",\"args\":{\"GB/s\":");
+    p = ty_view_put_GB(p, kBps);
+    p = ty_put_str(p, "},\"pid\":");
+    p = ty_put_u64(p, pid_of(c, link));
+    p = ty_put_str(p, ",\"ts\":");
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
+int ty_chrome_links(struct ty_chrome *c)
+{
+    const struct ty_view_links_sink sink = {.start = put_node, .value = put_load, .arg = c};
+    return ty_view_links(&c->view, &sink);
+}
+
+/* ---- moments ---- */
+
+static char *put_value(char *p, const struct ty_view_mark *mark)
+{
+    if (mark->text != NULL) {
+        *p++ = '"';
+        p = ty_put_str(p, mark->text);
+        *p++ = '"';
+        return p;
+    }
+    if (!mark->thousandths) {
+        return ty_put_u64(p, mark->number);
+    }
+    return ty_put_ns_as_us(p, mark->number);
+}
+
+static void put_mark(void *arg, const struct ty_view_cast *cast, uint32_t i,
+                     const struct ty_view_mark *mark, uint64_t ns)
+{
+    struct ty_chrome *c = arg;
+    const struct ty_chrome_piece *piece = ty_chrome_pieces(c, cast, 0) + i;
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, mark->name);
+    p = ty_put_str(p, "\",\"cat\":\"phase\",\"ph\":\"i\",\"s\":\"p\",\"tid\":");
+    p = ty_put_u64(p, ty_view_tid(TY_STREAM_COMPUTE));
+    p = ty_put_str(p, ",\"args\":{\"");
+    p = ty_put_str(p, mark->key);
+    p = ty_put_str(p, "\":");
+    p = put_value(p, mark);
+    *p++ = '}';
+    p = ty_put_blocks(p, piece->text, piece->len);
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
+int ty_chrome_marks(struct ty_chrome *c)
+{
+    return make_pieces(c) == 0 ? ty_view_marks(&c->view, put_mark, c) : TY_ENOMEM;
 }

@@ -2,63 +2,37 @@
  *
  * An arrow leaves one nanosecond before the send ends (at the end it would bind to the slice that
  * follows) and arrives at the start of the receive, bound to the enclosing slice. Both slices must
- * be in the file, with a length. The id is the slot of the message and the member: unique, known
- * without a table. */
+ * be in the file, with a length. */
 #include "traces/chrome.h"
 
-/* Where a message leaves or arrives: a pass of the program and an operation of its block. */
-struct end {
-    uint32_t pass, op;
-};
-
-/* One end of a flow on one gang: rows of starts and durations. */
+/* One end of a flow on one gang. */
 struct side {
-    const struct ty_chrome_cast *cast;
-    const ty_ps *starts, *durs;
-    ty_ps dur;
+    const struct ty_view_cast *cast;
+    struct ty_view_extent extent;
     uint32_t tid;
 };
 
-static void index_ends(const struct ty_chrome *c, struct end *sends, struct end *recvs)
+static struct side side_of(const struct ty_chrome *c, uint32_t gang, const struct ty_view_end *end)
 {
-    const struct ty_program *p = c->program;
-    for (uint32_t i = 0; i < p->n_passes; i++) {
-        const struct ty_pass *pass = &p->passes[i];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            const bool message = ops[k].sync == TY_SYNC_SEND || ops[k].sync == TY_SYNC_RECV;
-            if (message && ty_chrome_shows(c->trace->detail, &ops[k])) {
-                struct end *ends = ops[k].sync == TY_SYNC_SEND ? sends : recvs;
-                ends[ty_op_slot(p, pass, &ops[k])] = (struct end){i, k};
-            }
-        }
-    }
-}
-
-static struct side side_of(const struct ty_chrome *c, uint32_t gang, const struct end *end)
-{
-    const struct ty_pass *pass = &c->program->passes[end->pass];
-    const struct ty_op *op = &ty_pass_ops(c->program, pass)[end->op];
-    const uint64_t ordinal = (uint64_t)pass->first_op + end->op;
-    struct side side = {.cast = &c->casts[gang], .tid = ty_chrome_tid(op->stream)};
-    side.starts = ty_timeline_starts(c->timeline, side.cast->gang, ordinal);
-    side.durs = ty_chrome_durations(c, side.cast->gang, op, ordinal, &side.dur);
-    return side;
+    const struct ty_program *p = c->view.program;
+    const struct ty_op *op = &ty_pass_ops(p, &p->passes[end->pass])[end->op];
+    return (struct side){.cast = &c->view.casts[gang],
+                         .extent = ty_view_end_extent(&c->view, gang, end),
+                         .tid = ty_view_tid(op->stream)};
 }
 
 static bool clip_side(const struct ty_chrome *c, const struct side *side, uint32_t member,
                       uint64_t *s, uint64_t *e)
 {
-    const ty_ps start = side->starts[member];
-    return ty_chrome_clip(c, start, start + (side->durs != NULL ? side->durs[member] : side->dur),
-                          s, e);
+    return ty_view_clip(&c->view, side->extent.start[member],
+                        ty_view_extent_end(&side->extent, member), s, e);
 }
 
 /* `,\n{"name":"act 3","cat":"p2p",`: the part that both events of all members share. */
 static size_t put_head(const struct ty_channel *channel, uint16_t mb, char head[TY_CHROME_LINE])
 {
     char *p = ty_put_str(head, ",\n{\"name\":\"");
-    p = ty_chrome_put_name(p, channel->name, TY_CHROME_NAME);
+    p = ty_view_put_name(p, channel->name, TY_VIEW_NAME);
     *p++ = ' ';
     p = ty_put_u64(p, mb);
     return (size_t)(ty_put_str(p, "\",\"cat\":\"p2p\",\"id\":") - head);
@@ -81,22 +55,22 @@ static void put_event(struct ty_chrome *c, const char *head, size_t n, uint64_t 
 }
 
 static void put_message(struct ty_chrome *c, const struct ty_channel *channel, uint32_t slot,
-                        const struct end *send, const struct end *recv)
+                        const struct ty_view_end *send, const struct ty_view_end *recv)
 {
     char head[TY_CHROME_LINE];
     const struct side from = side_of(c, channel->from, send);
     const struct side to = side_of(c, channel->to, recv);
-    const struct ty_pass *pass = &c->program->passes[send->pass];
+    const struct ty_pass *pass = &c->view.program->passes[send->pass];
     const size_t n =
-        put_head(channel, ty_op_mb(pass, &ty_pass_ops(c->program, pass)[send->op]), head);
+        put_head(channel, ty_op_mb(pass, &ty_pass_ops(c->view.program, pass)[send->op]), head);
     for (uint32_t i = 0; i < from.cast->n; i++) {
         const uint32_t m = from.cast->member[i];
         uint64_t s, e, s2, e2;
-        if (to.cast->slot[m] == TY_CHROME_NONE || !clip_side(c, &from, m, &s, &e) ||
+        if (to.cast->slot[m] == TY_VIEW_NONE || !clip_side(c, &from, m, &s, &e) ||
             !clip_side(c, &to, m, &s2, &e2)) {
             continue;
         }
-        const uint64_t id = (uint64_t)slot * c->program->slot_width + m + 1;
+        const uint64_t id = (uint64_t)slot * c->view.program->slot_width + m + 1;
         put_event(c, head, n, id, ",\"ph\":\"s\",\"pid\":", &from, m, e - 1);
         put_event(c, head, n, id, ",\"ph\":\"f\",\"bp\":\"e\",\"pid\":", &to, m, s2);
     }
@@ -104,22 +78,17 @@ static void put_message(struct ty_chrome *c, const struct ty_channel *channel, u
 
 int ty_chrome_flows(struct ty_chrome *c)
 {
-    const struct ty_program *p = c->program;
-    struct end *ends = ty_arena_array(&c->arena, struct end, 2 * (size_t)p->n_slots);
-    if (ends == NULL) {
+    const struct ty_program *p = c->view.program;
+    struct ty_view_ends ends;
+    if (ty_view_ends(&c->view, &ends) != 0) {
         return TY_ENOMEM;
     }
-    for (size_t i = 0; i < 2 * (size_t)p->n_slots; i++) {
-        ends[i].pass = TY_CHROME_NONE;
-    }
-    struct end *sends = ends, *recvs = ends + p->n_slots;
-    index_ends(c, sends, recvs);
     for (uint32_t i = 0; i < p->n_channels; i++) {
         const struct ty_channel *channel = &p->channels[i];
         for (uint32_t seq = 0; seq < channel->n_seq; seq++) {
             const uint32_t slot = channel->first_slot + seq;
-            if (sends[slot].pass != TY_CHROME_NONE && recvs[slot].pass != TY_CHROME_NONE) {
-                put_message(c, channel, slot, &sends[slot], &recvs[slot]);
+            if (ends.send[slot].pass != TY_VIEW_NONE && ends.recv[slot].pass != TY_VIEW_NONE) {
+                put_message(c, channel, slot, &ends.send[slot], &ends.recv[slot]);
             }
         }
     }

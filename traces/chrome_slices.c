@@ -9,7 +9,7 @@
 #include "traces/chrome.h"
 
 /* The head with the numbers of this pass put into its holes. Returns its length. */
-static size_t assemble(const struct ty_chrome_slice *slice, const uint64_t number[TY_N_HOLES],
+static size_t assemble(const struct ty_chrome_head *slice, const uint64_t number[TY_N_HOLES],
                        char head[TY_CHROME_LINE])
 {
     char *p = head;
@@ -28,7 +28,7 @@ static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, char text
 {
     static const char between[TY_PUT_BLOCK] = ",\"dur\":";
     uint64_t s, e;
-    if (!ty_chrome_clip(c, start, end, &s, &e)) {
+    if (!ty_view_clip(&c->view, start, end, &s, &e)) {
         return 0;
     }
     char *p = ty_put_ns_as_us(text, s);
@@ -39,23 +39,16 @@ static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, char text
 }
 
 /* One slice of one pass, for every shown member. */
-static void put_slice(struct ty_chrome *c, const struct ty_chrome_cast *cast,
-                      const struct ty_pass *pass, const struct ty_chrome_slice *slice,
-                      const struct ty_chrome_piece *pieces, const char *head, size_t head_len)
+static void put_slice(struct ty_chrome *c, const struct ty_view_cast *cast,
+                      const struct ty_view_extent *extent, const struct ty_chrome_piece *pieces,
+                      const char *head, size_t head_len)
 {
-    const struct ty_gang *gang = cast->gang;
-    const uint64_t last = pass->first_op + slice->last;
-    const ty_ps *starts = ty_timeline_starts(c->timeline, gang, pass->first_op + slice->first);
-    const ty_ps *lasts = ty_timeline_starts(c->timeline, gang, last);
-    const struct ty_op *op = &ty_pass_ops(c->program, pass)[slice->last];
-    ty_ps dur;
-    const ty_ps *durs = ty_chrome_durations(c, gang, op, last, &dur);
     ty_ps known_start = UINT64_MAX, known_end = UINT64_MAX;
     char text[64];
     size_t text_len = 0;
     for (uint32_t i = 0; i < cast->n; i++) {
         const uint32_t m = cast->member[i];
-        const ty_ps start = starts[m], end = lasts[m] + (durs != NULL ? durs[m] : dur);
+        const ty_ps start = extent->start[m], end = ty_view_extent_end(extent, m);
         if (start != known_start || end != known_end) {
             text_len = times(c, start, end, text);
             known_start = start;
@@ -71,38 +64,41 @@ static void put_slice(struct ty_chrome *c, const struct ty_chrome_cast *cast,
     }
 }
 
-static int put_pass(struct ty_chrome *c, struct ty_chrome_cast *cast, const struct ty_pass *pass)
+static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
+                    const struct ty_pass *pass)
 {
-    const struct ty_chrome_plan *plan = ty_chrome_plan(c, pass);
-    if (plan == NULL) {
+    const struct ty_view_plan *plan;
+    const struct ty_chrome_head *heads = ty_chrome_heads(c, pass, &plan);
+    uint64_t number[TY_N_HOLES];
+    char head[TY_CHROME_LINE];
+    if (heads == NULL) {
         return TY_ENOMEM;
     }
-    uint64_t number[TY_N_HOLES] = {
-        [TY_HOLE_STAGE] = pass->stage, [TY_HOLE_STEP] = pass->step};
-    char head[TY_CHROME_LINE];
     for (uint32_t i = 0; i < plan->n; i++) {
-        const struct ty_chrome_slice *slice = &plan->slices[i];
-        const struct ty_chrome_piece *pieces = ty_chrome_pieces(c, cast, slice->piece);
+        const struct ty_view_slice *slice = &plan->slices[i];
+        const struct ty_chrome_piece *pieces = ty_chrome_pieces(c, cast, slice->whom);
+        const struct ty_view_extent extent =
+            ty_view_extent(&c->view, cast->gang, pass, slice->first, slice->last);
         if (pieces == NULL) {
             return TY_ENOMEM;
         }
-        if (slice->n_holes == 0) {
-            put_slice(c, cast, pass, slice, pieces, slice->text, slice->len);
+        if (heads[i].n_holes == 0) {
+            put_slice(c, cast, &extent, pieces, heads[i].text, heads[i].len);
             continue;
         }
-        number[TY_HOLE_ORDINAL] = pass->first_op + slice->first;
-        number[TY_HOLE_MB] = ty_op_mb(pass, &ty_pass_ops(c->program, pass)[slice->first]);
-        put_slice(c, cast, pass, slice, pieces, head, assemble(slice, number, head));
+        ty_view_numbers(&c->view, pass, slice, number);
+        put_slice(c, cast, &extent, pieces, head, assemble(&heads[i], number, head));
     }
     return 0;
 }
 
 int ty_chrome_slices(struct ty_chrome *c)
 {
+    const struct ty_program *p = c->view.program;
     int rc = 0;
-    for (uint32_t g = 0; g < c->program->n_gangs && rc == 0; g++) {
-        struct ty_chrome_cast *cast = &c->casts[g];
-        const struct ty_pass *passes = ty_gang_passes(c->program, cast->gang);
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        const struct ty_view_cast *cast = &c->view.casts[g];
+        const struct ty_pass *passes = ty_gang_passes(p, cast->gang);
         for (uint32_t i = 0; i < cast->gang->n_passes && cast->n > 0 && rc == 0; i++) {
             rc = put_pass(c, cast, &passes[i]);
         }

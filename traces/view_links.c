@@ -1,58 +1,45 @@
-/* chrome_links.c - what the links of each node carry over time, in and out together.
+/* view_links.c - what the links of each node carry over time, in and out together.
  *
- * A process for every node that has a shown rank, with a counter for each class of its links that
- * carry anything, and one more for the links between switches. Values are GB/s (1e9 bytes); there
- * is an event where a value changes, and the last one is 0. Each communication's bytes lie between
+ * For every node that has a shown rank a counter for each class of its links that carry anything,
+ * and the same for the links between switches. Values are GB/s (1e9 bytes); there is one where the
+ * load changes, and the last one is 0. Each communication's bytes lie between
  * its nanoseconds, so that a counter times time is bytes.
  *
  * Where tensor collectives are not shown as slices, a counter shows means over 1/4096 of the
  * stretch shown instead of thousands of changes for each pass; bytes are kept all the same. */
-#include "traces/chrome.h"
-
 #include <stdlib.h>
+
+#include "traces/view.h"
 
 #define SAMPLES 4096u
 
 /* ---- one counter ---- */
 
 struct series {
-    struct ty_chrome *c;
-    const char *title;
-    uint64_t pid;
+    const struct ty_view_links_sink *sink;
+    struct ty_view_link link;
     uint64_t from, to, step; /* ns */
     uint64_t start, at;      /* of the sample; until when it is added up */
     double rate, sum;        /* GB/s = bytes per ns; bytes of the sample */
-    uint64_t written;        /* kB/s */
+    uint64_t told;           /* kB/s */
     bool any;
 };
 
-static void write_value(struct series *s, uint64_t ns, double GBps)
+static void tell_value(struct series *s, uint64_t ns, double GBps)
 {
     const uint64_t kBps = (uint64_t)(GBps * 1e6 + 0.5);
-    if (s->any && kBps == s->written) {
+    if (s->any && kBps == s->told) {
         return;
     }
-    char *p = ty_out_room(s->c->out, TY_CHROME_LINE);
-    p = ty_put_str(p, ",\n{\"name\":\"");
-    p = ty_put_str(p, s->title);
-    p = ty_put_str(p, "\",\"cat\":\"links\",\"ph\":\"C\",\"tid\":");
-    p = ty_put_u64(p, ty_chrome_tid(TY_STREAM_COMPUTE));
-    p = ty_put_str(p, ",\"args\":{\"GB/s\":");
-    p = ty_chrome_put_GB(p, kBps);
-    p = ty_put_str(p, "},\"pid\":");
-    p = ty_put_u64(p, s->pid);
-    p = ty_put_str(p, ",\"ts\":");
-    p = ty_put_ns_as_us(p, ns);
-    *p++ = '}';
-    ty_out_advance(s->c->out, p);
-    s->written = kBps;
+    s->sink->value(s->sink->arg, &s->link, ns, kBps);
+    s->told = kBps;
     s->any = true;
 }
 
 /* The sample ends. */
 static void close_sample(struct series *s, uint64_t ns)
 {
-    write_value(s, s->start, s->sum / (double)(ns - s->start));
+    tell_value(s, s->start, s->sum / (double)(ns - s->start));
     s->start = s->at = ns;
     s->sum = 0;
 }
@@ -90,14 +77,14 @@ static void finish(struct series *s)
         close_sample(s, s->at);
     }
     if (s->any) {
-        write_value(s, s->at, 0);
+        tell_value(s, s->at, 0);
     }
 }
 
 /* ---- which counters ---- */
 
 struct links {
-    struct ty_chrome *c;
+    struct ty_view *v;
     const struct ty_heat *heat;
     uint32_t n_nodes;
     uint32_t *first; /* [places + 1]: where the links of a place begin in link[] */
@@ -113,15 +100,15 @@ static size_t place_of(const struct links *l, uint32_t node, uint8_t class)
 
 static int sort_links(struct links *l)
 {
-    const struct ty_program *p = l->c->program;
+    const struct ty_program *p = l->v->program;
     for (uint32_t i = 0; i < p->n_links; i++) {
         const uint32_t node = p->links[i].node;
         l->n_nodes = node != TY_NO_NODE && node >= l->n_nodes ? node + 1 : l->n_nodes;
     }
     const size_t places = ((size_t)l->n_nodes + 1) * TY_N_LINK_CLASSES;
-    l->first = ty_arena_array(&l->c->arena, uint32_t, places + 2);
-    l->link = ty_arena_array(&l->c->arena, uint32_t, (size_t)p->n_links + 1);
-    l->shown = ty_arena_array(&l->c->arena, bool, (size_t)l->n_nodes + 1);
+    l->first = ty_arena_array(&l->v->arena, uint32_t, places + 2);
+    l->link = ty_arena_array(&l->v->arena, uint32_t, (size_t)p->n_links + 1);
+    l->shown = ty_arena_array(&l->v->arena, bool, (size_t)l->n_nodes + 1);
     if (l->first == NULL || l->link == NULL || l->shown == NULL) {
         return TY_ENOMEM;
     }
@@ -139,7 +126,7 @@ static int sort_links(struct links *l)
 
 static void choose_nodes(struct links *l)
 {
-    const struct ty_trace *trace = l->c->trace;
+    const struct ty_trace *trace = l->v->trace;
     for (uint32_t i = 0; trace->node_of != NULL && i < trace->n_ranks; i++) {
         const uint32_t node = trace->node_of[trace->ranks[i]];
         if (node < l->n_nodes) {
@@ -151,9 +138,9 @@ static void choose_nodes(struct links *l)
     }
 }
 
-static int prepare(struct links *l, struct ty_chrome *c)
+static int prepare(struct links *l, struct ty_view *v)
 {
-    *l = (struct links){.c = c, .heat = c->trace->heat};
+    *l = (struct links){.v = v, .heat = v->trace->heat};
     if (sort_links(l) < 0) {
         return TY_ENOMEM;
     }
@@ -174,55 +161,21 @@ static uint32_t links_of(const struct links *l, size_t place, const uint32_t **l
 }
 
 /* Nanoseconds that one value stands for at least; 0: every change shows. */
-static uint64_t step_of(const struct ty_chrome *c)
+static uint64_t step_of(const struct ty_view *v)
 {
-    const uint64_t end = c->timeline->makespan / 1000;
-    const uint64_t to = c->to_ns < end ? c->to_ns : end;
-    const bool every = ty_chrome_shows_stream(c->trace->detail, TY_STREAM_TENSOR);
-    return every || to <= c->from_ns ? 0 : (to - c->from_ns) / SAMPLES + 1;
+    const uint64_t end = v->timeline->makespan / 1000;
+    const uint64_t to = v->to_ns < end ? v->to_ns : end;
+    const bool every = ty_view_shows_stream(v->trace->detail, TY_STREAM_TENSOR);
+    return every || to <= v->from_ns ? 0 : (to - v->from_ns) / SAMPLES + 1;
 }
 
-/* ---- writing ---- */
+/* ---- telling ---- */
 
-/* Before the ranks' processes, as long as there is room. */
-static uint64_t pid_of(const struct links *l, uint32_t node)
+/* The counters of a node; *any: there is one. */
+static int tell_node(const struct links *l, const struct ty_view_links_sink *sink, uint32_t node,
+                     uint32_t position, bool *any)
 {
-    if (node == l->n_nodes) {
-        return TY_CHROME_CLUSTER;
-    }
-    return l->n_nodes <= TY_CHROME_PID0 - TY_CHROME_NODE0
-               ? TY_CHROME_NODE0 + (uint64_t)node
-               : TY_CHROME_PID0 + (uint64_t)l->c->program->n_ranks + node;
-}
-
-static void put_naming(struct ty_chrome *c, const char *what, uint64_t pid, const char *key)
-{
-    ty_out_str(c->out, ",\n");
-    ty_out_printf(c->out,
-                  "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%llu,\"tid\":%u,\"args\":{\"%s\":", what,
-                  (unsigned long long)pid, (unsigned)ty_chrome_tid(TY_STREAM_COMPUTE), key);
-}
-
-static void put_process(const struct links *l, uint32_t node, uint32_t position)
-{
-    struct ty_chrome *c = l->c;
-    const uint64_t pid = pid_of(l, node);
-    put_naming(c, "process_name", pid, "name");
-    if (node == l->n_nodes) {
-        ty_out_str(c->out, "\"switches\"}}");
-    } else {
-        ty_out_printf(c->out, "\"node %u\"}}", (unsigned)node);
-    }
-    put_naming(c, "process_sort_index", pid, "sort_index");
-    ty_out_u64(c->out, position);
-    ty_out_str(c->out, "}}");
-    put_naming(c, "process_labels", pid, "labels");
-    ty_out_str(c->out, "\"links in and out\"}}");
-}
-
-static int put_node(const struct links *l, uint32_t node, bool *any, uint32_t position)
-{
-    struct ty_chrome *c = l->c;
+    struct ty_view *v = l->v;
     int rc = 0;
     *any = false;
     for (uint8_t class = 0; class < TY_N_LINK_CLASSES && rc == 0; class ++) {
@@ -231,35 +184,36 @@ static int put_node(const struct links *l, uint32_t node, bool *any, uint32_t po
         if (n == 0) {
             continue;
         }
-        if (!*any) {
-            put_process(l, node, position);
-        }
+        struct series s = {.sink = sink,
+                           .link = {.node = node,
+                                    .n_nodes = l->n_nodes,
+                                    .position = position,
+                                    .title = ty_heat_title((enum ty_link_class) class),
+                                    .first = !*any},
+                           .to = v->to_ns,
+                           .step = step_of(v),
+                           .start = v->from_ns,
+                           .at = v->from_ns};
         *any = true;
-        struct series s = {.c = c,
-                           .title = ty_heat_title((enum ty_link_class) class),
-                           .pid = pid_of(l, node),
-                           .to = c->to_ns,
-                           .step = step_of(c),
-                           .start = c->from_ns,
-                           .at = c->from_ns};
-        rc = ty_heat_walk(l->heat, c->timeline, links, n, 1000, load_changes, &s, NULL);
+        sink->start(sink->arg, &s.link);
+        rc = ty_heat_walk(l->heat, v->timeline, links, n, 1000, load_changes, &s, NULL);
         finish(&s);
     }
     return rc;
 }
 
-int ty_chrome_links(struct ty_chrome *c)
+int ty_view_links(struct ty_view *v, const struct ty_view_links_sink *sink)
 {
     struct links l;
-    uint32_t position = c->trace->n_ranks;
+    uint32_t position = 0;
     int rc = 0;
-    if (c->trace->heat == NULL) {
+    if (v->trace->heat == NULL) {
         return 0;
     }
-    rc = prepare(&l, c);
+    rc = prepare(&l, v);
     for (uint32_t n = 0; rc == 0 && n <= l.n_nodes; n++) {
         bool any = false;
-        rc = l.shown[n] ? put_node(&l, n, &any, position) : 0;
+        rc = l.shown[n] ? tell_node(&l, sink, n, position, &any) : 0;
         position += any;
     }
     return rc;
@@ -302,19 +256,19 @@ static double changes_of(const struct links *l, const uint32_t *links, uint32_t 
     return changes;
 }
 
-double ty_chrome_count_links(struct ty_chrome *c)
+double ty_view_count_links(struct ty_view *v)
 {
     struct links l;
     double events = 0;
-    if (c->trace->heat == NULL || prepare(&l, c) < 0) {
+    if (v->trace->heat == NULL || prepare(&l, v) < 0) {
         return 0;
     }
-    const bool samples = step_of(c) > 0;
+    const bool samples = step_of(v) > 0;
     for (size_t place = 0; place < ((size_t)l.n_nodes + 1) * TY_N_LINK_CLASSES; place++) {
         const uint32_t *links;
         const uint32_t n = l.shown[place / TY_N_LINK_CLASSES] ? links_of(&l, place, &links) : 0;
         if (n > 0) {
-            const double changes = changes_of(&l, links, n) * ty_trace_window_share(c->trace);
+            const double changes = changes_of(&l, links, n) * ty_trace_window_share(v->trace);
             events += samples && changes > SAMPLES ? SAMPLES : changes;
         }
     }

@@ -1,0 +1,139 @@
+/* view_cast.c - which members of each gang are shown, and whom their communication concerns.
+ *
+ * Members of one communicator share args.group and args.seq. The group is named by its lowest
+ * member's global rank ("tp 8"); a collective that spans gangs, by that rank in the first gang. */
+#include "traces/view.h"
+
+/* Whom an operation concerns, by number: nobody, then the groups, the meetings, the channels as
+ * their sender, the channels as their receiver. */
+uint32_t ty_view_whom_of(const struct ty_program *p, const struct ty_op *op)
+{
+    switch ((enum ty_sync)op->sync) {
+    case TY_SYNC_LOCAL:
+        break;
+    case TY_SYNC_GROUP:
+        return 1 + op->link;
+    case TY_SYNC_MEET:
+        return 1 + p->n_groups + op->link;
+    case TY_SYNC_SEND:
+        return 1 + p->n_groups + p->n_meets + op->link;
+    case TY_SYNC_RECV:
+        return 1 + p->n_groups + p->n_meets + p->n_channels + op->link;
+    }
+    return 0;
+}
+
+/* Lowest member of the group that a member belongs to. */
+static uint32_t leader(const struct ty_group *group, uint32_t member)
+{
+    const uint32_t run = group->stride * group->count;
+    return member / run * run + member % group->stride;
+}
+
+/* The first gang that takes part in a meeting. */
+static const struct ty_gang *host(const struct ty_program *p, uint32_t meet)
+{
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            const struct ty_op *ops = ty_pass_ops(p, pass);
+            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+                if (ops[k].sync == TY_SYNC_MEET && ops[k].link == meet) {
+                    return gang;
+                }
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Row numbers as in ty_view_whom_of. */
+struct ty_view_whom ty_view_whom(struct ty_view *v, const struct ty_view_cast *cast, uint32_t whom,
+                                 uint32_t member)
+{
+    const struct ty_program *p = v->program;
+    if (whom > p->n_groups + p->n_meets) {
+        const uint32_t i = whom - 1 - p->n_groups - p->n_meets;
+        const bool sends = i < p->n_channels;
+        const struct ty_channel *channel = &p->channels[sends ? i : i - p->n_channels];
+        const struct ty_gang *other = &p->gangs[sends ? channel->to : channel->from];
+        return (struct ty_view_whom){NULL, other->rank_of[member]};
+    }
+    if (whom > p->n_groups) {
+        const uint32_t number = whom - 1 - p->n_groups;
+        const struct ty_meet *meet = &p->meets[number];
+        const uint32_t first =
+            meet->group != TY_NONE ? leader(&p->groups[meet->group], member) : member;
+        if (v->hosts[number] == NULL) {
+            v->hosts[number] = host(p, number);
+        }
+        return (struct ty_view_whom){meet->name != NULL ? meet->name : "",
+                                     v->hosts[number]->rank_of[first]};
+    }
+    const struct ty_group *group = &p->groups[whom - 1];
+    return (struct ty_view_whom){group->name != NULL ? group->name : "",
+                                 cast->gang->rank_of[leader(group, member)]};
+}
+
+/* ---- who is shown ---- */
+
+static int cast_gang(struct ty_view *v, struct ty_view_cast *cast, const bool *shown)
+{
+    const struct ty_gang *gang = cast->gang;
+    cast->member = ty_arena_array(&v->arena, uint32_t, gang->n_ranks);
+    cast->slot = ty_arena_array(&v->arena, uint32_t, gang->n_ranks);
+    if (cast->member == NULL || cast->slot == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t m = 0; m < gang->n_ranks; m++) {
+        cast->slot[m] = TY_VIEW_NONE;
+        if (shown[gang->rank_of[m]]) {
+            cast->slot[m] = cast->n;
+            cast->member[cast->n++] = m;
+        }
+    }
+    v->largest = cast->n > v->largest ? cast->n : v->largest;
+    return 0;
+}
+
+static int cast_all(struct ty_view *v, struct ty_err *err)
+{
+    const struct ty_program *p = v->program;
+    bool *shown = ty_arena_array(&v->arena, bool, p->n_ranks);
+    v->casts = ty_arena_array(&v->arena, struct ty_view_cast, p->n_gangs);
+    int rc = shown == NULL || v->casts == NULL ? TY_ENOMEM : 0;
+    for (uint32_t i = 0; i < v->trace->n_ranks && rc == 0; i++) {
+        if (v->trace->ranks[i] >= p->n_ranks || shown[v->trace->ranks[i]]) {
+            return ty_fail(err, TY_EBUG, "trace: rank %u does not exist or is listed twice",
+                           (unsigned)v->trace->ranks[i]);
+        }
+        shown[v->trace->ranks[i]] = true;
+    }
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        v->casts[g].gang = &p->gangs[g];
+        rc = cast_gang(v, &v->casts[g], shown);
+    }
+    return rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
+}
+
+int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err *err)
+{
+    *v = (struct ty_view){.trace = trace, .timeline = trace->timeline};
+    const struct ty_program *p = v->program = trace->timeline->program;
+    v->from_ns = trace->window_from / 1000;
+    v->to_ns = trace->window_to / 1000;
+    v->n_plans = (size_t)p->n_blocks * TY_N_PHASES;
+    v->n_whoms = 1 + p->n_groups + p->n_meets + 2 * p->n_channels;
+    v->plans = ty_arena_array(&v->arena, struct ty_view_plan, v->n_plans);
+    v->hosts = ty_arena_array(&v->arena, const struct ty_gang *, (size_t)p->n_meets + 1);
+    if (v->plans == NULL || v->hosts == NULL) {
+        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    }
+    return cast_all(v, err);
+}
+
+void ty_view_release(struct ty_view *v)
+{
+    ty_arena_release(&v->arena);
+}

@@ -1,0 +1,37 @@
+/* view_flows.c - where messages leave and arrive.
+ *
+ * A message is shown as an arrow when both its send and its receive are, with a length. Its number
+ * is the slot of the message and the member: unique, known without a table. */
+#include "traces/view.h"
+
+int ty_view_ends(struct ty_view *v, struct ty_view_ends *ends)
+{
+    const struct ty_program *p = v->program;
+    struct ty_view_end *all = ty_arena_array(&v->arena, struct ty_view_end, 2 * (size_t)p->n_slots);
+    if (all == NULL) {
+        return TY_ENOMEM;
+    }
+    for (size_t i = 0; i < 2 * (size_t)p->n_slots; i++) {
+        all[i].pass = TY_VIEW_NONE;
+    }
+    *ends = (struct ty_view_ends){.send = all, .recv = all + p->n_slots};
+    for (uint32_t i = 0; i < p->n_passes; i++) {
+        const struct ty_pass *pass = &p->passes[i];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            const bool message = ops[k].sync == TY_SYNC_SEND || ops[k].sync == TY_SYNC_RECV;
+            if (message && ty_view_shows(v->trace->detail, &ops[k])) {
+                struct ty_view_end *side = ops[k].sync == TY_SYNC_SEND ? ends->send : ends->recv;
+                side[ty_op_slot(p, pass, &ops[k])] = (struct ty_view_end){i, k};
+            }
+        }
+    }
+    return 0;
+}
+
+struct ty_view_extent ty_view_end_extent(const struct ty_view *v, uint32_t gang,
+                                         const struct ty_view_end *end)
+{
+    return ty_view_extent(v, &v->program->gangs[gang], &v->program->passes[end->pass], end->op,
+                          end->op);
+}
