@@ -208,6 +208,7 @@ const struct ty_trace_format ty_trace_chrome = {
     .name = "chrome",
     .extension = "json",
     .summary = "trace events as JSON, for ui.perfetto.dev and chrome://tracing",
+    .links = true,
     .estimate = chrome_estimate,
     .write = chrome_write,
 };

@@ -59,13 +59,14 @@ struct ty_trace {
 
 struct ty_trace_format {
     const char *name, *extension, *summary;
+    bool links; /* it shows ty_trace.heat */
     /* Bytes the file will have, roughly (within a factor of 1.5), without writing it. NULL: small */
     double (*estimate)(const struct ty_trace *trace);
     int (*write)(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err);
 };
 
-extern const struct ty_trace_format ty_trace_chrome, ty_trace_csv, ty_trace_gantt, ty_trace_svg,
-    ty_trace_digest;
+extern const struct ty_trace_format ty_trace_chrome, ty_trace_perfetto, ty_trace_csv,
+    ty_trace_gantt, ty_trace_svg, ty_trace_digest;
 
 extern const struct ty_trace_format *const ty_trace_formats[]; /* ends with NULL */
 

@@ -322,7 +322,7 @@ static int find_heat(const struct ty_run *run, const struct ty_trace_format *for
                      struct ty_trace *trace, struct ty_err *err)
 {
     const bool wanted = trace->counters == TY_COUNTERS_ALL || trace->counters == TY_COUNTERS_NET;
-    return wanted && format == &ty_trace_chrome ? ty_run_heat(run, &trace->heat, err) : 0;
+    return wanted && format->links ? ty_run_heat(run, &trace->heat, err) : 0;
 }
 
 static int run_trace(const struct ty_run *run, const char *target,

@@ -1,6 +1,6 @@
-/* bench_chrome.c - speed of the Chrome writer into memory.
+/* bench_trace.c - speed of a timeline writer into memory.
  *
- * usage: bench_chrome [T P D M L [DETAIL [JITTER]]]
+ * usage: bench_trace FORMAT [T P D M L [DETAIL [JITTER]]]     FORMAT: chrome or perfetto
  * The program has the durations of the reference job: 256 GPUs (tensor 4, pipeline 8, data 8), 256
  * micro-batches, 10 layers a stage make 7,979,008 tasks. The best of five is printed. */
 #define _XOPEN_SOURCE 700 /* clock_gettime */
@@ -17,10 +17,10 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Lines of the document that are slices, counted from a second, unmeasured writing. */
+/* Lines of the Chrome trace that are slices; other formats have the same ones. */
 static uint64_t count_slices(const struct ty_trace *trace, struct ty_err *err)
 {
-    char path[] = "/tmp/bench-chrome-XXXXXX";
+    char path[] = "/tmp/bench-trace-XXXXXX";
     struct ty_out out;
     const int fd = mkstemp(path);
     uint64_t n = 0;
@@ -46,15 +46,20 @@ int main(int argc, char **argv)
 {
     const unsigned fallback[] = {4, 8, 8, 256, 10, TY_DETAIL_OP};
     unsigned v[6];
+    const struct ty_trace_format *format = argc > 1 ? ty_trace_format(argv[1]) : NULL;
+    if (format == NULL) {
+        fprintf(stderr, "usage: bench_trace FORMAT [T P D M L [DETAIL [JITTER]]]\n");
+        return 2;
+    }
     for (int i = 0; i < 6; i++) {
-        v[i] = argc > i + 1 ? (unsigned)strtoul(argv[i + 1], NULL, 10) : fallback[i];
+        v[i] = argc > i + 2 ? (unsigned)strtoul(argv[i + 2], NULL, 10) : fallback[i];
     }
     const struct tiny tiny = {.t = v[0],
                               .p = v[1],
                               .d = v[2],
                               .m = v[3],
                               .layers = v[4],
-                              .jitter = argc > 7 ? strtod(argv[7], NULL) : 0,
+                              .jitter = argc > 8 ? strtod(argv[8], NULL) : 0,
                               .seed = 1};
     static struct ty_err err = TY_ERR_NONE;
     struct tiny_run run;
@@ -78,7 +83,7 @@ int main(int argc, char **argv)
     uint64_t bytes = 0;
     for (int i = 0; i < 5; i++) {
         const double t0 = now();
-        if (ty_out_open(&out, "null:", &err) < 0 || ty_trace_chrome.write(&trace, &out, &err) < 0 ||
+        if (ty_out_open(&out, "null:", &err) < 0 || format->write(&trace, &out, &err) < 0 ||
             ty_out_commit(&out, &err) < 0) {
             fprintf(stderr, "%s\n", err.text);
             return 1;
@@ -88,12 +93,12 @@ int main(int argc, char **argv)
         bytes = out.total;
     }
     const uint64_t slices = count_slices(&trace, &err);
-    printf("chrome: %llu slices, %.0f MB (estimate %.0f MB), %.3f s, %.1f M slices/s, "
+    printf("%s: %llu slices, %.0f MB (estimate %.0f MB), %.1f B/slice, %.3f s, %.1f M slices/s, "
            "%.1f ns/slice, %.0f MB/s; makespan %.6f s, %llu tasks\n",
-           (unsigned long long)slices, (double)bytes / 1e6, ty_trace_chrome.estimate(&trace) / 1e6,
-           best, (double)slices / best / 1e6, best * 1e9 / (double)slices,
-           (double)bytes / best / 1e6, ty_s_from_ps(run.timeline.makespan),
-           (unsigned long long)run.program.n_tasks);
+           format->name, (unsigned long long)slices, (double)bytes / 1e6,
+           format->estimate(&trace) / 1e6, (double)bytes / (double)slices, best,
+           (double)slices / best / 1e6, best * 1e9 / (double)slices, (double)bytes / best / 1e6,
+           ty_s_from_ps(run.timeline.makespan), (unsigned long long)run.program.n_tasks);
     tiny_release(&run);
     return 0;
 }

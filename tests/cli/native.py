@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Holds the Perfetto file of a run against the Chrome JSON of the same run, event by event.
+
+usage: native.py TRAINYARD
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import pftrace
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
+FORMS = [
+    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage"]),
+    ("llama-30b-256xa100.yaml", ["--detail", "stage", "--ranks", "all"]),
+    ("llama-30b-256xa100.yaml", ["--window", "0.5s:2s", "--order", "node", "--ranks", "3,64-70"]),
+    ("llama-65b-256xa100.yaml", ["--detail", "microbatch", "--ranks", "slowest:3"]),
+    ("llama3-8b-fsdp-8xh100.yaml", ["--detail", "op", "--ranks", "1,0,5"]),
+    ("stragglers.yaml", ["--detail", "microbatch", "--ranks", "dp=1"]),
+    ("custom-cluster.yaml", ["--no-bubbles", "--order", "rank", "--ranks", "one-per-stage"]),
+    ("gpipe-memory.yaml", ["--set", "run.steps=2", "--ranks", "0-3,8"]),
+    ("deadlock/circle.yaml", ["--detail", "op"]),
+    ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
+    ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window", "0s:0.2s"]),
+    ("background-job.yaml", ["--detail", "stage", "--set", "layout.global_batch=128"]),
+]
+
+
+def number(x):
+    """A number of the JSON, of which some are kept as text."""
+    return float(x) if isinstance(x, str) else x
+
+
+def same_args(ours, theirs):
+    return ours.keys() == theirs.keys() and all(
+        abs(ours[k] - float(v)) < 1e-12 * max(1, abs(float(v)))
+        if isinstance(ours[k], float) else ours[k] == v for k, v in theirs.items())
+
+
+class Chrome:
+    """The events of a Chrome trace by the names of their rows."""
+
+    def __init__(self, trace):
+        self.meta = trace["metadata"]
+        self.events = trace["traceEvents"]
+        self.process, self.row, self.place = {}, {}, {}
+        for e in self.events:
+            if e["name"] == "process_name":
+                self.process[e["pid"]] = e["args"]["name"]
+            elif e["name"] == "thread_name":
+                self.row[e["pid"], e["tid"]] = e["args"]["name"]
+            elif e["name"] == "process_sort_index":
+                self.place[e["pid"]] = e["args"]["sort_index"]
+
+    def of(self, ph):
+        return [e for e in self.events if e["ph"] == ph]
+
+    def row_of(self, e):
+        return self.process[e["pid"]], self.row[e["pid"], e["tid"]]
+
+
+def slices(native, chrome):
+    """The same slices with the same arguments; nothing nests that did not."""
+    ours, theirs = {}, {}
+    for track, start, end, _, name, category, _, args in native.slices:
+        ours.setdefault((native.path(track)[-2:], start, end, name, category), []).append(args)
+    for e in chrome.of("X"):
+        key = (chrome.row_of(e), e["ts"], e["ts"] + e["dur"], e["name"], e["cat"])
+        theirs.setdefault(key, []).append(e.get("args", {}))
+    assert ours.keys() == theirs.keys(), sorted(ours.keys() ^ theirs.keys())[:4]
+    for key, args in theirs.items():
+        assert len(args) == len(ours[key]) and all(map(same_args, ours[key], args)), (
+            key, args, ours[key])
+    depth = {}
+    for track, start, end, level, *_ in sorted(native.slices, key=lambda s: (s[1], -s[2], s[3])):
+        stack = depth.setdefault(track, [])
+        while stack and stack[-1] <= start:
+            stack.pop()
+        stack.append(end)
+        assert len(stack) == level and stack == sorted(stack, reverse=True), (track, start, end)
+    return len(native.slices)
+
+
+def flows(native, chrome):
+    """By number: where an arrow leaves and where it arrives."""
+    def place(i):
+        track, start, end, *_ = native.slices[i]
+        return native.path(track)[-2:], start, end
+    ours = {n: (place(a)[0], place(a)[2] - 1, place(b)[0], place(b)[1])
+            for n, (a, b) in native.flows.items()}
+    ends = {}
+    for ph in "sf":
+        for e in chrome.of(ph):
+            ends.setdefault(e["id"], []).extend((chrome.row_of(e), e["ts"]))
+    assert ours == {n: tuple(v) for n, v in ends.items()}
+    return len(ours)
+
+
+def counters(native, chrome):
+    """Values by the name of the row, in order of time; JSON repeats those that stay."""
+    ours, theirs = {}, {}
+    for track, ns, value in native.values:
+        ours.setdefault(native.path(track), []).append((ns, value))
+    for e in chrome.of("C"):
+        for key, value in e["args"].items():
+            process = chrome.process[e["pid"]]
+            if e["cat"] == "memory":
+                name = (process, "memory", key[:-len("_GB")])
+            else:
+                name = (process, e["name"])
+            series = theirs.setdefault(name, [])
+            if not series or series[-1][1] != number(value):
+                series.append((e["ts"], number(value)))
+    ours = {(p[-3:] if p[-2] == "memory" else p[-2:]): v for p, v in ours.items()}
+    assert ours.keys() == theirs.keys(), (ours.keys() ^ theirs.keys())
+    for name, series in theirs.items():
+        assert series == ours[name], (name, series[:3], ours[name][:3])
+    units = {(t[4], t[5]) for t in native.tracks.values() if t[4]}
+    assert all(u == ("GB", "memory") or u[0] == "GB/s" for u in units), units
+    return len(native.values)
+
+
+def marks(native, chrome):
+    figures = [m for m in native.marks if m[3] == "metadata"]
+    assert len(figures) == 1 and same_args(figures[0][4], chrome.meta), figures
+    ours = sorted((native.path(t)[-1], ns, name, cat, list(args.items()))
+                  for t, ns, name, cat, args in native.marks if cat != "metadata")
+    theirs = sorted((chrome.process[e["pid"]], e["ts"], e["name"], e["cat"],
+                     [(k, float(v) if k == "memory_GB" else v) for k, v in e["args"].items()])
+                    for e in chrome.of("i"))
+    assert ours == theirs
+    return len(ours)
+
+
+def tree(native, chrome):
+    """One root; run > node > rank > stream; every child with a place of its own, ranks of a node
+    in the order of the JSON."""
+    children = {}
+    for uuid, (parent, order, *_) in native.tracks.items():
+        children.setdefault(parent, []).append((order, uuid))
+    assert len(children[0]) == 1 and native.tracks[children[0][0][1]][2] == "trainyard run"
+    for siblings in children.values():
+        assert len({order for order, _ in siblings}) == len(siblings), "two have one place"
+    place = {name: chrome.place[pid] for pid, name in chrome.process.items() if pid >= 1000}
+    nodes = sorted(children[children[0][0][1]])
+    ranks = [[native.tracks[u][2] for _, u in sorted(children.get(node, []))
+              if native.tracks[u][2] in place] for _, node in nodes]
+    assert all(r == sorted(r, key=place.get) for r in ranks)
+    assert [r[0] for r in ranks if r] == sorted((r[0] for r in ranks if r), key=place.get)
+    assert sorted(sum(ranks, [])) == sorted(place)
+    for uuid, (_, _, name, *_) in native.tracks.items():
+        if name in place:
+            rows = [native.tracks[u][2] for _, u in sorted(children[uuid])]
+            shown = [row for (pid, tid), row in sorted(chrome.row.items())
+                     if chrome.process[pid] == name]
+            assert [r for r in rows if r != "memory"] == shown, (rows, shown)
+    return len(native.tracks)
+
+
+def colours(native):
+    """One word for each category."""
+    words = {}
+    for _, _, _, _, _, category, colour, _ in native.slices:
+        assert words.setdefault(category, colour) == colour
+    assert len(set(words.values())) == len(words), words
+
+
+def check(binary, example, options, folder):
+    json, packed = folder / "t.json", folder / "t.pftrace.gz"
+    plain = folder / "t.pftrace"
+    done = subprocess.run([binary, "run", str(EXAMPLES / example), "-q", "-o", "/dev/null"]
+                          + [w for f, p in (("chrome", json), ("perfetto", plain),
+                                            ("perfetto", packed))
+                             for w in ("--trace", f"{f}:{p}")] + options,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode in ((4,) if "deadlock" in example else (0, 1)), done.stderr
+    assert pftrace.load(plain) == pftrace.load(packed), "gzip differs"
+    native, chrome = pftrace.Native(pftrace.load(plain)), Chrome(pftrace.chrome(json))
+    n = slices(native, chrome)
+    said = (f"{n} slices, {flows(native, chrome)} flows, {counters(native, chrome)} values, "
+            f"{marks(native, chrome)} instants, {tree(native, chrome)} tracks, "
+            f"{plain.stat().st_size / max(n, 1):.1f} of {json.stat().st_size / max(n, 1):.1f} "
+            f"bytes a slice")
+    colours(native)
+    return said
+
+
+def main():
+    failed = 0
+    binary = str(pathlib.Path(sys.argv[1]).resolve())
+    for i, (example, options) in enumerate(FORMS, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                said, good = check(binary, example, options, pathlib.Path(folder)), True
+            except (AssertionError, KeyError, ValueError, IndexError) as error:
+                said, good = f"{type(error).__name__} {str(error)[:1500]}", False
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {i} - {example} {' '.join(options)}: {said}",
+              flush=True)
+    print(f"1..{len(FORMS)}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
