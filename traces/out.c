@@ -139,13 +139,22 @@ static void close_file(struct ty_out *out)
     out->fd = -1;
 }
 
-int ty_out_commit(struct ty_out *out, struct ty_err *err)
+void ty_out_finish(struct ty_out *out)
 {
     ty_out_flush(out);
     if (out->gz != NULL && out->error == 0) {
         out->error = ty_gz_write(out->gz, out->fd, NULL, 0);
     }
     close_file(out);
+    ty_gz_free(out->gz);
+    free(out->buf);
+    out->gz = NULL;
+    out->buf = NULL;
+}
+
+int ty_out_commit(struct ty_out *out, struct ty_err *err)
+{
+    ty_out_finish(out);
     if (out->temporary != NULL && out->error == 0 && rename(out->temporary, out->path) != 0) {
         out->error = errno;
     }

@@ -36,6 +36,10 @@ struct ty_out {
  * release. */
 int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err);
 
+/* Flushes and closes; the name is still the temporary one, and a commit or a discard has to follow.
+ * Frees the buffer: nothing can be put any more. Errors are kept for the commit. */
+void ty_out_finish(struct ty_out *out);
+
 /* Flushes, closes and renames; `total` stays readable. On failure the temporary file is removed. */
 int ty_out_commit(struct ty_out *out, struct ty_err *err);
 

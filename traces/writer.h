@@ -59,19 +59,25 @@ struct ty_trace {
 
 struct ty_trace_format {
     const char *name, *extension, *summary;
-    bool links; /* it shows ty_trace.heat */
+    bool links;    /* it shows ty_trace.heat */
+    bool per_rank; /* a folder with a file for each rank: write is called for one rank at a time */
     /* Bytes the file will have, roughly (within a factor of 1.5), without writing it. NULL: small */
     double (*estimate)(const struct ty_trace *trace);
     int (*write)(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err);
 };
 
-extern const struct ty_trace_format ty_trace_chrome, ty_trace_perfetto, ty_trace_csv,
-    ty_trace_gantt, ty_trace_svg, ty_trace_digest;
+extern const struct ty_trace_format ty_trace_chrome, ty_trace_perfetto, ty_trace_kineto,
+    ty_trace_csv, ty_trace_gantt, ty_trace_svg, ty_trace_digest;
 
 extern const struct ty_trace_format *const ty_trace_formats[]; /* ends with NULL */
 
 /* Share of the run that lies in the window, 0..1; for estimates. */
 double ty_trace_window_share(const struct ty_trace *trace);
+
+/* Writes to a path: a file (or "-", "null:"), or a folder, made if it is missing. What was there is
+ * replaced when all is written, and stays when anything fails. *bytes before compression. */
+int ty_trace_write(const struct ty_trace_format *format, const struct ty_trace *trace,
+                   const char *path, const volatile int *stop, uint64_t *bytes, struct ty_err *err);
 
 /* By name, or NULL. */
 const struct ty_trace_format *ty_trace_format(const char *name);

@@ -233,29 +233,11 @@ static int check_size(const struct ty_run *run, const struct ty_trace_format *fo
     }
     return ty_fail(err, TY_ELIMIT,
                    "the %s trace of %u ranks would have about %s, more than output.trace_limit "
-                   "(%s); show fewer ranks (--ranks one-per-stage), less detail (--detail "
-                   "microbatch) or a window (--window 0s:1s), or insist with --force",
+                   "(%s); show fewer ranks (--ranks one-per-stage)%s or a window (--window "
+                   "0s:1s), or insist with --force",
                    format->name, (unsigned)trace->n_ranks, ty_words_bytes(size, a, sizeof(a)),
-                   ty_words_bytes(limit, b, sizeof(b)));
-}
-
-static int write_trace(const struct ty_trace_format *format, const struct ty_trace *trace,
-                       const char *path, const volatile int *stop, uint64_t *bytes,
-                       struct ty_err *err)
-{
-    struct ty_out out;
-    int rc = ty_out_open(&out, path, err);
-    if (rc < 0) {
-        return rc;
-    }
-    out.stop = stop;
-    rc = format->write(trace, &out, err);
-    if (rc == 0) {
-        rc = ty_out_commit(&out, err);
-        *bytes = out.total;
-    }
-    ty_out_discard(&out);
-    return rc;
+                   ty_words_bytes(limit, b, sizeof(b)),
+                   format->per_rank ? "" : ", less detail (--detail microbatch)");
 }
 
 /* What the user should know about the file: where it is, and which ranks it shows. */
@@ -362,7 +344,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     trace.n_meta = meta.n;
     uint64_t bytes = 0;
     rc = check_size(run, format, &trace, options->force, err);
-    rc = rc < 0 ? rc : write_trace(format, &trace, path, options->stop, &bytes, err);
+    rc = rc < 0 ? rc : ty_trace_write(format, &trace, path, options->stop, &bytes, err);
     if (rc == 0 && note != NULL) {
         *note = make_note(run, &selection, format, path, bytes);
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the Perfetto file of a run against the Chrome JSON of the same run, event by event.
 
-usage: native.py TRAINYARD
+usage: native.py TRAINYARD WRITE_SMALL
 """
 import pathlib
 import subprocess
@@ -144,7 +144,7 @@ def tree(native, chrome):
         assert len({order for order, _ in siblings}) == len(siblings), "two have one place"
     place = {name: chrome.place[pid] for pid, name in chrome.process.items() if pid >= 1000}
     nodes = sorted(children[children[0][0][1]])
-    ranks = [[native.tracks[u][2] for _, u in sorted(children.get(node, []))
+    ranks = [[native.tracks[u][2] for _, u in [(0, node)] + sorted(children.get(node, []))
               if native.tracks[u][2] in place] for _, node in nodes]
     assert all(r == sorted(r, key=place.get) for r in ranks)
     assert [r[0] for r in ranks if r] == sorted((r[0] for r in ranks if r), key=place.get)
@@ -166,6 +166,15 @@ def colours(native):
     assert len(set(words.values())) == len(words), words
 
 
+def compare(native, json):
+    native, chrome = pftrace.Native(pftrace.load(native)), Chrome(pftrace.chrome(json))
+    said = (f"{slices(native, chrome)} slices, {flows(native, chrome)} flows, "
+            f"{counters(native, chrome)} values, {marks(native, chrome)} instants, "
+            f"{tree(native, chrome)} tracks")
+    colours(native)
+    return said
+
+
 def check(binary, example, options, folder):
     json, packed = folder / "t.json", folder / "t.pftrace.gz"
     plain = folder / "t.pftrace"
@@ -176,29 +185,37 @@ def check(binary, example, options, folder):
                           capture_output=True, text=True, check=False)
     assert done.returncode in ((4,) if "deadlock" in example else (0, 1)), done.stderr
     assert pftrace.load(plain) == pftrace.load(packed), "gzip differs"
-    native, chrome = pftrace.Native(pftrace.load(plain)), Chrome(pftrace.chrome(json))
-    n = slices(native, chrome)
-    said = (f"{n} slices, {flows(native, chrome)} flows, {counters(native, chrome)} values, "
-            f"{marks(native, chrome)} instants, {tree(native, chrome)} tracks, "
-            f"{plain.stat().st_size / max(n, 1):.1f} of {json.stat().st_size / max(n, 1):.1f} "
-            f"bytes a slice")
-    colours(native)
-    return said
+    return compare(plain, json)
+
+
+def check_small(writer, folder):
+    """Small programs with hard times: below a nanosecond, jittered, several steps, cut."""
+    subprocess.run([writer, str(folder)], check=True)
+    files = sorted(folder.glob("*.json"))
+    assert len(files) > 50
+    for json in files:
+        try:
+            compare(json.with_suffix(".pftrace"), json)
+        except (AssertionError, KeyError, ValueError, IndexError) as error:
+            raise AssertionError(f"{json.name}: {type(error).__name__} {error}") from error
+    return f"{len(files)} traces"
 
 
 def main():
     failed = 0
-    binary = str(pathlib.Path(sys.argv[1]).resolve())
-    for i, (example, options) in enumerate(FORMS, 1):
+    binary, writer = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:])
+    tests = [(" ".join([example] + options), lambda folder, e=example, o=options:
+              check(binary, e, o, folder)) for example, options in FORMS]
+    tests.append(("small programs", lambda folder: check_small(writer, folder)))
+    for i, (name, test) in enumerate(tests, 1):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                said, good = check(binary, example, options, pathlib.Path(folder)), True
+                said, good = test(pathlib.Path(folder)), True
             except (AssertionError, KeyError, ValueError, IndexError) as error:
                 said, good = f"{type(error).__name__} {str(error)[:1500]}", False
         failed += not good
-        print(f"{'ok' if good else 'not ok'} {i} - {example} {' '.join(options)}: {said}",
-              flush=True)
-    print(f"1..{len(FORMS)}")
+        print(f"{'ok' if good else 'not ok'} {i} - {name}: {said}", flush=True)
+    print(f"1..{len(tests)}")
     return 1 if failed else 0
 
 

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Computes from Kineto files what Holistic Trace Analysis does, by its definitions, and holds it
+against trainyard's statistics and its table of tasks.
+
+usage: kineto.py TRAINYARD
+
+Definitions of HTA (facebookresearch/HolisticTraceAnalysis, docs/source/features/
+temporal_breakdown.rst and comm_comp_overlap.rst): a GPU is idle while no kernel runs between its
+first and last one; computing while a kernel that is neither communication nor memory runs;
+non-computing in what remains. Overlap is the share of the time in which communication runs that
+computation runs, too. HTA rounds starts up and ends down to whole microseconds.
+"""
+import csv
+import json
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
+# example, options, and whether all waiting is for communication of the rank's own: no pipeline,
+# members in step. Then what trainyard calls exposed is what HTA calls non-computing.
+FORMS = [
+    ("llama3-8b-fsdp-8xh100.yaml", [], True),
+    ("gpipe-memory.yaml", ["--set", "run.steps=2"], False),
+    ("custom-cluster.yaml", ["--set", "layout.global_batch=256"], False),
+    ("stragglers.yaml", ["--set", "layout.global_batch=64"], False),
+    ("llama-30b-256xa100.yaml", ["--set", "cluster.nodes=1", "--set", "layout.pipeline=1", "--set",
+                                 "layout.tensor=4", "--set", "layout.global_batch=8"], True),
+]
+COMM = re.compile(r"(^nccl)|(^hip)|(^hccl)|(.*ncclKernel.*)")
+MEMORY = re.compile(r"(^(hip)?Memcpy)|(^(hip)?Memset)|(^dma)")
+FIVE = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype")
+
+
+def ns(us):
+    whole, part = us.split(".")
+    return int(whole) * 1000 + int(part)
+
+
+def merged(spans):
+    """Disjoint stretches that cover the same time."""
+    out = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1][1] = max(out[-1][1], end)
+        else:
+            out.append([start, end])
+    return out
+
+
+def length(spans):
+    return sum(end - start for start, end in spans)
+
+
+def common(a, b):
+    total = i = k = 0
+    while i < len(a) and k < len(b):
+        total += max(0, min(a[i][1], b[k][1]) - max(a[i][0], b[k][0]))
+        if a[i][1] < b[k][1]:
+            i += 1
+        else:
+            k += 1
+    return total
+
+
+def shares(kernels, unit):
+    """HTA's figures in seconds; times in units of so many ns, starts up and ends down."""
+    spans = [(-(-ns(e["ts"]) // unit), (ns(e["ts"]) + ns(e["dur"])) // unit, e["name"])
+             for e in kernels]
+    busy = merged((s, e) for s, e, _ in spans)
+    compute = merged((s, e) for s, e, n in spans if not COMM.match(n) and not MEMORY.match(n))
+    comm = merged((s, e) for s, e, n in spans if COMM.match(n))
+    span = max(e for _, e, _ in spans) - min(s for s, _, _ in spans)
+    idle = span - length(busy)
+    scale = unit * 1e-9
+    return {"span": span * scale, "idle": idle * scale, "compute": length(compute) * scale,
+            "non_compute": (span - idle - length(compute)) * scale, "comm": length(comm) * scale,
+            "overlap": common(compute, comm) * scale}
+
+
+def check_form(path, trace, rank):
+    """What HTA and PARAM need to read a file."""
+    for line in path.read_text().splitlines():
+        found = re.search(r'"rank":\s+(\d+)', line)
+        if found:
+            assert int(found[1]) == rank, "the first rank of the file"
+            break
+    info = trace["distributedInfo"]
+    groups = {g["pg_name"]: g for g in info["pg_config"]}
+    assert info["rank"] == rank and len(groups) == info["pg_count"] == len(info["pg_config"])
+    kernels = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
+    assert len({e["args"]["correlation"] for e in kernels}) == len(kernels)
+    for e in kernels:
+        args = e["args"]
+        assert e["ph"] == "X" and args["stream"] == e["tid"] > 0 and args["device"] == e["pid"]
+        if not COMM.match(e["name"]):
+            assert not MEMORY.match(e["name"]) and not any(k in args for k in FIVE)
+            continue
+        assert e["name"].startswith("ncclDevKernel_") and "(" in e["name"]
+        assert all(k in args for k in FIVE)
+        group = groups[args["Process Group Name"]]
+        assert rank in group["ranks"] and len(group["ranks"]) == group["pg_size"]
+        assert args["Group size"] == group["pg_size"]
+        if "Src Rank" in args:
+            assert sorted((args["Src Rank"], args["Dst Rank"])) == group["ranks"]
+    return kernels, groups
+
+
+def check_together(files):
+    """A group has one number everywhere; members of a collective are in it at the same time."""
+    known, times = {}, {}
+    for rank, (kernels, groups) in files.items():
+        for name, group in groups.items():
+            assert known.setdefault(name, group["ranks"]) == group["ranks"]
+        for e in kernels:
+            args = e["args"]
+            if "Group size" in args and "Src Rank" not in args:
+                key = (args["Process Group Name"], args["Seq"], e["name"])
+                when = (e["ts"], e["dur"], args["Process Group Ranks"])
+                assert times.setdefault(key, when) == when, (rank, key, when)
+    return len(known)
+
+
+def check_table(kernels, rows):
+    """The same tasks as the table has, cut to nanoseconds; those of no length left out."""
+    ours = sorted((e["tid"], ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])) for e in kernels)
+    tids = {"compute": 11, "tensor comm": 12, "data comm": 13, "pipeline send": 14,
+            "pipeline recv": 15, "replica comm": 16}
+    theirs = sorted((tids[r["stream"]], s, e) for r, s, e in (
+        (r, int(r["start_ps"]) // 1000, (int(r["start_ps"]) + int(r["dur_ps"])) // 1000)
+        for r in rows) if e > s)
+    assert ours == theirs
+
+
+def check_figures(figures, stats, n_kernels, steps, alone):
+    """Means over ranks against the statistics, within what cutting times can do."""
+    def mean(key):
+        return sum(f[key] for f in figures) / len(figures)
+    near = 1e-9 * n_kernels  # a nanosecond a kernel
+    part = {k: v * steps for k, v in stats["breakdown"].items()}
+    compute = sum(part[k] for k in ("compute_forward", "compute_backward", "recompute",
+                                    "optimizer"))
+    bubble = sum(v for k, v in part.items() if k.startswith("bubble"))
+    exposed = sum(v for k, v in part.items() if k.startswith("exposed"))
+    total = compute + bubble + exposed
+    outside = total - mean("span")  # before the first kernel and after the last
+    assert abs(mean("compute") - compute) < near, ("compute", mean("compute"), compute)
+    waits = mean("idle") + mean("non_compute") + outside
+    assert abs(waits - bubble - exposed) < near, ("waiting", waits, bubble + exposed)
+    if alone:
+        assert abs(mean("non_compute") - exposed) < near, (mean("non_compute"), exposed)
+        assert abs(mean("idle") + outside - bubble) < near, (mean("idle"), bubble)
+        uncovered = mean("comm") - mean("overlap")
+        assert abs(uncovered - exposed) < near, ("overlap", uncovered, exposed)
+
+
+def check(binary, example, options, alone, folder):
+    out, table = folder / "kineto", folder / "tasks.csv"
+    done = subprocess.run([binary, "run", str(EXAMPLES / example), "--stats", "json", "-q",
+                           "--ranks", "all", "--trace", f"kineto:{out}", "--trace",
+                           f"csv:{table}"] + options, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    stats = json.loads(done.stdout)
+    rows = {}
+    with table.open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            rows.setdefault(int(row["rank"]), []).append(row)
+    files, figures, coarse = {}, [], []
+    assert sorted(p.name for p in out.iterdir()) == sorted(f"rank-{r}.json" for r in rows)
+    for rank in rows:
+        path = out / f"rank-{rank}.json"
+        trace = json.loads(path.read_text(), parse_float=str)
+        files[rank] = check_form(path, trace, rank)
+        check_table(files[rank][0], rows[rank])
+        figures.append(shares(files[rank][0], 1))
+        coarse.append(shares(files[rank][0], 1000))
+    n_groups = check_together(files)
+    steps = round(max(int(r["start_ps"]) + int(r["dur_ps"]) for rank in rows.values()
+                      for r in rank) * 1e-12 / stats["step_time_s"])
+    check_figures(figures, stats, max(len(k) for k, _ in files.values()), steps, alone)
+    most = max(len(k) for k, _ in files.values())
+    percent = []
+    for key, of in (("idle", "span"), ("compute", "span"), ("non_compute", "span"),
+                    ("overlap", "comm")):
+        rough, exact = (100 * sum(f[key] for f in fs) / sum(f[of] for f in fs)
+                        for fs in (coarse, figures))
+        loss = 100 * 2e-6 * most * len(files) / sum(f[of] for f in figures)  # 2 us a kernel
+        assert abs(rough - exact) < loss, (key, rough, exact, loss)
+        percent.append(rough)
+    return (f"{len(rows)} ranks, {n_groups} groups; idle %.2f %%, compute %.2f %%, non-compute "
+            f"%.2f %%, overlap %.2f %%" % tuple(percent))
+
+
+def folders(binary, folder):
+    """All files or none: what was there stays when anything fails, and strangers are refused."""
+    out = folder / "out"
+
+    def run(ranks, limit=resource.RLIM_INFINITY):
+        done = subprocess.run(
+            [binary, "run", str(EXAMPLES / "gpipe-memory.yaml"), "-q", "-o", "/dev/null",
+             "--ranks", ranks, "--trace", f"kineto:{out}"], capture_output=True, text=True,
+            check=False, preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)))
+        found = {p.name: p.read_bytes() for p in out.iterdir()} if out.exists() else None
+        return done.returncode, done.stderr, found
+
+    status, said, found = run("0-3", limit=10000)
+    assert status == 3 and "cannot write" in said and found is None, (status, said, found)
+    status, said, first = run("0-3")
+    assert status == 0 and sorted(first) == [f"rank-{r}.json" for r in range(4)], said
+    status, said, found = run("0-3", limit=10000)
+    assert status == 3 and found == first, said
+    status, said, found = run("0-1")
+    assert status == 3 and "holds rank-" in said and found == first, said
+    (out / "notes.txt").write_text("mine")
+    status, said, found = run("0-3")
+    assert status == 0 and found.pop("notes.txt") == b"mine" and found == first, said
+    return "folders are written whole or not at all"
+
+
+def main():
+    failed = 0
+    binary = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            print(f"ok {len(FORMS) + 1} - {folders(binary, pathlib.Path(folder))}")
+        except AssertionError as error:
+            failed += 1
+            print(f"not ok {len(FORMS) + 1} - folders: {str(error)[:1500]}")
+    for i, (example, options, alone) in enumerate(FORMS, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                said, good = check(binary, example, options, alone, pathlib.Path(folder)), True
+            except (AssertionError, KeyError, ValueError) as error:
+                said, good = f"{type(error).__name__} {str(error)[:1500]}", False
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {i} - {example} {' '.join(options)}: {said}",
+              flush=True)
+    print(f"1..{len(FORMS) + 1}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+/* write.c - a trace under its name: one file, or a folder with a file for each rank.
+ *
+ * Of a folder, all files are written under temporary names before the first gets its own: a full
+ * disk leaves what was there. Readers take every file of a folder for a rank of one run, so a file
+ * that this run would not replace is refused, not mixed in. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "traces/writer.h"
+
+static int write_file(const struct ty_trace_format *format, const struct ty_trace *trace,
+                      const char *path, const volatile int *stop, uint64_t *bytes,
+                      struct ty_err *err)
+{
+    struct ty_out out;
+    int rc = ty_out_open(&out, path, err);
+    if (rc < 0) {
+        return rc;
+    }
+    out.stop = stop;
+    rc = format->write(trace, &out, err);
+    if (rc == 0) {
+        rc = ty_out_commit(&out, err);
+        *bytes = out.total;
+    }
+    ty_out_discard(&out);
+    return rc;
+}
+
+/* ---- folders ---- */
+
+struct folder {
+    const struct ty_trace *trace;
+    const char *path, *extension;
+    struct ty_out *out; /* [trace->n_ranks] */
+    uint32_t n;         /* opened */
+    bool made;
+};
+
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), k = strlen(end);
+    return n >= k && strcmp(s + n - k, end) == 0;
+}
+
+/* "rank-12.json", or "rank-12.json.gz" in a folder whose name ends so. */
+static void name_file(const struct folder *f, uint32_t rank, char name[64])
+{
+    snprintf(name, 64, "rank-%u.%s%s", (unsigned)rank, f->extension,
+             ends_with(f->path, ".gz") ? ".gz" : "");
+}
+
+/* Whether this run writes a file of that name. */
+static bool is_ours(const struct folder *f, const char *name)
+{
+    char own[64];
+    const char *digits = name + (strncmp(name, "rank-", 5) == 0 ? 5 : 0);
+    const unsigned long rank = strtoul(digits, NULL, 10);
+    for (uint32_t i = 0; i < f->trace->n_ranks; i++) {
+        if (f->trace->ranks[i] == rank) {
+            name_file(f, f->trace->ranks[i], own);
+            return strcmp(name, own) == 0;
+        }
+    }
+    return false;
+}
+
+static int check_strangers(const struct folder *f, struct ty_err *err)
+{
+    DIR *dir = opendir(f->path);
+    int rc = dir == NULL
+                 ? ty_fail(err, TY_EIO, "cannot write to '%s': %s", f->path, strerror(errno))
+                 : 0;
+    for (const struct dirent *e = NULL; rc == 0 && (e = readdir(dir)) != NULL;) {
+        const bool read = ends_with(e->d_name, ".json") || ends_with(e->d_name, ".gz");
+        if (read && !is_ours(f, e->d_name)) {
+            rc = ty_fail(err, TY_EIO,
+                         "'%s' holds %s, which this run does not write and which would be read as "
+                         "a rank of it; remove it, or name another folder",
+                         f->path, e->d_name);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return rc;
+}
+
+/* Makes it, or looks at what is there. */
+static int open_folder(struct folder *f, struct ty_err *err)
+{
+    struct stat st;
+    if (strcmp(f->path, "-") == 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "a file for each rank does not go to standard output (-); "
+                       "name a folder");
+    }
+    if (strcmp(f->path, "null:") == 0) {
+        return 0;
+    }
+    if (mkdir(f->path, 0777) == 0) {
+        f->made = true;
+        return 0;
+    }
+    if (errno != EEXIST || stat(f->path, &st) != 0) {
+        return ty_fail(err, TY_EIO, "cannot make folder '%s': %s", f->path, strerror(errno));
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        return ty_fail(err, TY_EIO, "cannot write to '%s': it is a file; name a folder", f->path);
+    }
+    return check_strangers(f, err);
+}
+
+static int write_rank(struct folder *f, const struct ty_trace_format *format, uint32_t i,
+                      const volatile int *stop, struct ty_err *err)
+{
+    struct ty_trace one = *f->trace;
+    const size_t size = strlen(f->path) + 80;
+    char name[64], *path = malloc(size);
+    if (path == NULL) {
+        return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", f->path);
+    }
+    name_file(f, f->trace->ranks[i], name);
+    snprintf(path, size, "%s/%s", f->path, name);
+    struct ty_out *out = &f->out[i];
+    int rc = ty_out_open(out, strcmp(f->path, "null:") == 0 ? "null:" : path, err);
+    free(path);
+    if (rc < 0) {
+        return rc;
+    }
+    f->n = i + 1;
+    out->stop = stop;
+    one.ranks = &f->trace->ranks[i];
+    one.n_ranks = 1;
+    rc = format->write(&one, out, err);
+    ty_out_finish(out);
+    /* a full disk need not be filled by the others */
+    return rc == 0 && out->error != 0 ? ty_out_commit(out, err) : rc;
+}
+
+static int write_folder(const struct ty_trace_format *format, const struct ty_trace *trace,
+                        const char *path, const volatile int *stop, uint64_t *bytes,
+                        struct ty_err *err)
+{
+    struct folder f = {.trace = trace, .path = path, .extension = format->extension};
+    int rc = open_folder(&f, err);
+    if (rc < 0) {
+        return rc;
+    }
+    f.out = calloc((size_t)trace->n_ranks + 1, sizeof(*f.out));
+    rc = f.out == NULL ? ty_fail(err, TY_ENOMEM, "no memory to write '%s'", path) : 0;
+    for (uint32_t i = 0; i < trace->n_ranks && rc == 0; i++) {
+        rc = write_rank(&f, format, i, stop, err);
+    }
+    *bytes = 0;
+    for (uint32_t i = 0; i < f.n && rc == 0; i++) {
+        rc = ty_out_commit(&f.out[i], err);
+        *bytes += f.out[i].total;
+    }
+    for (uint32_t i = 0; i < f.n; i++) {
+        ty_out_discard(&f.out[i]);
+    }
+    free(f.out);
+    if (rc != 0 && f.made) {
+        rmdir(path); /* fails where it is not empty, rightly */
+    }
+    return rc;
+}
+
+int ty_trace_write(const struct ty_trace_format *format, const struct ty_trace *trace,
+                   const char *path, const volatile int *stop, uint64_t *bytes, struct ty_err *err)
+{
+    return format->per_rank ? write_folder(format, trace, path, stop, bytes, err)
+                            : write_file(format, trace, path, stop, bytes, err);
+}
