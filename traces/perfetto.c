@@ -154,8 +154,10 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
 #define BUBBLE_B  72.0  /* a bubble */
 #define COUNTER_B 26.0  /* a value */
 #define FLOW_B    10.0  /* one end of an arrow */
-#define ROW_B     450.0 /* a row: its first packets and strings */
-#define RANK_B    700.0 /* tracks, moments and fixed memory of a rank */
+#define ROW_B     95.0  /* a row: its track and first packet */
+#define STRING_B  13.0  /* a string of a row, without its letters */
+#define RANK_B    370.0 /* track and moments of a rank, and a node now and then */
+#define MEMORY_B  260.0 /* tracks and fixed memory of a rank */
 #define META_B    50.0
 
 static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
@@ -175,10 +177,26 @@ static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
     return bytes;
 }
 
+/* The rows of a rank before their slices. */
+static double rows_bytes(const struct ty_pf *f, const struct ty_gang *gang)
+{
+    const unsigned streams = ty_view_streams(&f->view, gang);
+    double bytes = 0;
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        bytes += (streams >> s & 1u) != 0 ? ROW_B : 0;
+        for (uint32_t t = 0; t < TY_PF_N_TABLES; t++) {
+            for (uint32_t i = 0; i < f->strings[s].n[t]; i++) {
+                bytes += STRING_B + (double)strlen(f->strings[s].text[t][i]);
+            }
+        }
+    }
+    return bytes;
+}
+
 static double perfetto_estimate(const struct ty_trace *trace)
 {
     struct ty_pf f;
-    double bytes = 0, links = 0;
+    double bytes = 0, links = 0, rows = 0;
     if (prepare(&f, trace, NULL, NULL) == 0) {
         links = ty_view_counts(&f.view, TY_COUNTERS_NET) ? ty_view_count_links(&f.view) : 0;
         for (uint32_t g = 0; g < f.view.program->n_gangs; g++) {
@@ -189,13 +207,15 @@ static double perfetto_estimate(const struct ty_trace *trace)
                 one += pass_bytes(&f, &ty_gang_passes(f.view.program, cast->gang)[i]);
             }
             bytes += one * cast->n;
+            rows += ok ? rows_bytes(&f, cast->gang) * cast->n : 0;
         }
         bytes += trace->bubbles ? BUBBLE_B * ty_view_count_bubbles(&f.view) : 0;
     }
     release(&f);
-    const double rows = trace->detail == TY_DETAIL_STAGE ? 1 : TY_N_STREAMS - 1;
-    return bytes * ty_trace_window_share(trace) + (RANK_B + rows * ROW_B) * trace->n_ranks +
-           META_B * trace->n_meta + COUNTER_B * links;
+    const bool memory = trace->counters == TY_COUNTERS_ALL || trace->counters == TY_COUNTERS_MEMORY;
+    return bytes * ty_trace_window_share(trace) + rows +
+           (RANK_B + (memory ? MEMORY_B : 0)) * trace->n_ranks + META_B * trace->n_meta +
+           COUNTER_B * links;
 }
 
 const struct ty_trace_format ty_trace_perfetto = {
