@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "sim/core/gaps.h"
-#include "traces/chrome.h"
+#include "traces/view.h"
 
 int ty_page_room(void **rows, uint32_t n, uint32_t *cap, size_t size)
 {
@@ -271,7 +271,7 @@ static void add_inside(struct row *r, uint32_t pass)
         if (detail >= TY_DETAIL_LAYER && ops[k].stream == TY_STREAM_COMPUTE && k >= part_end) {
             part_end = add_part(r, pass, k) + 1;
         }
-        if (ty_chrome_shows(detail, &ops[k])) {
+        if (ty_view_shows(detail, &ops[k])) {
             add_op(r, pass, k);
         }
     }
