@@ -168,17 +168,18 @@ static void sharing(const struct ty_run *run, struct ty_text *t)
     const struct ty_program *p = run->all.program;
     char some[64], all[64];
     if (run->sharing == TY_SHARING_NONE) {
-        ty_text_add(t, "nothing is shared: no link can be asked for more than it has, and no GPU "
-                       "computes beside a collective");
+        ty_text_add(t, "nothing is shared: no link can be overloaded, and no GPU computes beside a "
+                       "collective");
     } else if (run->sharing == TY_SHARING_ESTIMATED) {
         ty_text_add(t, "sharing of links and GPUs was estimated beforehand");
-    } else {
-        ty_text_add(t,
-                    "links were shared as they were used: %s of %s can be asked for more than "
-                    "they have%s",
+    } else if (run->shared.n_links > 0) {
+        ty_text_add(t, "links were shared as they were used (%s of %s can be overloaded)%s",
                     ty_words_count(run->shared.n_links, some, sizeof(some)),
                     ty_words_count(p->n_links, all, sizeof(all)),
-                    run->shared.gpus ? "; so were GPUs that compute beside collectives" : "");
+                    run->shared.gpus ? ", and GPUs that compute beside collectives" : "");
+    } else {
+        ty_text_add(t, "no link can be overloaded%s",
+                    run->shared.gpus ? ", but GPUs compute beside collectives" : "");
     }
     if (p->n_scripts > 0) {
         ty_text_add(t, "; %u kinds of collectives were played message by message",
