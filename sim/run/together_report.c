@@ -49,7 +49,7 @@ static void describe(const struct ty_other *o, struct ty_text *t)
     ty_text_add(t, ")\n    tensor %u, pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s",
                 (unsigned)l->tensor, (unsigned)l->pipeline, ty_sched_of(&c->schedule)->name,
                 (unsigned)l->data, (unsigned)l->zero, l->framework.preset,
-                ty_verdict_word(ty_bill_verdict(&bill, c->cluster.memory)));
+                ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));
     if (o->job->steps > 0) {
         ty_text_add(t, "; %u step%s", (unsigned)o->job->steps, o->job->steps == 1 ? "" : "s");
     }
@@ -109,6 +109,10 @@ void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *
     for (uint32_t i = 0; i < together->n; i++) {
         const struct ty_other *o = &together->other[i];
         char a[64], b[64];
+        if (!ty_run_fits(o->run)) {
+            ty_text_add(t, "  %s does not fit in memory: its times are as if it did\n",
+                        o->job->name);
+        }
         if (o->early) {
             ty_text_add(t, "  %s is done after %s of %s: the rest of the run is without it\n",
                         o->job->name, ty_words_seconds(o->end_s, a, sizeof(a)),
@@ -146,7 +150,8 @@ void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *t
         pair(t, "sharing_slowdown", o->step_s / o->alone_s - 1);
         pair(t, "mfu", f.mfu * f.step_s / o->step_s);
         pair(t, "end_s", o->end_s);
-        ty_text_add(t, ", \"done_before\": %s}", o->early ? "true" : "false");
+        ty_text_add(t, ", \"fits\": %s, \"done_before\": %s}",
+                    ty_run_fits(o->run) ? "true" : "false", o->early ? "true" : "false");
     }
     ty_text_add(t, "\n  ],\n");
 }

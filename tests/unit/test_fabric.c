@@ -255,8 +255,8 @@ START_TEST(no_collective_alone_asks_for_more_than_links_have)
         A100_8 "fabric: {topology: rail-optimized, leaf_ports: 4}\n",
         A100_8 "fabric: {topology: rail-optimized, rails: 4, leaf_nodes: 3, pods: 3}\n",
         A100_8 "fabric: {topology: rail-only}\n",
-        "cluster: {preset: dgx-h100, nodes: 8, sharp_efficiency: 1.2, phase_overlap: 1}\n"
-        "fabric: {preset: rail-optimized, leaf_ports: 8}\n",
+        ("cluster: {preset: dgx-h100, nodes: 8, sharp_efficiency: 1.2, phase_overlap: 1}\n"
+         "fabric: {preset: rail-optimized, leaf_ports: 8}\n"),
         "cluster: {preset: dgx-h100, nodes: 8, nvls_efficiency: 1.6}\n",
         "cluster: {preset: dgx-a100-80g, nodes: 8, nics_per_node: 2}\n",
         "cluster: {preset: dgx1-v100, nodes: 8}\nfabric: {topology: fat-tree, leaf_nodes: 3}\n",

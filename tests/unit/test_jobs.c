@@ -3,6 +3,7 @@
 #include "sim/run/jobs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -523,7 +524,29 @@ START_TEST(the_explanation_tells_what_each_job_costs)
 }
 END_TEST
 
-TY_SUITE("jobs", jobs_on_nodes_of_their_own_are_each_as_alone, and_so_are_their_draws,
+START_TEST(a_neighbour_that_does_not_fit_is_told_of)
+{
+    static const char *const layers[] = {"4", "96"};
+    for (size_t i = 0; i < TY_COUNT(layers); i++) {
+        char yaml[512];
+        (void)snprintf(yaml, sizeof(yaml),
+                       CLUSTER("8") MODEL
+                       "layout: {nodes: 0-1, tensor: 4, global_batch: 32}\n"
+                       "jobs: [{name: b, model: {preset: gpt3-175b, layers: %s},\n"
+                       "  layout: {nodes: 2-3}}]\n",
+                       layers[i]);
+        struct quick_run q = quick_run(yaml, NULL, NULL);
+        struct ty_text text = {.data = NULL};
+        ty_together_table(q.run, q.figures.step_s, &text);
+        ck_assert_int_eq(strstr(text.data, "b does not fit in memory") != NULL, i == 1);
+        ty_text_release(&text);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+TY_SUITE("jobs", a_neighbour_that_does_not_fit_is_told_of,
+         jobs_on_nodes_of_their_own_are_each_as_alone, and_so_are_their_draws,
          jobs_draw_different_numbers, jobs_on_one_nic_slow_each_other_down, twins_are_slowed_alike,
          so_are_jobs_whose_collectives_are_messages, with_a_nic_for_every_gpu_they_do_not,
          jobs_below_the_same_leaves_divide_the_uplinks, all_jobs_have_the_run_files_network,
