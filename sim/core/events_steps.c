@@ -9,9 +9,8 @@
 static bool all_arrived(const struct ty_events *q, const struct ty_player *player,
                         const struct ty_message *m)
 {
-    const uint32_t *after = q->p->afters + m->first_after;
     for (uint32_t i = 0; i < m->n_after; i++) {
-        if (player->arrived[after[i]] == 0) {
+        if (player->arrived[q->p->afters[m->first_after + i]] == 0) {
             return false;
         }
     }
