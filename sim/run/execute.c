@@ -197,7 +197,8 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     const struct ty_program *whole = &run->lowered.program;
     enum ty_engine engine = TY_ENGINE_AUTO;
     bool folds = false;
-    if (run->together != NULL) { /* its timeline is unfolded for the parts of it */
+    /* the timeline of jobs is unfolded for the parts of it; a wrong schedule file is told of */
+    if (run->together != NULL || ty_run_own_fault(run, NULL) < 0) {
         return execute_jobs(run, NULL, false, err);
     }
     begin(run);
@@ -206,12 +207,17 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return rc;
     }
     rc = execute_fold(run, whole, engine, &run->all, &folds, NULL);
-    if (rc < 0 || !folds) {
+    if (rc < 0) {
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }
+    if (!folds) {
+        rc = execute_one(whole, &run->all, engine, &run->shared, err);
+    }
     run->timeline = run->all;
-    run->lockstep = true;
-    rc = finish(run, 0, err);
-    run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks; /* every member counts */
+    run->lockstep = folds;
+    rc = finish(run, rc, err);
+    if (folds) { /* every member counts */
+        run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks;
+    }
     return rc;
 }
