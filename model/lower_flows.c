@@ -12,13 +12,6 @@ struct router {
     struct ty_use_list uses;
 };
 
-/* First member of the group that a member belongs to. */
-static uint32_t first_of(const struct ty_group *g, uint32_t member)
-{
-    const uint32_t run = g->stride * g->count;
-    return member / run * run + member % g->stride;
-}
-
 static uint32_t list_gpus(struct router *r, uint32_t member)
 {
     struct ty_lowering *l = r->l;
@@ -30,7 +23,8 @@ static uint32_t list_gpus(struct router *r, uint32_t member)
     }
     const struct ty_group *g = &l->b.program->groups[r->route->group];
     for (uint32_t i = 0; i < g->count; i++) {
-        r->gpus[i] = ty_grid_gpu(&l->out->grid, l->rank_of[first_of(g, member) + i * g->stride]);
+        r->gpus[i] =
+            ty_grid_gpu(&l->out->grid, l->rank_of[ty_group_first(g, member) + i * g->stride]);
     }
     return g->count;
 }
@@ -107,7 +101,7 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
     }
     const uint32_t first = l->b.program->n_flows;
     for (uint32_t i = 0; i < l->members && !l->b.failed; i++) {
-        const uint32_t leader = g == NULL ? i : first_of(g, i);
+        const uint32_t leader = g == NULL ? i : ty_group_first(g, i);
         const struct ty_flow flow =
             leader < i ? l->b.program->flows[first + leader] : flow_of(&r, i, &cost[i]);
         ty_build_flow(&l->b, &flow);

@@ -31,8 +31,7 @@ uint32_t ty_kineto_link(const struct ty_program *p, const struct ty_op *op)
 static void add_members(const struct ty_gang *gang, const struct ty_group *group, uint32_t member,
                         struct ty_kineto_group *out)
 {
-    const uint32_t run = group->stride * group->count;
-    const uint32_t first = member / run * run + member % group->stride;
+    const uint32_t first = ty_group_first(group, member);
     for (uint32_t i = 0; i < group->count; i++) {
         out->ranks[out->n++] = gang->rank_of[first + i * group->stride];
     }

@@ -23,13 +23,6 @@ uint32_t ty_view_whom_of(const struct ty_program *p, const struct ty_op *op)
     return 0;
 }
 
-/* Lowest member of the group that a member belongs to. */
-static uint32_t leader(const struct ty_group *group, uint32_t member)
-{
-    const uint32_t run = group->stride * group->count;
-    return member / run * run + member % group->stride;
-}
-
 /* The first gang that takes part in a meeting. */
 static const struct ty_gang *host(const struct ty_program *p, uint32_t meet)
 {
@@ -64,7 +57,7 @@ struct ty_view_whom ty_view_whom(struct ty_view *v, const struct ty_view_cast *c
         const uint32_t number = whom - 1 - p->n_groups;
         const struct ty_meet *meet = &p->meets[number];
         const uint32_t first =
-            meet->group != TY_NONE ? leader(&p->groups[meet->group], member) : member;
+            meet->group != TY_NONE ? ty_group_first(&p->groups[meet->group], member) : member;
         if (v->hosts[number] == NULL) {
             v->hosts[number] = host(p, number);
         }
@@ -73,7 +66,7 @@ struct ty_view_whom ty_view_whom(struct ty_view *v, const struct ty_view_cast *c
     }
     const struct ty_group *group = &p->groups[whom - 1];
     return (struct ty_view_whom){group->name != NULL ? group->name : "",
-                                 cast->gang->rank_of[leader(group, member)]};
+                                 cast->gang->rank_of[ty_group_first(group, member)]};
 }
 
 /* ---- who is shown ---- */

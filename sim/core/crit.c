@@ -138,8 +138,7 @@ static bool group_cause(const struct walker *w, struct spot s, const struct ty_g
     if (g == NULL) {
         return false;
     }
-    const uint32_t run = g->stride * g->count;
-    const uint32_t first = s.member / run * run + s.member % g->stride;
+    const uint32_t first = ty_group_first(g, s.member);
     for (uint32_t i = 0; i < g->count; i++) {
         s.member = first + i * g->stride;
         if (own_cause(w, &s, when, out, delay)) {

@@ -62,12 +62,6 @@ static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bo
     }
 }
 
-/* First member of the group that `member` belongs to. */
-static uint32_t group_first(const struct ty_group *g, uint32_t member)
-{
-    return member / (g->stride * g->count) * (g->stride * g->count) + member % g->stride;
-}
-
 /* Whether all members of a gang take equally long. */
 static bool equally_long(const struct ty_events *q, const struct ty_at *at)
 {
@@ -80,7 +74,7 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
 {
     const struct ty_group *g = &q->p->groups[at->op->link];
     const uint32_t first_rank = ty_lane_rank(lane) - at->member;
-    const uint32_t first = first_rank + group_first(g, at->member);
+    const uint32_t first = first_rank + ty_group_first(g, at->member);
     uint32_t *joined =
         &q->joined[((size_t)at->op->link * TY_N_STREAMS + lane % TY_N_STREAMS) * q->p->n_ranks +
                    first];
@@ -112,7 +106,7 @@ static size_t chain_of(const struct ty_events *q, const struct ty_at *at)
 {
     const struct ty_meet *m = &q->p->meets[at->op->link];
     const uint32_t first =
-        m->group == TY_NONE ? at->member : group_first(&q->p->groups[m->group], at->member);
+        m->group == TY_NONE ? at->member : ty_group_first(&q->p->groups[m->group], at->member);
     return (size_t)ty_op_slot(q->p, at->pass, at->op) * q->p->slot_width + first;
 }
 

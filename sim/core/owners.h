@@ -23,7 +23,7 @@ static inline bool ty_owner_is_first(const struct ty_program *p, const struct ty
                                      uint32_t member)
 {
     const struct ty_group *g = owner->group == TY_NONE ? NULL : &p->groups[owner->group];
-    return g == NULL || member / g->stride % g->count == 0;
+    return g == NULL || ty_group_position(g, member) == 0;
 }
 
 #endif

@@ -352,8 +352,7 @@ static uint32_t jitter_group(const struct ty_program *p, const struct ty_jitter 
     if (jitter->group == TY_NONE) {
         return member;
     }
-    const struct ty_group *g = &p->groups[jitter->group];
-    return member / (g->stride * g->count) * g->stride + member % g->stride;
+    return ty_group_number(&p->groups[jitter->group], member);
 }
 
 void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, uint32_t pass,

@@ -316,6 +316,12 @@ static inline uint32_t ty_group_position(const struct ty_group *g, uint32_t memb
     return member / g->stride % g->count;
 }
 
+/* First member of the group that a member belongs to. */
+static inline uint32_t ty_group_first(const struct ty_group *g, uint32_t member)
+{
+    return member - ty_group_position(g, member) * g->stride;
+}
+
 /* Row in the program's flows of pair 0 of a member's group, for a kind with a script. */
 static inline uint32_t ty_script_flow(const struct ty_program *p, const struct ty_kind *kind,
                                       const struct ty_group *g, uint32_t member)

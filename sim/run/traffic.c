@@ -106,7 +106,7 @@ static void end_group(struct survey *s, uint32_t row)
 /* First member of the groups of a gang: one in `count` of those `stride` apart. */
 static bool is_first(const struct ty_group *g, uint32_t member)
 {
-    return g == NULL || member / g->stride % g->count == 0;
+    return g == NULL || ty_group_position(g, member) == 0;
 }
 
 static void add_members(struct survey *s, uint32_t row, uint32_t gang, const struct ty_group *g,
