@@ -57,6 +57,10 @@ TY_API int ty_config_read(struct ty_config **config, const struct ty_source *sou
 /* Every value with its unit and where it came from, one line a key. */
 TY_API int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err);
 
+/* What is right and still may not be meant, a line each: keys of a file that stay over a preset
+ * named later. Empty: nothing. */
+TY_API int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err);
+
 /* The run file's output section: "table" or "json"; the i-th "FORMAT:PATH", NULL after the last. */
 TY_API const char *ty_config_stats_format(const struct ty_config *config);
 TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);

@@ -20,6 +20,18 @@ static int load(const struct cli_options *o, struct ty_config **config, struct t
     return ty_config_read(config, &source, err);
 }
 
+static int print_remarks(const struct cli_options *o, const struct ty_config *config,
+                         struct ty_err *err)
+{
+    char *text = NULL;
+    const int rc = o->quiet ? 0 : ty_config_remarks(config, &text, err);
+    if (rc == 0 && text != NULL) {
+        fputs(text, stderr);
+    }
+    ty_text_free(text);
+    return rc;
+}
+
 /* The i-th trace asked for, in the run file first, then on the command line; NULL after the last. */
 static const char *trace_target(const struct cli_options *o, const struct ty_config *config,
                                 size_t i)
@@ -194,6 +206,7 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
         ty_err_free(err);
         return 2;
     }
+    rc = rc < 0 ? rc : print_remarks(o, config, err);
     rc = rc < 0 ? rc : ty_run_new(&run, config, err);
     if (rc == 0) {
         rc = then(o, config, run, err);

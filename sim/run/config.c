@@ -195,9 +195,9 @@ static int keep_fault(struct ty_loader *l, struct ty_sched_own *own,
                       const struct ty_slots_file *file)
 {
     struct ty_err *found = ty_err_new();
-    int rc = found == NULL ? TY_ENOMEM
-                           : ty_slots_check(file->placement, &file->shape, &file->slots,
-                                            &file->marks, found);
+    int rc = found == NULL
+                 ? TY_ENOMEM
+                 : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, found);
     if (rc == TY_EINPUT) {
         const char *text = ty_err_text(found);
         own->fault = ty_arena_strndup(&l->config->arena, text, strlen(text));
@@ -346,6 +346,8 @@ void ty_loader_fill(struct ty_loader *l)
 {
     find_sections(l->config);
     ty_loader_presets(l);
+    const int rc = ty_loader_keep_preset_values(l);
+    l->code = l->code < 0 ? l->code : rc;
     for (size_t i = 0; i < l->config->n_docs; i++) {
         doc_apply(l, &l->config->docs[i]);
     }

@@ -37,6 +37,11 @@ struct ty_job {
     struct ty_place at;       /* of the entry */
 };
 
+/* What a preset said of a key, before files and settings. */
+struct ty_preset_value {
+    const char *preset, *text; /* its name, the value as a user would write it; NULL: nothing */
+};
+
 struct ty_config {
     struct ty_cluster cluster;
     struct ty_fabric_options fabric;
@@ -48,6 +53,7 @@ struct ty_config {
 
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
     bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
+    struct ty_preset_value *preset_values[TY_N_SECTIONS]; /* [n_fields] */
     bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
     struct ty_job *jobs;        /* [n_jobs]: those that share the cluster with this one */
     uint32_t n_jobs;

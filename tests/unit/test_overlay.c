@@ -41,6 +41,33 @@ static int read_with(struct ty_config **config, const char *first, const char *s
     return rc;
 }
 
+START_TEST(keys_that_stay_over_a_later_preset_are_told)
+{
+    struct ty_err err;
+    struct ty_config *c;
+    char *text;
+    ck_assert_int_eq(read_with(&c, "cluster: {gpu: h100-sxm, memory_bandwidth: 3 TB/s}\n",
+                               "cluster: {preset: dgx-h100}\n", NULL, &err),
+                     0);
+    ck_assert_int_eq(ty_config_remarks(c, &text, &err), 0);
+    const char *first = strstr(text, "one.yaml:1: cluster.memory_bandwidth stays 3 TB/s");
+    ck_assert_msg(first == NULL, "the overlay named that GPU itself: %s", text);
+    ty_text_free(text);
+    ty_config_free(c);
+
+    ck_assert_int_eq(read_with(&c, "cluster: {memory_bandwidth: 3 TB/s}\n",
+                               "cluster: {gpu: h100-sxm}\n", "cluster.preset=dgx-h100", &err),
+                     0);
+    ck_assert_int_eq(ty_config_remarks(c, &text, &err), 0);
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "one.yaml:1: cluster.memory_bandwidth stays 3 TB/s, although "
+                                 "cluster.gpu is now h100-sxm (3.35 TB/s)"));
+    ck_assert_ptr_nonnull(strstr(text, "run.yaml:1: cluster.derate stays"));
+    ty_text_free(text);
+    ty_config_free(c);
+}
+END_TEST
+
 START_TEST(an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set)
 {
     struct ty_err err;
@@ -98,5 +125,6 @@ START_TEST(mistakes_in_an_overlay_have_their_place_in_it)
 }
 END_TEST
 
-TY_SUITE("overlay", an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set,
+TY_SUITE("overlay", keys_that_stay_over_a_later_preset_are_told,
+         an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set,
          an_overlay_can_choose_presets, mistakes_in_an_overlay_have_their_place_in_it)

@@ -1,0 +1,95 @@
+/* config_remarks.c - what is right about a configuration and still may not be what was meant.
+ *
+ * A preset lies below the values of the run file, also one that --set or an overlay names: who
+ * changes the preset of a file that spells out one of its keys changes less than they may think. */
+#include "sim/run/config_load.h"
+
+#include <stdio.h>
+
+#include "sim/base/text.h"
+#include "sim/trainyard.h"
+
+#define VALUE_BYTES 2048
+
+int ty_loader_keep_preset_values(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *s = &c->sections[i];
+        struct ty_preset_value *values =
+            ty_arena_array(&c->arena, struct ty_preset_value, s->n_fields);
+        if (!values) {
+            return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        }
+        c->preset_values[i] = values;
+        for (uint32_t k = 0; k < s->n_fields; k++) {
+            char text[VALUE_BYTES];
+            if (s->origins[k].kind == TY_ORIGIN_PRESET) {
+                values[k].preset = s->origins[k].name;
+                values[k].text = ty_arena_printf(
+                    &c->arena, "%s", ty_field_format(s, &s->fields[k], text, sizeof(text)));
+            }
+        }
+    }
+    return 0;
+}
+
+/* The number of the file a value stands in, the run file being 0; those of --set are above all. */
+static size_t strength(const struct ty_config *c, const struct ty_origin *origin)
+{
+    size_t i = c->n_docs;
+    if (origin->kind == TY_ORIGIN_FILE) {
+        for (i = 0; i < c->n_docs && strcmp(c->docs[i].file, origin->at.file) != 0; i++) {}
+    }
+    return i;
+}
+
+/* Whether the preset that a value replaced was asked for by a source stronger than the value's. */
+static bool is_later(const struct ty_config *c, const struct ty_section *s, const char *preset,
+                     const struct ty_origin *value, const char **key)
+{
+    static const char *const keys[] = {"preset", "gpu", "huggingface"};
+    for (size_t i = 0; i < TY_COUNT(keys); i++) {
+        const struct ty_field *field = ty_section_field(s, keys[i]);
+        const struct ty_origin *from = field ? ty_field_origin(s, field) : NULL;
+        if (from && (from->kind == TY_ORIGIN_COMMAND || from->kind == TY_ORIGIN_FILE) &&
+            strcmp(*(const char *const *)((const char *)s->base + field->offset), preset) == 0 &&
+            strength(c, from) > strength(c, value)) {
+            *key = keys[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remark(struct ty_text *out, const struct ty_config *c, const struct ty_section *s,
+                   uint32_t k, const struct ty_preset_value *had)
+{
+    const struct ty_origin *origin = &s->origins[k];
+    const char *key = NULL;
+    char value[VALUE_BYTES], from[256];
+    if (!had->preset || !had->text || origin->kind != TY_ORIGIN_FILE ||
+        !is_later(c, s, had->preset, origin, &key) ||
+        strcmp(ty_field_format(s, &s->fields[k], value, sizeof(value)), had->text) == 0) {
+        return;
+    }
+    ty_text_add(out,
+                "%s: %s.%s stays %s, although %s.%s is now %s (%s): a file's keys lie over "
+                "presets; to change it, too, --set %s.%s=...\n",
+                ty_origin_format(origin, from, sizeof(from)), s->name, s->fields[k].key, value,
+                s->name, key, had->preset, had->text, s->name, s->fields[k].key);
+}
+
+int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err)
+{
+    struct ty_text out = {.data = NULL};
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *s = &config->sections[i];
+        for (uint32_t k = 0; k < s->n_fields && config->preset_values[i]; k++) {
+            remark(&out, config, s, k, &config->preset_values[i][k]);
+        }
+    }
+    ty_text_add(&out, "%s", "");
+    *text = ty_text_take(&out);
+    return *text ? 0 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+}
