@@ -12,9 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/base/compiler.h"
+/* Exported from the shared library; everything else is hidden. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TY_API __attribute__((visibility("default")))
+#else
+#define TY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define TRAINYARD_VERSION "0.1.0"
+
+/* The version of the library that is loaded, which may be another than the header's. */
+TY_API const char *ty_version(void);
 
 struct ty_err;
 struct ty_config;
@@ -85,6 +97,42 @@ TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 /* Report of an executed run: "table" or "json". */
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
+
+/* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
+ * "step_time_s", "mfu", "breakdown.exposed_data", ... TY_EUSAGE for an unknown name. */
+TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
+                         struct ty_err *err);
+
+/* Pipeline stages of a plan, and bytes of a GPU of one of them (0-based) at its fullest moment. */
+TY_API uint32_t ty_run_stages(const struct ty_run *run);
+TY_API int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *bytes,
+                              struct ty_err *err);
+
+/* What an executed run did, as columns: row i of every column is one task (an operation of one
+ * rank), rank by rank in the order they were asked for, each in its order of issue. The arrays
+ * belong to the object and live until ty_tasks_free. */
+struct ty_tasks {
+    size_t n;                 /* rows: length of every column */
+    const uint64_t *start_ps; /* picoseconds from the start of the run */
+    const uint64_t *dur_ps;
+    const uint32_t *rank; /* global rank */
+    const uint32_t *kind; /* index into kind_names: "qkv", "all-reduce", ... */
+    const uint32_t *pass; /* number of the pass within the rank; its tasks follow one another */
+    const uint16_t *micro_batch, *stage, *step; /* of the pass; stage is the virtual one */
+    const uint16_t *layer;                      /* global number; 65535: none */
+    const uint8_t *stream;   /* index into stream_names: tasks of one never overlap */
+    const uint8_t *phase;    /* index into phase_names: "forward", ... */
+    const uint8_t *category; /* index into category_names: "compute.forward", "comm.tp", ... */
+    const char *const *kind_names, *const *stream_names, *const *phase_names,
+                                                             *const *category_names;
+    uint32_t n_kinds, n_streams, n_phases, n_categories;
+};
+
+/* Columns of the ranks selected as in ty_trace_options.ranks ("all", "0-15", "dp=0"; NULL: all up
+ * to 32, one replica above). 36 bytes a task: TY_ELIMIT when this machine has no room for them. */
+TY_API int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_tasks **tasks,
+                        struct ty_err *err);
+TY_API void ty_tasks_free(struct ty_tasks *tasks);
 
 /* Where the time of an executed run goes: published formula beside simulation, idle time by stage,
  * critical path, and what would help, each verified by another run. */
@@ -212,19 +260,25 @@ struct ty_schedule_options {
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
     const char *svg_width, *palette, *bubbles; /* of an svg, as the keys of output.svg; or NULL */
 };
-/* One table and stacked Gantt charts on one time axis (format "svg": a picture of the charts);
- * options->name is a list "gpipe,1f1b,zb-v",
- * options->times are of a whole stage, whatever it is cut into. */
-TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
-                               struct ty_err *err);
 
+/* One schedule in one of the formats. */
 TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
                             struct ty_err *err);
+
+/* Several: a table and stacked Gantt charts on one time axis (format "svg": a picture of the
+ * charts). options->name is a list "gpipe,1f1b,zb-v", options->times are of a whole stage, whatever
+ * it is cut into. */
+TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
+                               struct ty_err *err);
 
 /* ---- catalogues ---- */
 
 /* One line per entry of "schedules", "models", "gpus", "clusters", "collectives", "formats" or
  * "keys". */
 TY_API int ty_list(const char *what, char **text, struct ty_err *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,4 +1,5 @@
-/* compiler.h - the only place where compiler extensions are named.
+/* compiler.h - the only place where compiler extensions are named, but for the export of symbols in
+ * sim/trainyard.h, which stands alone.
  *
  * Everything else in the tree is plain C11. A compiler that knows none of these still builds
  * trainyard; it loses diagnostics and some speed, never behaviour. */
@@ -34,13 +35,6 @@ static inline unsigned ty_lowest_bit(unsigned long long x)
 #define TY_PREFETCH(p) __builtin_prefetch(p)
 #else
 #define TY_PREFETCH(p) ((void)(p))
-#endif
-
-/* Exported from the shared library; everything else is hidden. */
-#if defined(__GNUC__) || defined(__clang__)
-#define TY_API __attribute__((visibility("default")))
-#else
-#define TY_API
 #endif
 
 /* Number of elements of a real array. */

@@ -6,6 +6,11 @@
 #include "sim/base/err.h"
 #include "traces/out.h"
 
+const char *ty_version(void)
+{
+    return TRAINYARD_VERSION;
+}
+
 struct ty_err *ty_err_new(void)
 {
     return calloc(1, sizeof(struct ty_err));

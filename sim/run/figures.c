@@ -1,9 +1,30 @@
 /* figures.c - what a finished run says: time, utilisation, traffic. */
+#include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "sim/run/traffic.h"
+
+#define ROW(name, member)                                                                          \
+    {                                                                                              \
+        name, offsetof(struct ty_figures, member)                                                  \
+    }
+const struct ty_figure_row ty_figure_rows[] = {
+    ROW("step_time_s", step_s),
+    ROW("tokens_per_s", tokens_per_s),
+    ROW("tokens_per_s_per_gpu", tokens_per_s_per_gpu),
+    ROW("model_tflops_per_gpu", model_tflops_per_gpu),
+    ROW("mfu", mfu),
+    ROW("mfu_causal", mfu_causal),
+    ROW("hfu", hfu),
+    ROW("bubble_fraction", bubble_fraction),
+    ROW("bubble_over_ideal", bubble_over_ideal),
+    ROW("ideal_s", ideal_s),
+    {.name = NULL},
+};
+#undef ROW
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 {
@@ -64,4 +85,60 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
     f->bubble_over_ideal = f->ideal_s > 0 ? f->bubble_s / f->ideal_s : 0;
     count_traffic(p, f);
     f->peak_rss_B = peak_rss();
+}
+
+#define BREAKDOWN "breakdown."
+
+static int unknown_figure(const char *name, struct ty_err *err)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
+        names[n++] = row->name;
+    }
+    const char *near = ty_nearest(name, names, n);
+    return ty_fail(err, TY_EUSAGE,
+                   "unknown figure (%.60s); docs/formats.md lists those of --stats json%s%s%s",
+                   name, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
+                   near != NULL ? "?" : "");
+}
+
+int ty_run_figure(const struct ty_run *run, const char *name, double *value, struct ty_err *err)
+{
+    struct ty_figures f;
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "%s: a figure needs an executed run", name);
+    }
+    ty_run_figures(run, &f);
+    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
+        if (strcmp(row->name, name) == 0) {
+            *value = ty_figure(&f, row);
+            return 0;
+        }
+    }
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        if (strncmp(name, BREAKDOWN, strlen(BREAKDOWN)) == 0 &&
+            strcmp(name + strlen(BREAKDOWN), ty_bucket_name((enum ty_bucket)b)) == 0) {
+            *value = f.bucket_s[b];
+            return 0;
+        }
+    }
+    return unknown_figure(name, err);
+}
+
+uint32_t ty_run_stages(const struct ty_run *run)
+{
+    return run->lowered.program.n_gangs;
+}
+
+int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *bytes, struct ty_err *err)
+{
+    struct ty_bill bill;
+    if (stage >= ty_run_stages(run)) {
+        return ty_fail(err, TY_EUSAGE, "stage %u: there are %u, counted from 0", (unsigned)stage,
+                       (unsigned)ty_run_stages(run));
+    }
+    ty_run_bill(run, stage, &bill);
+    *bytes = bill.total_B;
+    return 0;
 }

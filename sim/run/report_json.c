@@ -159,16 +159,9 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     struct ty_figures f;
     ty_run_figures(run, &f);
     ty_text_add(t, "{\n");
-    pair(t, "step_time_s", f.step_s);
-    pair(t, "tokens_per_s", f.tokens_per_s);
-    pair(t, "tokens_per_s_per_gpu", f.tokens_per_s_per_gpu);
-    pair(t, "model_tflops_per_gpu", f.model_tflops_per_gpu);
-    pair(t, "mfu", f.mfu);
-    pair(t, "mfu_causal", f.mfu_causal);
-    pair(t, "hfu", f.hfu);
-    pair(t, "bubble_fraction", f.bubble_fraction);
-    pair(t, "bubble_over_ideal", f.bubble_over_ideal);
-    pair(t, "ideal_s", f.ideal_s);
+    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
+        pair(t, row->name, ty_figure(&f, row));
+    }
     ty_text_add(t, "  \"fits\": %s,\n", ty_run_fits(run) ? "true" : "false");
     int rc = memory(t, run, err);
     breakdown(t, &f);

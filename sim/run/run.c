@@ -30,21 +30,28 @@ int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
     return ty_lower(out, &in, arena, err);
 }
 
-/* What execution will take, compared with what the machine has. */
-int ty_run_check_size(const struct ty_program *p, struct ty_err *err)
+int ty_run_check_bytes(const char *what, uint64_t n_tasks, double need, const char *remedy,
+                       struct ty_err *err)
 {
-    const double need = ty_run_timeline_B(p);
     const double have = 0.8 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     char a[64], b[64];
     if (need <= have) {
         return 0;
     }
     return ty_fail(err, TY_ELIMIT,
-                   "the timeline of %llu tasks would take %s, more than 80 %% of this machine's "
-                   "memory (%s); simulate fewer run.steps, a smaller layout.global_batch, or "
-                   "larger micro-batches",
-                   (unsigned long long)p->n_tasks, ty_words_bytes(need, a, sizeof(a)),
-                   ty_words_bytes(have, b, sizeof(b)));
+                   "the %s of %llu tasks would take %s, more than 80 %% of this machine's "
+                   "memory (%s); %s",
+                   what, (unsigned long long)n_tasks, ty_words_bytes(need, a, sizeof(a)),
+                   ty_words_bytes(have, b, sizeof(b)), remedy);
+}
+
+/* What execution will take. */
+int ty_run_check_size(const struct ty_program *p, struct ty_err *err)
+{
+    return ty_run_check_bytes("timeline", p->n_tasks, ty_run_timeline_B(p),
+                              "simulate fewer run.steps, a smaller layout.global_batch, or larger "
+                              "micro-batches",
+                              err);
 }
 
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)

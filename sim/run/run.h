@@ -53,6 +53,11 @@ int ty_run_own_check(const struct ty_run *run, struct ty_err *err);
 int ty_run_execute_program(struct ty_run *run, const struct ty_program *program, const char *engine,
                            struct ty_err *err);
 
+/* Whether `need` bytes, such as the "timeline" of so many tasks, are there on this machine. 0, or
+ * TY_ELIMIT with the remedy. */
+int ty_run_check_bytes(const char *what, uint64_t n_tasks, double need, const char *remedy,
+                       struct ty_err *err);
+
 /* Whether the timeline of a program fits into the memory of this machine. 0 or TY_ELIMIT. */
 int ty_run_check_size(const struct ty_program *program, struct ty_err *err);
 
@@ -76,6 +81,18 @@ struct ty_figures {
     uint32_t n_traffic;
     double peak_rss_B; /* of this process so far */
 };
+
+/* The figures that are one number each, by the names of `--stats json`, in its order. */
+struct ty_figure_row {
+    const char *name;
+    size_t offset; /* of a double in struct ty_figures */
+};
+extern const struct ty_figure_row ty_figure_rows[]; /* ends with a NULL name */
+
+static inline double ty_figure(const struct ty_figures *figures, const struct ty_figure_row *row)
+{
+    return *(const double *)(const void *)((const char *)figures + row->offset);
+}
 
 /* The figures of an executed run. */
 void ty_run_figures(const struct ty_run *run, struct ty_figures *out);

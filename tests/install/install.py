@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""Installs into an empty folder and builds programs against what is there, as a user would.
+
+install.py MESON BUILD SOURCE: the header stands alone, the shared library exports what it declares
+and nothing else, pkg-config finds shared and static, and the examples of docs/examples/library say
+what the program says.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MESON, BUILD, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+LIBRARY = SOURCE / "docs/examples/library"
+FSDP = SOURCE / "docs/examples/llama3-8b-fsdp-8xh100.yaml"
+PIPELINE = SOURCE / "docs/examples/llama-30b-256xa100.yaml"
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+
+
+class Skip(Exception):
+    """What is not on this machine."""
+
+
+class Tree:
+    """An installed tree, and where things are in it."""
+
+    def __init__(self, root):
+        self.root = root
+        subprocess.run([MESON, "install", "-C", str(BUILD), "--no-rebuild"], check=True,
+                       env={**os.environ, "DESTDIR": str(root)}, stdout=subprocess.DEVNULL)
+        self.files = sorted(p for p in root.rglob("*") if not p.is_dir())
+        self.header = self.one("include/trainyard.h")
+        self.shared = self.one("/libtrainyard.so")
+        self.program = self.one("bin/trainyard")
+
+    def one(self, end):
+        found = [p for p in self.files if str(p).endswith(end)]
+        assert len(found) == 1, f"{end}: {found}"
+        return found[0]
+
+    def flags(self, *wanted):
+        """What pkg-config says, of the tree in place of the system's root."""
+        package = self.one("pkgconfig/trainyard.pc").parent
+        command = ["pkg-config", *wanted, "trainyard"]
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env={
+            **os.environ, "PKG_CONFIG_PATH": str(package),
+            "PKG_CONFIG_SYSROOT_DIR": str(self.root)}).stdout.split()
+        # the sysroot is put before paths of other packages, too, which lie on the real root
+        return [f for f in said if not f.startswith("-I/") or pathlib.Path(f[2:]).exists()]
+
+    def build(self, *flags, source=LIBRARY / "overlap.c"):
+        program = self.root / "consumer"
+        subprocess.run(["cc", "-std=c11", *STRICT, str(source), *self.flags("--cflags"), *flags,
+                        "-o", str(program)], check=True)
+        return program
+
+    def run(self, command):
+        env = {**os.environ, "LD_LIBRARY_PATH": str(self.shared.parent),
+               "TRAINYARD_LIBRARY": str(self.shared), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=env,
+                              timeout=120).stdout
+
+    def stats(self, path):
+        return json.loads(self.run([str(self.program), "run", str(path), "--stats", "json"]))
+
+
+def what_is_installed_is_what_a_package_would_hold(tree):
+    names = {re.sub(r"\.so(\.\d+)*$", ".so", p.name) for p in tree.files}
+    assert names == {"trainyard", "trainyard.h", "trainyard.pc", "libtrainyard.a",
+                     "libtrainyard.so"}, names
+
+
+def the_header_stands_alone_in_c_and_cpp(tree):
+    for compiler, language, standard in ("cc", "c", "c11"), ("c++", "c++", "c++11"):
+        if shutil.which(compiler):
+            subprocess.run([compiler, "-x", language, f"-std={standard}", *STRICT, "-c",
+                            "-o", os.devnull, "-"], check=True, text=True,
+                           input=f'#include "{tree.header}"\n')
+
+
+def the_shared_library_exports_what_the_header_declares(tree):
+    declared = set(re.findall(r"^TY_API [^;]*?(ty_\w+)\(", tree.header.read_text(), re.M))
+    table = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", str(tree.shared)],
+                           check=True, capture_output=True, text=True).stdout
+    exported = {line.split()[0] for line in table.splitlines()}
+    assert len(declared) > 30 and exported == declared, exported ^ declared
+
+
+def every_public_function_is_documented(tree):
+    """A comment ends on the line before, or the declaration follows another that has one."""
+    lines = tree.header.read_text().splitlines()
+    for i, line in enumerate(lines):
+        if line.startswith("TY_API"):
+            above = i - 1
+            while not lines[above].rstrip().endswith(("*/", "{")) and lines[above].strip():
+                above -= 1
+            noted = lines[above].rstrip().endswith("*/") or "/*" in line
+            assert noted or line.startswith("TY_API void"), line
+
+
+def a_c_program_against_the_shared_library_alone(tree):
+    program = tree.build(*tree.flags("--libs"))
+    said = tree.run([str(program), str(FSDP)])
+    stats = tree.stats(FSDP)
+    assert f"MFU {100 * stats['mfu']:.1f} %" in said, said
+    busy, hidden = re.search(r"data comm +([\d.]+) s, +([\d.]+) % behind", said).groups()
+    exposed = float(busy) * (1 - float(hidden) / 100)
+    assert exposed <= stats["breakdown"]["exposed_data"] + 0.01, (said, exposed)
+    assert float(hidden) > 50, said  # FSDP gathers ahead
+
+
+def a_c_program_against_the_static_library_alone(tree):
+    static = [f for f in tree.flags("--libs", "--static") if f != "-ltrainyard"]
+    program = tree.build(str(tree.one("libtrainyard.a")), *static)
+    assert "step " in tree.run([str(program), str(FSDP)])
+
+
+def errors_come_back_with_their_place(tree):
+    wrong = tree.root / "wrong.yaml"
+    wrong.write_text("cluster: {preset: dgx-a100}\nmodel: {preset: llama-7b}\n")
+    program = tree.build(str(tree.one("libtrainyard.a")), *tree.flags("--libs", "--static"))
+    done = subprocess.run([str(program), str(wrong)], capture_output=True, text=True, check=False,
+                          env={**os.environ, "LD_LIBRARY_PATH": str(tree.shared.parent)})
+    assert done.returncode == 3 and "wrong.yaml:1:19: cluster.preset" in done.stderr, done
+
+
+def python_sees_the_same_figures_and_the_columns_in_place(tree):
+    script = f"""
+import json, sys
+sys.path.insert(0, {str(LIBRARY)!r})
+import trainyard
+run = trainyard.Run({str(FSDP)!r}, "layout.global_batch=32")
+tasks = run.tasks("all")
+busy = [0] * len(tasks.stream_names)
+for i in range(tasks.n):
+    busy[tasks.stream[i]] += tasks.dur_ps[i]
+view = memoryview(tasks.start_ps).cast("B").cast("Q")
+names = tasks.kind_names
+del tasks
+stats = run.stats()
+try:
+    trainyard.Run("no such file")
+except trainyard.Error as e:
+    trouble = str(e)
+print(json.dumps([busy, run.figure("mfu"), run.figure("breakdown.compute_forward"), stats,
+                  view.nbytes, view[0], trouble, trainyard.version()]))
+"""
+    busy, mfu, forward, stats, size, first, trouble, version = json.loads(
+        tree.run([sys.executable, "-c", script]))
+    assert mfu == stats["mfu"] and forward == stats["breakdown"]["compute_forward"]
+    assert size == 8 * stats["tasks"] and first == 0
+    computing = sum(s for k, s in stats["breakdown"].items()
+                    if k.startswith(("compute", "recompute", "optimizer")))
+    assert abs(busy[0] / 8e12 - computing) < 1e-9 * computing, (busy, computing)
+    assert "no such file: cannot be opened" in trouble and version == stats["version"]
+
+
+def the_drawing_example_draws(tree):
+    for python in sys.executable, "/usr/bin/python3":
+        if subprocess.run([python, "-c", "import matplotlib, numpy"], capture_output=True,
+                          check=False).returncode == 0:
+            break
+    else:
+        raise Skip("no matplotlib")
+    picture = tree.root / "picture.png"
+    said = tree.run([python, str(LIBRARY / "utilization.py"), str(PIPELINE), str(picture)])
+    shares = [float(x) for x in re.findall(r"computes ([\d.]+) %", said)]
+    stats = tree.stats(PIPELINE)
+    computing = sum(s for k, s in stats["breakdown"].items()
+                    if k.startswith(("compute", "recompute", "optimizer")))
+    assert len(shares) == 4 and abs(sum(shares) / 4 - 100 * computing / stats["step_time_s"]) < 0.02
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def main():
+    tests = [what_is_installed_is_what_a_package_would_hold, the_header_stands_alone_in_c_and_cpp,
+             the_shared_library_exports_what_the_header_declares,
+             every_public_function_is_documented,
+             a_c_program_against_the_shared_library_alone, errors_come_back_with_their_place,
+             a_c_program_against_the_static_library_alone,
+             python_sees_the_same_figures_and_the_columns_in_place, the_drawing_example_draws]
+    print(f"1..{len(tests)}")
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Tree(pathlib.Path(folder))
+        for number, test in enumerate(tests, 1):
+            name = test.__name__.replace("_", " ")
+            try:
+                test(tree)
+                print(f"ok {number} - {name}")
+            except Skip as why:
+                print(f"ok {number} - {name} # SKIP {why}")
+            except Exception as why:  # pylint: disable=broad-except
+                failed += 1
+                output = getattr(why, "stderr", None) or ""
+                print(f"not ok {number} - {name}\n# {type(why).__name__}: {why} {output}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
