@@ -274,7 +274,7 @@ TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char *
 /* ---- catalogues ---- */
 
 /* One line per entry of "schedules", "models", "gpus", "clusters", "collectives", "formats" or
- * "keys". */
+ * "keys"; "schema" is a JSON schema of the run file. */
 TY_API int ty_list(const char *what, char **text, struct ty_err *err);
 
 #ifdef __cplusplus

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/text.h"
+
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
 {
     if (!isfinite(x)) {
@@ -39,4 +41,15 @@ const char *ty_json_escape(unsigned char c, char buf[8])
         return buf;
     }
     return NULL;
+}
+
+void ty_json_put(struct ty_text *text, const char *s)
+{
+    char buf[8];
+    ty_text_add(text, "\"");
+    for (; *s != '\0'; s++) {
+        const char *escape = ty_json_escape((unsigned char)*s, buf);
+        ty_text_bytes(text, escape != NULL ? escape : s, escape != NULL ? strlen(escape) : 1);
+    }
+    ty_text_add(text, "\"");
 }

@@ -14,7 +14,8 @@
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
     X(list, "WHAT",                                                                                \
-      "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats or keys")
+      "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats, keys or "             \
+      "schema (of the run file, for editors)")
 
 enum cli_command {
 #define X(name, arguments, summary) CLI_##name,

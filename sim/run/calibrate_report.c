@@ -226,21 +226,6 @@ static void put_number(struct ty_text *t, const char *name, double x)
     ty_text_add(t, "\"%s\": %s", name, ty_json_number(x, buf));
 }
 
-static void put_string(struct ty_text *t, const char *s)
-{
-    char buf[8];
-    ty_text_add(t, "\"");
-    for (; *s != '\0'; s++) {
-        const char *escape = ty_json_escape((unsigned char)*s, buf);
-        if (escape != NULL) {
-            ty_text_add(t, "%s", escape);
-        } else {
-            ty_text_bytes(t, s, 1);
-        }
-    }
-    ty_text_add(t, "\"");
-}
-
 static void put_error_json(struct ty_text *t, const char *name, const struct ty_cal_error *e)
 {
     ty_text_add(t, ",\n  \"%s\": {\"rows\": %u, ", name, (unsigned)e->n);
@@ -294,7 +279,7 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
 {
     ty_text_add(t, "{\n  \"measured\": \"%s\", \"set_aside\": ", c->source->option);
     if (c->unused != NULL) {
-        put_string(t, c->unused);
+        ty_json_put(t, c->unused);
     } else {
         ty_text_add(t, "null");
     }
@@ -323,12 +308,12 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, ",\n  \"groups\": [");
     for (uint32_t g = 0; g < c->n_groups; g++) {
         ty_text_add(t, g > 0 ? ", " : "");
-        put_string(t, c->group[g]);
+        ty_json_put(t, c->group[g]);
     }
     ty_text_add(t, "],\n  \"failed\": [");
     for (uint32_t i = 0; i < c->n_shown; i++) {
         ty_text_add(t, i > 0 ? ", " : "");
-        put_string(t, c->failed[i]);
+        ty_json_put(t, c->failed[i]);
     }
     ty_text_add(t, "],\n  \"seed\": %" PRIu64 ", \"version\": \"" TRAINYARD_VERSION "\"\n}\n",
                 c->seed);

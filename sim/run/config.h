@@ -71,6 +71,9 @@ struct ty_config {
 /* One line per key of the run file: name, what may be written, default, meaning. */
 int ty_config_keys(char **text, struct ty_err *err);
 
+/* A JSON schema (draft 7) of the run file, for editors. */
+int ty_config_schema(char **text, struct ty_err *err);
+
 /* A hash of what is simulated: equal when two configurations have equal values, wherever these come
  * from. The names of presets and the output section are left out, as they change no result. */
 uint64_t ty_config_digest(const struct ty_config *config);

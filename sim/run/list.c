@@ -92,12 +92,16 @@ int ty_list(const char *what, char **text, struct ty_err *err)
         {"collectives", list_collectives},
         {"formats", list_formats},
     };
-    const char *names[TY_COUNT(lists) + 1];
+    const char *names[TY_COUNT(lists) + 2];
     *text = NULL;
     if (strcmp(what, "keys") == 0) {
         return ty_config_keys(text, err);
     }
+    if (strcmp(what, "schema") == 0) {
+        return ty_config_schema(text, err);
+    }
     names[TY_COUNT(lists)] = "keys";
+    names[TY_COUNT(lists) + 1] = "schema";
     for (size_t i = 0; i < TY_COUNT(lists); i++) {
         names[i] = lists[i].name;
         if (strcmp(what, names[i]) == 0) {
@@ -109,7 +113,7 @@ int ty_list(const char *what, char **text, struct ty_err *err)
     }
     ty_fail(err, TY_EUSAGE,
             "cannot list \"%s\"; use schedules, models, gpus, clusters, fabrics, frameworks, "
-            "collectives, formats or keys",
+            "collectives, formats, keys or schema",
             what);
     const char *near = ty_nearest(what, names, TY_COUNT(names));
     if (near != NULL) {
