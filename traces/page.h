@@ -1,7 +1,7 @@
 /* page.h - slices of a run as compact columns, for a page that a browser opens.
  *
  * A slice is a pass, an idle stretch between passes, a part of a layer, an operation or a
- * communication on one row (a shown rank). Slices lie row by row, lane by lane, in order of time;
+ * communication on one row (a shown rank). Slices lie lane by lane, row by row, in order of time;
  * they are numbered from 0. Each knows what it waited for last: the slice that ended when it
  * started. Passes say how their time divides into buckets, waiting inside them included, so that
  * the buckets of the passes and idle stretches of a row sum to the statistics of its rank, in whole
@@ -13,7 +13,7 @@
 #include "traces/writer.h"
 
 #define TY_PAGE_NONE       UINT32_MAX
-#define TY_PAGE_SLICES_MAX 400000u /* guess: what a browser still draws without delay, 10 MB */
+#define TY_PAGE_SLICES_MAX 1000000u /* guess: what a browser still opens within seconds */
 
 /* What a slice is; words are those in the page. */
 #define TY_PAGE_SORTS(X)                                                                           \
@@ -99,6 +99,7 @@ struct ty_page {
     struct ty_page_kind *kind;
     struct ty_page_mix *mix;
     struct ty_page_step *path;
+    uint64_t n_beyond; /* slices above TY_PAGE_SLICES_MAX: counted, not kept */
     uint32_t n_slices, cap_slices, n_kinds, cap_kinds, n_mixes, cap_mixes, n_path, cap_path;
 };
 
@@ -112,6 +113,9 @@ void ty_page_release(struct ty_page *page);
 /* page_columns.c: writes them as the members of a JSON object, without its braces. docs/report.md
  * has the fields. */
 int ty_page_put(const struct ty_page *page, struct ty_out *out, struct ty_err *err);
+
+/* page_pack.c: bytes[n] by raw deflate, as base64: letters, digits, + / =. TY_ENOMEM. */
+int ty_page_put_packed(struct ty_out *out, const char *bytes, size_t n);
 
 /* s as a JSON string that may stand inside an HTML script element. */
 void ty_page_put_string(struct ty_out *out, const char *s);

@@ -1,4 +1,4 @@
-/* page_columns.c - slices as columns of variable-length numbers, in base64.
+/* page_columns.c - slices as columns of variable-length numbers, deflated, in base64.
  *
  * A number is cut into groups of seven bits, the lowest first; the top bit of a byte says that more
  * follow. Signed numbers z are written as 2 z or -2 z - 1. Columns:
@@ -9,7 +9,9 @@
  *
  * Micro-batches, stages and causes go on in a regular way, so what is written is how far each is from
  * what one would expect after the last slice of that kind in its lane: the next micro-batch, the same
- * stage, the next cause. Most columns of most slices then take one byte or none. */
+ * stage, the next cause. A slice is expected to start when its cause has ended, where that one is
+ * written before it, and else when its lane is free. A pass lasts as long as its mix: only others have
+ * a duration of their own. Rows of a pipeline repeat each other, which is what deflate is good at. */
 #include <stdlib.h>
 
 #include "traces/page.h"
@@ -67,30 +69,14 @@ static void add_token(struct ty_text *t, struct tokens *tokens, uint64_t x)
     add_number(t, 2 * x + 1);
 }
 
-static void put_base64(struct ty_out *out, const struct ty_text *t)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *s = (const unsigned char *)t->data;
-    for (size_t i = 0; i < t->len; i += 3) {
-        const size_t left = t->len - i;
-        const uint32_t x = (uint32_t)s[i] << 16 | (left > 1 ? (uint32_t)s[i + 1] << 8 : 0) |
-                           (left > 2 ? s[i + 2] : 0);
-        const char four[4] = {digits[x >> 18], digits[x >> 12 & 63],
-                              left > 1 ? digits[x >> 6 & 63] : '=',
-                              left > 2 ? digits[x & 63] : '='};
-        ty_out_bytes(out, four, 4);
-    }
-}
-
 /* Writes a column and empties it. */
 static int put_column(struct ty_out *out, const char *name, struct ty_text *t, bool last)
 {
-    const bool failed = t->failed;
     ty_out_printf(out, "\"%s\":\"", name);
-    put_base64(out, t);
+    const int rc = t->failed ? TY_ENOMEM : ty_page_put_packed(out, t->data, t->len);
     ty_out_str(out, last ? "\"" : "\",\n");
     ty_text_release(t);
-    return failed ? TY_ENOMEM : 0;
+    return rc;
 }
 
 /* What the last slice of each kind had in the lane at hand; before the first, zeros. */
@@ -122,16 +108,33 @@ static struct last *last_of(struct columns *c, uint32_t i)
 
 /* ---- dense columns ---- */
 
+static ty_ps end_of(const struct ty_page_slice *s)
+{
+    return s->start + s->dur;
+}
+
+/* Of an idle stretch the cause is what ended it. */
+static ty_ps expected_start(const struct ty_page *page, uint32_t i)
+{
+    const struct ty_page_slice *s = &page->slice[i];
+    if (s->before < i && page->kind[s->kind].sort != TY_PAGE_IDLE) {
+        return end_of(&page->slice[s->before]) + s->delay;
+    }
+    return begins_lane(page, i) ? 0 : end_of(s - 1);
+}
+
 static void add_start(struct columns *c, uint32_t i)
 {
-    const struct ty_page_slice *s = &c->page->slice[i];
-    const ty_ps free_at = begins_lane(c->page, i) ? 0 : s[-1].start + s[-1].dur;
-    add_token(&c->text, &c->tokens, zigzag((int64_t)(s->start - free_at)));
+    const int64_t off = (int64_t)(c->page->slice[i].start - expected_start(c->page, i));
+    add_token(&c->text, &c->tokens, zigzag(off));
 }
 
 static void add_dur(struct columns *c, uint32_t i)
 {
-    add_token(&c->text, &c->tokens, c->page->slice[i].dur);
+    const struct ty_page_slice *s = &c->page->slice[i];
+    if (s->mix == TY_PAGE_NONE) {
+        add_token(&c->text, &c->tokens, s->dur);
+    }
 }
 
 static void add_kind(struct columns *c, uint32_t i)
@@ -308,17 +311,25 @@ static void put_kind(const struct ty_page *page, const struct ty_page_kind *kind
     ty_out_str(out, "}");
 }
 
-static void put_mix(const struct ty_page_mix *mix, struct ty_out *out)
+/* How many buckets; each with its time. */
+static int put_mixes(const struct ty_page *page, struct ty_out *out)
 {
-    const char *between = "[[";
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        if (mix->bucket[b] > 0) {
-            ty_out_printf(out, "%s%u,", between, (unsigned)b);
-            ty_out_u64(out, mix->bucket[b]);
-            between = "],[";
+    struct ty_text t = {.data = NULL};
+    for (uint32_t i = 0; i < page->n_mixes; i++) {
+        const ty_ps *bucket = page->mix[i].bucket;
+        uint32_t n = 0;
+        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+            n += bucket[b] > 0;
+        }
+        add_number(&t, n);
+        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+            if (bucket[b] > 0) {
+                add_number(&t, b);
+                add_number(&t, bucket[b]);
+            }
         }
     }
-    ty_out_str(out, "]]"); /* passes last, so there is a bucket */
+    return put_column(out, "mixes", &t, false);
 }
 
 static void put_words(struct ty_out *out)
@@ -365,13 +376,9 @@ int ty_page_put(const struct ty_page *page, struct ty_out *out, struct ty_err *e
         ty_out_str(out, i == 0 ? "" : ",\n");
         put_kind(page, &page->kind[i], out);
     }
-    ty_out_str(out, "],\n\"mixes\":[");
-    for (uint32_t i = 0; i < page->n_mixes; i++) {
-        ty_out_str(out, i == 0 ? "" : ",");
-        put_mix(&page->mix[i], out);
-    }
     ty_out_str(out, "],\n");
-    int rc = put_columns(page, out);
+    int rc = put_mixes(page, out);
+    rc = rc < 0 ? rc : put_columns(page, out);
     rc = rc < 0 ? rc : put_path(page, out);
     return rc < 0 ? ty_fail(err, rc, "page: out of memory") : 0;
 }

@@ -42,9 +42,13 @@ START_TEST(slices_of_a_rank_sum_to_its_statistics)
                 if (page.kind[s->kind].sort == TY_PAGE_IDLE) {
                     sum[s->row][page.kind[s->kind].category] += s->dur;
                 }
+                ty_ps of_pass = 0;
                 for (uint32_t b = 0; s->mix != TY_PAGE_NONE && b < TY_N_BUCKETS; b++) {
                     sum[s->row][b] += page.mix[s->mix].bucket[b];
+                    of_pass += page.mix[s->mix].bucket[b];
                 }
+                /* a page writes only one of the two */
+                ck_assert(s->mix == TY_PAGE_NONE || of_pass == s->dur);
             }
             for (uint32_t r = 0; r < c.trace.n_ranks; r++) {
                 for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {

@@ -1,16 +1,16 @@
 /* data.js - the columns that trainyard wrote, as arrays: see docs/report.md. Times are picoseconds:
  * whole numbers, exact in a double up to 2^53 (two and a half hours). */
 
-/* Bytes of base64, then numbers of seven bits a byte, the lowest first. */
+/* Base64 of packed bytes, in which are numbers of seven bits a byte, the lowest first. */
 function numbersOf(text) {
-  const bytes = atob(text);
+  const bytes = inflate(atob(text));
   let at = 0;
   return {
     more: () => at < bytes.length,
     next() {
       let value = 0, scale = 1, byte;
       do {
-        byte = bytes.charCodeAt(at++);
+        byte = bytes[at++];
         value += (byte & 127) * scale;
         scale *= 128;
       } while (byte > 127);
@@ -56,6 +56,15 @@ function pathOf(text) {
   return path;
 }
 
+/* What passes are made of: a list of [bucket, time] each. */
+function mixesOf(text) {
+  const numbers = numbersOf(text), mixes = [];
+  while (numbers.more()) {
+    mixes.push(Array.from({length: numbers.next()}, () => [numbers.next(), numbers.next()]));
+  }
+  return mixes;
+}
+
 /* Fills run.start, dur, kind, row, lane, before, how, mb, stage, layer, step, mix, via, delay, open:
  * one entry a slice, -1 meaning none. */
 function decodeRun(run) {
@@ -63,6 +72,8 @@ function decodeRun(run) {
   const start = tokensOf(c.start), dur = tokensOf(c.dur);
   const kind = numbersOf(c.kind), cause = numbersOf(c.cause);
   const mb = sparseOf(c.mb, n), stage = sparseOf(c.stage, n);
+  run.mixes = mixesOf(run.mixes);
+  const lasts = run.mixes.map((mix) => mix.reduce((sum, [, t]) => sum + t, 0));
   Object.assign(run, {
     start: new Float64Array(n), dur: new Float64Array(n), kind: new Uint16Array(n),
     row: new Uint16Array(n), lane: new Uint8Array(n), before: new Int32Array(n),
@@ -80,17 +91,18 @@ function decodeRun(run) {
       run.row[i] = row;
       run.lane[i] = lane;
       run.kind[i] = kind.next();
-      run.start[i] = free + signed(start());
-      run.dur[i] = dur();
-      free = run.start[i] + run.dur[i];
       const l = last[run.kind[i]], x = cause.next();
       l.before += 1 + signed(Math.floor(x / 8));
       l.mb += 1 + signed(mb[i]);
       l.stage += signed(stage[i]);
       run.how[i] = x % 8;
-      run.before[i] = l.before - 1;
+      const before = run.before[i] = l.before - 1;
       run.mb[i] = l.mb - 1;
       run.stage[i] = l.stage - 1;
+      const known = before >= 0 && before < i && run.kinds[run.kind[i]].sort !== 'idle';
+      run.start[i] = (known ? endOf(run, before) + run.delay[i] : free) + signed(start());
+      run.dur[i] = run.mix[i] >= 0 ? lasts[run.mix[i]] : dur();
+      free = endOf(run, i);
     }
     return {row, lane, first, n: count};
   });
