@@ -1,12 +1,16 @@
 /* Drives pages of `trainyard report` in Chromium: what a reader sees, points at, clicks and types.
  * Usage: node report.js CHROMIUM FOLDER, where FOLDER has one.html (1F1B on 4 stages), two.html (two
- * runs), op.html (every operation), stop.html (a deadlock). Prints TAP. */
+ * runs), op.html (every operation), stop.html (a deadlock), chunks.html (interleaved), shards.html (one
+ * stage, sharded), full.html (does not fit), long.html (16 stages, 256 micro-batches). Prints TAP. */
 'use strict';
 
 const {chromium} = require('playwright-core');
+const fs = require('fs');
 const path = require('path');
 
 const [,, executablePath, folder] = process.argv;
+const PAGES = ['one', 'two', 'op', 'stop', 'chunks', 'shards', 'full', 'long'].map((name) => name + '.html');
+const WINDOWS = [{width: 1440, height: 900}, {width: 390, height: 844}];
 let number = 0, failed = 0;
 
 function is(fact, what, more) {
@@ -65,7 +69,7 @@ async function sums(page) {
 }
 
 async function loads(browser) {
-  for (const name of ['one.html', 'two.html', 'op.html', 'stop.html']) {
+  for (const name of PAGES) {
     const {page, wrong, asked} = await open(browser, name);
     is(wrong.length === 0, `${name} loads without a word on the console`, wrong);
     is(asked.length === 1, `${name} asks for nothing else`, asked);
@@ -190,7 +194,7 @@ async function compares(browser) {
   const {page} = await open(browser, 'two.html');
   const rows = await page.evaluate(() => window.trainyard.timeline.items.filter((k) => k.type === 'head').length);
   is(rows === 2, 'two runs lie on one time axis');
-  const table = await page.locator('table').first().innerText();
+  const table = await page.locator('#tables table').first().innerText();
   is(/B \u2212 A/.test(table) && /step time/.test(table) && /%/.test(table), 'figures stand beside each other with the difference', table);
   const slice = await find(page, 1, 0, 'forward', 1);
   await page.setViewportSize({width: 1440, height: 1400});
@@ -206,15 +210,198 @@ async function reads(browser) {
   const bubble = await page.locator('#bubbles').innerText();
   is(/measured[^]*%[^]*formula[^]*%[^]*\(m \+ p - 1\)/.test(bubble), 'the bubble stands beside its formula', bubble);
   is(/trainyard report/.test(await page.locator('footer code').innerText()), 'the foot has the command line');
-  const unnamed = await page.locator('button').evaluateAll((all) => all.filter((b) => !b.innerText.trim() && !b.getAttribute('aria-label')).length);
-  is(unnamed === 0, 'every button has a name');
-  for (const width of [1440, 900, 390]) {
-    await page.setViewportSize({width, height: 800});
-    await page.waitForTimeout(100);
-    const over = await page.evaluate(() => document.scrollingElement.scrollWidth - window.innerWidth);
-    is(over <= 0, `nothing sticks out at ${width} pixels`, over);
-  }
   await page.close();
+}
+
+/* What has no name for those who do not see it. */
+function unnamed(page) {
+  return page.evaluate(() => {
+    const of = (id) => (document.getElementById(id) || {textContent: ''}).textContent.trim();
+    const name = (e) => e.getAttribute('aria-label') || of(e.getAttribute('aria-labelledby')) || e.innerText || e.textContent.trim() ||
+      (e.closest('label') || {textContent: ''}).textContent.trim();
+    return [...document.querySelectorAll('button, select, canvas, svg, summary, section, aside, [role], [tabindex]')]
+      .filter((e) => e.checkVisibility() && !e.closest('[aria-hidden=true]') && e.getAttribute('role') !== 'presentation' && !name(e))
+      .map((e) => e.outerHTML.slice(0, 90));
+  });
+}
+
+/* Words on the page whose colour is too near to what is behind them: WCAG 2.1 wants 4.5 to 1. */
+function faint(page) {
+  return page.evaluate(() => {
+    const {contrast, mixed} = window.trainyard, found = new Set();
+    const parse = (css) => {
+      const x = css.match(/[\d.]+/g).map(Number), of = css.startsWith('color(srgb') ? 255 : 1;
+      return {colour: '#' + x.slice(0, 3).map((v) => Math.round(v * of).toString(16).padStart(2, '0')).join(''), alpha: x.length > 3 ? x[3] : 1};
+    };
+    const behind = (e) => {
+      const own = e ? parse(getComputedStyle(e).backgroundColor) : {colour: '#ffffff', alpha: 1};
+      return own.alpha === 1 ? own.colour : mixed(behind(e.parentElement), own.colour, own.alpha);
+    };
+    for (const e of document.body.querySelectorAll('*')) {
+      const words = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+      if (words && e.checkVisibility() && !['SCRIPT', 'STYLE', 'OPTION', 'title'].includes(e.tagName)) {
+        const style = getComputedStyle(e), ink = parse(e.namespaceURI.endsWith('svg') ? style.fill : style.color).colour;
+        const x = contrast(ink, behind(e));
+        if (x < 4.5) { found.add(`${e.tagName} ${e.className.baseVal === undefined ? e.className : ''} ${x.toFixed(2)}: ${e.textContent.slice(0, 30)}`); }
+      }
+    }
+    return [...found];
+  });
+}
+
+/* The same for words in boxes of the timeline: on their colour, on a plate over a pattern, on what is
+ * dimmed beside a path. */
+function faintBoxes(page) {
+  return page.evaluate(() => {
+    const {colours, contrast, mixed, inkOn, timeline, LOOKS, PALETTES} = window.trainyard, found = [], was = colours.palette;
+    const check = (what, ground, ink) => { if (contrast(ground, ink) < 4.5) { found.push(`${what}: ${ink} on ${ground}`); } };
+    for (const [palette] of PALETTES) {
+      colours.palette = palette;
+      for (const key of Object.keys(LOOKS)) {
+        const card = palette === 'print' ? '#ffffff' : timeline.css('card'), ink = palette === 'print' ? '#000000' : timeline.css('ink');
+        for (const way of colours.isIdle(key) ? [] : [0, 0.5, 1]) {
+          const fill = colours.ofChunk(key, way);
+          check(`${palette} ${key} ${way}`, fill, inkOn(fill));
+          check(`${palette} ${key} ${way} dimmed`, mixed(timeline.css('card'), fill, 0.25), timeline.css('ink'));
+        }
+        const lines = palette === 'print' ? '#222222' : colours.of(key);
+        check(`${palette} ${key} plate`, mixed(lines, card, 0.88), ink);
+      }
+    }
+    colours.palette = was;
+    return found;
+  });
+}
+
+async function isLegible(browser) {
+  for (const colorScheme of ['light', 'dark']) {
+    for (const name of ['two.html', 'stop.html', 'full.html', 'shards.html']) {
+      const {page} = await open(browser, name, {colorScheme});
+      const boxes = await faintBoxes(page);
+      is(boxes.length === 0, `${name}, ${colorScheme}: words in boxes stand out in every palette`, boxes.slice(0, 5));
+      if (name !== 'stop.html') { await page.click('#b-path'); }
+      const words = await faint(page);
+      is(words.length === 0, `${name}, ${colorScheme}: words stand out from what is behind them`, words.slice(0, 5));
+      await page.close();
+    }
+  }
+}
+
+async function fits(browser) {
+  for (const name of PAGES) {
+    for (const viewport of WINDOWS) {
+      const {page, wrong} = await open(browser, name, {viewport});
+      const over = await page.evaluate(() => document.scrollingElement.scrollWidth - window.innerWidth);
+      is(over <= 0 && wrong.length === 0, `${name}: nothing sticks out of ${viewport.width} pixels`, [over, wrong]);
+      const nameless = await unnamed(page);
+      is(nameless.length === 0, `${name}, ${viewport.width}: what can be used or seen has a name`, nameless);
+      await page.close();
+    }
+  }
+  const {page} = await open(browser, 'one.html');
+  const size = () => page.evaluate(() => {
+    const chart = document.querySelector('#memory svg');
+    return chart.viewBox.baseVal.width / chart.getBoundingClientRect().width;
+  });
+  await page.setViewportSize(WINDOWS[1]);
+  await page.waitForFunction(() => window.trainyard.timeline.width < 390);
+  is(Math.abs(await size() - 1) < 0.05, 'charts keep their letters when the window shrinks', await size());
+  await page.close();
+}
+
+async function plays(browser) {
+  const {page} = await open(browser, 'one.html');
+  const now = () => page.evaluate(() => window.trainyard.shown.now);
+  await page.focus('#canvas');
+  await page.keyboard.press('.');
+  is(await now() === 0, 'the first step is the start of the run', await now());
+  await page.keyboard.press('.');
+  const first = await page.evaluate(() => {
+    const run = window.trainyard.runs[0];
+    return Math.min(...run.lanes.filter((l) => l.lane === 0).map((l) => run.start[l.first + 1]));
+  });
+  is(await now() === first, 'the next is where a row begins something else', [await now(), first]);
+  const words = await page.textContent('#now');
+  is(/^At .*stage 0: exposed message, stage 1: fill, /.test(words), 'it says what every row does then', words);
+  is(await page.textContent('#live') === words, 'and says it aloud');
+  await page.keyboard.press(',');
+  is(await now() === 0, 'and a step back', await now());
+  await page.keyboard.press('Space');
+  is(await page.textContent('#b-play') === 'Pause', 'it plays');
+  await page.waitForFunction((t) => window.trainyard.shown.now > t, first);
+  await page.click('#b-play');
+  const still = await now();
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  is(await now() === still && await page.textContent('#b-play') === 'Play', 'and pauses');
+  await page.focus('#canvas');
+  await page.keyboard.press('Escape');
+  is(await now() === null, 'Escape ends it');
+  await page.close();
+}
+
+/* What is wrong with a picture, and its words. */
+function readSvg(page, text) {
+  return page.evaluate((text) => {
+    const doc = new DOMParser().parseFromString(text, 'image/svg+xml'), top = doc.documentElement;
+    return {
+      broken: Boolean(doc.querySelector('parsererror')), scripts: doc.querySelectorAll('script, image, foreignObject').length,
+      size: [top.getAttribute('width'), top.getAttribute('height')], words: [...doc.querySelectorAll('text')].map((t) => t.textContent),
+      boxes: doc.querySelectorAll('rect').length, bad: [...doc.querySelectorAll('*')].filter((e) => [...e.attributes].some((a) => /NaN|undefined/.test(a.value))).length,
+      hatches: [...doc.querySelectorAll('[fill^=url]')].filter((e) => !doc.getElementById(e.getAttribute('fill').slice(5, -1))).length,
+    };
+  }, text);
+}
+
+async function draws(browser) {
+  const {page, wrong, asked} = await open(browser, 'one.html', {colorScheme: 'dark', acceptDownloads: true});
+  await page.evaluate(() => window.trainyard.timeline.show(0, window.trainyard.timeline.end / 3));
+  await page.click('#b-arrows');
+  const before = await page.evaluate(() => document.getElementById('canvas').toDataURL());
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#b-save')]);
+  const text = fs.readFileSync(await download.path(), 'utf8');
+  const read = await readSvg(page, text);
+  is(download.suggestedFilename() === 'llama-30b-256xa100.svg', 'the timeline is saved as SVG', download.suggestedFilename());
+  is(!read.broken && read.scripts === 0 && read.bad === 0 && read.hatches === 0, 'it is whole, without scripts', read);
+  is(read.size[0] === '180mm' && /^[\d.]+mm$/.test(read.size[1]), 'its width is in millimetres', read.size);
+  is(['stage 0', 'stall', 'Forward', 'Activations', 'forward 3'].every((w) => read.words.includes(w)) && read.boxes > 50, 'text is text, with a legend', read.words);
+  is(text.includes('fill="#ffffff"') && !text.includes('#1b2129'), 'it is on white, also from a dark screen');
+  is(before === await page.evaluate(() => document.getElementById('canvas').toDataURL()), 'the screen stays as it is');
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.click('#b-copy');
+  await page.waitForFunction(() => /Copied|Saved/.test(document.getElementById('now').textContent));
+  const copied = await page.evaluate(() => navigator.clipboard.readText().catch(() => null));
+  is(copied === null || copied === text, 'the copy is the same');
+  is(wrong.length === 0 && asked.every((url) => /^(file|blob):/.test(url)), 'nothing is asked of the network', [wrong, asked]);
+  await page.close();
+}
+
+async function answers(browser) {
+  const {page} = await open(browser, 'one.html');
+  const ask = async (question) => {
+    const one = page.locator('.help details', {hasText: question});
+    await one.locator('summary').click();
+    return one.innerText();
+  };
+  is(/gradient of the inputs[^]*gradient of the weights/.test(await ask('Why does a backward take')), 'why a backward is longer');
+  is(/stage 0 holds 4, stage 1 holds 3/.test(await ask('different amounts of memory')), 'why stages differ in memory');
+  is(/twice the micro-batches the formula says/.test(await ask('bubble become smaller')), 'what makes bubbles smaller');
+  const legend = await page.locator('.chip').allInnerTexts(), told = await ask('What do the colours mean');
+  is(legend.every((words) => told.includes(words)), 'what every colour means', [legend, told]);
+  const titles = await page.locator('.chip').evaluateAll((all) => all.filter((c) => c.title.length < 10).map((c) => c.innerText));
+  is(titles.length === 0, 'the legend says it, too', titles);
+  const others = await page.locator('#others').innerText();
+  is(/zb-1p\s+1\s+\d[\d.]+ %/.test(others) && /1f1b: this run/.test(others), 'what other schedules would do', others);
+  const bubble = await page.locator('.formula').first().innerText();
+  is(/\(p \u2212 1\) \/ \(m \+ p \u2212 1\) = 3 \/ 11 = 27\.3 %/.test(bubble), 'the short form of the formula with its inputs', bubble);
+  await page.close();
+  const chunks = await open(browser, 'chunks.html');
+  is(/\(v m \+ p \u2212 1\) = 3 \/ 27 = 11\.1 %/.test(await chunks.page.locator('.formula').first().innerText()), 'and with chunks');
+  const fills = await chunks.page.evaluate(() => [0, 0.5, 1].map((way) => window.trainyard.colours.ofChunk('compute.forward', way)));
+  is(new Set(fills).size === 3, 'later chunks are lighter', fills);
+  await chunks.page.close();
+  const shards = await open(browser, 'shards.html');
+  is(/nobody waits for a pipeline/.test(await shards.page.locator('#bubbles').innerText()), 'one stage has no bubble, but waits');
+  await shards.page.close();
 }
 
 async function prints(browser) {
@@ -229,6 +416,11 @@ async function prints(browser) {
   is(await dots() > 2 * screen, 'paper gets more dots than the screen', [screen, await dots()]);
   is(wrong.length === 0, 'without a word on the console', wrong);
   await page.close();
+  const dark = await open(browser, 'one.html', {colorScheme: 'dark'});
+  await dark.page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  const box = await dark.page.locator('#canvas').boundingBox();
+  is(await colour(dark.page, {x: box.x + 2, y: box.y + 2}) === '255,255,255', 'paper is white, whatever the screen is');
+  await dark.page.close();
 }
 
 async function stops(browser) {
@@ -239,17 +431,18 @@ async function stops(browser) {
     return t.why(run, lane.first + lane.n - 1);
   });
   is(/stands at backward 0: grad of micro-batch 0/.test(last), 'and what a rank stands at', last);
+  is(/Deadlock/.test(await page.locator('#legend').innerText()) && !await page.isVisible('#bubbles'), 'what never ends is no bubble');
   is(await page.evaluate(() => window.trainyard.runs[0].n_slices > 0 && window.trainyard.runs[0].halted), 'with what ran before it');
   await page.close();
 }
 
 (async () => {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  for (const part of [loads, hovers, walks, types, toggles, compares, reads, prints, stops]) {
+  for (const part of [loads, hovers, walks, types, plays, toggles, compares, reads, isLegible, fits, draws, answers, prints, stops]) {
     try {
       await part(browser);
     } catch (error) {
-      is(false, `${part.name}: ${error.message.split('\n')[0]}`);
+      is(false, `${part.name}: ${error.message.split('\n').slice(0, 3).join(' ')}`);
     }
   }
   await browser.close();

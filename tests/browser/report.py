@@ -20,6 +20,12 @@ PAGES = {
                  "--against-set", "schedule.name=zb-1p"],
     "op.html": ["llama-30b-256xa100.yaml", "--detail", "op"] + SMALL,
     "stop.html": ["deadlock/circle.yaml"],
+    "chunks.html": ["llama-30b-256xa100.yaml", "--set", "schedule.name=interleaved",
+                    "--set", "schedule.chunks=3", "--set", "layout.global_batch=256"],
+    "shards.html": ["llama3-8b-fsdp-8xh100.yaml"],
+    "full.html": ["gpipe-memory.yaml", "--set", "layout.recompute=none"],
+    "long.html": ["gpt3-175b-1024xa100.yaml", "--set", "cluster.nodes=16", "--set",
+                  "layout.data=1", "--set", "layout.global_batch=256"],
 }
 
 

@@ -165,8 +165,35 @@ def check_page(text, n_rows):
             yield "the critical path is not as long as the run"
         if n_rows is not None and len(run["rows"]) != n_rows:
             yield f"{len(run['rows'])} rows"
+        if not run["halted"]:
+            yield from check_others({**run, "layers": layers_of(run)})
         if run["halted"] != bool(run["trouble"]):
             yield "a deadlock without a word, or a word without a deadlock"
+
+
+def check_others(run):
+    """What formulas say of other schedules, where everybody knows it."""
+    p, m = run["pipeline"], run["micro_batches"]
+    others = {name: (chunks, share, held) for name, chunks, share, held in run["formula"]["others"]}
+    known = {"gpipe": (1, (p - 1) / (m + p - 1), m), "1f1b": (1, (p - 1) / (m + p - 1), min(p, m)),
+             "bfs": (2, (p - 1) / (2 * m + p - 1), m)}
+    if p == 1 and others:
+        yield "schedules for a pipeline of one stage"
+    for name, (chunks, share, held) in known.items():
+        if p == 1 or name == run["schedule"] or (name == "bfs" and p * 2 > run["layers"]):
+            if name in others:
+                yield f"{name} is no other schedule"
+        elif name not in others:
+            yield f"{name} is not among {sorted(others)}"
+        elif others[name][0] != chunks or abs(others[name][1] - share) > 1e-9 or \
+                others[name][2] != held:
+            yield f"{name}: {others[name]} is not {(chunks, share, held)}"
+
+
+def layers_of(run):
+    """Of the model, from those of each stage: "0-3, 28-31"."""
+    spans = [span.split("-") for s in run["stages"] for span in s["layers"].split(", ")]
+    return 1 + max(int(last) for _, last in spans)
 
 
 def check_figures(binary, text, example, options):

@@ -4,10 +4,10 @@ function signedShare(x) {
   return (x < 0 ? '\u2212' : '+') + share(Math.abs(x));
 }
 
-/* A legend of small squares. */
+/* A legend of small squares; words alone where there is no background. */
 function keyOf(entries) {
   return el('div', {class: 'key', 'aria-hidden': 'true'},
-    ...entries.map(([words, background]) => el('span', {}, el('i', {style: `background:${background}`}), words)));
+    ...entries.map(([words, background]) => el('span', {}, background ? el('i', {style: `background:${background}`}) : null, words)));
 }
 
 function nameOf(runs, r) {
@@ -28,18 +28,53 @@ function formulaShare(run) {
   return {makespan: f.makespan_s, share: 1 - work / f.makespan_s, work};
 }
 
+/* (p - 1) / (v m + p - 1), where that is what the formula comes to; else null. */
+function simpleShare(run, f) {
+  const p = run.pipeline, most = run.chunks * run.micro_batches + p - 1;
+  return p > 1 && Math.abs((p - 1) / most - f.share) < 1e-6 ? {p, most, words: `(p \u2212 1) / (${run.chunks > 1 ? 'v m' : 'm'} + p \u2212 1) = ${p - 1} / ${most}`} : null;
+}
+
+/* A bar of parts [share, look or colour, title], drawn as SVG, whose patterns printers know. */
 function measure(label, parts, most, value) {
-  const bar = el('div', {class: 'bar'});
-  parts.forEach(([x, background, title]) => bar.append(
-    el('span', {style: `width:${most > 0 ? 100 * x / most : 0}%;background:${background}`, title})));
+  const defs = svg('defs'), bar = svg('svg', {class: 'bar', width: '100%', height: 20, 'aria-hidden': 'true'}, defs);
+  let at = 0;
+  parts.forEach(([x, look, words]) => {
+    const wide = most > 0 ? 100 * Math.max(x, 0) / most : 0, title = svg('title');
+    title.textContent = words;
+    bar.append(svg('rect', {x: at + '%', y: 0, width: wide + '%', height: 20, fill: LOOKS[look] ? svgFill(defs, look) : look}, title));
+    at += wide;
+  });
   return [el('span', {}, label), bar, el('b', {}, value)];
+}
+
+/* Share of the step in which a GPU, on average, has nothing to compute. */
+function idleShare(run) {
+  return run.buckets.filter((b) => colours.isIdle(b)).reduce((sum, b) => sum + run.figures.breakdown[b], 0) / run.figures.step_time_s;
+}
+
+/* Without a pipeline there are no bubbles: what a GPU waits for instead. */
+function waitingCard(card, runs) {
+  const idle = (run) => run.buckets.filter((b) => colours.isIdle(b) && run.figures.breakdown[b] > 0);
+  card.replaceChildren(el('h2', {id: 'h-bubbles'}, 'Waiting'),
+    el('p', {class: 'lead'}, 'There is one stage, so nobody waits for a pipeline. Share of the step in which a GPU, on average, waits for communication that nothing hides:'));
+  runs.forEach((run, r) => {
+    const grid = el('div', {class: 'measure'});
+    grid.append(...measure(nameOf(runs, r) + 'measured', idle(run).map((b) => [run.figures.breakdown[b] / run.figures.step_time_s, b, LOOKS[b][0]]),
+      Math.max(...runs.map(idleShare)), share(idleShare(run))));
+    card.append(grid);
+  });
+  card.append(keyOf([...new Set(runs.flatMap(idle))].map((b) => [LOOKS[b][0], colours.css(b)])));
 }
 
 function bubblesCard(card, runs) {
   const ready = runs.filter((run) => run.figures);
   card.replaceChildren(el('h2', {id: 'h-bubbles'}, 'Bubbles: measured and by formula'));
-  if (ready.length === 0) {
-    card.append(el('p', {class: 'lead'}, 'A run that never ends has no share of idle time.'));
+  card.hidden = ready.length === 0; /* a run that never ends has no share of idle time */
+  if (card.hidden) {
+    return;
+  }
+  if (runs.every((run) => run.pipeline === 1)) {
+    waitingCard(card, runs);
     return;
   }
   const parts = (run) => BUBBLE.map((b) => [b, run.figures.breakdown[b] / run.figures.step_time_s]);
@@ -47,7 +82,7 @@ function bubblesCard(card, runs) {
   card.append(el('p', {class: 'lead'}, 'Share of the step in which a GPU, on average, waits for the pipeline.'));
   ready.forEach((run) => {
     const r = runs.indexOf(run), f = formulaShare(run), grid = el('div', {class: 'measure'});
-    grid.append(...measure(nameOf(runs, r) + 'measured', parts(run).map(([b, x]) => [x, colours.css(b), `${LOOKS[b][0]} ${share(x)}`]),
+    grid.append(...measure(nameOf(runs, r) + 'measured', parts(run).map(([b, x]) => [x, b, `${LOOKS[b][0]} ${share(x)}`]),
       most, share(run.figures.bubble_fraction)));
     if (f) {
       grid.append(...measure(nameOf(runs, r) + 'formula', [[Math.max(f.share, 0), 'var(--soft)', 'by the formula']], most, share(f.share)));
@@ -59,18 +94,19 @@ function bubblesCard(card, runs) {
 
 /* The formula with its numbers, and what it leaves out. */
 function formulaWords(run, f) {
-  const times = run.formula, out = [];
+  const times = run.formula, out = [], simple = f && simpleShare(run, f);
   if (!f) {
     return [el('p', {class: 'small'}, `Nothing is published about the makespan of ${run.schedule}.`)];
   }
   out.push(el('div', {class: 'formula'}, `${run.schedule}: ${times.expression} = ${secs(f.makespan)}\n` +
     `p = ${run.pipeline}, m = ${run.micro_batches}${run.chunks > 1 ? ', v = ' + run.chunks : ''}, F = ${secs(times.forward_s)}, ` +
     (times.weight_s > 0 ? `I = ${secs(times.input_s)}, W = ${secs(times.weight_s)}` : `B = ${secs(times.backward_s)}`) +
-    `\nbubble = 1 \u2212 ${secs(f.work)} of work / ${secs(f.makespan)} = ${share(f.share)}`));
-  const left = [];
+    `\nbubble = 1 \u2212 ${secs(f.work)} of work / ${secs(f.makespan)}` +
+    `${simple ? '\n       = ' + simple.words : ''} = ${share(f.share)}`));
+  const left = [], by = run.figures.bubble_fraction - f.share;
   const b = run.figures.breakdown;
   if (times.in_domain === 'no') {
-    left.push(`it is claimed for ${times.domain}, which is not the case here`);
+    left.push(`this run is not what it is claimed for (${times.domain})`);
   }
   if (times.slowest_over_mean > 1.005) {
     left.push(`stage ${times.slowest} takes ${share(times.slowest_over_mean - 1)} longer than the mean`);
@@ -78,13 +114,45 @@ function formulaWords(run, f) {
   if (b.exposed_pipeline > 0) { left.push(`messages on the wire take ${secs(b.exposed_pipeline)}`); }
   if (b.exposed_data > 0) { left.push(`data-parallel communication takes ${secs(b.exposed_data)}`); }
   if (b.optimizer > 0) { left.push(`the optimizer takes ${secs(b.optimizer)}`); }
-  if (left.length > 0) {
-    out.push(el('p', {class: 'small'}, `The formula does not know: ${left.join('; ')}. Source: ${times.source || 'see docs/model.md'}.`));
-  }
+  const apart = Math.abs(by) < 5e-4 ? 'Measured is what the formula says' : `Measured is ${(100 * Math.abs(by)).toFixed(1)} points ${by > 0 ? 'above' : 'below'} the formula`;
+  out.push(el('p', {class: 'small'}, apart + (left.length > 0 ? `, which does not know that ${left.join('; ')}` : '') + `. Source: ${times.source || 'docs/model.md of trainyard'}.`));
   return out;
 }
 
+/* What the formulas of other schedules make of the same passes. */
+function othersTable(run, name) {
+  const own = formulaShare(run), others = run.formula.others.map(([what, chunks, x, most]) => ({what, chunks, x, most}));
+  if (others.length === 0 || !own) {
+    return [];
+  }
+  const held = Math.max(...run.rows.map((row) => row.peak_held)) / run.chunks;
+  const rows = [{what: `${run.schedule}: this run`, chunks: run.chunks, x: own.share, most: held, own: true}, ...others].sort((a, b) => a.x - b.x);
+  const body = rows.map((row) => el('tr', {class: row.own ? 'this' : undefined}, el('th', {scope: 'row'}, row.what),
+    ...[String(row.chunks), share(row.x), row.most > 0 ? String(Math.round(row.most * 10) / 10) : '\u2013'].map((x) => el('td', {}, x))));
+  const best = others.reduce((a, b) => (b.x < a.x ? b : a));
+  const sets = `--against-set schedule.name=${best.what}${best.chunks > 1 ? ` --against-set schedule.chunks=${best.chunks}` : ''}`;
+  return [el('table', {}, el('caption', {class: 'visually-hidden'}, `${name}other schedules by their formulas`),
+    el('thead', {}, el('tr', {}, ...[name.trim(), 'chunks per GPU', 'bubble by formula', 'micro-batches held'].map((h) => el('th', {scope: 'col'}, h)))), el('tbody', {}, ...body)),
+  el('p', {class: 'small'}, 'To see one beside this run: '), el('code', {class: 'formula'}, `trainyard report ${run.file} ${sets} -o compare.html`)];
+}
+
+/* Of the first run: of two, the second is an answer already. */
+function othersCard(card, runs) {
+  const parts = runs[0].figures ? othersTable(runs[0], nameOf(runs, 0)) : [];
+  card.hidden = parts.length === 0;
+  card.replaceChildren(el('h2', {id: 'h-others'}, 'What would another schedule do?'),
+    el('p', {class: 'lead'}, 'By the formulas that are claimed to hold here, with the mean passes of this run' +
+      (runs[0].formula && runs[0].formula.weight_s > 0 ? '' : '; a backward that is split is taken as two halves, a guess') +
+      '. The more micro-batches a GPU holds, the more memory its activations take.'), ...parts);
+}
+
 /* ---- bars of stacked parts ---- */
+
+/* Pixels there are for a chart: its text is then as large as any other. */
+function room(card) {
+  const style = getComputedStyle(card);
+  return Math.max(card.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight), 240);
+}
 
 /* rows: [{label, parts: [[value, fill, title]], note}]; returns an SVG as wide as its place. */
 function stackedBars(rows, most, describe, wide) {
@@ -117,43 +185,42 @@ function stackedBars(rows, most, describe, wide) {
   return chart;
 }
 
-/* A hatched fill for SVG: one pattern a bucket. */
-function svgFill(chartDefs, bucket) {
-  const key = BUCKET_LOOK[bucket] || bucket, colour = colours.of(key);
+/* A hatched fill for SVG: one pattern a look. */
+function svgFill(chartDefs, key) {
+  const colour = colours.of(key);
   const lines = colours.palette === 'print' ? LOOKS[key][3][0] : colours.isIdle(key) ? 'up' : 'none';
   if (lines === 'none') {
     return colour;
   }
   const id = 'p-' + key.replace('.', '-'), print = colours.palette === 'print';
   if (!chartDefs.querySelector('#' + id)) {
-    const d = {up: 'M-1 7L7 -1', down: 'M-1 -1L7 7', level: 'M0 3H6', cross: 'M-1 7L7 -1M-1 -1L7 7', dots: 'M2 2h2'}[lines];
     chartDefs.append(svg('pattern', {id, width: 6, height: 6, patternUnits: 'userSpaceOnUse'},
       svg('rect', {width: 6, height: 6, fill: print ? colour : colour + '2e'}),
-      svg('path', {d, stroke: print ? '#222' : colour, 'stroke-width': lines === 'dots' ? 2 : 1.2})));
+      svg('path', {d: HATCHES[lines], stroke: print ? '#222' : colour, 'stroke-width': lines === 'dots' ? 2 : 1.2})));
   }
   return `url(#${id})`;
 }
 
 function breakdownCard(card, runs) {
   const present = runs[0].buckets.filter((b, at) => runs.some((run) => run.rows.some((row) => row.buckets_ps[at] > 0)));
-  const defs = svg('defs'), rows = [];
+  const defs = svg('defs'), rows = [], look = (b) => (bucketWords(runs, b) === 'deadlock' ? 'deadlock' : BUCKET_LOOK[b] || b);
   const ready = runs.filter((run) => run.figures);
   const most = Math.max(...runs.map((run) => run.makespan_ps)) / 1e12;
   ready.forEach((run) => rows.push({
     label: nameOf(runs, runs.indexOf(run)) + 'mean of all',
-    parts: present.map((b) => [run.figures.breakdown[b] * run.steps, svgFill(defs, b), `${BUCKET_WORDS[b]} ${secs(run.figures.breakdown[b])} (${share(run.figures.breakdown[b] / run.figures.step_time_s)})`]),
+    parts: present.map((b) => [run.figures.breakdown[b] * run.steps, svgFill(defs, look(b)), `${BUCKET_WORDS[b]} ${secs(run.figures.breakdown[b])} (${share(run.figures.breakdown[b] / run.figures.step_time_s)})`]),
     note: secs(run.figures.step_time_s),
   }));
   runs.forEach((run, r) => run.rows.slice(0, 32).forEach((row, at) => rows.push({
     label: nameOf(runs, r) + (run.rows.filter((x) => x.stage === row.stage && x.job === row.job).length > 1 ? `rank ${row.rank}` : rowName(run, at)),
-    parts: present.map((b) => { const t = row.buckets_ps[run.buckets.indexOf(b)]; return [t / 1e12, svgFill(defs, b), `${BUCKET_WORDS[b]} ${seconds(t)}`]; }),
+    parts: present.map((b) => { const t = row.buckets_ps[run.buckets.indexOf(b)]; return [t / 1e12, svgFill(defs, look(b)), `${bucketWords(runs, b)} ${seconds(t)}`]; }),
     note: share(row.buckets_ps.reduce((sum, t, b) => sum + (colours.isIdle(run.buckets[b]) ? 0 : t), 0) / run.makespan_ps) + ' busy',
   })));
-  const chart = stackedBars(rows, most, 'Where the time of the compute streams goes; the numbers are in the table Breakdown.', 560);
+  const chart = stackedBars(rows, most, 'Where the time of the compute streams goes; the numbers are in the tables Breakdown and Ranks shown.', room(card));
   chart.prepend(defs);
   card.replaceChildren(el('h2', {id: 'h-breakdown'}, 'Where the time goes'),
     el('p', {class: 'lead'}, 'Every moment of the compute stream has one cause; hatched is waiting.'), chart,
-    keyOf(present.map((b) => [BUCKET_WORDS[b], colours.css(BUCKET_LOOK[b] || b)])));
+    keyOf(present.map((b) => [bucketWords(runs, b), colours.css(look(b))])));
 }
 
 /* ---- memory ---- */
@@ -181,6 +248,6 @@ function memoryCard(card, runs) {
       return `${nameOf(runs, r)}${stage.verdict === 'does not fit' ? 'Does not fit: ' : ''}stage ${fullest} needs most: ${bytes(stage.total)} of ${bytes(stage.capacity)} ` +
         `(dashed), in ${stage.during} ${stage.during_mb} with ${held(stage.held)} held. `;
     })),
-    stackedBars(rows, most, 'Memory of a GPU of each stage by what fills it; the numbers are in the table Memory.', 1120),
+    stackedBars(rows, most, 'Memory of a GPU of each stage by what fills it; the numbers are in the table Memory.', room(card)),
     keyOf(MEMORY.map(([, words], k) => [words, colours.memory(k)])));
 }

@@ -23,8 +23,12 @@ const LOOKS = {
   'exposed_tensor': ['Exposed tensor', '#e07b00', '#e69f00', ['up', '#ffffff']],
   'exposed_context': ['Exposed context', '#e09020', '#e69f00', ['up', '#dddddd']],
   'exposed_expert': ['Exposed expert', '#d33a30', '#d55e00', ['cross', '#dddddd']],
+  'deadlock': ['Deadlock', '#b3261e', '#000000', ['cross', '#ffffff']],
 };
 const PALETTES = [['trace', 'as in traces'], ['safe', 'colour-blind safe'], ['print', 'patterns, for print']];
+
+/* Lines of the patterns, in a square of 6. */
+const HATCHES = {up: 'M-1 7L7 -1', down: 'M-1 -1L7 7', level: 'M0 3H6', cross: 'M-1 7L7 -1M-1 -1L7 7', dots: 'M2 2h2'};
 
 /* Shares of memory: words and colours by palette. */
 const MEMORY = [
@@ -44,11 +48,15 @@ const BUCKET_LOOK = {
 
 const colours = {
   palette: 'trace',
+  onWhite: false, /* paper is white, whatever the screen is */
+  dark: window.matchMedia('(prefers-color-scheme: dark)'),
   patterns: new Map(),
 
   of(key) {
     const look = LOOKS[key] || ['', '#999999', '#999999', ['none', '#bbbbbb']];
-    return {trace: look[1], safe: look[2], print: look[3][1]}[this.palette];
+    const colour = {trace: look[1], safe: look[2], print: look[3][1]}[this.palette];
+    const hidden = this.palette === 'safe' && this.isIdle(key) && this.dark.matches && !this.onWhite && contrast(colour, '#1b2129') < 2;
+    return hidden ? mixed(colour, '#ffffff', 0.9) : colour; /* black lines on a dark screen */
   },
 
   memory(at) {
@@ -56,20 +64,29 @@ const colours = {
   },
 
   isIdle(key) {
-    return key.startsWith('bubble_') || key.startsWith('exposed_');
+    return key.startsWith('bubble_') || key.startsWith('exposed_') || key === 'deadlock';
+  },
+
+  /* Of work on a later chunk of the model (0 .. 1 of the way to the last): lighter. Greys mean
+   * something of their own. */
+  ofChunk(key, way) {
+    return way > 0 && this.palette !== 'print' ? mixed(this.of(key), '#ffffff', 0.4 * way) : this.of(key);
   },
 
   /* A fill for a canvas: hatched for idle time, and for everything in print. */
-  fill(context, key) {
+  fill(context, key, way) {
     const print = this.palette === 'print';
     const lines = print ? LOOKS[key][3][0] : this.isIdle(key) ? 'up' : 'none';
     if (lines === 'none') {
-      return this.of(key);
+      return this.ofChunk(key, way);
     }
-    const name = key + this.palette;
+    const ground = print ? LOOKS[key][3][1] : this.of(key) + '2e', ink = print ? '#222222' : this.of(key);
+    if (context.hatch) { /* a picture has patterns of its own */
+      return context.hatch(lines, ground, ink);
+    }
+    const name = key + this.palette + this.of(key);
     if (!this.patterns.has(name)) {
-      this.patterns.set(name, this.pattern(context, lines, print ? LOOKS[key][3][1] : this.of(key) + '2e',
-        print ? '#222222' : this.of(key)));
+      this.patterns.set(name, this.pattern(context, lines, ground, ink));
     }
     return this.patterns.get(name);
   },
@@ -107,11 +124,44 @@ const colours = {
 /* The key of a slice's look. */
 function lookOf(run, i) {
   const kind = run.kinds[run.kind[i]];
+  if (kind.sort === 'idle' && isStuck(run, i)) {
+    return 'deadlock';
+  }
   return kind.sort === 'idle' ? kind.name : kind.cat;
 }
 
-/* Black or white, whichever reads better on a colour "#rrggbb". */
+/* Idle for ever. */
+function isStuck(run, i) {
+  return Boolean(run.open[i] && run.rows[run.row[i]].stuck);
+}
+
+/* How far from the first chunk of the model to the last, 0 .. 1, a pass works. */
+function chunkWay(run, i) {
+  return run.chunks > 1 && run.stage[i] >= 0 ? Math.floor(run.stage[i] / run.pipeline) / (run.chunks - 1) : 0;
+}
+
+function channels(colour) {
+  return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+}
+
+/* Of two colours "#rrggbb", share of the second. */
+function mixed(a, b, share) {
+  const to = channels(b);
+  return '#' + channels(a).map((x, k) => Math.round(x + (to[k] - x) * share).toString(16).padStart(2, '0')).join('');
+}
+
+/* Relative luminance and contrast, WCAG 2.1. */
+function luminance(colour) {
+  const [r, g, b] = channels(colour).map((x) => (x <= 10 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function contrast(a, b) {
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+}
+
+/* Black or white, whichever reads better on a colour: one of them always has 4.5 : 1. */
 function inkOn(colour) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
-  return 0.3 * r + 0.59 * g + 0.11 * b > 0.58 ? '#16202b' : '#ffffff';
+  return contrast(colour, '#000000') >= contrast(colour, '#ffffff') ? '#000000' : '#ffffff';
 }

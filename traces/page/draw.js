@@ -2,6 +2,8 @@
 
 /* ---- the plot ---- */
 
+const DRAWN_WHOLE = 3000; /* pixels: canvases as high as that are drawn whole, guess */
+
 Object.assign(Timeline.prototype, {
   draw() {
     const c = this.context;
@@ -24,13 +26,14 @@ Object.assign(Timeline.prototype, {
     if (shown.trail) { this.drawTrail(); }
     this.outline(shown.over, 1.5, this.css('ink'));
     this.outline(shown.chosen, 2.5, this.css('mark'));
-    this.drawOverview();
+    this.drawNow();
+    if (!this.recording) { this.drawOverview(); }
   },
 
   /* Which heights of a long canvas the window shows, with a margin to scroll into; on paper all. */
   inSight() {
     const box = this.canvas.getBoundingClientRect(), margin = 400;
-    return this.paper ? [0, this.height] : [-box.top - margin, window.innerHeight - box.top + margin];
+    return this.paper || this.height < DRAWN_WHOLE ? [0, this.height] : [-box.top - margin, window.innerHeight - box.top + margin];
   },
 
   font(size, weight) {
@@ -100,7 +103,7 @@ Object.assign(Timeline.prototype, {
     const c = this.context, run = this.runs[item.run], row = run.rows[item.row];
     const alone = run.rows.filter((r) => r.stage === row.stage && r.job === row.job).length === 1;
     const idle = row.buckets_ps.reduce((sum, x, b) => sum + (colours.isIdle(run.buckets[b]) &&
-      (run.buckets[b].startsWith('bubble') || run.buckets[b] === 'exposed_pipeline') ? x : 0), 0);
+      (run.pipeline === 1 || run.buckets[b].startsWith('bubble') || run.buckets[b] === 'exposed_pipeline') ? x : 0), 0);
     c.textAlign = 'left';
     c.fillStyle = this.css('ink');
     this.font(12.5, 640);
@@ -108,7 +111,7 @@ Object.assign(Timeline.prototype, {
     c.fillText(row.job || stage, 0, item.y + 8, this.left - 6);
     c.fillStyle = this.css('soft');
     this.font(11);
-    const bubble = (this.width < 640 ? '' : 'bubble ') + share(idle / run.makespan_ps);
+    const bubble = (this.width < 640 ? '' : run.pipeline === 1 ? 'waits ' : 'bubble ') + share(idle / run.makespan_ps);
     c.fillText(row.job ? stage : !alone ? `rank ${row.rank}` : row.stuck ? 'deadlock' : run.halted ? '' : bubble, 0, item.y + 23);
     if (shown.comm && this.width >= 640) {
       this.font(9);
@@ -141,8 +144,9 @@ Object.assign(Timeline.prototype, {
     c.fillRect(this.left, item.y, Math.max(Math.min(this.x(run.makespan_ps), this.right) - this.left, 0), item.h);
     this.each(item, (i, x0, x1) => {
       const key = lookOf(run, i), wide = x1 - x0;
-      c.globalAlpha = shown.trail && !(lit && lit.has(i)) ? 0.25 : 1;
-      c.fillStyle = colours.fill(c, key);
+      const dim = shown.trail && !(lit && lit.has(i));
+      c.globalAlpha = dim ? 0.25 : 1;
+      c.fillStyle = colours.fill(c, key, chunkWay(run, i));
       c.fillRect(x0, item.y, wide, item.h);
       if (wide > 3 && item.lane.lane === 0) {
         const print = colours.palette === 'print';
@@ -151,15 +155,16 @@ Object.assign(Timeline.prototype, {
         c.strokeRect(x0 + 0.5, item.y + 0.5, wide - 1, item.h - 1);
       }
       if (wide > 13 && item.h > 11) {
-        this.drawText(run, i, x0, wide, item, key);
+        c.globalAlpha = 1;
+        this.drawText(run, i, x0, wide, item, dim);
       }
     });
     c.globalAlpha = 1;
   },
 
   /* As many words as fit: "backward 12", "12", nothing. */
-  drawText(run, i, x, wide, item, key) {
-    const c = this.context, kind = run.kinds[run.kind[i]];
+  drawText(run, i, x, wide, item, dim) {
+    const c = this.context, kind = run.kinds[run.kind[i]], key = lookOf(run, i);
     const idle = kind.sort === 'idle';
     const words = idle ? [sliceName(run, i)] : kind.sort === 'pass'
       ? [sliceName(run, i), run.mb[i] >= 0 ? String(run.mb[i]) : 'opt'] : [kind.name];
@@ -169,15 +174,15 @@ Object.assign(Timeline.prototype, {
       return;
     }
     const print = colours.palette === 'print';
-    if (idle || (print && LOOKS[key][3][0] !== 'none')) { /* hatched: a plate under the words */
-      const half = c.measureText(text).width / 2 + 3, alpha = c.globalAlpha;
+    if (!dim && (idle || (print && LOOKS[key][3][0] !== 'none'))) { /* hatched: a plate under the words */
+      const half = c.measureText(text).width / 2 + 3;
       c.fillStyle = print ? '#fff' : this.css('card');
-      c.globalAlpha = alpha * 0.82;
-      c.fillRect(x + wide / 2 - half, item.y + 5, 2 * half, item.h - 10);
-      c.globalAlpha = alpha;
+      c.globalAlpha = 0.88;
+      c.fillRect(x + wide / 2 - half, item.y + 4, 2 * half, item.h - 8);
+      c.globalAlpha = 1;
       c.fillStyle = print ? '#000' : this.css('ink');
     } else {
-      c.fillStyle = inkOn(colours.of(key));
+      c.fillStyle = dim ? this.css('ink') : inkOn(colours.ofChunk(key, chunkWay(run, i)));
     }
     c.textAlign = 'center';
     c.fillText(text, x + wide / 2, item.y + item.h / 2 + 0.5);
@@ -255,8 +260,10 @@ Object.assign(Timeline.prototype, {
     c.lineTo(x - 4, y - 6);
     c.lineTo(x + 4, y - 6);
     c.fill();
-    const text = `${bytes(row.peak)}, ${row.peak_held} held` + (row.peak > row.room ? ': does not fit' : '');
     this.font(10, 600);
+    const held = `${bytes(row.peak)}, ${row.peak_held} held`, texts = row.peak > row.room ? [held + ': does not fit', held] : [held];
+    const most = Math.max(this.right - x, x - this.left) - 8;
+    const text = texts.find((t) => c.measureText(t).width < most) || bytes(row.peak);
     const wide = c.measureText(text).width, left = x + 8 + wide > this.right;
     c.textAlign = left ? 'right' : 'left';
     const at = left ? x - 7 : x + 7, top = Math.max(y - 4, item.y + 4);

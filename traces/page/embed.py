@@ -3,12 +3,19 @@
 
     embed.py OUTPUT.c page.html page.css SCRIPT.js...
 
-In page.html, %STYLE% and %SCRIPT% stand for the other files, in their order; %DATA% for what the
+Comments and indentation stay behind. In page.html, %STYLE% and %SCRIPT% stand for the other files, in their order; %DATA% for what the
 program writes."""
 import pathlib
+import re
 import sys
 
 WIDTH = 20  # bytes a line
+
+
+def squeeze(text):
+    """Without comments that begin a line, without indentation: a page is read by browsers."""
+    text = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*$\n?", "", text, flags=re.S | re.M)
+    return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
 
 
 def array(name, data):
@@ -22,7 +29,7 @@ def main():
     output, page, *others = (pathlib.Path(word) for word in sys.argv[1:])
     text = {".css": "", ".js": ""}
     for path in others:
-        text[path.suffix] += path.read_text(encoding="utf-8")
+        text[path.suffix] += squeeze(path.read_text(encoding="utf-8"))
     if "</script" in text[".js"] or "</style" in text[".css"]:
         raise SystemExit("embed.py: a file would end the element it is put into")
     html = page.read_text(encoding="utf-8")

@@ -113,7 +113,7 @@ function fillPanel(panel, timeline, act) {
       el('p', {class: 'small'}, 'Point at a slice to see what it is and why it started then. Click it to follow, slice by slice, what it waited for, back to the start of the run.'),
       el('div', {class: 'walk'}, ...timeline.runs.filter((run) => run.path.length > 0).map((run, k) =>
         el('button', {type: 'button', onclick: () => act.path(timeline.runs.indexOf(run))},
-          timeline.runs.length > 1 ? `Critical path of ${'AB'[k]}` : 'Show the critical path'))));
+          timeline.runs.length > 1 ? `Critical path of ${'AB'[k]}` : 'Show the critical path'))), timeline.help);
     return;
   }
   const run = timeline.runs[spot.run], i = spot.i, kind = run.kinds[run.kind[i]];

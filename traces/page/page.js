@@ -55,7 +55,8 @@ function fillTiles() {
     place.append(tile(both ? 'Step time, A' : 'Step time', secs(a.figures.step_time_s), `${secs(a.figures.ideal_s)} without bubbles`, other('step_time_s', secs, -1)),
       tile('Throughput', count(a.figures.tokens_per_s), `tokens/s, ${count(a.figures.tokens_per_s_per_gpu)} per GPU`, other('tokens_per_s', count, 1)),
       tile('MFU', share(a.figures.mfu), `${a.figures.model_tflops_per_gpu.toFixed(1)} TFLOP/s per GPU`, other('mfu', share, 1)),
-      tile('Bubble', share(a.figures.bubble_fraction), f ? `${share(f.share)} by formula` : 'no formula published', other('bubble_fraction', share, -1)));
+      a.pipeline === 1 ? tile('Waiting', share(idleShare(a)), 'for communication', both ? `B ${share(idleShare(b))}` : null)
+        : tile('Bubble', share(a.figures.bubble_fraction), f ? `${share(f.share)} by formula` : 'no formula published', other('bubble_fraction', share, -1)));
   } else {
     place.append(tile('Stopped at', seconds(a.makespan_ps), 'deadlock'));
   }
@@ -131,6 +132,7 @@ const act = {
     if (shown.trail.slices.length > 0) { act.jump(0); }
   },
   clear() {
+    player.clear();
     act.choose(null);
     say('Selection cleared');
   },
@@ -140,6 +142,26 @@ const act = {
     timeline.draw();
   },
 };
+
+const player = makePlayer(timeline, $('now'), () => {
+  $('b-play').textContent = player.playing() ? 'Pause' : 'Play';
+  $('b-play').setAttribute('aria-pressed', String(player.playing()));
+});
+
+/* Seen and heard. */
+function tell(text) {
+  $('now').textContent = text;
+  say(text);
+}
+
+function stepTo(by) {
+  player.step(by);
+  say($('now').textContent);
+}
+
+function pictureName() {
+  return runs.map((run) => run.label.replace(/\.\w+$/, '').replace(/[^\w.-]+/g, '-')).join('-against-') + '.svg';
+}
 
 function toggle(id, name) {
   $(id).addEventListener('click', () => {
@@ -182,6 +204,7 @@ const KEYS = {
   s: () => timeline.zoom(1 / 0.6), '-': () => timeline.zoom(1 / 0.6),
   a: () => timeline.pan(-0.2), d: () => timeline.pan(0.2),
   f: zoomToChosen,
+  ' ': () => player.toggle(), '.': () => stepTo(1), ',': () => stepTo(-1),
   0: () => timeline.show(0, timeline.end),
   c: nextPath, m: () => $('b-memory').click(), l: () => $('b-comm').click(), x: () => $('b-arrows').click(),
 };
@@ -278,12 +301,8 @@ function listenToScrolling() {
 }
 
 function fillLegend() {
-  const place = $('legend'), used = new Set();
-  runs.forEach((run) => {
-    for (let i = 0; i < run.n_slices; i++) { used.add(lookOf(run, i)); }
-  });
-  place.replaceChildren(...Object.keys(LOOKS).filter((key) => used.has(key)).map((key) => {
-    const chip = el('button', {type: 'button', class: 'chip', 'data-look': key, 'aria-pressed': String(!shown.off.has(key))}, swatch(key), LOOKS[key][0]);
+  $('legend').replaceChildren(...looksOf(runs).map((key) => {
+    const chip = el('button', {type: 'button', class: 'chip', 'data-look': key, title: meaningOf(key), 'aria-pressed': String(!shown.off.has(key))}, swatch(key), LOOKS[key][0]);
     chip.addEventListener('click', () => {
       if (!shown.off.delete(key)) { shown.off.add(key); }
       chip.setAttribute('aria-pressed', String(!shown.off.has(key)));
@@ -293,10 +312,21 @@ function fillLegend() {
   }));
 }
 
+/* What the strips under the rows are made of. */
+function fillMemoryKey() {
+  $('memorykey').hidden = !shown.memory;
+  $('memorykey').replaceChildren(keyOf([['Memory:'], ...memoryKinds(runs).map(([words, k]) => [words, colours.memory(k)]), ['\u25be peak, and micro-batches held'],
+  ['\u254c what there is room for']]));
+}
+
 function paint() {
   fillLegend();
+  fillMemoryKey();
+  timeline.help = helpOf(runs);
+  $('cards').classList.toggle('single', runs.every((run) => !run.figures)); /* without bubbles */
   bubblesCard($('bubbles'), runs);
   breakdownCard($('breakdown'), runs);
+  othersCard($('others'), runs);
   memoryCard($('memory'), runs);
   act.refresh();
 }
@@ -306,6 +336,12 @@ function listenToButtons() {
   toggle('b-arrows', 'arrows');
   toggle('b-comm', 'comm');
   toggle('b-memory', 'memory');
+  $('b-memory').addEventListener('click', fillMemoryKey);
+  $('b-play').addEventListener('click', player.toggle);
+  $('b-step').addEventListener('click', () => player.step(1));
+  $('b-back-step').addEventListener('click', () => player.step(-1));
+  $('b-copy').addEventListener('click', () => copyPicture(pictureOf(timeline, document.title), pictureName(), tell));
+  $('b-save').addEventListener('click', () => savePicture(pictureOf(timeline, document.title), pictureName()));
   $('b-path').addEventListener('click', nextPath);
   $('b-in').addEventListener('click', () => timeline.zoom(0.6));
   $('b-out').addEventListener('click', () => timeline.zoom(1 / 0.6));
@@ -319,15 +355,13 @@ function listenToButtons() {
 
 /* Paper has more dots than a screen. */
 function listenToPrinting() {
-  window.addEventListener('beforeprint', () => {
-    timeline.paper = true;
-    timeline.resize(3);
-    timeline.draw();
-  });
-  window.addEventListener('afterprint', () => {
-    timeline.paper = false;
-    redraw();
-  });
+  const print = (paper, scale) => {
+    timeline.paper = colours.onWhite = paper;
+    timeline.resize(scale);
+    paint();
+  };
+  window.addEventListener('beforeprint', () => print(true, 3));
+  window.addEventListener('afterprint', () => print(false));
 }
 
 fillHead();
@@ -341,6 +375,15 @@ listenToPointer();
 listenToPrinting();
 listenToScrolling();
 paint();
-new ResizeObserver(() => { if ($('canvas').clientWidth !== timeline.width) { redraw(); } }).observe($('plot'));
-window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-window.trainyard = {data, runs, view, shown, timeline, bucketsOf, memoryOf, why, formulaShare};
+new ResizeObserver(() => {
+  if ($('canvas').clientWidth !== timeline.width) { /* charts are as wide as there is room, too */
+    redraw();
+    paint();
+  }
+}).observe($('plot'));
+window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  redraw();
+  paint();
+});
+window.trainyard = {data, runs, view, shown, timeline, player, bucketsOf, memoryOf, why, formulaShare, pictureOf, colours, contrast, mixed, inkOn,
+  LOOKS, PALETTES};

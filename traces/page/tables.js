@@ -79,7 +79,7 @@ function pathTable(run, name) {
 
 function rowsTable(run, name) {
   const used = run.buckets.map((b, at) => [b, at]).filter(([, at]) => run.rows.some((row) => row.buckets_ps[at] > 0));
-  return table(`Ranks shown${name}`, 'time of the compute stream by cause, whole run', ['', ...used.map(([b]) => BUCKET_WORDS[b])],
+  return table(`Ranks shown${name}`, 'time of the compute stream by cause, whole run', ['', ...used.map(([b]) => bucketWords([run], b))],
     run.rows.map((row, at) => ({cells: [`${rowName(run, at)}, rank ${row.rank}`, ...used.map(([, b]) => seconds(row.buckets_ps[b]))]})));
 }
 
@@ -105,21 +105,32 @@ const LINK_WORDS = {nvlink: 'NVLink', pcie: 'PCIe', nic: 'NIC', leaf_uplink: 'le
 function linksTable(run, name) {
   return table(`Links${name}`, 'of those used: share of their capacity, and the busiest', ['', 'used', 'bytes', 'mean', 'peak', 'busiest'],
     Object.entries(run.links).map(([key, c]) => ({cells: [LINK_WORDS[key] || key, `${c.used} of ${c.links}`, bytes(c.bytes), share(c.mean_utilisation),
-      share(c.peak_utilisation), {left: true, text: c.busiest.length > 0 ? `${c.busiest[0].name} ${share(c.busiest[0].mean_utilisation)}` : ''}]})));
+      share(c.peak_utilisation), c.busiest.length > 0 ? `${c.busiest[0].name} ${share(c.busiest[0].mean_utilisation)}` : '']})));
 }
 
 function fillTables(place, runs) {
-  const ready = runs.filter((run) => run.figures);
-  place.replaceChildren();
+  const ready = runs.filter((run) => run.figures), all = [];
   if (ready.length === runs.length) {
-    place.append(figuresTable(runs), breakdownTable(runs));
+    all.push(figuresTable(runs), breakdownTable(runs));
   }
   runs.forEach((run, r) => {
     const name = runs.length > 1 ? `, ${'AB'[r]}` : '';
-    place.append(memoryTable(run, name));
-    if (run.path.length > 0) { place.append(pathTable(run, name)); }
-    if (run.figures && run.figures.traffic.length > 0) { place.append(trafficTable(run, name)); }
-    if (run.links && Object.keys(run.links).length > 0) { place.append(linksTable(run, name)); }
-    place.append(rowsTable(run, name));
+    all.push(memoryTable(run, name));
+    if (run.path.length > 0) { all.push(pathTable(run, name)); }
+    if (run.figures && run.figures.traffic.length > 0) { all.push(trafficTable(run, name)); }
+    if (run.links && Object.keys(run.links).length > 0) { all.push(linksTable(run, name)); }
+    all.push(rowsTable(run, name));
   });
+  place.replaceChildren(...inColumns(all));
+}
+
+/* Two columns of about the same height, each table in the shorter one; wide tables after them. */
+function inColumns(tables) {
+  const columns = [0, 1].map(() => ({node: el('div', {class: 'column'}), rows: 0}));
+  tables.filter((t) => !t.classList.contains('wide')).forEach((t) => {
+    const to = columns[0].rows <= columns[1].rows ? columns[0] : columns[1];
+    to.node.append(t);
+    to.rows += t.querySelectorAll('tr').length + 3;
+  });
+  return [...columns.map((column) => column.node), ...tables.filter((t) => t.classList.contains('wide'))];
 }

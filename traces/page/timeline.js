@@ -6,12 +6,15 @@ const LANE = {work: 24, inner: 13, comm: 8, memory: 40, gap: 11, between: 2, hea
 const CANVAS_MAX = 16000; /* pixels: what browsers of today give a canvas at least, guess */
 const PARTS = 6; /* lanes from here on lie below the passes: parts of layers, operations */
 
+const ON_WHITE = {card: '#ffffff', ink: '#000000', soft: '#555555', faint: '#eeeeee', mark: '#d4145a', bad: '#b3261e'};
+
 const shown = {
   comm: true, memory: true, arrows: false, path: false,
   off: new Set(),  /* looks that the legend has switched off */
   chosen: null,    /* {run, i} */
   over: null,      /* under the pointer */
   trail: null,     /* {run, slices: from the chosen back, at} */
+  now: null,       /* where playing has come to */
 };
 const view = {from: 0, to: 1};
 
@@ -84,6 +87,9 @@ class Timeline {
   }
 
   css(name) {
+    if (this.paper) {
+      return ON_WHITE[name];
+    }
     if (!this.known.has(name)) { /* asked for once a slice */
       this.known.set(name, this.style.getPropertyValue('--' + name).trim());
     }

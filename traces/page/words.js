@@ -67,11 +67,16 @@ const BUCKET_WORDS = {
   exposed_expert: 'exposed expert',
 };
 
+/* Where all runs stopped, what they wait for in the end never comes. */
+function bucketWords(runs, bucket) {
+  return bucket === 'bubble_drain' && runs.every((run) => run.halted) ? 'deadlock' : BUCKET_WORDS[bucket];
+}
+
 /* "forward 3", "send act 3", "all-reduce dp", "stall before backward 2" */
 function sliceName(run, i) {
   const kind = run.kinds[run.kind[i]];
   const mb = run.mb[i] >= 0 ? ' ' + run.mb[i] : '';
-  if (kind.sort === 'idle' && run.open[i] && run.rows[run.row[i]].stuck) {
+  if (kind.sort === 'idle' && isStuck(run, i)) {
     return 'deadlock';
   }
   if (kind.sort === 'idle') {
@@ -105,7 +110,7 @@ function comesFrom(run, before) {
 function why(run, i) {
   const kind = run.kinds[run.kind[i]], before = run.before[i], how = run.hows[run.how[i]];
   const via = run.via[i] >= 0 ? `, by way of rank ${run.via[i]}, which is not shown` : '';
-  if (kind.sort === 'idle' && run.open[i] && run.rows[run.row[i]].stuck) {
+  if (kind.sort === 'idle' && isStuck(run, i)) {
     return `It can never go on. It stands at ${run.rows[run.row[i]].stuck}.`;
   }
   if (kind.sort === 'idle') {
@@ -132,6 +137,12 @@ function why(run, i) {
   }
 }
 
+/* Whom a collective connects. */
+const GROUPS = {
+  tp: 'GPUs that share every layer', dp: 'GPUs with the same layers and other data', cp: 'GPUs that share a sequence',
+  ep: 'GPUs that share experts', mp: 'GPUs of one copy of the model', world: 'all GPUs',
+};
+
 function detailOf(run, i) {
   const kind = run.kinds[run.kind[i]], out = [];
   out.push(['from', seconds(run.start[i])], ['to', seconds(endOf(run, i))], ['lasts', seconds(run.dur[i])]);
@@ -147,6 +158,9 @@ function detailOf(run, i) {
   if (kind.bytes) {
     out.push(['carries', bytes(kind.bytes)]);
     out.push(['bytes over time', (kind.bytes / run.dur[i] * 1e3).toFixed(1) + ' GB/s']);
+  }
+  if (GROUPS[kind.group]) {
+    out.push([kind.group, GROUPS[kind.group]]);
   }
   if (kind.algorithm) {
     out.push(['algorithm', kind.algorithm]);
