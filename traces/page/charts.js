@@ -89,7 +89,8 @@ function bubblesCard(card, runs) {
     }
     card.append(grid, ...formulaWords(run, f));
   });
-  card.append(keyOf(BUBBLE.filter((b) => ready.some((run) => run.figures.breakdown[b] > 0)).map((b) => [LOOKS[b][0], colours.css(b)])));
+  card.append(keyOf(BUBBLE.filter((b) => ready.some((run) => run.figures.breakdown[b] > 0))
+    .map((b) => [`${LOOKS[b][0]} ${ready.map((run) => share(run.figures.breakdown[b] / run.figures.step_time_s)).join(', ')}`, colours.css(b)])));
 }
 
 /* The formula with its numbers, and what it leaves out. */
@@ -156,13 +157,14 @@ function room(card) {
 
 /* rows: [{label, parts: [[value, fill, title]], note}]; returns an SVG as wide as its place. */
 function stackedBars(rows, most, describe, wide) {
-  const left = 92, right = 78, high = 23;
+  const long = Math.max(...rows.map((row) => row.label.length)), left = Math.min(Math.max(92, 7 * long + 14), 0.4 * wide), right = 78, high = 23;
   const chart = svg('svg', {viewBox: `0 0 ${wide} ${rows.length * high + 2}`, width: '100%', role: 'img', 'aria-label': describe});
   rows.forEach((row, k) => {
     const y = k * high;
     let x = left;
     const label = svg('text', {x: 0, y: y + 15});
-    label.textContent = row.label.length > 14 ? row.label.slice(0, 13) + '\u2026' : row.label;
+    const fit = Math.floor((left - 6) / 7); /* letters of 7 pixels */
+    label.textContent = row.label.length > fit ? row.label.slice(0, fit - 1) + '\u2026' : row.label;
     chart.append(label);
     row.parts.forEach(([value, fill, title, dashed]) => {
       const w = value / most * (wide - left - right);

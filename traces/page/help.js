@@ -5,8 +5,8 @@
 const MEANINGS = {
   'compute.forward': 'a micro-batch goes through the layers of this stage',
   'compute.backward': 'gradients of its inputs and of its weights, one after the other',
-  'compute.dgrad': 'the half of a backward that the stage before waits for: gradients of the inputs',
-  'compute.wgrad': 'the half of a backward that only the optimizer waits for, so it can fill gaps: gradients of the weights',
+  'compute.dgrad': 'dgrad, the half of a backward that the stage before waits for: gradients of the inputs',
+  'compute.wgrad': 'wgrad, the half of a backward that only the optimizer waits for, so it can fill gaps: gradients of the weights',
   'compute.recompute': 'a forward done again before the backward, because its activations were not kept',
   'optimizer': 'weights are updated, once a step',
   'comm.tp': 'collectives among GPUs that share every layer',

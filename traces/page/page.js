@@ -323,7 +323,6 @@ function paint() {
   fillLegend();
   fillMemoryKey();
   timeline.help = helpOf(runs);
-  $('cards').classList.toggle('single', runs.every((run) => !run.figures)); /* without bubbles */
   bubblesCard($('bubbles'), runs);
   breakdownCard($('breakdown'), runs);
   othersCard($('others'), runs);

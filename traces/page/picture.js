@@ -126,13 +126,24 @@ function memoryKinds(runs) {
   return MEMORY.slice(0, 6).map(([, words], k) => [words, k]).filter(([, k]) => filled(k));
 }
 
+/* The same of one run, found once: slices of a kind look alike, but for those that idle for ever. */
+function looksIn(run) {
+  if (!run.looks) {
+    const known = new Uint8Array(run.kinds.length);
+    run.looks = new Set();
+    for (let i = 0; i < run.n_slices; i++) {
+      if (known[run.kind[i]] === 0 || run.open[i] === 1) {
+        run.looks.add(lookOf(run, i));
+        known[run.kind[i]] = isStuck(run, i) ? 0 : 1;
+      }
+    }
+  }
+  return run.looks;
+}
+
 /* Looks that slices of the runs have, in the order of the legend. */
 function looksOf(runs) {
-  const used = new Set();
-  runs.forEach((run) => {
-    for (let i = 0; i < run.n_slices; i++) { used.add(lookOf(run, i)); }
-  });
-  return Object.keys(LOOKS).filter((key) => used.has(key));
+  return Object.keys(LOOKS).filter((key) => runs.some((run) => looksIn(run).has(key)));
 }
 
 function savePicture(text, name) {

@@ -126,11 +126,12 @@ function why(run, i) {
       : 'What it waited for is not shown.';
   }
   const name = placedName(run, before, run.row[i]);
-  const part = endOf(run, before) > run.start[i] ? 'its part of ' : '';
+  const part = endOf(run, before) > run.start[i] ? 'a part of ' : '';
+  const sent = kind.sort === 'pass' && run.kinds[run.kind[before]].name === 'send' ? ': this training stack computes on when the message is away' : '';
   const late = run.delay[i] > 0 ? `, ${seconds(run.delay[i])} after it was sent` : '';
   switch (how) {
     case 'stream': return `It is next in order: ${part}${name} ended${via}.`;
-    case 'event': return `It waited for ${part}${name}${comesFrom(run, before)}${via}.`;
+    case 'event': return `It waited for ${part}${name}${comesFrom(run, before)}${via}${sent}.`;
     case 'message': return `It waited for a message: ${name} arrived${late}${via}.`;
     case 'partner': return `A collective starts with its last member, which waited for ${part}${name}${via}.`;
     default: return `${part}${name} ended${via}.`;
