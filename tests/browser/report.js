@@ -423,6 +423,18 @@ async function prints(browser) {
   await dark.page.close();
 }
 
+async function isDamaged(browser) {
+  const whole = fs.readFileSync(path.join(folder, 'one.html'), 'utf8'), at = whole.indexOf('"kind":"') + 8;
+  const cuts = {cut: whole.slice(0, at + 40) + whole.slice(whole.indexOf('"', at)), short: whole.replace(/"kind":"[^"]*"/, '"kind":"AwA="'),
+    torn: whole.replace('"columns":{', '"columns":')};
+  for (const [name, text] of Object.entries(cuts)) {
+    fs.writeFileSync(path.join(folder, name + '.html'), text);
+    const {page} = await open(browser, name + '.html');
+    is(/This page is damaged: ./.test(await page.locator('#trouble').innerText()), `a damaged page says so (${name})`);
+    await page.close();
+  }
+}
+
 async function stops(browser) {
   const {page} = await open(browser, 'stop.html');
   is(/wait for each other/.test(await page.locator('#trouble').innerText()), 'a deadlock is told');
@@ -438,7 +450,7 @@ async function stops(browser) {
 
 (async () => {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  for (const part of [loads, hovers, walks, types, plays, toggles, compares, reads, isLegible, fits, draws, answers, prints, stops]) {
+  for (const part of [loads, hovers, walks, types, plays, toggles, compares, reads, isLegible, fits, draws, answers, prints, stops, isDamaged]) {
     try {
       await part(browser);
     } catch (error) {

@@ -123,13 +123,13 @@ function formulaWords(run, f) {
 /* What the formulas of other schedules make of the same passes. */
 function othersTable(run, name) {
   const own = formulaShare(run), others = run.formula.others.map(([what, chunks, x, most]) => ({what, chunks, x, most}));
-  if (others.length === 0 || !own) {
+  if (others.length === 0) {
     return [];
   }
   const held = Math.max(...run.rows.map((row) => row.peak_held)) / run.chunks;
-  const rows = [{what: `${run.schedule}: this run`, chunks: run.chunks, x: own.share, most: held, own: true}, ...others].sort((a, b) => a.x - b.x);
-  const body = rows.map((row) => el('tr', {class: row.own ? 'this' : undefined}, el('th', {scope: 'row'}, row.what),
-    ...[String(row.chunks), share(row.x), row.most > 0 ? String(Math.round(row.most * 10) / 10) : '\u2013'].map((x) => el('td', {}, x))));
+  const mine = {what: `${run.schedule === 'file' ? 'own order' : run.schedule}: this run`, chunks: run.chunks, x: own ? own.share : -1, most: held, own: true};
+  const body = [mine, ...others].sort((a, b) => a.x - b.x).map((row) => el('tr', {class: row.own ? 'this' : undefined}, el('th', {scope: 'row'}, row.what),
+    ...[String(row.chunks), row.x < 0 ? '\u2013' : share(row.x), row.most > 0 ? String(Math.round(row.most * 10) / 10) : '\u2013'].map((x) => el('td', {}, x))));
   const best = others.reduce((a, b) => (b.x < a.x ? b : a));
   const sets = `--against-set schedule.name=${best.what}${best.chunks > 1 ? ` --against-set schedule.chunks=${best.chunks}` : ''}`;
   return [el('table', {}, el('caption', {class: 'visually-hidden'}, `${name}other schedules by their formulas`),

@@ -10,6 +10,9 @@ function numbersOf(text) {
     next() {
       let value = 0, scale = 1, byte;
       do {
+        if (at >= bytes.length) {
+          throw new Error('a column of its data is too short');
+        }
         byte = bytes[at++];
         value += (byte & 127) * scale;
         scale *= 128;

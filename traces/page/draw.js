@@ -128,7 +128,11 @@ Object.assign(Timeline.prototype, {
     let i = Math.max(lastBefore(run, lane, view.from), lane.first), drawn = -1;
     for (; i < lane.first + lane.n && run.start[i] < view.to; i++) {
       const x0 = Math.max(this.x(run.start[i]), this.left), x1 = Math.min(this.x(endOf(run, i)), this.right);
-      if (x1 <= this.left || shown.off.has(lookOf(run, i)) || (x1 - drawn < 0.4 && x1 - x0 < 0.4)) {
+      if (x1 - drawn < 0.4 && x1 - x0 < 0.4) { /* on to the one that reaches further */
+        i = Math.max(i, lastBefore(run, lane, this.time(drawn + 0.4)) - 1);
+        continue;
+      }
+      if (x1 <= this.left || shown.off.has(lookOf(run, i))) {
         continue;
       }
       visit(i, x0, Math.max(x1, x0 + 0.6));

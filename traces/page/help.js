@@ -51,7 +51,7 @@ function aboutHeld(run) {
   const rows = run.rows.filter((row) => row.tp === 0 && row.dp === 0 && row.cp === 0);
   return ['Why do stages need different amounts of memory?',
     'Activations of a forward are kept until its backward has used them. How many micro-batches a stage holds at its fullest moment is up to the schedule: ' +
-    `${rows.slice(0, 16).map((row) => `stage ${row.stage} holds ${row.peak_held}`).join(', ')}. Weights, gradients and optimizer state stay all the time; ` +
+    `${rows.slice(0, 16).map((row) => `stage ${row.stage} holds ${row.peak_held}`).join(', ')}${run.chunks > 1 ? ' (once for each chunk they are in)' : ''}. Weights, gradients and optimizer state stay all the time; ` +
     'the first stage has the embedding, the last one the logits in addition.'];
 }
 

@@ -32,6 +32,9 @@ class Bits {
   /* The next n bits, the lowest first. */
   take(n) {
     while (this.n < n) {
+      if (this.at >= this.text.length) {
+        throw new Error('its data end too early');
+      }
       this.held |= this.text.charCodeAt(this.at++) << this.n;
       this.n += 8;
     }
@@ -53,7 +56,7 @@ class Bits {
       first = (first + counts[bits]) << 1;
       code <<= 1;
     }
-    throw new Error('this page is damaged');
+    throw new Error('its data make no sense');
   }
 
   /* Codes that the block brings along, section 3.2.7. */

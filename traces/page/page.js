@@ -1,8 +1,20 @@
 /* page.js - puts the page together and listens. */
 
-const data = JSON.parse(document.getElementById('data').textContent);
-const runs = data.runs.map(decodeRun);
 const $ = (id) => document.getElementById(id);
+
+function readData() {
+  try {
+    const data = JSON.parse($('data').textContent);
+    data.runs.forEach(decodeRun);
+    return data;
+  } catch (error) {
+    $('trouble').hidden = false;
+    $('trouble').append(el('b', {}, 'This page is damaged: '), error.message);
+    throw error;
+  }
+}
+
+const data = readData(), runs = data.runs;
 
 /* ---- head and foot ---- */
 
