@@ -89,6 +89,7 @@ struct columns {
     struct ty_text text;
     struct tokens tokens;
     struct last *last; /* [kinds] */
+    int64_t next_mix;  /* after the last slice that has one */
 };
 
 static bool begins_lane(const struct ty_page *page, uint32_t i)
@@ -192,7 +193,12 @@ static uint64_t value_of_step(struct columns *c, uint32_t i)
 static uint64_t value_of_mix(struct columns *c, uint32_t i)
 {
     const uint32_t mix = c->page->slice[i].mix;
-    return mix == TY_PAGE_NONE ? 0 : (uint64_t)mix + 1;
+    if (mix == TY_PAGE_NONE) {
+        return 0;
+    }
+    const uint64_t off = zigzag((int64_t)mix - c->next_mix);
+    c->next_mix = (int64_t)mix + 1;
+    return off + 1;
 }
 
 static uint64_t value_of_via(struct columns *c, uint32_t i)

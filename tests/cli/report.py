@@ -68,6 +68,14 @@ def sparse(text, n):
     return out
 
 
+def followed(column):
+    following = 0
+    for x in column:
+        if x > 0:
+            following += signed(x - 1) + 1
+        yield following - 1 if x > 0 else -1
+
+
 def mixes_of(text):
     values = numbers(text)
     return [[(next(values), next(values)) for _ in range(n)] for n in values]
@@ -79,7 +87,7 @@ class Run:
         columns = run["columns"]
         start, dur = list(map(signed, tokens(columns["start"]))), list(tokens(columns["dur"]))
         self.kind, cause = list(numbers(columns["kind"])), list(numbers(columns["cause"]))
-        self.mix, self.mixes = [x - 1 for x in sparse(columns["mix"], n)], mixes_of(run["mixes"])
+        self.mix, self.mixes = list(followed(sparse(columns["mix"], n))), mixes_of(run["mixes"])
         self.delay, self.via = sparse(columns["delay"], n), sparse(columns["via"], n)
         assert len(start) == len(self.kind) == len(cause) == n
         assert len(dur) == self.mix.count(-1)

@@ -49,6 +49,18 @@ function sparseOf(text, n) {
   return out;
 }
 
+/* Values that are 1 more than the last one, but for what is written; -1: none. */
+function followed(column) {
+  let next = 0;
+  return column.map((x) => {
+    if (x === 0) {
+      return -1;
+    }
+    next += signed(x - 1) + 1;
+    return next - 1;
+  });
+}
+
 function pathOf(text) {
   const numbers = numbersOf(text), path = [];
   while (numbers.more()) {
@@ -82,7 +94,7 @@ function decodeRun(run) {
     row: new Uint16Array(n), lane: new Uint8Array(n), before: new Int32Array(n),
     how: new Uint8Array(n), mb: new Int32Array(n), stage: new Int32Array(n),
     layer: sparseOf(c.layer, n).map((x) => x - 1), step: sparseOf(c.step, n),
-    mix: sparseOf(c.mix, n).map((x) => x - 1), via: sparseOf(c.via, n).map((x) => x - 1),
+    mix: followed(sparseOf(c.mix, n)), via: sparseOf(c.via, n).map((x) => x - 1),
     delay: sparseOf(c.delay, n), open: sparseOf(c.open, n),
   });
   let i = 0;
