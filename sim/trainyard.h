@@ -157,6 +157,9 @@ struct ty_trace_options {
     bool force;               /* write beyond output.trace_limit */
     const volatile int *stop; /* a signal handler may set it: the file is then not written */
     const char *counters;     /* "all", "memory", "net", "none" */
+    const char *steps;        /* "2-3": a window of whole steps */
+    const char *args;         /* of slices: "full", "short", "none" */
+    const char *flows;        /* arrows: "p2p", "none" */
     const char *width, *palette, *bubbles; /* of pictures, as output.svg has them */
 };
 

@@ -137,7 +137,7 @@ static int write_events(struct ty_chrome *c)
     if (rc == 0 && c->view.trace->bubbles) {
         rc = ty_chrome_bubbles(c);
     }
-    return rc == 0 ? ty_chrome_flows(c) : rc;
+    return rc == 0 && c->view.trace->flows == TY_FLOWS_P2P ? ty_chrome_flows(c) : rc;
 }
 
 static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
@@ -157,9 +157,9 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 /* ---- size ---- */
 
 #define TIMES_B   18.0  /* digits of two times, typical */
-#define BUBBLE_B  160.0 /* a bubble */
-#define COUNTER_B 200.0 /* a memory counter; one or two per pass */
-#define LINK_B    112.0 /* a value of a counter of links */
+#define BUBBLE_B  150.0 /* a bubble */
+#define COUNTER_B 160.0 /* a memory counter; one or two per pass */
+#define LINK_B    82.0  /* a value of a counter of links */
 #define FLOW_B    85.0  /* one end of an arrow */
 #define NAMES_B   300.0 /* naming events of a rank, and of each of its rows */
 #define ROW_B     195.0
@@ -177,7 +177,7 @@ static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
         const double piece = slice->whom != 0 ? 35 : 18; /* process, communicator */
         bytes += heads[i].len + piece + TIMES_B + sizeof(",\"dur\":}") - 1;
         bytes += 2.0 * heads[i].n_holes;
-        bytes += message && slice->whom != 0 ? FLOW_B : 0;
+        bytes += message && c->view.trace->flows == TY_FLOWS_P2P ? FLOW_B : 0;
     }
     return bytes;
 }

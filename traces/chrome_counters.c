@@ -1,6 +1,6 @@
 /* chrome_counters.c - memory of ranks and load of links as counters, moments as instants.
  *
- * Every event of the memory carries all four series: Catapult reads the list from the first one.
+ * Counters belong to a process: they have no thread and no category. Every event of the memory carries all four series: Catapult reads the list from the first one.
  * A process for every node that has a shown rank has a counter for each class of its links, and one
  * more is for the links between switches. */
 #include "traces/chrome.h"
@@ -22,10 +22,7 @@ static void put_fixed(struct memory *k)
         TY_MEMORY(X)
 #undef X
     };
-    char *p =
-        ty_put_str(k->fixed, ",\n{\"name\":\"memory\",\"cat\":\"memory\",\"ph\":\"C\",\"tid\":");
-    p = ty_put_u64(p, ty_view_tid(TY_STREAM_COMPUTE));
-    p = ty_put_str(p, ",\"args\":{");
+    char *p = ty_put_str(k->fixed, ",\n{\"name\":\"memory\",\"ph\":\"C\",\"args\":{");
     for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
         if (m != TY_MEM_ACTIVATIONS) {
             *p++ = '"';
@@ -124,9 +121,7 @@ static void put_load(void *arg, const struct ty_view_link *link, uint64_t ns, ui
     char *p = ty_out_room(c->out, TY_CHROME_LINE);
     p = ty_put_str(p, ",\n{\"name\":\"");
     p = ty_put_str(p, link->title);
-    p = ty_put_str(p, "\",\"cat\":\"links\",\"ph\":\"C\",\"tid\":");
-    p = ty_put_u64(p, ty_view_tid(TY_STREAM_COMPUTE));
-    p = ty_put_str(p, ",\"args\":{\"GB/s\":");
+    p = ty_put_str(p, "\",\"ph\":\"C\",\"args\":{\"GB/s\":");
     p = ty_view_put_GB(p, kBps);
     p = ty_put_str(p, "},\"pid\":");
     p = ty_put_u64(p, pid_of(c, link));

@@ -75,7 +75,15 @@ static void add_args(struct text *h, const struct ty_view_slice *slice)
     }
 }
 
-static void render(struct text *h, const struct ty_view_slice *slice)
+/* Catapult alone honours colours. It hashes others from the name with its number, so passes would
+ * flicker without; what has no number keeps to one colour. */
+static bool coloured(const struct ty_chrome *c, const struct ty_view_slice *slice)
+{
+    return c->view.trace->args == TY_ARGS_FULL ||
+           (slice->numbered && slice->stream == TY_STREAM_COMPUTE);
+}
+
+static void render(const struct ty_chrome *c, struct text *h, const struct ty_view_slice *slice)
 {
     char tid[24];
     h->head = (struct ty_chrome_head){.len = 0};
@@ -87,8 +95,10 @@ static void render(struct text *h, const struct ty_view_slice *slice)
     }
     add(h, "\",\"cat\":\"");
     add(h, ty_category_name(slice->category));
-    add(h, "\",\"cname\":\"");
-    add(h, colour(slice->category));
+    if (coloured(c, slice)) {
+        add(h, "\",\"cname\":\"");
+        add(h, colour(slice->category));
+    }
     snprintf(tid, sizeof(tid), "\",\"ph\":\"X\",\"tid\":%u", (unsigned)ty_view_tid(slice->stream));
     add(h, tid);
     add_args(h, slice);
@@ -106,7 +116,7 @@ const struct ty_chrome_head *ty_chrome_heads(struct ty_chrome *c, const struct t
     struct ty_chrome_head *row =
         ty_arena_array(&c->view.arena, struct ty_chrome_head, (size_t)(*plan)->n + 1);
     for (uint32_t i = 0; row != NULL && i < (*plan)->n; i++) {
-        render(&h, &(*plan)->slices[i]);
+        render(c, &h, &(*plan)->slices[i]);
         char *text = ty_arena_array(&c->view.arena, char, h.head.len + 2 * (size_t)TY_PUT_BLOCK);
         if (text == NULL) {
             return NULL;

@@ -149,10 +149,10 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
 
 /* ---- size ---- */
 
-#define PACKET_B  12.0  /* packet, row, time: of a begin without its head, and of an end */
+#define PACKET_B  10.0  /* packet, row, time: of a begin without its head, and of an end */
 #define WHOM_B    9.0   /* communicator or peer */
-#define BUBBLE_B  72.0  /* a bubble */
-#define COUNTER_B 26.0  /* a value */
+#define BUBBLE_B  58.0  /* a bubble */
+#define COUNTER_B 24.0  /* a value */
 #define FLOW_B    10.0  /* one end of an arrow */
 #define ROW_B     95.0  /* a row: its track and first packet */
 #define STRING_B  13.0  /* a string of a row, without its letters */
@@ -172,7 +172,7 @@ static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
         bytes += head->len + 7.0 * head->n_holes + 2 * PACKET_B + 4;
         bytes += head->name != NULL ? (double)strlen(head->name) + 7 : 0;
         bytes += plan->slices[i].whom != 0 ? WHOM_B : 0;
-        bytes += message ? FLOW_B : 0;
+        bytes += message && f->view.trace->flows == TY_FLOWS_P2P ? FLOW_B : 0;
     }
     return bytes;
 }

@@ -59,8 +59,7 @@ enum {
     TY_PF_COUNTER = 4
 }; /* types */
 enum {
-    TY_PF_CLEARED = 1,
-    TY_PF_NEEDS = 2
+    TY_PF_CLEARED = 1
 }; /* flags */
 
 /* Strings that have a number: what they are, and their field in InternedData. */

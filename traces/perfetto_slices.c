@@ -1,6 +1,9 @@
 /* perfetto_slices.c - the hot path: two packets a slice, all shown members of a gang abreast.
  *
- *     packet { sequence, flags, time since the last packet of the row, event { ... } }
+ *     packet { sequence, time since the last packet of the row, event { ... } }
+ *
+ * A packet does not say that it needs what came before on its sequence: that is for buffers that
+ * lose packets, and four bytes of every slice.
  *
  * Bubbles have to come between the passes they lie between, since ends belong to the innermost
  * slice that is open on a row: passes are written as far as the next bubble waits. */
@@ -8,7 +11,7 @@
 
 /* A row: what its packets begin with, and the time of the last one. */
 struct lane {
-    uint64_t bytes; /* sequence and flags, little-endian */
+    uint64_t bytes; /* sequence, little-endian */
     uint64_t last;  /* ns */
     uint32_t len;
 };
@@ -65,7 +68,8 @@ static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
 {
     const struct ty_program *p = f->view.program;
     struct peer peer = {.cast = NULL};
-    if (op->sync != TY_SYNC_SEND && op->sync != TY_SYNC_RECV) {
+    if ((op->sync != TY_SYNC_SEND && op->sync != TY_SYNC_RECV) ||
+        f->view.trace->flows == TY_FLOWS_NONE) {
         return peer;
     }
     const struct ty_channel *channel = &p->channels[op->link];
@@ -180,12 +184,16 @@ static void put_pass(struct walk *w, const struct ty_pass *pass)
 
 /* ---- bubbles ---- */
 
-static char *add_string(struct ty_pf *f, char *p, const char *key, const char *value)
+/* Most reasons occur once, and are spelled out; kinds are few. */
+static char *add_why(struct ty_pf *f, char *p, const struct ty_view_bubble *bubble)
 {
+    const uint32_t s = TY_STREAM_COMPUTE;
     char body[TY_PF_BODY / 2];
-    char *q =
-        ty_proto_u64(body, TY_PF_KEY_IID, ty_pf_intern(f, TY_STREAM_COMPUTE, TY_PF_TABLE_KEY, key));
-    q = ty_proto_str(q, TY_PF_STRING, value);
+    char *q = ty_proto_u64(body, TY_PF_KEY_IID, ty_pf_intern(f, s, TY_PF_TABLE_KEY, "why"));
+    q = ty_proto_str(q, TY_PF_STRING, bubble->why);
+    p = ty_proto_bytes(p, TY_PF_ANNOTATION, body, (size_t)(q - body));
+    q = ty_proto_u64(body, TY_PF_KEY_IID, ty_pf_intern(f, s, TY_PF_TABLE_KEY, "kind"));
+    q = ty_proto_u64(q, TY_PF_STRING_IID, ty_pf_intern(f, s, TY_PF_TABLE_VALUE, bubble->kind));
     return ty_proto_bytes(p, TY_PF_ANNOTATION, body, (size_t)(q - body));
 }
 
@@ -216,8 +224,10 @@ static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
                       : gang->n_passes);
     if (w->serial != bubble->serial) {
         char *p = put_bubble_head(w->f, w->body);
-        p = add_string(w->f, p, "why", bubble->why);
-        w->len = (size_t)(add_string(w->f, p, "kind", bubble->kind) - w->body);
+        if (w->f->view.trace->args != TY_ARGS_NONE) {
+            p = add_why(w->f, p, bubble);
+        }
+        w->len = (size_t)(p - w->body);
         w->serial = bubble->serial;
     }
     struct lane *lane = &w->lane[TY_STREAM_COMPUTE][bubble->i];
@@ -232,7 +242,12 @@ static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
 static int intern_bubble(struct ty_pf *f)
 {
     const uint32_t s = TY_STREAM_COMPUTE;
-    return ty_pf_intern(f, s, TY_PF_TABLE_CATEGORY, "bubble") != 0 &&
+    bool ok = true;
+    for (uint8_t bucket = 0; bucket < TY_N_BUCKETS; bucket++) {
+        const char *kind = ty_view_bubble_kind(bucket);
+        ok = ok && ty_pf_intern(f, s, TY_PF_TABLE_VALUE, kind) != 0;
+    }
+    return ok && ty_pf_intern(f, s, TY_PF_TABLE_CATEGORY, "bubble") != 0 &&
                    ty_pf_intern(f, s, TY_PF_TABLE_CORRELATION, "bubble") != 0 &&
                    ty_pf_intern(f, s, TY_PF_TABLE_NAME, "bubble") != 0 &&
                    ty_pf_intern(f, s, TY_PF_TABLE_KEY, "why") != 0 &&
@@ -302,8 +317,7 @@ static void start_row(struct ty_pf *f, struct lane *lane, uint32_t rank, uint32_
     char *room = ty_out_room(f->out, TY_PF_PACKET);
     ty_out_advance(f->out, ty_proto_bytes(room, TY_PF_TRACE_PACKET, packet, (size_t)(p - packet)));
     p = ty_proto_u64(bytes, TY_PF_SEQUENCE, sequence);
-    p = ty_proto_u64(p, TY_PF_FLAGS, TY_PF_NEEDS);
-    *lane = (struct lane){.len = (uint32_t)(p - bytes)}; /* sequences below 2^28: at most 7 bytes */
+    *lane = (struct lane){.len = (uint32_t)(p - bytes)}; /* at most 6 bytes */
     memcpy(&lane->bytes, bytes, sizeof(lane->bytes));
     put_strings(f, stream, lane);
 }

@@ -53,7 +53,6 @@ void ty_pf_put_event(struct ty_pf *f, uint64_t ns, const char *body, size_t n)
     char head[2 * TY_PROTO_MAX + 16];
     char *h = ty_proto_u64(head, TY_PF_TIME, ns);
     h = ty_proto_u64(h, TY_PF_SEQUENCE, 1);
-    h = ty_proto_u64(h, TY_PF_FLAGS, TY_PF_NEEDS);
     h = ty_proto_varint(ty_proto_tag(h, TY_PF_EVENT, TY_PROTO_BYTES), n);
     char *p = ty_proto_varint(
         ty_proto_tag(ty_out_room(f->out, TY_PF_PACKET), TY_PF_TRACE_PACKET, TY_PROTO_BYTES),

@@ -86,6 +86,7 @@ struct ty_view {
     const struct ty_gang *
         *hosts;              /* [n_meets]: the first gang that takes part; NULL: not yet known */
     uint64_t from_ns, to_ns; /* window */
+    bool several_stages;     /* some rank works on more than one virtual stage */
     uint32_t largest;        /* members of the largest cast */
 };
 
@@ -217,6 +218,9 @@ struct ty_view_bubble {
 };
 typedef void ty_view_bubble_fn(void *arg, const struct ty_view_bubble *bubble);
 
+/* What a bubble of a bucket is called: "fill", "exposed p2p"; "idle" of one that has no word. */
+const char *ty_view_bubble_kind(uint8_t bucket);
+
 /* Bubbles of shown members i .. i + n - 1 of a gang: pass by pass of all of them, each member's in
  * order of time. 0 or TY_ENOMEM. */
 int ty_view_bubbles(struct ty_view *v, struct ty_gaps *gaps, const struct ty_view_cast *cast,
@@ -287,16 +291,20 @@ typedef void ty_view_mark_fn(void *arg, const struct ty_view_cast *cast, uint32_
                              const struct ty_view_mark *mark, uint64_t ns);
 int ty_view_marks(struct ty_view *v, ty_view_mark_fn *visit, void *arg);
 
-/* kB as GB with six decimals. */
+/* kB as GB: up to six decimals. */
 static inline char *ty_view_put_GB(char *p, uint64_t kB)
 {
     p = ty_put_u64(p, kB / 1000000);
+    if (kB % 1000000 == 0) {
+        return p;
+    }
     *p++ = '.';
     const uint32_t rest = (uint32_t)(kB % 1000000);
     memcpy(p, ty_digit_pairs + (size_t)2 * (rest / 10000), 2);
     memcpy(p + 2, ty_digit_pairs + (size_t)2 * (rest / 100 % 100), 2);
     memcpy(p + 4, ty_digit_pairs + (size_t)2 * (rest % 100), 2);
-    return p + 6;
+    for (p += 6; p[-1] == '0'; p--) {}
+    return p;
 }
 
 #endif

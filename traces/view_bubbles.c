@@ -22,7 +22,7 @@ struct bubbles {
     char why[2 * TY_VIEW_NAME + 64];
 };
 
-static const char *kind_word(uint8_t bucket)
+const char *ty_view_bubble_kind(uint8_t bucket)
 {
     static const char *const words[TY_N_BUCKETS] = {
         [TY_BUCKET_BUBBLE_FILL] = "fill",
@@ -122,7 +122,7 @@ static void explain(struct bubbles *b, const struct ty_gap *gap)
     }
     *put_why(b->why, b, gap) = '\0';
     b->bubble.why = b->why;
-    b->bubble.kind = kind_word(gap->bucket);
+    b->bubble.kind = ty_view_bubble_kind(gap->bucket);
     b->bubble.before = gap->before;
     b->bubble.serial++;
 }

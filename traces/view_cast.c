@@ -110,12 +110,27 @@ static int cast_all(struct ty_view *v, struct ty_err *err)
     return rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
 }
 
+/* Whether the passes of a gang, but for the optimizer's, are of several virtual stages. */
+static bool several_stages(const struct ty_program *p, const struct ty_gang *gang)
+{
+    const struct ty_pass *passes = ty_gang_passes(p, gang);
+    for (uint32_t i = 1; i < gang->n_passes; i++) {
+        if (passes[i].stage != passes[0].stage && passes[i].phase != TY_PHASE_STEP) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err *err)
 {
     *v = (struct ty_view){.trace = trace, .timeline = trace->timeline};
     const struct ty_program *p = v->program = trace->timeline->program;
     v->from_ns = trace->window_from / 1000;
     v->to_ns = trace->window_to / 1000;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        v->several_stages = v->several_stages || several_stages(p, &p->gangs[g]);
+    }
     v->n_plans = (size_t)p->n_blocks * TY_N_PHASES;
     v->n_whoms = 1 + p->n_groups + p->n_meets + 2 * p->n_channels;
     v->plans = ty_arena_array(&v->arena, struct ty_view_plan, v->n_plans);

@@ -44,6 +44,11 @@ static const struct ty_kind *kind_of(const struct builder *b, uint32_t op)
     return &b->v->program->kinds[b->ops[op].kind];
 }
 
+static bool full(const struct builder *b)
+{
+    return b->v->trace->args == TY_ARGS_FULL;
+}
+
 /* The next slice, from operation `first` on. */
 static struct ty_view_slice *begin(struct builder *b, const char *name, uint8_t category,
                                    uint32_t first)
@@ -83,9 +88,13 @@ static void add_pass(struct builder *b)
     s->last = b->plan->last_compute;
     s->numbered = phase != TY_PHASE_STEP;
     if (s->numbered) {
-        const char *range = layers(b);
-        add_hole(s, "mb", TY_HOLE_MB);
-        add_hole(s, "stage", TY_HOLE_STAGE);
+        const char *range = full(b) ? layers(b) : NULL;
+        if (full(b)) {
+            add_hole(s, "mb", TY_HOLE_MB);
+        }
+        if (full(b) || b->v->several_stages) {
+            add_hole(s, "stage", TY_HOLE_STAGE);
+        }
         if (range != NULL) {
             add_text(s, "layers", range);
         }
@@ -131,7 +140,37 @@ static uint32_t add_part(struct builder *b, uint32_t first)
     return last;
 }
 
-static void add_op(struct builder *b, uint32_t k)
+/* Whether the tensor collectives of layers that are called like operation k all have its size: then
+ * the figures of the run say it, and the slices need not. */
+static bool one_size(const struct builder *b, uint32_t k)
+{
+    const struct ty_op *ops = b->ops;
+    bool same = ops[k].stream == TY_STREAM_TENSOR && ops[k].layer != TY_NONE;
+    for (uint32_t i = 0; i < b->n_ops && same; i++) {
+        const bool like = ops[i].stream == TY_STREAM_TENSOR && ops[i].layer != TY_NONE &&
+                          strcmp(kind_of(b, i)->name, kind_of(b, k)->name) == 0;
+        same = !like || kind_of(b, i)->bytes == kind_of(b, k)->bytes;
+    }
+    return same;
+}
+
+/* What a communication says of itself; a message has its micro-batch in its name. */
+static void add_payload(struct builder *b, struct ty_view_slice *s, uint32_t k)
+{
+    const struct ty_kind *kind = kind_of(b, k);
+    if (full(b) && b->pass->phase != TY_PHASE_STEP) {
+        add_hole(s, "mb", TY_HOLE_MB);
+    }
+    if (kind->bytes > 0 && (full(b) || !one_size(b, k))) {
+        add_number(s, "bytes", kind->bytes);
+    }
+    if (full(b) && kind->algorithm != NULL) {
+        add_text(s, "algo", kind->algorithm);
+    }
+}
+
+/* `inside`: a slice of its layer is around it. */
+static void add_op(struct builder *b, uint32_t k, bool inside)
 {
     static const char *const messages[] = {[TY_SYNC_SEND] = "send", [TY_SYNC_RECV] = "recv"};
     const struct ty_op *op = &b->ops[k];
@@ -141,19 +180,11 @@ static void add_op(struct builder *b, uint32_t k)
         begin(b, message ? messages[op->sync] : kind->name, kind->category, k);
     s->numbered = message;
     s->whom = ty_view_whom_of(b->v->program, op);
-    if (op->layer != TY_NONE) {
+    if (op->layer != TY_NONE && (full(b) || !inside)) {
         add_number(s, "layer", op->layer);
     }
     if (op->stream != TY_STREAM_COMPUTE || op->sync != TY_SYNC_LOCAL) {
-        if (b->pass->phase != TY_PHASE_STEP) {
-            add_hole(s, "mb", TY_HOLE_MB);
-        }
-        if (kind->bytes > 0) {
-            add_number(s, "bytes", kind->bytes);
-        }
-        if (kind->algorithm != NULL) {
-            add_text(s, "algo", kind->algorithm);
-        }
+        add_payload(b, s, k);
     }
     if (op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET) {
         add_hole(s, "seq", op->sync == TY_SYNC_MEET ? TY_HOLE_STEP : TY_HOLE_ORDINAL);
@@ -215,7 +246,7 @@ static void build(struct builder *b)
             part_end = add_part(b, k);
         }
         if (ty_view_shows(detail, &b->ops[k])) {
-            add_op(b, k);
+            add_op(b, k, compute && part_end != TY_VIEW_NONE && k <= part_end);
         }
     }
 }
@@ -236,6 +267,10 @@ const struct ty_view_plan *ty_view_plan(struct ty_view *v, const struct ty_pass 
     }
     find_compute(&b);
     build(&b);
+    for (uint32_t i = 0; i < plan->n && v->trace->args == TY_ARGS_NONE; i++) {
+        plan->slices[i].n_args = 0;
+        plan->slices[i].whom = 0;
+    }
     return b.rc == 0 ? plan : NULL;
 }
 

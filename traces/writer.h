@@ -26,6 +26,19 @@ enum ty_counters {
     TY_COUNTERS_NONE,
 };
 
+/* What slices say of themselves. */
+enum ty_args {
+    TY_ARGS_FULL,  /* everything, on every slice, and the colour of its kind */
+    TY_ARGS_SHORT, /* not what its name, its row or the slice around it says */
+    TY_ARGS_NONE,
+};
+
+/* Arrows. */
+enum ty_flows {
+    TY_FLOWS_P2P, /* from sends to receives */
+    TY_FLOWS_NONE,
+};
+
 /* One entry of the metadata: flat scalars. Exactly one of text, number and flag is meant. */
 struct ty_meta {
     const char *key;
@@ -49,6 +62,8 @@ struct ty_trace {
     uint32_t n_meta;
     enum ty_detail detail;
     enum ty_counters counters;
+    enum ty_args args;
+    enum ty_flows flows;
     const uint32_t *node_of;    /* [ranks of the program] whose links are shown; NULL: all nodes' */
     const struct ty_heat *heat; /* of the links; NULL: they are not shown */
     ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */

@@ -35,7 +35,8 @@ struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
     const char *second;  /* another FILE, where a command takes two */
     struct cli_list set, with, trace, over, against_set;
-    const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters;
+    const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters,
+        *steps, *args, *flows;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against;

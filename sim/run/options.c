@@ -41,6 +41,19 @@ const struct ty_word ty_counters_words[] = {
     {NULL, 0, NULL},
 };
 
+const struct ty_word ty_args_words[] = {
+    {"full", TY_ARGS_FULL, "everything, on every slice, and colours for Catapult"},
+    {"short", TY_ARGS_SHORT, "not what its name, its row or the slice around it says"},
+    {"none", TY_ARGS_NONE, "no arguments"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_flows_words[] = {
+    {"p2p", TY_FLOWS_P2P, "from sends to receives"},
+    {"none", TY_FLOWS_NONE, "no arrows"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_word ty_palette_words[] = {
     {"traces", TY_SVG_TRACES, "the colours of Chrome traces"},
     {"safe", TY_SVG_SAFE, "colours that the colour-blind tell apart"},
@@ -138,6 +151,18 @@ const struct ty_field ty_output_fields[] = {
      .words = ty_counters_words,
      .fallback = "all",
      .doc = "values over time that a trace shows"},
+    {.key = "args",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, args),
+     .words = ty_args_words,
+     .fallback = "short",
+     .doc = "what slices of chrome and perfetto traces say of themselves"},
+    {.key = "flows",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, flows),
+     .words = ty_flows_words,
+     .fallback = "p2p",
+     .doc = "arrows of chrome and perfetto traces"},
     {.key = "ranks",
      .type = TY_TYPE_STRING,
      .offset = offsetof(struct ty_output_options, ranks),
@@ -182,8 +207,8 @@ static const char *list_words(const struct ty_word *words, char *buf, size_t siz
     return buf;
 }
 
-static int read_word(const char *option, const char *text, const struct ty_word *words, int *value,
-                     struct ty_err *err)
+int ty_word_read(const char *option, const char *text, const struct ty_word *words, int *value,
+                 struct ty_err *err)
 {
     const char *names[8] = {NULL};
     char list[96];
@@ -215,6 +240,6 @@ int ty_svg_style_read(struct ty_svg_style *style, const char *width, const char 
         return ty_fail(err, TY_EUSAGE, "--width %s: a picture is %g mm to %g mm wide", width,
                        1e3 * TY_SVG_MIN_WIDTH_M, 1e3 * TY_SVG_MAX_WIDTH_M);
     }
-    const int rc = read_word("--palette", palette, ty_palette_words, &style->palette, err);
-    return rc < 0 ? rc : read_word("--bubbles", bubbles, ty_bubbles_words, &style->bubbles, err);
+    const int rc = ty_word_read("--palette", palette, ty_palette_words, &style->palette, err);
+    return rc < 0 ? rc : ty_word_read("--bubbles", bubbles, ty_bubbles_words, &style->bubbles, err);
 }

@@ -34,17 +34,24 @@ struct ty_output_options {
     double trace_limit;          /* B, estimated size of one trace file */
     int detail;                  /* enum ty_detail */
     int counters;                /* enum ty_counters */
+    int args;                    /* enum ty_args */
+    int flows;                   /* enum ty_flows */
     const char *ranks;           /* selection; "": by rule */
     struct ty_svg_style svg;
 };
 
 extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_words[],
-    ty_palette_words[], ty_bubbles_words[];
+    ty_args_words[], ty_flows_words[], ty_palette_words[], ty_bubbles_words[];
 
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;
 extern const struct ty_field ty_output_fields[];
 extern const uint32_t ty_n_output_fields;
+
+/* The value of a word given to an option, into *value, which stays when there is none (NULL). 0, or
+ * TY_EUSAGE with a message that lists the words. */
+int ty_word_read(const char *option, const char *text, const struct ty_word *words, int *value,
+                 struct ty_err *err);
 
 /* What the command line says of a picture, over what is there: a width such as "170 mm", words of
  * palette and bubbles; each may be NULL. 0, or TY_EUSAGE with a message. */

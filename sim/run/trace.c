@@ -1,4 +1,4 @@
-/* trace.c - a run handed to a trace writer: labels, metadata, selection, size limit. What was issued
+/* trace.c - a run handed to a trace writer: what it shows, its size limit, the file. What was issued
  * of a run that deadlocked is one, too, and says so. */
 #include <stdio.h>
 #include <string.h>
@@ -6,177 +6,9 @@
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/links.h"
-#include "sim/run/select.h"
 #include "sim/run/together.h"
+#include "sim/run/trace_internal.h"
 #include "sim/run/words.h"
-#include "traces/writer.h"
-
-/* ---- labels ---- */
-
-struct labels {
-    const struct ty_run *run;
-    char name[128], label[128];
-};
-
-/* "rank 12 · pp1 dp0 tp4 · node1/gpu4": coordinates in the order a person looks for them; ranks of
- * other jobs have the name of the job before and count within it */
-static const char *rank_name(void *arg, uint32_t rank)
-{
-    struct labels *l = arg;
-    const struct ty_located at = ty_together_locate(l->run, rank);
-    const struct ty_grid *grid = &at.run->lowered.grid;
-    uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, at.rank, coord);
-    snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u tp%u · node%u/gpu%u",
-             at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
-             (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
-             (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, at.rank),
-             (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
-    return l->name;
-}
-
-static const char *rank_label(void *arg, uint32_t rank)
-{
-    struct labels *l = arg;
-    const struct ty_located at = ty_together_locate(l->run, rank);
-    const struct ty_grid *grid = &at.run->lowered.grid;
-    const ty_ps *bucket = at.run->stats.rank[at.rank].bucket;
-    const double bubble =
-        ty_s_from_ps(bucket[TY_BUCKET_BUBBLE_FILL] + bucket[TY_BUCKET_BUBBLE_STALL] +
-                     bucket[TY_BUCKET_BUBBLE_DRAIN] + bucket[TY_BUCKET_EXPOSED_PIPELINE]);
-    uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, at.rank, coord);
-    if (at.run->timeline.halt != NULL) { /* the bubble grows for ever */
-        snprintf(l->label, sizeof(l->label), "stage %u/%u · incomplete",
-                 (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE]);
-        return l->label;
-    }
-    snprintf(l->label, sizeof(l->label), "stage %u/%u · bubble %.1f %%",
-             (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE],
-             100 * bubble / ty_s_from_ps(at.run->timeline.makespan));
-    return l->label;
-}
-
-/* ---- metadata ---- */
-
-#define META_MAX 32
-struct meta {
-    struct ty_meta row[META_MAX];
-    uint32_t n;
-    char digest[32], seed[24], gpus[512];
-};
-
-static void text(struct meta *m, const char *key, const char *value)
-{
-    if (value != NULL && m->n < META_MAX) {
-        m->row[m->n++] = (struct ty_meta){.key = key, .text = value};
-    }
-}
-
-static void number(struct meta *m, const char *key, double value)
-{
-    if (m->n < META_MAX) {
-        m->row[m->n++] = (struct ty_meta){.key = key, .number = value};
-    }
-}
-
-/* Figures of the whole, or that there are none. */
-static void fill_figures(struct meta *m, const struct ty_run *run)
-{
-    struct ty_figures f;
-    if (ty_run_halted(run)) {
-        m->row[m->n++] = (struct ty_meta){.key = "incomplete", .flag = true};
-        return;
-    }
-    ty_run_figures(run, &f);
-    number(m, "step_time_us", f.step_s * 1e6);
-    number(m, "bubble_fraction", f.bubble_fraction);
-    number(m, "mfu_palm", f.mfu);
-    number(m, "hfu", f.hfu);
-}
-
-static void fill_meta(struct meta *m, const struct ty_run *run)
-{
-    const struct ty_config *c = run->config;
-    snprintf(m->digest, sizeof(m->digest), "%016llx",
-             (unsigned long long)ty_config_digest(run->config));
-    snprintf(m->seed, sizeof(m->seed), "%llu", (unsigned long long)c->run.seed);
-    text(m, "generator", "trainyard");
-    text(m, "version", TRAINYARD_VERSION);
-    text(m, "config_digest", m->digest);
-    text(m, "seed", m->seed);
-    text(m, "schedule", ty_sched_of(&c->schedule)->name);
-    text(m, "model", c->arch.preset);
-    text(m, "cluster", c->cluster.preset);
-    ty_run_gpu_words(run, m->gpus, sizeof(m->gpus));
-    text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu);
-    number(m, "gpus", c->layout.ranks);
-    number(m, "tp", c->layout.tensor);
-    number(m, "pp", c->layout.pipeline);
-    number(m, "dp", c->layout.data);
-    number(m, "zero", c->layout.zero);
-    number(m, "micro_batches", c->layout.micro_batches);
-    if (run->together != NULL) {
-        number(m, "jobs", run->together->n + 1);
-    }
-    number(m, "steps", run->lowered.program.n_steps);
-    fill_figures(m, run);
-}
-
-/* ---- the request ---- */
-
-/* "1.5 s:2 s"; either side may be empty. */
-static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_err *err)
-{
-    *from = 0;
-    *to = UINT64_MAX;
-    if (window == NULL || window[0] == '\0') {
-        return 0;
-    }
-    const char *colon = strchr(window, ':');
-    if (colon == NULL) {
-        return ty_fail(err, TY_EUSAGE, "--window %s: write FROM:TO, such as 1.5s:2s", window);
-    }
-    for (int side = 0; side < 2; side++) {
-        const char *s = side == 0 ? window : colon + 1;
-        const size_t n = side == 0 ? (size_t)(colon - window) : strlen(s);
-        char part[64], why[256];
-        double seconds;
-        if (n == 0) {
-            continue;
-        }
-        snprintf(part, sizeof(part), "%.*s", (int)(n < sizeof(part) ? n : sizeof(part) - 1), s);
-        if (ty_quantity_parse(part, TY_DIM_SECONDS, &seconds, why, sizeof(why)) < 0) {
-            return ty_fail(err, TY_EUSAGE, "--window %s: %s", window, why);
-        }
-        if (ty_ps_from_s(seconds, side == 0 ? from : to) < 0) {
-            return ty_fail(err, TY_EUSAGE, "--window %s: times start at zero", window);
-        }
-    }
-    return *from < *to ? 0
-                       : ty_fail(err, TY_EUSAGE, "--window %s: it ends before it begins", window);
-}
-
-static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
-{
-    int value = fallback;
-    if (name != NULL && !ty_word_value(ty_detail_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op",
-                       name);
-    }
-    *out = (enum ty_detail)value;
-    return 0;
-}
-
-static int parse_counters(const char *name, int fallback, enum ty_counters *out, struct ty_err *err)
-{
-    int value = fallback;
-    if (name != NULL && !ty_word_value(ty_counters_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown counters (%s); use all, memory, net or none", name);
-    }
-    *out = (enum ty_counters)value;
-    return 0;
-}
 
 /* The node of every rank of every job; NULL: no memory. */
 static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena *arena)
@@ -188,38 +20,6 @@ static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena 
         out[r] = ty_grid_node(&at.run->lowered.grid, at.rank);
     }
     return out;
-}
-
-/* "FORMAT:PATH" */
-static int parse_target(const char *target, const struct ty_trace_format **format,
-                        const char **path, struct ty_err *err)
-{
-    const char *colon = strchr(target, ':');
-    const char *names[16] = {NULL};
-    size_t n = 0;
-    char list[160] = "";
-    for (; ty_trace_formats[n] != NULL && n < TY_COUNT(names); n++) {
-        names[n] = ty_trace_formats[n]->name;
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
-                 names[n]);
-    }
-    if (colon == NULL || colon[1] == '\0') {
-        return ty_fail(err, TY_EUSAGE, "trace %s: write FORMAT:PATH, such as chrome:step.json",
-                       target);
-    }
-    char name[32];
-    snprintf(name, sizeof(name), "%.*s", (int)(colon - target), target);
-    *path = colon + 1;
-    *format = ty_trace_format(name);
-    if (*format != NULL) {
-        return 0;
-    }
-    ty_fail(err, TY_EUSAGE, "trace %s: unknown format (%s); use %s", target, name, list);
-    const char *near = ty_nearest(name, names, n);
-    if (near != NULL) {
-        ty_hint(err, "did you mean \"%s\"?", near);
-    }
-    return TY_EUSAGE;
 }
 
 static int check_size(const struct ty_run *run, const struct ty_trace_format *format,
@@ -265,28 +65,6 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
     return ty_text_take(&t);
 }
 
-/* What the options ask for, into the trace and the selection. */
-static int read_options(const struct ty_run *run, const struct ty_trace_options *options,
-                        struct ty_arena *arena, struct ty_trace *trace,
-                        struct ty_selection *selection, struct ty_err *err)
-{
-    const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
-    int rc = parse_window(options->window, &trace->window_from, &trace->window_to, err);
-    rc = rc < 0 ? rc
-                : parse_detail(options->detail, run->config->output.detail, &trace->detail, err);
-    rc = rc < 0 ? rc
-                : parse_counters(options->counters, run->config->output.counters, &trace->counters,
-                                 err);
-    trace->svg = run->config->output.svg;
-    rc = rc < 0 ? rc : ty_svg_style_read(&trace->svg, options->width, options->palette,
-                                         options->bubbles, err);
-    rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
-    trace->ranks = selection->ranks;
-    trace->n_ranks = selection->n;
-    trace->bubbles = !options->no_bubbles;
-    return rc;
-}
-
 /* By rank; NULL: no memory for it. */
 static const double *capacities(const struct ty_run *run, struct ty_arena *arena)
 {
@@ -314,19 +92,19 @@ static int run_trace(const struct ty_run *run, const char *target,
     const struct ty_trace_format *format = NULL;
     const char *path = NULL;
     struct ty_selection selection = {.n = 0};
-    struct labels labels = {.run = run};
-    struct meta meta = {.n = 0};
+    struct ty_trace_labels labels = {.run = run};
+    struct ty_trace_figures meta = {.n = 0};
     struct ty_trace trace = {.timeline = &run->all,
                              .stats = &run->stats,
-                             .rank_name = rank_name,
-                             .rank_label = rank_label,
+                             .rank_name = ty_trace_rank_name,
+                             .rank_label = ty_trace_rank_label,
                              .arg = &labels,
                              .node_of = nodes_of_ranks(run, arena),
                              .capacity_B = capacities(run, arena)};
     int rc = trace.node_of != NULL && trace.capacity_B != NULL
-                 ? parse_target(target, &format, &path, err)
+                 ? ty_trace_target(target, &format, &path, err)
                  : ty_fail(err, TY_ENOMEM, "out of memory");
-    rc = rc < 0 ? rc : read_options(run, options, arena, &trace, &selection, err);
+    rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &trace, &selection, err);
     rc = rc < 0 ? rc : find_heat(run, format, &trace, err);
     if (rc < 0) {
         return rc;
@@ -339,7 +117,7 @@ static int run_trace(const struct ty_run *run, const char *target,
             return rc;
         }
     }
-    fill_meta(&meta, run);
+    ty_trace_fill(&meta, run);
     trace.meta = meta.row;
     trace.n_meta = meta.n;
     uint64_t bytes = 0;
@@ -359,8 +137,8 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     struct ty_arena arena = {.head = NULL};
     struct ty_trace trace = {.n_ranks = 0};
     struct ty_selection selection = {.n = 0};
-    int rc = target == NULL ? 0 : parse_target(target, &format, &path, err);
-    rc = rc < 0 ? rc : read_options(run, options, &arena, &trace, &selection, err);
+    int rc = target == NULL ? 0 : ty_trace_target(target, &format, &path, err);
+    rc = rc < 0 ? rc : ty_trace_request(run, options, &arena, &trace, &selection, err);
     ty_arena_release(&arena);
     return rc;
 }

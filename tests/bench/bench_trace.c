@@ -76,6 +76,7 @@ int main(int argc, char **argv)
                                    .ranks = ranks,
                                    .n_ranks = run.program.n_ranks,
                                    .detail = (enum ty_detail)v[5],
+                                   .args = TY_ARGS_SHORT,
                                    .window_to = UINT64_MAX,
                                    .bubbles = true};
     double best = 1e9;

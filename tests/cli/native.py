@@ -21,6 +21,9 @@ FORMS = [
     ("custom-cluster.yaml", ["--no-bubbles", "--order", "rank", "--ranks", "one-per-stage"]),
     ("gpipe-memory.yaml", ["--set", "run.steps=2", "--ranks", "0-3,8"]),
     ("deadlock/circle.yaml", ["--detail", "op"]),
+    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage", "--detail", "op", "--args", "full"]),
+    ("gpipe-memory.yaml", ["--set", "run.steps=3", "--ranks", "0-3,8", "--steps", "1-2",
+                           "--args", "none", "--flows", "none"]),
     ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
     ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window", "0s:0.2s"]),
     ("background-job.yaml", ["--detail", "stage", "--set", "layout.global_batch=128"]),
@@ -105,7 +108,7 @@ def counters(native, chrome):
     for e in chrome.of("C"):
         for key, value in e["args"].items():
             process = chrome.process[e["pid"]]
-            if e["cat"] == "memory":
+            if e["name"] == "memory":
                 name = (process, "memory", key[:-len("_GB")])
             else:
                 name = (process, e["name"])

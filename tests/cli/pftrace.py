@@ -85,8 +85,6 @@ class Native:
                 state["text"][table, one(entry, 1)] = one(entry, 2).decode()
         if 11 not in packet:
             return None
-        if not flags & 2:
-            raise ValueError("an event does not say that it needs what came before")
         ns = one(packet, 8)
         if state["clock"] == 64:
             ns = state["time"] = state["time"] + ns

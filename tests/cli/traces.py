@@ -17,6 +17,8 @@ FORMS = [
     ("stragglers.yaml", ["--detail", "layer", "--ranks", "dp=1"]),
     ("custom-cluster.yaml", ["--no-bubbles", "--order", "rank"]),
     ("gpipe-memory.yaml", ["--set", "run.steps=2", "--ranks", "0-3,8"]),
+    ("gpipe-memory.yaml", ["--set", "run.steps=3", "--steps", "1", "--args", "full"]),
+    ("llama-30b-256xa100.yaml", ["--detail", "op", "--args", "full", "--flows", "none"]),
     ("deadlock/circle.yaml", ["--detail", "op"]),
     ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
     ("gpt3-175b-1024xa100.yaml", ["--ranks", "one-per-stage", "--window", "0s:5s"]),

@@ -231,9 +231,9 @@ START_TEST(events_are_written_exactly_so)
         "\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\",\"ph\":\"X\",\"tid\":11,"
         "\"args\":{\"why\":\"recv act 0\",\"kind\":\"exposed p2p\"},\"pid\":1002,"
         "\"ts\":2160.000,\"dur\":90.000},\n",
-        "\n{\"name\":\"memory\",\"cat\":\"memory\",\"ph\":\"C\",\"tid\":11,\"args\":{"
-        "\"weights_GB\":10.000000,\"grads_GB\":20.000000,\"optimizer_GB\":30.000000,"
-        "\"activations_GB\":2.750000},\"pid\":1002,\"ts\":2250.000},\n",
+        "\n{\"name\":\"memory\",\"ph\":\"C\",\"args\":{"
+        "\"weights_GB\":10,\"grads_GB\":20,\"optimizer_GB\":30,\"activations_GB\":2.75},"
+        "\"pid\":1002,\"ts\":2250.000},\n",
         "\n{\"name\":\"act 0\",\"cat\":\"p2p\",\"id\":1,\"ph\":\"s\",\"pid\":1000,\"tid\":14,"
         "\"ts\":2239.999},\n",
         "\n{\"name\":\"act 0\",\"cat\":\"p2p\",\"id\":1,\"ph\":\"f\",\"bp\":\"e\",\"pid\":1002,"
@@ -435,6 +435,105 @@ START_TEST(gz_holds_the_same_trace)
 }
 END_TEST
 
+START_TEST(short_slices_leave_out_what_name_row_and_parent_say)
+{
+    static const char *const lines[] = {
+        "\n{\"name\":\"forward 0\",\"cat\":\"compute.forward\",\"cname\":\"thread_state_running\","
+        "\"ph\":\"X\",\"tid\":11,\"pid\":1002,\"ts\":2250.000,\"dur\":2090.000},\n",
+        "\n{\"name\":\"all-reduce\",\"cat\":\"comm.tp\",\"ph\":\"X\",\"tid\":12,\"args\":{"
+        "\"layer\":2,"
+        "\"seq\":4,\"group\":\"tp 2\"},\"pid\":1003,\"ts\":2710.000,\"dur\":70.000},\n",
+        "\n{\"name\":\"recv 0\",\"cat\":\"comm.pp\",\"ph\":\"X\",\"tid\":15,\"args\":{\"bytes\":"
+        "33554432,\"peer\":1},\"pid\":1003,\"ts\":2240.000,\"dur\":10.000},\n",
+        "\n{\"name\":\"qkv\",\"cat\":\"compute.forward\",\"ph\":\"X\",\"tid\":11,\"pid\":1002,"
+        "\"ts\":",
+        "\n{\"name\":\"attention\",\"cat\":\"compute.forward\",\"ph\":\"X\",\"tid\":11,\"args\":{"
+        "\"layer\":2},\"pid\":1002,\"ts\":2250.000,\"dur\":460.000},\n",
+    };
+    static const char *const rows[] = {"11", "12", "13", "14", "15"};
+    static const char slice[] = "\"ph\":\"X\"";
+    const struct tiny shape = {.p = 2, .t = 2, .d = 1, .m = 2, .layers = 2, .data = true};
+    struct tiny_trace c;
+    struct rules rules;
+    size_t n;
+    begin(&c, &shape);
+    char *full = write_text(&c.trace, "chrome", &n);
+    c.trace.args = TY_ARGS_SHORT;
+    char *text = checked(&c.trace, &rules);
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        ck_assert_msg(strstr(text, lines[i]) != NULL, "missing: %s", lines[i]);
+    }
+    c.trace.args = TY_ARGS_NONE;
+    c.trace.flows = TY_FLOWS_NONE;
+    c.trace.counters = TY_COUNTERS_NONE;
+    char *bare = write_text(&c.trace, "chrome", &n);
+    ck_assert_uint_eq(count(full, slice), count(text, slice));
+    ck_assert_uint_eq(count(full, slice), count(bare, slice));
+    for (size_t i = 0; i < 5; i++) {
+        char with[64];
+        snprintf(with, sizeof(with), "%s,\"tid\":%s,\"args\"", slice, rows[i]);
+        ck_assert_uint_gt(count(full, with), 0);
+        ck_assert_uint_eq(count(bare, with), 0);
+    }
+    ck_assert(strstr(bare, "\"ph\":\"s\"") == NULL && strstr(text, "\"ph\":\"s\"") != NULL);
+    free(full);
+    free(text);
+    free(bare);
+    tiny_release(&c.run);
+}
+END_TEST
+
+static double size_of(const struct ty_trace *trace, const struct ty_trace_format *format)
+{
+    uint64_t bytes;
+    ck_assert_int_eq(ty_trace_write(format, trace, "null:", NULL, &bytes, &err), 0);
+    return (double)bytes;
+}
+
+/* Bytes per slice: of the whole file, and of what slices add to one without any. */
+static void measure(const struct tiny_trace *c, const struct ty_trace_format *format, double out[2])
+{
+    struct ty_trace trace = c->trace;
+    size_t n;
+    char *text = write_text(&trace, "chrome", &n);
+    const double slices = (double)count(text, "\"ph\":\"X\"");
+    free(text);
+    out[0] = size_of(&trace, format) / slices;
+    trace.counters = TY_COUNTERS_NONE;
+    trace.flows = TY_FLOWS_NONE;
+    out[1] = size_of(&trace, format);
+    trace.window_from = c->run.timeline.makespan + 1000;
+    out[1] = (out[1] - size_of(&trace, format)) / slices;
+}
+
+START_TEST(a_slice_takes_at_most_150_bytes_and_60_in_the_native_format)
+{
+    static const struct {
+        const struct ty_trace_format *format;
+        double most;
+    } limits[] = {{&ty_trace_chrome, 150}, {&ty_trace_perfetto, 60}};
+    /* numbers as long as those of the reference job of 256 GPUs: seconds, ordinals of five digits */
+    const struct tiny shape = {.p = 8, .t = 1, .d = 1, .m = 256, .layers = 10, .data = true};
+    struct tiny_trace c;
+    begin(&c, &shape);
+    c.trace.args = TY_ARGS_SHORT;
+    for (size_t i = 0; i < 2; i++) {
+        for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_OP; detail++) {
+            double bytes[2];
+            c.trace.detail = (enum ty_detail)detail;
+            measure(&c, limits[i].format, bytes);
+            ck_assert_msg(bytes[1] <= limits[i].most, "%s, detail %d: %g", limits[i].format->name,
+                          detail, bytes[1]);
+            /* coarser, arrows and values are as many as slices: they are no slices */
+            ck_assert_msg(detail < TY_DETAIL_LAYER || bytes[0] <= limits[i].most,
+                          "%s with arrows and memory, detail %d: %g", limits[i].format->name,
+                          detail, bytes[0]);
+        }
+    }
+    tiny_release(&c.run);
+}
+END_TEST
+
 /* Replaces the first occurrence of a text by another. */
 static char *broken(const char *text, const char *what, const char *with)
 {
@@ -459,7 +558,7 @@ START_TEST(the_rules_catch_what_they_are_for)
         {"\"name\":\"attention\"", "\"name\":\"attention 3\"", "a name is `kind`"},
         {"\"name\":\"forward 0\"", "\"name\":\"warm-up\"", "neither a pass nor a bubble"},
         {"\"tid\":12,\"args\":{\"layer\"", "\"tid\":0,\"args\":{\"layer\"", "pid or tid"},
-        {"\"weights_GB\":10.000000,", "", "a counter is `memory`"},
+        {"\"weights_GB\":10,", "", "a counter is `memory`"},
         {"\"ph\":\"i\",\"s\":\"p\"", "\"ph\":\"i\",\"s\":\"g\"", "an instant has scope p"},
         {"\"sort_index\":11", "\"sort_index\":12", "thread_sort_index is the tid"},
         {"\"args\":{\"sort_index\":1}", "\"args\":{\"sort_index\":0}", "sort indices are 0, 1"},
@@ -500,4 +599,6 @@ TY_SUITE("chrome", every_shape_and_detail_keeps_the_rules,
          bubbles_say_what_they_wait_for, the_counter_peaks_where_the_statistics_do,
          out_of_memory_is_marked_where_it_happens_first, metadata_names_and_labels_are_json,
          names_of_the_program_cannot_break_the_document, the_estimate_is_within_half_of_the_size,
-         gz_holds_the_same_trace, the_rules_catch_what_they_are_for)
+         gz_holds_the_same_trace, short_slices_leave_out_what_name_row_and_parent_say,
+         a_slice_takes_at_most_150_bytes_and_60_in_the_native_format,
+         the_rules_catch_what_they_are_for)

@@ -140,12 +140,16 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
     if (e->dur == 0) {
         return rules_fail(r, e, "slice without length");
     }
-    if (!rules_listed(e->cat, cats) || !rules_listed(js_get(e->node, "cname"), colours)) {
+    const struct js *colour = js_get(e->node, "cname");
+    if (!rules_listed(e->cat, cats) || (colour != NULL && !rules_listed(colour, colours))) {
         return rules_fail(r, e, "unknown category or colour");
     }
     if (e->name == NULL || !rules_name(e->name, &words, &number) ||
         (number && !rules_numbered(e->name, words))) {
         return rules_fail(r, e, "a name is `kind` or `kind number`");
+    }
+    if (colour == NULL && e->tid == 11 && (number || js_is(e->cat, "bubble"))) {
+        return rules_fail(r, e, "a pass or a bubble without a colour");
     }
     r->n_bubbles += js_is(e->cat, "bubble");
     r->idle += js_is(e->cat, "bubble") ? e->dur : 0;
@@ -163,7 +167,7 @@ static inline bool rules_links(struct rules *r, struct rules_event *e)
     static const char *const names[] = {"NVLink",       "PCIe",        "NIC",
                                         "leaf uplinks", "pod uplinks", NULL};
     static const char *const series[] = {"GB/s", NULL};
-    static const char *const keys[] = {"name", "cat", "ph", "tid", "args", "pid", "ts", NULL};
+    static const char *const keys[] = {"name", "ph", "args", "pid", "ts", NULL};
     const struct js *value = e->args != NULL ? e->args->first : NULL;
     if (!rules_listed(e->name, names) || !rules_keys(e->node, keys) || value == NULL ||
         e->args->n != 1 || !rules_keys(e->args, series) || value->type != JS_NUMBER ||
@@ -178,7 +182,7 @@ static inline bool rules_counter(struct rules *r, struct rules_event *e)
 {
     static const char *const series[] = {"weights_GB", "grads_GB", "optimizer_GB", "activations_GB",
                                          NULL};
-    static const char *const keys[] = {"name", "cat", "ph", "tid", "args", "pid", "ts", NULL};
+    static const char *const keys[] = {"name", "ph", "args", "pid", "ts", NULL};
     if (!js_is(e->name, "memory") || !rules_keys(e->node, keys) || e->args == NULL ||
         e->args->n != 4 || !rules_keys(e->args, series)) {
         return rules_fail(r, e, "a counter is `memory` with exactly its four series");
@@ -243,12 +247,14 @@ static inline bool rules_event(struct rules *r, const struct js *node, struct ru
                               .cat = js_get(node, "cat"),
                               .args = js_get(node, "args")};
     e->ph = ph != NULL && ph->type == JS_STRING && ph->raw_len == 1 ? ph->raw[0] : '?';
+    const bool counter = e->ph == 'C'; /* belongs to a process, not to a row */
     if (e->name == NULL || !js_whole(js_get(node, "pid"), &e->pid) ||
-        !js_whole(js_get(node, "tid"), &e->tid)) {
+        (!counter && !js_whole(js_get(node, "tid"), &e->tid))) {
         return rules_fail(r, e, "an event has a name, a pid and a tid");
     }
-    const bool links = js_is(e->cat, "links");
-    if (e->pid == 0 || (e->pid < 1000 && e->ph != 'M' && !links) || e->tid < 10 || e->tid > 18) {
+    const bool links = counter && !js_is(e->name, "memory");
+    if (e->pid == 0 || (e->pid < 1000 && e->ph != 'M' && !links) ||
+        (!counter && (e->tid < 10 || e->tid > 18))) {
         return rules_fail(r, e, "pid or tid out of range");
     }
     if (e->ph != 'M' && !rules_ns(js_get(node, "ts"), &e->ts)) {

@@ -206,7 +206,7 @@ static inline bool rules_idle(struct rules *r)
         const struct rules_event *e = &r->events[i], *after = &r->events[i + 1];
         const bool last = i + 1 == r->n || after->ph != 'C' || after->pid != e->pid ||
                           !js_same(after->name, e->name);
-        if (e->ph == 'C' && js_is(e->cat, "links") && last &&
+        if (e->ph == 'C' && !js_is(e->name, "memory") && last &&
             strtod(e->args->first->raw, NULL) > 0) {
             return rules_fail(r, e, "a link carries something for ever");
         }

@@ -1,0 +1,173 @@
+/* trace_request.c - what is asked of a trace: "FORMAT:PATH" and the options, into what a writer
+ * reads. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/text.h"
+#include "sim/run/trace_internal.h"
+
+/* "1.5 s:2 s"; either side may be empty. */
+static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_err *err)
+{
+    *from = 0;
+    *to = UINT64_MAX;
+    if (window == NULL || window[0] == '\0') {
+        return 0;
+    }
+    const char *colon = strchr(window, ':');
+    if (colon == NULL) {
+        return ty_fail(err, TY_EUSAGE, "--window %s: write FROM:TO, such as 1.5s:2s", window);
+    }
+    for (int side = 0; side < 2; side++) {
+        const char *s = side == 0 ? window : colon + 1;
+        const size_t n = side == 0 ? (size_t)(colon - window) : strlen(s);
+        char part[64], why[256];
+        double seconds;
+        if (n == 0) {
+            continue;
+        }
+        snprintf(part, sizeof(part), "%.*s", (int)(n < sizeof(part) ? n : sizeof(part) - 1), s);
+        if (ty_quantity_parse(part, TY_DIM_SECONDS, &seconds, why, sizeof(why)) < 0) {
+            return ty_fail(err, TY_EUSAGE, "--window %s: %s", window, why);
+        }
+        if (ty_ps_from_s(seconds, side == 0 ? from : to) < 0) {
+            return ty_fail(err, TY_EUSAGE, "--window %s: times start at zero", window);
+        }
+    }
+    return *from < *to ? 0
+                       : ty_fail(err, TY_EUSAGE, "--window %s: it ends before it begins", window);
+}
+
+/* Digits at *s; false when there are none or they are more than a step can have. */
+static bool read_step(const char **s, uint32_t *out)
+{
+    const char *from = *s;
+    for (*out = 0; **s >= '0' && **s <= '9' && *s - from < 6; (*s)++) {
+        *out = *out * 10 + (uint32_t)(**s - '0');
+    }
+    return *s > from;
+}
+
+/* "2-3", or "2": from when all steps before are over to the end of the last one. Without a timeline
+ * the text alone is checked. */
+static int parse_steps(const struct ty_run *run, const char *steps, struct ty_trace *trace,
+                       struct ty_err *err)
+{
+    const uint32_t n = run->lowered.program.n_steps;
+    const char *s = steps;
+    uint32_t first, last;
+    bool ok = read_step(&s, &first);
+    last = first;
+    if (ok && *s == '-') {
+        s++;
+        ok = read_step(&s, &last);
+    }
+    if (!ok || *s != '\0' || last < first) {
+        return ty_fail(err, TY_EUSAGE, "--steps %s: write a step or a range of them, such as 2-3",
+                       steps);
+    }
+    if (last >= n) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--steps %s: the run has step%s 0%s%.0u, as run.steps says; --set "
+                       "run.steps=%u has more",
+                       steps, n > 1 ? "s" : "", n > 1 ? "-" : "", (unsigned)(n - 1),
+                       (unsigned)last + 1);
+    }
+    if (!run->executed) {
+        return 0;
+    }
+    ty_ps *end = malloc(n * sizeof(*end));
+    if (end == NULL) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    ty_timeline_step_ends(&run->timeline, end);
+    trace->window_from = first > 0 ? end[first - 1] : 0;
+    trace->window_to = end[last];
+    free(end);
+    return 0;
+}
+
+static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
+{
+    int value = fallback;
+    if (name != NULL && !ty_word_value(ty_detail_words, name, &value)) {
+        return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op",
+                       name);
+    }
+    *out = (enum ty_detail)value;
+    return 0;
+}
+
+static int parse_counters(const char *name, int fallback, enum ty_counters *out, struct ty_err *err)
+{
+    int value = fallback;
+    if (name != NULL && !ty_word_value(ty_counters_words, name, &value)) {
+        return ty_fail(err, TY_EUSAGE, "unknown counters (%s); use all, memory, net or none", name);
+    }
+    *out = (enum ty_counters)value;
+    return 0;
+}
+
+/* "FORMAT:PATH" */
+int ty_trace_target(const char *target, const struct ty_trace_format **format,
+                        const char **path, struct ty_err *err)
+{
+    const char *colon = strchr(target, ':');
+    const char *names[16] = {NULL};
+    size_t n = 0;
+    char list[160] = "";
+    for (; ty_trace_formats[n] != NULL && n < TY_COUNT(names); n++) {
+        names[n] = ty_trace_formats[n]->name;
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
+                 names[n]);
+    }
+    if (colon == NULL || colon[1] == '\0') {
+        return ty_fail(err, TY_EUSAGE, "trace %s: write FORMAT:PATH, such as chrome:step.json",
+                       target);
+    }
+    char name[32];
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - target), target);
+    *path = colon + 1;
+    *format = ty_trace_format(name);
+    if (*format != NULL) {
+        return 0;
+    }
+    ty_fail(err, TY_EUSAGE, "trace %s: unknown format (%s); use %s", target, name, list);
+    const char *near = ty_nearest(name, names, n);
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
+}
+
+/* What the options ask for, into the trace and the selection. */
+int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
+                        struct ty_arena *arena, struct ty_trace *trace,
+                        struct ty_selection *selection, struct ty_err *err)
+{
+    const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
+    int args = run->config->output.args, flows = run->config->output.flows;
+    int rc = options->window != NULL && options->steps != NULL
+                 ? ty_fail(err, TY_EUSAGE,
+                           "--window and --steps are two ways to say the same; give one")
+                 : parse_window(options->window, &trace->window_from, &trace->window_to, err);
+    rc = rc < 0 || options->steps == NULL ? rc : parse_steps(run, options->steps, trace, err);
+    rc = rc < 0 ? rc : ty_word_read("--args", options->args, ty_args_words, &args, err);
+    rc = rc < 0 ? rc : ty_word_read("--flows", options->flows, ty_flows_words, &flows, err);
+    trace->args = (enum ty_args)args;
+    trace->flows = (enum ty_flows)flows;
+    rc = rc < 0 ? rc
+                : parse_detail(options->detail, run->config->output.detail, &trace->detail, err);
+    rc = rc < 0 ? rc
+                : parse_counters(options->counters, run->config->output.counters, &trace->counters,
+                                 err);
+    trace->svg = run->config->output.svg;
+    rc = rc < 0 ? rc : ty_svg_style_read(&trace->svg, options->width, options->palette,
+                                         options->bubbles, err);
+    rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
+    trace->ranks = selection->ranks;
+    trace->n_ranks = selection->n;
+    trace->bubbles = !options->no_bubbles;
+    return rc;
+}
