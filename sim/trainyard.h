@@ -43,6 +43,9 @@ TY_API void ty_text_free(char *text);
 /* Writes text to a file, which gets its name only when it is whole; "-" is standard output. */
 TY_API int ty_text_write(const char *text, const char *path, struct ty_err *err);
 
+/* Whether a file could be written there, found by trying; to be called before a long run. */
+TY_API int ty_path_check(const char *path, struct ty_err *err);
+
 /* The entry of names[0..n) a misspelt word most likely means, or NULL; names[i] may be NULL. */
 TY_API const char *ty_suggest(const char *word, const char *const *names, size_t n);
 
@@ -163,7 +166,7 @@ struct ty_trace_options {
     const char *width, *palette, *bubbles; /* of pictures, as output.svg has them */
 };
 
-/* Whether a trace could be asked for like this; to be called before a long run. `target` may be
+/* Whether a trace could be asked for like this, and written; to be called before a long run. `target` may be
  * NULL: only the options are looked at. */
 TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
                               const struct ty_trace_options *options, struct ty_err *err);

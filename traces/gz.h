@@ -1,4 +1,4 @@
-/* gz.h - deflate between a buffer and a file descriptor. */
+/* gz.h - a gzip stream between a buffer and a file descriptor. */
 #ifndef TY_TRACES_GZ_H
 #define TY_TRACES_GZ_H
 
@@ -6,11 +6,14 @@
 
 struct ty_gz;
 
-/* A gzip stream at zlib level 1; NULL when memory is exhausted. */
+/* A gzip stream at zlib level 1, compressed by one thread per core, at most GZ_THREADS; NULL when
+ * memory is exhausted. */
 struct ty_gz *ty_gz_new(void);
 void ty_gz_free(struct ty_gz *gz);
 
-/* Compresses bytes[n] to fd; n == 0 ends the stream. Returns 0 or an errno. */
-int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n);
+/* Compresses bytes[n] on their way to fd, which get there in order, sooner or later; n == 0 ends
+ * the stream. Equal calls make equal files, whatever the threads. `stop` as in ty_fd_write. Returns
+ * 0 or an errno. */
+int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n, const volatile int *stop);
 
 #endif

@@ -65,6 +65,13 @@ static int open_temporary(struct ty_out *out)
     return error;
 }
 
+/* Forgets an open file that was not meant to stay. */
+static void remove_temporary(struct ty_out *out)
+{
+    close(out->fd);
+    unlink(out->temporary);
+}
+
 /* Opens the target by what is there now: nothing or a file (replaced at the end, through links), or
  * something else (written to as it is). 0 or an errno. */
 static int open_target(struct ty_out *out, const char *path)
@@ -116,6 +123,27 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
     return 0;
 }
 
+int ty_out_check(const char *path, struct ty_err *err)
+{
+    struct ty_out out = {.fd = -1};
+    struct stat st;
+    int error = 0;
+    if (strcmp(path, "null:") == 0 || strcmp(path, "-") == 0) {
+        return 0;
+    }
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+        error = access(path, W_OK) == 0 ? 0 : errno; /* opening a pipe would wait for its reader */
+    } else {
+        error = open_target(&out, path);
+    }
+    if (out.fd >= 0) {
+        remove_temporary(&out);
+    }
+    out.fd = -1;
+    release(&out);
+    return error == 0 ? 0 : ty_fail(err, TY_EIO, "cannot write '%s': %s", path, strerror(error));
+}
+
 /* ---- closing ---- */
 
 void ty_out_flush(struct ty_out *out)
@@ -125,8 +153,8 @@ void ty_out_flush(struct ty_out *out)
     }
     out->total += out->len;
     if (out->len > 0 && out->error == 0 && !out->discard_bytes) {
-        out->error = out->gz != NULL ? ty_gz_write(out->gz, out->fd, out->buf, out->len)
-                                     : ty_fd_write(out->fd, out->buf, out->len);
+        out->error = out->gz != NULL ? ty_gz_write(out->gz, out->fd, out->buf, out->len, out->stop)
+                                     : ty_fd_write(out->fd, out->buf, out->len, out->stop);
     }
     out->len = 0;
 }
@@ -143,7 +171,7 @@ void ty_out_finish(struct ty_out *out)
 {
     ty_out_flush(out);
     if (out->gz != NULL && out->error == 0) {
-        out->error = ty_gz_write(out->gz, out->fd, NULL, 0);
+        out->error = ty_gz_write(out->gz, out->fd, NULL, 0, out->stop);
     }
     close_file(out);
     ty_gz_free(out->gz);
@@ -160,8 +188,9 @@ int ty_out_commit(struct ty_out *out, struct ty_err *err)
     }
     int rc = 0;
     if (out->error != 0) {
-        rc = ty_fail(err, TY_EIO, "cannot write '%s': %s",
-                     out->path != NULL ? out->path : "standard output", strerror(out->error));
+        rc = out->path != NULL
+                 ? ty_fail(err, TY_EIO, "cannot write '%s': %s", out->path, strerror(out->error))
+                 : ty_fail(err, TY_EIO, "cannot write standard output: %s", strerror(out->error));
         if (out->temporary != NULL) {
             unlink(out->temporary);
         }

@@ -1,7 +1,7 @@
 /* out.h - a buffered file that appears under its name only when it is whole.
  *
  * Writes go to a temporary name beside the target; commit renames, discard removes. A path ending
- * in ".gz" is compressed (zlib level 1: the trace is the bottleneck, not the disk). "-" is standard
+ * in ".gz" is compressed (gz.c). "-" is standard
  * output; "null:" counts bytes and keeps none. What exists and is no regular file (a pipe,
  * /dev/null) is written to directly, never replaced. The put functions never fail: the first error
  * is kept and reported by commit. */
@@ -35,6 +35,10 @@ struct ty_out {
 /* Opens for writing. TY_EIO or TY_ENOMEM with a message that names the path; `out` then needs no
  * release. */
 int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err);
+
+/* Whether ty_out_open would succeed, found by trying where that leaves nothing behind; to be asked
+ * before a long run. 0 or TY_EIO with its message. */
+int ty_out_check(const char *path, struct ty_err *err);
 
 /* Flushes and closes; the name is still the temporary one, and a commit or a discard has to follow.
  * Frees the buffer: nothing can be put any more. Errors are kept for the commit. */

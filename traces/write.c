@@ -90,6 +90,20 @@ static int check_strangers(const struct folder *f, struct ty_err *err)
     return rc;
 }
 
+/* Whether files can be made in it, found by trying. */
+static int try_file(const struct folder *f, struct ty_err *err)
+{
+    const size_t size = strlen(f->path) + 16;
+    char *path = malloc(size);
+    if (path == NULL) {
+        return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", f->path);
+    }
+    snprintf(path, size, "%s/rank.json", f->path);
+    const int rc = ty_out_check(path, err);
+    free(path);
+    return rc;
+}
+
 /* Makes it, or looks at what is there. */
 static int open_folder(struct folder *f, struct ty_err *err)
 {
@@ -167,6 +181,23 @@ static int write_folder(const struct ty_trace_format *format, const struct ty_tr
     free(f.out);
     if (rc != 0 && f.made) {
         rmdir(path); /* fails where it is not empty, rightly */
+    }
+    return rc;
+}
+
+int ty_trace_write_check(const struct ty_trace_format *format, const struct ty_trace *trace,
+                         const char *path, struct ty_err *err)
+{
+    struct folder f = {.trace = trace, .path = path, .extension = format->extension};
+    if (!format->per_rank) {
+        return ty_out_check(path, err);
+    }
+    int rc = open_folder(&f, err);
+    if (rc == 0 && strcmp(path, "null:") != 0) {
+        rc = try_file(&f, err);
+    }
+    if (f.made) {
+        rmdir(path);
     }
     return rc;
 }

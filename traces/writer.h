@@ -94,6 +94,10 @@ double ty_trace_window_share(const struct ty_trace *trace);
 int ty_trace_write(const struct ty_trace_format *format, const struct ty_trace *trace,
                    const char *path, const volatile int *stop, uint64_t *bytes, struct ty_err *err);
 
+/* Whether it could write there, found by trying where that leaves nothing behind. */
+int ty_trace_write_check(const struct ty_trace_format *format, const struct ty_trace *trace,
+                         const char *path, struct ty_err *err);
+
 /* By name, or NULL. */
 const struct ty_trace_format *ty_trace_format(const char *name);
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-int ty_fd_write(int fd, const char *bytes, size_t n)
+int ty_fd_write(int fd, const char *bytes, size_t n, const volatile int *stop)
 {
     while (n > 0) {
         const ssize_t written = write(fd, bytes, n);
@@ -14,6 +14,10 @@ int ty_fd_write(int fd, const char *bytes, size_t n)
         if (written > 0) {
             bytes += written;
             n -= (size_t)written;
+        }
+        /* a signal may also have cut a write short */
+        if (n > 0 && stop != NULL && *stop != 0) {
+            return EINTR;
         }
     }
     return 0;

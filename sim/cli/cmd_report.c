@@ -98,7 +98,7 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, struct t
 {
     struct ty_page_options options = {
         .command = o->line, .ranks = o->ranks, .detail = o->detail, .order = o->order};
-    int rc = 0;
+    int rc = ty_path_check(o->output, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = load(o, &s[i], i > 0, err);
         rc = rc < 0 ? rc : ty_run_page_check(s[i].run, &options, err);

@@ -124,7 +124,8 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
 {
     const struct ty_trace_options options = trace_options(o);
     const char *trace;
-    int rc = ty_run_trace_check(run, NULL, &options, err);
+    int rc = ty_path_check(target(o, config), err);
+    rc = rc < 0 ? rc : ty_run_trace_check(run, NULL, &options, err);
     rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
     for (size_t i = 0; rc >= 0 && (trace = trace_target(o, config, i)) != NULL; i++) {
         rc = ty_run_trace_check(run, trace, &options, err);
@@ -186,7 +187,8 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
                    struct ty_err *err)
 {
     char *text = NULL;
-    int rc = ty_run_execute(run, NULL, err);
+    int rc = ty_path_check(target(o, config), err);
+    rc = rc < 0 ? rc : ty_run_execute(run, NULL, err);
     rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);

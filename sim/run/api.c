@@ -47,6 +47,11 @@ int ty_text_write(const char *text, const char *path, struct ty_err *err)
     return rc;
 }
 
+int ty_path_check(const char *path, struct ty_err *err)
+{
+    return ty_out_check(path, err);
+}
+
 const char *ty_suggest(const char *word, const char *const *names, size_t n)
 {
     return ty_nearest(word, names, n);

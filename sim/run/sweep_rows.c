@@ -129,7 +129,7 @@ static void write_finished(struct sweep_job *job)
     while (job->written < job->table.csv.n_rows && job->line[job->written] != NULL) {
         char *line = job->line[job->written];
         if (job->error == 0) {
-            job->error = ty_fd_write(job->fd, line, strlen(line));
+            job->error = ty_fd_write(job->fd, line, strlen(line), NULL);
         }
         free(line);
         job->line[job->written++] = NULL;
@@ -282,7 +282,7 @@ static int open_partial(struct sweep_job *job, const char *header, struct ty_are
         return ty_fail(err, TY_EIO, "cannot write '%s': %s", partial, strerror(errno));
     }
     job->written = rows > 0 ? rows - 1 : 0;
-    job->error = rows > 0 ? 0 : ty_fd_write(job->fd, header, strlen(header));
+    job->error = rows > 0 ? 0 : ty_fd_write(job->fd, header, strlen(header), NULL);
     return 0;
 }
 
@@ -316,7 +316,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     if (rc == 0 && job->partial != NULL) {
         rc = open_partial(job, header, arena, err);
     } else if (rc == 0) {
-        job->error = ty_fd_write(job->fd, header, strlen(header));
+        job->error = ty_fd_write(job->fd, header, strlen(header), NULL);
     }
     free(header);
     if (rc < 0) {

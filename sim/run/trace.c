@@ -139,6 +139,7 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     struct ty_selection selection = {.n = 0};
     int rc = target == NULL ? 0 : ty_trace_target(target, &format, &path, err);
     rc = rc < 0 ? rc : ty_trace_request(run, options, &arena, &trace, &selection, err);
+    rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
     ty_arena_release(&arena);
     return rc;
 }

@@ -110,8 +110,8 @@ static int parse_counters(const char *name, int fallback, enum ty_counters *out,
 }
 
 /* "FORMAT:PATH" */
-int ty_trace_target(const char *target, const struct ty_trace_format **format,
-                        const char **path, struct ty_err *err)
+int ty_trace_target(const char *target, const struct ty_trace_format **format, const char **path,
+                    struct ty_err *err)
 {
     const char *colon = strchr(target, ':');
     const char *names[16] = {NULL};
@@ -143,15 +143,15 @@ int ty_trace_target(const char *target, const struct ty_trace_format **format,
 
 /* What the options ask for, into the trace and the selection. */
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
-                        struct ty_arena *arena, struct ty_trace *trace,
-                        struct ty_selection *selection, struct ty_err *err)
+                     struct ty_arena *arena, struct ty_trace *trace, struct ty_selection *selection,
+                     struct ty_err *err)
 {
     const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
     int args = run->config->output.args, flows = run->config->output.flows;
-    int rc = options->window != NULL && options->steps != NULL
-                 ? ty_fail(err, TY_EUSAGE,
-                           "--window and --steps are two ways to say the same; give one")
-                 : parse_window(options->window, &trace->window_from, &trace->window_to, err);
+    int rc =
+        options->window != NULL && options->steps != NULL
+            ? ty_fail(err, TY_EUSAGE, "--window and --steps are two ways to say the same; give one")
+            : parse_window(options->window, &trace->window_from, &trace->window_to, err);
     rc = rc < 0 || options->steps == NULL ? rc : parse_steps(run, options->steps, trace, err);
     rc = rc < 0 ? rc : ty_word_read("--args", options->args, ty_args_words, &args, err);
     rc = rc < 0 ? rc : ty_word_read("--flows", options->flows, ty_flows_words, &flows, err);
@@ -163,8 +163,9 @@ int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *op
                 : parse_counters(options->counters, run->config->output.counters, &trace->counters,
                                  err);
     trace->svg = run->config->output.svg;
-    rc = rc < 0 ? rc : ty_svg_style_read(&trace->svg, options->width, options->palette,
-                                         options->bubbles, err);
+    rc = rc < 0 ? rc
+                : ty_svg_style_read(&trace->svg, options->width, options->palette, options->bubbles,
+                                    err);
     rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
     trace->ranks = selection->ranks;
     trace->n_ranks = selection->n;

@@ -185,6 +185,63 @@ START_TEST(gz_inflates_to_the_plain_bytes_and_is_the_same_each_time)
 }
 END_TEST
 
+START_TEST(blocks_compressed_side_by_side_are_one_gzip_stream)
+{
+    const size_t size = 24 * (size_t)TY_OUT_BUFFER + 4321; /* more blocks than are kept at once */
+    struct ty_out out;
+    size_t n;
+    char *plain = malloc(size), *unpacked = malloc(size + 1);
+    uint32_t x = 1;
+    begin();
+    for (size_t i = 0; i < size; i++) {
+        x = x * 1664525 + 1013904223; /* compressible, and refers back across blocks */
+        plain[i] = i % 40000 < 20000 || i < 40000 ? (char)('a' + (x >> 28)) : plain[i - 40000];
+    }
+    const char *path = temp_dir_file(&dir, "a.gz");
+    ck_assert_int_eq(ty_out_open(&out, path, &err), 0);
+    ty_out_bytes(&out, plain, 5);
+    ty_out_flush(&out); /* a block may be of any length */
+    ty_out_bytes(&out, plain + 5, size - 5);
+    ck_assert_int_eq(ty_out_commit(&out, &err), 0);
+    char *packed = file_text(path, &n);
+    ck_assert_uint_lt(n, size);
+    z_stream z = {.next_in = (unsigned char *)packed,
+                  .avail_in = (uInt)n,
+                  .next_out = (unsigned char *)unpacked,
+                  .avail_out = (uInt)(size + 1)};
+    ck_assert_int_eq(inflateInit2(&z, MAX_WBITS + 16), Z_OK);
+    ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END); /* check sum and length included */
+    ck_assert_uint_eq(z.avail_in, 0);                      /* there is one member */
+    ck_assert_uint_eq(z.total_out, size);
+    ck_assert_mem_eq(plain, unpacked, size);
+    inflateEnd(&z);
+    free(packed);
+    free(plain);
+    free(unpacked);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
+START_TEST(a_check_says_what_opening_would_and_leaves_nothing)
+{
+    struct ty_out out;
+    char said[256];
+    begin();
+    const char *path = temp_dir_file(&dir, "nowhere/a.json");
+    ck_assert_int_eq(ty_out_check(path, &err), TY_EIO);
+    strcpy(said, err.text);
+    err = (struct ty_err)TY_ERR_NONE;
+    ck_assert_int_eq(ty_out_open(&out, path, &err), TY_EIO);
+    ck_assert_str_eq(err.text, said);
+    ck_assert_int_eq(ty_out_check(temp_dir_file(&dir, "a.json"), NULL), 0);
+    ck_assert_int_eq(ty_out_check("-", NULL), 0);
+    ck_assert_int_eq(ty_out_check("null:", NULL), 0);
+    ck_assert_int_eq(ty_out_check("/dev/null", NULL), 0);
+    ck_assert_uint_eq(temp_dir_count(&dir), 0);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
 START_TEST(the_null_sink_counts_and_keeps_nothing)
 {
     struct ty_out out;
@@ -310,7 +367,8 @@ TY_SUITE("out", nothing_appears_under_the_final_name_before_commit,
          a_full_disk_is_reported_by_commit_and_devices_are_never_replaced,
          pieces_longer_than_the_buffer_arrive_whole,
          gz_inflates_to_the_plain_bytes_and_is_the_same_each_time,
-         the_null_sink_counts_and_keeps_nothing, whole_numbers_have_their_decimal_digits,
-         nanoseconds_are_microseconds_with_three_decimals,
+         blocks_compressed_side_by_side_are_one_gzip_stream,
+         a_check_says_what_opening_would_and_leaves_nothing, the_null_sink_counts_and_keeps_nothing,
+         whole_numbers_have_their_decimal_digits, nanoseconds_are_microseconds_with_three_decimals,
          json_strings_escape_what_json_demands_and_nothing_else,
          json_numbers_are_short_read_back_equal_and_are_never_nan)

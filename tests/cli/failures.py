@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""What happens when output cannot be written: a message that names the path and the reason, the
+exit status, nothing under the final name or beside it, an earlier file as it was.
+
+usage: failures.py TRAINYARD
+"""
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
+RUN = EXAMPLES / "llama-30b-256xa100.yaml"
+LONG = EXAMPLES / "llama-65b-256xa100.yaml"
+FORMATS = ["chrome", "perfetto", "csv", "svg", "gantt", "digest"]
+NOBODY = 65534
+
+
+class Test:
+    def __init__(self, binary):
+        self.binary, self.n, self.failed = binary, 0, 0
+
+    def check(self, name, good, seen):
+        self.n += 1
+        self.failed += not good
+        print(f"{'ok' if good else 'not ok'} {self.n} - {name}"
+              + ("" if good else f": {str(seen)[:600]}"), flush=True)
+
+    def call(self, folder, *words, **more):
+        return subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True,
+                              cwd=folder, check=False, **more)
+
+
+def quiet(path):
+    return ["run", str(RUN), "-q", "-o", "/dev/null", "--ranks", "0-15", "--trace", path]
+
+
+def listing(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+def full_disk(test, folder):
+    """A limit on the size of files is a disk that is full in the middle."""
+    def limit(n):
+        return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))
+    for name in FORMATS:
+        for end in ("", ".gz"):
+            path = folder / f"t.{name}{end}"
+            path.write_text("earlier")
+            done = test.call(folder, *quiet(f"{name}:{path}"), preexec_fn=limit(10))
+            test.check(f"{name}{end} on a full disk keeps the earlier file",
+                       done.returncode == 3 and listing(folder) == [path.name]
+                       and path.read_text() == "earlier"
+                       and done.stderr == f"cannot write '{path}': File too large\n",
+                       (done, listing(folder)))
+            path.unlink()
+    for name in ("kin", "kin.gz"):
+        done = test.call(folder, *quiet(f"kineto:{name}"), preexec_fn=limit(20000))
+        test.check(f"folder {name} on a full disk is not left behind",
+                   done.returncode == 3 and listing(folder) == []
+                   and "rank-0.json" in done.stderr and "File too large" in done.stderr,
+                   (done, listing(folder)))
+    done = test.call(folder, *quiet("kineto:kin"))
+    before = {p: p.read_bytes() for p in (folder / "kin").iterdir()}
+    done = test.call(folder, *quiet("kineto:kin"), "--seed", "7", preexec_fn=limit(20000))
+    test.check("files of an earlier folder stay", len(before) == 16 and done.returncode == 3
+               and before == {p: p.read_bytes() for p in (folder / "kin").iterdir()}, done)
+    for p in before:
+        p.unlink()
+    (folder / "kin").rmdir()
+    done = test.call(folder, "report", RUN, "-q", "-o", "page.html", preexec_fn=limit(5000))
+    test.check("a page on a full disk", done.returncode == 3 and listing(folder) == []
+               and "cannot write" in done.stderr and "File too large" in done.stderr, done)
+
+
+def full_device(test, folder):
+    for name in FORMATS:
+        done = test.call(folder, *quiet(f"{name}:/dev/full"))
+        test.check(f"{name} to a full device", done.returncode == 3 and done.stderr
+                   == "cannot write '/dev/full': No space left on device\n"
+                   and pathlib.Path("/dev/full").is_char_device(), done)
+    for words in (["run", RUN, "-q"], ["run", RUN, "-q", "--trace", "chrome:-"],
+                  ["run", RUN, "-q", "--trace", "perfetto:-"], ["explain", RUN], ["check", RUN],
+                  ["report", RUN, "-o", "-"], ["schedule", "1f1b", "-p", "4", "-m", "8"]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([test.binary, *map(str, words)], stdout=full, cwd=folder,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+        test.check(f"{words[0]} {' '.join(words[2:])} to a full standard output",
+                   done.returncode == 3 and listing(folder) == []
+                   and "standard output" in done.stderr, done)
+
+
+def closed_pipe(test, folder):
+    """As other tools do: the signal ends the process without a word; where it is ignored there is
+    an error like any other."""
+    for words in (quiet("chrome:-"), quiet("perfetto:-"), ["report", str(RUN), "-o", "-"]):
+        for ignored in (False, True):
+            done = subprocess.Popen([test.binary, *words], stdout=subprocess.PIPE, cwd=folder,
+                                    stderr=subprocess.PIPE, text=True, restore_signals=not ignored)
+            done.stdout.close()
+            said = done.stderr.read()
+            status = done.wait()
+            good = (status == 3 and "standard output: Broken pipe" in said if ignored
+                    else status == -signal.SIGPIPE and said == "")
+            test.check(f"{words[0]} {words[-1]} to a closed pipe"
+                       + (" with the signal ignored" if ignored else ""),
+                       good and listing(folder) == [], (status, said))
+
+
+def before_the_run(test, folder):
+    """Told before time is spent: no report comes first."""
+    (folder / "here").mkdir()
+    (folder / "file").write_text("earlier")
+    cases = [("chrome:no/such/t.json", "cannot write 'no/such/t.json': No such file or directory"),
+             ("svg:here", "cannot write 'here': Is a directory"),
+             ("perfetto:file/t.pftrace", "cannot write 'file/t.pftrace': Not a directory"),
+             ("kineto:no/such", "cannot make folder 'no/such': No such file or directory"),
+             ("kineto:file", "cannot write to 'file': it is a file; name a folder")]
+    for trace, said in cases:
+        done = test.call(folder, "run", RUN, "--trace", trace)
+        test.check(f"--trace {trace}", done.returncode == 3 and done.stdout == ""
+                   and done.stderr == said + "\n", done)
+    for words in (["run", RUN], ["explain", RUN], ["report", RUN]):
+        for path, reason in (("no/such", "No such file or directory"), ("here", "Is a directory")):
+            done = test.call(folder, *words, "-o", path)
+            test.check(f"{words[0]} -o {path}", done.returncode == 3 and done.stdout == ""
+                       and done.stderr == f"cannot write '{path}': {reason}\n", done)
+    test.check("nothing was made or changed", listing(folder) == ["file", "here"]
+               and (folder / "file").read_text() == "earlier", listing(folder))
+    (folder / "here").rmdir()
+    (folder / "file").unlink()
+
+
+def read_only(test, folder):
+    """As a user to whom the folder does not belong; root may write anywhere."""
+    shut = folder / "shut"
+    shut.mkdir()
+    (shut / "old.json").write_text("earlier")
+    user = {"user": NOBODY} if os.geteuid() == 0 else {}
+    os.chmod(folder, 0o755)
+    os.chmod(shut, 0o555)
+    runs = subprocess.run([test.binary, "--version"], capture_output=True, check=False, **user)
+    if runs.returncode == 0 and not (user == {} and os.access(shut, os.W_OK)):
+        for trace, said in (("chrome:shut/t.json", "cannot write 'shut/t.json': Permission denied"),
+                            ("chrome:shut/old.json",
+                             "cannot write 'shut/old.json': Permission denied"),
+                            ("kineto:shut/kin",
+                             "cannot make folder 'shut/kin': Permission denied")):
+            done = test.call(folder, "run", RUN, "--trace", trace, **user)
+            test.check(f"--trace {trace} in a folder that may not be written",
+                       done.returncode == 3 and done.stdout == "" and done.stderr == said + "\n"
+                       and listing(shut) == ["old.json"], done)
+    os.chmod(shut, 0o755)
+    (shut / "old.json").unlink()
+    shut.rmdir()
+
+
+def wait_for(found, seconds=60):
+    """Polls; the limit only ends a test that hangs."""
+    until = time.monotonic() + seconds
+    while not found() and time.monotonic() < until:
+        time.sleep(0.001)
+    return found()
+
+
+def interrupted(test, folder):
+    """A signal in the middle of a file: it is not there, an earlier one is."""
+    for name, number in (("t.json.gz", signal.SIGINT), ("t.json.gz", signal.SIGTERM)):
+        path = folder / name
+        path.write_text("earlier")
+        done = subprocess.Popen([test.binary, "run", str(LONG), "-q", "-o", "/dev/null", "--ranks",
+                                 "all", "--detail", "op", "--args", "full", "--force", "--trace",
+                                 f"chrome:{name}"], cwd=folder, stderr=subprocess.PIPE, text=True)
+        begun = wait_for(lambda: len(listing(folder)) > 1 or done.poll() is not None)
+        done.send_signal(number)
+        said = done.stderr.read()
+        status = done.wait()
+        test.check(f"{number.name} while {name} is written", begun and status == 128 + number
+                   and listing(folder) == [name] and path.read_text() == "earlier"
+                   and f"cannot write '{path}': Interrupted" in said,
+                   (status, said, listing(folder)))
+        path.unlink()
+    done = subprocess.Popen([test.binary, "run", str(LONG), "-q", "-o", "/dev/null", "--ranks",
+                             "all", "--force", "--trace", "kineto:kin"], cwd=folder,
+                            stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(listing(folder)) > 2 or done.poll() is not None)
+    done.send_signal(signal.SIGINT)
+    said = done.stderr.read()
+    test.check("SIGINT while a folder is written", done.wait() == 130 and listing(folder) == []
+               and "Interrupted" in said, (done.returncode, said, listing(folder)))
+    os.mkfifo(folder / "pipe")
+    done = subprocess.Popen([test.binary, "run", str(LONG), "-q", "-o", "/dev/null", "--ranks",
+                             "all", "--force", "--trace", "chrome:pipe"], cwd=folder,
+                            stderr=subprocess.PIPE, text=True)
+    with open(folder / "pipe", "rb") as reader:  # reads a little, then no more: writing waits
+        reader.read(65536)
+        done.send_signal(signal.SIGINT)
+        ended = wait_for(lambda: done.poll() is not None)
+        done.kill()
+        said = done.stderr.read()
+        test.check("SIGINT while a pipe takes no more", ended and done.wait() == 130
+                   and listing(folder) == ["pipe"] and "Interrupted" in said,
+                   (done.returncode, said))
+    (folder / "pipe").unlink()
+
+
+def main():
+    test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
+    for part in (full_disk, full_device, closed_pipe, before_the_run, read_only, interrupted):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name).resolve()
+            part(test, folder)
+            test.check(f"{part.__name__} leaves nothing behind", listing(folder) == [],
+                       listing(folder))
+    print(f"1..{test.n}")
+    return 1 if test.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
