@@ -176,6 +176,13 @@ TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
 TY_API int ty_run_trace(const struct ty_run *run, const char *target,
                         const struct ty_trace_options *options, char **note, struct ty_err *err);
 
+/* About how many bytes a trace will have, before compression; 0 where it is small. Within a factor
+ * of 1.5 of an executed run; before, idle time and links are guessed. `advice` receives a line when
+ * that is much for a viewer: what would be less; else NULL. */
+TY_API int ty_run_trace_size(const struct ty_run *run, const char *target,
+                             const struct ty_trace_options *options, double *bytes, char **advice,
+                             struct ty_err *err);
+
 /* ---- a page ---- */
 
 /* One of the runs that a page shows. */

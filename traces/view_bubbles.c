@@ -172,10 +172,24 @@ static void count(void *arg, uint32_t member, const struct ty_gap *gap)
     b->n += between_passes(b->v, gap, &b->rc);
 }
 
+/* Before execution. Guess: with a pipeline most passes wait a little for a message. */
+static double guess(const struct ty_view *v)
+{
+    double n = 0;
+    for (uint32_t g = 0; g < v->program->n_gangs; g++) {
+        n += (double)v->casts[g].n *
+             (v->program->n_gangs > 1 ? 1.2 * v->casts[g].gang->n_passes + 2 : 2);
+    }
+    return n;
+}
+
 double ty_view_count_bubbles(struct ty_view *v)
 {
     struct ty_gaps gaps;
     double n = 0;
+    if (v->timeline->start == NULL) {
+        return guess(v);
+    }
     int rc = ty_gaps_init(&gaps, v->timeline, &v->arena);
     for (uint32_t g = 0; g < v->program->n_gangs && rc == 0; g++) {
         struct bubbles b = {.v = v};

@@ -133,6 +133,19 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
     return rc;
 }
 
+/* Of a large trace, before it is written: how large it will be, and what would be less. */
+static void warn_of_size(const struct cli_options *o, const struct ty_run *run, const char *trace,
+                         const struct ty_trace_options *options)
+{
+    char *advice = NULL;
+    double bytes;
+    if (!o->quiet && strcmp(trace_path(trace), "null:") != 0 &&
+        ty_run_trace_size(run, trace, options, &bytes, &advice, NULL) == 0 && advice != NULL) {
+        fprintf(stderr, "%s\n", advice);
+    }
+    ty_text_free(advice);
+}
+
 static int write_traces(const struct cli_options *o, const struct ty_config *config,
                         const struct ty_run *run, struct ty_err *err)
 {
@@ -140,6 +153,7 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
         char *note = NULL;
+        warn_of_size(o, run, trace, &options);
         options.stop = cli_writing(true);
         const int rc = ty_run_trace(run, trace, &options, &note, err);
         cli_writing(false);

@@ -57,6 +57,29 @@ static void describe_simulator(const struct ty_run *run, struct ty_text *t)
                 (unsigned)p->n_blocks, ty_words_bytes(bytes, size, sizeof(size)));
 }
 
+/* The traces of the run file, and about how large they will be. */
+static int describe_traces(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    static const struct ty_trace_options none = {.ranks = NULL};
+    const char *trace;
+    int rc = 0;
+    for (size_t i = 0; (trace = ty_config_trace(run->config, i)) != NULL && rc == 0; i++) {
+        double bytes;
+        char size[64], *advice = NULL;
+        rc = ty_run_trace_size(run, trace, &none, &bytes, &advice, err);
+        ty_text_add(t, "trace %s: %s%s\n", trace, bytes > 0 ? "about " : "small",
+                    bytes > 0 ? ty_words_bytes(bytes, size, sizeof(size)) : "");
+        if (bytes > run->config->output.trace_limit) {
+            ty_text_add(t, "  more than output.trace_limit: run will refuse it\n");
+        }
+        if (advice != NULL) {
+            ty_text_add(t, "  %s\n", advice);
+        }
+        ty_text_free(advice);
+    }
+    return rc;
+}
+
 int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
@@ -84,5 +107,10 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
     }
     ty_together_describe(run, &t);
     describe_simulator(run, &t);
+    rc = run->together == NULL ? describe_traces(run, &t, err) : 0;
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
     return hand_over(&t, text, err);
 }

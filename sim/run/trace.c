@@ -10,6 +10,8 @@
 #include "sim/run/trace_internal.h"
 #include "sim/run/words.h"
 
+#define LARGE_B (256.0 * 1024 * 1024) /* what viewers in a browser take without complaint */
+
 /* The node of every rank of every job; NULL: no memory. */
 static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena *arena)
 {
@@ -20,24 +22,6 @@ static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena 
         out[r] = ty_grid_node(&at.run->lowered.grid, at.rank);
     }
     return out;
-}
-
-static int check_size(const struct ty_run *run, const struct ty_trace_format *format,
-                      const struct ty_trace *trace, bool force, struct ty_err *err)
-{
-    const double limit = run->config->output.trace_limit;
-    const double size = format->estimate != NULL ? format->estimate(trace) : 0;
-    char a[64], b[64];
-    if (force || size <= limit) {
-        return 0;
-    }
-    return ty_fail(err, TY_ELIMIT,
-                   "the %s trace of %u ranks would have about %s, more than output.trace_limit "
-                   "(%s); show fewer ranks (--ranks one-per-stage)%s or a window (--window "
-                   "0s:1s), or insist with --force",
-                   format->name, (unsigned)trace->n_ranks, ty_words_bytes(size, a, sizeof(a)),
-                   ty_words_bytes(limit, b, sizeof(b)),
-                   format->per_rank ? "" : ", less detail (--detail microbatch)");
 }
 
 /* What the user should know about the file: where it is, and which ranks it shows. */
@@ -85,47 +69,88 @@ static int find_heat(const struct ty_run *run, const struct ty_trace_format *for
     return wanted && format->links ? ty_run_heat(run, &trace->heat, err) : 0;
 }
 
+/* A trace as it is asked for, before it is written. */
+struct prepared {
+    const struct ty_trace_format *format;
+    const char *path;
+    struct ty_selection selection;
+    struct ty_trace_labels labels;
+    struct ty_trace_figures figures;
+    struct ty_timeline planned; /* of a run that was not executed: its program alone */
+    struct ty_stats all;        /* of several jobs */
+    struct ty_trace trace;
+};
+
+static int prepare(struct prepared *p, const struct ty_run *run, const char *target,
+                   const struct ty_trace_options *options, struct ty_arena *arena,
+                   struct ty_err *err)
+{
+    const bool executed = run->executed || ty_run_halted(run);
+    *p = (struct prepared){.labels = {.run = run}, .planned = {.program = &run->lowered.program}};
+    p->trace = (struct ty_trace){.timeline = executed ? &run->all : &p->planned,
+                                 .stats = &run->stats,
+                                 .rank_name = ty_trace_rank_name,
+                                 .rank_label = ty_trace_rank_label,
+                                 .arg = &p->labels,
+                                 .node_of = nodes_of_ranks(run, arena),
+                                 .capacity_B = capacities(run, arena)};
+    int rc = p->trace.node_of != NULL && p->trace.capacity_B != NULL
+                 ? ty_trace_target(target, &p->format, &p->path, err)
+                 : ty_fail(err, TY_ENOMEM, "out of memory");
+    rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &p->trace, &p->selection, err);
+    rc = rc < 0 || !executed ? rc : find_heat(run, p->format, &p->trace, err);
+    if (rc == 0 && executed && run->together != NULL) {
+        p->trace.stats = &p->all;
+        rc = ty_stats_compute(&p->all, &run->all, arena, err);
+    }
+    if (rc == 0 && executed) {
+        ty_trace_fill(&p->figures, run);
+        p->trace.meta = p->figures.row;
+        p->trace.n_meta = p->figures.n;
+    }
+    return rc;
+}
+
 static int run_trace(const struct ty_run *run, const char *target,
                      const struct ty_trace_options *options, struct ty_arena *arena, char **note,
                      struct ty_err *err)
 {
-    const struct ty_trace_format *format = NULL;
-    const char *path = NULL;
-    struct ty_selection selection = {.n = 0};
-    struct ty_trace_labels labels = {.run = run};
-    struct ty_trace_figures meta = {.n = 0};
-    struct ty_trace trace = {.timeline = &run->all,
-                             .stats = &run->stats,
-                             .rank_name = ty_trace_rank_name,
-                             .rank_label = ty_trace_rank_label,
-                             .arg = &labels,
-                             .node_of = nodes_of_ranks(run, arena),
-                             .capacity_B = capacities(run, arena)};
-    int rc = trace.node_of != NULL && trace.capacity_B != NULL
-                 ? ty_trace_target(target, &format, &path, err)
-                 : ty_fail(err, TY_ENOMEM, "out of memory");
-    rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &trace, &selection, err);
-    rc = rc < 0 ? rc : find_heat(run, format, &trace, err);
-    if (rc < 0) {
-        return rc;
-    }
-    struct ty_stats all;
-    if (run->together != NULL) {
-        trace.stats = &all;
-        rc = ty_stats_compute(&all, &run->all, arena, err);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    ty_trace_fill(&meta, run);
-    trace.meta = meta.row;
-    trace.n_meta = meta.n;
+    struct prepared p;
     uint64_t bytes = 0;
-    rc = check_size(run, format, &trace, options->force, err);
-    rc = rc < 0 ? rc : ty_trace_write(format, &trace, path, options->stop, &bytes, err);
+    int rc = prepare(&p, run, target, options, arena, err);
+    rc = rc < 0 ? rc : ty_trace_check_size(run, p.format, &p.trace, options, err);
+    rc = rc < 0 ? rc : ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
     if (rc == 0 && note != NULL) {
-        *note = make_note(run, &selection, format, path, bytes);
+        *note = make_note(run, &p.selection, p.format, p.path, bytes);
     }
+    return rc;
+}
+
+int ty_run_trace_size(const struct ty_run *run, const char *target,
+                      const struct ty_trace_options *options, double *bytes, char **advice,
+                      struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct prepared p;
+    char what[96], a[64], b[64];
+    *bytes = 0;
+    *advice = NULL;
+    int rc = prepare(&p, run, target, options, &arena, err);
+    if (rc == 0 && p.format->estimate != NULL) {
+        *bytes = p.format->estimate(&p.trace);
+    }
+    if (rc == 0 && *bytes > LARGE_B) {
+        struct ty_text t = {.data = NULL};
+        const double less =
+            ty_trace_fitting(run, p.format, &p.trace, options, LARGE_B, what, sizeof(what));
+        ty_text_add(&t, "the %s trace will have about %s, much for a viewer", p.format->name,
+                    ty_words_bytes(*bytes, a, sizeof(a)));
+        if (less >= 0) {
+            ty_text_add(&t, "; %s makes it about %s", what, ty_words_bytes(less, b, sizeof(b)));
+        }
+        *advice = ty_text_take(&t);
+    }
+    ty_arena_release(&arena);
     return rc;
 }
 

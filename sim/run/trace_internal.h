@@ -32,4 +32,15 @@ int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *op
                      struct ty_arena *arena, struct ty_trace *trace,
                      struct ty_selection *selection, struct ty_err *err);
 
+/* trace_size.c: what to add to the options so that the trace has at most `limit` bytes, into what[].
+ * Returns its size then; negative: nothing helps. */
+double ty_trace_fitting(const struct ty_run *run, const struct ty_trace_format *format,
+                        const struct ty_trace *trace, const struct ty_trace_options *options,
+                        double limit, char *what, size_t size);
+
+/* 0, or TY_ELIMIT with a message that names what would fit output.trace_limit. */
+int ty_trace_check_size(const struct ty_run *run, const struct ty_trace_format *format,
+                        const struct ty_trace *trace, const struct ty_trace_options *options,
+                        struct ty_err *err);
+
 #endif
