@@ -87,6 +87,12 @@ TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);
 TY_API int ty_run_new(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 TY_API void ty_run_free(struct ty_run *run);
 
+/* Told now and then how far it is, 0..1, by the calling thread. */
+typedef void ty_progress_fn(void *arg, double share);
+
+/* Whom ty_run_execute tells; NULL: nobody. */
+TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
+
 /* Executes the plan with the configured engine ("auto", "sweep", "events"; NULL: configured). */
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
 
@@ -163,6 +169,8 @@ struct ty_trace_options {
     const char *steps;        /* "2-3": a window of whole steps */
     const char *args;         /* of slices: "full", "short", "none" */
     const char *flows;        /* arrows: "p2p", "none" */
+    ty_progress_fn *progress; /* of the writing; NULL: nobody is told */
+    void *progress_arg;
     const char *width, *palette, *bubbles; /* of pictures, as output.svg has them */
 };
 
@@ -224,6 +232,8 @@ struct ty_sweep_options {
     uint32_t jobs;                    /* threads; 0: one per core */
     bool resume;                      /* keep the finished rows of output.partial */
     struct ty_sweep_summary *summary; /* filled when not NULL */
+    ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
+    void *progress_arg;
 };
 
 /* What is in the table: rows that this call simulated, and those kept of an earlier one. */
@@ -252,7 +262,9 @@ struct ty_calibrate_options {
     double prior;            /* standard deviation of a key's logarithm; 0: none */
     const char *stats;       /* "table" or "json"; NULL: table */
     uint32_t jobs;           /* threads; 0: one per core */
-    void (*progress)(const char *line); /* called now and then by the calling thread; or NULL */
+    /* Called now and then by the calling thread; or NULL. */
+    void (*progress)(void *arg, const char *line);
+    void *progress_arg;
 };
 
 /* Fits keys of the run file to measured times. `report` says how well, `overlay` is a file of

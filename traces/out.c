@@ -157,6 +157,9 @@ void ty_out_flush(struct ty_out *out)
                                      : ty_fd_write(out->fd, out->buf, out->len, out->stop);
     }
     out->len = 0;
+    if (out->progress != NULL && out->expected > 0) {
+        out->progress(out->progress_arg, (double)out->total / out->expected);
+    }
 }
 
 static void close_file(struct ty_out *out)

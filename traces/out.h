@@ -29,6 +29,9 @@ struct ty_out {
     int error;              /* errno of the first failure */
     char *path, *temporary; /* temporary NULL: written to directly */
     bool discard_bytes;     /* count only */
+    double expected;          /* bytes in all, about; for progress */
+    void (*progress)(void *arg, double share); /* told at each flush; NULL: nobody */
+    void *progress_arg;
     const volatile int *stop; /* not NULL and not 0: writing ends, with the error EINTR */
 };
 

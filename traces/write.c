@@ -22,6 +22,11 @@ static int write_file(const struct ty_trace_format *format, const struct ty_trac
         return rc;
     }
     out.stop = stop;
+    if (trace->progress != NULL && format->estimate != NULL) {
+        out.expected = format->estimate(trace);
+        out.progress = trace->progress;
+        out.progress_arg = trace->progress_arg;
+    }
     rc = format->write(trace, &out, err);
     if (rc == 0) {
         rc = ty_out_commit(&out, err);
@@ -169,6 +174,9 @@ static int write_folder(const struct ty_trace_format *format, const struct ty_tr
     rc = f.out == NULL ? ty_fail(err, TY_ENOMEM, "no memory to write '%s'", path) : 0;
     for (uint32_t i = 0; i < trace->n_ranks && rc == 0; i++) {
         rc = write_rank(&f, format, i, stop, err);
+        if (trace->progress != NULL) {
+            trace->progress(trace->progress_arg, (i + 1.0) / trace->n_ranks);
+        }
     }
     *bytes = 0;
     for (uint32_t i = 0; i < f.n && rc == 0; i++) {

@@ -69,6 +69,8 @@ struct ty_trace {
     ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */
     struct ty_svg_style svg;      /* zero: as it is by default */
     bool bubbles;                 /* idle stretches as slices that name their reason */
+    void (*progress)(void *arg, double share); /* of the writing; NULL: nobody is told */
+    void *progress_arg;
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */
 };
 

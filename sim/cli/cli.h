@@ -60,6 +60,22 @@ void cli_catch_signals(void);
 const volatile int *cli_writing(bool on);
 int cli_interrupted(void);
 
+/* progress.c: how far it is, on a terminal only. cli_progress_share and cli_progress_line are for
+ * callbacks of the library, with a cli_progress as their argument. */
+struct cli_progress {
+    const char *what;
+    bool on, shown;
+    double begun, next; /* s, of a clock that does not jump */
+};
+struct cli_progress cli_progress(const char *what, bool quiet);
+void cli_progress_share(void *arg, double share);
+void cli_progress_line(void *arg, const char *line);
+void cli_progress_end(struct cli_progress *p);
+
+/* ty_run_execute, telling how far it is. */
+int cli_execute(const struct cli_options *o, struct ty_run *run, const char *engine,
+                struct ty_err *err);
+
 /* Whether two paths name one file, also one that is not there yet. Devices may be written twice. */
 bool cli_same_file(const char *a, const char *b);
 

@@ -3,17 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/cli/cli.h"
 
 #define PRIOR_DEFAULT 0.2 /* guess: presets of known machines are within a fifth of what fits say */
 #define PRIOR_MAX     10.0
-
-static void show_progress(const char *line)
-{
-    fprintf(stderr, "\r\033[K%s%s", line, line[0] != '\0' ? " ..." : "");
-}
 
 /* "0.2", "20 %" or "none". Prints and returns 2 on anything else. */
 static int read_prior(const char *text, double *out)
@@ -119,18 +113,17 @@ int cmd_calibrate(const struct cli_options *o)
         .prior = PRIOR_DEFAULT,
         .stats = o->stats,
     };
-    const bool shown = isatty(STDERR_FILENO) && !o->quiet;
+    struct cli_progress progress = cli_progress("calibrating", o->quiet);
     if ((o->jobs != NULL && cli_number("--jobs", o->jobs, &c.jobs) != 0) ||
         (o->prior != NULL && read_prior(o->prior, &c.prior) != 0) || check_output(o) != 0) {
         return 2;
     }
-    c.progress = shown ? show_progress : NULL;
+    c.progress = progress.on ? cli_progress_line : NULL;
+    c.progress_arg = &progress;
     struct ty_err *err = ty_err_new();
     char *report = NULL, *overlay = NULL;
     int rc = ty_calibrate(&c, &report, &overlay, err);
-    if (shown) {
-        show_progress("");
-    }
+    cli_progress_end(&progress);
     rc = rc < 0 ? rc : hand_over(o, report, overlay, err);
     ty_text_free(report);
     ty_text_free(overlay);

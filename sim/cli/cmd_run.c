@@ -155,7 +155,11 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
         char *note = NULL;
         warn_of_size(o, run, trace, &options);
         options.stop = cli_writing(true);
+        struct cli_progress progress = cli_progress("writing", o->quiet);
+        options.progress = progress.on ? cli_progress_share : NULL;
+        options.progress_arg = &progress;
         const int rc = ty_run_trace(run, trace, &options, &note, err);
+        cli_progress_end(&progress);
         cli_writing(false);
         if (rc < 0) {
             return rc;
@@ -174,7 +178,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     char *text = NULL;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
     int rc = check_outputs(o, config, run, err);
-    rc = rc < 0 ? rc : ty_run_execute(run, o->engine, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, o->engine, err);
     if (ty_run_halted(run)) { /* the picture of a deadlock is worth having */
         write_traces(o, config, run, err);
         return rc;
@@ -202,7 +206,7 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
 {
     char *text = NULL;
     int rc = ty_path_check(target(o, config), err);
-    rc = rc < 0 ? rc : ty_run_execute(run, NULL, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, NULL, err);
     rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);

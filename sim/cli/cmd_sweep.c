@@ -45,7 +45,12 @@ int cmd_sweep(const struct cli_options *o)
     struct ty_sweep_summary summary;
     s.summary = &summary;
     struct ty_err *err = ty_err_new();
-    if (ty_sweep_rows(&s, err) < 0) {
+    struct cli_progress progress = cli_progress("sweeping", o->quiet);
+    s.progress = progress.on ? cli_progress_share : NULL;
+    s.progress_arg = &progress;
+    const int rc = ty_sweep_rows(&s, err);
+    cli_progress_end(&progress);
+    if (rc < 0) {
         return cli_fail(err);
     }
     ty_err_free(err);

@@ -274,10 +274,30 @@ static void handle(struct ty_events *q, uint32_t lane)
     }
 }
 
+#define TOLD_EVERY 65536u /* events; a look at all lanes costs less than a thousandth of them */
+
+/* Share of the passes that the lanes have been through. */
+static void tell(const struct ty_events *q)
+{
+    const struct ty_progress *progress = &q->timeline->progress;
+    double done = 0, all = 0;
+    for (uint32_t g = 0; g < q->p->n_gangs; g++) {
+        const struct ty_gang *gang = &q->p->gangs[g];
+        const struct ty_lane *lane =
+            &q->lane[(size_t)q->first_rank[g] * TY_N_STREAMS + TY_STREAM_COMPUTE];
+        done += lane->pass; /* of one member: the others are about as far */
+        all += gang->n_passes;
+    }
+    progress->tell(progress->arg, all > 0 ? done / all : 0);
+}
+
 /* What begins or ends at one instant is shared out at once, before time moves on. */
 static void run(struct ty_events *q)
 {
-    for (;;) {
+    for (uint32_t n = 1;; n++) {
+        if (n % TOLD_EVERY == 0 && q->timeline->progress.tell != NULL) {
+            tell(q);
+        }
         if (q->shared != NULL && ty_maxmin_is_dirty(q->maxmin) &&
             (q->queue.n == 0 || q->queue.row[0].t > q->now)) {
             ty_events_share(q);

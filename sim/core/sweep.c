@@ -17,8 +17,8 @@
 struct runner {
     struct ty_rows rows;
     uint32_t pass, op;
-    uint32_t waiting; /* slot it waits for, or NO_SLOT */
-    bool met;         /* it has arrived at the meeting it stands before */
+    uint32_t waiting;     /* slot it waits for, or NO_SLOT */
+    bool met;             /* it has arrived at the meeting it stands before */
     uint32_t factor_pass; /* factor[] belongs to this pass and layer */
     uint16_t factor_layer;
     double *factor; /* [n_ranks], or NULL */
@@ -32,7 +32,7 @@ struct sweep {
     uint32_t *arrived;     /* [n_slots]: sends done, or gangs at the meeting */
     uint32_t *ready;       /* [n_gangs]: stack of gangs that may run */
     uint32_t n_ready;
-    bool *queued;          /* [n_gangs]: on the stack */
+    bool *queued; /* [n_gangs]: on the stack */
 };
 
 static ty_ps *slot_row(const struct sweep *s, uint32_t slot)
@@ -223,10 +223,16 @@ static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
     for (uint32_t g = p->n_gangs; g > 0; g--) {
         make_ready(s, g - 1);
     }
+    const struct ty_progress *progress = &s->timeline->progress;
+    uint64_t done = 0; /* passes */
     while (s->n_ready > 0) {
-        const uint32_t g = s->ready[--s->n_ready];
+        const uint32_t g = s->ready[--s->n_ready], before = s->runner[g].pass;
         s->queued[g] = false;
         run(s, g);
+        done += s->runner[g].pass - before;
+        if (progress->tell != NULL) {
+            progress->tell(progress->arg, (double)done / p->n_passes);
+        }
     }
     if (!finished(s)) {
         return ty_deadlock_report(s->timeline, NULL, err);

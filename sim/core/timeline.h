@@ -20,6 +20,12 @@ struct ty_halt {
     struct ty_stop *stop;           /* [n_gangs], in the whole program */
 };
 
+/* Told now and then how far it is, 0..1; tell NULL: nobody is. */
+struct ty_progress {
+    void (*tell)(void *arg, double share);
+    void *arg;
+};
+
 struct ty_timeline {
     const struct ty_program *program; /* borrowed; after a deadlock: what was issued of it */
     ty_ps *start;                     /* [n_tasks] */
@@ -27,6 +33,7 @@ struct ty_timeline {
     ty_ps makespan;                   /* end of the last task */
     const struct ty_halt *halt;       /* NULL: everything finished */
     struct ty_arena arena;            /* owns the halt and the program that goes with it */
+    struct ty_progress progress;      /* told how far the execution is */
 };
 
 /* Columns for a sealed program. TY_ENOMEM or TY_ELIMIT with a message. */

@@ -22,7 +22,7 @@ static void TY_PRINTF(2, 3) tell(const struct ty_calibration *c, const char *for
         va_start(args, format);
         vsnprintf(line, sizeof(line), format, args);
         va_end(args);
-        c->options->progress(line);
+        c->options->progress(c->options->progress_arg, line);
     }
 }
 

@@ -78,16 +78,18 @@ static int execute_timeline(struct ty_timeline *timeline, enum ty_engine engine,
  * would not be noticed by an executor, and are taken to stop there. */
 static int execute_one(const struct ty_program *program, struct ty_timeline *timeline,
                        enum ty_engine engine, const struct ty_contention *shared,
-                       struct ty_err *err)
+                       const struct ty_progress *progress, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_mismatch mismatch;
     int rc = ty_timeline_init(timeline, program, err);
+    timeline->progress = *progress;
     rc = rc < 0 ? rc : ty_mismatch_find(&mismatch, program, &arena, err);
     if (rc == 0) {
         rc = execute_timeline(timeline, engine, shared, mismatch.n > 0 ? NULL : err);
         rc = mismatch.n > 0 ? ty_deadlock_report(timeline, &mismatch, err) : rc;
     }
+    timeline->progress = (struct ty_progress){.tell = NULL}; /* as long as this call */
     ty_arena_release(&arena);
     return rc;
 }
@@ -106,7 +108,9 @@ static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum
     if (rc == 0 && *folds && links) {
         rc = find_shared(run, &run->folded, &shared, err);
     }
-    return rc < 0 || !*folds ? rc : execute_one(&run->folded, timeline, engine, &shared, err);
+    return rc < 0 || !*folds
+               ? rc
+               : execute_one(&run->folded, timeline, engine, &shared, &run->progress, err);
 }
 
 /* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast as
@@ -127,7 +131,7 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
         rc = ty_timeline_init(&run->all, whole, err);
         rc = rc < 0 ? rc : ty_timeline_unfold(&run->all, &one, err);
     } else { /* a fold that fails is told of all ranks */
-        rc = execute_one(whole, &run->all, engine, &run->shared, err);
+        rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }
     ty_timeline_release(&one);
     return rc;
@@ -211,7 +215,7 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }
     if (!folds) {
-        rc = execute_one(whole, &run->all, engine, &run->shared, err);
+        rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }
     run->timeline = run->all;
     run->lockstep = folds;

@@ -54,6 +54,11 @@ int ty_run_check_size(const struct ty_program *p, struct ty_err *err)
                               err);
 }
 
+void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
+{
+    run->progress = (struct ty_progress){.tell = progress, .arg = arg};
+}
+
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
     const double t0 = ty_wall_s();

@@ -30,6 +30,7 @@ struct ty_run {
     bool lockstep;                /* members of a gang do everything at the same times */
     struct ty_run_heat *heat;     /* of the links, once somebody asked (links.h) */
     const char *engine;           /* "sweep" or "events", once executed */
+    struct ty_progress progress;  /* of executions */
     double plan_s, execute_s;     /* wall-clock time of the simulator itself */
     struct ty_together *together; /* other jobs on the cluster (together.h); NULL: none */
 };

@@ -147,6 +147,10 @@ static bool do_row(void *arg, uint32_t row)
     job->no_memory = job->no_memory || line == NULL;
     job->line[row] = line;
     write_finished(job);
+    if (job->options->progress != NULL) {
+        job->options->progress(job->options->progress_arg,
+                               (double)job->summary.n_rows / job->table.csv.n_rows);
+    }
     const bool more = job->error == 0 && !job->no_memory;
     pthread_mutex_unlock(&job->lock);
     return more;

@@ -119,6 +119,8 @@ static int run_trace(const struct ty_run *run, const char *target,
     uint64_t bytes = 0;
     int rc = prepare(&p, run, target, options, arena, err);
     rc = rc < 0 ? rc : ty_trace_check_size(run, p.format, &p.trace, options, err);
+    p.trace.progress = options->progress;
+    p.trace.progress_arg = options->progress_arg;
     rc = rc < 0 ? rc : ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
     if (rc == 0 && note != NULL) {
         *note = make_note(run, &p.selection, p.format, p.path, bytes);

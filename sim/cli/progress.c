@@ -1,0 +1,91 @@
+/* progress.c - how far it is: one line on standard error, rewritten, on a terminal only.
+ *
+ * Nothing is shown of what is over in half a second. The line is taken away at the end, so that
+ * what follows stands where it began. */
+#define _XOPEN_SOURCE 700 /* clock_gettime */
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/cli/cli.h"
+
+#define WAIT_S  0.5
+#define EVERY_S 0.2
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* "12 s", "3 min". */
+static void put_duration(double s, char *text, size_t size)
+{
+    snprintf(text, size,
+             s < 90     ? "%.0f s"
+             : s < 5400 ? "%.0f min"
+                        : "%.1f h",
+             s < 90     ? s
+             : s < 5400 ? s / 60
+                        : s / 3600);
+}
+
+struct cli_progress cli_progress(const char *what, bool quiet)
+{
+    const double begun = now();
+    return (struct cli_progress){.what = what,
+                                 .on = !quiet && isatty(STDERR_FILENO),
+                                 .begun = begun,
+                                 .next = begun + WAIT_S};
+}
+
+void cli_progress_share(void *arg, double share)
+{
+    struct cli_progress *p = arg;
+    const double t = p->on ? now() : 0;
+    char left[32] = "";
+    if (!p->on || t < p->next) {
+        return;
+    }
+    p->next = t + EVERY_S;
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    fprintf(stderr, "\r\033[K%s %.0f %%", p->what, 100 * share);
+    if (share > 0.02 && share < 1) {
+        put_duration((t - p->begun) * (1 - share) / share, left, sizeof(left));
+        fprintf(stderr, ", %s left", left);
+    }
+    p->shown = true;
+}
+
+void cli_progress_line(void *arg, const char *line)
+{
+    struct cli_progress *p = arg;
+    if (p->on && line[0] != '\0') {
+        fprintf(stderr, "\r\033[K%s ...", line);
+        p->shown = true;
+    }
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+    if (p->shown) {
+        fprintf(stderr, "\r\033[K");
+    }
+    p->shown = false;
+}
+
+int cli_execute(const struct cli_options *o, struct ty_run *run, const char *engine,
+                struct ty_err *err)
+{
+    struct cli_progress progress = cli_progress("simulating", o->quiet);
+    if (progress.on) {
+        ty_run_progress(run, cli_progress_share, &progress);
+    }
+    const int rc = ty_run_execute(run, engine, err);
+    ty_run_progress(run, NULL, NULL);
+    cli_progress_end(&progress);
+    return rc;
+}
