@@ -1,0 +1,80 @@
+/* profile_internal.h - shared by the parts of the reader of PyTorch profiles. */
+#ifndef TY_TRACES_PROFILE_INTERNAL_H
+#define TY_TRACES_PROFILE_INTERNAL_H
+
+#include "sim/base/arena.h"
+#include "traces/profile.h"
+
+/* ---- texts (profile_text.c) ---- */
+
+struct ty_profile_store {
+    struct ty_arena arena;
+    const char **text; /* [n_texts] */
+    uint32_t *slot;    /* [n_slots] open addressing: number of a text, 0 when empty */
+    uint32_t n_texts, cap_texts, n_slots;
+};
+
+int ty_profile_store_init(struct ty_profile_store *store);
+void ty_profile_store_release(struct ty_profile_store *store);
+
+/* The number of a text, the same for equal ones; 0 for an empty one; TY_PROFILE_NONE when memory is
+ * exhausted. */
+uint32_t ty_profile_intern(struct ty_profile_store *store, const char *text, size_t len);
+
+/* Makes room for one more element in an array from the heap, or returns false. */
+bool ty_profile_room(void *array, uint32_t n, uint32_t *cap, size_t size);
+
+/* ---- one file while it is read ---- */
+
+/* A kernel before it is known who launched it. */
+struct ty_profile_launch {
+    int64_t external, correlation; /* 0: none */
+};
+
+/* A call of the CUDA runtime or driver. */
+struct ty_profile_call {
+    int64_t correlation, external, start_ns;
+    uint32_t thread;
+};
+
+struct ty_profile_pg {
+    uint32_t name, desc, n;
+    uint32_t *ranks; /* the arena's */
+    bool whole;      /* n of them */
+};
+
+struct ty_profile_file {
+    struct ty_profile_rank rank;        /* kernels, comms, ops, steps as they came */
+    struct ty_profile_launch *launches; /* [n_kernels] */
+    int64_t *externals;                 /* [n_ops] */
+    struct ty_profile_call *calls;
+    struct ty_profile_pg *pgs;     /* of distributedInfo */
+    uint32_t *pg_names, *pg_ranks; /* [n_comms]: texts, until groups are known */
+    uint32_t *pg_descs;
+    uint32_t cap_kernels, cap_launches, cap_comms, cap_ops, cap_externals, cap_steps;
+    uint32_t n_calls, cap_calls, n_pgs, cap_pgs, cap_names, cap_ranks, cap_descs;
+    int64_t base_ns;
+    bool has_rank, has_base;
+};
+
+/* Reads one file. profile_json.c */
+int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *store, const char *path,
+                     struct ty_err *err);
+
+/* Operators into nests, kernels to operators, phases and steps; drops what launched nothing.
+ * profile_link.c */
+int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store *store,
+                    struct ty_err *err);
+
+void ty_profile_file_release(struct ty_profile_file *file); /* all but the rank's arrays */
+void ty_profile_rank_release(struct ty_profile_rank *rank);
+
+/* ---- words (profile_words.c) ---- */
+
+enum ty_profile_coll ty_profile_coll_of(const char *said, const char *kernel, const char *op);
+uint8_t ty_profile_element_bytes(const char *dtype);
+enum ty_profile_class ty_profile_class_of(const char *kernel);
+/* The phase that a word of trainyard's own traces means. */
+enum ty_profile_phase ty_profile_phase_of(const char *word);
+
+#endif
