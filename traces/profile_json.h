@@ -60,6 +60,46 @@ struct ty_profile_field {
     uint8_t kind; /* enum ty_profile_value */
 };
 
+/* Where in the document a token is. */
+enum ty_profile_where {
+    TY_IN_START,
+    TY_IN_TOP,
+    TY_IN_INFO,
+    TY_IN_GROUPS,
+    TY_IN_GROUP,
+    TY_IN_RANKS,
+    TY_IN_DEVICES,
+    TY_IN_DEVICE,
+    TY_IN_EVENTS,
+    TY_IN_EVENT,
+    TY_IN_ARGS,
+    TY_IN_LIST,
+    TY_IN_END
+};
+
+/* Keys outside of events: id, place, key. */
+#define TY_PROFILE_OTHER_KEYS(X)                                                                   \
+    X(TRACE_EVENTS, TY_IN_TOP, "traceEvents")                                                      \
+    X(DISTRIBUTED, TY_IN_TOP, "distributedInfo")                                                   \
+    X(DEVICES, TY_IN_TOP, "deviceProperties")                                                      \
+    X(BASE, TY_IN_TOP, "baseTimeNanoseconds")                                                      \
+    X(RANK, TY_IN_INFO, "rank")                                                                    \
+    X(WORLD, TY_IN_INFO, "world_size")                                                             \
+    X(PG_CONFIG, TY_IN_INFO, "pg_config")                                                          \
+    X(GROUP_NAME, TY_IN_GROUP, "pg_name")                                                          \
+    X(GROUP_DESC, TY_IN_GROUP, "pg_desc")                                                          \
+    X(GROUP_SIZE, TY_IN_GROUP, "pg_size")                                                          \
+    X(GROUP_RANKS, TY_IN_GROUP, "ranks")                                                           \
+    X(GPU, TY_IN_DEVICE, "name")                                                                   \
+    X(ARGS, TY_IN_EVENT, "args")
+
+enum ty_profile_other_key {
+    TY_KEY_FIRST_OTHER = TY_N_KEYS,
+#define X(id, place, key) TY_OTHER_##id,
+    TY_PROFILE_OTHER_KEYS(X)
+#undef X
+};
+
 /* What happens to an event depends on its category. */
 enum ty_profile_event_cat {
     TY_EVENT_UNKNOWN,
@@ -91,7 +131,7 @@ struct ty_profile_reader {
     uint32_t line, col;
 
     /* Where in the document. */
-    uint8_t where;  /* enum, of profile_json.c */
+    uint8_t where;  /* enum ty_profile_where */
     uint32_t skip;  /* depth within a value that is not read; 0: not in one */
     uint32_t depth; /* of all */
     uint32_t list;  /* depth within a list that is kept as text */
@@ -111,6 +151,18 @@ struct ty_profile_reader {
     uint32_t n_threads, cap_threads, last_thread;
     uint8_t key_slot[256]; /* args by hash of their key: enum ty_profile_key, 255 none */
 };
+
+extern const yajl_callbacks ty_profile_callbacks; /* profile_json.c; the context is the reader */
+
+/* The key of a value that is read, TY_KEY_ of an event or TY_OTHER_; -1: any other. profile_keys.c */
+int ty_profile_find_key(const struct ty_profile_reader *r, const unsigned char *key, size_t n);
+void ty_profile_make_keys(struct ty_profile_reader *r);
+
+/* profile_stream.c: lines and columns are counted up to the token that yajl is behind. */
+void ty_profile_count(struct ty_profile_reader *r);
+
+/* Reports something wrong there; stops the reader. Returns 0. */
+int ty_profile_fail_here(struct ty_profile_reader *r, const char *message);
 
 /* Reports something wrong at the current event, or in its key; stops the reader. Returns 0. */
 int ty_profile_wrong_event(struct ty_profile_reader *r, int key, const char *format, ...)
