@@ -3,12 +3,14 @@
  * A table is a CSV file, a row a measured kernel (docs/formats.md). Rows that differ only in how
  * much they work on (tokens of a product, sequences of an attention, elements of the rest) form a
  * curve. Inside it times are read off; beyond its ends the nearest time is scaled by what the model
- * says of both. Times are those of isolated kernels: `derate` comes on top, as on a model's. */
+ * says of both. Times are those of isolated kernels: `derate` comes on top, as on a model's.
+ *
+ * A row may be a collective instead: those are handed on to coll_measured.h. */
 #ifndef TY_MODEL_OPERATORS_H
 #define TY_MODEL_OPERATORS_H
 
 #include "sim/base/curve.h"
-#include "topology/cluster.h"
+#include "topology/coll.h"
 
 /* id, name in the table */
 #define TY_OPERATORS(X)                                                                            \
@@ -71,6 +73,14 @@ struct ty_operator_curve {
     struct ty_curve curve; /* seconds over m (wgrad: k), batch or elements */
 };
 
+/* A row that is a collective: as nccl-tests mean its size (coll.h). */
+struct ty_operator_coll {
+    enum ty_coll coll;
+    uint32_t ranks, nodes;
+    double bytes, seconds;
+    uint32_t number; /* of the CSV row, header 0 */
+};
+
 /* A time from the table; `at` differs from what was asked for beyond the ends of the curve. */
 struct ty_operator_time {
     double seconds, at;
@@ -84,6 +94,8 @@ struct ty_operators {
     const char *file;
     struct ty_operator_curve *curve; /* [n], sorted by key */
     uint32_t n, n_rows;
+    const struct ty_operator_coll *coll; /* [n_colls], by collective, ranks, nodes, bytes */
+    uint32_t n_colls;
     ty_operator_note_fn *note; /* NULL: nobody */
     void *note_arg;
 };

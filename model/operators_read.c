@@ -28,13 +28,16 @@ enum column {
     HEAD_DIM,
     CAUSAL,
     ELEMENTS,
+    RANKS,
+    NODES,
+    BYTES,
     TIME,
     N_COLUMNS
 };
 
 static const char *const column_names[N_COLUMNS] = {
-    "op",       "role",  "kernel",   "dtype",    "m",      "n",        "k",       "batch",
-    "sequence", "heads", "kv_heads", "head_dim", "causal", "elements", "time_us",
+    "op",    "role",     "kernel",   "dtype",  "m",        "n",     "k",     "batch", "sequence",
+    "heads", "kv_heads", "head_dim", "causal", "elements", "ranks", "nodes", "bytes", "time_us",
 };
 
 /* Columns that say where a row comes from, and nothing else. */
@@ -71,6 +74,9 @@ struct row {
 
 struct reader {
     struct ty_csv csv;
+    struct row *row;               /* [n] */
+    struct ty_operator_coll *coll; /* [n_colls] */
+    uint32_t n, n_colls;
     uint32_t index[N_COLUMNS]; /* where each column is; UINT32_MAX: nowhere */
     uint32_t number;           /* row being read, header 0 */
     struct ty_err *err;
@@ -183,7 +189,7 @@ static int worst(int a, int b)
 static int read_sizes(const struct reader *r, int op, double size[N_COLUMNS])
 {
     int code = 0;
-    for (enum column c = M; c <= ELEMENTS; c++) {
+    for (enum column c = M; c <= BYTES; c++) {
         const bool due = (shapes[op].columns & BIT(c)) != 0;
         if (!due && cell(r, c)[0] != '\0') {
             code = worst(code, wrong(r, c, "%.40s has none (%.40s); leave this empty", cell(r, OP),
@@ -217,11 +223,42 @@ static struct ty_operator_key key_of(int op, int role, int dtype, int kernel, co
     return key;
 }
 
-static int read_row(const struct reader *r, struct row *row)
+/* A collective has a size, and none of the columns of an operator. */
+static int read_coll(struct reader *r, enum ty_coll coll)
+{
+    double size[N_COLUMNS] = {0};
+    int code = 0;
+    for (enum column c = ROLE; c <= ELEMENTS; c++) {
+        if (cell(r, c)[0] != '\0') {
+            code = worst(code, wrong(r, c, "%.40s has none (%.40s); leave this empty", cell(r, OP),
+                                     cell(r, c)));
+        }
+    }
+    for (enum column c = RANKS; c <= TIME; c++) {
+        code = worst(code, read_number(r, c, c != TIME, &size[c]));
+    }
+    if (code == 0 && (size[RANKS] < 2 || size[RANKS] > UINT32_MAX)) {
+        code = wrong(r, RANKS, "a group of %g; write at least 2", size[RANKS]);
+    } else if (code == 0 && size[NODES] > size[RANKS]) {
+        code = wrong(r, NODES, "%g ranks on %g nodes; write on how many nodes they are",
+                     size[RANKS], size[NODES]);
+    }
+    if (code == 0) {
+        r->coll[r->n_colls++] = (struct ty_operator_coll){.coll = coll,
+                                                          .ranks = (uint32_t)size[RANKS],
+                                                          .nodes = (uint32_t)size[NODES],
+                                                          .bytes = size[BYTES],
+                                                          .seconds = size[TIME] * 1e-6,
+                                                          .number = r->number};
+    }
+    return code;
+}
+
+static int read_row(struct reader *r)
 {
     static const char *const ops[] = {
 #define X(id, name) name,
-        TY_OPERATORS(X)
+        TY_OPERATORS(X) TY_COLLECTIVES(X)
 #undef X
     };
     static const char *const roles[] = {
@@ -231,9 +268,12 @@ static int read_row(const struct reader *r, struct row *row)
     };
     double size[N_COLUMNS] = {0}, time_us = 0;
     int dtype = 0, kernel = 0;
-    const int op = read_word(r, OP, ops, TY_N_OPERATORS, ~0u);
+    const int op = read_word(r, OP, ops, (int)TY_COUNT(ops), ~0u);
     if (op < 0) {
         return op;
+    }
+    if (op >= (int)TY_N_OPERATORS) {
+        return read_coll(r, (enum ty_coll)(op - (int)TY_N_OPERATORS));
     }
     const int role = read_word(r, ROLE, roles, TY_N_ROLES, shapes[op].roles);
     int code = worst(role, read_value(r, KERNEL, ty_operator_kernel_words(op), true, &kernel));
@@ -241,6 +281,7 @@ static int read_row(const struct reader *r, struct row *row)
     code = worst(code, read_sizes(r, op, size));
     code = worst(code, read_number(r, TIME, false, &time_us));
     if (code == 0) {
+        struct row *row = &r->row[r->n++];
         row->key = key_of(op, role, dtype, kernel, size, &row->size);
         row->seconds = time_us * 1e-6;
         row->number = r->number;
@@ -321,10 +362,46 @@ static int check_twice(struct reader *r, const struct row *row, uint32_t n)
     return code;
 }
 
+static int by_reach(const void *a, const void *b)
+{
+    const struct ty_operator_coll *x = a, *y = b;
+    const double order[] = {(double)x->coll - (double)y->coll, (double)x->ranks - (double)y->ranks,
+                            (double)x->nodes - (double)y->nodes, x->bytes - y->bytes,
+                            (double)x->number - (double)y->number};
+    for (size_t i = 0; i < TY_COUNT(order); i++) {
+        if (order[i] != 0) {
+            return order[i] < 0 ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static int sort_colls(struct reader *r, struct ty_operators *table)
+{
+    int code = 0;
+    if (r->n_colls > 0) {
+        qsort(r->coll, r->n_colls, sizeof(*r->coll), by_reach);
+    }
+    for (uint32_t i = 1; i < r->n_colls; i++) {
+        struct ty_operator_coll *a = &r->coll[i - 1], *b = &r->coll[i];
+        if (a->coll == b->coll && a->ranks == b->ranks && a->nodes == b->nodes &&
+            a->bytes == b->bytes) {
+            r->number = b->number;
+            code = wrong(r, OP, "this collective is there twice; keep one, such as the median");
+        }
+    }
+    table->coll = r->coll;
+    table->n_colls = r->n_colls;
+    return code;
+}
+
 /* A curve for every run of one key. */
 static int make_curves(struct ty_operators *table, const struct row *row, uint32_t n,
                        struct ty_arena *arena, struct ty_err *err)
 {
+    if (n == 0) {
+        return 0; /* collectives only */
+    }
     double *x = ty_arena_array(arena, double, n), *y = ty_arena_array(arena, double, n);
     table->curve = ty_arena_array(arena, struct ty_operator_curve, n);
     if (x == NULL || y == NULL || table->curve == NULL) {
@@ -355,9 +432,10 @@ int ty_operators_load(struct ty_operators *table, const char *path, struct ty_ar
         return code;
     }
     const uint32_t n = r.csv.n_rows;
-    struct row *row = ty_arena_array(arena, struct row, n + 1);
+    r.row = ty_arena_array(arena, struct row, n + 1);
+    r.coll = ty_arena_array(arena, struct ty_operator_coll, n + 1);
     *table = (struct ty_operators){.file = r.csv.file, .n_rows = n};
-    if (row == NULL || r.csv.file == NULL) {
+    if (r.row == NULL || r.coll == NULL || r.csv.file == NULL) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
     if (n == 0) {
@@ -366,13 +444,13 @@ int ty_operators_load(struct ty_operators *table, const char *path, struct ty_ar
     }
     for (uint32_t i = 0; i < n; i++) {
         r.number = i + 1;
-        const int rc = read_row(&r, &row[i]);
+        const int rc = read_row(&r);
         code = code < 0 ? code : rc;
     }
     if (code < 0) {
         return code;
     }
-    qsort(row, n, sizeof(*row), by_key);
-    code = check_twice(&r, row, n);
-    return code < 0 ? code : make_curves(table, row, n, arena, err);
+    qsort(r.row, r.n, sizeof(*r.row), by_key);
+    code = worst(check_twice(&r, r.row, r.n), sort_colls(&r, table));
+    return code < 0 ? code : make_curves(table, r.row, r.n, arena, err);
 }

@@ -78,6 +78,11 @@ static int solve(gsl_multifit_nlinear_workspace *work, gsl_vector *weights,
 
 int ty_coll_fit_log(struct ty_coll_fit *fit, const struct ty_coll_log *m, struct ty_err *err)
 {
+    if (m->n == 1) { /* nothing tells latency from transfer */
+        *fit = (struct ty_coll_fit){0, ty_coll_bus_factor(m->coll, m->ranks) * m->size_B[0] /
+                                           m->time_s[0]};
+        return 0;
+    }
     const gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
     ty_gsl_quiet();
     gsl_multifit_nlinear_workspace *work =

@@ -63,7 +63,7 @@ static void put_log(struct ty_text *t, const struct ty_coll_table *table)
     if (log->sharing > 1) {
         ty_text_add(t, " (%u groups at once on a node)", (unsigned)log->sharing);
     }
-    ty_text_add(t, ", %u sizes from %s to %s, %s\n", (unsigned)log->n,
+    ty_text_add(t, ", %u size%s from %s to %s, %s\n", (unsigned)log->n, log->n == 1 ? "" : "s",
                 ty_words_bytes(log->size_B[0], a, sizeof(a)),
                 ty_words_bytes(log->size_B[log->n - 1], b, sizeof(b)), log->type);
     ty_text_add(t, "    fit: latency %s, bus bandwidth %.4g GB/s\n",

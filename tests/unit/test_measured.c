@@ -193,5 +193,53 @@ START_TEST(check_tells_what_a_log_covers)
 }
 END_TEST
 
-TY_SUITE("measured", logs_lie_beside_the_run_file, wrong_names_and_files_are_reported,
-         the_digest_depends_on_what_was_measured_not_on_names, check_tells_what_a_log_covers)
+#define ROWS                                                                                       \
+    "op,role,dtype,ranks,nodes,bytes,time_us\nall-reduce,,,2,1,1048576,80\n"                       \
+    "all-reduce,,,2,1,2097152,100\nsend-recv,,,2,1,4194304,50\n"
+
+/* In a table of kernels, or as one of the logs. */
+START_TEST(collectives_of_a_table_are_like_those_of_logs)
+{
+    static const char *const keys[] = {", operators: t.csv", ", collectives: {measured: t.csv}"};
+    for (size_t i = 0; i < TY_COUNT(keys); i++) {
+        struct folder f = begin();
+        put(&f, "t.csv", ROWS);
+        ck_assert_msg(load(&f, keys[i], NULL) == 0, "%s", f.err.text);
+        const struct ty_coll_measured *measured = f.config->cluster.measured;
+        ck_assert(measured != NULL && measured->n == 2);
+        const struct ty_coll_table *pair = &measured->table[0], *message = &measured->table[1];
+        ck_assert(pair->log.coll == TY_COLL_ALL_REDUCE && pair->log.ranks == 2);
+        ck_assert_double_eq_tol(ty_coll_table_seconds(pair, 1048576), 80e-6, 1e-15);
+        ck_assert_double_eq_tol(ty_coll_table_seconds(pair, 3 * 1048576), 120e-6, 1e-12);
+        /* One size: nothing tells latency from transfer, so all of it is transfer. */
+        ck_assert_double_eq(message->fit.latency_s, 0);
+        ck_assert_double_eq_tol(ty_coll_table_seconds(message, 8388608), 100e-6, 1e-12);
+        ck_assert_double_eq_tol(ty_coll_table_seconds(message, 1024), 50e-6, 1e-12);
+        ck_assert_ptr_eq(ty_coll_measured_p2p(&f.config->cluster, true), message);
+        ty_config_free(f.config);
+        temp_dir_remove(&f.dir);
+    }
+}
+END_TEST
+
+START_TEST(a_table_and_a_log_of_one_group_are_refused)
+{
+    struct folder f = begin();
+    put(&f, "t.csv", ROWS);
+    ck_assert_int_eq(load(&f, ", operators: t.csv, collectives: {measured: a.log}", NULL),
+                     TY_EINPUT);
+    ck_assert_msg(
+        strstr(said(&f), "two logs of all-reduce over 2 ranks on 1 node (a.log, t.csv)") != NULL,
+        "%s", f.err.text);
+    put(&f, "t.csv", "op,role,dtype,elements,time_us\nnorm,forward,bf16,1024,5\n");
+    ck_assert_int_eq(load(&f, ", collectives: {measured: t.csv}", NULL), TY_EINPUT);
+    ck_assert_msg(strstr(said(&f), "a table without collectives (t.csv)") != NULL, "%s",
+                  f.err.text);
+    temp_dir_remove(&f.dir);
+}
+END_TEST
+
+TY_SUITE("measured", collectives_of_a_table_are_like_those_of_logs,
+         a_table_and_a_log_of_one_group_are_refused, logs_lie_beside_the_run_file,
+         wrong_names_and_files_are_reported, the_digest_depends_on_what_was_measured_not_on_names,
+         check_tells_what_a_log_covers)

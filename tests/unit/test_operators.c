@@ -202,7 +202,8 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
          ":3:5: time_us: not positive (-1); write a time above 0"},
         {HEAD "gemm,forward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:1: op: unknown word (gemm); write one of matmul, attention, norm, activation, rotary, "
-         "residual, embedding, cross-entropy, accumulation, optimizer"},
+         "residual, embedding, cross-entropy, accumulation, optimizer, all-reduce, all-gather, "
+         "reduce-scatter, broadcast, all-to-all, send-recv"},
         {HEAD "matmul,backward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:8: role: unknown word (backward); write one of forward, dgrad, wgrad"},
         {HEAD "matmul,forward,fused,bf16,8,8,8,,,,,,,,1\n",
@@ -232,6 +233,60 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         ck_assert_msg(strncmp(said + 5, rows[i].message, strlen(rows[i].message)) == 0,
                       "row %zu: %s\nexpected %s", i, said, rows[i].message);
         ck_assert_uint_eq(err.n, 1);
+        ty_arena_release(&arena);
+    }
+}
+END_TEST
+
+#define COLL_HEAD "op,role,dtype,m,ranks,nodes,bytes,time_us\n"
+
+START_TEST(a_row_may_be_a_collective)
+{
+    struct ty_arena arena = {0};
+    const struct ty_operators table =
+        table_of(COLL_HEAD "send-recv,,,,2,1,1048576,20\nall-reduce,,,,8,1,2048,50\n"
+                           "all-reduce,,,,8,1,1024,40\nall-reduce,,,,16,2,1024,90\n",
+                 &arena);
+    ck_assert(table.n == 0 && table.n_colls == 4 && table.n_rows == 4);
+    ck_assert(table.coll[0].coll == TY_COLL_ALL_REDUCE && table.coll[0].ranks == 8 &&
+              table.coll[0].nodes == 1 && table.coll[0].bytes == 1024 &&
+              fabs(table.coll[0].seconds - 40e-6) < 1e-18);
+    ck_assert(table.coll[1].bytes == 2048 && table.coll[2].nodes == 2 &&
+              table.coll[3].coll == TY_COLL_SEND_RECV);
+    struct ty_operator_time time;
+    double size;
+    const struct ty_operator_key key =
+        ty_operator_matmul(TY_ROLE_FORWARD, TY_DTYPE_BF16, 8, 8, 8, &size);
+    ck_assert(!ty_operators_find(&table, &key, size, &time));
+    ty_arena_release(&arena);
+}
+END_TEST
+
+START_TEST(a_collective_row_has_its_own_mistakes)
+{
+    static const struct {
+        const char *row, *message;
+    } rows[] = {
+        {"all-reduce,forward,,,8,1,1024,40\n",
+         ":2:12: role: all-reduce has none (forward); leave this empty"},
+        {"all-reduce,,,4,8,1,1024,40\n", ":2:14: m: all-reduce has none (4); leave this empty"},
+        {"all-reduce,,,,1,1,1024,40\n", ":2:15: ranks: a group of 1; write at least 2"},
+        {"all-reduce,,,,8,9,1024,40\n", ":2:17: nodes: 8 ranks on 9 nodes"},
+        {"all-reduce,,,,8,1,,40\n", ":2:19: bytes: missing; all-reduce needs a whole number"},
+        {"all-reduce,,,,8,1,1024,0\n", ":2:24: time_us: not positive (0)"},
+        {"matmul,forward,bf16,8,8,,,4\n", ":2:23: ranks: matmul has none (8)"},
+        {"all-reduce,,,,8,1,1024,40\nall-reduce,,,,8,1,1024,41\n",
+         ":3:1: op: this collective is there twice"},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        char text[400];
+        struct ty_arena arena = {0};
+        struct ty_operators table;
+        struct ty_err err;
+        snprintf(text, sizeof(text), "%s%s", COLL_HEAD, rows[i].row);
+        ck_assert_int_eq(load(&table, text, &arena, &err), TY_EINPUT);
+        ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "row %zu: %s\nexpected %s", i,
+                      err.text, rows[i].message);
         ty_arena_release(&arena);
     }
 }
@@ -402,5 +457,6 @@ END_TEST
 
 TY_SUITE("operators", a_product_left_out_is_found_between_its_neighbours,
          beyond_the_ends_the_model_gives_the_ratio, each_kernel_takes_its_own_row,
-         every_mistake_has_a_place_and_a_remedy, the_model_of_single_kernels_is_that_of_a_step,
+         every_mistake_has_a_place_and_a_remedy, a_row_may_be_a_collective,
+         a_collective_row_has_its_own_mistakes, the_model_of_single_kernels_is_that_of_a_step,
          a_gpu_without_a_peak_cannot_multiply, a_row_for_all_kernels_is_the_one_of_the_run)
