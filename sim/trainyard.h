@@ -272,6 +272,21 @@ struct ty_calibrate_options {
 TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,
                         struct ty_err *err);
 
+/* ---- measured profiles ---- */
+
+struct ty_import_options {
+    const char *const *paths; /* files of torch.profiler, one a rank, or folders of them */
+    size_t n_paths;
+    uint32_t gpus_per_node; /* how ranks lie on nodes; 0: 8 */
+    const char *steps;      /* "2-5,7": numbers of ProfilerStep; NULL: all that was recorded */
+    const char *stats;      /* "table" or "json"; NULL: table */
+};
+
+/* What was measured as a summary, and as a table of kernels and collectives for the key
+ * cluster.operators (CSV). */
+TY_API int ty_import_kineto(const struct ty_import_options *options, char **report, char **table,
+                            struct ty_err *err);
+
 /* ---- schedules without a model ---- */
 
 struct ty_schedule_options {

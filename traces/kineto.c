@@ -124,6 +124,17 @@ static void put_naming(struct kineto *k, const char *what, uint32_t tid, const c
     ty_out_str(k->out, "}},\n");
 }
 
+/* The model of the GPU, where all are of one. */
+static const char *gpu_name(const struct ty_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->n_meta; i++) {
+        if (strcmp(trace->meta[i].key, "gpu") == 0 && trace->meta[i].text != NULL) {
+            return trace->meta[i].text;
+        }
+    }
+    return "";
+}
+
 static void put_head(struct kineto *k)
 {
     const struct ty_trace *trace = k->trace;
@@ -131,10 +142,10 @@ static void put_head(struct kineto *k)
     snprintf(text, sizeof(text), "rank %u", (unsigned)k->rank);
     ty_out_str(k->out, "{");
     put_distributed(k);
-    ty_out_printf(k->out,
-                  "\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": %u}],\n"
-                  "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 0,\n",
+    ty_out_printf(k->out, "\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": %u, \"name\": ",
                   (unsigned)k->device);
+    ty_out_json_string(k->out, gpu_name(trace));
+    ty_out_str(k->out, "}],\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 0,\n");
     put_metadata(k);
     ty_out_str(k->out, "\"traceEvents\": [\n");
     put_naming(k, "process_name", 0, "name",

@@ -140,6 +140,7 @@ struct ty_profile {
     uint32_t n_ranks, n_groups;
     uint32_t world; /* ranks of the run: as the files say, else the largest rank and one */
     bool world_told;
+    bool own;                       /* trainyard's own files */
     int64_t base_ns;                /* since 1970 where files say; times count from it */
     struct ty_profile_store *store; /* owns texts and arrays */
 };
@@ -151,8 +152,9 @@ int ty_profile_read(struct ty_profile **profile, const char *const *paths, size_
                     struct ty_err *err);
 void ty_profile_free(struct ty_profile *profile);
 
-/* A text by number; 0 is "". */
+/* A text by number; 0 is "". How many there are. */
 const char *ty_profile_text(const struct ty_profile *profile, uint32_t text);
+uint32_t ty_profile_texts(const struct ty_profile *profile);
 
 const char *ty_profile_coll_word(int coll);
 const char *ty_profile_phase_word(int phase);
@@ -165,5 +167,9 @@ int ty_profile_dims(const char *dims, uint32_t i, uint32_t inner, uint64_t dim[T
 
 /* The i-th line of a text of types or values, cut to fit; "" when there is none. Returns buf. */
 char *ty_profile_line(const char *lines, uint32_t i, char *buf, size_t cap);
+
+/* Makes room for one more element in an array from the heap of n, given by its address; false when
+ * memory is exhausted. */
+bool ty_profile_grow(void *array, uint32_t n, uint32_t *cap, size_t size);
 
 #endif

@@ -148,7 +148,7 @@ static int thread_of(struct ty_profile_reader *r, uint32_t *out)
         if (r->n_threads == 4096) {
             return ty_profile_wrong_event(r, TY_KEY_TID, "more than 4096 threads");
         }
-        if (!ty_profile_room(&r->threads, i, &r->cap_threads, sizeof(*r->threads))) {
+        if (!ty_profile_grow(&r->threads, i, &r->cap_threads, sizeof(*r->threads))) {
             return ty_profile_no_memory(r);
         }
         r->threads[r->n_threads++] = thread;
@@ -167,7 +167,7 @@ static int keep_step(struct ty_profile_reader *r, const struct ty_profile_op *op
         number < 0 || number > UINT32_MAX) {
         return 1; /* somebody's own mark */
     }
-    if (!ty_profile_room(&file->rank.steps, file->rank.n_steps, &file->cap_steps,
+    if (!ty_profile_grow(&file->rank.steps, file->rank.n_steps, &file->cap_steps,
                          sizeof(*file->rank.steps))) {
         return ty_profile_no_memory(r);
     }
@@ -194,9 +194,9 @@ static int keep_op(struct ty_profile_reader *r)
         return keep_step(r, &op);
     }
     if (file->rank.n_ops == TY_PROFILE_NONE - 1 ||
-        !ty_profile_room(&file->rank.ops, file->rank.n_ops, &file->cap_ops,
+        !ty_profile_grow(&file->rank.ops, file->rank.n_ops, &file->cap_ops,
                          sizeof(*file->rank.ops)) ||
-        !ty_profile_room(&file->externals, file->rank.n_ops, &file->cap_externals,
+        !ty_profile_grow(&file->externals, file->rank.n_ops, &file->cap_externals,
                          sizeof(*file->externals))) {
         return ty_profile_no_memory(r);
     }
@@ -216,7 +216,7 @@ static int keep_call(struct ty_profile_reader *r)
     if (!time_of(r, TY_KEY_TS, &call.start_ns) || !thread_of(r, &call.thread)) {
         return 0;
     }
-    if (!ty_profile_room(&file->calls, file->n_calls, &file->cap_calls, sizeof(*file->calls))) {
+    if (!ty_profile_grow(&file->calls, file->n_calls, &file->cap_calls, sizeof(*file->calls))) {
         return ty_profile_no_memory(r);
     }
     file->calls[file->n_calls++] = call;
@@ -251,10 +251,10 @@ static int keep_comm(struct ty_profile_reader *r)
     if (comm.in_nelems > UINT64_MAX / 2 / 16 || comm.out_nelems > UINT64_MAX / 2 / 16) {
         return ty_profile_wrong_event(r, TY_KEY_IN_NELEMS, "more elements than there is memory");
     }
-    if (!ty_profile_room(&file->rank.comms, n, &file->cap_comms, sizeof(comm)) ||
-        !ty_profile_room(&file->pg_names, n, &file->cap_names, sizeof(uint32_t)) ||
-        !ty_profile_room(&file->pg_descs, n, &file->cap_descs, sizeof(uint32_t)) ||
-        !ty_profile_room(&file->pg_ranks, n, &file->cap_ranks, sizeof(uint32_t))) {
+    if (!ty_profile_grow(&file->rank.comms, n, &file->cap_comms, sizeof(comm)) ||
+        !ty_profile_grow(&file->pg_names, n, &file->cap_names, sizeof(uint32_t)) ||
+        !ty_profile_grow(&file->pg_descs, n, &file->cap_descs, sizeof(uint32_t)) ||
+        !ty_profile_grow(&file->pg_ranks, n, &file->cap_ranks, sizeof(uint32_t))) {
         return ty_profile_no_memory(r);
     }
     file->rank.comms[n] = comm;
@@ -298,8 +298,8 @@ static int keep_kernel(struct ty_profile_reader *r)
         }
     }
     if (rank->n_kernels == TY_PROFILE_NONE - 1 ||
-        !ty_profile_room(&rank->kernels, rank->n_kernels, &file->cap_kernels, sizeof(k)) ||
-        !ty_profile_room(&file->launches, rank->n_kernels, &file->cap_launches,
+        !ty_profile_grow(&rank->kernels, rank->n_kernels, &file->cap_kernels, sizeof(k)) ||
+        !ty_profile_grow(&file->launches, rank->n_kernels, &file->cap_launches,
                          sizeof(*file->launches))) {
         return ty_profile_no_memory(r);
     }

@@ -9,7 +9,8 @@
 
 #include "traces/profile_internal.h"
 
-#define MAX_FILES 16384u
+#define MAX_FILES  16384u
+#define MAX_GROUPS 65536u
 
 struct reading {
     struct ty_profile *profile;
@@ -34,7 +35,7 @@ static int add_path(struct reading *r, const char *path)
         return ty_fail(r->err, TY_ELIMIT, "more than %u profiles", MAX_FILES);
     }
     char *copy = ty_arena_strndup(&r->store->arena, path, strlen(path));
-    if (copy == NULL || !ty_profile_room(&r->paths, r->n_paths, &r->cap_paths, sizeof(*r->paths))) {
+    if (copy == NULL || !ty_profile_grow(&r->paths, r->n_paths, &r->cap_paths, sizeof(*r->paths))) {
         return no_memory(r);
     }
     r->paths[r->n_paths++] = copy;
@@ -217,7 +218,10 @@ static int find_group(struct reading *r, const struct ty_profile_pg *pg, uint32_
             return 0;
         }
     }
-    if (!ty_profile_room(&p->groups, p->n_groups, &r->cap_groups, sizeof(*p->groups))) {
+    if (p->n_groups == MAX_GROUPS) {
+        return ty_fail(r->err, TY_ELIMIT, "more than %u process groups", MAX_GROUPS);
+    }
+    if (!ty_profile_grow(&p->groups, p->n_groups, &r->cap_groups, sizeof(*p->groups))) {
         return no_memory(r);
     }
     p->groups[p->n_groups] = (struct ty_profile_group){
@@ -317,6 +321,7 @@ static int read_file(struct reading *r, uint32_t i)
     rc = rc == 0 ? find_groups(r, &file) : rc;
     r->told[i] = file.has_rank || rank_in_name(r->paths[i], &file.rank.rank);
     r->base_ns[i] = file.base_ns;
+    r->profile->own = r->profile->own || file.own;
     *rank = file.rank;
     ty_profile_file_release(&file);
     r->profile->n_ranks++;

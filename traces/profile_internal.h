@@ -21,9 +21,6 @@ void ty_profile_store_release(struct ty_profile_store *store);
  * exhausted. */
 uint32_t ty_profile_intern(struct ty_profile_store *store, const char *text, size_t len);
 
-/* Makes room for one more element in an array from the heap, or returns false. */
-bool ty_profile_room(void *array, uint32_t n, uint32_t *cap, size_t size);
-
 /* ---- one file while it is read ---- */
 
 /* A kernel before it is known who launched it. */
@@ -54,7 +51,7 @@ struct ty_profile_file {
     uint32_t cap_kernels, cap_launches, cap_comms, cap_ops, cap_externals, cap_steps;
     uint32_t n_calls, cap_calls, n_pgs, cap_pgs, cap_names, cap_ranks, cap_descs;
     int64_t base_ns;
-    bool has_rank, has_base;
+    bool has_rank, has_base, own;
 };
 
 /* Reads one file. profile_json.c */

@@ -218,6 +218,7 @@ static int on_key(void *ctx, const unsigned char *key, size_t n)
     r->last_value_at = r->chunk_at;
     if (r->skip == 0) {
         r->key = ty_profile_find_key(r, key, n);
+        r->file->own = r->file->own || r->key == TY_OTHER_OWN;
     }
     return 1;
 }
@@ -253,7 +254,7 @@ static int begin_group(struct ty_profile_reader *r)
 {
     struct ty_profile_file *file = r->file;
     if (file->n_pgs >= MAX_GROUPS ||
-        !ty_profile_room(&file->pgs, file->n_pgs, &file->cap_pgs, sizeof(*file->pgs))) {
+        !ty_profile_grow(&file->pgs, file->n_pgs, &file->cap_pgs, sizeof(*file->pgs))) {
         return ty_profile_no_memory(r);
     }
     file->pgs[file->n_pgs++] = (struct ty_profile_pg){.n = 0};

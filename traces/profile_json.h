@@ -82,6 +82,7 @@ enum ty_profile_where {
     X(TRACE_EVENTS, TY_IN_TOP, "traceEvents")                                                      \
     X(DISTRIBUTED, TY_IN_TOP, "distributedInfo")                                                   \
     X(DEVICES, TY_IN_TOP, "deviceProperties")                                                      \
+    X(OWN, TY_IN_TOP, "trainyard")                                                                 \
     X(BASE, TY_IN_TOP, "baseTimeNanoseconds")                                                      \
     X(RANK, TY_IN_INFO, "rank")                                                                    \
     X(WORLD, TY_IN_INFO, "world_size")                                                             \

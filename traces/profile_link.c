@@ -12,6 +12,7 @@
 
 #include "traces/profile_internal.h"
 
+#define MAX_NEST 1000u
 #define EVALUATE "autograd::engine::evaluate_function"
 
 struct pair {
@@ -140,17 +141,25 @@ static uint8_t phase_of(const struct linker *l, const struct ty_profile_op *op)
     return around;
 }
 
-static void nest(struct linker *l)
+/* False when memory is exhausted; *deepest: operators around one at most. */
+static bool nest(struct linker *l, uint32_t *deepest)
 {
     struct ty_profile_op *ops = l->file->rank.ops;
-    for (uint32_t i = 0; i < l->file->rank.n_ops; i++) {
+    const uint32_t n = l->file->rank.n_ops;
+    uint32_t *depth = malloc(((size_t)n + 1) * sizeof(*depth));
+    *deepest = 0;
+    for (uint32_t i = 0; i < n && depth != NULL; i++) {
         uint32_t around = i > 0 && ops[i - 1].thread == ops[i].thread ? i - 1 : TY_PROFILE_NONE;
         while (around != TY_PROFILE_NONE && end_of(&ops[around]) <= ops[i].start_ns) {
             around = ops[around].parent;
         }
         ops[i].parent = around;
         ops[i].phase = phase_of(l, &ops[i]);
+        depth[i] = around != TY_PROFILE_NONE ? depth[around] + 1 : 0;
+        *deepest = depth[i] > *deepest ? depth[i] : *deepest;
     }
+    free(depth);
+    return depth != NULL;
 }
 
 /* "AddmmBackward0" is the backward of "aten::addmm": equal but for case and underscores. */
@@ -407,11 +416,14 @@ int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store 
 {
     struct linker l = {.file = file, .store = store};
     struct ty_profile_rank *rank = &file->rank;
-    bool ok = sort_ops(file);
-    if (ok) {
-        nest(&l);
-        ok = index_ops(&l) && index_calls(&l);
+    uint32_t deepest = 0;
+    bool ok = sort_ops(file) && nest(&l, &deepest);
+    if (deepest > MAX_NEST) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: operators nested %u deep; no profiler writes more than %u", rank->file,
+                       (unsigned)deepest, MAX_NEST);
     }
+    ok = ok && index_ops(&l) && index_calls(&l);
     if (ok && rank->n_steps > 0) {
         qsort(rank->steps, rank->n_steps, sizeof(*rank->steps), step_order);
     }

@@ -90,7 +90,7 @@ static int syntax_error(struct ty_profile_reader *r)
     const size_t at = yajl_get_bytes_consumed(r->yajl);
     unsigned char *said = yajl_get_error(r->yajl, 0, r->chunk, r->chunk_len);
     char message[200];
-    snprintf(message, sizeof(message), "%s", said != NULL ? (const char *)said : "not JSON");
+    snprintf(message, sizeof(message), "not JSON: %s", said != NULL ? (const char *)said : "?");
     yajl_free_error(r->yajl, said);
     message[strcspn(message, "\n")] = '\0';
     const char *near = (const char *)r->chunk + (at > 0 && at <= r->chunk_len ? at - 1 : 0);

@@ -93,7 +93,7 @@ uint32_t ty_profile_intern(struct ty_profile_store *store, const char *text, siz
     return store->n_texts++;
 }
 
-bool ty_profile_room(void *array, uint32_t n, uint32_t *cap, size_t size)
+bool ty_profile_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
 {
     void *data;
     if (n < *cap) {
@@ -116,6 +116,11 @@ bool ty_profile_room(void *array, uint32_t n, uint32_t *cap, size_t size)
 const char *ty_profile_text(const struct ty_profile *profile, uint32_t text)
 {
     return text < profile->store->n_texts ? profile->store->text[text] : "";
+}
+
+uint32_t ty_profile_texts(const struct ty_profile *profile)
+{
+    return profile->store->n_texts;
 }
 
 /* ---- arguments in texts ---- */

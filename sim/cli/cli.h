@@ -12,6 +12,7 @@
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
+    X(import, "kineto FILE...", "what torch.profiler measured: a summary, and a table for run")     \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
     X(list, "WHAT",                                                                                \
       "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats, keys or "             \
@@ -34,12 +35,14 @@ struct cli_list {
 struct cli_options {
     const char *operand; /* FILE, NAME or WHAT */
     const char *second;  /* another FILE, where a command takes two */
+    struct cli_list operands; /* all of them, where a command takes any number */
     struct cli_list set, with, trace, over, against_set;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters,
         *steps, *args, *flows;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
-    const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against;
+    const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,
+        *gpus_per_node, *steps;
     bool show_config, traffic, no_bubbles, force, resume, quiet, help;
     char seed[64];   /* "run.seed=N", or empty */
     char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */

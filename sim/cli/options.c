@@ -31,9 +31,15 @@ static const struct row {
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
     {"with", 0, LIST, AT(with), FROM_FILE, "OVERLAY",
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
-    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(calibrate), "table|json", "form of the report"},
+    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(calibrate) | BIT(import), "table|json", "form of the report"},
     {"output", 'o', VALUE, AT(output), FROM_FILE | BIT(schedule), "PATH",
      "where the report (calibrate: the overlay) goes; - is standard output"},
+    {"output", 'o', VALUE, AT(output), BIT(import), "TABLE.csv",
+     "write kernels and collectives as a table for cluster.operators; - is standard output"},
+    {"gpus-per-node", 0, VALUE, AT(gpus_per_node), BIT(import), "N",
+     "ranks on a node, which tells on how many a group is; 8 when left out"},
+    {"steps", 0, VALUE, AT(steps), BIT(import), "SELECTION",
+     "numbers of ProfilerStep that count: 3 or 2-5,7; left out: all that was recorded"},
     {"against", 0, VALUE, AT(against), BIT(report), "FILE", "the run to compare with"},
     {"against-set", 0, LIST, AT(against_set), BIT(report), "KEY=VALUE",
      "set a key of the run to compare with, FILE itself unless there is another"},
@@ -226,7 +232,7 @@ static void keep_line(int argc, char **argv, struct cli_options *out)
 /* The words that are no options: one, or two where a command compares. */
 static int keep_operands(enum cli_command command, int n, char **words, struct cli_options *out)
 {
-    const int most = command == CLI_report ? 2 : 1;
+    const int most = command == CLI_import ? CLI_LIST_MAX : command == CLI_report ? 2 : 1;
     if (n == 0 && out->compare != NULL) {
         return 0; /* names take the place of the operand */
     }
@@ -236,6 +242,9 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
                 n > most ? "too many words" : "what to work on is missing",
                 commands[command].name, commands[command].arguments);
         return 2;
+    }
+    for (int i = 0; i < n; i++) {
+        out->operands.item[out->operands.n++] = words[i];
     }
     out->operand = words[0];
     out->second = n > 1 ? words[1] : NULL;

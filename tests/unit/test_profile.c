@@ -112,31 +112,30 @@ START_TEST(phases_come_from_autograd)
                                                                                       "k_forward",
                                                                                       "12", "1", 7,
                                                                                       2) ","
-                                                                                         "\n" KERNEL("k_recompute",
-                                                                                                     "40",
-                                                                                                     "1",
-                                                                                                     7,
-                                                                                                     4) ",\n" KERNEL("k_backward",
-                                                                                                                     "50",
-                                                                                                                     "1",
-                                                                                                                     7,
-                                                                                                                     5) ",\n" KERNEL("k_adam",
-                                                                                                                                     "90",
-                                                                                                                                     "1",
-                                                                                                                                     7,
-                                                                                                                                     6) ",\n"
-                                                                                                                                        "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4, "
-                                                                                                                                        "\"tid\": 4, \"ts\": 12.5, \"dur\": 1, \"args\": {\"correlation\": 77}},\n" KERNEL(
-                                                                                                                                            "k_late",
-                                                                                                                                            "120",
-                                                                                                                                            "1",
-                                                                                                                                            7,
-                                                                                                                                            77) ",\n" KERNEL("k_nobody",
-                                                                                                                                                             "130",
-                                                                                                                                                             "1",
-                                                                                                                                                             7,
-                                                                                                                                                             99)
-                                                                                                                                            PROFILE_TAIL);
+                                                                                         "\n" KERNEL("k_recompute", "40", "1", 7, 4) ",\n" KERNEL(
+                                                                                             "k_"
+                                                                                             "backw"
+                                                                                             "ard",
+                                                                                             "50",
+                                                                                             "1", 7,
+                                                                                             5) ","
+                                                                                                "\n" KERNEL("k_adam",
+                                                                                                            "90",
+                                                                                                            "1",
+                                                                                                            7,
+                                                                                                            6) ",\n"
+                                                                                                               "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4, "
+                                                                                                               "\"tid\": 4, \"ts\": 12.5, \"dur\": 1, \"args\": {\"correlation\": 77}},\n" KERNEL(
+                                                                                                                   "k_late",
+                                                                                                                   "120",
+                                                                                                                   "1",
+                                                                                                                   7,
+                                                                                                                   77) ",\n" KERNEL("k_nobody",
+                                                                                                                                    "130",
+                                                                                                                                    "1",
+                                                                                                                                    7,
+                                                                                                                                    99)
+                                                                                                                   PROFILE_TAIL);
     static const struct {
         const char *kernel, *op;
         int phase;
@@ -294,7 +293,7 @@ static const struct {
 } wrong[] = {
     {"", "a.json: empty"},
     {"  \n ", "a.json:2:2: the file ends here"},
-    {"hello", "a.json:1:1: lexical error"},
+    {"hello", "a.json:1:1: not JSON: lexical error"},
     {"3", "a.json:1:2: not a trace"},
     {"[{\"name\": \"aten::zeros\", \"ph\": \"X\"}]", "a.json:1:2: a list of events, not a Kineto"},
     {"{\"traceEvents\": []}", "a.json: no kernels of a GPU"},
@@ -378,6 +377,29 @@ START_TEST(deep_nesting_is_refused)
 }
 END_TEST
 
+/* Ten thousand operators, each inside the one before. */
+START_TEST(deep_nesting_of_operators_is_refused)
+{
+    struct profile_case c;
+    const size_t cap = 4u << 20;
+    char *text = malloc(cap);
+    size_t n = (size_t)sprintf(text, PROFILE_HEAD);
+    for (int i = 0; i < 10000; i++) {
+        n += (size_t)sprintf(text + n,
+                             "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", "
+                             "\"tid\": 1, \"ts\": %d, \"dur\": %d},\n",
+                             i, 30000 - 2 * i);
+    }
+    sprintf(text + n, KERNEL("k", "1", "1", 7, 1) PROFILE_TAIL);
+    profile_begin(&c);
+    profile_write(&c, "a.json", text, strlen(text));
+    profile_read(&c);
+    refused(&c, "operators nested 9999 deep");
+    free(text);
+    profile_end(&c);
+}
+END_TEST
+
 /* ---- compressed ---- */
 
 static void write_gz(struct profile_case *c, const char *name, const char *text, size_t n,
@@ -447,6 +469,7 @@ int main(void)
         files_of_one_rank_or_of_two_runs_are_refused,
         a_file_cut_anywhere_is_refused,
         deep_nesting_is_refused,
+        deep_nesting_of_operators_is_refused,
         a_compressed_file_is_read_and_a_damaged_one_refused,
         a_bomb_is_refused_before_it_fills_memory,
     };

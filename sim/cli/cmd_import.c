@@ -1,0 +1,59 @@
+/* cmd_import.c - `trainyard import kineto`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/cli/cli.h"
+
+/* The summary goes to standard output, unless the table does. */
+static int print(const struct cli_options *o, const char *report, const char *table,
+                 struct ty_err *err)
+{
+    if (o->output != NULL && strcmp(o->output, "-") == 0) {
+        fputs(report, stderr);
+        fputs(table, stdout);
+        return 0;
+    }
+    const int rc = o->output != NULL ? ty_text_write(table, o->output, err) : 0;
+    if (rc == 0) {
+        fputs(report, stdout);
+    }
+    return rc;
+}
+
+int cmd_import(const struct cli_options *o)
+{
+    uint32_t gpus_per_node = 0;
+    if (strcmp(o->operand, "kineto") != 0) {
+        fprintf(stderr, "trainyard import: unknown form %s; write kineto FILE...\n", o->operand);
+        return 2;
+    }
+    if (o->operands.n < 2) {
+        fprintf(stderr, "trainyard import: no FILE\nusage: trainyard import kineto FILE... "
+                        "[OPTION]...\n");
+        return 2;
+    }
+    if (o->gpus_per_node != NULL &&
+        cli_number("--gpus-per-node", o->gpus_per_node, &gpus_per_node) != 0) {
+        return 2;
+    }
+    if (o->gpus_per_node != NULL && gpus_per_node == 0) {
+        fprintf(stderr, "trainyard import: --gpus-per-node 0: write at least 1\n");
+        return 2;
+    }
+    struct ty_err *err = ty_err_new();
+    const struct ty_import_options options = {.paths = o->operands.item + 1,
+                                              .n_paths = o->operands.n - 1,
+                                              .gpus_per_node = gpus_per_node,
+                                              .steps = o->steps,
+                                              .stats = o->stats};
+    char *report = NULL, *table = NULL;
+    int rc = ty_import_kineto(&options, &report, &table, err);
+    rc = rc == 0 ? print(o, report, table, err) : rc;
+    ty_text_free(report);
+    ty_text_free(table);
+    if (rc != 0) {
+        return cli_fail(err);
+    }
+    ty_err_free(err);
+    return 0;
+}
