@@ -119,23 +119,24 @@ START_TEST(phases_come_from_autograd)
                                                                                              "50",
                                                                                              "1", 7,
                                                                                              5) ","
-                                                                                                "\n" KERNEL("k_adam",
-                                                                                                            "90",
-                                                                                                            "1",
-                                                                                                            7,
-                                                                                                            6) ",\n"
-                                                                                                               "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4, "
-                                                                                                               "\"tid\": 4, \"ts\": 12.5, \"dur\": 1, \"args\": {\"correlation\": 77}},\n" KERNEL(
-                                                                                                                   "k_late",
-                                                                                                                   "120",
-                                                                                                                   "1",
-                                                                                                                   7,
-                                                                                                                   77) ",\n" KERNEL("k_nobody",
-                                                                                                                                    "130",
-                                                                                                                                    "1",
-                                                                                                                                    7,
-                                                                                                                                    99)
-                                                                                                                   PROFILE_TAIL);
+                                                                                                "\n" KERNEL(
+                                                                                                    "k_adam",
+                                                                                                    "90",
+                                                                                                    "1",
+                                                                                                    7,
+                                                                                                    6) ",\n"
+                                                                                                       "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4, "
+                                                                                                       "\"tid\": 4, \"ts\": 12.5, \"dur\": 1, \"args\": {\"correlation\": 77}},\n" KERNEL(
+                                                                                                           "k_late",
+                                                                                                           "120",
+                                                                                                           "1",
+                                                                                                           7,
+                                                                                                           77) ",\n" KERNEL("k_nobody",
+                                                                                                                            "130",
+                                                                                                                            "1",
+                                                                                                                            7,
+                                                                                                                            99)
+                                                                                                           PROFILE_TAIL);
     static const struct {
         const char *kernel, *op;
         int phase;
@@ -435,7 +436,7 @@ START_TEST(a_compressed_file_is_read_and_a_damaged_one_refused)
 }
 END_TEST
 
-/* Half a megabyte that unpacks to 512: blanks, or one string without an end. */
+/* Little that unpacks to much: blanks, one string without an end, a list of zeros. */
 START_TEST(a_bomb_is_refused_before_it_fills_memory)
 {
     static char blanks[1u << 20];
@@ -450,6 +451,18 @@ START_TEST(a_bomb_is_refused_before_it_fills_memory)
     write_gz(&c, "a.json.gz", blanks, sizeof(blanks), 1);
     profile_read(&c);
     refused(&c, "the file ends here");
+    for (size_t i = 0; i < sizeof(blanks); i++) {
+        blanks[i] = i % 2 == 0 ? '0' : ',';
+    }
+    gzFile gz = gzopen(temp_dir_file(&c.dir, "a.json.gz"), "wb9");
+    gzputs(gz, "{\"a\": [");
+    for (int i = 0; i < 300; i++) {
+        gzwrite(gz, blanks, sizeof(blanks));
+    }
+    gzputs(gz, "0], \"traceEvents\": []}");
+    ck_assert_int_eq(gzclose(gz), Z_OK);
+    profile_read(&c);
+    refused(&c, "a.json.gz: 200 times smaller than its content");
     profile_end(&c);
 }
 END_TEST
