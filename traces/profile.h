@@ -8,7 +8,9 @@
  * the earliest base of all files, by the clocks of the machines: ranks on different machines may
  * be off by whatever their clocks are.
  *
- * Source: pytorch/kineto, libkineto/src/output_json.cpp; pytorch, torch/csrc/profiler. */
+ * The form is that of pytorch/kineto, libkineto/src/output_json.cpp. No profile recorded on a GPU was
+ * at hand to try it on: what PyTorch's own part of it (operators and their arguments) looks like is
+ * written down from memory. */
 #ifndef TY_TRACES_PROFILE_H
 #define TY_TRACES_PROFILE_H
 

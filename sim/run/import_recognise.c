@@ -1,10 +1,10 @@
 /* import_recognise.c - which row of the table an operator of PyTorch is.
  *
- * Arguments are counted as the operator's schema has them (aten/src/ATen/native/native_functions.yaml;
- * flash-attention, flash_attn/flash_attn_interface.py). A matrix product inside a backward node is
- * told by the sizes of its forward product, C[M,N] = A[M,K] B[K,N]: the input gradient sums over N,
- * the weight gradient over M. Where both fit (as many tokens as outputs), the weight gradient is the
- * one whose first factor is a transposed matrix, if strides were recorded. */
+ * Arguments are counted as the operator's schema has them (of PyTorch 2 and flash-attention 2, from
+ * memory: not compared with their sources or with a recording). A matrix product inside a backward
+ * node is told by the sizes of its forward product, C[M,N] = A[M,K] B[K,N]: the input gradient sums
+ * over N, the weight gradient over M. Where both fit (as many tokens as outputs), the weight gradient
+ * is the one whose first factor is a transposed matrix, if strides were recorded. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 """Profiles as torch.profiler (2.2 to 2.6) writes them, of a small GPT under data parallelism.
 
 Nothing was recorded: the host's operators, their nesting and arguments, launches, kernels and flows
-are laid out as PyTorch lays them out, with durations that the caller knows. Sources of the form:
-pytorch/kineto, libkineto/src/output_json.cpp; pytorch, torch/csrc/autograd/profiler_kineto.cpp,
-torch/csrc/profiler/util.cpp (saveNcclMeta), tools/autograd/derivatives.yaml.
+are laid out as PyTorch lays them out, with durations that the caller knows. The
+form is that of pytorch/kineto, libkineto/src/output_json.cpp; operators, their nesting and arguments
+are from memory, not from a recording.
 """
 import json
 
