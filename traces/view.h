@@ -28,6 +28,7 @@ enum ty_view_hole {
     TY_HOLE_STAGE,
     TY_HOLE_STEP,
     TY_HOLE_ORDINAL, /* of the operation within its gang */
+    TY_HOLE_MEETING, /* of a collective between gangs: which of those of its group */
     TY_N_HOLES
 };
 
@@ -74,6 +75,11 @@ struct ty_view_cast {
     uint32_t *slot;   /* [gang->n_ranks]: index in member[], or TY_VIEW_NONE */
 };
 
+/* A group of gangs may meet several times in a step: which of these times it is, and of how many. */
+struct ty_view_turn {
+    uint32_t number, n;
+};
+
 struct ty_view {
     const struct ty_trace *trace;
     const struct ty_timeline *timeline;
@@ -84,10 +90,11 @@ struct ty_view {
     size_t n_plans;             /* n_blocks x TY_N_PHASES */
     uint32_t n_whoms;
     const struct ty_gang *
-        *hosts;              /* [n_meets]: the first gang that takes part; NULL: not yet known */
-    uint64_t from_ns, to_ns; /* window */
-    bool several_stages;     /* some rank works on more than one virtual stage */
-    uint32_t largest;        /* members of the largest cast */
+        *hosts;                 /* [n_meets]: the first gang that takes part; NULL: not yet known */
+    struct ty_view_turn *turns; /* [n_meets] */
+    uint64_t from_ns, to_ns;    /* window */
+    bool several_stages;        /* some rank works on more than one virtual stage */
+    uint32_t largest;           /* members of the largest cast */
 };
 
 /* 0, TY_ENOMEM or TY_EBUG with a message. Released either way by ty_view_release. */
@@ -181,10 +188,16 @@ const struct ty_view_plan *ty_view_plan(struct ty_view *v, const struct ty_pass 
 static inline void ty_view_numbers(const struct ty_view *v, const struct ty_pass *pass,
                                    const struct ty_view_slice *slice, uint64_t number[TY_N_HOLES])
 {
-    number[TY_HOLE_MB] = ty_op_mb(pass, &ty_pass_ops(v->program, pass)[slice->first]);
+    const struct ty_op *op = &ty_pass_ops(v->program, pass)[slice->first];
+    number[TY_HOLE_MB] = ty_op_mb(pass, op);
     number[TY_HOLE_STAGE] = pass->stage;
     number[TY_HOLE_STEP] = pass->step;
     number[TY_HOLE_ORDINAL] = pass->first_op + slice->first;
+    number[TY_HOLE_MEETING] = 0;
+    if (op->sync == TY_SYNC_MEET) {
+        const struct ty_view_turn *turn = &v->turns[op->link];
+        number[TY_HOLE_MEETING] = (uint64_t)pass->step * turn->n + turn->number;
+    }
 }
 
 /* True when the trace shows single tasks of this operation. */

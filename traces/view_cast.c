@@ -122,6 +122,29 @@ static bool several_stages(const struct ty_program *p, const struct ty_gang *gan
     return false;
 }
 
+/* Whether two meetings are of one group, by name and by gangs. */
+static bool same_group(const struct ty_meet *a, const struct ty_meet *b)
+{
+    return a->gangs != NULL && b->gangs != NULL && a->n_gangs == b->n_gangs && a->name != NULL &&
+           b->name != NULL && strcmp(a->name, b->name) == 0 &&
+           memcmp(a->gangs, b->gangs, a->n_gangs * sizeof(*a->gangs)) == 0;
+}
+
+static int number_turns(struct ty_view *v)
+{
+    const struct ty_program *p = v->program;
+    v->turns = ty_arena_array(&v->arena, struct ty_view_turn, (size_t)p->n_meets + 1);
+    for (uint32_t i = 0; i < p->n_meets && v->turns != NULL; i++) {
+        v->turns[i].n = 1;
+        for (uint32_t k = 0; k < p->n_meets; k++) {
+            const bool same = k != i && same_group(&p->meets[i], &p->meets[k]);
+            v->turns[i].n += same;
+            v->turns[i].number += same && k < i;
+        }
+    }
+    return v->turns != NULL ? 0 : TY_ENOMEM;
+}
+
 int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err *err)
 {
     *v = (struct ty_view){.trace = trace, .timeline = trace->timeline};
@@ -135,7 +158,7 @@ int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err 
     v->n_whoms = 1 + p->n_groups + p->n_meets + 2 * p->n_channels;
     v->plans = ty_arena_array(&v->arena, struct ty_view_plan, v->n_plans);
     v->hosts = ty_arena_array(&v->arena, const struct ty_gang *, (size_t)p->n_meets + 1);
-    if (v->plans == NULL || v->hosts == NULL) {
+    if (v->plans == NULL || v->hosts == NULL || number_turns(v) != 0) {
         return ty_fail(err, TY_ENOMEM, "trace: out of memory");
     }
     return cast_all(v, err);

@@ -187,7 +187,7 @@ static void add_op(struct builder *b, uint32_t k, bool inside)
         add_payload(b, s, k);
     }
     if (op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET) {
-        add_hole(s, "seq", op->sync == TY_SYNC_MEET ? TY_HOLE_STEP : TY_HOLE_ORDINAL);
+        add_hole(s, "seq", op->sync == TY_SYNC_MEET ? TY_HOLE_MEETING : TY_HOLE_ORDINAL);
     }
 }
 
