@@ -169,6 +169,7 @@ struct ty_trace_options {
     const char *steps;        /* "2-3": a window of whole steps */
     const char *args;         /* of slices: "full", "short", "none" */
     const char *flows;        /* arrows: "p2p", "none" */
+    const char *critical;     /* "path", "none" */
     ty_progress_fn *progress; /* of the writing; NULL: nobody is told */
     void *progress_arg;
     const char *width, *palette, *bubbles; /* of pictures, as output.svg has them */

@@ -116,7 +116,8 @@ static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_
                    struct ty_err *err)
 {
     *c = (struct ty_chrome){.out = out};
-    const int rc = ty_view_init(&c->view, trace, err);
+    int rc = ty_view_init(&c->view, trace, err);
+    rc = rc < 0 ? rc : ty_view_find_path(&c->view, err);
     if (rc < 0) {
         return rc;
     }
@@ -129,6 +130,7 @@ static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_
 
 static int write_events(struct ty_chrome *c)
 {
+    ty_chrome_critical(c);
     int rc = put_names(c);
     rc = rc == 0 ? ty_chrome_marks(c) : rc;
     rc = rc == 0 && ty_view_counts(&c->view, TY_COUNTERS_MEMORY) ? ty_chrome_counters(c) : rc;
@@ -163,6 +165,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 #define FLOW_B    85.0  /* one end of an arrow */
 #define NAMES_B   300.0 /* naming events of a rank, and of each of its rows */
 #define ROW_B     195.0
+#define STEP_B    250.0 /* a step of the critical path */
 #define META_B    120.0 /* an entry of the metadata, written twice */
 
 static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
@@ -187,6 +190,7 @@ static double chrome_estimate(const struct ty_trace *trace)
     struct ty_chrome c;
     double bytes = 0, links = 0;
     if (prepare(&c, trace, NULL, NULL) == 0) {
+        bytes = STEP_B * ty_view_count_path(&c.view);
         links = ty_view_counts(&c.view, TY_COUNTERS_NET) ? ty_view_count_links(&c.view) : 0;
         for (uint32_t g = 0; g < c.view.program->n_gangs; g++) {
             double one = 0; /* rank */

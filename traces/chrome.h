@@ -12,11 +12,12 @@
 #include "traces/view.h"
 
 /* Processes: no pid is 0 or equal to a tid. */
-#define TY_CHROME_PID0    1000u /* of rank 0 */
-#define TY_CHROME_NODE0   100u  /* of node 0; beyond 900 nodes they come after the ranks */
-#define TY_CHROME_CLUSTER 1u    /* of what belongs to no node */
-#define TY_CHROME_TEXT    1536u /* most bytes of a rendered head */
-#define TY_CHROME_LINE    2048u /* most bytes of a slice, padding included */
+#define TY_CHROME_PID0     1000u /* of rank 0 */
+#define TY_CHROME_NODE0    100u  /* of node 0; beyond 900 nodes they come after the ranks */
+#define TY_CHROME_CLUSTER  1u    /* of what belongs to no node */
+#define TY_CHROME_CRITICAL 2u    /* of the critical path */
+#define TY_CHROME_TEXT     1536u /* most bytes of a rendered head */
+#define TY_CHROME_LINE     2048u /* most bytes of a slice, padding included */
 
 _Static_assert(TY_CHROME_LINE <= TY_OUT_SLACK, "a slice is put in one piece");
 
@@ -61,5 +62,14 @@ int ty_chrome_flows(struct ty_chrome *c);
 int ty_chrome_counters(struct ty_chrome *c);
 int ty_chrome_links(struct ty_chrome *c);
 int ty_chrome_marks(struct ty_chrome *c);
+
+/* chrome_critical.c: the row of the critical path; and a head of `n` bytes that says its slice is
+ * on it, into out[TY_CHROME_LINE]. Returns its length. */
+void ty_chrome_critical(struct ty_chrome *c);
+size_t ty_chrome_mark_head(const struct ty_view_slice *slice, const char *head, size_t n,
+                           char *out);
+
+/* chrome_plan.c: a name that Catapult reserves. */
+const char *ty_chrome_colour(uint8_t category);
 
 #endif

@@ -25,8 +25,7 @@ static void add_name(struct text *h, const char *name)
     h->head.len = (uint32_t)(ty_view_put_name(h->text + h->head.len, name, TY_VIEW_NAME) - h->text);
 }
 
-/* Colour of a category: a name that Catapult reserves. */
-static const char *colour(uint8_t category)
+const char *ty_chrome_colour(uint8_t category)
 {
     static const char *const names[] = {
 #define X(id, name, cname, bucket) cname,
@@ -97,7 +96,7 @@ static void render(const struct ty_chrome *c, struct text *h, const struct ty_vi
     add(h, ty_category_name(slice->category));
     if (coloured(c, slice)) {
         add(h, "\",\"cname\":\"");
-        add(h, colour(slice->category));
+        add(h, ty_chrome_colour(slice->category));
     }
     snprintf(tid, sizeof(tid), "\",\"ph\":\"X\",\"tid\":%u", (unsigned)ty_view_tid(slice->stream));
     add(h, tid);

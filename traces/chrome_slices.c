@@ -38,15 +38,16 @@ static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, char text
     return (size_t)(p + 1 - text);
 }
 
-/* One slice of one pass, for every shown member. */
-static void put_slice(struct ty_chrome *c, const struct ty_view_cast *cast,
-                      const struct ty_view_extent *extent, const struct ty_chrome_piece *pieces,
-                      const char *head, size_t head_len)
+/* One slice of one pass, for shown members from .. to - 1. */
+static inline void put_slice(struct ty_chrome *c, const struct ty_view_cast *cast, uint32_t from,
+                             uint32_t to, const struct ty_view_extent *extent,
+                             const struct ty_chrome_piece *pieces, const char *head,
+                             size_t head_len)
 {
     ty_ps known_start = UINT64_MAX, known_end = UINT64_MAX;
     char text[64];
     size_t text_len = 0;
-    for (uint32_t i = 0; i < cast->n; i++) {
+    for (uint32_t i = from; i < to; i++) {
         const uint32_t m = cast->member[i];
         const ty_ps start = extent->start[m], end = ty_view_extent_end(extent, m);
         if (start != known_start || end != known_end) {
@@ -64,6 +65,30 @@ static void put_slice(struct ty_chrome *c, const struct ty_view_cast *cast,
     }
 }
 
+/* The slices of a pass that lie on the critical path, from the next one on. */
+struct marks {
+    const struct ty_view_mark_at *at;
+    uint32_t n;
+};
+
+/* One slice for every shown member; those on the critical path say so. */
+static void put_members(struct ty_chrome *c, const struct ty_view_cast *cast, uint32_t number,
+                        const struct ty_view_slice *slice, const struct ty_view_extent *extent,
+                        const struct ty_chrome_piece *pieces, const char *head, size_t len,
+                        struct marks *marks)
+{
+    uint32_t done = 0;
+    for (; marks->n > 0 && marks->at->slice == number; marks->at++, marks->n--) {
+        char marked[TY_CHROME_LINE];
+        const uint32_t i = marks->at->i;
+        put_slice(c, cast, done, i, extent, pieces, head, len);
+        put_slice(c, cast, i, i + 1, extent, pieces, marked,
+                  ty_chrome_mark_head(slice, head, len, marked));
+        done = i + 1;
+    }
+    put_slice(c, cast, done, cast->n, extent, pieces, head, len);
+}
+
 static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
                     const struct ty_pass *pass)
 {
@@ -71,6 +96,8 @@ static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
     const struct ty_chrome_head *heads = ty_chrome_heads(c, pass, &plan);
     uint64_t number[TY_N_HOLES];
     char head[TY_CHROME_LINE];
+    struct marks marks;
+    marks.at = ty_view_critical_slices(&c->view, cast, pass, &marks.n);
     if (heads == NULL) {
         return TY_ENOMEM;
     }
@@ -82,12 +109,18 @@ static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
         if (pieces == NULL) {
             return TY_ENOMEM;
         }
-        if (heads[i].n_holes == 0) {
-            put_slice(c, cast, &extent, pieces, heads[i].text, heads[i].len);
-            continue;
+        const char *text = heads[i].text;
+        size_t len = heads[i].len;
+        if (heads[i].n_holes > 0) {
+            ty_view_numbers(&c->view, pass, slice, number);
+            len = assemble(&heads[i], number, head);
+            text = head;
         }
-        ty_view_numbers(&c->view, pass, slice, number);
-        put_slice(c, cast, &extent, pieces, head, assemble(&heads[i], number, head));
+        if (marks.n > 0) {
+            put_members(c, cast, i, slice, &extent, pieces, text, len, &marks);
+        } else {
+            put_slice(c, cast, 0, cast->n, &extent, pieces, text, len);
+        }
     }
     return 0;
 }

@@ -2,14 +2,8 @@
 #include "traces/writer.h"
 
 const struct ty_trace_format *const ty_trace_formats[] = {
-    &ty_trace_chrome,
-    &ty_trace_perfetto,
-    &ty_trace_kineto,
-    &ty_trace_csv,
-    &ty_trace_gantt,
-    &ty_trace_svg,
-    &ty_trace_digest,
-    NULL,
+    &ty_trace_chrome, &ty_trace_perfetto, &ty_trace_kineto, &ty_trace_csv,
+    &ty_trace_gantt,  &ty_trace_svg,      &ty_trace_digest, NULL,
 };
 
 const struct ty_trace_format *ty_trace_format(const char *name)

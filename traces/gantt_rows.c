@@ -18,8 +18,8 @@ static void add_box(struct ty_gantt_rows *rows, const struct ty_timeline *t,
     const bool odd = pass->stage / t->program->n_gangs % 2 == 1;
     *box = (struct ty_gantt_box){.mb = pass->mb,
                                  .phase = pass->phase,
-                                 .other = pass->phase != TY_PHASE_STEP &&
-                                          (odd || pass->direction != 0)};
+                                 .other =
+                                     pass->phase != TY_PHASE_STEP && (odd || pass->direction != 0)};
     for (uint32_t k = 0; k < t->program->blocks[pass->block].n_ops; k++) {
         if (ops[k].stream == TY_STREAM_COMPUTE) {
             const uint64_t ordinal = (uint64_t)pass->first_op + k;

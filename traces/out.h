@@ -21,15 +21,15 @@
 struct ty_gz;
 
 struct ty_out {
-    char *buf;              /* [TY_OUT_BUFFER + TY_OUT_SLACK] */
-    size_t len;             /* bytes in buf */
-    uint64_t total;         /* bytes handed on, before compression */
-    int fd;                 /* -1: none */
-    struct ty_gz *gz;       /* NULL: not compressed */
-    int error;              /* errno of the first failure */
-    char *path, *temporary; /* temporary NULL: written to directly */
-    bool discard_bytes;     /* count only */
-    double expected;          /* bytes in all, about; for progress */
+    char *buf;                                 /* [TY_OUT_BUFFER + TY_OUT_SLACK] */
+    size_t len;                                /* bytes in buf */
+    uint64_t total;                            /* bytes handed on, before compression */
+    int fd;                                    /* -1: none */
+    struct ty_gz *gz;                          /* NULL: not compressed */
+    int error;                                 /* errno of the first failure */
+    char *path, *temporary;                    /* temporary NULL: written to directly */
+    bool discard_bytes;                        /* count only */
+    double expected;                           /* bytes in all, about; for progress */
     void (*progress)(void *arg, double share); /* told at each flush; NULL: nobody */
     void *progress_arg;
     const volatile int *stop; /* not NULL and not 0: writing ends, with the error EINTR */

@@ -114,7 +114,8 @@ static int prepare(struct ty_pf *f, const struct ty_trace *trace, struct ty_out 
                    struct ty_err *err)
 {
     *f = (struct ty_pf){.out = out};
-    const int rc = ty_view_init(&f->view, trace, err);
+    int rc = ty_view_init(&f->view, trace, err);
+    rc = rc < 0 ? rc : ty_view_find_path(&f->view, err);
     if (rc < 0) {
         return rc;
     }
@@ -137,6 +138,7 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
     int rc = prepare(&f, trace, out, err);
     if (rc == 0) {
         rc = ty_pf_put_tree(&f);
+        ty_pf_critical(&f);
         rc = rc == 0 ? ty_pf_marks(&f) : rc;
         rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_MEMORY) ? ty_pf_memory(&f) : rc;
         rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_NET) ? ty_pf_links(&f) : rc;
@@ -158,6 +160,7 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
 #define STRING_B  13.0  /* a string of a row, without its letters */
 #define RANK_B    370.0 /* track and moments of a rank, and a node now and then */
 #define MEMORY_B  260.0 /* tracks and fixed memory of a rank */
+#define STEP_B    220.0 /* a step of the critical path */
 #define META_B    50.0
 
 static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
@@ -198,6 +201,7 @@ static double perfetto_estimate(const struct ty_trace *trace)
     struct ty_pf f;
     double bytes = 0, links = 0, rows = 0;
     if (prepare(&f, trace, NULL, NULL) == 0) {
+        bytes = STEP_B * ty_view_count_path(&f.view);
         links = ty_view_counts(&f.view, TY_COUNTERS_NET) ? ty_view_count_links(&f.view) : 0;
         for (uint32_t g = 0; g < f.view.program->n_gangs; g++) {
             const struct ty_view_cast *cast = &f.view.casts[g];

@@ -42,6 +42,7 @@ enum {
     TY_PF_COUNTER_DOUBLE = 44,
     TY_PF_FLOW = 47,
     TY_PF_FLOW_ENDS = 48,
+    TY_PF_CORRELATION = 53,
     TY_PF_CORRELATION_IID = 54,
     /* DebugAnnotation */
     TY_PF_KEY_IID = 1,
@@ -122,6 +123,7 @@ struct ty_pf {
 /* Numbers of tracks and sequences: unique, and small. */
 enum {
     TY_PF_ROOT = 1,
+    TY_PF_CRITICAL = 2,
     TY_PF_PER_RANK = 16,
     TY_PF_MEMORY = 8,
     TY_PF_SEQUENCES = 8
@@ -161,5 +163,12 @@ int ty_pf_slices(struct ty_pf *f);
 int ty_pf_memory(struct ty_pf *f);
 int ty_pf_links(struct ty_pf *f);
 int ty_pf_marks(struct ty_pf *f);
+
+/* perfetto_critical.c: the track of the critical path; the event of a slice of that stream, body[n],
+ * with the remark that it lies on it, which needs a string. */
+void ty_pf_critical(struct ty_pf *f);
+int ty_pf_intern_critical(struct ty_pf *f);
+size_t ty_pf_mark_body(struct ty_pf *f, uint32_t stream, const char *body, size_t n,
+                       char out[TY_PF_BODY]);
 
 #endif

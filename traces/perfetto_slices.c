@@ -163,6 +163,30 @@ static void put_ends(struct walk *w, const struct ty_pass *pass, const struct ty
     }
 }
 
+/* For every shown member; those on the critical path say so. */
+static void put_members(struct walk *w, const struct ty_pass *pass, uint32_t number,
+                        const struct ty_view_slice *slice, const char *body, size_t len)
+{
+    uint32_t n;
+    const struct ty_view_mark_at *mark = ty_view_critical_slices(&w->f->view, w->cast, pass, &n);
+    const uint32_t from = w->from, to = w->to;
+    for (uint32_t k = 0; k < n; k++) {
+        char marked[TY_PF_BODY];
+        if (mark[k].slice == number && mark[k].i >= from && mark[k].i < to) {
+            w->to = mark[k].i;
+            put_begins(w, pass, slice, body, len);
+            w->from = mark[k].i;
+            w->to = mark[k].i + 1;
+            put_begins(w, pass, slice, marked,
+                       ty_pf_mark_body(w->f, slice->stream, body, len, marked));
+            w->from = w->to;
+        }
+    }
+    w->to = to;
+    put_begins(w, pass, slice, body, len);
+    w->from = from;
+}
+
 static void put_pass(struct walk *w, const struct ty_pass *pass)
 {
     const struct ty_view_plan *plan = ty_view_plan(&w->f->view, pass);
@@ -174,10 +198,10 @@ static void put_pass(struct walk *w, const struct ty_pass *pass)
         if (mine->order[k] % 2 == 1) {
             put_ends(w, pass, &plan->slices[i]);
         } else if (head->name == NULL && head->n_holes == 0) {
-            put_begins(w, pass, &plan->slices[i], head->text, head->len);
+            put_members(w, pass, i, &plan->slices[i], head->text, head->len);
         } else {
             const size_t len = assemble(w->f, pass, &plan->slices[i], head, body);
-            put_begins(w, pass, &plan->slices[i], body, len);
+            put_members(w, pass, i, &plan->slices[i], body, len);
         }
     }
 }
@@ -328,6 +352,7 @@ static int put_gang(struct ty_pf *f, struct walk *w, struct ty_gaps *gaps)
     const unsigned streams = ty_view_streams(&f->view, cast->gang);
     int rc = ty_pf_begin_gang(f, cast);
     rc = rc == 0 && f->view.trace->bubbles ? intern_bubble(f) : rc;
+    rc = rc == 0 ? ty_pf_intern_critical(f) : rc;
     for (uint32_t s = 0; s < TY_N_STREAMS && rc == 0; s++) {
         for (uint32_t i = 0; i < cast->n && (streams >> s & 1u) != 0; i++) {
             start_row(f, &w->lane[s][i], cast->gang->rank_of[cast->member[i]], s);

@@ -105,7 +105,7 @@ static int put_nodes(struct ty_pf *f)
 {
     const struct ty_trace *trace = f->view.trace;
     const uint32_t n_ranks = trace->node_of != NULL ? trace->n_ranks : 0;
-    uint32_t n_nodes = 0, order = 0;
+    uint32_t n_nodes = 0, order = 1; /* after the critical path */
     for (uint32_t i = 0; i < n_ranks; i++) {
         const uint32_t node = trace->node_of[trace->ranks[i]];
         n_nodes = node >= n_nodes ? node + 1 : n_nodes;

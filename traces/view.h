@@ -94,6 +94,7 @@ struct ty_view {
     struct ty_view_turn *turns; /* [n_meets] */
     uint64_t from_ns, to_ns;    /* window */
     bool several_stages;        /* some rank works on more than one virtual stage */
+    struct ty_view_path *path;  /* ty_view_find_path; NULL: not shown */
     uint32_t largest;           /* members of the largest cast */
 };
 
@@ -303,6 +304,37 @@ struct ty_view_mark {
 typedef void ty_view_mark_fn(void *arg, const struct ty_view_cast *cast, uint32_t i,
                              const struct ty_view_mark *mark, uint64_t ns);
 int ty_view_marks(struct ty_view *v, ty_view_mark_fn *visit, void *arg);
+
+/* ---- the critical path ---- */
+
+/* A stretch of the path, as a slice. `why` is text of the arguments. */
+struct ty_view_step {
+    uint64_t start, end; /* ns, inside the window */
+    const char *name;
+    bool numbered; /* by the micro-batch */
+    uint8_t category, n_args;
+    uint16_t mb;
+    struct ty_view_arg arg[8]; /* numbers and text, which is safe inside a JSON string */
+    char why[2 * TY_VIEW_NAME + 96];
+};
+typedef void ty_view_step_fn(void *arg, const struct ty_view_step *step);
+
+/* Finds the path of trace->critical, if there is one to show; 0, TY_ENOMEM or TY_EBUG with a
+ * message. Visits it in order of time: steps follow each other without a gap. */
+int ty_view_find_path(struct ty_view *v, struct ty_err *err);
+void ty_view_release_path(struct ty_view *v);
+uint32_t ty_view_count_path(const struct ty_view *v);
+void ty_view_critical(struct ty_view *v, ty_view_step_fn *visit, void *arg);
+
+/* A slice that lies on it, by shown member and number in its plan. */
+struct ty_view_mark_at {
+    uint32_t gang, pass, slice, i;
+};
+
+/* Those of one pass: [*n], by slice, then member. */
+const struct ty_view_mark_at *ty_view_critical_slices(const struct ty_view *v,
+                                                      const struct ty_view_cast *cast,
+                                                      const struct ty_pass *pass, uint32_t *n);
 
 /* kB as GB: up to six decimals. */
 static inline char *ty_view_put_GB(char *p, uint64_t kB)

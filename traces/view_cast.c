@@ -166,5 +166,6 @@ int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err 
 
 void ty_view_release(struct ty_view *v)
 {
+    ty_view_release_path(v);
     ty_arena_release(&v->arena);
 }

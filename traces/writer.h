@@ -66,9 +66,11 @@ struct ty_trace {
     enum ty_flows flows;
     const uint32_t *node_of;    /* [ranks of the program] whose links are shown; NULL: all nodes' */
     const struct ty_heat *heat; /* of the links; NULL: they are not shown */
-    ty_ps window_from, window_to; /* slices are clipped to it; 0, UINT64_MAX: everything */
-    struct ty_svg_style svg;      /* zero: as it is by default */
-    bool bubbles;                 /* idle stretches as slices that name their reason */
+    ty_ps window_from, window_to;       /* slices are clipped to it; 0, UINT64_MAX: everything */
+    struct ty_svg_style svg;            /* zero: as it is by default */
+    const struct ty_timeline *critical; /* whose critical path is shown: of a program whose gangs
+                                         * are the first of the timeline's; NULL: of none */
+    bool bubbles;                       /* idle stretches as slices that name their reason */
     void (*progress)(void *arg, double share); /* of the writing; NULL: nobody is told */
     void *progress_arg;
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */

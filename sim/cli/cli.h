@@ -38,7 +38,7 @@ struct cli_options {
     struct cli_list operands; /* all of them, where a command takes any number */
     struct cli_list set, with, trace, over, against_set;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters,
-        *steps, *args, *flows;
+        *steps, *args, *flows, *critical;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,

@@ -56,6 +56,7 @@ static struct ty_trace_options trace_options(const struct cli_options *o)
                                      .steps = o->steps,
                                      .args = o->args,
                                      .flows = o->flows,
+                                     .critical = o->critical,
                                      .width = o->width,
                                      .palette = o->palette,
                                      .bubbles = o->bubbles,

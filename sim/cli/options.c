@@ -56,6 +56,8 @@ static const struct row {
     {"args", 0, VALUE, AT(args), BIT(run), "full|short|none",
      "what slices say of themselves; short: not what their name or row says"},
     {"flows", 0, VALUE, AT(flows), BIT(run), "p2p|none", "arrows from sends to receives"},
+    {"critical", 0, VALUE, AT(critical), BIT(run), "path|none",
+     "the critical path in chrome and perfetto traces: a row of its own, or none"},
     {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run), NULL, "leave idle time empty in traces"},
     {"force", 0, FLAG, AT(force), BIT(run), NULL, "write traces beyond output.trace_limit"},
     {"engine", 0, VALUE, AT(engine), BIT(run) | BIT(report), "auto|sweep|events", "which executor"},

@@ -54,6 +54,12 @@ const struct ty_word ty_flows_words[] = {
     {NULL, 0, NULL},
 };
 
+const struct ty_word ty_critical_words[] = {
+    {"path", true, "a row of its own, and a mark on slices that lie on it"},
+    {"none", false, "not shown"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_word ty_palette_words[] = {
     {"traces", TY_SVG_TRACES, "the colours of Chrome traces"},
     {"safe", TY_SVG_SAFE, "colours that the colour-blind tell apart"},
@@ -163,6 +169,12 @@ const struct ty_field ty_output_fields[] = {
      .words = ty_flows_words,
      .fallback = "p2p",
      .doc = "arrows of chrome and perfetto traces"},
+    {.key = "critical",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, critical),
+     .words = ty_critical_words,
+     .fallback = "path",
+     .doc = "the critical path in chrome and perfetto traces"},
     {.key = "ranks",
      .type = TY_TYPE_STRING,
      .offset = offsetof(struct ty_output_options, ranks),

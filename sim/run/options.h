@@ -36,12 +36,13 @@ struct ty_output_options {
     int counters;                /* enum ty_counters */
     int args;                    /* enum ty_args */
     int flows;                   /* enum ty_flows */
+    int critical;                /* whether the critical path is shown */
     const char *ranks;           /* selection; "": by rule */
     struct ty_svg_style svg;
 };
 
 extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_words[],
-    ty_args_words[], ty_flows_words[], ty_palette_words[], ty_bubbles_words[];
+    ty_args_words[], ty_flows_words[], ty_critical_words[], ty_palette_words[], ty_bubbles_words[];
 
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;

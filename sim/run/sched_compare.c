@@ -103,7 +103,7 @@ static void write_row(const struct comparison *c, uint32_t i, struct ty_text *t)
 
 static void write_table(const struct comparison *c, struct ty_text *t)
 {
-    static const char *const heads[] = {"makespan", "rank span", "bubble", "held to I",
+    static const char *const heads[] = {"makespan",  "rank span", "bubble",  "held to I",
                                         "held to W", "weights x", "messages"};
     const struct ty_sched_run *first = &c->run[0];
     const double scale = c->pieces[0];
@@ -133,8 +133,8 @@ static int write_charts(const struct comparison *c, uint32_t width, struct ty_te
                         struct ty_err *err)
 {
     for (uint32_t i = 0; i < c->n; i++) {
-        const struct ty_gantt options = {.width = width, .unit = TY_SCHED_UNIT_PS,
-                                         .to = c->longest, .bare = true};
+        const struct ty_gantt options = {
+            .width = width, .unit = TY_SCHED_UNIT_PS, .to = c->longest, .bare = true};
         ty_text_add(t, "\n%s\n", c->run[i].name);
         const int rc = ty_gantt(&c->run[i].timeline, &options, t, err);
         if (rc < 0) {
@@ -156,8 +156,7 @@ static int write_svg(const struct comparison *c, const struct ty_schedule_option
     return ty_sched_svg(runs, c->n, options, t, err);
 }
 
-int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
-                        struct ty_err *err)
+int ty_schedule_compare(const struct ty_schedule_options *options, char **text, struct ty_err *err)
 {
     struct comparison c = {.n = 0};
     struct ty_text t = {.data = NULL};

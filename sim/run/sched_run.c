@@ -17,14 +17,16 @@ static const struct {
     const char *key;
     size_t offset;
 } time_keys[] = {
-    {"F", offsetof(struct ty_sched_times, forward)}, {"B", offsetof(struct ty_sched_times, backward)},
-    {"I", offsetof(struct ty_sched_times, input)},   {"W", offsetof(struct ty_sched_times, weight)},
-    {"FB", offsetof(struct ty_sched_times, overlap)}, {"C", offsetof(struct ty_sched_times, edge)},
+    {"F", offsetof(struct ty_sched_times, forward)},
+    {"B", offsetof(struct ty_sched_times, backward)},
+    {"I", offsetof(struct ty_sched_times, input)},
+    {"W", offsetof(struct ty_sched_times, weight)},
+    {"FB", offsetof(struct ty_sched_times, overlap)},
+    {"C", offsetof(struct ty_sched_times, edge)},
 };
 
 /* One "K=number" of --times. */
-static int parse_time(const char *text, size_t n, struct ty_sched_times *times,
-                      struct ty_err *err)
+static int parse_time(const char *text, size_t n, struct ty_sched_times *times, struct ty_err *err)
 {
     char part[48];
     snprintf(part, sizeof(part), "%.*s", (int)(n < sizeof(part) ? n : sizeof(part) - 1), text);
@@ -52,8 +54,8 @@ static int parse_time(const char *text, size_t n, struct ty_sched_times *times,
 /* What was not given follows: B = I + W, and half of B each for I and W. */
 static int parse_times(const char *text, struct ty_sched_times *times, struct ty_err *err)
 {
-    *times = (struct ty_sched_times){.forward = 1, .backward = -1, .input = -1, .weight = -1,
-                                     .overlap = -1};
+    *times = (struct ty_sched_times){
+        .forward = 1, .backward = -1, .input = -1, .weight = -1, .overlap = -1};
     while (text != NULL && *text != '\0') {
         const char *comma = strchr(text, ',');
         const size_t n = comma != NULL ? (size_t)(comma - text) : strlen(text);
@@ -74,8 +76,9 @@ static int parse_times(const char *text, struct ty_sched_times *times, struct ty
         times->backward = times->input + times->weight;
     }
     if (times->input < 0 || times->weight < 0) {
-        return ty_fail(err, TY_EUSAGE, "--times: the parts I and W of a backward are not more "
-                                       "than B");
+        return ty_fail(err, TY_EUSAGE,
+                       "--times: the parts I and W of a backward are not more "
+                       "than B");
     }
     return 0;
 }
@@ -103,9 +106,10 @@ static int find_schedule(const char *name, const struct ty_sched **out, struct t
 static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
 {
     if (o->pipeline == 0 || o->micro_batches == 0) {
-        return ty_fail(err, TY_EUSAGE,
-                       "-p and -m say how many pipeline ranks and micro-batches, such as: trainyard "
-                       "schedule 1f1b -p 4 -m 8");
+        return ty_fail(
+            err, TY_EUSAGE,
+            "-p and -m say how many pipeline ranks and micro-batches, such as: trainyard "
+            "schedule 1f1b -p 4 -m 8");
     }
     if (o->pipeline > 4096) {
         return ty_fail(err, TY_EUSAGE, "-p %u: write 1 to 4096 pipeline ranks",
@@ -122,8 +126,9 @@ static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
                        (unsigned long long)pieces, 1u << 22);
     }
     if (o->chunks > 64 || o->slices > 255) {
-        return ty_fail(err, TY_EUSAGE, "-v %u, --slices %u: write at most 64 virtual stages per "
-                                       "rank, and at most 255 slices",
+        return ty_fail(err, TY_EUSAGE,
+                       "-v %u, --slices %u: write at most 64 virtual stages per "
+                       "rank, and at most 255 slices",
                        (unsigned)o->chunks, (unsigned)o->slices);
     }
     return 0;
@@ -147,8 +152,8 @@ static int execute(struct ty_sched_run *r, struct ty_err *err)
         .overlap = t->overlap < 0 ? UINT64_MAX : to_ps(t->overlap),
         .edge = to_ps(t->edge),
     };
-    int rc = ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena,
-                                 err);
+    int rc =
+        ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena, err);
     rc = rc < 0 ? rc : ty_timeline_init(&r->timeline, &r->program, err);
     rc = rc < 0 ? rc : ty_sweep(&r->timeline, err);
     return rc < 0 ? rc : ty_stats_compute(&r->stats, &r->timeline, &r->arena, err);
@@ -206,8 +211,7 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     return 0;
 }
 
-static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o,
-                    struct ty_err *err)
+static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o, struct ty_err *err)
 {
     int rc = check_shape(o, err);
     rc = rc < 0 ? rc : find_schedule(o->name, &r->sched, err);
@@ -287,8 +291,7 @@ void ty_sched_summarise(const struct ty_sched_run *r, struct ty_sched_summary *s
     s->bubble_over_ideal = over(s->makespan - s->busy, s->busy);
     if (r->sched != NULL && r->sched->makespan != NULL) {
         s->formula = r->sched->makespan(&r->shape, &r->times);
-        s->in_domain =
-            r->sched->in_domain == NULL || r->sched->in_domain(&r->shape, &r->times);
+        s->in_domain = r->sched->in_domain == NULL || r->sched->in_domain(&r->shape, &r->times);
         s->holds = fabs(s->formula - s->makespan) <= 1e-9 * s->makespan;
     }
 }

@@ -25,8 +25,8 @@ struct ty_sched_run {
 struct ty_sched_summary {
     double makespan, max_rank_span, busy; /* units; busy: mean over ranks */
     double bubble_fraction, bubble_over_ideal;
-    double formula;       /* published makespan; 0: none */
-    bool in_domain, holds; /* where it is claimed to hold; it equals the simulation */
+    double formula;                   /* published makespan; 0: none */
+    bool in_domain, holds;            /* where it is claimed to hold; it equals the simulation */
     uint32_t peak_input, peak_weight; /* most pieces held on a rank until I, until W */
     uint32_t weight_copies;           /* most on a rank */
     uint64_t messages;
@@ -34,8 +34,8 @@ struct ty_sched_summary {
 
 /* Reads options, generates, executes. The given times are of `pieces` passes (1: as the contract
  * says, of one virtual stage). Release in any case. */
-int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *options,
-                 double pieces, struct ty_err *err);
+int ty_sched_run(struct ty_sched_run *run, const struct ty_schedule_options *options, double pieces,
+                 struct ty_err *err);
 void ty_sched_run_release(struct ty_sched_run *run);
 
 void ty_sched_summarise(const struct ty_sched_run *run, struct ty_sched_summary *out);

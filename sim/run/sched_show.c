@@ -79,7 +79,8 @@ static void write_summary(const struct ty_sched_run *r, const struct ty_sched_su
         ty_text_add(t, "%s%u", rank == 0 ? "" : ", ",
                     (unsigned)ty_slots_peak(&r->slots.rank[rank], TY_PHASE_WGRAD));
     }
-    ty_text_add(t, r->shape.v > 1 || r->shape.slices > 1 ? " micro-batch pieces" : " micro-batches");
+    ty_text_add(t,
+                r->shape.v > 1 || r->shape.slices > 1 ? " micro-batch pieces" : " micro-batches");
     ty_text_add(t, s->weight_copies > 1 ? "; up to %u weight copies\n" : "\n",
                 (unsigned)s->weight_copies);
 }
@@ -152,13 +153,12 @@ static void write_json(const struct ty_sched_run *r, struct ty_text *t)
     ty_sched_summarise(r, &s);
     ty_text_add(t, "{\n  \"schedule\": \"%s\",\n  \"p\": %u,\n  \"m\": %u,\n  \"v\": %u,\n",
                 r->name, (unsigned)r->shape.p, (unsigned)r->shape.m, (unsigned)r->shape.v);
-    ty_text_add(t, "  \"makespan\": %s,\n  \"max_rank_span\": %s,\n",
-                ty_json_number(s.makespan, a), ty_json_number(s.max_rank_span, b));
+    ty_text_add(t, "  \"makespan\": %s,\n  \"max_rank_span\": %s,\n", ty_json_number(s.makespan, a),
+                ty_json_number(s.max_rank_span, b));
     ty_text_add(t, "  \"bubble_fraction\": %s,\n  \"bubble_over_ideal\": %s,\n",
                 ty_json_number(s.bubble_fraction, a), ty_json_number(s.bubble_over_ideal, b));
     if (s.formula > 0) {
-        ty_text_add(t,
-                    "  \"formula\": {\"expression\": \"%s\", \"value\": %s, \"holds\": %s},\n",
+        ty_text_add(t, "  \"formula\": {\"expression\": \"%s\", \"value\": %s, \"holds\": %s},\n",
                     r->sched->formula, ty_json_number(s.formula, a), s.holds ? "true" : "false");
     } else {
         ty_text_add(t, "  \"formula\": null,\n");
@@ -193,11 +193,12 @@ static int show(const struct ty_sched_run *r, const struct ty_schedule_options *
 
 static int check_format(const char *format, struct ty_err *err)
 {
-    const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "svg") == 0 || strcmp(format, "slots") == 0 ||
-                       strcmp(format, "csv") == 0 || strcmp(format, "json") == 0;
+    const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "svg") == 0 ||
+                       strcmp(format, "slots") == 0 || strcmp(format, "csv") == 0 ||
+                       strcmp(format, "json") == 0;
     return known ? 0
-                 : ty_fail(err, TY_EUSAGE, "unknown format (%s); use gantt, svg, slots, csv or json",
-                           format);
+                 : ty_fail(err, TY_EUSAGE,
+                           "unknown format (%s); use gantt, svg, slots, csv or json", format);
 }
 
 int ty_schedule_show(const struct ty_schedule_options *options, char **text, struct ty_err *err)

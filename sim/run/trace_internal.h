@@ -29,8 +29,8 @@ int ty_trace_target(const char *target, const struct ty_trace_format **format, c
 
 /* What the options ask for, into the trace and the selection. */
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
-                     struct ty_arena *arena, struct ty_trace *trace,
-                     struct ty_selection *selection, struct ty_err *err);
+                     struct ty_arena *arena, struct ty_trace *trace, struct ty_selection *selection,
+                     struct ty_err *err);
 
 /* trace_size.c: what to add to the options so that the trace has at most `limit` bytes, into what[].
  * Returns its size then; negative: nothing helps. */

@@ -141,6 +141,18 @@ int ty_trace_target(const char *target, const struct ty_trace_format **format, c
     return TY_EUSAGE;
 }
 
+/* The path is that of the run file's own job. Where something never ends there is none. */
+static int parse_critical(const char *name, const struct ty_run *run, struct ty_trace *trace,
+                          struct ty_err *err)
+{
+    int value = run->config->output.critical;
+    if (ty_word_read("--critical", name, ty_critical_words, &value, err) < 0) {
+        return TY_EUSAGE;
+    }
+    trace->critical = value && !ty_run_halted(run) ? &run->timeline : NULL;
+    return 0;
+}
+
 /* What the options ask for, into the trace and the selection. */
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
                      struct ty_arena *arena, struct ty_trace *trace, struct ty_selection *selection,
@@ -162,6 +174,7 @@ int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *op
     rc = rc < 0 ? rc
                 : parse_counters(options->counters, run->config->output.counters, &trace->counters,
                                  err);
+    rc = rc < 0 ? rc : parse_critical(options->critical, run, trace, err);
     trace->svg = run->config->output.svg;
     rc = rc < 0 ? rc
                 : ty_svg_style_read(&trace->svg, options->width, options->palette, options->bubbles,

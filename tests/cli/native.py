@@ -63,11 +63,16 @@ class Chrome:
         return self.process[e["pid"]], self.row[e["pid"], e["tid"]]
 
 
+def row_of(path):
+    """Process and row in the JSON; the critical path has no track around its own."""
+    return path[-2:] if path[-2:] != ("trainyard run", "critical path") else path[-1:] * 2
+
+
 def slices(native, chrome):
     """The same slices with the same arguments; nothing nests that did not."""
     ours, theirs = {}, {}
     for track, start, end, _, name, category, _, args in native.slices:
-        ours.setdefault((native.path(track)[-2:], start, end, name, category), []).append(args)
+        ours.setdefault((row_of(native.path(track)), start, end, name, category), []).append(args)
     for e in chrome.of("X"):
         key = (chrome.row_of(e), e["ts"], e["ts"] + e["dur"], e["name"], e["cat"])
         theirs.setdefault(key, []).append(e.get("args", {}))

@@ -112,7 +112,7 @@ class Native:
         args = dict(self.annotation(fields(a), text) for a in event.get(4, []))
         if kind == 1:
             stack.append(len(self.slices))
-            colour = text[43, one(event, 54)]
+            colour = one(event, 53).decode() if 53 in event else text[43, one(event, 54)]
             self.slices.append([track, ns, None, len(stack), name, category, colour, args])
             for number, end in ((47, 0), (48, 1)):
                 for flow in event.get(number, []):

@@ -46,6 +46,7 @@ static int write_shape(const struct tiny *shape, const char *folder, unsigned *n
                                        .detail = (enum ty_detail)(form / 4),
                                        .window_from = cut ? end / 3 : 0,
                                        .window_to = cut ? end / 2 : UINT64_MAX,
+                                       .critical = form % 3 == 0 ? &run.timeline : NULL,
                                        .bubbles = form % 4 != 1};
         ++*number;
         rc = write_one(&trace, folder, *number, "chrome", err);

@@ -534,61 +534,6 @@ START_TEST(a_slice_takes_at_most_150_bytes_and_60_in_the_native_format)
 }
 END_TEST
 
-/* Replaces the first occurrence of a text by another. */
-static char *broken(const char *text, const char *what, const char *with)
-{
-    const size_t size = strlen(text) + strlen(with) + 1;
-    char *copy = malloc(size);
-    const char *at = strstr(text, what);
-    ck_assert_msg(at != NULL && copy != NULL, "not in the trace: %s", what);
-    snprintf(copy, size, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
-    return copy;
-}
-
-START_TEST(the_rules_catch_what_they_are_for)
-{
-    static const struct {
-        const char *what, *with, *why;
-    } rows[] = {
-        {"\"pid\":1000,\"ts\":0.000,\"dur\":460.000", "\"pid\":1000,\"ts\":0.000,\"dur\":560.000",
-         "overlaps the slice before it"},
-        {"\"dur\":460.000", "\"dur\":460.5", "a slice has exactly the usual keys"},
-        {"\"dur\":460.000", "\"dur\":0.000", "slice without length"},
-        {"thread_state_running", "green", "unknown category or colour"},
-        {"\"name\":\"attention\"", "\"name\":\"attention 3\"", "a name is `kind`"},
-        {"\"name\":\"forward 0\"", "\"name\":\"warm-up\"", "neither a pass nor a bubble"},
-        {"\"tid\":12,\"args\":{\"layer\"", "\"tid\":0,\"args\":{\"layer\"", "pid or tid"},
-        {"\"weights_GB\":10,", "", "a counter is `memory`"},
-        {"\"ph\":\"i\",\"s\":\"p\"", "\"ph\":\"i\",\"s\":\"g\"", "an instant has scope p"},
-        {"\"sort_index\":11", "\"sort_index\":12", "thread_sort_index is the tid"},
-        {"\"args\":{\"sort_index\":1}", "\"args\":{\"sort_index\":0}", "sort indices are 0, 1"},
-        {"\"id\":1,\"ph\":\"s\"", "\"id\":2,\"ph\":\"s\"", "a flow id has one start"},
-        {"\"ts\":2239.999", "\"ts\":2240.000", "a flow starts in the last nanosecond"},
-        {"\"bp\":\"e\",", "", "the end of a flow, and only it"},
-        {"\"seq\":4,", "", "a collective has args.group"},
-        {"\"why\":\"recv act 0\",", "", "a bubble says why"},
-        {"\"metadata\":{}", "\"metadata\":{\"a\":1}", "metadata and otherData differ"},
-        {"},\n{\"name\":\"forward 0\"", "}, {\"name\":\"forward 0\"", "one event per line"},
-        {"},\n{\"name\":\"forward 0\"", "}\n{\"name\":\"forward 0\"", "line "},
-        {"\n]}\n", ",\n]}\n", "line "},
-    };
-    const struct tiny shape = {.p = 2, .t = 2, .d = 1, .m = 2, .layers = 2};
-    struct tiny_trace c;
-    struct rules rules;
-    begin(&c, &shape);
-    char *text = checked(&c.trace, &rules);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char *copy = broken(text, rows[i].what, rows[i].with);
-        ck_assert_msg(!rules_check(&rules, copy, strlen(copy)), "not caught: %s", rows[i].with);
-        ck_assert_msg(strncmp(rules.why, rows[i].why, strlen(rows[i].why)) == 0, "%s", rules.why);
-        rules_release(&rules);
-        free(copy);
-    }
-    free(text);
-    tiny_release(&c.run);
-}
-END_TEST
-
 TY_SUITE("chrome", every_shape_and_detail_keeps_the_rules,
          busy_and_idle_make_the_makespan_on_every_rank, bubbles_last_as_long_as_the_statistics_say,
          every_message_between_shown_ranks_has_its_arrow,
@@ -600,5 +545,4 @@ TY_SUITE("chrome", every_shape_and_detail_keeps_the_rules,
          out_of_memory_is_marked_where_it_happens_first, metadata_names_and_labels_are_json,
          names_of_the_program_cannot_break_the_document, the_estimate_is_within_half_of_the_size,
          gz_holds_the_same_trace, short_slices_leave_out_what_name_row_and_parent_say,
-         a_slice_takes_at_most_150_bytes_and_60_in_the_native_format,
-         the_rules_catch_what_they_are_for)
+         a_slice_takes_at_most_150_bytes_and_60_in_the_native_format)

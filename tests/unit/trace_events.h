@@ -14,6 +14,13 @@ struct rules_event {
     char ph;
     const struct js *node, *name, *cat, *args;
     unsigned long long pid, tid, ts, dur, id; /* ts and dur in ns */
+    bool hit;                                 /* a step of the critical path is it */
+};
+
+enum {
+    RULES_PATH = 2, /* pid of the critical path */
+    RULES_PATH_ROW = 10,
+    RULES_RANK = 1000 /* pid of rank 0 */
 };
 
 /* What was found; `why` is the first violation, empty when there is none. */
@@ -21,7 +28,14 @@ struct rules {
     struct ty_arena arena;
     struct rules_event *events; /* [n] slices first, by row, start, longest first */
     size_t n, n_slices, n_flows, n_counters, n_marks, n_ranks, n_bubbles, n_collectives,
-        n_processes, n_loads;    /* of ranks, nodes and switches; values of links */
+        n_processes, n_loads;          /* of ranks, nodes and switches; values of links */
+    const struct rules_event *namings; /* [n_namings] of processes and rows */
+    size_t n_namings;
+    size_t n_holes;                  /* on compute rows, neither pass nor bubble */
+    size_t n_lonely;                 /* receives without an arrow, whose sender is shown */
+    size_t n_steps, n_seen, n_equal; /* of the critical path: all; those whose row is shown; those
+                                      * that are whole slices of it */
+    unsigned long long path;         /* length of the critical path's row */
     unsigned long long from, to; /* extent of the compute rows; of several jobs, the last one's */
     struct js job;               /* its name */
     unsigned long long idle;     /* length of all bubbles */
@@ -53,6 +67,9 @@ static inline bool rules_ns(const struct js *node, unsigned long long *ns)
         return false;
     }
     *ns = 0;
+    if (node->raw[0] == '0' && node->raw_len > 5) {
+        return false;
+    }
     for (size_t i = 0; i < node->raw_len; i++) {
         if (i != node->raw_len - 4) {
             if (node->raw[i] < '0' || node->raw[i] > '9') {
@@ -110,10 +127,23 @@ static inline bool rules_name(const struct js *name, size_t *words, bool *number
 
 static inline bool rules_numbered(const struct js *name, size_t words)
 {
-    static const char *const with[] = {"forward",   "backward", "dgrad", "wgrad",
-                                       "recompute", "send",     "recv",  NULL};
+    static const char *const with[] = {"forward", "backward", "dgrad",     "wgrad", "recompute",
+                                       "send",    "recv",     "in flight", NULL};
     const struct js part = {.type = JS_STRING, .raw = name->raw, .raw_len = words};
     return rules_listed(&part, with);
+}
+
+/* Arguments of slices, and those that only the row of the critical path has. */
+static inline bool rules_args(const struct rules_event *e)
+{
+    static const char *const keys[] = {"mb",    "stage", "layer",    "layers", "step",
+                                       "bytes", "algo",  "seq",      "group",  "peer",
+                                       "why",   "kind",  "critical", NULL};
+    static const char *const path[] = {"rank",  "row", "stage", "mb", "step",
+                                       "layer", "why", "from",  NULL};
+    const struct js *critical = js_get(e->args, "critical");
+    return rules_keys(e->args, e->pid == RULES_PATH ? path : keys) &&
+           (critical == NULL || (critical->type == JS_BOOL && critical->raw[0] == 't'));
 }
 
 static inline bool rules_slice(struct rules *r, struct rules_event *e)
@@ -139,6 +169,9 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
     }
     if (e->dur == 0) {
         return rules_fail(r, e, "slice without length");
+    }
+    if (e->args != NULL && !rules_args(e)) {
+        return rules_fail(r, e, "unknown argument");
     }
     const struct js *colour = js_get(e->node, "cname");
     if (!rules_listed(e->cat, cats) || (colour != NULL && !rules_listed(colour, colours))) {
@@ -231,7 +264,7 @@ static inline bool rules_naming(struct rules *r, struct rules_event *e)
         return rules_fail(r, e, "metadata event with an unknown name or without its argument");
     }
     r->n_processes += js_is(e->name, "process_name");
-    r->n_ranks += js_is(e->name, "process_name") && e->pid >= 1000;
+    r->n_ranks += js_is(e->name, "process_name") && e->pid >= RULES_RANK;
     if (js_is(e->name, "thread_sort_index") &&
         (!js_whole(js_get(e->args, "sort_index"), &index) || index != e->tid)) {
         return rules_fail(r, e, "thread_sort_index is the tid");
@@ -253,8 +286,10 @@ static inline bool rules_event(struct rules *r, const struct js *node, struct ru
         return rules_fail(r, e, "an event has a name, a pid and a tid");
     }
     const bool links = counter && !js_is(e->name, "memory");
-    if (e->pid == 0 || (e->pid < 1000 && e->ph != 'M' && !links) ||
-        (!counter && (e->tid < 10 || e->tid > 18))) {
+    const bool path = e->pid == RULES_PATH && e->ph == 'X';
+    if (e->pid == 0 || (!counter && (e->pid == e->tid || e->tid < 10 || e->tid > 18)) ||
+        (e->pid < RULES_RANK && e->ph != 'M' && !links && !path) ||
+        (!counter && (e->tid == RULES_PATH_ROW) != (e->pid == RULES_PATH))) {
         return rules_fail(r, e, "pid or tid out of range");
     }
     if (e->ph != 'M' && !rules_ns(js_get(node, "ts"), &e->ts)) {

@@ -1,0 +1,464 @@
+/* native_trace.h - reads a .pftrace by the wire format alone, and holds what is in it against the
+ * Chrome trace of the same run, event by event.
+ *
+ * Either trace becomes a bag of numbers, a hash for each slice (row, times, name, category,
+ * arguments), each end of an arrow and each instant: equal traces have equal bags. Values of
+ * counters are compared by tests/cli/native.py. */
+#ifndef TY_TESTS_NATIVE_TRACE_H
+#define TY_TESTS_NATIVE_TRACE_H
+
+#include "tests/unit/trace_rules.h"
+
+/* ---- bags ---- */
+
+struct bag {
+    uint64_t *hash;
+    const char **what; /* [n] for messages: where it is in its file; NULL: native */
+    size_t n, cap;
+};
+
+static inline void bag_add(struct bag *bag, uint64_t hash, const char *what)
+{
+    if (bag->n == bag->cap) {
+        bag->cap = bag->cap == 0 ? 4096 : 2 * bag->cap;
+        bag->hash = realloc(bag->hash, bag->cap * sizeof(*bag->hash));
+        bag->what = realloc(bag->what, bag->cap * sizeof(*bag->what));
+    }
+    if (bag->hash == NULL || bag->what == NULL) {
+        abort();
+    }
+    bag->hash[bag->n] = hash;
+    bag->what[bag->n++] = what;
+}
+
+static inline void bag_free(struct bag *bag)
+{
+    free(bag->hash);
+    free(bag->what);
+}
+
+struct text {
+    const char *s;
+    size_t n;
+};
+
+static inline struct text text_of(const char *s)
+{
+    return (struct text){s, strlen(s)};
+}
+
+/* FNV-1a over a text and its length. */
+static inline uint64_t hash_text(uint64_t h, struct text t)
+{
+    for (size_t i = 0; i < t.n; i++) {
+        h = (h ^ (unsigned char)t.s[i]) * 0x100000001b3u;
+    }
+    return (h ^ t.n) * 0x100000001b3u;
+}
+
+static inline uint64_t hash_number(uint64_t h, uint64_t x)
+{
+    for (unsigned i = 0; i < 8; i++, x >>= 8) {
+        h = (h ^ (x & 0xff)) * 0x100000001b3u;
+    }
+    return h;
+}
+
+#define HASH_START 0xcbf29ce484222325u
+
+static inline uint64_t hash_row(struct text process, struct text row, char sort)
+{
+    return hash_text(hash_text(hash_number(HASH_START, (uint64_t)sort), process), row);
+}
+
+/* ---- Chrome ---- */
+
+struct row_name {
+    struct text process, row;
+};
+
+static inline struct row_name chrome_row(const struct rules *r, const struct rules_event *e)
+{
+    struct row_name out = {{"", 0}, {"", 0}};
+    for (size_t i = 0; i < r->n_namings; i++) {
+        const struct rules_event *m = &r->namings[i];
+        const struct js *name = js_get(m->args, "name");
+        if (m->pid == e->pid && js_is(m->name, "process_name")) {
+            out.process = (struct text){name->raw, name->raw_len};
+        } else if (m->pid == e->pid && m->tid == e->tid && js_is(m->name, "thread_name")) {
+            out.row = (struct text){name->raw, name->raw_len};
+        }
+    }
+    return out;
+}
+
+/* Keys and values, in any order. */
+static inline uint64_t chrome_args(const struct js *args)
+{
+    uint64_t sum = 0;
+    for (const struct js *k = args != NULL ? args->first : NULL; k != NULL; k = k->next) {
+        const uint64_t h = hash_text(HASH_START, (struct text){k->key, k->key_len});
+        const bool real = k->type == JS_NUMBER && memchr(k->raw, '.', k->raw_len) != NULL;
+        sum += real ? hash_number(h, (uint64_t)(strtod(k->raw, NULL) * 1e3 + 0.5))
+                    : hash_text(h, (struct text){k->raw, k->raw_len});
+    }
+    return sum;
+}
+
+static inline void chrome_bag(const struct rules *r, struct bag *bag)
+{
+    struct row_name at = {{"", 0}, {"", 0}};
+    unsigned long long pid = 0, tid = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct rules_event *e = &r->events[i];
+        const bool flow = e->ph == 's' || e->ph == 'f';
+        if (e->ph != 'X' && e->ph != 'i' && !flow) {
+            continue;
+        }
+        if (e->pid != pid || e->tid != tid) {
+            at = chrome_row(r, e);
+            pid = e->pid;
+            tid = e->tid;
+        }
+        uint64_t h = hash_row(at.process, e->ph == 'i' ? text_of("") : at.row, e->ph);
+        h = hash_number(h, e->ts);
+        if (flow) {
+            h = hash_number(h, e->id);
+        } else {
+            h = hash_number(h, e->dur);
+            h = hash_text(h, (struct text){e->name->raw, e->name->raw_len});
+            h = hash_text(h, (struct text){e->cat->raw, e->cat->raw_len}) + chrome_args(e->args);
+        }
+        bag_add(bag, h, e->node->raw);
+    }
+}
+
+/* ---- protobuf ---- */
+
+struct field {
+    uint32_t number, type;
+    uint64_t x; /* varint or fixed64 */
+    struct text bytes;
+};
+
+static inline bool pf_varint(struct text *t, uint64_t *x)
+{
+    *x = 0;
+    for (unsigned shift = 0; t->n > 0 && shift < 64; shift += 7) {
+        const unsigned char byte = (unsigned char)*t->s++;
+        t->n--;
+        *x |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the next field; false: none, or (bad) none that can be read. */
+static inline bool pf_field(struct text *t, struct field *f, bool *bad)
+{
+    uint64_t tag, n = 8;
+    if (t->n == 0 || *bad) {
+        return false;
+    }
+    *bad = !pf_varint(t, &tag);
+    *f = (struct field){.number = (uint32_t)(tag >> 3), .type = tag & 7};
+    if (f->type == 0) {
+        *bad = *bad || !pf_varint(t, &f->x);
+        return !*bad;
+    }
+    *bad =
+        *bad || (f->type != 1 && f->type != 2) || (f->type == 2 && !pf_varint(t, &n)) || n > t->n;
+    if (*bad) {
+        return false;
+    }
+    f->bytes = (struct text){t->s, (size_t)n};
+    for (unsigned i = 0; f->type == 1 && i < 8; i++) {
+        f->x |= (uint64_t)(unsigned char)t->s[i] << 8 * i;
+    }
+    t->s += n;
+    t->n -= (size_t)n;
+    return true;
+}
+
+/* ---- native ---- */
+
+enum {
+    PF_IDS = 256,  /* most strings of a table ... */
+    PF_MANY = 4096 /* ... and sequences, tracks, in a test */
+};
+
+/* Tables of strings, by field of InternedData. */
+enum pf_table {
+    PF_CATEGORY,
+    PF_NAME,
+    PF_KEY,
+    PF_VALUE,
+    PF_OTHER,
+    PF_TABLES
+};
+
+static inline enum pf_table pf_table(uint32_t field)
+{
+    return field == 1    ? PF_CATEGORY
+           : field == 2  ? PF_NAME
+           : field == 3  ? PF_KEY
+           : field == 29 ? PF_VALUE
+                         : PF_OTHER;
+}
+
+struct pf_track {
+    uint64_t uuid, parent;
+    struct text name;
+    unsigned depth;
+    struct {
+        uint64_t hash, start, ids[2]; /* of the arrows that leave and arrive; 0: none */
+        struct text name, category;
+        uint64_t args;
+    } open[4];
+};
+
+struct pf_sequence {
+    bool known, differences;
+    uint64_t track, time;
+    struct text strings[PF_TABLES][PF_IDS];
+};
+
+struct native {
+    struct pf_track track[PF_MANY];
+    size_t n_tracks;
+    struct pf_sequence *sequence[PF_MANY];
+    struct bag *bag;
+    const char *why; /* NULL: fine */
+};
+
+static inline struct pf_track *native_track(struct native *n, uint64_t uuid)
+{
+    for (size_t i = 0; i < n->n_tracks; i++) {
+        if (n->track[i].uuid == uuid) {
+            return &n->track[i];
+        }
+    }
+    return NULL;
+}
+
+static inline void native_descriptor(struct native *n, struct text t)
+{
+    struct pf_track track = {.uuid = 0};
+    struct field f;
+    bool bad = n->n_tracks == PF_MANY;
+    while (pf_field(&t, &f, &bad)) {
+        track.uuid = f.number == 1 ? f.x : track.uuid;
+        track.parent = f.number == 5 ? f.x : track.parent;
+        track.name = f.number == 2 ? f.bytes : track.name;
+    }
+    if (bad || native_track(n, track.uuid) != NULL) {
+        n->why = "a track that cannot be read, or comes twice";
+        return;
+    }
+    n->track[n->n_tracks++] = track;
+}
+
+static inline void native_strings(struct native *n, struct pf_sequence *s, struct text t)
+{
+    struct field f, e;
+    bool bad = false;
+    while (pf_field(&t, &f, &bad)) {
+        uint64_t id = 0;
+        struct text text = {"", 0};
+        while (pf_field(&f.bytes, &e, &bad)) {
+            id = e.number == 1 ? e.x : id;
+            text = e.number == 2 ? e.bytes : text;
+        }
+        if (id == 0 || id >= PF_IDS) {
+            n->why = "a string without a number";
+            return;
+        }
+        s->strings[pf_table(f.number)][id] = text;
+    }
+}
+
+static inline uint64_t native_arg(const struct pf_sequence *s, struct text t)
+{
+    struct text key = {"", 0};
+    struct field f, value = {.number = 0};
+    char digits[24];
+    bool bad = false;
+    while (pf_field(&t, &f, &bad)) {
+        key = f.number == 10 ? f.bytes : f.number == 1 ? s->strings[PF_KEY][f.x % PF_IDS] : key;
+        value = f.number != 10 && f.number != 1 ? f : value;
+    }
+    const uint64_t h = hash_text(HASH_START, key);
+    double real;
+    switch (value.number) {
+    case 2:
+        return hash_text(h, text_of(value.x != 0 ? "true" : "false"));
+    case 3:
+        snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value.x);
+        return hash_text(h, text_of(digits));
+    case 5:
+        memcpy(&real, &value.x, sizeof(real));
+        return hash_number(h, (uint64_t)(real * 1e3 + 0.5));
+    default:
+        return hash_text(h,
+                         value.number == 17 ? s->strings[PF_VALUE][value.x % PF_IDS] : value.bytes);
+    }
+}
+
+/* The names of the process and the row that a track stands for; instants are on the process. */
+static inline struct row_name native_row(struct native *n, const struct pf_track *track)
+{
+    const struct pf_track *up = native_track(n, track->parent);
+    const bool top = up == NULL || up->parent == 0; /* below the root: the critical path */
+    return (struct row_name){top ? track->name : up->name, track->name};
+}
+
+static inline void native_end(struct native *n, struct pf_track *track, uint64_t ns)
+{
+    if (track->depth == 0) {
+        n->why = "an end without a beginning";
+        return;
+    }
+    const struct row_name at = native_row(n, track);
+    track->depth--;
+    const uint64_t start = track->open[track->depth].start;
+    uint64_t h = hash_number(hash_number(hash_row(at.process, at.row, 'X'), start), ns - start);
+    h = hash_text(hash_text(h, track->open[track->depth].name), track->open[track->depth].category);
+    bag_add(n->bag, h + track->open[track->depth].args, NULL);
+    for (unsigned end = 0; end < 2; end++) {
+        const uint64_t id = track->open[track->depth].ids[end];
+        if (id != 0) {
+            h = hash_row(at.process, at.row, end == 0 ? 's' : 'f');
+            bag_add(n->bag, hash_number(hash_number(h, end == 0 ? ns - 1 : start), id), NULL);
+        }
+    }
+}
+
+static inline void native_event(struct native *n, const struct pf_sequence *s, uint64_t ns,
+                                struct text t)
+{
+    uint64_t type = 0, uuid = s->track, args = 0, ids[2] = {0, 0};
+    struct text name = {"", 0}, category = {"", 0};
+    struct field f;
+    bool bad = false;
+    while (pf_field(&t, &f, &bad)) {
+        type = f.number == 9 ? f.x : type;
+        uuid = f.number == 11 ? f.x : uuid;
+        name = f.number == 23 ? f.bytes : f.number == 10 ? s->strings[PF_NAME][f.x % PF_IDS] : name;
+        category = f.number == 22  ? f.bytes
+                   : f.number == 3 ? s->strings[PF_CATEGORY][f.x % PF_IDS]
+                                   : category;
+        args += f.number == 4 ? native_arg(s, f.bytes) : 0;
+        ids[0] = f.number == 47 ? f.x : ids[0];
+        ids[1] = f.number == 48 ? f.x : ids[1];
+    }
+    struct pf_track *track = native_track(n, uuid);
+    if (bad || track == NULL || (type == 1 && track->depth == 4)) {
+        n->why = "an event that cannot be read, or on no track";
+    } else if (type == 1) {
+        track->open[track->depth].start = ns;
+        track->open[track->depth].name = name;
+        track->open[track->depth].category = category;
+        track->open[track->depth].args = args;
+        memcpy(track->open[track->depth++].ids, ids, sizeof(ids));
+    } else if (type == 2) {
+        native_end(n, track, ns);
+    } else if (type == 3 && !(category.n == 8 && memcmp(category.s, "metadata", 8) == 0)) {
+        uint64_t h = hash_number(hash_number(hash_row(track->name, text_of(""), 'i'), ns), 0);
+        bag_add(n->bag, hash_text(hash_text(h, name), category) + args, NULL);
+    }
+}
+
+static inline void native_defaults(struct pf_sequence *s, struct text t)
+{
+    struct field f, e;
+    bool bad = false;
+    while (pf_field(&t, &f, &bad)) {
+        s->differences = f.number == 58 ? f.x == 64 : s->differences;
+        while (f.number == 11 && pf_field(&f.bytes, &e, &bad)) {
+            s->track = e.number == 11 ? e.x : s->track;
+        }
+    }
+}
+
+static inline void native_packet(struct native *n, struct text t)
+{
+    uint64_t id = 0, ns = 0;
+    struct text event = {NULL, 0}, track = {NULL, 0}, strings = {NULL, 0}, defaults = {NULL, 0};
+    struct field f;
+    bool bad = false;
+    while (pf_field(&t, &f, &bad)) {
+        id = f.number == 10 ? f.x : id;
+        ns = f.number == 8 ? f.x : ns;
+        event = f.number == 11 ? f.bytes : event;
+        track = f.number == 60 ? f.bytes : track;
+        strings = f.number == 12 ? f.bytes : strings;
+        defaults = f.number == 59 ? f.bytes : defaults;
+    }
+    if (bad || id == 0 || id >= PF_MANY) {
+        n->why = "a packet that cannot be read";
+        return;
+    }
+    if (n->sequence[id] == NULL) {
+        n->sequence[id] = calloc(1, sizeof(*n->sequence[id]));
+    }
+    struct pf_sequence *s = n->sequence[id];
+    if (track.s != NULL) {
+        native_descriptor(n, track);
+    }
+    native_defaults(s, defaults);
+    native_strings(n, s, strings);
+    if (event.s != NULL) {
+        s->time = s->differences ? s->time + ns : ns;
+        native_event(n, s, s->time, event);
+    }
+}
+
+/* Everything in data[size] into the bag. NULL, or what is wrong with it. */
+static inline const char *native_bag(const char *data, size_t size, struct bag *bag)
+{
+    struct native *n = calloc(1, sizeof(*n));
+    struct text t = {data, size};
+    struct field f;
+    bool bad = n == NULL;
+    n->bag = bag;
+    while (n->why == NULL && pf_field(&t, &f, &bad)) {
+        native_packet(n, f.bytes);
+    }
+    for (size_t i = 0; i < n->n_tracks && n->why == NULL; i++) {
+        n->why = n->track[i].depth > 0 ? "a slice never ends" : NULL;
+    }
+    for (size_t i = 0; i < PF_MANY; i++) {
+        free(n->sequence[i]);
+    }
+    const char *why = bad ? "not protobuf" : n->why;
+    free(n);
+    return why;
+}
+
+/* ---- both ---- */
+
+static inline int bag_order(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* An event of the Chrome trace that the native one lacks, or NULL: none. */
+static inline const char *bag_missing(const struct bag *chrome, const struct bag *native)
+{
+    uint64_t *sorted = malloc((native->n + 1) * sizeof(*sorted));
+    const char *missing = NULL;
+    memcpy(sorted, native->hash, native->n * sizeof(*sorted));
+    qsort(sorted, native->n, sizeof(*sorted), bag_order);
+    for (size_t i = 0; i < chrome->n && missing == NULL; i++) {
+        if (bsearch(&chrome->hash[i], sorted, native->n, sizeof(*sorted), bag_order) == NULL) {
+            missing = chrome->what[i];
+        }
+    }
+    free(sorted);
+    return missing;
+}
+
+#endif
