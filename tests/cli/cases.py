@@ -11,6 +11,7 @@ A case file is a list of cases. In each, lines starting with
     2>   are standard error; left out: nothing may be printed there
 
 EXAMPLES in a command, in run.yaml, and in what comes back, is the folder docs/examples.
+Chrome traces that a command leaves behind have to keep the rules of rules.py.
 A blank line ends a case. `cases.py --update BINARY FILE...` writes what comes back into the files.
 """
 import pathlib
@@ -18,6 +19,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+import rules
 
 
 class Case:
@@ -33,6 +36,8 @@ class Case:
                 pathlib.Path(folder, "run.yaml").write_text(text + "\n", encoding="utf-8")
             done = subprocess.run([binary] + words[1:], cwd=folder, capture_output=True,
                                   stdin=subprocess.DEVNULL, check=False, timeout=300)
+            for path in filter(rules.is_trace, pathlib.Path(folder).iterdir()):
+                rules.check(path)
         out, err = (text.decode().replace(str(examples), "EXAMPLES").splitlines()
                     for text in (done.stdout, done.stderr))
         return done.returncode, out, err

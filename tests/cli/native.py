@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import pftrace
+import rules
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FORMS = [
@@ -175,6 +176,8 @@ def colours(native):
 
 
 def compare(native, json):
+    if json.stat().st_size < 2_000_000:  # check_trace has the larger ones
+        rules.check(json)
     native, chrome = pftrace.Native(pftrace.load(native)), Chrome(pftrace.chrome(json))
     said = (f"{slices(native, chrome)} slices, {flows(native, chrome)} flows, "
             f"{counters(native, chrome)} values, {marks(native, chrome)} instants, "
