@@ -9,6 +9,10 @@ temporal_breakdown.rst and comm_comp_overlap.rst): a GPU is idle while no kernel
 first and last one; computing while a kernel that is neither communication nor memory runs;
 non-computing in what remains. Overlap is the share of the time in which communication runs that
 computation runs, too. HTA rounds starts up and ends down to whole microseconds.
+
+PARAM (facebookresearch/param, et_replay/comm/profiler_trace_analysis.py) works out bus bandwidths: bytes
+over time, times 2 (n - 1) / n for all-reduce, (n - 1) / n where every rank gathers or scatters, 1 for
+others (nccl-tests, doc/PERFORMANCE.md).
 """
 import csv
 import json
@@ -27,6 +31,12 @@ FORMS = [
     ("gpipe-memory.yaml", ["--set", "run.steps=2"], False),
     ("custom-cluster.yaml", ["--set", "layout.global_batch=256"], False),
     ("stragglers.yaml", ["--set", "layout.global_batch=64"], False),
+    ("measured.yaml", ["--set", "layout.global_batch=8", "--set", "run.contention=false"], False),
+    ("gpipe-memory.yaml", ["--set", "schedule.name=zb-1p", "--set", "layout.global_batch=64"],
+     False),
+    ("llama-30b-256xa100.yaml", ["--set", "schedule.name=interleaved", "--set",
+                                 "schedule.chunks=3", "--set", "cluster.nodes=1", "--set",
+                                 "layout.global_batch=16"], False),
     ("llama-30b-256xa100.yaml", ["--set", "cluster.nodes=1", "--set", "layout.pipeline=1", "--set",
                                  "layout.tensor=4", "--set", "layout.global_batch=8"], True),
 ]
@@ -135,6 +145,59 @@ def check_table(kernels, rows):
     assert ours == theirs
 
 
+def bus_bandwidth(e):
+    """Of a collective or message, as PARAM has it, in GB/s."""
+    args = e["args"]
+    n, name = args["Group size"], args["Collective name"]
+    size = max(args["In msg nelems"], args["Out msg nelems"])  # bytes: dtype is Byte
+    factor = {"allreduce": 2 * (n - 1) / n, "all_gather": (n - 1) / n,
+              "reduce_scatter": (n - 1) / n, "all_to_all": (n - 1) / n}.get(name, 1)
+    return factor * size / ns(e["dur"])
+
+
+def measured(log):
+    """(bytes, GB/s on the bus), out of place, as nccl-tests printed them."""
+    rows = (line.split() for line in log.read_text().splitlines() if not line.startswith("#"))
+    return [(int(row[0]), float(row[7])) for row in rows if row]
+
+
+def check_bandwidths(files, points):
+    """Sizes of what goes in and comes out belong together; nothing is faster than the NVLink of an
+    A100 or H100 in one direction; what was measured is as fast as measured."""
+    fastest = 0.0
+    for kernels, _ in files.values():
+        for e in (e for e in kernels if "Group size" in e["args"]):
+            args = e["args"]
+            into, out, n = args["In msg nelems"], args["Out msg nelems"], args["Group size"]
+            shape = {"all_gather": (into * n, out), "reduce_scatter": (into, out * n)}
+            a, b = shape.get(args["Collective name"], (into, out))
+            assert abs(a - b) <= n, args
+            if args["Collective name"] == "recv":  # lasts for the latency only
+                continue
+            speed = bus_bandwidth(e)
+            fastest = max(fastest, speed)
+            assert speed < 450, (e["name"], speed)  # NVLink 4: 18 x 25 GB/s
+            if "_measured(" in e["name"] and points and points[0][0] <= into <= points[-1][0]:
+                low = max(p for p in points if p[0] <= into)
+                high = min(p for p in points if p[0] >= into)
+                assert low[1] * 0.99 < speed < high[1] * 1.01, (into, low, speed, high)
+    return fastest
+
+
+def check_percent(coarse, figures, stats):
+    """Shares that HTA prints, of files rounded as it does, against --stats json, to 0.1 points; what
+    rounding a kernel to whole microseconds takes comes on top."""
+    part = stats["breakdown"]
+    total = sum(part.values())
+    compute = 100 * sum(part[k] for k in ("compute_forward", "compute_backward", "recompute",
+                                          "optimizer")) / total
+    run = max(f["span"] for f in figures)  # HTA divides by each rank's own stretch
+    theirs = 100 * sum(f["compute"] for f in coarse) / len(coarse) / run
+    lost = 100 * sum(f["compute"] - c["compute"] for f, c in zip(figures, coarse)) / len(coarse) / run
+    assert abs(theirs + lost - compute) < 0.1, (theirs, lost, compute)
+    return compute - theirs
+
+
 def check_figures(figures, stats, n_kernels, steps, alone):
     """Means over ranks against the statistics, within what cutting times can do."""
     def mean(key):
@@ -178,10 +241,13 @@ def check(binary, example, options, alone, folder):
         figures.append(shares(files[rank][0], 1))
         coarse.append(shares(files[rank][0], 1000))
     n_groups = check_together(files)
+    log = EXAMPLES / "all_reduce_4xa100.log"
+    fastest = check_bandwidths(files, measured(log) if example == "measured.yaml" else [])
     steps = round(max(int(r["start_ps"]) + int(r["dur_ps"]) for rank in rows.values()
                       for r in rank) * 1e-12 / stats["step_time_s"])
     check_figures(figures, stats, max(len(k) for k, _ in files.values()), steps, alone)
     most = max(len(k) for k, _ in files.values())
+    off = check_percent(coarse, figures, stats)
     percent = []
     for key, of in (("idle", "span"), ("compute", "span"), ("non_compute", "span"),
                     ("overlap", "comm")):
@@ -191,7 +257,8 @@ def check(binary, example, options, alone, folder):
         assert abs(rough - exact) < loss, (key, rough, exact, loss)
         percent.append(rough)
     return (f"{len(rows)} ranks, {n_groups} groups; idle %.2f %%, compute %.2f %%, non-compute "
-            f"%.2f %%, overlap %.2f %%" % tuple(percent))
+            f"%.2f %%, overlap %.2f %% (compute {off:.2f} points below --stats); busbw up to "
+            f"{fastest:.0f} GB/s" % tuple(percent))
 
 
 def folders(binary, folder):
