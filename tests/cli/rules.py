@@ -31,7 +31,7 @@ NUMBERED = ("forward", "backward", "dgrad", "wgrad", "recompute", "send", "recv"
 OUTER = ("forward", "backward", "dgrad", "wgrad", "optimizer step", "bubble")
 PARTS = ("attention", "mlp", "embedding", "head", "recompute")
 KEYS = {"X": {"name", "cat", "cname", "ph", "tid", "args", "pid", "ts", "dur"},
-        "C": {"name", "cat", "ph", "tid", "args", "pid", "ts"},
+        "C": {"name", "ph", "args", "pid", "ts"},
         "i": {"name", "cat", "ph", "s", "tid", "args", "pid", "ts"},
         "s": {"name", "cat", "id", "ph", "pid", "tid", "ts"},
         "f": {"name", "cat", "id", "ph", "bp", "pid", "tid", "ts"},
@@ -99,12 +99,13 @@ class Trace:
     def event(self, e):
         ph = e.get("ph")
         need(ph in KEYS, "events are X, C, i, s, f or M", e)
-        need(set(e) <= KEYS[ph] and KEYS[ph] - set(e) <= {"args"}, "an event has its keys", e)
-        need(isinstance(e["pid"], int) and isinstance(e["tid"], int) and e["pid"] > 0
-             and 10 <= e["tid"] <= 16 and e["pid"] != e["tid"]
-             and (e["pid"] == PATH) == (e["tid"] == 10), "pid and tid are in range", e)
-        need(e["pid"] >= RANK or ph == "M" or e["cat"] == "links" or (e["pid"], ph) == (PATH, "X"),
-             "slices are of ranks", e)
+        need(set(e) <= KEYS[ph] and KEYS[ph] - set(e) <= {"args", "cname"}, "an event has its keys", e)
+        need(isinstance(e["pid"], int) and e["pid"] > 0, "pid and tid are in range", e)
+        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 16
+                           and e["pid"] != e["tid"] and (e["pid"] == PATH) == (e["tid"] == 10)),
+             "pid and tid are in range", e)
+        need(e["pid"] >= RANK or ph == "M" or (ph == "C" and e["name"] != "memory")
+             or (e["pid"], ph) == (PATH, "X"), "slices are of ranks", e)
         if ph != "M":
             e["ts"] = nanoseconds(e["ts"], "ts has three decimals", e)
         getattr(self, {"X": "slice", "C": "counter", "i": "moment", "s": "flow", "f": "flow",
@@ -114,7 +115,9 @@ class Trace:
     def slice(self, e):
         e["dur"] = nanoseconds(e["dur"], "dur has three decimals", e)
         need(e["dur"] > 0, "a slice has a length", e)
-        need(COLOURS.get(e["cat"]) == e["cname"], "category and colour belong together", e)
+        need(COLOURS.get(e["cat"]) == e.get("cname", COLOURS.get(e["cat"], "none")),
+             "category and colour belong together", e)
+        need("cname" in e or e["cat"] != "bubble", "bubbles have a colour", e)
         kind, number = split(e["name"])
         need(re.fullmatch(r"[a-z-][a-z -]*", kind) and (number is None or kind in NUMBERED),
              "a name is a kind, or a kind and a number", e)
@@ -127,11 +130,10 @@ class Trace:
         values = e["args"].values()
         need(all(isinstance(v, (int, Written)) and float(v) >= 0 for v in values),
              "counters are numbers, not negative", e)
-        if e["cat"] == "links":
+        if e["name"] != "memory":
             need(e["name"] in LINKS and set(e["args"]) == {"GB/s"}, "links are in GB/s", e)
         else:
-            need((e["name"], e["cat"]) == ("memory", "memory") and set(e["args"]) == MEMORY,
-                 "memory has its four series", e)
+            need(set(e["args"]) == MEMORY, "memory has its four series", e)
 
     def moment(self, e):
         need(e["s"] == "p" and e["name"] in MOMENTS, "instants are of a process", e)
@@ -229,7 +231,7 @@ class Trace:
                  "counters are written when they change", e)
             last[e["pid"], e["name"]] = e
         for e in last.values():
-            need(e["cat"] != "links" or float(e["args"]["GB/s"]) == 0, "links are idle at last", e)
+            need(e["name"] == "memory" or float(e["args"]["GB/s"]) == 0, "links are idle at last", e)
 
     def collectives(self):
         known, there = {}, set()
@@ -349,12 +351,12 @@ BREAKS = [
     ("a bubble says why", put(".why", None, ph="X", cat="bubble")),
     ("critical is true", put(".critical", 1, **PASS)),
     ("counters are numbers", put("args", lambda e: {**e["args"], "grads_GB": Written("-1.0")},
-                                 ph="C", cat="memory")),
-    ("memory has", put(".grads_GB", None, ph="C", cat="memory")),
-    ("links are in", put("name", "wire", ph="C", cat="links")),
+                                 ph="C", name="memory")),
+    ("memory has", put(".grads_GB", None, ph="C", name="memory")),
+    ("links are in", put("name", "wire", ph="C", here=lambda e: e["name"] in LINKS)),
     ("links are idle", lambda t: [e["args"].update({"GB/s": Written("1.5")}) for e in t["traceEvents"]
-                                  if e.get("cat") == "links" and e["args"]["GB/s"] == "0.000000"]),
-    ("counters are written", twice(ph="C", cat="memory")),
+                                  if e["name"] in LINKS and float(e["args"]["GB/s"]) == 0]),
+    ("counters are written", twice(ph="C", name="memory")),
     ("instants", put("s", "g", ph="i")), ("instants", put("name", "begin", ph="i")),
     ("a flow is", put("id", "7", ph="s")), ("an event has its keys", put("bp", None, ph="f")),
     ("a flow is", put("bp", "s", ph="f")), ("a flow has one", twice(ph="s")),
@@ -419,7 +421,8 @@ def refused(trace):
 # ---- the examples ----
 
 SMALL = ["--set", "layout.pipeline=2", "--set", "layout.tensor=2", "--set", "cluster.nodes=1",
-         "--set", "layout.global_batch=4", "--set", "model.layers=2", "--detail", "op", "--ranks", "all"]
+         "--set", "layout.global_batch=4", "--set", "model.layers=2", "--detail", "op", "--ranks", "all",
+         "--args", "full"]
 
 
 def trace_of(binary, example, path, options):
