@@ -22,18 +22,19 @@ sys.path.insert(0, str(HERE.parent / "cli"))
 import rules  # noqa: E402
 
 EXAMPLES = HERE.parents[1] / "docs" / "examples"
-# example, options, and how many messages there are; None: not counted
+# example, options, and how many messages there are; None: not counted. Catapult has our colours for
+# everything with --args full only.
 FORMS = [
     ("gpipe-memory.yaml", ["--set", "layout.global_batch=64", "--ranks", "all", "--detail",
                            "microbatch"], 2 * 3 * 8 * 8),  # 2 (p - 1) m on each of 8 rows of ranks
     ("gpipe-memory.yaml", ["--set", "layout.global_batch=64", "--set", "schedule.name=1f1b",
-                           "--ranks", "tp=0,dp=0", "--detail", "op"], 2 * 3 * 8),
+                           "--ranks", "tp=0,dp=0", "--detail", "op", "--args", "full"], 2 * 3 * 8),
     ("llama-30b-256xa100.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window",
                                  "0.5s:1.5s"], None),
     ("llama3-8b-fsdp-8xh100.yaml", ["--order", "node", "--ranks", "0-3"], 0),
     ("stragglers.yaml", ["--ranks", "slowest:4", "--detail", "layer"], None),
     ("background-job.yaml", ["--detail", "layer", "--ranks", "one-per-stage"], None),
-    ("deadlock/circle.yaml", ["--detail", "op"], None),
+    ("deadlock/circle.yaml", ["--detail", "op", "--args", "full"], None),
 ]
 JSON_ROWS = """select process.name, thread.name, slice.category, count(*), sum(slice.dur)
     from slice join thread_track on slice.track_id = thread_track.id
