@@ -51,13 +51,14 @@ static void put_naming(struct ty_chrome *c, const char *what, uint32_t rank, uin
                   TY_CHROME_PID0 + 0ULL + rank, (unsigned)tid, key);
 }
 
-static void put_threads(struct ty_chrome *c, uint32_t rank, unsigned streams)
+static void put_threads(struct ty_chrome *c, const struct ty_gang *gang, uint32_t rank,
+                        unsigned streams)
 {
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         if ((streams >> s & 1u) != 0) {
             const uint32_t tid = ty_view_tid((uint8_t)s);
             put_naming(c, "thread_name", rank, tid, "name");
-            ty_out_json_string(c->out, ty_stream_name((enum ty_stream)s));
+            ty_out_json_string(c->out, ty_view_row(gang, s));
             ty_out_str(c->out, "}}");
             put_naming(c, "thread_sort_index", rank, tid, "sort_index");
             ty_out_u64(c->out, tid);
@@ -85,7 +86,7 @@ static void put_process(struct ty_chrome *c, const struct ty_gang *gang, uint32_
                                : gang->name != NULL      ? gang->name
                                                          : "");
     ty_out_str(c->out, "}}");
-    put_threads(c, rank, streams);
+    put_threads(c, gang, rank, streams);
 }
 
 /* In display order, whatever the order of the gangs. */

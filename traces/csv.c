@@ -5,7 +5,7 @@
  * that could not finish ends with a row named "deadlock": what it stands at. */
 #include <stdio.h>
 
-#include "traces/writer.h"
+#include "traces/view.h"
 
 static const char header[] =
     "rank,stream,phase,micro_batch,stage,step,layer,name,category,start_ps,dur_ps,bytes,flops,"
@@ -81,15 +81,16 @@ static struct cells *make_cells(const struct ty_program *p, struct ty_arena *are
 }
 
 /* `rank,stream,phase,micro_batch,stage,step` */
-static char *put_pass(char *p, uint32_t rank, const struct ty_op *op, const struct ty_pass *pass)
+static char *put_pass(char *p, const struct ty_gang *gang, uint32_t rank, const struct ty_op *op,
+                      const struct ty_pass *pass)
 {
     p = ty_put_u64(p, rank);
     *p++ = ',';
-    p = put_cell(p, ty_stream_name((enum ty_stream)op->stream));
+    p = put_cell(p, ty_view_row(gang, op->stream));
     *p++ = ',';
     p = put_cell(p, ty_phase_word((enum ty_phase)pass->phase));
     *p++ = ',';
-    p = pass->phase != TY_PHASE_STEP ? ty_put_u64(p, ty_op_mb(pass, op)) : p;
+    p = pass->phase != TY_PHASE_STEP && pass->mb != TY_NONE ? ty_put_u64(p, ty_op_mb(pass, op)) : p;
     *p++ = ',';
     p = ty_put_u64(p, pass->stage);
     *p++ = ',';
@@ -110,7 +111,7 @@ static void put_rank(const struct ty_trace *trace, uint32_t rank, const struct c
         to = to > trace->window_to ? trace->window_to : to;
         const struct cells *cell = &cells[span.op->kind];
         char *q = ty_out_room(out, CSV_LINE);
-        q = put_pass(q, rank, span.op, span.pass);
+        q = put_pass(q, cursor.gang, rank, span.op, span.pass);
         *q++ = ',';
         q = span.op->layer != TY_NONE ? ty_put_u64(q, span.op->layer) : q;
         memcpy(q, cell->words, cell->words_len);
@@ -127,12 +128,13 @@ static void put_stuck(const struct ty_trace *trace, uint32_t rank, struct ty_out
 {
     const struct ty_timeline *t = trace->timeline;
     const struct ty_pass *pass = NULL;
-    const struct ty_op *op = ty_timeline_stuck(t, ty_program_seat(t->program, rank).gang, &pass);
+    const uint32_t gang = ty_program_seat(t->program, rank).gang;
+    const struct ty_op *op = ty_timeline_stuck(t, gang, &pass);
     if (op == NULL || t->makespan < trace->window_from || t->makespan > trace->window_to) {
         return;
     }
     char *q = ty_out_room(out, CSV_LINE);
-    q = put_pass(q, rank, op, pass);
+    q = put_pass(q, &t->program->gangs[gang], rank, op, pass);
     *q++ = ',';
     q = op->layer != TY_NONE ? ty_put_u64(q, op->layer) : q;
     q = ty_put_str(q, ",deadlock,deadlock,");

@@ -98,7 +98,7 @@ static char filler(uint8_t phase)
 {
     static const char fillers[TY_N_PHASES] = {
         [TY_PHASE_FORWARD] = '-', [TY_PHASE_BACKWARD] = '=', [TY_PHASE_DGRAD] = '~',
-        [TY_PHASE_WGRAD] = '+',   [TY_PHASE_STEP] = '#',
+        [TY_PHASE_WGRAD] = '+',   [TY_PHASE_STEP] = '#',     [TY_PHASE_OTHER] = ':',
     };
     return fillers[phase];
 }
@@ -148,7 +148,7 @@ static void draw_box(const struct ty_gantt_box *box, char *line, uint32_t width)
     const char letter = ty_phase_letter((enum ty_phase)box->phase);
     label[0] = box->other ? (char)tolower((unsigned char)letter) : letter;
     label[1] = '\0';
-    if (box->phase != TY_PHASE_STEP) {
+    if (box->phase != TY_PHASE_STEP && box->mb != TY_NONE) {
         snprintf(label + 1, sizeof(label) - 1, "%u", (unsigned)box->mb);
     }
     const uint32_t n = (uint32_t)strlen(label);

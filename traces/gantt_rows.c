@@ -15,7 +15,9 @@ static void add_box(struct ty_gantt_rows *rows, const struct ty_timeline *t,
     const struct ty_op *ops = ty_pass_ops(t->program, pass);
     struct ty_gantt_box *box = &rows->box[rows->n_boxes];
     bool any = false;
-    const bool odd = pass->stage / t->program->n_gangs % 2 == 1;
+    const struct ty_program *p = t->program;
+    const uint32_t peers = p->n_tenants > 0 ? p->tenants[gang->tenant].n_gangs : p->n_gangs;
+    const bool odd = pass->stage / peers % 2 == 1;
     *box = (struct ty_gantt_box){.mb = pass->mb,
                                  .phase = pass->phase,
                                  .other =
@@ -114,7 +116,7 @@ int ty_gantt_collect(struct ty_gantt_rows *rows, const struct ty_timeline *t,
         const struct ty_gantt_box *box = &rows->box[i];
         rows->others = rows->others || box->other;
         rows->phases[box->phase] = true;
-        rows->last_mb = box->mb > rows->last_mb ? box->mb : rows->last_mb;
+        rows->last_mb = box->mb != TY_NONE && box->mb > rows->last_mb ? box->mb : rows->last_mb;
     }
     label_rows(rows, p, n_of_gang);
     return 0;

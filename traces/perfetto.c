@@ -30,7 +30,8 @@ int ty_pf_memory(struct ty_pf *f)
     for (uint32_t i = 0; i < f->view.trace->n_ranks; i++) {
         const uint32_t rank = f->view.trace->ranks[i];
         const uint32_t g = ty_program_seat(f->view.program, rank).gang;
-        for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
+        const bool measured = ty_view_observed(f->view.program, &f->view.program->gangs[g]);
+        for (uint32_t m = 0; m < TY_N_MEMORY && !measured; m++) {
             const uint64_t kB =
                 ty_view_fixed_kB(&f->view.program->gangs[g], (enum ty_memory_kind)m);
             if (m != TY_MEM_ACTIVATIONS) {

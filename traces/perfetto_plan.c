@@ -17,6 +17,7 @@ const char *ty_pf_correlation(uint8_t category)
         [TY_CAT_WGRAD] = "wgrad",
         [TY_CAT_RECOMPUTE] = "recompute",
         [TY_CAT_OPTIMIZER] = "optimizer step",
+        [TY_CAT_OTHER] = "other",
         [TY_CAT_COMM_TENSOR] = "tensor comm",
         [TY_CAT_COMM_DATA] = "data comm",
         [TY_CAT_COMM_PIPELINE] = "p2p",

@@ -268,7 +268,13 @@ static int intern_bubble(struct ty_pf *f)
     const uint32_t s = TY_STREAM_COMPUTE;
     bool ok = true;
     for (uint8_t bucket = 0; bucket < TY_N_BUCKETS; bucket++) {
-        const char *kind = ty_view_bubble_kind(bucket);
+        const char *kind = ty_view_bubble_kind(bucket, false);
+        ok = ok && ty_pf_intern(f, s, TY_PF_TABLE_VALUE, kind) != 0;
+    }
+    const struct ty_program *p = f->view.program;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const char *kind =
+            ty_view_bubble_kind(TY_BUCKET_BUBBLE_STALL, ty_view_observed(p, &p->gangs[g]));
         ok = ok && ty_pf_intern(f, s, TY_PF_TABLE_VALUE, kind) != 0;
     }
     return ok && ty_pf_intern(f, s, TY_PF_TABLE_CATEGORY, "bubble") != 0 &&

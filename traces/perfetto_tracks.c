@@ -172,10 +172,10 @@ static void put_rank(struct ty_pf *f, const struct ty_gang *gang, uint32_t rank,
             ty_pf_put_track(f, &(struct ty_pf_track){.uuid = uuid + 1 + s,
                                                      .parent = uuid,
                                                      .order = s,
-                                                     .name = ty_stream_name((enum ty_stream)s)});
+                                                     .name = ty_view_row(gang, s)});
         }
     }
-    if (ty_view_counts(&f->view, TY_COUNTERS_MEMORY)) {
+    if (ty_view_counts(&f->view, TY_COUNTERS_MEMORY) && !ty_view_observed(f->view.program, gang)) {
         put_memory(f, uuid);
     }
 }

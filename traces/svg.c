@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/axis.h"
 #include "traces/svg_page.h"
 #include "traces/writer.h"
 
@@ -19,7 +18,8 @@
 bool ty_svg_number_fits(const struct ty_svg_mark *mark, int32_t font_um)
 {
     char number[16];
-    if (!mark->whole || ty_svg_is_idle(mark->kind) || mark->kind % TY_SVG_OTHER == TY_PHASE_STEP) {
+    if (!mark->whole || ty_svg_is_idle(mark->kind) || mark->mb == TY_NONE ||
+        mark->kind % TY_SVG_OTHER == TY_PHASE_STEP) {
         return false;
     }
     snprintf(number, sizeof(number), "%u", (unsigned)mark->mb);
@@ -233,78 +233,12 @@ static void put_labels(struct ty_svg_page *page, const struct ty_svg_items *item
     ty_text_add(page->out, "</g>\n");
 }
 
-/* ---- title and figures ---- */
-
-static void add_time(const struct ty_svg_page *page, ty_ps t, struct ty_text *text)
-{
-    double unit = (double)page->svg->unit;
-    const char *name = t == page->svg->unit ? "time unit" : "time units";
-    if (page->svg->unit == 0) {
-        name = ty_axis_unit(t, &unit);
-    }
-    ty_text_add(text, "%.*g %s", page->svg->unit != 0 ? 6 : 4, (double)t / unit, name);
-}
-
-/* "33 time units, idle 27.3 %: fill 9.1, stall 9.1, drain 9.1" */
-static void add_figures(const struct ty_svg_page *page, const struct ty_svg_items *items,
-                        struct ty_text *text)
-{
-    const double whole = (double)(items->end - page->from) * items->n_rows / 100;
-    double idle = 0, inside = 0;
-    bool any = false;
-    if (items->end == page->from) {
-        ty_text_add(text, "nothing happens");
-        return;
-    }
-    ty_text_add(text, items->halted ? "incomplete: " : "");
-    add_time(page, items->end - page->from, text);
-    for (uint32_t k = TY_SVG_CAUSE; k < TY_SVG_N_KINDS; k++) {
-        idle += (double)items->time[k];
-    }
-    ty_text_add(text, ", idle %.1f %%", idle / whole);
-    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
-        if ((double)items->time[*k] / whole >= 0.05) {
-            ty_text_add(text, "%s%s %.1f", any ? ", " : ": ", ty_svg_word(*k),
-                        (double)items->time[*k] / whole);
-            any = true;
-        }
-    }
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        inside += (double)items->inside[b];
-    }
-    if (inside / whole >= 0.05) {
-        ty_text_add(text, "; waiting within boxes %.1f %%", inside / whole);
-    }
-}
-
-static void put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
-{
-    const char *title = sheet->panel->title;
-    struct ty_text figures = {.data = NULL};
-    add_figures(page, &sheet->items, &figures);
-    const char *words = figures.data != NULL ? figures.data : "";
-    const int32_t right = page->left + page->plot, font = page->small * 9 / 10;
-    if (title != NULL) {
-        page->y += page->font;
-        ty_svg_put_lines(page, page->font, " fill=\"#111\" font-weight=\"bold\"", title);
-    }
-    const bool beside = title != NULL && ty_svg_text_um(title, page->font * 108 / 100) +
-                                                 page->font + ty_svg_text_um(words, font) <=
-                                             page->plot;
-    if (beside) {
-        ty_svg_put_text(page, right, page->y, font, "end", " fill=\"#555\"", words);
-    } else {
-        page->y += page->small * 13 / 10;
-        ty_svg_put_lines(page, font, " fill=\"#555\"", words);
-    }
-    page->y += page->font * 5 / 10;
-    ty_text_release(&figures);
-}
+/* ---- a panel ---- */
 
 void ty_svg_put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet)
 {
     struct ty_text *out = page->out;
-    put_head(page, sheet);
+    ty_svg_put_head(page, sheet);
     const int32_t height = (int32_t)sheet->items.n_rows * page->pitch - (page->pitch - page->row);
     ty_text_add(out, "<g transform=\"translate(0 ");
     ty_svg_put_um(out, page->y);
@@ -312,6 +246,9 @@ void ty_svg_put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet)
     ty_svg_put_grid(page, 0, height + page->font * 3 / 10);
     put_rows(page, sheet);
     put_labels(page, &sheet->items);
+    if (sheet->panel->difference != NULL && page->from == 0) {
+        ty_svg_put_difference(page, sheet, height);
+    }
     ty_text_add(out, "</g>\n");
     page->y += height + page->font * 3 / 10;
 }
@@ -371,6 +308,7 @@ static void put_begin(const struct ty_svg_page *page, struct ty_text *out)
 
 static void put_body(struct ty_svg_page *page)
 {
+    page->beside = ty_svg_heads_fit(page);
     for (uint32_t i = 0; i < page->svg->n_panels; i++) {
         page->y += i == 0 ? 0 : page->font;
         ty_svg_put_panel(page, &page->sheet[i]);
@@ -442,8 +380,8 @@ static int svg_write(const struct ty_trace *trace, struct ty_out *out, struct ty
                                        .ranks = trace->ranks,
                                        .n_ranks = trace->n_ranks,
                                        .title = title.len > 0 ? title.data : NULL};
-    struct ty_svg svg = {.panels = &panel,
-                         .n_panels = 1,
+    struct ty_svg svg = {.panels = trace->n_panels > 0 ? trace->panels : &panel,
+                         .n_panels = trace->n_panels > 0 ? trace->n_panels : 1,
                          .from = trace->window_from,
                          .to = trace->window_to == UINT64_MAX ? 0 : trace->window_to,
                          .style = trace->svg,

@@ -43,7 +43,9 @@ struct ty_svg_panel {
     const struct ty_timeline *timeline;
     const uint32_t *ranks; /* [n_ranks] rows; none: the first rank of every gang */
     uint32_t n_ranks;
-    const char *title; /* "1f1b"; NULL: none */
+    const char *title;      /* "1f1b"; NULL: none */
+    const char *remark;     /* behind the length of the run; NULL: none */
+    const char *difference; /* to the length of the first panel's, in few words; NULL: not shown */
 };
 
 struct ty_svg {

@@ -33,6 +33,7 @@ static const struct ink inks[TY_SVG_N_KINDS] = {
     [TY_PHASE_DGRAD] = {"input gradient", "#85a0d2", "#d55e00", "#fff", DGRAD, "i", DOTS, 10, 0},
     [TY_PHASE_WGRAD] = {"weight gradient", "#ffff77", "#f0e442", "#fff", WGRAD, "w", BLACK, 9, 45},
     [TY_PHASE_STEP] = {"optimizer step", "#0da861", "#0072b2", "#444", NULL, "", "", 0, 0},
+    [TY_PHASE_OTHER] = {"other computation", "#b0b0b0", "#999999", "#d0d0d0", NULL, "", "", 0, 0},
 
     [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#c4e5f7", "#bbb", NULL, "", "", 0, 0},
     [TY_N_PHASES +
@@ -60,6 +61,8 @@ static const struct ink inks[TY_SVG_N_KINDS] = {
 #undef CAUSE
     [2 * TY_N_PHASES +
         TY_N_BUCKETS] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0, 0},
+    [2 * TY_N_PHASES + TY_N_BUCKETS + 1] = {"unknown", "#e9e9e9", "#e6e6e6", "#fff", "M6 6h.01",
+                                            "unknown", FLY, 12, 0},
 };
 
 const uint8_t ty_svg_causes[] = {
@@ -72,6 +75,7 @@ const uint8_t ty_svg_causes[] = {
     2 * TY_N_PHASES + TY_BUCKET_EXPOSED_EXPERT,
     2 * TY_N_PHASES + TY_BUCKET_EXPOSED_DATA,
     2 * TY_N_PHASES + TY_N_BUCKETS,
+    2 * TY_N_PHASES + TY_N_BUCKETS + 1,
     TY_SVG_N_KINDS,
 };
 

@@ -10,11 +10,12 @@
 #include "traces/svg.h"
 
 /* What fills a stretch of a row: a phase, a phase of another chunk or direction, a cause of idling
- * (enum ty_bucket), a deadlock. */
+ * (enum ty_bucket), a deadlock, idle for no known cause. */
 #define TY_SVG_OTHER    ((uint32_t)TY_N_PHASES)
 #define TY_SVG_CAUSE    (2 * (uint32_t)TY_N_PHASES)
 #define TY_SVG_DEADLOCK (TY_SVG_CAUSE + (uint32_t)TY_N_BUCKETS)
-#define TY_SVG_N_KINDS  (TY_SVG_DEADLOCK + 1)
+#define TY_SVG_UNKNOWN  (TY_SVG_DEADLOCK + 1) /* idle, measured: nobody said why */
+#define TY_SVG_N_KINDS  (TY_SVG_UNKNOWN + 1)
 
 static inline bool ty_svg_is_idle(uint32_t kind)
 {

@@ -7,6 +7,7 @@
 #include "sim/core/gaps.h"
 #include "traces/gantt_rows.h"
 #include "traces/svg_internal.h"
+#include "traces/view.h"
 
 struct collect {
     struct ty_svg_items *items;
@@ -71,7 +72,11 @@ static void visit(void *arg, uint32_t member, const struct ty_gap *gap)
         return;
     }
     const bool stands = gap->before == NULL && ty_timeline_stuck(c->t, c->gang, &stuck) != NULL;
-    const uint8_t kind = (uint8_t)(stands ? TY_SVG_DEADLOCK : TY_SVG_CAUSE + gap->bucket);
+    const bool unknown = gap->bucket == TY_BUCKET_BUBBLE_STALL &&
+                         ty_view_observed(c->t->program, &c->t->program->gangs[c->gang]);
+    const uint8_t kind = (uint8_t)(stands    ? TY_SVG_DEADLOCK
+                                   : unknown ? TY_SVG_UNKNOWN
+                                             : TY_SVG_CAUSE + gap->bucket);
     if (last != NULL && last->kind == kind && last->end == start) {
         last->end = end;
         s->time[kind] += end - start;

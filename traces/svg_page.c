@@ -226,6 +226,12 @@ static int32_t tick_x(const struct ty_svg_page *page, const struct ticks *t, uin
     return page->left + (int32_t)lround(at / (double)(page->to - page->from) * page->plot);
 }
 
+int32_t ty_svg_page_x(const struct ty_svg_page *page, ty_ps t)
+{
+    const double share = (double)(t - page->from) / (double)(page->to - page->from);
+    return page->left + (int32_t)lround(share * page->plot);
+}
+
 void ty_svg_put_grid(struct ty_svg_page *page, int32_t y0, int32_t y1)
 {
     const struct ticks t = find_ticks(page);

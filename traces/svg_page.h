@@ -25,6 +25,7 @@ struct ty_svg_page {
     int32_t font, small;       /* of titles and labels; of figures and the axis */
     int32_t thin;              /* what is thinner is merged */
     int32_t row, pitch;        /* height of a row; from row to row */
+    bool beside;               /* figures stand beside titles */
     int32_t y;                 /* what is above is written */
     struct ty_text *out;
 };
@@ -32,8 +33,26 @@ struct ty_svg_page {
 /* Sizes that depend on the picture's width and what is in it. 0 or TY_ENOMEM. */
 int ty_svg_lay_out(struct ty_svg_page *page);
 
+/* Distance of a time from the left edge. */
+int32_t ty_svg_page_x(const struct ty_svg_page *page, ty_ps t);
+
 /* A panel: title, figures, rows. */
 void ty_svg_put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet);
+
+/* Whether title and figures of all panels fit on one line each: all heads look alike. */
+bool ty_svg_heads_fit(const struct ty_svg_page *page);
+
+/* "1f1b     33 time units, idle 27.3 %: fill 9.1, stall 9.1, drain 9.1", on one line or two. */
+void ty_svg_put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet);
+
+/* Where the first run ends, across a panel that is compared with it; from where this one ends to
+ * there an arrow with the difference, if that leaves room for it.
+ *
+ *     ########    :
+ *     ########<-->: -75 ms
+ *     ########    :        */
+void ty_svg_put_difference(struct ty_svg_page *page, const struct ty_svg_sheet *sheet,
+                           int32_t height);
 
 /* Below the panels: axis, legend, remarks. */
 void ty_svg_put_axis(struct ty_svg_page *page);

@@ -136,6 +136,19 @@ static inline uint32_t ty_view_tid(uint8_t stream)
     return tids[stream];
 }
 
+/* Whether a gang's times were measured. */
+static inline bool ty_view_observed(const struct ty_program *p, const struct ty_gang *gang)
+{
+    return p->n_tenants > 0 ? p->tenants[gang->tenant].observed : p->observed;
+}
+
+/* What a row is called. */
+static inline const char *ty_view_row(const struct ty_gang *gang, uint32_t stream)
+{
+    const char *own = gang->row != NULL ? gang->row[stream] : NULL;
+    return own != NULL ? own : ty_stream_name((enum ty_stream)stream);
+}
+
 /* [*start, *end) in nanoseconds and inside the window; false when nothing is left. */
 static inline bool ty_view_clip(const struct ty_view *v, ty_ps start, ty_ps end, uint64_t *s,
                                 uint64_t *e)
@@ -232,8 +245,9 @@ struct ty_view_bubble {
 };
 typedef void ty_view_bubble_fn(void *arg, const struct ty_view_bubble *bubble);
 
-/* What a bubble of a bucket is called: "fill", "exposed p2p"; "idle" of one that has no word. */
-const char *ty_view_bubble_kind(uint8_t bucket);
+/* What a bubble of a bucket is called: "fill", "exposed p2p"; "idle" of one that has no word. Of
+ * measured times nobody knows the cause where nothing ran: "unknown". */
+const char *ty_view_bubble_kind(uint8_t bucket, bool observed);
 
 /* Bubbles of shown members i .. i + n - 1 of a gang: pass by pass of all of them, each member's in
  * order of time. 0 or TY_ENOMEM. */

@@ -22,7 +22,7 @@ struct bubbles {
     char why[2 * TY_VIEW_NAME + 64];
 };
 
-const char *ty_view_bubble_kind(uint8_t bucket)
+const char *ty_view_bubble_kind(uint8_t bucket, bool observed)
 {
     static const char *const words[TY_N_BUCKETS] = {
         [TY_BUCKET_BUBBLE_FILL] = "fill",
@@ -34,6 +34,9 @@ const char *ty_view_bubble_kind(uint8_t bucket)
         [TY_BUCKET_EXPOSED_CONTEXT] = "exposed context",
         [TY_BUCKET_EXPOSED_EXPERT] = "exposed expert",
     };
+    if (observed && bucket == TY_BUCKET_BUBBLE_STALL) {
+        return "unknown";
+    }
     return words[bucket] != NULL ? words[bucket] : "idle";
 }
 
@@ -68,6 +71,10 @@ static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
     const struct ty_pass *stuck;
     if (gap->before == NULL && ty_timeline_stuck(b->v->timeline, gang, &stuck) != NULL) {
         return ty_put_str(q, "deadlock");
+    }
+    if (ty_view_observed(p, b->cast->gang)) {
+        return ty_put_str(q, gap->bucket == TY_BUCKET_BUBBLE_STALL ? "nothing ran"
+                                                                   : "communication ran");
     }
     if (gap->before == NULL) {
         return ty_put_str(q, gap->bucket == TY_BUCKET_EXPOSED_DATA ? "data communication"
@@ -122,7 +129,8 @@ static void explain(struct bubbles *b, const struct ty_gap *gap)
     }
     *put_why(b->why, b, gap) = '\0';
     b->bubble.why = b->why;
-    b->bubble.kind = ty_view_bubble_kind(gap->bucket);
+    b->bubble.kind =
+        ty_view_bubble_kind(gap->bucket, ty_view_observed(b->v->program, b->cast->gang));
     b->bubble.before = gap->before;
     b->bubble.serial++;
 }

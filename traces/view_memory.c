@@ -94,7 +94,7 @@ int ty_view_memory(struct ty_view *v, ty_view_memory_fn *visit, void *arg)
     struct counters k = {.v = v, .pending = pending, .visit = visit, .arg = arg};
     for (uint32_t g = 0; g < v->program->n_gangs && pending != NULL; g++) {
         k.cast = &v->casts[g];
-        if (k.cast->n > 0) {
+        if (k.cast->n > 0 && !ty_view_observed(v->program, k.cast->gang)) {
             tell_gang(&k);
         }
     }

@@ -86,7 +86,7 @@ static void add_pass(struct builder *b)
     struct ty_view_slice *s =
         begin(b, ty_phase_word(phase), (uint8_t)ty_phase_category(phase), b->plan->first_compute);
     s->last = b->plan->last_compute;
-    s->numbered = phase != TY_PHASE_STEP;
+    s->numbered = phase != TY_PHASE_STEP && b->pass->mb != TY_NONE;
     if (s->numbered) {
         const char *range = full(b) ? layers(b) : NULL;
         if (full(b)) {
@@ -158,7 +158,7 @@ static bool one_size(const struct builder *b, uint32_t k)
 static void add_payload(struct builder *b, struct ty_view_slice *s, uint32_t k)
 {
     const struct ty_kind *kind = kind_of(b, k);
-    if (full(b) && b->pass->phase != TY_PHASE_STEP) {
+    if (full(b) && b->pass->phase != TY_PHASE_STEP && b->pass->mb != TY_NONE) {
         add_hole(s, "mb", TY_HOLE_MB);
     }
     if (kind->bytes > 0 && (full(b) || !one_size(b, k))) {
@@ -185,6 +185,9 @@ static void add_op(struct builder *b, uint32_t k, bool inside)
     }
     if (op->stream != TY_STREAM_COMPUTE || op->sync != TY_SYNC_LOCAL) {
         add_payload(b, s, k);
+    }
+    if (op->sync == TY_SYNC_LOCAL && op->stream != TY_STREAM_COMPUTE) { /* measured */
+        add_text(s, "measured_group", kind->group != NULL ? kind->group : "none");
     }
     if (op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET) {
         add_hole(s, "seq", op->sync == TY_SYNC_MEET ? TY_HOLE_MEETING : TY_HOLE_ORDINAL);

@@ -73,6 +73,9 @@ struct ty_trace {
     bool bubbles;                       /* idle stretches as slices that name their reason */
     void (*progress)(void *arg, double share); /* of the writing; NULL: nobody is told */
     void *progress_arg;
+    const struct ty_svg_panel
+        *panels;              /* [n_panels] of a picture, one below the other; 0 of them: */
+    uint32_t n_panels;        /* the timeline is the only one */
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */
 };
 

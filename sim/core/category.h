@@ -31,6 +31,7 @@ enum ty_stream {
     X(WGRAD, "compute.wgrad", "cq_build_running", COMPUTE_BACKWARD)                                \
     X(RECOMPUTE, "compute.recompute", "cq_build_passed", RECOMPUTE)                                \
     X(OPTIMIZER, "optimizer", "rail_load", OPTIMIZER)                                              \
+    X(OTHER, "compute.other", "generic_work", COMPUTE_OTHER)                                       \
     X(COMM_TENSOR, "comm.tp", "thread_state_iowait", EXPOSED_TENSOR)                               \
     X(COMM_DATA, "comm.dp", "thread_state_unknown", EXPOSED_DATA)                                  \
     X(COMM_PIPELINE, "comm.pp", "thread_state_uninterruptible", EXPOSED_PIPELINE)                  \
@@ -50,6 +51,7 @@ enum ty_category {
     X(COMPUTE_BACKWARD, "compute_backward")                                                        \
     X(RECOMPUTE, "recompute")                                                                      \
     X(OPTIMIZER, "optimizer")                                                                      \
+    X(COMPUTE_OTHER, "compute_other")                                                              \
     X(EXPOSED_TENSOR, "exposed_tensor")                                                            \
     X(EXPOSED_PIPELINE, "exposed_pipeline")                                                        \
     X(EXPOSED_DATA, "exposed_data")                                                                \
@@ -73,7 +75,8 @@ enum ty_bucket {
     X(BACKWARD, 'B', "backward", BACKWARD)                                                         \
     X(DGRAD, 'I', "dgrad", DGRAD)                                                                  \
     X(WGRAD, 'W', "wgrad", WGRAD)                                                                  \
-    X(STEP, 'S', "optimizer step", OPTIMIZER)
+    X(STEP, 'S', "optimizer step", OPTIMIZER)                                                      \
+    X(OTHER, 'O', "other", OTHER) /* measured, and nobody said what it is */
 
 enum ty_phase {
 #define X(id, letter, word, category) TY_PHASE_##id,

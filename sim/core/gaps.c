@@ -9,6 +9,7 @@
 #include "sim/core/stats.h"
 
 #include "sim/core/gaps.h"
+#include "sim/core/seen.h"
 
 /* Ordinal of the send of every message, within the sending gang. */
 static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)
@@ -199,6 +200,12 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
     const bool overlapping = tenant != NULL ? tenant->overlapping_steps : p->overlapping_steps;
     const struct ty_op *data = NULL;
     uint64_t data_ordinal = 0;
+    if (tenant != NULL ? tenant->observed : p->observed) {
+        for (uint32_t i = 0; i < n; i++) {
+            ty_seen_walk(gaps->timeline, gang, first + i, gaps->over[w.gang->tenant], visit, arg);
+        }
+        return;
+    }
     w.peers = tenant != NULL ? tenant->n_gangs : p->n_gangs;
     for (uint32_t i = 0; i < w.gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, w.gang)[i];

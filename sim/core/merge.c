@@ -164,10 +164,12 @@ static void add_tenant(struct merger *m, uint32_t tenant, const char *name)
                                             .first_rank = m->ranks,
                                             .n_ranks = m->p->n_ranks,
                                             .overlapping_steps = m->p->overlapping_steps,
+                                            .observed = m->p->observed,
                                             .jitter = jitter};
     for (uint32_t r = 0; r < m->p->n_ranks; r++) {
         m->slow[m->ranks + r] = m->p->spread_of != NULL ? m->p->spread_of[r] : 1;
     }
+    m->out->observed = m->out->observed || m->p->observed;
     m->any_slow = m->any_slow || m->p->spread_of != NULL;
     m->out->n_steps = m->p->n_steps > m->out->n_steps ? m->p->n_steps : m->out->n_steps;
     m->out->jitter.cv = jitter.cv > m->out->jitter.cv ? jitter.cv : m->out->jitter.cv;

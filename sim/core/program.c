@@ -49,7 +49,7 @@ static int check_op(const struct ty_program *p, uint32_t index, struct ty_err *e
     if (op->kind >= p->n_kinds || op->stream >= TY_N_STREAMS || op->part >= TY_N_PARTS) {
         return bug(err, "operation names a kind, stream or part that does not exist", index);
     }
-    if ((op->sync == TY_SYNC_RECV) != (op->stream == TY_STREAM_RECV)) {
+    if (!p->observed && (op->sync == TY_SYNC_RECV) != (op->stream == TY_STREAM_RECV)) {
         return bug(err, "messages are received on the receive stream, and nothing else is", index);
     }
     if (!link_ok(p, op)) {

@@ -125,7 +125,7 @@ struct ty_pass {
     uint32_t seq;      /* which message of a channel it sends or takes: step * m + micro-batch */
     uint32_t seq2;     /* the same for operations marked `second`: those of the other half of a
                         * slot in which a forward and a backward overlap */
-    uint16_t mb, mb2;  /* micro-batches of the same, 0-based, within their step */
+    uint16_t mb, mb2;  /* micro-batches of the same, 0-based, within their step; TY_NONE: unknown */
     uint16_t stage;    /* global virtual stage */
     uint16_t step;
     uint8_t phase;     /* enum ty_phase */
@@ -171,6 +171,7 @@ struct ty_gang {
     uint64_t first_task; /* filled by ty_program_seal */
     uint32_t tenant;     /* of a merged program: which of the programs it was of; else 0 */
     double static_B[TY_N_MEMORY];
+    const char *const *row; /* [TY_N_STREAMS] what its streams are called; NULL: as ever */
 };
 
 /* Random spread of compute durations. All zero: none. */
@@ -186,7 +187,7 @@ struct ty_tenant {
     const char *name;
     uint32_t first_gang, n_gangs;
     uint32_t first_rank, n_ranks;
-    bool overlapping_steps;
+    bool overlapping_steps, observed;
     struct ty_jitter jitter; /* its group is one of the merged program */
 };
 
@@ -210,6 +211,8 @@ struct ty_program {
     uint32_t n_flows, n_uses, n_links, n_scripts, n_messages, n_sends, n_afters;
     uint32_t n_steps;
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
+    bool observed; /* read off a measurement, or some tenant is: never to be executed. Streams are
+                    * rows in which nothing overlaps, what waits for what is not known */
     struct ty_jitter jitter;
     const struct ty_tenant *tenants; /* [n_tenants]; 0 of them: not merged */
     uint32_t n_tenants;

@@ -127,6 +127,9 @@ static inline bool rules_collectives(struct rules *r)
         const struct rules_event *e = &r->events[i];
         if (e->tid == 12 || e->tid == 13 || e->tid == 16) {
             all[n] = *e;
+            if (js_get(e->args, "measured_group") != NULL) {
+                continue; /* nobody knows who took part */
+            }
             if (js_get(e->args, "group") == NULL || !js_whole(js_get(e->args, "seq"), &all[n].id)) {
                 return rules_fail(r, e, "a collective has args.group and args.seq");
             }

@@ -96,11 +96,20 @@ static inline struct js rules_job(const struct rules *r, unsigned long long pid)
     return job;
 }
 
+/* Whose job is called so has rows of CUDA streams, with names of their own. */
+static inline bool rules_measured(const struct rules *r, unsigned long long pid)
+{
+    static const char word[] = "measured ";
+    const struct js job = rules_job(r, pid);
+    const size_t n = sizeof(word) - 1;
+    return job.raw_len >= n && memcmp(job.raw + job.raw_len - n, word, n) == 0;
+}
+
 /* Passes and bubbles, the outermost slices of the compute row. */
 static inline bool rules_outer(struct rules *r, const struct rules_event *e)
 {
-    static const char *const outer[] = {"forward",        "backward", "dgrad", "wgrad",
-                                        "optimizer step", "bubble",   NULL};
+    static const char *const outer[] = {"forward",        "backward", "dgrad",  "wgrad",
+                                        "optimizer step", "other",    "bubble", NULL};
     size_t words;
     bool number;
     rules_name(e->name, &words, &number);
@@ -231,7 +240,8 @@ static inline bool rules_names(struct rules *r)
         all[n++] = *e;
         const struct js *name = js_get(e->args, "name"), *labels = js_get(e->args, "labels");
         if (js_is(e->name, "thread_name") &&
-            (name == NULL || e->tid > 16 || !js_is(name, rows[e->tid - 10]))) {
+            (name == NULL || e->tid > 16 ||
+             (!js_is(name, rows[e->tid - 10]) && !rules_measured(r, e->pid)))) {
             return rules_fail(r, e, "a row has the name of its tid");
         }
         if (js_is(e->name, "process_name") && (name == NULL || !rules_rank_name(e, name))) {

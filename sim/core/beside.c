@@ -1,0 +1,107 @@
+/* beside.c - see beside.h. */
+#include "sim/core/beside.h"
+
+#include <string.h>
+
+#include "sim/core/merge.h"
+
+/* What was to be executed, also where some of it was not. */
+static const struct ty_program *whole_of(const struct ty_timeline *t)
+{
+    return t->halt != NULL ? t->halt->whole : t->program;
+}
+
+/* A copy that takes no links and plays no messages. NULL: no memory. */
+static const struct ty_program *without_links(const struct ty_program *p, struct ty_arena *arena)
+{
+    struct ty_program *out = ty_arena_array(arena, struct ty_program, 1);
+    struct ty_kind *kinds = ty_arena_array(arena, struct ty_kind, (size_t)p->n_kinds + 1);
+    if (out == NULL || kinds == NULL) {
+        return NULL;
+    }
+    *out = *p;
+    for (uint32_t i = 0; i < p->n_kinds; i++) {
+        kinds[i] = p->kinds[i];
+        kinds[i].first_flow = 0;
+        kinds[i].script = 0;
+    }
+    out->kinds = kinds;
+    out->n_flows = out->n_uses = out->n_links = 0;
+    out->n_scripts = out->n_messages = out->n_sends = out->n_afters = 0;
+    return out;
+}
+
+static int merge(struct ty_program *out, const struct ty_beside_part *parts, uint32_t n,
+                 struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_merge_part *merged = ty_arena_array(arena, struct ty_merge_part, (size_t)n + 1);
+    bool ok = merged != NULL;
+    for (uint32_t i = 0; i < n && ok; i++) {
+        merged[i].name = parts[i].name;
+        merged[i].program = without_links(whole_of(parts[i].timeline), arena);
+        ok = merged[i].program != NULL;
+    }
+    return ok ? ty_program_merge(out, merged, n, arena, err)
+              : ty_fail(err, TY_ENOMEM, "out of memory");
+}
+
+/* Durations of a gang's tasks as a column. */
+static void fill_durations(const struct ty_timeline *t, const struct ty_gang *gang, ty_ps *out)
+{
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(t->program, gang)[i];
+        const struct ty_op *ops = ty_pass_ops(t->program, pass);
+        for (uint32_t k = 0; k < t->program->blocks[pass->block].n_ops; k++) {
+            const uint64_t ordinal = (uint64_t)pass->first_op + k;
+            for (uint32_t m = 0; m < gang->n_ranks; m++) {
+                out[ordinal * gang->n_ranks + m] = ty_timeline_dur(t, gang, &ops[k], ordinal, m);
+            }
+        }
+    }
+}
+
+/* The columns of a part; where it stopped, as far as it got. */
+static void copy(struct ty_timeline *out, const struct ty_timeline *t, uint32_t first_gang,
+                 struct ty_stop *stop)
+{
+    for (uint32_t g = 0; g < t->program->n_gangs; g++) {
+        const struct ty_gang *gang = &t->program->gangs[g];
+        const uint64_t to = out->program->gangs[first_gang + g].first_task;
+        const size_t n = (size_t)gang->n_ops * gang->n_ranks;
+        if (n > 0) {
+            memcpy(out->start + to, t->start + gang->first_task, n * sizeof(*out->start));
+        }
+        if (out->dur != NULL) {
+            fill_durations(t, gang, out->dur + to);
+        }
+        stop[first_gang + g] =
+            t->halt != NULL ? t->halt->stop[g] : (struct ty_stop){.pass = gang->n_passes};
+    }
+}
+
+int ty_timeline_beside(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,
+                       struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_program *program = ty_arena_array(arena, struct ty_program, 1);
+    bool kept = false, halted = false;
+    *out = (struct ty_timeline){.makespan = 0};
+    int rc = program == NULL ? ty_fail(err, TY_ENOMEM, "out of memory")
+                             : merge(program, parts, n, arena, err);
+    rc = rc < 0 ? rc : ty_timeline_init(out, program, err);
+    for (uint32_t i = 0; i < n; i++) {
+        kept = kept || parts[i].timeline->dur != NULL;
+        halted = halted || parts[i].timeline->halt != NULL;
+    }
+    rc = rc < 0 || !kept ? rc : ty_timeline_keep_durations(out, err);
+    struct ty_stop *stop =
+        rc < 0 ? NULL : ty_arena_array(arena, struct ty_stop, (size_t)program->n_gangs + 1);
+    if (rc == 0 && stop == NULL) {
+        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const ty_ps end = parts[i].timeline->makespan;
+        copy(out, parts[i].timeline, program->tenants[i].first_gang, stop);
+        out->makespan = end > out->makespan ? end : out->makespan;
+    }
+    return rc == 0 && halted ? ty_timeline_cut(out, stop, &out->arena, err) : rc;
+}
