@@ -218,6 +218,37 @@ TY_API int ty_run_page_check(const struct ty_run *run, const struct ty_page_opti
 TY_API int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
                        const struct ty_page_options *options, char **note, struct ty_err *err);
 
+/* ---- runs aligned ---- */
+
+/* What PyTorch's profiler recorded: a Kineto file (.json, .json.gz), or a folder with one for each
+ * rank. */
+struct ty_recording;
+TY_API bool ty_recording_named(const char *path); /* whether the path is of such a file or folder */
+TY_API int ty_recording_read(struct ty_recording **recording, const char *path, struct ty_err *err);
+TY_API void ty_recording_free(struct ty_recording *recording);
+
+/* One of the runs that are compared: simulated, or measured. */
+struct ty_diff_run {
+    const struct ty_run *run;             /* NULL: measured */
+    const struct ty_recording *recording; /* NULL: simulated */
+    const char *name;                     /* for the reader */
+};
+
+/* The others against the first run: which keys differ, where the time of a step goes in each, what
+ * operations take; "table" or "json". All have been executed. */
+TY_API int ty_diff_report(const struct ty_diff_run *runs, size_t n, const char *format, char **text,
+                          struct ty_err *err);
+
+/* Whether a trace of them could be asked for like this; to be called before long runs. */
+TY_API int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *target,
+                               const struct ty_trace_options *options, struct ty_err *err);
+
+/* Writes one timeline of all of them, executed or halted, that begin together: as ty_run_trace.
+ * Ranks take turns (the first of each run, the second, ...); with the order "run" those of a run
+ * stay together. */
+TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *target,
+                         const struct ty_trace_options *options, char **note, struct ty_err *err);
+
 /* ---- many runs ---- */
 
 struct ty_sweep_options {

@@ -9,6 +9,7 @@
     X(run, "FILE", "simulate a training step and report it")                                       \
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
     X(report, "FILE -o PAGE", "a page for a browser: timeline, memory, numbers; two runs compared")    \
+    X(diff, "FILE FILE...", "runs aligned: what differs, where the time went, one timeline of all")  \
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
@@ -25,6 +26,7 @@ enum cli_command {
     CLI_N_COMMANDS
 };
 
+#define CLI_RUNS_MAX 8 /* that are compared at once */
 #define CLI_LIST_MAX 256
 struct cli_list {
     size_t n;

@@ -7,8 +7,8 @@
 #include "sim/cli/cli.h"
 
 #define BIT(name) (1u << CLI_##name)
-#define FROM_FILE (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(sweep) | \
-                   BIT(calibrate))
+#define FROM_FILE (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | \
+                   BIT(sweep) | BIT(calibrate))
 #define ALL       ((1u << CLI_N_COMMANDS) - 1)
 
 enum kind {
@@ -27,11 +27,13 @@ static const struct row {
     const char *argument, *help;
 } rows[] = {
 #define AT(member) offsetof(struct cli_options, member)
-    {"set", 0, LIST, AT(set), FROM_FILE, "KEY=VALUE",
+    {"set", 0, LIST, AT(set), FROM_FILE & ~BIT(diff), "KEY=VALUE",
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
+    {"set", 0, LIST, AT(set), BIT(diff), "[RUN:]KEY=VALUE",
+     "set a key of all runs, or of one, such as B:layout.tensor=8; may be repeated"},
     {"with", 0, LIST, AT(with), FROM_FILE, "OVERLAY",
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
-    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(calibrate) | BIT(import), "table|json", "form of the report"},
+    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(diff) | BIT(calibrate) | BIT(import), "table|json", "form of the report"},
     {"output", 'o', VALUE, AT(output), FROM_FILE | BIT(schedule), "PATH",
      "where the report (calibrate: the overlay) goes; - is standard output"},
     {"output", 'o', VALUE, AT(output), BIT(import), "TABLE.csv",
@@ -40,28 +42,30 @@ static const struct row {
      "ranks on a node, which tells on how many a group is; 8 when left out"},
     {"steps", 0, VALUE, AT(steps), BIT(import), "SELECTION",
      "numbers of ProfilerStep that count: 3 or 2-5,7; left out: all that was recorded"},
-    {"against", 0, VALUE, AT(against), BIT(report), "FILE", "the run to compare with"},
-    {"against-set", 0, LIST, AT(against_set), BIT(report), "KEY=VALUE",
+    {"against", 0, VALUE, AT(against), BIT(report) | BIT(diff), "FILE", "the run to compare with"},
+    {"against-set", 0, LIST, AT(against_set), BIT(report) | BIT(diff), "KEY=VALUE",
      "set a key of the run to compare with, FILE itself unless there is another"},
-    {"trace", 0, LIST, AT(trace), BIT(run), "FORMAT:PATH",
+    {"trace", 0, LIST, AT(trace), BIT(run) | BIT(diff), "FORMAT:PATH",
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
-    {"ranks", 0, VALUE, AT(ranks), BIT(run) | BIT(report), "SELECTION",
+    {"ranks", 0, VALUE, AT(ranks), BIT(run) | BIT(report) | BIT(diff), "SELECTION",
      "ranks that are shown: all, 0-15,64, tp=0,dp=0, one-per-stage, slowest:8"},
-    {"detail", 0, VALUE, AT(detail), BIT(run) | BIT(report), "LEVEL", "stage, microbatch, layer or op"},
-    {"window", 0, VALUE, AT(window), BIT(run), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
-    {"steps", 0, VALUE, AT(steps), BIT(run), "A-B", "steps to trace, counted from 0: 2-3"},
+    {"detail", 0, VALUE, AT(detail), BIT(run) | BIT(report) | BIT(diff), "LEVEL", "stage, microbatch, layer or op"},
+    {"window", 0, VALUE, AT(window), BIT(run) | BIT(diff), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
+    {"steps", 0, VALUE, AT(steps), BIT(run) | BIT(diff), "A-B", "steps to trace, counted from 0: 2-3"},
     {"order", 0, VALUE, AT(order), BIT(run) | BIT(report), "ORDER", "order of ranks: stage, rank or node"},
-    {"counters", 0, VALUE, AT(counters), BIT(run), "WHICH",
+    {"order", 0, VALUE, AT(order), BIT(diff), "ORDER",
+     "order of ranks, runs taking turns: stage, rank or node; or run: one run after the other"},
+    {"counters", 0, VALUE, AT(counters), BIT(run) | BIT(diff), "WHICH",
      "values over time in traces: all, memory, net or none"},
-    {"args", 0, VALUE, AT(args), BIT(run), "full|short|none",
+    {"args", 0, VALUE, AT(args), BIT(run) | BIT(diff), "full|short|none",
      "what slices say of themselves; short: not what their name or row says"},
-    {"flows", 0, VALUE, AT(flows), BIT(run), "p2p|none", "arrows from sends to receives"},
+    {"flows", 0, VALUE, AT(flows), BIT(run) | BIT(diff), "p2p|none", "arrows from sends to receives"},
     {"critical", 0, VALUE, AT(critical), BIT(run), "path|none",
      "the critical path in chrome and perfetto traces: a row of its own, or none"},
-    {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run), NULL, "leave idle time empty in traces"},
-    {"force", 0, FLAG, AT(force), BIT(run), NULL, "write traces beyond output.trace_limit"},
-    {"engine", 0, VALUE, AT(engine), BIT(run) | BIT(report), "auto|sweep|events", "which executor"},
-    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(report) | BIT(calibrate), "N", "the same as --set run.seed=N"},
+    {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run) | BIT(diff), NULL, "leave idle time empty in traces"},
+    {"force", 0, FLAG, AT(force), BIT(run) | BIT(diff), NULL, "write traces beyond output.trace_limit"},
+    {"engine", 0, VALUE, AT(engine), BIT(run) | BIT(report) | BIT(diff), "auto|sweep|events", "which executor"},
+    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(report) | BIT(diff) | BIT(calibrate), "N", "the same as --set run.seed=N"},
     {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
      "every value with its unit and where it came from"},
     {"traffic", 0, FLAG, AT(traffic), BIT(check), NULL,
@@ -99,10 +103,10 @@ static const struct row {
      "one table and stacked charts (svg: charts only); times are then of a whole stage"},
     {"width", 0, VALUE, AT(width), BIT(schedule), "N|LENGTH",
      "columns of the Gantt chart; of an svg its width, such as 170mm"},
-    {"width", 0, VALUE, AT(width), BIT(run), "LENGTH", "width of svg traces, such as 170mm"},
-    {"palette", 0, VALUE, AT(palette), BIT(run) | BIT(schedule), "WHICH",
+    {"width", 0, VALUE, AT(width), BIT(run) | BIT(diff), "LENGTH", "width of svg traces, such as 170mm"},
+    {"palette", 0, VALUE, AT(palette), BIT(run) | BIT(diff) | BIT(schedule), "WHICH",
      "of svg: traces, safe (for the colour-blind) or print (black and white)"},
-    {"bubbles", 0, VALUE, AT(bubbles), BIT(run) | BIT(schedule), "HOW",
+    {"bubbles", 0, VALUE, AT(bubbles), BIT(run) | BIT(diff) | BIT(schedule), "HOW",
      "idle time in svg: shaded (by cause), named or none"},
     {"quiet", 'q', FLAG, AT(quiet), ALL, NULL, "no remarks on standard error"},
     {"help", 'h', FLAG, AT(help), ALL, NULL, "this text"},
@@ -234,7 +238,10 @@ static void keep_line(int argc, char **argv, struct cli_options *out)
 /* The words that are no options: one, or two where a command compares. */
 static int keep_operands(enum cli_command command, int n, char **words, struct cli_options *out)
 {
-    const int most = command == CLI_import ? CLI_LIST_MAX : command == CLI_report ? 2 : 1;
+    const int most = command == CLI_import   ? CLI_LIST_MAX
+                     : command == CLI_report ? 2
+                     : command == CLI_diff   ? CLI_RUNS_MAX
+                                             : 1;
     if (n == 0 && out->compare != NULL) {
         return 0; /* names take the place of the operand */
     }

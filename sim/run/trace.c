@@ -115,10 +115,11 @@ static int run_trace(const struct ty_run *run, const char *target,
                      const struct ty_trace_options *options, struct ty_arena *arena, char **note,
                      struct ty_err *err)
 {
+    const struct ty_trace_asked asked = ty_trace_asked_run(run);
     struct prepared p;
     uint64_t bytes = 0;
     int rc = prepare(&p, run, target, options, arena, err);
-    rc = rc < 0 ? rc : ty_trace_check_size(run, p.format, &p.trace, options, err);
+    rc = rc < 0 ? rc : ty_trace_check_size(&asked, p.format, &p.trace, options, err);
     p.trace.progress = options->progress;
     p.trace.progress_arg = options->progress_arg;
     rc = rc < 0 ? rc : ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
@@ -133,6 +134,7 @@ int ty_run_trace_size(const struct ty_run *run, const char *target,
                       struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
+    const struct ty_trace_asked asked = ty_trace_asked_run(run);
     struct prepared p;
     char what[96], a[64], b[64];
     *bytes = 0;
@@ -144,7 +146,7 @@ int ty_run_trace_size(const struct ty_run *run, const char *target,
     if (rc == 0 && *bytes > LARGE_B) {
         struct ty_text t = {.data = NULL};
         const double less =
-            ty_trace_fitting(run, p.format, &p.trace, options, LARGE_B, what, sizeof(what));
+            ty_trace_fitting(&asked, p.format, &p.trace, options, LARGE_B, what, sizeof(what));
         ty_text_add(&t, "the %s trace will have about %s, much for a viewer", p.format->name,
                     ty_words_bytes(*bytes, a, sizeof(a)));
         if (less >= 0) {

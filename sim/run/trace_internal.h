@@ -27,19 +27,43 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run);
 int ty_trace_target(const char *target, const struct ty_trace_format **format, const char **path,
                     struct ty_err *err);
 
+/* Window, detail, arguments, arrows, counters, bubbles and style; what is not asked for is as
+ * `defaults` says. Of --steps nothing but that there is no window beside it. */
+int ty_trace_read_options(const struct ty_trace_options *options,
+                          const struct ty_output_options *defaults, struct ty_trace *trace,
+                          struct ty_err *err);
+
+/* "2-3" of a run or of a measured timeline: when it is. A run that was not executed leaves the times
+ * as they are. TY_EUSAGE for steps that are not there. */
+int ty_trace_run_steps(const struct ty_run *run, const char *steps, ty_ps *from, ty_ps *to,
+                       struct ty_err *err);
+int ty_trace_measured_steps(const struct ty_timeline *timeline, const char *steps, ty_ps *from,
+                            ty_ps *to, struct ty_err *err);
+
 /* What the options ask for, into the trace and the selection. */
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
                      struct ty_arena *arena, struct ty_trace *trace, struct ty_selection *selection,
                      struct ty_err *err);
 
+/* What can be asked for a trace: one run, or several that are compared. */
+struct ty_trace_asked {
+    /* What the options ask for, into *trace: TY_EUSAGE when that cannot be had. */
+    int (*request)(const void *whom, const struct ty_trace_options *options, struct ty_arena *arena,
+                   struct ty_trace *trace, struct ty_err *err);
+    const void *whom;
+    uint32_t n_steps;
+    double limit; /* output.trace_limit, B */
+};
+struct ty_trace_asked ty_trace_asked_run(const struct ty_run *run);
+
 /* trace_size.c: what to add to the options so that the trace has at most `limit` bytes, into what[].
  * Returns its size then; negative: nothing helps. */
-double ty_trace_fitting(const struct ty_run *run, const struct ty_trace_format *format,
+double ty_trace_fitting(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                         const struct ty_trace *trace, const struct ty_trace_options *options,
                         double limit, char *what, size_t size);
 
 /* 0, or TY_ELIMIT with a message that names what would fit output.trace_limit. */
-int ty_trace_check_size(const struct ty_run *run, const struct ty_trace_format *format,
+int ty_trace_check_size(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                         const struct ty_trace *trace, const struct ty_trace_options *options,
                         struct ty_err *err);
 

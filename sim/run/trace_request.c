@@ -49,23 +49,44 @@ static bool read_step(const char **s, uint32_t *out)
     return *s > from;
 }
 
-/* "2-3", or "2": from when all steps before are over to the end of the last one. Without a timeline
- * the text alone is checked. */
-static int parse_steps(const struct ty_run *run, const char *steps, struct ty_trace *trace,
+/* "2-3", or "2". */
+static int parse_steps(const char *steps, uint32_t *first, uint32_t *last, struct ty_err *err)
+{
+    const char *s = steps;
+    bool ok = read_step(&s, first);
+    *last = *first;
+    if (ok && *s == '-') {
+        s++;
+        ok = read_step(&s, last);
+    }
+    return ok && *s == '\0' && *last >= *first
+               ? 0
+               : ty_fail(err, TY_EUSAGE, "--steps %s: write a step or a range of them, such as 2-3",
+                         steps);
+}
+
+/* From when all steps before are over to the end of the last one. */
+static int find_steps(const struct ty_timeline *timeline, uint32_t first, uint32_t last,
+                      ty_ps *from, ty_ps *to, struct ty_err *err)
+{
+    ty_ps *end = malloc(timeline->program->n_steps * sizeof(*end));
+    if (end == NULL) {
+        return ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    ty_timeline_step_ends(timeline, end);
+    *from = first > 0 ? end[first - 1] : 0;
+    *to = end[last];
+    free(end);
+    return 0;
+}
+
+int ty_trace_run_steps(const struct ty_run *run, const char *steps, ty_ps *from, ty_ps *to,
                        struct ty_err *err)
 {
     const uint32_t n = run->lowered.program.n_steps;
-    const char *s = steps;
     uint32_t first, last;
-    bool ok = read_step(&s, &first);
-    last = first;
-    if (ok && *s == '-') {
-        s++;
-        ok = read_step(&s, &last);
-    }
-    if (!ok || *s != '\0' || last < first) {
-        return ty_fail(err, TY_EUSAGE, "--steps %s: write a step or a range of them, such as 2-3",
-                       steps);
+    if (parse_steps(steps, &first, &last, err) < 0) {
+        return TY_EUSAGE;
     }
     if (last >= n) {
         return ty_fail(err, TY_EUSAGE,
@@ -74,18 +95,22 @@ static int parse_steps(const struct ty_run *run, const char *steps, struct ty_tr
                        steps, n > 1 ? "s" : "", n > 1 ? "-" : "", (unsigned)(n - 1),
                        (unsigned)last + 1);
     }
-    if (!run->executed) {
-        return 0;
+    return run->executed ? find_steps(&run->timeline, first, last, from, to, err) : 0;
+}
+
+int ty_trace_measured_steps(const struct ty_timeline *timeline, const char *steps, ty_ps *from,
+                            ty_ps *to, struct ty_err *err)
+{
+    const uint32_t n = timeline->program->n_steps;
+    uint32_t first, last;
+    if (parse_steps(steps, &first, &last, err) < 0) {
+        return TY_EUSAGE;
     }
-    ty_ps *end = malloc(n * sizeof(*end));
-    if (end == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+    if (last >= n) {
+        return ty_fail(err, TY_EUSAGE, "--steps %s: the profile has step%s 0%s%.0u", steps,
+                       n > 1 ? "s" : "", n > 1 ? "-" : "", (unsigned)(n - 1));
     }
-    ty_timeline_step_ends(&run->timeline, end);
-    trace->window_from = first > 0 ? end[first - 1] : 0;
-    trace->window_to = end[last];
-    free(end);
-    return 0;
+    return find_steps(timeline, first, last, from, to, err);
 }
 
 static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
@@ -153,35 +178,40 @@ static int parse_critical(const char *name, const struct ty_run *run, struct ty_
     return 0;
 }
 
-/* What the options ask for, into the trace and the selection. */
+int ty_trace_read_options(const struct ty_trace_options *options,
+                          const struct ty_output_options *defaults, struct ty_trace *trace,
+                          struct ty_err *err)
+{
+    int args = defaults->args, flows = defaults->flows;
+    int rc =
+        options->window != NULL && options->steps != NULL
+            ? ty_fail(err, TY_EUSAGE, "--window and --steps are two ways to say the same; give one")
+            : parse_window(options->window, &trace->window_from, &trace->window_to, err);
+    rc = rc < 0 ? rc : ty_word_read("--args", options->args, ty_args_words, &args, err);
+    rc = rc < 0 ? rc : ty_word_read("--flows", options->flows, ty_flows_words, &flows, err);
+    trace->args = (enum ty_args)args;
+    trace->flows = (enum ty_flows)flows;
+    rc = rc < 0 ? rc : parse_detail(options->detail, defaults->detail, &trace->detail, err);
+    rc = rc < 0 ? rc : parse_counters(options->counters, defaults->counters, &trace->counters, err);
+    trace->svg = defaults->svg;
+    trace->bubbles = !options->no_bubbles;
+    return rc < 0 ? rc
+                  : ty_svg_style_read(&trace->svg, options->width, options->palette,
+                                      options->bubbles, err);
+}
+
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
                      struct ty_arena *arena, struct ty_trace *trace, struct ty_selection *selection,
                      struct ty_err *err)
 {
     const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
-    int args = run->config->output.args, flows = run->config->output.flows;
-    int rc =
-        options->window != NULL && options->steps != NULL
-            ? ty_fail(err, TY_EUSAGE, "--window and --steps are two ways to say the same; give one")
-            : parse_window(options->window, &trace->window_from, &trace->window_to, err);
-    rc = rc < 0 || options->steps == NULL ? rc : parse_steps(run, options->steps, trace, err);
-    rc = rc < 0 ? rc : ty_word_read("--args", options->args, ty_args_words, &args, err);
-    rc = rc < 0 ? rc : ty_word_read("--flows", options->flows, ty_flows_words, &flows, err);
-    trace->args = (enum ty_args)args;
-    trace->flows = (enum ty_flows)flows;
-    rc = rc < 0 ? rc
-                : parse_detail(options->detail, run->config->output.detail, &trace->detail, err);
-    rc = rc < 0 ? rc
-                : parse_counters(options->counters, run->config->output.counters, &trace->counters,
-                                 err);
+    int rc = ty_trace_read_options(options, &run->config->output, trace, err);
+    rc = rc < 0 || options->steps == NULL
+             ? rc
+             : ty_trace_run_steps(run, options->steps, &trace->window_from, &trace->window_to, err);
     rc = rc < 0 ? rc : parse_critical(options->critical, run, trace, err);
-    trace->svg = run->config->output.svg;
-    rc = rc < 0 ? rc
-                : ty_svg_style_read(&trace->svg, options->width, options->palette, options->bubbles,
-                                    err);
     rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
     trace->ranks = selection->ranks;
     trace->n_ranks = selection->n;
-    trace->bubbles = !options->no_bubbles;
     return rc;
 }

@@ -34,19 +34,33 @@ static const struct candidate candidates[] = {
 
 #define WINDOW_SHARE 0.5 /* guess: the beginning of a step may be twice as busy as its mean */
 
+static int request_of_run(const void *whom, const struct ty_trace_options *options,
+                          struct ty_arena *arena, struct ty_trace *trace, struct ty_err *err)
+{
+    struct ty_selection selection = {.n = 0};
+    return ty_trace_request(whom, options, arena, trace, &selection, err);
+}
+
+struct ty_trace_asked ty_trace_asked_run(const struct ty_run *run)
+{
+    return (struct ty_trace_asked){.request = request_of_run,
+                                   .whom = run,
+                                   .n_steps = run->lowered.program.n_steps,
+                                   .limit = run->config->output.trace_limit};
+}
+
 static double estimate(const struct ty_trace_format *format, const struct ty_trace *trace)
 {
     return format->estimate != NULL ? format->estimate(trace) : 0;
 }
 
 /* Bytes of the trace with other options; negative: it cannot be asked for. */
-static double try_options(const struct ty_run *run, const struct ty_trace_format *format,
+static double try_options(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                           const struct ty_trace *trace, const struct ty_trace_options *options)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_trace other = *trace;
-    struct ty_selection selection = {.n = 0};
-    const bool ok = ty_trace_request(run, options, &arena, &other, &selection, NULL) == 0;
+    const bool ok = asked->request(asked->whom, options, &arena, &other, NULL) == 0;
     const double bytes = ok ? estimate(format, &other) : -1;
     ty_arena_release(&arena);
     return bytes;
@@ -68,18 +82,18 @@ static struct ty_trace_options with(const struct ty_trace_options *options,
 }
 
 /* Finer detail than there is, or steps of a run that has one, are no way out. */
-static bool lessens(const struct ty_run *run, const struct ty_trace *trace,
+static bool lessens(const struct ty_trace_asked *asked, const struct ty_trace *trace,
                     const struct candidate *c)
 {
     int detail;
-    return (c->steps == NULL || run->lowered.program.n_steps > 1) &&
+    return (c->steps == NULL || asked->n_steps > 1) &&
            (c->detail == NULL || !ty_word_value(ty_detail_words, c->detail, &detail) ||
             detail < (int)trace->detail);
 }
 
 /* A stretch from the beginning of what is shown, of few ranks, that fits by its share, where nothing
  * else does. */
-static double try_window(const struct ty_run *run, const struct ty_trace_format *format,
+static double try_window(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                          const struct ty_trace *trace, const struct ty_trace_options *options,
                          double limit, char *what, size_t size)
 {
@@ -89,13 +103,13 @@ static double try_window(const struct ty_run *run, const struct ty_trace_format 
     const double length_s = ty_s_from_ps(to) - from_s;
     struct ty_trace_options o = *options;
     o.ranks = "one-per-stage";
-    const double whole = try_options(run, format, trace, &o);
+    const double whole = try_options(asked, format, trace, &o);
     for (double share = WINDOW_SHARE * limit / whole; share > 1e-6; share /= 4) {
         char window[64];
         snprintf(window, sizeof(window), "%.4gs:%.4gs", from_s, from_s + share * length_s);
         o.window = window;
         o.steps = NULL;
-        const double bytes = try_options(run, format, trace, &o);
+        const double bytes = try_options(asked, format, trace, &o);
         if (bytes >= 0 && bytes <= limit) {
             snprintf(what, size, "--ranks one-per-stage --window %s", window);
             return bytes;
@@ -104,35 +118,35 @@ static double try_window(const struct ty_run *run, const struct ty_trace_format 
     return -1;
 }
 
-double ty_trace_fitting(const struct ty_run *run, const struct ty_trace_format *format,
+double ty_trace_fitting(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                         const struct ty_trace *trace, const struct ty_trace_options *options,
                         double limit, char *what, size_t size)
 {
     for (size_t i = 0; i < TY_COUNT(candidates); i++) {
         const struct candidate *c = &candidates[i];
         const struct ty_trace_options o = with(options, c);
-        const double bytes = lessens(run, trace, c) ? try_options(run, format, trace, &o) : -1;
+        const double bytes = lessens(asked, trace, c) ? try_options(asked, format, trace, &o) : -1;
         if (bytes >= 0 && bytes <= limit) {
             snprintf(what, size, "%s", c->what);
             return bytes;
         }
     }
     return trace->timeline->makespan > 0
-               ? try_window(run, format, trace, options, limit, what, size)
+               ? try_window(asked, format, trace, options, limit, what, size)
                : -1;
 }
 
-int ty_trace_check_size(const struct ty_run *run, const struct ty_trace_format *format,
+int ty_trace_check_size(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                         const struct ty_trace *trace, const struct ty_trace_options *options,
                         struct ty_err *err)
 {
-    const double limit = run->config->output.trace_limit;
+    const double limit = asked->limit;
     const double bytes = options->force ? 0 : estimate(format, trace);
     char a[64], b[64], c[64], what[96];
     if (bytes <= limit) {
         return 0;
     }
-    const double less = ty_trace_fitting(run, format, trace, options, limit, what, sizeof(what));
+    const double less = ty_trace_fitting(asked, format, trace, options, limit, what, sizeof(what));
     ty_words_bytes(bytes, a, sizeof(a));
     ty_words_bytes(limit, b, sizeof(b));
     if (less < 0) {

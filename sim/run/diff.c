@@ -1,0 +1,139 @@
+/* diff.c - comparisons of trainyard.h, as text. */
+#include "sim/run/diff.h"
+
+#include <math.h>
+
+#include "sim/base/text.h"
+
+static int check(const struct ty_diff_run *runs, size_t n, struct ty_err *err)
+{
+    if (n < 2 || n > TY_DIFF_RUNS_MAX) {
+        return ty_fail(err, TY_EUSAGE, "a comparison is of two runs or more, up to %u",
+                       TY_DIFF_RUNS_MAX);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (runs[i].run != NULL && !runs[i].run->executed) {
+            return ty_fail(err, TY_EUSAGE, "a comparison needs executed runs");
+        }
+    }
+    return 0;
+}
+
+/* The recording that others are compared with; NULL: all are simulated. */
+static const struct ty_recording *recording_of(const struct ty_diff *d)
+{
+    const struct ty_recording *found = NULL;
+    for (uint32_t i = 0; i < d->n && found == NULL; i++) {
+        found = d->side[i].from->recording;
+    }
+    return found;
+}
+
+/* Where not all ranks of a job were measured, those of its simulation that were. */
+static int match_ranks(struct ty_diff_side *side, const struct ty_recording *r,
+                       struct ty_arena *arena)
+{
+    const uint32_t n = side->timeline->program->n_ranks;
+    if (side->from->run == NULL || r->world != n || r->n_ranks == n) {
+        return 0;
+    }
+    bool *counted = ty_arena_array(arena, bool, (size_t)n + 1);
+    side->counted = counted;
+    side->n_counted = 0;
+    for (uint32_t i = 0; counted != NULL && i < r->n_ranks; i++) {
+        if (r->rank[i] < n && !counted[r->rank[i]]) {
+            counted[r->rank[i]] = true;
+            side->n_counted++;
+        }
+    }
+    return counted != NULL ? 0 : TY_ENOMEM;
+}
+
+/* Forward, backward and the others as one part. */
+static void lump(struct ty_diff_side *side)
+{
+    static const uint8_t others[] = {TY_BUCKET_COMPUTE_BACKWARD, TY_BUCKET_RECOMPUTE,
+                                     TY_BUCKET_OPTIMIZER, TY_BUCKET_COMPUTE_OTHER};
+    for (size_t i = 0; i < TY_COUNT(others); i++) {
+        side->part_s[TY_BUCKET_COMPUTE_FORWARD] += side->part_s[others[i]];
+        side->part_s[others[i]] = 0;
+    }
+}
+
+/* A profile does not say what was trained: tokens and MFU are those of the run file beside it, if
+ * that has as many GPUs. */
+static void assume_work(struct ty_diff *d, struct ty_diff_side *side)
+{
+    for (uint32_t i = 0; i < d->n && isnan(side->tokens); i++) {
+        const struct ty_diff_side *from = &d->side[i];
+        if (from->from->run != NULL && from->n_gpus == side->n_gpus) {
+            side->tokens = from->tokens;
+            side->tokens_per_s = side->tokens / side->step_s;
+            side->mfu = from->mfu * from->step_s / side->step_s;
+            side->assumed = from->letter;
+        }
+    }
+}
+
+/* What runs that are measured leave for the others to tell. */
+static int match(struct ty_diff *d, struct ty_arena *arena)
+{
+    const struct ty_recording *r = recording_of(d);
+    int rc = 0;
+    d->seen = r != NULL;
+    for (uint32_t i = 0; i < d->n && d->seen && rc == 0; i++) {
+        const struct ty_recording *own = d->side[i].from->recording;
+        rc = match_ranks(&d->side[i], r, arena);
+        if (own != NULL) {
+            assume_work(d, &d->side[i]);
+        }
+        d->lumped = d->lumped || (own != NULL && own->unphased_s > 0.99 * own->computed_s);
+    }
+    return rc;
+}
+
+static int fill(struct ty_diff *d, const struct ty_diff_run *runs, size_t n, struct ty_arena *arena,
+                struct ty_err *err)
+{
+    d->n = (uint32_t)n;
+    for (uint32_t i = 0; i < n; i++) {
+        ty_diff_side_begin(&d->side[i], &runs[i], (char)('A' + i));
+    }
+    int rc = match(d, arena) == 0 ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        rc = ty_diff_side(&d->side[i], d->seen, arena, err);
+        if (d->lumped) {
+            lump(&d->side[i]);
+        }
+    }
+    for (uint32_t i = 1; i < n && rc == 0; i++) {
+        d->pair[i] = (struct ty_diff_pair){
+            .a = &d->side[0], .b = &d->side[i], .seen = d->seen, .lumped = d->lumped};
+        rc = ty_diff_pair(&d->pair[i], arena, err);
+    }
+    return rc;
+}
+
+int ty_diff_report(const struct ty_diff_run *runs, size_t n, const char *format, char **text,
+                   struct ty_err *err)
+{
+    static void (*const write[])(const struct ty_diff *, struct ty_text *) = {ty_diff_table,
+                                                                              ty_diff_json};
+    struct ty_arena arena = {.head = NULL};
+    struct ty_text t = {.data = NULL};
+    struct ty_diff *d = ty_arena_array(&arena, struct ty_diff, 1);
+    const int index = ty_run_report_check(format, err);
+    int rc = index < 0 ? index : check(runs, n, err);
+    *text = NULL;
+    if (rc == 0) {
+        rc = d == NULL ? ty_fail(err, TY_ENOMEM, "out of memory") : fill(d, runs, n, &arena, err);
+    }
+    if (rc == 0) {
+        write[index](d, &t);
+        *text = ty_text_take(&t);
+        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    }
+    ty_text_release(&t);
+    ty_arena_release(&arena);
+    return rc;
+}
