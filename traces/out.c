@@ -112,7 +112,8 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
     }
     if (error != 0) {
         release(out);
-        return ty_fail(err, TY_EIO, "cannot write '%s': %s", path, strerror(error));
+        return ty_fail(err, ty_code_of_errno(error), "cannot write '%s': %s", path,
+                       strerror(error));
     }
     out->buf = malloc(TY_OUT_BUFFER + TY_OUT_SLACK);
     out->gz = compressed(path) ? ty_gz_new() : NULL;
@@ -191,9 +192,10 @@ int ty_out_commit(struct ty_out *out, struct ty_err *err)
     }
     int rc = 0;
     if (out->error != 0) {
+        const int code = ty_code_of_errno(out->error);
         rc = out->path != NULL
-                 ? ty_fail(err, TY_EIO, "cannot write '%s': %s", out->path, strerror(out->error))
-                 : ty_fail(err, TY_EIO, "cannot write standard output: %s", strerror(out->error));
+                 ? ty_fail(err, code, "cannot write '%s': %s", out->path, strerror(out->error))
+                 : ty_fail(err, code, "cannot write standard output: %s", strerror(out->error));
         if (out->temporary != NULL) {
             unlink(out->temporary);
         }

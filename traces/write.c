@@ -77,9 +77,9 @@ static bool is_ours(const struct folder *f, const char *name)
 static int check_strangers(const struct folder *f, struct ty_err *err)
 {
     DIR *dir = opendir(f->path);
-    int rc = dir == NULL
-                 ? ty_fail(err, TY_EIO, "cannot write to '%s': %s", f->path, strerror(errno))
-                 : 0;
+    int rc = dir == NULL ? ty_fail(err, ty_code_of_errno(errno), "cannot write to '%s': %s",
+                                   f->path, strerror(errno))
+                         : 0;
     for (const struct dirent *e = NULL; rc == 0 && (e = readdir(dir)) != NULL;) {
         const bool read = ends_with(e->d_name, ".json") || ends_with(e->d_name, ".gz");
         if (read && !is_ours(f, e->d_name)) {

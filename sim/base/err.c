@@ -8,6 +8,7 @@
  * others, and their number is kept up to date in a last line behind `len`. */
 #include "sim/base/err.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,11 @@
 #define WORD_MAX      64u   /* longest word ty_nearest looks at */
 #define EDIT_COST     128u  /* of a letter inserted, deleted, replaced, or swapped with the next */
 #define CASE_COST     1u    /* of a letter in the other case: less than an edit in any word */
+
+int ty_code_of_errno(int error)
+{
+    return error == ENOMEM ? TY_ENOMEM : TY_EIO;
+}
 
 int ty_exit_status(int code)
 {

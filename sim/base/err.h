@@ -71,6 +71,9 @@ int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const ch
 /* Appends "hint: ..." below the last message. */
 void ty_hint(struct ty_err *err, const char *format, ...) TY_PRINTF(2, 3);
 
+/* The code for a failed call of the operating system by its errno: TY_ENOMEM or TY_EIO. */
+int ty_code_of_errno(int error);
+
 /* Exit status of the contract for a code: 0 for 0, else the status in TY_ERRORS. */
 int ty_exit_status(int code);
 

@@ -37,7 +37,8 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     errno = 0;
     FILE *stream = is_stdin ? stdin : fopen(path, "rb");
     if (!stream) {
-        return ty_fail(err, TY_EIO, "%s: cannot be opened (%s)", name, strerror(errno));
+        return ty_fail(err, ty_code_of_errno(errno), "%s: cannot be opened (%s)", name,
+                       strerror(errno));
     }
     char *data = NULL;
     size_t n = 0;

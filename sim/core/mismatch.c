@@ -135,7 +135,8 @@ static int compare(const void *x, const void *y)
     if (a->to != b->to) {
         return a->to < b->to ? -1 : 1;
     }
-    return strcmp(a->name, b->name);
+    const int order = strcmp(a->name, b->name);
+    return order != 0 ? order : (a > b) - (a < b);
 }
 
 /* Numbers communicators: channels with equal ends and names share one. */

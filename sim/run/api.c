@@ -23,12 +23,12 @@ void ty_err_free(struct ty_err *err)
 
 const char *ty_err_text(const struct ty_err *err)
 {
-    return err->text;
+    return err != NULL ? err->text : "memory is exhausted";
 }
 
 int ty_err_exit_status(const struct ty_err *err)
 {
-    return ty_exit_status(err->code);
+    return ty_exit_status(err != NULL ? err->code : TY_ENOMEM);
 }
 
 void ty_text_free(char *text)

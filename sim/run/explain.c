@@ -182,7 +182,11 @@ static void add_to_path(void *arg, const struct ty_crit_task *task)
 static int by_seconds(const void *a, const void *b)
 {
     const struct path_part *x = a, *y = b;
-    return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : 0;
+    if (x->seconds != y->seconds || x->name == NULL || y->name == NULL) {
+        return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : 0;
+    }
+    const int order = strcmp(x->name, y->name);
+    return order != 0 ? order : strcmp(x->category, y->category);
 }
 
 static int put_path(const struct ty_run *run, struct path *path, struct ty_text *t,
@@ -265,8 +269,32 @@ static void more_micro_batches(struct ty_config *c)
     c->layout.micro_batches *= 2;
 }
 
-static void put_what_if(const struct ty_run *run, const struct ty_figures *f,
-                        const struct path *path, struct ty_text *t, struct ty_err *why)
+/* Writes one change of the time per token, and what was expected of it. TY_ENOMEM. */
+static int put_change(const struct ty_figures *f, const struct ty_config *changed, double expected,
+                      struct ty_text *t, struct ty_err *why)
+{
+    struct ty_run *other = NULL;
+    struct ty_figures g;
+    why->code = 0;
+    int rc = ty_run_new(&other, changed, why);
+    rc = rc < 0 ? rc : ty_run_execute(other, NULL, why);
+    if (rc < 0) {
+        ty_text_add(t, "cannot be run (%s)\n", ty_code_name(rc));
+    } else {
+        ty_run_figures(other, &g);
+        ty_text_add(t, "%+.2f %%", 100 * (f->tokens_per_s / g.tokens_per_s - 1));
+        if (!isnan(expected)) {
+            ty_text_pad(t, 48);
+            ty_text_add(t, "expected from the critical path: %+.2f %%", 100 * expected);
+        }
+        ty_text_add(t, "\n");
+    }
+    ty_run_free(other);
+    return rc == TY_ENOMEM ? rc : 0;
+}
+
+static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
+                       const struct path *path, struct ty_text *t, struct ty_err *why)
 {
     const double total = ty_s_from_ps(run->timeline.makespan);
     const double gain = 1 - 1 / 1.1; /* of the part of the path that gets faster */
@@ -284,10 +312,9 @@ static void put_what_if(const struct ty_run *run, const struct ty_figures *f,
     struct ty_arena arena = {.head = NULL};
     const struct ty_exceptions *faster = faster_others(&run->config->cluster, &arena);
     ty_text_add(t, "what would help: time per token, by a run with one thing changed\n");
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(rows) && rc == 0; i++) {
         struct ty_config changed = *run->config;
-        struct ty_run *other = NULL;
-        struct ty_figures g;
         rows[i].change(&changed);
         if (rows[i].change == faster_gpus && faster != NULL) {
             changed.cluster.exceptions = faster;
@@ -298,24 +325,10 @@ static void put_what_if(const struct ty_run *run, const struct ty_figures *f,
             ty_text_add(t, "a schedule of your own has as many as it has\n");
             continue;
         }
-        why->code = 0;
-        int rc = ty_run_new(&other, &changed, why);
-        rc = rc < 0 ? rc : ty_run_execute(other, NULL, why);
-        if (rc < 0) {
-            ty_text_add(t, "cannot be run (%s)\n", ty_code_name(rc));
-            ty_run_free(other);
-            continue;
-        }
-        ty_run_figures(other, &g);
-        ty_run_free(other);
-        ty_text_add(t, "%+.2f %%", 100 * (f->tokens_per_s / g.tokens_per_s - 1));
-        if (!isnan(rows[i].predicted)) {
-            ty_text_pad(t, 48);
-            ty_text_add(t, "expected from the critical path: %+.2f %%", 100 * rows[i].predicted);
-        }
-        ty_text_add(t, "\n");
+        rc = put_change(f, &changed, rows[i].predicted, t, why);
     }
     ty_arena_release(&arena);
+    return rc;
 }
 
 int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
@@ -335,12 +348,12 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     rc = rc < 0 ? rc : ty_report_culprits(run, f.step_s, &t, err);
     struct ty_err *why = ty_err_new();
     if (rc == 0 && why != NULL) {
-        ty_together_explain(run, f.step_s, &t, why);
-        put_what_if(run, &f, &path, &t, why);
+        rc = ty_together_explain(run, f.step_s, &t, why);
+        rc = rc < 0 ? rc : put_what_if(run, &f, &path, &t, why);
     }
-    if (rc == 0) {
-        *text = why != NULL ? ty_text_take(&t) : NULL;
-        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    *text = rc == 0 && why != NULL ? ty_text_take(&t) : NULL;
+    if (*text == NULL && (rc == 0 || rc == TY_ENOMEM)) {
+        rc = ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
     ty_err_free(why);
     ty_text_release(&t);

@@ -296,7 +296,8 @@ static int fastest_first(const void *a, const void *b)
     if (x->slower != y->slower) {
         return x->slower > y->slower ? 1 : -1;
     }
-    return strcmp(x->set[0], y->set[0]);
+    const int order = strcmp(x->set[0], y->set[0]);
+    return order != 0 || x->n_sets < 2 || y->n_sets < 2 ? order : strcmp(x->set[1], y->set[1]);
 }
 
 int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_err *err)

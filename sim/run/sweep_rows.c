@@ -110,7 +110,13 @@ static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome
         return NULL;
     }
     put_inputs(t, job, row);
-    if (ty_row_run(&job->rows, row, NULL, 0, put_figures, out, err) < 0) {
+    const int rc = ty_row_run(&job->rows, row, NULL, 0, put_figures, out, err);
+    if (rc == TY_ENOMEM) { /* nothing about the row: it may come out when fewer run at once */
+        ty_text_release(t);
+        ty_err_free(err);
+        return NULL;
+    }
+    if (rc < 0) {
         char message[TY_ROW_MESSAGE];
         ty_row_message(err, message);
         ty_text_add(t, ",,,,,,,,");
@@ -283,7 +289,8 @@ static int open_partial(struct sweep_job *job, const char *header, struct ty_are
     job->fd = open(partial, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (job->fd < 0 || ftruncate(job->fd, (off_t)end) != 0 ||
         lseek(job->fd, 0, SEEK_END) == (off_t)-1) {
-        return ty_fail(err, TY_EIO, "cannot write '%s': %s", partial, strerror(errno));
+        return ty_fail(err, ty_code_of_errno(errno), "cannot write '%s': %s", partial,
+                       strerror(errno));
     }
     job->written = rows > 0 ? rows - 1 : 0;
     job->error = rows > 0 ? 0 : ty_fd_write(job->fd, header, strlen(header), NULL);
@@ -293,7 +300,14 @@ static int open_partial(struct sweep_job *job, const char *header, struct ty_are
 static int finish(struct sweep_job *job, struct ty_err *err)
 {
     if (job->no_memory) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        ty_fail(err, TY_ENOMEM, "memory is exhausted in row %" PRIu32, job->written + 1);
+        if (job->partial != NULL) {
+            ty_hint(err,
+                    "the rows before it are in %s; --resume goes on from there, with fewer "
+                    "--jobs if that is what it takes",
+                    job->partial);
+        }
+        return TY_ENOMEM;
     }
     if (job->fd != STDOUT_FILENO && close(job->fd) != 0 && job->error == 0) {
         job->error = errno;

@@ -55,8 +55,8 @@ void ty_together_describe(const struct ty_run *run, struct ty_text *text);
 void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *text);
 void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *text);
 
-/* What each of the other jobs costs the run's own, by runs without it. */
-void ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *text,
+/* What each of the other jobs costs the run's own, by runs without it. 0 or TY_ENOMEM. */
+int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *text,
                          struct ty_err *why);
 
 #endif

@@ -185,12 +185,12 @@ static int without(const struct ty_run *run, uint32_t number, double *step_s, st
     return rc;
 }
 
-void ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *t,
-                         struct ty_err *why)
+int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *t,
+                        struct ty_err *why)
 {
     const struct ty_together *together = run->together;
     if (together == NULL) {
-        return;
+        return 0;
     }
     ty_text_add(t, "jobs on the same links: what sharing with each adds to a step, by a run "
                    "without it\n");
@@ -201,6 +201,9 @@ void ty_together_explain(const struct ty_run *run, double step_s, struct ty_text
         char value[64];
         ty_text_add(t, "  %s", name);
         ty_text_pad(t, 34);
+        if (rc == TY_ENOMEM) {
+            return rc;
+        }
         if (rc < 0) {
             ty_text_add(t, "cannot be run (%s)\n", ty_code_name(rc));
             continue;
@@ -214,4 +217,5 @@ void ty_together_explain(const struct ty_run *run, double step_s, struct ty_text
         ty_text_add(t, "%+.2f %%\n", 100 * (step_s / together->own_alone_s - 1));
     }
     ty_text_add(t, "\n");
+    return 0;
 }
