@@ -104,13 +104,13 @@ static bool next_of_execution(const struct walk *w, struct course *c)
     while (c->at < c->over || c->left > 0) {
         const ty_ps from = c->at;
         const struct ty_heat_bend *b = c->bent ? bend(w, c->bend) : NULL;
+        double part = c->left;
         c->at = b != NULL ? until(w, c, b) : c->over;
-        const double part =
-            c->at == c->over ? c->left : c->per_speed * b->speed * (double)(c->at - from);
-        c->left = c->at == c->over ? 0 : c->left - part;
         if (b != NULL && c->at < c->over) {
+            part = c->per_speed * b->speed * (double)(c->at - from);
             c->bend = b->next;
         }
+        c->left = c->at == c->over ? 0 : c->left - part;
         if (stretch(w, c, from, c->at, part)) {
             return true;
         }

@@ -71,11 +71,11 @@ int ty_fit_slopes(const struct ty_fit_problem *q, const double *value, const dou
 {
     const uint32_t k = q->n_parameters, n = q->n_rows;
     double *points = calloc((size_t)k * (k + n) + 1, sizeof(*points));
-    double *moved = points + (size_t)k * k;
     double step[TY_FIT_MAX];
     if (points == NULL) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
+    double *moved = points + (size_t)k * k;
     for (uint32_t j = 0; j < k; j++) {
         memcpy(points + (size_t)j * k, value, k * sizeof(*value));
         step[j] = value[j] * exp(TY_FIT_STEP) <= q->parameter[j].high ? TY_FIT_STEP : -TY_FIT_STEP;

@@ -403,9 +403,12 @@ static int sit(struct ty_loader *l, const struct ty_config *c, uint32_t number, 
     uint32_t first = UINT32_MAX, n = 0;
     for (uint32_t r = 0; r < c->layout.ranks; r++) {
         const uint32_t gpu = gpu_of(c, r);
-        n += sitter[gpu] != 0;
-        first = sitter[gpu] != 0 && gpu < first ? gpu : first;
-        sitter[gpu] = sitter[gpu] != 0 ? sitter[gpu] : number;
+        if (sitter[gpu] == 0) {
+            sitter[gpu] = number;
+        } else {
+            first = gpu < first ? gpu : first;
+            n++;
+        }
     }
     if (n == 0) {
         return 0;

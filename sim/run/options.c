@@ -229,7 +229,7 @@ int ty_word_read(const char *option, const char *text, const struct ty_word *wor
     }
     ty_fail(err, TY_EUSAGE, "%s %s: unknown; use %s", option, text,
             list_words(words, list, sizeof(list)));
-    for (size_t i = 0; words[i].name != NULL && i < TY_COUNT(names); i++) {
+    for (size_t i = 0; i < TY_COUNT(names) && words[i].name != NULL; i++) {
         names[i] = words[i].name;
     }
     const char *near = ty_nearest(text, names, TY_COUNT(names));

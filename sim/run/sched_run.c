@@ -87,7 +87,7 @@ static int find_schedule(const char *name, const struct ty_sched **out, struct t
 {
     const char *names[32] = {NULL};
     size_t n = 0;
-    for (; ty_schedules[n] != NULL && n < TY_COUNT(names); n++) {
+    for (; n < TY_COUNT(names) && ty_schedules[n] != NULL; n++) {
         names[n] = ty_schedules[n]->name;
     }
     *out = ty_sched_find(name);
