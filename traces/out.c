@@ -142,7 +142,9 @@ int ty_out_check(const char *path, struct ty_err *err)
     }
     out.fd = -1;
     release(&out);
-    return error == 0 ? 0 : ty_fail(err, TY_EIO, "cannot write '%s': %s", path, strerror(error));
+    return error == 0 ? 0
+                      : ty_fail(err, ty_code_of_errno(error), "cannot write '%s': %s", path,
+                                strerror(error));
 }
 
 /* ---- closing ---- */
