@@ -79,7 +79,8 @@ static int add_folder(struct reading *r, const char *path)
     DIR *dir = opendir(path);
     int rc = 0;
     if (dir == NULL) {
-        return ty_fail(r->err, TY_EIO, "%s: cannot be opened (%s)", path, strerror(errno));
+        return ty_fail(r->err, ty_code_of_errno(errno), "%s: cannot be opened (%s)", path,
+                       strerror(errno));
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;

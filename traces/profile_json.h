@@ -2,7 +2,7 @@
 #ifndef TY_TRACES_PROFILE_JSON_H
 #define TY_TRACES_PROFILE_JSON_H
 
-#include <yajl/yajl_parse.h>
+#include "traces/profile_memory.h"
 
 #include "traces/profile_internal.h"
 
@@ -122,7 +122,8 @@ struct ty_profile_reader {
     const char *path;
     struct ty_err *err;
     yajl_handle yajl;
-    int code; /* of what stopped it */
+    struct ty_profile_memory memory; /* yajl's */
+    int code;                        /* of what stopped it */
 
     /* Where in the file: `chunk` is being parsed, of which the first `counted` bytes are in
      * line and col. */

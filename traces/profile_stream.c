@@ -153,6 +153,9 @@ static int unzip_error(struct ty_profile_reader *r, gzFile in)
     int code = Z_OK;
     const char *said = gzerror(in, &code);
     const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
+    if (code == Z_MEM_ERROR) {
+        return ty_profile_no_memory(r);
+    }
     return code == Z_ERRNO
                ? ty_fail(r->err, TY_EIO, "%s: cannot be read (%s)", r->path, strerror(errno))
                : ty_fail_at(r->err, TY_EINPUT, &at,
@@ -183,6 +186,17 @@ static int read_all(struct ty_profile_reader *r, gzFile in, unsigned char *buf)
     return rc == 0 ? finish(r) : rc;
 }
 
+/* Makes the parser and reads; whatever it needs and does not get ends here. */
+static int read_guarded(struct ty_profile_reader *r, gzFile in, unsigned char *buf)
+{
+    if (setjmp(r->memory.failed) != 0) {
+        return ty_profile_no_memory(r);
+    }
+    r->yajl = yajl_alloc(&ty_profile_callbacks, &r->memory.calls, r);
+    (void)gzbuffer(in, CHUNK);
+    return read_all(r, in, buf);
+}
+
 int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *store, const char *path,
                      struct ty_err *err)
 {
@@ -191,21 +205,17 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
     errno = 0;
     gzFile in = strcmp(path, "-") == 0 ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(path, "rb");
     if (in == NULL) {
-        return ty_fail(err, TY_EIO, "%s: cannot be opened (%s)", path,
+        return ty_fail(err, errno != 0 ? ty_code_of_errno(errno) : TY_ENOMEM,
+                       "%s: cannot be opened (%s)", path,
                        errno != 0 ? strerror(errno) : "memory is exhausted");
     }
     unsigned char *buf = malloc(CHUNK);
     r.scratch_cap = 1u << 16;
     r.scratch = malloc(r.scratch_cap);
-    r.yajl = yajl_alloc(&ty_profile_callbacks, NULL, &r);
+    ty_profile_memory_init(&r.memory);
     ty_profile_make_keys(&r);
-    int rc = TY_ENOMEM;
-    if (buf != NULL && r.scratch != NULL && r.yajl != NULL) {
-        (void)gzbuffer(in, CHUNK);
-        rc = read_all(&r, in, buf);
-    } else {
-        (void)ty_profile_no_memory(&r);
-    }
+    int rc =
+        buf != NULL && r.scratch != NULL ? read_guarded(&r, in, buf) : ty_profile_no_memory(&r);
     file->rank.file = ty_arena_strndup(&store->arena, path, strlen(path));
     file->rank.gpu = file->rank.gpu != NULL ? file->rank.gpu : "";
     file->rank.json_B = r.chunk_at;
@@ -213,9 +223,7 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
         (void)ty_profile_no_memory(&r);
         rc = TY_ENOMEM;
     }
-    if (r.yajl != NULL) {
-        yajl_free(r.yajl);
-    }
+    ty_profile_memory_release(&r.memory);
     free(buf);
     free(r.scratch);
     free(r.threads);

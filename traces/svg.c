@@ -387,7 +387,8 @@ static int svg_write(const struct ty_trace *trace, struct ty_out *out, struct ty
                          .style = trace->svg,
                          .about = about.data};
     svg.style.bubbles = trace->bubbles ? svg.style.bubbles : TY_SVG_NONE;
-    const int rc = ty_svg(&svg, &text, err);
+    const int rc = title.failed || about.failed ? ty_fail(err, TY_ENOMEM, "svg: out of memory")
+                                                : ty_svg(&svg, &text, err);
     if (rc == 0) {
         ty_out_bytes(out, text.data, text.len);
     }

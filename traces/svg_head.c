@@ -50,7 +50,7 @@ static void add_figures(const struct ty_svg_page *page, const struct ty_svg_shee
     }
 }
 
-bool ty_svg_heads_fit(const struct ty_svg_page *page)
+bool ty_svg_heads_fit(struct ty_svg_page *page)
 {
     bool fit = true;
     for (uint32_t i = 0; i < page->svg->n_panels && fit; i++) {
@@ -58,6 +58,7 @@ bool ty_svg_heads_fit(const struct ty_svg_page *page)
         const char *title = sheet->panel->title;
         struct ty_text figures = {.data = NULL};
         add_figures(page, sheet, &figures);
+        page->out->failed = page->out->failed || figures.failed;
         fit = title != NULL && figures.data != NULL &&
               ty_svg_text_um(title, page->font * 108 / 100) + page->font +
                       ty_svg_text_um(figures.data, page->small * 9 / 10) <=
@@ -72,6 +73,7 @@ void ty_svg_put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
     const char *title = sheet->panel->title;
     struct ty_text figures = {.data = NULL};
     add_figures(page, sheet, &figures);
+    page->out->failed = page->out->failed || figures.failed;
     const char *words = figures.data != NULL ? figures.data : "";
     const int32_t right = page->left + page->plot, font = page->small * 9 / 10;
     if (title != NULL) {

@@ -40,7 +40,7 @@ int32_t ty_svg_page_x(const struct ty_svg_page *page, ty_ps t);
 void ty_svg_put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet);
 
 /* Whether title and figures of all panels fit on one line each: all heads look alike. */
-bool ty_svg_heads_fit(const struct ty_svg_page *page);
+bool ty_svg_heads_fit(struct ty_svg_page *page);
 
 /* "1f1b     33 time units, idle 27.3 %: fill 9.1, stall 9.1, drain 9.1", on one line or two. */
 void ty_svg_put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet);

@@ -5,6 +5,7 @@ alloc.py BINARY SHIM [STRIDE]: with a stride only every so-manieth of them, and 
 last, where commands differ. The run ends as if nothing had happened (somebody could do without), or
 with exit status 4, a message and no output file; never by a signal, never with half of an answer.
 """
+import functools
 import os
 import pathlib
 import subprocess
@@ -20,6 +21,7 @@ model: {layers: 4, hidden: 256, heads: 4, vocabulary: 1000, sequence: 128}
 layout: {global_batch: 8, pipeline: 2, tensor: 2}
 """
 JOBS = RUN + "jobs: [{name: other, layout: {gpus: 4-7, data: 1}}]\n"
+PROFILE = "profile"  # in place of a run file: what the run file's own --trace kineto has of a rank
 WRONG = RUN.replace("nodes", "node").replace("heads", "hedas")
 # words after the program, what they write, and the run file
 COMMANDS = [
@@ -37,11 +39,25 @@ COMMANDS = [
     (["check", "run.yaml", "--show-config", "-o", "out"], ["out"], RUN),
     (["sweep", "run.yaml", "--over", "layout.tensor=1,2", "-j", "1", "-o", "table.csv"],
      ["table.csv"], RUN),
+    (["diff", "run.yaml", "--against-set", "schedule.name=gpipe", "-o", "out", "--trace",
+      "svg:both.svg"], ["out", "both.svg"], RUN),
+    (["import", "kineto", "rank-0.json", "-o", "table.csv"], ["table.csv"], PROFILE),
     (["schedule", "zb-v", "-p", "2", "-m", "4", "-o", "out"], ["out"], ""),
     (["list", "schema"], [], ""),
 ]
 # numbers that no two runs have in common
 CHANGING = ("wall_s", "peak_rss_bytes", "simulated")
+
+
+@functools.lru_cache(maxsize=1)
+def profile():
+    """What a rank of the small run does, as PyTorch would have recorded it."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = pathlib.Path(folder)
+        (here / "run.yaml").write_text(RUN)
+        subprocess.run([BINARY, "run", "run.yaml", "-o", "out", "--ranks", "0", "--trace",
+                        "kineto:folder"], cwd=here, check=True, capture_output=True)
+        return (here / "folder/rank-0.json").read_text()
 
 
 class Outcome:
@@ -50,7 +66,9 @@ class Outcome:
     def __init__(self, words, outputs, yaml, fail_at):
         with tempfile.TemporaryDirectory() as folder:
             here = pathlib.Path(folder)
-            if yaml:
+            if yaml == PROFILE:
+                (here / "rank-0.json").write_text(profile())
+            elif yaml:
                 (here / "run.yaml").write_text(yaml)
             env = {**os.environ, "LD_PRELOAD": SHIM, "FAIL_ALLOC": str(fail_at),
                    "FAIL_ALLOC_COUNT": str(here / "count")}
@@ -62,8 +80,8 @@ class Outcome:
             self.files = {name: self.stable((here / name).read_bytes()) for name in outputs
                           if (here / name).exists()}
             self.litter = sorted(p.name for p in here.iterdir()
-                                 if p.name not in {"run.yaml", "count", "folder", *outputs,
-                                                   "table.csv.partial"})
+                                 if p.name not in {"run.yaml", "rank-0.json", "count", "folder",
+                                                   "table.csv.partial", *outputs})
 
     @staticmethod
     def stable(data):
