@@ -281,6 +281,7 @@ static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s,
     if (span->pass->phase != TY_PHASE_STEP) {
         p = put_arg_u64(p, "mb", ty_op_mb(span->pass, span->op));
     }
+    p = put_arg_u64(p, "step", span->pass->step);
     if (span->op->layer != TY_NONE) {
         p = put_arg_u64(p, "layer", span->op->layer);
     }

@@ -289,6 +289,8 @@ static int keep_kernel(struct ty_profile_reader *r)
     k.stream = (uint32_t)stream;
     k.device = device >= 0 && device < UINT8_MAX ? (uint8_t)device : UINT8_MAX;
     k.phase = (uint8_t)ty_profile_phase_of(text_of(r, TY_KEY_PHASE));
+    const int64_t step = number_of(r, TY_KEY_STEP, -1);
+    k.step = step >= 0 && step < TY_PROFILE_STEPS ? (uint32_t)step : TY_PROFILE_NONE;
     k.class = (uint8_t)(r->cat == TY_EVENT_COPY ? TY_PROFILE_MEMORY : ty_profile_class_of(name));
     if (k.class == TY_PROFILE_COMMUNICATION) {
         k.comm = rank->n_comms;

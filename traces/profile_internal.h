@@ -40,6 +40,8 @@ struct ty_profile_pg {
     bool whole;      /* n of them */
 };
 
+#define TY_PROFILE_STEPS 65536 /* most numbers of steps that kernels themselves can name */
+
 struct ty_profile_file {
     struct ty_profile_rank rank;        /* kernels, comms, ops, steps as they came */
     struct ty_profile_launch *launches; /* [n_kernels] */

@@ -36,7 +36,8 @@
     X(SRC, "Src Rank")                                                                             \
     X(DST, "Dst Rank")                                                                             \
     X(SEQ, "Seq")                                                                                  \
-    X(PHASE, "phase") /* of trainyard's own files */
+    X(PHASE, "phase") /* of trainyard's own files ... */                                           \
+    X(STEP, "step")   /* ... the same */
 
 enum ty_profile_key {
 #define X(id, key) TY_KEY_##id,

@@ -26,6 +26,7 @@ struct linker {
     const struct ty_profile_store *store;
     struct pair *externals, *calls, *sequences; /* sorted */
     uint32_t n_externals, n_calls, n_sequences;
+    bool own_steps; /* kernels name them */
 };
 
 static int by_pair(const void *a, const void *b)
@@ -275,6 +276,39 @@ static uint32_t step_at(const struct ty_profile_rank *rank, int64_t at)
     return low > 0 && at < rank->steps[low - 1].end_ns ? low - 1 : TY_PROFILE_NONE;
 }
 
+/* Steps as the kernels themselves name them, which only trainyard's own files do: each from its first
+ * kernel to the end of its last. Numbers become places in `steps`. */
+static bool steps_of_kernels(struct ty_profile_file *file, bool *told)
+{
+    struct ty_profile_rank *rank = &file->rank;
+    uint32_t *place = calloc(TY_PROFILE_STEPS, sizeof(*place)); /* and 1; 0: not seen yet */
+    for (uint32_t i = 0; i < rank->n_kernels && place != NULL; i++) {
+        struct ty_profile_kernel *k = &rank->kernels[i];
+        const uint32_t number = k->step;
+        if (number == TY_PROFILE_NONE) {
+            continue;
+        }
+        if (place[number] == 0) {
+            if (!ty_profile_grow(&rank->steps, rank->n_steps, &file->cap_steps,
+                                 sizeof(*rank->steps))) {
+                free(place);
+                return false;
+            }
+            rank->steps[rank->n_steps] = (struct ty_profile_step){
+                .start_ns = INT64_MAX, .end_ns = INT64_MIN, .number = number};
+            place[number] = ++rank->n_steps;
+            *told = true;
+        }
+        struct ty_profile_step *step = &rank->steps[place[number] - 1];
+        const int64_t end = k->start_ns + k->dur_ns;
+        step->start_ns = k->start_ns < step->start_ns ? k->start_ns : step->start_ns;
+        step->end_ns = end > step->end_ns ? end : step->end_ns;
+        k->step = place[number] - 1;
+    }
+    free(place);
+    return place != NULL;
+}
+
 /* What issued a communication, where PyTorch did not name it on the kernel. */
 static void name_collective(const struct linker *l, struct ty_profile_kernel *k)
 {
@@ -309,7 +343,7 @@ static void link_kernel(struct linker *l, uint32_t i)
     } else if (k->op != TY_PROFILE_NONE) {
         issued_ns = rank->ops[k->op].start_ns;
     }
-    k->step = step_at(rank, issued_ns);
+    k->step = l->own_steps ? k->step : step_at(rank, issued_ns);
     if (k->op != TY_PROFILE_NONE) {
         k->phase = rank->ops[k->op].phase;
     } else {
@@ -424,7 +458,9 @@ int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store 
                        (unsigned)deepest, MAX_NEST);
     }
     ok = ok && index_ops(&l) && index_calls(&l);
-    if (ok && rank->n_steps > 0) {
+    if (ok && rank->n_steps == 0) {
+        ok = steps_of_kernels(file, &l.own_steps);
+    } else if (ok) {
         qsort(rank->steps, rank->n_steps, sizeof(*rank->steps), step_order);
     }
     for (uint32_t i = 0; i < rank->n_kernels && ok; i++) {
