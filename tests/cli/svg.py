@@ -4,7 +4,7 @@
 The legend tells which colour is what; the axis tells where a time is. Then: boxes and idle stretches
 lie within the axis, those of a row add up to what `schedule --format json` says, numbers are those of
 its micro-batches and lie within their boxes, no text overlaps another or leaves the paper.
-`svg.py BINARY PICTURE` checks also that PICTURE is what `schedule 1f1b -p 4 -m 8` draws."""
+The pictures of the guides, docs/*.svg, must be what is drawn now; `svg.py BINARY --update` draws them."""
 import gzip
 import itertools
 import json
@@ -286,19 +286,34 @@ def check_colours(binary):
     return f"least difference {least:.0f}"
 
 
+LLAMA = ["run", str(EXAMPLES / "llama-30b-256xa100.yaml")]
+QUIET = ["-q", "-o", "/dev/null", "--trace", "svg:-"]
+KEPT = {
+    "schedule-1f1b.svg": ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "svg"],
+    "traces-start.svg": LLAMA + ["--window", "0s:2s"] + QUIET,
+    "traces-end.svg": LLAMA + ["--window", "20s:21.2s"] + QUIET,
+    "traces-deadlock.svg": ["run", str(EXAMPLES / "deadlock" / "group.yaml")] + QUIET,
+}
+
+
 def check_kept(binary, picture):
-    fresh = run(binary, ["schedule", "1f1b", "-p", "4", "-m", "8", "--format", "svg"])
-    assert fresh == pathlib.Path(picture).read_bytes(), f"{picture} is not what is drawn now"
+    kept = (EXAMPLES.parent / picture).read_bytes()
+    assert run(binary, KEPT[picture]) == kept, f"{picture} is not what is drawn now"
+    check_paper(Picture(kept))
     return "as drawn"
 
 
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
+    if "--update" in sys.argv:
+        for name, words in KEPT.items():
+            (EXAMPLES.parent / name).write_bytes(run(binary, words))
     checks = [(" ".join(shape + names + options), check_shape, (binary, shape, names, options))
               for shape, names, options in SHAPES]
     checks += [(f"{example} {' '.join(options)}", check_run, (binary, example, options, most))
                for example, options, most in RUNS]
-    checks += [("colours", check_colours, (binary,)), ("picture", check_kept, (binary, sys.argv[2]))]
+    checks += [("colours", check_colours, (binary,))]
+    checks += [(name, check_kept, (binary, name)) for name in KEPT]
     failed = 0
     for number, (name, check, arguments) in enumerate(checks, 1):
         try:
