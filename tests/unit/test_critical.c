@@ -148,8 +148,8 @@ START_TEST(steps_say_how_the_path_came_to_them)
         "0\","
         "\"from\":0}",
         "\"row\":\"compute\",\"stage\":1,\"mb\":0,\"why\":\"waited for recv 0\",\"from\":2}",
-        "\"name\":\"optimizer "
-        "step\",\"cat\":\"optimizer\",\"cname\":\"rail_load\",\"ph\":\"X\",\"tid\":10,",
+        ("\"name\":\"optimizer step\",\"cat\":\"optimizer\",\"cname\":\"rail_load\","
+         "\"ph\":\"X\",\"tid\":10,"),
     };
     struct tiny_trace c;
     struct rules rules;
