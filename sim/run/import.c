@@ -42,6 +42,22 @@ static int selects(const char *text, uint32_t number)
     }
 }
 
+/* Nothing was chosen: which steps there are, of the ranks that have any. */
+static int no_such_step(const struct ty_import *im)
+{
+    const struct ty_profile *p = im->profile;
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        for (uint32_t i = 0; i < p->ranks[r].n_steps; i++) {
+            const uint32_t number = p->ranks[r].steps[i].number;
+            least = number < least ? number : least;
+            most = number > most ? number : most;
+        }
+    }
+    return ty_fail(im->err, TY_EINPUT, "--steps %s: no such step; the profile has %u to %u",
+                   im->steps, (unsigned)least, (unsigned)most);
+}
+
 static int choose_steps(struct ty_import *im)
 {
     const struct ty_profile *p = im->profile;
@@ -76,11 +92,7 @@ static int choose_steps(struct ty_import *im)
                        "after each step, or leave the option out",
                        im->steps);
     }
-    return chosen > 0
-               ? 0
-               : ty_fail(im->err, TY_EINPUT, "--steps %s: no such step; the profile has %u to %u",
-                         im->steps, (unsigned)p->ranks[0].steps[0].number,
-                         (unsigned)p->ranks[0].steps[p->ranks[0].n_steps - 1].number);
+    return chosen > 0 ? 0 : no_such_step(im);
 }
 
 /* ---- the whole ---- */

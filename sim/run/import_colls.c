@@ -159,16 +159,17 @@ static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel 
     if (!ty_profile_grow(&c->members, c->n, &c->cap, sizeof(*c->members))) {
         return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
     }
-    c->members[c->n++] = (struct member){.group = comm->group,
-                                         .coll = (uint32_t)coll_of(k->coll),
-                                         .seq = comm->has_seq ? comm->seq : c->n,
-                                         .has_seq = comm->has_seq,
-                                         .bytes = bytes,
-                                         .ns = k->dur_ns,
-                                         .rank = r,
-                                         .name = k->name,
-                                         .traffic = traffic,
-                                         .pair = reach.pair};
+    c->members[c->n] = (struct member){.group = comm->group,
+                                       .coll = (uint32_t)coll_of(k->coll),
+                                       .seq = comm->has_seq ? comm->seq : c->n,
+                                       .has_seq = comm->has_seq,
+                                       .bytes = bytes,
+                                       .ns = k->dur_ns,
+                                       .rank = r,
+                                       .name = k->name,
+                                       .traffic = traffic,
+                                       .pair = reach.pair};
+    c->n++;
     return 0;
 }
 

@@ -397,6 +397,20 @@ def round_trip(binary, folder, example, options, near):
     traces.rmdir()
 
 
+def steps_of_some(binary, folder):
+    """Marks in one file only, and a step that none has."""
+    traces = folder / "marks"
+    traces.mkdir()
+    for rank in (0, 8):
+        marks = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}", "pid": 1,
+                  "tid": 1, "ts": 100 * n, "dur": 90, "args": {}} for n in (3, 4)]
+        write_rank(traces, rank, (marks if rank == 8 else []) +
+                   [comm("allreduce", 310, 20, 256, 256, Seq=1)])
+    said = run(binary, "import", "kineto", traces, "--steps", "7", code=3).stderr
+    check("a step that is not there is told with those that are",
+          said == "--steps 7: no such step; the profile has 3 to 4\n", said)
+
+
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as name:
@@ -405,6 +419,7 @@ def main():
         in_doubt(binary, folder)
         sizes_and_ends(binary, folder)
         optimizers(binary, folder)
+        steps_of_some(binary, folder)
         for example, options, near in OWN:
             round_trip(binary, folder, example, options, near)
     print(f"TAP version 13\n1..{len(checks)}")
