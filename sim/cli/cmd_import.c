@@ -20,6 +20,19 @@ static int print(const struct cli_options *o, const char *report, const char *ta
     return rc;
 }
 
+/* The table may not take the place of a profile. */
+static int check_output(const struct cli_options *o)
+{
+    for (size_t i = 1; i < o->operands.n && o->output != NULL; i++) {
+        if (strcmp(o->output, "-") != 0 && cli_same_file(o->output, o->operands.item[i])) {
+            fprintf(stderr, "trainyard import: %s is an input and would be overwritten\n",
+                    o->output);
+            return 2;
+        }
+    }
+    return 0;
+}
+
 int cmd_import(const struct cli_options *o)
 {
     uint32_t gpus_per_node = 0;
@@ -38,6 +51,9 @@ int cmd_import(const struct cli_options *o)
     }
     if (o->gpus_per_node != NULL && gpus_per_node == 0) {
         fprintf(stderr, "trainyard import: --gpus-per-node 0: write at least 1\n");
+        return 2;
+    }
+    if (check_output(o) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();
