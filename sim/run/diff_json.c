@@ -11,25 +11,10 @@ static void number(struct ty_text *t, const char *key, double x)
     ty_text_add(t, "\"%s\": %s", key, ty_json_number(x, buf));
 }
 
-static void text(struct ty_text *t, const char *value)
-{
-    char buf[8];
-    ty_text_add(t, "\"");
-    for (; *value != '\0'; value++) {
-        const char *escape = ty_json_escape((unsigned char)*value, buf);
-        if (escape != NULL) {
-            ty_text_add(t, "%s", escape);
-        } else {
-            ty_text_bytes(t, value, 1);
-        }
-    }
-    ty_text_add(t, "\"");
-}
-
 static void side(struct ty_text *t, const struct ty_diff_side *s)
 {
     ty_text_add(t, "    {\"name\": ");
-    text(t, s->from->name);
+    ty_json_put(t, s->from->name);
     ty_text_add(t, ", \"letter\": \"%c\", \"gpus\": %u, \"steps\": %u,\n     ", s->letter,
                 (unsigned)s->n_gpus, (unsigned)s->n_steps);
     number(t, "step_time_s", s->step_s);
@@ -59,9 +44,9 @@ static void keys(struct ty_text *t, const struct ty_diff_pair *p)
     for (uint32_t i = 0; i < p->n_keys; i++) {
         const struct ty_diff_key *key = &p->key[i];
         ty_text_add(t, "%s\n      {\"key\": \"%s\", \"a\": ", i == 0 ? "" : ",", key->key);
-        text(t, key->a);
+        ty_json_put(t, key->a);
         ty_text_add(t, ", \"b\": ");
-        text(t, key->b);
+        ty_json_put(t, key->b);
         ty_text_add(t, ", \"given\": %s}", key->given ? "true" : "false");
     }
     ty_text_add(t, "],\n");
@@ -72,7 +57,7 @@ static void remarks(struct ty_text *t, const struct ty_diff_pair *p)
     ty_text_add(t, "     \"remarks\": [");
     for (uint32_t i = 0; i < p->n_remarks; i++) {
         ty_text_add(t, i == 0 ? "" : ", ");
-        text(t, p->remark[i]);
+        ty_json_put(t, p->remark[i]);
     }
     ty_text_add(t, "],\n");
 }
@@ -111,11 +96,11 @@ static void kinds(struct ty_text *t, const struct ty_diff_pair *p)
     for (uint32_t i = 0; i < p->n_kinds; i++) {
         const struct ty_diff_both *both = &p->kind[i];
         ty_text_add(t, "%s\n      {\"name\": ", i == 0 ? "" : ",");
-        text(t, both->a.name);
+        ty_json_put(t, both->a.name);
         ty_text_add(
             t, ", \"part\": \"%s\", \"group\": ", ty_bucket_name((enum ty_bucket)both->a.bucket));
         if (both->a.group != NULL) {
-            text(t, both->a.group);
+            ty_json_put(t, both->a.group);
         } else {
             ty_text_add(t, "null");
         }

@@ -2,21 +2,6 @@
 #include "sim/base/json.h"
 #include "sim/run/import.h"
 
-static void put_string(struct ty_text *t, const char *text)
-{
-    ty_text_add(t, "\"");
-    for (; *text != '\0'; text++) {
-        char buf[8];
-        const char *escape = ty_json_escape((unsigned char)*text, buf);
-        if (escape != NULL) {
-            ty_text_add(t, "%s", escape);
-        } else {
-            ty_text_bytes(t, text, 1);
-        }
-    }
-    ty_text_add(t, "\"");
-}
-
 static void put_seconds(struct ty_text *t, const char *key, int64_t ns)
 {
     char buf[TY_JSON_NUMBER];
@@ -42,7 +27,7 @@ static void put_ranks(const struct ty_import *im, struct ty_text *t)
         const struct ty_profile_rank *rank = &im->profile->ranks[r];
         const struct ty_import_lanes *l = &im->lanes[r];
         ty_text_add(t, "%s\n    {\"rank\": %u, \"file\": ", r > 0 ? "," : "", (unsigned)rank->rank);
-        put_string(t, rank->file);
+        ty_json_put(t, rank->file);
         ty_text_add(t, ", \"kernels\": %u", (unsigned)rank->n_kernels);
         put_seconds(t, "span_s", l->span);
         put_seconds(t, "busy_s", l->busy);
@@ -77,7 +62,7 @@ static void put_traffic(const struct ty_import *im, struct ty_text *t)
         const struct ty_import_traffic *f = &im->traffic[i];
         ty_text_add(t, "%s\n    {\"name\": \"%s\", \"group\": ", i > 0 ? "," : "",
                     ty_profile_coll_word(f->coll));
-        put_string(t, ty_profile_text(im->profile, f->desc));
+        ty_json_put(t, ty_profile_text(im->profile, f->desc));
         ty_text_add(t, ", \"ranks\": %u, \"nodes\": %u, \"kernels\": %u", (unsigned)f->ranks,
                     (unsigned)f->nodes, (unsigned)f->count);
         put_seconds(t, "seconds", f->gpu_ns);
@@ -93,11 +78,11 @@ static void put_left(const struct ty_import *im, struct ty_text *t)
     for (uint32_t i = 0; i < im->n_left; i++) {
         const struct ty_import_left *left = &im->left[i];
         ty_text_add(t, "%s\n    {\"name\": ", i > 0 ? "," : "");
-        put_string(t, ty_profile_text(im->profile, left->name));
+        ty_json_put(t, ty_profile_text(im->profile, left->name));
         ty_text_add(t, ", \"kernels\": %u", (unsigned)left->count);
         put_seconds(t, "seconds", left->gpu_ns);
         ty_text_add(t, ", \"why\": ");
-        put_string(t, ty_import_reason_text((int)left->reason));
+        ty_json_put(t, ty_import_reason_text((int)left->reason));
         ty_text_add(t, "}");
     }
     ty_text_add(t, "\n  ],\n");
@@ -108,7 +93,7 @@ void ty_import_put_json(const struct ty_import *im, struct ty_text *t)
     int64_t compute = 0, communication = 0;
     ty_text_add(t, "{\n  \"world_size\": %u, \"gpus_per_node\": %u, \"gpu\": ",
                 (unsigned)im->profile->world, (unsigned)im->gpus_per_node);
-    put_string(t, im->profile->ranks[0].gpu);
+    ty_json_put(t, im->profile->ranks[0].gpu);
     ty_text_add(t, ", \"kernels\": %llu,\n", (unsigned long long)im->n_kernels);
     put_ranks(im, t);
     put_kinds(im, t);
