@@ -122,12 +122,11 @@ static bool is_matched(const struct ty_lanes *l, uint32_t i, uint32_t rank)
     return all;
 }
 
-/* Of a simulated run: ranks of its own job, those that were measured unless somebody chose. */
-static int select_simulated(struct ty_lanes *l, uint32_t i, const struct ty_trace_options *options,
-                            struct ty_err *err)
+/* Of those, ranks of the run's own job that were measured unless somebody chose. */
+static int select_of(struct ty_lanes *l, uint32_t i, const struct ty_trace_options *options,
+                     const char *ranks, struct ty_err *err)
 {
     const struct ty_run *run = l->runs[i].run;
-    const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
     struct ty_selection *s = &l->shown[i];
     uint32_t n = 0;
     const int rc =
@@ -144,6 +143,18 @@ static int select_simulated(struct ty_lanes *l, uint32_t i, const struct ty_trac
     }
     s->n = n;
     return 0;
+}
+
+/* Of a simulated run. Where what is shown by itself was not measured, all that was. */
+static int select_simulated(struct ty_lanes *l, uint32_t i, const struct ty_trace_options *options,
+                            struct ty_err *err)
+{
+    const char *ranks =
+        options->ranks != NULL ? options->ranks : l->runs[i].run->config->output.ranks;
+    const int rc = select_of(l, i, options, ranks, err);
+    return rc == 0 && l->shown[i].n == 0 && options->ranks == NULL
+               ? select_of(l, i, options, "all", err)
+               : rc;
 }
 
 /* Of a measured run: in the order of a simulated one of as many GPUs, else all. */
