@@ -79,7 +79,14 @@ static int fill_paths(const struct cli_options *o, struct comparison *c)
     for (; c->n < o->operands.n; c->n++) {
         c->run[c->n].path = o->operands.item[c->n];
     }
-    if (o->against != NULL && c->n < CLI_RUNS_MAX) {
+    if (o->against != NULL && c->n == CLI_RUNS_MAX) {
+        fprintf(stderr,
+                "trainyard diff: --against %s: %d runs are compared at once; write one FILE "
+                "less\n",
+                o->against, CLI_RUNS_MAX);
+        return 2;
+    }
+    if (o->against != NULL) {
         c->run[c->n++].path = o->against;
     }
     if (c->n == 1 && o->against_set.n > 0) {
@@ -115,6 +122,21 @@ static bool is_read(const struct cli_options *o, const struct comparison *c, con
         found = found || cli_same_file(path, o->with.item[i]);
     }
     return found && strcmp(path, "-") != 0;
+}
+
+/* A profile is what it is: settings of its own would be told in its name and change nothing. */
+static int check_sets(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (strcmp(c->run[i].name, c->run[i].path) != 0 && ty_recording_named(c->run[i].path)) {
+            fprintf(stderr,
+                    "trainyard diff: %s: a profile was measured and has no keys to set; "
+                    "set those of a run file\n",
+                    c->run[i].name);
+            return 2;
+        }
+    }
+    return 0;
 }
 
 /* No output may overwrite another, or what is read. */
@@ -281,7 +303,8 @@ static int judge(const struct comparison *c)
 
 static int run(const struct cli_options *o, struct comparison *c)
 {
-    if (fill_paths(o, c) != 0 || fill_sets(o, c) != 0 || check_paths(o, c) != 0) {
+    if (fill_paths(o, c) != 0 || fill_sets(o, c) != 0 || check_sets(c) != 0 ||
+        check_paths(o, c) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();

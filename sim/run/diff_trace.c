@@ -287,6 +287,9 @@ int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *ta
     const char *path;
     struct ty_lanes l = {.runs = runs, .n = (uint32_t)n};
     struct ty_trace trace = {.n_ranks = 0};
+    if (n > TY_DIFF_RUNS_MAX) {
+        return ty_fail(err, TY_EUSAGE, "a trace shows up to %u runs", TY_DIFF_RUNS_MAX);
+    }
     int rc = read_request(&l, target, options, &trace, &format, &path, err);
     rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
     ty_arena_release(&l.arena);
