@@ -134,12 +134,20 @@ static bool same(const struct key *x, const struct key *y)
            x->group == y->group && !(x->bytes < y->bytes) && !(x->bytes > y->bytes);
 }
 
+/* Bytes go by their bits: a message may have more than 32 bits can count. */
+static uint32_t slot_of(const struct key *key)
+{
+    uint64_t bits;
+    memcpy(&bits, &key->bytes, sizeof(bits));
+    bits ^= (uint64_t)key->name << 32 | key->category;
+    return (uint32_t)(bits * 0x9E3779B97F4A7C15u >> 32) % SLOTS;
+}
+
 /* The kind of a kernel, made when it is the first. Negative on failure. */
 static int kind_of(struct builder *b, const struct ty_profile_kernel *k)
 {
     const struct key key = key_of(b, k);
-    uint32_t at =
-        (key.name * 2654435761u ^ (uint32_t)key.bytes * 40503u ^ key.category * 977u) % SLOTS;
+    uint32_t at = slot_of(&key);
     while (b->slots[at].kind != 0 && !same(&b->slots[at].key, &key)) {
         at = (at + 1) % SLOTS;
     }

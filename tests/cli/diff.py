@@ -272,6 +272,33 @@ def ranks_that_were_not_measured_do_not_count(tool):
                              "simulated rank 7"], names
 
 
+def what_is_shown_by_rule_gives_way_to_what_was_measured(tool):
+    """Of 64 ranks a trace shows replica dp=0; of that one nothing was measured."""
+    tool.write("a.yaml", SMALL)
+    tool.write("p.json", json.dumps({
+        "schemaVersion": 1, "distributedInfo": {"rank": 63, "world_size": 64},
+        "traceEvents": [kernel(0, 100, 7, 1, "forward")]}))
+    tool.diff("p.json", "a.yaml", "--set", "cluster.nodes=8", "--set", "layout.global_batch=64",
+              "--trace", "chrome:t.json")
+    events = json.loads((tool.folder / "t.json").read_text())["traceEvents"]
+    names = {e["args"]["name"].split(" ·")[0] for e in events if e["name"] == "process_name"}
+    assert {"measured rank 63", "simulated rank 63"} <= names, names
+
+
+def bytes_have_more_than_32_bits(tool):
+    sizes = {"In msg nelems": 1 << 33, "Out msg nelems": 1 << 33, "dtype": "Float"}
+    tool.write("p.json", json.dumps({
+        "schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 2},
+        "traceEvents": [kernel(0, 100, 7, 1, "forward"),
+                        kernel(100, 200, 20, 2, "forward", coll="AllReduce", **sizes,
+                               **{"Collective name": "allreduce", "Group size": 2,
+                                  "Process Group Name": "dp"})]}))
+    tool.diff("p.json", "p.json", "--trace", "chrome:t.json", "--detail", "op")
+    events = json.loads((tool.folder / "t.json").read_text())["traceEvents"]
+    found = [e["args"]["bytes"] for e in events if "bytes" in e.get("args", {})]
+    assert found == 2 * [4 << 33], found
+
+
 def kernel(start, end, stream, correlation, phase, **args):
     coll = args.pop("coll", None)
     name = f"ncclDevKernel_{coll}(x)" if coll else "void gemm<128>(float*)"
@@ -345,6 +372,7 @@ TESTS = [equal_runs_do_not_differ, differences_sum_and_figures_are_those_of_run,
          steps_are_a_window_of_both,
          a_written_profile_does_not_differ,
          several_steps_without_marks_are_told, ranks_that_were_not_measured_do_not_count,
+         what_is_shown_by_rule_gives_way_to_what_was_measured, bytes_have_more_than_32_bits,
          streams_that_overlap_have_rows_of_their_own, phases_that_are_not_known_are_one_part,
          wrong_profiles_are_refused]
 
