@@ -13,6 +13,7 @@
 #include "traces/profile_internal.h"
 
 #define MAX_NEST    1000u
+#define MAX_SAME    1000u /* guess: far more operators than a layer has between two nodes */
 #define MAX_SPAN_NS ((int64_t)500000000000000) /* nearly six days */
 #define EVALUATE    "autograd::engine::evaluate_function"
 
@@ -181,12 +182,15 @@ static bool is_backward_of(const char *backward, const char *forward)
     }
 }
 
+/* Of operators with the same sequence number the last one that fits. Not all are looked at: whoever
+ * gives every operator the same number would make this take the square of their count. */
 static void find_forward(const struct linker *l, struct ty_profile_op *op)
 {
     const char *name = text(l, op->name), *space = strrchr(name, ' ');
     name = begins(name, EVALUATE) && space != NULL ? space + 1 : name;
-    for (uint32_t i = up_to(l->sequences, l->n_sequences, op->sequence, op->start_ns);
-         i > 0 && l->sequences[i - 1].key == op->sequence; i--) {
+    const uint32_t from = up_to(l->sequences, l->n_sequences, op->sequence, op->start_ns);
+    for (uint32_t i = from; i > 0 && from - i < MAX_SAME && l->sequences[i - 1].key == op->sequence;
+         i--) {
         const uint32_t other = l->sequences[i - 1].index;
         if (is_backward_of(name, text(l, l->file->rank.ops[other].name))) {
             op->forward = other;

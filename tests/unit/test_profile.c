@@ -175,6 +175,41 @@ START_TEST(phases_come_from_autograd)
 }
 END_TEST
 
+/* The forward of an operator, with so many others of its sequence number between them. */
+static uint32_t forward_behind(uint32_t n)
+{
+    static const char first[] =
+        PROFILE_HEAD OP("aten::mm", "1", "1", 1, ", \"Sequence number\": 5");
+    static const char other[] = "," OP("aten::empty", "3", "1", 3, ", \"Sequence number\": 5");
+    static const char last[] =
+        "," OP("MmBackward0", "5", "1", 2,
+               ", \"Sequence number\": 5, \"Fwd thread id\": 1") "," KERNEL("a", "8", "1", 7,
+                                                                            1) "," KERNEL("b", "9",
+                                                                                          "1", 7, 2)
+            PROFILE_TAIL;
+    char *text = malloc(sizeof(first) + n * sizeof(other) + sizeof(last));
+    struct profile_case c;
+    ck_assert_ptr_nonnull(text);
+    char *p = stpcpy(text, first);
+    for (uint32_t i = 0; i < n; i++) {
+        p = stpcpy(p, other);
+    }
+    strcpy(p, last);
+    profile_of(&c, text);
+    ck_assert_uint_eq(c.profile->ranks[0].n_ops, 2);
+    const uint32_t forward = c.profile->ranks[0].ops[1].forward;
+    profile_end(&c);
+    free(text);
+    return forward;
+}
+
+START_TEST(few_operators_of_one_sequence_number_are_looked_at)
+{
+    ck_assert_uint_eq(forward_behind(900), 0);
+    ck_assert_uint_eq(forward_behind(1100), TY_PROFILE_NONE);
+}
+END_TEST
+
 START_TEST(arguments_are_found_in_lists_too)
 {
     uint64_t dim[TY_PROFILE_DIMS];
@@ -479,6 +514,7 @@ int main(void)
     const TTest *const tests[] = {
         kernels_are_kept_in_order_of_start_in_nanoseconds,
         phases_come_from_autograd,
+        few_operators_of_one_sequence_number_are_looked_at,
         arguments_are_found_in_lists_too,
         what_does_no_harm_is_taken,
         ranks_come_from_the_file_then_its_name_then_the_order,
