@@ -35,6 +35,8 @@ struct builder {
     struct slot *slots;
     int64_t *start_ns, *dur_ns; /* [n_tasks] in the order of operations */
     size_t n_tasks;
+    uint32_t *number; /* [n_steps] as the profiler counted them, ascending */
+    uint32_t n_steps;
     struct ty_err *err;
 };
 
@@ -87,18 +89,59 @@ static int find_span(struct ty_recording *r, const char *path, struct ty_err *er
                          path, 1e-9 * (double)(r->end_ns - r->base_ns));
 }
 
-/* Steps that have a kernel. */
-static uint32_t count_steps(const struct ty_recording *r)
+static int by_number(const void *a, const void *b)
 {
-    const struct ty_profile *p = r->profile;
-    uint32_t n = 1;
-    for (uint32_t i = 0; r->marked && i < p->n_ranks; i++) {
-        for (uint32_t k = 0; k < p->ranks[i].n_kernels; k++) {
-            const uint32_t step = p->ranks[i].kernels[k].step;
-            n = step != TY_PROFILE_NONE && step + 1 > n ? step + 1 : n;
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers of the steps that have a kernel, each once and in order: not every rank begins with the
+ * same one, and steps in which nothing ran are none. Without marks there is one step. */
+static int find_steps(struct builder *b)
+{
+    const struct ty_profile *p = b->r->profile;
+    size_t n = 0, most = 1;
+    for (uint32_t i = 0; i < p->n_ranks; i++) {
+        most += p->ranks[i].n_steps;
+    }
+    b->number = calloc(most, sizeof(*b->number));
+    for (uint32_t i = 0; i < p->n_ranks && b->number != NULL; i++) {
+        const struct ty_profile_rank *rank = &p->ranks[i];
+        bool *seen = calloc((size_t)rank->n_steps + 1, sizeof(*seen));
+        for (uint32_t k = 0; k < rank->n_kernels && seen != NULL; k++) {
+            const uint32_t step = rank->kernels[k].step;
+            if (is_replayed(b->r, &rank->kernels[k]) && step != TY_PROFILE_NONE && !seen[step]) {
+                seen[step] = true;
+                b->number[n++] = rank->steps[step].number;
+            }
+        }
+        if (seen == NULL) {
+            return TY_ENOMEM;
+        }
+        free(seen);
+    }
+    if (b->number == NULL) {
+        return TY_ENOMEM;
+    }
+    qsort(b->number, n, sizeof(*b->number), by_number);
+    for (size_t i = 0; i < n; i++) {
+        if (b->n_steps == 0 || b->number[b->n_steps - 1] != b->number[i]) {
+            b->number[b->n_steps++] = b->number[i];
         }
     }
-    return n;
+    b->n_steps = b->n_steps > 0 ? b->n_steps : 1;
+    return 0;
+}
+
+/* Which of these steps a kernel is of. */
+static uint16_t step_of(const struct builder *b, const struct ty_profile_kernel *k)
+{
+    if (!b->r->marked) {
+        return 0;
+    }
+    const uint32_t *at = bsearch(&b->rank->steps[k->step].number, b->number, b->n_steps,
+                                 sizeof(*b->number), by_number);
+    return (uint16_t)(at - b->number);
 }
 
 /* ---- kinds ---- */
@@ -175,7 +218,7 @@ static void begin_pass(struct builder *b, const struct ty_replay_item *item)
     const struct ty_pass pass = {.block = (uint32_t)(index < 0 ? 0 : index),
                                  .mb = TY_NONE,
                                  .mb2 = TY_NONE,
-                                 .step = (uint16_t)(b->r->marked ? item->kernel->step : 0),
+                                 .step = step_of(b, item->kernel),
                                  .phase = item->phase};
     ty_build_pass(&b->b, &pass);
 }
@@ -297,18 +340,20 @@ static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
     }
     r->n_ranks = r->profile->n_ranks;
     r->world = r->profile->world;
-    const uint32_t steps = count_steps(r);
-    if (steps > STEPS_MAX) {
+    rc = find_steps(&b);
+    if (b.n_steps > STEPS_MAX) {
+        free(b.number);
         return ty_fail(err, TY_ELIMIT, "%s: more than %u steps", path, STEPS_MAX);
     }
     r->program =
-        (struct ty_program){.n_steps = steps, .observed = true, .jitter = {.group = TY_NONE}};
-    rc = build(&b);
+        (struct ty_program){.n_steps = b.n_steps, .observed = true, .jitter = {.group = TY_NONE}};
+    rc = rc < 0 ? rc : build(&b);
     if (rc < 0 && (err == NULL || err->code == 0)) {
         ty_fail(err, rc, "%s: out of memory", path);
     }
     rc = rc < 0 ? rc : ty_program_seal(&r->program, &r->arena, err);
     rc = rc < 0 ? rc : fill_timeline(&b);
+    free(b.number);
     free(b.items);
     free(b.slots);
     free(b.start_ns);

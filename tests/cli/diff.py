@@ -4,6 +4,7 @@
 `diff.py BINARY CHECK_TRACE PICTURE`; PICTURE is that of docs/diff.md. The strongest check of profiles is a circle: what a simulation writes as
 a PyTorch profile (--trace kineto) and the simulation itself must not differ."""
 import collections
+import csv
 import json
 import pathlib
 import re
@@ -285,6 +286,32 @@ def what_is_shown_by_rule_gives_way_to_what_was_measured(tool):
     assert {"measured rank 63", "simulated rank 63"} <= names, names
 
 
+def steps_are_those_that_anything_ran_in(tool):
+    """Marks of a step without kernels, and ranks that begin with different steps."""
+    for rank, marks in ((0, (4, 5, 6)), (1, (6, 7))):
+        events = []
+        for n in marks:
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{n}",
+                           "pid": 9, "tid": 9, "ts": 1000 * n, "dur": 1000, "args": {}})
+            if n != 4:
+                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel",
+                               "pid": 9, "tid": 9, "ts": 1000 * n + 10, "dur": 1,
+                               "args": {"correlation": n}})
+                events.append(kernel(1000 * n + 100, 1000 * n + 700, 7, n, "forward"))
+        tool.write(f"rank{rank}.json", json.dumps({
+            "schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2},
+            "traceEvents": events}))
+    (tool.folder / "two").mkdir()
+    for rank in (0, 1):
+        (tool.folder / f"rank{rank}.json").rename(tool.folder / "two" / f"rank{rank}.json")
+    told = tool.diff("two", "two", "--trace", "csv:t.csv")
+    assert [run["steps"] for run in told["runs"]] == [3, 3], told["runs"]
+    assert abs(told["runs"][0]["step_time_s"] - 2600e-6 / 3) < 1e-12, told["runs"]
+    with open(tool.folder / "t.csv", encoding="utf-8") as file:
+        rows = [(int(row["rank"]), int(row["step"])) for row in csv.DictReader(file)]
+    assert sorted(rows) == [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 1), (3, 1), (3, 2)], rows
+
+
 def bytes_have_more_than_32_bits(tool):
     sizes = {"In msg nelems": 1 << 33, "Out msg nelems": 1 << 33, "dtype": "Float"}
     tool.write("p.json", json.dumps({
@@ -373,6 +400,7 @@ TESTS = [equal_runs_do_not_differ, differences_sum_and_figures_are_those_of_run,
          a_written_profile_does_not_differ,
          several_steps_without_marks_are_told, ranks_that_were_not_measured_do_not_count,
          what_is_shown_by_rule_gives_way_to_what_was_measured, bytes_have_more_than_32_bits,
+         steps_are_those_that_anything_ran_in,
          streams_that_overlap_have_rows_of_their_own, phases_that_are_not_known_are_one_part,
          wrong_profiles_are_refused]
 
