@@ -9,8 +9,9 @@
 
 #include "traces/profile_internal.h"
 
-#define MAX_FILES  16384u
-#define MAX_GROUPS 65536u
+#define MAX_FILES   16384u
+#define MAX_GROUPS  65536u
+#define MAX_SPAN_NS ((int64_t)500000000000000) /* nearly six days */
 
 struct reading {
     struct ty_profile *profile;
@@ -308,6 +309,30 @@ void ty_profile_file_release(struct ty_profile_file *file)
     free(file->pg_descs);
 }
 
+/* Times that can be added up, whatever a hostile file says: sums over MAX_FILES have 63 bits. */
+static int check_times(const struct ty_profile_rank *rank, struct ty_err *err)
+{
+    int64_t sum = 0, end = INT64_MIN;
+    for (uint32_t i = 0; i < rank->n_kernels; i++) {
+        const struct ty_profile_kernel *k = &rank->kernels[i];
+        end = k->start_ns + k->dur_ns > end ? k->start_ns + k->dur_ns : end;
+        sum += k->dur_ns;
+        if (sum > MAX_SPAN_NS) {
+            return ty_fail(err, TY_EINPUT,
+                           "%s: kernels run for more than five days, one after another; a profile "
+                           "is of a few steps",
+                           rank->file);
+        }
+    }
+    if (rank->n_kernels > 0 && end - rank->kernels[0].start_ns > MAX_SPAN_NS) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: from the first kernel to the last are %.3g s, more than five days; a "
+                       "profile is of a few steps",
+                       rank->file, 1e-9 * (double)(end - rank->kernels[0].start_ns));
+    }
+    return 0;
+}
+
 static int read_file(struct reading *r, uint32_t i)
 {
     struct ty_profile_file file = {.base_ns = 0};
@@ -319,6 +344,7 @@ static int read_file(struct reading *r, uint32_t i)
             r->paths[i], file.rank.n_ops > 0 ? "" : " (of trainyard: --trace kineto:FOLDER)");
     }
     rc = rc == 0 ? ty_profile_link(&file, r->store, r->err) : rc;
+    rc = rc == 0 ? check_times(&file.rank, r->err) : rc;
     rc = rc == 0 ? find_groups(r, &file) : rc;
     r->told[i] = file.has_rank || rank_in_name(r->paths[i], &file.rank.rank);
     r->base_ns[i] = file.base_ns;

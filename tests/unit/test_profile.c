@@ -180,7 +180,7 @@ static uint32_t forward_behind(uint32_t n)
 {
     static const char first[] =
         PROFILE_HEAD OP("aten::mm", "1", "1", 1, ", \"Sequence number\": 5");
-    static const char other[] = "," OP("aten::empty", "3", "1", 3, ", \"Sequence number\": 5");
+    static const char other[] = "," OP("aten::empty", "3", "0", 3, ", \"Sequence number\": 5");
     static const char last[] =
         "," OP("MmBackward0", "5", "1", 2,
                ", \"Sequence number\": 5, \"Fwd thread id\": 1") "," KERNEL("a", "8", "1", 7,
