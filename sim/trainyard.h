@@ -73,6 +73,10 @@ TY_API int ty_config_read(struct ty_config **config, const struct ty_source *sou
 /* Every value with its unit and where it came from, one line a key. */
 TY_API int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err);
 
+/* The i-th file that it was read from or names: run file, overlays, tables, logs, schedules, those
+ * of other jobs; NULL after the last. Writing to one would destroy what the next run needs. */
+TY_API const char *ty_config_input(const struct ty_config *config, size_t i);
+
 /* What is right and still may not be meant, a line each: keys of a file that stay over a preset
  * named later. Empty: nothing. */
 TY_API int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err);

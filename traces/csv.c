@@ -1,7 +1,8 @@
 /* csv.c - every task of the shown ranks as one row of a table, in whole picoseconds.
  *
  * Rank by rank in display order, then in issue order. Detail does not matter; the window does:
- * tasks outside are left out, those across its border are clipped. Empty cells mean "none". A rank
+ * tasks outside are left out, those across its border are whole, so that their bytes and FLOPs are of
+ * the time beside them. Empty cells mean "none". A rank
  * that could not finish ends with a row named "deadlock": what it stands at. */
 #include <stdio.h>
 
@@ -103,21 +104,18 @@ static void put_rank(const struct ty_trace *trace, uint32_t rank, const struct c
     struct ty_span_cursor cursor = ty_spans_of(trace->timeline, rank);
     struct ty_span span;
     while (ty_span_next(&cursor, &span)) {
-        ty_ps from = span.start, to = span.start + span.dur;
-        if (to < trace->window_from || from > trace->window_to) {
+        if (span.start + span.dur < trace->window_from || span.start > trace->window_to) {
             continue;
         }
-        from = from < trace->window_from ? trace->window_from : from;
-        to = to > trace->window_to ? trace->window_to : to;
         const struct cells *cell = &cells[span.op->kind];
         char *q = ty_out_room(out, CSV_LINE);
         q = put_pass(q, cursor.gang, rank, span.op, span.pass);
         *q++ = ',';
         q = span.op->layer != TY_NONE ? ty_put_u64(q, span.op->layer) : q;
         memcpy(q, cell->words, cell->words_len);
-        q = ty_put_u64(q + cell->words_len, from);
+        q = ty_put_u64(q + cell->words_len, span.start);
         *q++ = ',';
-        q = ty_put_u64(q, to - from);
+        q = ty_put_u64(q, span.dur);
         memcpy(q, cell->amounts, cell->amounts_len);
         ty_out_advance(out, q + cell->amounts_len);
     }

@@ -248,7 +248,8 @@ static void put_scale(const struct picture *g, struct ty_text *out)
         ty_text_add(out, "; micro-batch numbers need a width of %llu", units * g->wanted + frame);
     }
     if (g->lost > 0) {
-        ty_text_add(out, "; %u passes are shorter than a column and not drawn", (unsigned)g->lost);
+        ty_text_add(out, "; %u pass%s shorter than a column and not drawn", (unsigned)g->lost,
+                    g->lost == 1 ? " is" : "es are");
     }
     ty_text_add(out, "\n");
 }

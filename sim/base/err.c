@@ -180,7 +180,8 @@ int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const ch
     va_start(args, format);
     scratch_vadd(&s, format, args);
     va_end(args);
-    if (at->line > 0 && at->source) {
+    /* finding a line takes as long as the text before it: not for messages that are only counted */
+    if (at->line > 0 && at->source && err->n < TY_ERR_MAX && err->n_dropped == 0) {
         scratch_excerpt(&s, at);
     }
     return err_take(err, code, &s);

@@ -84,6 +84,14 @@ int cli_execute(const struct cli_options *o, struct ty_run *run, const char *eng
 /* Whether two paths name one file, also one that is not there yet. Devices may be written twice. */
 bool cli_same_file(const char *a, const char *b);
 
+/* Whether writing to path would replace what is read: the input itself, or a file of the folder that
+ * it is; one of the files of a configuration. */
+bool cli_overwrites(const char *path, const char *input);
+bool cli_overwrites_input(const char *path, const struct ty_config *config);
+
+/* Says that a report which was asked for went nowhere, because a trace has standard output. */
+void cli_say_unprinted(const struct cli_options *o, const char *target);
+
 /* Columns of the terminal on standard output; 0 when it is none. */
 uint32_t cli_columns(void);
 

@@ -6,6 +6,8 @@
 
 #include "sim/cli/cli.h"
 
+#define WOULD_OVERWRITE 1 /* an output an input: told, and no error of the library */
+
 /* One of the runs, from its file to its messages. */
 struct compared {
     const char *path;
@@ -116,7 +118,8 @@ static bool is_read(const struct cli_options *o, const struct comparison *c, con
 {
     bool found = false;
     for (size_t i = 0; i < c->n; i++) {
-        found = found || cli_same_file(path, c->run[i].path);
+        found = found || cli_overwrites(path, c->run[i].path) ||
+                cli_overwrites_input(path, c->run[i].config);
     }
     for (size_t i = 0; i < o->with.n; i++) {
         found = found || cli_same_file(path, o->with.item[i]);
@@ -229,6 +232,9 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
         rc = load(o, &c->run[i], err);
         c->shown[i] = (struct ty_diff_run){c->run[i].run, c->run[i].recording, c->run[i].name};
     }
+    if (rc == 0 && check_paths(o, c) != 0) { /* now it is known which files they name */
+        return WOULD_OVERWRITE;
+    }
     rc = rc < 0 ? rc : check_outputs(o, c, err);
     for (size_t i = 0; i < c->n && rc == 0; i++) {
         struct compared *one = &c->run[i];
@@ -270,7 +276,7 @@ static int compare(const struct cli_options *o, struct comparison *c, struct ty_
     char *text = NULL;
     bool halted = false;
     int rc = execute(o, c, err);
-    if (rc < 0) {
+    if (rc != 0) {
         return rc;
     }
     for (size_t i = 0; i < c->n; i++) {
@@ -280,6 +286,7 @@ static int compare(const struct cli_options *o, struct comparison *c, struct ty_
         rc = ty_diff_report(c->shown, c->n, o->stats != NULL ? o->stats : "table", &text, err);
         rc = rc < 0 ? rc : ty_text_write(text, target(o), err);
         ty_text_free(text);
+        cli_say_unprinted(o, target(o));
     }
     return rc < 0 ? rc : write_traces(o, c, err);
 }
@@ -309,7 +316,7 @@ static int run(const struct cli_options *o, struct comparison *c)
     }
     struct ty_err *err = ty_err_new();
     const int rc = compare(o, c, err);
-    const int status = judge(c);
+    const int status = rc == WOULD_OVERWRITE ? 2 : judge(c);
     if (rc < 0 && ty_err_exit_status(err) != 0) {
         const int failure = cli_fail(err);
         return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;

@@ -24,7 +24,7 @@ static int print(const struct cli_options *o, const char *report, const char *ta
 static int check_output(const struct cli_options *o)
 {
     for (size_t i = 1; i < o->operands.n && o->output != NULL; i++) {
-        if (strcmp(o->output, "-") != 0 && cli_same_file(o->output, o->operands.item[i])) {
+        if (cli_overwrites(o->output, o->operands.item[i])) {
             fprintf(stderr, "trainyard import: %s is an input and would be overwritten\n",
                     o->output);
             return 2;

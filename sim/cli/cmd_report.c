@@ -4,7 +4,8 @@
 
 #include "sim/cli/cli.h"
 
-#define RUNS_MAX 2u
+#define RUNS_MAX        2u
+#define WOULD_OVERWRITE 1 /* the page an input: no error of the library */
 
 /* One of the runs, from its file to its messages. */
 struct shown {
@@ -101,6 +102,9 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, struct t
     int rc = ty_path_check(o->output, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = load(o, &s[i], i > 0, err);
+        if (rc == 0 && cli_overwrites_input(o->output, s[i].config)) {
+            return WOULD_OVERWRITE;
+        }
         rc = rc < 0 ? rc : ty_run_page_check(s[i].run, &options, err);
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
@@ -139,8 +143,11 @@ int cmd_report(const struct cli_options *o)
     }
     err = ty_err_new();
     const int rc = make(o, s, n, err);
+    if (rc == WOULD_OVERWRITE) {
+        fprintf(stderr, "trainyard report: %s is an input and would be overwritten\n", o->output);
+    }
     const bool own = ty_err_exit_status(err) == 0; /* the message was that of an execution */
-    int status = rc == 0 ? judge(s, n) : 0;
+    int status = rc == 0 ? judge(s, n) : rc == WOULD_OVERWRITE ? 2 : 0;
     for (size_t i = 0; i < n; i++) {
         status = rc < 0 && own && s[i].rc < 0 ? ty_err_exit_status(s[i].err) : status;
         ty_run_free(s[i].run);

@@ -83,16 +83,6 @@ static const char *target(const struct cli_options *o, const struct ty_config *c
     return o->output != NULL ? o->output : "-";
 }
 
-/* Whether output `path` is one of the files that are read; "-" may be both. */
-static bool is_input(const struct cli_options *o, const char *path)
-{
-    bool found = strcmp(path, "-") != 0 && cli_same_file(path, o->operand);
-    for (size_t i = 0; i < o->with.n; i++) {
-        found = found || cli_same_file(path, o->with.item[i]);
-    }
-    return found;
-}
-
 /* No output may overwrite another, or what is read. Prints and returns 2 when one would. */
 static int check_paths(const struct cli_options *o, const struct ty_config *config)
 {
@@ -103,7 +93,7 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
         paths[n++] = trace_path(trace);
     }
     for (size_t i = 0; i < n; i++) {
-        if (is_input(o, paths[i])) {
+        if (cli_overwrites_input(paths[i], config)) {
             fprintf(stderr, "trainyard run: %s is an input and would be overwritten\n", paths[i]);
             return 2;
         }
@@ -187,6 +177,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
     rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
     ty_text_free(text);
+    cli_say_unprinted(o, target(o, config));
     return rc < 0 ? rc : write_traces(o, config, run, err);
 }
 

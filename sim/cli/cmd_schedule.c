@@ -33,8 +33,11 @@ static int check_options(const struct cli_options *o, bool svg)
 
 int cmd_schedule(const struct cli_options *o)
 {
-    struct ty_schedule_options s = {.name = o->operand, .times = o->times, .format = o->format,
-                                    .width = cli_columns(), .palette = o->palette,
+    struct ty_schedule_options s = {.name = o->operand,
+                                    .times = o->times,
+                                    .format = o->format,
+                                    .width = cli_columns(),
+                                    .palette = o->palette,
                                     .bubbles = o->bubbles};
     const bool svg = o->format != NULL && strcmp(o->format, "svg") == 0;
     s.svg_width = svg ? o->width : NULL;
@@ -42,8 +45,8 @@ int cmd_schedule(const struct cli_options *o)
         const char *option, *text;
         uint32_t *value;
     } numbers[] = {
-        {"-p", o->pipeline, &s.pipeline}, {"-m", o->micro_batches, &s.micro_batches},
-        {"-v", o->chunks, &s.chunks},     {"--group", o->group, &s.group},
+        {"-p", o->pipeline, &s.pipeline},   {"-m", o->micro_batches, &s.micro_batches},
+        {"-v", o->chunks, &s.chunks},       {"--group", o->group, &s.group},
         {"--slices", o->slices, &s.slices}, {"--width", svg ? NULL : o->width, &s.width},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -60,8 +63,8 @@ int cmd_schedule(const struct cli_options *o)
     if (o->compare != NULL) {
         s.name = o->compare;
     }
-    const int rc = o->compare != NULL ? ty_schedule_compare(&s, &text, err)
-                                      : ty_schedule_show(&s, &text, err);
+    const int rc =
+        o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
     return hand_over(rc, text, o->output, err);
 }
 

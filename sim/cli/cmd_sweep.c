@@ -36,9 +36,12 @@ int cmd_sweep(const struct cli_options *o)
     if (o->jobs != NULL && cli_number("--jobs", o->jobs, &s.jobs) != 0) {
         return 2;
     }
-    if (o->output != NULL && strcmp(o->output, "-") != 0 &&
-        (cli_same_file(o->output, o->operand) ||
-         (o->rows != NULL && cli_same_file(o->output, o->rows)))) {
+    bool read = o->output != NULL && (cli_overwrites(o->output, o->operand) ||
+                                      (o->rows != NULL && cli_overwrites(o->output, o->rows)));
+    for (size_t i = 0; o->output != NULL && i < o->with.n; i++) {
+        read = read || cli_overwrites(o->output, o->with.item[i]);
+    }
+    if (read) {
         fprintf(stderr, "trainyard sweep: %s would overwrite what it reads\n", o->output);
         return 2;
     }

@@ -48,7 +48,7 @@ static const struct row {
     {"trace", 0, LIST, AT(trace), BIT(run) | BIT(diff), "FORMAT:PATH",
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
     {"ranks", 0, VALUE, AT(ranks), BIT(run) | BIT(report) | BIT(diff), "SELECTION",
-     "ranks that are shown: all, 0-15,64, tp=0,dp=0, one-per-stage, slowest:8"},
+     "ranks that are shown: all, 0-15,64, tp=0,dp=0-1, one-per-stage, slowest:8"},
     {"detail", 0, VALUE, AT(detail), BIT(run) | BIT(report) | BIT(diff), "LEVEL", "stage, microbatch, layer or op"},
     {"window", 0, VALUE, AT(window), BIT(run) | BIT(diff), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
     {"steps", 0, VALUE, AT(steps), BIT(run) | BIT(diff), "A-B", "steps to trace, counted from 0: 2-3"},

@@ -70,3 +70,39 @@ bool cli_same_file(const char *a, const char *b)
     }
     return first && second && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
+
+bool cli_overwrites(const char *path, const char *input)
+{
+    struct stat target, folder;
+    char here[4096];
+    if (strcmp(path, "-") == 0 || strcmp(path, "null:") == 0) {
+        return false;
+    }
+    if (stat(input, &folder) != 0 || !S_ISDIR(folder.st_mode)) {
+        return cli_same_file(path, input);
+    }
+    const bool there = stat(path, &target) == 0 && S_ISREG(target.st_mode);
+    split(path, here, sizeof(here));
+    struct stat around;
+    return there && stat(here, &around) == 0 && around.st_dev == folder.st_dev &&
+           around.st_ino == folder.st_ino;
+}
+
+bool cli_overwrites_input(const char *path, const struct ty_config *config)
+{
+    const char *input;
+    for (size_t i = 0; config != NULL && (input = ty_config_input(config, i)) != NULL; i++) {
+        if (cli_overwrites(path, input)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void cli_say_unprinted(const struct cli_options *o, const char *target)
+{
+    if (o->stats != NULL && o->output == NULL && strcmp(target, "null:") == 0 && !o->quiet) {
+        fprintf(stderr, "the report is not printed: standard output has a trace; -o PATH puts it "
+                        "elsewhere\n");
+    }
+}

@@ -116,6 +116,24 @@ int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n)
 
 /* ---- values ---- */
 
+static bool remember(struct ty_config *config, const char *path)
+{
+    if (config->n_inputs == config->cap_inputs) {
+        const size_t cap = config->cap_inputs > 0 ? 2 * config->cap_inputs : 8;
+        const char **larger = ty_arena_array(&config->arena, const char *, cap);
+        if (!larger) {
+            return false;
+        }
+        for (size_t i = 0; i < config->n_inputs; i++) {
+            larger[i] = config->inputs[i];
+        }
+        config->inputs = larger;
+        config->cap_inputs = cap;
+    }
+    config->inputs[config->n_inputs++] = path;
+    return true;
+}
+
 const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
                              const char *path)
 {
@@ -124,10 +142,31 @@ const char *ty_config_beside(struct ty_config *config, const struct ty_place *gi
         file = config->docs[i].file == given_at->file ? given_at->file : file;
     }
     const char *slash = strrchr(file, '/');
-    if (path[0] == '/' || !slash) {
-        return path;
+    const char *found = path[0] == '/' || !slash ? path
+                                                 : ty_arena_printf(&config->arena, "%.*s/%s",
+                                                                   (int)(slash - file), file, path);
+    return found && remember(config, found) ? found : NULL;
+}
+
+const char *ty_config_input(const struct ty_config *config, size_t i)
+{
+    if (i < config->n_docs) {
+        return config->docs[i].file;
     }
-    return ty_arena_printf(&config->arena, "%.*s/%s", (int)(slash - file), file, path);
+    i -= config->n_docs;
+    if (i < config->n_inputs) {
+        return config->inputs[i];
+    }
+    i -= config->n_inputs;
+    for (uint32_t j = 0; j < config->n_jobs; j++) {
+        const struct ty_config *job = config->jobs[j].config;
+        const size_t n = job != NULL ? job->n_docs + job->n_inputs : 0;
+        if (i < n) {
+            return ty_config_input(job, i);
+        }
+        i -= n;
+    }
+    return NULL;
 }
 
 static bool is_nothing(const struct ty_node *node)

@@ -63,6 +63,8 @@ struct ty_config {
     const uint32_t *seats;  /* [layout.n_gpus] GPUs it has, when it does */
     struct ty_doc *docs; /* [n_docs] the run file, then overlays, each stronger than those before */
     size_t n_docs;
+    const char **inputs; /* [n_inputs] other files that it names and reads */
+    size_t n_inputs, cap_inputs;
     struct ty_arena arena; /* owns everything above */
 };
 
@@ -88,7 +90,7 @@ const char *ty_config_section_name(enum ty_section_index section);
 enum ty_section_index ty_config_section(const char *name, size_t len);
 
 /* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the command
- * line counts from the run file: it stands for a line of it. */
+ * line counts from the run file: it stands for a line of it. The file is remembered as read. */
 const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
                              const char *path);
 

@@ -107,6 +107,8 @@ static const char *difference(struct ty_lanes *l, uint32_t i)
 
 static void add_panels(struct ty_lanes *l, struct ty_trace *trace)
 {
+    /* what is shown of a window says nothing of how long the runs are */
+    const bool whole = trace->window_from == 0 && trace->window_to == UINT64_MAX;
     for (uint32_t i = 0; i < l->n; i++) {
         l->panel[i] = (struct ty_svg_panel){
             .timeline = ty_lanes_timeline(l, i),
@@ -114,8 +116,8 @@ static void add_panels(struct ty_lanes *l, struct ty_trace *trace)
             .n_ranks = l->shown[i].n,
             .title = ty_arena_printf(&l->arena, "%c  %s%s", (char)('A' + i), l->runs[i].name,
                                      l->runs[i].run == NULL ? " (measured)" : ""),
-            .remark = remark(l, i),
-            .difference = difference(l, i)};
+            .remark = whole ? remark(l, i) : NULL,
+            .difference = whole ? difference(l, i) : NULL};
     }
     trace->panels = l->panel;
     trace->n_panels = l->n;

@@ -34,25 +34,39 @@ static bool read_number(const char **s, uint32_t *out)
     return any;
 }
 
+/* "7" or "0-15" at *s. */
+static int read_range(const char **s, const char *text, uint32_t *from, uint32_t *to,
+                      struct ty_err *err)
+{
+    if (!read_number(s, from)) {
+        return wrong(err, text);
+    }
+    *to = *from;
+    if (**s == '-') {
+        (*s)++;
+        if (!read_number(s, to)) {
+            return wrong(err, text);
+        }
+    }
+    return *to >= *from
+               ? 0
+               : ty_fail(err, TY_EUSAGE, "--ranks %s: %u-%u counts down; write %u-%u", text,
+                         (unsigned)*from, (unsigned)*to, (unsigned)*to, (unsigned)*from);
+}
+
 /* "0-15,64" */
 static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
 {
     const char *s = text;
     for (;;) {
         uint32_t from, to;
-        if (!read_number(&s, &from)) {
-            return wrong(err, text);
+        const int rc = read_range(&s, text, &from, &to, err);
+        if (rc < 0) {
+            return rc;
         }
-        to = from;
-        if (*s == '-') {
-            s++;
-            if (!read_number(&s, &to)) {
-                return wrong(err, text);
-            }
-        }
-        if (to < from || to >= n) {
-            return ty_fail(err, TY_EUSAGE, "--ranks %s: %u-%u is not among the ranks 0-%u", text,
-                           (unsigned)from, (unsigned)to, (unsigned)(n - 1));
+        if (to >= n) {
+            return ty_fail(err, TY_EUSAGE, "--ranks %s: there is no rank %u; they are 0 to %u",
+                           text, (unsigned)(from >= n ? from : to), (unsigned)(n - 1));
         }
         for (uint32_t r = from; r <= to; r++) {
             flag[r] = true;
@@ -66,44 +80,79 @@ static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
     }
 }
 
-/* "tp=0,dp=0": all of them must hold. `lenient`: a coordinate that does not exist is nobody's. */
-static int by_coordinates(const struct ty_grid *grid, const char *text, bool lenient, bool *flag,
-                          struct ty_err *err)
+/* A part of "tp=0,dp=0-1": values of one coordinate. */
+#define PARTS_MAX 64u
+struct part {
+    int axis;
+    uint32_t from, to;
+};
+
+static int read_part(const char **s, const char *text, const struct ty_grid *grid, bool lenient,
+                     struct part *part, struct ty_err *err)
 {
     static const char *const names[TY_N_AXES] = {[TY_AXIS_TENSOR] = "tp",
                                                  [TY_AXIS_CONTEXT] = "cp",
                                                  [TY_AXIS_DATA] = "dp",
                                                  [TY_AXIS_PIPELINE] = "pp"};
-    memset(flag, 1, grid->n_ranks * sizeof(*flag));
-    const char *s = text;
-    for (;;) {
-        int axis = 0;
-        while (axis < TY_N_AXES && strncmp(s, names[axis], 2) != 0) {
-            axis++;
-        }
-        uint32_t value;
-        if (axis == TY_N_AXES || s[2] != '=') {
-            return wrong(err, text);
-        }
-        s += 3;
-        if (!read_number(&s, &value)) {
-            return wrong(err, text);
-        }
-        if (value >= grid->size[axis] && !lenient) {
-            return ty_fail(err, TY_EUSAGE, "--ranks %s: %s=%u does not exist; %s goes from 0 to %u",
-                           text, names[axis], (unsigned)value, names[axis],
-                           (unsigned)(grid->size[axis] - 1));
-        }
-        for (uint32_t r = 0; r < grid->n_ranks; r++) {
-            flag[r] = flag[r] && r / grid->stride[axis] % grid->size[axis] == value;
-        }
-        if (*s == '\0') {
-            return 0;
-        }
-        if (*s++ != ',') {
-            return wrong(err, text);
+    for (part->axis = 0; part->axis < TY_N_AXES; part->axis++) {
+        if (strncmp(*s, names[part->axis], 2) == 0 && (*s)[2] == '=') {
+            break;
         }
     }
+    if (part->axis == TY_N_AXES) {
+        return wrong(err, text);
+    }
+    *s += 3;
+    const int rc = read_range(s, text, &part->from, &part->to, err);
+    if (rc == 0 && part->to >= grid->size[part->axis] && !lenient) {
+        return ty_fail(err, TY_EUSAGE, "--ranks %s: %s=%u does not exist; %s goes from 0 to %u",
+                       text, names[part->axis], (unsigned)part->to, names[part->axis],
+                       (unsigned)(grid->size[part->axis] - 1));
+    }
+    return rc;
+}
+
+/* Whether every coordinate that is named has one of the values named for it. */
+static bool is_meant(const struct ty_grid *grid, uint32_t rank, const struct part *part, uint32_t n)
+{
+    bool named[TY_N_AXES] = {false}, held[TY_N_AXES] = {false};
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t value = rank / grid->stride[part[i].axis] % grid->size[part[i].axis];
+        named[part[i].axis] = true;
+        held[part[i].axis] = held[part[i].axis] || (value >= part[i].from && value <= part[i].to);
+    }
+    bool all = true;
+    for (int axis = 0; axis < TY_N_AXES; axis++) {
+        all = all && held[axis] == named[axis];
+    }
+    return all;
+}
+
+/* "tp=0,dp=0-1": all coordinates must hold; several values of one ("dp=0,dp=4") are any of them.
+ * `lenient`: a coordinate that does not exist is nobody's. */
+static int by_coordinates(const struct ty_grid *grid, const char *text, bool lenient, bool *flag,
+                          struct ty_err *err)
+{
+    struct part part[PARTS_MAX];
+    uint32_t n = 0;
+    const char *s = text;
+    do {
+        if (n == PARTS_MAX) {
+            return ty_fail(err, TY_EUSAGE, "--ranks %.40s...: more than %u coordinates", text,
+                           PARTS_MAX);
+        }
+        const int rc = read_part(&s, text, grid, lenient, &part[n++], err);
+        if (rc < 0) {
+            return rc;
+        }
+    } while (*s++ == ',');
+    if (s[-1] != '\0') {
+        return wrong(err, text);
+    }
+    for (uint32_t r = 0; r < grid->n_ranks; r++) {
+        flag[r] = is_meant(grid, r, part, n);
+    }
+    return 0;
 }
 
 /* The same in every job; of a degree that not all of them have, the run's own decides. */

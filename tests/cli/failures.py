@@ -167,6 +167,45 @@ def wait_for(found, seconds=60):
     return found()
 
 
+SMALL = """cluster: {preset: dgx-a100-80g, nodes: 1}
+model: {layers: 4, hidden: 256, heads: 4, vocabulary: 1000, sequence: 128}
+layout: {global_batch: 8, pipeline: 2, tensor: 2}
+"""
+
+
+def inputs(test, folder):
+    """Nothing that is read is overwritten: by its name, or as one of the files of a folder."""
+    (folder / "run.yaml").write_text(SMALL + "jobs: none\n")
+    (folder / "other.yaml").write_text(SMALL + "schedule: {file: own.slots}\n")
+    (folder / "own.slots").write_text("rank 0: F0.0 F1.0 B0.0 B1.0\nrank 1: F0.1 B0.1 F1.1 B1.1\n")
+    (folder / "kernels.csv").write_text("op,role,kernel,dtype,m,n,k,time_us\n"
+                                        "matmul,forward,,bf16,128,256,256,5\n")
+    test.call(folder, "run", "run.yaml", "-q", "-o", "/dev/null", "--ranks", "all", "--trace",
+              "kineto:profile")
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    test.check("there is a profile", len(before) == 12, sorted(before))
+    operators = ["--set", "cluster.operators=kernels.csv"]
+    for words in (["run", "run.yaml", *operators, "--trace", "csv:kernels.csv"],
+                  ["run", "run.yaml", *operators, "-o", "./kernels.csv"],
+                  ["run", "other.yaml", "--set", "layout.global_batch=4", "-o", "own.slots"],
+                  ["report", "run.yaml", *operators, "-o", "kernels.csv"],
+                  ["diff", "run.yaml", "other.yaml", "--set", "layout.global_batch=4", "--trace",
+                   "svg:own.slots"],
+                  ["diff", "profile", "run.yaml", "--trace", "chrome:profile/rank-0.json"],
+                  ["diff", "profile", "run.yaml", "-o", "profile/rank-1.json"],
+                  ["import", "kineto", "profile", "-o", "profile/rank-0.json"],
+                  ["import", "kineto", "profile/rank-0.json", "-o", "profile/rank-0.json"],
+                  ["sweep", "run.yaml", "--over", "layout.tensor=1,2", "--with", "other.yaml", "-o",
+                   "other.yaml"]):
+        done = test.call(folder, *words)
+        now = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        test.check(" ".join(words), done.returncode == 2 and now == before
+                   and "overwrit" in done.stderr, done)
+    for path in before:
+        path.unlink()
+    (folder / "profile").rmdir()
+
+
 def interrupted(test, folder):
     """A signal in the middle of a file: it is not there, an earlier one is."""
     for name, number in (("t.json.gz", signal.SIGINT), ("t.json.gz", signal.SIGTERM)):
@@ -210,7 +249,8 @@ def interrupted(test, folder):
 
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
-    for part in (full_disk, full_device, closed_pipe, before_the_run, read_only, interrupted):
+    for part in (full_disk, full_device, closed_pipe, before_the_run, read_only, inputs,
+                 interrupted):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             part(test, folder)
