@@ -196,6 +196,9 @@ async function compares(browser) {
   is(rows === 2, 'two runs lie on one time axis');
   const table = await page.locator('#tables table').first().innerText();
   is(/B \u2212 A/.test(table) && /step time/.test(table) && /%/.test(table), 'figures stand beside each other with the difference', table);
+  const tiles = await page.textContent('#tiles');
+  is(/MFU[^]*points/.test(tiles) && /[+\u2212]\d+\.\d points/.test(tiles), 'shares differ by points', tiles);
+  is(!/different work/.test(await page.textContent('#subtitle')), 'the same work is not called another');
   const slice = await find(page, 1, 0, 'forward', 1);
   await page.setViewportSize({width: 1440, height: 1400});
   await page.mouse.click(slice.x, slice.y);

@@ -37,7 +37,10 @@ function fillHead() {
   $('title').textContent = title;
   document.title = `${title} \u2013 trainyard`;
   const lines = first.head.trim().split('\n');
-  $('subtitle').textContent = runs.length > 1 ? `A above, B below, on one time axis \u00b7 ${first.model || 'model'} on ${first.ranks} GPUs \u00b7 ${first.file}${runs[1].file !== first.file ? ' and ' + runs[1].file : ''}`
+  const of = (run) => `${run.model || 'model'} on ${run.ranks} GPUs`;
+  $('subtitle').textContent = runs.length > 1 ? `A above, B below, on one time axis \u00b7 ` +
+      (of(runs[1]) === of(first) ? of(first) : `A ${of(first)}, B ${of(runs[1])}: different work, compare with care`) +
+      ` \u00b7 ${first.file}${runs[1].file !== first.file ? ' and ' + runs[1].file : ''}`
     : `${lines.slice(-2).join(' \u00b7 ')} \u00b7 ${first.file}`;
   const troubles = runs.filter((run) => run.trouble);
   if (troubles.length > 0) {
@@ -52,14 +55,18 @@ function tile(what, value, note, other, kind) {
     note ? el('div', {class: 'note'}, note) : null, other ? el('div', {class: 'other'}, other) : null);
 }
 
+function points(x) {
+  return `${x < 0 ? '\u2212' : '+'}${(100 * Math.abs(x)).toFixed(1)} points`;
+}
+
 function fillTiles() {
   const [a, b] = runs, place = $('tiles');
   const both = b && a.figures && b.figures;
-  const other = (key, format, better) => {
+  const other = (key, format, better) => { /* of shares the difference is in points */
     if (!both) { return null; }
     const x = a.figures[key], y = b.figures[key];
     if (Math.abs(y - x) < 1e-6 * Math.abs(x)) { return `B ${format(y)}, the same`; }
-    return el('span', {}, `B ${format(y)} `, el('span', {class: (y - x) * better > 0 ? 'better' : 'worse'}, signedShare(y / x - 1)));
+    return el('span', {}, `B ${format(y)} `, el('span', {class: (y - x) * better > 0 ? 'better' : 'worse'}, format === share ? points(y - x) : signedShare(y / x - 1)));
   };
   const fullest = (run) => run.stages.reduce((m, s) => (s.total / s.capacity > m.total / m.capacity ? s : m));
   if (a.figures) {
