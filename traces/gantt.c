@@ -279,8 +279,10 @@ static void put_legend(const struct picture *g, struct ty_text *out)
     } else {
         put_time(g, span, 6, out);
     }
-    ty_text_add(out, ", idle %.1f %%%s\n", 100 * (1 - busy / (span * g->rows.n_rows)),
-                g->rows.merged ? "; ranks that do the same share a row" : "");
+    if (g->t->program->n_tenants <= 1) { /* else runs of different length: none is of all rows */
+        ty_text_add(out, ", idle %.1f %%", 100 * (1 - busy / (span * g->rows.n_rows)));
+    }
+    ty_text_add(out, "%s\n", g->rows.merged ? "; ranks that do the same share a row" : "");
 }
 
 int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
