@@ -325,7 +325,10 @@ static int gantt_write(const struct ty_trace *trace, struct ty_out *out, struct 
         .to = trace->window_to < trace->timeline->makespan ? trace->window_to : 0,
         .ascii = true};
     struct ty_text text = {.data = NULL};
-    const int rc = ty_gantt(trace->timeline, &options, &text, err);
+    int rc = ty_gantt(trace->timeline, &options, &text, err);
+    if (rc == 0 && text.failed) {
+        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+    }
     if (rc == 0) {
         ty_out_bytes(out, text.data, text.len);
     }

@@ -346,6 +346,9 @@ int ty_page_put_run(struct ty_out *out, const struct ty_run *run,
     put_figures(out, run);
     put_formula(out, run);
     rc = ty_report_links_json(run, &links, err); /* ends with a comma */
+    if (rc == 0 && links.failed) {
+        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+    }
     if (rc == 0 && links.data != NULL) {
         ty_out_bytes(out, links.data, links.len);
     }

@@ -50,6 +50,7 @@ int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
         ty_svg_style_read(&svg.style, options->svg_width, options->palette, options->bubbles, err);
     if (rc == 0) {
         rc = panels == NULL ? TY_ENOMEM : add_panels(runs, n, panels, &about, &arena);
+        rc = about.failed ? TY_ENOMEM : rc;
         rc = rc == 0 ? 0 : ty_fail(err, rc, "out of memory");
     }
     if (rc == 0) {

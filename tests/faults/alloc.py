@@ -14,7 +14,7 @@ import tempfile
 
 BINARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:3])
 STRIDE = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-LAST = 80
+LAST = 120
 RUN = """
 cluster: {preset: dgx-a100-80g, nodes: 1}
 model: {layers: 4, hidden: 256, heads: 4, vocabulary: 1000, sequence: 128}
@@ -30,8 +30,10 @@ COMMANDS = [
     (["run", "run.yaml", "-o", "out", "--set", "layout.nodes=0", "--trace", "chrome:t.json.gz",
       "--trace", "perfetto:t.pftrace", "--trace", "svg:t.svg"],
      ["out", "t.json.gz", "t.pftrace", "t.svg"], RUN),
-    (["run", "run.yaml", "-o", "out", "--trace", "kineto:folder", "--trace", "csv:t.csv"],
-     ["out", "t.csv"], RUN),
+    (["run", "run.yaml", "-o", "out", "--trace", "kineto:folder", "--trace", "csv:t.csv",
+      "--trace", "gantt:t.txt"], ["out", "t.csv", "t.txt"], RUN),
+    (["schedule", "--compare", "gpipe,1f1b", "-p", "2", "-m", "4", "--format", "svg", "-o", "out"],
+     ["out"], ""),
     (["run", "run.yaml", "-o", "out"], ["out"], JOBS.replace("pipeline: 2", "pipeline: 2, gpus: 0-3")),
     (["report", "run.yaml", "-o", "page.html"], ["page.html"], RUN),
     (["explain", "run.yaml", "-o", "out"], ["out"], RUN),
