@@ -53,3 +53,9 @@ void ty_json_put(struct ty_text *text, const char *s)
     }
     ty_text_add(text, "\"");
 }
+
+void ty_json_put_member(struct ty_text *text, const char *key, double x)
+{
+    char buf[TY_JSON_NUMBER];
+    ty_text_add(text, "\"%s\": %s", key, ty_json_number(x, buf));
+}

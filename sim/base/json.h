@@ -17,4 +17,7 @@ const char *ty_json_escape(unsigned char c, char buf[8]);
 struct ty_text;
 void ty_json_put(struct ty_text *text, const char *s);
 
+/* Appends `"key": x`; the key needs no escapes. */
+void ty_json_put_member(struct ty_text *text, const char *key, double x);
+
 #endif

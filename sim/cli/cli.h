@@ -89,6 +89,10 @@ bool cli_same_file(const char *a, const char *b);
 bool cli_overwrites(const char *path, const char *input);
 bool cli_overwrites_input(const char *path, const struct ty_config *config);
 
+/* traces.c: what the options ask for of traces, and where a "FORMAT:PATH" goes. */
+struct ty_trace_options cli_trace_options(const struct cli_options *o);
+const char *cli_trace_path(const char *trace);
+
 /* Says that a report which was asked for went nowhere, because a trace has standard output. */
 void cli_say_unprinted(const struct cli_options *o, const char *target);
 

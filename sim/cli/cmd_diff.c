@@ -108,12 +108,6 @@ static int fill_paths(const struct cli_options *o, struct comparison *c)
     return 0;
 }
 
-static const char *trace_path(const char *trace)
-{
-    const char *colon = strchr(trace, ':');
-    return colon != NULL ? colon + 1 : trace;
-}
-
 static bool is_read(const struct cli_options *o, const struct comparison *c, const char *path)
 {
     bool found = false;
@@ -148,7 +142,7 @@ static int check_paths(const struct cli_options *o, const struct comparison *c)
     const char *paths[CLI_LIST_MAX + 1];
     size_t n = 0;
     for (; n < o->trace.n; n++) {
-        paths[n] = trace_path(o->trace.item[n]);
+        paths[n] = cli_trace_path(o->trace.item[n]);
     }
     if (o->output != NULL) {
         paths[n++] = o->output;
@@ -169,23 +163,6 @@ static int check_paths(const struct cli_options *o, const struct comparison *c)
 
 /* ---- the work ---- */
 
-static struct ty_trace_options trace_options(const struct cli_options *o)
-{
-    return (struct ty_trace_options){.ranks = o->ranks,
-                                     .detail = o->detail,
-                                     .window = o->window,
-                                     .order = o->order,
-                                     .counters = o->counters,
-                                     .steps = o->steps,
-                                     .args = o->args,
-                                     .flows = o->flows,
-                                     .width = o->width,
-                                     .palette = o->palette,
-                                     .bubbles = o->bubbles,
-                                     .no_bubbles = o->no_bubbles,
-                                     .force = o->force};
-}
-
 static int load(const struct cli_options *o, struct compared *c, struct ty_err *err)
 {
     if (ty_recording_named(c->path)) {
@@ -204,7 +181,7 @@ static int load(const struct cli_options *o, struct compared *c, struct ty_err *
 static const char *target(const struct cli_options *o)
 {
     for (size_t i = 0; i < o->trace.n && o->output == NULL; i++) {
-        if (strcmp(trace_path(o->trace.item[i]), "-") == 0) {
+        if (strcmp(cli_trace_path(o->trace.item[i]), "-") == 0) {
             return "null:";
         }
     }
@@ -214,7 +191,7 @@ static const char *target(const struct cli_options *o)
 static int check_outputs(const struct cli_options *o, const struct comparison *c,
                          struct ty_err *err)
 {
-    const struct ty_trace_options options = trace_options(o);
+    const struct ty_trace_options options = cli_trace_options(o);
     int rc = ty_path_check(target(o), err);
     rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
     rc = rc < 0 ? rc : ty_diff_trace_check(c->shown, c->n, NULL, &options, err);
@@ -252,7 +229,7 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
 
 static int write_traces(const struct cli_options *o, const struct comparison *c, struct ty_err *err)
 {
-    struct ty_trace_options options = trace_options(o);
+    struct ty_trace_options options = cli_trace_options(o);
     int rc = 0;
     for (size_t i = 0; i < o->trace.n && rc == 0; i++) {
         char *note = NULL;

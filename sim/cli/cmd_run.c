@@ -46,37 +46,12 @@ static const char *trace_target(const struct cli_options *o, const struct ty_con
     return i - in_file < o->trace.n ? o->trace.item[i - in_file] : NULL;
 }
 
-static struct ty_trace_options trace_options(const struct cli_options *o)
-{
-    return (struct ty_trace_options){.ranks = o->ranks,
-                                     .detail = o->detail,
-                                     .window = o->window,
-                                     .order = o->order,
-                                     .counters = o->counters,
-                                     .steps = o->steps,
-                                     .args = o->args,
-                                     .flows = o->flows,
-                                     .critical = o->critical,
-                                     .width = o->width,
-                                     .palette = o->palette,
-                                     .bubbles = o->bubbles,
-                                     .no_bubbles = o->no_bubbles,
-                                     .force = o->force};
-}
-
-/* Where a "FORMAT:PATH" goes. */
-static const char *trace_path(const char *trace)
-{
-    const char *colon = strchr(trace, ':');
-    return colon != NULL ? colon + 1 : trace;
-}
-
 /* Where the report goes; standard output unless told otherwise, nowhere when a trace goes there. */
 static const char *target(const struct cli_options *o, const struct ty_config *config)
 {
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && o->output == NULL; i++) {
-        if (strcmp(trace_path(trace), "-") == 0) {
+        if (strcmp(cli_trace_path(trace), "-") == 0) {
             return "null:";
         }
     }
@@ -90,7 +65,7 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
     size_t n = o->output != NULL ? 1 : 0;
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && n < 2 * CLI_LIST_MAX; i++) {
-        paths[n++] = trace_path(trace);
+        paths[n++] = cli_trace_path(trace);
     }
     for (size_t i = 0; i < n; i++) {
         if (cli_overwrites_input(paths[i], config)) {
@@ -113,7 +88,7 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
 static int check_outputs(const struct cli_options *o, const struct ty_config *config,
                          const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_trace_options options = trace_options(o);
+    const struct ty_trace_options options = cli_trace_options(o);
     const char *trace;
     int rc = ty_path_check(target(o, config), err);
     rc = rc < 0 ? rc : ty_run_trace_check(run, NULL, &options, err);
@@ -130,7 +105,7 @@ static void warn_of_size(const struct cli_options *o, const struct ty_run *run, 
 {
     char *advice = NULL;
     double bytes;
-    if (!o->quiet && strcmp(trace_path(trace), "null:") != 0 &&
+    if (!o->quiet && strcmp(cli_trace_path(trace), "null:") != 0 &&
         ty_run_trace_size(run, trace, options, &bytes, &advice, NULL) == 0 && advice != NULL) {
         fprintf(stderr, "%s\n", advice);
     }
@@ -140,7 +115,7 @@ static void warn_of_size(const struct cli_options *o, const struct ty_run *run, 
 static int write_traces(const struct cli_options *o, const struct ty_config *config,
                         const struct ty_run *run, struct ty_err *err)
 {
-    struct ty_trace_options options = trace_options(o);
+    struct ty_trace_options options = cli_trace_options(o);
     const char *trace;
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
         char *note = NULL;

@@ -220,22 +220,16 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
 
 /* ---- JSON ---- */
 
-static void put_number(struct ty_text *t, const char *name, double x)
-{
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, "\"%s\": %s", name, ty_json_number(x, buf));
-}
-
 static void put_error_json(struct ty_text *t, const char *name, const struct ty_cal_error *e)
 {
     ty_text_add(t, ",\n  \"%s\": {\"rows\": %u, ", name, (unsigned)e->n);
-    put_number(t, "mape", e->mape);
+    ty_json_put_member(t, "mape", e->mape);
     ty_text_add(t, ", ");
-    put_number(t, "median", e->median);
+    ty_json_put_member(t, "median", e->median);
     ty_text_add(t, ", ");
-    put_number(t, "p90", e->p90);
+    ty_json_put_member(t, "p90", e->p90);
     ty_text_add(t, ", ");
-    put_number(t, "bias", e->bias);
+    ty_json_put_member(t, "bias", e->bias);
     ty_text_add(t, "}");
 }
 
@@ -246,13 +240,13 @@ static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_t
     const bool bound = f->at_low[k] || f->at_high[k];
     ty_text_add(t, "%s\n    {\"key\": \"%s\", \"unit\": \"%s\", ", k > 0 ? "," : "", key->name,
                 ty_dimension_base(key->field->dim));
-    put_number(t, "start", key->start);
+    ty_json_put_member(t, "start", key->start);
     ty_text_add(t, ", ");
-    put_number(t, "value", key->value);
+    ty_json_put_member(t, "value", key->value);
     ty_text_add(t, ", ");
-    put_number(t, "error", bound ? INFINITY : f->error[k]);
+    ty_json_put_member(t, "error", bound ? INFINITY : f->error[k]);
     ty_text_add(t, ", ");
-    put_number(t, "data_error", bound ? INFINITY : f->data_error[k]);
+    ty_json_put_member(t, "data_error", bound ? INFINITY : f->data_error[k]);
     ty_text_add(t, ", \"bound\": %s, \"identified\": %s}",
                 f->at_low[k]    ? "\"lower\""
                 : f->at_high[k] ? "\"upper\""
@@ -285,9 +279,9 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
     }
     ty_text_add(t, ",\n  \"rows_used\": %u, \"rows_without_time\": %u, \"rows_failed\": %u,\n  ",
                 (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
-    put_number(t, "prior", c->options->prior);
+    ty_json_put_member(t, "prior", c->options->prior);
     ty_text_add(t, ", ");
-    put_number(t, "residual_noise", c->fit.noise);
+    ty_json_put_member(t, "residual_noise", c->fit.noise);
     ty_text_add(t, ", \"converged\": %s,\n  \"keys\": [", c->fit.converged ? "true" : "false");
     for (uint32_t k = 0; k < c->n_keys; k++) {
         put_key_json(c, k, t);

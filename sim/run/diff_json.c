@@ -5,29 +5,23 @@
 #include "sim/base/text.h"
 #include "sim/run/diff.h"
 
-static void number(struct ty_text *t, const char *key, double x)
-{
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, "\"%s\": %s", key, ty_json_number(x, buf));
-}
-
 static void side(struct ty_text *t, const struct ty_diff_side *s)
 {
     ty_text_add(t, "    {\"name\": ");
     ty_json_put(t, s->from->name);
     ty_text_add(t, ", \"letter\": \"%c\", \"gpus\": %u, \"steps\": %u,\n     ", s->letter,
                 (unsigned)s->n_gpus, (unsigned)s->n_steps);
-    number(t, "step_time_s", s->step_s);
+    ty_json_put_member(t, "step_time_s", s->step_s);
     ty_text_add(t, ", ");
-    number(t, "tokens_per_step", s->tokens);
+    ty_json_put_member(t, "tokens_per_step", s->tokens);
     ty_text_add(t, ", ");
-    number(t, "tokens_per_s", s->tokens_per_s);
+    ty_json_put_member(t, "tokens_per_s", s->tokens_per_s);
     ty_text_add(t, ", ");
-    number(t, "mfu", s->mfu);
+    ty_json_put_member(t, "mfu", s->mfu);
     ty_text_add(t, ",\n     ");
-    number(t, "idle_fraction", s->idle);
+    ty_json_put_member(t, "idle_fraction", s->idle);
     ty_text_add(t, ", ");
-    number(t, "peak_memory_bytes", s->peak_B);
+    ty_json_put_member(t, "peak_memory_bytes", s->peak_B);
     if (s->from->run == NULL) {
         ty_text_add(t, ", \"measured\": true, \"ranks\": %u}", (unsigned)s->n_counted);
         return;
@@ -69,13 +63,13 @@ static void parts(struct ty_text *t, const struct ty_diff_pair *p)
     for (uint32_t i = 0; i < p->n_parts; i++) {
         const struct ty_diff_part *part = &p->part[i];
         ty_text_add(t, "%s\n      {\"part\": \"%s\", ", i == 0 ? "" : ",", part->name);
-        number(t, "a_s", part->a);
+        ty_json_put_member(t, "a_s", part->a);
         ty_text_add(t, ", ");
-        number(t, "b_s", part->b);
+        ty_json_put_member(t, "b_s", part->b);
         ty_text_add(t, ", ");
-        number(t, "difference_s", part->b - part->a);
+        ty_json_put_member(t, "difference_s", part->b - part->a);
         ty_text_add(t, ", ");
-        number(t, "share", whole < 0 || whole > 0 ? (part->b - part->a) / whole : 0);
+        ty_json_put_member(t, "share", whole < 0 || whole > 0 ? (part->b - part->a) / whole : 0);
         ty_text_add(t, "}");
     }
     ty_text_add(t, "],\n");
@@ -84,9 +78,9 @@ static void parts(struct ty_text *t, const struct ty_diff_pair *p)
 static void kind_side(struct ty_text *t, const char *key, const struct ty_diff_kind *kind)
 {
     ty_text_add(t, "\"%s\": {", key);
-    number(t, "count", kind->count);
+    ty_json_put_member(t, "count", kind->count);
     ty_text_add(t, ", ");
-    number(t, "time_s", kind->seconds);
+    ty_json_put_member(t, "time_s", kind->seconds);
     ty_text_add(t, "}, ");
 }
 
@@ -107,7 +101,7 @@ static void kinds(struct ty_text *t, const struct ty_diff_pair *p)
         ty_text_add(t, ", ");
         kind_side(t, "a", &both->a);
         kind_side(t, "b", &both->b);
-        number(t, "difference_s", both->b.seconds - both->a.seconds);
+        ty_json_put_member(t, "difference_s", both->b.seconds - both->a.seconds);
         ty_text_add(t, "}");
     }
     ty_text_add(t, "]}");
@@ -124,7 +118,7 @@ void ty_diff_json(const struct ty_diff *d, struct ty_text *t)
     for (uint32_t i = 1; i < d->n; i++) {
         const struct ty_diff_pair *p = &d->pair[i];
         ty_text_add(t, "%s\n    {\"run\": %u, ", i == 1 ? "" : ",", (unsigned)i);
-        number(t, "step_time_difference_s", p->b->step_s - p->a->step_s);
+        ty_json_put_member(t, "step_time_difference_s", p->b->step_s - p->a->step_s);
         ty_text_add(t, ",\n");
         remarks(t, p);
         keys(t, p);

@@ -16,8 +16,8 @@ static void number(struct ty_text *t, double x)
 
 static void pair(struct ty_text *t, const char *key, double x)
 {
-    ty_text_add(t, "  \"%s\": ", key);
-    number(t, x);
+    ty_text_add(t, "  ");
+    ty_json_put_member(t, key, x);
     ty_text_add(t, ",\n");
 }
 

@@ -143,8 +143,8 @@ int ty_report_links_table(const struct ty_run *run, struct ty_text *t, struct ty
 
 static void number(struct ty_text *t, const char *key, double x)
 {
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, ", \"%s\": %s", key, ty_json_number(x, buf));
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, key, x);
 }
 
 static void one_link(const struct ty_run *run, const struct ty_link_use *use, struct ty_text *t)

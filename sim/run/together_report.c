@@ -123,8 +123,8 @@ void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *
 
 static void pair(struct ty_text *t, const char *key, double x)
 {
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, ", \"%s\": %s", key, ty_json_number(x, buf));
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, key, x);
 }
 
 void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *t)
