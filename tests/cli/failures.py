@@ -13,26 +13,13 @@ import sys
 import tempfile
 import time
 
+from tap import Test
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 RUN = EXAMPLES / "llama-30b-256xa100.yaml"
 LONG = EXAMPLES / "llama-65b-256xa100.yaml"
 FORMATS = ["chrome", "perfetto", "csv", "svg", "gantt", "digest"]
 NOBODY = 65534
-
-
-class Test:
-    def __init__(self, binary):
-        self.binary, self.n, self.failed = binary, 0, 0
-
-    def check(self, name, good, seen):
-        self.n += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.n} - {name}"
-              + ("" if good else f": {str(seen)[:600]}"), flush=True)
-
-    def call(self, folder, *words, **more):
-        return subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True,
-                              cwd=folder, check=False, **more)
 
 
 def quiet(path):

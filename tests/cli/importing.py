@@ -15,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import torch_profile  # noqa: E402
+from kineto import merged  # noqa: E402
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 RUN = """
@@ -138,16 +139,6 @@ def check_rows(known, rows):
     check("an all-reduce is the shortest over its members",
           row and close(float(row["time_us"]), us), f"{row} {us}")
     check("nothing else is in the table", len(rows) == len(ROWS) + 4, rows)
-
-
-def merged(spans):
-    out = []
-    for start, end in sorted(spans):
-        if out and start <= out[-1][1]:
-            out[-1][1] = max(out[-1][1], end)
-        else:
-            out.append([start, end])
-    return out
 
 
 def check_lanes(folder, stats):

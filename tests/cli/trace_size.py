@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+from tap import Test
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 RUNS = [("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage"]),
@@ -20,21 +22,6 @@ RUNS = [("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage"]),
         ("stragglers.yaml", ["--ranks", "dp=1", "--flows", "none", "--args", "none"])]
 FORMATS = {"chrome": "json", "perfetto": "pftrace", "csv": "csv", "kineto": "kin"}
 DETAILS = ["stage", "microbatch", "layer", "op"]
-
-
-class Test:
-    def __init__(self, binary):
-        self.binary, self.n, self.failed = binary, 0, 0
-
-    def check(self, name, good, seen):
-        self.n += 1
-        self.failed += not good
-        print(f"{'ok' if good else 'not ok'} {self.n} - {name}"
-              + ("" if good else f": {str(seen)[:800]}"), flush=True)
-
-    def call(self, *words):
-        return subprocess.run([self.binary, *map(str, words)], capture_output=True, text=True,
-                              check=False)
 
 
 def number(size, unit):
@@ -58,8 +45,8 @@ def estimates(test):
             for name in FORMATS:
                 words = ["run", EXAMPLES / example, "-o", "/dev/null", "--detail", detail, *options,
                          "--trace", f"{name}:null:"]
-                refused = test.call(*words, "--set", "output.trace_limit=1 kB")
-                written = test.call(*words, "--force", "--set", "output.trace_limit=1 kB")
+                refused = test.call(None, *words, "--set", "output.trace_limit=1 kB")
+                written = test.call(None, *words, "--force", "--set", "output.trace_limit=1 kB")
                 told = said_sizes(refused.stderr)[0] if refused.returncode == 3 else 0
                 true = said_sizes(written.stderr)[-1]
                 if not true / 1.5 < told < true * 1.5:
@@ -77,7 +64,7 @@ def refusals(test):
             for limit in ("100 MB", "20 MB", "2 MB", "300 kB"):
                 words = ["run", EXAMPLES / example, "-o", "/dev/null", "--trace", f"{name}:null:",
                          "--set", f"output.trace_limit={limit}"]
-                refused = test.call(*words, *extra)
+                refused = test.call(None, *words, *extra)
                 if refused.returncode != 3:
                     continue
                 named = re.search(r"; (--.*) makes it about ([\d.]+) ([KMGT]?i?B)", refused.stderr)
@@ -88,7 +75,7 @@ def refusals(test):
                 taken = named[1].split()
                 left = [w for i, w in enumerate(extra) if w not in taken[::2]
                         and (i == 0 or extra[i - 1] not in taken[::2])]
-                written = test.call(*words, *left, *taken)
+                written = test.call(None, *words, *left, *taken)
                 true = said_sizes(written.stderr)
                 promised = number(named[2], named[3])
                 window = "--window" in taken  # estimated by its share of the run
@@ -102,7 +89,7 @@ def refusals(test):
 def warning(test):
     words = ["run", EXAMPLES / "llama-65b-256xa100.yaml", "-o", "/dev/null", "--ranks", "all",
              "--trace", "chrome:/dev/null", "--force"]
-    loud, quiet = test.call(*words), test.call(*words, "-q")
+    loud, quiet = test.call(None, *words), test.call(None, *words, "-q")
     test.check("a trace above 256 MB is told with what would be less",
                loud.returncode in (0, 1) and "much for a viewer; --" in loud.stderr
                and quiet.stderr == "", (loud.stderr, quiet.stderr))
@@ -114,9 +101,9 @@ def beforehand(test):
         with tempfile.TemporaryDirectory() as folder:
             paths = [f"{name}:{folder}/t.{end}" for name, end in FORMATS.items()]
             words = [EXAMPLES / example, "--set", f"output.trace=[{', '.join(paths)}]"]
-            told = test.call("check", *words).stdout
+            told = test.call(None, "check", *words).stdout
             there = os.listdir(folder)
-            done = test.call("run", *words, "-o", "/dev/null")
+            done = test.call(None, "run", *words, "-o", "/dev/null")
             bad = []
             for path in paths:
                 guess = re.search(rf"^trace {re.escape(path)}: about (.*)$", told, re.M)
