@@ -131,8 +131,8 @@ static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape
     }
     if (sched->chunks != 0 && sched->chunks != shape->v) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule %s: %u virtual stages per rank; it needs exactly %u",
-                       sched->name, (unsigned)shape->v, (unsigned)sched->chunks);
+                       "schedule %s: %u virtual stages per rank; it needs exactly %u", sched->name,
+                       (unsigned)shape->v, (unsigned)sched->chunks);
     }
     return 0;
 }
@@ -148,9 +148,8 @@ static int check_own(const struct ty_sched_options *options, const struct ty_sec
         return ty_fail_at(err, TY_EINPUT, &at,
                           "schedule.file: it is made for %u ranks, %u micro-batches and %u slices; "
                           "the layout has %u, %u and %u",
-                          (unsigned)own->p, (unsigned)m, (unsigned)own->slices,
-                          (unsigned)pipeline, (unsigned)micro_batches,
-                          (unsigned)options->slices);
+                          (unsigned)own->p, (unsigned)m, (unsigned)own->slices, (unsigned)pipeline,
+                          (unsigned)micro_batches, (unsigned)options->slices);
     }
     return 0;
 }
@@ -213,8 +212,8 @@ int ty_slots_init(struct ty_slots *slots, const struct ty_sched_shape *shape,
 }
 
 int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *shape,
-                   const struct ty_sched_times *times, struct ty_slots *out,
-                   struct ty_arena *arena, struct ty_err *err)
+                   const struct ty_sched_times *times, struct ty_slots *out, struct ty_arena *arena,
+                   struct ty_err *err)
 {
     int rc = check_sizes(sched, shape, err);
     if (rc == 0 && sched->check != NULL) {
@@ -255,9 +254,9 @@ uint32_t ty_slots_peak(const struct ty_rank_slots *rank, enum ty_phase until)
 
 char *ty_slot_text(const struct ty_slot *slot, char *buf, size_t size)
 {
-    const int n = snprintf(buf, size, "%c%u.%u%s", ty_phase_letter((enum ty_phase)slot->phase),
-                           (unsigned)slot->mb, (unsigned)slot->stage,
-                           slot->direction != 0 ? "^" : "");
+    const int n =
+        snprintf(buf, size, "%c%u.%u%s", ty_phase_letter((enum ty_phase)slot->phase),
+                 (unsigned)slot->mb, (unsigned)slot->stage, slot->direction != 0 ? "^" : "");
     if (slot->slice != 0 && n > 0 && (size_t)n < size) {
         snprintf(buf + n, size - (size_t)n, "#%u", (unsigned)slot->slice);
     }

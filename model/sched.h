@@ -70,9 +70,9 @@ struct ty_rank_span {
     uint32_t first, last;
 };
 struct ty_slot_coll {
-    uint32_t after;              /* atoms before it on its rank, at least one */
-    uint8_t coll;                /* enum ty_coll (topology/coll.h) */
-    uint32_t n_ranks;            /* whom it connects, at least two ... */
+    uint32_t after;                   /* atoms before it on its rank, at least one */
+    uint8_t coll;                     /* enum ty_coll (topology/coll.h) */
+    uint32_t n_ranks;                 /* whom it connects, at least two ... */
     const struct ty_rank_span *spans; /* ... [n_spans], ascending, not adjacent; */
     uint32_t n_spans;
     const char *ranks; /* the same as "0-1,3": equal texts are equal groups */
@@ -100,8 +100,8 @@ static inline void ty_slots_add(struct ty_slots *slots, uint32_t rank, enum ty_p
                                 uint32_t mb, uint32_t stage)
 {
     struct ty_rank_slots *r = &slots->rank[rank];
-    r->slot[r->n++] = (struct ty_slot){
-        .mb = (uint16_t)mb, .stage = (uint16_t)stage, .phase = (uint8_t)phase};
+    r->slot[r->n++] =
+        (struct ty_slot){.mb = (uint16_t)mb, .stage = (uint16_t)stage, .phase = (uint8_t)phase};
 }
 
 /* Durations of one pass of one virtual stage (of one slice), any unit. */
@@ -116,7 +116,7 @@ struct ty_sched_times {
 struct ty_sched {
     const char *name, *summary, *source;
     enum ty_sched_placement placement;
-    uint32_t chunks;  /* virtual stages per rank it needs; 0: any number */
+    uint32_t chunks;   /* virtual stages per rank it needs; 0: any number */
     bool whole_chunks; /* runs a chunk's passes in one go: its weights are gathered once before and
                         * its gradients reduced once after, whatever the ZeRO stage */
     bool sliced;       /* works on slices of a sequence; others refuse more than one */
@@ -148,8 +148,8 @@ const struct ty_sched *ty_sched_find(const char *name);
 
 /* Checks the shape and generates the orders into the arena. */
 int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *shape,
-                   const struct ty_sched_times *times, struct ty_slots *out,
-                   struct ty_arena *arena, struct ty_err *err);
+                   const struct ty_sched_times *times, struct ty_slots *out, struct ty_arena *arena,
+                   struct ty_err *err);
 
 /* Virtual stages of one direction, and the rank of one. */
 static inline uint32_t ty_sched_stages(const struct ty_sched_shape *shape)
@@ -183,8 +183,8 @@ struct ty_sched_own {
 
 /* The `schedule` section. */
 struct ty_sched_options {
-    int name;         /* index into ty_schedules */
-    const char *file; /* NULL: the schedule of that name */
+    int name;                       /* index into ty_schedules */
+    const char *file;               /* NULL: the schedule of that name */
     const struct ty_sched_own *own; /* its content, or NULL */
     uint32_t chunks;
     uint32_t group, slices;

@@ -15,7 +15,7 @@
 #include "model/slots_check.h"
 #include "sim/base/text.h"
 
-#define TY_SLOTS_MAX_ATOMS 4000000u         /* of one file ... */
+#define TY_SLOTS_MAX_ATOMS 4000000u /* of one file ... */
 #define TY_SLOTS_MAX_COLLS 16384u
 #define TY_SLOTS_MAX_BYTES ((size_t)64 << 20) /* ... which may be so long */
 

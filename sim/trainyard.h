@@ -38,7 +38,7 @@ TY_API struct ty_err *ty_err_new(void); /* NULL when memory is exhausted */
 TY_API void ty_err_free(struct ty_err *err);
 /* All messages, "" when there are none; of NULL that memory is exhausted, as for ty_err_new. */
 TY_API const char *ty_err_text(const struct ty_err *err);
-TY_API int ty_err_exit_status(const struct ty_err *err);  /* 0, 1, 2, 3 or 4, as documented */
+TY_API int ty_err_exit_status(const struct ty_err *err); /* 0, 1, 2, 3 or 4, as documented */
 TY_API void ty_text_free(char *text);
 
 /* Writes text to a file, which gets its name only when it is whole; "-" is standard output. */

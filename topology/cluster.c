@@ -178,9 +178,10 @@ const struct ty_field ty_cluster_fields[] = {
            "factor on the latency of a ring all-reduce that leaves the node (NCCL tuning)"),
     SHARE(net_p2p_efficiency, "0.75", "share of nic_bandwidth that one message reaches (guess)"),
     LATENCY(net_p2p_latency, "15 us", "fixed time of a message between nodes, s (guess)"),
-    OPTIONAL(sharp_efficiency, sharp_efficiency, RATIO, 0.001, 2, "none",
-             "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as "
-             "share of nic_bandwidth: 1.2 on NDR (480 GB/s over 8 NICs); none: switches do not add"),
+    OPTIONAL(
+        sharp_efficiency, sharp_efficiency, RATIO, 0.001, 2, "none",
+        "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as "
+        "share of nic_bandwidth: 1.2 on NDR (480 GB/s over 8 NICs); none: switches do not add"),
     LATENCY(sharp_latency, "31 us",
             "fixed time of such an all-reduce between nodes, s (NCCL tuning)"),
     VALUE(phase_overlap, phase_overlap, RATIO, 0, 1, "0.7",
@@ -232,8 +233,9 @@ const struct ty_field ty_cluster_fields[] = {
      .fallback = "none",
      .blank = "none",
      .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
-     .doc = "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), nic N.M "
-            "dead, node N with K nics, nodes N-M with GPU"},
+     .doc =
+         "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), nic N.M "
+         "dead, node N with K nics, nodes N-M with GPU"},
 };
 
 const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);

@@ -46,13 +46,14 @@ struct ty_coll_algorithm;
  * reduce-scatter n times a rank's share; for all-to-all what one rank sends in total, its own share
  * included). */
 struct ty_coll_cost {
-    double latency_s;             /* part that does not depend on the size */
-    double transfer_s;            /* part that does */
-    double nvlink_B;              /* sent by one rank over NVLink, mean over members */
-    double net_B;                 /* sent by one rank over its NIC, mean over members */
-    double net_idle; /* share of the time that it keeps its NICs in which they carry no bytes: not all
-                      * that a closed form is bound by is volume */
-    enum ty_coll_pattern pattern; /* of what goes between nodes */
+    double latency_s;  /* part that does not depend on the size */
+    double transfer_s; /* part that does */
+    double nvlink_B;   /* sent by one rank over NVLink, mean over members */
+    double net_B;      /* sent by one rank over its NIC, mean over members */
+    /* share of the time that it keeps its NICs in which they carry no bytes: not all that a closed
+     * form is bound by is volume */
+    double net_idle;
+    enum ty_coll_pattern pattern;              /* of what goes between nodes */
     const struct ty_coll_algorithm *algorithm; /* NULL: a group of one */
 };
 static inline double ty_coll_seconds(const struct ty_coll_cost *c)

@@ -8,15 +8,17 @@
 #define CLI_COMMANDS(X)                                                                            \
     X(run, "FILE", "simulate a training step and report it")                                       \
     X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
-    X(report, "FILE -o PAGE", "a page for a browser: timeline, memory, numbers; two runs compared")    \
-    X(diff, "FILE FILE...", "runs aligned: what differs, where the time went, one timeline of all")  \
+    X(report, "FILE -o PAGE",                                                                      \
+      "a page for a browser: timeline, memory, numbers; two runs compared")                        \
+    X(diff, "FILE FILE...",                                                                        \
+      "runs aligned: what differs, where the time went, one timeline of all")                      \
     X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
     X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
     X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
-    X(import, "kineto FILE...", "what torch.profiler measured: a summary, and a table for run")     \
+    X(import, "kineto FILE...", "what torch.profiler measured: a summary, and a table for run")    \
     X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
     X(list, "WHAT",                                                                                \
-      "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats, keys or "             \
+      "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats, keys or "     \
       "schema (of the run file, for editors)")
 
 enum cli_command {
@@ -35,12 +37,12 @@ struct cli_list {
 
 /* Every option of every command, as given; NULL or 0 when absent. */
 struct cli_options {
-    const char *operand; /* FILE, NAME or WHAT */
-    const char *second;  /* another FILE, where a command takes two */
+    const char *operand;      /* FILE, NAME or WHAT */
+    const char *second;       /* another FILE, where a command takes two */
     struct cli_list operands; /* all of them, where a command takes any number */
     struct cli_list set, with, trace, over, against_set;
-    const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters,
-        *steps, *args, *flows, *critical;
+    const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters, *steps, *args,
+        *flows, *critical;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,

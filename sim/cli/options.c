@@ -7,9 +7,9 @@
 #include "sim/cli/cli.h"
 
 #define BIT(name) (1u << CLI_##name)
-#define FROM_FILE (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | \
-                   BIT(sweep) | BIT(calibrate))
-#define ALL       ((1u << CLI_N_COMMANDS) - 1)
+#define FROM_FILE                                                                                  \
+    (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | BIT(sweep) | BIT(calibrate))
+#define ALL ((1u << CLI_N_COMMANDS) - 1)
 
 enum kind {
     FLAG,
@@ -33,7 +33,8 @@ static const struct row {
      "set a key of all runs, or of one, such as B:layout.tensor=8; may be repeated"},
     {"with", 0, LIST, AT(with), FROM_FILE, "OVERLAY",
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
-    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(diff) | BIT(calibrate) | BIT(import), "table|json", "form of the report"},
+    {"stats", 0, VALUE, AT(stats), BIT(run) | BIT(diff) | BIT(calibrate) | BIT(import),
+     "table|json", "form of the report"},
     {"output", 'o', VALUE, AT(output), FROM_FILE | BIT(schedule), "PATH",
      "where the report (calibrate: the overlay) goes; - is standard output"},
     {"output", 'o', VALUE, AT(output), BIT(import), "TABLE.csv",
@@ -49,23 +50,32 @@ static const struct row {
      "write a trace, such as chrome:step.json (.gz compresses); may be repeated"},
     {"ranks", 0, VALUE, AT(ranks), BIT(run) | BIT(report) | BIT(diff), "SELECTION",
      "ranks that are shown: all, 0-15,64, tp=0,dp=0-1, one-per-stage, slowest:8"},
-    {"detail", 0, VALUE, AT(detail), BIT(run) | BIT(report) | BIT(diff), "LEVEL", "stage, microbatch, layer or op"},
-    {"window", 0, VALUE, AT(window), BIT(run) | BIT(diff), "FROM:TO", "stretch of time to trace: 1.5s:2s"},
-    {"steps", 0, VALUE, AT(steps), BIT(run) | BIT(diff), "A-B", "steps to trace, counted from 0: 2-3"},
-    {"order", 0, VALUE, AT(order), BIT(run) | BIT(report), "ORDER", "order of ranks: stage, rank or node"},
+    {"detail", 0, VALUE, AT(detail), BIT(run) | BIT(report) | BIT(diff), "LEVEL",
+     "stage, microbatch, layer or op"},
+    {"window", 0, VALUE, AT(window), BIT(run) | BIT(diff), "FROM:TO",
+     "stretch of time to trace: 1.5s:2s"},
+    {"steps", 0, VALUE, AT(steps), BIT(run) | BIT(diff), "A-B",
+     "steps to trace, counted from 0: 2-3"},
+    {"order", 0, VALUE, AT(order), BIT(run) | BIT(report), "ORDER",
+     "order of ranks: stage, rank or node"},
     {"order", 0, VALUE, AT(order), BIT(diff), "ORDER",
      "order of ranks, runs taking turns: stage, rank or node; or run: one run after the other"},
     {"counters", 0, VALUE, AT(counters), BIT(run) | BIT(diff), "WHICH",
      "values over time in traces: all, memory, net or none"},
     {"args", 0, VALUE, AT(args), BIT(run) | BIT(diff), "full|short|none",
      "what slices say of themselves; short: not what their name or row says"},
-    {"flows", 0, VALUE, AT(flows), BIT(run) | BIT(diff), "p2p|none", "arrows from sends to receives"},
+    {"flows", 0, VALUE, AT(flows), BIT(run) | BIT(diff), "p2p|none",
+     "arrows from sends to receives"},
     {"critical", 0, VALUE, AT(critical), BIT(run), "path|none",
      "the critical path in chrome and perfetto traces: a row of its own, or none"},
-    {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run) | BIT(diff), NULL, "leave idle time empty in traces"},
-    {"force", 0, FLAG, AT(force), BIT(run) | BIT(diff), NULL, "write traces beyond output.trace_limit"},
-    {"engine", 0, VALUE, AT(engine), BIT(run) | BIT(report) | BIT(diff), "auto|sweep|events", "which executor"},
-    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(report) | BIT(diff) | BIT(calibrate), "N", "the same as --set run.seed=N"},
+    {"no-bubbles", 0, FLAG, AT(no_bubbles), BIT(run) | BIT(diff), NULL,
+     "leave idle time empty in traces"},
+    {"force", 0, FLAG, AT(force), BIT(run) | BIT(diff), NULL,
+     "write traces beyond output.trace_limit"},
+    {"engine", 0, VALUE, AT(engine), BIT(run) | BIT(report) | BIT(diff), "auto|sweep|events",
+     "which executor"},
+    {"seed", 0, SEED, AT(seed), BIT(run) | BIT(report) | BIT(diff) | BIT(calibrate), "N",
+     "the same as --set run.seed=N"},
     {"show-config", 0, FLAG, AT(show_config), BIT(check), NULL,
      "every value with its unit and where it came from"},
     {"traffic", 0, FLAG, AT(traffic), BIT(check), NULL,
@@ -103,7 +113,8 @@ static const struct row {
      "one table and stacked charts (svg: charts only); times are then of a whole stage"},
     {"width", 0, VALUE, AT(width), BIT(schedule), "N|LENGTH",
      "columns of the Gantt chart; of an svg its width, such as 170mm"},
-    {"width", 0, VALUE, AT(width), BIT(run) | BIT(diff), "LENGTH", "width of svg traces, such as 170mm"},
+    {"width", 0, VALUE, AT(width), BIT(run) | BIT(diff), "LENGTH",
+     "width of svg traces, such as 170mm"},
     {"palette", 0, VALUE, AT(palette), BIT(run) | BIT(diff) | BIT(schedule), "WHICH",
      "of svg: traces, safe (for the colour-blind) or print (black and white)"},
     {"bubbles", 0, VALUE, AT(bubbles), BIT(run) | BIT(diff) | BIT(schedule), "HOW",
@@ -247,8 +258,7 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
     }
     if (n < 1 || n > most) {
         fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",
-                commands[command].name,
-                n > most ? "too many words" : "what to work on is missing",
+                commands[command].name, n > most ? "too many words" : "what to work on is missing",
                 commands[command].name, commands[command].arguments);
         return 2;
     }

@@ -191,8 +191,8 @@ static bool find_last(const struct walker *w, struct spot *out)
 
 static struct ty_crit_task task_at(const struct walker *w, const struct spot *s, ty_ps delay)
 {
-    return (struct ty_crit_task){s->gang, s->member, s->pass, s->op, start_of(w, s), dur_of(w, s),
-                                 delay};
+    return (struct ty_crit_task){s->gang,        s->member,    s->pass, s->op,
+                                 start_of(w, s), dur_of(w, s), delay};
 }
 
 bool ty_critical_cause(const struct ty_timeline *timeline, const struct ty_crit_task *task,

@@ -78,7 +78,7 @@ struct walk {
     const struct ty_op *last;
     uint64_t last_ordinal;
     const struct ty_pass *pass;
-    bool filled; /* the gang has computed in this step */
+    bool filled;    /* the gang has computed in this step */
     uint32_t peers; /* gangs of its program, itself among them */
     ty_gap_fn *visit;
     void *arg;
@@ -92,8 +92,9 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     ty_ps *end = w->gaps->end + (size_t)op->record * w->gaps->width;
     ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
     struct cause *cause = &w->cause[op->record];
-    *cause = (struct cause){TY_BUCKET_BUBBLE_STALL,
-                            (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category), true};
+    *cause = (struct cause){
+        TY_BUCKET_BUBBLE_STALL,
+        (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category), true};
     const ty_ps *sent = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
@@ -114,8 +115,11 @@ static void emit(struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t 
                  const struct ty_op *op, uint8_t event)
 {
     if (to > from) {
-        const struct ty_gap gap = {.start = from, .dur = to - from, .bucket = bucket,
-                                   .before = op == NULL ? NULL : w->pass, .op = op,
+        const struct ty_gap gap = {.start = from,
+                                   .dur = to - from,
+                                   .bucket = bucket,
+                                   .before = op == NULL ? NULL : w->pass,
+                                   .op = op,
                                    .event = event};
         w->visit(w->arg, member, &gap);
     }
@@ -148,8 +152,10 @@ static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps star
         t = end;
     }
     /* a collective on the compute stream itself waits for its slowest member */
-    const uint8_t own = op->sync == TY_SYNC_LOCAL ? (uint8_t)TY_BUCKET_BUBBLE_STALL
-                                                  : (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category);
+    const uint8_t own =
+        op->sync == TY_SYNC_LOCAL
+            ? (uint8_t)TY_BUCKET_BUBBLE_STALL
+            : (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category);
     emit(w, w->first + i, t, start, own, op, TY_NO_EVENT);
 }
 
@@ -190,12 +196,17 @@ static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal
     }
 }
 
-void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n,
-                  ty_gap_fn *visit, void *arg)
+void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n, ty_gap_fn *visit,
+                  void *arg)
 {
     const struct ty_program *p = gaps->timeline->program;
-    struct walk w = {.gaps = gaps, .p = p, .gang = &p->gangs[gang], .first = first, .n = n,
-                     .visit = visit, .arg = arg};
+    struct walk w = {.gaps = gaps,
+                     .p = p,
+                     .gang = &p->gangs[gang],
+                     .first = first,
+                     .n = n,
+                     .visit = visit,
+                     .arg = arg};
     const struct ty_tenant *tenant = p->n_tenants > 0 ? &p->tenants[w.gang->tenant] : NULL;
     const bool overlapping = tenant != NULL ? tenant->overlapping_steps : p->overlapping_steps;
     const struct ty_op *data = NULL;

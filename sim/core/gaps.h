@@ -18,7 +18,7 @@ typedef void ty_gap_fn(void *arg, uint32_t member, const struct ty_gap *gap);
 
 /* Visits the gaps of members first .. first + n - 1 of a gang; those of one member come in time
  * order. Never calls visit with an empty gap. */
-void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n,
-                  ty_gap_fn *visit, void *arg);
+void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n, ty_gap_fn *visit,
+                  void *arg);
 
 #endif

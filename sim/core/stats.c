@@ -93,10 +93,9 @@ static void average(struct ty_stats *stats)
         }
         stats->bucket_s[b] = stats->n_ranks > 0 ? sum / stats->n_ranks : 0;
     }
-    stats->bubble_s = stats->bucket_s[TY_BUCKET_BUBBLE_FILL] +
-                      stats->bucket_s[TY_BUCKET_BUBBLE_STALL] +
-                      stats->bucket_s[TY_BUCKET_BUBBLE_DRAIN] +
-                      stats->bucket_s[TY_BUCKET_EXPOSED_PIPELINE];
+    stats->bubble_s =
+        stats->bucket_s[TY_BUCKET_BUBBLE_FILL] + stats->bucket_s[TY_BUCKET_BUBBLE_STALL] +
+        stats->bucket_s[TY_BUCKET_BUBBLE_DRAIN] + stats->bucket_s[TY_BUCKET_EXPOSED_PIPELINE];
 }
 
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,

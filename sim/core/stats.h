@@ -20,8 +20,8 @@ struct ty_gang_memory {
     double peak_activations_B; /* of which activations, transient part included */
     double transient_B;        /* of which transient */
     const char *transient_what;
-    uint32_t peak_held;        /* forward passes whose activations are held at the peak */
-    uint32_t peak_pass;        /* pass within the gang at which it happens */
+    uint32_t peak_held; /* forward passes whose activations are held at the peak */
+    uint32_t peak_pass; /* pass within the gang at which it happens */
 };
 
 struct ty_stats {
@@ -31,7 +31,7 @@ struct ty_stats {
     struct ty_gang_memory *memory; /* [n_gangs] */
     double bucket_s[TY_N_BUCKETS]; /* mean over ranks, seconds */
     double bubble_s; /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
-    double flops;                  /* executed by all ranks */
+    double flops;    /* executed by all ranks */
 };
 
 /* Memory of a gang's ranks along its order of passes. Needs no execution. */
@@ -45,10 +45,10 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
 /* A stretch in which a rank's compute stream was idle; gaps.h walks them. */
 struct ty_gap {
     ty_ps start, dur;
-    uint8_t bucket;              /* enum ty_bucket */
+    uint8_t bucket;               /* enum ty_bucket */
     const struct ty_pass *before; /* the pass that waited; NULL: idle until the end */
-    const struct ty_op *op;      /* the operation that waited; NULL: idle until the end */
-    uint8_t event;               /* event it waited for last; TY_NO_EVENT: none */
+    const struct ty_op *op;       /* the operation that waited; NULL: idle until the end */
+    uint8_t event;                /* event it waited for last; TY_NO_EVENT: none */
 };
 
 #endif

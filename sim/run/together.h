@@ -57,6 +57,6 @@ void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *t
 
 /* What each of the other jobs costs the run's own, by runs without it. 0 or TY_ENOMEM. */
 int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *text,
-                         struct ty_err *why);
+                        struct ty_err *why);
 
 #endif

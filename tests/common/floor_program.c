@@ -4,9 +4,21 @@
 #include "model/sched.h"
 
 enum {
-    QKV, ATTENTION, PROJ, REDUCE_ATTENTION, MLP, REDUCE_MLP,
-    MLP_BACK, REDUCE_MLP_BACK, PROJ_BACK, ATTENTION_BACK, QKV_BACK, REDUCE_ATTENTION_BACK,
-    SEND, RECV, N_KINDS
+    QKV,
+    ATTENTION,
+    PROJ,
+    REDUCE_ATTENTION,
+    MLP,
+    REDUCE_MLP,
+    MLP_BACK,
+    REDUCE_MLP_BACK,
+    PROJ_BACK,
+    ATTENTION_BACK,
+    QKV_BACK,
+    REDUCE_ATTENTION_BACK,
+    SEND,
+    RECV,
+    N_KINDS
 };
 
 static const struct {
@@ -14,11 +26,13 @@ static const struct {
     unsigned us;
     bool collective;
 } KIND[N_KINDS] = {
-    {"qkv", 210, false},          {"attention", 160, false},      {"proj", 90, false},
-    {"all-reduce", 70, true},     {"mlp", 480, false},            {"all-reduce", 70, true},
-    {"mlp back", 960, false},     {"all-reduce", 70, true},       {"proj back", 180, false},
-    {"attention back", 400, false}, {"qkv back", 420, false},     {"all-reduce", 70, true},
-    {"send", 90, false},          {"recv", 0, false},
+    {"qkv", 210, false},       {"attention", 160, false},
+    {"proj", 90, false},       {"all-reduce", 70, true},
+    {"mlp", 480, false},       {"all-reduce", 70, true},
+    {"mlp back", 960, false},  {"all-reduce", 70, true},
+    {"proj back", 180, false}, {"attention back", 400, false},
+    {"qkv back", 420, false},  {"all-reduce", 70, true},
+    {"send", 90, false},       {"recv", 0, false},
 };
 
 static void add_kinds(struct ty_builder *b)
@@ -83,8 +97,8 @@ static uint32_t add_block(struct ty_builder *b, const struct floor_shape *f, uin
     /* channels 2k: activations k -> k + 1; 2k + 1: gradients k + 1 -> k */
     const int in = back ? (int)(2 * stage + 1) : (int)(2 * stage) - 2;
     const int out = back ? (int)(2 * stage) - 1 : (int)(2 * stage);
-    const int block = ty_build_block(b, &(struct ty_block){.acquire_B = back ? 0 : 1e9,
-                                                           .release_B = back ? 1e9 : 0});
+    const int block = ty_build_block(
+        b, &(struct ty_block){.acquire_B = back ? 0 : 1e9, .release_B = back ? 1e9 : 0});
     if (takes) {
         add_message(b, false, in);
     }
@@ -102,9 +116,10 @@ static void add_stage(struct ty_builder *b, const struct floor_shape *f, uint32_
     for (uint32_t i = 0; i < n; i++) {
         ranks[i] = i / f->tp * f->tp * f->pp + stage * f->tp + i % f->tp;
     }
-    ty_build_gang(b, &(struct ty_gang){.name = ty_arena_printf(b->arena, "stage %u",
-                                                               (unsigned)stage),
-                                       .n_ranks = n, .rank_of = ranks});
+    ty_build_gang(b,
+                  &(struct ty_gang){.name = ty_arena_printf(b->arena, "stage %u", (unsigned)stage),
+                                    .n_ranks = n,
+                                    .rank_of = ranks});
     const uint32_t forward = add_block(b, f, stage, false);
     const uint32_t backward = add_block(b, f, stage, true);
     const struct ty_sched_shape shape = {.p = f->pp, .m = f->m, .v = 1, .slices = 1};
@@ -115,10 +130,12 @@ static void add_stage(struct ty_builder *b, const struct floor_shape *f, uint32_
     }
     for (uint32_t i = 0; i < slots.rank[stage].n; i++) {
         const struct ty_slot *slot = &slots.rank[stage].slot[i];
-        ty_build_pass(b, &(struct ty_pass){
-                             .block = slot->phase == TY_PHASE_FORWARD ? forward : backward,
-                             .seq = slot->mb, .mb = slot->mb, .stage = slot->stage,
-                             .phase = slot->phase});
+        ty_build_pass(
+            b, &(struct ty_pass){.block = slot->phase == TY_PHASE_FORWARD ? forward : backward,
+                                 .seq = slot->mb,
+                                 .mb = slot->mb,
+                                 .stage = slot->stage,
+                                 .phase = slot->phase});
     }
 }
 

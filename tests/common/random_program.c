@@ -75,8 +75,8 @@ static void act(struct maker *m)
         op.sync = TY_SYNC_MEET;
         op.link = (uint16_t)ty_build_meet(
             &m->b, &(struct ty_meet){.name = "meeting",
-                                      .group = roll(&m->dice, 2) ? 1 : TY_NONE,
-                                      .n_gangs = m->n_gangs});
+                                     .group = roll(&m->dice, 2) ? 1 : TY_NONE,
+                                     .n_gangs = m->n_gangs});
         for (uint32_t g = 0; g < m->n_gangs; g++) {
             op.kind = make_kind(m, TY_CAT_COMM_DATA);
             wire(m, &op);
@@ -162,8 +162,8 @@ int random_program(struct ty_program *program, uint64_t seed, struct ty_arena *a
         for (uint32_t i = 0; i < m.members; i++) {
             ranks[i] = i * m.n_gangs + g;
         }
-        ty_build_gang(&m.b, &(struct ty_gang){.name = "gang", .n_ranks = m.members,
-                                              .rank_of = ranks});
+        ty_build_gang(&m.b,
+                      &(struct ty_gang){.name = "gang", .n_ranks = m.members, .rank_of = ranks});
         cut(&m, g);
     }
     if (seed % 3 == 0) {

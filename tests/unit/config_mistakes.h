@@ -24,8 +24,10 @@ static const struct {
      "run.yaml:1:1: one value where sections are due; write \"cluster:\", \"model:\", \"layout:\" "
      "and keys below each\n    cluster\n    ^"},
     {CLUSTER "modell: {preset: llama-30b}\n" LAYOUT, NULL, TY_EINPUT,
-     "run.yaml:2:1: modell: unknown section; write one of cluster, fabric, model, layout, framework, "
-     "schedule, run, output, jobs; hint: did you mean \"model\"?\n    modell: {preset: llama-30b}\n    "
+     "run.yaml:2:1: modell: unknown section; write one of cluster, fabric, model, layout, "
+     "framework, "
+     "schedule, run, output, jobs; hint: did you mean \"model\"?\n    modell: {preset: "
+     "llama-30b}\n    "
      "^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
      "run.yaml:4:1: x: unknown section; write one of cluster, fabric, model, layout, framework, "
@@ -64,7 +66,8 @@ static const struct {
      "    layout.tensro=8\n           ^"},
     {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
      "--set lay.tensor=8:1:1: lay: unknown section; write one of cluster, fabric, model, layout, "
-     "framework, schedule, run, output, jobs; hint: did you mean \"layout\"?\n    lay.tensor=8\n    ^"},
+     "framework, schedule, run, output, jobs; hint: did you mean \"layout\"?\n    lay.tensor=8\n   "
+     " ^"},
     {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
      "--set tensor=8:1:1: tensor: a key without its section; hint: did you mean "
      "\"layout.tensor\"?\n    tensor=8\n    ^"},

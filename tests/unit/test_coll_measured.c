@@ -296,8 +296,7 @@ START_TEST(a_log_replaces_the_model_of_its_reach_only)
 {
     struct ty_arena arena = {0};
     struct ty_cluster cluster = cluster_preset("dgx-a100-80g", "nodes: 4\ncollectives: ring");
-    const struct ty_reach same = {4, 1, 4, 2, 4}, wider = {8, 1, 8, 1, 8},
-                         across = {4, 2, 2, 4, 2};
+    const struct ty_reach same = {4, 1, 4, 2, 4}, wider = {8, 1, 8, 1, 8}, across = {4, 2, 2, 4, 2};
     const struct ty_coll_cost model = cost_on(&cluster, TY_COLL_ALL_REDUCE, same, 1e6);
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);

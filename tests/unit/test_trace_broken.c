@@ -83,8 +83,7 @@ END_TEST
 
 START_TEST(counters_instants_and_names)
 {
-    static const char *const line =
-        "{\"name\":\"NIC\",\"ph\":\"C\",\"args\":{\"GB/s\":";
+    static const char *const line = "{\"name\":\"NIC\",\"ph\":\"C\",\"args\":{\"GB/s\":";
     char negative[256], forever[256], unit[256];
     snprintf(negative, sizeof(negative), MORE("%s-1.0},\"pid\":1000,\"ts\":0.000}"), line);
     snprintf(forever, sizeof(forever), MORE("%s1.0},\"pid\":1000,\"ts\":0.000}"), line);

@@ -252,7 +252,8 @@ START_TEST(a_difference_between_the_formats_is_noticed)
         {"\"dur\":", "\"dur\":1", "", 0},
     };
     struct quick_run q = run_schedule(&schedules[1]);
-    const struct ty_trace_options options = {.ranks = "tp=0,dp=0", .detail = "microbatch", .args = "full"};
+    const struct ty_trace_options options = {
+        .ranks = "tp=0,dp=0", .detail = "microbatch", .args = "full"};
     size_t n, m;
     char *text = write_trace(&q, "chrome", &options, &n);
     char *data = write_trace(&q, "perfetto", &options, &m);
