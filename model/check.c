@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include "sim/base/number_text.h"
+
 #define MESSAGE_BYTES 512
 
 static const struct ty_origin *origin_of(const struct ty_section *section, const char *key)
@@ -26,7 +28,7 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
     char message[MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     struct ty_place at = {.line = 0};
     const char *const keys[] = {key, "preset", "huggingface"};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/operators_internal.h"
+#include "sim/base/number_text.h"
 
 const char *ty_operator_name(int op)
 {
@@ -86,14 +87,14 @@ char *ty_operator_sizes(const struct ty_operator_key *key, double size, char buf
     const char *over = ty_operator_size_name(key);
     if (key->op == TY_OPERATOR_MATMUL) {
         const bool wgrad = key->role == TY_ROLE_WGRAD;
-        snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f, %s %.0f, %s %.0f", over, size, wgrad ? "m" : "n",
-                 key->dim[0], wgrad ? "n" : "k", key->dim[1]);
+        ty_snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f, %s %.0f, %s %.0f", over, size,
+                    wgrad ? "m" : "n", key->dim[0], wgrad ? "n" : "k", key->dim[1]);
     } else if (key->op == TY_OPERATOR_ATTENTION) {
-        snprintf(buf, TY_OPERATOR_WORDS,
-                 "%s %.0f, sequence %.0f, heads %g, kv_heads %g, head_dim %.0f", over, size,
-                 key->dim[0], key->dim[1], key->dim[2], key->dim[3]);
+        ty_snprintf(buf, TY_OPERATOR_WORDS,
+                    "%s %.0f, sequence %.0f, heads %g, kv_heads %g, head_dim %.0f", over, size,
+                    key->dim[0], key->dim[1], key->dim[2], key->dim[3]);
     } else {
-        snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f", over, size);
+        ty_snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f", over, size);
     }
     return buf;
 }

@@ -12,6 +12,7 @@
 
 #include "model/operators_internal.h"
 #include "sim/base/csv.h"
+#include "sim/base/number_text.h"
 
 enum column {
     OP,
@@ -106,7 +107,7 @@ static int TY_PRINTF(3, 4)
     char message[512];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     const struct ty_place at = place(r, column);
     return ty_fail_at(r->err, TY_EINPUT, &at, "%s: %s", column_names[column], message);

@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "sim/base/number_text.h"
+
 #define RING_TEXT  4096
 #define RING_LINKS 8 /* ranks of a ring named in a message */
 
@@ -128,7 +130,8 @@ static void TY_PRINTF(2, 3) ring_add(struct ring_text *ring, const char *format,
 {
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(ring->text + ring->len, sizeof(ring->text) - ring->len, format, args);
+    const int n =
+        ty_vsnprintf(ring->text + ring->len, sizeof(ring->text) - ring->len, format, args);
     va_end(args);
     if (n > 0 && (size_t)n < sizeof(ring->text) - ring->len) {
         ring->len += (size_t)n;

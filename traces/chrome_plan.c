@@ -1,6 +1,8 @@
 /* chrome_plan.c - the heads of slices: lines of JSON with holes for the numbers of a pass. */
 #include <stdio.h>
 
+#include "sim/base/number_text.h"
+
 #include "traces/chrome.h"
 
 /* Fixed text, at most two names and a few numbers: fits. */
@@ -46,7 +48,7 @@ static void add_arg(struct text *h, const struct ty_view_arg *arg, bool first)
         add_hole(h, arg->hole);
         break;
     case TY_VALUE_NUMBER:
-        snprintf(digits, sizeof(digits), "%.0f", arg->number);
+        ty_snprintf(digits, sizeof(digits), "%.0f", arg->number);
         add(h, digits);
         break;
     case TY_VALUE_TEXT:

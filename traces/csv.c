@@ -6,6 +6,8 @@
  * that could not finish ends with a row named "deadlock": what it stands at. */
 #include <stdio.h>
 
+#include "sim/base/number_text.h"
+
 #include "traces/view.h"
 
 static const char header[] =
@@ -38,7 +40,7 @@ static char *put_cell(char *p, const char *text)
 
 static char *put_number(char *p, double x)
 {
-    return p + snprintf(p, 40, "%.0f", x);
+    return p + ty_snprintf(p, 40, "%.0f", x);
 }
 
 /* The cells of a kind of operation, rendered once: `,name,category,` and `,bytes,flops,group\n`. */

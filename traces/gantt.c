@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "traces/axis.h"
 #include "traces/gantt_rows.h"
 #include "traces/writer.h"
@@ -207,7 +208,7 @@ static void put_axis(const struct picture *g, struct ty_text *out)
         const double past = (first + i * step) * tick - (double)g->from;
         const uint32_t column = past <= 0 ? 0 : (uint32_t)(past / (double)span * g->columns + 0.5);
         char number[32];
-        const int n = snprintf(number, sizeof(number), "%.6g", first + i * step);
+        const int n = ty_snprintf(number, sizeof(number), "%.6g", first + i * step);
         if (past >= 0 && column >= at && column + (uint32_t)n <= g->columns + 2) {
             ty_text_add(out, "%*s%s", (int)(column - at), "", number);
             at = column + (uint32_t)n;
@@ -225,7 +226,7 @@ static void put_time(const struct picture *g, double ps, int digits, struct ty_t
     if (g->options->unit == 0) {
         name = ty_axis_unit((ty_ps)ps, &unit);
     }
-    snprintf(number, sizeof(number), "%.*g", digits, ps / unit);
+    ty_snprintf(number, sizeof(number), "%.*g", digits, ps / unit);
     ty_text_add(out, "%s %s", g->options->unit != 0 && ps == unit ? "one" : number, name);
 }
 

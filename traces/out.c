@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "sim/base/fd.h"
+#include "sim/base/json.h"
+#include "sim/base/number_text.h"
 #include "traces/gz.h"
 
 const char ty_digit_pairs[201] = "0001020304050607080910111213141516171819"
@@ -244,7 +245,7 @@ void ty_out_printf(struct ty_out *out, const char *format, ...)
     char *p = ty_out_room(out, TY_OUT_SLACK);
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(p, TY_OUT_SLACK, format, args);
+    const int n = ty_vsnprintf(p, TY_OUT_SLACK, format, args);
     va_end(args);
     if (n >= 0 && (size_t)n < TY_OUT_SLACK) {
         out->len += (size_t)n;
@@ -256,7 +257,7 @@ void ty_out_printf(struct ty_out *out, const char *format, ...)
         return;
     }
     va_start(args, format);
-    vsnprintf(whole, (size_t)n + 1, format, args);
+    ty_vsnprintf(whole, (size_t)n + 1, format, args);
     va_end(args);
     ty_out_bytes(out, whole, (size_t)n);
     free(whole);
@@ -288,20 +289,6 @@ void ty_out_json_string(struct ty_out *out, const char *s)
 
 void ty_out_json_number(struct ty_out *out, double x)
 {
-    char text[32];
-    if (!isfinite(x)) {
-        ty_out_str(out, "null");
-        return;
-    }
-    for (int digits = 1; digits <= 17; digits++) { /* 17 read back equal always: IEEE 754 */
-        snprintf(text, sizeof(text), "%.*g", digits, x);
-        if (strtod(text, NULL) == x) {
-            break;
-        }
-    }
-    char *comma = strchr(text, ','); /* of a host program's locale */
-    if (comma != NULL) {
-        *comma = '.';
-    }
-    ty_out_str(out, text);
+    char text[TY_JSON_NUMBER];
+    ty_out_str(out, ty_json_number(x, text));
 }

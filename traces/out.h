@@ -77,7 +77,7 @@ void ty_out_printf(struct ty_out *out, const char *format, ...) TY_PRINTF(2, 3);
 /* s as a JSON string with quotes: escapes ", \ and control characters; UTF-8 passes. */
 void ty_out_json_string(struct ty_out *out, const char *s);
 
-/* A finite double in the shortest form that reads back equal; NaN and infinities become null. */
+/* As ty_json_number writes it: what reads back equal; NaN and infinities become null. */
 void ty_out_json_number(struct ty_out *out, double x);
 
 #endif

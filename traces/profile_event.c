@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 #include "traces/profile_json.h"
 
 #define MAX_DUR_NS ((int64_t)1 << 56)
@@ -55,7 +57,7 @@ bool ty_profile_nanoseconds(const char *text, int64_t *out)
         digits++;
     }
     if (*p == 'e' || *p == 'E') {
-        const double us = strtod(text, NULL);
+        const double us = ty_strtod(text, NULL);
         *out = us >= 0 && us < 4e15 ? llround(us * 1000) : -1;
         return *out >= 0;
     }

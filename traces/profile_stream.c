@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "sim/base/number_text.h"
+
 #include "traces/profile_json.h"
 
 #define CHUNK       (256u << 10)
@@ -73,7 +75,7 @@ int ty_profile_wrong_event(struct ty_profile_reader *r, int key, const char *for
     char message[400];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     const struct ty_place at = {.file = r->path, .line = r->event_line, .col = r->event_col};
     r->code = ty_fail_at(r->err, TY_EINPUT, &at, "traceEvents[%llu]%s%s: %s",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "traces/axis.h"
 
 /* Sizes on a picture of TY_SVG_WIDTH_M, um: 8 and 7 points, as captions and labels of papers. */
@@ -212,7 +213,7 @@ static struct ticks find_ticks(const struct ty_svg_page *page)
     struct ticks t;
     (void)axis_name(page, &t.unit, buf);
     const double span = (double)(page->to - page->from) / t.unit, last = (double)page->to / t.unit;
-    snprintf(number, sizeof(number), "%.6g", last);
+    ty_snprintf(number, sizeof(number), "%.6g", last);
     const double apart = 2.2 * ty_svg_text_um(number, page->small) + page->small;
     t.step = ty_axis_step(apart * span / page->plot);
     t.first = ceil((double)page->from / t.unit / t.step - 1e-9);
@@ -274,7 +275,7 @@ void ty_svg_put_axis(struct ty_svg_page *page)
                     axis_name(page, &unit, buf));
     for (uint32_t i = 0; i < t.n; i++) {
         char number[32];
-        snprintf(number, sizeof(number), "%.6g", (t.first + i) * t.step);
+        ty_snprintf(number, sizeof(number), "%.6g", (t.first + i) * t.step);
         const int32_t x = tick_x(page, &t, i), half = ty_svg_text_um(number, page->small) / 2;
         /* the first and the last one may stand a little inside: beside them is a word, and nothing */
         const int32_t least = page->left - page->small * 5 / 10 + half, most = page->width - half;
@@ -352,10 +353,11 @@ static void put_remarks(struct ty_svg_page *page)
         shared = shared || page->sheet[i].items.merged;
     }
     if (merged > 0) {
-        snprintf(remark, sizeof(remark),
-                 "%llu of %llu passes are thinner than %g mm: drawn together, heights are shares "
-                 "of time",
-                 (unsigned long long)merged, (unsigned long long)n, page->thin / 1000.0);
+        ty_snprintf(
+            remark, sizeof(remark),
+            "%llu of %llu passes are thinner than %g mm: drawn together, heights are shares "
+            "of time",
+            (unsigned long long)merged, (unsigned long long)n, page->thin / 1000.0);
         put_remark(page, remark);
     }
     if (shared) {

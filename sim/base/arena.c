@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define LINE_BYTES  ((size_t)64) /* cache line; alignment of arrays larger than one */
 #define UNIT_BYTES  ((size_t)16) /* alignment of everything else: enough for any C type */
@@ -92,14 +94,14 @@ char *ty_arena_printf(struct ty_arena *arena, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(NULL, 0, format, args);
+    const int n = ty_vsnprintf(NULL, 0, format, args);
     va_end(args);
     char *text = n < 0 ? NULL : ty_arena_alloc(arena, (size_t)n + 1, 1);
     if (!text) {
         return NULL;
     }
     va_start(args, format);
-    (void)vsnprintf(text, (size_t)n + 1, format, args);
+    (void)ty_vsnprintf(text, (size_t)n + 1, format, args);
     va_end(args);
     return text;
 }

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 #define INDENT        "    "
 #define MESSAGE_BYTES 8192u /* of one message with its excerpt; longer ones are cut */
 #define NOTE_BYTES    64u   /* kept free for the line that counts dropped messages */
@@ -60,7 +62,7 @@ struct scratch {
 static void TY_PRINTF(2, 0) scratch_vadd(struct scratch *s, const char *format, va_list args)
 {
     const size_t room = sizeof(s->text) - s->len;
-    const int n = vsnprintf(s->text + s->len, room, format, args);
+    const int n = ty_vsnprintf(s->text + s->len, room, format, args);
     if (n > 0) {
         s->len += (size_t)n < room ? (size_t)n : room - 1;
     }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 #define MESSAGE_BYTES 512
 #define SHOWN_BYTES   40 /* of a wrong value */
 
@@ -18,8 +20,8 @@ static void range_text(const struct ty_field *field, char *buf, size_t size)
     char low[64], high[64];
     const bool whole = field->type != TY_TYPE_QUANTITY;
     if (whole) {
-        (void)snprintf(low, sizeof(low), "%.0f", field->min);
-        (void)snprintf(high, sizeof(high), "%.0f", field->max);
+        (void)ty_snprintf(low, sizeof(low), "%.0f", field->min);
+        (void)ty_snprintf(high, sizeof(high), "%.0f", field->max);
     } else {
         ty_quantity_format(field->min, field->dim, low, sizeof(low));
         ty_quantity_format(field->max, field->dim, high, sizeof(high));
@@ -62,8 +64,8 @@ static void expects(const struct ty_field *field, const char *noun, char *buf, s
     switch (field->type) {
     case TY_TYPE_UINT:
     case TY_TYPE_UINT64:
-        (void)snprintf(buf, size, "%s%s, such as %.0f", noun ? noun : "a whole number", range,
-                       example_of(field));
+        (void)ty_snprintf(buf, size, "%s%s, such as %.0f", noun ? noun : "a whole number", range,
+                          example_of(field));
         break;
     case TY_TYPE_QUANTITY:
         if (noun) {
@@ -85,8 +87,8 @@ static void expects(const struct ty_field *field, const char *noun, char *buf, s
         (void)snprintf(buf, size, "a text");
         break;
     case TY_TYPE_UINTS:
-        (void)snprintf(buf, size, "%s%s, like [%.0f, %.0f]", noun ? noun : "whole numbers", range,
-                       example_of(field), example_of(field));
+        (void)ty_snprintf(buf, size, "%s%s, like [%.0f, %.0f]", noun ? noun : "whole numbers",
+                          range, example_of(field), example_of(field));
         break;
     case TY_TYPE_STRINGS:
         (void)snprintf(buf, size, "texts in brackets, like %s",
@@ -129,7 +131,7 @@ static int TY_PRINTF(3, 4) value_fail(const struct ty_value_context *c, const st
     char message[2 * MESSAGE_BYTES];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     const struct ty_place at = ty_node_place(c->doc, node);
     return ty_fail_at(c->err, TY_EINPUT, &at, "%s.%s: %s", c->section, c->field->key, message);

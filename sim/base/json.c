@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/text.h"
 
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
@@ -14,18 +15,14 @@ char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
         return strcpy(buf, "null");
     }
     if (fabs(x) < 1e15 && x == floor(x)) {
-        snprintf(buf, TY_JSON_NUMBER, "%.0f", x);
+        ty_snprintf(buf, TY_JSON_NUMBER, "%.0f", x);
         return buf;
     }
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(buf, TY_JSON_NUMBER, "%.*g", digits, x);
-        if (strtod(buf, NULL) == x) {
+        ty_snprintf(buf, TY_JSON_NUMBER, "%.*g", digits, x);
+        if (ty_strtod(buf, NULL) == x) {
             break;
         }
-    }
-    char *comma = strchr(buf, ',');
-    if (comma != NULL) {
-        *comma = '.';
     }
     return buf;
 }

@@ -6,8 +6,8 @@
 
 #define TY_JSON_NUMBER 32u /* bytes a number needs, with its zero */
 
-/* x in the shortest form that reads back equal, "null" when it is not finite. Independent of the
- * locale. Returns buf. */
+/* x in 15 to 17 digits, as few as read back equal, without zeros at the end; "null" when it is not
+ * finite. Returns buf. */
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER]);
 
 /* The escape for a byte of a string: "\\n", "\\u0001", ..., or NULL when it stands for itself. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 /* Room for n more bytes and the terminator. */
 static bool text_reserve(struct ty_text *text, size_t n)
 {
@@ -48,14 +50,14 @@ void ty_text_add(struct ty_text *text, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(NULL, 0, format, args);
+    const int n = ty_vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (n < 0 || !text_reserve(text, (size_t)n)) {
         text->failed = true;
         return;
     }
     va_start(args, format);
-    (void)vsnprintf(text->data + text->len, (size_t)n + 1, format, args);
+    (void)ty_vsnprintf(text->data + text->len, (size_t)n + 1, format, args);
     va_end(args);
     text->len += (size_t)n;
 }

@@ -15,6 +15,7 @@
 
 #include "sim/base/compiler.h"
 #include "sim/base/err.h"
+#include "sim/base/number_text.h"
 
 #define TEXT_BYTES  64  /* a formatted quantity */
 #define WHY_BYTES   256 /* a message */
@@ -131,7 +132,7 @@ static double decimal_value(const struct decimal *d, int ten, int two)
 {
     char text[sizeof(d->digits) + 16];
     (void)snprintf(text, sizeof(text), "%se%d", d->digits, d->ten + ten);
-    return ldexp(strtod(text, NULL), two);
+    return ldexp(ty_strtod(text, NULL), two);
 }
 
 /* The unit called name[0..len) in dimension `dim`; TY_N_DIMENSIONS: in any. */
@@ -243,7 +244,7 @@ static bool unit_write(double value, const struct unit *unit, char *buf, size_t 
 {
     const double power = pow(10.0, abs(unit->ten));
     const double scaled = ldexp(unit->ten < 0 ? value * power : value / power, -unit->two);
-    (void)snprintf(buf, size, "%.6g", scaled);
+    (void)ty_snprintf(buf, size, "%.6g", scaled);
     char *radix = buf + strspn(buf, "-0123456789");
     if (*radix != '\0' && *radix != 'e') { /* whatever the locale writes, of any length */
         const size_t bytes = strcspn(radix, "0123456789");
@@ -288,7 +289,7 @@ static void bare_format(double value, enum ty_dimension dim, char *text, size_t 
     const bool share = dim == TY_DIM_RATIO && value >= 0 && value <= 1;
     if (!unit_write(value, share ? &percent : &plain, text, size) && fabs(value) >= 1e6 &&
         fabs(value) < 1e18) {
-        (void)snprintf(text, size, "%.0f", value);
+        (void)ty_snprintf(text, size, "%.0f", value);
     }
 }
 

@@ -14,6 +14,8 @@
 
 #include <yaml.h>
 
+#include "sim/base/number_text.h"
+
 #define CORE_TAG "tag:yaml.org,2002:" /* what libyaml makes of "!!" */
 
 /* What is kept of a node while reading; `node` comes first, so that pointers to both convert. */
@@ -57,7 +59,7 @@ static void TY_PRINTF(4, 5)
     char message[512];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     (void)ty_fail_at(r->err, code, at, "%s", message);
     r->code = r->code == 0 ? code : r->code;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/text.h"
 
 static void TY_PRINTF(2, 3) tell(const struct ty_calibration *c, const char *format, ...)
@@ -20,7 +21,7 @@ static void TY_PRINTF(2, 3) tell(const struct ty_calibration *c, const char *for
     va_list args;
     if (c->options->progress != NULL) {
         va_start(args, format);
-        vsnprintf(line, sizeof(line), format, args);
+        ty_vsnprintf(line, sizeof(line), format, args);
         va_end(args);
         c->options->progress(c->options->progress_arg, line);
     }

@@ -9,6 +9,7 @@
 
 #include "sim/core/crit.h"
 #include "sim/run/gpus.h"
+#include "sim/base/number_text.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
 #include "topology/exceptions.h"
@@ -201,8 +202,8 @@ static void put_slowest_draw(struct culprits *c)
         most = drawn > most ? drawn : most;
     }
     rank_words(c->run, slowest, who, sizeof(who));
-    (void)snprintf(note, sizeof(note), "GPUs drawn slow for the whole run, %s most: %+.2f %%", who,
-                   100 * (most - 1));
+    (void)ty_snprintf(note, sizeof(note), "GPUs drawn slow for the whole run, %s most: %+.2f %%",
+                      who, 100 * (most - 1));
     put_note(c, note);
 }
 
@@ -213,7 +214,7 @@ static void put_dice(struct culprits *c)
     char label[64];
     double gain = 0;
     if (config->run.gpu_spread > 0) {
-        (void)snprintf(label, sizeof(label), "gpu_spread %.3g %%", 100 * config->run.gpu_spread);
+        (void)ty_snprintf(label, sizeof(label), "gpu_spread %.3g %%", 100 * config->run.gpu_spread);
         without.run.gpu_spread = 0;
         if (put_cost(c, label, &without, &gain)) {
             put_slowest_draw(c);
@@ -222,7 +223,7 @@ static void put_dice(struct culprits *c)
         without.run.gpu_spread = config->run.gpu_spread;
     }
     if (config->run.jitter > 0) {
-        (void)snprintf(label, sizeof(label), "jitter %.3g %%", 100 * config->run.jitter);
+        (void)ty_snprintf(label, sizeof(label), "jitter %.3g %%", 100 * config->run.jitter);
         without.run.jitter = 0;
         if (put_cost(c, label, &without, &gain)) {
             put_note(c, "passes of layers drawn slow, one by one");

@@ -7,6 +7,7 @@
 
 #include "sim/base/text.h"
 #include "sim/run/diff.h"
+#include "sim/base/number_text.h"
 #include "sim/run/words.h"
 
 #define NAMES       24 /* columns of names */
@@ -46,7 +47,7 @@ static void put_name(struct ty_text *t, const char *name, size_t column)
 static void put_signed(struct ty_text *t, int width, double x)
 {
     char digits[48];
-    snprintf(digits, sizeof(digits), "%+.3f", x);
+    ty_snprintf(digits, sizeof(digits), "%+.3f", x);
     ty_text_add(t, "%*s", width, fabs(x) < 0.0005 ? "0.000" : digits);
 }
 

@@ -11,6 +11,7 @@
 
 #include "sim/core/crit.h"
 #include "sim/run/pass_times.h"
+#include "sim/base/number_text.h"
 #include "sim/run/report_table.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
@@ -42,10 +43,10 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
         l->micro_batches * ty_sched_chunks(&run->config->schedule) * run->config->schedule.slices;
     char note[160];
     if (st->most > 1.005 * st->work) {
-        snprintf(note, sizeof(note),
-                 "stage %u takes %.1f %% longer than the mean in each of %u "
-                 "rounds",
-                 (unsigned)st->slowest, 100 * (st->most / st->work - 1), (unsigned)rounds);
+        ty_snprintf(note, sizeof(note),
+                    "stage %u takes %.1f %% longer than the mean in each of %u "
+                    "rounds",
+                    (unsigned)st->slowest, 100 * (st->most / st->work - 1), (unsigned)rounds);
         put_seconds(t, "uneven stages", rounds * (st->most - st->work), note);
     }
     if (f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] > 0) {

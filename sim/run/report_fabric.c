@@ -11,6 +11,8 @@
  * links have in the simulation (topology/fabric.h), without exceptions of single parts. */
 #include <stdio.h>
 
+#include "sim/base/number_text.h"
+
 #include "sim/run/report_table.h"
 #include "topology/fabric.h"
 
@@ -53,8 +55,8 @@ static void switches(struct tree *t, const struct ty_fabric_shape *s,
     if (s->pods > 0) {
         snprintf(label, sizeof(label), "%u pods of %u lea%s%s", (unsigned)s->pods,
                  (unsigned)s->pod_blocks, s->pod_blocks == 1 ? "f" : "ves", rails);
-        snprintf(value, sizeof(value), "uplinks of %.4g GB/s, %g : 1", s->pod_Bps / 1e9,
-                 o->pod_oversubscription);
+        ty_snprintf(value, sizeof(value), "uplinks of %.4g GB/s, %g : 1", s->pod_Bps / 1e9,
+                    o->pod_oversubscription);
         branch(t, true, label, value);
         t->depth++;
     }
@@ -64,11 +66,12 @@ static void switches(struct tree *t, const struct ty_fabric_shape *s,
     }
     snprintf(label, sizeof(label), "%u leaves%s", (unsigned)(s->blocks * s->rails), rails);
     if (s->ecmp_paths > 0) {
-        snprintf(value, sizeof(value), "%u uplink%s of %.4g GB/s each, %g : 1", (unsigned)s->spines,
-                 plural(s->spines), s->spine_Bps / 1e9, o->oversubscription);
+        ty_snprintf(value, sizeof(value), "%u uplink%s of %.4g GB/s each, %g : 1",
+                    (unsigned)s->spines, plural(s->spines), s->spine_Bps / 1e9,
+                    o->oversubscription);
     } else {
-        snprintf(value, sizeof(value), "uplinks of %.4g GB/s, %g : 1", s->spine_Bps / 1e9,
-                 o->oversubscription);
+        ty_snprintf(value, sizeof(value), "uplinks of %.4g GB/s, %g : 1", s->spine_Bps / 1e9,
+                    o->oversubscription);
     }
     branch(t, true, label, value);
     t->depth++;
@@ -94,17 +97,17 @@ static void node(struct tree *t, const struct ty_fabric_shape *s)
     t->depth++;
     if (s->nic_Bps > 0) {
         snprintf(label, sizeof(label), "%u NIC%s", (unsigned)s->nics, plural(s->nics));
-        snprintf(value, sizeof(value), "%.4g GB/s each", s->nic_Bps / 1e9);
+        ty_snprintf(value, sizeof(value), "%.4g GB/s each", s->nic_Bps / 1e9);
         branch(t, false, label, value);
     }
     if (s->pcie_groups > 0) {
         snprintf(label, sizeof(label), "%u PCIe link%s of %u GPU%s", (unsigned)s->pcie_groups,
                  plural(s->pcie_groups), (unsigned)s->gpus_per_pcie, plural(s->gpus_per_pcie));
-        snprintf(value, sizeof(value), "%.4g GB/s each", s->pcie_Bps / 1e9);
+        ty_snprintf(value, sizeof(value), "%.4g GB/s each", s->pcie_Bps / 1e9);
         branch(t, false, label, value);
     }
     snprintf(label, sizeof(label), "%u GPU%s", (unsigned)s->gpus, plural(s->gpus));
-    snprintf(value, sizeof(value), "NVLink of %.4g GB/s each", s->nvlink_Bps / 1e9);
+    ty_snprintf(value, sizeof(value), "NVLink of %.4g GB/s each", s->nvlink_Bps / 1e9);
     branch(t, true, label, s->nvlink_Bps > 0 ? value : "");
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "sim/base/number_text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/report_links.h"
 #include "sim/run/together.h"
@@ -90,7 +91,7 @@ static void imbalance(const struct ty_run *run, struct ty_text *t)
     }
     if (most > 1.01 * mean) {
         char value[64], note[64];
-        snprintf(value, sizeof(value), "+%.1f %%", 100 * (most / mean - 1));
+        ty_snprintf(value, sizeof(value), "+%.1f %%", 100 * (most / mean - 1));
         snprintf(note, sizeof(note), "stage %u computes longer than the mean; all wait for it",
                  (unsigned)slowest);
         row(t, "slowest stage", value, note);
@@ -106,7 +107,7 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     snprintf(note, sizeof(note), "%s per GPU",
              ty_words_count(f->tokens_per_s_per_gpu, other, sizeof(other)));
     row(t, "tokens/s", ty_words_count(f->tokens_per_s, value, sizeof(value)), note);
-    snprintf(value, sizeof(value), "%.1f TFLOP/s", f->model_tflops_per_gpu);
+    ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", f->model_tflops_per_gpu);
     row(t, "model FLOP/s", value, "per GPU");
     snprintf(note, sizeof(note), "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",
              ty_words_share(f->mfu_causal, share, sizeof(share)));
@@ -114,7 +115,7 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)),
         "products executed: attention causal, lookups not counted, recomputation is");
     if (ty_run_n_generations(run) > 1) {
-        snprintf(value, sizeof(value), "%.1f TFLOP/s", 1e-12 * ty_run_peak(run));
+        ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", 1e-12 * ty_run_peak(run));
         row(t, "peak", value, "per GPU: MFU and HFU are shares of the sum of all GPUs' peaks");
     }
     snprintf(
@@ -126,7 +127,7 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     imbalance(run, t);
     const double derate = run->config->cluster.derate;
     if (derate != 1) {
-        snprintf(value, sizeof(value), "x %g", derate);
+        ty_snprintf(value, sizeof(value), "x %g", derate);
         row(t, "in-situ derate", value, "on compute times (cluster.derate), see docs/model.md");
     }
 }

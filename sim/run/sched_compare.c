@@ -8,6 +8,7 @@
 
 #include "sim/base/json.h"
 #include "sim/base/text.h"
+#include "sim/base/number_text.h"
 #include "sim/run/sched_run.h"
 #include "traces/gantt.h"
 
@@ -80,7 +81,7 @@ static void cell(struct ty_text *t, uint32_t column, double value)
 {
     char buf[32];
     ty_text_pad(t, COLUMN + 12 * (size_t)column);
-    snprintf(buf, sizeof(buf), "%.7g", value);
+    ty_snprintf(buf, sizeof(buf), "%.7g", value);
     ty_text_add(t, "%s", buf);
 }
 
@@ -91,7 +92,7 @@ static void write_row(const struct comparison *c, uint32_t i, struct ty_text *t)
     ty_text_add(t, "%s", c->run[i].name);
     cell(t, 0, s->makespan);
     cell(t, 1, s->max_rank_span);
-    snprintf(share, sizeof(share), "%.2f %%", 100 * s->bubble_fraction);
+    ty_snprintf(share, sizeof(share), "%.2f %%", 100 * s->bubble_fraction);
     ty_text_pad(t, COLUMN + 24);
     ty_text_add(t, "%s", share);
     cell(t, 3, s->peak_input / c->pieces[i]);

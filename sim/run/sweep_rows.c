@@ -18,6 +18,7 @@
 
 #include "sim/base/fd.h"
 #include "sim/base/json.h"
+#include "sim/base/number_text.h"
 #include "sim/base/pool.h"
 #include "sim/base/text.h"
 #include "sim/run/bill.h"
@@ -192,7 +193,7 @@ static size_t row_end(const char *text, size_t len, size_t from)
 /* What an earlier sweep wrote of a row, behind its inputs. */
 static struct outcome read_figures(const char *text)
 {
-    struct outcome out = {.step_s = *text == ',' ? 0 : strtod(text, NULL)};
+    struct outcome out = {.step_s = *text == ',' ? 0 : ty_strtod(text, NULL)};
     for (int commas = 0; text != NULL && commas < N_FIGURES; commas++) {
         text = strchr(text, ',');
         text = text != NULL ? text + 1 : NULL;

@@ -4,6 +4,7 @@
 
 #include "sim/base/json.h"
 #include "sim/run/bill.h"
+#include "sim/base/number_text.h"
 #include "sim/run/report_table.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
@@ -82,7 +83,7 @@ static void put_row(struct ty_text *t, const char *name, uint32_t gpus, uint32_t
                 ty_words_seconds(step, a, sizeof(a)),
                 alone > 0 ? ty_words_seconds(alone, b, sizeof(b)) : "-");
     if (alone > 0) {
-        (void)snprintf(a, sizeof(a), "%+.2f %%", 100 * (step / alone - 1));
+        (void)ty_snprintf(a, sizeof(a), "%+.2f %%", 100 * (step / alone - 1));
         ty_text_add(t, " %13s", a);
     }
     ty_text_add(t, "\n");

@@ -4,6 +4,7 @@
 
 #include "sim/run/gpus.h"
 #include "sim/run/together.h"
+#include "sim/base/number_text.h"
 #include "sim/run/trace_internal.h"
 
 /* ---- labels ---- */
@@ -17,11 +18,11 @@ const char *ty_trace_rank_name(void *arg, uint32_t rank)
     const struct ty_grid *grid = &at.run->lowered.grid;
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, at.rank, coord);
-    snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u tp%u · node%u/gpu%u",
-             at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
-             (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
-             (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, at.rank),
-             (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
+    ty_snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u tp%u · node%u/gpu%u",
+                at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
+                (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
+                (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, at.rank),
+                (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
     return l->name;
 }
 
@@ -66,9 +67,9 @@ const char *ty_trace_rank_label(void *arg, uint32_t rank)
                  (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE]);
         return l->label;
     }
-    int n = snprintf(l->label, sizeof(l->label), "stage %u/%u · bubble %.1f %%",
-                     (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE],
-                     100 * bubble / ty_s_from_ps(at.run->timeline.makespan));
+    int n = ty_snprintf(l->label, sizeof(l->label), "stage %u/%u · bubble %.1f %%",
+                        (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)grid->size[TY_AXIS_PIPELINE],
+                        100 * bubble / ty_s_from_ps(at.run->timeline.makespan));
     put_layers(&at.run->lowered.program, at.rank, l->label + n, sizeof(l->label) - (size_t)n);
     return l->label;
 }
@@ -128,7 +129,7 @@ static void put_algorithms(struct ty_trace_figures *m, const struct ty_program *
         }
         int len = snprintf(one, sizeof(one), "%s %s %s", kind->group, kind->name, kind->algorithm);
         if (of_layers(p, i) && len > 0 && (size_t)len < sizeof(one)) {
-            len += snprintf(one + len, sizeof(one) - (size_t)len, " %.0f B", kind->bytes);
+            len += ty_snprintf(one + len, sizeof(one) - (size_t)len, " %.0f B", kind->bytes);
         }
         if (strstr(m->algorithms, one) == NULL && n + (size_t)len + 3 < sizeof(m->algorithms)) {
             n += (size_t)snprintf(m->algorithms + n, sizeof(m->algorithms) - n, "%s%s",

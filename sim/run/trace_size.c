@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 #include "sim/run/trace_internal.h"
 #include "sim/run/words.h"
 
@@ -106,7 +108,7 @@ static double try_window(const struct ty_trace_asked *asked, const struct ty_tra
     const double whole = try_options(asked, format, trace, &o);
     for (double share = WINDOW_SHARE * limit / whole; share > 1e-6; share /= 4) {
         char window[64];
-        snprintf(window, sizeof(window), "%.4gs:%.4gs", from_s, from_s + share * length_s);
+        ty_snprintf(window, sizeof(window), "%.4gs:%.4gs", from_s, from_s + share * length_s);
         o.window = window;
         o.steps = NULL;
         const double bytes = try_options(asked, format, trace, &o);

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 char *ty_words_count(double x, char *buf, size_t size)
 {
     char digits[32];
-    snprintf(digits, sizeof(digits), "%.0f", x);
+    ty_snprintf(digits, sizeof(digits), "%.0f", x);
     size_t n = strlen(digits), at = 0;
     for (size_t i = 0; i < n && at + 2 < size; i++) {
         if (i > 0 && (n - i) % 3 == 0 && digits[i - 1] != '-') {
@@ -32,7 +34,7 @@ char *ty_words_seconds(double s, char *buf, size_t size)
     }
     const double x = s / units[u].unit;
     const int decimals = x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : 3;
-    snprintf(buf, size, "%.*f %s", s == 0 ? 0 : decimals, x, units[s == 0 ? 0 : u].name);
+    ty_snprintf(buf, size, "%.*f %s", s == 0 ? 0 : decimals, x, units[s == 0 ? 0 : u].name);
     return buf;
 }
 
@@ -44,12 +46,12 @@ char *ty_words_bytes(double bytes, char *buf, size_t size)
         bytes /= 1024;
         u++;
     }
-    snprintf(buf, size, "%.*f %s", u == 0 ? 0 : 1, bytes, names[u]);
+    ty_snprintf(buf, size, "%.*f %s", u == 0 ? 0 : 1, bytes, names[u]);
     return buf;
 }
 
 char *ty_words_share(double share, char *buf, size_t size)
 {
-    snprintf(buf, size, "%.2f %%", 100 * share);
+    ty_snprintf(buf, size, "%.2f %%", 100 * share);
     return buf;
 }
