@@ -3,8 +3,7 @@
  * A recursive descent over the event stream; its depth is limited, so the C stack is. Every node
  * knows its height and its weight (itself and all below, aliases counted in full), so that an alias
  * costs nothing to expand and the limits still hold for whoever walks the tree. Mistakes that do
- * not stop the reading (duplicate keys, tags, ...) are collected; syntax errors and limits end it.
- */
+ * not stop the reading (duplicate keys, tags) are collected; syntax errors and limits end it. */
 #include "sim/base/yaml_read.h"
 
 #include <stdbool.h>

@@ -17,6 +17,7 @@ SOURCE = pathlib.Path(__file__).with_name("comma.locale")
 
 def main():
     shim, script, *words = sys.argv[1:]
+    shim = os.path.abspath(shim)
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["localedef", "--force", "--no-archive", "--inputfile", SOURCE, "--charmap",
                         "ANSI_X3.4-1968", f"{folder}/comma"], capture_output=True, check=False)
