@@ -25,7 +25,7 @@ static void put_memory(void *arg, const struct ty_view_cast *cast, uint32_t i, u
     put_value(f, track + TY_MEM_ACTIVATIONS, ns, (double)kB / 1e6);
 }
 
-int ty_pf_memory(struct ty_pf *f)
+static int put_memories(struct ty_pf *f)
 {
     for (uint32_t i = 0; i < f->view.trace->n_ranks; i++) {
         const uint32_t rank = f->view.trace->ranks[i];
@@ -78,7 +78,7 @@ static void put_load(void *arg, const struct ty_view_link *link, uint64_t ns, ui
     put_value(f, link_track(f, link), ns, (double)kBps / 1e6);
 }
 
-int ty_pf_links(struct ty_pf *f)
+static int put_links(struct ty_pf *f)
 {
     const struct ty_view_links_sink sink = {.start = start_link, .value = put_load, .arg = f};
     return ty_view_links(&f->view, &sink);
@@ -104,7 +104,7 @@ static void put_mark(void *arg, const struct ty_view_cast *cast, uint32_t i,
     ty_pf_put_event(f, ns, body, (size_t)(p - body));
 }
 
-int ty_pf_marks(struct ty_pf *f)
+static int put_marks(struct ty_pf *f)
 {
     return ty_view_marks(&f->view, put_mark, f);
 }
@@ -140,9 +140,9 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
     if (rc == 0) {
         rc = ty_pf_put_tree(&f);
         ty_pf_critical(&f);
-        rc = rc == 0 ? ty_pf_marks(&f) : rc;
-        rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_MEMORY) ? ty_pf_memory(&f) : rc;
-        rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_NET) ? ty_pf_links(&f) : rc;
+        rc = rc == 0 ? put_marks(&f) : rc;
+        rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_MEMORY) ? put_memories(&f) : rc;
+        rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_NET) ? put_links(&f) : rc;
         rc = rc == 0 ? ty_pf_slices(&f) : rc;
         rc = rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
     }

@@ -158,11 +158,8 @@ uint32_t ty_pf_intern(struct ty_pf *f, uint32_t stream, uint32_t table, const ch
 const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t whom, uint32_t stream);
 const char *ty_pf_correlation(uint8_t category);
 
-/* Each writes all events of its sort; returns 0 or TY_ENOMEM. */
+/* perfetto_slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */
 int ty_pf_slices(struct ty_pf *f);
-int ty_pf_memory(struct ty_pf *f);
-int ty_pf_links(struct ty_pf *f);
-int ty_pf_marks(struct ty_pf *f);
 
 /* perfetto_critical.c: the track of the critical path; the event of a slice of that stream, body[n],
  * with the remark that it lies on it, which needs a string. */

@@ -49,19 +49,12 @@ enum ty_profile_coll {
     TY_PROFILE_N_COLLS
 };
 
-/* id, word */
-#define TY_PROFILE_PHASES(X)                                                                       \
-    X(OTHER, "other") /* not told, or none of these: clipping of gradients, say */                 \
-    X(FORWARD, "forward")                                                                          \
-    X(RECOMPUTE, "recompute")                                                                      \
-    X(BACKWARD, "backward")                                                                        \
-    X(OPTIMIZER, "optimizer")
-
 enum ty_profile_phase {
-#define X(id, word) TY_PROFILE_##id,
-    TY_PROFILE_PHASES(X)
-#undef X
-    TY_PROFILE_N_PHASES
+    TY_PROFILE_OTHER, /* not recorded, or none of these: clipping of gradients, say */
+    TY_PROFILE_FORWARD,
+    TY_PROFILE_RECOMPUTE,
+    TY_PROFILE_BACKWARD,
+    TY_PROFILE_OPTIMIZER
 };
 
 /* A kernel, a copy or a fill on a GPU: 40 bytes. */
@@ -159,7 +152,6 @@ const char *ty_profile_text(const struct ty_profile *profile, uint32_t text);
 uint32_t ty_profile_texts(const struct ty_profile *profile);
 
 const char *ty_profile_coll_word(int coll);
-const char *ty_profile_phase_word(int phase);
 
 /* The i-th argument of a text of dims, or of a list in it when `inner` is not TY_PROFILE_NONE:
  * how many dimensions, written to dim[0 .. 8); -1: there is none, it is a list, or has more. A

@@ -33,7 +33,8 @@ bool ty_profile_integer(const char *text, int64_t *out)
     return *p == '\0';
 }
 
-bool ty_profile_nanoseconds(const char *text, int64_t *out)
+/* Microseconds with decimals as nanoseconds; false: not one, or out of range. */
+static bool nanoseconds(const char *text, int64_t *out)
 {
     const char *p = text;
     int64_t ns = 0;
@@ -90,7 +91,7 @@ static int time_of(struct ty_profile_reader *r, int key, int64_t *out)
     if (r->field[key].kind == TY_VALUE_NONE) {
         return ty_profile_wrong_event(r, key, "missing; an event of this category has one");
     }
-    if (r->field[key].kind != TY_VALUE_NUMBER || !ty_profile_nanoseconds(text_of(r, key), out)) {
+    if (r->field[key].kind != TY_VALUE_NUMBER || !nanoseconds(text_of(r, key), out)) {
         return ty_profile_wrong_event(
             r, key, "not a time (%.40s); a number of microseconds, at least 0, is due",
             text_of(r, key));

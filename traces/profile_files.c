@@ -290,7 +290,7 @@ static int find_groups(struct reading *r, struct ty_profile_file *file)
 
 /* ---- the whole ---- */
 
-void ty_profile_rank_release(struct ty_profile_rank *rank)
+static void release_rank(struct ty_profile_rank *rank)
 {
     free(rank->kernels);
     free(rank->comms);
@@ -298,7 +298,8 @@ void ty_profile_rank_release(struct ty_profile_rank *rank)
     free(rank->steps);
 }
 
-void ty_profile_file_release(struct ty_profile_file *file)
+/* All but the arrays of its rank. */
+static void release_file(struct ty_profile_file *file)
 {
     free(file->launches);
     free(file->externals);
@@ -350,7 +351,7 @@ static int read_file(struct reading *r, uint32_t i)
     r->base_ns[i] = file.base_ns;
     r->profile->own = r->profile->own || file.own;
     *rank = file.rank;
-    ty_profile_file_release(&file);
+    release_file(&file);
     r->profile->n_ranks++;
     return rc;
 }
@@ -442,7 +443,7 @@ void ty_profile_free(struct ty_profile *profile)
         return;
     }
     for (uint32_t i = 0; i < profile->n_ranks && profile->ranks != NULL; i++) {
-        ty_profile_rank_release(&profile->ranks[i]);
+        release_rank(&profile->ranks[i]);
     }
     free(profile->ranks);
     free(profile->groups);

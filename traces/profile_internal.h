@@ -65,9 +65,6 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
 int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store *store,
                     struct ty_err *err);
 
-void ty_profile_file_release(struct ty_profile_file *file); /* all but the rank's arrays */
-void ty_profile_rank_release(struct ty_profile_rank *rank);
-
 /* ---- words (profile_words.c) ---- */
 
 enum ty_profile_coll ty_profile_coll_of(const char *said, const char *kernel, const char *op);

@@ -176,9 +176,8 @@ int ty_profile_no_memory(struct ty_profile_reader *r);
 int ty_profile_event_end(struct ty_profile_reader *r);
 enum ty_profile_event_cat ty_profile_cat_of(const char *text, size_t len);
 
-/* Whole numbers, and microseconds with decimals as nanoseconds; false: not one, or out of range. */
+/* A whole number; false: not one, or out of range. profile_event.c */
 bool ty_profile_integer(const char *text, int64_t *out);
-bool ty_profile_nanoseconds(const char *text, int64_t *out);
 
 #define TY_PROFILE_MAX_NS ((int64_t)1 << 62)
 

@@ -14,16 +14,6 @@ const char *ty_profile_coll_word(int coll)
     return words[coll];
 }
 
-const char *ty_profile_phase_word(int phase)
-{
-    static const char *const words[] = {
-#define X(id, word) word,
-        TY_PROFILE_PHASES(X)
-#undef X
-    };
-    return words[phase];
-}
-
 struct word {
     const char *text;
     enum ty_profile_coll coll;

@@ -235,7 +235,8 @@ static void put_labels(struct ty_svg_page *page, const struct ty_svg_items *item
 
 /* ---- a panel ---- */
 
-void ty_svg_put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet)
+/* Title, figures, rows. */
+static void put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet)
 {
     struct ty_text *out = page->out;
     ty_svg_put_head(page, sheet);
@@ -311,7 +312,7 @@ static void put_body(struct ty_svg_page *page)
     page->beside = ty_svg_heads_fit(page);
     for (uint32_t i = 0; i < page->svg->n_panels; i++) {
         page->y += i == 0 ? 0 : page->font;
-        ty_svg_put_panel(page, &page->sheet[i]);
+        put_panel(page, &page->sheet[i]);
     }
     ty_svg_put_axis(page);
     ty_svg_put_legend(page);

@@ -229,8 +229,9 @@ static int32_t tick_x(const struct ty_svg_page *page, const struct ticks *t, uin
 
 int32_t ty_svg_page_x(const struct ty_svg_page *page, ty_ps t)
 {
-    const double share = (double)(t - page->from) / (double)(page->to - page->from);
-    return page->left + (int32_t)lround(share * page->plot);
+    const struct ty_svg_frame frame = {
+        .from = page->from, .to = page->to, .left = page->left, .width = page->plot};
+    return ty_svg_x(&frame, t);
 }
 
 void ty_svg_put_grid(struct ty_svg_page *page, int32_t y0, int32_t y1)

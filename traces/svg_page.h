@@ -36,9 +36,6 @@ int ty_svg_lay_out(struct ty_svg_page *page);
 /* Distance of a time from the left edge. */
 int32_t ty_svg_page_x(const struct ty_svg_page *page, ty_ps t);
 
-/* A panel: title, figures, rows. */
-void ty_svg_put_panel(struct ty_svg_page *page, struct ty_svg_sheet *sheet);
-
 /* Whether title and figures of all panels fit on one line each: all heads look alike. */
 bool ty_svg_heads_fit(struct ty_svg_page *page);
 

@@ -150,11 +150,6 @@ struct ty_import_recorded {
 };
 enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
                                           struct ty_import_key *key, bool *is_operator);
-/* The enum ty_dtype of a type of PyTorch, or -1. */
-int ty_import_dtype(const char *type);
-enum ty_import_kind ty_import_kind_of(const struct ty_profile *profile,
-                                      const struct ty_profile_rank *rank,
-                                      const struct ty_profile_kernel *k);
 
 int ty_import_operators(struct ty_import *im);     /* import_operators.c */
 int ty_import_collectives(struct ty_import *im);   /* import_colls.c */

@@ -106,9 +106,9 @@ static enum ty_import_kind kind_of_name(const char *name)
     return TY_IMPORT_REST;
 }
 
-enum ty_import_kind ty_import_kind_of(const struct ty_profile *profile,
-                                      const struct ty_profile_rank *rank,
-                                      const struct ty_profile_kernel *k)
+static enum ty_import_kind kind_of(const struct ty_profile *profile,
+                                   const struct ty_profile_rank *rank,
+                                   const struct ty_profile_kernel *k)
 {
     enum ty_import_kind kind = TY_IMPORT_REST;
     if (k->phase == TY_PROFILE_OPTIMIZER) {
@@ -228,7 +228,7 @@ static int import_rank(struct ty_import *im, uint32_t r, struct owner *owners, u
             continue;
         }
         if (computes) {
-            im->kind_ns[ty_import_kind_of(im->profile, rank, k)] += k->dur_ns;
+            im->kind_ns[kind_of(im->profile, rank, k)] += k->dur_ns;
         }
         if (owner != TY_PROFILE_NONE && computes) { /* fills of work space are not its work */
             owners[owner].ns += k->dur_ns;

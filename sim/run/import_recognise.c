@@ -43,7 +43,8 @@ static bool begins(const char *s, const char *with)
     return strncmp(s, with, strlen(with)) == 0;
 }
 
-int ty_import_dtype(const char *type)
+/* The enum ty_dtype of a type of PyTorch, or -1. */
+static int dtype_of_name(const char *type)
 {
     static const struct {
         const char *name;
@@ -64,7 +65,7 @@ int ty_import_dtype(const char *type)
 static int dtype_of(const struct scene *s, uint32_t argument)
 {
     char type[64];
-    return ty_import_dtype(
+    return dtype_of_name(
         ty_profile_line(ty_profile_text(s->profile, s->op->types), argument, type, sizeof(type)));
 }
 

@@ -60,14 +60,14 @@ const struct ty_word ty_critical_words[] = {
     {NULL, 0, NULL},
 };
 
-const struct ty_word ty_palette_words[] = {
+static const struct ty_word palette_words[] = {
     {"traces", TY_SVG_TRACES, "the colours of Chrome traces"},
     {"safe", TY_SVG_SAFE, "colours that the colour-blind tell apart"},
     {"print", TY_SVG_PRINT, "patterns in black and white"},
     {NULL, 0, NULL},
 };
 
-const struct ty_word ty_bubbles_words[] = {
+static const struct ty_word bubbles_words[] = {
     {"shaded", TY_SVG_SHADED, "tinted by their cause, and named where there is room"},
     {"named", TY_SVG_NAMED, "named only"},
     {"none", TY_SVG_NONE, "left empty"},
@@ -186,7 +186,7 @@ const struct ty_field ty_output_fields[] = {
      .inner = "palette",
      .type = TY_TYPE_WORD,
      .offset = offsetof(struct ty_output_options, svg.palette),
-     .words = ty_palette_words,
+     .words = palette_words,
      .fallback = "traces",
      .doc = "colours of svg traces"},
     {.key = "svg.width",
@@ -200,7 +200,7 @@ const struct ty_field ty_output_fields[] = {
     {.key = "svg.bubbles",
      .type = TY_TYPE_WORD,
      .offset = offsetof(struct ty_output_options, svg.bubbles),
-     .words = ty_bubbles_words,
+     .words = bubbles_words,
      .fallback = "shaded",
      .doc = "idle time in svg traces"},
 };
@@ -252,6 +252,6 @@ int ty_svg_style_read(struct ty_svg_style *style, const char *width, const char 
         return ty_fail(err, TY_EUSAGE, "--width %s: a picture is %g mm to %g mm wide", width,
                        1e3 * TY_SVG_MIN_WIDTH_M, 1e3 * TY_SVG_MAX_WIDTH_M);
     }
-    const int rc = ty_word_read("--palette", palette, ty_palette_words, &style->palette, err);
-    return rc < 0 ? rc : ty_word_read("--bubbles", bubbles, ty_bubbles_words, &style->bubbles, err);
+    const int rc = ty_word_read("--palette", palette, palette_words, &style->palette, err);
+    return rc < 0 ? rc : ty_word_read("--bubbles", bubbles, bubbles_words, &style->bubbles, err);
 }

@@ -42,7 +42,7 @@ struct ty_output_options {
 };
 
 extern const struct ty_word ty_engine_words[], ty_detail_words[], ty_counters_words[],
-    ty_args_words[], ty_flows_words[], ty_critical_words[], ty_palette_words[], ty_bubbles_words[];
+    ty_args_words[], ty_flows_words[], ty_critical_words[];
 
 extern const struct ty_field ty_run_fields[];
 extern const uint32_t ty_n_run_fields;
