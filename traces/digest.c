@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "sim/base/noise.h"
+#include "sim/core/issue.h"
 #include "traces/writer.h"
 
 /* FNV-1a: Fowler, Noll, Vo; offset basis and prime of the 64-bit variant (RFC 9923). */
@@ -35,17 +36,17 @@ struct digest {
     uint64_t sum;
 };
 
-static void add_op(struct digest *d, const struct ty_gang *gang, const struct ty_pass *pass,
-                   uint32_t k)
+/* All tasks of one operation. */
+static void add_op(struct digest *d, const struct ty_issue *at)
 {
     const struct ty_program *p = d->t->program;
-    const uint32_t index = p->blocks[pass->block].first + k;
-    const uint64_t ordinal = (uint64_t)pass->first_op + k;
-    const uint64_t what = ty_hash4(d->op_hash[index], ty_op_mb(pass, &p->ops[index]), 0, 0);
-    const struct ty_kind *kind = &p->kinds[p->ops[index].kind];
-    const ty_ps *starts = ty_timeline_starts(d->t, gang, ordinal);
-    const ty_ps *durs =
-        d->t->dur != NULL ? d->t->dur + gang->first_task + ordinal * gang->n_ranks : kind->dur_of;
+    const struct ty_gang *gang = at->gang;
+    const uint64_t what = ty_hash4(d->op_hash[at->op - p->ops], ty_op_mb(at->pass, at->op), 0, 0);
+    const struct ty_kind *kind = &p->kinds[at->op->kind];
+    const ty_ps *starts = ty_timeline_starts(d->t, gang, at->ordinal);
+    const ty_ps *durs = d->t->dur != NULL
+                            ? d->t->dur + gang->first_task + at->ordinal * gang->n_ranks
+                            : kind->dur_of;
     uint64_t sum = 0;
     for (uint32_t m = 0; m < gang->n_ranks; m++) {
         sum += mix(what + d->rank_hash[gang->rank_of[m]], starts[m],
@@ -86,12 +87,8 @@ static int digest_write(const struct ty_trace *trace, struct ty_out *out, struct
         .t = trace->timeline, .op_hash = hash_ops(p, &arena), .rank_hash = hash_ranks(p, &arena)};
     const bool ok = d.op_hash != NULL && d.rank_hash != NULL;
     for (uint32_t g = 0; g < p->n_gangs && ok; g++) {
-        const struct ty_gang *gang = &p->gangs[g];
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-                add_op(&d, gang, pass, k);
-            }
+        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+            add_op(&d, &at);
         }
     }
     ty_arena_release(&arena);

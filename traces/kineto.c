@@ -11,6 +11,7 @@
  * the Chrome trace. Detail does not matter: a kernel is a task. */
 #include <stdio.h>
 
+#include "sim/core/issue.h"
 #include "traces/kineto.h"
 
 #define LINE        4096u /* most bytes of an event */
@@ -309,20 +310,15 @@ static void put_kernels(struct kineto *k)
 /* All groups that this rank communicates in. */
 static int find_groups(struct kineto *k)
 {
-    const struct ty_gang *gang = &k->p->gangs[k->seat.gang];
-    int rc = 0;
     k->groups =
         ty_arena_array(&k->arena, struct ty_kineto_group, (size_t)ty_kineto_links(k->p) + 1);
-    rc = k->groups == NULL ? TY_ENOMEM : 0;
-    for (uint32_t i = 0; i < gang->n_passes && rc == 0; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(k->p, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(k->p, pass);
-        for (uint32_t n = 0; n < k->p->blocks[pass->block].n_ops && rc == 0; n++) {
-            struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, &ops[n])];
-            if (ops[n].sync != TY_SYNC_LOCAL && group->ranks == NULL) {
-                rc = ty_kineto_group(k->p, k->seat, &ops[n], &k->arena, group);
-                k->n_groups++;
-            }
+    int rc = k->groups == NULL ? TY_ENOMEM : 0;
+    struct ty_issue at = ty_issue_of(k->p, &k->p->gangs[k->seat.gang]);
+    while (rc == 0 && ty_issue_next(&at)) {
+        struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, at.op)];
+        if (at.op->sync != TY_SYNC_LOCAL && group->ranks == NULL) {
+            rc = ty_kineto_group(k->p, k->seat, at.op, &k->arena, group);
+            k->n_groups++;
         }
     }
     return rc;
@@ -371,12 +367,8 @@ static double kineto_estimate(const struct ty_trace *trace)
     double bytes = 0;
     for (uint32_t i = 0; i < trace->n_ranks; i++) {
         const struct ty_gang *gang = &p->gangs[ty_program_seat(p, trace->ranks[i]).gang];
-        for (uint32_t n = 0; n < gang->n_passes; n++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[n];
-            const struct ty_op *ops = ty_pass_ops(p, pass);
-            for (uint32_t o = 0; o < p->blocks[pass->block].n_ops; o++) {
-                bytes += kernel_B + (ops[o].stream != TY_STREAM_COMPUTE ? message_B : 0);
-            }
+        for (struct ty_issue at = ty_issue_of(p, gang); ty_issue_next(&at);) {
+            bytes += kernel_B + (at.op->stream != TY_STREAM_COMPUTE ? message_B : 0);
         }
     }
     const double listed_B = 6.0 * p->n_ranks; /* the ranks of the largest group */

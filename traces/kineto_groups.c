@@ -5,6 +5,7 @@
  * only one instance has. */
 #include <stdlib.h>
 
+#include "sim/core/issue.h"
 #include "traces/kineto.h"
 
 uint32_t ty_kineto_links(const struct ty_program *p)
@@ -46,16 +47,7 @@ static bool takes_part(const struct ty_program *p, uint32_t gang, uint32_t numbe
             return true;
         }
     }
-    for (uint32_t i = 0; meet->gangs == NULL && i < p->gangs[gang].n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(p, &p->gangs[gang])[i];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            if (ops[k].sync == TY_SYNC_MEET && ops[k].link == number) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return meet->gangs == NULL && ty_gang_meets(p, &p->gangs[gang], number);
 }
 
 static void add_meeting(const struct ty_program *p, uint32_t number, uint32_t member,

@@ -2,6 +2,7 @@
  *
  * Members of one communicator share args.group and args.seq. The group is named by its lowest
  * member's global rank ("tp 8"); a collective that spans gangs, by that rank in the first gang. */
+#include "sim/core/issue.h"
 #include "traces/view.h"
 
 /* Whom an operation concerns, by number: nobody, then the groups, the meetings, the channels as
@@ -27,15 +28,8 @@ uint32_t ty_view_whom_of(const struct ty_program *p, const struct ty_op *op)
 static const struct ty_gang *host(const struct ty_program *p, uint32_t meet)
 {
     for (uint32_t g = 0; g < p->n_gangs; g++) {
-        const struct ty_gang *gang = &p->gangs[g];
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-            const struct ty_op *ops = ty_pass_ops(p, pass);
-            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-                if (ops[k].sync == TY_SYNC_MEET && ops[k].link == meet) {
-                    return gang;
-                }
-            }
+        if (ty_gang_meets(p, &p->gangs[g], meet)) {
+            return &p->gangs[g];
         }
     }
     return NULL;

@@ -2,6 +2,7 @@
  *
  * A message is shown as an arrow when both its send and its receive are, with a length. Its number
  * is the slot of the message and the member: unique, known without a table. */
+#include "sim/core/issue.h"
 #include "traces/view.h"
 
 int ty_view_ends(struct ty_view *v, struct ty_view_ends *ends)
@@ -15,14 +16,13 @@ int ty_view_ends(struct ty_view *v, struct ty_view_ends *ends)
         all[i].pass = TY_VIEW_NONE;
     }
     *ends = (struct ty_view_ends){.send = all, .recv = all + p->n_slots};
-    for (uint32_t i = 0; i < p->n_passes; i++) {
-        const struct ty_pass *pass = &p->passes[i];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            const bool message = ops[k].sync == TY_SYNC_SEND || ops[k].sync == TY_SYNC_RECV;
-            if (message && ty_view_shows(v->trace->detail, &ops[k])) {
-                struct ty_view_end *side = ops[k].sync == TY_SYNC_SEND ? ends->send : ends->recv;
-                side[ty_op_slot(p, pass, &ops[k])] = (struct ty_view_end){i, k};
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+            const bool sends = at.op->sync == TY_SYNC_SEND;
+            if ((sends || at.op->sync == TY_SYNC_RECV) && ty_view_shows(v->trace->detail, at.op)) {
+                struct ty_view_end *side = sends ? ends->send : ends->recv;
+                side[ty_op_slot(p, at.pass, at.op)] = (struct ty_view_end){
+                    (uint32_t)(at.pass - p->passes), (uint32_t)(at.op - ty_pass_ops(p, at.pass))};
             }
         }
     }

@@ -9,6 +9,7 @@
  * stretch shown instead of thousands of changes for each pass; bytes are kept all the same. */
 #include <stdlib.h>
 
+#include "sim/core/issue.h"
 #include "traces/view.h"
 
 #define SAMPLES 4096u
@@ -272,12 +273,9 @@ static double guess(const struct ty_view *v)
                 i > 0 ? v->trace->node_of[cast->gang->rank_of[cast->member[i - 1]]] : TY_VIEW_NONE;
             nodes += node != before;
         }
-        for (uint32_t i = 0; i < cast->gang->n_passes && nodes > 0; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(v->program, cast->gang)[i];
-            const struct ty_op *ops = ty_pass_ops(v->program, pass);
-            for (uint32_t k = 0; k < v->program->blocks[pass->block].n_ops; k++) {
-                n += ops[k].stream != TY_STREAM_COMPUTE && ops[k].stream != TY_STREAM_RECV;
-            }
+        struct ty_issue at = ty_issue_of(v->program, cast->gang);
+        while (nodes > 0 && ty_issue_next(&at)) {
+            n += at.op->stream != TY_STREAM_COMPUTE && at.op->stream != TY_STREAM_RECV;
         }
         events += nodes * (samples && n > SAMPLES ? SAMPLES : n);
     }

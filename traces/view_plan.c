@@ -8,6 +8,7 @@
  * Names are `kind number` and nothing else: viewers colour by name without its digits. */
 #include <stdio.h>
 
+#include "sim/core/issue.h"
 #include "traces/view.h"
 
 struct builder {
@@ -212,12 +213,8 @@ bool ty_view_shows(enum ty_detail detail, const struct ty_op *op)
 unsigned ty_view_streams(const struct ty_view *v, const struct ty_gang *gang)
 {
     unsigned streams = 1u << TY_STREAM_COMPUTE;
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(v->program, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(v->program, pass);
-        for (uint32_t k = 0; k < v->program->blocks[pass->block].n_ops; k++) {
-            streams |= (ty_view_shows(v->trace->detail, &ops[k]) ? 1u : 0u) << ops[k].stream;
-        }
+    for (struct ty_issue at = ty_issue_of(v->program, gang); ty_issue_next(&at);) {
+        streams |= (ty_view_shows(v->trace->detail, at.op) ? 1u : 0u) << at.op->stream;
     }
     return streams;
 }

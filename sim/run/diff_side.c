@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/issue.h"
 #include "sim/core/seen.h"
 #include "sim/run/bill.h"
 #include "sim/run/diff.h"
@@ -17,9 +18,10 @@ struct tally {
 };
 
 /* All tasks of one operation. */
-static void add_op(struct tally *y, const struct ty_gang *gang, const struct ty_op *op,
-                   uint64_t ordinal)
+static void add_op(struct tally *y, const struct ty_issue *at)
 {
+    const struct ty_gang *gang = at->gang;
+    const struct ty_op *op = at->op;
     const struct ty_kind *kind = &y->t->program->kinds[op->kind];
     if (y->counted == NULL) {
         y->count[op->kind] += gang->n_ranks;
@@ -31,7 +33,7 @@ static void add_op(struct tally *y, const struct ty_gang *gang, const struct ty_
     ty_ps sum = 0;
     for (uint32_t m = 0; m < gang->n_ranks; m++) {
         if (y->counted == NULL || y->counted[gang->rank_of[m]]) {
-            sum += ty_timeline_dur(y->t, gang, op, ordinal, m);
+            sum += ty_timeline_dur(y->t, gang, op, at->ordinal, m);
             y->count[op->kind] += y->counted != NULL;
         }
     }
@@ -42,13 +44,8 @@ static void add_all(struct tally *y)
 {
     const struct ty_program *p = y->t->program;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
-        const struct ty_gang *gang = &p->gangs[g];
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-            const struct ty_op *ops = ty_pass_ops(p, pass);
-            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-                add_op(y, gang, &ops[k], (uint64_t)pass->first_op + k);
-            }
+        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+            add_op(y, &at);
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/operators.h"
+#include "sim/core/issue.h"
 #include "sim/run/gpus.h"
 #include "sim/run/report_table.h"
 #include "sim/run/words.h"
@@ -164,17 +165,13 @@ static void gang_uses(const struct ty_run *run, const struct ty_gang *gang, stru
 {
     const struct ty_program *p = &run->lowered.program;
     bool seen[UINT16_MAX + 1] = {false};
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            const struct ty_kind *kind = &p->kinds[ops[k].kind];
-            if (!seen[ops[k].kind] && kind->group != NULL && kind->algorithm != NULL) {
-                const struct use use = {kind, reach_of(kind)};
-                add_use(uses, n, &use);
-            }
-            seen[ops[k].kind] = true;
+    for (struct ty_issue at = ty_issue_of(p, gang); ty_issue_next(&at);) {
+        const struct ty_kind *kind = &p->kinds[at.op->kind];
+        if (!seen[at.op->kind] && kind->group != NULL && kind->algorithm != NULL) {
+            const struct use use = {kind, reach_of(kind)};
+            add_use(uses, n, &use);
         }
+        seen[at.op->kind] = true;
     }
 }
 

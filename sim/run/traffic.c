@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sim/core/issue.h"
+
 static bool equal(const char *a, const char *b)
 {
     return a == b || strcmp(a, b) == 0;
@@ -23,28 +25,31 @@ const struct ty_traffic_row *ty_traffic_row_of(const struct ty_traffic_row *rows
     return NULL;
 }
 
+/* Adds what one operation sends on all members; returns how many rows there are then. */
+static uint32_t add_op(const struct ty_program *p, const struct ty_issue *at,
+                       struct ty_traffic_row *rows, uint32_t n)
+{
+    const struct ty_kind *kind = &p->kinds[at->op->kind];
+    const struct ty_traffic_row *found = ty_traffic_row_of(rows, n, p, at->op);
+    if (kind->group == NULL || at->op->sync == TY_SYNC_RECV ||
+        (found == NULL && n == TY_TRAFFIC_ROWS)) {
+        return n;
+    }
+    struct ty_traffic_row *row = found != NULL ? &rows[found - rows] : &rows[n++];
+    if (found == NULL) {
+        *row = (struct ty_traffic_row){kind->group, kind->name, 0, 0};
+    }
+    row->nvlink_B += kind->nvlink_B * at->gang->n_ranks / p->n_steps;
+    row->net_B += kind->net_B * at->gang->n_ranks / p->n_steps;
+    return n;
+}
+
 uint32_t ty_traffic_rows(const struct ty_program *p, struct ty_traffic_row *rows)
 {
     uint32_t n = 0;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
-        const struct ty_gang *gang = &p->gangs[g];
-        for (uint32_t i = 0; i < gang->n_passes; i++) {
-            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-            const struct ty_op *ops = ty_pass_ops(p, pass);
-            for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-                const struct ty_kind *kind = &p->kinds[ops[k].kind];
-                const struct ty_traffic_row *found = ty_traffic_row_of(rows, n, p, &ops[k]);
-                if (kind->group == NULL || ops[k].sync == TY_SYNC_RECV ||
-                    (found == NULL && n == TY_TRAFFIC_ROWS)) {
-                    continue;
-                }
-                struct ty_traffic_row *row = found != NULL ? &rows[found - rows] : &rows[n++];
-                if (found == NULL) {
-                    *row = (struct ty_traffic_row){kind->group, kind->name, 0, 0};
-                }
-                row->nvlink_B += kind->nvlink_B * gang->n_ranks / p->n_steps;
-                row->net_B += kind->net_B * gang->n_ranks / p->n_steps;
-            }
+        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+            n = add_op(p, &at, rows, n);
         }
     }
     return n;
@@ -117,21 +122,6 @@ static void add_members(struct survey *s, uint32_t row, uint32_t gang, const str
     }
 }
 
-/* Whether a gang comes to a meeting. */
-static bool comes(const struct ty_program *p, uint32_t gang, uint16_t meet)
-{
-    for (uint32_t i = 0; i < p->gangs[gang].n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(p, &p->gangs[gang])[i];
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            const struct ty_op *op = &ty_pass_ops(p, pass)[k];
-            if (op->sync == TY_SYNC_MEET && op->link == meet) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static void survey_group(struct survey *s, uint32_t row, uint32_t gang, uint16_t link)
 {
     const struct ty_group *g = &s->p->groups[link];
@@ -151,7 +141,7 @@ static int survey_meet(struct survey *s, uint32_t row, uint16_t link)
     bool *in = ty_arena_array(&s->arena, bool, s->p->n_gangs);
     uint32_t first = UINT32_MAX;
     for (uint32_t k = 0; in != NULL && k < s->p->n_gangs; k++) {
-        in[k] = comes(s->p, k, link);
+        in[k] = ty_gang_meets(s->p, &s->p->gangs[k], link);
         first = in[k] && first == UINT32_MAX ? k : first;
     }
     for (uint32_t m = 0; first != UINT32_MAX && m < s->p->gangs[first].n_ranks; m++) {
