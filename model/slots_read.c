@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "sim/base/utf8.h"
+
 #define QUOTE_BYTES 32  /* longest quotation of a wrong word */
 #define ATOM_BYTES  4u  /* shortest atom with what separates it: "0F0," of CSV */
 #define COLL_BYTES  16u /* shortest collective: "broadcast:0,1:1B" */
@@ -20,17 +22,12 @@ bool ty_slots_crowded(struct ty_err *err)
     return true;
 }
 
-static bool is_inner_byte(char c)
-{
-    return ((unsigned char)c & 0xC0u) == 0x80u;
-}
-
 struct ty_slots_word ty_slots_take(struct ty_slots_reader *reader, const char *end)
 {
     const uint32_t col = (uint32_t)(reader->at - reader->start) - reader->wide + 1;
     const struct ty_slots_word word = {reader->at, end, {reader->line, col}};
     for (; reader->at < end; reader->at++) {
-        reader->wide += is_inner_byte(*reader->at);
+        reader->wide += !ty_utf8_begins(*reader->at);
     }
     return word;
 }
@@ -40,7 +37,7 @@ int ty_slots_quote(const struct ty_slots_word *word)
     ptrdiff_t n = word->end - word->at;
     if (n > QUOTE_BYTES) {
         n = QUOTE_BYTES;
-        while (n > 0 && is_inner_byte(word->at[n])) {
+        while (n > 0 && !ty_utf8_begins(word->at[n])) {
             n--;
         }
     }

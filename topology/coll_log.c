@@ -19,6 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/file.h"
+#include "sim/base/utf8.h"
+
 /* Columns have two decimals; the rest of the slack is for times printed with one. */
 #define ROUNDED   0.006
 #define TOLERANCE 0.02
@@ -42,7 +45,7 @@ static void split(struct ty_log_reader *r, const char *text, size_t len)
             r->word[r->n_words - 1].len++;
             inside = r->n_words > 1 || text[i] != '#';
         }
-        col += ((unsigned char)text[i] & 0xC0u) != 0x80u;
+        col += ty_utf8_begins(text[i]);
     }
 }
 
@@ -240,7 +243,7 @@ int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text
 {
     struct ty_log_reader r = {.file = file, .text = text, .err = err, .log = log};
     size_t lines = 1;
-    int rc = ty_text_check(file, text, len, err);
+    int rc = ty_utf8_check(file, text, len, err);
     if (rc < 0) {
         return rc;
     }

@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/yaml.h"
+#include "sim/base/file.h"
+#include "sim/base/utf8.h"
 
 #define LIKE "write \"RANK NODE.GPU\", such as \"12 1.4\""
 
@@ -51,7 +52,7 @@ static uint32_t split(const char *text, size_t len, struct word word[3])
         if (inside) {
             word[n - 1].len++;
         }
-        col += ((unsigned char)text[i] & 0xC0u) != 0x80u;
+        col += ty_utf8_begins(text[i]);
     }
     return n;
 }
@@ -199,7 +200,7 @@ int ty_rank_file_read(const uint32_t **gpu_of, const struct ty_rank_file_shape *
 {
     const size_t gpus = (size_t)shape->nodes * shape->gpus_per_node;
     struct reader r = {.shape = shape, .file = file, .text = text, .err = err};
-    int rc = ty_text_check(file, text, len, err);
+    int rc = ty_utf8_check(file, text, len, err);
     if (rc < 0) {
         return rc;
     }

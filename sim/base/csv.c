@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "sim/base/yaml.h"
+#include "sim/base/file.h"
+#include "sim/base/utf8.h"
 
 struct reader {
     struct ty_arena *arena;
@@ -83,8 +84,8 @@ static int parse(struct reader *r, const char *path, const char *text, size_t le
 /* Rows of equal width. */
 static int square(struct ty_csv *csv, const struct reader *r, const char *path, struct ty_err *err)
 {
-    const size_t columns = r->width[0];
-    const char **cell = ty_arena_array(r->arena, const char *, r->n_rows *columns + 1);
+    const size_t columns = r->width[0], n = r->n_rows * columns;
+    const char **cell = ty_arena_array(r->arena, const char *, n + 1);
     size_t from = 0;
     if (cell == NULL) {
         return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
@@ -114,7 +115,7 @@ static int no_nul(const char *path, const char *text, size_t len, struct ty_err 
     }
     for (const char *p = text; p < nul; p++) {
         at.line += *p == '\n';
-        at.col = *p == '\n' ? 1 : at.col + (((unsigned char)*p & 0xC0u) != 0x80u);
+        at.col = *p == '\n' ? 1 : at.col + ty_utf8_begins(*p);
     }
     return ty_fail_at(err, TY_EINPUT, &at, "a control character (byte 0x00); remove it");
 }
@@ -154,7 +155,7 @@ struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t co
         begun = begun || !blank;
         quoted = quoted != (*p == '"');
         in_column += *p == ',' && !quoted;
-        at.col += ((unsigned char)*p & 0xC0u) != 0x80u;
+        at.col += ty_utf8_begins(*p);
         if (ends_line) {
             at.line++;
             at.col = 1;

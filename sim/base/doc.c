@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sim/base/file.h"
+#include "sim/base/utf8.h"
 #include "sim/base/yaml_read.h"
 
 int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
@@ -12,7 +14,7 @@ int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, c
         .file = ty_arena_strndup(arena, file, strlen(file)),
         .source = ty_arena_strndup(arena, text, len),
     };
-    const int rc = ty_text_check(file, text, len, err);
+    const int rc = ty_utf8_check(file, text, len, err);
     return rc < 0 ? rc : ty_yaml_read(doc, arena, text, len, err);
 }
 
@@ -21,7 +23,7 @@ int ty_doc_parse_value(struct ty_doc *doc, struct ty_arena *arena, const char *f
 {
     *doc = (struct ty_doc){.file = ty_arena_strndup(arena, file, strlen(file)), .source = text};
     const size_t len = strlen(text);
-    const int rc = ty_text_check(file, text, len, err);
+    const int rc = ty_utf8_check(file, text, len, err);
     if (rc < 0) {
         return rc;
     }
@@ -30,12 +32,8 @@ int ty_doc_parse_value(struct ty_doc *doc, struct ty_arena *arena, const char *f
     if (!blanked) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
-    size_t n = 0;
-    for (size_t i = 0; i < from; i++) {
-        if (((unsigned char)text[i] & 0xC0u) != 0x80u) {
-            blanked[n++] = ' ';
-        }
-    }
+    const size_t n = ty_utf8_count(text, from);
+    memset(blanked, ' ', n);
     memcpy(blanked + n, text + from, len - from);
     return ty_yaml_read(doc, arena, blanked, n + len - from, err);
 }

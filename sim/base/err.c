@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/utf8.h"
 
 #define INDENT        "    "
 #define MESSAGE_BYTES 8192u /* of one message with its excerpt; longer ones are cut */
@@ -87,17 +88,12 @@ static void scratch_tame(struct scratch *s)
     }
 }
 
-static bool is_start(char c)
-{
-    return ((unsigned char)c & 0xC0u) != 0x80u;
-}
-
 /* Steps over n characters of UTF-8, not beyond `end`. */
 static const char *skip_chars(const char *p, const char *end, uint32_t n)
 {
     while (n > 0 && p < end) {
         p++;
-        while (p < end && !is_start(*p)) {
+        while (p < end && !ty_utf8_begins(*p)) {
             p++;
         }
         n--;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/utf8.h"
 
 #define MESSAGE_BYTES 512
 #define SHOWN_BYTES   40 /* of a wrong value */
@@ -114,7 +115,7 @@ static const char *shown(const struct ty_node *node, char *buf)
 {
     const char *text = node->text ? node->text : "";
     size_t n = strlen(text) <= SHOWN_BYTES ? strlen(text) : SHOWN_BYTES - 3;
-    while (n > 0 && text[n] != '\0' && ((unsigned char)text[n] & 0xC0u) == 0x80u) {
+    while (n > 0 && text[n] != '\0' && !ty_utf8_begins(text[n])) {
         n--; /* not in the middle of a character */
     }
     memcpy(buf, text, n);

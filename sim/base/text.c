@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/utf8.h"
 
 /* Room for n more bytes and the terminator. */
 static bool text_reserve(struct ty_text *text, size_t n)
@@ -66,7 +67,7 @@ void ty_text_pad(struct ty_text *text, size_t column)
 {
     size_t at = 0;
     for (size_t i = text->len; i > 0 && text->data[i - 1] != '\n'; i--) {
-        at += ((unsigned char)text->data[i - 1] & 0xC0u) != 0x80u;
+        at += ty_utf8_begins(text->data[i - 1]);
     }
     do {
         ty_text_bytes(text, " ", 1);

@@ -14,6 +14,7 @@
 #include <yaml.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/utf8.h"
 
 #define CORE_TAG "tag:yaml.org,2002:" /* what libyaml makes of "!!" */
 
@@ -78,15 +79,6 @@ static void reader_nomem(struct reader *r)
     reader_stop(r, TY_ENOMEM, &at, "memory is exhausted");
 }
 
-static size_t characters(const char *text)
-{
-    size_t n = 0;
-    for (; *text != '\0'; text++) {
-        n += ((unsigned char)*text & 0xC0u) != 0x80u;
-    }
-    return n;
-}
-
 /* Libyaml's words, with a better one for the most frequent mistake. */
 static void syntax_fail(struct reader *r)
 {
@@ -105,7 +97,8 @@ static void syntax_fail(struct reader *r)
     }
     const bool elsewhere = p->context && (p->context_mark.line != p->problem_mark.line ||
                                           p->context_mark.column != p->problem_mark.column);
-    if (elsewhere && p->problem_mark.index >= characters(r->doc->source)) {
+    if (elsewhere &&
+        p->problem_mark.index >= ty_utf8_count(r->doc->source, strlen(r->doc->source))) {
         at = mark_place(r, &p->context_mark); /* the end of the text says nothing */
         (void)snprintf(message, sizeof(message), "%s (%s that starts here)", problem, p->context);
     } else if (elsewhere) {

@@ -42,14 +42,6 @@ struct ty_doc {
     struct ty_node *root; /* NULL: empty document */
 };
 
-/* Reads a whole file ("-": standard input) of at most `most` bytes into the arena, but for a byte
- * order mark at its beginning. */
-int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
-                 size_t *len, struct ty_err *err);
-
-/* Checks that the text is UTF-8 and has no control characters but tabs and line ends. */
-int ty_text_check(const char *file, const char *text, size_t len, struct ty_err *err);
-
 /* Parses `len` bytes of `text`. All problems that can be found in one go are reported at once. */
 int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
                  size_t len, struct ty_err *err);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/slots_text.h"
+#include "sim/base/file.h"
 #include "sim/run/config_load.h"
 #include "sim/run/jobs.h"
 #include "sim/run/measured.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "model/slots_text.h"
+#include "sim/base/file.h"
 #include "sim/core/execute.h"
 
 /* ---- reading ---- */

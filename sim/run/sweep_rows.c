@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "sim/base/fd.h"
+#include "sim/base/file.h"
 #include "sim/base/json.h"
 #include "sim/base/number_text.h"
 #include "sim/base/pool.h"

@@ -1,0 +1,13 @@
+/* file.h - a whole file in memory, of bounded size. */
+#ifndef TY_BASE_FILE_H
+#define TY_BASE_FILE_H
+
+#include "sim/base/arena.h"
+#include "sim/base/err.h"
+
+/* Reads a file ("-": standard input) of at most `most` bytes into the arena, without a byte order
+ * mark at its beginning. text[*len] is zero. TY_EIO, TY_ENOMEM, or TY_ELIMIT when it is larger. */
+int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
+                 size_t *len, struct ty_err *err);
+
+#endif
