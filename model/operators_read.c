@@ -119,7 +119,7 @@ static int read_word(const struct reader *r, enum column column, const char *con
 {
     const char *text = cell(r, column);
     const char *listed[32] = {NULL};
-    char list[300] = "";
+    char list[300] = "", hint[TY_SUGGESTION];
     int k = 0;
     for (int i = 0; i < n; i++) {
         if ((allowed >> i & 1u) == 0) {
@@ -132,11 +132,9 @@ static int read_word(const struct reader *r, enum column column, const char *con
         (void)snprintf(list + len, sizeof(list) - len, "%s%s", k > 0 ? ", " : "", names[i]);
         listed[k++] = names[i];
     }
-    const char *nearest = ty_nearest(text, listed, (size_t)k);
-    return wrong(r, column, "%s (%.40s); write one of %s%s%s%s",
+    return wrong(r, column, "%s (%.40s); write one of %s%s",
                  text[0] == '\0' ? "missing" : "unknown word", text, list,
-                 nearest != NULL ? "; hint: did you mean \"" : "", nearest != NULL ? nearest : "",
-                 nearest != NULL ? "\"?" : "");
+                 ty_suggestion(text, listed, (size_t)k, hint));
 }
 
 /* The value of a word of the run file; with `optional`, TY_ANY_KERNEL for an empty cell. */
@@ -308,11 +306,10 @@ static int read_header(struct reader *r)
             k++;
         }
         if (k == TY_COUNT(known)) {
-            const char *nearest = ty_nearest(name, known, TY_COUNT(known));
+            char hint[TY_SUGGESTION];
             code = ty_fail_at(r->err, TY_EINPUT, &at,
-                              "unknown column (%.40s); docs/formats.md lists all%s%s%s", name,
-                              nearest != NULL ? "; hint: did you mean \"" : "",
-                              nearest != NULL ? nearest : "", nearest != NULL ? "\"?" : "");
+                              "unknown column (%.40s); docs/formats.md lists all%s", name,
+                              ty_suggestion(name, known, TY_COUNT(known), hint));
         } else if (k < N_COLUMNS && r->index[k] != UINT32_MAX) {
             code = ty_fail_at(r->err, TY_EINPUT, &at, "a second column %s; keep one", name);
         } else if (k < N_COLUMNS) {

@@ -209,7 +209,7 @@ static int read_nics(struct reader *r, uint32_t count)
 static int read_generation(struct reader *r)
 {
     const char *names[GPUS_SHOWN];
-    char right[240];
+    char right[240], hint[TY_SUGGESTION];
     size_t n = 0;
     r->item->kind = TY_EXCEPTION_GENERATION;
     const int k = ty_exceptions_generation_of(r->e, r->cluster, r->rest, r->arena, r->err);
@@ -224,10 +224,8 @@ static int read_generation(struct reader *r)
     for (const struct ty_preset *p = ty_gpu_presets; p->name != NULL && n < GPUS_SHOWN; p++) {
         names[n++] = p->name;
     }
-    const char *nearest = ty_nearest(r->rest, names, n);
-    (void)snprintf(right, sizeof(right), "\"trainyard list gpus\" shows all%s%s%s",
-                   nearest != NULL ? "; hint: did you mean \"" : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "\"?" : "");
+    (void)snprintf(right, sizeof(right), "\"trainyard list gpus\" shows all%s",
+                   ty_suggestion(r->rest, names, n, hint));
     return fail(r, "unknown GPU", right);
 }
 

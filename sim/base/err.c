@@ -267,3 +267,14 @@ const char *ty_nearest(const char *word, const char *const *names, size_t n)
     }
     return nearest;
 }
+
+const char *ty_suggestion(const char *word, const char *const *names, size_t n,
+                          char buf[TY_SUGGESTION])
+{
+    const char *nearest = ty_nearest(word, names, n);
+    buf[0] = '\0';
+    if (nearest != NULL) {
+        (void)snprintf(buf, TY_SUGGESTION, "; hint: did you mean \"%s\"?", nearest);
+    }
+    return buf;
+}

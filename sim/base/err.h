@@ -86,4 +86,10 @@ const char *ty_code_name(int code);
  * may be NULL (skipped). */
 const char *ty_nearest(const char *word, const char *const *names, size_t n);
 
+/* The end of a message about a word that is not one of the names: "; hint: did you mean \"nodes\"?"
+ * for the nearest of them, or "". Returns buf. */
+#define TY_SUGGESTION 96
+const char *ty_suggestion(const char *word, const char *const *names, size_t n,
+                          char buf[TY_SUGGESTION]);
+
 #endif

@@ -256,12 +256,10 @@ static int read_word(const struct ty_value_context *c, const struct ty_node *nod
     if (c->field->blank) {
         names[n++] = c->field->blank;
     }
-    char value[SHOWN_BYTES + 8], right[MESSAGE_BYTES];
-    const char *nearest = ty_nearest(node->text, names, n);
+    char value[SHOWN_BYTES + 8], right[MESSAGE_BYTES], hint[TY_SUGGESTION];
     expects(c->field, NULL, right, sizeof(right));
-    return value_fail(c, node, "unknown word (%s); write %s%s%s%s", shown(node, value), right,
-                      nearest ? "; hint: did you mean \"" : "", nearest ? nearest : "",
-                      nearest ? "\"?" : "");
+    return value_fail(c, node, "unknown word (%s); write %s%s", shown(node, value), right,
+                      ty_suggestion(node->text, names, n, hint));
 }
 
 static int read_string(const struct ty_value_context *c, const struct ty_node *node, void *slot)

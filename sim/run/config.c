@@ -92,12 +92,11 @@ int ty_config_unknown_section(const char *name, const struct ty_place *at, struc
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         names[i] = labels[i].name;
     }
-    const char *nearest = ty_nearest(name, names, TY_N_SECTIONS + 1);
+    char hint[TY_SUGGESTION];
     return ty_fail_at(err, TY_EINPUT, at,
                       "%.60s: unknown section; write one of cluster, fabric, model, layout, "
-                      "framework, schedule, run, output, jobs%s%s%s",
-                      name, nearest ? "; hint: did you mean \"" : "", nearest ? nearest : "",
-                      nearest ? "\"?" : "");
+                      "framework, schedule, run, output, jobs%s",
+                      name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
 }
 
 int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n)

@@ -73,14 +73,13 @@ static const struct ty_preset *preset_find(struct ty_loader *l, const struct cat
             names[n++] = p->name;
         }
     }
-    const char *nearest = ty_nearest(wanted->text, names, n);
-    ty_loader_note(
-        l, catalogue->section,
-        ty_fail_at(l->err, TY_EINPUT, &wanted->at,
-                   "%s.%s: unknown preset (%.60s); \"trainyard list %s\" shows all%s%s%s",
-                   l->config->sections[catalogue->section].name, catalogue->key, wanted->text,
-                   catalogue->list, nearest ? "; hint: did you mean \"" : "",
-                   nearest ? nearest : "", nearest ? "\"?" : ""));
+    char hint[TY_SUGGESTION];
+    ty_loader_note(l, catalogue->section,
+                   ty_fail_at(l->err, TY_EINPUT, &wanted->at,
+                              "%s.%s: unknown preset (%.60s); \"trainyard list %s\" shows all%s",
+                              l->config->sections[catalogue->section].name, catalogue->key,
+                              wanted->text, catalogue->list,
+                              ty_suggestion(wanted->text, names, n, hint)));
     return NULL;
 }
 

@@ -170,12 +170,11 @@ static int wrong_key(const struct entry *e, const char *key, const struct ty_pla
                                       "it out here",
                           e->job->name, key);
     }
-    const char *nearest = ty_nearest(key, names, TY_COUNT(names));
+    char hint[TY_SUGGESTION];
     return ty_fail_at(e->l->err, TY_EINPUT, at,
                       TY_JOBS_KEY ".%s.%.60s: unknown key; write name, file, steps, or one of the "
-                                  "sections model, layout, framework, schedule%s%s%s",
-                      e->job->name, key, nearest ? "; hint: did you mean \"" : "",
-                      nearest ? nearest : "", nearest ? "\"?" : "");
+                                  "sections model, layout, framework, schedule%s",
+                      e->job->name, key, ty_suggestion(key, names, TY_COUNT(names), hint));
 }
 
 static int read_keys(struct entry *e)
