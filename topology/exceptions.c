@@ -191,9 +191,8 @@ static int preset_cluster(struct ty_cluster *out, const struct ty_preset *preset
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
     int rc = ty_doc_parse(&doc, arena, preset->name, preset->text, strlen(preset->text), err);
-    rc = rc < 0 ? rc
-                : ty_section_apply(&section, &doc, doc.root, TY_ORIGIN_PRESET, preset->name, arena,
-                                   err);
+    const struct ty_value_source source = {&doc, TY_ORIGIN_PRESET, preset->name};
+    rc = rc < 0 ? rc : ty_section_apply(&section, &source, doc.root, arena, err);
     return rc < 0 ? rc : ty_section_defaults(&section, arena, err);
 }
 

@@ -62,14 +62,14 @@ bool ty_field_is_blank(const struct ty_section *section, const struct ty_field *
 }
 
 int ty_field_apply(const struct ty_section *section, const struct ty_field *field,
-                   const struct ty_doc *doc, const struct ty_node *node, enum ty_origin_kind kind,
-                   const char *name, struct ty_arena *arena, struct ty_err *err)
+                   const struct ty_value_source *source, const struct ty_node *node,
+                   struct ty_arena *arena, struct ty_err *err)
 {
-    const struct ty_value_context context = {section->name, field, doc, arena, err};
+    const struct ty_value_context context = {section->name, field, source->doc, arena, err};
     section->origins[field_index(section, field)] = (struct ty_origin){
-        .kind = kind,
-        .name = name,
-        .at = ty_node_place(doc, node),
+        .kind = source->kind,
+        .name = source->name,
+        .at = ty_node_place(source->doc, node),
     };
     return ty_value_read(&context, node, field_slot(section, field));
 }
@@ -100,43 +100,41 @@ int ty_section_unknown(const struct ty_section *section, const char *key, const 
 
 /* One entry of a mapping; `within` is the row whose mapping it is in, or NULL. */
 static int entry_apply(const struct ty_section *section, const struct ty_field *within,
-                       const struct ty_doc *doc, const struct ty_node *node,
-                       enum ty_origin_kind kind, const char *name, struct ty_arena *arena,
-                       struct ty_err *err)
+                       const struct ty_value_source *source, const struct ty_node *node,
+                       struct ty_arena *arena, struct ty_err *err)
 {
     const char *key = within ? ty_arena_printf(arena, "%s.%s", within->key, node->key) : node->key;
     if (!key) {
         return ty_fail(err, TY_ENOMEM, "memory is exhausted");
     }
     const struct ty_field *field = ty_section_field(section, key);
-    const struct ty_place at = ty_node_key_place(doc, node);
+    const struct ty_place at = ty_node_key_place(source->doc, node);
     if (!field) {
         return ty_section_unknown(section, key, &at, err);
     }
     if (within || !field->inner || node->kind != TY_NODE_MAP) {
-        return ty_field_apply(section, field, doc, node, kind, name, arena, err);
+        return ty_field_apply(section, field, source, node, arena, err);
     }
     int code = 0;
     for (const struct ty_node *child = node->first; child; child = child->next) {
-        const int rc = entry_apply(section, field, doc, child, kind, name, arena, err);
+        const int rc = entry_apply(section, field, source, child, arena, err);
         code = code < 0 ? code : rc;
     }
     return code;
 }
 
-int ty_section_apply(const struct ty_section *section, const struct ty_doc *doc,
-                     const struct ty_node *map, enum ty_origin_kind kind, const char *name,
-                     struct ty_arena *arena, struct ty_err *err)
+int ty_section_apply(const struct ty_section *section, const struct ty_value_source *source,
+                     const struct ty_node *map, struct ty_arena *arena, struct ty_err *err)
 {
     if (map->kind != TY_NODE_MAP) {
-        const struct ty_place at = ty_node_place(doc, map);
+        const struct ty_place at = ty_node_place(source->doc, map);
         return ty_fail_at(err, TY_EINPUT, &at,
                           "%s: %s where a mapping is due; write \"key: value\" lines below it",
                           section->name, map->kind == TY_NODE_LIST ? "a list" : "one value");
     }
     int code = 0;
     for (const struct ty_node *node = map->first; node; node = node->next) {
-        const int rc = entry_apply(section, NULL, doc, node, kind, name, arena, err);
+        const int rc = entry_apply(section, NULL, source, node, arena, err);
         code = code < 0 ? code : rc;
     }
     return code;
@@ -152,14 +150,14 @@ int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena
         }
         struct ty_err inner = TY_ERR_NONE;
         struct ty_doc doc;
+        const struct ty_value_source source = {&doc, TY_ORIGIN_DEFAULT, NULL};
         int rc =
             ty_doc_parse(&doc, arena, "default", field->fallback, strlen(field->fallback), &inner);
         if (rc == 0 && !doc.root) {
             rc = ty_fail(&inner, TY_EBUG, "empty");
         }
         if (rc == 0) {
-            rc = ty_field_apply(section, field, &doc, doc.root, TY_ORIGIN_DEFAULT, NULL, arena,
-                                &inner);
+            rc = ty_field_apply(section, field, &source, doc.root, arena, &inner);
         }
         if (rc < 0) {
             return ty_fail(err, rc == TY_ENOMEM ? rc : TY_EBUG,

@@ -111,11 +111,17 @@ struct ty_section {
 int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena,
                         struct ty_err *err);
 
+/* What values are read from, and what becomes their origin. */
+struct ty_value_source {
+    const struct ty_doc *doc;
+    enum ty_origin_kind kind;
+    const char *name;
+};
+
 /* Applies a YAML mapping: unknown keys (with the nearest known one as a hint), wrong types, units
- * and ranges are collected in err. `kind` and `name` become the origin of what is set. */
-int ty_section_apply(const struct ty_section *section, const struct ty_doc *doc,
-                     const struct ty_node *map, enum ty_origin_kind kind, const char *name,
-                     struct ty_arena *arena, struct ty_err *err);
+ * and ranges are collected in err. */
+int ty_section_apply(const struct ty_section *section, const struct ty_value_source *source,
+                     const struct ty_node *map, struct ty_arena *arena, struct ty_err *err);
 
 /* Reports a key that the section does not have, with the nearest known one as a hint. */
 int ty_section_unknown(const struct ty_section *section, const char *key, const struct ty_place *at,
@@ -124,8 +130,8 @@ int ty_section_unknown(const struct ty_section *section, const char *key, const 
 /* Applies one value. A value that cannot be read is reported and leaves the field as it was, but
  * its origin is recorded: it is not missing, too. `node` may be a scalar or a list, as the field wants. */
 int ty_field_apply(const struct ty_section *section, const struct ty_field *field,
-                   const struct ty_doc *doc, const struct ty_node *node, enum ty_origin_kind kind,
-                   const char *name, struct ty_arena *arena, struct ty_err *err);
+                   const struct ty_value_source *source, const struct ty_node *node,
+                   struct ty_arena *arena, struct ty_err *err);
 
 /* Reports every required field that is still unset, at the place of the section. */
 int ty_section_require(const struct ty_section *section, struct ty_err *err);

@@ -188,9 +188,9 @@ static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
             l->code = l->code < 0 ? l->code : rc;
             l->misspelt = true;
         } else if (!is_nothing(node)) {
-            ty_loader_note(l, i,
-                           ty_section_apply(&config->sections[i], doc, node, TY_ORIGIN_FILE,
-                                            doc->file, &config->arena, l->err));
+            const struct ty_value_source file = {doc, TY_ORIGIN_FILE, doc->file};
+            ty_loader_note(
+                l, i, ty_section_apply(&config->sections[i], &file, node, &config->arena, l->err));
         }
     }
 }
@@ -200,10 +200,10 @@ static void settings_apply(struct ty_loader *l)
     for (size_t i = 0; i < l->n_settings; i++) {
         const struct ty_setting *s = &l->settings[i];
         if (s->field) {
+            const struct ty_value_source command = {&s->doc, TY_ORIGIN_COMMAND, s->doc.file};
             ty_loader_note(l, s->section,
-                           ty_field_apply(&l->config->sections[s->section], s->field, &s->doc,
-                                          s->doc.root, TY_ORIGIN_COMMAND, s->doc.file,
-                                          &l->config->arena, l->err));
+                           ty_field_apply(&l->config->sections[s->section], s->field, &command,
+                                          s->doc.root, &l->config->arena, l->err));
         }
     }
 }

@@ -92,8 +92,8 @@ static void preset_apply(struct ty_loader *l, enum ty_section_index section, con
     const char *file = ty_arena_printf(arena, "preset %s", name);
     int rc = ty_doc_parse(&doc, arena, file ? file : name, text, strlen(text), l->err);
     if (rc == 0 && doc.root) {
-        rc = ty_section_apply(&l->config->sections[section], &doc, doc.root, TY_ORIGIN_PRESET, name,
-                              arena, l->err);
+        const struct ty_value_source preset = {&doc, TY_ORIGIN_PRESET, name};
+        rc = ty_section_apply(&l->config->sections[section], &preset, doc.root, arena, l->err);
     }
     ty_loader_note(l, section, rc);
 }

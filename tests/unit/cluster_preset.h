@@ -50,7 +50,8 @@ static inline void cluster_apply(struct cluster_case *c, enum ty_origin_kind kin
     struct ty_doc doc;
     int rc = ty_doc_parse(&doc, &c->arena, name, text, strlen(text), &c->err);
     if (rc == 0) {
-        rc = ty_section_apply(&c->section, &doc, doc.root, kind, name, &c->arena, &c->err);
+        const struct ty_value_source source = {&doc, kind, name};
+        rc = ty_section_apply(&c->section, &source, doc.root, &c->arena, &c->err);
     }
     ck_assert_msg(rc == 0, "%s: %s", name, c->err.text);
 }

@@ -90,7 +90,8 @@ static inline int section_apply(struct model_case *c, const struct ty_section *s
     if (rc < 0 || doc.root == NULL) {
         return rc;
     }
-    return ty_section_apply(section, &doc, doc.root, kind, name, &c->arena, &c->err);
+    const struct ty_value_source source = {&doc, kind, name};
+    return ty_section_apply(section, &source, doc.root, &c->arena, &c->err);
 }
 
 static inline const struct ty_preset *model_preset(const char *name)

@@ -125,8 +125,8 @@ static void start(struct fixture *f)
 static int apply(struct fixture *f, const char *text)
 {
     ck_assert_int_eq(ty_doc_parse(&f->doc, &f->arena, "f", text, strlen(text), &f->err), 0);
-    return ty_section_apply(&f->section, &f->doc, f->doc.root, TY_ORIGIN_FILE, "f", &f->arena,
-                            &f->err);
+    const struct ty_value_source source = {&f->doc, TY_ORIGIN_FILE, "f"};
+    return ty_section_apply(&f->section, &source, f->doc.root, &f->arena, &f->err);
 }
 
 START_TEST(every_type_is_read)
