@@ -1,9 +1,10 @@
-/* clock.h - seconds of the wall, for what is told about a run, never for what it gives. */
+/* clock.h - wall-clock time, for progress and reports: no result depends on it. */
 #ifndef TY_BASE_CLOCK_H
 #define TY_BASE_CLOCK_H
 
 #include <time.h>
 
+/* Seconds since some moment in the past. */
 static inline double ty_wall_s(void)
 {
     struct timespec t;

@@ -8,12 +8,12 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TY_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define TY_LIKELY(x)         __builtin_expect(!!(x), 1)
 #define TY_UNLIKELY(x)       __builtin_expect(!!(x), 0)
+#define TY_PREFETCH(p)       __builtin_prefetch(p) /* the line at p is read soon */
 #else
 #define TY_PRINTF(fmt, args)
-#define TY_LIKELY(x)   (x)
 #define TY_UNLIKELY(x) (x)
+#define TY_PREFETCH(p) ((void)(p))
 #endif
 
 /* The number of the lowest bit that is set; x != 0. */
@@ -28,13 +28,6 @@ static inline unsigned ty_lowest_bit(unsigned long long x)
     }
     return n;
 }
-#endif
-
-/* The line at p is read soon. */
-#if defined(__GNUC__) || defined(__clang__)
-#define TY_PREFETCH(p) __builtin_prefetch(p)
-#else
-#define TY_PREFETCH(p) ((void)(p))
 #endif
 
 /* Number of elements of a real array. */

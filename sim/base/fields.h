@@ -59,8 +59,8 @@ struct ty_string_list {
     } at[TY_LIST_MAX]; /* of each item, in the text its field's origin names */
 };
 
-/* One key. A `max` of 0 means no upper limit (but that of the type). `fallback` is the default as a user would write it; NULL with `required` false leaves
- * the zero value. `blank` is a word ("auto", "none") that is accepted instead of a value and stores
+/* One key. A `max` of 0 means no upper limit (but that of the type). `fallback` is the default as a
+ * user would write it; NULL with `required` false leaves the zero value. `blank` is a word ("auto", "none") that is accepted instead of a value and stores
  * zero (or an empty list). `doc` has no full stop and starts in lower case.
  *
  * A row with `inner` may also be written as a mapping, in which its own value has that name and the
@@ -127,8 +127,8 @@ int ty_section_apply(const struct ty_section *section, const struct ty_value_sou
 int ty_section_unknown(const struct ty_section *section, const char *key, const struct ty_place *at,
                        struct ty_err *err);
 
-/* Applies one value. A value that cannot be read is reported and leaves the field as it was, but
- * its origin is recorded: it is not missing, too. `node` may be a scalar or a list, as the field wants. */
+/* Applies one value, a scalar or a list as the field wants. A value that cannot be read is reported
+ * and leaves the field as it was, but its origin is recorded: it is not missing, too. */
 int ty_field_apply(const struct ty_section *section, const struct ty_field *field,
                    const struct ty_value_source *source, const struct ty_node *node,
                    struct ty_arena *arena, struct ty_err *err);

@@ -79,7 +79,7 @@ static void reader_nomem(struct reader *r)
     reader_stop(r, TY_ENOMEM, &at, "memory is exhausted");
 }
 
-/* Libyaml's words, with a better one for the most frequent mistake. */
+/* The words of libyaml, with a better one for the most frequent mistake. */
 static void syntax_fail(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;

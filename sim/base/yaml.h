@@ -9,6 +9,8 @@
 #ifndef TY_BASE_YAML_H
 #define TY_BASE_YAML_H
 
+#include <stdbool.h>
+
 #include "sim/base/arena.h"
 #include "sim/base/err.h"
 
@@ -27,7 +29,7 @@ struct ty_node {
     enum ty_node_kind kind;
     uint32_t line, col; /* 1-based */
     const char *text;   /* scalar: its value */
-    int quoted;         /* scalar: written in quotes */
+    bool quoted;        /* scalar: written in quotes */
     const char *key;    /* when the parent is a map */
     uint32_t key_line, key_col;
     struct ty_node *first; /* list or map: children in file order */
