@@ -90,7 +90,7 @@ static void put(struct reader *r, const char *key, const char *value)
 {
     const char *text = ty_arena_printf(r->arena, "%s%s: %s\n", r->text, key, value);
     if (text == NULL) {
-        r->code = ty_fail(r->err, TY_ENOMEM, "memory is exhausted");
+        r->code = ty_fail_memory(r->err);
         return;
     }
     r->text = text;

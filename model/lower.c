@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static int out_of_memory(const struct ty_lowering *l)
-{
-    return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
-}
-
 static uint16_t index16(int index)
 {
     return index < 0 ? 0 : (uint16_t)index;
@@ -89,7 +84,7 @@ static int make_mirrors(struct ty_lowering *l)
     }
     l->mirror_meet = ty_arena_array(l->arena, uint16_t, p);
     if (l->mirror_meet == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     for (uint32_t r = 0; r < p / 2; r++) {
         l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(ty_build_meet(
@@ -120,7 +115,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     const uint32_t stages = ty_sched_stages(&l->shape);
     plan->chunk = ty_arena_array(l->arena, struct ty_layers, n_vstages(l));
     if (plan->chunk == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     for (uint32_t k = 0; k < n_vstages(l); k++) {
         if (is_mine(l, k)) {
@@ -316,7 +311,7 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
     const bool *edge = mark_edges(l, order, l->shape.m);
     const enum ty_found *found = edge == NULL ? NULL : mark_found(l, order, edge);
     if (found == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     for (uint32_t step = 0; step < steps; step++) {
         ty_lower_own_begin(l);
@@ -369,7 +364,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     l->rank_of = ty_arena_array(l->arena, uint32_t, l->members);
     l->block = l->block != NULL ? l->block : ty_arena_array(l->arena, uint32_t, blocks);
     if (mine == NULL || l->rank_of == NULL || l->block == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     memset(l->block, 0xff, blocks * sizeof(*l->block));
     l->own_first_block = l->b.program->n_blocks;
@@ -395,7 +390,7 @@ static int set_slow(struct ty_lowering *l)
     }
     double *slow = ty_arena_array(l->arena, double, n);
     if (slow == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     bool any = false;
     for (uint32_t rank = 0; rank < n; rank++) {
@@ -433,7 +428,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     l.vstage = ty_arena_array(arena, struct ty_vstage, n_vstages(&l));
     l.cost_of = ty_arena_array(arena, struct ty_coll_cost, l.members);
     if (out->stage == NULL || l.vstage == NULL || l.cost_of == NULL) {
-        return out_of_memory(&l);
+        return ty_fail_memory(l.b.err);
     }
     if (l.sched->updates_each && in->arch->tied && l.shape.p > 1) {
         return ty_fail(err, TY_EINPUT,

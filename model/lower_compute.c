@@ -140,7 +140,7 @@ int ty_lower_price(struct ty_lowering *l)
     bool used[TY_GENERATIONS_MAX] = {false};
     l->costs = ty_arena_array(l->arena, struct ty_compute_costs, (size_t)generations * row);
     if (l->costs == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return ty_fail_memory(l->b.err);
     }
     for (uint32_t rank = 0; rank < l->out->grid.n_ranks; rank++) {
         used[ty_lower_generation(l, rank)] = true;

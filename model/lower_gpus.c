@@ -41,7 +41,7 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
     kind->dur_of = table;
     if (table == NULL && !l->b.failed) {
         l->b.failed = true;
-        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        ty_fail_memory(l->b.err);
     }
 }
 
@@ -150,7 +150,7 @@ static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
     const uint32_t n = l->shape.slices;
     mix->slice = ty_arena_array(l->arena, struct ty_compute_kinds, 2 * n);
     if (mix->slice == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return ty_fail_memory(l->b.err);
     }
     l->gpus = mix;
     for (uint32_t q = 0; q < n; q++) {
@@ -190,14 +190,14 @@ int ty_lower_gpus(struct ty_lowering *l)
         l->mix = ty_arena_array(l->arena, struct ty_gpu_mix, l->shape.p);
     }
     if (l->mix == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return ty_fail_memory(l->b.err);
     }
     struct ty_gpu_mix *mix = &l->mix[l->n_mixes]; /* given up again when there is one like it */
     if (!one && mix->generation == NULL) {
         mix->generation = ty_arena_array(l->arena, uint8_t, l->members);
     }
     if (!one && mix->generation == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return ty_fail_memory(l->b.err);
     }
     if (one && l->n_mixes > 0) {
         return 0;

@@ -19,7 +19,7 @@ static uint16_t out_of_memory(struct ty_lowering *l)
 {
     if (!l->b.failed) {
         l->b.failed = true;
-        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        ty_fail_memory(l->b.err);
     }
     return 0;
 }
@@ -334,7 +334,7 @@ int ty_lower_reaches(struct ty_lowering *l)
     l->norm_at = ty_grid_reaches(&shard, layout->zero > 0 ? all : all & ~data, l->arena);
     return l->tensor_at != NULL && l->data_at != NULL && l->replica_at != NULL && l->norm_at != NULL
                ? 0
-               : ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+               : ty_fail_memory(l->b.err);
 }
 
 int ty_lower_rank_kinds(struct ty_lowering *l)
@@ -343,7 +343,7 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     l->data_reach = of_members(l, l->data_at);
     l->replica_reach = of_members(l, l->replica_at);
     if (l->tensor_reach == NULL || l->data_reach == NULL || l->replica_reach == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return ty_fail_memory(l->b.err);
     }
     l->first_kind = l->b.program->n_kinds;
     tensor_kinds(l);

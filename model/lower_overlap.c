@@ -177,7 +177,7 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
     ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->gpus->n_used * block.n_ops + 1);
     if (comm == NULL || more == NULL) {
         l->b.failed = true;
-        ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        ty_fail_memory(l->b.err);
         return;
     }
     for (uint32_t k = 0; k < l->gpus->n_used; k++) {

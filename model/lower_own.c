@@ -19,11 +19,6 @@ struct ty_own_group {
     uint32_t issued;                 /* by the rank being lowered */
 };
 
-static int out_of_memory(struct ty_lowering *l)
-{
-    return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
-}
-
 static struct ty_own_group *group_of(struct ty_lowering *l, const struct ty_slot_coll *c)
 {
     for (uint32_t i = 0; i < l->n_own_groups; i++) {
@@ -52,7 +47,7 @@ static int make_group(struct ty_lowering *l, struct ty_own_group *group)
     group->name = ty_arena_printf(l->arena, "pp %.*s%s", NAME_RANKS, ranks,
                                   strlen(ranks) > NAME_RANKS ? "..." : "");
     if (gangs == NULL || group->meet == NULL || group->name == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < group->like->n_spans; i++) {
@@ -81,7 +76,7 @@ int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots)
     }
     l->own_group = ty_arena_array(l->arena, struct ty_own_group, n);
     if (l->own_group == NULL) {
-        return out_of_memory(l);
+        return ty_fail_memory(l->b.err);
     }
     for (uint32_t r = 0; r < slots->p; r++) {
         forget_issued(l);

@@ -146,7 +146,7 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
     v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 2);
     if (v->units == NULL) {
-        return ty_fail(l->b.err, TY_ENOMEM, "lowering: out of memory");
+        return ty_fail_memory(l->b.err);
     }
     if (stage == 0) {
         make_unit(l, &v->units[v->n_units++], TY_UNIT_EMBEDDING, TY_NONE);

@@ -403,7 +403,7 @@ static int make_curves(struct ty_operators *table, const struct row *row, uint32
     double *x = ty_arena_array(arena, double, n), *y = ty_arena_array(arena, double, n);
     table->curve = ty_arena_array(arena, struct ty_operator_curve, n);
     if (x == NULL || y == NULL || table->curve == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int rc = 0;
     for (uint32_t i = 0; i < n && rc == 0;) {
@@ -434,7 +434,7 @@ int ty_operators_load(struct ty_operators *table, const char *path, struct ty_ar
     r.coll = ty_arena_array(arena, struct ty_operator_coll, n + 1);
     *table = (struct ty_operators){.file = r.csv.file, .n_rows = n};
     if (r.row == NULL || r.coll == NULL || r.csv.file == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     if (n == 0) {
         return ty_fail(err, TY_EINPUT, "%s: a table without a kernel; write rows below the header",

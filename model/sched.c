@@ -205,10 +205,10 @@ int ty_slots_init(struct ty_slots *slots, const struct ty_sched_shape *shape,
         slots->rank[r].cap = (uint32_t)cap;
         slots->rank[r].slot = ty_arena_array(arena, struct ty_slot, cap);
         if (slots->rank[r].slot == NULL) {
-            return ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+            return ty_fail_memory(err);
         }
     }
-    return slots->rank != NULL ? 0 : ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+    return slots->rank != NULL ? 0 : ty_fail_memory(err);
 }
 
 int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *shape,

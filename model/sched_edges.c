@@ -19,7 +19,7 @@ int ty_sched_edges_build(struct ty_sched_edges *edges, struct ty_builder *b,
     edges->act = ty_arena_array(b->arena, uint16_t, (size_t)pipes * stages);
     edges->grad = ty_arena_array(b->arena, uint16_t, (size_t)pipes * stages);
     if (edges->act == NULL || edges->grad == NULL) {
-        return ty_fail(b->err, TY_ENOMEM, "schedule: out of memory");
+        return ty_fail_memory(b->err);
     }
     for (uint32_t d = 0; d < pipes; d++) {
         uint16_t *act = edges->act + (size_t)d * stages, *grad = edges->grad + (size_t)d * stages;

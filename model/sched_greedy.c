@@ -45,7 +45,7 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
     g.first = ty_arena_array(arena, double, (size_t)2 * g.leaves);
     if (g.end_f == NULL || g.end_i == NULL || g.moved == NULL || g.queue == NULL ||
         g.rank == NULL || g.owner == NULL || g.first == NULL) {
-        return ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t s = 0; s < ty_sched_stages(shape); s++) {
         g.owner[s] = ty_sched_owner(placement, shape, 0, s);

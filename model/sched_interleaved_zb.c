@@ -102,7 +102,7 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
     const uint32_t p = shape->p, n = shape->m * shape->v, top = shape->v - 1;
     struct piece *piece = ty_arena_array(arena, struct piece, n);
     if (piece == NULL) {
-        return ty_fail(err, TY_ENOMEM, "schedule: out of memory");
+        return ty_fail_memory(err);
     }
     fill_pieces(piece, shape);
     for (uint32_t r = 0; r < p; r++) {

@@ -186,7 +186,7 @@ static int add_rank(struct outline *o, uint32_t rank)
     const struct ty_rank_slots *order = &o->slots->rank[rank];
     uint32_t *rank_of = ty_arena_array(o->b.arena, uint32_t, 1);
     if (rank_of == NULL) {
-        return ty_fail(o->b.err, TY_ENOMEM, "schedule: out of memory");
+        return ty_fail_memory(o->b.err);
     }
     rank_of[0] = rank;
     ty_build_gang(&o->b,
@@ -212,7 +212,7 @@ static int allocate(struct outline *o)
     const size_t n = stages * TY_N_PHASES * o->partners;
     o->block = ty_arena_array(o->b.arena, uint32_t, n);
     if (o->block == NULL) {
-        return ty_fail(o->b.err, TY_ENOMEM, "schedule: out of memory");
+        return ty_fail_memory(o->b.err);
     }
     memset(o->block, 0xff, n * sizeof(*o->block));
     return 0;

@@ -391,7 +391,7 @@ static int check(struct ty_slots_index *index, enum ty_sched_placement placement
 {
     int rc = index_init(index, placement, shape);
     if (rc == TY_ENOMEM) {
-        (void)ty_fail(index->err, rc, "schedule: out of memory");
+        (void)ty_fail_memory(index->err);
     }
     if (rc == 0) {
         enter_all(index, placement);

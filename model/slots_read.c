@@ -250,7 +250,7 @@ static int make_ranks(struct ty_slots_reader *reader, struct ty_slots_file *file
     struct ty_rank_slots *rank = ty_arena_array(arena, struct ty_rank_slots, p);
     struct ty_rank_marks *marks = ty_arena_array(arena, struct ty_rank_marks, p);
     if (row_of == NULL || rank == NULL || marks == NULL) {
-        return ty_fail(reader->err, TY_ENOMEM, "%s: out of memory", reader->file);
+        return ty_fail_memory(reader->err);
     }
     sort_rows(reader, row_of);
     const bool sorted = reader->code == 0;
@@ -295,7 +295,7 @@ static int reader_init(struct ty_slots_reader *reader, size_t len, struct ty_are
     reader->row = ty_arena_array(arena, struct ty_slots_row, reader->cap_rows);
     if (reader->slot == NULL || reader->mark == NULL || reader->row == NULL ||
         reader->coll == NULL || reader->coll_mark == NULL) {
-        return ty_fail(reader->err, TY_ENOMEM, "%s: out of memory", reader->file);
+        return ty_fail_memory(reader->err);
     }
     return 0;
 }

@@ -284,7 +284,7 @@ int ty_slots_infer(struct ty_slots_file *file, struct ty_err *err)
     struct survey survey = {.file = file, .err = err};
     int rc = survey_init(&survey, &arena);
     if (rc < 0) {
-        (void)ty_fail(err, rc, "%s: out of memory", file->marks.file);
+        (void)ty_fail_memory(err);
     } else {
         infer(&survey, file);
         rc = survey.failed ? TY_EINPUT : 0;

@@ -232,7 +232,7 @@ int ty_slots_sweep(struct ty_slots_index *index)
                           .is_ready = ty_arena_array(&index->arena, bool, p),
                           .seen = ty_arena_array(&index->arena, uint32_t, p)};
     if (sweep.next == NULL || sweep.ready == NULL || sweep.is_ready == NULL || sweep.seen == NULL) {
-        return ty_fail(index->err, TY_ENOMEM, "schedule: out of memory");
+        return ty_fail_memory(index->err);
     }
     for (uint32_t r = p; r-- > 0;) {
         make_ready(&sweep, r);

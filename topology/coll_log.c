@@ -234,8 +234,7 @@ static int finish(struct ty_log_reader *r, struct ty_arena *arena)
                             "-b 1M -e 1G -f 2");
     }
     r->log->type = ty_arena_strndup(arena, r->type.start, r->type.len);
-    return r->log->type != NULL ? check_factor(r)
-                                : ty_fail(r->err, TY_ENOMEM, "memory is exhausted");
+    return r->log->type != NULL ? check_factor(r) : ty_fail_memory(r->err);
 }
 
 int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text, size_t len,
@@ -255,7 +254,7 @@ int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text
     r.size_B = ty_arena_array(arena, double, lines);
     r.time_s = ty_arena_array(arena, double, lines);
     if (log->file == NULL || r.ranks == NULL || r.size_B == NULL || r.time_s == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     rc = read_lines(&r, len);
     return rc < 0 ? rc : finish(&r, arena);

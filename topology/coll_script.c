@@ -103,7 +103,7 @@ static int emit_rows(struct writer *w, const struct ty_coll_cost *cost, enum ty_
     }
     w->row = ty_arena_array(arena, struct row, n);
     if (w->row == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (w->chunk = 0; w->chunk < w->n_chunks; w->chunk++) {
         cost->algorithm->steps(coll, w->ranks, per_node, bytes / w->n_chunks, put, w);
@@ -285,7 +285,7 @@ int ty_coll_script(struct ty_coll_script *out, const struct ty_coll_cost *cost, 
     *out = (struct ty_coll_script){.n = 0};
     int rc = emit_rows(&w, cost, coll, bytes, reach->per_node, &scratch, err);
     if (rc == 0 && complete(&w, cost, arena, &scratch) < 0) {
-        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = ty_fail_memory(err);
     }
     ty_arena_release(&scratch);
     return rc;

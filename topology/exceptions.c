@@ -188,7 +188,7 @@ static int preset_cluster(struct ty_cluster *out, const struct ty_preset *preset
     struct ty_doc doc;
     section.origins = ty_arena_array(arena, struct ty_origin, section.n_fields);
     if (section.origins == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int rc = ty_doc_parse(&doc, arena, preset->name, preset->text, strlen(preset->text), err);
     const struct ty_value_source source = {&doc, TY_ORIGIN_PRESET, preset->name};
@@ -213,7 +213,7 @@ static int make_generation(struct ty_exceptions *e, const struct ty_cluster *clu
         e->generation = ty_arena_alloc(arena, TY_GENERATIONS_MAX, sizeof(*e->generation));
     }
     if (out == NULL || e->generation == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int rc = preset_cluster(&out[1], preset, arena, err);
     out[0] = *cluster;

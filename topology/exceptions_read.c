@@ -351,7 +351,7 @@ static int check_together(struct ty_exceptions *e, const struct ty_cluster *c,
         code = code < 0 ? code : rc;
     }
     if (code == 0 && ty_exceptions_tables(e, c, arena) < 0) {
-        code = ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        code = ty_fail_memory(err);
     }
     return code < 0 ? code : check_reachable(e, c, err);
 }
@@ -373,7 +373,7 @@ int ty_exceptions_read(struct ty_cluster *cluster, const struct ty_section *sect
         e->item = ty_arena_array(arena, struct ty_exception, texts->n);
     }
     if (e == NULL || e->item == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     for (e->n = 0; e->n < texts->n; e->n++) {
         struct reader r = {.cluster = cluster, .e = e, .arena = arena, .err = err};

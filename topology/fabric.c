@@ -102,7 +102,7 @@ static int fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n, struc
             .capacity = fmax(capacity[class] * share_of(f, class, i / 2), DEAD_Bps),
         };
         if (link->name == NULL) {
-            return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(err);
         }
     }
     return 0;
@@ -153,7 +153,7 @@ int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
     fabric->links = ty_arena_array(arena, struct ty_link, n);
     fabric->scratch = fabric->links != NULL ? scratch_new(fabric, arena) : NULL;
     if (fabric->scratch == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int rc = 0;
     for (int i = 0; i < TY_N_LINK_CLASSES && rc == 0; i++) {

@@ -227,7 +227,7 @@ static int reserve(struct ty_use_list *out, uint32_t n, struct ty_arena *arena, 
         const uint32_t cap = n > 2 * out->cap ? n : 2 * out->cap;
         struct ty_use *row = ty_arena_array(arena, struct ty_use, cap);
         if (row == NULL) {
-            return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(err);
         }
         *out = (struct ty_use_list){.row = row, .cap = cap};
     }

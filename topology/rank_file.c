@@ -209,7 +209,7 @@ int ty_rank_file_read(const uint32_t **gpu_of, const struct ty_rank_file_shape *
     r.gpu_line = ty_arena_array(arena, uint32_t, gpus);
     r.rank_on = ty_arena_array(arena, uint32_t, gpus);
     if (r.gpu_of == NULL || r.rank_line == NULL || r.gpu_line == NULL || r.rank_on == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     rc = read_lines(&r, len);
     *gpu_of = rc == 0 ? r.gpu_of : NULL;

@@ -64,14 +64,14 @@ static int parse(struct reader *r, const char *path, const char *text, size_t le
 {
     struct csv_parser parser;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
-        return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
+        return ty_fail_memory(err);
     }
     const bool whole = csv_parse(&parser, text, len, on_cell, on_row, r) == len &&
                        csv_fini(&parser, on_cell, on_row, r) == 0;
     const int error = csv_error(&parser);
     csv_free(&parser);
     if (r->failed || error == CSV_ENOMEM) {
-        return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
+        return ty_fail_memory(err);
     }
     return whole
                ? 0
@@ -88,7 +88,7 @@ static int square(struct ty_csv *csv, const struct reader *r, const char *path, 
     const char **cell = ty_arena_array(r->arena, const char *, n + 1);
     size_t from = 0;
     if (cell == NULL) {
-        return ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", path);
+        return ty_fail_memory(err);
     }
     for (size_t row = 0; row < r->n_rows; row++) {
         if (r->width[row] > columns) {

@@ -52,7 +52,7 @@ int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint
     double *slope = ty_arena_array(arena, double, n);
     ty_gsl_quiet();
     if (own_x == NULL || log_x == NULL || log_y == NULL || slope == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     uint32_t kept = 0; /* of x that have one logarithm the first */
     for (uint32_t i = 0; i < n; i++) {

@@ -30,7 +30,7 @@ int ty_doc_parse_value(struct ty_doc *doc, struct ty_arena *arena, const char *f
     /* A blank for every character before the value keeps the columns. */
     char *blanked = ty_arena_array(arena, char, len + 1);
     if (!blanked) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     const size_t n = ty_utf8_count(text, from);
     memset(blanked, ' ', n);

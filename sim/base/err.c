@@ -185,6 +185,11 @@ int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const ch
     return err_take(err, code, &s);
 }
 
+int ty_fail_memory(struct ty_err *err)
+{
+    return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+}
+
 void ty_hint(struct ty_err *err, const char *format, ...)
 {
     if (!err || err->n == 0 || err->n_dropped > 0) {

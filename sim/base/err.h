@@ -68,6 +68,9 @@ int ty_fail(struct ty_err *err, int code, const char *format, ...) TY_PRINTF(3, 
 int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const char *format, ...)
     TY_PRINTF(4, 5);
 
+/* Memory is exhausted: ty_fail with TY_ENOMEM, which it returns. */
+int ty_fail_memory(struct ty_err *err);
+
 /* Appends "hint: ..." below the last message. */
 void ty_hint(struct ty_err *err, const char *format, ...) TY_PRINTF(2, 3);
 

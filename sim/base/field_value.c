@@ -266,7 +266,7 @@ static int read_string(const struct ty_value_context *c, const struct ty_node *n
 {
     const char *copy = ty_arena_strndup(c->arena, node->text, strlen(node->text));
     if (!copy) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     *(const char **)slot = copy;
     return 0;

@@ -105,7 +105,7 @@ static int entry_apply(const struct ty_section *section, const struct ty_field *
 {
     const char *key = within ? ty_arena_printf(arena, "%s.%s", within->key, node->key) : node->key;
     if (!key) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     const struct ty_field *field = ty_section_field(section, key);
     const struct ty_place at = ty_node_key_place(source->doc, node);

@@ -47,7 +47,7 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     }
     int rc = 0;
     if (failure == ENOMEM) {
-        rc = ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", name);
+        rc = ty_fail_memory(err);
     } else if (failure != 0) {
         rc = ty_fail(err, TY_EIO, "%s: cannot be read (%s)", name, strerror(failure));
     } else if (n > most) {
@@ -58,7 +58,7 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
         const size_t mark = n >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
         *text = ty_arena_strndup(arena, n > 0 ? data + mark : "", n - mark);
         *len = n - mark;
-        rc = *text ? 0 : ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", name);
+        rc = *text ? 0 : ty_fail_memory(err);
     }
     free(data);
     return rc;

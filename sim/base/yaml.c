@@ -478,7 +478,7 @@ int ty_yaml_read(struct ty_doc *doc, struct ty_arena *arena, const char *text, s
     struct reader *r = calloc(1, sizeof(*r));
     if (!r || !doc->file || !doc->source || !yaml_parser_initialize(&r->parser)) {
         free(r);
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     r->doc = doc;
     r->arena = arena;

@@ -41,8 +41,7 @@ static int merge(struct ty_program *out, const struct ty_beside_part *parts, uin
         merged[i].program = without_links(whole_of(parts[i].timeline), arena);
         ok = merged[i].program != NULL;
     }
-    return ok ? ty_program_merge(out, merged, n, arena, err)
-              : ty_fail(err, TY_ENOMEM, "out of memory");
+    return ok ? ty_program_merge(out, merged, n, arena, err) : ty_fail_memory(err);
 }
 
 /* Durations of a gang's tasks as a column. */
@@ -85,8 +84,7 @@ int ty_timeline_beside(struct ty_timeline *out, const struct ty_beside_part *par
     struct ty_program *program = ty_arena_array(arena, struct ty_program, 1);
     bool kept = false, halted = false;
     *out = (struct ty_timeline){.makespan = 0};
-    int rc = program == NULL ? ty_fail(err, TY_ENOMEM, "out of memory")
-                             : merge(program, parts, n, arena, err);
+    int rc = program == NULL ? ty_fail_memory(err) : merge(program, parts, n, arena, err);
     rc = rc < 0 ? rc : ty_timeline_init(out, program, err);
     for (uint32_t i = 0; i < n; i++) {
         kept = kept || parts[i].timeline->dur != NULL;
@@ -96,7 +94,7 @@ int ty_timeline_beside(struct ty_timeline *out, const struct ty_beside_part *par
     struct ty_stop *stop =
         rc < 0 ? NULL : ty_arena_array(arena, struct ty_stop, (size_t)program->n_gangs + 1);
     if (rc == 0 && stop == NULL) {
-        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         const ty_ps end = parts[i].timeline->makespan;

@@ -36,7 +36,7 @@ static int append(struct ty_builder *b, const char *rows, void **column, uint32_
         const uint32_t more = *cap == 0 ? 16 : *cap * 2;
         void *grown = ty_arena_alloc(b->arena, more, size);
         if (grown == NULL) {
-            return fail(b, TY_ENOMEM, "out of memory");
+            return fail(b, TY_ENOMEM, "memory is exhausted");
         }
         if (*n > 0) {
             memcpy(grown, *column, *n * size);

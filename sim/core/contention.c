@@ -199,11 +199,11 @@ int ty_contention_find(struct ty_contention *out, const struct ty_program *p,
         return err != NULL && err->code < 0 ? err->code : TY_EBUG;
     }
     if (!prepare(&f, arena)) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     each_member(&f, ask);
     if (keep_links(&f, arena) < 0 || keep_uses(&f, arena) < 0) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     each_member(&f, count);
     return 0;

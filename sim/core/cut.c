@@ -46,7 +46,7 @@ int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop,
     struct ty_block *block = ty_arena_array(arena, struct ty_block, whole->n_blocks + gangs + 1);
     if (cut == NULL || halt == NULL || stops == NULL || gang == NULL || pass == NULL ||
         block == NULL) {
-        return ty_fail(err, TY_ENOMEM, "deadlock: out of memory");
+        return ty_fail_memory(err);
     }
     *cut = *whole;
     memcpy(stops, stop, gangs * sizeof(*stop));

@@ -389,7 +389,7 @@ static int examine(struct autopsy *a, struct ty_timeline *timeline,
 {
     int rc = prepare(a, arena);
     if (rc < 0) {
-        return ty_fail(a->err, rc, "deadlock: out of memory");
+        return ty_fail_memory(a->err);
     }
     if (a->stall.n_stuck == 0) {
         return ty_fail(a->err, TY_EBUG, "deadlock: execution halts where nobody has to wait");

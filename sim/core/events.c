@@ -317,7 +317,7 @@ static void run(struct ty_events *q)
 static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *err)
 {
     if (ty_events_prepare(q, arena) < 0) {
-        return ty_fail(err, TY_ENOMEM, "events: out of memory");
+        return ty_fail_memory(err);
     }
     const uint32_t lanes = q->p->n_ranks * TY_N_STREAMS;
     for (uint32_t lane = 0; lane < lanes; lane++) {

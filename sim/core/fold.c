@@ -35,7 +35,7 @@ int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct t
     out->channels = ty_arena_array(arena, struct ty_channel, (size_t)p->n_channels + 1);
     if (ranks == NULL || out->gangs == NULL || out->groups == NULL || out->passes == NULL ||
         out->meets == NULL || out->channels == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         ranks[g] = g;

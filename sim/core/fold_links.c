@@ -156,7 +156,7 @@ static int fold_all(struct folder *f, struct ty_arena *arena, struct ty_err *err
     struct ty_link *links = ty_arena_array(arena, struct ty_link, (size_t)f->n_cells + 1);
     struct ty_builder b = {.program = f->out, .arena = arena, .err = err};
     if (links == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t c = 0; c < f->n_cells; c++) {
         links[c] = f->p->links[f->cell[c].link];
@@ -203,7 +203,7 @@ int ty_program_fold_links(struct ty_program *folded, const struct ty_program *p,
         return err != NULL && err->code < 0 ? err->code : TY_EBUG;
     }
     if (!prepare(&f, arena)) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {
         each_flow(&f, k, colour_links, NULL);

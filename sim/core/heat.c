@@ -192,8 +192,8 @@ int ty_heat_init(struct ty_heat *heat, const struct ty_program *p, struct ty_are
     heat->first_part = ty_arena_array(arena, uint32_t, (size_t)p->n_links + 2);
     if (heat->times == NULL || heat->bytes == NULL || heat->first_part == NULL ||
         list_ops(heat, arena) < 0) {
-        return ty_fail(err, TY_ENOMEM, "links: out of memory");
+        return ty_fail_memory(err);
     }
     count_times(heat);
-    return list_parts(heat, arena) < 0 ? ty_fail(err, TY_ENOMEM, "links: out of memory") : 0;
+    return list_parts(heat, arena) < 0 ? ty_fail_memory(err) : 0;
 }

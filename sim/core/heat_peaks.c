@@ -75,8 +75,7 @@ static int remember(struct ty_heat_memory *m, const struct ty_program *p, struct
         m->first[g] = lanes;
         lanes += p->gangs[g].n_ranks * TY_N_STREAMS;
     }
-    return m->first != NULL && m->task != NULL ? 0
-                                               : ty_fail(err, TY_ENOMEM, "links: out of memory");
+    return m->first != NULL && m->task != NULL ? 0 : ty_fail_memory(err);
 }
 
 /* Links in the order of their hashes. */
@@ -90,7 +89,7 @@ static struct alike *sort_alike(const struct ty_heat *h, struct ty_arena *arena,
     if (order != NULL) {
         qsort(order, n, sizeof(*order), by_hash);
     } else {
-        ty_fail(err, TY_ENOMEM, "links: out of memory");
+        ty_fail_memory(err);
     }
     return order;
 }

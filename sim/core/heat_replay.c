@@ -209,5 +209,5 @@ int ty_heat_replay(struct ty_heat *heat, const struct ty_program *p,
         run(&r);
     }
     ty_arena_release(&r.own);
-    return rc == 0 && !r.failed ? 0 : ty_fail(err, TY_ENOMEM, "links: out of memory");
+    return rc == 0 && !r.failed ? 0 : ty_fail_memory(err);
 }

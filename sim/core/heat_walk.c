@@ -357,7 +357,7 @@ int ty_heat_walk_from(const struct ty_heat *heat, const struct ty_timeline *time
         merge(&w, visit, arg);
     }
     ty_arena_release(&w.arena);
-    return rc == 0 ? 0 : ty_fail(err, rc, "links: out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }
 
 int ty_heat_walk(const struct ty_heat *heat, const struct ty_timeline *timeline,

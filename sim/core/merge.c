@@ -219,13 +219,13 @@ int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, 
     m.tenants = ty_arena_array(arena, struct ty_tenant, (size_t)n + 1);
     m.slow = ty_arena_array(arena, double, ranks + 1);
     if (m.tenants == NULL || m.slow == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < n && !m.b.failed; i++) {
         add_part(&m, i, &parts[i]);
     }
     if (m.b.failed) {
-        return err != NULL && err->code < 0 ? err->code : ty_fail(err, TY_ENOMEM, "out of memory");
+        return err != NULL && err->code < 0 ? err->code : ty_fail_memory(err);
     }
     out->tenants = m.tenants;
     out->slow_of = m.any_slow ? m.slow : NULL;

@@ -488,5 +488,5 @@ int ty_mismatch_find(struct ty_mismatch *out, const struct ty_program *p, struct
     if (rc == 0 && out->n > 0) {
         say_first(&s);
     }
-    return rc < 0 ? ty_fail(err, rc, "program: out of memory") : 0;
+    return rc < 0 ? ty_fail_memory(err) : 0;
 }

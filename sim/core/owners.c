@@ -58,7 +58,7 @@ struct ty_owner *ty_owners_find(const struct ty_program *p, struct ty_arena *are
     s.gang_of_meet = ty_arena_array(arena, uint32_t, (size_t)p->n_meets + 1);
     s.seen = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
     if (s.owner == NULL || s.gang_of_meet == NULL || s.seen == NULL) {
-        ty_fail(err, TY_ENOMEM, "out of memory");
+        ty_fail_memory(err);
         return NULL;
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {

@@ -176,7 +176,7 @@ static int check_ranks(const struct ty_program *p, struct ty_arena *arena, struc
 {
     bool *seen = ty_arena_array(arena, bool, p->n_ranks);
     if (seen == NULL && p->n_ranks > 0) {
-        return ty_fail(err, TY_ENOMEM, "program: out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         for (uint32_t i = 0; i < p->gangs[g].n_ranks; i++) {
@@ -287,7 +287,7 @@ static int check_clock(const struct ty_program *p, struct ty_arena *arena, struc
         }
     }
     if (length == NULL) {
-        return ty_fail(err, TY_ENOMEM, "program: out of memory");
+        return ty_fail_memory(err);
     }
     total *= slowest(p);
     if (total * (1 + 5 * p->jitter.cv) * (1 + 5 * p->jitter.spread) > 4.6e18) { /* 2^62 ps */
@@ -335,7 +335,7 @@ static int find_lasting(struct ty_program *p, struct ty_arena *arena, struct ty_
     }
     double *factor = ty_arena_array(arena, double, p->n_ranks);
     if (factor == NULL) {
-        return ty_fail(err, TY_ENOMEM, "program: out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t r = 0; r < p->n_ranks; r++) {
         factor[r] = p->jitter.spread > 0 ? drawn_spread(p, r) : 1;

@@ -107,7 +107,7 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
     stats->rank = ty_arena_array(arena, struct ty_rank_stats, p->n_ranks);
     stats->memory = ty_arena_array(arena, struct ty_gang_memory, p->n_gangs);
     if (stats->rank == NULL || stats->memory == NULL || ty_gaps_init(&gaps, timeline, arena) < 0) {
-        return ty_fail(err, TY_ENOMEM, "statistics: out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         struct tally tally = {.stats = stats, .gang = &p->gangs[g]};

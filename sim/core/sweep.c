@@ -218,7 +218,7 @@ static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_program *p = s->p;
     if (prepare(s, arena) < 0) {
-        return ty_fail(err, TY_ENOMEM, "sweep: out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t g = p->n_gangs; g > 0; g--) {
         make_ready(s, g - 1);
