@@ -2,7 +2,7 @@
 #ifndef TY_BASE_JSON_H
 #define TY_BASE_JSON_H
 
-#include <stddef.h>
+#include "sim/base/text.h"
 
 #define TY_JSON_NUMBER 32u /* bytes a number needs, with its zero */
 
@@ -10,11 +10,7 @@
  * finite. Returns buf. */
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER]);
 
-/* The escape for a byte of a string: "\\n", "\\u0001", ..., or NULL when it stands for itself. */
-const char *ty_json_escape(unsigned char c, char buf[8]);
-
 /* Appends s as a string, quotes and escapes included. */
-struct ty_text;
 void ty_json_put(struct ty_text *text, const char *s);
 
 /* Appends `"key": x`; the key needs no escapes. */

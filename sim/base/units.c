@@ -245,12 +245,6 @@ static bool unit_write(double value, const struct unit *unit, char *buf, size_t 
     const double power = pow(10.0, abs(unit->ten));
     const double scaled = ldexp(unit->ten < 0 ? value * power : value / power, -unit->two);
     (void)ty_snprintf(buf, size, "%.6g", scaled);
-    char *radix = buf + strspn(buf, "-0123456789");
-    if (*radix != '\0' && *radix != 'e') { /* whatever the locale writes, of any length */
-        const size_t bytes = strcspn(radix, "0123456789");
-        *radix = '.';
-        memmove(radix + 1, radix + bytes, strlen(radix + bytes) + 1);
-    }
     const bool exponent = strchr(buf, 'e') != NULL;
     if (unit->name[0] != '\0') {
         const size_t len = strlen(buf);

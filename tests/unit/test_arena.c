@@ -1,10 +1,9 @@
-/* Arena and growing text: alignment, zeroes, limits. */
+/* Arena: alignment, zeroes, limits. */
 #include "sim/base/arena.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "sim/base/text.h"
 #include "tests/unit/suite.h"
 
 START_TEST(memory_is_zeroed_and_aligned)
@@ -61,53 +60,5 @@ START_TEST(total_counts_and_release_makes_it_usable_again)
 }
 END_TEST
 
-START_TEST(text_grows_and_is_handed_over_once)
-{
-    struct ty_text text = {0};
-    for (int i = 0; i < 1000; i++) {
-        ty_text_add(&text, "%d,", i % 10);
-    }
-    ty_text_bytes(&text, "xyz", 2);
-    ck_assert_uint_eq(text.len, 2002);
-    char *s = ty_text_take(&text);
-    ck_assert_uint_eq(strlen(s), 2002);
-    ck_assert_str_eq(s + 1994, "7,8,9,xy");
-    free(s);
-    s = ty_text_take(&text);
-    ck_assert_str_eq(s, "");
-    free(s);
-}
-END_TEST
-
-START_TEST(text_pads_by_characters_of_the_last_line)
-{
-    struct ty_text text = {0};
-    ty_text_add(&text, "a long first line\n\xC2\xB5s");
-    ty_text_pad(&text, 5);
-    ty_text_add(&text, "x");
-    ty_text_pad(&text, 3);
-    ty_text_add(&text, "y");
-    char *s = ty_text_take(&text);
-    ck_assert_str_eq(s, "a long first line\n\xC2\xB5s   x y");
-    free(s);
-}
-END_TEST
-
-START_TEST(a_failed_text_gives_null)
-{
-    struct ty_text text = {0};
-    ty_text_add(&text, "abc");
-    text.failed = true;
-    ty_text_add(&text, "def");
-    ck_assert_ptr_null(ty_text_take(&text));
-    ty_text_add(&text, "new");
-    char *s = ty_text_take(&text);
-    ck_assert_str_eq(s, "new");
-    free(s);
-}
-END_TEST
-
 TY_SUITE("arena", memory_is_zeroed_and_aligned, large_pieces_do_not_waste_the_current_chunk,
-         overflow_gives_null, total_counts_and_release_makes_it_usable_again,
-         text_grows_and_is_handed_over_once, text_pads_by_characters_of_the_last_line,
-         a_failed_text_gives_null)
+         overflow_gives_null, total_counts_and_release_makes_it_usable_again)

@@ -1,99 +1,56 @@
-/* test_text.c - strings that grow, and numbers and strings as JSON wants them. */
+/* A text that grows while it is written. */
 #include "sim/base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/base/json.h"
-#include "sim/base/number_text.h"
 #include "tests/unit/suite.h"
 
-static void is_taken(struct ty_text *text, const char *expected)
-{
-    char *taken = ty_text_take(text);
-    ck_assert_str_eq(taken, expected);
-    free(taken);
-}
-
-START_TEST(a_text_holds_what_was_added_and_is_empty_when_taken)
+START_TEST(text_grows_and_is_handed_over_once)
 {
     struct ty_text text = {0};
-    is_taken(&text, "");
-    ty_text_add(&text, "%s %d", "rank", 7);
-    ty_text_bytes(&text, ", and more", 5);
-    is_taken(&text, "rank 7, and");
-    for (int i = 0; i < 5000; i++) {
-        ty_text_add(&text, "%04d", i);
+    for (int i = 0; i < 1000; i++) {
+        ty_text_add(&text, "%d,", i % 10);
     }
-    ck_assert_uint_eq(text.len, 20000);
-    ck_assert_mem_eq(text.data + 4 * 4321, "4321", 4);
-    ty_text_release(&text);
-    is_taken(&text, "");
+    ty_text_bytes(&text, "xyz", 2);
+    ck_assert_uint_eq(text.len, 2002);
+    char *s = ty_text_take(&text);
+    ck_assert_uint_eq(strlen(s), 2002);
+    ck_assert_str_eq(s + 1994, "7,8,9,xy");
+    free(s);
+    s = ty_text_take(&text);
+    ck_assert_str_eq(s, "");
+    free(s);
 }
 END_TEST
 
-START_TEST(columns_are_counted_in_characters_of_the_last_line)
+START_TEST(text_pads_by_characters_of_the_last_line)
 {
     struct ty_text text = {0};
-    ty_text_add(&text, "µs");
-    ty_text_pad(&text, 4);
-    ty_text_add(&text, "|\nlonger");
-    ty_text_pad(&text, 4);
-    ty_text_add(&text, "|");
-    is_taken(&text, "µs  |\nlonger |");
+    ty_text_add(&text, "a long first line\n\xC2\xB5s");
+    ty_text_pad(&text, 5);
+    ty_text_add(&text, "x");
+    ty_text_pad(&text, 3);
+    ty_text_add(&text, "y");
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "a long first line\n\xC2\xB5s   x y");
+    free(s);
 }
 END_TEST
 
-START_TEST(a_text_beyond_its_limit_fails_for_good)
+START_TEST(a_failed_text_gives_null)
 {
     struct ty_text text = {0};
-    ty_text_add(&text, "begun");
+    ty_text_add(&text, "abc");
     text.failed = true;
-    ty_text_add(&text, "not added");
+    ty_text_add(&text, "def");
     ck_assert_ptr_null(ty_text_take(&text));
-    ty_text_release(&text);
+    ty_text_add(&text, "new");
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "new");
+    free(s);
 }
 END_TEST
 
-START_TEST(json_numbers_read_back_equal)
-{
-    static const struct {
-        double x;
-        const char *text;
-    } rows[] = {
-        {0, "0"},
-        {-3, "-3"},
-        {1e14, "100000000000000"},
-        {0.1, "0.1"},
-        {1e22, "1e+22"},
-        {NAN, "null"},
-        {INFINITY, "null"},
-        {1.0 / 3, "0.3333333333333333"},
-        {5e-324, "4.94065645841247e-324"},
-    };
-    char buf[TY_JSON_NUMBER];
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        ck_assert_str_eq(ty_json_number(rows[i].x, buf), rows[i].text);
-    }
-    double x = 1e-300;
-    for (int i = 0; i < 1800; i++, x *= -2.1) {
-        ck_assert_double_eq(ty_strtod(ty_json_number(x, buf), NULL), x);
-        ck_assert_uint_lt(strlen(buf), TY_JSON_NUMBER);
-    }
-}
-END_TEST
-
-START_TEST(json_strings_escape_what_json_reserves)
-{
-    struct ty_text text = {0};
-    ty_json_put(&text, "a \"b\" \\ µ\n\x01");
-    is_taken(&text, "\"a \\\"b\\\" \\\\ µ\\u000a\\u0001\"");
-    ty_json_put_member(&text, "mfu", 0.5);
-    is_taken(&text, "\"mfu\": 0.5");
-}
-END_TEST
-
-TY_SUITE("text", a_text_holds_what_was_added_and_is_empty_when_taken,
-         columns_are_counted_in_characters_of_the_last_line, a_text_beyond_its_limit_fails_for_good,
-         json_numbers_read_back_equal, json_strings_escape_what_json_reserves)
+TY_SUITE("text", text_grows_and_is_handed_over_once, text_pads_by_characters_of_the_last_line,
+         a_failed_text_gives_null)
