@@ -452,9 +452,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     for (l.rank = 0; l.rank < l.shape.p && rc == 0; l.rank++) {
         rc = lower_rank(&l, &slots);
     }
-    if (rc == 0 && l.b.failed) {
-        rc = err != NULL && err->code < 0 ? err->code : TY_EINPUT;
-    }
+    rc = rc < 0 ? rc : l.b.code;
     set_jitter(&l);
     rc = rc < 0 ? rc : set_slow(&l);
     return rc == 0 ? ty_program_seal(&out->program, arena, err) : rc;

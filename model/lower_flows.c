@@ -58,7 +58,7 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
                                            &flow.weight, l->arena, l->b.err)
                        : ty_fabric_collective(&l->out->fabric, cost, r->gpus, n, &r->uses,
                                               &flow.weight, l->arena, l->b.err);
-    l->b.failed = l->b.failed || rc < 0;
+    ty_build_note(&l->b, rc);
     flow.n_uses = r->uses.n;
     flow.idle = cost->net_idle;
     if (r->uses.n > 0 && !reuse(r, member, &flow)) {
@@ -74,7 +74,7 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
 static void share_rows(const struct ty_lowering *l, struct ty_kind *kind, uint32_t first)
 {
     struct ty_program *p = l->b.program;
-    for (uint32_t k = p->n_kinds; k > l->first_kind && !l->b.failed; k--) {
+    for (uint32_t k = p->n_kinds; k > l->first_kind && l->b.code == 0; k--) {
         const uint32_t other = p->kinds[k - 1].script == 0 ? p->kinds[k - 1].first_flow : 0;
         if (other != 0 &&
             memcmp(&p->flows[other - 1], &p->flows[first], l->members * sizeof(*p->flows)) == 0) {
@@ -90,8 +90,11 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
 {
     struct router r = {.l = l, .route = route};
     r.gpus = ty_arena_array(l->arena, uint32_t, (size_t)l->members + route->n_stages);
-    if (route->of == TY_ROUTE_NONE || l->out->fabric.n_links == 0 || r.gpus == NULL) {
-        l->b.failed = l->b.failed || r.gpus == NULL;
+    if (r.gpus == NULL) {
+        ty_build_no_memory(&l->b);
+        return;
+    }
+    if (route->of == TY_ROUTE_NONE || l->out->fabric.n_links == 0) {
         return;
     }
     const struct ty_group *g =
@@ -100,7 +103,7 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
         return;
     }
     const uint32_t first = l->b.program->n_flows;
-    for (uint32_t i = 0; i < l->members && !l->b.failed; i++) {
+    for (uint32_t i = 0; i < l->members && l->b.code == 0; i++) {
         const uint32_t leader = g == NULL ? i : ty_group_first(g, i);
         const struct ty_flow flow =
             leader < i ? l->b.program->flows[first + leader] : flow_of(&r, i, &cost[i]);

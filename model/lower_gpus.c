@@ -39,9 +39,8 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
         table[i] = of[mix->generation[i]];
     }
     kind->dur_of = table;
-    if (table == NULL && !l->b.failed) {
-        l->b.failed = true;
-        ty_fail_memory(l->b.err);
+    if (table == NULL) {
+        ty_build_no_memory(&l->b);
     }
 }
 

@@ -17,22 +17,19 @@ uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind)
 /* Remembers that memory ran out; what is returned is never used. */
 static uint16_t out_of_memory(struct ty_lowering *l)
 {
-    if (!l->b.failed) {
-        l->b.failed = true;
-        ty_fail_memory(l->b.err);
-    }
+    ty_build_no_memory(&l->b);
     return 0;
 }
 
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds)
 {
     ty_ps ps = 0;
-    if (ty_ps_from_s(seconds, &ps) < 0 && !l->b.failed) {
-        l->b.failed = true;
-        ty_fail(l->b.err, TY_EINPUT,
-                "an operation takes %g s, which the simulated clock cannot hold; check the "
-                "cluster's rates and latencies",
-                seconds);
+    if (ty_ps_from_s(seconds, &ps) < 0 && l->b.code == 0) {
+        ty_build_note(&l->b,
+                      ty_fail(l->b.err, TY_EINPUT,
+                              "an operation takes %g s, which the simulated clock cannot hold; "
+                              "check the cluster's rates and latencies",
+                              seconds));
     }
     return ps;
 }
@@ -366,5 +363,5 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
         l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
         2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
     l->optimizer = ty_lower_optimizer_kind(l, plan->params);
-    return l->b.failed && l->b.err != NULL ? l->b.err->code : 0;
+    return l->b.code;
 }

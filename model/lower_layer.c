@@ -21,11 +21,9 @@ void ty_lower_need(struct ty_lowering *l, uint8_t event)
         }
     }
     if (n == TY_WAITS) {
-        if (!l->b.failed) {
-            l->b.failed = true;
-            ty_fail(l->b.err, TY_EBUG, "lowering: a computation waits for more than %u events",
-                    (unsigned)TY_WAITS);
-        }
+        ty_build_note(&l->b, ty_fail(l->b.err, TY_EBUG,
+                                     "lowering: a computation waits for more than %u events",
+                                     (unsigned)TY_WAITS));
         return;
     }
     l->need[n] = event;

@@ -165,8 +165,8 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
 {
     const struct ty_program *p = &l->out->program;
     uint32_t n_collectives = 0;
-    if (l->b.failed || (l->in->cluster->nvlink_overlap_slowdown <= 0 &&
-                        l->in->cluster->net_overlap_slowdown <= 0)) {
+    if (l->b.code < 0 || (l->in->cluster->nvlink_overlap_slowdown <= 0 &&
+                          l->in->cluster->net_overlap_slowdown <= 0)) {
         return;
     }
     const struct ty_block block = p->blocks[index];
@@ -176,8 +176,7 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
     struct span *comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
     ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->gpus->n_used * block.n_ops + 1);
     if (comm == NULL || more == NULL) {
-        l->b.failed = true;
-        ty_fail_memory(l->b.err);
+        ty_build_no_memory(&l->b);
         return;
     }
     for (uint32_t k = 0; k < l->gpus->n_used; k++) {

@@ -127,7 +127,7 @@ void ty_lower_own_begin(struct ty_lowering *l)
 void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after)
 {
     while (l->own_next < order->n_colls && order->coll[l->own_next].after <= after &&
-           !l->b.failed) {
+           l->b.code == 0) {
         const struct ty_slot_coll *c = &order->coll[l->own_next++];
         add(l, c, group_of(l, c));
     }

@@ -10,7 +10,7 @@
 static bool can_play(const struct ty_lowering *l, const struct ty_kind *kind,
                      const struct ty_collective *c, const struct ty_coll_cost *cost)
 {
-    if (!l->in->messages || l->b.failed || c->route.of != TY_ROUTE_GROUP ||
+    if (!l->in->messages || l->b.code < 0 || c->route.of != TY_ROUTE_GROUP ||
         kind->alone_of != NULL || l->out->fabric.n_links == 0 ||
         !ty_coll_has_script(&cost[0], &c->reach[0])) {
         return false;
@@ -95,7 +95,7 @@ static void add_flow(struct steps *s, uint32_t from, uint32_t to)
         rc = ty_fabric_collective(&l->out->fabric, &cost, s->ends, n, &s->uses, &flow.weight,
                                   l->arena, l->b.err);
     }
-    l->b.failed = l->b.failed || rc < 0;
+    ty_build_note(&l->b, rc);
     flow.n_uses = s->uses.n;
     for (uint32_t i = 0; i < s->uses.n; i++) {
         ty_build_use(&l->b, &s->uses.row[i]);
@@ -110,8 +110,10 @@ static void add_flows(struct steps *s, const struct ty_group *g)
     s->n = g->count;
     s->gpu = ty_arena_array(l->arena, uint32_t, g->count);
     s->ends = ty_arena_array(l->arena, uint32_t, g->count);
-    l->b.failed = l->b.failed || s->gpu == NULL || s->ends == NULL;
-    for (uint32_t i = 0; i < l->members && !l->b.failed; i++) {
+    if (s->gpu == NULL || s->ends == NULL) {
+        ty_build_no_memory(&l->b);
+    }
+    for (uint32_t i = 0; i < l->members && l->b.code == 0; i++) {
         if (ty_group_position(g, i) != 0) {
             continue;
         }
@@ -143,7 +145,7 @@ bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct t
                      MESSAGES_MAX >> 20);
     }
     if (rc < 0) {
-        l->b.failed = true;
+        ty_build_note(&l->b, rc);
         return true;
     }
     /* a derate below one makes messages shorter, not what they take of links */

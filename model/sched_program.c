@@ -234,9 +234,7 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
     for (uint32_t rank = 0; rank < shape->p && rc == 0; rank++) {
         rc = add_rank(&o, rank);
     }
-    if (rc == 0 && o.b.failed) {
-        rc = err != NULL && err->code < 0 ? err->code : TY_ENOMEM;
-    }
+    rc = rc < 0 ? rc : o.b.code;
     return rc == 0 ? ty_program_seal(program, arena, err) : rc;
 }
 

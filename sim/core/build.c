@@ -5,38 +5,31 @@
  * builder, so that callers check once, at the end. */
 #include "sim/core/program.h"
 
-#include <stdio.h>
 #include <string.h>
 
-static int fail(struct ty_builder *b, int code, const char *what)
+int ty_build_no_memory(struct ty_builder *b)
 {
-    if (!b->failed) {
-        b->failed = true;
-        ty_fail(b->err, code, "program: %s", what);
-    }
-    return code;
+    return b->code < 0 ? b->code : ty_build_note(b, ty_fail_memory(b->err));
 }
 
 /* Appends one row of `size` bytes to a column of n rows; index widths limit it to `limit` rows. */
 static int append(struct ty_builder *b, const char *rows, void **column, uint32_t *n, uint32_t *cap,
                   size_t size, uint32_t limit, const void *row)
 {
-    if (b->failed) {
-        return TY_ENOMEM;
+    if (b->code < 0) {
+        return b->code;
     }
     if (*n >= limit) {
-        char what[160];
-        (void)snprintf(what, sizeof(what),
-                       "more than %u %s, the most that can be numbered; try fewer pipeline ranks, "
-                       "chunks or layers",
-                       (unsigned)limit, rows);
-        return fail(b, TY_ELIMIT, what);
+        return ty_build_note(b, ty_fail(b->err, TY_ELIMIT,
+                                        "program: more than %u %s, the most that can be numbered; "
+                                        "try fewer pipeline ranks, chunks or layers",
+                                        (unsigned)limit, rows));
     }
     if (*n == *cap) {
         const uint32_t more = *cap == 0 ? 16 : *cap * 2;
         void *grown = ty_arena_alloc(b->arena, more, size);
         if (grown == NULL) {
-            return fail(b, TY_ENOMEM, "memory is exhausted");
+            return ty_build_no_memory(b);
         }
         if (*n > 0) {
             memcpy(grown, *column, *n * size);

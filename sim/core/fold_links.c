@@ -173,7 +173,7 @@ static int fold_all(struct folder *f, struct ty_arena *arena, struct ty_err *err
             fold_flow(f, &b, k);
         }
     }
-    return b.failed ? TY_ENOMEM : 0;
+    return b.code;
 }
 
 static bool prepare(struct folder *f, struct ty_arena *arena)

@@ -70,11 +70,15 @@ static void add_scripts(struct merger *m)
 /* Who comes to a meeting, where it says so. */
 static const uint32_t *moved_gangs(struct merger *m, const struct ty_meet *meet)
 {
-    uint32_t *gangs = meet->gangs == NULL
-                          ? NULL
-                          : ty_arena_array(m->b.arena, uint32_t, (size_t)meet->n_gangs + 1);
-    m->b.failed = m->b.failed || (meet->gangs != NULL && gangs == NULL);
-    for (uint32_t i = 0; gangs != NULL && i < meet->n_gangs; i++) {
+    if (meet->gangs == NULL) {
+        return NULL;
+    }
+    uint32_t *gangs = ty_arena_array(m->b.arena, uint32_t, (size_t)meet->n_gangs + 1);
+    if (gangs == NULL) {
+        ty_build_no_memory(&m->b);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < meet->n_gangs; i++) {
         gangs[i] = meet->gangs[i] + m->gangs;
     }
     return gangs;
@@ -134,15 +138,21 @@ static void add_gangs(struct merger *m, uint32_t tenant, const char *name)
     for (uint32_t g = 0; g < m->p->n_gangs; g++) {
         struct ty_gang gang = m->p->gangs[g];
         uint32_t *rank_of = ty_arena_array(m->b.arena, uint32_t, (size_t)gang.n_ranks + 1);
-        m->b.failed = m->b.failed || rank_of == NULL;
-        for (uint32_t i = 0; rank_of != NULL && i < gang.n_ranks; i++) {
+        if (rank_of == NULL) {
+            ty_build_no_memory(&m->b);
+            return;
+        }
+        for (uint32_t i = 0; i < gang.n_ranks; i++) {
             rank_of[i] = m->p->gangs[g].rank_of[i] + m->ranks;
         }
         gang.rank_of = rank_of;
         gang.tenant = tenant;
         if (name[0] != '\0') {
             gang.name = ty_arena_printf(m->b.arena, "%s %s", name, gang.name);
-            m->b.failed = m->b.failed || gang.name == NULL;
+        }
+        if (name[0] != '\0' && gang.name == NULL) {
+            ty_build_no_memory(&m->b);
+            return;
         }
         ty_build_gang(&m->b, &gang);
         for (uint32_t i = 0; i < m->p->gangs[g].n_passes; i++) {
@@ -221,11 +231,11 @@ int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, 
     if (m.tenants == NULL || m.slow == NULL) {
         return ty_fail_memory(err);
     }
-    for (uint32_t i = 0; i < n && !m.b.failed; i++) {
+    for (uint32_t i = 0; i < n && m.b.code == 0; i++) {
         add_part(&m, i, &parts[i]);
     }
-    if (m.b.failed) {
-        return err != NULL && err->code < 0 ? err->code : ty_fail_memory(err);
+    if (m.b.code < 0) {
+        return m.b.code;
     }
     out->tenants = m.tenants;
     out->slow_of = m.any_slow ? m.slow : NULL;

@@ -228,17 +228,28 @@ struct ty_program {
         *spread_of; /* [n_ranks] lasting factor: drawn spread times what is given; NULL: 1 */
 };
 
-/* Number of kinds, ops, ... that a builder has room for. Columns grow through these calls only;
- * each returns the index of the new row, or a negative code and a message when memory or an index
- * width is exhausted. The first call with a zeroed program starts it. */
+/* A program that grows, and how many kinds, ops, ... it has room for. Columns grow through ty_build_*
+ * only; each returns the index of the new row, or a negative code and a message when memory or an
+ * index width is exhausted. The first call with a zeroed program starts it. */
 struct ty_builder {
     struct ty_program *program;
     struct ty_arena *arena;
     struct ty_err *err;
     uint32_t cap_kinds, cap_ops, cap_blocks, cap_passes, cap_groups, cap_meets, cap_channels,
         cap_gangs, cap_flows, cap_uses, cap_scripts, cap_messages, cap_sends, cap_afters;
-    bool failed; /* a call failed; later calls do nothing */
+    int code; /* of the first call that failed, whose message has been given; later ones do nothing */
 };
+
+/* Remembers that something else failed while building: rc < 0, its message has been given. Returns
+ * the code of the first failure, 0 if there is none. */
+static inline int ty_build_note(struct ty_builder *b, int rc)
+{
+    b->code = b->code < 0 ? b->code : rc;
+    return b->code;
+}
+
+/* Memory ran out while building: reported once. */
+int ty_build_no_memory(struct ty_builder *b);
 
 int ty_build_kind(struct ty_builder *b, const struct ty_kind *kind);
 int ty_build_group(struct ty_builder *b, const struct ty_group *group);

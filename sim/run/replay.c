@@ -200,7 +200,8 @@ static int kind_of(struct builder *b, const struct ty_profile_kernel *k)
                                      .category = key.category,
                                      .group = key.group,
                                      .bytes = key.bytes};
-        const int index = kind.name != NULL ? ty_build_kind(&b->b, &kind) : TY_ENOMEM;
+        const int index =
+            kind.name != NULL ? ty_build_kind(&b->b, &kind) : ty_build_no_memory(&b->b);
         if (index < 0) {
             return index;
         }
@@ -229,7 +230,7 @@ static void add_op(struct builder *b, const struct ty_replay_item *item)
     const int kind = kind_of(b, item->kernel);
     const double seconds = 1e-9 * (double)(item->end_ns - item->start_ns);
     if (kind < 0) {
-        b->b.failed = true;
+        ty_build_note(&b->b, kind);
         return;
     }
     op.kind = (uint16_t)kind;
@@ -279,7 +280,7 @@ static int add_rank(struct builder *b, uint32_t number)
     ty_build_gang(&b->b, &gang);
     r->n_left_out += ty_replay_rows(b->items, b->n, names, &r->arena, &rc);
     ty_replay_passes(b->items, b->n, (r->end_ns - r->base_ns) / steps / PAUSES);
-    for (uint32_t i = 0; i < b->n && !b->b.failed && rc == 0; i++) {
+    for (uint32_t i = 0; i < b->n && b->b.code == 0 && rc == 0; i++) {
         const struct ty_replay_item *item = &b->items[i];
         if (item->row == TY_REPLAY_DROPPED) {
             continue;
@@ -292,7 +293,7 @@ static int add_rank(struct builder *b, uint32_t number)
     }
     free(b->items);
     b->items = NULL;
-    return b->b.failed ? TY_ENOMEM : rc;
+    return rc < 0 ? rc : b->b.code;
 }
 
 static int build(struct builder *b)

@@ -346,8 +346,8 @@ int explicit_job(struct ty_program *program, const struct explicit_spec *spec,
     program->links = fabric->links;
     program->n_links = fabric->n_links;
     const int rc = spec->pipe ? build_pipe(&b, spec, fabric) : build_rings(&b, spec, fabric);
-    if (rc < 0 || b.failed) {
-        return rc < 0 ? rc : TY_ENOMEM;
+    if (rc < 0 || b.code < 0) {
+        return rc < 0 ? rc : b.code;
     }
     return ty_program_seal(program, arena, err);
 }

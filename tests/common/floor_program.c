@@ -124,8 +124,8 @@ static void add_stage(struct ty_builder *b, const struct floor_shape *f, uint32_
     const uint32_t backward = add_block(b, f, stage, true);
     const struct ty_sched_shape shape = {.p = f->pp, .m = f->m, .v = 1, .slices = 1};
     struct ty_slots slots;
-    if (ty_sched_slots(ty_sched_find("1f1b"), &shape, NULL, &slots, b->arena, b->err) < 0) {
-        b->failed = true;
+    if (ty_build_note(
+            b, ty_sched_slots(ty_sched_find("1f1b"), &shape, NULL, &slots, b->arena, b->err)) < 0) {
         return;
     }
     for (uint32_t i = 0; i < slots.rank[stage].n; i++) {
@@ -153,5 +153,5 @@ int floor_program(struct ty_program *program, const struct floor_shape *f, struc
     for (uint32_t s = 0; s < f->pp; s++) {
         add_stage(&b, f, s);
     }
-    return b.failed ? TY_ENOMEM : ty_program_seal(program, arena, err);
+    return b.code < 0 ? b.code : ty_program_seal(program, arena, err);
 }

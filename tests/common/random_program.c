@@ -172,5 +172,5 @@ int random_program(struct ty_program *program, uint64_t seed, struct ty_arena *a
     if (seed % 4 == 1) {
         program->slow_of = some_slow(m.members * m.n_gangs, &m.dice, arena);
     }
-    return m.b.failed ? TY_ENOMEM : ty_program_seal(program, arena, err);
+    return m.b.code < 0 ? m.b.code : ty_program_seal(program, arena, err);
 }

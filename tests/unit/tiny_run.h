@@ -300,7 +300,7 @@ static int tiny_run(struct tiny_run *run, const struct tiny *config, struct ty_e
             tiny_order(&x, s, step, block);
         }
     }
-    int rc = x.b.failed ? TY_EBUG : ty_program_seal(&run->program, &run->arena, err);
+    int rc = x.b.code < 0 ? x.b.code : ty_program_seal(&run->program, &run->arena, err);
     rc = rc == 0 ? ty_timeline_init(&run->timeline, &run->program, err) : rc;
     rc = rc == 0 ? ty_sweep(&run->timeline, err) : rc;
     return rc == 0 ? ty_stats_compute(&run->stats, &run->timeline, &run->arena, err) : rc;
