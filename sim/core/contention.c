@@ -192,11 +192,12 @@ static void find_estimates(struct ty_contention *out, const struct ty_program *p
 int ty_contention_find(struct ty_contention *out, const struct ty_program *p,
                        struct ty_arena *arena, struct ty_err *err)
 {
-    struct finder f = {.out = out, .p = p, .owner = ty_owners_find(p, arena, err)};
+    struct finder f = {.out = out, .p = p};
     *out = (struct ty_contention){.scripts = p->n_scripts > 0};
     find_estimates(out, p);
-    if (f.owner == NULL) {
-        return err != NULL && err->code < 0 ? err->code : TY_EBUG;
+    const int rc = ty_owners_find(&f.owner, p, arena, err);
+    if (rc < 0) {
+        return rc;
     }
     if (!prepare(&f, arena)) {
         return ty_fail_memory(err);

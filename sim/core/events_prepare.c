@@ -148,8 +148,9 @@ static int make_players(struct ty_events *q, struct ty_arena *arena)
     q->player = ty_arena_array(arena, struct ty_player, lanes);
     q->arrived = ty_arena_array(arena, uint8_t *, lanes * p->n_groups + 1);
     uint32_t *most = ty_arena_array(arena, uint32_t, lanes * p->n_groups + 1);
-    const struct ty_owner *owner = ty_owners_find(p, arena, NULL);
-    if (q->player == NULL || q->arrived == NULL || most == NULL || owner == NULL) {
+    const struct ty_owner *owner;
+    if (q->player == NULL || q->arrived == NULL || most == NULL ||
+        ty_owners_find(&owner, p, arena, NULL) < 0) {
         return TY_ENOMEM;
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {

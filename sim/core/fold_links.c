@@ -197,10 +197,11 @@ static bool prepare(struct folder *f, struct ty_arena *arena)
 int ty_program_fold_links(struct ty_program *folded, const struct ty_program *p, bool *same,
                           struct ty_arena *arena, struct ty_err *err)
 {
-    struct folder f = {.p = p, .out = folded, .owner = ty_owners_find(p, arena, err)};
+    struct folder f = {.p = p, .out = folded};
     *same = false;
-    if (f.owner == NULL) {
-        return err != NULL && err->code < 0 ? err->code : TY_EBUG;
+    const int rc = ty_owners_find(&f.owner, p, arena, err);
+    if (rc < 0) {
+        return rc;
     }
     if (!prepare(&f, arena)) {
         return ty_fail_memory(err);

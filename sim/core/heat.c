@@ -183,9 +183,10 @@ static int list_parts(struct ty_heat *h, struct ty_arena *arena)
 int ty_heat_init(struct ty_heat *heat, const struct ty_program *p, struct ty_arena *arena,
                  struct ty_err *err)
 {
-    *heat = (struct ty_heat){.program = p, .owner = ty_owners_find(p, arena, err)};
-    if (heat->owner == NULL) {
-        return err != NULL && err->code < 0 ? err->code : TY_EBUG;
+    *heat = (struct ty_heat){.program = p};
+    const int rc = ty_owners_find(&heat->owner, p, arena, err);
+    if (rc < 0) {
+        return rc;
     }
     heat->times = ty_arena_array(arena, uint64_t, (size_t)p->n_kinds + 1);
     heat->bytes = ty_arena_array(arena, double, (size_t)p->n_links + 1);

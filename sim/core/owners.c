@@ -50,16 +50,15 @@ static bool note_block(struct search *s, uint32_t gang, uint32_t index)
     return true;
 }
 
-struct ty_owner *ty_owners_find(const struct ty_program *p, struct ty_arena *arena,
-                                struct ty_err *err)
+int ty_owners_find(const struct ty_owner **owners, const struct ty_program *p,
+                   struct ty_arena *arena, struct ty_err *err)
 {
     struct search s = {.p = p};
     s.owner = ty_arena_array(arena, struct ty_owner, (size_t)p->n_kinds + 1);
     s.gang_of_meet = ty_arena_array(arena, uint32_t, (size_t)p->n_meets + 1);
     s.seen = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
     if (s.owner == NULL || s.gang_of_meet == NULL || s.seen == NULL) {
-        ty_fail_memory(err);
-        return NULL;
+        return ty_fail_memory(err);
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {
         s.owner[k] = (struct ty_owner){TY_NO_GANG, TY_NONE, 0};
@@ -67,11 +66,12 @@ struct ty_owner *ty_owners_find(const struct ty_program *p, struct ty_arena *are
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         for (uint32_t i = 0; i < p->gangs[g].n_passes; i++) {
             if (!note_block(&s, g, ty_gang_passes(p, &p->gangs[g])[i].block)) {
-                ty_fail(err, TY_EBUG, "program: a kind with flows is used in two ways (gang %u)",
-                        (unsigned)g);
-                return NULL;
+                return ty_fail(err, TY_EBUG,
+                               "program: a kind with flows is used in two ways (gang %u)",
+                               (unsigned)g);
             }
         }
     }
-    return s.owner;
+    *owners = s.owner;
+    return 0;
 }

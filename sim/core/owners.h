@@ -13,10 +13,10 @@ struct ty_owner {
 };
 #define TY_NO_GANG UINT32_MAX
 
-/* [n_kinds], owned by the arena; NULL and a message: no memory, or a kind with flows that two gangs
- * use, or that is used on two streams or with two groups. */
-struct ty_owner *ty_owners_find(const struct ty_program *p, struct ty_arena *arena,
-                                struct ty_err *err);
+/* (*owners)[n_kinds], owned by the arena. 0, TY_ENOMEM, or TY_EBUG: a kind with flows is used by two
+ * gangs, on two streams or with two groups. */
+int ty_owners_find(const struct ty_owner **owners, const struct ty_program *p,
+                   struct ty_arena *arena, struct ty_err *err);
 
 /* Whether a member of the owner's gang stands for a flow. */
 static inline bool ty_owner_is_first(const struct ty_program *p, const struct ty_owner *owner,

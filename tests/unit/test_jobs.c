@@ -267,7 +267,8 @@ static double *bytes_of(const struct ty_program *p, const struct ty_timeline *t,
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_err err = TY_ERR_NONE;
-    const struct ty_owner *owner = ty_owners_find(p, &arena, &err);
+    const struct ty_owner *owner = NULL;
+    ck_assert_int_eq(ty_owners_find(&owner, p, &arena, &err), 0);
     double *bytes = calloc(p->n_links, sizeof(*bytes));
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         const struct ty_gang *gang = &p->gangs[g];
