@@ -8,6 +8,15 @@
 #define TY_BASE_NOISE_H
 
 #include <stdint.h>
+#include <string.h>
+
+/* The bits of a double, to be hashed or compared. */
+static inline uint64_t ty_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
 
 /* 64 mixed bits of four words. */
 uint64_t ty_hash4(uint64_t a, uint64_t b, uint64_t c, uint64_t d);

@@ -26,13 +26,6 @@ struct cell {
     uint32_t link; /* one that stands for all */
 };
 
-static uint64_t bits(double x)
-{
-    uint64_t u;
-    memcpy(&u, &x, sizeof(u));
-    return u;
-}
-
 typedef bool flow_fn(struct folder *f, uint32_t kind, const struct ty_flow *flow, void *arg);
 
 /* Visits each flow of a kind once; false: `visit` said so. */
@@ -56,7 +49,7 @@ static bool colour_links(struct folder *f, uint32_t kind, const struct ty_flow *
     (void)arg;
     for (uint32_t i = 0; i < flow->n_uses; i++) {
         const struct ty_use *use = &f->p->uses[flow->first_use + i];
-        f->colour[use->link] += ty_hash4(kind, bits(use->Bps), 1, 0);
+        f->colour[use->link] += ty_hash4(kind, ty_bits(use->Bps), 1, 0);
     }
     return true;
 }
@@ -70,10 +63,10 @@ struct look {
 static bool compare(struct folder *f, uint32_t kind, const struct ty_flow *flow, void *arg)
 {
     struct look *look = arg;
-    uint64_t colour = ty_hash4(kind, bits(flow->weight), flow->lead, 2);
+    uint64_t colour = ty_hash4(kind, ty_bits(flow->weight), flow->lead, 2);
     for (uint32_t i = 0; i < flow->n_uses; i++) {
         const struct ty_use *use = &f->p->uses[flow->first_use + i];
-        colour += ty_hash4(f->colour[use->link], bits(use->Bps), 3, 0);
+        colour += ty_hash4(f->colour[use->link], ty_bits(use->Bps), 3, 0);
     }
     const bool same = !look->known || look->colour == colour;
     *look = (struct look){colour, true};
@@ -189,7 +182,7 @@ static bool prepare(struct folder *f, struct ty_arena *arena)
     }
     memcpy(f->out->kinds, f->p->kinds, f->p->n_kinds * sizeof(*f->p->kinds));
     for (uint32_t l = 0; l < f->p->n_links; l++) {
-        f->colour[l] = ty_hash4(bits(f->p->links[l].capacity), 4, 0, 0);
+        f->colour[l] = ty_hash4(ty_bits(f->p->links[l].capacity), 4, 0, 0);
     }
     return true;
 }

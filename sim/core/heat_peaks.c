@@ -1,6 +1,5 @@
 /* heat_peaks.c - the most that each link carried, and how long it was full. See heat.h. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/base/noise.h"
 #include "sim/core/heat_internal.h"
@@ -34,20 +33,13 @@ static int by_hash(const void *a, const void *b)
                               : (x->link > y->link) - (x->link < y->link);
 }
 
-static uint64_t bits(double x)
-{
-    uint64_t u;
-    memcpy(&u, &x, sizeof(u));
-    return u;
-}
-
 static uint64_t hash_of(const struct ty_heat *h, uint32_t link)
 {
-    uint64_t hash = bits(h->program->links[link].capacity);
+    uint64_t hash = ty_bits(h->program->links[link].capacity);
     for (uint32_t i = h->first_part[link]; i < h->first_part[link + 1]; i++) {
         const struct ty_heat_part *part = &h->part[i];
         hash = ty_hash4(hash, part->kind, ty_heat_witness(h, part->kind, part->member),
-                        bits(part->bytes));
+                        ty_bits(part->bytes));
     }
     return hash;
 }
@@ -57,9 +49,9 @@ static bool are_alike(const struct ty_heat *h, uint32_t a, uint32_t b)
     const struct ty_heat_part *x = &h->part[h->first_part[a]], *y = &h->part[h->first_part[b]];
     const uint32_t n = h->first_part[a + 1] - h->first_part[a];
     bool same = n == h->first_part[b + 1] - h->first_part[b] &&
-                bits(h->program->links[a].capacity) == bits(h->program->links[b].capacity);
+                ty_bits(h->program->links[a].capacity) == ty_bits(h->program->links[b].capacity);
     for (uint32_t i = 0; same && i < n; i++) {
-        same = x[i].kind == y[i].kind && bits(x[i].bytes) == bits(y[i].bytes) &&
+        same = x[i].kind == y[i].kind && ty_bits(x[i].bytes) == ty_bits(y[i].bytes) &&
                ty_heat_witness(h, x[i].kind, x[i].member) ==
                    ty_heat_witness(h, y[i].kind, y[i].member);
     }
