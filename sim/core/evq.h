@@ -37,7 +37,8 @@ static inline void ty_evq_place(struct ty_evq *q, uint32_t i, struct ty_ev ev)
     q->at[ev.lane] = i + 1;
 }
 
-static inline void ty_evq_climb(struct ty_evq *q, uint32_t i, struct ty_ev ev)
+/* Fills the hole at i with a row that belongs there or above it. */
+static inline void ty_evq_sift_up(struct ty_evq *q, uint32_t i, struct ty_ev ev)
 {
     while (i > 0) {
         const uint32_t parent = (i - 1) / 2;
@@ -51,14 +52,14 @@ static inline void ty_evq_climb(struct ty_evq *q, uint32_t i, struct ty_ev ev)
 }
 
 /* Fills the hole at i with a row that belongs there or below it. */
-static inline void ty_evq_sink(struct ty_evq *q, uint32_t i, struct ty_ev ev)
+static inline void ty_evq_sift_down(struct ty_evq *q, uint32_t i, struct ty_ev ev)
 {
     for (uint32_t child = 2 * i + 1; child < q->n; child = 2 * i + 1) {
         child += child + 1 < q->n && ty_ev_before(&q->row[child + 1], &q->row[child]);
         ty_evq_place(q, i, q->row[child]);
         i = child;
     }
-    ty_evq_climb(q, i, ev);
+    ty_evq_sift_up(q, i, ev);
 }
 
 /* The event of a lane is at t: a new one, or the one it has, earlier or later. */
@@ -67,11 +68,11 @@ static inline void ty_evq_set(struct ty_evq *q, uint32_t lane, ty_ps t)
     const struct ty_ev ev = {.t = t, .lane = lane};
     const uint32_t at = q->at[lane];
     if (at == 0) {
-        ty_evq_climb(q, q->n++, ev);
+        ty_evq_sift_up(q, q->n++, ev);
     } else if (ty_ev_before(&ev, &q->row[at - 1])) {
-        ty_evq_climb(q, at - 1, ev);
+        ty_evq_sift_up(q, at - 1, ev);
     } else {
-        ty_evq_sink(q, at - 1, ev);
+        ty_evq_sift_down(q, at - 1, ev);
     }
 }
 
@@ -82,7 +83,7 @@ static inline struct ty_ev ty_evq_pop(struct ty_evq *q)
     const struct ty_ev last = q->row[--q->n];
     q->at[top.lane] = 0;
     if (q->n > 0) {
-        ty_evq_sink(q, 0, last);
+        ty_evq_sift_down(q, 0, last);
     }
     return top;
 }

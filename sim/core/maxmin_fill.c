@@ -32,7 +32,7 @@ static bool is_before(const struct waiting *a, const struct waiting *b)
     return (a->level < b->level) | ((a->level == b->level) & (a->link < b->link));
 }
 
-static void sink(struct ty_maxmin *m, uint32_t i, struct waiting w)
+static void sift_down(struct ty_maxmin *m, uint32_t i, struct waiting w)
 {
     const uint32_t n = m->n_waiting;
     struct waiting *heap = m->heap;
@@ -51,7 +51,7 @@ static void drop_top(struct ty_maxmin *m)
 {
     const struct waiting last = m->heap[--m->n_waiting];
     if (m->n_waiting > 0) {
-        sink(m, 0, last);
+        sift_down(m, 0, last);
     }
 }
 
@@ -255,7 +255,7 @@ static bool round_pays(struct ty_maxmin *m)
 static void build_heap(struct ty_maxmin *m)
 {
     for (uint32_t i = m->n_waiting / 2; i-- > 0;) {
-        sink(m, i, m->heap[i]);
+        sift_down(m, i, m->heap[i]);
     }
 }
 
@@ -266,7 +266,7 @@ static bool rise_to_top(struct ty_maxmin *m)
     const uint32_t top = m->heap[0].link;
     const double level = level_of(&m->links[top]);
     if (level != m->heap[0].level) {
-        sink(m, 0, (struct waiting){level, top});
+        sift_down(m, 0, (struct waiting){level, top});
         if (m->heap[0].link != top) {
             return false;
         }
