@@ -117,9 +117,8 @@ void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, 
     }
 }
 
-static void changed(void *arg, uint32_t flow, double before, double now)
+static void changed(void *arg, uint32_t flow, double now)
 {
-    (void)before;
     set_speed(arg, ((struct ty_events *)arg)->lane_of_flow[flow], now);
 }
 

@@ -112,12 +112,11 @@ static bool grow(struct replay *r)
     return true;
 }
 
-static void changed(void *arg, uint32_t flow, double before, double now)
+static void changed(void *arg, uint32_t flow, double now)
 {
     struct replay *r = arg;
     struct lane *l = &r->lane[r->lane_of_flow[flow]];
     struct ty_heat *h = r->heat;
-    (void)before;
     if (!grow(r)) {
         return;
     }

@@ -296,10 +296,9 @@ static void reach_component(struct ty_maxmin *m)
 static void report(struct ty_maxmin *m, uint32_t flow, double now, ty_maxmin_changed_fn *changed,
                    void *arg)
 {
-    const double before = m->told[flow];
-    if (fabs(now - before) > SAME_SPEED * now) {
+    if (fabs(now - m->told[flow]) > SAME_SPEED * now) {
         m->told[flow] = now;
-        changed(arg, flow, before, now);
+        changed(arg, flow, now);
     }
 }
 
@@ -371,7 +370,7 @@ void ty_maxmin_solve(struct ty_maxmin *m, ty_maxmin_changed_fn *changed, void *a
     advance_stamp(m);
 }
 
-int ty_maxmin_is_dirty(const struct ty_maxmin *m)
+bool ty_maxmin_is_dirty(const struct ty_maxmin *m)
 {
     return m->is_dirty;
 }

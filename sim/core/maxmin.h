@@ -14,6 +14,8 @@
 #ifndef TY_CORE_MAXMIN_H
 #define TY_CORE_MAXMIN_H
 
+#include <stdbool.h>
+
 #include "sim/base/arena.h"
 #include "sim/base/err.h"
 #include "sim/core/links.h"
@@ -34,13 +36,13 @@ void ty_maxmin_remove(struct ty_maxmin *m, uint32_t flow);
 
 /* Called for every flow whose speed changed by more than rounding, a part in 10^12, since it was last
  * told; new ones among them (from 0). Nothing may be added or removed meanwhile. */
-typedef void ty_maxmin_changed_fn(void *arg, uint32_t flow, double before, double now);
+typedef void ty_maxmin_changed_fn(void *arg, uint32_t flow, double now);
 
 /* Speeds after all changes since the last call. */
 void ty_maxmin_solve(struct ty_maxmin *m, ty_maxmin_changed_fn *changed, void *arg);
 
 /* Whether something was added or removed since the last solve. */
-int ty_maxmin_is_dirty(const struct ty_maxmin *m);
+bool ty_maxmin_is_dirty(const struct ty_maxmin *m);
 
 /* Of a solved set. */
 double ty_maxmin_speed(const struct ty_maxmin *m, uint32_t flow);

@@ -79,9 +79,9 @@ static double next_event_s(const struct fluid *fluid, const struct stream *s)
                : fluid->now_s + s->left_B / (ty_maxmin_speed(fluid->m, s->number) * s->Bps);
 }
 
-static void ignore(void *arg, uint32_t flow, double before, double now)
+static void ignore(void *arg, uint32_t flow, double now)
 {
-    (void)arg, (void)flow, (void)before, (void)now;
+    (void)arg, (void)flow, (void)now;
 }
 
 /* To the next event; whether there was one. */
