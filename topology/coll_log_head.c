@@ -1,4 +1,5 @@
 /* coll_log_head.c - the comment lines of an nccl-tests log: which test, on whom, which columns. */
+#include "sim/base/path.h"
 #include "topology/coll_log_internal.h"
 
 #include <ctype.h>
@@ -126,7 +127,7 @@ int ty_log_comment(struct ty_log_reader *r)
 /* The collective of a file name: letters only, in any case. */
 static int read_name(struct ty_log_reader *r)
 {
-    const char *slash = strrchr(r->file, '/'), *name = slash != NULL ? slash + 1 : r->file;
+    const char *name = ty_path_name(r->file);
     char letters[256];
     size_t n = 0;
     uint32_t found = 0;

@@ -19,13 +19,7 @@ static void put_metadata(struct ty_chrome *c, const char *key)
         ty_out_str(out, i > 0 ? "," : "");
         ty_out_json_string(out, meta->key);
         ty_out_str(out, ":");
-        if (meta->text != NULL) {
-            ty_out_json_string(out, meta->text);
-        } else if (meta->flag) {
-            ty_out_str(out, "true");
-        } else {
-            ty_out_json_number(out, meta->number);
-        }
+        ty_trace_put_meta(out, meta);
     }
     ty_out_str(out, "},\n");
 }
@@ -40,15 +34,20 @@ static void put_document_head(struct ty_chrome *c)
 
 /* ---- names of processes and threads ---- */
 
-/* One metadata event up to its argument: `{"name":"process_name",...,"args":{"name":`. */
-static void put_naming(struct ty_chrome *c, const char *what, uint32_t rank, uint32_t tid,
-                       const char *key)
+void ty_chrome_put_naming(struct ty_chrome *c, const char *what, uint64_t pid, unsigned tid,
+                          const char *key)
 {
     ty_out_str(c->out, c->named ? ",\n" : "\n");
     c->named = true;
     ty_out_printf(c->out,
                   "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%llu,\"tid\":%u,\"args\":{\"%s\":", what,
-                  TY_CHROME_PID0 + 0ULL + rank, (unsigned)tid, key);
+                  (unsigned long long)pid, tid, key);
+}
+
+/* The process of a rank. */
+static uint64_t pid_of(uint32_t rank)
+{
+    return TY_CHROME_PID0 + (uint64_t)rank;
 }
 
 static void put_threads(struct ty_chrome *c, const struct ty_gang *gang, uint32_t rank,
@@ -56,11 +55,11 @@ static void put_threads(struct ty_chrome *c, const struct ty_gang *gang, uint32_
 {
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         if ((streams >> s & 1u) != 0) {
-            const uint32_t tid = ty_view_tid((uint8_t)s);
-            put_naming(c, "thread_name", rank, tid, "name");
+            const unsigned tid = ty_stream_tid((enum ty_stream)s);
+            ty_chrome_put_naming(c, "thread_name", pid_of(rank), tid, "name");
             ty_out_json_string(c->out, ty_view_row(gang, s));
             ty_out_str(c->out, "}}");
-            put_naming(c, "thread_sort_index", rank, tid, "sort_index");
+            ty_chrome_put_naming(c, "thread_sort_index", pid_of(rank), tid, "sort_index");
             ty_out_u64(c->out, tid);
             ty_out_str(c->out, "}}");
         }
@@ -71,17 +70,17 @@ static void put_process(struct ty_chrome *c, const struct ty_gang *gang, uint32_
                         uint32_t position, unsigned streams)
 {
     const struct ty_trace *trace = c->view.trace;
-    const uint32_t tid = ty_view_tid(TY_STREAM_COMPUTE);
+    const unsigned tid = ty_stream_tid(TY_STREAM_COMPUTE);
     char fallback[64];
     *ty_put_u64(ty_put_str(fallback, "rank "), rank) = '\0';
-    put_naming(c, "process_name", rank, tid, "name");
+    ty_chrome_put_naming(c, "process_name", pid_of(rank), tid, "name");
     ty_out_json_string(c->out,
                        trace->rank_name != NULL ? trace->rank_name(trace->arg, rank) : fallback);
     ty_out_str(c->out, "}}");
-    put_naming(c, "process_sort_index", rank, tid, "sort_index");
+    ty_chrome_put_naming(c, "process_sort_index", pid_of(rank), tid, "sort_index");
     ty_out_u64(c->out, position);
     ty_out_str(c->out, "}}");
-    put_naming(c, "process_labels", rank, tid, "labels");
+    ty_chrome_put_naming(c, "process_labels", pid_of(rank), tid, "labels");
     ty_out_json_string(c->out, trace->rank_label != NULL ? trace->rank_label(trace->arg, rank)
                                : gang->name != NULL      ? gang->name
                                                          : "");

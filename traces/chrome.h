@@ -46,6 +46,10 @@ struct ty_chrome {
     bool named;                      /* an event was written: the next line begins with a comma */
 };
 
+/* chrome.c: a metadata event up to its argument: `{"name":"process_name",...,"args":{"name":`. */
+void ty_chrome_put_naming(struct ty_chrome *c, const char *what, uint64_t pid, unsigned tid,
+                          const char *key);
+
 /* chrome_plan.c: heads of the slices of a pass, rendered when first asked for; *plan is what they
  * are of. NULL when memory is exhausted. */
 const struct ty_chrome_head *ty_chrome_heads(struct ty_chrome *c, const struct ty_pass *pass,

@@ -1,6 +1,7 @@
 /* chrome_counters.c - memory of ranks and load of links as counters, moments as instants.
  *
- * Counters belong to a process: they have no thread and no category. Every event of the memory carries all four series: Catapult reads the list from the first one.
+ * Counters belong to a process: they have no thread and no category. Every event of the memory
+ * carries all four series: Catapult reads the list from the first one.
  * A process for every node that has a shown rank has a counter for each class of its links, and one
  * more is for the links between switches. */
 #include "traces/chrome.h"
@@ -17,23 +18,18 @@ struct memory {
 
 static void put_fixed(struct memory *k)
 {
-    static const char *const names[] = {
-#define X(id, name) name,
-        TY_MEMORY(X)
-#undef X
-    };
     char *p = ty_put_str(k->fixed, ",\n{\"name\":\"memory\",\"ph\":\"C\",\"args\":{");
     for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
         if (m != TY_MEM_ACTIVATIONS) {
             *p++ = '"';
-            p = ty_put_str(p, names[m]);
+            p = ty_put_str(p, ty_memory_name((enum ty_memory_kind)m));
             p = ty_put_str(p, "_GB\":");
             p = ty_view_put_GB(p, ty_view_fixed_kB(k->cast->gang, (enum ty_memory_kind)m));
             *p++ = ',';
         }
     }
     *p++ = '"';
-    p = ty_put_str(p, names[TY_MEM_ACTIVATIONS]);
+    p = ty_put_str(p, ty_memory_name(TY_MEM_ACTIVATIONS));
     k->fixed_len = (size_t)(ty_put_str(p, "_GB\":") - k->fixed);
 }
 
@@ -87,31 +83,24 @@ static uint64_t pid_of(const struct ty_chrome *c, const struct ty_view_link *lin
                : TY_CHROME_PID0 + (uint64_t)c->view.program->n_ranks + link->node;
 }
 
-static void put_naming(struct ty_chrome *c, const char *what, uint64_t pid, const char *key)
-{
-    ty_out_str(c->out, ",\n");
-    ty_out_printf(c->out,
-                  "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%llu,\"tid\":%u,\"args\":{\"%s\":", what,
-                  (unsigned long long)pid, (unsigned)ty_view_tid(TY_STREAM_COMPUTE), key);
-}
-
 static void put_node(void *arg, const struct ty_view_link *link)
 {
     struct ty_chrome *c = arg;
     const uint64_t pid = pid_of(c, link);
+    const unsigned tid = ty_stream_tid(TY_STREAM_COMPUTE);
     if (!link->first) {
         return;
     }
-    put_naming(c, "process_name", pid, "name");
+    ty_chrome_put_naming(c, "process_name", pid, tid, "name");
     if (link->node == link->n_nodes) {
         ty_out_str(c->out, "\"switches\"}}");
     } else {
         ty_out_printf(c->out, "\"node %u\"}}", (unsigned)link->node);
     }
-    put_naming(c, "process_sort_index", pid, "sort_index");
+    ty_chrome_put_naming(c, "process_sort_index", pid, tid, "sort_index");
     ty_out_u64(c->out, (uint64_t)c->view.trace->n_ranks + link->position);
     ty_out_str(c->out, "}}");
-    put_naming(c, "process_labels", pid, "labels");
+    ty_chrome_put_naming(c, "process_labels", pid, tid, "labels");
     ty_out_str(c->out, "\"links in and out\"}}");
 }
 
@@ -162,7 +151,7 @@ static void put_mark(void *arg, const struct ty_view_cast *cast, uint32_t i,
     p = ty_put_str(p, ",\n{\"name\":\"");
     p = ty_put_str(p, mark->name);
     p = ty_put_str(p, "\",\"cat\":\"phase\",\"ph\":\"i\",\"s\":\"p\",\"tid\":");
-    p = ty_put_u64(p, ty_view_tid(TY_STREAM_COMPUTE));
+    p = ty_put_u64(p, ty_stream_tid(TY_STREAM_COMPUTE));
     p = ty_put_str(p, ",\"args\":{\"");
     p = ty_put_str(p, mark->key);
     p = ty_put_str(p, "\":");

@@ -3,14 +3,13 @@
  * Slices of ranks that lie on it have `critical` among their arguments, too. */
 #include "traces/chrome.h"
 
-#define TID "10"
+#define TID 10u
 
-static void put_naming(struct ty_chrome *c, const char *what, const char *args)
+static void put_naming(struct ty_chrome *c, const char *what, const char *key, const char *value)
 {
-    ty_out_str(c->out, c->named ? ",\n" : "\n");
-    c->named = true;
-    ty_out_printf(c->out, "{\"name\":\"%s\",\"ph\":\"M\",\"pid\":%u,\"tid\":" TID ",\"args\":{%s}}",
-                  what, TY_CHROME_CRITICAL, args);
+    ty_chrome_put_naming(c, what, TY_CHROME_CRITICAL, TID, key);
+    ty_out_str(c->out, value);
+    ty_out_str(c->out, "}}");
 }
 
 static char *put_arg(char *p, const struct ty_view_arg *arg, bool first)
@@ -41,7 +40,9 @@ static void put_step(void *arg, const struct ty_view_step *step)
     p = ty_put_str(p, ty_category_name(step->category));
     p = ty_put_str(p, "\",\"cname\":\"");
     p = ty_put_str(p, ty_chrome_colour(step->category));
-    p = ty_put_str(p, "\",\"ph\":\"X\",\"tid\":" TID ",\"args\":{");
+    p = ty_put_str(p, "\",\"ph\":\"X\",\"tid\":");
+    p = ty_put_u64(p, TID);
+    p = ty_put_str(p, ",\"args\":{");
     for (uint32_t i = 0; i < step->n_args; i++) {
         p = put_arg(p, &step->arg[i], i == 0);
     }
@@ -61,11 +62,11 @@ void ty_chrome_critical(struct ty_chrome *c)
     if (c->view.path == NULL) {
         return;
     }
-    put_naming(c, "process_name", "\"name\":\"critical path\"");
-    put_naming(c, "process_sort_index", "\"sort_index\":-1");
-    put_naming(c, "process_labels", "\"labels\":\"what the run is as long as\"");
-    put_naming(c, "thread_name", "\"name\":\"critical path\"");
-    put_naming(c, "thread_sort_index", "\"sort_index\":" TID);
+    put_naming(c, "process_name", "name", "\"critical path\"");
+    put_naming(c, "process_sort_index", "sort_index", "-1");
+    put_naming(c, "process_labels", "labels", "\"what the run is as long as\"");
+    put_naming(c, "thread_name", "name", "\"critical path\"");
+    put_naming(c, "thread_sort_index", "sort_index", "10" /* TID */);
     ty_view_critical(&c->view, put_step, c);
 }
 

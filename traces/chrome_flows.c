@@ -18,7 +18,7 @@ static struct side side_of(const struct ty_chrome *c, uint32_t gang, const struc
     const struct ty_op *op = &ty_pass_ops(p, &p->passes[end->pass])[end->op];
     return (struct side){.cast = &c->view.casts[gang],
                          .extent = ty_view_end_extent(&c->view, gang, end),
-                         .tid = ty_view_tid(op->stream)};
+                         .tid = ty_stream_tid((enum ty_stream)op->stream)};
 }
 
 static bool clip_side(const struct ty_chrome *c, const struct side *side, uint32_t member,

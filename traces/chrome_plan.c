@@ -100,7 +100,8 @@ static void render(const struct ty_chrome *c, struct text *h, const struct ty_vi
         add(h, "\",\"cname\":\"");
         add(h, ty_chrome_colour(slice->category));
     }
-    snprintf(tid, sizeof(tid), "\",\"ph\":\"X\",\"tid\":%u", (unsigned)ty_view_tid(slice->stream));
+    snprintf(tid, sizeof(tid), "\",\"ph\":\"X\",\"tid\":%u",
+             ty_stream_tid((enum ty_stream)slice->stream));
     add(h, tid);
     add_args(h, slice);
 }

@@ -10,16 +10,6 @@
 #include "sim/core/issue.h"
 #include "traces/writer.h"
 
-/* FNV-1a: Fowler, Noll, Vo; offset basis and prime of the 64-bit variant (RFC 9923). */
-static uint64_t hash_word(const char *word)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; word != NULL && *word != '\0'; word++) {
-        h = (h ^ (unsigned char)*word) * UINT64_C(0x100000001b3);
-    }
-    return h;
-}
-
 /* Mixes a task's own words into the hash of its operation and rank: multiply, fold, multiply, fold,
  * with the odd constants of splitmix64's finaliser. */
 static inline uint64_t mix(uint64_t who, ty_ps start, ty_ps dur)
@@ -61,8 +51,8 @@ static uint64_t *hash_ops(const struct ty_program *p, struct ty_arena *arena)
     uint64_t *hash = ty_arena_array(arena, uint64_t, p->n_ops);
     for (uint32_t i = 0; i < p->n_ops && hash != NULL; i++) {
         const struct ty_op *op = &p->ops[i];
-        hash[i] = ty_hash4(hash_word(p->kinds[op->kind].name), op->layer,
-                           hash_word(ty_stream_name((enum ty_stream)op->stream)), 1);
+        hash[i] = ty_hash4(ty_hash_text(p->kinds[op->kind].name), op->layer,
+                           ty_hash_text(ty_stream_name((enum ty_stream)op->stream)), 1);
     }
     return hash;
 }

@@ -1,4 +1,5 @@
-/* formats.c - the table of trace formats. A new format is a file and a row. */
+/* formats.c - the table of trace formats (a new format is a file and a row), and what several of
+ * them ask of a trace. */
 #include "traces/writer.h"
 
 const struct ty_trace_format *const ty_trace_formats[] = {
@@ -24,4 +25,15 @@ double ty_trace_window_share(const struct ty_trace *trace)
         return 1;
     }
     return to > trace->window_from ? (double)(to - trace->window_from) / (double)makespan : 0;
+}
+
+void ty_trace_put_meta(struct ty_out *out, const struct ty_meta *meta)
+{
+    if (meta->text != NULL) {
+        ty_out_json_string(out, meta->text);
+    } else if (meta->flag) {
+        ty_out_str(out, "true");
+    } else {
+        ty_out_json_number(out, meta->number);
+    }
 }

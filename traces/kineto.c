@@ -103,13 +103,7 @@ static void put_metadata(struct kineto *k)
         ty_out_str(k->out, i > 0 ? ", " : "");
         ty_out_json_string(k->out, meta->key);
         ty_out_str(k->out, ": ");
-        if (meta->text != NULL) {
-            ty_out_json_string(k->out, meta->text);
-        } else if (meta->flag) {
-            ty_out_str(k->out, "true");
-        } else {
-            ty_out_json_number(k->out, meta->number);
-        }
+        ty_trace_put_meta(k->out, meta);
     }
     ty_out_str(k->out, "},\n");
 }
@@ -154,13 +148,9 @@ static void put_head(struct kineto *k)
     snprintf(text, sizeof(text), "GPU %u", (unsigned)k->device);
     put_naming(k, "process_labels", 0, "labels", text);
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        static const unsigned tids[] = {
-#define X(id, name, tid) tid,
-            TY_STREAMS(X)
-#undef X
-        };
-        snprintf(text, sizeof(text), "stream %u: %s", tids[s], ty_stream_name((enum ty_stream)s));
-        put_naming(k, "thread_name", tids[s], "name", text);
+        const unsigned tid = ty_stream_tid((enum ty_stream)s);
+        snprintf(text, sizeof(text), "stream %u: %s", tid, ty_stream_name((enum ty_stream)s));
+        put_naming(k, "thread_name", tid, "name", text);
     }
 }
 
@@ -253,12 +243,7 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
 
 static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s, uint64_t e)
 {
-    static const unsigned tids[] = {
-#define X(id, name, tid) tid,
-        TY_STREAMS(X)
-#undef X
-    };
-    const unsigned stream = tids[span->op->stream];
+    const unsigned stream = ty_stream_tid((enum ty_stream)span->op->stream);
     char *p =
         ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"");
     p = put_name(p, span->op, span->kind);

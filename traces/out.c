@@ -14,6 +14,7 @@
 #include "sim/base/fd.h"
 #include "sim/base/json.h"
 #include "sim/base/number_text.h"
+#include "sim/base/path.h"
 #include "traces/gz.h"
 
 const char ty_digit_pairs[201] = "0001020304050607080910111213141516171819"
@@ -34,12 +35,6 @@ static char *copy(const char *s)
         memcpy(c, s, n);
     }
     return c;
-}
-
-static bool compressed(const char *path)
-{
-    const size_t n = strlen(path);
-    return n > 3 && strcmp(path + n - 3, ".gz") == 0;
 }
 
 /* Opens a new file beside the target, readable like any file the user creates. 0 or an errno. */
@@ -117,8 +112,9 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
                        strerror(error));
     }
     out->buf = malloc(TY_OUT_BUFFER + TY_OUT_SLACK);
-    out->gz = compressed(path) ? ty_gz_new() : NULL;
-    if (out->buf == NULL || (compressed(path) && out->gz == NULL)) {
+    const bool compressed = ty_path_ends(path, ".gz");
+    out->gz = compressed ? ty_gz_new() : NULL;
+    if (out->buf == NULL || (compressed && out->gz == NULL)) {
         ty_out_discard(out);
         return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", path);
     }
@@ -263,28 +259,42 @@ void ty_out_printf(struct ty_out *out, const char *format, ...)
     free(whole);
 }
 
-void ty_out_json_string(struct ty_out *out, const char *s)
+/* The escape for a byte of a string, or NULL when it stands for itself. */
+static const char *escape_of(char c, bool in_html, char buf[8])
 {
+    if (in_html && strchr("<>&", c) != NULL) {
+        (void)snprintf(buf, 8, "\\u%04x", (unsigned)(unsigned char)c);
+        return buf;
+    }
+    return ty_json_escape((unsigned char)c, buf);
+}
+
+static void put_json_string(struct ty_out *out, const char *s, bool in_html)
+{
+    char buf[8];
     ty_out_bytes(out, "\"", 1);
-    for (;;) {
-        size_t plain = 0;
-        while ((unsigned char)s[plain] >= 0x20 && s[plain] != '"' && s[plain] != '\\') {
-            plain++;
+    while (*s != '\0') {
+        const char *from = s, *escape = NULL;
+        while (*s != '\0' && (escape = escape_of(*s, in_html, buf)) == NULL) {
+            s++;
         }
-        ty_out_bytes(out, s, plain);
-        s += plain;
-        if (*s == '\0') {
-            break;
+        ty_out_bytes(out, from, (size_t)(s - from));
+        if (escape != NULL) {
+            ty_out_str(out, escape);
+            s++;
         }
-        if (*s == '"' || *s == '\\') {
-            const char escaped[2] = {'\\', *s};
-            ty_out_bytes(out, escaped, 2);
-        } else {
-            ty_out_printf(out, "\\u%04x", (unsigned)(unsigned char)*s);
-        }
-        s++;
     }
     ty_out_bytes(out, "\"", 1);
+}
+
+void ty_out_json_string(struct ty_out *out, const char *s)
+{
+    put_json_string(out, s, false);
+}
+
+void ty_out_html_json_string(struct ty_out *out, const char *s)
+{
+    put_json_string(out, s, true);
 }
 
 void ty_out_json_number(struct ty_out *out, double x)

@@ -77,6 +77,9 @@ void ty_out_printf(struct ty_out *out, const char *format, ...) TY_PRINTF(2, 3);
 /* s as a JSON string with quotes: escapes ", \ and control characters; UTF-8 passes. */
 void ty_out_json_string(struct ty_out *out, const char *s);
 
+/* The same for JSON inside an HTML script element, where <, > and & are escaped, too. */
+void ty_out_html_json_string(struct ty_out *out, const char *s);
+
 /* As ty_json_number writes it: what reads back equal; NaN and infinities become null. */
 void ty_out_json_number(struct ty_out *out, double x);
 

@@ -117,9 +117,6 @@ int ty_page_put(const struct ty_page *page, struct ty_out *out, struct ty_err *e
 /* page_pack.c: bytes[n] by raw deflate, as base64: letters, digits, + / =. TY_ENOMEM. */
 int ty_page_put_packed(struct ty_out *out, const char *bytes, size_t n);
 
-/* s as a JSON string that may stand inside an HTML script element. */
-void ty_page_put_string(struct ty_out *out, const char *s);
-
 /* page_causes.c: fills before, how, via and delay of every slice; the path. */
 int ty_page_find_causes(struct ty_page *page);
 int ty_page_find_path(struct ty_page *page, const struct ty_timeline *own, struct ty_err *err);

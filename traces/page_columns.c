@@ -16,22 +16,6 @@
 
 #include "traces/page.h"
 
-/* ---- JSON inside HTML ---- */
-
-void ty_page_put_string(struct ty_out *out, const char *s)
-{
-    ty_out_str(out, "\"");
-    for (; *s != '\0'; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || strchr("\"\\<>&", (char)c) != NULL) {
-            ty_out_printf(out, "\\u%04x", (unsigned)c);
-        } else {
-            ty_out_bytes(out, s, 1);
-        }
-    }
-    ty_out_str(out, "\"");
-}
-
 /* ---- columns ---- */
 
 static void add_number(struct ty_text *t, uint64_t x)
@@ -293,17 +277,17 @@ static void put_kind(const struct ty_page *page, const struct ty_page_kind *kind
 #undef X
     };
     ty_out_printf(out, "{\"sort\":\"%s\",\"name\":", sorts[kind->sort]);
-    ty_page_put_string(out, kind->name);
+    ty_out_html_json_string(out, kind->name);
     if (kind->sort != TY_PAGE_IDLE) {
         ty_out_printf(out, ",\"cat\":\"%s\"", ty_category_name((enum ty_category)kind->category));
     }
     if (kind->group != NULL) {
         ty_out_str(out, ",\"group\":");
-        ty_page_put_string(out, kind->group);
+        ty_out_html_json_string(out, kind->group);
     }
     if (kind->algorithm != NULL) {
         ty_out_str(out, ",\"algorithm\":");
-        ty_page_put_string(out, kind->algorithm);
+        ty_out_html_json_string(out, kind->algorithm);
     }
     if (kind->bytes > 0) {
         put_pair(out, "bytes", kind->bytes);

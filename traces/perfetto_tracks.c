@@ -128,11 +128,6 @@ static int put_nodes(struct ty_pf *f)
 
 static void put_memory(struct ty_pf *f, uint64_t rank_track)
 {
-    static const char *const names[] = {
-#define X(id, name) name,
-        TY_MEMORY(X)
-#undef X
-    };
     ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + TY_PF_MEMORY - 1,
                                              .parent = rank_track,
                                              .order = TY_PF_MEMORY,
@@ -141,7 +136,7 @@ static void put_memory(struct ty_pf *f, uint64_t rank_track)
         ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + TY_PF_MEMORY + m,
                                                  .parent = rank_track + TY_PF_MEMORY - 1,
                                                  .order = m,
-                                                 .name = names[m],
+                                                 .name = ty_memory_name((enum ty_memory_kind)m),
                                                  .unit = "GB",
                                                  .shared_axis = "memory"});
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/path.h"
 #include "traces/profile_internal.h"
 
 #define MAX_FILES   16384u
@@ -41,12 +42,6 @@ static int add_path(struct reading *r, const char *path)
     }
     r->paths[r->n_paths++] = copy;
     return 0;
-}
-
-static bool ends(const char *name, const char *with)
-{
-    const size_t n = strlen(name), k = strlen(with);
-    return n > k && strcmp(name + n - k, with) == 0;
 }
 
 /* By name; numbers in them by value, so that rank-2 comes before rank-10. */
@@ -85,9 +80,9 @@ static int add_folder(struct reading *r, const char *path)
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;
-        if (name[0] != '.' && (ends(name, ".json") || ends(name, ".json.gz"))) {
-            char *file =
-                ty_arena_printf(&r->store->arena, "%s%s%s", path, ends(path, "/") ? "" : "/", name);
+        if (name[0] != '.' && (ty_path_ends(name, ".json") || ty_path_ends(name, ".json.gz"))) {
+            char *file = ty_arena_printf(&r->store->arena, "%s%s%s", path,
+                                         ty_path_ends(path, "/") ? "" : "/", name);
             rc = file != NULL ? add_path(r, file) : no_memory(r);
         }
     }
@@ -107,7 +102,7 @@ static int add_folder(struct reading *r, const char *path)
 /* The number behind the last "rank" of the file's name: rank-3, rank3, rank_3. */
 static bool rank_in_name(const char *path, uint32_t *rank)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = ty_path_name(path);
     bool found = false;
     for (const char *p = name; (p = strstr(p, "rank")) != NULL;) {
         p += strlen("rank");

@@ -126,16 +126,6 @@ static inline char *ty_view_put_name(char *p, const char *name, size_t max)
     return p + n;
 }
 
-static inline uint32_t ty_view_tid(uint8_t stream)
-{
-    static const uint8_t tids[] = {
-#define X(id, name, tid) tid,
-        TY_STREAMS(X)
-#undef X
-    };
-    return tids[stream];
-}
-
 /* Whether a gang's times were measured. */
 static inline bool ty_view_observed(const struct ty_program *p, const struct ty_gang *gang)
 {

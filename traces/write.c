@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/base/path.h"
 #include "traces/writer.h"
 
 static int write_file(const struct ty_trace_format *format, const struct ty_trace *trace,
@@ -46,17 +47,11 @@ struct folder {
     bool made;
 };
 
-static bool ends_with(const char *s, const char *end)
-{
-    const size_t n = strlen(s), k = strlen(end);
-    return n >= k && strcmp(s + n - k, end) == 0;
-}
-
 /* "rank-12.json", or "rank-12.json.gz" in a folder whose name ends so. */
 static void name_file(const struct folder *f, uint32_t rank, char name[64])
 {
     snprintf(name, 64, "rank-%u.%s%s", (unsigned)rank, f->extension,
-             ends_with(f->path, ".gz") ? ".gz" : "");
+             ty_path_ends(f->path, ".gz") ? ".gz" : "");
 }
 
 /* Whether this run writes a file of that name. */
@@ -81,7 +76,7 @@ static int check_strangers(const struct folder *f, struct ty_err *err)
                                    f->path, strerror(errno))
                          : 0;
     for (const struct dirent *e = NULL; rc == 0 && (e = readdir(dir)) != NULL;) {
-        const bool read = ends_with(e->d_name, ".json") || ends_with(e->d_name, ".gz");
+        const bool read = ty_path_ends(e->d_name, ".json") || ty_path_ends(e->d_name, ".gz");
         if (read && !is_ours(f, e->d_name)) {
             rc = ty_fail(err, TY_EIO,
                          "'%s' holds %s, which this run does not write and which would be read as "

@@ -96,6 +96,9 @@ extern const struct ty_trace_format *const ty_trace_formats[]; /* ends with NULL
 /* Share of the run that lies in the window, 0..1; for estimates. */
 double ty_trace_window_share(const struct ty_trace *trace);
 
+/* The value of an entry of the metadata as JSON. */
+void ty_trace_put_meta(struct ty_out *out, const struct ty_meta *meta);
+
 /* Writes to a path: a file (or "-", "null:"), or a folder, made if it is missing. What was there is
  * replaced when all is written, and stays when anything fails. *bytes before compression. */
 int ty_trace_write(const struct ty_trace_format *format, const struct ty_trace *trace,

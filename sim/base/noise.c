@@ -2,6 +2,7 @@
 #include "sim/base/noise.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #include <gsl/gsl_cdf.h>
 
@@ -21,6 +22,15 @@ uint64_t ty_hash4(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     h = mix(h + b + gamma);
     h = mix(h + c + gamma);
     return mix(h + d + gamma);
+}
+
+uint64_t ty_hash_text(const char *text)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* offset basis and prime of the 64-bit variant */
+    for (; text != NULL && *text != '\0'; text++) {
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return h;
 }
 
 double ty_noise_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)

@@ -21,6 +21,9 @@ static inline uint64_t ty_bits(double x)
 /* 64 mixed bits of four words. */
 uint64_t ty_hash4(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
+/* 64 bits of a text, NULL being empty: FNV-1a (Fowler, Noll, Vo; RFC 9923). */
+uint64_t ty_hash_text(const char *text);
+
 /* A standard normal deviate for an identity, by GSL's inverse distribution function. */
 double ty_noise_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 

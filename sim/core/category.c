@@ -13,6 +13,16 @@ const char *ty_stream_name(enum ty_stream stream)
     return names[stream];
 }
 
+unsigned ty_stream_tid(enum ty_stream stream)
+{
+    static const unsigned tids[] = {
+#define X(id, name, tid) tid,
+        TY_STREAMS(X)
+#undef X
+    };
+    return tids[stream];
+}
+
 const char *ty_category_name(enum ty_category category)
 {
     static const char *const names[] = {
@@ -51,6 +61,16 @@ char ty_phase_letter(enum ty_phase phase)
 #undef X
     };
     return letters[phase];
+}
+
+const char *ty_memory_name(enum ty_memory_kind kind)
+{
+    static const char *const names[] = {
+#define X(id, name) name,
+        TY_MEMORY(X)
+#undef X
+    };
+    return names[kind];
 }
 
 enum ty_category ty_phase_category(enum ty_phase phase)

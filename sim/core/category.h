@@ -100,10 +100,12 @@ enum ty_memory_kind {
 };
 
 const char *ty_stream_name(enum ty_stream stream);
+unsigned ty_stream_tid(enum ty_stream stream); /* its thread id in traces */
 const char *ty_category_name(enum ty_category category);
 const char *ty_bucket_name(enum ty_bucket bucket);
 const char *ty_phase_word(enum ty_phase phase);
 char ty_phase_letter(enum ty_phase phase);
+const char *ty_memory_name(enum ty_memory_kind kind);
 enum ty_category ty_phase_category(enum ty_phase phase);
 
 /* The bucket of time spent on a category: busy for computation, exposed for communication. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sim/base/path.h"
 #include "sim/run/calibrate.h"
 #include "topology/coll_log.h"
 
@@ -53,12 +54,6 @@ struct logs {
 static const struct point *point_of(const struct ty_calibration *c, uint32_t row)
 {
     return &((const struct logs *)c->data)->point[row];
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 /* ---- reading ---- */
@@ -206,7 +201,7 @@ static const char *group(struct ty_calibration *c, uint32_t row)
     const struct logs *logs = c->data;
     const struct point *point = point_of(c, row);
     if (logs->n > 1) {
-        return base_name(point->log->file);
+        return ty_path_name(point->log->file);
     }
     char size[64];
     const double decade = pow(10, floor(log10(point->log->size_B[point->i])));
@@ -217,7 +212,7 @@ static const char *group(struct ty_calibration *c, uint32_t row)
 static const char *name(struct ty_calibration *c, uint32_t row)
 {
     const struct point *point = point_of(c, row);
-    return ty_arena_printf(&c->arena, "%s, %.0f B", base_name(point->log->file),
+    return ty_arena_printf(&c->arena, "%s, %.0f B", ty_path_name(point->log->file),
                            point->log->size_B[point->i]);
 }
 

@@ -188,21 +188,12 @@ int ty_config_keys(char **text, struct ty_err *err)
 
 /* ---- digest ---- */
 
-/* FNV-1a (Fowler, Noll, Vo), 64 bits. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (const char *p = text; *p != '\0'; p++) {
-        h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
-    }
-    return h;
-}
-
 static uint64_t hash_field(uint64_t h, const struct ty_section *section,
                            const struct ty_field *field)
 {
     const void *slot = (const char *)section->base + field->offset;
-    const uint64_t key = ty_hash4(hash_text(section->name), hash_text(field->key), field->type, 0);
+    const uint64_t key =
+        ty_hash4(ty_hash_text(section->name), ty_hash_text(field->key), field->type, 0);
     uint64_t bits = 0;
     if (field->type == TY_TYPE_QUANTITY) {
         memcpy(&bits, slot, sizeof(double));
@@ -211,7 +202,7 @@ static uint64_t hash_field(uint64_t h, const struct ty_section *section,
     } else {
         /* Whole numbers, words and lists are written exactly. */
         char value[VALUE_BYTES];
-        bits = hash_text(ty_field_format(section, field, value, sizeof(value)));
+        bits = ty_hash_text(ty_field_format(section, field, value, sizeof(value)));
     }
     return ty_hash4(h, key, bits, 0);
 }
@@ -230,7 +221,7 @@ static uint64_t hash_slots(const struct ty_slots *slots)
             const struct ty_slot_coll *c = &slots->rank[r].coll[i];
             uint64_t bytes;
             memcpy(&bytes, &c->bytes, sizeof(bytes));
-            h = ty_hash4(h, (uint64_t)c->after << 8 | c->coll, hash_text(c->ranks), bytes);
+            h = ty_hash4(h, (uint64_t)c->after << 8 | c->coll, ty_hash_text(c->ranks), bytes);
         }
     }
     return h;
@@ -241,7 +232,7 @@ static uint64_t hash_exceptions(const struct ty_string_list *texts)
 {
     uint64_t h = 0;
     for (uint32_t i = 0; i < texts->n; i++) {
-        h = ty_hash4(h, hash_text(texts->item[i]), i, 1);
+        h = ty_hash4(h, ty_hash_text(texts->item[i]), i, 1);
     }
     return h;
 }

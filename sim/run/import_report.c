@@ -2,17 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/path.h"
 #include "sim/run/import.h"
 #include "sim/run/words.h"
 
 #define COLUMN     40
 #define LEFT_SHOWN 6u /* of each reason */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 static double share(int64_t part, int64_t whole)
 {
@@ -28,7 +23,8 @@ static void put_head(const struct ty_import *im, struct ty_text *t)
         ty_text_add(t, " of %u", (unsigned)p->world);
     }
     ty_text_add(t, "%s%s, %s kernels, %s", p->ranks[0].gpu[0] != '\0' ? ", " : "", p->ranks[0].gpu,
-                ty_words_count((double)im->n_kernels, a, sizeof(a)), base_name(p->ranks[0].file));
+                ty_words_count((double)im->n_kernels, a, sizeof(a)),
+                ty_path_name(p->ranks[0].file));
     if (p->n_ranks > 1) {
         ty_text_add(t, " and %u more", (unsigned)p->n_ranks - 1);
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/path.h"
 #include "sim/run/import.h"
 
 #define LOW_QUANTILE 0.1 /* a guess; of ten samples or fewer it is the shortest */
@@ -166,14 +167,12 @@ static void put_key(struct ty_text *t, const struct ty_import_key *key)
 void ty_import_put_table(const struct ty_import *im, struct ty_text *t)
 {
     const struct ty_profile_rank *first = &im->profile->ranks[0];
-    const char *slash = strrchr(first->file, '/');
     char source[256];
     char more[32] = "";
     if (im->profile->n_ranks > 1) {
         (void)snprintf(more, sizeof(more), " and %u more", (unsigned)im->profile->n_ranks - 1);
     }
-    (void)snprintf(source, sizeof(source), "%.200s%s", slash != NULL ? slash + 1 : first->file,
-                   more);
+    (void)snprintf(source, sizeof(source), "%.200s%s", ty_path_name(first->file), more);
     ty_text_add(t, "op,role,kernel,dtype,m,n,k,batch,sequence,heads,kv_heads,head_dim,causal,"
                    "elements,ranks,nodes,bytes,time_us,gpu,source,note\n");
     for (uint32_t i = 0; i < im->n_rows; i++) {

@@ -5,6 +5,7 @@
 
 #include "model/operators.h"
 #include "sim/base/noise.h"
+#include "sim/base/path.h"
 #include "topology/coll_measured.h"
 
 /* ---- collectives ---- */
@@ -100,8 +101,7 @@ static int add_rows(struct ty_config *c, struct ty_coll_measured *measured,
 
 static bool is_table(const char *path)
 {
-    const size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".csv") == 0;
+    return ty_path_ends(path, ".csv");
 }
 
 /* The tables in cluster.collectives.measured; of others nothing is read. */

@@ -42,9 +42,9 @@ static int put_run(struct ty_out *out, const struct ty_page_run *shown,
     rc = rc < 0 ? rc : ty_page_collect(&page, &trace, &shown->run->timeline, err);
     if (rc == 0) {
         ty_out_str(out, "{\"file\":");
-        ty_page_put_string(out, shown->name);
+        ty_out_html_json_string(out, shown->name);
         ty_out_str(out, ",\"trouble\":");
-        ty_page_put_string(out, shown->trouble != NULL ? shown->trouble : "");
+        ty_out_html_json_string(out, shown->trouble != NULL ? shown->trouble : "");
         ty_out_printf(out, ",\"halted\":%s,\n", ty_run_halted(shown->run) ? "true" : "false");
         rc = ty_page_put_run(out, shown->run, &selection, err);
     }
@@ -61,7 +61,7 @@ static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n
     int rc = 0;
     ty_out_bytes(out, (const char *)ty_page_head, ty_page_head_len);
     ty_out_str(out, "{\"version\":\"" TRAINYARD_VERSION "\",\"command\":");
-    ty_page_put_string(out, options->command != NULL ? options->command : "");
+    ty_out_html_json_string(out, options->command != NULL ? options->command : "");
     ty_out_str(out, ",\n\"runs\":[");
     for (size_t i = 0; i < n && rc == 0; i++) {
         ty_out_str(out, i == 0 ? "" : ",\n");

@@ -25,7 +25,7 @@ static void put_text(struct ty_out *out, const char *key, const char *value)
     if (value == NULL) {
         ty_out_str(out, "null");
     } else {
-        ty_page_put_string(out, value);
+        ty_out_html_json_string(out, value);
     }
     ty_out_str(out, ",");
 }
@@ -105,7 +105,7 @@ static void put_figures(struct ty_out *out, const struct ty_run *run)
     }
     for (uint32_t i = 0; i < f.n_traffic; i++) {
         ty_out_str(out, i == 0 ? "[" : ",[");
-        ty_page_put_string(out, f.traffic[i].group);
+        ty_out_html_json_string(out, f.traffic[i].group);
         ty_out_str(out, ",");
         ty_out_json_number(out, f.traffic[i].nvlink_B);
         ty_out_str(out, ",");
@@ -206,7 +206,7 @@ static void put_formula(struct ty_out *out, const struct ty_run *run)
     put_text(out, "source", sched->source);
     put_others(out, run, &st.mean);
     put_key(out, "expression");
-    ty_page_put_string(out, sched->makespan != NULL ? sched->formula : "");
+    ty_out_html_json_string(out, sched->makespan != NULL ? sched->formula : "");
     ty_out_str(out, "},\n");
 }
 
@@ -223,11 +223,11 @@ static void put_bill(struct ty_out *out, const struct ty_bill *bill)
     ty_out_str(out, "\"bill\":[");
     for (uint32_t i = 0; i < bill->n; i++) {
         ty_out_str(out, i == 0 ? "[" : ",[");
-        ty_page_put_string(out, bill->item[i].what);
+        ty_out_html_json_string(out, bill->item[i].what);
         ty_out_str(out, ",");
         ty_out_json_number(out, bill->item[i].bytes);
         ty_out_str(out, ",");
-        ty_page_put_string(out, bill->item[i].note);
+        ty_out_html_json_string(out, bill->item[i].note);
         ty_out_str(out, "]");
     }
     ty_out_str(out, "]");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/path.h"
 #include "sim/run/replay_kinds.h"
 
 #define PAUSES    500 /* stretches of a phase end at pauses of 1/500 of a step: what a picture shows */
@@ -364,16 +365,10 @@ static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
 
 /* ---- the public part ---- */
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t n = strlen(path), m = strlen(end);
-    return n >= m && strcmp(path + n - m, end) == 0;
-}
-
 bool ty_recording_named(const char *path)
 {
     struct stat status;
-    return ends_in(path, ".json") || ends_in(path, ".json.gz") ||
+    return ty_path_ends(path, ".json") || ty_path_ends(path, ".json.gz") ||
            (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/operators.h"
+#include "sim/base/path.h"
 #include "sim/core/issue.h"
 #include "sim/run/gpus.h"
 #include "sim/run/report_table.h"
@@ -12,12 +13,6 @@
 #define COLUMN      26
 #define LINES_MAX   64u   /* groups told apart; real runs have fewer than twenty */
 #define KERNELS_MAX 1024u /* kernels; a run has some thirty, and one per stage for the optimizer */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
 
 static void put_extent(struct ty_text *t, uint32_t ranks, uint32_t nodes)
 {
@@ -59,7 +54,7 @@ static void put_log(struct ty_text *t, const struct ty_coll_table *table)
 {
     const struct ty_coll_log *log = &table->log;
     char a[64], b[64];
-    ty_text_add(t, "  %s: %s, ", base_name(log->file), ty_coll_name(log->coll));
+    ty_text_add(t, "  %s: %s, ", ty_path_name(log->file), ty_coll_name(log->coll));
     put_extent(t, log->ranks, log->nodes);
     if (log->sharing > 1) {
         ty_text_add(t, " (%u groups at once on a node)", (unsigned)log->sharing);
@@ -128,8 +123,8 @@ static void put_reason(struct ty_text *t, const struct ty_run *run, const struct
         const struct ty_coll_log *log = &measured->table[i].log;
         if (log->coll == coll && log->ranks == use->reach.ranks && log->nodes == use->reach.nodes) {
             ty_text_add(t, "; %s was measured with %u group%s on a node, here %u share its NICs",
-                        base_name(log->file), (unsigned)log->sharing, log->sharing == 1 ? "" : "s",
-                        (unsigned)use->reach.sharing);
+                        ty_path_name(log->file), (unsigned)log->sharing,
+                        log->sharing == 1 ? "" : "s", (unsigned)use->reach.sharing);
             return;
         }
     }
@@ -151,7 +146,7 @@ static void put_use(struct ty_text *t, const struct ty_run *run, const struct us
     }
     if (strcmp(kind->algorithm, ty_coll_measured.name) == 0) {
         ty_text_add(t, "measured%s%s\n", table != NULL ? ", " : "",
-                    table != NULL ? base_name(table->log.file) : "");
+                    table != NULL ? ty_path_name(table->log.file) : "");
         return;
     }
     ty_text_add(t, "model (%s)", kind->algorithm);
@@ -276,7 +271,8 @@ static int put_operators(struct ty_text *t, const struct ty_run *run, struct ty_
         ty_text_add(t,
                     "\nmeasured kernels\n  %s: %u rows; %u of the %u kernels of this run come "
                     "from it, derate comes on top\n",
-                    base_name(table->file), (unsigned)table->n_rows, (unsigned)n, (unsigned)seen.n);
+                    ty_path_name(table->file), (unsigned)table->n_rows, (unsigned)n,
+                    (unsigned)seen.n);
         if (ty_run_gpus(run, 0) < run->lowered.grid.n_ranks) {
             ty_text_add(t, "  on %u x %s; on GPUs of other kinds all is by the model\n",
                         (unsigned)ty_run_gpus(run, 0), ty_run_gpu_name(run, 0));

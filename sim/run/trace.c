@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/path.h"
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/links.h"
@@ -36,9 +37,7 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
     }
     ty_text_add(&t, "%s trace: %s (%s%s", format->name, path,
                 ty_words_bytes((double)bytes, size, sizeof(size)),
-                strlen(path) > 3 && strcmp(path + strlen(path) - 3, ".gz") == 0
-                    ? " before compression"
-                    : "");
+                ty_path_ends(path, ".gz") ? " before compression" : "");
     if (trace->window_from >= trace->timeline->makespan) {
         ty_text_add(&t, "; empty: the run ends at %s, before the window",
                     ty_words_seconds(ty_s_from_ps(trace->timeline->makespan), size, sizeof(size)));

@@ -90,6 +90,17 @@ START_TEST(seeds_and_identities_give_other_numbers)
 }
 END_TEST
 
+/* Test vectors of RFC 9923, 64 bits. */
+START_TEST(texts_are_hashed_by_fnv_1a)
+{
+    ck_assert_uint_eq(ty_hash_text(""), UINT64_C(0xcbf29ce484222325));
+    ck_assert_uint_eq(ty_hash_text(NULL), ty_hash_text(""));
+    ck_assert_uint_eq(ty_hash_text("a"), UINT64_C(0xaf63dc4c8601ec8c));
+    ck_assert_uint_eq(ty_hash_text("foobar"), UINT64_C(0x85944171f73967e8));
+}
+END_TEST
+
 TY_SUITE("noise", the_mixer_is_splitmix64, every_word_and_its_position_matter,
          one_changed_bit_changes_half_of_the_hash, normal_deviates_have_mean_0_and_variance_1,
-         log_normal_factors_have_mean_1_and_their_cv, seeds_and_identities_give_other_numbers)
+         log_normal_factors_have_mean_1_and_their_cv, seeds_and_identities_give_other_numbers,
+         texts_are_hashed_by_fnv_1a)

@@ -193,10 +193,10 @@ START_TEST(strings_cannot_end_the_element_they_are_in)
     temp_dir_make(&dir);
     const char *path = temp_dir_file(&dir, "strings");
     ck_assert_int_eq(ty_out_open(&out, path, &err), 0);
-    ty_page_put_string(&out, "</script>&\"\\\n\xc3\xa9");
+    ty_out_html_json_string(&out, "</script>&\"\\\n\xc3\xa9");
     ck_assert_int_eq(ty_out_commit(&out, &err), 0);
     char *text = file_text(path, &n);
-    ck_assert_str_eq(text, "\"\\u003c/script\\u003e\\u0026\\u0022\\u005c\\u000a\xc3\xa9\"");
+    ck_assert_str_eq(text, "\"\\u003c/script\\u003e\\u0026\\\"\\\\\\u000a\xc3\xa9\"");
     free(text);
     temp_dir_remove(&dir);
 }

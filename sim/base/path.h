@@ -1,0 +1,22 @@
+/* path.h - the words of a path. */
+#ifndef TY_BASE_PATH_H
+#define TY_BASE_PATH_H
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Whether it ends so: ty_path_ends("step.json.gz", ".gz"). */
+static inline bool ty_path_ends(const char *path, const char *end)
+{
+    const size_t n = strlen(path), k = strlen(end);
+    return n >= k && strcmp(path + n - k, end) == 0;
+}
+
+/* What is behind the last slash. */
+static inline const char *ty_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* test_path.c - the words of a path. */
+#include "sim/base/path.h"
+
+#include "tests/unit/suite.h"
+
+START_TEST(an_ending_may_be_the_whole_path_and_no_more)
+{
+    ck_assert(ty_path_ends("step.json.gz", ".gz"));
+    ck_assert(ty_path_ends(".gz", ".gz"));
+    ck_assert(!ty_path_ends("gz", ".gz"));
+    ck_assert(!ty_path_ends("step.gz.json", ".gz"));
+    ck_assert(ty_path_ends("", ""));
+}
+END_TEST
+
+START_TEST(a_name_is_what_is_behind_the_last_slash)
+{
+    ck_assert_str_eq(ty_path_name("/tmp/a.log"), "a.log");
+    ck_assert_str_eq(ty_path_name("a.log"), "a.log");
+    ck_assert_str_eq(ty_path_name("folder/"), "");
+}
+END_TEST
+
+TY_SUITE("path", an_ending_may_be_the_whole_path_and_no_more,
+         a_name_is_what_is_behind_the_last_slash)
