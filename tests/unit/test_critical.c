@@ -2,8 +2,7 @@
  * steps are slices of ranks. */
 #include "tests/common/random_program.h"
 #include "tests/unit/broken_trace.h"
-#include "tests/unit/tiny_trace.h"
-#include "tests/unit/trace_rules.h"
+#include "tests/unit/chrome_text.h"
 #include "traces/view.h"
 
 static const struct tiny shapes[] = {
@@ -22,16 +21,6 @@ static void begin_path(struct tiny_trace *c, const struct tiny *shape)
 {
     begin(c, shape);
     c->trace.critical = &c->run.timeline;
-}
-
-static char *checked(const struct ty_trace *trace, struct rules *rules)
-{
-    size_t n;
-    char *text = write_text(trace, "chrome", &n);
-    const bool ok = rules_check(rules, text, n);
-    ck_assert_msg(ok, "%s", rules->why);
-    rules_release(rules);
-    return text;
 }
 
 /* ---- the row ---- */
