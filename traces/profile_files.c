@@ -1,4 +1,4 @@
-/* profile_files.c - the files of a profile: which there are, whose each is, groups and clocks. */
+/* profile_files.c - the files of a profile: which there are, whose each is, and their clocks. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include "traces/profile_internal.h"
 
 #define MAX_FILES   16384u
-#define MAX_GROUPS  65536u
 #define MAX_SPAN_NS ((int64_t)500000000000000) /* nearly six days */
 
 struct reading {
@@ -20,7 +19,8 @@ struct reading {
     const char **paths; /* [n_paths] */
     bool *told;         /* [n_paths]: the rank is known from the file or its name */
     int64_t *base_ns;   /* [n_paths] */
-    uint32_t n_paths, cap_paths, cap_groups;
+    uint32_t n_paths, cap_paths;
+    struct ty_profile_groups groups;
     struct ty_err *err;
 };
 
@@ -171,118 +171,6 @@ static int check_ranks(struct reading *r)
     return code;
 }
 
-/* ---- groups ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* "[0, 1, 2]" as sorted ranks; false when it is not whole ("...") or no such list. */
-static bool parse_ranks(struct ty_arena *arena, const char *text, struct ty_profile_pg *pg)
-{
-    const size_t len = strlen(text);
-    uint32_t n = 0;
-    uint32_t *ranks = ty_arena_array(arena, uint32_t, len / 2 + 1);
-    if (ranks == NULL || len < 3 || text[0] != '[' || text[len - 1] != ']') {
-        return false;
-    }
-    for (const char *p = text + 1; *p != ']' && *p != '\0';) {
-        const size_t digits = strspn(p, "0123456789");
-        if (digits == 0 || digits > 9) {
-            return false;
-        }
-        ranks[n++] = (uint32_t)strtoul(p, NULL, 10);
-        p += digits;
-        p += strspn(p, ", ");
-    }
-    pg->ranks = ranks;
-    pg->n = n;
-    pg->whole = n > 0;
-    return pg->whole;
-}
-
-/* The group that a communication of a file names, of the profile's. */
-static int find_group(struct reading *r, const struct ty_profile_pg *pg, uint32_t *out)
-{
-    struct ty_profile *p = r->profile;
-    for (uint32_t i = 0; i < p->n_groups; i++) {
-        const struct ty_profile_group *g = &p->groups[i];
-        if (g->name == pg->name && g->n == pg->n && (g->ranks != NULL) == pg->whole &&
-            (!pg->whole || memcmp(g->ranks, pg->ranks, pg->n * sizeof(*g->ranks)) == 0)) {
-            *out = i;
-            return 0;
-        }
-    }
-    if (p->n_groups == MAX_GROUPS) {
-        return ty_fail(r->err, TY_ELIMIT, "more than %u process groups", MAX_GROUPS);
-    }
-    if (!ty_profile_grow(&p->groups, p->n_groups, &r->cap_groups, sizeof(*p->groups))) {
-        return no_memory(r);
-    }
-    p->groups[p->n_groups] = (struct ty_profile_group){
-        .name = pg->name, .desc = pg->desc, .ranks = pg->whole ? pg->ranks : NULL, .n = pg->n};
-    *out = p->n_groups++;
-    return 0;
-}
-
-/* What is said of a group: by the list on the kernel, if it is whole; by distributedInfo. */
-static void describe_group(const struct reading *r, const struct ty_profile_file *file, uint32_t c,
-                           struct ty_profile_pg *pg)
-{
-    *pg = (struct ty_profile_pg){.name = file->pg_names[c], .desc = file->pg_descs[c]};
-    const struct ty_profile_pg *listed = NULL;
-    for (uint32_t i = 0; i < file->n_pgs && listed == NULL; i++) {
-        listed = file->pgs[i].name == pg->name ? &file->pgs[i] : NULL;
-    }
-    if (!parse_ranks(&r->store->arena, r->store->text[file->pg_ranks[c]], pg) && listed != NULL) {
-        pg->ranks = listed->ranks;
-        pg->n = listed->n;
-        pg->whole = listed->whole;
-    }
-    if (pg->desc == 0 && listed != NULL) {
-        pg->desc = listed->desc;
-    }
-    if (!pg->whole) {
-        pg->n = pg->n != 0 ? pg->n : file->rank.comms[c].group_size;
-    } else {
-        qsort(pg->ranks, pg->n, sizeof(*pg->ranks), ascending);
-    }
-}
-
-static int find_groups(struct reading *r, struct ty_profile_file *file)
-{
-    struct {
-        uint32_t name, ranks, size, group;
-    } known[64];
-    uint32_t n = 0;
-    int rc = 0;
-    for (uint32_t c = 0; c < file->rank.n_comms && rc == 0; c++) {
-        struct ty_profile_comm *comm = &file->rank.comms[c];
-        uint32_t i = 0;
-        if (file->pg_names[c] == 0 && file->pg_ranks[c] == 0) {
-            continue; /* nothing is said */
-        }
-        while (i < n &&
-               (known[i].name != file->pg_names[c] || known[i].ranks != file->pg_ranks[c] ||
-                known[i].size != comm->group_size)) {
-            i++;
-        }
-        if (i == n) {
-            struct ty_profile_pg pg;
-            describe_group(r, file, c, &pg);
-            i = n < TY_COUNT(known) ? n++ : n - 1;
-            known[i].name = file->pg_names[c];
-            known[i].ranks = file->pg_ranks[c];
-            known[i].size = comm->group_size;
-            rc = find_group(r, &pg, &known[i].group);
-        }
-        comm->group = known[i].group;
-    }
-    return rc;
-}
-
 /* ---- the whole ---- */
 
 static void release_rank(struct ty_profile_rank *rank)
@@ -341,7 +229,7 @@ static int read_file(struct reading *r, uint32_t i)
     }
     rc = rc == 0 ? ty_profile_link(&file, r->store, r->err) : rc;
     rc = rc == 0 ? check_times(&file.rank, r->err) : rc;
-    rc = rc == 0 ? find_groups(r, &file) : rc;
+    rc = rc == 0 ? ty_profile_find_groups(&r->groups, &file, r->err) : rc;
     r->told[i] = file.has_rank || rank_in_name(r->paths[i], &file.rank.rank);
     r->base_ns[i] = file.base_ns;
     r->profile->own = r->profile->own || file.own;
@@ -406,7 +294,8 @@ int ty_profile_read(struct ty_profile **profile, const char *const *paths, size_
 {
     struct ty_profile *p = calloc(1, sizeof(*p));
     struct ty_profile_store *store = calloc(1, sizeof(*store));
-    struct reading r = {.profile = p, .store = store, .err = err};
+    struct reading r = {
+        .profile = p, .store = store, .groups = {.profile = p, .store = store}, .err = err};
     *profile = NULL;
     if (p == NULL || store == NULL || ty_profile_store_init(store) != 0) {
         free(p);
@@ -424,6 +313,7 @@ int ty_profile_read(struct ty_profile **profile, const char *const *paths, size_
     free(r.paths);
     free(r.told);
     free(r.base_ns);
+    ty_profile_groups_release(&r.groups);
     if (rc != 0) {
         ty_profile_free(p);
         return rc;

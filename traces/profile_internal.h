@@ -53,7 +53,7 @@ struct ty_profile_file {
     uint32_t cap_kernels, cap_launches, cap_comms, cap_ops, cap_externals, cap_steps;
     uint32_t n_calls, cap_calls, n_pgs, cap_pgs, cap_names, cap_ranks, cap_descs;
     int64_t base_ns;
-    bool has_rank, has_base, own;
+    bool has_rank, own;
 };
 
 /* Reads one file. profile_json.c */
@@ -64,6 +64,22 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
  * profile_link.c */
 int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store *store,
                     struct ty_err *err);
+
+/* ---- groups (profile_groups.c) ---- */
+
+/* The groups of a profile by name and ranks, while files are read. */
+struct ty_profile_groups {
+    struct ty_profile *profile;
+    struct ty_profile_store *store;
+    uint32_t *slots; /* [size] 1 + the number of a group, 0: free; at most half full */
+    uint32_t size, cap_groups;
+};
+
+/* Numbers the groups of the file's communications among those of the profile. 0, TY_ENOMEM, or
+ * TY_ELIMIT with a message. */
+int ty_profile_find_groups(struct ty_profile_groups *groups, struct ty_profile_file *file,
+                           struct ty_err *err);
+void ty_profile_groups_release(struct ty_profile_groups *groups);
 
 /* ---- words (profile_words.c) ---- */
 

@@ -113,7 +113,6 @@ static int other_value(struct ty_profile_reader *r, const char *text, size_t n, 
             return ty_profile_fail_here(
                 r, "baseTimeNanoseconds: not a number of nanoseconds since 1970");
         }
-        file->has_base = true;
         file->base_ns = number;
         return 1;
     case TY_OTHER_GROUP_NAME:

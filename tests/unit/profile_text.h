@@ -67,6 +67,14 @@ static inline void profile_end(struct profile_case *c)
     temp_dir_remove(&c->dir);
 }
 
+/* It was refused, with these words among what is said. */
+static inline void refused(const struct profile_case *c, const char *said)
+{
+    ck_assert_int_eq(ty_exit_status(c->code), 3);
+    ck_assert_msg(strstr(c->err.text, said) != NULL, "%s, not %s", c->err.text, said);
+    ck_assert_ptr_null(c->profile);
+}
+
 /* One file of that text, which must be right. */
 static inline void profile_of(struct profile_case *c, const char *text)
 {
