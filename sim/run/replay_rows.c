@@ -1,7 +1,7 @@
 /* replay_rows.c - kernels in rows in which nothing overlaps.
  *
- * A CUDA stream is a row: the one that computes longest is the compute row, the others follow in the
- * order of their numbers. Kernels of one stream may still overlap, as those of a CUDA graph do; they
+ * A CUDA stream of a GPU is a row: the one that computes longest is the compute row, the others
+ * follow in the order of their numbers. A rank nearly always has one GPU. Kernels of one stream may still overlap, as those of a CUDA graph do; they
  * move to a row that is free. Where clocks alone make neighbours overlap, by a microsecond at most,
  * the first one is cut. */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static const uint8_t row_order[] = {TY_STREAM_DATA, TY_STREAM_SEND, TY_STREAM_RE
                                     TY_STREAM_REPLICA, TY_STREAM_TENSOR};
 
 struct stream {
-    uint32_t number;
+    uint32_t device, number;
     int64_t computes_ns;
     uint64_t n_comm;
     uint8_t row;
@@ -27,21 +27,25 @@ struct stream {
 struct rows {
     struct stream stream[STREAM_MAX];
     uint32_t n_streams, main;
+    bool devices; /* there are several */
     int64_t end_ns[TY_N_STREAMS];
     struct ty_replay_item *last[TY_N_STREAMS];
 };
 
-static struct stream *stream_of(struct rows *r, uint32_t number)
+static struct stream *stream_of(struct rows *r, const struct ty_profile_kernel *k)
 {
     uint32_t i = 0;
-    while (i < r->n_streams && r->stream[i].number != number) {
+    while (i < r->n_streams &&
+           (r->stream[i].number != k->stream || r->stream[i].device != k->device)) {
         i++;
     }
     if (i == STREAM_MAX) {
         return &r->stream[STREAM_MAX - 1];
     }
     if (i == r->n_streams) {
-        r->stream[r->n_streams++] = (struct stream){.number = number, .row = TY_REPLAY_DROPPED};
+        r->stream[r->n_streams++] =
+            (struct stream){.device = k->device, .number = k->stream, .row = TY_REPLAY_DROPPED};
+        r->devices = r->devices || k->device != r->stream[0].device;
     }
     return &r->stream[i];
 }
@@ -49,6 +53,9 @@ static struct stream *stream_of(struct rows *r, uint32_t number)
 static int by_number(const void *a, const void *b)
 {
     const struct stream *x = a, *y = b;
+    if (x->device != y->device) {
+        return x->device < y->device ? -1 : 1;
+    }
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
@@ -56,7 +63,7 @@ static void find_streams(struct rows *r, const struct ty_replay_item *items, uin
 {
     for (uint32_t i = 0; i < n; i++) {
         const struct ty_profile_kernel *k = items[i].kernel;
-        struct stream *s = stream_of(r, k->stream);
+        struct stream *s = stream_of(r, k);
         s->computes_ns += k->class == TY_PROFILE_COMPUTE ? k->dur_ns : 0;
         s->n_comm += k->class == TY_PROFILE_COMMUNICATION;
     }
@@ -87,7 +94,7 @@ static bool is_free(const struct rows *r, uint8_t row, const struct ty_replay_it
 /* Its own row; cut short what overlaps by a little; else any row but the compute row. */
 static uint8_t find_row(struct rows *r, const struct ty_replay_item *item)
 {
-    const uint8_t own = stream_of(r, item->kernel->stream)->row;
+    const uint8_t own = stream_of(r, item->kernel)->row;
     if (own != TY_REPLAY_DROPPED && r->end_ns[own] <= item->start_ns + SLACK_NS &&
         (r->last[own] == NULL || r->last[own]->start_ns < item->start_ns ||
          is_free(r, own, item))) {
@@ -104,7 +111,7 @@ static uint8_t find_row(struct rows *r, const struct ty_replay_item *item)
     return TY_REPLAY_DROPPED;
 }
 
-/* "stream 20, communication" */
+/* "comm (stream 20)", of several GPUs "comm (GPU 1, stream 20)". */
 static int name_rows(const struct rows *r, const char **names, struct ty_arena *arena)
 {
     for (uint32_t i = 0; i < r->n_streams; i++) {
@@ -112,11 +119,11 @@ static int name_rows(const struct rows *r, const char **names, struct ty_arena *
         if (s->row == TY_REPLAY_DROPPED) {
             continue;
         }
-        names[s->row] = ty_arena_printf(arena, "%s (stream %u)",
-                                        i == r->main    ? "compute"
-                                        : s->n_comm > 0 ? "comm"
-                                                        : "other",
-                                        (unsigned)s->number);
+        const char *what = i == r->main ? "compute" : s->n_comm > 0 ? "comm" : "other";
+        names[s->row] = r->devices
+                            ? ty_arena_printf(arena, "%s (GPU %u, stream %u)", what,
+                                              (unsigned)s->device, (unsigned)s->number)
+                            : ty_arena_printf(arena, "%s (stream %u)", what, (unsigned)s->number);
         if (names[s->row] == NULL) {
             return TY_ENOMEM;
         }

@@ -34,6 +34,12 @@ static void lay(struct rank *r)
     ty_replay_passes(r->item, r->n, 1000000);
 }
 
+/* The last kernel runs on that GPU. */
+static void on(struct rank *r, uint8_t device)
+{
+    r->kernel[r->n - 1].device = device;
+}
+
 /* The rule that all rows keep. */
 static void check_rows(const struct rank *r)
 {
@@ -76,6 +82,25 @@ START_TEST(a_microsecond_of_overlap_is_cut_and_more_is_another_row)
     ck_assert_uint_ne(r.item[1].row, r.item[2].row);
     ck_assert_int_eq(r.item[1].end_ns, 20000);
     ck_assert_uint_eq(r.dropped, 0);
+    ty_arena_release(&r.arena);
+}
+END_TEST
+
+/* Every GPU numbers its streams. */
+START_TEST(equal_streams_of_two_gpus_are_two_rows)
+{
+    struct rank r = {.n = 0};
+    add(&r, 7, 0, 9000, TY_PROFILE_FORWARD);
+    add(&r, 7, 100, 4000, TY_PROFILE_FORWARD);
+    on(&r, 1);
+    add(&r, 7, 9000, 9900, TY_PROFILE_FORWARD);
+    lay(&r);
+    check_rows(&r);
+    ck_assert_uint_eq(r.item[0].row, TY_STREAM_COMPUTE);
+    ck_assert_uint_eq(r.item[2].row, TY_STREAM_COMPUTE);
+    ck_assert_uint_ne(r.item[1].row, TY_STREAM_COMPUTE);
+    ck_assert_str_eq(r.names[TY_STREAM_COMPUTE], "compute (GPU 0, stream 7)");
+    ck_assert_str_eq(r.names[r.item[1].row], "other (GPU 1, stream 7)");
     ty_arena_release(&r.arena);
 }
 END_TEST
@@ -127,6 +152,7 @@ START_TEST(passes_end_where_phases_change_and_at_pauses)
 END_TEST
 
 TY_SUITE("replay", the_stream_that_computes_longest_is_the_compute_row,
+         equal_streams_of_two_gpus_are_two_rows,
          a_microsecond_of_overlap_is_cut_and_more_is_another_row,
          more_streams_than_rows_share_them_and_what_finds_none_is_counted,
          passes_end_where_phases_change_and_at_pauses)
