@@ -19,32 +19,34 @@ static int check(const struct ty_diff_run *runs, size_t n, struct ty_err *err)
     return 0;
 }
 
-/* The recording that others are compared with; NULL: all are simulated. */
-static const struct ty_recording *recording_of(const struct ty_diff *d)
+bool ty_diff_was_measured(const struct ty_diff_run *runs, size_t n, uint32_t n_ranks, uint32_t rank)
 {
-    const struct ty_recording *found = NULL;
-    for (uint32_t i = 0; i < d->n && found == NULL; i++) {
-        found = d->side[i].from->recording;
+    bool all = true;
+    for (size_t i = 0; i < n; i++) {
+        const struct ty_recording *r = runs[i].recording;
+        all = all && (r == NULL || r->world != n_ranks || ty_recording_has(r, rank));
     }
-    return found;
+    return all;
 }
 
-/* Where not all ranks of a job were measured, those of its simulation that were. */
-static int match_ranks(struct ty_diff_side *side, const struct ty_recording *r,
+/* Where not all ranks of a job were measured, those of its simulation that were; all of them where
+ * no rank is in every recording. */
+static int match_ranks(struct ty_diff_side *side, const struct ty_diff_run *runs, size_t n,
                        struct ty_arena *arena)
 {
-    const uint32_t n = side->timeline->program->n_ranks;
-    if (side->from->run == NULL || r->world != n || r->n_ranks == n) {
+    const uint32_t n_ranks = side->timeline->program->n_ranks;
+    if (side->from->run == NULL) {
         return 0;
     }
-    bool *counted = ty_arena_array(arena, bool, (size_t)n + 1);
-    side->counted = counted;
-    side->n_counted = 0;
-    for (uint32_t i = 0; counted != NULL && i < r->n_ranks; i++) {
-        if (r->rank[i] < n && !counted[r->rank[i]]) {
-            counted[r->rank[i]] = true;
-            side->n_counted++;
-        }
+    bool *counted = ty_arena_array(arena, bool, (size_t)n_ranks + 1);
+    uint32_t n_counted = 0;
+    for (uint32_t rank = 0; counted != NULL && rank < n_ranks; rank++) {
+        counted[rank] = ty_diff_was_measured(runs, n, n_ranks, rank);
+        n_counted += counted[rank];
+    }
+    if (n_counted > 0 && n_counted < n_ranks) {
+        side->counted = counted;
+        side->n_counted = n_counted;
     }
     return counted != NULL ? 0 : TY_ENOMEM;
 }
@@ -76,14 +78,15 @@ static void assume_work(struct ty_diff *d, struct ty_diff_side *side)
 }
 
 /* What runs that are measured leave for the others to tell. */
-static int match(struct ty_diff *d, struct ty_arena *arena)
+static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_arena *arena)
 {
-    const struct ty_recording *r = recording_of(d);
     int rc = 0;
-    d->seen = r != NULL;
+    for (uint32_t i = 0; i < d->n; i++) {
+        d->seen = d->seen || runs[i].recording != NULL;
+    }
     for (uint32_t i = 0; i < d->n && d->seen && rc == 0; i++) {
-        const struct ty_recording *own = d->side[i].from->recording;
-        rc = match_ranks(&d->side[i], r, arena);
+        const struct ty_recording *own = runs[i].recording;
+        rc = match_ranks(&d->side[i], runs, d->n, arena);
         if (own != NULL) {
             assume_work(d, &d->side[i]);
         }
@@ -99,7 +102,7 @@ static int fill(struct ty_diff *d, const struct ty_diff_run *runs, size_t n, str
     for (uint32_t i = 0; i < n; i++) {
         ty_diff_side_begin(&d->side[i], &runs[i], (char)('A' + i));
     }
-    int rc = match(d, arena) == 0 ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    int rc = match(d, runs, arena) == 0 ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         rc = ty_diff_side(&d->side[i], d->seen, arena, err);
         if (d->lumped) {

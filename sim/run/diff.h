@@ -49,6 +49,11 @@ void ty_diff_side_begin(struct ty_diff_side *side, const struct ty_diff_run *fro
  * it (sim/core/seen.h). Columns are the arena's. 0 or TY_ENOMEM. */
 int ty_diff_side(struct ty_diff_side *side, bool seen, struct ty_arena *arena, struct ty_err *err);
 
+/* Whether every recording of a job of that many ranks has this one: only such ranks of its
+ * simulations are compared. */
+bool ty_diff_was_measured(const struct ty_diff_run *runs, size_t n, uint32_t n_ranks,
+                          uint32_t rank);
+
 /* A key whose values differ. */
 struct ty_diff_key {
     const char *key, *a, *b; /* as a user would write them */

@@ -101,28 +101,7 @@ static bool grouped(const struct ty_trace_options *options)
     return options->order != NULL && strcmp(options->order, "run") == 0;
 }
 
-/* Whether a recording has the rank of that number. */
-static bool was_measured(const struct ty_recording *r, uint32_t rank)
-{
-    uint32_t i = 0;
-    while (i < r->n_ranks && r->rank[i] != rank) {
-        i++;
-    }
-    return i < r->n_ranks;
-}
-
-/* Whether all recordings of jobs as large as this one have a rank. */
-static bool is_matched(const struct ty_lanes *l, uint32_t i, uint32_t rank)
-{
-    bool all = true;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct ty_recording *r = l->runs[k].recording;
-        all = all && (r == NULL || r->world != n_ranks_of(l, i) || was_measured(r, rank));
-    }
-    return all;
-}
-
-/* Of those, ranks of the run's own job that were measured unless somebody chose. */
+/* Of those, ranks of the run's own job that were measured, unless somebody chose. */
 static int select_of(struct ty_lanes *l, uint32_t i, const struct ty_trace_options *options,
                      const char *ranks, struct ty_err *err)
 {
@@ -137,7 +116,8 @@ static int select_of(struct ty_lanes *l, uint32_t i, const struct ty_trace_optio
     }
     for (uint32_t k = 0; k < s->n; k++) {
         if (s->ranks[k] < n_ranks_of(l, i) &&
-            (options->ranks != NULL || is_matched(l, i, s->ranks[k]))) {
+            (options->ranks != NULL ||
+             ty_diff_was_measured(l->runs, l->n, n_ranks_of(l, i), s->ranks[k]))) {
             s->ranks[n++] = s->ranks[k];
         }
     }

@@ -372,6 +372,11 @@ bool ty_recording_named(const char *path)
            (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
+bool ty_recording_has(const struct ty_recording *r, uint32_t rank)
+{
+    return bsearch(&rank, r->rank, r->n_ranks, sizeof(rank), by_number) != NULL;
+}
+
 int ty_recording_read(struct ty_recording **out, const char *path, struct ty_err *err)
 {
     struct ty_recording *r = calloc(1, sizeof(*r));

@@ -19,7 +19,7 @@ struct ty_recording {
     struct ty_arena arena; /* owns the program and what follows */
     struct ty_program program;
     struct ty_timeline timeline;
-    uint32_t *rank; /* [n_ranks] number of each rank in its job */
+    uint32_t *rank; /* [n_ranks] number of each rank in its job, ascending */
     uint32_t n_ranks, world;
     uint64_t n_left_out;     /* kernels that found no free row */
     double computed_s;       /* by all ranks ... */
@@ -28,6 +28,9 @@ struct ty_recording {
     bool group_unknown;      /* communication of a group whose name says nothing counts as data */
     int64_t base_ns, end_ns; /* by the profile's clock */
 };
+
+/* Whether the rank of that number in its job was measured. */
+bool ty_recording_has(const struct ty_recording *recording, uint32_t rank);
 
 /* ---- steps of a replay ---- */
 

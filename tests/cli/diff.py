@@ -273,6 +273,18 @@ def ranks_that_were_not_measured_do_not_count(tool):
                              "simulated rank 7"], names
 
 
+def ranks_count_that_every_profile_has(tool):
+    """Two profiles of one job, of other ranks: its simulation is that of the ranks in both; of all
+    where no rank is in both."""
+    tool.write("a.yaml", SMALL)
+    for name, ranks in (("p", "4-7"), ("q", "6-7"), ("r", "0-1")):
+        tool.run("run", "a.yaml", "-q", "--trace", f"kineto:{name}", "--ranks", ranks)
+    for files, counts in ((("p", "q", "a.yaml"), [4, 2, 2]), (("q", "p", "a.yaml"), [2, 4, 2]),
+                          (("p", "r", "a.yaml"), [4, 2, 8])):
+        told = tool.diff(*files)
+        assert [run["ranks"] for run in told["runs"]] == counts, (files, told["runs"])
+
+
 def what_is_shown_by_rule_gives_way_to_what_was_measured(tool):
     """Of 64 ranks a trace shows replica dp=0; of that one nothing was measured."""
     tool.write("a.yaml", SMALL)
@@ -399,6 +411,7 @@ TESTS = [equal_runs_do_not_differ, differences_sum_and_figures_are_those_of_run,
          steps_are_a_window_of_both,
          a_written_profile_does_not_differ,
          several_steps_without_marks_are_told, ranks_that_were_not_measured_do_not_count,
+         ranks_count_that_every_profile_has,
          what_is_shown_by_rule_gives_way_to_what_was_measured, bytes_have_more_than_32_bits,
          steps_are_those_that_anything_ran_in,
          streams_that_overlap_have_rows_of_their_own, phases_that_are_not_known_are_one_part,
