@@ -29,6 +29,11 @@ int ty_code_of_errno(int error)
     return error == ENOMEM ? TY_ENOMEM : TY_EIO;
 }
 
+bool ty_is_of_machine(int code)
+{
+    return code == TY_ENOMEM || code == TY_EIO;
+}
+
 int ty_exit_status(int code)
 {
     static const int statuses[] = {

@@ -8,6 +8,7 @@
 #define TY_BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,6 +77,9 @@ void ty_hint(struct ty_err *err, const char *format, ...) TY_PRINTF(2, 3);
 
 /* The code for a failed call of the operating system by its errno: TY_ENOMEM or TY_EIO. */
 int ty_code_of_errno(int error);
+
+/* Whether a code speaks of the machine, not of the input: the same may succeed another time. */
+bool ty_is_of_machine(int code);
 
 /* Exit status of the contract for a code: 0 for 0, else the status in TY_ERRORS. */
 int ty_exit_status(int code);

@@ -28,6 +28,19 @@ static int stream_read(FILE *stream, size_t most, char **data, size_t *len)
     return 0;
 }
 
+/* A path that names no file that can be read is a mistake of whoever wrote it, anything else one of
+ * the machine. */
+static int code_of(int error)
+{
+    static const int of_path[] = {ENOENT, ENOTDIR, EISDIR, EACCES, ELOOP, ENAMETOOLONG};
+    for (size_t i = 0; i < TY_COUNT(of_path); i++) {
+        if (error == of_path[i]) {
+            return TY_EINPUT;
+        }
+    }
+    return ty_code_of_errno(error);
+}
+
 int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
                  size_t *len, struct ty_err *err)
 {
@@ -36,8 +49,7 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     errno = 0;
     FILE *stream = is_stdin ? stdin : fopen(path, "rb");
     if (!stream) {
-        return ty_fail(err, ty_code_of_errno(errno), "%s: cannot be opened (%s)", name,
-                       strerror(errno));
+        return ty_fail(err, code_of(errno), "%s: cannot be opened (%s)", name, strerror(errno));
     }
     char *data = NULL;
     size_t n = 0;
@@ -49,7 +61,7 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     if (failure == ENOMEM) {
         rc = ty_fail_memory(err);
     } else if (failure != 0) {
-        rc = ty_fail(err, TY_EIO, "%s: cannot be read (%s)", name, strerror(failure));
+        rc = ty_fail(err, code_of(failure), "%s: cannot be read (%s)", name, strerror(failure));
     } else if (n > most) {
         rc = ty_fail(err, TY_ELIMIT, "%s: too large; a file may have at most %zu MiB", name,
                      most >> 20);

@@ -61,11 +61,16 @@ void cli_print_help(enum cli_command command);
 /* Prints the messages and returns the exit status; frees the error. */
 int cli_fail(struct ty_err *err);
 
-/* interrupt.c: signals end the process, but never in the middle of a file. cli_writing returns the
- * flag that stops a writer; cli_interrupted the signal that was caught, or 0. */
+/* interrupt.c: signals end the process, but never in the middle of a file. cli_writing begins one and
+ * returns the flag that stops a writer; cli_written ends it with the code of the writer, which tells
+ * of an interruption itself: after a file that became whole the process ends here. cli_interrupted is
+ * the signal that was caught, or 0. cli_last_words are printed by a signal that ends the process; the
+ * text stays the caller's. */
 void cli_catch_signals(void);
-const volatile int *cli_writing(bool on);
+const volatile int *cli_writing(void);
+void cli_written(int rc);
 int cli_interrupted(void);
+void cli_last_words(const char *text);
 
 /* progress.c: how far it is, on a terminal only. cli_progress_share and cli_progress_line are for
  * callbacks of the library, with a cli_progress as their argument. */
@@ -78,6 +83,10 @@ struct cli_progress cli_progress(const char *what, bool quiet);
 void cli_progress_share(void *arg, double share);
 void cli_progress_line(void *arg, const char *line);
 void cli_progress_end(struct cli_progress *p);
+
+/* ty_text_write and ty_path_check, which leave nothing behind when they are interrupted. */
+int cli_write_text(const char *text, const char *path, struct ty_err *err);
+int cli_check_path(const char *path, struct ty_err *err);
 
 /* ty_run_execute, telling how far it is. */
 int cli_execute(const struct cli_options *o, struct ty_run *run, const char *engine,

@@ -75,9 +75,9 @@ static int hand_over(const struct cli_options *o, const char *report, const char
                      struct ty_err *err)
 {
     const bool taken = o->output != NULL && strcmp(o->output, "-") == 0;
-    int rc = o->output != NULL ? ty_text_write(overlay, o->output, err) : 0;
+    int rc = o->output != NULL ? cli_write_text(overlay, o->output, err) : 0;
     if (rc == 0 && !taken) {
-        rc = ty_text_write(report, "-", err);
+        rc = cli_write_text(report, "-", err);
     }
     if (rc == 0 && taken && !o->quiet) {
         fputs(report, stderr);
@@ -122,7 +122,8 @@ int cmd_calibrate(const struct cli_options *o)
     c.progress_arg = &progress;
     struct ty_err *err = ty_err_new();
     char *report = NULL, *overlay = NULL;
-    int rc = ty_calibrate(&c, &report, &overlay, err);
+    int rc = o->output != NULL ? cli_check_path(o->output, err) : 0;
+    rc = rc < 0 ? rc : ty_calibrate(&c, &report, &overlay, err);
     cli_progress_end(&progress);
     rc = rc < 0 ? rc : hand_over(o, report, overlay, err);
     ty_text_free(report);

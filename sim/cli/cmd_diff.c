@@ -192,12 +192,14 @@ static int check_outputs(const struct cli_options *o, const struct comparison *c
                          struct ty_err *err)
 {
     const struct ty_trace_options options = cli_trace_options(o);
-    int rc = ty_path_check(target(o), err);
+    int rc = cli_check_path(target(o), err);
     rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
     rc = rc < 0 ? rc : ty_diff_trace_check(c->shown, c->n, NULL, &options, err);
+    cli_writing(); /* it tries to */
     for (size_t i = 0; i < o->trace.n && rc >= 0; i++) {
         rc = ty_diff_trace_check(c->shown, c->n, o->trace.item[i], &options, err);
     }
+    cli_written(rc < 0 ? rc : 0);
     return rc < 0 ? rc : 0;
 }
 
@@ -233,13 +235,13 @@ static int write_traces(const struct cli_options *o, const struct comparison *c,
     int rc = 0;
     for (size_t i = 0; i < o->trace.n && rc == 0; i++) {
         char *note = NULL;
-        options.stop = cli_writing(true);
+        options.stop = cli_writing();
         struct cli_progress progress = cli_progress("writing", o->quiet);
         options.progress = progress.on ? cli_progress_share : NULL;
         options.progress_arg = &progress;
         rc = ty_diff_trace(c->shown, c->n, o->trace.item[i], &options, &note, err);
         cli_progress_end(&progress);
-        cli_writing(false);
+        cli_written(rc);
         if (rc == 0 && note != NULL && !o->quiet) {
             fprintf(stderr, "%s\n", note);
         }
@@ -261,7 +263,7 @@ static int compare(const struct cli_options *o, struct comparison *c, struct ty_
     }
     if (!halted) {
         rc = ty_diff_report(c->shown, c->n, o->stats != NULL ? o->stats : "table", &text, err);
-        rc = rc < 0 ? rc : ty_text_write(text, target(o), err);
+        rc = rc < 0 ? rc : cli_write_text(text, target(o), err);
         ty_text_free(text);
         cli_say_unprinted(o, target(o));
     }

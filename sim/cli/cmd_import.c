@@ -13,7 +13,7 @@ static int print(const struct cli_options *o, const char *report, const char *ta
         fputs(table, stdout);
         return 0;
     }
-    const int rc = o->output != NULL ? ty_text_write(table, o->output, err) : 0;
+    const int rc = o->output != NULL ? cli_write_text(table, o->output, err) : 0;
     if (rc == 0) {
         fputs(report, stdout);
     }
@@ -63,7 +63,8 @@ int cmd_import(const struct cli_options *o)
                                               .steps = o->steps,
                                               .stats = o->stats};
     char *report = NULL, *table = NULL;
-    int rc = ty_import_kineto(&options, &report, &table, err);
+    int rc = o->output != NULL ? cli_check_path(o->output, err) : 0;
+    rc = rc < 0 ? rc : ty_import_kineto(&options, &report, &table, err);
     rc = rc == 0 ? print(o, report, table, err) : rc;
     ty_text_free(report);
     ty_text_free(table);

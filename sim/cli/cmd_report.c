@@ -84,9 +84,9 @@ static int write_page(const struct cli_options *o, const struct shown *s, size_t
         runs[i] =
             (struct ty_page_run){s[i].run, s[i].path, s[i].rc < 0 ? ty_err_text(s[i].err) : NULL};
     }
-    options->stop = cli_writing(true);
+    options->stop = cli_writing();
     const int rc = ty_run_page(runs, n, o->output, options, &note, err);
-    cli_writing(false);
+    cli_written(rc);
     if (rc == 0 && note != NULL && !o->quiet) {
         fprintf(stderr, "%s\n", note);
     }
@@ -99,7 +99,7 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, struct t
 {
     struct ty_page_options options = {
         .command = o->line, .ranks = o->ranks, .detail = o->detail, .order = o->order};
-    int rc = ty_path_check(o->output, err);
+    int rc = cli_check_path(o->output, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
         rc = load(o, &s[i], i > 0, err);
         if (rc == 0 && cli_overwrites_input(o->output, s[i].config)) {

@@ -90,12 +90,14 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
 {
     const struct ty_trace_options options = cli_trace_options(o);
     const char *trace;
-    int rc = ty_path_check(target(o, config), err);
+    int rc = cli_check_path(target(o, config), err);
     rc = rc < 0 ? rc : ty_run_trace_check(run, NULL, &options, err);
     rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
+    cli_writing(); /* it tries to */
     for (size_t i = 0; rc >= 0 && (trace = trace_target(o, config, i)) != NULL; i++) {
         rc = ty_run_trace_check(run, trace, &options, err);
     }
+    cli_written(rc < 0 ? rc : 0);
     return rc;
 }
 
@@ -120,13 +122,13 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
     for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL; i++) {
         char *note = NULL;
         warn_of_size(o, run, trace, &options);
-        options.stop = cli_writing(true);
+        options.stop = cli_writing();
         struct cli_progress progress = cli_progress("writing", o->quiet);
         options.progress = progress.on ? cli_progress_share : NULL;
         options.progress_arg = &progress;
         const int rc = ty_run_trace(run, trace, &options, &note, err);
         cli_progress_end(&progress);
-        cli_writing(false);
+        cli_written(rc);
         if (rc < 0) {
             return rc;
         }
@@ -150,7 +152,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
         return rc;
     }
     rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
-    rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
+    rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
     ty_text_free(text);
     cli_say_unprinted(o, target(o, config));
     return rc < 0 ? rc : write_traces(o, config, run, err);
@@ -163,7 +165,7 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
     int rc = o->show_config ? ty_config_show(config, &text, err)
              : o->traffic   ? ty_run_traffic(run, &text, err)
                             : ty_run_describe(run, &text, err);
-    rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
+    rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
     ty_text_free(text);
     return rc;
 }
@@ -172,10 +174,10 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
                    struct ty_err *err)
 {
     char *text = NULL;
-    int rc = ty_path_check(target(o, config), err);
+    int rc = cli_check_path(target(o, config), err);
     rc = rc < 0 ? rc : cli_execute(o, run, NULL, err);
     rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
-    rc = rc < 0 ? rc : ty_text_write(text, target(o, config), err);
+    rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
     ty_text_free(text);
     return rc;
 }

@@ -6,7 +6,7 @@
 
 static int hand_over(int rc, char *text, const char *path, struct ty_err *err)
 {
-    rc = rc < 0 ? rc : ty_text_write(text, path != NULL ? path : "-", err);
+    rc = rc < 0 ? rc : cli_write_text(text, path != NULL ? path : "-", err);
     ty_text_free(text);
     if (rc < 0) {
         return cli_fail(err);

@@ -4,6 +4,11 @@
 
 #include "sim/cli/cli.h"
 
+#define INTERRUPTED                                                                                \
+    "interrupted; the rows that are finished are kept, and the same command with --resume goes "   \
+    "on "                                                                                          \
+    "from there\n"
+
 static void put_summary(const struct ty_sweep_summary *s)
 {
     if (s->remark[0] != '\0') {
@@ -51,7 +56,11 @@ int cmd_sweep(const struct cli_options *o)
     struct cli_progress progress = cli_progress("sweeping", o->quiet);
     s.progress = progress.on ? cli_progress_share : NULL;
     s.progress_arg = &progress;
+    if (o->output != NULL && strcmp(o->output, "-") != 0) {
+        cli_last_words(progress.on ? "\n" INTERRUPTED : INTERRUPTED);
+    }
     const int rc = ty_sweep_rows(&s, err);
+    cli_last_words(NULL);
     cli_progress_end(&progress);
     if (rc < 0) {
         return cli_fail(err);

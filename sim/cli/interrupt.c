@@ -3,17 +3,23 @@
  * Outside of writing there is nothing to clean up and the process ends at once. While a file is
  * written, the signal only raises a flag; the writer sees it, removes what it wrote, and reports. */
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sim/cli/cli.h"
 
 static volatile int raised;
 static volatile sig_atomic_t writing;
+static const char *volatile last_words;
 
 static void on_signal(int number)
 {
     raised = number;
     if (!writing) {
+        const char *words = last_words;
+        if (words != NULL && write(STDERR_FILENO, words, strlen(words)) < 0) {
+            /* there is nobody to tell */
+        }
         _exit(128 + number);
     }
 }
@@ -28,10 +34,23 @@ void cli_catch_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of writing, not the end */
 }
 
-const volatile int *cli_writing(bool on)
+const volatile int *cli_writing(void)
 {
-    writing = on;
+    writing = true;
     return &raised;
+}
+
+void cli_written(int rc)
+{
+    writing = false;
+    if (rc == 0 && raised != 0) {
+        _exit(128 + raised);
+    }
+}
+
+void cli_last_words(const char *text)
+{
+    last_words = text;
 }
 
 int cli_interrupted(void)

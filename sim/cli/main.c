@@ -1,4 +1,5 @@
 /* main.c - finds the command and runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,7 +103,7 @@ int main(int argc, char **argv)
     cli_catch_signals();
     const int status = dispatch(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "trainyard: cannot write standard output\n");
+        fprintf(stderr, "trainyard: cannot write standard output: %s\n", strerror(errno));
         return status == 0 ? 3 : status;
     }
     return status;

@@ -34,6 +34,33 @@ int cli_number(const char *option, const char *text, uint32_t *out)
     return 0;
 }
 
+/* Whether something is made that would have to be removed again; a pipe may wait for its reader. */
+static bool makes_file(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && strcmp(path, "null:") != 0 &&
+           (stat(path, &st) != 0 || S_ISREG(st.st_mode));
+}
+
+int cli_write_text(const char *text, const char *path, struct ty_err *err)
+{
+    if (!makes_file(path)) {
+        return ty_text_write(text, path, err);
+    }
+    cli_writing();
+    const int rc = ty_text_write(text, path, err);
+    cli_written(rc);
+    return rc;
+}
+
+int cli_check_path(const char *path, struct ty_err *err)
+{
+    cli_writing();
+    const int rc = ty_path_check(path, err);
+    cli_written(rc);
+    return rc;
+}
+
 uint32_t cli_columns(void)
 {
     struct winsize size;

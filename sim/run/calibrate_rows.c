@@ -65,8 +65,19 @@ struct first {
         const char *message;
     } * result; /* [n_observed] */
     pthread_mutex_t lock;
-    bool no_memory;
+    int code; /* of a failure that says nothing about the rows, and its message */
+    char message[TY_ROW_MESSAGE];
 };
+
+/* Under the lock: the first one counts. */
+static void keep_fault(struct first *first, int rc, const char *message)
+{
+    if (first->code == 0) {
+        first->code = rc;
+        (void)snprintf(first->message, sizeof(first->message), "%s",
+                       rc == TY_ENOMEM ? "memory is exhausted" : message);
+    }
+}
 
 static void keep_failure(struct first *first, uint32_t row, int rc, const struct ty_err *err)
 {
@@ -79,7 +90,11 @@ static void keep_failure(struct first *first, uint32_t row, int rc, const struct
     const char *name = c->source->name(c, row);
     first->result[row].message =
         name != NULL ? ty_arena_printf(&c->arena, "%s: %s", name, message) : NULL;
-    first->no_memory = first->no_memory || rc == TY_ENOMEM || first->result[row].message == NULL;
+    if (first->result[row].message == NULL) {
+        keep_fault(first, TY_ENOMEM, NULL);
+    } else if (ty_is_of_machine(rc)) {
+        keep_fault(first, rc, first->result[row].message);
+    }
     pthread_mutex_unlock(&first->lock);
 }
 
@@ -101,7 +116,7 @@ static bool first_row(void *arg, uint32_t row)
         keep_failure(first, row, rc, err);
     }
     ty_err_free(err);
-    return rc != TY_ENOMEM;
+    return !ty_is_of_machine(rc);
 }
 
 /* Where keys start; all rows must agree, for one value has to serve them all. */
@@ -179,8 +194,8 @@ int ty_cal_first_pass(struct ty_calibration *c)
     pthread_mutex_init(&first.lock, NULL);
     ty_pool_run(0, c->n_observed, c->options->jobs, first_row, &first);
     pthread_mutex_destroy(&first.lock);
-    if (first.no_memory) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+    if (first.code != 0) {
+        return ty_fail(c->err, first.code, "%s", first.message);
     }
     int rc = collect(c, &first);
     rc = rc < 0 ? rc : set_starts(c, &first);

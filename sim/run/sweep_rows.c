@@ -1,29 +1,22 @@
-/* sweep_rows.c - `trainyard sweep`: many runs, one row each, in order, on several threads.
+/* sweep_rows.c - `trainyard sweep`: many runs, one row each, on several threads.
  *
- * Workers take rows in order and finish them in any; finished rows are written as soon as all
- * before them are, so that what is on disk is always a beginning of the final table. With a path it
- * is written to PATH.partial and renamed at the end; a sweep that was killed leaves PATH.partial,
- * and --resume keeps its whole rows and goes on. A row's bytes do not depend on threads or time. */
-#define _XOPEN_SOURCE 700 /* ftruncate, realpath */
-
-#include <errno.h>
-#include <fcntl.h>
+ * Workers take rows in order and finish them in any; sweep_store.c keeps what is finished, and puts
+ * it in order. A row's bytes depend neither on threads nor on time, so a sweep that goes on from what
+ * an earlier one left writes the same table. A failure that says nothing about the row (a disk, a
+ * limit of the machine, memory) ends the sweep: it would be a wrong answer in the table for good. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "sim/base/fd.h"
-#include "sim/base/file.h"
 #include "sim/base/json.h"
 #include "sim/base/number_text.h"
 #include "sim/base/pool.h"
 #include "sim/base/text.h"
 #include "sim/run/bill.h"
 #include "sim/run/row_run.h"
+#include "sim/run/sweep_store.h"
 
 #define N_FIGURES 6 /* columns of numbers, between the inputs and `fits` */
 
@@ -31,13 +24,12 @@ struct sweep_job {
     const struct ty_sweep_options *options;
     struct ty_sweep_table table;
     struct ty_row_source rows;
+    struct ty_sweep_store store;
     pthread_mutex_t lock;
-    uint32_t written;           /* rows on disk */
-    char **line;                /* [n_rows]: finished and not yet written */
-    int fd, error;              /* errno of the first failed write */
-    const char *path, *partial; /* NULL: no file, written as it is */
     struct ty_sweep_summary summary;
-    bool no_memory;
+    struct ty_err fault; /* of the first row that could not be answered */
+    uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
+    bool any_times;      /* it has times */
 };
 
 /* ---- one row ---- */
@@ -104,18 +96,21 @@ static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t 
     }
 }
 
-static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome *out)
+static bool no_memory(struct ty_err *err)
+{
+    ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return false;
+}
+
+/* The line of a row; NULL: it has no answer, and err says why. */
+static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome *out,
+                       struct ty_err *err)
 {
     struct ty_text *t = &out->text;
-    struct ty_err *err = ty_err_new();
-    if (err == NULL) {
-        return NULL;
-    }
     put_inputs(t, job, row);
     const int rc = ty_row_run(&job->rows, row, NULL, 0, put_figures, out, err);
-    if (rc == TY_ENOMEM) { /* nothing about the row: it may come out when fewer run at once */
+    if (rc < 0 && ty_is_of_machine(rc)) { /* nothing about the row: it may come out another time */
         ty_text_release(t);
-        ty_err_free(err);
         return NULL;
     }
     if (rc < 0) {
@@ -125,42 +120,50 @@ static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome
         put_cell(t, message);
     }
     ty_text_add(t, "\n");
-    ty_err_free(err);
-    return ty_text_take(t);
+    char *line = ty_text_take(t);
+    if (line == NULL) {
+        no_memory(err);
+    }
+    return line;
 }
 
-/* ---- writing ---- */
-
-/* Writes every finished row that has none unfinished before it. Under the lock. */
-static void write_finished(struct sweep_job *job)
+/* Under the lock. */
+static void keep_fault(struct sweep_job *job, uint32_t row, const struct ty_err *err)
 {
-    while (job->written < job->table.csv.n_rows && job->line[job->written] != NULL) {
-        char *line = job->line[job->written];
-        if (job->error == 0) {
-            job->error = ty_fd_write(job->fd, line, strlen(line), NULL);
-        }
-        free(line);
-        job->line[job->written++] = NULL;
+    char message[TY_ROW_MESSAGE] = "memory is exhausted";
+    if (job->fault.code != 0) {
+        return;
     }
+    if (err != NULL) {
+        ty_row_message(err, message);
+    }
+    ty_fail(&job->fault, err != NULL ? err->code : TY_ENOMEM, "row %" PRIu32 ": %s", row + 1,
+            message);
 }
 
 static bool do_row(void *arg, uint32_t row)
 {
     struct sweep_job *job = arg;
     struct outcome out = {.text = {.data = NULL}};
-    char *line = make_line(job, row, &out);
-    pthread_mutex_lock(&job->lock);
-    job->summary.n_rows++;
-    add_outcome(&job->summary, row, &out);
-    job->no_memory = job->no_memory || line == NULL;
-    job->line[row] = line;
-    write_finished(job);
-    if (job->options->progress != NULL) {
-        job->options->progress(job->options->progress_arg,
-                               (double)job->summary.n_rows / job->table.csv.n_rows);
+    if (ty_sweep_store_has(&job->store, row)) {
+        return true;
     }
-    const bool more = job->error == 0 && !job->no_memory;
+    struct ty_err *err = ty_err_new();
+    char *line = err != NULL ? make_line(job, row, &out, err) : NULL;
+    pthread_mutex_lock(&job->lock);
+    if (line == NULL) {
+        keep_fault(job, row, err);
+    } else if (ty_sweep_store_add(&job->store, row, line)) {
+        job->summary.n_rows++;
+        add_outcome(&job->summary, row, &out);
+    }
+    if (job->options->progress != NULL) {
+        const uint32_t done = job->summary.n_rows + job->summary.n_kept;
+        job->options->progress(job->options->progress_arg, (double)done / job->table.csv.n_rows);
+    }
+    const bool more = job->store.error == 0 && job->fault.code == 0;
     pthread_mutex_unlock(&job->lock);
+    ty_err_free(err);
     return more;
 }
 
@@ -178,174 +181,133 @@ static char *make_header(const struct sweep_job *job)
     return ty_text_take(&t);
 }
 
-/* Where the row that begins at from ends, one past its newline; 0 when it is not whole. */
-static size_t row_end(const char *text, size_t len, size_t from)
+/* ---- what an earlier sweep left ---- */
+
+/* What an earlier sweep wrote of a row, behind its inputs: ",1.5,0.4,0.5,9e5,0.1,7e10,1,\n", or
+ * nothing but a message at the end. */
+static bool read_figures(const char *text, const char *end, struct outcome *out)
 {
-    bool quoted = false;
-    for (size_t i = from; i < len; i++) {
-        quoted = quoted != (text[i] == '"');
-        if (text[i] == '\n' && !quoted) {
-            return i + 1;
+    static const char nothing[] = ",,,,,,,,";
+    const char *p = text;
+    *out = (struct outcome){.step_s = 0};
+    if ((size_t)(end - p) > strlen(nothing) + 1 && memcmp(p, nothing, strlen(nothing)) == 0) {
+        return memchr(p, '\0', (size_t)(end - p)) == NULL;
+    }
+    for (int i = 0; i < N_FIGURES; i++) {
+        char *rest;
+        const double x = *p == ',' ? ty_strtod(p + 1, &rest) : 0;
+        if (*p != ',' || rest == p + 1 || rest > end) {
+            return false;
         }
+        out->step_s = i == 0 ? x : out->step_s;
+        p = rest;
     }
-    return 0;
+    out->fits = end - p == 4 && p[1] == '1';
+    return end - p == 4 && out->step_s > 0 && p[0] == ',' && (p[1] == '0' || p[1] == '1') &&
+           p[2] == ',';
 }
 
-/* What an earlier sweep wrote of a row, behind its inputs. */
-static struct outcome read_figures(const char *text)
+/* Adds a row of an earlier sweep to the summary, if it is whole and has the inputs of this sweep's
+ * row. */
+static enum ty_sweep_kept look_at_row(void *arg, uint32_t row, const char *line, size_t len)
 {
-    struct outcome out = {.step_s = *text == ',' ? 0 : ty_strtod(text, NULL)};
-    for (int commas = 0; text != NULL && commas < N_FIGURES; commas++) {
-        text = strchr(text, ',');
-        text = text != NULL ? text + 1 : NULL;
-    }
-    out.fits = text != NULL && *text == '1';
-    return out;
-}
-
-/* Adds a whole row of an earlier sweep to the summary; false: it does not begin with the inputs of
- * this sweep's row. */
-static bool keep_row(struct sweep_job *job, uint32_t row, const char *text, size_t len)
-{
+    struct sweep_job *job = arg;
     struct ty_text t = {.data = NULL};
+    struct outcome out;
     put_inputs(&t, job, row);
-    ty_text_add(&t, ",");
     char *inputs = ty_text_take(&t);
     const size_t n = inputs != NULL ? strlen(inputs) : 0;
-    const bool same = inputs != NULL && n <= len && memcmp(text, inputs, n) == 0;
-    if (same) {
-        const struct outcome out = read_figures(text + n);
-        job->summary.n_kept++;
-        add_outcome(&job->summary, row, &out);
-    }
+    const bool same = inputs != NULL && n < len && memcmp(line, inputs, n) == 0;
     free(inputs);
-    return same;
-}
-
-/* Counts the whole lines of an earlier sweep, header included, and finds where the last one ends.
- * Refuses a text that was not written for this table: its figures would stand in wrong rows. */
-static int keep(struct sweep_job *job, const char *path, const char *header, const char *text,
-                size_t len, uint32_t *lines, size_t *end, struct ty_err *err)
-{
-    *lines = 0;
-    *end = 0;
-    for (size_t next; (next = row_end(text, len, *end)) != 0; *end = next, (*lines)++) {
-        if (*lines == 0 && (next != strlen(header) || memcmp(text, header, next) != 0)) {
-            return ty_fail(err, TY_EINPUT,
-                           "%s: its columns are not those of this sweep; run without --resume to "
-                           "start anew",
-                           path);
-        }
-        if (*lines > 0 && (*lines > job->table.csv.n_rows ||
-                           !keep_row(job, *lines - 1, text + *end, next - *end))) {
-            return ty_fail(err, TY_EINPUT,
-                           "%s: its row %" PRIu32 " is not that of this sweep; run without "
-                           "--resume to start anew",
-                           path, *lines);
-        }
+    if (!same) {
+        return memchr(line, '\0', len) != NULL ? TY_SWEEP_DAMAGED : TY_SWEEP_FOREIGN;
     }
-    return 0;
+    if (!read_figures(line + n, line + len, &out)) {
+        return TY_SWEEP_DAMAGED;
+    }
+    job->summary.n_kept++;
+    add_outcome(&job->summary, row, &out);
+    if (out.step_s > 0 || !job->any_times) { /* a row with times tells more than one that failed */
+        job->last = row;
+        job->any_times = out.step_s > 0;
+    }
+    return TY_SWEEP_KEPT;
 }
 
-/* Where rows go: standard output; a file, under its name's .partial until it is whole, through
- * links; or something that is no file, as it is. */
-static int find_target(struct sweep_job *job, const char *path, struct ty_arena *arena,
-                       struct ty_err *err)
+/* Simulates one of the kept rows once more: what changed since in the run file, in a file that it
+ * names or in this program shows in no other way, and one table must not be of two of them. */
+static int check_kept(struct sweep_job *job, struct ty_err *err)
 {
-    struct stat st;
-    const bool there = path != NULL && strcmp(path, "-") != 0 && stat(path, &st) == 0;
-    job->fd = STDOUT_FILENO;
-    if (path == NULL || strcmp(path, "-") == 0) {
+    struct outcome out = {.text = {.data = NULL}};
+    if (job->summary.n_kept == 0) {
         return 0;
     }
-    if (there && !S_ISREG(st.st_mode)) {
-        job->fd = open(path, O_WRONLY | O_CLOEXEC);
-        return job->fd < 0 ? ty_fail(err, TY_EIO, "cannot write '%s': %s", path, strerror(errno))
-                           : 0;
+    struct ty_err *own = ty_err_new();
+    char *line = own != NULL ? make_line(job, job->last, &out, own) : NULL;
+    int rc = 0;
+    if (line == NULL) {
+        keep_fault(job, job->last, own);
+    } else if (!ty_sweep_store_equals(&job->store, job->last, line)) {
+        rc = ty_fail(err, TY_EINPUT,
+                     "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
+                     "names, or this program is not what it was; run without --resume to start "
+                     "anew",
+                     job->store.partial, job->last + 1);
     }
-    char *real = there ? realpath(path, NULL) : NULL;
-    job->path = ty_arena_printf(arena, "%s", real != NULL ? real : path);
-    job->partial = ty_arena_printf(arena, "%s.partial", real != NULL ? real : path);
-    free(real);
-    return job->path == NULL || job->partial == NULL
-               ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
-               : 0;
+    free(line);
+    ty_err_free(own);
+    return rc;
 }
 
-/* Opens PATH.partial, keeping what an earlier sweep finished when resuming. */
-static int open_partial(struct sweep_job *job, const char *header, struct ty_arena *arena,
-                        struct ty_err *err)
-{
-    const char *partial = job->partial;
-    const char *text = "";
-    size_t len = 0, end = 0;
-    int rc = 0;
-    if (job->options->resume && access(partial, R_OK) == 0) {
-        rc = ty_file_read(arena, partial, TY_CSV_MAX_BYTES, &text, &len, err);
-    }
-    uint32_t rows = 0;
-    rc = rc < 0 ? rc : keep(job, partial, header, text, len, &rows, &end, err);
-    if (rc < 0) {
-        return rc;
-    }
-    job->fd = open(partial, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (job->fd < 0 || ftruncate(job->fd, (off_t)end) != 0 ||
-        lseek(job->fd, 0, SEEK_END) == (off_t)-1) {
-        return ty_fail(err, ty_code_of_errno(errno), "cannot write '%s': %s", partial,
-                       strerror(errno));
-    }
-    job->written = rows > 0 ? rows - 1 : 0;
-    job->error = rows > 0 ? 0 : ty_fd_write(job->fd, header, strlen(header), NULL);
-    return 0;
-}
+/* ---- the sweep ---- */
 
 static int finish(struct sweep_job *job, struct ty_err *err)
 {
-    if (job->no_memory) {
-        ty_fail(err, TY_ENOMEM, "memory is exhausted in row %" PRIu32, job->written + 1);
-        if (job->partial != NULL) {
-            ty_hint(err,
-                    "the rows before it are in %s; --resume goes on from there, with fewer "
-                    "--jobs if that is what it takes",
-                    job->partial);
+    if (job->store.error != 0) {
+        return ty_sweep_store_fail(&job->store, err);
+    }
+    if (job->fault.code != 0) {
+        ty_fail(err, job->fault.code, "%s", job->fault.text);
+        ty_sweep_store_hint(&job->store, err);
+        if (job->options->jobs != 1) {
+            ty_hint(err, "fewer --jobs take less memory and fewer files at once");
         }
-        return TY_ENOMEM;
+        return job->fault.code;
     }
-    if (job->fd != STDOUT_FILENO && close(job->fd) != 0 && job->error == 0) {
-        job->error = errno;
+    return ty_sweep_store_finish(&job->store, err);
+}
+
+static void remark_damage(struct sweep_job *job, struct ty_arena *arena)
+{
+    const uint32_t n = job->store.n_damaged;
+    if (n > 0) {
+        const char *before = job->table.remark;
+        job->table.remark = ty_arena_printf(
+            arena, "%s%s%s: %" PRIu32 " line%s made no sense; %s simulated again",
+            before != NULL ? before : "", before != NULL ? "\n" : "", job->store.partial, n,
+            n == 1 ? "" : "s", n == 1 ? "its row was" : "their rows were");
     }
-    if (job->error == 0 && job->partial != NULL && rename(job->partial, job->path) != 0) {
-        job->error = errno;
-    }
-    const char *output = job->options->output != NULL ? job->options->output : "-";
-    return job->error == 0 ? 0
-                           : ty_fail(err, TY_EIO, "cannot write '%s': %s",
-                                     job->partial != NULL       ? job->partial
-                                     : strcmp(output, "-") != 0 ? output
-                                                                : "standard output",
-                                     strerror(job->error));
 }
 
 static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
     char *header = make_header(job);
-    job->line = ty_arena_array(arena, char *, (size_t)job->table.csv.n_rows + 1);
-    int rc = header == NULL || job->line == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
-                                                 : find_target(job, o->output, arena, err);
-    if (rc == 0 && job->partial != NULL) {
-        rc = open_partial(job, header, arena, err);
-    } else if (rc == 0) {
-        job->error = ty_fd_write(job->fd, header, strlen(header), NULL);
+    int rc = header == NULL
+                 ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+                 : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows, header,
+                                       o->resume ? look_at_row : NULL, job, arena, err);
+    rc = rc < 0 ? rc : check_kept(job, err);
+    if (rc == 0) {
+        remark_damage(job, arena);
+        if (job->fault.code == 0) {
+            ty_pool_run(0, job->table.csv.n_rows, o->jobs, do_row, job);
+        }
+        rc = finish(job, err);
     }
+    ty_sweep_store_release(&job->store);
     free(header);
-    if (rc < 0) {
-        return rc;
-    }
-    if (job->error == 0) {
-        ty_pool_run(job->written, job->table.csv.n_rows, o->jobs, do_row, job);
-    }
-    return finish(job, err);
+    return rc;
 }
 
 /* The lines of a remark that have room. */
@@ -367,6 +329,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
     struct sweep_job job = {
         .options = options,
+        .store = {.fd = -1},
         .rows = {.source = {.path = options->path,
                             .with = options->with,
                             .n_with = options->n_with,

@@ -212,7 +212,7 @@ START_TEST(a_hugging_face_file_lies_beside_the_run_file)
 
     ck_assert_int_eq(chdir(folder), 0);
     ck_assert_int_eq(unlink("tiny.json"), 0);
-    ck_assert_int_eq(ty_config_load(&c, "run.yaml", NULL, 0, &err), TY_EIO);
+    ck_assert_int_eq(ty_config_load(&c, "run.yaml", NULL, 0, &err), TY_EINPUT);
     ck_assert_str_eq(err.text, "tiny.json: cannot be opened (No such file or directory)\n"
                                "hint: the file is named by model.huggingface at run.yaml:2");
     ck_assert_int_eq(unlink("run.yaml"), 0);

@@ -262,11 +262,11 @@ START_TEST(files_are_read_whole_or_refused)
     unlink(path);
 
     struct ty_err missing = TY_ERR_NONE;
-    ck_assert_int_eq(ty_doc_load(&doc, &arena, "/nonexistent/x.yaml", &missing), TY_EIO);
+    ck_assert_int_eq(ty_doc_load(&doc, &arena, "/nonexistent/x.yaml", &missing), TY_EINPUT);
     ck_assert_str_eq(missing.text,
                      "/nonexistent/x.yaml: cannot be opened (No such file or directory)");
     struct ty_err folder = TY_ERR_NONE;
-    ck_assert_int_eq(ty_doc_load(&doc, &arena, "/tmp", &folder), TY_EIO);
+    ck_assert_int_eq(ty_doc_load(&doc, &arena, "/tmp", &folder), TY_EINPUT);
     ck_assert_str_eq(folder.text, "/tmp: cannot be read (Is a directory)");
     ty_arena_release(&arena);
 }
