@@ -59,7 +59,7 @@ struct ty_gz {
     unsigned fill, take, drain;     /* next to be filled, taken, written; counted on for ever */
     unsigned char tail[GZ_DICT];    /* the end of what came before */
     size_t n_tail;
-    bool begun, ended;
+    bool begun, asked; /* asked: for threads */
     uint32_t crc;
     uint64_t total;
     z_stream z; /* of the caller, where there are no threads */
@@ -231,6 +231,7 @@ static int put_block(struct ty_gz *gz, int fd, const char *bytes, size_t n, bool
     pthread_mutex_lock(&gz->lock);
     b->state = gz->n_threads == 0 ? DONE : FILLED;
     gz->fill++;
+    gz->take += gz->n_threads == 0; /* threads that come later begin behind it */
     pthread_cond_signal(&gz->filled);
     pthread_mutex_unlock(&gz->lock);
     /* with nobody beside us there is nothing to wait for */
@@ -265,9 +266,9 @@ int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n, const vol
     if (!gz->begun) {
         gz->begun = true;
         error = put_header(fd, stop);
-        if (n >= GZ_BLOCK) { /* what fits in one block needs no help */
-            start_threads(gz);
-        }
+    } else if (n > 0 && !gz->asked) { /* what comes in one piece needs no help */
+        gz->asked = true;
+        start_threads(gz);
     }
     if (n == 0) {
         return error != 0 ? error : end_stream(gz, fd, stop);
