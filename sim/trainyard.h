@@ -350,9 +350,41 @@ TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char *
 
 /* ---- catalogues ---- */
 
-/* One line per entry of "schedules", "models", "gpus", "clusters", "collectives", "formats" or
- * "keys"; "schema" is a JSON schema of the run file. */
+/* The i-th catalogue that there is: "schedules", "models", ..., "schema"; NULL after the last.
+ * `about` (may be NULL) receives what it is, in a few words. */
+TY_API const char *ty_list_name(size_t i, const char **about);
+
+/* One line per entry, its name first, of a catalogue; "schema" is a JSON schema of the run file. */
 TY_API int ty_list(const char *what, char **text, struct ty_err *err);
+
+/* The catalogue "keys", a line each; or, for a section ("layout") or key ("layout.zero"), all that is
+ * to be known of it, in lines of 80 columns. */
+TY_API int ty_list_keys(const char *about, char **text, struct ty_err *err);
+
+/* A word that may be written, and what it means ("" where that is clear). */
+struct ty_key_word {
+    const char *name, *doc;
+};
+
+/* A key of the run file. */
+struct ty_key {
+    const char *name;                /* "layout.zero" */
+    const char *accepts;             /* "whole number 0 .. 3", "like 80 GiB, 1 MB .. 100 TB" */
+    const char *fallback;            /* the default as one would write it; NULL: none */
+    const char *doc;                 /* what it means; the unit of a quantity in SI */
+    const struct ty_key_word *words; /* [n_words] words that `accepts` tells of, names of presets */
+    size_t n_words;
+    bool required; /* by the file, unless a preset has it */
+};
+
+/* All keys, section by section, and the sections. */
+struct ty_keys {
+    size_t n, n_sections;
+    const struct ty_key *key;          /* [n] */
+    const struct ty_key_word *section; /* [n_sections] */
+};
+TY_API int ty_keys_new(struct ty_keys **keys, struct ty_err *err);
+TY_API void ty_keys_free(struct ty_keys *keys);
 
 #ifdef __cplusplus
 }

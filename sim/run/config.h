@@ -70,8 +70,8 @@ struct ty_config {
 
 /* Public functions (load, free, show) are in sim/trainyard.h. */
 
-/* One line per key of the run file: name, what may be written, default, meaning. */
-int ty_config_keys(char **text, struct ty_err *err);
+/* The presets that a key names, up to one without a name; NULL where it names none. */
+const struct ty_preset *ty_config_presets(enum ty_section_index section, const char *key);
 
 /* A JSON schema (draft 7) of the run file, for editors. */
 int ty_config_schema(char **text, struct ty_err *err);

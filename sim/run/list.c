@@ -1,4 +1,5 @@
 /* list.c - `trainyard list`: what can be named in a run file, from the tables that read it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/arch.h"
@@ -77,47 +78,74 @@ static void list_formats(struct ty_text *t)
     }
 }
 
-int ty_list(const char *what, char **text, struct ty_err *err)
+static int take(struct ty_text *t, char **text, struct ty_err *err)
 {
-    static const struct {
-        const char *name;
-        void (*list)(struct ty_text *);
-    } lists[] = {
-        {"schedules", list_schedules},
-        {"models", list_models},
-        {"gpus", list_gpus},
-        {"clusters", list_clusters},
-        {"fabrics", list_fabrics},
-        {"frameworks", list_frameworks},
-        {"collectives", list_collectives},
-        {"formats", list_formats},
-    };
-    const char *names[TY_COUNT(lists) + 2];
-    *text = NULL;
-    if (strcmp(what, "keys") == 0) {
-        return ty_config_keys(text, err);
+    *text = ty_text_take(t);
+    return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+}
+
+static int keys(char **text, struct ty_err *err)
+{
+    return ty_list_keys(NULL, text, err);
+}
+
+/* What can be listed: entries, or what another file writes. */
+static const struct {
+    const char *name, *about;
+    void (*list)(struct ty_text *);
+    int (*other)(char **text, struct ty_err *err);
+} lists[] = {
+    {"schedules", "orders of forwards and backwards in a pipeline", list_schedules, NULL},
+    {"models", "presets of model.preset", list_models, NULL},
+    {"gpus", "presets of cluster.gpu", list_gpus, NULL},
+    {"clusters", "presets of cluster.preset", list_clusters, NULL},
+    {"fabrics", "presets of fabric.preset", list_fabrics, NULL},
+    {"frameworks", "training stacks, presets of framework.preset", list_frameworks, NULL},
+    {"collectives", "algorithms of collectives", list_collectives, NULL},
+    {"formats", "of traces", list_formats, NULL},
+    {"keys", "of the run file, a line each; keys SECTION or keys KEY: all about them", NULL, keys},
+    {"schema", "a JSON schema of the run file, for editors", NULL, ty_config_schema},
+};
+
+const char *ty_list_name(size_t i, const char **about)
+{
+    if (about != NULL) {
+        *about = i < TY_COUNT(lists) ? lists[i].about : NULL;
     }
-    if (strcmp(what, "schema") == 0) {
-        return ty_config_schema(text, err);
-    }
-    names[TY_COUNT(lists)] = "keys";
-    names[TY_COUNT(lists) + 1] = "schema";
+    return i < TY_COUNT(lists) ? lists[i].name : NULL;
+}
+
+static int unknown(const char *what, struct ty_err *err)
+{
+    const char *names[TY_COUNT(lists)];
+    struct ty_text all = {.data = NULL};
     for (size_t i = 0; i < TY_COUNT(lists); i++) {
         names[i] = lists[i].name;
-        if (strcmp(what, names[i]) == 0) {
-            struct ty_text t = {.data = NULL};
-            lists[i].list(&t);
-            *text = ty_text_take(&t);
-            return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
-        }
+        ty_text_add(&all, "%s%s", i == 0 ? "" : i + 1 < TY_COUNT(lists) ? ", " : " or ", names[i]);
     }
-    ty_fail(err, TY_EUSAGE,
-            "cannot list \"%s\"; use schedules, models, gpus, clusters, fabrics, frameworks, "
-            "collectives, formats, keys or schema",
-            what);
+    char *text = ty_text_take(&all);
+    ty_fail(err, TY_EUSAGE, "cannot list \"%s\"; use %s", what, text != NULL ? text : "keys");
+    free(text);
     const char *near = ty_nearest(what, names, TY_COUNT(names));
     if (near != NULL) {
         ty_hint(err, "did you mean \"%s\"?", near);
     }
     return TY_EUSAGE;
+}
+
+int ty_list(const char *what, char **text, struct ty_err *err)
+{
+    *text = NULL;
+    for (size_t i = 0; i < TY_COUNT(lists); i++) {
+        if (strcmp(what, lists[i].name) != 0) {
+            continue;
+        }
+        if (lists[i].other != NULL) {
+            return lists[i].other(text, err);
+        }
+        struct ty_text t = {.data = NULL};
+        lists[i].list(&t);
+        return take(&t, text, err);
+    }
+    return unknown(what, err);
 }

@@ -5,34 +5,10 @@
  * presets; units and what only a combination makes wrong are left to `trainyard check`. */
 #include <string.h>
 
-#include "model/framework.h"
 #include "sim/base/json.h"
 #include "sim/run/config.h"
 #include "sim/run/jobs.h"
 #include "sim/trainyard.h"
-
-/* Keys whose text names a preset. */
-static const struct {
-    enum ty_section_index section;
-    const char *key;
-    const struct ty_preset *presets;
-} named[] = {
-    {TY_SECTION_CLUSTER, "preset", ty_cluster_presets},
-    {TY_SECTION_CLUSTER, "gpu", ty_gpu_presets},
-    {TY_SECTION_FABRIC, "preset", ty_fabric_presets},
-    {TY_SECTION_MODEL, "preset", ty_arch_presets},
-    {TY_SECTION_FRAMEWORK, "preset", ty_framework_presets},
-};
-
-static const struct ty_preset *presets_of(enum ty_section_index section, const char *key)
-{
-    for (size_t i = 0; i < TY_COUNT(named); i++) {
-        if (named[i].section == section && strcmp(named[i].key, key) == 0) {
-            return named[i].presets;
-        }
-    }
-    return NULL;
-}
 
 /* {"type": "integer", "minimum": 1, "maximum": 8} */
 static void whole(struct ty_text *t, const struct ty_field *field)
@@ -185,7 +161,7 @@ static void section(struct ty_text *t, const struct ty_section *s, enum ty_secti
         if (field->inner != NULL) {
             mapping(t, s, field);
         } else {
-            property(t, field, field->key, presets_of(index, field->key));
+            property(t, field, field->key, ty_config_presets(index, field->key));
         }
     }
     ty_text_add(t, "}}");
