@@ -2,34 +2,9 @@
 #ifndef TY_CLI_CLI_H
 #define TY_CLI_CLI_H
 
+#include "sim/cli/table.h"
 #include "sim/trainyard.h"
 
-/* Commands, as bits: which options belong to which. name, arguments, summary */
-#define CLI_COMMANDS(X)                                                                            \
-    X(run, "FILE", "simulate a training step and report it")                                       \
-    X(check, "FILE", "read and plan, show memory and size; simulate nothing")                      \
-    X(report, "FILE -o PAGE",                                                                      \
-      "a page for a browser: timeline, memory, numbers; two runs compared")                        \
-    X(diff, "FILE FILE...",                                                                        \
-      "runs aligned: what differs, where the time went, one timeline of all")                      \
-    X(explain, "FILE", "where the time goes, formula beside simulation, what would help")          \
-    X(sweep, "FILE --rows CSV", "run every row of a table, or every combination of values")        \
-    X(calibrate, "FILE --rows CSV", "fit keys of the run file to measured times")                  \
-    X(import, "kineto FILE...", "what torch.profiler measured: a summary, and a table for run")    \
-    X(schedule, "NAME -p P -m M", "draw a pipeline schedule, formula beside simulation")           \
-    X(list, "WHAT",                                                                                \
-      "schedules, models, gpus, clusters, fabrics, frameworks, collectives, formats, keys or "     \
-      "schema (of the run file, for editors)")
-
-enum cli_command {
-#define X(name, arguments, summary) CLI_##name,
-    CLI_COMMANDS(X)
-#undef X
-    CLI_N_COMMANDS
-};
-
-#define CLI_RUNS_MAX 8 /* that are compared at once */
-#define CLI_LIST_MAX 256
 struct cli_list {
     size_t n;
     const char *item[CLI_LIST_MAX];
@@ -114,7 +89,7 @@ uint32_t cli_columns(void);
 int cli_number(const char *option, const char *text, uint32_t *out);
 
 /* One function per command: the exit status. */
-#define X(name, arguments, summary) int cmd_##name(const struct cli_options *options);
+#define X(name) int cmd_##name(const struct cli_options *options);
 CLI_COMMANDS(X)
 #undef X
 

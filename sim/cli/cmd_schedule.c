@@ -72,6 +72,12 @@ int cmd_list(const struct cli_options *o)
 {
     struct ty_err *err = ty_err_new();
     char *text = NULL;
-    const int rc = ty_list(o->operand, &text, err);
+    const bool keys = strcmp(o->operand, "keys") == 0;
+    if (o->second != NULL && !keys) {
+        fprintf(stderr, "trainyard list: too many words; a second one goes with keys\n");
+        ty_err_free(err);
+        return 2;
+    }
+    const int rc = keys ? ty_list_keys(o->second, &text, err) : ty_list(o->operand, &text, err);
     return hand_over(rc, text, NULL, err);
 }

@@ -5,11 +5,8 @@
 
 #include "sim/cli/cli.h"
 
-static const struct {
-    const char *name, *arguments, *summary;
-    int (*run)(const struct cli_options *options);
-} commands[CLI_N_COMMANDS] = {
-#define X(name, arguments, summary) {#name, arguments, summary, cmd_##name},
+static int (*const run[CLI_N_COMMANDS])(const struct cli_options *options) = {
+#define X(name) cmd_##name,
     CLI_COMMANDS(X)
 #undef X
 };
@@ -20,20 +17,22 @@ static void print_usage(FILE *f)
                " - simulates GPU clusters that train large language models\n\n"
                "usage: trainyard COMMAND ...\n\n");
     for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
-        fprintf(f, "  %-9s %-15s %s\n", commands[i].name, commands[i].arguments,
-                commands[i].summary);
+        fprintf(f, "  %-9s %-15s %s\n", cli_commands[i].name, cli_commands[i].arguments,
+                cli_commands[i].summary);
     }
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
-    fprintf(f, "A first run:  trainyard run docs/examples/llama-30b-256xa100.yaml\n"
-               "Exit status:  0 done; 1 done, and the answer is no (does not fit); 2 wrong command "
-               "line;\n              3 bad input; 4 deadlock or internal error\n");
+    fprintf(f, "A first run:  trainyard run docs/examples/llama-30b-256xa100.yaml\n");
+    for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
+        fprintf(f, "%-13s %d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
+                row->meaning);
+    }
 }
 
 /* Number of a command, or CLI_N_COMMANDS. */
 static size_t find(const char *name)
 {
     size_t i = 0;
-    while (i < CLI_N_COMMANDS && strcmp(name, commands[i].name) != 0) {
+    while (i < CLI_N_COMMANDS && strcmp(name, cli_commands[i].name) != 0) {
         i++;
     }
     return i;
@@ -43,7 +42,7 @@ static int unknown(const char *name)
 {
     const char *names[CLI_N_COMMANDS + 1] = {"help"};
     for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
-        names[i + 1] = commands[i].name;
+        names[i + 1] = cli_commands[i].name;
     }
     const char *near = ty_suggest(name, names, CLI_N_COMMANDS + 1);
     fprintf(stderr, "trainyard: unknown command %s", name);
@@ -95,7 +94,7 @@ static int dispatch(int argc, char **argv)
         cli_print_help((enum cli_command)command);
         return 0;
     }
-    return commands[command].run(&options);
+    return run[command](&options);
 }
 
 int main(int argc, char **argv)

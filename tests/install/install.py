@@ -69,9 +69,32 @@ class Tree:
 
 
 def what_is_installed_is_what_a_package_would_hold(tree):
-    names = {re.sub(r"\.so(\.\d+)*$", ".so", p.name) for p in tree.files}
+    guides = tree.one("doc/trainyard/formats.md").parent
+    names = {re.sub(r"\.so(\.\d+)*$", ".so", p.name) for p in tree.files
+             if guides not in p.parents}
     assert names == {"trainyard", "trainyard.h", "trainyard.pc", "libtrainyard.a",
-                     "libtrainyard.so"}, names
+                     "libtrainyard.so", "trainyard.1", "trainyard.5", "trainyard.bash",
+                     "_trainyard", "trainyard.fish"}, names
+
+
+def the_guides_are_installed_and_their_examples_run(tree):
+    guides = tree.one("doc/trainyard/formats.md").parent
+    sources = {p.name for p in (SOURCE / "docs").glob("*.md")} - {"STYLE.md"}
+    assert sources == {p.name for p in guides.glob("*.md")}
+    assert not list(guides.rglob("__pycache__"))
+    installed, given = (tree.stats(path) for path in (guides / "examples" / FSDP.name, FSDP))
+    assert installed["config_digest"] == given["config_digest"]
+
+
+def bash_finds_the_completion_by_the_name_of_the_program(tree):
+    loader = pathlib.Path("/usr/share/bash-completion/bash_completion")
+    if not loader.exists():
+        raise Skip("no bash-completion")
+    data = tree.one("completions/trainyard.bash").parents[2]
+    said = subprocess.run(["bash", "--norc", "-c", f". {loader}; _completion_loader trainyard;"
+                           "complete -p trainyard"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "XDG_DATA_DIRS": str(data)})
+    assert "-F _trainyard trainyard" in said.stdout, said
 
 
 def the_header_stands_alone_in_c_and_cpp(tree):
@@ -177,7 +200,9 @@ def the_drawing_example_draws(tree):
 
 
 def main():
-    tests = [what_is_installed_is_what_a_package_would_hold, the_header_stands_alone_in_c_and_cpp,
+    tests = [what_is_installed_is_what_a_package_would_hold,
+             the_guides_are_installed_and_their_examples_run,
+             bash_finds_the_completion_by_the_name_of_the_program, the_header_stands_alone_in_c_and_cpp,
              the_shared_library_exports_what_the_header_declares,
              every_public_function_is_documented,
              a_c_program_against_the_shared_library_alone, errors_come_back_with_their_place,

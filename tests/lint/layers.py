@@ -12,6 +12,7 @@ ALLOWED = {
     "traces": {"sim/base", "sim/core", "traces"},
     "sim/run": {"sim/base", "sim/core", "topology", "model", "traces", "sim/run", "sim"},
     "sim/cli": {"sim", "sim/cli"},
+    "sim/manual": {"sim", "sim/cli", "sim/manual"},
     "sim": {"sim/base"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
