@@ -27,8 +27,7 @@ char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
     return buf;
 }
 
-/* The escape for a byte of a string, or NULL when it stands for itself. */
-static const char *escape_of(unsigned char c, char buf[8])
+const char *ty_json_escape(unsigned char c, char buf[8])
 {
     if (c == '"' || c == '\\') {
         snprintf(buf, 8, "\\%c", c);
@@ -46,7 +45,7 @@ void ty_json_put(struct ty_text *text, const char *s)
     char buf[8];
     ty_text_add(text, "\"");
     for (; *s != '\0'; s++) {
-        const char *escape = escape_of((unsigned char)*s, buf);
+        const char *escape = ty_json_escape((unsigned char)*s, buf);
         ty_text_bytes(text, escape != NULL ? escape : s, escape != NULL ? strlen(escape) : 1);
     }
     ty_text_add(text, "\"");

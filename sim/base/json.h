@@ -10,6 +10,9 @@
  * finite. Returns buf. */
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER]);
 
+/* The escape for a byte of a string: "\\n", "\\u0001", ..., or NULL when it stands for itself. */
+const char *ty_json_escape(unsigned char c, char buf[8]);
+
 /* Appends s as a string, quotes and escapes included. */
 void ty_json_put(struct ty_text *text, const char *s);
 
