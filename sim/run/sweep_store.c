@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "sim/base/fd.h"
+#include "sim/base/file.h"
 #include "sim/base/yaml.h"
 
 #define MAX_BYTES  ((size_t)1 << 30) /* of PATH.partial: a million rows have some 200 MB */
