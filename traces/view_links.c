@@ -86,7 +86,7 @@ static void finish(struct series *s)
 
 struct links {
     struct ty_view *v;
-    const struct ty_heat *heat;
+    const struct ty_link_load *load;
     uint32_t n_nodes;
     uint32_t *first; /* [places + 1]: where the links of a place begin in link[] */
     uint32_t *link;  /* [n_links] */
@@ -141,7 +141,7 @@ static void choose_nodes(struct links *l)
 
 static int prepare(struct links *l, struct ty_view *v)
 {
-    *l = (struct links){.v = v, .heat = v->trace->heat};
+    *l = (struct links){.v = v, .load = v->trace->link_load};
     if (sort_links(l) < 0) {
         return TY_ENOMEM;
     }
@@ -156,7 +156,7 @@ static uint32_t links_of(const struct links *l, size_t place, const uint32_t **l
     double bytes = 0;
     *links = l->link + l->first[place];
     for (uint32_t i = 0; i < n; i++) {
-        bytes += l->heat->bytes[(*links)[i]];
+        bytes += l->load->bytes[(*links)[i]];
     }
     return bytes > 0 ? n : 0;
 }
@@ -189,7 +189,7 @@ static int tell_node(const struct links *l, const struct ty_view_links_sink *sin
                            .link = {.node = node,
                                     .n_nodes = l->n_nodes,
                                     .position = position,
-                                    .title = ty_heat_title((enum ty_link_class) class),
+                                    .title = ty_link_class_title((enum ty_link_class) class),
                                     .first = !*any},
                            .to = v->to_ns,
                            .step = step_of(v),
@@ -197,7 +197,7 @@ static int tell_node(const struct links *l, const struct ty_view_links_sink *sin
                            .at = v->from_ns};
         *any = true;
         sink->start(sink->arg, &s.link);
-        rc = ty_heat_walk(l->heat, v->timeline, links, n, 1000, load_changes, &s, NULL);
+        rc = ty_link_load_walk(l->load, v->timeline, links, n, 1000, load_changes, &s, NULL);
         finish(&s);
     }
     return rc;
@@ -208,7 +208,7 @@ int ty_view_links(struct ty_view *v, const struct ty_view_links_sink *sink)
     struct links l;
     uint32_t position = 0;
     int rc = 0;
-    if (v->trace->heat == NULL) {
+    if (v->trace->link_load == NULL) {
         return 0;
     }
     rc = prepare(&l, v);
@@ -235,14 +235,14 @@ static double changes_of(const struct links *l, const uint32_t *links, uint32_t 
     size_t rows = 0, at = 0;
     double changes = 0;
     for (uint32_t i = 0; i < n; i++) {
-        rows += l->heat->first_part[links[i] + 1] - l->heat->first_part[links[i]];
+        rows += l->load->first_part[links[i] + 1] - l->load->first_part[links[i]];
     }
     uint64_t *key = ty_arena_array(&arena, uint64_t, rows + 1);
     for (uint32_t i = 0; key != NULL && i < n; i++) {
-        for (uint32_t k = l->heat->first_part[links[i]]; k < l->heat->first_part[links[i] + 1];
+        for (uint32_t k = l->load->first_part[links[i]]; k < l->load->first_part[links[i] + 1];
              k++) {
-            const struct ty_heat_part *part = &l->heat->part[k];
-            key[at++] = (uint64_t)part->kind << 32 | (l->heat->lockstep ? 0 : part->member);
+            const struct ty_link_load_part *part = &l->load->part[k];
+            key[at++] = (uint64_t)part->kind << 32 | (l->load->lockstep ? 0 : part->member);
         }
     }
     if (key != NULL) {
@@ -250,7 +250,7 @@ static double changes_of(const struct links *l, const uint32_t *links, uint32_t 
     }
     for (size_t i = 0; key != NULL && i < rows; i++) {
         if (i == 0 || key[i] != key[i - 1]) {
-            changes += 2.0 * (double)l->heat->times[key[i] >> 32];
+            changes += 2.0 * (double)l->load->times[key[i] >> 32];
         }
     }
     ty_arena_release(&arena);
@@ -289,7 +289,7 @@ double ty_view_count_links(struct ty_view *v)
     if (v->timeline->start == NULL) {
         return guess(v);
     }
-    if (v->trace->heat == NULL || prepare(&l, v) < 0) {
+    if (v->trace->link_load == NULL || prepare(&l, v) < 0) {
         return 0;
     }
     const bool samples = step_of(v) > 0;

@@ -6,7 +6,7 @@
 #ifndef TY_TRACES_WRITER_H
 #define TY_TRACES_WRITER_H
 
-#include "sim/core/heat.h"
+#include "sim/core/link_load.h"
 #include "sim/core/stats.h"
 #include "traces/out.h"
 #include "traces/svg.h"
@@ -64,13 +64,13 @@ struct ty_trace {
     enum ty_counters counters;
     enum ty_args args;
     enum ty_flows flows;
-    const uint32_t *node_of;    /* [ranks of the program] whose links are shown; NULL: all nodes' */
-    const struct ty_heat *heat; /* of the links; NULL: they are not shown */
-    ty_ps window_from, window_to;       /* slices are clipped to it; 0, UINT64_MAX: everything */
-    struct ty_svg_style svg;            /* zero: as it is by default */
-    const struct ty_timeline *critical; /* whose critical path is shown: of a program whose gangs
+    const uint32_t *node_of; /* [ranks of the program] whose links are shown; NULL: all nodes' */
+    const struct ty_link_load *link_load; /* of the links; NULL: they are not shown */
+    ty_ps window_from, window_to;         /* slices are clipped to it; 0, UINT64_MAX: everything */
+    struct ty_svg_style svg;              /* zero: as it is by default */
+    const struct ty_timeline *critical;   /* whose critical path is shown: of a program whose gangs
                                          * are the first of the timeline's; NULL: of none */
-    bool bubbles;                       /* idle stretches as slices that name their reason */
+    bool bubbles;                         /* idle stretches as slices that name their reason */
     void (*progress)(void *arg, double share); /* of the writing; NULL: nobody is told */
     void *progress_arg;
     const struct ty_svg_panel
@@ -81,7 +81,7 @@ struct ty_trace {
 
 struct ty_trace_format {
     const char *name, *extension, *summary;
-    bool links;    /* it shows ty_trace.heat */
+    bool links;    /* it shows ty_trace.link_load */
     bool per_rank; /* a folder with a file for each rank: write is called for one rank at a time */
     /* Bytes the file will have, roughly (within a factor of 1.5), without writing it. NULL: small */
     double (*estimate)(const struct ty_trace *trace);

@@ -12,21 +12,22 @@
 
 #include "sim/base/units.h"
 
-/* What a link is part of, for totals and names. id, word */
+/* What a link is part of, for totals. id, name in reports and traces, key */
 #define TY_LINK_CLASSES(X)                                                                         \
-    X(NVLINK, "nvlink")                                                                            \
-    X(PCIE, "pcie")                                                                                \
-    X(NIC, "nic")                                                                                  \
-    X(LEAF, "leaf uplink")                                                                         \
-    X(POD, "pod uplink")
+    X(NVLINK, "NVLink", "nvlink")                                                                  \
+    X(PCIE, "PCIe", "pcie")                                                                        \
+    X(NIC, "NIC", "nic")                                                                           \
+    X(LEAF, "leaf uplinks", "leaf_uplink")                                                         \
+    X(POD, "pod uplinks", "pod_uplink")
 
 enum ty_link_class {
-#define X(id, word) TY_LINK_##id,
+#define X(id, title, key) TY_LINK_##id,
     TY_LINK_CLASSES(X)
 #undef X
     TY_N_LINK_CLASSES
 };
-const char *ty_link_class_word(enum ty_link_class class);
+const char *ty_link_class_title(enum ty_link_class class);
+const char *ty_link_class_key(enum ty_link_class class);
 
 struct ty_link {
     const char *name; /* "node 3 nic 5 out" */

@@ -155,7 +155,7 @@ static int finish(struct ty_run *run, int rc, struct ty_err *err)
 
 static void begin(struct ty_run *run)
 {
-    ty_run_heat_forget(run->heat);
+    ty_run_link_load_forget(run->link_load);
     ty_timeline_release(&run->all);
     run->timeline = run->all;
     run->executed = false;

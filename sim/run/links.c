@@ -1,22 +1,22 @@
 /* links.c - see links.h. */
 #include "sim/run/links.h"
 
-struct ty_run_heat {
+struct ty_run_link_load {
     struct ty_arena arena; /* of what follows */
-    struct ty_heat heat;
+    struct ty_link_load load;
     bool found;
 };
 
-struct ty_run_heat *ty_run_heat_new(struct ty_arena *arena)
+struct ty_run_link_load *ty_run_link_load_new(struct ty_arena *arena)
 {
-    return ty_arena_array(arena, struct ty_run_heat, 1);
+    return ty_arena_array(arena, struct ty_run_link_load, 1);
 }
 
-void ty_run_heat_forget(struct ty_run_heat *heat)
+void ty_run_link_load_forget(struct ty_run_link_load *load)
 {
-    if (heat != NULL) {
-        ty_arena_release(&heat->arena);
-        *heat = (struct ty_run_heat){.found = false};
+    if (load != NULL) {
+        ty_arena_release(&load->arena);
+        *load = (struct ty_run_link_load){.found = false};
     }
 }
 
@@ -26,33 +26,33 @@ static const struct ty_program *executed(const struct ty_run *run)
     return run->all.program == &run->folded ? &run->lowered.program : run->all.program;
 }
 
-static int find_heat(const struct ty_run *run, struct ty_err *err)
+static int find_link_load(const struct ty_run *run, struct ty_err *err)
 {
-    struct ty_heat *heat = &run->heat->heat;
-    struct ty_arena *arena = &run->heat->arena;
+    struct ty_link_load *load = &run->link_load->load;
+    struct ty_arena *arena = &run->link_load->arena;
     const struct ty_program *p = executed(run);
     const struct ty_contention *shared = &run->shared;
     struct ty_contention of_fold;
-    int rc = ty_heat_init(heat, p, arena, err);
-    heat->lockstep = run->lockstep;
+    int rc = ty_link_load_init(load, p, arena, err);
+    load->lockstep = run->lockstep;
     if (rc == 0 && shared->n_links > 0 && run->lockstep) {
         rc = ty_contention_find(&of_fold, &run->folded, arena, err);
         shared = &of_fold;
         p = &run->folded;
     }
-    return rc < 0 ? rc : ty_heat_replay(heat, p, shared, &run->all, arena, err);
+    return rc < 0 ? rc : ty_link_load_replay(load, p, shared, &run->all, arena, err);
 }
 
-int ty_run_heat(const struct ty_run *run, const struct ty_heat **heat, struct ty_err *err)
+int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load, struct ty_err *err)
 {
-    *heat = &run->heat->heat;
-    if (run->heat->found) {
+    *load = &run->link_load->load;
+    if (run->link_load->found) {
         return 0;
     }
-    const int rc = find_heat(run, err);
+    const int rc = find_link_load(run, err);
     if (rc < 0) {
-        ty_run_heat_forget(run->heat);
+        ty_run_link_load_forget(run->link_load);
     }
-    run->heat->found = rc == 0;
+    run->link_load->found = rc == 0;
     return rc;
 }

@@ -3,18 +3,19 @@
 #ifndef TY_RUN_LINKS_H
 #define TY_RUN_LINKS_H
 
-#include "sim/core/heat.h"
+#include "sim/core/link_load.h"
 #include "sim/run/run.h"
 
-/* The heat of an executed run with all jobs in it, to go with run->all; replayed where links were
+/* The load of an executed run with all jobs in it, to go with run->all; replayed where links were
  * shared; of a run that halted, of what was issued. It is the run's, until that is executed again or
- * freed. 0, TY_ENOMEM, or as ty_heat_init. */
-int ty_run_heat(const struct ty_run *run, const struct ty_heat **heat, struct ty_err *err);
+ * freed. 0, TY_ENOMEM, or as ty_link_load_init. */
+int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load,
+                     struct ty_err *err);
 
 /* Where a run keeps it; NULL: no memory. */
-struct ty_run_heat *ty_run_heat_new(struct ty_arena *arena);
+struct ty_run_link_load *ty_run_link_load_new(struct ty_arena *arena);
 
 /* To be found anew, if ever. NULL is nothing to forget. */
-void ty_run_heat_forget(struct ty_run_heat *heat);
+void ty_run_link_load_forget(struct ty_run_link_load *load);
 
 #endif

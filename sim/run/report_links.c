@@ -54,22 +54,22 @@ static double steps_of(const struct ty_run *run)
     return run->lowered.program.n_steps * longer;
 }
 
-static void sum_up(const struct ty_run *run, const struct ty_heat *heat,
-                   const struct ty_heat_peak *peak, struct ty_class_use *out)
+static void sum_up(const struct ty_run *run, const struct ty_link_load *load,
+                   const struct ty_link_load_peak *peak, struct ty_class_use *out)
 {
-    const struct ty_program *p = heat->program;
+    const struct ty_program *p = load->program;
     const double s = ty_s_from_ps(run->all.makespan), steps = steps_of(run);
     double least[TY_N_LINK_CLASSES] = {0}, carried[TY_N_LINK_CLASSES] = {0},
            capacity[TY_N_LINK_CLASSES] = {0};
     for (uint32_t l = 0; l < p->n_links; l++) {
         const struct ty_link *link = &p->links[l];
         const struct ty_link_use use = {.link = l,
-                                        .bytes = heat->bytes[l] / steps,
-                                        .mean = heat->bytes[l] / s / link->capacity,
+                                        .bytes = load->bytes[l] / steps,
+                                        .mean = load->bytes[l] / s / link->capacity,
                                         .peak = share_of(peak[l].Bps, link->capacity),
                                         .full_s = ty_s_from_ps(peak[l].full) / steps};
         out[link->class].n_links++;
-        if (heat->bytes[l] > 0) {
+        if (load->bytes[l] > 0) {
             add_link(&out[link->class], &use, &least[link->class], &carried[link->class],
                      &capacity[link->class], link->capacity);
         }
@@ -79,17 +79,18 @@ static void sum_up(const struct ty_run *run, const struct ty_heat *heat,
 int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
-    const struct ty_heat *heat;
+    const struct ty_link_load *load;
     const uint32_t n = run->lowered.program.n_links;
-    struct ty_heat_peak *peak = ty_arena_array(&arena, struct ty_heat_peak, (size_t)n + 1);
+    struct ty_link_load_peak *peak =
+        ty_arena_array(&arena, struct ty_link_load_peak, (size_t)n + 1);
     for (uint32_t c = 0; c < TY_N_LINK_CLASSES; c++) {
         out[c] = (struct ty_class_use){.n_links = 0};
     }
     int rc = peak != NULL ? 0 : ty_fail(err, TY_ENOMEM, "links: out of memory");
-    rc = rc < 0 ? rc : ty_run_heat(run, &heat, err);
-    rc = rc < 0 ? rc : ty_heat_peaks(heat, &run->all, peak, err);
+    rc = rc < 0 ? rc : ty_run_link_load(run, &load, err);
+    rc = rc < 0 ? rc : ty_link_load_peaks(load, &run->all, peak, err);
     if (rc == 0) {
-        sum_up(run, heat, peak, out);
+        sum_up(run, load, peak, out);
     }
     ty_arena_release(&arena);
     return rc;
@@ -127,7 +128,7 @@ int ty_report_links_table(const struct ty_run *run, struct ty_text *t, struct ty
             ty_text_add(t, "\nuse of links, in and out%s\n",
                         run->together != NULL ? ", by all jobs" : "");
         }
-        ty_text_add(t, "  %s", ty_heat_title((enum ty_link_class)c));
+        ty_text_add(t, "  %s", ty_link_class_title((enum ty_link_class)c));
         any = true;
         ty_text_pad(t, 22);
         ty_text_add(t, "%12s   mean %8s   peak %8s   busiest: ",
@@ -175,7 +176,7 @@ int ty_report_links_json(const struct ty_run *run, struct ty_text *t, struct ty_
             continue;
         }
         ty_text_add(t, "%s\n    \"%s\": {\"links\": %u, \"used\": %u", between,
-                    ty_heat_key((enum ty_link_class)c), (unsigned)use[c].n_links,
+                    ty_link_class_key((enum ty_link_class)c), (unsigned)use[c].n_links,
                     (unsigned)use[c].n_used);
         between = ",";
         number(t, "bytes", use[c].bytes);

@@ -3,7 +3,7 @@
 #define TY_RUN_REPORT_LINKS_H
 
 #include "sim/base/text.h"
-#include "sim/core/heat.h"
+#include "sim/core/link_load.h"
 #include "sim/run/run.h"
 
 #define TY_BUSIEST 3u
@@ -26,7 +26,7 @@ struct ty_class_use {
     struct ty_link_use busiest[TY_BUSIEST]; /* by mean, then by number; [min(n_used, 3)] */
 };
 
-/* By class: out[TY_N_LINK_CLASSES]. 0, TY_ENOMEM, or as ty_heat_init. */
+/* By class: out[TY_N_LINK_CLASSES]. 0, TY_ENOMEM, or as ty_link_load_init. */
 int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct ty_err *err);
 
 /* Sections of the two reports. */

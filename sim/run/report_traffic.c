@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/core/heat.h"
+#include "sim/core/link_load.h"
 #include "sim/run/report_table.h"
 #include "sim/run/together.h"
 #include "sim/run/traffic.h"
@@ -46,10 +46,10 @@ static int count_uplinks(struct table *t, struct ty_err *err)
 {
     const struct ty_program *p = &t->run->lowered.program;
     struct ty_arena arena = {.head = NULL};
-    struct ty_heat heat;
+    struct ty_link_load load;
     uint32_t *row_of = ty_arena_array(&arena, uint32_t, (size_t)p->n_kinds + 1);
     int rc = row_of != NULL ? 0 : ty_fail(err, TY_ENOMEM, "traffic: out of memory");
-    rc = rc < 0 ? rc : ty_heat_init(&heat, p, &arena, err);
+    rc = rc < 0 ? rc : ty_link_load_init(&load, p, &arena, err);
     if (rc == 0) {
         rows_of_kinds(t, row_of);
     }
@@ -59,9 +59,9 @@ static int count_uplinks(struct table *t, struct ty_err *err)
             !ty_fabric_leads_out(&t->run->lowered.fabric, l)) {
             continue;
         }
-        for (uint32_t i = heat.first_part[l]; i < heat.first_part[l + 1]; i++) {
-            const struct ty_heat_part *part = &heat.part[i];
-            const double B = part->bytes * (double)heat.times[part->kind] / p->n_steps;
+        for (uint32_t i = load.first_part[l]; i < load.first_part[l + 1]; i++) {
+            const struct ty_link_load_part *part = &load.part[i];
+            const double B = part->bytes * (double)load.times[part->kind] / p->n_steps;
             if (row_of[part->kind] != UINT32_MAX) {
                 t->B[row_of[part->kind]][class == TY_LINK_LEAF ? OVER_LEAF : OVER_POD] += B;
             }

@@ -68,8 +68,8 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
         return ty_fail(err, TY_ENOMEM, "out of memory");
     }
     run->config = config;
-    run->heat = ty_run_heat_new(&run->arena);
-    int rc = run->heat != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    run->link_load = ty_run_link_load_new(&run->arena);
+    int rc = run->link_load != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
     rc = rc < 0 ? rc : ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
     rc = rc < 0 ? rc : ty_run_check_size(&run->lowered.program, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
@@ -87,7 +87,7 @@ void ty_run_free(struct ty_run *run)
     if (run == NULL) {
         return;
     }
-    ty_run_heat_forget(run->heat);
+    ty_run_link_load_forget(run->link_load);
     ty_together_free(run->together);
     ty_timeline_release(&run->all);
     ty_arena_release(&run->arena);

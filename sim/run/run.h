@@ -27,12 +27,12 @@ struct ty_run {
     struct ty_stats stats;
     bool executed; /* to the end; else all.halt says whether some of it was */
     enum ty_sharing sharing;
-    bool lockstep;                /* members of a gang do everything at the same times */
-    struct ty_run_heat *heat;     /* of the links, once somebody asked (links.h) */
-    const char *engine;           /* "sweep" or "events", once executed */
-    struct ty_progress progress;  /* of executions */
-    double plan_s, execute_s;     /* wall-clock time of the simulator itself */
-    struct ty_together *together; /* other jobs on the cluster (together.h); NULL: none */
+    bool lockstep;                      /* members of a gang do everything at the same times */
+    struct ty_run_link_load *link_load; /* of the links, once somebody asked (links.h) */
+    const char *engine;                 /* "sweep" or "events", once executed */
+    struct ty_progress progress;        /* of executions */
+    double plan_s, execute_s;           /* wall-clock time of the simulator itself */
+    struct ty_together *together;       /* other jobs on the cluster (together.h); NULL: none */
 };
 
 /* Bytes of states, activations and buffers that the GPU of a rank has room for: what is left of its

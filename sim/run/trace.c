@@ -66,11 +66,11 @@ static const double *capacities(const struct ty_run *run, struct ty_arena *arena
 }
 
 /* For the formats and counters that show it. */
-static int find_heat(const struct ty_run *run, const struct ty_trace_format *format,
-                     struct ty_trace *trace, struct ty_err *err)
+static int find_link_load(const struct ty_run *run, const struct ty_trace_format *format,
+                          struct ty_trace *trace, struct ty_err *err)
 {
     const bool wanted = trace->counters == TY_COUNTERS_ALL || trace->counters == TY_COUNTERS_NET;
-    return wanted && format->links ? ty_run_heat(run, &trace->heat, err) : 0;
+    return wanted && format->links ? ty_run_link_load(run, &trace->link_load, err) : 0;
 }
 
 /* A trace as it is asked for, before it is written. */
@@ -102,7 +102,7 @@ static int prepare(struct prepared *p, const struct ty_run *run, const char *tar
                  ? ty_trace_target(target, &p->format, &p->path, err)
                  : ty_fail(err, TY_ENOMEM, "out of memory");
     rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &p->trace, &p->selection, err);
-    rc = rc < 0 || !executed ? rc : find_heat(run, p->format, &p->trace, err);
+    rc = rc < 0 || !executed ? rc : find_link_load(run, p->format, &p->trace, err);
     if (rc == 0 && executed && run->together != NULL) {
         p->trace.stats = &p->all;
         rc = ty_stats_compute(&p->all, &run->all, arena, err);

@@ -351,9 +351,9 @@ END_TEST
 
 START_TEST(links_have_a_word_for_their_class)
 {
-    ck_assert_str_eq(ty_link_class_word(TY_LINK_NVLINK), "nvlink");
-    ck_assert_str_eq(ty_link_class_word(TY_LINK_NIC), "nic");
-    ck_assert_str_eq(ty_link_class_word(TY_LINK_POD), "pod uplink");
+    ck_assert_str_eq(ty_link_class_title(TY_LINK_NVLINK), "NVLink");
+    ck_assert_str_eq(ty_link_class_key(TY_LINK_NIC), "nic");
+    ck_assert_str_eq(ty_link_class_key(TY_LINK_POD), "pod_uplink");
 }
 END_TEST
 

@@ -1,6 +1,6 @@
-/* test_heat.c - what links carry: against intervals added up one by one, against the figures of a
+/* test_link_load.c - what links carry: against intervals added up one by one, against the figures of a
  * run, against what links have, and in traces. */
-#include "sim/core/heat.h"
+#include "sim/core/link_load.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ struct pair {
     struct ty_program program;
     struct ty_timeline timeline;
     struct ty_contention shared;
-    struct ty_heat heat;
+    struct ty_link_load load;
 };
 static const struct ty_link one_link = {"link", TY_LINK_NIC, TY_NO_NODE, 1e9};
 static const uint32_t rank_of[] = {0, 1};
@@ -83,7 +83,7 @@ static void run_pair(struct pair *h)
     ck_assert_int_eq(ty_contention_find(&h->shared, &h->program, &h->arena, &err), 0);
     ck_assert_int_eq(ty_timeline_init(&h->timeline, &h->program, &err), 0);
     ck_assert_int_eq(ty_events_shared(&h->timeline, &h->shared, &err), 0);
-    ck_assert_int_eq(ty_heat_init(&h->heat, &h->program, &h->arena, &err), 0);
+    ck_assert_int_eq(ty_link_load_init(&h->load, &h->program, &h->arena, &err), 0);
 }
 
 static void release_pair(struct pair *h)
@@ -97,7 +97,7 @@ START_TEST(two_flows_that_meet_fill_their_link_and_no_more)
 {
     struct pair h;
     struct seen even = {.n = 0}, bent = {.n = 0};
-    struct ty_heat_peak peak;
+    struct ty_link_load_peak peak;
     const uint32_t link = 0;
     struct ty_builder b = begin_pair(&h);
     add_rank(&h, &b);
@@ -105,8 +105,8 @@ START_TEST(two_flows_that_meet_fill_their_link_and_no_more)
     add_rank(&h, &b);
     add_flow(&h, &b, 1300, 300);
     run_pair(&h);
-    ck_assert_double_eq_tol(h.heat.bytes[0], 2000e-12 * 1e9, 1e-12);
-    ck_assert_int_eq(ty_heat_walk(&h.heat, &h.timeline, &link, 1, 1, see, &even, &err), 0);
+    ck_assert_double_eq_tol(h.load.bytes[0], 2000e-12 * 1e9, 1e-12);
+    ck_assert_int_eq(ty_link_load_walk(&h.load, &h.timeline, &link, 1, 1, see, &even, &err), 0);
     ck_assert_uint_eq(even.n, 4);
     ck_assert_uint_eq(even.t[1], 300);
     ck_assert_double_eq_tol(even.Bps[0], 1e9 * 1000 / 1700, 1);
@@ -114,15 +114,15 @@ START_TEST(two_flows_that_meet_fill_their_link_and_no_more)
     ck_assert_uint_eq(even.t[2], 1700);
     ck_assert_uint_eq(even.t[3], 2000);
     ck_assert(even.Bps[3] == 0);
-    ck_assert_int_eq(ty_heat_replay(&h.heat, &h.program, &h.shared, &h.timeline, &h.arena, &err),
-                     0);
-    ck_assert_int_eq(ty_heat_walk(&h.heat, &h.timeline, &link, 1, 1, see, &bent, &err), 0);
+    ck_assert_int_eq(
+        ty_link_load_replay(&h.load, &h.program, &h.shared, &h.timeline, &h.arena, &err), 0);
+    ck_assert_int_eq(ty_link_load_walk(&h.load, &h.timeline, &link, 1, 1, see, &bent, &err), 0);
     for (uint32_t i = 0; i + 1 < bent.n; i++) {
         ck_assert_double_eq_tol(bent.Bps[i], 1e9, 1);
     }
     ck_assert_uint_eq(bent.t[bent.n - 1], 2000);
     ck_assert(bent.Bps[bent.n - 1] == 0);
-    ck_assert_int_eq(ty_heat_peaks(&h.heat, &h.timeline, &peak, &err), 0);
+    ck_assert_int_eq(ty_link_load_peaks(&h.load, &h.timeline, &peak, &err), 0);
     ck_assert_double_eq_tol(peak.Bps, 1e9, 1);
     ck_assert_uint_eq(peak.full, 2000);
     release_pair(&h);
@@ -143,7 +143,7 @@ START_TEST(a_coarse_clock_loses_no_byte)
     add_flow(&h, &b, 1000, 0);
     add_flow(&h, &b, 10, 0);
     run_pair(&h);
-    ck_assert_int_eq(ty_heat_walk(&h.heat, &h.timeline, &link, 1, 700, see, &seen, &err), 0);
+    ck_assert_int_eq(ty_link_load_walk(&h.load, &h.timeline, &link, 1, 700, see, &seen, &err), 0);
     ck_assert_uint_eq(seen.n, 3);
     ck_assert_uint_eq(seen.t[0], 0);
     ck_assert_double_eq_tol(seen.Bps[0] * 700, 1030 * 1e9, 1);
@@ -179,9 +179,9 @@ START_TEST(members_in_lockstep_keep_their_own_latencies)
     ck_assert_int_eq(ty_program_fold(&folded, &h.program, &h.arena, &err), 0);
     ck_assert_int_eq(ty_timeline_init(&h.timeline, &folded, &err), 0);
     ck_assert_int_eq(ty_sweep(&h.timeline, &err), 0);
-    ck_assert_int_eq(ty_heat_init(&h.heat, &h.program, &h.arena, &err), 0);
-    h.heat.lockstep = true;
-    ck_assert_int_eq(ty_heat_walk(&h.heat, &h.timeline, &link, 1, 1, see, &seen, &err), 0);
+    ck_assert_int_eq(ty_link_load_init(&h.load, &h.program, &h.arena, &err), 0);
+    h.load.lockstep = true;
+    ck_assert_int_eq(ty_link_load_walk(&h.load, &h.timeline, &link, 1, 1, see, &seen, &err), 0);
     ck_assert_uint_eq(seen.n, 5);
     ck_assert_double_eq_tol(seen.Bps[0], 1e8, 1);
     ck_assert_uint_eq(seen.t[1], 600);
@@ -210,7 +210,7 @@ START_TEST(a_meeting_counts_once)
         &b, &(struct ty_meet){.name = "both", .group = TY_NONE, .n_gangs = 2});
     h.program.ops[0] = h.program.ops[1] = op;
     run_pair(&h);
-    ck_assert_double_eq_tol(h.heat.bytes[0], 1000e-12 * 1e9, 1e-12);
+    ck_assert_double_eq_tol(h.load.bytes[0], 1000e-12 * 1e9, 1e-12);
     release_pair(&h);
 }
 END_TEST
@@ -347,9 +347,9 @@ static struct naive *naive_links(const struct ty_timeline *t)
 }
 
 /* Peak and time at 99 % of the capacity. */
-static struct ty_heat_peak naive_peak(struct naive *o, double capacity)
+static struct ty_link_load_peak naive_peak(struct naive *o, double capacity)
 {
-    struct ty_heat_peak peak = {.Bps = 0};
+    struct ty_link_load_peak peak = {.Bps = 0};
     double load = 0;
     if (o->n > 0) {
         qsort(o->edge, o->n, sizeof(*o->edge), by_time);
@@ -373,22 +373,22 @@ START_TEST(bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one
             struct quick_run q = run_variant(v, engine == 0 ? "sweep" : NULL);
             const struct ty_program *p = q.run->all.program;
             struct ty_arena arena = {.head = NULL};
-            struct ty_heat heat;
+            struct ty_link_load load;
             struct naive *naive = naive_links(&q.run->all);
-            struct ty_heat_peak *peak = calloc(p->n_links + 1, sizeof(*peak));
+            struct ty_link_load_peak *peak = calloc(p->n_links + 1, sizeof(*peak));
             ck_assert(v != STEPS || p->n_scripts > 0);
             ck_assert_uint_eq(p->n_tenants, v == JOBS ? 2 : 0);
-            ck_assert_int_eq(ty_heat_init(&heat, p, &arena, &err), 0);
-            heat.lockstep = q.run->lockstep;
-            ck_assert_int_eq(ty_heat_peaks(&heat, &q.run->all, peak, &err), 0);
+            ck_assert_int_eq(ty_link_load_init(&load, p, &arena, &err), 0);
+            load.lockstep = q.run->lockstep;
+            ck_assert_int_eq(ty_link_load_peaks(&load, &q.run->all, peak, &err), 0);
             for (uint32_t l = 0; l < p->n_links; l++) {
-                const struct ty_heat_peak want = naive_peak(&naive[l], p->links[l].capacity);
-                ASSERT_NEAR(heat.bytes[l], naive[l].bytes, 1e-9);
+                const struct ty_link_load_peak want = naive_peak(&naive[l], p->links[l].capacity);
+                ASSERT_NEAR(load.bytes[l], naive[l].bytes, 1e-9);
                 ASSERT_NEAR(peak[l].Bps, want.Bps, 1e-6);
                 ck_assert_msg(peak[l].full == want.full, "variant %zu link %u: %llu, not %llu", v,
                               (unsigned)l, (unsigned long long)peak[l].full,
                               (unsigned long long)want.full);
-                used += heat.bytes[l] > 0;
+                used += load.bytes[l] > 0;
                 free(naive[l].edge);
             }
             free(naive);
@@ -415,7 +415,7 @@ static void halt_somewhere(struct quick_run *q, uint64_t seed)
     }
     ck_assert_int_eq(ty_timeline_cut(&q->run->all, stop, &q->run->all.arena, &err), 0);
     q->run->timeline = q->run->all;
-    ty_run_heat_forget(q->run->heat);
+    ty_run_link_load_forget(q->run->link_load);
     free(stop);
 }
 
@@ -425,19 +425,19 @@ START_TEST(of_a_run_that_halted_what_was_issued_counts)
     for (size_t v = 0; v < TY_COUNT(variants); v++) {
         struct quick_run q = run_variant(v, "sweep");
         const struct ty_program *p = &q.run->lowered.program;
-        const struct ty_heat *heat;
-        struct ty_heat_peak *peak = calloc(p->n_links + 1, sizeof(*peak));
+        const struct ty_link_load *load;
+        struct ty_link_load_peak *peak = calloc(p->n_links + 1, sizeof(*peak));
         double *whole = calloc(p->n_links + 1, sizeof(*whole));
-        ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-        memcpy(whole, heat->bytes, p->n_links * sizeof(*whole));
+        ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+        memcpy(whole, load->bytes, p->n_links * sizeof(*whole));
         halt_somewhere(&q, v);
         struct naive *naive = naive_links(&q.run->all);
-        ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-        ck_assert_int_eq(ty_heat_peaks(heat, &q.run->all, peak, &err), 0);
+        ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+        ck_assert_int_eq(ty_link_load_peaks(load, &q.run->all, peak, &err), 0);
         for (uint32_t l = 0; l < p->n_links; l++) {
-            ASSERT_NEAR(heat->bytes[l], naive[l].bytes, 1e-9);
+            ASSERT_NEAR(load->bytes[l], naive[l].bytes, 1e-9);
             ASSERT_NEAR(peak[l].Bps, naive_peak(&naive[l], p->links[l].capacity).Bps, 1e-6);
-            less += heat->bytes[l] < 0.99 * whole[l];
+            less += load->bytes[l] < 0.99 * whole[l];
             free(naive[l].edge);
         }
         free(naive);
@@ -471,16 +471,16 @@ START_TEST(no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_sha
     for (size_t v = 0; v < TY_COUNT(variants); v++) {
         struct quick_run q = run_variant(v, NULL);
         const struct ty_program *p = &q.run->lowered.program;
-        const struct ty_heat *heat;
-        ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
+        const struct ty_link_load *load;
+        ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
         for (uint32_t l = 0; l < p->n_links; l++) {
             for (ty_ps quantum = 1; quantum <= 1000; quantum += 999) {
                 struct sum s = {.bytes = 0};
-                ck_assert_int_eq(ty_heat_walk(heat, &q.run->all, &l, 1, quantum, add_up, &s, &err),
-                                 0);
+                ck_assert_int_eq(
+                    ty_link_load_walk(load, &q.run->all, &l, 1, quantum, add_up, &s, &err), 0);
                 ck_assert(s.load == 0);
-                ASSERT_NEAR(s.bytes, heat->bytes[l], 1e-9);
-                ck_assert(v != STEPS || heat->n_bends == 0);
+                ASSERT_NEAR(s.bytes, load->bytes[l], 1e-9);
+                ck_assert(v != STEPS || load->n_speed_changes == 0);
                 ck_assert_msg(
                     quantum > 1 || v == STEPS || s.most <= p->links[l].capacity * (1 + 1e-6),
                     "variant %zu, %s: %g of %g", v, p->links[l].name, s.most, p->links[l].capacity);
@@ -514,7 +514,7 @@ START_TEST(a_folded_run_and_members_in_lockstep_tell_the_same_as_all_ranks)
             ck_assert_int_eq(ty_run_link_use(q.run, whole, &err), 0);
             lockstep += q.run->lockstep;
             q.run->lockstep = false; /* every member for itself */
-            ty_run_heat_forget(q.run->heat);
+            ty_run_link_load_forget(q.run->link_load);
             ck_assert_int_eq(ty_run_link_use(q.run, each, &err), 0);
             ck_assert_int_eq(ty_run_execute_folded(q.run, &err), 0);
             ck_assert_int_eq(ty_run_link_use(q.run, folded, &err), 0);
@@ -534,11 +534,11 @@ START_TEST(a_step_is_one_of_the_runs_own_job)
 {
     struct quick_run q = run_variant(JOBS, NULL);
     struct ty_class_use use[TY_N_LINK_CLASSES];
-    const struct ty_heat *heat;
+    const struct ty_link_load *load;
     double bytes = 0, in_a_step = 0;
-    ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-    for (uint32_t l = 0; l < heat->program->n_links; l++) {
-        bytes += heat->bytes[l];
+    ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+    for (uint32_t l = 0; l < load->program->n_links; l++) {
+        bytes += load->bytes[l];
     }
     ck_assert_int_eq(ty_run_link_use(q.run, use, &err), 0);
     for (uint32_t c = 0; c < TY_N_LINK_CLASSES; c++) {
@@ -552,20 +552,20 @@ START_TEST(a_step_is_one_of_the_runs_own_job)
 }
 END_TEST
 
-START_TEST(heat_is_found_once_for_every_execution)
+START_TEST(load_is_found_once_for_every_execution)
 {
     struct quick_run q = run_variant(3, "sweep");
-    const struct ty_heat *heat;
-    ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-    ck_assert(heat->n_bends == 0);
+    const struct ty_link_load *load;
+    ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+    ck_assert(load->n_speed_changes == 0);
     ck_assert_int_eq(ty_run_execute(q.run, "events", &err), 0);
     q.config->run.contention = true;
     ck_assert_int_eq(ty_run_execute(q.run, "events", &err), 0);
-    ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-    const struct ty_heat_bend *bend = heat->bend;
-    ck_assert(heat->n_bends > 0);
-    ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-    ck_assert_ptr_eq(heat->bend, bend);
+    ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+    const struct ty_speed_change *changes = load->speed_change;
+    ck_assert(load->n_speed_changes > 0);
+    ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+    ck_assert_ptr_eq(load->speed_change, changes);
     quick_run_free(&q);
 }
 END_TEST
@@ -628,7 +628,7 @@ static void read_counters(const struct quick_run *q, const char *detail, const c
         if (!js_is(js_get(e, "ph"), "C")) {
             continue;
         }
-        while (!js_is(js_get(e, "name"), ty_heat_title((enum ty_link_class) class))) {
+        while (!js_is(js_get(e, "name"), ty_link_class_title((enum ty_link_class) class))) {
             ck_assert_uint_lt(++class, TY_N_LINK_CLASSES);
         }
         const unsigned long pid = strtoul(js_get(e, "pid")->raw, NULL, 10);
@@ -712,7 +712,7 @@ START_TEST(the_estimate_of_a_trace_counts_the_values_of_links)
 {
     for (int detail = TY_DETAIL_STAGE; detail <= TY_DETAIL_LAYER; detail++) {
         struct quick_run q = run_variant(0, NULL);
-        const struct ty_heat *heat;
+        const struct ty_link_load *load;
         struct ty_out out;
         const uint32_t ranks[] = {0, 9};
         struct ty_trace trace = {.timeline = &q.run->all,
@@ -722,8 +722,8 @@ START_TEST(the_estimate_of_a_trace_counts_the_values_of_links)
                                  .detail = (enum ty_detail)detail,
                                  .window_to = UINT64_MAX,
                                  .counters = TY_COUNTERS_NONE};
-        ck_assert_int_eq(ty_run_heat(q.run, &heat, &err), 0);
-        trace.heat = heat;
+        ck_assert_int_eq(ty_run_link_load(q.run, &load, &err), 0);
+        trace.link_load = load;
         const double without = ty_trace_chrome.estimate(&trace);
         ck_assert_int_eq(ty_out_open(&out, "null:", &err), 0);
         ck_assert_int_eq(ty_trace_chrome.write(&trace, &out, &err), 0);
@@ -741,9 +741,9 @@ START_TEST(the_estimate_of_a_trace_counts_the_values_of_links)
 }
 END_TEST
 
-TY_SUITE("heat", two_flows_that_meet_fill_their_link_and_no_more, a_coarse_clock_loses_no_byte,
+TY_SUITE("load", two_flows_that_meet_fill_their_link_and_no_more, a_coarse_clock_loses_no_byte,
          members_in_lockstep_keep_their_own_latencies, a_meeting_counts_once,
-         a_step_is_one_of_the_runs_own_job, heat_is_found_once_for_every_execution,
+         a_step_is_one_of_the_runs_own_job, load_is_found_once_for_every_execution,
          bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one,
          of_a_run_that_halted_what_was_issued_counts,
          no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_shared,

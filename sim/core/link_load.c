@@ -1,26 +1,5 @@
-/* heat.c - bytes on links, counted by kinds of operations. See heat.h. */
-#include "sim/core/heat.h"
-
-static const struct {
-    const char *title, *key;
-} classes[] = {
-    [TY_LINK_NVLINK] = {"NVLink", "nvlink"},
-    [TY_LINK_PCIE] = {"PCIe", "pcie"},
-    [TY_LINK_NIC] = {"NIC", "nic"},
-    [TY_LINK_LEAF] = {"leaf uplinks", "leaf_uplink"},
-    [TY_LINK_POD] = {"pod uplinks", "pod_uplink"},
-};
-_Static_assert(sizeof(classes) / sizeof(classes[0]) == TY_N_LINK_CLASSES, "every class is named");
-
-const char *ty_heat_title(enum ty_link_class class)
-{
-    return classes[class].title;
-}
-
-const char *ty_heat_key(enum ty_link_class class)
-{
-    return classes[class].key;
-}
+/* link_load.c - bytes on links, counted by kinds of operations. See link_load.h. */
+#include "sim/core/link_load.h"
 
 /* ---- operations of blocks ---- */
 
@@ -30,7 +9,8 @@ static size_t list_of(uint32_t block, uint8_t stream)
 }
 
 /* Calls for every operation with flows of every block. */
-static void each_op(struct ty_heat *h, void (*visit)(struct ty_heat *h, size_t list, uint32_t k))
+static void each_op(struct ty_link_load *h,
+                    void (*visit)(struct ty_link_load *h, size_t list, uint32_t k))
 {
     const struct ty_program *p = h->program;
     for (uint32_t b = 0; b < p->n_blocks; b++) {
@@ -45,18 +25,18 @@ static void each_op(struct ty_heat *h, void (*visit)(struct ty_heat *h, size_t l
 
 /* Lists are laid out by counting sort: list i is counted at i + 2, so that after adding up it
  * begins at [i + 1], and at [i] once all is kept. */
-static void count_op(struct ty_heat *h, size_t list, uint32_t k)
+static void count_op(struct ty_link_load *h, size_t list, uint32_t k)
 {
     (void)k;
     h->first_op[list + 2]++;
 }
 
-static void keep_op(struct ty_heat *h, size_t list, uint32_t k)
+static void keep_op(struct ty_link_load *h, size_t list, uint32_t k)
 {
     h->op[h->first_op[list + 1]++] = k;
 }
 
-static int list_ops(struct ty_heat *h, struct ty_arena *arena)
+static int list_ops(struct ty_link_load *h, struct ty_arena *arena)
 {
     const size_t lists = (size_t)h->program->n_blocks * TY_N_STREAMS;
     h->first_op = ty_arena_array(arena, uint32_t, lists + 2);
@@ -78,7 +58,7 @@ static int list_ops(struct ty_heat *h, struct ty_arena *arena)
 
 /* ---- executions ---- */
 
-static void count_times(struct ty_heat *h)
+static void count_times(struct ty_link_load *h)
 {
     const struct ty_program *p = h->program;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
@@ -96,16 +76,17 @@ static void count_times(struct ty_heat *h)
 
 /* ---- parts of links ---- */
 
-typedef void part_fn(struct ty_heat *h, const struct ty_heat_part *part, uint32_t link);
+typedef void part_fn(struct ty_link_load *h, const struct ty_link_load_part *part, uint32_t link);
 
 /* What a flow moves in so many seconds at full speed. */
-static void flow_parts(struct ty_heat *h, uint32_t kind, uint32_t member,
+static void flow_parts(struct ty_link_load *h, uint32_t kind, uint32_t member,
                        const struct ty_flow *flow, double s, part_fn *visit)
 {
     for (uint32_t u = 0; u < flow->n_uses; u++) {
         const struct ty_use *use = &h->program->uses[flow->first_use + u];
         visit(h,
-              &(struct ty_heat_part){kind, member, ty_use_moves(flow, use, h->program->links) * s},
+              &(struct ty_link_load_part){kind, member,
+                                          ty_use_moves(flow, use, h->program->links) * s},
               use->link);
     }
 }
@@ -116,7 +97,7 @@ static double moves_for(const struct ty_flow *flow, ty_ps alone)
 }
 
 /* All messages that a member sends in a collective, those to the same one together. */
-static void message_parts(struct ty_heat *h, uint32_t kind, uint32_t member, part_fn *visit)
+static void message_parts(struct ty_link_load *h, uint32_t kind, uint32_t member, part_fn *visit)
 {
     const struct ty_program *p = h->program;
     const struct ty_group *g = &p->groups[h->owner[kind].group];
@@ -136,7 +117,7 @@ static void message_parts(struct ty_heat *h, uint32_t kind, uint32_t member, par
 }
 
 /* Visits every use of every flow that a member stands for. */
-static void each_part(struct ty_heat *h, part_fn *visit)
+static void each_part(struct ty_link_load *h, part_fn *visit)
 {
     const struct ty_program *p = h->program;
     for (uint32_t k = 0; k < p->n_kinds; k++) {
@@ -154,25 +135,25 @@ static void each_part(struct ty_heat *h, part_fn *visit)
     }
 }
 
-static void count_part(struct ty_heat *h, const struct ty_heat_part *part, uint32_t link)
+static void count_part(struct ty_link_load *h, const struct ty_link_load_part *part, uint32_t link)
 {
     h->first_part[link + 2]++;
     h->bytes[link] += part->bytes * (double)h->times[part->kind];
 }
 
-static void keep_part(struct ty_heat *h, const struct ty_heat_part *part, uint32_t link)
+static void keep_part(struct ty_link_load *h, const struct ty_link_load_part *part, uint32_t link)
 {
     h->part[h->first_part[link + 1]++] = *part;
 }
 
-static int list_parts(struct ty_heat *h, struct ty_arena *arena)
+static int list_parts(struct ty_link_load *h, struct ty_arena *arena)
 {
     const uint32_t n = h->program->n_links;
     each_part(h, count_part);
     for (uint32_t l = 2; l <= n + 1; l++) {
         h->first_part[l] += h->first_part[l - 1];
     }
-    h->part = ty_arena_array(arena, struct ty_heat_part, (size_t)h->first_part[n + 1] + 1);
+    h->part = ty_arena_array(arena, struct ty_link_load_part, (size_t)h->first_part[n + 1] + 1);
     if (h->part == NULL) {
         return TY_ENOMEM;
     }
@@ -180,21 +161,21 @@ static int list_parts(struct ty_heat *h, struct ty_arena *arena)
     return 0;
 }
 
-int ty_heat_init(struct ty_heat *heat, const struct ty_program *p, struct ty_arena *arena,
-                 struct ty_err *err)
+int ty_link_load_init(struct ty_link_load *load, const struct ty_program *p, struct ty_arena *arena,
+                      struct ty_err *err)
 {
-    *heat = (struct ty_heat){.program = p};
-    const int rc = ty_owners_find(&heat->owner, p, arena, err);
+    *load = (struct ty_link_load){.program = p};
+    const int rc = ty_owners_find(&load->owner, p, arena, err);
     if (rc < 0) {
         return rc;
     }
-    heat->times = ty_arena_array(arena, uint64_t, (size_t)p->n_kinds + 1);
-    heat->bytes = ty_arena_array(arena, double, (size_t)p->n_links + 1);
-    heat->first_part = ty_arena_array(arena, uint32_t, (size_t)p->n_links + 2);
-    if (heat->times == NULL || heat->bytes == NULL || heat->first_part == NULL ||
-        list_ops(heat, arena) < 0) {
+    load->times = ty_arena_array(arena, uint64_t, (size_t)p->n_kinds + 1);
+    load->bytes = ty_arena_array(arena, double, (size_t)p->n_links + 1);
+    load->first_part = ty_arena_array(arena, uint32_t, (size_t)p->n_links + 2);
+    if (load->times == NULL || load->bytes == NULL || load->first_part == NULL ||
+        list_ops(load, arena) < 0) {
         return ty_fail_memory(err);
     }
-    count_times(heat);
-    return list_parts(heat, arena) < 0 ? ty_fail_memory(err) : 0;
+    count_times(load);
+    return list_parts(load, arena) < 0 ? ty_fail_memory(err) : 0;
 }

@@ -1,4 +1,4 @@
-/* heat_replay.c - at which speed contended flows ran, from when they began and ended. See heat.h.
+/* link_load_replay.c - at which speed contended flows ran, from when they began and ended. See link_load.h.
  *
  * Speeds are decided by which flows run at a time and by nothing else. Beginnings and ends are in
  * the timeline, so that the speeds come out of the same solver once more, without executing. Each
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sim/core/evq.h"
-#include "sim/core/heat.h"
+#include "sim/core/link_load.h"
 #include "sim/core/maxmin.h"
 
 /* One leader's contended flows on one stream. */
@@ -18,12 +18,12 @@ struct lane {
     uint32_t pass, pos; /* next */
     ty_ps begin, end;   /* of the flow that runs or comes next */
     const struct ty_flow *shared;
-    uint32_t flow;      /* of the solver */
-    uint32_t last_bend; /* 1 + index; 0: none yet */
+    uint32_t flow;              /* of the solver */
+    uint32_t last_speed_change; /* 1 + index; 0: none yet */
 };
 
 struct replay {
-    struct ty_heat *heat;
+    struct ty_link_load *load;
     const struct ty_program *p; /* whole or folded */
     const struct ty_contention *shared;
     const struct ty_timeline *timeline;
@@ -45,8 +45,8 @@ static bool occupy(struct replay *r, struct lane *l, const struct ty_pass *pass,
     const struct ty_gang *gang = &t->program->gangs[l->gang];
     const struct ty_op *op = &ty_pass_ops(r->p, pass)[k];
     const struct ty_kind *kind = &r->p->kinds[op->kind];
-    const struct ty_owner *owner = &r->heat->owner[op->kind];
-    if (owner->gang != l->gang || !ty_owner_is_first(r->heat->program, owner, l->member)) {
+    const struct ty_owner *owner = &r->load->owner[op->kind];
+    if (owner->gang != l->gang || !ty_owner_is_first(r->load->program, owner, l->member)) {
         return false;
     }
     l->shared = &r->shared->flows[kind->first_flow - 1 + l->member];
@@ -63,9 +63,9 @@ static bool next(struct replay *r, struct lane *l)
     const struct ty_gang *gang = &r->p->gangs[l->gang];
     for (; l->pass < gang->n_passes; l->pass++, l->pos = 0) {
         const struct ty_pass *pass = &ty_gang_passes(r->p, gang)[l->pass];
-        const uint32_t *list = &r->heat->first_op[(size_t)pass->block * TY_N_STREAMS + l->stream];
+        const uint32_t *list = &r->load->first_op[(size_t)pass->block * TY_N_STREAMS + l->stream];
         while (list[0] + l->pos < list[1]) {
-            if (occupy(r, l, pass, r->heat->op[list[0] + l->pos++])) {
+            if (occupy(r, l, pass, r->load->op[list[0] + l->pos++])) {
                 return true;
             }
         }
@@ -94,21 +94,21 @@ static void change(struct replay *r, uint32_t index)
 
 static bool grow(struct replay *r)
 {
-    struct ty_heat *h = r->heat;
-    if (h->n_bends < h->cap_bends) {
+    struct ty_link_load *h = r->load;
+    if (h->n_speed_changes < h->cap_speed_changes) {
         return true;
     }
-    const uint32_t cap = h->cap_bends == 0 ? 1024 : 2 * h->cap_bends;
-    struct ty_heat_bend *more = ty_arena_array(r->arena, struct ty_heat_bend, cap);
-    if (more == NULL || cap < h->cap_bends) {
+    const uint32_t cap = h->cap_speed_changes == 0 ? 1024 : 2 * h->cap_speed_changes;
+    struct ty_speed_change *more = ty_arena_array(r->arena, struct ty_speed_change, cap);
+    if (more == NULL || cap < h->cap_speed_changes) {
         r->failed = true;
         return false;
     }
-    if (h->n_bends > 0) {
-        memcpy(more, h->bend, h->n_bends * sizeof(*more));
+    if (h->n_speed_changes > 0) {
+        memcpy(more, h->speed_change, h->n_speed_changes * sizeof(*more));
     }
-    h->bend = more;
-    h->cap_bends = cap;
+    h->speed_change = more;
+    h->cap_speed_changes = cap;
     return true;
 }
 
@@ -116,17 +116,18 @@ static void changed(void *arg, uint32_t flow, double now)
 {
     struct replay *r = arg;
     struct lane *l = &r->lane[r->lane_of_flow[flow]];
-    struct ty_heat *h = r->heat;
+    struct ty_link_load *h = r->load;
     if (!grow(r)) {
         return;
     }
-    h->bend[h->n_bends++] = (struct ty_heat_bend){.t = r->now, .speed = now};
-    if (l->last_bend != 0) {
-        h->bend[l->last_bend - 1].next = h->n_bends;
+    h->speed_change[h->n_speed_changes++] = (struct ty_speed_change){.t = r->now, .speed = now};
+    if (l->last_speed_change != 0) {
+        h->speed_change[l->last_speed_change - 1].next = h->n_speed_changes;
     } else {
-        h->first_bend[ty_heat_lane(h, l->gang, l->member, l->stream)] = h->n_bends;
+        h->first_speed_change[ty_link_load_lane(h, l->gang, l->member, l->stream)] =
+            h->n_speed_changes;
     }
-    l->last_bend = h->n_bends;
+    l->last_speed_change = h->n_speed_changes;
 }
 
 /* What begins or ends at one instant is shared out at once, as when it was executed. */
@@ -157,11 +158,11 @@ static int find_lanes(struct replay *r)
         return TY_ENOMEM;
     }
     for (uint32_t k = 0; k < p->n_kinds; k++) {
-        const struct ty_owner *o = &r->heat->owner[k];
+        const struct ty_owner *o = &r->load->owner[k];
         const uint32_t members = o->gang == TY_NO_GANG ? 0 : p->gangs[o->gang].n_ranks;
         for (uint32_t m = 0; m < members; m++) {
-            bool *known = &has[ty_heat_lane(r->heat, o->gang, m, o->stream)];
-            if (ty_owner_is_first(r->heat->program, o, m) && !*known &&
+            bool *known = &has[ty_link_load_lane(r->load, o->gang, m, o->stream)];
+            if (ty_owner_is_first(r->load->program, o, m) && !*known &&
                 r->shared->flows[p->kinds[k].first_flow - 1 + m].n_uses > 0) {
                 *known = true;
                 r->lane[r->n_lanes++] =
@@ -174,10 +175,11 @@ static int find_lanes(struct replay *r)
 
 static int prepare(struct replay *r)
 {
-    struct ty_heat *h = r->heat;
+    struct ty_link_load *h = r->load;
     h->first_lane = ty_arena_array(r->arena, uint32_t, (size_t)r->p->n_gangs + 1);
-    h->first_bend = ty_arena_array(r->arena, uint32_t, (size_t)r->p->n_ranks * TY_N_STREAMS + 1);
-    if (h->first_lane == NULL || h->first_bend == NULL) {
+    h->first_speed_change =
+        ty_arena_array(r->arena, uint32_t, (size_t)r->p->n_ranks * TY_N_STREAMS + 1);
+    if (h->first_lane == NULL || h->first_speed_change == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < r->p->n_gangs; g++) {
@@ -194,12 +196,12 @@ static int prepare(struct replay *r)
     return r->lane_of_flow && r->queue.row && r->queue.at && r->maxmin ? 0 : TY_ENOMEM;
 }
 
-int ty_heat_replay(struct ty_heat *heat, const struct ty_program *p,
-                   const struct ty_contention *shared, const struct ty_timeline *timeline,
-                   struct ty_arena *arena, struct ty_err *err)
+int ty_link_load_replay(struct ty_link_load *load, const struct ty_program *p,
+                        const struct ty_contention *shared, const struct ty_timeline *timeline,
+                        struct ty_arena *arena, struct ty_err *err)
 {
     struct replay r = {
-        .heat = heat, .p = p, .shared = shared, .timeline = timeline, .arena = arena};
+        .load = load, .p = p, .shared = shared, .timeline = timeline, .arena = arena};
     if (shared->n_links == 0 || shared->scripts) {
         return 0;
     }

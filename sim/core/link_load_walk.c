@@ -1,17 +1,17 @@
-/* heat_walk.c - when links carry what. See heat.h.
+/* link_load_walk.c - when links carry what. See link_load.h.
  *
  * Operations on one stream of a rank follow each other. So the flows of one leader and stream are
- * a sequence of stretches in order of time, read off the timeline one by one, and the load of a set
+ * a sequence of intervals in order of time, read off the timeline one by one, and the load of a set
  * of links is a merge of few such sequences: nothing is sorted, nothing but a cursor for each is
  * kept. */
-#include "sim/core/heat_internal.h"
+#include "sim/core/link_load_internal.h"
 
 #include <stdlib.h>
 
 #include "sim/core/evq.h"
 
 /* The flows of one leader on one stream, as far as they use the links at hand. */
-struct course {
+struct sequence {
     const struct ty_gang *gang; /* of the whole program */
     uint32_t gang_index, member;
     uint8_t stream;
@@ -24,35 +24,35 @@ struct course {
     /* the execution at hand: looked at until `at`, over at `over`, so many bytes left */
     ty_ps at, over;
     double left, per_speed; /* bytes; bytes of a picosecond at full speed */
-    bool bent;
-    uint32_t bend;    /* 1 + index of the next that was not looked at */
-    ty_ps start, end; /* of the stretch that runs or comes next */
+    bool varies;
+    uint32_t speed_change; /* 1 + index of the next that was not looked at */
+    ty_ps start, end;      /* of the interval that runs or comes next */
     double Bps;
     double carried; /* bytes of executions shorter than a quantum: added to the next */
 };
 
 struct walk {
-    const struct ty_heat *heat;
+    const struct ty_link_load *load;
     const struct ty_timeline *timeline;
     ty_ps quantum;
-    struct ty_heat_memory *memory; /* or NULL */
-    struct course *course;         /* [n] */
+    struct ty_link_load_memory *memory; /* or NULL */
+    struct sequence *sequence;          /* [n] */
     uint32_t n, n_running;
-    struct ty_evq queue; /* of the courses' next changes */
+    struct ty_evq queue; /* of when they begin or end an interval */
     struct ty_arena arena;
 };
 
-/* ---- the sequence of one course ---- */
+/* ---- the intervals of one sequence ---- */
 
-static double bytes_of(const struct walk *w, const struct course *c, uint16_t kind)
+static double bytes_of(const struct walk *w, const struct sequence *c, uint16_t kind)
 {
     const uint32_t k = kind - c->first_kind; /* wraps below the first */
-    return k < c->n_kinds && w->heat->owner[kind].gang == c->gang_index ? c->bytes[k] : 0;
+    return k < c->n_kinds && w->load->owner[kind].gang == c->gang_index ? c->bytes[k] : 0;
 }
 
 /* From `begin` to `end`, or as long as the clock can tell, with what was carried; false: it
  * cannot. */
-static bool stretch(const struct walk *w, struct course *c, ty_ps begin, ty_ps end, double bytes)
+static bool interval(const struct walk *w, struct sequence *c, ty_ps begin, ty_ps end, double bytes)
 {
     c->start = begin / w->quantum * w->quantum;
     c->end = end / w->quantum * w->quantum;
@@ -66,52 +66,53 @@ static bool stretch(const struct walk *w, struct course *c, ty_ps begin, ty_ps e
     return true;
 }
 
-static const struct ty_heat_bend *bend(const struct walk *w, uint32_t number)
+static const struct ty_speed_change *change_at(const struct walk *w, uint32_t number)
 {
-    return number == 0 ? NULL : &w->heat->bend[number - 1];
+    return number == 0 ? NULL : &w->load->speed_change[number - 1];
 }
 
 /* When the speed of the execution at hand changes after `b`, at the latest its end. */
-static ty_ps until(const struct walk *w, const struct course *c, const struct ty_heat_bend *b)
+static ty_ps until(const struct walk *w, const struct sequence *c, const struct ty_speed_change *b)
 {
-    const struct ty_heat_bend *after = bend(w, b->next);
+    const struct ty_speed_change *after = change_at(w, b->next);
     return after != NULL && after->t < c->over ? after->t : c->over;
 }
 
-/* An execution begins; `bent`: it changes its speed, and how is in the bends from here on. */
-static void begin_execution(const struct walk *w, struct course *c, ty_ps begin, ty_ps end,
+/* An execution begins; how its speed changes, if it does, is told from `speed_change` on. */
+static void begin_execution(const struct walk *w, struct sequence *c, ty_ps begin, ty_ps end,
                             double bytes)
 {
     double area = 0;
     c->at = begin;
     c->over = end;
     c->left = bytes;
-    while (c->bend != 0 && bend(w, c->bend)->t < begin) {
-        c->bend = bend(w, c->bend)->next;
+    while (c->speed_change != 0 && change_at(w, c->speed_change)->t < begin) {
+        c->speed_change = change_at(w, c->speed_change)->next;
     }
-    c->bent = c->bend != 0 && bend(w, c->bend)->t == begin;
-    for (uint32_t i = c->bend; c->bent && i != 0 && bend(w, i)->t < end; i = bend(w, i)->next) {
-        const struct ty_heat_bend *b = bend(w, i);
+    c->varies = c->speed_change != 0 && change_at(w, c->speed_change)->t == begin;
+    for (uint32_t i = c->speed_change; c->varies && i != 0 && change_at(w, i)->t < end;
+         i = change_at(w, i)->next) {
+        const struct ty_speed_change *b = change_at(w, i);
         area += b->speed * (double)(until(w, c, b) - b->t);
     }
-    c->bent = c->bent && area > 0;
-    c->per_speed = c->bent ? bytes / area : 0;
+    c->varies = c->varies && area > 0;
+    c->per_speed = c->varies ? bytes / area : 0;
 }
 
-/* The next stretch of one speed of the execution at hand; false: it is over. */
-static bool next_of_execution(const struct walk *w, struct course *c)
+/* The next interval of one speed of the execution at hand; false: it is over. */
+static bool next_of_execution(const struct walk *w, struct sequence *c)
 {
     while (c->at < c->over || c->left > 0) {
         const ty_ps from = c->at;
-        const struct ty_heat_bend *b = c->bent ? bend(w, c->bend) : NULL;
+        const struct ty_speed_change *b = c->varies ? change_at(w, c->speed_change) : NULL;
         double part = c->left;
         c->at = b != NULL ? until(w, c, b) : c->over;
         if (b != NULL && c->at < c->over) {
             part = c->per_speed * b->speed * (double)(c->at - from);
-            c->bend = b->next;
+            c->speed_change = b->next;
         }
         c->left = c->at == c->over ? 0 : c->left - part;
-        if (stretch(w, c, from, c->at, part)) {
+        if (interval(w, c, from, c->at, part)) {
             return true;
         }
     }
@@ -119,7 +120,7 @@ static bool next_of_execution(const struct walk *w, struct course *c)
 }
 
 /* When the task of an operation with a flow starts and ends. */
-static void find_task(const struct walk *w, const struct course *c, const struct ty_pass *pass,
+static void find_task(const struct walk *w, const struct sequence *c, const struct ty_pass *pass,
                       uint32_t k, ty_ps out[2])
 {
     const struct ty_timeline *t = w->timeline;
@@ -128,11 +129,11 @@ static void find_task(const struct walk *w, const struct course *c, const struct
     const uint64_t ordinal = (uint64_t)pass->first_op + k;
     out[0] = ty_timeline_starts(t, gang, ordinal)[column];
     out[1] =
-        out[0] + ty_timeline_dur(t, gang, &ty_pass_ops(w->heat->program, pass)[k], ordinal, column);
+        out[0] + ty_timeline_dur(t, gang, &ty_pass_ops(w->load->program, pass)[k], ordinal, column);
 }
 
 /* An execution of bytes begins: the `n_tasks`-th operation with a flow on this stream. */
-static void find_execution(const struct walk *w, struct course *c, const struct ty_pass *pass,
+static void find_execution(const struct walk *w, struct sequence *c, const struct ty_pass *pass,
                            uint32_t k, uint32_t kind)
 {
     ty_ps task[2];
@@ -142,24 +143,24 @@ static void find_execution(const struct walk *w, struct course *c, const struct 
     } else {
         find_task(w, c, pass, k, task);
     }
-    const ty_ps lead = ty_heat_lead(w->heat, kind, c->member);
+    const ty_ps lead = ty_link_load_lead(w->load, kind, c->member);
     begin_execution(w, c, at[0] + (lead < at[1] - at[0] ? lead : 0), at[1],
                     bytes_of(w, c, (uint16_t)kind));
 }
 
-/* The next stretch of a course, if there is one. What is too short for the clock is carried to the
+/* The next interval of a sequence, if there is one. What is too short for the clock is carried to the
  * next one, and takes a quantum of its own after the last. */
-static bool next(const struct walk *w, struct course *c)
+static bool next(const struct walk *w, struct sequence *c)
 {
-    const struct ty_program *p = w->heat->program;
+    const struct ty_program *p = w->load->program;
     if (next_of_execution(w, c)) {
         return true;
     }
     for (; c->pass < c->gang->n_passes; c->pass++, c->pos = 0) {
         const struct ty_pass *pass = &ty_gang_passes(p, c->gang)[c->pass];
-        const uint32_t *list = &w->heat->first_op[(size_t)pass->block * TY_N_STREAMS + c->stream];
+        const uint32_t *list = &w->load->first_op[(size_t)pass->block * TY_N_STREAMS + c->stream];
         while (list[0] + c->pos < list[1]) {
-            const uint32_t k = w->heat->op[list[0] + c->pos++];
+            const uint32_t k = w->load->op[list[0] + c->pos++];
             const uint16_t kind = ty_pass_ops(p, pass)[k].kind;
             c->n_tasks++;
             if (bytes_of(w, c, kind) <= 0) {
@@ -181,7 +182,7 @@ static bool next(const struct walk *w, struct course *c)
     return true;
 }
 
-/* ---- which courses use the links ---- */
+/* ---- which sequences use the links ---- */
 
 struct row {
     uint32_t gang, member;
@@ -190,7 +191,7 @@ struct row {
     double bytes;
 };
 
-static int by_course(const void *a, const void *b)
+static int by_sequence(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
 #define BY(member)                                                                                 \
@@ -207,7 +208,7 @@ static int by_course(const void *a, const void *b)
 
 static struct row *list_rows(struct walk *w, const uint32_t *links, uint32_t n, size_t *n_rows)
 {
-    const struct ty_heat *h = w->heat;
+    const struct ty_link_load *h = w->load;
     *n_rows = 0;
     for (uint32_t i = 0; i < n; i++) {
         *n_rows += h->first_part[links[i] + 1] - h->first_part[links[i]];
@@ -216,27 +217,28 @@ static struct row *list_rows(struct walk *w, const uint32_t *links, uint32_t n, 
     size_t at = 0;
     for (uint32_t i = 0; row != NULL && i < n; i++) {
         for (uint32_t k = h->first_part[links[i]]; k < h->first_part[links[i] + 1]; k++) {
-            const struct ty_heat_part *part = &h->part[k];
+            const struct ty_link_load_part *part = &h->part[k];
             const struct ty_owner *owner = &h->owner[part->kind];
-            row[at++] = (struct row){owner->gang, ty_heat_witness(h, part->kind, part->member),
-                                     owner->stream, part->kind, part->bytes};
+            row[at++] =
+                (struct row){owner->gang, ty_link_load_representative(h, part->kind, part->member),
+                             owner->stream, part->kind, part->bytes};
         }
     }
     if (row != NULL) {
-        qsort(row, *n_rows, sizeof(*row), by_course);
+        qsort(row, *n_rows, sizeof(*row), by_sequence);
     }
     return row;
 }
 
-static bool same_course(const struct row *a, const struct row *b)
+static bool same_sequence(const struct row *a, const struct row *b)
 {
     return a->gang == b->gang && a->stream == b->stream && a->member == b->member;
 }
 
-/* Times of all operations with flows on a course's stream; NULL: no memory. */
-static const ty_ps *recall(struct walk *w, const struct course *c)
+/* Times of all operations with flows on a sequence's stream; NULL: no memory. */
+static const ty_ps *recall(struct walk *w, const struct sequence *c)
 {
-    const struct ty_program *p = w->heat->program;
+    const struct ty_program *p = w->load->program;
     const struct ty_pass *passes = ty_gang_passes(p, c->gang);
     const size_t lane =
         w->memory->first[c->gang_index] + (size_t)c->member * TY_N_STREAMS + c->stream;
@@ -246,36 +248,36 @@ static const ty_ps *recall(struct walk *w, const struct course *c)
     }
     for (uint32_t i = 0; i < c->gang->n_passes; i++) {
         const uint32_t *list =
-            &w->heat->first_op[(size_t)passes[i].block * TY_N_STREAMS + c->stream];
+            &w->load->first_op[(size_t)passes[i].block * TY_N_STREAMS + c->stream];
         n += list[1] - list[0];
     }
     ty_ps *task = ty_arena_array(&w->memory->arena, ty_ps, 2 * n + 1);
     w->memory->task[lane] = task;
     for (uint32_t i = 0; task != NULL && i < c->gang->n_passes; i++) {
         const uint32_t *list =
-            &w->heat->first_op[(size_t)passes[i].block * TY_N_STREAMS + c->stream];
+            &w->load->first_op[(size_t)passes[i].block * TY_N_STREAMS + c->stream];
         for (uint32_t k = list[0]; k < list[1]; k++, task += 2) {
-            find_task(w, c, &passes[i], w->heat->op[k], task);
+            find_task(w, c, &passes[i], w->load->op[k], task);
         }
     }
     return w->memory->task[lane];
 }
 
-/* One course: rows[n], kinds increasing. */
-static int add_course(struct walk *w, const struct row *rows, size_t n)
+/* One sequence: rows[n], kinds increasing. */
+static int add_sequence(struct walk *w, const struct row *rows, size_t n)
 {
-    struct course *c = &w->course[w->n++];
-    *c = (struct course){.gang = &w->heat->program->gangs[rows->gang],
-                         .gang_index = rows->gang,
-                         .member = rows->member,
-                         .stream = rows->stream,
-                         .first_kind = rows->kind,
-                         .n_kinds = rows[n - 1].kind - rows->kind + 1};
-    const uint32_t lane = w->heat->first_bend == NULL
+    struct sequence *c = &w->sequence[w->n++];
+    *c = (struct sequence){.gang = &w->load->program->gangs[rows->gang],
+                           .gang_index = rows->gang,
+                           .member = rows->member,
+                           .stream = rows->stream,
+                           .first_kind = rows->kind,
+                           .n_kinds = rows[n - 1].kind - rows->kind + 1};
+    const uint32_t lane = w->load->first_speed_change == NULL
                               ? 0
-                              : ty_heat_lane(w->heat, rows->gang, rows->member, rows->stream);
-    if (w->heat->first_bend != NULL && lane < w->heat->first_lane[rows->gang + 1]) {
-        c->bend = w->heat->first_bend[lane];
+                              : ty_link_load_lane(w->load, rows->gang, rows->member, rows->stream);
+    if (w->load->first_speed_change != NULL && lane < w->load->first_lane[rows->gang + 1]) {
+        c->speed_change = w->load->first_speed_change[lane];
     }
     c->bytes = ty_arena_array(&w->arena, double, c->n_kinds);
     for (size_t i = 0; c->bytes != NULL && i < n; i++) {
@@ -287,31 +289,31 @@ static int add_course(struct walk *w, const struct row *rows, size_t n)
 
 static int prepare(struct walk *w, const uint32_t *links, uint32_t n)
 {
-    size_t n_rows, n_courses = 0;
+    size_t n_rows, n_sequences = 0;
     int rc = 0;
     const struct row *row = list_rows(w, links, n, &n_rows);
     for (size_t i = 0; row != NULL && i < n_rows; i++) {
-        n_courses += i == 0 || !same_course(&row[i - 1], &row[i]);
+        n_sequences += i == 0 || !same_sequence(&row[i - 1], &row[i]);
     }
-    w->course = ty_arena_array(&w->arena, struct course, n_courses + 1);
-    w->queue.row = ty_arena_array(&w->arena, struct ty_ev, n_courses + 1);
-    w->queue.at = ty_arena_array(&w->arena, uint32_t, n_courses + 1);
-    if (row == NULL || w->course == NULL || w->queue.row == NULL || w->queue.at == NULL) {
+    w->sequence = ty_arena_array(&w->arena, struct sequence, n_sequences + 1);
+    w->queue.row = ty_arena_array(&w->arena, struct ty_ev, n_sequences + 1);
+    w->queue.at = ty_arena_array(&w->arena, uint32_t, n_sequences + 1);
+    if (row == NULL || w->sequence == NULL || w->queue.row == NULL || w->queue.at == NULL) {
         return TY_ENOMEM;
     }
     for (size_t first = 0, end; first < n_rows && rc == 0; first = end) {
-        for (end = first + 1; end < n_rows && same_course(&row[first], &row[end]); end++) {}
-        rc = add_course(w, row + first, end - first);
+        for (end = first + 1; end < n_rows && same_sequence(&row[first], &row[end]); end++) {}
+        rc = add_sequence(w, row + first, end - first);
     }
     return rc;
 }
 
 /* ---- the merge ---- */
 
-/* A course begins or ends its stretch; returns by how much the load changes. */
+/* A sequence begins or ends its interval; returns by how much the load changes. */
 static double change(struct walk *w, uint32_t index)
 {
-    struct course *c = &w->course[index];
+    struct sequence *c = &w->sequence[index];
     const double Bps = c->Bps;
     if (!c->running) {
         c->running = true;
@@ -327,12 +329,12 @@ static double change(struct walk *w, uint32_t index)
     return -Bps;
 }
 
-static void merge(struct walk *w, ty_heat_fn *visit, void *arg)
+static void merge(struct walk *w, ty_link_load_fn *visit, void *arg)
 {
     double load = 0, told = 0;
     for (uint32_t i = 0; i < w->n; i++) {
-        if (next(w, &w->course[i])) {
-            ty_evq_set(&w->queue, i, w->course[i].start);
+        if (next(w, &w->sequence[i])) {
+            ty_evq_set(&w->queue, i, w->sequence[i].start);
         }
     }
     while (w->queue.n > 0) {
@@ -346,12 +348,12 @@ static void merge(struct walk *w, ty_heat_fn *visit, void *arg)
     }
 }
 
-int ty_heat_walk_from(const struct ty_heat *heat, const struct ty_timeline *timeline,
-                      const uint32_t *links, uint32_t n, ty_ps quantum,
-                      struct ty_heat_memory *memory, ty_heat_fn *visit, void *arg,
-                      struct ty_err *err)
+int ty_link_load_walk_from(const struct ty_link_load *load, const struct ty_timeline *timeline,
+                           const uint32_t *links, uint32_t n, ty_ps quantum,
+                           struct ty_link_load_memory *memory, ty_link_load_fn *visit, void *arg,
+                           struct ty_err *err)
 {
-    struct walk w = {.heat = heat, .timeline = timeline, .quantum = quantum, .memory = memory};
+    struct walk w = {.load = load, .timeline = timeline, .quantum = quantum, .memory = memory};
     const int rc = prepare(&w, links, n);
     if (rc == 0) {
         merge(&w, visit, arg);
@@ -360,9 +362,9 @@ int ty_heat_walk_from(const struct ty_heat *heat, const struct ty_timeline *time
     return rc == 0 ? 0 : ty_fail_memory(err);
 }
 
-int ty_heat_walk(const struct ty_heat *heat, const struct ty_timeline *timeline,
-                 const uint32_t *links, uint32_t n, ty_ps quantum, ty_heat_fn *visit, void *arg,
-                 struct ty_err *err)
+int ty_link_load_walk(const struct ty_link_load *load, const struct ty_timeline *timeline,
+                      const uint32_t *links, uint32_t n, ty_ps quantum, ty_link_load_fn *visit,
+                      void *arg, struct ty_err *err)
 {
-    return ty_heat_walk_from(heat, timeline, links, n, quantum, NULL, visit, arg, err);
+    return ty_link_load_walk_from(load, timeline, links, n, quantum, NULL, visit, arg, err);
 }
