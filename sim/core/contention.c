@@ -49,15 +49,9 @@ static void each_flow(struct finder *f, uint32_t k, uint32_t member, flow_fn *vi
         }
         return;
     }
-    const struct ty_group *g = &p->groups[owner->group];
-    const struct ty_script *script = &p->scripts[kind->script - 1];
-    const struct ty_message *messages = p->messages + script->first;
-    const uint32_t *send = p->sends + script->first_send + ty_group_position(g, member);
-    const uint32_t first = ty_script_flow(p, kind, g, member);
-    for (uint32_t m = send[0]; m < send[1]; m++) {
-        if (m == send[0] || messages[m].pair != messages[m - 1].pair) {
-            visit(f, first + messages[m].pair);
-        }
+    struct ty_sender sender = ty_script_sender(p, kind, &p->groups[owner->group], member);
+    while (ty_sender_next(&sender)) {
+        visit(f, sender.flow);
     }
 }
 

@@ -101,18 +101,14 @@ static void message_parts(struct ty_link_load *h, uint32_t kind, uint32_t member
 {
     const struct ty_program *p = h->program;
     const struct ty_group *g = &p->groups[h->owner[kind].group];
-    const struct ty_script *script = &p->scripts[p->kinds[kind].script - 1];
-    const struct ty_message *message = p->messages + script->first;
-    const uint32_t *send = p->sends + script->first_send + ty_group_position(g, member);
-    const uint32_t first = ty_script_flow(p, &p->kinds[kind], g, member);
-    double s = 0;
-    for (uint32_t m = send[0]; m < send[1]; m++) {
-        const struct ty_flow *flow = &p->flows[first + message[m].pair];
-        s += moves_for(flow, message[m].alone);
-        if (m + 1 == send[1] || message[m + 1].pair != message[m].pair) {
-            flow_parts(h, kind, member, flow, s, visit);
-            s = 0;
+    struct ty_sender sender = ty_script_sender(p, &p->kinds[kind], g, member);
+    while (ty_sender_next(&sender)) {
+        const struct ty_flow *flow = &p->flows[sender.flow];
+        double s = 0;
+        for (uint32_t m = sender.first; m < sender.end; m++) {
+            s += moves_for(flow, sender.messages[m].alone);
         }
+        flow_parts(h, kind, member, flow, s, visit);
     }
 }
 

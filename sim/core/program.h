@@ -343,6 +343,39 @@ static inline uint32_t ty_script_flow(const struct ty_program *p, const struct t
     return kind->first_flow - 1 + ty_group_number(g, member) * p->scripts[kind->script - 1].n_pairs;
 }
 
+/* Walks the messages that one member sends, those to the same receiver together. */
+struct ty_sender {
+    const struct ty_message *messages; /* of the script */
+    uint32_t first, end; /* of the run at hand: messages first .. end - 1 of the script ... */
+    uint32_t flow;       /* ... take this row of the program's flows */
+    uint32_t first_flow, last;
+};
+static inline struct ty_sender ty_script_sender(const struct ty_program *p,
+                                                const struct ty_kind *kind,
+                                                const struct ty_group *g, uint32_t member)
+{
+    const struct ty_script *script = &p->scripts[kind->script - 1];
+    const uint32_t *send = p->sends + script->first_send + ty_group_position(g, member);
+    return (struct ty_sender){.messages = p->messages + script->first,
+                              .end = send[0],
+                              .first_flow = ty_script_flow(p, kind, g, member),
+                              .last = send[1]};
+}
+/* Moves to the next run; false at the end. */
+static inline bool ty_sender_next(struct ty_sender *s)
+{
+    s->first = s->end;
+    if (s->first == s->last) {
+        return false;
+    }
+    const uint32_t pair = s->messages[s->first].pair;
+    while (s->end < s->last && s->messages[s->end].pair == pair) {
+        s->end++;
+    }
+    s->flow = s->first_flow + pair;
+    return true;
+}
+
 /* A duration under a factor, rounded half up. */
 static inline ty_ps ty_jittered(ty_ps dur, double factor)
 {
