@@ -149,8 +149,8 @@ static struct ty_cost modelled(const struct ty_cluster *cluster, const struct ty
 
 /* As measured, where it was; a size of micro-batch beyond those measured takes as many times the
  * nearest as the model says. */
-static struct ty_cost core(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                           const struct ty_layout *layout, bool backward)
+struct ty_cost ty_attention(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                            const struct ty_layout *layout, bool backward)
 {
     const struct ty_shard shard = ty_shard_of(arch, layout);
     const struct ty_operator_key key = {
@@ -173,16 +173,4 @@ static struct ty_cost core(const struct ty_cluster *cluster, const struct ty_arc
     }
     cost.seconds = measured.seconds;
     return cost;
-}
-
-struct ty_cost ty_attention_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                    const struct ty_layout *layout)
-{
-    return core(cluster, arch, layout, false);
-}
-
-struct ty_cost ty_attention_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                     const struct ty_layout *layout)
-{
-    return core(cluster, arch, layout, true);
 }

@@ -52,8 +52,8 @@ static int direction(bool backward)
     return backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD;
 }
 
-static struct ty_cost norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                           const struct ty_shard *shard, bool backward)
+struct ty_cost ty_norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                       const struct ty_shard *shard, bool backward)
 {
     const double passes = arch->norm == TY_FUSED ? cluster->norm_passes / shard->norm_speed
                                                  : cluster->norm_passes_unfused;
@@ -64,37 +64,15 @@ static struct ty_cost norm(const struct ty_cluster *cluster, const struct ty_arc
                           elements, ty_cost_times(model, backward ? NORM_BACKWARD : 1));
 }
 
-struct ty_cost ty_norm_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                               const struct ty_shard *shard)
+/* Forward: two read, one written; with dropout the mask is written in the same kernel. Backward: the
+ * branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
+struct ty_cost ty_residual(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                           const struct ty_shard *shard, bool backward)
 {
-    return norm(cluster, arch, shard, false);
-}
-
-struct ty_cost ty_norm_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                const struct ty_shard *shard)
-{
-    return norm(cluster, arch, shard, true);
-}
-
-/* Two read, one written; with dropout the mask is written in the same kernel. */
-struct ty_cost ty_residual_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                   const struct ty_shard *shard)
-{
-    const double bytes = 3 * shard->element_B + (arch->dropout > 0 ? 1 : 0);
+    const double masked = backward ? 2 * shard->element_B + 1 : 1;
+    const double bytes = 3 * shard->element_B + (arch->dropout > 0 ? masked : 0);
     const double elements = shard->norm_tokens * arch->hidden;
-    return ty_measured_or(cluster, TY_OPERATOR_RESIDUAL, TY_ROLE_FORWARD, shard->dtype,
-                          TY_ANY_KERNEL, elements,
-                          moved(cluster, bytes * elements, cluster->add_efficiency));
-}
-
-/* The branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
-struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                    const struct ty_shard *shard)
-{
-    const double dropout = arch->dropout > 0 ? 2 * shard->element_B + 1 : 0;
-    const double bytes = 3 * shard->element_B + dropout;
-    const double elements = shard->norm_tokens * arch->hidden;
-    return ty_measured_or(cluster, TY_OPERATOR_RESIDUAL, TY_ROLE_BACKWARD, shard->dtype,
+    return ty_measured_or(cluster, TY_OPERATOR_RESIDUAL, direction(backward), shard->dtype,
                           TY_ANY_KERNEL, elements,
                           moved(cluster, bytes * elements, cluster->add_efficiency));
 }
@@ -118,8 +96,8 @@ struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *a
  * the product; as two, silu(gate) is written and read again. Backward, besides the inputs the
  * output's gradient is read and each input's gradient written; as two kernels: the product reads
  * three and writes two, silu reads two and writes one. GELU is one kernel; biases are fused. */
-static struct ty_cost activation(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                 const struct ty_shard *shard, bool backward)
+struct ty_cost ty_activation(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                             const struct ty_shard *shard, bool backward)
 {
     const bool one = shard->fused_activation;
     const double elements = shard->tokens * shard->ffn;
@@ -132,18 +110,6 @@ static struct ty_cost activation(const struct ty_cluster *cluster, const struct 
     return ty_measured_or(
         cluster, TY_OPERATOR_ACTIVATION, direction(backward), shard->dtype, kernel, elements,
         moved(cluster, tensors * shard->element_B * elements, cluster->activation_efficiency));
-}
-
-struct ty_cost ty_activation_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                     const struct ty_shard *shard)
-{
-    return activation(cluster, arch, shard, false);
-}
-
-struct ty_cost ty_activation_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                      const struct ty_shard *shard)
-{
-    return activation(cluster, arch, shard, true);
 }
 
 /* Forward: rows are read and written; with dropout a mask too. Backward: the gradient is read, rows

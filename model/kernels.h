@@ -27,24 +27,22 @@ enum ty_gemm_role {
 struct ty_cost ty_gemm_cost(const struct ty_cluster *cluster, enum ty_dtype dtype,
                             enum ty_gemm_role role, double m, double n, double k);
 
-/* The operations a layer pass is made of, at the granularity of tasks.
- * id, name in traces, part of the layer */
+/* The operations a layer pass is made of, at the granularity of tasks. id, name in traces */
 #define TY_LAYER_OPS(X)                                                                            \
-    X(NORM1, "norm", ATTENTION) /* norm before attention, residual add included */                 \
-    X(QKV, "qkv", ATTENTION)    /* projection to q, k, v and rotary embedding */                   \
-    X(ATTENTION, "attention core", ATTENTION)                                                      \
-    X(PROJ, "proj", ATTENTION) /* output projection */                                             \
-    X(NORM2, "norm", MLP)                                                                          \
-    X(MLP, "mlp core", MLP) /* up (and gate), activation, down */
+    X(NORM1, "norm") /* norm before attention, residual add included */                            \
+    X(QKV, "qkv")    /* projection to q, k, v and rotary embedding */                              \
+    X(ATTENTION, "attention core")                                                                 \
+    X(PROJ, "proj") /* output projection */                                                        \
+    X(NORM2, "norm")                                                                               \
+    X(MLP, "mlp core") /* up (and gate), activation, down */
 
 enum ty_layer_op {
-#define X(id, name, part) TY_LAYER_##id,
+#define X(id, name) TY_LAYER_##id,
     TY_LAYER_OPS(X)
 #undef X
     TY_N_LAYER_OPS
 };
 const char *ty_layer_op_name(enum ty_layer_op op);
-int ty_layer_op_part(enum ty_layer_op op); /* enum ty_part of sim/core/program.h */
 
 /* Costs of one layer. Backward is split where a schedule or an overlapped collective needs it:
  * dgrad[op] is everything an input gradient needs (for NORM and ATTENTION: their whole backward;

@@ -28,6 +28,7 @@ static inline struct ty_cost ty_cost_plus(struct ty_cost a, struct ty_cost b)
     return (struct ty_cost){a.seconds + b.seconds, a.flops + b.flops};
 }
 
+/* Takes `factor` times as long for the same work. */
 static inline struct ty_cost ty_cost_times(struct ty_cost a, double factor)
 {
     return (struct ty_cost){a.seconds * factor, a.flops};
@@ -38,10 +39,8 @@ struct ty_cost ty_gemm_cost_at(const struct ty_cluster *cluster, enum ty_dtype d
                                enum ty_gemm_role role, double share, double m, double n, double k);
 
 /* attention.c: the core between the projections, one micro-batch. */
-struct ty_cost ty_attention_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                    const struct ty_layout *layout);
-struct ty_cost ty_attention_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                     const struct ty_layout *layout);
+struct ty_cost ty_attention(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                            const struct ty_layout *layout, bool backward);
 
 /* Share of its full rate that a flash kernel reaches with x heads of 4096 tokens on the GPU
  * (x = sequences heads s / 4096); 1 at 64 and above. */
@@ -54,20 +53,14 @@ double ty_attention_occupancy(double x, bool backward);
 struct ty_cost ty_measured_or(const struct ty_cluster *cluster, int op, int role, int dtype,
                               int kernel, double elements, struct ty_cost model);
 
-struct ty_cost ty_norm_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                               const struct ty_shard *shard);
-struct ty_cost ty_norm_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                const struct ty_shard *shard);
-struct ty_cost ty_residual_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                   const struct ty_shard *shard);
-struct ty_cost ty_residual_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                    const struct ty_shard *shard);
+struct ty_cost ty_norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                       const struct ty_shard *shard, bool backward);
+struct ty_cost ty_residual(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                           const struct ty_shard *shard, bool backward);
 struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
                        const struct ty_shard *shard, bool backward);
-struct ty_cost ty_activation_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                     const struct ty_shard *shard);
-struct ty_cost ty_activation_backward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                      const struct ty_shard *shard);
+struct ty_cost ty_activation(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                             const struct ty_shard *shard, bool backward);
 struct ty_cost ty_embedding(const struct ty_cluster *cluster, const struct ty_arch *arch,
                             const struct ty_shard *shard, bool backward);
 struct ty_cost ty_cross_entropy(const struct ty_cluster *cluster, const struct ty_shard *shard,

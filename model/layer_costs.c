@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "model/kernels_internal.h"
-#include "sim/core/program.h"
 
 /* Host time of a backward over that of a forward: 1.37 / 1.05 ms per layer, fitted on 1440
  * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
@@ -19,23 +18,14 @@
 #define ADAM_FP32_B    30.0
 #define ADAM_UNFUSED_B 98.0
 
-static const struct {
-    const char *name;
-    int part;
-} ops[TY_N_LAYER_OPS] = {
-#define X(id, name, part) [TY_LAYER_##id] = {name, TY_PART_##part},
-    TY_LAYER_OPS(X)
-#undef X
-};
-
 const char *ty_layer_op_name(enum ty_layer_op op)
 {
-    return ops[op].name;
-}
-
-int ty_layer_op_part(enum ty_layer_op op)
-{
-    return ops[op].part;
+    static const char *const names[] = {
+#define X(id, name) name,
+        TY_LAYER_OPS(X)
+#undef X
+    };
+    return names[op];
 }
 
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout)
@@ -70,26 +60,6 @@ struct linear {
     uint32_t n;
 };
 
-static struct ty_cost linear_forward(const struct linear *w)
-{
-    struct ty_cost cost = {0, 0};
-    for (uint32_t i = 0; i < w->n; i++) {
-        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_FORWARD, 1,
-                                                  w->tokens, w->out[i], w->in));
-    }
-    return cost;
-}
-
-static struct ty_cost linear_dgrad(const struct linear *w)
-{
-    struct ty_cost cost = {0, 0};
-    for (uint32_t i = 0; i < w->n; i++) {
-        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_DGRAD, 1, w->tokens,
-                                                  w->in, w->out[i]));
-    }
-    return cost;
-}
-
 struct ty_cost ty_accumulation(const struct ty_cluster *cluster, const struct ty_layout *layout,
                                int dtype, double params)
 {
@@ -113,13 +83,16 @@ static double accumulation(const struct linear *w, double params)
     return again * ty_accumulation(w->cluster, layout, dtype, params).seconds;
 }
 
-static struct ty_cost linear_wgrad(const struct linear *w)
+/* The products of one role, and what adds weight gradients to those that are there. */
+static struct ty_cost products(const struct linear *w, enum ty_gemm_role role)
 {
     struct ty_cost cost = {0, 0};
     for (uint32_t i = 0; i < w->n; i++) {
-        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, TY_GEMM_WGRAD, 1, w->in,
-                                                  w->out[i], w->tokens));
-        cost.seconds += accumulation(w, w->in * w->out[i]);
+        const double T = w->tokens, in = w->in, out = w->out[i];
+        const double m = role == TY_GEMM_WGRAD ? in : T, n = role == TY_GEMM_DGRAD ? in : out;
+        const double k = role == TY_GEMM_FORWARD ? in : role == TY_GEMM_DGRAD ? out : T;
+        cost = ty_cost_plus(cost, ty_gemm_cost_at(w->cluster, w->dtype, role, 1, m, n, k));
+        cost.seconds += role == TY_GEMM_WGRAD ? accumulation(w, in * out) : 0;
     }
     return cost;
 }
@@ -155,39 +128,28 @@ static struct layer layer_of(const struct ty_cluster *cluster, const struct ty_a
     return l;
 }
 
-static void forward_costs(const struct layer *l, struct ty_cost *out)
+/* A forward, or a backward without the weight gradients. */
+static void pass_costs(const struct layer *l, bool backward, struct ty_cost *out)
 {
-    const struct ty_cost norm = ty_cost_plus(ty_residual_forward(l->cluster, l->arch, &l->shard),
-                                             ty_norm_forward(l->cluster, l->arch, &l->shard));
-    const struct ty_cost wide =
-        ty_cost_plus(linear_forward(&l->up), ty_activation_forward(l->cluster, l->arch, &l->shard));
+    const enum ty_gemm_role role = backward ? TY_GEMM_DGRAD : TY_GEMM_FORWARD;
+    const struct ty_cost norm = ty_cost_plus(ty_residual(l->cluster, l->arch, &l->shard, backward),
+                                             ty_norm(l->cluster, l->arch, &l->shard, backward));
+    const struct ty_cost wide = ty_cost_plus(
+        products(&l->up, role), ty_activation(l->cluster, l->arch, &l->shard, backward));
     out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
     out[TY_LAYER_QKV] =
-        ty_cost_plus(linear_forward(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard, false));
-    out[TY_LAYER_ATTENTION] = ty_attention_forward(l->cluster, l->arch, l->layout);
-    out[TY_LAYER_PROJ] = linear_forward(&l->proj);
-    out[TY_LAYER_MLP] = ty_cost_plus(wide, linear_forward(&l->down));
-}
-
-static void dgrad_costs(const struct layer *l, struct ty_cost *out)
-{
-    const struct ty_cost norm = ty_cost_plus(ty_residual_backward(l->cluster, l->arch, &l->shard),
-                                             ty_norm_backward(l->cluster, l->arch, &l->shard));
-    const struct ty_cost wide =
-        ty_cost_plus(linear_dgrad(&l->up), ty_activation_backward(l->cluster, l->arch, &l->shard));
-    out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
-    out[TY_LAYER_QKV] =
-        ty_cost_plus(linear_dgrad(&l->qkv), ty_rope(l->cluster, l->arch, &l->shard, true));
-    out[TY_LAYER_ATTENTION] = ty_attention_backward(l->cluster, l->arch, l->layout);
-    out[TY_LAYER_PROJ] = linear_dgrad(&l->proj);
-    out[TY_LAYER_MLP] = ty_cost_plus(wide, linear_dgrad(&l->down));
+        ty_cost_plus(products(&l->qkv, role), ty_rope(l->cluster, l->arch, &l->shard, backward));
+    out[TY_LAYER_ATTENTION] = ty_attention(l->cluster, l->arch, l->layout, backward);
+    out[TY_LAYER_PROJ] = products(&l->proj, role);
+    out[TY_LAYER_MLP] = ty_cost_plus(wide, products(&l->down, role));
 }
 
 static void wgrad_costs(const struct layer *l, struct ty_cost *out)
 {
-    out[TY_LAYER_QKV] = linear_wgrad(&l->qkv);
-    out[TY_LAYER_PROJ] = linear_wgrad(&l->proj);
-    out[TY_LAYER_MLP] = ty_cost_plus(linear_wgrad(&l->up), linear_wgrad(&l->down));
+    out[TY_LAYER_QKV] = products(&l->qkv, TY_GEMM_WGRAD);
+    out[TY_LAYER_PROJ] = products(&l->proj, TY_GEMM_WGRAD);
+    out[TY_LAYER_MLP] =
+        ty_cost_plus(products(&l->up, TY_GEMM_WGRAD), products(&l->down, TY_GEMM_WGRAD));
 }
 
 static void recompute_costs(const struct layer *l, const struct ty_cost *forward,
@@ -200,8 +162,8 @@ static void recompute_costs(const struct layer *l, const struct ty_cost *forward
         out[TY_LAYER_ATTENTION] = forward[TY_LAYER_ATTENTION];
         break;
     case TY_RECOMPUTE_FFN: /* nobody needs the product with `down` again */
-        out[TY_LAYER_MLP] = ty_cost_plus(linear_forward(&l->up),
-                                         ty_activation_forward(l->cluster, l->arch, &l->shard));
+        out[TY_LAYER_MLP] = ty_cost_plus(products(&l->up, TY_GEMM_FORWARD),
+                                         ty_activation(l->cluster, l->arch, &l->shard, false));
         break;
     case TY_RECOMPUTE_FULL:
         for (int op = 0; op < TY_N_LAYER_OPS; op++) {
@@ -232,8 +194,8 @@ void ty_layer_costs(const struct ty_cluster *cluster, const struct ty_arch *arch
 {
     const struct layer l = layer_of(cluster, arch, layout);
     *out = (struct ty_layer_costs){.forward = {{0, 0}}};
-    forward_costs(&l, out->forward);
-    dgrad_costs(&l, out->dgrad);
+    pass_costs(&l, false, out->forward);
+    pass_costs(&l, true, out->dgrad);
     wgrad_costs(&l, out->wgrad);
     recompute_costs(&l, out->forward, out->recompute);
     scale(out->forward, cluster->derate);
@@ -276,12 +238,12 @@ void ty_edge_costs(const struct ty_cluster *cluster, const struct ty_arch *arch,
         .embedding_forward = ty_embedding(cluster, arch, &shard, false),
         .embedding_backward = ty_embedding(cluster, arch, &shard, true),
         .head_forward = ty_cost_plus(
-            ty_cost_plus(ty_norm_forward(cluster, arch, &shard), linear_forward(&logits)),
+            ty_cost_plus(ty_norm(cluster, arch, &shard, false), products(&logits, TY_GEMM_FORWARD)),
             ty_cross_entropy(cluster, &shard, false)),
         .head_dgrad = ty_cost_plus(
-            ty_cost_plus(ty_cross_entropy(cluster, &shard, true), linear_dgrad(&logits)),
-            ty_norm_backward(cluster, arch, &shard)),
-        .head_wgrad = linear_wgrad(&logits),
+            ty_cost_plus(ty_cross_entropy(cluster, &shard, true), products(&logits, TY_GEMM_DGRAD)),
+            ty_norm(cluster, arch, &shard, true)),
+        .head_wgrad = products(&logits, TY_GEMM_WGRAD),
     };
     struct ty_cost *const costs[] = {&out->embedding_forward, &out->embedding_backward,
                                      &out->head_forward, &out->head_dgrad, &out->head_wgrad};

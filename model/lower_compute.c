@@ -26,12 +26,10 @@ static void attention_of_slice(const struct ty_layer_costs *whole, uint32_t q, u
 static void overlapped(double by, const struct ty_layer_costs *alone, struct ty_layer_costs *c)
 {
     for (enum ty_layer_op op = 0; op < TY_N_LAYER_OPS; op++) {
-        c->forward[op] =
-            (struct ty_cost){alone->forward[op].seconds * by, alone->forward[op].flops};
-        c->dgrad[op] = (struct ty_cost){alone->dgrad[op].seconds * by, alone->dgrad[op].flops};
-        c->wgrad[op] = (struct ty_cost){alone->wgrad[op].seconds * by, alone->wgrad[op].flops};
-        c->recompute[op] =
-            (struct ty_cost){alone->recompute[op].seconds * by, alone->recompute[op].flops};
+        c->forward[op] = ty_cost_times(alone->forward[op], by);
+        c->dgrad[op] = ty_cost_times(alone->dgrad[op], by);
+        c->wgrad[op] = ty_cost_times(alone->wgrad[op], by);
+        c->recompute[op] = ty_cost_times(alone->recompute[op], by);
     }
 }
 

@@ -39,8 +39,7 @@ static struct ty_cost attention(struct setting *s)
     s->arch.full_attention = dim[4] == 0;
     s->arch.attention = s->key->kernel != TY_ANY_KERNEL ? s->key->kernel : s->arch.attention;
     s->layout.micro_batch = (uint32_t)s->size;
-    return s->backward ? ty_attention_backward(&s->cluster, &s->arch, &s->layout)
-                       : ty_attention_forward(&s->cluster, &s->arch, &s->layout);
+    return ty_attention(&s->cluster, &s->arch, &s->layout, s->backward);
 }
 
 /* Kernels over elements: as many tokens of width 1. */
@@ -58,21 +57,18 @@ static struct ty_cost elementwise(struct setting *s)
     switch (s->key->op) {
     case TY_OPERATOR_NORM:
         s->arch.norm = any ? s->arch.norm : kernel;
-        return s->backward ? ty_norm_backward(cluster, &s->arch, &shard)
-                           : ty_norm_forward(cluster, &s->arch, &shard);
+        return ty_norm(cluster, &s->arch, &shard, s->backward);
     case TY_OPERATOR_ACTIVATION:
         if (!any) {
             s->arch.mlp = kernel == TY_ACTIVATION_GELU ? TY_MLP_GELU : TY_MLP_SWIGLU;
             shard.fused_activation = kernel == TY_ACTIVATION_SWIGLU;
         }
-        return s->backward ? ty_activation_backward(cluster, &s->arch, &shard)
-                           : ty_activation_forward(cluster, &s->arch, &shard);
+        return ty_activation(cluster, &s->arch, &shard, s->backward);
     case TY_OPERATOR_ROTARY:
         shard.fused_rotary = any ? shard.fused_rotary : kernel == TY_FUSED;
         return ty_rope(cluster, &s->arch, &shard, s->backward);
     case TY_OPERATOR_RESIDUAL:
-        return s->backward ? ty_residual_backward(cluster, &s->arch, &shard)
-                           : ty_residual_forward(cluster, &s->arch, &shard);
+        return ty_residual(cluster, &s->arch, &shard, s->backward);
     case TY_OPERATOR_EMBEDDING:
         return ty_embedding(cluster, &s->arch, &shard, s->backward);
     default:

@@ -40,15 +40,8 @@ static bool flash(struct ty_config *config, const char *direction, const char *s
         return false;
     }
     const bool backward = strcmp(direction, "backward") == 0;
-    print(config, backward ? ty_attention_backward(&config->cluster, &arch, &layout)
-                           : ty_attention_forward(&config->cluster, &arch, &layout));
+    print(config, ty_attention(&config->cluster, &arch, &layout, backward));
     return true;
-}
-
-static struct ty_cost rope_forward(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                   const struct ty_shard *shard)
-{
-    return ty_rope(cluster, arch, shard, false);
 }
 
 static bool elementwise(struct ty_config *config, const char *kernel, const char *sizes)
@@ -67,14 +60,12 @@ static bool elementwise(struct ty_config *config, const char *kernel, const char
     const struct {
         const char *name;
         struct ty_cost (*cost)(const struct ty_cluster *, const struct ty_arch *,
-                               const struct ty_shard *);
-    } kernels[] = {{"norm", ty_norm_forward},
-                   {"add", ty_residual_forward},
-                   {"rope", rope_forward},
-                   {"activation", ty_activation_forward}};
+                               const struct ty_shard *, bool backward);
+    } kernels[] = {
+        {"norm", ty_norm}, {"add", ty_residual}, {"rope", ty_rope}, {"activation", ty_activation}};
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         if (strcmp(kernel, kernels[i].name) == 0) {
-            print(config, kernels[i].cost(&config->cluster, &arch, &shard));
+            print(config, kernels[i].cost(&config->cluster, &arch, &shard, false));
             return true;
         }
     }

@@ -212,9 +212,9 @@ START_TEST(full_attention_computes_the_masked_half)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "{sequence: 32768}", "{data: 8, global_batch: 8}");
-    const struct ty_cost causal = ty_attention_forward(&c.cluster, &c.arch, &c.layout);
+    const struct ty_cost causal = ty_attention(&c.cluster, &c.arch, &c.layout, false);
     c.arch.full_attention = true;
-    const struct ty_cost full = ty_attention_forward(&c.cluster, &c.arch, &c.layout);
+    const struct ty_cost full = ty_attention(&c.cluster, &c.arch, &c.layout, false);
     ck_assert_double_eq(full.flops, 2 * causal.flops);
     assert_near(full.seconds, 2 * causal.seconds, 0.02);
 }

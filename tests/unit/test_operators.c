@@ -139,16 +139,16 @@ START_TEST(each_kernel_takes_its_own_row)
     const struct ty_shard x = ty_shard_of(&c.arch, &c.layout);
     gpu->operator_table = &table;
     const double us[] = {
-        ty_attention_forward(gpu, &c.arch, &c.layout).seconds,
-        ty_attention_backward(gpu, &c.arch, &c.layout).seconds,
-        ty_norm_forward(gpu, &c.arch, &x).seconds,
-        ty_norm_backward(gpu, &c.arch, &x).seconds,
-        ty_activation_forward(gpu, &c.arch, &x).seconds,
-        ty_activation_backward(gpu, &c.arch, &x).seconds,
+        ty_attention(gpu, &c.arch, &c.layout, false).seconds,
+        ty_attention(gpu, &c.arch, &c.layout, true).seconds,
+        ty_norm(gpu, &c.arch, &x, false).seconds,
+        ty_norm(gpu, &c.arch, &x, true).seconds,
+        ty_activation(gpu, &c.arch, &x, false).seconds,
+        ty_activation(gpu, &c.arch, &x, true).seconds,
         ty_rope(gpu, &c.arch, &x, false).seconds,
         ty_rope(gpu, &c.arch, &x, true).seconds,
-        ty_residual_forward(gpu, &c.arch, &x).seconds,
-        ty_residual_backward(gpu, &c.arch, &x).seconds,
+        ty_residual(gpu, &c.arch, &x, false).seconds,
+        ty_residual(gpu, &c.arch, &x, true).seconds,
         ty_embedding(gpu, &c.arch, &x, false).seconds,
         ty_embedding(gpu, &c.arch, &x, true).seconds,
         ty_cross_entropy(gpu, &x, false).seconds,
@@ -166,19 +166,19 @@ START_TEST(each_kernel_takes_its_own_row)
                 25e-6 * ty_optimizer_cost(&model, &c.layout, 5e6).seconds /
                     ty_optimizer_cost(&model, &c.layout, 1e6).seconds,
                 1e-12);
-    const double pair = ty_attention_forward(&model, &c.arch, &c.layout).seconds;
+    const double pair = ty_attention(&model, &c.arch, &c.layout, false).seconds;
     c.layout.micro_batch = 4;
-    assert_near(ty_attention_forward(gpu, &c.arch, &c.layout).seconds,
-                11e-6 * ty_attention_forward(&model, &c.arch, &c.layout).seconds / pair, 1e-12);
+    assert_near(ty_attention(gpu, &c.arch, &c.layout, false).seconds,
+                11e-6 * ty_attention(&model, &c.arch, &c.layout, false).seconds / pair, 1e-12);
     c.layout.micro_batch = 2;
     c.arch.full_attention = true; /* the row that is not causal */
-    assert_near(ty_attention_forward(gpu, &c.arch, &c.layout).seconds, 99e-6, 1e-12);
+    assert_near(ty_attention(gpu, &c.arch, &c.layout, false).seconds, 99e-6, 1e-12);
     c.arch.full_attention = false;
     /* another kind of attention has no row forward, but the backward one is for all kinds */
     c.arch.attention = TY_ATTENTION_FUSED_SOFTMAX;
-    ck_assert(ty_attention_forward(gpu, &c.arch, &c.layout).seconds ==
-              ty_attention_forward(&model, &c.arch, &c.layout).seconds);
-    assert_near(ty_attention_backward(gpu, &c.arch, &c.layout).seconds, 12e-6, 1e-12);
+    ck_assert(ty_attention(gpu, &c.arch, &c.layout, false).seconds ==
+              ty_attention(&model, &c.arch, &c.layout, false).seconds);
+    assert_near(ty_attention(gpu, &c.arch, &c.layout, true).seconds, 12e-6, 1e-12);
     ty_arena_release(&arena);
 }
 END_TEST
