@@ -98,7 +98,7 @@ static int put_names(struct ty_chrome *c)
         return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < p->n_gangs; g++) {
-        streams[g] = c->view.casts[g].n > 0 ? ty_view_streams(&c->view, &p->gangs[g]) : 0;
+        streams[g] = c->view.shown[g].n > 0 ? ty_view_streams(&c->view, &p->gangs[g]) : 0;
         for (uint32_t m = 0; m < p->gangs[g].n_ranks; m++) {
             gang_of[p->gangs[g].rank_of[m]] = g;
         }
@@ -123,7 +123,7 @@ static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_
     }
     c->heads = ty_arena_array(&c->view.arena, struct ty_chrome_head *, c->view.n_plans);
     c->pieces = ty_arena_array(&c->view.arena, struct ty_chrome_piece *,
-                               (size_t)c->view.program->n_gangs * c->view.n_whoms);
+                               (size_t)c->view.program->n_gangs * c->view.n_partners);
     return c->heads != NULL && c->pieces != NULL ? 0
                                                  : ty_fail(err, TY_ENOMEM, "trace: out of memory");
 }
@@ -177,7 +177,7 @@ static double pass_bytes(struct ty_chrome *c, const struct ty_pass *pass)
         const struct ty_view_slice *slice = &plan->slices[i];
         const struct ty_op *op = &ty_pass_ops(c->view.program, pass)[slice->first];
         const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
-        const double piece = slice->whom != 0 ? 35 : 18; /* process, communicator */
+        const double piece = slice->partner != 0 ? 35 : 18; /* process, communicator */
         bytes += heads[i].len + piece + TIMES_B + sizeof(",\"dur\":}") - 1;
         bytes += 2.0 * heads[i].n_holes;
         bytes += message && c->view.trace->flows == TY_FLOWS_P2P ? FLOW_B : 0;
@@ -194,11 +194,11 @@ static double chrome_estimate(const struct ty_trace *trace)
         links = ty_view_counts(&c.view, TY_COUNTERS_NET) ? ty_view_count_links(&c.view) : 0;
         for (uint32_t g = 0; g < c.view.program->n_gangs; g++) {
             double one = 0; /* rank */
-            const struct ty_gang *gang = c.view.casts[g].gang;
-            for (uint32_t i = 0; i < gang->n_passes && c.view.casts[g].n > 0; i++) {
+            const struct ty_gang *gang = c.view.shown[g].gang;
+            for (uint32_t i = 0; i < gang->n_passes && c.view.shown[g].n > 0; i++) {
                 one += pass_bytes(&c, &ty_gang_passes(c.view.program, gang)[i]);
             }
-            bytes += one * c.view.casts[g].n;
+            bytes += one * c.view.shown[g].n;
         }
         bytes += trace->bubbles ? BUBBLE_B * ty_view_count_bubbles(&c.view) : 0;
     }

@@ -31,8 +31,8 @@ struct ty_chrome_head {
     uint16_t at[4]; /* hole i comes before text[at[i]] */
 };
 
-/* What comes after the head for one member: `},"pid":1012,"ts":` and, before that, whom a
- * collective or message of this member concerns. Two cache lines. */
+/* What comes after the head for one member: `},"pid":1012,"ts":` and, before that, its partners
+ * in a collective or message. Two cache lines. */
 struct ty_chrome_piece {
     char text[124];
     uint32_t len;
@@ -42,7 +42,7 @@ struct ty_chrome {
     struct ty_view view;
     struct ty_out *out;
     struct ty_chrome_head **heads;   /* [view.n_plans][slices of the plan]; made when needed */
-    struct ty_chrome_piece **pieces; /* [n_gangs][view.n_whoms]: [members]; made when needed */
+    struct ty_chrome_piece **pieces; /* [n_gangs][view.n_partners]: [members]; made when needed */
     bool named;                      /* an event was written: the next line begins with a comma */
 };
 
@@ -55,9 +55,9 @@ void ty_chrome_put_naming(struct ty_chrome *c, const char *what, uint64_t pid, u
 const struct ty_chrome_head *ty_chrome_heads(struct ty_chrome *c, const struct ty_pass *pass,
                                              const struct ty_view_plan **plan);
 
-/* chrome_cast.c: pieces of all members of a cast; NULL when memory is exhausted. */
-const struct ty_chrome_piece *ty_chrome_pieces(struct ty_chrome *c, const struct ty_view_cast *cast,
-                                               uint32_t whom);
+/* chrome_pieces.c: pieces of all shown members of a gang; NULL when memory is exhausted. */
+const struct ty_chrome_piece *ty_chrome_pieces(struct ty_chrome *c,
+                                               const struct ty_view_shown *shown, uint32_t partner);
 
 /* Each writes all events of its sort; returns 0 or TY_ENOMEM. */
 int ty_chrome_slices(struct ty_chrome *c);

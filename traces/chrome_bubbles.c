@@ -34,7 +34,7 @@ static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
         make_head(b, bubble);
     }
     const struct ty_chrome_piece *piece = /* made before the walk */
-        ty_chrome_pieces(b->c, bubble->cast, 0) + bubble->i;
+        ty_chrome_pieces(b->c, bubble->shown, 0) + bubble->i;
     char *p = ty_out_room(b->c->out, TY_CHROME_LINE);
     p = ty_put_blocks(p, b->head, b->head_len);
     p = ty_put_blocks(p, piece->text, piece->len);
@@ -50,12 +50,12 @@ int ty_chrome_bubbles(struct ty_chrome *c)
     struct ty_gaps gaps;
     int rc = ty_gaps_init(&gaps, c->view.timeline, &c->view.arena);
     for (uint32_t g = 0; g < c->view.program->n_gangs && rc == 0; g++) {
-        const struct ty_view_cast *cast = &c->view.casts[g];
-        rc = cast->n > 0 && ty_chrome_pieces(c, cast, 0) == NULL ? TY_ENOMEM : 0;
-        for (uint32_t i = 0, n; i < cast->n && rc == 0; i += n) {
+        const struct ty_view_shown *shown = &c->view.shown[g];
+        rc = shown->n > 0 && ty_chrome_pieces(c, shown, 0) == NULL ? TY_ENOMEM : 0;
+        for (uint32_t i = 0, n; i < shown->n && rc == 0; i += n) {
             struct bubbles b = {.c = c};
-            n = ty_view_stretch(cast, i);
-            rc = ty_view_bubbles(&c->view, &gaps, cast, i, n, put_bubble, &b);
+            n = ty_view_stretch(shown, i);
+            rc = ty_view_bubbles(&c->view, &gaps, shown, i, n, put_bubble, &b);
         }
     }
     return rc;

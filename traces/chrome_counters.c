@@ -10,7 +10,7 @@
 
 struct memory {
     struct ty_chrome *c;
-    const struct ty_view_cast *cast; /* that `fixed` is of */
+    const struct ty_view_shown *shown; /* that `fixed` is of */
     const struct ty_chrome_piece *pieces;
     char fixed[512]; /* the series that do not change, up to the value of activations */
     size_t fixed_len;
@@ -24,7 +24,7 @@ static void put_fixed(struct memory *k)
             *p++ = '"';
             p = ty_put_str(p, ty_memory_name((enum ty_memory_kind)m));
             p = ty_put_str(p, "_GB\":");
-            p = ty_view_put_GB(p, ty_view_fixed_kB(k->cast->gang, (enum ty_memory_kind)m));
+            p = ty_view_put_GB(p, ty_view_fixed_kB(k->shown->gang, (enum ty_memory_kind)m));
             *p++ = ',';
         }
     }
@@ -33,13 +33,13 @@ static void put_fixed(struct memory *k)
     k->fixed_len = (size_t)(ty_put_str(p, "_GB\":") - k->fixed);
 }
 
-static void put_memory(void *arg, const struct ty_view_cast *cast, uint32_t i, uint64_t ns,
+static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
                        uint64_t kB)
 {
     struct memory *k = arg;
-    if (k->cast != cast) {
-        k->cast = cast;
-        k->pieces = ty_chrome_pieces(k->c, cast, 0); /* made before the walk */
+    if (k->shown != shown) {
+        k->shown = shown;
+        k->pieces = ty_chrome_pieces(k->c, shown, 0); /* made before the walk */
         put_fixed(k);
     }
     char *p = ty_out_room(k->c->out, TY_CHROME_LINE);
@@ -56,8 +56,8 @@ static void put_memory(void *arg, const struct ty_view_cast *cast, uint32_t i, u
 static int make_pieces(struct ty_chrome *c)
 {
     for (uint32_t g = 0; g < c->view.program->n_gangs; g++) {
-        const struct ty_view_cast *cast = &c->view.casts[g];
-        if (cast->n > 0 && ty_chrome_pieces(c, cast, 0) == NULL) {
+        const struct ty_view_shown *shown = &c->view.shown[g];
+        if (shown->n > 0 && ty_chrome_pieces(c, shown, 0) == NULL) {
             return TY_ENOMEM;
         }
     }
@@ -142,11 +142,11 @@ static char *put_value(char *p, const struct ty_view_mark *mark)
     return ty_put_ns_as_us(p, mark->number);
 }
 
-static void put_mark(void *arg, const struct ty_view_cast *cast, uint32_t i,
+static void put_mark(void *arg, const struct ty_view_shown *shown, uint32_t i,
                      const struct ty_view_mark *mark, uint64_t ns)
 {
     struct ty_chrome *c = arg;
-    const struct ty_chrome_piece *piece = ty_chrome_pieces(c, cast, 0) + i;
+    const struct ty_chrome_piece *piece = ty_chrome_pieces(c, shown, 0) + i;
     char *p = ty_out_room(c->out, TY_CHROME_LINE);
     p = ty_put_str(p, ",\n{\"name\":\"");
     p = ty_put_str(p, mark->name);

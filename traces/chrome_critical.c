@@ -76,7 +76,7 @@ size_t ty_chrome_mark_head(const struct ty_view_slice *slice, const char *head, 
     static const char mark[] = "\"critical\":true";
     memcpy(out, head, n);
     char *p = out + n;
-    if (slice->whom != 0) {
+    if (slice->partner != 0) {
         p = ty_put_str(ty_put_str(p, mark), ",");
     } else if (slice->n_args > 0) {
         p[-1] = ',';

@@ -7,7 +7,7 @@
 
 /* One end of a flow on one gang. */
 struct side {
-    const struct ty_view_cast *cast;
+    const struct ty_view_shown *shown;
     struct ty_view_extent extent;
     uint32_t tid;
 };
@@ -16,7 +16,7 @@ static struct side side_of(const struct ty_chrome *c, uint32_t gang, const struc
 {
     const struct ty_program *p = c->view.program;
     const struct ty_op *op = &ty_pass_ops(p, &p->passes[end->pass])[end->op];
-    return (struct side){.cast = &c->view.casts[gang],
+    return (struct side){.shown = &c->view.shown[gang],
                          .extent = ty_view_end_extent(&c->view, gang, end),
                          .tid = ty_stream_tid((enum ty_stream)op->stream)};
 }
@@ -45,7 +45,7 @@ static void put_event(struct ty_chrome *c, const char *head, size_t n, uint64_t 
     p = ty_put_blocks(p, head, n);
     p = ty_put_u64(p, id);
     p = ty_put_str(p, ph);
-    p = ty_put_u64(p, TY_CHROME_PID0 + (uint64_t)side->cast->gang->rank_of[member]);
+    p = ty_put_u64(p, TY_CHROME_PID0 + (uint64_t)side->shown->gang->rank_of[member]);
     p = ty_put_str(p, ",\"tid\":");
     p = ty_put_u64(p, side->tid);
     p = ty_put_str(p, ",\"ts\":");
@@ -63,10 +63,10 @@ static void put_message(struct ty_chrome *c, const struct ty_channel *channel, u
     const struct ty_pass *pass = &c->view.program->passes[send->pass];
     const size_t n =
         put_head(channel, ty_op_mb(pass, &ty_pass_ops(c->view.program, pass)[send->op]), head);
-    for (uint32_t i = 0; i < from.cast->n; i++) {
-        const uint32_t m = from.cast->member[i];
+    for (uint32_t i = 0; i < from.shown->n; i++) {
+        const uint32_t m = from.shown->member[i];
         uint64_t s, e, s2, e2;
-        if (to.cast->slot[m] == TY_VIEW_NONE || !clip_side(c, &from, m, &s, &e) ||
+        if (to.shown->slot[m] == TY_VIEW_NONE || !clip_side(c, &from, m, &s, &e) ||
             !clip_side(c, &to, m, &s2, &e2)) {
             continue;
         }

@@ -62,14 +62,14 @@ static void add_arg(struct text *h, const struct ty_view_arg *arg, bool first)
 /* Ends the arguments, unless the piece of the member goes on. */
 static void add_args(struct text *h, const struct ty_view_slice *slice)
 {
-    if (slice->n_args == 0 && slice->whom == 0) {
+    if (slice->n_args == 0 && slice->partner == 0) {
         return;
     }
     add(h, ",\"args\":{");
     for (uint32_t i = 0; i < slice->n_args; i++) {
         add_arg(h, &slice->arg[i], i == 0);
     }
-    if (slice->whom == 0) {
+    if (slice->partner == 0) {
         add(h, "}");
     } else if (slice->n_args > 0) {
         add(h, ",");

@@ -39,7 +39,7 @@ static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, char text
 }
 
 /* One slice of one pass, for shown members from .. to - 1. */
-static inline void put_slice(struct ty_chrome *c, const struct ty_view_cast *cast, uint32_t from,
+static inline void put_slice(struct ty_chrome *c, const struct ty_view_shown *shown, uint32_t from,
                              uint32_t to, const struct ty_view_extent *extent,
                              const struct ty_chrome_piece *pieces, const char *head,
                              size_t head_len)
@@ -48,7 +48,7 @@ static inline void put_slice(struct ty_chrome *c, const struct ty_view_cast *cas
     char text[64];
     size_t text_len = 0;
     for (uint32_t i = from; i < to; i++) {
-        const uint32_t m = cast->member[i];
+        const uint32_t m = shown->member[i];
         const ty_ps start = extent->start[m], end = ty_view_extent_end(extent, m);
         if (start != known_start || end != known_end) {
             text_len = times(c, start, end, text);
@@ -72,7 +72,7 @@ struct marks {
 };
 
 /* One slice for every shown member; those on the critical path say so. */
-static void put_members(struct ty_chrome *c, const struct ty_view_cast *cast, uint32_t number,
+static void put_members(struct ty_chrome *c, const struct ty_view_shown *shown, uint32_t number,
                         const struct ty_view_slice *slice, const struct ty_view_extent *extent,
                         const struct ty_chrome_piece *pieces, const char *head, size_t len,
                         struct marks *marks)
@@ -81,15 +81,15 @@ static void put_members(struct ty_chrome *c, const struct ty_view_cast *cast, ui
     for (; marks->n > 0 && marks->at->slice == number; marks->at++, marks->n--) {
         char marked[TY_CHROME_LINE];
         const uint32_t i = marks->at->i;
-        put_slice(c, cast, done, i, extent, pieces, head, len);
-        put_slice(c, cast, i, i + 1, extent, pieces, marked,
+        put_slice(c, shown, done, i, extent, pieces, head, len);
+        put_slice(c, shown, i, i + 1, extent, pieces, marked,
                   ty_chrome_mark_head(slice, head, len, marked));
         done = i + 1;
     }
-    put_slice(c, cast, done, cast->n, extent, pieces, head, len);
+    put_slice(c, shown, done, shown->n, extent, pieces, head, len);
 }
 
-static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
+static int put_pass(struct ty_chrome *c, const struct ty_view_shown *shown,
                     const struct ty_pass *pass)
 {
     const struct ty_view_plan *plan;
@@ -97,15 +97,15 @@ static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
     uint64_t number[TY_N_HOLES];
     char head[TY_CHROME_LINE];
     struct marks marks;
-    marks.at = ty_view_critical_slices(&c->view, cast, pass, &marks.n);
+    marks.at = ty_view_critical_slices(&c->view, shown, pass, &marks.n);
     if (heads == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t i = 0; i < plan->n; i++) {
         const struct ty_view_slice *slice = &plan->slices[i];
-        const struct ty_chrome_piece *pieces = ty_chrome_pieces(c, cast, slice->whom);
+        const struct ty_chrome_piece *pieces = ty_chrome_pieces(c, shown, slice->partner);
         const struct ty_view_extent extent =
-            ty_view_extent(&c->view, cast->gang, pass, slice->first, slice->last);
+            ty_view_extent(&c->view, shown->gang, pass, slice->first, slice->last);
         if (pieces == NULL) {
             return TY_ENOMEM;
         }
@@ -117,9 +117,9 @@ static int put_pass(struct ty_chrome *c, const struct ty_view_cast *cast,
             text = head;
         }
         if (marks.n > 0) {
-            put_members(c, cast, i, slice, &extent, pieces, text, len, &marks);
+            put_members(c, shown, i, slice, &extent, pieces, text, len, &marks);
         } else {
-            put_slice(c, cast, 0, cast->n, &extent, pieces, text, len);
+            put_slice(c, shown, 0, shown->n, &extent, pieces, text, len);
         }
     }
     return 0;
@@ -130,10 +130,10 @@ int ty_chrome_slices(struct ty_chrome *c)
     const struct ty_program *p = c->view.program;
     int rc = 0;
     for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
-        const struct ty_view_cast *cast = &c->view.casts[g];
-        const struct ty_pass *passes = ty_gang_passes(p, cast->gang);
-        for (uint32_t i = 0; i < cast->gang->n_passes && cast->n > 0 && rc == 0; i++) {
-            rc = put_pass(c, cast, &passes[i]);
+        const struct ty_view_shown *shown = &c->view.shown[g];
+        const struct ty_pass *passes = ty_gang_passes(p, shown->gang);
+        for (uint32_t i = 0; i < shown->gang->n_passes && shown->n > 0 && rc == 0; i++) {
+            rc = put_pass(c, shown, &passes[i]);
         }
     }
     return rc;

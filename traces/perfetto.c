@@ -17,11 +17,12 @@ static void put_value(struct ty_pf *f, uint64_t track, uint64_t ns, double value
     ty_pf_put_event(f, ns, body, (size_t)(p - body));
 }
 
-static void put_memory(void *arg, const struct ty_view_cast *cast, uint32_t i, uint64_t ns,
+static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
                        uint64_t kB)
 {
     struct ty_pf *f = arg;
-    const uint64_t track = ty_pf_rank_track(f, cast->gang->rank_of[cast->member[i]]) + TY_PF_MEMORY;
+    const uint64_t track =
+        ty_pf_rank_track(f, shown->gang->rank_of[shown->member[i]]) + TY_PF_MEMORY;
     put_value(f, track + TY_MEM_ACTIVATIONS, ns, (double)kB / 1e6);
 }
 
@@ -86,7 +87,7 @@ static int put_links(struct ty_pf *f)
 
 /* ---- moments ---- */
 
-static void put_mark(void *arg, const struct ty_view_cast *cast, uint32_t i,
+static void put_mark(void *arg, const struct ty_view_shown *shown, uint32_t i,
                      const struct ty_view_mark *mark, uint64_t ns)
 {
     struct ty_pf *f = arg;
@@ -97,7 +98,7 @@ static void put_mark(void *arg, const struct ty_view_cast *cast, uint32_t i,
                             : ty_proto_u64(q, TY_PF_UINT, mark->number);
     char *p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_INSTANT);
     p = ty_proto_u64(p, TY_PF_TRACK_UUID,
-                     ty_pf_rank_track(f, cast->gang->rank_of[cast->member[i]]));
+                     ty_pf_rank_track(f, shown->gang->rank_of[shown->member[i]]));
     p = ty_proto_str(p, TY_PF_NAME, mark->name);
     p = ty_proto_str(p, TY_PF_CATEGORY, "phase");
     p = ty_proto_bytes(p, TY_PF_ANNOTATION, value, (size_t)(q - value));
@@ -153,7 +154,7 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
 /* ---- size ---- */
 
 #define PACKET_B  10.0  /* packet, row, time: of a begin without its head, and of an end */
-#define WHOM_B    9.0   /* communicator or peer */
+#define PARTNER_B 9.0   /* communicator or peer */
 #define BUBBLE_B  58.0  /* a bubble */
 #define COUNTER_B 24.0  /* a value */
 #define FLOW_B    10.0  /* one end of an arrow */
@@ -175,7 +176,7 @@ static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
         const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
         bytes += head->len + 7.0 * head->n_holes + 2 * PACKET_B + 4;
         bytes += head->name != NULL ? (double)strlen(head->name) + 7 : 0;
-        bytes += plan->slices[i].whom != 0 ? WHOM_B : 0;
+        bytes += plan->slices[i].partner != 0 ? PARTNER_B : 0;
         bytes += message && f->view.trace->flows == TY_FLOWS_P2P ? FLOW_B : 0;
     }
     return bytes;
@@ -205,14 +206,14 @@ static double perfetto_estimate(const struct ty_trace *trace)
         bytes = STEP_B * ty_view_count_path(&f.view);
         links = ty_view_counts(&f.view, TY_COUNTERS_NET) ? ty_view_count_links(&f.view) : 0;
         for (uint32_t g = 0; g < f.view.program->n_gangs; g++) {
-            const struct ty_view_cast *cast = &f.view.casts[g];
+            const struct ty_view_shown *shown = &f.view.shown[g];
             double one = 0; /* rank */
-            const bool ok = cast->n > 0 && ty_pf_begin_gang(&f, cast) == 0;
-            for (uint32_t i = 0; ok && i < cast->gang->n_passes; i++) {
-                one += pass_bytes(&f, &ty_gang_passes(f.view.program, cast->gang)[i]);
+            const bool ok = shown->n > 0 && ty_pf_begin_gang(&f, shown) == 0;
+            for (uint32_t i = 0; ok && i < shown->gang->n_passes; i++) {
+                one += pass_bytes(&f, &ty_gang_passes(f.view.program, shown->gang)[i]);
             }
-            bytes += one * cast->n;
-            rows += ok ? rows_bytes(&f, cast->gang) * cast->n : 0;
+            bytes += one * shown->n;
+            rows += ok ? rows_bytes(&f, shown->gang) * shown->n : 0;
         }
         bytes += trace->bubbles ? BUBBLE_B * ty_view_count_bubbles(&f.view) : 0;
     }

@@ -84,7 +84,7 @@ struct ty_pf_strings {
 };
 
 /* The event that begins a slice, in three parts: the same for all passes, the numbers of a pass,
- * and whom it concerns. */
+ * and its partners. */
 struct ty_pf_head {
     const char *text; /* [len], padded to whole blocks */
     uint32_t len;
@@ -113,10 +113,10 @@ struct ty_pf {
     uint64_t n_tracks;        /* links, so far */
     struct ty_view_ends ends; /* of messages */
     /* of the gang that is being written */
-    const struct ty_view_cast *cast;
+    const struct ty_view_shown *shown;
     struct ty_pf_strings strings[TY_N_STREAMS];
     struct ty_pf_plan *plans;    /* [view.n_plans] */
-    struct ty_pf_piece **pieces; /* [view.n_whoms]: [members] */
+    struct ty_pf_piece **pieces; /* [view.n_partners]: [members] */
     struct ty_arena arena;       /* owns these */
 };
 
@@ -153,9 +153,9 @@ uint64_t ty_pf_node_track(const struct ty_pf *f, uint32_t node);
 
 /* perfetto_plan.c: strings, heads and order of the slices of the gang that is being written; 0 or
  * TY_ENOMEM. */
-int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_cast *cast);
+int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_shown *shown);
 uint32_t ty_pf_intern(struct ty_pf *f, uint32_t stream, uint32_t table, const char *text);
-const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t whom, uint32_t stream);
+const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t partner, uint32_t stream);
 const char *ty_pf_correlation(uint8_t category);
 
 /* perfetto_slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */

@@ -103,7 +103,7 @@ static void render(struct builder *b, const struct ty_view_slice *slice, struct 
             add_annotation(b, arg);
         }
     }
-    if (slice->whom != 0) { /* its key comes with the member */
+    if (slice->partner != 0) { /* its key comes with the member */
         intern(b, TY_PF_TABLE_KEY, "group");
         intern(b, TY_PF_TABLE_KEY, "peer");
     }
@@ -160,21 +160,21 @@ static int make_plan(struct ty_pf *f, const struct ty_pass *pass)
 }
 
 /* Room for what is kept of a gang, empty. */
-static int clear(struct ty_pf *f, const struct ty_view_cast *cast)
+static int clear(struct ty_pf *f, const struct ty_view_shown *shown)
 {
     ty_arena_release(&f->arena);
     f->arena = (struct ty_arena){.head = NULL};
-    f->cast = cast;
+    f->shown = shown;
     memset(f->strings, 0, sizeof(f->strings));
     f->plans = ty_arena_array(&f->arena, struct ty_pf_plan, f->view.n_plans);
-    f->pieces = ty_arena_array(&f->arena, struct ty_pf_piece *, f->view.n_whoms);
+    f->pieces = ty_arena_array(&f->arena, struct ty_pf_piece *, f->view.n_partners);
     return f->plans != NULL && f->pieces != NULL ? 0 : TY_ENOMEM;
 }
 
-int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_cast *cast)
+int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_shown *shown)
 {
-    const struct ty_gang *gang = cast->gang;
-    int rc = clear(f, cast);
+    const struct ty_gang *gang = shown->gang;
+    int rc = clear(f, shown);
     for (uint32_t i = 0; i < gang->n_passes && rc == 0; i++) {
         rc = make_plan(f, &ty_gang_passes(f->view.program, gang)[i]);
     }
@@ -183,10 +183,10 @@ int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_cast *cast)
 
 /* ---- members ---- */
 
-static void put_piece(struct ty_pf *f, uint32_t whom, uint32_t stream, uint32_t member,
+static void put_piece(struct ty_pf *f, uint32_t partner, uint32_t stream, uint32_t member,
                       struct ty_pf_piece *piece)
 {
-    const struct ty_view_whom other = ty_view_whom(&f->view, f->cast, whom, member);
+    const struct ty_view_partner other = ty_view_partner(&f->view, f->shown, partner, member);
     char body[56], name[33], text[48];
     *ty_view_put_name(name, other.group, sizeof(name) - 1) = '\0';
     char *q = ty_proto_u64(
@@ -203,14 +203,14 @@ static void put_piece(struct ty_pf *f, uint32_t whom, uint32_t stream, uint32_t 
                            piece->text);
 }
 
-const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t whom, uint32_t stream)
+const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t partner, uint32_t stream)
 {
-    if (f->pieces[whom] == NULL) {
-        struct ty_pf_piece *row = ty_arena_array(&f->arena, struct ty_pf_piece, f->cast->n);
-        for (uint32_t i = 0; row != NULL && i < f->cast->n; i++) {
-            put_piece(f, whom, stream, f->cast->member[i], &row[i]);
+    if (f->pieces[partner] == NULL) {
+        struct ty_pf_piece *row = ty_arena_array(&f->arena, struct ty_pf_piece, f->shown->n);
+        for (uint32_t i = 0; row != NULL && i < f->shown->n; i++) {
+            put_piece(f, partner, stream, f->shown->member[i], &row[i]);
         }
-        f->pieces[whom] = row;
+        f->pieces[partner] = row;
     }
-    return f->pieces[whom];
+    return f->pieces[partner];
 }

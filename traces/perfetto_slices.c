@@ -18,10 +18,10 @@ struct lane {
 
 struct walk {
     struct ty_pf *f;
-    const struct ty_view_cast *cast;
-    uint32_t from, to;               /* members in the cast */
+    const struct ty_view_shown *shown;
+    uint32_t from, to;               /* shown members */
     uint32_t next;                   /* pass of the gang */
-    struct lane *lane[TY_N_STREAMS]; /* [members of the cast] */
+    struct lane *lane[TY_N_STREAMS]; /* [shown members] */
     int rc;
     /* of the last bubble */
     uint64_t serial;
@@ -57,7 +57,7 @@ static inline void put_end(struct ty_out *out, struct lane *lane, uint64_t ns)
 
 /* The other end of a message, when it can be in the file. */
 struct peer {
-    const struct ty_view_cast *cast; /* NULL: no arrow */
+    const struct ty_view_shown *shown; /* NULL: no arrow */
     struct ty_view_extent extent;
     uint64_t id;    /* of member 0 */
     uint32_t field; /* leaves or arrives */
@@ -67,7 +67,7 @@ static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
                              const struct ty_op *op)
 {
     const struct ty_program *p = f->view.program;
-    struct peer peer = {.cast = NULL};
+    struct peer peer = {.shown = NULL};
     if ((op->sync != TY_SYNC_SEND && op->sync != TY_SYNC_RECV) ||
         f->view.trace->flows == TY_FLOWS_NONE) {
         return peer;
@@ -78,7 +78,7 @@ static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
     const struct ty_view_end *end = sends ? &f->ends.recv[slot] : &f->ends.send[slot];
     if (end->pass != TY_VIEW_NONE) {
         const uint32_t gang = sends ? channel->to : channel->from;
-        peer.cast = &f->view.casts[gang];
+        peer.shown = &f->view.shown[gang];
         peer.extent = ty_view_end_extent(&f->view, gang, end);
         peer.id = (uint64_t)slot * p->slot_width + 1;
         peer.field = sends ? TY_PF_FLOW : TY_PF_FLOW_ENDS;
@@ -89,7 +89,7 @@ static struct peer find_peer(const struct ty_pf *f, const struct ty_pass *pass,
 static bool peer_shows(const struct ty_pf *f, const struct peer *peer, uint32_t member)
 {
     uint64_t s, e;
-    return peer->cast != NULL && peer->cast->slot[member] != TY_VIEW_NONE &&
+    return peer->shown != NULL && peer->shown->slot[member] != TY_VIEW_NONE &&
            ty_view_clip(&f->view, peer->extent.start[member],
                         ty_view_extent_end(&peer->extent, member), &s, &e);
 }
@@ -127,19 +127,19 @@ static void put_begins(struct walk *w, const struct ty_pass *pass,
     static const struct ty_pf_piece nothing = {.len = 0};
     struct ty_pf *f = w->f;
     const struct ty_view_extent e =
-        ty_view_extent(&f->view, w->cast->gang, pass, slice->first, slice->last);
+        ty_view_extent(&f->view, w->shown->gang, pass, slice->first, slice->last);
     const struct ty_pf_piece *pieces =
-        slice->whom != 0 ? ty_pf_pieces(f, slice->whom, slice->stream) : NULL;
+        slice->partner != 0 ? ty_pf_pieces(f, slice->partner, slice->stream) : NULL;
     const struct peer peer = find_peer(f, pass, &ty_pass_ops(f->view.program, pass)[slice->first]);
-    w->rc = slice->whom != 0 && pieces == NULL ? TY_ENOMEM : w->rc;
+    w->rc = slice->partner != 0 && pieces == NULL ? TY_ENOMEM : w->rc;
     for (uint32_t i = w->from; i < w->to && w->rc == 0; i++) {
-        const uint32_t m = w->cast->member[i];
+        const uint32_t m = w->shown->member[i];
         const struct ty_pf_piece *piece = pieces != NULL ? &pieces[i] : &nothing;
         uint64_t start, end;
         if (!ty_view_clip(&f->view, e.start[m], ty_view_extent_end(&e, m), &start, &end)) {
             continue;
         }
-        const bool arrow = peer.cast != NULL && peer_shows(f, &peer, m);
+        const bool arrow = peer.shown != NULL && peer_shows(f, &peer, m);
         const size_t n = len + piece->len + (arrow ? 10 : 0);
         char *p =
             put_packet(ty_out_room(f->out, TY_PF_PACKET), &w->lane[slice->stream][i], start, n);
@@ -153,9 +153,9 @@ static void put_begins(struct walk *w, const struct ty_pass *pass,
 static void put_ends(struct walk *w, const struct ty_pass *pass, const struct ty_view_slice *slice)
 {
     const struct ty_view_extent e =
-        ty_view_extent(&w->f->view, w->cast->gang, pass, slice->first, slice->last);
+        ty_view_extent(&w->f->view, w->shown->gang, pass, slice->first, slice->last);
     for (uint32_t i = w->from; i < w->to; i++) {
-        const uint32_t m = w->cast->member[i];
+        const uint32_t m = w->shown->member[i];
         uint64_t start, end;
         if (ty_view_clip(&w->f->view, e.start[m], ty_view_extent_end(&e, m), &start, &end)) {
             put_end(w->f->out, &w->lane[slice->stream][i], end);
@@ -168,7 +168,7 @@ static void put_members(struct walk *w, const struct ty_pass *pass, uint32_t num
                         const struct ty_view_slice *slice, const char *body, size_t len)
 {
     uint32_t n;
-    const struct ty_view_mark_at *mark = ty_view_critical_slices(&w->f->view, w->cast, pass, &n);
+    const struct ty_view_mark_at *mark = ty_view_critical_slices(&w->f->view, w->shown, pass, &n);
     const uint32_t from = w->from, to = w->to;
     for (uint32_t k = 0; k < n; k++) {
         char marked[TY_PF_BODY];
@@ -233,7 +233,7 @@ static char *put_bubble_head(struct ty_pf *f, char *p)
 
 static void put_passes(struct walk *w, uint32_t until)
 {
-    const struct ty_pass *passes = ty_gang_passes(w->f->view.program, w->cast->gang);
+    const struct ty_pass *passes = ty_gang_passes(w->f->view.program, w->shown->gang);
     for (; w->next < until && w->rc == 0; w->next++) {
         put_pass(w, &passes[w->next]);
     }
@@ -242,7 +242,7 @@ static void put_passes(struct walk *w, uint32_t until)
 static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
 {
     struct walk *w = arg;
-    const struct ty_gang *gang = w->cast->gang;
+    const struct ty_gang *gang = w->shown->gang;
     put_passes(w, bubble->before != NULL
                       ? (uint32_t)(bubble->before - ty_gang_passes(w->f->view.program, gang))
                       : gang->n_passes);
@@ -354,25 +354,25 @@ static void start_row(struct ty_pf *f, struct lane *lane, uint32_t rank, uint32_
 
 static int put_gang(struct ty_pf *f, struct walk *w, struct ty_gaps *gaps)
 {
-    const struct ty_view_cast *cast = w->cast;
-    const unsigned streams = ty_view_streams(&f->view, cast->gang);
-    int rc = ty_pf_begin_gang(f, cast);
+    const struct ty_view_shown *shown = w->shown;
+    const unsigned streams = ty_view_streams(&f->view, shown->gang);
+    int rc = ty_pf_begin_gang(f, shown);
     rc = rc == 0 && f->view.trace->bubbles ? intern_bubble(f) : rc;
     rc = rc == 0 ? ty_pf_intern_critical(f) : rc;
     for (uint32_t s = 0; s < TY_N_STREAMS && rc == 0; s++) {
-        for (uint32_t i = 0; i < cast->n && (streams >> s & 1u) != 0; i++) {
-            start_row(f, &w->lane[s][i], cast->gang->rank_of[cast->member[i]], s);
+        for (uint32_t i = 0; i < shown->n && (streams >> s & 1u) != 0; i++) {
+            start_row(f, &w->lane[s][i], shown->gang->rank_of[shown->member[i]], s);
         }
     }
-    for (uint32_t n; w->from < cast->n && rc == 0; w->from += n) {
-        n = ty_view_stretch(cast, w->from);
+    for (uint32_t n; w->from < shown->n && rc == 0; w->from += n) {
+        n = ty_view_stretch(shown, w->from);
         w->to = w->from + n;
         w->next = 0;
         w->serial = 0;
         rc = f->view.trace->bubbles
-                 ? ty_view_bubbles(&f->view, gaps, cast, w->from, n, put_bubble, w)
+                 ? ty_view_bubbles(&f->view, gaps, shown, w->from, n, put_bubble, w)
                  : 0;
-        put_passes(w, cast->gang->n_passes);
+        put_passes(w, shown->gang->n_passes);
         rc = rc != 0 ? rc : w->rc;
     }
     return rc;
@@ -389,9 +389,9 @@ int ty_pf_slices(struct ty_pf *f)
         rc = w.lane[s] == NULL ? TY_ENOMEM : 0;
     }
     for (uint32_t g = 0; g < f->view.program->n_gangs && rc == 0; g++) {
-        w.cast = &f->view.casts[g];
+        w.shown = &f->view.shown[g];
         w.from = 0;
-        rc = w.cast->n > 0 ? put_gang(f, &w, &gaps) : 0;
+        rc = w.shown->n > 0 ? put_gang(f, &w, &gaps) : 0;
     }
     return rc;
 }

@@ -182,10 +182,10 @@ int ty_pf_put_tree(struct ty_pf *f)
     put_figures(f);
     const int rc = put_nodes(f);
     for (uint32_t g = 0; g < f->view.program->n_gangs; g++) {
-        const struct ty_view_cast *cast = &f->view.casts[g];
-        const unsigned streams = cast->n > 0 ? ty_view_streams(&f->view, cast->gang) : 0;
-        for (uint32_t i = 0; i < cast->n; i++) {
-            put_rank(f, cast->gang, cast->gang->rank_of[cast->member[i]], streams);
+        const struct ty_view_shown *shown = &f->view.shown[g];
+        const unsigned streams = shown->n > 0 ? ty_view_streams(&f->view, shown->gang) : 0;
+        for (uint32_t i = 0; i < shown->n; i++) {
+            put_rank(f, shown->gang, shown->gang->rank_of[shown->member[i]], streams);
         }
     }
     return rc;

@@ -54,7 +54,7 @@ struct ty_view_slice {
     uint8_t category, stream;
     uint8_t n_args;
     uint32_t first, last; /* operations within the block */
-    uint32_t whom;        /* whom it concerns, the last argument: see ty_view_whom; 0: nobody */
+    uint32_t partner;     /* the last argument: row number of ty_view_partner; 0: it has none */
     struct ty_view_arg arg[TY_VIEW_ARGS];
 };
 
@@ -68,7 +68,7 @@ struct ty_view_plan {
 /* ---- who is shown ---- */
 
 /* The shown members of a gang. */
-struct ty_view_cast {
+struct ty_view_shown {
     const struct ty_gang *gang;
     uint32_t n;
     uint32_t *member; /* [n], increasing */
@@ -85,17 +85,17 @@ struct ty_view {
     const struct ty_timeline *timeline;
     const struct ty_program *program;
     struct ty_arena arena;
-    struct ty_view_cast *casts; /* [n_gangs] */
-    struct ty_view_plan *plans; /* [n_plans], made when first needed */
-    size_t n_plans;             /* n_blocks x TY_N_PHASES */
-    uint32_t n_whoms;
+    struct ty_view_shown *shown; /* [n_gangs] */
+    struct ty_view_plan *plans;  /* [n_plans], made when first needed */
+    size_t n_plans;              /* n_blocks x TY_N_PHASES */
+    uint32_t n_partners;
     const struct ty_gang *
         *hosts;                 /* [n_meets]: the first gang that takes part; NULL: not yet known */
     struct ty_view_turn *turns; /* [n_meets] */
     uint64_t from_ns, to_ns;    /* window */
     bool several_stages;        /* some rank works on more than one virtual stage */
     struct ty_view_path *path;  /* ty_view_find_path; NULL: not shown */
-    uint32_t largest;           /* members of the largest cast */
+    uint32_t largest;           /* shown members of a gang, at most */
 };
 
 /* 0, TY_ENOMEM or TY_EBUG with a message. Released either way by ty_view_release. */
@@ -211,23 +211,24 @@ bool ty_view_shows_stream(enum ty_detail detail, enum ty_stream stream);
 /* Streams that have at least one row, a bit each. */
 unsigned ty_view_streams(const struct ty_view *v, const struct ty_gang *gang);
 
-/* Whom a collective or message of a member concerns: the group ("tp", rank 8 is its lowest), or the
- * rank at the other end. */
-struct ty_view_whom {
+/* The partners of a member in a collective or message: the group ("tp", rank 8 is its lowest), or
+ * the rank at the other end. */
+struct ty_view_partner {
     const char *group; /* NULL: a peer */
     uint32_t rank;
 };
 
-/* whom: a row number > 0, < n_whoms. */
-struct ty_view_whom ty_view_whom(struct ty_view *v, const struct ty_view_cast *cast, uint32_t whom,
-                                 uint32_t member);
-uint32_t ty_view_whom_of(const struct ty_program *p, const struct ty_op *op);
+/* Partners are numbered through all groups, meetings and ends of channels: 0 < partner < n_partners;
+ * the number of those of an operation, 0 where it has none. */
+struct ty_view_partner ty_view_partner(struct ty_view *v, const struct ty_view_shown *shown,
+                                       uint32_t partner, uint32_t member);
+uint32_t ty_view_partner_of(const struct ty_program *p, const struct ty_op *op);
 
 /* ---- bubbles ---- */
 
 struct ty_view_bubble {
-    const struct ty_view_cast *cast;
-    uint32_t i; /* in cast->member */
+    const struct ty_view_shown *shown;
+    uint32_t i; /* in shown->member */
     uint64_t start, end;
     const char *why, *kind;
     const struct ty_pass *before; /* the pass that waited; NULL: idle until the end */
@@ -241,11 +242,11 @@ const char *ty_view_bubble_kind(uint8_t bucket, bool observed);
 
 /* Bubbles of shown members i .. i + n - 1 of a gang: pass by pass of all of them, each member's in
  * order of time. 0 or TY_ENOMEM. */
-int ty_view_bubbles(struct ty_view *v, struct ty_gaps *gaps, const struct ty_view_cast *cast,
+int ty_view_bubbles(struct ty_view *v, struct ty_gaps *gaps, const struct ty_view_shown *shown,
                     uint32_t i, uint32_t n, ty_view_bubble_fn *visit, void *arg);
 
 /* How many shown members from i on lie close together: worth one replay. */
-uint32_t ty_view_stretch(const struct ty_view_cast *cast, uint32_t i);
+uint32_t ty_view_stretch(const struct ty_view_shown *shown, uint32_t i);
 
 /* About how many bubbles there will be: those of one member of each gang stand for all. */
 double ty_view_count_bubbles(struct ty_view *v);
@@ -274,8 +275,8 @@ struct ty_view_extent ty_view_end_extent(const struct ty_view *v, uint32_t gang,
 uint64_t ty_view_fixed_kB(const struct ty_gang *gang, enum ty_memory_kind kind);
 
 /* Activations of a shown member are kB from ns on; changes only, one per nanosecond, in order. */
-typedef void ty_view_memory_fn(void *arg, const struct ty_view_cast *cast, uint32_t i, uint64_t ns,
-                               uint64_t kB);
+typedef void ty_view_memory_fn(void *arg, const struct ty_view_shown *shown, uint32_t i,
+                               uint64_t ns, uint64_t kB);
 int ty_view_memory(struct ty_view *v, ty_view_memory_fn *visit, void *arg);
 
 /* A counter of links: those of a class of a node, or between nodes. */
@@ -305,7 +306,7 @@ struct ty_view_mark {
     uint64_t number;
     bool thousandths; /* the number is of them */
 };
-typedef void ty_view_mark_fn(void *arg, const struct ty_view_cast *cast, uint32_t i,
+typedef void ty_view_mark_fn(void *arg, const struct ty_view_shown *shown, uint32_t i,
                              const struct ty_view_mark *mark, uint64_t ns);
 int ty_view_marks(struct ty_view *v, ty_view_mark_fn *visit, void *arg);
 
@@ -337,7 +338,7 @@ struct ty_view_mark_at {
 
 /* Those of one pass: [*n], by slice, then member. */
 const struct ty_view_mark_at *ty_view_critical_slices(const struct ty_view *v,
-                                                      const struct ty_view_cast *cast,
+                                                      const struct ty_view_shown *shown,
                                                       const struct ty_pass *pass, uint32_t *n);
 
 /* kB as GB: up to six decimals. */

@@ -8,7 +8,7 @@
 
 struct bubbles {
     struct ty_view *v;
-    const struct ty_view_cast *cast;
+    const struct ty_view_shown *shown;
     ty_view_bubble_fn *visit;
     void *arg;
     int rc;
@@ -67,12 +67,12 @@ static const struct ty_op *recorder(const struct ty_program *p, const struct ty_
 static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
 {
     const struct ty_program *p = b->v->program;
-    const uint32_t gang = (uint32_t)(b->cast - b->v->casts);
+    const uint32_t gang = (uint32_t)(b->shown - b->v->shown);
     const struct ty_pass *stuck;
     if (gap->before == NULL && ty_timeline_stuck(b->v->timeline, gang, &stuck) != NULL) {
         return ty_put_str(q, "deadlock");
     }
-    if (ty_view_observed(p, b->cast->gang)) {
+    if (ty_view_observed(p, b->shown->gang)) {
         return ty_put_str(q, gap->bucket == TY_BUCKET_BUBBLE_STALL ? "nothing ran"
                                                                    : "communication ran");
     }
@@ -83,7 +83,7 @@ static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
     const struct ty_pass *pass = gap->before;
     const struct ty_op *op = gap->op; /* itself, unless an event says otherwise */
     if (gap->event != TY_NO_EVENT) {
-        op = recorder(p, b->cast->gang, &pass, gap->op, gap->event);
+        op = recorder(p, b->shown->gang, &pass, gap->op, gap->event);
     }
     if (gap->bucket == TY_BUCKET_BUBBLE_FILL) {
         q = ty_put_str(q, "first micro-batch: ");
@@ -130,7 +130,7 @@ static void explain(struct bubbles *b, const struct ty_gap *gap)
     *put_why(b->why, b, gap) = '\0';
     b->bubble.why = b->why;
     b->bubble.kind =
-        ty_view_bubble_kind(gap->bucket, ty_view_observed(b->v->program, b->cast->gang));
+        ty_view_bubble_kind(gap->bucket, ty_view_observed(b->v->program, b->shown->gang));
     b->bubble.before = gap->before;
     b->bubble.serial++;
 }
@@ -138,7 +138,7 @@ static void explain(struct bubbles *b, const struct ty_gap *gap)
 static void visit_gap(void *arg, uint32_t member, const struct ty_gap *gap)
 {
     struct bubbles *b = arg;
-    if (b->cast->slot[member] == TY_VIEW_NONE || b->rc != 0) {
+    if (b->shown->slot[member] == TY_VIEW_NONE || b->rc != 0) {
         return;
     }
     if (b->before != gap->before || b->op != gap->op || b->bucket != gap->bucket ||
@@ -147,26 +147,27 @@ static void visit_gap(void *arg, uint32_t member, const struct ty_gap *gap)
     }
     if (!b->inside && b->rc == 0 &&
         ty_view_clip(b->v, gap->start, gap->start + gap->dur, &b->bubble.start, &b->bubble.end)) {
-        b->bubble.i = b->cast->slot[member];
+        b->bubble.i = b->shown->slot[member];
         b->visit(b->arg, &b->bubble);
     }
 }
 
-uint32_t ty_view_stretch(const struct ty_view_cast *cast, uint32_t i)
+uint32_t ty_view_stretch(const struct ty_view_shown *shown, uint32_t i)
 {
     const uint32_t first = i;
-    while (i + 1 < cast->n && cast->member[i + 1] - cast->member[i] <= NEAR) {
+    while (i + 1 < shown->n && shown->member[i + 1] - shown->member[i] <= NEAR) {
         i++;
     }
     return i + 1 - first;
 }
 
-int ty_view_bubbles(struct ty_view *v, struct ty_gaps *gaps, const struct ty_view_cast *cast,
+int ty_view_bubbles(struct ty_view *v, struct ty_gaps *gaps, const struct ty_view_shown *shown,
                     uint32_t i, uint32_t n, ty_view_bubble_fn *visit, void *arg)
 {
-    struct bubbles b = {.v = v, .cast = cast, .visit = visit, .arg = arg, .bubble = {.cast = cast}};
-    const uint32_t first = cast->member[i];
-    ty_gaps_walk(gaps, (uint32_t)(cast - v->casts), first, cast->member[i + n - 1] - first + 1,
+    struct bubbles b = {
+        .v = v, .shown = shown, .visit = visit, .arg = arg, .bubble = {.shown = shown}};
+    const uint32_t first = shown->member[i];
+    ty_gaps_walk(gaps, (uint32_t)(shown - v->shown), first, shown->member[i + n - 1] - first + 1,
                  visit_gap, &b);
     return b.rc;
 }
@@ -185,8 +186,8 @@ static double guess(const struct ty_view *v)
 {
     double n = 0;
     for (uint32_t g = 0; g < v->program->n_gangs; g++) {
-        n += (double)v->casts[g].n *
-             (v->program->n_gangs > 1 ? 1.2 * v->casts[g].gang->n_passes + 2 : 2);
+        n += (double)v->shown[g].n *
+             (v->program->n_gangs > 1 ? 1.2 * v->shown[g].gang->n_passes + 2 : 2);
     }
     return n;
 }
@@ -201,9 +202,9 @@ double ty_view_count_bubbles(struct ty_view *v)
     int rc = ty_gaps_init(&gaps, v->timeline, &v->arena);
     for (uint32_t g = 0; g < v->program->n_gangs && rc == 0; g++) {
         struct bubbles b = {.v = v};
-        if (v->casts[g].n > 0) {
-            ty_gaps_walk(&gaps, g, v->casts[g].member[0], 1, count, &b);
-            n += (double)b.n * v->casts[g].n;
+        if (v->shown[g].n > 0) {
+            ty_gaps_walk(&gaps, g, v->shown[g].member[0], 1, count, &b);
+            n += (double)b.n * v->shown[g].n;
         }
     }
     return n;

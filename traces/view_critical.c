@@ -185,7 +185,7 @@ static int find_marks(struct ty_view *v)
         const struct step *s = &path->step[k];
         uint64_t start, end;
         const uint32_t i =
-            v->casts[s->gang].n > 0 ? v->casts[s->gang].slot[s->member] : TY_VIEW_NONE;
+            v->shown[s->gang].n > 0 ? v->shown[s->gang].slot[s->member] : TY_VIEW_NONE;
         if (s->slice != TY_VIEW_NONE && i != TY_VIEW_NONE &&
             ty_view_clip(v, s->start, s->end, &start, &end)) {
             path->mark[n++] = (struct ty_view_mark_at){s->gang, s->pass, s->slice, i};
@@ -201,13 +201,13 @@ static int find_marks(struct ty_view *v)
 }
 
 const struct ty_view_mark_at *ty_view_critical_slices(const struct ty_view *v,
-                                                      const struct ty_view_cast *cast,
+                                                      const struct ty_view_shown *shown,
                                                       const struct ty_pass *pass, uint32_t *n)
 {
     const struct ty_view_path *path = v->path;
-    const uint32_t gang = (uint32_t)(cast - v->casts);
+    const uint32_t gang = (uint32_t)(shown - v->shown);
     const struct ty_view_mark_at from = {
-        gang, (uint32_t)(pass - ty_gang_passes(v->program, cast->gang)), 0, 0};
+        gang, (uint32_t)(pass - ty_gang_passes(v->program, shown->gang)), 0, 0};
     uint32_t low = 0, high = path != NULL ? path->n_marks : 0;
     *n = 0;
     while (low < high) {

@@ -264,16 +264,17 @@ static double guess(const struct ty_view *v)
     const bool samples = !ty_view_shows_stream(v->trace->detail, TY_STREAM_TENSOR);
     double events = 0;
     for (uint32_t g = 0; g < v->program->n_gangs; g++) {
-        const struct ty_view_cast *cast = &v->casts[g];
+        const struct ty_view_shown *shown = &v->shown[g];
         double n = 0;
         uint32_t nodes = 0;
-        for (uint32_t i = 0; i < cast->n && v->trace->node_of != NULL; i++) {
-            const uint32_t node = v->trace->node_of[cast->gang->rank_of[cast->member[i]]];
+        for (uint32_t i = 0; i < shown->n && v->trace->node_of != NULL; i++) {
+            const uint32_t node = v->trace->node_of[shown->gang->rank_of[shown->member[i]]];
             const uint32_t before =
-                i > 0 ? v->trace->node_of[cast->gang->rank_of[cast->member[i - 1]]] : TY_VIEW_NONE;
+                i > 0 ? v->trace->node_of[shown->gang->rank_of[shown->member[i - 1]]]
+                      : TY_VIEW_NONE;
             nodes += node != before;
         }
-        struct ty_issue at = ty_issue_of(v->program, cast->gang);
+        struct ty_issue at = ty_issue_of(v->program, shown->gang);
         while (nodes > 0 && ty_issue_next(&at)) {
             n += at.op->stream != TY_STREAM_COMPUTE && at.op->stream != TY_STREAM_RECV;
         }

@@ -14,8 +14,8 @@ struct pending {
 
 struct counters {
     struct ty_view *v;
-    const struct ty_view_cast *cast;
-    struct pending *pending; /* [cast->n] */
+    const struct ty_view_shown *shown;
+    struct pending *pending; /* [shown->n] */
     ty_view_memory_fn *visit;
     void *arg;
 };
@@ -37,7 +37,7 @@ static void flush(struct counters *k, uint32_t i)
     if (now->any && now->kB == now->told_kB) {
         return;
     }
-    k->visit(k->arg, k->cast, i, now->ns, now->kB);
+    k->visit(k->arg, k->shown, i, now->ns, now->kB);
     now->told_kB = now->kB;
     now->any = true;
 }
@@ -61,10 +61,10 @@ static void change(struct counters *k, uint32_t i, ty_ps t, uint64_t kB)
 static void tell_gang(struct counters *k)
 {
     struct ty_view *v = k->v;
-    const struct ty_gang *gang = k->cast->gang;
+    const struct ty_gang *gang = k->shown->gang;
     const double fixed = gang->static_B[TY_MEM_ACTIVATIONS];
     double held = 0;
-    for (uint32_t i = 0; i < k->cast->n; i++) {
+    for (uint32_t i = 0; i < k->shown->n; i++) {
         k->pending[i] = (struct pending){.ns = v->from_ns, .kB = to_kB(fixed)};
     }
     for (uint32_t n = 0; n < gang->n_passes; n++) {
@@ -77,13 +77,13 @@ static void tell_gang(struct counters *k)
         if (!ty_view_pass_extent(v, gang, pass, &extent)) {
             continue;
         }
-        for (uint32_t i = 0; i < k->cast->n; i++) {
-            const uint32_t m = k->cast->member[i];
+        for (uint32_t i = 0; i < k->shown->n; i++) {
+            const uint32_t m = k->shown->member[i];
             change(k, i, extent.start[m], during);
             change(k, i, ty_view_extent_end(&extent, m), after);
         }
     }
-    for (uint32_t i = 0; i < k->cast->n; i++) {
+    for (uint32_t i = 0; i < k->shown->n; i++) {
         flush(k, i);
     }
 }
@@ -93,8 +93,8 @@ int ty_view_memory(struct ty_view *v, ty_view_memory_fn *visit, void *arg)
     struct pending *pending = ty_arena_array(&v->arena, struct pending, v->largest);
     struct counters k = {.v = v, .pending = pending, .visit = visit, .arg = arg};
     for (uint32_t g = 0; g < v->program->n_gangs && pending != NULL; g++) {
-        k.cast = &v->casts[g];
-        if (k.cast->n > 0 && !ty_view_observed(v->program, k.cast->gang)) {
+        k.shown = &v->shown[g];
+        if (k.shown->n > 0 && !ty_view_observed(v->program, k.shown->gang)) {
             tell_gang(&k);
         }
     }

@@ -180,7 +180,7 @@ static void add_op(struct builder *b, uint32_t k, bool inside)
     struct ty_view_slice *s =
         begin(b, message ? messages[op->sync] : kind->name, kind->category, k);
     s->numbered = message;
-    s->whom = ty_view_whom_of(b->v->program, op);
+    s->partner = ty_view_partner_of(b->v->program, op);
     if (op->layer != TY_NONE && (full(b) || !inside)) {
         add_number(s, "layer", op->layer);
     }
@@ -269,7 +269,7 @@ const struct ty_view_plan *ty_view_plan(struct ty_view *v, const struct ty_pass 
     build(&b);
     for (uint32_t i = 0; i < plan->n && v->trace->args == TY_ARGS_NONE; i++) {
         plan->slices[i].n_args = 0;
-        plan->slices[i].whom = 0;
+        plan->slices[i].partner = 0;
     }
     return b.rc == 0 ? plan : NULL;
 }

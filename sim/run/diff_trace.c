@@ -173,10 +173,10 @@ static int read_request(struct ty_lanes *l, const char *target,
 }
 
 /* The same runs with other options, for what would make the file smaller. */
-static int request_again(const void *whom, const struct ty_trace_options *options,
+static int request_again(const void *arg, const struct ty_trace_options *options,
                          struct ty_arena *arena, struct ty_trace *trace, struct ty_err *err)
 {
-    struct ty_lanes other = *(const struct ty_lanes *)whom;
+    struct ty_lanes other = *(const struct ty_lanes *)arg;
     other.arena = *arena;
     trace->n_ranks = 0;
     int rc = read_options(&other, options, trace, err);
@@ -196,7 +196,7 @@ static struct ty_trace_asked asked_of(const struct ty_lanes *l)
         n_steps = n < n_steps ? n : n_steps;
     }
     return (struct ty_trace_asked){.request = request_again,
-                                   .whom = l,
+                                   .arg = l,
                                    .n_steps = n_steps,
                                    .limit = ty_lanes_defaults(l)->trace_limit};
 }

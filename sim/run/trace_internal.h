@@ -48,9 +48,9 @@ int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *op
 /* What can be asked for a trace: one run, or several that are compared. */
 struct ty_trace_asked {
     /* What the options ask for, into *trace: TY_EUSAGE when that cannot be had. */
-    int (*request)(const void *whom, const struct ty_trace_options *options, struct ty_arena *arena,
+    int (*request)(const void *arg, const struct ty_trace_options *options, struct ty_arena *arena,
                    struct ty_trace *trace, struct ty_err *err);
-    const void *whom;
+    const void *arg;
     uint32_t n_steps;
     double limit; /* output.trace_limit, B */
 };

@@ -36,17 +36,17 @@ static const struct candidate candidates[] = {
 
 #define WINDOW_SHARE 0.5 /* guess: the beginning of a step may be twice as busy as its mean */
 
-static int request_of_run(const void *whom, const struct ty_trace_options *options,
+static int request_of_run(const void *arg, const struct ty_trace_options *options,
                           struct ty_arena *arena, struct ty_trace *trace, struct ty_err *err)
 {
     struct ty_selection selection = {.n = 0};
-    return ty_trace_request(whom, options, arena, trace, &selection, err);
+    return ty_trace_request(arg, options, arena, trace, &selection, err);
 }
 
 struct ty_trace_asked ty_trace_asked_run(const struct ty_run *run)
 {
     return (struct ty_trace_asked){.request = request_of_run,
-                                   .whom = run,
+                                   .arg = run,
                                    .n_steps = run->lowered.program.n_steps,
                                    .limit = run->config->output.trace_limit};
 }
@@ -62,7 +62,7 @@ static double try_options(const struct ty_trace_asked *asked, const struct ty_tr
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_trace other = *trace;
-    const bool ok = asked->request(asked->whom, options, &arena, &other, NULL) == 0;
+    const bool ok = asked->request(asked->arg, options, &arena, &other, NULL) == 0;
     const double bytes = ok ? estimate(format, &other) : -1;
     ty_arena_release(&arena);
     return bytes;

@@ -1,14 +1,14 @@
-/* chrome_cast.c - what the lines of a member end with. */
+/* chrome_pieces.c - what the lines of a member end with. */
 #include <stdio.h>
 
 #include "traces/chrome.h"
 
-static void put_piece(struct ty_chrome *c, const struct ty_view_cast *cast, uint32_t whom,
+static void put_piece(struct ty_chrome *c, const struct ty_view_shown *shown, uint32_t partner,
                       uint32_t member, struct ty_chrome_piece *piece)
 {
     piece->len = 0;
-    if (whom > 0) {
-        const struct ty_view_whom other = ty_view_whom(&c->view, cast, whom, member);
+    if (partner > 0) {
+        const struct ty_view_partner other = ty_view_partner(&c->view, shown, partner, member);
         char name[33];
         *ty_view_put_name(name, other.group, sizeof(name) - 1) = '\0';
         piece->len =
@@ -20,20 +20,20 @@ static void put_piece(struct ty_chrome *c, const struct ty_view_cast *cast, uint
     }
     piece->len += (uint32_t)snprintf(
         piece->text + piece->len, sizeof(piece->text) - piece->len,
-        ",\"pid\":%llu,\"ts\":", TY_CHROME_PID0 + 0ULL + cast->gang->rank_of[member]);
+        ",\"pid\":%llu,\"ts\":", TY_CHROME_PID0 + 0ULL + shown->gang->rank_of[member]);
 }
 
-const struct ty_chrome_piece *ty_chrome_pieces(struct ty_chrome *c, const struct ty_view_cast *cast,
-                                               uint32_t whom)
+const struct ty_chrome_piece *ty_chrome_pieces(struct ty_chrome *c,
+                                               const struct ty_view_shown *shown, uint32_t partner)
 {
     struct ty_chrome_piece **pieces =
-        &c->pieces[(size_t)(cast - c->view.casts) * c->view.n_whoms + whom];
+        &c->pieces[(size_t)(shown - c->view.shown) * c->view.n_partners + partner];
     if (*pieces != NULL) {
         return *pieces;
     }
-    struct ty_chrome_piece *row = ty_arena_array(&c->view.arena, struct ty_chrome_piece, cast->n);
-    for (uint32_t i = 0; row != NULL && i < cast->n; i++) {
-        put_piece(c, cast, whom, cast->member[i], &row[i]);
+    struct ty_chrome_piece *row = ty_arena_array(&c->view.arena, struct ty_chrome_piece, shown->n);
+    for (uint32_t i = 0; row != NULL && i < shown->n; i++) {
+        put_piece(c, shown, partner, shown->member[i], &row[i]);
     }
     return *pieces = row;
 }

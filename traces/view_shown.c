@@ -1,13 +1,13 @@
-/* view_cast.c - which members of each gang are shown, and whom their communication concerns.
+/* view_shown.c - which members of each gang are shown, and the partners of what they communicate.
  *
  * Members of one communicator share args.group and args.seq. The group is named by its lowest
  * member's global rank ("tp 8"); a collective that spans gangs, by that rank in the first gang. */
 #include "sim/core/issue.h"
 #include "traces/view.h"
 
-/* Whom an operation concerns, by number: nobody, then the groups, the meetings, the channels as
+/* The partners of an operation, by number: nobody, then the groups, the meetings, the channels as
  * their sender, the channels as their receiver. */
-uint32_t ty_view_whom_of(const struct ty_program *p, const struct ty_op *op)
+uint32_t ty_view_partner_of(const struct ty_program *p, const struct ty_op *op)
 {
     switch ((enum ty_sync)op->sync) {
     case TY_SYNC_LOCAL:
@@ -35,71 +35,71 @@ static const struct ty_gang *host(const struct ty_program *p, uint32_t meet)
     return NULL;
 }
 
-/* Row numbers as in ty_view_whom_of. */
-struct ty_view_whom ty_view_whom(struct ty_view *v, const struct ty_view_cast *cast, uint32_t whom,
-                                 uint32_t member)
+/* Row numbers as in ty_view_partner_of. */
+struct ty_view_partner ty_view_partner(struct ty_view *v, const struct ty_view_shown *shown,
+                                       uint32_t partner, uint32_t member)
 {
     const struct ty_program *p = v->program;
-    if (whom > p->n_groups + p->n_meets) {
-        const uint32_t i = whom - 1 - p->n_groups - p->n_meets;
+    if (partner > p->n_groups + p->n_meets) {
+        const uint32_t i = partner - 1 - p->n_groups - p->n_meets;
         const bool sends = i < p->n_channels;
         const struct ty_channel *channel = &p->channels[sends ? i : i - p->n_channels];
         const struct ty_gang *other = &p->gangs[sends ? channel->to : channel->from];
-        return (struct ty_view_whom){NULL, other->rank_of[member]};
+        return (struct ty_view_partner){NULL, other->rank_of[member]};
     }
-    if (whom > p->n_groups) {
-        const uint32_t number = whom - 1 - p->n_groups;
+    if (partner > p->n_groups) {
+        const uint32_t number = partner - 1 - p->n_groups;
         const struct ty_meet *meet = &p->meets[number];
         const uint32_t first =
             meet->group != TY_NONE ? ty_group_first(&p->groups[meet->group], member) : member;
         if (v->hosts[number] == NULL) {
             v->hosts[number] = host(p, number);
         }
-        return (struct ty_view_whom){meet->name != NULL ? meet->name : "",
-                                     v->hosts[number]->rank_of[first]};
+        return (struct ty_view_partner){meet->name != NULL ? meet->name : "",
+                                        v->hosts[number]->rank_of[first]};
     }
-    const struct ty_group *group = &p->groups[whom - 1];
-    return (struct ty_view_whom){group->name != NULL ? group->name : "",
-                                 cast->gang->rank_of[ty_group_first(group, member)]};
+    const struct ty_group *group = &p->groups[partner - 1];
+    return (struct ty_view_partner){group->name != NULL ? group->name : "",
+                                    shown->gang->rank_of[ty_group_first(group, member)]};
 }
 
 /* ---- who is shown ---- */
 
-static int cast_gang(struct ty_view *v, struct ty_view_cast *cast, const bool *shown)
+static int show_members(struct ty_view *v, struct ty_view_shown *shown, const bool *is_shown)
 {
-    const struct ty_gang *gang = cast->gang;
-    cast->member = ty_arena_array(&v->arena, uint32_t, gang->n_ranks);
-    cast->slot = ty_arena_array(&v->arena, uint32_t, gang->n_ranks);
-    if (cast->member == NULL || cast->slot == NULL) {
+    const struct ty_gang *gang = shown->gang;
+    shown->member = ty_arena_array(&v->arena, uint32_t, gang->n_ranks);
+    shown->slot = ty_arena_array(&v->arena, uint32_t, gang->n_ranks);
+    if (shown->member == NULL || shown->slot == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t m = 0; m < gang->n_ranks; m++) {
-        cast->slot[m] = TY_VIEW_NONE;
-        if (shown[gang->rank_of[m]]) {
-            cast->slot[m] = cast->n;
-            cast->member[cast->n++] = m;
+        shown->slot[m] = TY_VIEW_NONE;
+        if (is_shown[gang->rank_of[m]]) {
+            shown->slot[m] = shown->n;
+            shown->member[shown->n++] = m;
         }
     }
-    v->largest = cast->n > v->largest ? cast->n : v->largest;
+    v->largest = shown->n > v->largest ? shown->n : v->largest;
     return 0;
 }
 
-static int cast_all(struct ty_view *v, struct ty_err *err)
+static int find_shown(struct ty_view *v, struct ty_err *err)
 {
     const struct ty_program *p = v->program;
-    bool *shown = ty_arena_array(&v->arena, bool, p->n_ranks);
-    v->casts = ty_arena_array(&v->arena, struct ty_view_cast, p->n_gangs);
-    int rc = shown == NULL || v->casts == NULL ? TY_ENOMEM : 0;
+    bool *is_shown = ty_arena_array(&v->arena, bool, p->n_ranks);
+    v->shown = ty_arena_array(&v->arena, struct ty_view_shown, p->n_gangs);
+    int rc = is_shown == NULL || v->shown == NULL ? TY_ENOMEM : 0;
     for (uint32_t i = 0; i < v->trace->n_ranks && rc == 0; i++) {
-        if (v->trace->ranks[i] >= p->n_ranks || shown[v->trace->ranks[i]]) {
+        if (v->trace->ranks[i] >= p->n_ranks || is_shown[v->trace->ranks[i]]) {
             return ty_fail(err, TY_EBUG, "trace: rank %u does not exist or is listed twice",
                            (unsigned)v->trace->ranks[i]);
         }
-        shown[v->trace->ranks[i]] = true;
+        is_shown[v->trace->ranks[i]] = true;
     }
     for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
-        v->casts[g].gang = &p->gangs[g];
-        rc = cast_gang(v, &v->casts[g], shown);
+        v->shown[g].gang = &p->gangs[g];
+        rc = show_members(v, &v->shown[g], is_shown);
     }
     return rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
 }
@@ -149,13 +149,13 @@ int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err 
         v->several_stages = v->several_stages || several_stages(p, &p->gangs[g]);
     }
     v->n_plans = (size_t)p->n_blocks * TY_N_PHASES;
-    v->n_whoms = 1 + p->n_groups + p->n_meets + 2 * p->n_channels;
+    v->n_partners = 1 + p->n_groups + p->n_meets + 2 * p->n_channels;
     v->plans = ty_arena_array(&v->arena, struct ty_view_plan, v->n_plans);
     v->hosts = ty_arena_array(&v->arena, const struct ty_gang *, (size_t)p->n_meets + 1);
     if (v->plans == NULL || v->hosts == NULL || number_turns(v) != 0) {
         return ty_fail(err, TY_ENOMEM, "trace: out of memory");
     }
-    return cast_all(v, err);
+    return find_shown(v, err);
 }
 
 void ty_view_release(struct ty_view *v)
