@@ -1,10 +1,35 @@
-/* trainyard.h - the public interface.
+/* trainyard.h - the public interface: simulate the training of large language models on GPU
+ * clusters.
  *
- * Configure, plan, execute, read: four nouns (configuration, run, schedule, error) and nothing
- * global. No function prints or exits. Distinct objects may be used on distinct threads.
+ *     ty_config_load -> ty_run_new -> ty_run_execute -> ty_run_figure, ty_run_report, ty_run_tasks,
+ *     a run file        its plan      its timeline      ty_run_trace, ty_run_page, ty_diff_report
  *
- * Return values: 0, or a negative code; the message is then in the error object, complete and ready
- * to print. `err` may be NULL. Strings returned through `char **` are the caller's: ty_text_free. */
+ * Configuration, run, recording, tasks, error: five kinds of objects, and nothing global. No
+ * function prints, ends the process or changes what it has of others: locale, signals, environment.
+ *
+ * Results. Functions that can fail return 0 or a negative code and take the error object last,
+ * which may be NULL; it has the message then, complete and ready to print, with file, line and
+ * column where there is a file. ty_err_exit_status tells kinds of failures apart; below, "(2)" is
+ * one of exit status 2. On failure nothing is handed out: objects and texts that would have come
+ * back are NULL. Any function may fail with exhausted memory (4).
+ *
+ * Ownership. An object is freed by the function of its noun, a `char **` that was filled by
+ * ty_text_free; both take NULL. Arguments are looked at during the call, and no pointer to them is
+ * kept, but for two: a configuration must outlive its runs, and what ty_run_progress was given the
+ * executions that tell it. A `const char *` that comes back is the object's it was asked of, and
+ * lives as long, unless it is said otherwise. Texts are UTF-8 and end with a zero.
+ *
+ * Units. Names say them: _ps picoseconds, _s seconds, _B bytes; a ratio has none and is a share,
+ * 0..1. Ranks, stages, steps, layers and micro-batches count from 0. "[n]" is the length of an
+ * array.
+ *
+ * Threads. Different objects may be used on different threads at the same time; one object, also a
+ * const one, by one thread at a time. A configuration may have runs on several threads.
+ *
+ * Files. One gets its name when it is whole; before, nothing is there, or what was. "-" is standard
+ * output, or input where something is read.
+ *
+ * What figures mean and where the models come from: docs/formats.md, docs/model.md. */
 #ifndef TRAINYARD_H
 #define TRAINYARD_H
 
@@ -25,7 +50,7 @@ extern "C" {
 
 #define TRAINYARD_VERSION "0.1.0"
 
-/* The version of the library that is loaded, which may be another than the header's. */
+/* The version of the library that is loaded, which may be another than the header's. Static. */
 TY_API const char *ty_version(void);
 
 struct ty_err;
@@ -34,26 +59,36 @@ struct ty_run;
 
 /* ---- errors ---- */
 
-TY_API struct ty_err *ty_err_new(void); /* NULL when memory is exhausted */
+/* An error object without messages; NULL when memory is exhausted, which every function takes. */
+TY_API struct ty_err *ty_err_new(void);
 TY_API void ty_err_free(struct ty_err *err);
-/* All messages, "" when there are none; of NULL that memory is exhausted, as for ty_err_new. */
+
+/* All messages that were collected, up to 20, in lines; "" when there are none. Of NULL, that
+ * memory is exhausted. Lives until the object is used again. */
 TY_API const char *ty_err_text(const struct ty_err *err);
-TY_API int ty_err_exit_status(const struct ty_err *err); /* 0, 1, 2, 3 or 4, as documented */
+
+/* What the command line ends with, by the first message: 0 none; 1 the question was answered, and
+ * the answer is no; 2 an argument is wrong, or comes at the wrong time; 3 a file is wrong, cannot
+ * be read or written, or asks for more than this machine has; 4 a deadlock of the schedule,
+ * exhausted memory, or an internal error. Of NULL 4. */
+TY_API int ty_err_exit_status(const struct ty_err *err);
+
 TY_API void ty_text_free(char *text);
 
-/* Writes text to a file, which gets its name only when it is whole; "-" is standard output. */
+/* Writes text to a file; compressed where the path ends in ".gz". (3) */
 TY_API int ty_text_write(const char *text, const char *path, struct ty_err *err);
 
-/* Whether a file could be written there, found by trying; to be called before a long run. */
+/* Whether a file could be written there, found by trying; to be called before a long run. (3) */
 TY_API int ty_path_check(const char *path, struct ty_err *err);
 
-/* The entry of names[0..n) a misspelt word most likely means, or NULL; names[i] may be NULL. */
+/* The entry of names[n] that a misspelt word most likely means, or NULL; names[i] may be NULL. */
 TY_API const char *ty_suggest(const char *word, const char *const *names, size_t n);
 
 /* ---- configuration ---- */
 
-/* Reads a run file; "-" is standard input. Presets are applied, defaults filled, nothing planned.
- * `sets` are "section.key=value" texts, applied over the file. All errors are collected. */
+/* Reads a run file. Presets are applied, defaults filled, values checked; nothing is planned.
+ * sets[n_sets] are "section.key=value" texts, applied over the file (NULL for none of them). All
+ * that is wrong is collected, with its places. (2) for a setting that is none, (3). */
 TY_API int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,
                           size_t n_sets, struct ty_err *err);
 TY_API void ty_config_free(struct ty_config *config);
@@ -61,73 +96,87 @@ TY_API void ty_config_free(struct ty_config *config);
 /* What a configuration is read from, the weakest first: a run file, overlays (files of the same
  * form with the keys that differ, such as a calibration writes), settings. */
 struct ty_source {
-    const char *path; /* "-" is standard input */
-    const char *const *with;
+    const char *path;
+    const char *const *with; /* [n_with] paths */
     size_t n_with;
-    const char *const *sets; /* "section.key=value" */
+    const char *const *sets; /* [n_sets] "section.key=value" */
     size_t n_sets;
 };
+
+/* As ty_config_load. */
 TY_API int ty_config_read(struct ty_config **config, const struct ty_source *source,
                           struct ty_err *err);
 
 /* Every value with its unit and where it came from, one line a key. */
 TY_API int ty_config_show(const struct ty_config *config, char **text, struct ty_err *err);
 
-/* The i-th file that it was read from or names: run file, overlays, tables, logs, schedules, those
- * of other jobs; NULL after the last. Writing to one would destroy what the next run needs. */
+/* The path of the i-th file that it was read from or names: run file, overlays, tables, logs,
+ * schedules, those of other jobs; NULL after the last. Writing to one would destroy what the next
+ * run needs. */
 TY_API const char *ty_config_input(const struct ty_config *config, size_t i);
 
 /* What is right and still may not be meant, a line each: keys of a file that stay over a preset
- * named later. Empty: nothing. */
+ * named later. "": nothing. */
 TY_API int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err);
 
-/* The run file's output section: "table" or "json"; the i-th "FORMAT:PATH", NULL after the last. */
+/* What the run file's section `output` asks for: the form of the report, "table" or "json"; the
+ * i-th "FORMAT:PATH" of its traces, NULL after the last. */
 TY_API const char *ty_config_stats_format(const struct ty_config *config);
 TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);
 
 /* ---- runs ---- */
 
-/* Plans: cluster, model, layout and schedule become a program. The configuration must outlive the
- * run. Fails with a place in the run file when parts do not fit together. */
+/* Plans: cluster, model, layout and schedule become a program. (3), with a place in the run file,
+ * when parts do not fit together, or when this machine has no room for the timeline. */
 TY_API int ty_run_new(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 TY_API void ty_run_free(struct ty_run *run);
 
-/* Told now and then how far it is, 0..1, by the calling thread. */
+/* Called now and then with the share of the work that is done, by the thread that asked for it. */
 typedef void ty_progress_fn(void *arg, double share);
 
-/* Whom ty_run_execute tells; NULL: nobody. */
+/* Whom later calls of ty_run_execute tell, with `arg`; NULL: nobody. */
 TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
 
-/* Executes the plan with the configured engine ("auto", "sweep", "events"; NULL: configured). */
+/* Executes the plan by "sweep", "events" or "auto", the faster of those that are exact for it;
+ * NULL: as run.engine says. May be called again. (2) for another engine; (4) for a deadlock, see
+ * ty_run_halted. */
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
 
-/* True when the last execution ended in a deadlock (exit status 4): there are traces of what ran
- * before, and no reports. */
+/* True when the last execution ended in a deadlock: there are traces and pages of what ran before,
+ * and neither reports, figures nor tasks. */
 TY_API bool ty_run_halted(const struct ty_run *run);
 
-/* Not negative when there is a report of that name; to be called before a long run. */
+/* Not negative when there is a report of that name; to be called before a long run. (2) */
 TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 
-/* Report of an executed run: "table" or "json". */
+/* The report of an executed run: "table", for people, or "json". (2) for other names, and before
+ * execution. */
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
 
 /* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
- * "step_time_s", "mfu", "breakdown.exposed_data", ... TY_EUSAGE for an unknown name. */
+ * "step_time_s", "mfu", "breakdown.exposed_data", ... (2) for an unknown name, and before
+ * execution. */
 TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
                          struct ty_err *err);
 
-/* Pipeline stages of a plan, and bytes of a GPU of one of them (0-based) at its fullest moment. */
+/* How many pipeline stages a plan has. */
 TY_API uint32_t ty_run_stages(const struct ty_run *run);
+
+/* Bytes that a GPU of a stage holds at its fullest moment, by the plan. (2) for a stage that is not
+ * there. */
 TY_API int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *bytes,
                               struct ty_err *err);
 
+/* True when every stage of a plan fits into its GPUs' memory. */
+TY_API bool ty_run_fits(const struct ty_run *run);
+
 /* What an executed run did, as columns: row i of every column is one task (an operation of one
- * rank), rank by rank in the order they were asked for, each in its order of issue. The arrays
- * belong to the object and live until ty_tasks_free. */
+ * rank), rank by rank in rising order, each in its order of issue. All of it belongs
+ * to the object and lives until ty_tasks_free, also when the run is gone. */
 struct ty_tasks {
     size_t n;                 /* rows: length of every column */
-    const uint64_t *start_ps; /* picoseconds from the start of the run */
+    const uint64_t *start_ps; /* from the start of the run */
     const uint64_t *dur_ps;
     const uint32_t *rank; /* global rank */
     const uint32_t *kind; /* index into kind_names: "qkv", "all-reduce", ... */
@@ -139,54 +188,63 @@ struct ty_tasks {
     const uint8_t *category; /* index into category_names: "compute.forward", "comm.tp", ... */
     const char *const *kind_names, *const *stream_names, *const *phase_names,
                                                              *const *category_names;
-    uint32_t n_kinds, n_streams, n_phases, n_categories;
+    uint32_t n_kinds, n_streams, n_phases, n_categories; /* lengths of these */
 };
 
-/* Columns of the ranks selected as in ty_trace_options.ranks ("all", "0-15", "dp=0"; NULL: all up
- * to 32, one replica above). 36 bytes a task: TY_ELIMIT when this machine has no room for them. */
+/* Columns of the ranks selected as in ty_trace_options.ranks (NULL: all up to 32, one data-parallel
+ * replica above). 36 bytes a task. (2) for ranks that are not there, and before execution; (3) when
+ * this machine has no room for them. */
 TY_API int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_tasks **tasks,
                         struct ty_err *err);
 TY_API void ty_tasks_free(struct ty_tasks *tasks);
 
 /* Where the time of an executed run goes: published formula beside simulation, idle time by stage,
- * critical path, and what would help, each verified by another run. */
+ * critical path, and what would help, each verified by another run. For people. (2) before
+ * execution. */
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
 
-/* What the plan is, before execution: cluster, layout, tasks, memory bill. */
+/* What a plan is: cluster, layout, tasks, memory bill. Who talks over which class of link, and how
+ * many bytes a step. For people; (3), (4) where a schedule file is
+ * wrong or would deadlock. */
 TY_API int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err);
-
-/* Who talks over which class of link, and how many bytes a step: a table, before execution. */
 TY_API int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err);
 
-/* True when every stage fits into its GPU's memory. */
-TY_API bool ty_run_fits(const struct ty_run *run);
+/* ---- traces ---- */
 
-/* What a trace shows; zero-initialised fields mean the default. */
+/* What a trace shows. NULL and false mean the default: where there is such a key in the section
+ * `output`, what the run file says. docs/formats.md has what each does. */
 struct ty_trace_options {
     const char *ranks;  /* "all", "0-15,64", "dp=0", "tp=0,dp=0", "one-per-stage", "slowest:8" */
     const char *detail; /* "stage", "microbatch", "layer", "op" */
-    const char *window; /* "1.5 s:2 s" */
-    const char *order;  /* "rank", "stage", "node" */
-    bool no_bubbles;
-    bool force;               /* write beyond output.trace_limit */
-    const volatile int *stop; /* a signal handler may set it: the file is then not written */
+    const char *window; /* "1.5 s:2 s", either side may be empty; all of it */
+    const char *order;  /* of ranks: "stage" by default, "rank", "node" */
+    bool no_bubbles;    /* idle time is left empty */
+    bool force;         /* written beyond output.trace_limit */
+    const volatile int *stop; /* when it becomes other than 0 (a signal handler may set it), the
+                               * writing fails (3), and the file is not there */
     const char *counters;     /* "all", "memory", "net", "none" */
-    const char *steps;        /* "2-3": a window of whole steps */
+    const char *steps;        /* "2" or "2-3", counted from 0: a window of whole steps */
     const char *args;         /* of slices: "full", "short", "none" */
     const char *flows;        /* arrows: "p2p", "none" */
     const char *critical;     /* "path", "none" */
     ty_progress_fn *progress; /* of the writing; NULL: nobody is told */
     void *progress_arg;
-    const char *width, *palette, *bubbles; /* of pictures, as output.svg has them */
+    const char *width;             /* of pictures: "170 mm" */
+    const char *palette, *bubbles; /* of pictures: "traces", "safe", "print"; "shaded", "named",
+                                    * "none" */
 };
 
-/* Whether a trace could be asked for like this, and written; to be called before a long run. `target` may be
- * NULL: only the options are looked at. */
+/* `options` may be NULL for the defaults of all. `target` is "FORMAT:PATH", "chrome:step.json.gz";
+ * ty_list("formats") has the formats. (2) for options or a target that cannot be. */
+
+/* Whether a trace could be asked for like this, and written; to be called before a long run.
+ * Without a target (NULL) only the options are looked at. (2), (3) where nothing can be written. */
 TY_API int ty_run_trace_check(const struct ty_run *run, const char *target,
                               const struct ty_trace_options *options, struct ty_err *err);
 
-/* Writes a trace of an executed or halted run; target is "FORMAT:PATH". `note` (may be NULL) receives a line
- * for the user, such as which ranks were chosen, and where the file is. */
+/* Writes a trace of an executed or halted run. `note` (may be NULL) receives a line for the user:
+ * where the file is, how large, and which ranks were chosen; NULL for standard output. (3) also for
+ * one larger than output.trace_limit. */
 TY_API int ty_run_trace(const struct ty_run *run, const char *target,
                         const struct ty_trace_options *options, char **note, struct ty_err *err);
 
@@ -206,20 +264,22 @@ struct ty_page_run {
     const char *trouble; /* of a halted run: the messages; NULL */
 };
 
+/* NULL: the default of each, or of all where there are no options. */
 struct ty_page_options {
-    const char *command; /* the line that made the page, to be shown in it; NULL */
+    const char *command; /* the line that made the page, to be shown in it */
     const char *ranks;   /* as in ty_trace_options; NULL: one of each stage */
-    const char *detail;  /* NULL: "microbatch" */
-    const char *order;
-    const volatile int *stop; /* as in ty_trace_options */
+    const char *detail;  /* as in ty_trace_options; NULL: "microbatch" */
+    const char *order;   /* as in ty_trace_options */
+    const volatile int *stop;
 };
 
-/* Whether a page could be asked for like this; to be called before a long run. */
+/* Whether a page could be asked for like this; to be called before a long run. (2) */
 TY_API int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *options,
                              struct ty_err *err);
 
-/* Writes executed or halted runs as one HTML file that needs no other: two or more share a time
- * axis. `note` receives a line for the user, or NULL where the page is standard output. */
+/* Writes runs[n], executed or halted, as one HTML file that needs no other: two or more share a
+ * time axis. `note` receives a line for the user, or NULL where the page is standard output. (2)
+ * for runs that were not executed, (3). */
 TY_API int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
                        const struct ty_page_options *options, char **note, struct ty_err *err);
 
@@ -229,6 +289,8 @@ TY_API int ty_run_page(const struct ty_page_run *runs, size_t n, const char *pat
  * rank. */
 struct ty_recording;
 TY_API bool ty_recording_named(const char *path); /* whether the path is of such a file or folder */
+
+/* Reads one. (3), with file, line and column. */
 TY_API int ty_recording_read(struct ty_recording **recording, const char *path, struct ty_err *err);
 TY_API void ty_recording_free(struct ty_recording *recording);
 
@@ -239,35 +301,37 @@ struct ty_diff_run {
     const char *name;                     /* for the reader */
 };
 
-/* The others against the first run: which keys differ, where the time of a step goes in each, what
- * operations take; "table" or "json". All have been executed. */
+/* The others against the first of runs[n], 2 to 8 of them: which keys differ, where the time of a
+ * step goes in each, what operations take; "table" or "json". (2) for runs that were not executed
+ * to their end, or too many. */
 TY_API int ty_diff_report(const struct ty_diff_run *runs, size_t n, const char *format, char **text,
                           struct ty_err *err);
 
-/* Whether a trace of them could be asked for like this; to be called before long runs. */
+/* As ty_run_trace_check, of one timeline of them all. */
 TY_API int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *target,
                                const struct ty_trace_options *options, struct ty_err *err);
 
-/* Writes one timeline of all of them, executed or halted, that begin together: as ty_run_trace.
- * Ranks take turns (the first of each run, the second, ...); with the order "run" those of a run
- * stay together. */
+/* Writes one timeline of all of them, executed or halted, that begin together: as ty_run_trace,
+ * with the first run file's section `output`. Ranks take turns (the first of each run, the second,
+ * ...); with the order "run" those of a run stay together. */
 TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *target,
                          const struct ty_trace_options *options, char **note, struct ty_err *err);
 
 /* ---- many runs ---- */
 
 struct ty_sweep_options {
-    const char *path;        /* run file */
-    const char *rows;        /* CSV whose columns name keys; NULL: `over` */
-    const char *const *over; /* "KEY=V1,V2": all combinations */
+    const char *path; /* run file; not standard input: every row reads it */
+    const char *rows; /* CSV whose columns name keys; NULL: `over` */
+    const char *const
+        *over; /* [n_over] "KEY=V1,V2": all combinations, the last one varying fastest */
     size_t n_over;
-    const char *const *with; /* overlays of the run file */
+    const char *const *with; /* [n_with] overlays of the run file */
     size_t n_with;
-    const char *const *sets; /* for every row, under what the row says */
+    const char *const *sets; /* [n_sets] for every row, under what the row says */
     size_t n_sets;
-    const char *output;               /* CSV; NULL or "-": standard output */
-    uint32_t jobs;                    /* threads; 0: one per core */
-    bool resume;                      /* keep the finished rows of output.partial */
+    const char *output; /* CSV; NULL: standard output */
+    uint32_t jobs;      /* threads; 0: one per core */
+    bool resume;        /* keep the finished rows of an earlier call's output.partial */
     struct ty_sweep_summary *summary; /* filled when not NULL */
     ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
     void *progress_arg;
@@ -279,10 +343,12 @@ struct ty_sweep_summary {
     uint32_t n_fit, n_not, n_invalid; /* of both: fit, do not, have an error */
     uint32_t fastest;                 /* number of the fastest row that fits, from 1; 0: none */
     double fastest_s;                 /* its step time */
-    char remark[512];                 /* columns that may be keys misspelt; empty: none */
+    char remark[512];                 /* columns that may be keys misspelt; "": none */
 };
 
-/* One output row per row, in order, with the figures or the error of its run. */
+/* Simulates every row and writes a table: one output row per row, in order, with the figures or the
+ * error of its run, whatever the threads. A row that cannot be run is no failure of the call; (2)
+ * for options that cannot be, (3) for a table that is wrong or a file that cannot be written. */
 TY_API int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err);
 
 /* ---- calibration ---- */
@@ -299,20 +365,22 @@ struct ty_calibrate_options {
     double prior;            /* standard deviation of a key's logarithm; 0: none */
     const char *stats;       /* "table" or "json"; NULL: table */
     uint32_t jobs;           /* threads; 0: one per core */
-    /* Called now and then by the calling thread; or NULL. */
+    /* Called now and then by the calling thread, with what is being done; or NULL. */
     void (*progress)(void *arg, const char *line);
     void *progress_arg;
 };
 
-/* Fits keys of the run file to measured times. `report` says how well, `overlay` is a file of
- * the fitted keys for ty_source.with. */
+/* Fits keys of the run file to measured times (docs/calibration.md). `report` says how well,
+ * `overlay` is the text of a file of the fitted keys for ty_source.with. (2) for options that
+ * cannot be, (3) for measurements that are wrong or too few. */
 TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,
                         struct ty_err *err);
 
 /* ---- measured profiles ---- */
 
 struct ty_import_options {
-    const char *const *paths; /* files of torch.profiler, one a rank, or folders of them */
+    const char *const
+        *paths; /* [n_paths] files of torch.profiler, one a rank, or folders of them */
     size_t n_paths;
     uint32_t gpus_per_node; /* how ranks lie on nodes; 0: 8 */
     const char *steps;      /* "2-5,7": numbers of ProfilerStep; NULL: all that was recorded */
@@ -320,7 +388,7 @@ struct ty_import_options {
 };
 
 /* What was measured as a summary, and as a table of kernels and collectives for the key
- * cluster.operators (CSV). */
+ * cluster.operators (CSV). (2) for options that cannot be, (3), with file, line and column. */
 TY_API int ty_import_kineto(const struct ty_import_options *options, char **report, char **table,
                             struct ty_err *err);
 
@@ -332,13 +400,14 @@ struct ty_schedule_options {
     uint32_t chunks;    /* virtual stages per rank; 0: what the schedule needs */
     uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */
     uint32_t slices;    /* of a sequence; 0: one */
-    const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage */
-    const char *format; /* "gantt", "svg", "slots", "csv" (PyTorch), "json" */
+    const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage; NULL: these */
+    const char *format; /* "gantt" (NULL), "svg", "slots", "csv" (PyTorch), "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
-    const char *svg_width, *palette, *bubbles; /* of an svg, as the keys of output.svg; or NULL */
+    const char *svg_width, *palette, *bubbles; /* of an svg, as in ty_trace_options; or NULL */
 };
 
-/* One schedule in one of the formats. */
+/* One schedule in one of the formats. (2) for options that cannot be; (3), (4) for a schedule file
+ * that is wrong or would deadlock. */
 TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
                             struct ty_err *err);
 

@@ -5,12 +5,12 @@
  *
  * A file is read as it streams by; what stays is a record for each kernel, and one for each
  * operator of the host that launched any, or has one inside it that did. Times are nanoseconds from
- * the earliest base of all files, by the clocks of the machines: ranks on different machines may
- * be off by whatever their clocks are.
+ * the earliest base of all files, by the clocks of the machines: ranks on different machines may be
+ * off by whatever their clocks are.
  *
- * The form is that of pytorch/kineto, libkineto/src/output_json.cpp. No profile recorded on a GPU was
- * at hand to try it on: what PyTorch's own part of it (operators and their arguments) looks like is
- * written down from memory. */
+ * The form is that of pytorch/kineto, libkineto/src/output_json.cpp. No profile recorded on a GPU
+ * was at hand to try it on: what PyTorch's own part of it (operators and their arguments) looks
+ * like is written down from memory. */
 #ifndef TY_TRACES_PROFILE_H
 #define TY_TRACES_PROFILE_H
 

@@ -56,7 +56,8 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
 /* The bill of the stage that needs most of its GPUs' memory; returns the stage. */
 uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);
 
-/* Whether a bill can be paid from `capacity` bytes, such as its capacity_B, and in words: "fits", "tight", "does not fit". */
+/* Whether a bill can be paid from `capacity` bytes, such as its capacity_B, and in words: "fits",
+ * "tight", "does not fit". */
 enum ty_verdict ty_bill_verdict(const struct ty_bill *bill, double capacity);
 const char *ty_verdict_word(enum ty_verdict verdict);
 

@@ -292,6 +292,7 @@ int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *ta
     if (n > TY_DIFF_RUNS_MAX) {
         return ty_fail(err, TY_EUSAGE, "a trace shows up to %u runs", TY_DIFF_RUNS_MAX);
     }
+    options = options != NULL ? options : &ty_trace_no_options;
     int rc = read_request(&l, target, options, &trace, &format, &path, err);
     rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
     ty_arena_release(&l.arena);
@@ -312,6 +313,7 @@ int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *target,
                            TY_DIFF_RUNS_MAX);
         }
     }
+    options = options != NULL ? options : &ty_trace_no_options;
     const int rc = write_trace(&l, target, options, note, err);
     ty_timeline_release(&l.all);
     ty_arena_release(&l.arena);

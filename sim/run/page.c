@@ -10,6 +10,8 @@
 
 #define RANKS "one-per-stage" /* unless the user chooses */
 
+static const struct ty_page_options no_options;
+
 static int parse_detail(const char *name, enum ty_detail *out, struct ty_err *err)
 {
     int value = TY_DETAIL_MICROBATCH;
@@ -98,6 +100,7 @@ int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *op
     struct ty_arena arena = {.head = NULL};
     struct ty_selection selection = {.n = 0};
     enum ty_detail detail;
+    options = options != NULL ? options : &no_options;
     int rc = ty_select_ranks(run, ranks_of(options), options->order, &arena, &selection, err);
     rc = rc < 0 ? rc : parse_detail(options->detail, &detail, err);
     ty_arena_release(&arena);
@@ -111,6 +114,7 @@ int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
     uint64_t bytes = 0;
     uint32_t n_ranks = 0;
     *note = NULL;
+    options = options != NULL ? options : &no_options;
     for (size_t i = 0; i < n; i++) {
         if (!runs[i].run->executed && !ty_run_halted(runs[i].run)) {
             return ty_fail(err, TY_EUSAGE, "a page needs executed runs");

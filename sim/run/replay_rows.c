@@ -1,9 +1,9 @@
 /* replay_rows.c - kernels in rows in which nothing overlaps.
  *
  * A CUDA stream of a GPU is a row: the one that computes longest is the compute row, the others
- * follow in the order of their numbers. A rank nearly always has one GPU. Kernels of one stream may still overlap, as those of a CUDA graph do; they
- * move to a row that is free. Where clocks alone make neighbours overlap, by a microsecond at most,
- * the first one is cut. */
+ * follow in the order of their numbers. A rank nearly always has one GPU. Kernels of one stream may
+ * still overlap, as those of a CUDA graph do; they move to a row that is free. Where clocks alone
+ * make neighbours overlap, by a microsecond at most, the first one is cut. */
 #include <stdlib.h>
 #include <string.h>
 

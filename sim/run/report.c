@@ -60,13 +60,12 @@ static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 /* The traces of the run file, and about how large they will be. */
 static int describe_traces(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
-    static const struct ty_trace_options none = {.ranks = NULL};
     const char *trace;
     int rc = 0;
     for (size_t i = 0; (trace = ty_config_trace(run->config, i)) != NULL && rc == 0; i++) {
         double bytes;
         char size[64], *advice = NULL;
-        rc = ty_run_trace_size(run, trace, &none, &bytes, &advice, err);
+        rc = ty_run_trace_size(run, trace, NULL, &bytes, &advice, err);
         ty_text_add(t, "trace %s: %s%s\n", trace, bytes > 0 ? "about " : "small",
                     bytes > 0 ? ty_words_bytes(bytes, size, sizeof(size)) : "");
         if (bytes > run->config->output.trace_limit) {
@@ -83,6 +82,7 @@ static int describe_traces(const struct ty_run *run, struct ty_text *t, struct t
 int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
+    *text = NULL;
     const int fault = ty_run_own_check(run, err);
     if (fault < 0) {
         return fault;

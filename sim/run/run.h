@@ -43,8 +43,9 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank);
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err);
 
-/* What is wrong between the ranks of a schedule file, that of another job included: TY_EDEADLOCK where ranks would wait for ever,
- * TY_EINPUT where some of the work is missing and nobody would notice; 0. */
+/* What is wrong between the ranks of a schedule file, that of another job included: TY_EDEADLOCK
+ * where ranks would wait for ever, TY_EINPUT where some of the work is missing and nobody would
+ * notice; 0. */
 int ty_run_own_fault(const struct ty_run *run, struct ty_err *err);
 
 /* The same, and whether its collectives and messages can be matched, without executing it. */

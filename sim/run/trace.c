@@ -1,5 +1,5 @@
-/* trace.c - a run handed to a trace writer: what it shows, its size limit, the file. What was issued
- * of a run that deadlocked is one, too, and says so. */
+/* trace.c - a run handed to a trace writer: what it shows, its size limit, the file. What was
+ * issued of a run that deadlocked is one, too, and says so. */
 #include <stdio.h>
 #include <string.h>
 
@@ -143,6 +143,7 @@ int ty_run_trace_size(const struct ty_run *run, const char *target,
     char what[96], a[64], b[64];
     *bytes = 0;
     *advice = NULL;
+    options = options != NULL ? options : &ty_trace_no_options;
     int rc = prepare(&p, run, target, options, &arena, err);
     if (rc == 0 && p.format->estimate != NULL) {
         *bytes = p.format->estimate(&p.trace);
@@ -170,6 +171,7 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     struct ty_arena arena = {.head = NULL};
     struct ty_trace trace = {.n_ranks = 0};
     struct ty_selection selection = {.n = 0};
+    options = options != NULL ? options : &ty_trace_no_options;
     int rc = target == NULL ? 0 : ty_trace_target(target, &format, &path, err);
     rc = rc < 0 ? rc : ty_trace_request(run, options, &arena, &trace, &selection, err);
     rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
@@ -180,7 +182,6 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
 int ty_run_trace(const struct ty_run *run, const char *target,
                  const struct ty_trace_options *options, char **note, struct ty_err *err)
 {
-    static const struct ty_trace_options none = {.ranks = NULL};
     struct ty_arena arena = {.head = NULL};
     if (note != NULL) {
         *note = NULL;
@@ -188,7 +189,8 @@ int ty_run_trace(const struct ty_run *run, const char *target,
     if (!run->executed && !ty_run_halted(run)) {
         return ty_fail(err, TY_EUSAGE, "a trace needs an executed run");
     }
-    const int rc = run_trace(run, target, options != NULL ? options : &none, &arena, note, err);
+    options = options != NULL ? options : &ty_trace_no_options;
+    const int rc = run_trace(run, target, options, &arena, note, err);
     ty_arena_release(&arena);
     return rc;
 }

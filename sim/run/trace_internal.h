@@ -33,12 +33,15 @@ int ty_trace_read_options(const struct ty_trace_options *options,
                           const struct ty_output_options *defaults, struct ty_trace *trace,
                           struct ty_err *err);
 
-/* "2-3" of a run or of a measured timeline: when it is. A run that was not executed leaves the times
- * as they are. TY_EUSAGE for steps that are not there. */
+/* "2-3" of a run or of a measured timeline: when it is. A run that was not executed leaves the
+ * times as they are. TY_EUSAGE for steps that are not there. */
 int ty_trace_run_steps(const struct ty_run *run, const char *steps, ty_ps *from, ty_ps *to,
                        struct ty_err *err);
 int ty_trace_measured_steps(const struct ty_timeline *timeline, const char *steps, ty_ps *from,
                             ty_ps *to, struct ty_err *err);
+
+/* Options that ask for the defaults of all: what a caller that gives none (NULL) means. */
+extern const struct ty_trace_options ty_trace_no_options;
 
 /* What the options ask for, into the trace and the selection. */
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
@@ -56,8 +59,8 @@ struct ty_trace_asked {
 };
 struct ty_trace_asked ty_trace_asked_run(const struct ty_run *run);
 
-/* trace_size.c: what to add to the options so that the trace has at most `limit` bytes, into what[].
- * Returns its size then; negative: nothing helps. */
+/* trace_size.c: what to add to the options so that the trace has at most `limit` bytes, into
+ * what[]. Returns its size then; negative: nothing helps. */
 double ty_trace_fitting(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                         const struct ty_trace *trace, const struct ty_trace_options *options,
                         double limit, char *what, size_t size);

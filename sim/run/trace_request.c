@@ -7,6 +7,8 @@
 #include "sim/base/text.h"
 #include "sim/run/trace_internal.h"
 
+const struct ty_trace_options ty_trace_no_options = {.ranks = NULL};
+
 /* "1.5 s:2 s"; either side may be empty. */
 static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_err *err)
 {

@@ -1,0 +1,98 @@
+/* test_api.c - what sim/trainyard.h promises of all its functions: options may be left out, and
+ * nothing is handed out on failure. */
+#include <string.h>
+
+#include "sim/trainyard.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
+                           "model: {preset: llama-7b, layers: 4, sequence: 512}\n"
+                           "layout: {tensor: 2, pipeline: 2, global_batch: 8}\n";
+
+START_TEST(options_may_be_left_out)
+{
+    struct quick_run q = quick_run(yaml, NULL, NULL);
+    const struct ty_diff_run runs[] = {{q.run, NULL, "a"}, {q.run, NULL, "b"}};
+    const struct ty_page_run page = {.run = q.run, .name = "a"};
+    struct ty_err *err = ty_err_new();
+    char *text = NULL;
+    double bytes;
+    ck_assert_int_eq(ty_run_trace_check(q.run, "chrome:null:", NULL, err), 0);
+    ck_assert_int_eq(ty_run_trace(q.run, "chrome:null:", NULL, NULL, err), 0);
+    ck_assert_int_eq(ty_run_trace_size(q.run, "chrome:null:", NULL, &bytes, &text, err), 0);
+    ck_assert(bytes > 0 && text == NULL);
+    ck_assert_int_eq(ty_diff_trace_check(runs, 2, "csv:null:", NULL, err), 0);
+    ck_assert_int_eq(ty_diff_trace(runs, 2, "csv:null:", NULL, NULL, err), 0);
+    ck_assert_int_eq(ty_run_page_check(q.run, NULL, err), 0);
+    ck_assert_int_eq(ty_run_page(&page, 1, "null:", NULL, &text, err), 0);
+    ty_text_free(text);
+    ck_assert_str_eq(ty_err_text(err), "");
+    ck_assert_int_eq(ty_err_exit_status(err), 0);
+    ty_err_free(err);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Not NULL, and nothing to look at. */
+#define POISON ((void *)(uintptr_t)1)
+
+#define REFUSED(call, out)                                                                         \
+    do {                                                                                           \
+        (out) = POISON;                                                                            \
+        ck_assert_int_lt(call, 0);                                                                 \
+        ck_assert_ptr_null(out);                                                                   \
+    } while (0)
+
+START_TEST(what_is_asked_too_early_is_refused_and_nothing_handed_out)
+{
+    struct quick_run q = quick_run(yaml, NULL, NULL);
+    struct ty_run *run;
+    char *text;
+    struct ty_tasks *tasks;
+    struct ty_err *err = ty_err_new();
+    double value;
+    ck_assert_int_eq(ty_run_new(&run, q.config, err), 0);
+    const struct ty_diff_run runs[] = {{run, NULL, "a"}, {run, NULL, "b"}};
+    const struct ty_page_run page = {.run = run, .name = "a"};
+    REFUSED(ty_run_report(run, "table", &text, err), text);
+    REFUSED(ty_run_explain(run, &text, err), text);
+    REFUSED(ty_run_trace(run, "csv:null:", NULL, &text, err), text);
+    REFUSED(ty_run_page(&page, 1, "null:", NULL, &text, err), text);
+    REFUSED(ty_diff_report(runs, 2, "table", &text, err), text);
+    REFUSED(ty_diff_trace(runs, 2, "csv:null:", NULL, &text, err), text);
+    REFUSED(ty_run_tasks(run, NULL, &tasks, err), tasks);
+    ck_assert_int_lt(ty_run_figure(run, "mfu", &value, err), 0);
+    ck_assert_int_eq(ty_err_exit_status(err), 2);
+    ty_err_free(err);
+    ty_run_free(run);
+    quick_run_free(&q);
+}
+END_TEST
+
+START_TEST(what_is_not_there_is_not_handed_out)
+{
+    static const char missing[] = "/nonexistent/file";
+    static const char *const paths[] = {missing};
+    const struct ty_schedule_options schedule = {
+        .name = "no-such-schedule", .pipeline = 2, .micro_batches = 2};
+    const struct ty_calibrate_options calibrate = {.source = {.path = missing}};
+    const struct ty_import_options import = {.paths = paths, .n_paths = 1};
+    struct ty_config *config;
+    struct ty_recording *recording;
+    char *text, *other = POISON;
+    REFUSED(ty_config_load(&config, missing, NULL, 0, NULL), config);
+    REFUSED(ty_recording_read(&recording, missing, NULL), recording);
+    REFUSED(ty_schedule_show(&schedule, &text, NULL), text);
+    REFUSED(ty_schedule_compare(&schedule, &text, NULL), text);
+    REFUSED(ty_list("no such list", &text, NULL), text);
+    REFUSED(ty_calibrate(&calibrate, &text, &other, NULL), text);
+    ck_assert_ptr_null(other);
+    other = POISON;
+    REFUSED(ty_import_kineto(&import, &text, &other, NULL), text);
+    ck_assert_ptr_null(other);
+}
+END_TEST
+
+TY_SUITE("api", options_may_be_left_out, what_is_asked_too_early_is_refused_and_nothing_handed_out,
+         what_is_not_there_is_not_handed_out)
