@@ -29,6 +29,8 @@ enum ty_section_index {
     TY_N_SECTIONS
 };
 
+#define TY_CONFIG_VALUE 2048 /* bytes of a value as text: longer lists are cut */
+
 /* Another job on the same cluster: an entry of the list `jobs`. */
 struct ty_job {
     const char *name;

@@ -9,8 +9,6 @@
 #include "sim/base/text.h"
 #include "sim/trainyard.h"
 
-#define VALUE_BYTES 2048
-
 int ty_loader_keep_preset_values(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
@@ -23,7 +21,7 @@ int ty_loader_keep_preset_values(struct ty_loader *l)
         }
         c->preset_values[i] = values;
         for (uint32_t k = 0; k < s->n_fields; k++) {
-            char text[VALUE_BYTES];
+            char text[TY_CONFIG_VALUE];
             if (s->origins[k].kind == TY_ORIGIN_PRESET) {
                 values[k].preset = s->origins[k].name;
                 values[k].text = ty_arena_printf(
@@ -67,7 +65,7 @@ static void remark(struct ty_text *out, const struct ty_config *c, const struct 
 {
     const struct ty_origin *origin = &s->origins[k];
     const char *key = NULL;
-    char value[VALUE_BYTES], from[256];
+    char value[TY_CONFIG_VALUE], from[256];
     if (!had->preset || !had->text || origin->kind != TY_ORIGIN_FILE ||
         !is_later(c, s, had->preset, origin, &key) ||
         strcmp(ty_field_format(s, &s->fields[k], value, sizeof(value)), had->text) == 0) {

@@ -1,20 +1,12 @@
-/* config_show.c - a configuration as text: values with their origin; and a hash. */
+/* config_show.c - a configuration as text: every value with its origin. */
 #include "sim/run/config.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "sim/base/noise.h"
 #include "sim/base/text.h"
 #include "sim/run/jobs.h"
-#include "sim/run/measured.h"
-#include "sim/run/placement.h"
 #include "sim/trainyard.h"
 
 #define VALUE_COLUMN  34 /* of a value in --show-config */
 #define ORIGIN_COLUMN 58
-#define VALUE_BYTES   2048 /* a formatted value: longer lists are cut */
 
 static int hand_over(struct ty_text *out, char **text, struct ty_err *err)
 {
@@ -47,7 +39,7 @@ static void show_sections(struct ty_text *out, const struct ty_config *config, b
         }
         for (uint32_t k = 0; k < section->n_fields; k++) {
             const struct ty_field *field = &section->fields[k];
-            char value[VALUE_BYTES];
+            char value[TY_CONFIG_VALUE];
             const bool unset = section->origins[k].kind == TY_ORIGIN_UNSET && !field->blank &&
                                ty_field_is_blank(section, field);
             ty_text_add(out, "%s.%s", section->name, field->key);
@@ -68,72 +60,4 @@ int ty_config_show(const struct ty_config *config, char **text, struct ty_err *e
         show_sections(&out, config->jobs[i].config, true);
     }
     return hand_over(&out, text, err);
-}
-
-/* ---- digest ---- */
-
-static uint64_t hash_field(uint64_t h, const struct ty_section *section,
-                           const struct ty_field *field)
-{
-    const void *slot = (const char *)section->base + field->offset;
-    const uint64_t key =
-        ty_hash4(ty_hash_text(section->name), ty_hash_text(field->key), field->type, 0);
-    uint64_t bits = 0;
-    if (field->type == TY_TYPE_QUANTITY) {
-        memcpy(&bits, slot, sizeof(double));
-    } else if (field->type == TY_TYPE_UINT64) {
-        memcpy(&bits, slot, sizeof(uint64_t));
-    } else {
-        /* Whole numbers, words and lists are written exactly. */
-        char value[VALUE_BYTES];
-        bits = ty_hash_text(ty_field_format(section, field, value, sizeof(value)));
-    }
-    return ty_hash4(h, key, bits, 0);
-}
-
-/* Orders that come from a file decide the run as much as any value. */
-static uint64_t hash_slots(const struct ty_slots *slots)
-{
-    uint64_t h = slots->p;
-    for (uint32_t r = 0; r < slots->p; r++) {
-        for (uint32_t i = 0; i < slots->rank[r].n; i++) {
-            uint64_t atom;
-            memcpy(&atom, &slots->rank[r].slot[i], sizeof(atom));
-            h = ty_hash4(h, atom, r, i);
-        }
-        for (uint32_t i = 0; i < slots->rank[r].n_colls; i++) {
-            const struct ty_slot_coll *c = &slots->rank[r].coll[i];
-            uint64_t bytes;
-            memcpy(&bytes, &c->bytes, sizeof(bytes));
-            h = ty_hash4(h, (uint64_t)c->after << 8 | c->coll, ty_hash_text(c->ranks), bytes);
-        }
-    }
-    return h;
-}
-
-/* Lines of texts are left out as names; those that say what a cluster is like are none. */
-static uint64_t hash_exceptions(const struct ty_string_list *texts)
-{
-    uint64_t h = 0;
-    for (uint32_t i = 0; i < texts->n; i++) {
-        h = ty_hash4(h, ty_hash_text(texts->item[i]), i, 1);
-    }
-    return h;
-}
-
-uint64_t ty_config_digest(const struct ty_config *config)
-{
-    uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
-    h ^= ty_measured_digest(config) ^ ty_placement_digest(config) ^ ty_jobs_digest(config);
-    h ^= hash_exceptions(&config->cluster.exception_texts);
-    for (int i = 0; i < TY_N_SECTIONS; i++) {
-        const struct ty_section *section = &config->sections[i];
-        for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {
-            const enum ty_field_type type = section->fields[k].type;
-            if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS) { /* names */
-                h = hash_field(h, section, &section->fields[k]);
-            }
-        }
-    }
-    return h;
 }

@@ -8,13 +8,11 @@
 
 #include "sim/run/diff.h"
 
-#define VALUE_BYTES 2048 /* a formatted value: longer lists are cut */
-
 /* Kept in the arena; NULL: no memory. */
 static const char *value_of(const struct ty_section *section, const struct ty_field *field,
                             struct ty_arena *arena)
 {
-    char value[VALUE_BYTES];
+    char value[TY_CONFIG_VALUE];
     const bool unset = section->origins[field - section->fields].kind == TY_ORIGIN_UNSET &&
                        !field->blank && ty_field_is_blank(section, field);
     const char *text = unset ? "-" : ty_field_format(section, field, value, sizeof(value));

@@ -1,4 +1,5 @@
-/* Configuration: sources and their order, every message, show, keys, digest, public objects. */
+/* test_config.c - configurations: sources and their order, every message, show, keys, digest, public
+ * objects. */
 #include "sim/run/config.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Overlays: files between the run file and --set. */
+/* test_overlay.c - overlays: files between the run file and --set. */
 #include "sim/run/config.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* The public interface: columns of tasks, figures by name, runs side by side on threads. */
+/* test_tasks.c - the public interface: columns of tasks, figures by name, runs side by side on
+ * threads. */
 #include "sim/trainyard.h"
 
 #include <pthread.h>
