@@ -48,6 +48,7 @@
 extern "C" {
 #endif
 
+/* MAJOR.MINOR.PATCH; docs/versions.md says what they promise. The build reads it here. */
 #define TRAINYARD_VERSION "0.1.0"
 
 /* The version of the library that is loaded, which may be another than the header's. Static. */

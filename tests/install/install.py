@@ -113,6 +113,28 @@ def the_shared_library_exports_what_the_header_declares(tree):
     assert len(declared) > 30 and exported == declared, exported ^ declared
 
 
+def the_debian_package_of_the_library_knows_what_it_exports(tree):
+    symbols = (SOURCE / "docs/debian/libtrainyard0.symbols").read_text().splitlines()
+    declared = set(re.findall(r"^TY_API [^;]*?(ty_\w+)\(", tree.header.read_text(), re.M))
+    known = {line.split("@")[0].strip() for line in symbols[1:]}
+    assert known == declared, known ^ declared
+
+
+def there_is_one_version(tree):
+    """In what is installed, and in what is written for people."""
+    version, = re.findall(r'#define TRAINYARD_VERSION "(\d+\.\d+\.\d+)"', tree.header.read_text())
+    package, = tree.flags("--modversion")
+    program = tree.run([str(tree.program), "--version"]).strip()
+    library, = [p.name for p in tree.files if ".so." in p.name and not p.is_symlink()]
+    changes = re.findall(r"^## ([\d.]+) - (?:unreleased|\d{4}-\d\d-\d\d)$",
+                         (SOURCE / "docs/CHANGELOG.md").read_text(), re.M)
+    debian = (SOURCE / "docs/debian/changelog").read_text()
+    seen = [package, program, library, changes[:1], debian.split("\n", maxsplit=1)[0]]
+    assert package == version and program == f"trainyard {version}", seen
+    assert library == f"libtrainyard.so.{version}" and changes[0] == version, seen
+    assert debian.startswith(f"trainyard ({version})"), seen
+
+
 def every_public_function_is_documented(tree):
     """A comment ends on the line before, or the declaration follows another that has one."""
     lines = tree.header.read_text().splitlines()
@@ -204,6 +226,7 @@ def main():
              the_guides_are_installed_and_their_examples_run,
              bash_finds_the_completion_by_the_name_of_the_program, the_header_stands_alone_in_c_and_cpp,
              the_shared_library_exports_what_the_header_declares,
+             the_debian_package_of_the_library_knows_what_it_exports, there_is_one_version,
              every_public_function_is_documented,
              a_c_program_against_the_shared_library_alone, errors_come_back_with_their_place,
              a_c_program_against_the_static_library_alone,
