@@ -3,6 +3,7 @@
 
 manual.py TRAINYARD TRAINYARD-MANUAL SOURCE. What needs a program that is not here is skipped.
 """
+import functools
 import os
 import pathlib
 import re
@@ -37,6 +38,7 @@ def said(*words):
     return done.stdout
 
 
+@functools.lru_cache
 def form(name, **environment):
     env = {**os.environ, **environment}
     done = call(MANUAL, name, "/usr/share/doc/trainyard", env=env)
@@ -171,6 +173,22 @@ def bash_offers_values(folder):
     assert bash("trainyard run --window ") == []
 
 
+def bash_offers_the_values_that_help_tells_of(folder):
+    need("bash")
+    checked = 0
+    for command in COMMANDS:
+        for name, argument, meaning in re.findall(r"^  (?:-\w,|   ) --([\w-]+) (\S+) +(.*)$",
+                                                  said(BINARY, command, "--help"), re.M):
+            offered = bash(f"trainyard {command} --{name} ")
+            if re.fullmatch(r"[a-z0-9|]+", argument):
+                assert offered == argument.split("|"), (command, name, offered)
+                checked += 1
+            elif argument in ("LEVEL", "ORDER", "WHICH", "HOW"):
+                assert offered and all(word in meaning for word in offered), (command, name)
+                checked += 1
+    assert checked > 20, checked
+
+
 def bash_offers_every_key_and_its_words(folder):
     need("bash")
     assert bash("trainyard run --set ") == [f"{key}=" for key in keys()]
@@ -240,11 +258,12 @@ def docs_keys_is_what_the_tables_say(folder):
 
 
 def a_section_reads_in_80_columns(folder):
-    for key in keys():
-        section = key.split(".", maxsplit=1)[0]
-        text = said(BINARY, "list", "keys", key)
-        assert text.startswith(f"{key}\n") or text.startswith(f"{section}:"), text
+    for section in sorted({key.split(".", maxsplit=1)[0] for key in keys()}):
+        text = said(BINARY, "list", "keys", section)
+        assert text.startswith(f"{section}: "), text
         assert max(map(len, text.splitlines())) <= 80, text
+    for key in "layout.zero", "output.svg":
+        assert said(BINARY, "list", "keys", key).startswith(f"{key}\n")
     assert said(BINARY, "list", "keys", "layout").count("\nlayout.") == \
         sum(key.startswith("layout.") for key in keys())
 
@@ -254,8 +273,8 @@ def main():
              the_pages_are_right_for_mandoc, the_pages_are_right_for_groff,
              the_date_is_that_of_the_build, the_examples_of_the_page_do_what_they_say,
              bash_offers_every_command_and_option, bash_offers_values,
-             bash_offers_every_key_and_its_words, bash_offers_files_where_files_are_meant,
-             shellcheck_has_nothing_to_say, zsh_reads_its_completion, fish_offers_the_same,
+             bash_offers_the_values_that_help_tells_of, bash_offers_every_key_and_its_words,
+             bash_offers_files_where_files_are_meant, shellcheck_has_nothing_to_say, zsh_reads_its_completion, fish_offers_the_same,
              docs_keys_is_what_the_tables_say, a_section_reads_in_80_columns]
     print(f"1..{len(tests)}")
     failed = 0

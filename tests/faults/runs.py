@@ -37,6 +37,8 @@ COMMANDS = [
     (["import", "kineto", "rank-0.json", "-o", "table.csv"], ["table.csv"], PROFILE),
     (["schedule", "zb-v", "-p", "2", "-m", "4", "-o", "out"], ["out"], ""),
     (["list", "schema"], [], ""),
+    (["list", "keys", "layout"], [], ""),
+    (["list", "models"], [], ""),
 ]
 # numbers that no two runs have in common
 CHANGING = ("wall_s", "peak_rss_bytes", "simulated")
