@@ -242,7 +242,8 @@ def fish_offers_the_same(folder):
     assert fish("trainyard run --stats=j") == ["--stats=json"]
     assert fish("trainyard run --set model.attention=flash3") == ["model.attention=flash3"]
     assert fish("trainyard diff f --set B:layout.zer") == ["B:layout.zero="]
-    assert fish("trainyard sweep f --over schedule.name=gpipe,zb-2") == ["schedule.name=gpipe,zb-2p"]
+    assert fish("trainyard sweep f --over schedule.name=gpipe,zb-2") == \
+        ["schedule.name=gpipe,zb-2p"]
     assert fish("trainyard list keys layout.z") == ["layout.zero"]
     assert fish("trainyard run --trace ch") == ["chrome:"]
     (folder / "one.yaml").write_text("")
@@ -274,8 +275,8 @@ def main():
              the_date_is_that_of_the_build, the_examples_of_the_page_do_what_they_say,
              bash_offers_every_command_and_option, bash_offers_values,
              bash_offers_the_values_that_help_tells_of, bash_offers_every_key_and_its_words,
-             bash_offers_files_where_files_are_meant, shellcheck_has_nothing_to_say, zsh_reads_its_completion, fish_offers_the_same,
-             docs_keys_is_what_the_tables_say, a_section_reads_in_80_columns]
+             bash_offers_files_where_files_are_meant, shellcheck_has_nothing_to_say,
+             zsh_reads_its_completion, fish_offers_the_same, docs_keys_is_what_the_tables_say, a_section_reads_in_80_columns]
     print(f"1..{len(tests)}")
     failed = 0
     for number, test in enumerate(tests, 1):
