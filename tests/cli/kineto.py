@@ -2,7 +2,7 @@
 """Computes from Kineto files what Holistic Trace Analysis does, by its definitions, and holds it
 against trainyard's statistics and its table of tasks.
 
-usage: kineto.py TRAINYARD
+usage: kineto.py TRAINYARD [--all]
 
 Definitions of HTA (facebookresearch/HolisticTraceAnalysis, docs/source/features/
 temporal_breakdown.rst and comm_comp_overlap.rst): a GPU is idle while no kernel runs between its
@@ -28,8 +28,8 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 # members in step. Then what trainyard calls exposed is what HTA calls non-computing.
 FORMS = [
     ("llama3-8b-fsdp-8xh100.yaml", [], True),
-    ("gpipe-memory.yaml", ["--set", "run.steps=2"], False),
-    ("custom-cluster.yaml", ["--set", "layout.global_batch=256"], False),
+    ("gpipe-memory.yaml", ["--set", "run.steps=2", "--set", "layout.global_batch=64"], False),
+    ("custom-cluster.yaml", ["--set", "layout.global_batch=64"], False),
     ("stragglers.yaml", ["--set", "layout.global_batch=64"], False),
     ("measured.yaml", ["--set", "layout.global_batch=8", "--set", "run.contention=false"], False),
     ("gpipe-memory.yaml", ["--set", "schedule.name=zb-1p", "--set", "layout.global_batch=64"],
@@ -39,6 +39,11 @@ FORMS = [
                                  "layout.global_batch=16"], False),
     ("llama-30b-256xa100.yaml", ["--set", "cluster.nodes=1", "--set", "layout.pipeline=1", "--set",
                                  "layout.tensor=4", "--set", "layout.global_batch=8"], True),
+]
+# With --all: as many micro-batches as the examples have, or nearly.
+LARGE = [
+    ("gpipe-memory.yaml", ["--set", "run.steps=2"], False),
+    ("custom-cluster.yaml", ["--set", "layout.global_batch=256"], False),
 ]
 COMM = re.compile(r"(^nccl)|(^hip)|(^hccl)|(.*ncclKernel.*)")
 MEMORY = re.compile(r"(^(hip)?Memcpy)|(^(hip)?Memset)|(^dma)")
@@ -291,7 +296,8 @@ def folders(binary, folder):
 def main():
     failed = 0
     binary = str(pathlib.Path(sys.argv[1]).resolve())
-    for i, (example, options, alone) in enumerate(FORMS, 1):
+    forms = FORMS + (LARGE if "--all" in sys.argv else [])
+    for i, (example, options, alone) in enumerate(forms, 1):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 said, good = check(binary, example, options, alone, pathlib.Path(folder)), True
@@ -302,11 +308,11 @@ def main():
               flush=True)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            print(f"ok {len(FORMS) + 1} - {folders(binary, pathlib.Path(folder))}")
+            print(f"ok {len(forms) + 1} - {folders(binary, pathlib.Path(folder))}")
         except AssertionError as error:
             failed += 1
-            print(f"not ok {len(FORMS) + 1} - folders: {str(error)[:1500]}")
-    print(f"1..{len(FORMS) + 1}")
+            print(f"not ok {len(forms) + 1} - folders: {str(error)[:1500]}")
+    print(f"1..{len(forms) + 1}")
     return 1 if failed else 0
 
 

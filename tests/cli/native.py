@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the Perfetto file of a run against the Chrome JSON of the same run, event by event.
 
-usage: native.py TRAINYARD WRITE_SMALL
+usage: native.py TRAINYARD WRITE_SMALL [--all]
 """
 import pathlib
 import subprocess
@@ -13,8 +13,8 @@ import rules
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FORMS = [
-    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage"]),
-    ("llama-30b-256xa100.yaml", ["--detail", "stage", "--ranks", "all"]),
+    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage", "--window", "0s:4s"]),
+    ("gpipe-memory.yaml", ["--detail", "stage", "--ranks", "all"]),
     ("llama-30b-256xa100.yaml", ["--window", "0.5s:2s", "--order", "node", "--ranks", "3,64-70"]),
     ("llama-65b-256xa100.yaml", ["--detail", "microbatch", "--ranks", "slowest:3"]),
     ("llama3-8b-fsdp-8xh100.yaml", ["--detail", "op", "--ranks", "1,0,5"]),
@@ -22,12 +22,18 @@ FORMS = [
     ("custom-cluster.yaml", ["--no-bubbles", "--order", "rank", "--ranks", "one-per-stage"]),
     ("gpipe-memory.yaml", ["--set", "run.steps=2", "--ranks", "0-3,8"]),
     ("deadlock/circle.yaml", ["--detail", "op"]),
-    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage", "--detail", "op", "--args", "full"]),
+    ("stragglers.yaml", ["--ranks", "dp=0", "--detail", "op", "--args", "full"]),
     ("gpipe-memory.yaml", ["--set", "run.steps=3", "--ranks", "0-3,8", "--steps", "1-2",
                            "--args", "none", "--flows", "none"]),
     ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
     ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window", "0s:0.2s"]),
     ("background-job.yaml", ["--detail", "stage", "--set", "layout.global_batch=128"]),
+]
+# With --all: a hundred thousand slices each.
+LARGE = [
+    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage"]),
+    ("llama-30b-256xa100.yaml", ["--detail", "stage", "--ranks", "all"]),
+    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage", "--detail", "op", "--args", "full"]),
 ]
 
 
@@ -214,9 +220,10 @@ def check_small(writer, folder):
 
 def main():
     failed = 0
-    binary, writer = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:])
+    binary, writer = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:3])
+    forms = FORMS + (LARGE if "--all" in sys.argv else [])
     tests = [(" ".join([example] + options), lambda folder, e=example, o=options:
-              check(binary, e, o, folder)) for example, options in FORMS]
+              check(binary, e, o, folder)) for example, options in forms]
     tests.append(("small programs", lambda folder: check_small(writer, folder)))
     for i, (name, test) in enumerate(tests, 1):
         with tempfile.TemporaryDirectory() as folder:

@@ -214,11 +214,14 @@ def check_shape(binary, shape, names, options):
 RUNS = [
     ("llama-30b-256xa100.yaml", [], 100e3),
     ("llama-30b-256xa100.yaml", ["--window", "1s:3s", "--palette", "print"], 50e3),
-    ("llama-30b-256xa100.yaml", ["--set", "run.gpu_spread=1 %", "--ranks", "all"], 1.5e6),
+    ("llama-30b-256xa100.yaml", ["--set", "run.gpu_spread=1 %", "--ranks", "0-31"], 300e3),
     ("llama3-8b-fsdp-8xh100.yaml", ["--set", "output.svg=safe", "--set", "output.svg.width=90 mm"], 20e3),
     ("stragglers.yaml", ["--set", "run.steps=2", "--no-bubbles"], 300e3),
     ("deadlock/circle.yaml", [], 20e3),
     ("background-job.yaml", ["--ranks", "one-per-stage"], 300e3),
+]
+LARGE = [  # with --all
+    ("llama-30b-256xa100.yaml", ["--set", "run.gpu_spread=1 %", "--ranks", "all"], 1.5e6),
 ]
 
 
@@ -311,7 +314,7 @@ def main():
     checks = [(" ".join(shape + names + options), check_shape, (binary, shape, names, options))
               for shape, names, options in SHAPES]
     checks += [(f"{example} {' '.join(options)}", check_run, (binary, example, options, most))
-               for example, options, most in RUNS]
+               for example, options, most in RUNS + (LARGE if "--all" in sys.argv else [])]
     checks += [("colours", check_colours, (binary,))]
     checks += [(name, check_kept, (binary, name)) for name in KEPT]
     failed = 0

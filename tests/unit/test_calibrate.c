@@ -309,6 +309,7 @@ END_TEST
 
 START_TEST(threads_change_nothing)
 {
+    const char *fit = "cluster.derate,cluster.nvlink_efficiency";
     struct place p;
     struct table t;
     struct ty_err err;
@@ -316,9 +317,9 @@ START_TEST(threads_change_nothing)
     enter(&p);
     make_table(&t);
     measure(&p, &t, NULL, 0.02);
-    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 1, &err) == 0, "%s", err.text);
+    ck_assert_msg(calibrate(&p, fit, NULL, 0.2, 1, &err) == 0, "%s", err.text);
     char *one = file_text(p.overlay, &n);
-    ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 5, &err) == 0, "%s", err.text);
+    ck_assert_msg(calibrate(&p, fit, NULL, 0.2, 5, &err) == 0, "%s", err.text);
     char *five = file_text(p.overlay, &n);
     ck_assert_str_eq(one, five);
     free(one);
