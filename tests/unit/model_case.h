@@ -13,6 +13,11 @@
 
 #define MODEL_KEYS_MAX 32u
 
+static inline double us(double seconds)
+{
+    return seconds * 1e6;
+}
+
 struct model_case {
     struct ty_arch arch;
     struct ty_layout layout;

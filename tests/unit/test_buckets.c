@@ -1,0 +1,147 @@
+/* test_buckets.c - gradients leave in buckets, updated parameters come back: bytes exact, overlap
+ * emergent. */
+#include "tests/unit/replicas.h"
+
+/* ---- buckets ---- */
+
+/* LLaMA 7B at 16 bit, from the end: the output matrix fills the first bucket of 1 MiB, and later
+ * ones close with the matrix that takes them past 25 MiB: norm and down; gate and up; norm and
+ * output projection (33.6 MB); q, k and v. The embedding is last, with the first norm. */
+START_TEST(buckets_close_with_the_matrix_that_fills_them)
+{
+    struct quick_run q = run(SETS("layout.zero=0"));
+    const struct ty_arch *a = &q.config->arch;
+    const double h = a->hidden, f = a->ffn;
+    const double layer[] = {h + h * f, 2 * h * f, h + h * h, 3 * h * h};
+    const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+    ck_assert_uint_eq(n, 1 + 4 * a->layers + 1);
+    ck_assert_double_eq(span[0].kind->bytes, 2 * (double)a->vocabulary * h);
+    for (uint32_t i = 1; i < n - 1; i++) {
+        ck_assert_double_eq(span[i].kind->bytes, 2 * layer[(i - 1) % 4]);
+        ck_assert_uint_eq(span[i].op->layer, a->layers - 1 - (i - 1) / 4);
+    }
+    ck_assert_double_eq(span[n - 1].kind->bytes, 2 * (h + h * a->vocabulary));
+    ck_assert_uint_lt(q.run->lowered.program.n_kinds, 100); /* equal buckets share a kind */
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Of a model whose matrices are smaller than a bucket: the output matrix, 16.8 MB, fills the first
+ * of 1 MiB, and no other closes before 25 MiB. */
+START_TEST(the_first_bucket_is_small)
+{
+    struct quick_run q =
+        run(SETS("layout.zero=0", "model.layers=24", "model.hidden=1024", "model.ffn=2816",
+                 "model.heads=16", "model.kv_heads=16", "model.vocabulary=8192"));
+    const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+    ck_assert_uint_gt(n, 10);
+    ck_assert_double_eq(span[0].kind->bytes, 2.0 * 8192 * 1024);
+    for (uint32_t i = 1; i + 1 < n; i++) {
+        ck_assert_double_ge(span[i].kind->bytes, 25 * 1048576.0);
+        ck_assert_double_lt(span[i].kind->bytes, 25 * 1048576.0 + 2 * 2 * 1024 * 2816);
+    }
+    quick_run_free(&q);
+}
+END_TEST
+
+/* A bucket holds at least what it should, but less than that without its last matrix; the size does
+ * not change what is sent. */
+START_TEST(bucket_sizes_change_calls_not_bytes)
+{
+    static const char *const bucket[] = {"framework.bucket=1 KiB", "framework.bucket=500 MB",
+                                         "framework.bucket=1 TB"};
+    static const double limit[] = {1024, 500e6, 1e12};
+    for (int i = 0; i < 3; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", bucket[i]));
+        const struct ty_arch *a = &q.config->arch;
+        const double volume = 2 * 15 * X(&q), largest = 2.0 * a->vocabulary * a->hidden;
+        const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+        for (uint32_t k = 0; k + 1 < n; k++) {
+            ck_assert_double_ge(span[k].kind->bytes, limit[i]);
+            ck_assert_double_lt(span[k].kind->bytes, limit[i] + largest);
+        }
+        /* each matrix alone: 6 of a layer, output matrix, final norm, embedding; or one call */
+        ck_assert(i != 0 || n == 6 * a->layers + 3);
+        ck_assert(i != 2 || n == 1);
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), volume, 1e-9 * volume);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* The MLP of a layer is reduced while its attention still runs backward. */
+START_TEST(buckets_leave_before_their_layer_is_done)
+{
+    struct quick_run q = run(SETS("layout.zero=0"));
+    const uint32_t last = q.config->arch.layers - 1;
+    ty_ps left = 0, done = 0;
+    const uint32_t n = spans_of(&q, NULL, TY_PHASE_BACKWARD, span);
+    for (uint32_t i = 0; i < n; i++) {
+        if (span[i].op->layer == last && span[i].op->stream == TY_STREAM_DATA && left == 0) {
+            left = span[i].start;
+        }
+        if (span[i].op->layer == last && span[i].op->stream == TY_STREAM_COMPUTE) {
+            done = end_of(&span[i]);
+        }
+    }
+    ck_assert_uint_gt(left, 0);
+    ck_assert_uint_lt(left, done);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Nothing is left to compute when the embedding's gradient is known: the last bucket is exposed
+ * whole, however fast the network. */
+START_TEST(the_last_bucket_is_never_hidden)
+{
+    static const char *const rate[] = {"cluster.nic_bandwidth=25 Gb/s",
+                                       "cluster.nic_bandwidth=800 Gb/s"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", rate[i]));
+        const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+        ck_assert_double_ge(exposed(&q), 0.999 * ty_s_from_ps(span[n - 1].dur));
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Small buckets pay latency, one large bucket hides nothing: the best is in between. */
+START_TEST(bucket_size_has_a_best_value)
+{
+    static const char *const bucket[] = {"framework.bucket=1 KiB", "framework.bucket=100 MB",
+                                         "framework.bucket=1 TB"};
+    const char *const slow = "cluster.net_latency=1 ms";
+    double step[3];
+    for (int i = 0; i < 3; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", bucket[i], slow));
+        step[i] = q.figures.step_s;
+        quick_run_free(&q);
+    }
+    ck_assert_double_lt(step[1], step[0]);
+    ck_assert_double_lt(step[1], step[2]);
+}
+END_TEST
+
+/* ---- ZeRO-1: gathering updated parameters ---- */
+
+START_TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
+{
+    static const char *const zero[] = {"layout.zero=1", "layout.zero=2"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run now = run(SETS(zero[i], "framework.overlap_param_gather=false"));
+        struct quick_run late = run(SETS(zero[i], "framework.overlap_param_gather=true"));
+        const double volume = 2 * 15 * X(&now);
+        ck_assert_double_eq_tol(quick_run_traffic(&now, "dp"), volume, 1e-9 * volume);
+        ck_assert_double_eq_tol(quick_run_traffic(&late, "dp"), volume, 1e-9 * volume);
+        ck_assert_double_lt(exposed(&late), 0.5 * exposed(&now));
+        ck_assert_double_lt(late.figures.step_s, now.figures.step_s);
+        quick_run_free(&now);
+        quick_run_free(&late);
+    }
+}
+END_TEST
+
+TY_SUITE("buckets", buckets_close_with_the_matrix_that_fills_them, the_first_bucket_is_small,
+         bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
+         the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
+         gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)

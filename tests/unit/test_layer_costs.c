@@ -1,0 +1,327 @@
+/* test_layer_costs.c - the times of layers, of the head and of the optimizer: sums of their
+ * kernels, and finite for extremes. */
+#include <math.h>
+#include <stdio.h>
+
+#include "model/kernels_internal.h"
+#include "tests/unit/model_case.h"
+
+/* ---- layers ---- */
+
+/* LLaMA-65B, tensor 8, one sequence: the sums of the figures above, and elementwise kernels at
+ * their measured shares without launch times: norms 203 us, residual sums 112, rotary 20, SwiGLU
+ * 34. 3 %. */
+START_TEST(a_llama_65b_layer_takes_the_time_of_its_kernels)
+{
+    struct model_case c;
+    struct ty_layer_costs costs;
+    model_case(&c, 1, "llama-65b", "", "{tensor: 8, global_batch: 8}");
+    c.cluster.kernel_overhead = 0;
+    ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+    const struct ty_cost *f = costs.forward;
+    assert_near(us(f[TY_LAYER_NORM1].seconds + f[TY_LAYER_NORM2].seconds), 203 + 112, 0.03);
+    assert_near(us(f[TY_LAYER_QKV].seconds), 466 + 20, 0.03);
+    assert_near(us(f[TY_LAYER_PROJ].seconds), 162, 0.03);
+    assert_near(us(f[TY_LAYER_MLP].seconds), 827 + 34 + 419, 0.03);
+}
+END_TEST
+
+/* Causal FLOPs of a sequence of 2048 at the charts' combined rate of 156.9 TFLOP/s take 55 us with
+ * the 8 heads of LLaMA-65B on tensor 8 and 277 us with the 40 of 13B. The forward alone runs 12 %
+ * faster than both directions together: hence 15 %. A batch large enough to fill the GPU. */
+START_TEST(attention_of_a_full_gpu_takes_its_published_time)
+{
+    static const struct {
+        const char *preset, *layout;
+        double batch, us;
+    } rows[] = {
+        {"llama-65b", "{tensor: 8, micro_batch: 16, global_batch: 16}", 16, 55},
+        {"llama-13b", "{data: 8, micro_batch: 4, global_batch: 32}", 4, 277},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        struct ty_layer_costs costs;
+        model_case(&c, 1, rows[i].preset, "", rows[i].layout);
+        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+        assert_near(us(costs.forward[TY_LAYER_ATTENTION].seconds) / rows[i].batch, rows[i].us,
+                    0.15);
+    }
+}
+END_TEST
+
+START_TEST(executed_flops_of_a_layer_are_those_of_its_products)
+{
+    struct model_case c;
+    struct ty_layer_costs costs;
+    model_case(&c, 1, "llama3-8b", "sequence: 2048", "{tensor: 4, global_batch: 8}");
+    ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+    double forward = 0, backward = 0;
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        forward += costs.forward[op].flops;
+        backward += costs.dgrad[op].flops + costs.wgrad[op].flops;
+    }
+    const double matrices = ty_arch_layer_params(&c.arch) - 2 * 4096;
+    const double causal = 2.0 * 2048 * 2048 * 4096;
+    assert_near(forward * 4, 2 * 2048 * matrices + causal, 1e-12); /* rounding */
+    assert_near(backward * 4, 4 * 2048 * matrices + 2.5 * causal, 1e-12);
+}
+END_TEST
+
+START_TEST(sequence_parallelism_shares_norms_and_nothing_else)
+{
+    struct model_case whole, shared;
+    struct ty_layer_costs a, b;
+    model_case(&whole, 1, "llama-65b", "", "{tensor: 8, global_batch: 8}");
+    model_case(&shared, 1, "llama-65b", "",
+               "{tensor: 8, global_batch: 8, sequence_parallel: true}");
+    whole.cluster.kernel_overhead = shared.cluster.kernel_overhead = 0;
+    ty_layer_costs(&whole.cluster, &whole.arch, &whole.layout, &a);
+    ty_layer_costs(&shared.cluster, &shared.arch, &shared.layout, &b);
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        const bool norm = op == TY_LAYER_NORM1 || op == TY_LAYER_NORM2;
+        assert_near(a.forward[op].seconds, b.forward[op].seconds * (norm ? 8 : 1), 1e-12);
+        assert_near(a.dgrad[op].seconds, b.dgrad[op].seconds * (norm ? 8 : 1), 1e-12);
+    }
+}
+END_TEST
+
+/* Hagemann et al. 2023: fusing norms takes 14.7 passes off a norm in training, three times (forward
+ * and backward), twice a layer. */
+START_TEST(unfused_norms_cost_their_passes)
+{
+    struct model_case fused, unfused;
+    struct ty_layer_costs a, b;
+    model_case(&fused, 1, "llama-13b", "", "global_batch: 8");
+    model_case(&unfused, 1, "llama-13b", "norm: unfused", "global_batch: 8");
+    ty_layer_costs(&fused.cluster, &fused.arch, &fused.layout, &a);
+    ty_layer_costs(&unfused.cluster, &unfused.arch, &unfused.layout, &b);
+    double more = 0;
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        more += b.forward[op].seconds - a.forward[op].seconds;
+        more += b.dgrad[op].seconds - a.dgrad[op].seconds;
+    }
+    assert_near(more, 2 * 3 * (16.2 - 3.09) * 4 * 2048 * 5120 / 2039e9, 1e-9); /* rounding */
+}
+END_TEST
+
+START_TEST(recomputation_repeats_what_its_mode_says)
+{
+    static const struct {
+        const char *layout;
+        bool ops[TY_N_LAYER_OPS];
+    } rows[] = {
+        {"{global_batch: 8, recompute: none}", {0}},
+        {"{global_batch: 8, recompute: selective}", {[TY_LAYER_ATTENTION] = true}},
+        {"{global_batch: 8, recompute: ffn}", {[TY_LAYER_MLP] = true}},
+        {"{global_batch: 8, recompute: full}", {true, true, true, true, true, true}},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        struct ty_layer_costs costs;
+        model_case(&c, 1, "llama-7b", "", rows[i].layout);
+        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+        for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+            const double again = costs.recompute[op].seconds;
+            if (!rows[i].ops[op]) {
+                ck_assert_double_eq(again, 0);
+            } else if (c.layout.recompute == TY_RECOMPUTE_FFN) { /* all but the down product */
+                const double down =
+                    ty_gemm_cost(&c.cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 2048, 4096, 11008)
+                        .seconds;
+                assert_near(again, costs.forward[op].seconds - down, 1e-12);
+            } else {
+                ck_assert_double_eq(again, costs.forward[op].seconds);
+            }
+        }
+    }
+}
+END_TEST
+
+static double total(const struct ty_cost *costs)
+{
+    double sum = 0;
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        sum += costs[op].seconds;
+    }
+    return sum;
+}
+
+START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
+{
+    struct model_case small, large;
+    struct ty_layer_costs free_run, held;
+    model_case(&small, 1, "gpt3-125m", "", "{global_batch: 8, recompute: full}");
+    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &free_run);
+    small.layout.framework.layer_floor = 1.05e-3; /* Megatron-DeepSpeed on A100 hosts */
+    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held);
+    ty_layer_host(&small.cluster, &small.layout, 0, 0, &held);
+    assert_near(total(held.forward), 1.05e-3, 1e-12);
+    assert_near(total(held.recompute), 1.05e-3, 1e-12);
+    assert_near(total(held.dgrad) + total(held.wgrad), 1.3 * 1.05e-3, 1e-12);
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) { /* in proportion */
+        assert_near(held.forward[op].seconds / free_run.forward[op].seconds,
+                    1.05e-3 / total(free_run.forward), 1e-12);
+        ck_assert_double_eq(held.forward[op].flops, free_run.forward[op].flops);
+    }
+    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held); /* waits count, too */
+    ty_layer_host(&small.cluster, &small.layout, 0.25e-3, 2e-3, &held);
+    assert_near(total(held.forward), 0.8e-3, 1e-12);
+    ck_assert_double_eq(total(held.dgrad), total(free_run.dgrad));
+    model_case(&large, 1, "llama-65b", "", "{tensor: 4, global_batch: 8}");
+    ty_layer_costs(&large.cluster, &large.arch, &large.layout, &free_run);
+    large.layout.framework.layer_floor = 1.05e-3;
+    ty_layer_costs(&large.cluster, &large.arch, &large.layout, &held);
+    ty_layer_host(&large.cluster, &large.layout, 0, 0, &held);
+    ck_assert_double_eq(total(free_run.forward), total(held.forward));
+}
+END_TEST
+
+START_TEST(derate_multiplies_every_compute_time)
+{
+    static const char *const layouts[] = {
+        "{tensor: 2, global_batch: 8, recompute: ffn}",
+        "{tensor: 2, global_batch: 8, recompute: full}",
+        "{tensor: 2, global_batch: 8, recompute: selective}",
+    };
+    for (size_t i = 0; i < TY_COUNT(layouts); i++) {
+        struct model_case c;
+        struct ty_layer_costs a, b;
+        struct ty_edge_costs ea, eb;
+        model_case(&c, 1, "llama-30b", "", layouts[i]);
+        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &a);
+        ty_edge_costs(&c.cluster, &c.arch, &c.layout, &ea);
+        const double adam = ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds;
+        c.cluster.derate = 1.25;
+        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &b);
+        ty_edge_costs(&c.cluster, &c.arch, &c.layout, &eb);
+        assert_near(total(b.forward), 1.25 * total(a.forward), 1e-12);
+        assert_near(total(b.dgrad), 1.25 * total(a.dgrad), 1e-12);
+        assert_near(total(b.wgrad), 1.25 * total(a.wgrad), 1e-12);
+        assert_near(total(b.recompute), 1.25 * total(a.recompute), 1e-12);
+        assert_near(eb.embedding_forward.seconds, 1.25 * ea.embedding_forward.seconds, 1e-12);
+        assert_near(eb.embedding_backward.seconds, 1.25 * ea.embedding_backward.seconds, 1e-12);
+        assert_near(eb.head_forward.seconds, 1.25 * ea.head_forward.seconds, 1e-12);
+        assert_near(eb.head_dgrad.seconds, 1.25 * ea.head_dgrad.seconds, 1e-12);
+        assert_near(eb.head_wgrad.seconds, 1.25 * ea.head_wgrad.seconds, 1e-12);
+        assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, 1.25 * adam, 1e-12);
+    }
+}
+END_TEST
+
+/* A logits product is V / (4 h + 3 f) layers' products: 2.1 for 13B at V = 128000. */
+START_TEST(the_head_weighs_as_many_layers_as_its_products)
+{
+    struct model_case c;
+    struct ty_layer_costs layer;
+    struct ty_edge_costs edge;
+    model_case(&c, 1, "llama-13b", "vocabulary: 128000", "global_batch: 8");
+    ty_layer_costs(&c.cluster, &c.arch, &c.layout, &layer);
+    ty_edge_costs(&c.cluster, &c.arch, &c.layout, &edge);
+    double flops = 0;
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        flops += op == TY_LAYER_ATTENTION ? 0 : layer.forward[op].flops;
+    }
+    assert_near(edge.head_forward.flops / flops, 128000.0 / (4 * 5120 + 3 * 13824), 1e-12);
+    ck_assert_double_eq(edge.head_dgrad.flops, edge.head_forward.flops);
+    ck_assert_double_eq(edge.head_wgrad.flops, edge.head_forward.flops);
+}
+END_TEST
+
+START_TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-7b", "", "{zero: 0, global_batch: 8}");
+    c.cluster.kernel_overhead = 0;
+    const double all = ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds;
+    assert_near(all, 28e9 / (0.8 * 2039e9), 1e-12);
+    c.layout.zero = 1;
+    assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, all / 8, 1e-12);
+    c.layout.framework.grad_fp32 = true;
+    assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, all / 8 * 30 / 28, 1e-12);
+}
+END_TEST
+
+/* ---- extremes ---- */
+
+static void assert_sound(const struct ty_cost *costs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ck_assert(isfinite(costs[i].seconds) && costs[i].seconds >= 0);
+        ck_assert(isfinite(costs[i].flops) && costs[i].flops >= 0);
+    }
+}
+
+START_TEST(extremes_stay_finite)
+{
+    static const struct {
+        uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence, tensor;
+        uint32_t micro_batch;
+    } rows[] = {
+        {1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        {1, 64, 1, 1, 64, 256, 2, 1, 65536, 1},
+        {10000, 1000000, 10000, 10000, 10000, 10000000, 100000000, 100000000, 1, 1000000},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        for (int attention = 0; attention < TY_N_ATTENTION; attention++) {
+            const struct ty_arch arch = {
+                .layers = rows[i].layers,
+                .hidden = rows[i].hidden,
+                .heads = rows[i].heads,
+                .kv_heads = rows[i].kv_heads,
+                .head_dim = rows[i].head_dim,
+                .ffn = rows[i].ffn,
+                .vocabulary = rows[i].vocabulary,
+                .sequence = rows[i].sequence,
+                .attention = attention,
+                .dropout = 0.1,
+            };
+            const struct ty_layout layout = {.tensor = rows[i].tensor,
+                                             .pipeline = 1,
+                                             .context = 1,
+                                             .data = 1,
+                                             .micro_batch = rows[i].micro_batch,
+                                             .recompute = TY_RECOMPUTE_FULL};
+            struct ty_cluster cluster = a100(1);
+            for (int waves = 0; waves < 2; waves++) {
+                struct ty_layer_costs layer;
+                struct ty_edge_costs edge;
+                cluster.gemm_wave = waves;
+                cluster.kernel_overhead = cluster.gemm_overhead = 0;
+                ty_layer_costs(&cluster, &arch, &layout, &layer);
+                ty_edge_costs(&cluster, &arch, &layout, &edge);
+                assert_sound(layer.forward, TY_N_LAYER_OPS);
+                assert_sound(layer.dgrad, TY_N_LAYER_OPS);
+                assert_sound(layer.wgrad, TY_N_LAYER_OPS);
+                assert_sound(layer.recompute, TY_N_LAYER_OPS);
+                assert_sound(&edge.embedding_forward, 1);
+                assert_sound(&edge.head_forward, 1);
+                assert_sound(&edge.head_dgrad, 1);
+                assert_sound(&edge.head_wgrad, 1);
+            }
+            ck_assert(isfinite(ty_arch_flops_palm(&arch, false)));
+            ck_assert(isfinite(ty_memory_layer_activations(&arch, &layout)));
+            ck_assert(isfinite(ty_memory_logits(&arch, &layout)));
+        }
+    }
+}
+END_TEST
+
+START_TEST(operations_have_names_without_digits)
+{
+    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        const char *name = ty_layer_op_name((enum ty_layer_op)op);
+        ck_assert_ptr_nonnull(name);
+        ck_assert_uint_eq(strcspn(name, "0123456789"), strlen(name));
+    }
+}
+END_TEST
+
+TY_SUITE("layer costs", a_llama_65b_layer_takes_the_time_of_its_kernels,
+         attention_of_a_full_gpu_takes_its_published_time,
+         executed_flops_of_a_layer_are_those_of_its_products,
+         sequence_parallelism_shares_norms_and_nothing_else, unfused_norms_cost_their_passes,
+         recomputation_repeats_what_its_mode_says,
+         a_slow_host_stretches_small_layers_and_leaves_large_ones,
+         derate_multiplies_every_compute_time, the_head_weighs_as_many_layers_as_its_products,
+         the_optimizer_moves_28_bytes_of_its_own_parameters, extremes_stay_finite,
+         operations_have_names_without_digits)
