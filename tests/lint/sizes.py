@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fails on a source file above 500 lines or a function above 80."""
+"""Fails on a file of sources or tests above 500 lines, or a function above 80 (a test may be a
+table of cases)."""
 import pathlib
 import re
 import sys
 
 FILE_LINES, FUNCTION_LINES = 500, 80
-FOLDERS = ["sim", "topology", "model", "traces"]
+FOLDERS = ["sim", "topology", "model", "traces", "tests"]
 
 
 def functions(lines):
@@ -31,7 +32,7 @@ def main():
             if len(lines) > FILE_LINES:
                 bad.append(f"{path.relative_to(root)}: {len(lines)} lines, limit {FILE_LINES}")
             for name, start, length in functions(lines):
-                if length > FUNCTION_LINES:
+                if length > FUNCTION_LINES and name != "START_TEST":
                     bad.append(f"{path.relative_to(root)}:{start}: {name} has {length} lines, "
                                f"limit {FUNCTION_LINES}")
     print("\n".join(bad) if bad else "sizes ok")
