@@ -15,7 +15,7 @@ struct reader {
     uint32_t *width; /* [rows_cap]: cells of each row */
     size_t n_rows, rows_cap;
     uint32_t in_row;
-    bool failed;
+    bool failed, too_long; /* without memory; a cell beyond all measure */
 };
 
 /* Doubles a column in the arena when it is full. */
@@ -41,7 +41,8 @@ static bool grow(struct reader *r, void **column, size_t n, size_t *cap, size_t 
 static void on_cell(void *text, size_t len, void *arg)
 {
     struct reader *r = arg;
-    if (!r->failed && grow(r, (void **)&r->cell, r->n, &r->cap, sizeof(*r->cell))) {
+    r->too_long = r->too_long || len > TY_CSV_MAX_CELL;
+    if (!r->failed && !r->too_long && grow(r, (void **)&r->cell, r->n, &r->cap, sizeof(*r->cell))) {
         r->cell[r->n] = ty_arena_strndup(r->arena, text != NULL ? text : "", len);
         r->failed = r->cell[r->n] == NULL;
         r->n++;
@@ -53,7 +54,8 @@ static void on_row(int end, void *arg)
 {
     struct reader *r = arg;
     (void)end;
-    if (!r->failed && grow(r, (void **)&r->width, r->n_rows, &r->rows_cap, sizeof(*r->width))) {
+    if (!r->failed && !r->too_long &&
+        grow(r, (void **)&r->width, r->n_rows, &r->rows_cap, sizeof(*r->width))) {
         r->width[r->n_rows++] = r->in_row;
         r->in_row = 0;
     }
@@ -73,6 +75,10 @@ static int parse(struct reader *r, const char *path, const char *text, size_t le
     if (r->failed || error == CSV_ENOMEM) {
         return ty_fail_memory(err);
     }
+    if (r->too_long) {
+        return ty_fail(err, TY_EINPUT, "%s: row %zu: a cell of more than %u KiB", path,
+                       r->n_rows + 1, (unsigned)(TY_CSV_MAX_CELL >> 10));
+    }
     return whole
                ? 0
                : ty_fail(err, TY_EINPUT,
@@ -84,7 +90,11 @@ static int parse(struct reader *r, const char *path, const char *text, size_t le
 /* Rows of equal width. */
 static int square(struct ty_csv *csv, const struct reader *r, const char *path, struct ty_err *err)
 {
-    const size_t columns = r->width[0], n = r->n_rows * columns;
+    const size_t columns = r->width[0], n = r->n_rows * columns; /* both have 32 bits */
+    if (n > TY_CSV_MAX_CELLS) { /* rows may be short, so this is not in proportion to the file */
+        return ty_fail(err, TY_ELIMIT, "%s: %zu rows of %zu columns; a table may have %u cells",
+                       path, r->n_rows, columns, TY_CSV_MAX_CELLS);
+    }
     const char **cell = ty_arena_array(r->arena, const char *, n + 1);
     size_t from = 0;
     if (cell == NULL) {

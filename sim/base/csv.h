@@ -6,6 +6,8 @@
 #include "sim/base/err.h"
 
 #define TY_CSV_MAX_BYTES ((size_t)256 << 20)
+#define TY_CSV_MAX_CELL  ((size_t)64 << 10) /* B */
+#define TY_CSV_MAX_CELLS (1u << 25)         /* of a table; 256 MiB of pointers */
 
 /* The first row is the header. Every row has n_columns cells, short ones filled with "". Owned by
  * the arena. */

@@ -66,7 +66,8 @@ uint64_t ty_config_digest(const struct ty_config *config)
         const struct ty_section *section = &config->sections[i];
         for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {
             const enum ty_field_type type = section->fields[k].type;
-            if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS) { /* names */
+            const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
+            if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine) { /* names */
                 h = hash_field(h, section, &section->fields[k]);
             }
         }

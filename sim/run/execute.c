@@ -5,11 +5,13 @@
 
 #include "model/check.h"
 #include "sim/base/clock.h"
+#include "sim/base/machine.h"
 #include "sim/core/contention.h"
 #include "sim/core/deadlock.h"
 #include "sim/core/execute.h"
 #include "sim/core/fold.h"
 #include "sim/core/mismatch.h"
+#include "sim/run/limits.h"
 #include "sim/run/links.h"
 #include "sim/run/together.h"
 
@@ -191,9 +193,19 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
     return rc < 0 ? rc : fault;
 }
 
+/* Other runs of this process may hold what there is. */
+static int check_beside(const struct ty_run *run, struct ty_err *err)
+{
+    const double own = (double)run->arena.total, held = ty_machine_held();
+    return held <= own ? 0
+                       : ty_limit_check_program(run->config, &run->lowered.program, false, own,
+                                                held - own, err);
+}
+
 int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
 {
-    return execute_jobs(run, name, true, err);
+    const int rc = check_beside(run, err);
+    return rc < 0 ? rc : execute_jobs(run, name, true, err);
 }
 
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
@@ -215,7 +227,8 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }
     if (!folds) {
-        rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
+        rc = ty_limit_check_program(run->config, whole, false, (double)run->arena.total, 0, err);
+        rc = rc < 0 ? rc : execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }
     run->timeline = run->all;
     run->lockstep = folds;

@@ -122,6 +122,16 @@ const struct ty_field ty_run_fields[] = {
      .words = run_detail_words,
      .fallback = "flows",
      .doc = "what a collective is simulated as; steps need engine events and contention"},
+    {.key = "memory_limit",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = offsetof(struct ty_run_options, memory_limit),
+     .min = 1e7,
+     .max = 1e15,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "memory of this machine that a run may take before it is refused; auto: 80 % of the "
+            "least of its memory, the limit of the control group and those of ulimit"},
 };
 const uint32_t ty_n_run_fields = TY_COUNT(ty_run_fields);
 

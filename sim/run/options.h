@@ -15,11 +15,12 @@ enum ty_run_detail {
 struct ty_run_options {
     uint32_t steps; /* optimizer steps */
     uint64_t seed;
-    double jitter;     /* coefficient of variation of compute times; 0: none */
-    double gpu_spread; /* standard deviation of a lasting factor per GPU; 0: none */
-    int engine;        /* enum ty_engine */
-    int detail;        /* enum ty_run_detail */
-    bool contention;   /* GPUs and links are shared as they are used; false: as estimated */
+    double jitter;       /* coefficient of variation of compute times; 0: none */
+    double gpu_spread;   /* standard deviation of a lasting factor per GPU; 0: none */
+    int engine;          /* enum ty_engine */
+    int detail;          /* enum ty_run_detail */
+    double memory_limit; /* B that a run may take of this machine; 0: most of what it has */
+    bool contention;     /* GPUs and links are shared as they are used; false: as estimated */
 };
 
 enum ty_stats_format {

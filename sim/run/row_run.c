@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/core/fold.h"
+#include "sim/run/limits.h"
+#include "sim/run/together.h"
+
 /* Settings of the source, then of the row, then the extra ones; NULL without memory. */
 static const char **row_sets(const struct ty_row_source *rows, uint32_t row,
                              const char *const *extra, size_t n_extra, struct ty_arena *arena,
@@ -30,6 +34,53 @@ static const char **row_sets(const struct ty_row_source *rows, uint32_t row,
     return sets;
 }
 
+void ty_row_gate_init(struct ty_row_gate *gate)
+{
+    gate->taken = 0;
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->left, NULL);
+}
+
+void ty_row_gate_release(struct ty_row_gate *gate)
+{
+    pthread_cond_destroy(&gate->left);
+    pthread_mutex_destroy(&gate->lock);
+}
+
+/* One run at a time may always go on, so nobody waits for ever. */
+static void enter(struct ty_row_gate *gate, double need, double limit)
+{
+    if (gate == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gate->lock);
+    while (gate->taken > 0 && gate->taken + need > limit) {
+        pthread_cond_wait(&gate->left, &gate->lock);
+    }
+    gate->taken += need;
+    pthread_mutex_unlock(&gate->lock);
+}
+
+static void leave(struct ty_row_gate *gate, double need)
+{
+    if (gate == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gate->lock);
+    gate->taken -= need;
+    pthread_cond_broadcast(&gate->left);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+/* What the execution of a row takes, jobs beside it included. */
+static double takes(const struct ty_run *run)
+{
+    const bool jobs = run->together != NULL;
+    const struct ty_program *p = jobs ? &run->together->program : &run->lowered.program;
+    return (double)run->arena.total +
+           ty_limit_execution_B(run->config, p, !jobs && ty_program_folds(p));
+}
+
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err)
 {
@@ -40,12 +91,17 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     source.sets = row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
     int rc = source.sets == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
                                  : ty_config_read(&config, &source, err);
-    rc = rc < 0 ? rc : ty_run_new(&run, config, err);
-    rc = rc < 0 ? rc : ty_run_execute_folded(run, err);
+    rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
+    const double need = rc < 0 ? 0 : takes(run);
     if (rc == 0) {
-        see(run, arg);
+        enter(rows->gate, need, ty_limit_of(config));
+        rc = ty_run_execute_folded(run, err);
+        if (rc == 0) {
+            see(run, arg);
+        }
+        ty_run_free(run);
+        leave(rows->gate, need);
     }
-    ty_run_free(run);
     ty_config_free(config);
     ty_arena_release(&arena);
     return rc;

@@ -2,6 +2,8 @@
 #ifndef TY_RUN_ROW_RUN_H
 #define TY_RUN_ROW_RUN_H
 
+#include <pthread.h>
+
 #include "sim/run/run.h"
 #include "sim/run/sweep_table.h"
 
@@ -9,7 +11,18 @@
 struct ty_row_source {
     struct ty_source source; /* path must be a file: it is read for every run */
     const struct ty_sweep_table *table;
+    struct ty_row_gate *gate; /* NULL: runs may be beside each other, whatever they take */
 };
+
+/* Runs of one table that are executed beside each other take no more together than one of them may: a
+ * run waits until there is room. */
+struct ty_row_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t left;
+    double taken; /* B */
+};
+void ty_row_gate_init(struct ty_row_gate *gate);
+void ty_row_gate_release(struct ty_row_gate *gate);
 
 /* What looks at an executed run before it is freed. */
 typedef void ty_row_fn(const struct ty_run *run, void *arg);

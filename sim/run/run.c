@@ -3,14 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sim/base/clock.h"
 #include "sim/core/mismatch.h"
 #include "sim/core/stall.h"
+#include "sim/run/limits.h"
 #include "sim/run/links.h"
 #include "sim/run/together.h"
-#include "sim/run/words.h"
 
 int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
@@ -30,36 +29,12 @@ int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
     return ty_lower(out, &in, arena, err);
 }
 
-int ty_run_check_bytes(const char *what, uint64_t n_tasks, double need, const char *remedy,
-                       struct ty_err *err)
-{
-    const double have = 0.8 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    char a[64], b[64];
-    if (need <= have) {
-        return 0;
-    }
-    return ty_fail(err, TY_ELIMIT,
-                   "the %s of %llu tasks would take %s, more than 80 %% of this machine's "
-                   "memory (%s); %s",
-                   what, (unsigned long long)n_tasks, ty_words_bytes(need, a, sizeof(a)),
-                   ty_words_bytes(have, b, sizeof(b)), remedy);
-}
-
-/* What execution will take. */
-int ty_run_check_size(const struct ty_program *p, struct ty_err *err)
-{
-    return ty_run_check_bytes("timeline", p->n_tasks, ty_run_timeline_B(p),
-                              "simulate fewer run.steps, a smaller layout.global_batch, or larger "
-                              "micro-batches",
-                              err);
-}
-
 void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
 {
     run->progress = (struct ty_progress){.tell = progress, .arg = arg};
 }
 
-int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
     const double t0 = ty_wall_s();
     struct ty_run *run = calloc(1, sizeof(*run));
@@ -70,8 +45,8 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
     run->config = config;
     run->link_load = ty_run_link_load_new(&run->arena);
     int rc = run->link_load != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    rc = rc < 0 ? rc : ty_limit_check_plan(config, true, err);
     rc = rc < 0 ? rc : ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
-    rc = rc < 0 ? rc : ty_run_check_size(&run->lowered.program, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
     if (rc < 0) {
         ty_run_free(run);
@@ -80,6 +55,21 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
     run->plan_s = ty_wall_s() - t0;
     *out = run;
     return 0;
+}
+
+int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+{
+    *out = NULL;
+    int rc = ty_limit_check_plan(config, false, err);
+    rc = rc < 0 ? rc : ty_run_plan(out, config, err);
+    rc = rc < 0 ? rc
+                : ty_limit_check_program(config, &(*out)->lowered.program, false,
+                                         (double)(*out)->arena.total, 0, err);
+    if (rc < 0) {
+        ty_run_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }
 
 void ty_run_free(struct ty_run *run)

@@ -55,13 +55,9 @@ int ty_run_own_check(const struct ty_run *run, struct ty_err *err);
 int ty_run_execute_program(struct ty_run *run, const struct ty_program *program, const char *engine,
                            struct ty_err *err);
 
-/* Whether `need` bytes, such as the "timeline" of so many tasks, are there on this machine. 0, or
- * TY_ELIMIT with the remedy. */
-int ty_run_check_bytes(const char *what, uint64_t n_tasks, double need, const char *remedy,
-                       struct ty_err *err);
-
-/* Whether the timeline of a program fits into the memory of this machine. 0 or TY_ELIMIT. */
-int ty_run_check_size(const struct ty_program *program, struct ty_err *err);
+/* ty_run_new without the question whether an execution has memory: for executions of one member of
+ * each gang. */
+int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every

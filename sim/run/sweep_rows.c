@@ -26,6 +26,7 @@ struct sweep_job {
     struct ty_row_source rows;
     struct ty_sweep_store store;
     pthread_mutex_t lock;
+    struct ty_row_gate gate;
     struct ty_sweep_summary summary;
     struct ty_err fault; /* of the first row that could not be answered */
     uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
@@ -335,7 +336,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
                             .n_with = options->n_with,
                             .sets = options->sets,
                             .n_sets = options->n_sets},
-                 .table = &job.table},
+                 .table = &job.table,
+                 .gate = &job.gate},
     };
     struct ty_arena arena = {.head = NULL};
     if (strcmp(options->path, "-") == 0) {
@@ -344,7 +346,9 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
+        ty_row_gate_init(&job.gate);
         rc = sweep(&job, &arena, err);
+        ty_row_gate_release(&job.gate);
         pthread_mutex_destroy(&job.lock);
     }
     if (options->summary != NULL) {

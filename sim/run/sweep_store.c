@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -385,10 +387,14 @@ static int order(struct ty_sweep_store *store)
 int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err)
 {
     if (store->partial != NULL && store->error == 0) {
+        sigset_t all, before;
+        sigfillset(&all); /* Ctrl-C waits until the table has its name */
+        pthread_sigmask(SIG_SETMASK, &all, &before);
         store->error = order(store);
         if (store->error == 0) {
             (void)unlink(store->partial); /* the table is there; a --resume would find all rows */
         }
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
     } else if (store->error == 0 && store->fd != STDOUT_FILENO) {
         store->error = close(store->fd) != 0 ? errno : 0;
         store->fd = -1;

@@ -2,8 +2,10 @@
  *
  * A task is nowhere stored as a row (sim/core/program.h); here the tasks of some ranks are written
  * out, each column in one allocation that readers may use in place. */
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/run/limits.h"
 #include "sim/run/select.h"
 #include "sim/run/together.h"
 
@@ -126,8 +128,10 @@ static int fill(struct columns *c, const struct ty_run *run, const struct ty_sel
 {
     const struct ty_timeline *t = &run->all;
     const size_t n = count_tasks(t->program, selection);
-    const int rc = ty_run_check_bytes("columns", n, (double)n * (double)row_bytes(),
-                                      "ask for fewer ranks, such as one-per-stage", err);
+    char what[64];
+    (void)snprintf(what, sizeof(what), "columns of %zu tasks", n);
+    const int rc = ty_limit_check(run->config, what, (double)n * (double)row_bytes(), 0,
+                                  "ask for fewer ranks, such as one-per-stage", err);
     if (rc < 0) {
         return rc;
     }

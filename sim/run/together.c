@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/run/limits.h"
 #include "model/check.h"
 
 #define ROUNDS    12u    /* until all jobs outlast the run's own */
@@ -48,7 +49,9 @@ static int merge(struct ty_run *run, struct ty_err *err)
     }
     rc = rc < 0 ? rc : ty_program_merge(&t->program, parts, t->n + 1, &t->arena, err);
     ty_arena_release(&arena);
-    return rc < 0 ? rc : ty_run_check_size(&t->program, err);
+    return rc < 0 ? rc
+                  : ty_limit_check_program(run->config, &t->program, false,
+                                           (double)(run->arena.total + t->arena.total), 0, err);
 }
 
 int ty_together_new(struct ty_run *run, struct ty_err *err)

@@ -6,6 +6,7 @@
  *                          short  a write takes half of its bytes, a read gives fewer
  *                          signal a write is interrupted before the first byte (EINTR)
  *                          kill   the process ends before this call, as by SIGKILL
+ *                          user   somebody types Ctrl-C before this call (SIGINT)
  *     FAIL_IO_CALLS=a,b    calls that count; unset: all of those below but pthread_create
  *     FAIL_IO_LOG=path     at the end, the number of calls; the name of the call that failed
  *
@@ -44,7 +45,8 @@ enum how {
     EVER,
     SHORT,
     SIGNAL,
-    KILL
+    KILL,
+    USER
 };
 
 static unsigned long count, fail_at;
@@ -54,10 +56,10 @@ static const char *calls, *failed = "none";
 
 __attribute__((constructor)) static void start(void)
 {
-    static const char *const names[] = {"error", "ever", "short", "signal", "kill"};
+    static const char *const names[] = {"error", "ever", "short", "signal", "kill", "user"};
     const char *text = getenv("FAIL_IO"), *word = getenv("FAIL_IO_HOW");
     fail_at = text != NULL ? strtoul(text, NULL, 10) : 0;
-    for (int i = 0; word != NULL && i < 5; i++) {
+    for (int i = 0; word != NULL && i < 6; i++) {
         how = strcmp(word, names[i]) == 0 ? (enum how)i : how;
     }
     text = getenv("FAIL_IO_ERRNO");
@@ -112,8 +114,10 @@ static bool is_hit(const char *name)
     if (hit && how == KILL) {
         put_log();
         raise(SIGKILL);
+    } else if (hit && how == USER) {
+        raise(SIGINT);
     }
-    return hit;
+    return hit && how != USER;
 }
 
 /* Calls that do all or nothing. */

@@ -3,7 +3,7 @@
 
 io.py BINARY SHIM [STRIDE]: with a stride only every so-manieth of the calls of a kind. What may
 happen is one of two: the run ends as if there had been no fault, or it ends with a message that says
-what could not be done and exit status 3 (4: where memory was short), and what is under a final name
+what could not be done and exit status 3 (4: where memory was short; 130: interrupted), and what is under a final name
 then is whole. No temporary is left, and a sweep goes on from what it finished.
 """
 import errno
@@ -33,7 +33,8 @@ THREADS = [
       "-o", "out", "--trace", "chrome:t.json.gz"], ["out", "t.json.gz"], RUN),
 ]
 FAULTS = [("error", errno.ENOSPC, False), ("error", errno.EIO, False), ("ever", errno.ENOSPC, False),
-          ("error", errno.EMFILE, False), ("short", 0, True), ("signal", 0, True)]
+          ("error", errno.EMFILE, False), ("short", 0, True), ("signal", 0, True),
+          ("user", 0, False)]
 
 
 def run(case, how, number, at, more=None, calls=None):
@@ -57,15 +58,15 @@ def resumed(case, right, now):
     return again.files.get("table.csv") == right.files["table.csv"] and again.status == 0
 
 
-def complaint(case, right, now, must_be_same):
+def complaint(case, right, now, how, must_be_same):
     """What is wrong with how a run ended; None when nothing is."""
     if same(right, now):
         return None
     if must_be_same:
         return f"another answer, status {now.status}: {now.err}"
-    if now.status not in (3, 4):
+    if now.status not in ((130,) if how == "user" else (3, 4)):
         return f"exit status {now.status}: {now.err}"
-    if not any(word in now.err for word in ("cannot", "memory")):
+    if how != "user" and not any(word in now.err for word in ("cannot", "memory")):
         return f"message: {now.err!r}"
     kept = {"table.csv.partial"} if case[0][0] == "sweep" else set()
     litter = set(now.files) - set(right.files) - kept
@@ -89,7 +90,7 @@ def every_call(case, fault, calls=None):
         wrong.append("none of them is called")
     for at in range(1, n_calls + 1, 1 if calls else STRIDE):
         now = run(case, how, number, at, calls=calls)
-        what = complaint(case, right, now, must_be_same)
+        what = complaint(case, right, now, how, must_be_same)
         harmless += what is None and same(right, now)
         if what is not None:
             wrong.append(f"{at} ({now.log[1] if now.log else '?'}): {what}")

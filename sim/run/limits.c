@@ -1,0 +1,91 @@
+/* limits.c - see limits.h. */
+#include "sim/run/limits.h"
+
+#include <stdio.h>
+
+#include "sim/base/machine.h"
+#include "sim/core/fold.h"
+#include "sim/run/words.h"
+
+#define SHARE      0.8 /* of the machine's memory: the rest is for the system and other processes */
+#define PASS_GROWS 2.5 /* an array that doubles in an arena leaves its smaller selves behind */
+#define PASS_MARKS 5.0 /* B of a pass while orders are made: model/lower.c */
+#define HEAT_B     60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
+
+static const char remedy[] = "simulate fewer run.steps, a smaller layout.global_batch, or larger "
+                             "micro-batches";
+
+double ty_limit_of(const struct ty_config *config)
+{
+    return config->run.memory_limit > 0 ? config->run.memory_limit
+                                        : SHARE * ty_machine_memory().bytes;
+}
+
+int ty_limit_check(const struct ty_config *config, const char *what, double need, double held,
+                   const char *how, struct ty_err *err)
+{
+    const struct ty_machine_memory machine = ty_machine_memory();
+    const double given = config->run.memory_limit;
+    const double limit = given > 0 ? given : SHARE * machine.bytes;
+    char a[64], b[64], c[64], beside[128] = "", of[160] = "run.memory_limit";
+    if (need + held <= limit) {
+        return 0;
+    }
+    if (held > 0) {
+        (void)snprintf(beside, sizeof(beside), " beside the %s that are taken already",
+                       ty_words_bytes(held, c, sizeof(c)));
+    }
+    if (given <= 0) {
+        (void)snprintf(of, sizeof(of), "80 %% of %s", machine.of);
+    }
+    return ty_fail(err, TY_ELIMIT,
+                   "%s would take about %s%s, more than %s (%s); %s, or raise run.memory_limit",
+                   what, ty_words_bytes(need, a, sizeof(a)), beside, of,
+                   ty_words_bytes(limit, b, sizeof(b)), how);
+}
+
+int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err)
+{
+    const struct ty_layout *layout = &config->layout;
+    const struct ty_sched_shape shape =
+        ty_sched_shape_of(&config->schedule, layout->pipeline, layout->micro_batches);
+    const double members = folded ? 1.0 : (double)layout->tensor * layout->context * layout->data;
+    /* a forward and a backward of every micro-batch, in which every layer is one operation at least;
+     * schedules that split the backward have more */
+    const double pieces = 2.0 * config->run.steps * shape.m * shape.slices;
+    const double passes = pieces * shape.p * shape.v,
+                 tasks = pieces * config->arch.layers * members;
+    const double need =
+        passes * PASS_GROWS * sizeof(struct ty_pass) + tasks * sizeof(ty_ps) +
+        passes / config->run.steps * (3 * sizeof(struct ty_slot) / 2.0 + PASS_MARKS);
+    char what[96], count[64];
+    (void)snprintf(what, sizeof(what), "a run of %s tasks at least",
+                   ty_words_count(tasks, count, sizeof(count)));
+    return ty_limit_check(config, what, need, 0, remedy, err);
+}
+
+double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *p, bool folded)
+{
+    const bool shares = config->run.contention && config->run.engine != TY_ENGINE_SWEEP;
+    const bool varies = ty_program_varies(p), links = shares && p->n_flows > 0;
+    double ops = 0, most = 0;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        ops += p->gangs[g].n_ops;
+        most = p->gangs[g].n_ops > most ? p->gangs[g].n_ops : most;
+    }
+    const double columns = varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
+    const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
+    const double of_heat = links && varies ? HEAT_B * most : 0;
+    return folded ? columns * ops
+                  : columns * (double)p->n_tasks + (of_fold > of_heat ? of_fold : of_heat);
+}
+
+int ty_limit_check_program(const struct ty_config *config, const struct ty_program *p, bool folded,
+                           double plan, double held, struct ty_err *err)
+{
+    char what[96], count[64];
+    (void)snprintf(what, sizeof(what), "a run of %s tasks",
+                   ty_words_count((double)p->n_tasks, count, sizeof(count)));
+    return ty_limit_check(config, what, plan + ty_limit_execution_B(config, p, folded), held,
+                          remedy, err);
+}

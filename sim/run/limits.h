@@ -1,0 +1,31 @@
+/* limits.h - what a run takes of this machine's memory, told before it is taken.
+ *
+ * A run may take run.memory_limit, or else 80 % of what the machine lets this process have
+ * (sim/base/machine.h). Bills are within a factor of 1.5 of what is taken then; docs/robustness.md
+ * has them beside measurements. */
+#ifndef TY_RUN_LIMITS_H
+#define TY_RUN_LIMITS_H
+
+#include "sim/run/run.h"
+
+/* Bytes that a run of this configuration may take. */
+double ty_limit_of(const struct ty_config *config);
+
+/* Whether `need` bytes for `what` ("a run of 12 tasks") are there, `held` being taken already. 0, or
+ * TY_ELIMIT with both figures and the remedy. */
+int ty_limit_check(const struct ty_config *config, const char *what, double need, double held,
+                   const char *remedy, struct ty_err *err);
+
+/* The same of a program that is yet to be made, and of its timeline: the least that both take. */
+int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err);
+
+/* Bytes of an execution of a program beside the program itself: its timeline, and what executors and
+ * statistics need for a while; of one member of each gang, if folded. */
+double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *program,
+                            bool folded);
+
+/* Whether there is memory for an execution; `plan` bytes are those of the program. */
+int ty_limit_check_program(const struct ty_config *config, const struct ty_program *program,
+                           bool folded, double plan, double held, struct ty_err *err);
+
+#endif
