@@ -1,4 +1,4 @@
-/* manual.h - the manual pages, completions of shells and docs/keys.md, made while trainyard is built.
+/* manual.h - manual pages, completions of shells and docs/keys.md, made while trainyard is built.
  *
  * All of it is told once, in sim/cli/table.h and by ty_keys_new; a form is a file with one function
  * that writes it to standard output, and a row in main.c. */

@@ -1,5 +1,5 @@
-/* page.c - the manual pages, in the man macros of groff_man(7): trainyard(1), and trainyard(5), which
- * is the run file. */
+/* page.c - the manual pages, in the macros of groff_man(7): trainyard(1), and trainyard(5) for the
+ * run file. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

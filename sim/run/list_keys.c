@@ -1,4 +1,4 @@
-/* list_keys.c - `trainyard list keys`: a line a key, or what is to be known of some, for reading. */
+/* list_keys.c - `trainyard list keys`: a line a key, or all about some, for reading. */
 #include <string.h>
 
 #include "sim/base/err.h"
@@ -70,7 +70,7 @@ static void entry_add(struct ty_text *out, const struct ty_key *key)
     }
 }
 
-/* Whether a key is meant by the name of a section, of itself, or of a mapping that it is part of. */
+/* Whether a key is meant by the name of a section, itself, or a mapping that it is part of. */
 static bool meant(const struct ty_key *key, const char *about)
 {
     const size_t n = strlen(about);

@@ -276,7 +276,8 @@ def main():
              bash_offers_every_command_and_option, bash_offers_values,
              bash_offers_the_values_that_help_tells_of, bash_offers_every_key_and_its_words,
              bash_offers_files_where_files_are_meant, shellcheck_has_nothing_to_say,
-             zsh_reads_its_completion, fish_offers_the_same, docs_keys_is_what_the_tables_say, a_section_reads_in_80_columns]
+             zsh_reads_its_completion, fish_offers_the_same, docs_keys_is_what_the_tables_say,
+             a_section_reads_in_80_columns]
     print(f"1..{len(tests)}")
     failed = 0
     for number, test in enumerate(tests, 1):
