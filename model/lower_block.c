@@ -42,7 +42,7 @@ static bool blocks(const struct ty_lowering *l)
     return overlap == TY_OVERLAP_P2P_FALSE || (overlap == TY_OVERLAP_P2P_AUTO && l->shape.v == 1);
 }
 
-static void send(struct ty_lowering *l, int back, uint16_t channel, bool second)
+static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool second)
 {
     if (channel == TY_NONE) {
         return;
@@ -141,7 +141,7 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
         }
     }
     if (want->partner == NULL) {
-        send(l, 0, v->edges.act_out, false);
+        put_send(l, 0, v->edges.act_out, false);
     }
 }
 
@@ -173,9 +173,9 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         }
     }
     if (want->partner != NULL) {
-        send(l, 0, want->partner->edges.act_out, true);
+        put_send(l, 0, want->partner->edges.act_out, true);
     }
-    send(l, 1, v->edges.grad_out, false);
+    put_send(l, 1, v->edges.grad_out, false);
     if (reducing && late) {
         ty_lower_reduce_late(l, v);
     }

@@ -119,8 +119,9 @@ static int put_nodes(struct ty_pf *f)
             snprintf(name, sizeof(name), "node %u", (unsigned)node);
             ty_pf_put_track(f, &(struct ty_pf_track){.uuid = ty_pf_node_track(f, node),
                                                      .parent = TY_PF_ROOT,
-                                                     .order = order++,
+                                                     .order = order,
                                                      .name = name});
+            order++;
         }
     }
     return known != NULL ? 0 : TY_ENOMEM;

@@ -104,13 +104,13 @@ bool ty_profile_grow(void *array, uint32_t n, uint32_t *cap, size_t size)
     }
     const uint32_t larger = *cap == 0 ? 256 : *cap > UINT32_MAX / 2 ? UINT32_MAX : 2 * *cap;
     memcpy(&data, array, sizeof(data)); /* a pointer to a pointer of any type */
-    data = realloc(data, larger * size);
-    if (data == NULL) {
+    void *const moved = realloc(data, larger * size);
+    if (moved == NULL) {
         return false;
     }
-    memcpy(array, &data, sizeof(data));
+    memcpy(array, &moved, sizeof(moved));
     *cap = larger;
-    return true;
+    return true; /* cppcheck-suppress memleak ; what `array` points to owns it */
 }
 
 const char *ty_profile_text(const struct ty_profile *profile, uint32_t text)

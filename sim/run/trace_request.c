@@ -144,7 +144,7 @@ int ty_trace_target(const char *target, const struct ty_trace_format **format, c
     const char *names[16] = {NULL};
     size_t n = 0;
     char list[160] = "";
-    for (; ty_trace_formats[n] != NULL && n < TY_COUNT(names); n++) {
+    for (; n < TY_COUNT(names) && ty_trace_formats[n] != NULL; n++) {
         names[n] = ty_trace_formats[n]->name;
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
                  names[n]);

@@ -9,13 +9,14 @@
 static char *read_all(const char *path, size_t *n)
 {
     gzFile file = strcmp(path, "-") == 0 ? gzdopen(0, "rb") : gzopen(path, "rb");
-    size_t cap = (size_t)1 << 20;
-    char *text = malloc(cap);
+    size_t cap = 0;
+    char *text = NULL;
     int got = 1;
     *n = 0;
-    while (file != NULL && text != NULL && got > 0) {
+    while (file != NULL && got > 0) {
         if (cap - *n < 65537) {
-            char *more = realloc(text, cap *= 2);
+            cap = cap == 0 ? (size_t)1 << 20 : 2 * cap;
+            char *more = realloc(text, cap);
             if (more == NULL) {
                 break;
             }
@@ -24,7 +25,7 @@ static char *read_all(const char *path, size_t *n)
         got = gzread(file, text + *n, 65536);
         *n += got > 0 ? (size_t)got : 0;
     }
-    if (file == NULL || text == NULL || got != 0) {
+    if (got != 0) {
         free(text);
         text = NULL;
     } else {

@@ -25,7 +25,9 @@ const char *fuzz_file(const uint8_t *data, size_t size)
         atexit(drop_file);
     }
     FILE *file = fopen(path, "wb");
-    FUZZ_DEMAND(file != NULL && fwrite(data, 1, size, file) == size && fclose(file) == 0);
+    FUZZ_DEMAND(file != NULL);
+    const int written = fwrite(data, 1, size, file) == size;
+    FUZZ_DEMAND(fclose(file) == 0 && written);
     return path;
 }
 

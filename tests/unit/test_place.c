@@ -44,7 +44,7 @@ static void shuffle(uint32_t *gpu_of, uint32_t n, uint64_t seed, bool holes)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t k = (uint32_t)(ty_hash4(seed, i, 0, 0) % (i + 1));
-        gpu_of[i] = gpu_of[k];
+        gpu_of[i] = k < i ? gpu_of[k] : 0;
         gpu_of[k] = holes ? 2 * i : i;
     }
 }

@@ -71,7 +71,7 @@ static void write_tiny(struct folder *f, uint32_t nics, uint32_t tensor, uint32_
 {
     const char *word[4];
     char text[1200], lines[300];
-    uint32_t gpu_of[12];
+    uint32_t gpu_of[12] = {0};
     size_t n = 0;
     nth_order(order, word);
     snprintf(text, sizeof(text), tiny, (unsigned)nics, (unsigned)tensor, (unsigned)pipeline,

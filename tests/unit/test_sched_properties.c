@@ -310,6 +310,7 @@ static void longer_times_never_help(struct play *p)
     p->times = &scaled;
     play_run(p);
     ck_assert_uint_eq(p->makespan, 7 * makespan);
+    p->times = before;
 }
 
 START_TEST(longer_passes_never_end_a_run_earlier_and_scaling_scales_it)

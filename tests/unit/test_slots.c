@@ -233,6 +233,8 @@ START_TEST(spellings_of_the_same_schedule_read_alike)
     };
     struct ty_arena arena = {.head = NULL};
     struct ty_slots_file first, file;
+    memset(&first, 0, sizeof(first));
+    memset(&file, 0, sizeof(file));
     clear_err();
     for (size_t i = 0; i < TY_COUNT(texts); i++) {
         struct ty_slots_file *target = i == 0 ? &first : &file;

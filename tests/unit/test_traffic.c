@@ -130,7 +130,7 @@ static void in_all(const char *table, const char *group, const char *over, char 
          first = false) {
         const char *end = strchr(row + 1, '\n');
         const char *found = strstr(row + 1, over);
-        if (found != NULL && found < end) {
+        if (found != NULL && end != NULL && found < end) {
             snprintf(out, 16, "%.12s", end - 12);
         }
         row = end;
