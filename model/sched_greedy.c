@@ -85,12 +85,12 @@ static void begin(struct ty_greedy *g, struct ty_slots *out)
 {
     const size_t n = (size_t)ty_sched_stages(&g->shape) * g->shape.m;
     for (size_t i = 0; i < n; i++) {
-        g->end_f[i] = g->end_i[i] = INFINITY;
+        g->end_f[i] = g->end_i[i] = HUGE_VAL;
     }
     memset(g->moved, 0, g->per_rank * g->shape.p * sizeof(*g->moved));
     memset(g->rank, 0, g->shape.p * sizeof(*g->rank));
     for (uint32_t node = 0; node < 2 * g->leaves; node++) {
-        g->first[node] = INFINITY;
+        g->first[node] = HUGE_VAL;
     }
     for (uint32_t r = 0; r < g->shape.p; r++) {
         out->rank[r].n = 0;
@@ -98,7 +98,7 @@ static void begin(struct ty_greedy *g, struct ty_slots *out)
     }
 }
 
-/* When all that a pass needs has arrived at its rank; INFINITY: not known yet. */
+/* When all that a pass needs has arrived at its rank; HUGE_VAL: not known yet. */
 static double arrival(const struct ty_greedy *g, uint32_t rank, const struct ty_slot *s)
 {
     const uint32_t m = g->shape.m, last = ty_sched_stages(&g->shape) - 1;
@@ -124,7 +124,7 @@ static uint32_t scan(const struct ty_greedy *g, const struct ty_rank_slots *orde
     const uint32_t kinds = 2 * g->shape.v;
     uint32_t held = rank->held - (rank->n_queued - rank->n_weighed), most = held, n_seen = 0;
     uint64_t seen = 0; /* one bit per chunk and phase */
-    *wake = INFINITY;
+    *wake = HUGE_VAL;
     for (uint32_t i = rank->next; i < order->n && n_seen < kinds; i++) {
         const struct ty_slot *s = &order->slot[i];
         if (g->moved[r * g->per_rank + i]) {
@@ -167,7 +167,7 @@ static struct choice choose(const struct ty_greedy *g, const struct ty_rank_slot
     const struct ty_greedy_rank *rank = &g->rank[r];
     const bool has_weight = rank->n_weighed < rank->n_queued;
     const struct ty_slot *weight = &g->queue[r * (g->per_rank / 2) + rank->n_weighed];
-    struct choice none = {.place = UINT32_MAX, .wake = INFINITY};
+    struct choice none = {.place = UINT32_MAX, .wake = HUGE_VAL};
     if (rank->next < order->n) {
         const struct ty_slot *head = &order->slot[rank->next];
         const double at = arrival(g, r, head);
@@ -176,7 +176,7 @@ static struct choice choose(const struct ty_greedy *g, const struct ty_rank_slot
         if (at <= now + g->slack && !full) {
             return take(order, rank->next);
         }
-        none.wake = full || at <= now + g->slack ? INFINITY : at;
+        none.wake = full || at <= now + g->slack ? HUGE_VAL : at;
         if (rules->overtaking != TY_OVERTAKE_NEVER &&
             (rules->overtaking == TY_OVERTAKE_EAGER || !has_weight)) {
             const uint32_t place = scan(g, order, r, now, &none.wake);
@@ -268,7 +268,7 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
     double makespan = 0;
     greedy->shape.m = m;
     begin(greedy, out);
-    for (uint32_t r = first_rank(greedy); when(greedy, r) < INFINITY; r = first_rank(greedy)) {
+    for (uint32_t r = first_rank(greedy); when(greedy, r) < HUGE_VAL; r = first_rank(greedy)) {
         const double now = when(greedy, r);
         const struct choice choice = choose(greedy, &order->rank[r], r, now, rules);
         if (choice.slot == NULL) {
@@ -284,7 +284,7 @@ double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, ui
     }
     for (uint32_t r = 0; r < order->p; r++) {
         if (out->rank[r].n != 3 * m * greedy->shape.v) {
-            return INFINITY;
+            return HUGE_VAL;
         }
     }
     return makespan;

@@ -30,12 +30,12 @@ struct ty_greedy {
     struct ty_sched_shape shape;
     struct ty_sched_times times;
     uint32_t cap;          /* pieces a rank may hold until W */
-    double *end_f, *end_i; /* [stage * m + mb]; INFINITY: not started */
+    double *end_f, *end_i; /* [stage * m + mb]; HUGE_VAL: not started */
     bool *moved;           /* [rank * per_rank + place]: ran before its turn */
     struct ty_slot *queue; /* [rank * per_rank + ..]: I whose W has not run yet, oldest first */
     struct ty_greedy_rank *rank; /* [p] */
     uint32_t *owner;             /* [stage] */
-    double *first;               /* [2 * leaves]: when a rank can act; INFINITY: asleep, done */
+    double *first;               /* [2 * leaves]: when a rank can act; HUGE_VAL: asleep, done */
     uint32_t leaves;
     size_t per_rank; /* F and I of a rank */
     double slack;    /* times that differ by less are the same */
@@ -47,7 +47,7 @@ int ty_greedy_init(struct ty_greedy *greedy, enum ty_sched_placement placement,
                    uint32_t cap, struct ty_arena *arena, struct ty_err *err);
 
 /* Plays `order` for m micro-batches and replaces `out` by what ran when. Returns the makespan, in
- * the unit of the times; INFINITY: some rank waits for ever, `out` is useless. An order that can be
+ * the unit of the times; HUGE_VAL: some rank waits for ever, `out` is useless. An order that can be
  * run, and holds no more than `cap` pieces when they are freed by I, ends under any rules.
  * O(log p) per pass, and O(cap) when a rank has to wait. */
 double ty_greedy_play(struct ty_greedy *greedy, const struct ty_slots *order, uint32_t m,

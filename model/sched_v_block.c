@@ -82,7 +82,7 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
     struct ty_sched_shape trial = *shape;
     trial.m = shape->m < 3 * shape->p ? shape->m : 3 * shape->p;
     repeat_blocks(&trial, block, &order);
-    double best = INFINITY;
+    double best = HUGE_VAL;
     size_t way = 0;
     for (size_t i = 0; i < n_ways(times); i++) {
         const double makespan = ty_greedy_play(&greedy, &order, trial.m, &ways[i], slots);
@@ -92,7 +92,7 @@ int ty_sched_v_blocks(const struct ty_sched_shape *shape, const struct ty_sched_
         }
     }
     repeat_blocks(shape, block, &order);
-    if (ty_greedy_play(&greedy, &order, shape->m, &ways[way], slots) < INFINITY) {
+    if (ty_greedy_play(&greedy, &order, shape->m, &ways[way], slots) < HUGE_VAL) {
         return 0;
     }
     return ty_fail(err, TY_EBUG, "schedule: a building block over %u ranks cannot be run",

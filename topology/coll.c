@@ -1,8 +1,10 @@
 /* coll.c - the list of collective algorithms, the choice among them, and the rates they share. */
-#include "topology/coll_measured.h"
+#include "topology/coll.h"
 
 #include <math.h>
 #include <stddef.h>
+
+#include "topology/coll_measured.h"
 
 /* Every algorithm, in the order of ty_coll_algorithm_words. */
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
@@ -72,7 +74,7 @@ static double nics_per_gpu(const struct ty_cluster *cluster)
 double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
 {
     const uint32_t fewest = ty_reach_fewest(reach);
-    double rate = INFINITY;
+    double rate = HUGE_VAL;
     if (reach->per_node > 1) {
         rate = ty_coll_nvlink_rate(cluster, reach->per_node);
     }

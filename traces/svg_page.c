@@ -171,7 +171,8 @@ int ty_svg_lay_out(struct ty_svg_page *page)
     page->pitch = (int32_t)pitch;
     page->pitch -= page->pitch % 2; /* the middle of a row is a whole number, too */
     page->row = page->pitch < SEAMLESS ? page->pitch : (int32_t)(pitch / 2.36) * 2;
-    page->thin = TY_SVG_THIN_UM * (page->n_rows > TY_SVG_ROWS ? page->n_rows / TY_SVG_ROWS : 1);
+    page->thin =
+        TY_SVG_THIN_UM * (page->n_rows > TY_SVG_ROWS ? (int32_t)(page->n_rows / TY_SVG_ROWS) : 1);
     const int32_t label = label_width(page);
     const int32_t room = page->width / 3;
     page->left = (label < room ? label : room) + (int32_t)(1600 * scale);

@@ -74,7 +74,7 @@ int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint
 double ty_curve_at(const struct ty_curve *curve, double x)
 {
     const uint32_t last = curve->n - 1;
-    const double at = x > 0 ? log(x) : -INFINITY;
+    const double at = x > 0 ? log(x) : -HUGE_VAL;
     if (at <= curve->log_x[0]) {
         return exp(curve->log_y[0]);
     }

@@ -196,7 +196,7 @@ static void take_sums(struct ty_maxmin *m, struct link *l)
 /* The first link to be full, by number among equals; those without rising flows are dropped. */
 static uint32_t look_at_all(struct ty_maxmin *m)
 {
-    struct waiting first = {INFINITY, NONE};
+    struct waiting first = {HUGE_VAL, NONE};
     uint32_t n = 0;
     for (uint32_t i = 0; i < m->n_waiting; i++) {
         struct link *l = &m->links[m->heap[i].link];

@@ -71,8 +71,8 @@ static void put_keys(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, "%s", ty_quantity_format(key->start, key->field->dim, text, sizeof(text)));
         ty_text_pad(t, 47);
         ty_text_add(t, "%s", key->text);
-        put_percent(t, 64, bound ? INFINITY : c->fit.error[k]);
-        put_percent(t, 73, bound ? INFINITY : c->fit.data_error[k]);
+        put_percent(t, 64, bound ? HUGE_VAL : c->fit.error[k]);
+        put_percent(t, 73, bound ? HUGE_VAL : c->fit.data_error[k]);
         ty_cal_remark(c, k, text, sizeof(text));
         if (text[0] != '\0') {
             ty_text_pad(t, 83);
@@ -244,9 +244,9 @@ static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_t
     ty_text_add(t, ", ");
     ty_json_put_member(t, "value", key->value);
     ty_text_add(t, ", ");
-    ty_json_put_member(t, "error", bound ? INFINITY : f->error[k]);
+    ty_json_put_member(t, "error", bound ? HUGE_VAL : f->error[k]);
     ty_text_add(t, ", ");
-    ty_json_put_member(t, "data_error", bound ? INFINITY : f->data_error[k]);
+    ty_json_put_member(t, "data_error", bound ? HUGE_VAL : f->data_error[k]);
     ty_text_add(t, ", \"bound\": %s, \"identified\": %s}",
                 f->at_low[k]    ? "\"lower\""
                 : f->at_high[k] ? "\"upper\""

@@ -165,10 +165,10 @@ void ty_diff_side_begin(struct ty_diff_side *side, const struct ty_diff_run *fro
 {
     *side = (struct ty_diff_side){.from = from,
                                   .letter = letter,
-                                  .tokens = NAN,
-                                  .tokens_per_s = NAN,
-                                  .mfu = NAN,
-                                  .peak_B = NAN,
+                                  .tokens = (double)NAN,
+                                  .tokens_per_s = (double)NAN,
+                                  .mfu = (double)NAN,
+                                  .peak_B = (double)NAN,
                                   .fits = true};
     if (from->run != NULL) {
         begin_run(side, from->run);

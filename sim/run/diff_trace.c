@@ -208,7 +208,7 @@ static const double *capacities(struct ty_lanes *l)
     for (uint32_t r = 0; bytes != NULL && r < n; r++) {
         uint32_t rank = r;
         const uint32_t i = ty_lanes_locate(l, &rank);
-        bytes[r] = l->runs[i].run != NULL ? ty_run_capacity(l->runs[i].run, rank) : INFINITY;
+        bytes[r] = l->runs[i].run != NULL ? ty_run_capacity(l->runs[i].run, rank) : HUGE_VAL;
     }
     return bytes;
 }

@@ -307,8 +307,8 @@ static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
         {"GPUs 10 % faster", faster_gpus, -gain * path->compute / total},
         {"NVLink 10 % faster", faster_nvlink, -gain * path->nvlink / total},
         {"network 10 % faster", faster_network, -gain * path->network / total},
-        {"latencies 10 % shorter", shorter_latency, NAN},
-        {"twice the micro-batches", more_micro_batches, NAN},
+        {"latencies 10 % shorter", shorter_latency, (double)NAN},
+        {"twice the micro-batches", more_micro_batches, (double)NAN},
     };
     struct ty_arena arena = {.head = NULL};
     const struct ty_exceptions *faster = faster_others(&run->config->cluster, &arena);

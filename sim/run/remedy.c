@@ -320,9 +320,9 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     rc = why != NULL ? 0 : TY_ENOMEM;
     *out = (struct ty_remedies){.n = 0};
     for (size_t i = 0; i < TY_COUNT(changes) && rc == 0; i++) {
-        rc = try_changes(&before, i, i, INFINITY, out, why);
+        rc = try_changes(&before, i, i, HUGE_VAL, out, why);
     }
-    double best = INFINITY;
+    double best = HUGE_VAL;
     for (uint32_t i = 0; i < out->n; i++) {
         best = out->item[i].slower < best ? out->item[i].slower : best;
     }

@@ -93,7 +93,7 @@ static const struct ty_use *uses_of(const struct bench *b, uint32_t f, uint32_t 
 /* Marks the links that are full first, at the B/s that come back. */
 static double lowest_level(const struct bench *b, const struct whole *w)
 {
-    double lowest = INFINITY;
+    double lowest = HUGE_VAL;
     for (uint32_t l = 0; l <= b->n_links; l++) {
         if (w->n_rising[l] > 0 && w->left[l] < lowest * w->n_rising[l]) {
             lowest = w->left[l] / w->n_rising[l];

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = fuzz_text(data, size);
     for (int dim = 0; dim < TY_N_DIMENSIONS; dim++) {
         char why[256] = "";
-        double value = NAN;
+        double value = (double)NAN;
         if (ty_quantity_parse(text, (enum ty_dimension)dim, &value, why, sizeof(why)) == 0) {
             check_value(value, (enum ty_dimension)dim);
         } else {

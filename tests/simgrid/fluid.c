@@ -37,7 +37,7 @@ static void add_stream(struct fluid *fluid, struct sg_island *island, uint32_t f
 {
     const struct sg_flow *flow = &island->flows[f];
     struct stream *s = &fluid->streams[fluid->n_streams++];
-    double latency_s = 0, narrowest_Bps = INFINITY;
+    double latency_s = 0, narrowest_Bps = HUGE_VAL;
     for (uint32_t i = 0; i < flow->n_links; i++) {
         latency_s += island->latency_s[flow->links[i]];
         narrowest_Bps = fmin(narrowest_Bps, island->capacity_Bps[flow->links[i]]);
@@ -88,7 +88,7 @@ static void ignore(void *arg, uint32_t flow, double now)
 static bool step(struct fluid *fluid)
 {
     struct stream *first = NULL;
-    double first_s = INFINITY;
+    double first_s = HUGE_VAL;
     for (uint32_t i = 0; i < fluid->n_streams; i++) {
         struct stream *s = &fluid->streams[i];
         if (s->state != IS_DONE && next_event_s(fluid, s) < first_s) {

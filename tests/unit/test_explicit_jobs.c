@@ -236,7 +236,7 @@ static bool uses(const struct sender *s, uint32_t link)
 /* Fixes the flows of the link that is full first. */
 static uint32_t fill_one(struct fluid *f)
 {
-    double level = INFINITY;
+    double level = HUGE_VAL;
     uint32_t full = 0, n = 0;
     for (uint32_t l = 0; l < f->job->fabric.n_links; l++) {
         if (f->weight[l] > 1 && f->left[l] / f->weight[l] < level) { /* weights are above 10^5 */
@@ -301,13 +301,13 @@ static void end_message(struct fluid *f, uint32_t i)
 
 static void to_next_event(struct fluid *f)
 {
-    double next_s = INFINITY;
+    double next_s = HUGE_VAL;
     const uint32_t n = f->job->spec.hosts;
     for (uint32_t i = 0; i < n; i++) {
         const struct sender *s = &f->senders[i];
         const double end_s = s->phase == LEADS   ? s->until_s
                              : s->phase == MOVES ? f->now_s + s->left_B / s->Bps
-                                                 : INFINITY;
+                                                 : HUGE_VAL;
         next_s = fmin(next_s, end_s);
     }
     for (uint32_t i = 0; i < n; i++) {

@@ -169,7 +169,7 @@ END_TEST
 START_TEST(better_attention_is_faster)
 {
     static const char *const words[] = {"unfused", "fused-softmax", "flash1", "flash2"};
-    double before = INFINITY;
+    double before = HUGE_VAL;
     for (size_t i = 0; i < TY_COUNT(words); i++) {
         struct model_case c;
         char model[64];

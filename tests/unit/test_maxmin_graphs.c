@@ -66,7 +66,7 @@ static double level_of_link(const struct net *net, const struct wish *wishes, ui
             }
         }
     }
-    return per_level > 0 ? fmax(left, 0) / per_level : INFINITY;
+    return per_level > 0 ? fmax(left, 0) / per_level : HUGE_VAL;
 }
 
 static void solve_by_textbook(const struct net *net, const struct wish *wishes, uint32_t n,
@@ -74,7 +74,7 @@ static void solve_by_textbook(const struct net *net, const struct wish *wishes, 
 {
     memset(t, 0, sizeof(*t));
     for (uint32_t n_stopped = 0; n_stopped < n;) {
-        double levels[MAX_LINKS], lowest = INFINITY;
+        double levels[MAX_LINKS] = {0}, lowest = HUGE_VAL;
         for (uint32_t l = 0; l < net->n_links; l++) {
             levels[l] = level_of_link(net, wishes, n, t, l);
             lowest = fmin(lowest, levels[l]);

@@ -126,7 +126,7 @@ START_TEST(more_bandwidth_never_makes_a_step_slower)
         "cluster.nic_bandwidth=50 Gb/s", "cluster.nic_bandwidth=75 Gb/s",
         "cluster.nic_bandwidth=150 Gb/s", "cluster.nic_bandwidth=400 Gb/s"};
     for (size_t i = 0; i < TY_COUNT(layouts); i++) {
-        double before = INFINITY;
+        double before = HUGE_VAL;
         for (size_t k = 0; k < TY_COUNT(nic); k++) {
             /* one algorithm, so that the order of messages stays; two NICs for eight GPUs */
             const double s = step_of("cluster: {preset: dgx-a100-80g, nodes: 4, nics_per_node: 2,\n"
@@ -163,7 +163,7 @@ END_TEST
 START_TEST(tensor_outermost_is_the_worst_order_and_innermost_the_best)
 {
     static const char *const axis[] = {"tensor", "data", "pipeline"};
-    double best = INFINITY, worst_other = 0, best_outer = INFINITY, best_other = INFINITY;
+    double best = HUGE_VAL, worst_other = 0, best_outer = HUGE_VAL, best_other = HUGE_VAL;
     for (int a = 0; a < 3; a++) {
         for (int b = 0; b < 3; b++) {
             if (a == b) {

@@ -197,7 +197,7 @@ START_TEST(seconds_become_picoseconds)
         ck_assert_int_eq(ty_ps_from_s(rows[i].s, &ps), 0);
         ck_assert_uint_eq(ps, rows[i].ps);
     }
-    static const double wrong[] = {-1e-12, (double)NAN, (double)INFINITY, 4611687};
+    static const double wrong[] = {-1e-12, (double)NAN, HUGE_VAL, 4611687};
     for (size_t i = 0; i < TY_COUNT(wrong); i++) {
         ty_ps ps = 99;
         ck_assert_int_eq(ty_ps_from_s(wrong[i], &ps), -1);
