@@ -16,10 +16,14 @@ static const struct ty_origin *origin_of(const struct ty_section *section, const
     return field == NULL ? NULL : ty_field_origin(section, field);
 }
 
+static bool is_given(const struct ty_origin *origin)
+{
+    return origin != NULL && (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND);
+}
+
 bool ty_check_given(const struct ty_section *section, const char *key)
 {
-    const struct ty_origin *origin = origin_of(section, key);
-    return origin != NULL && (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND);
+    return is_given(origin_of(section, key));
 }
 
 int ty_check_fail(const struct ty_section *section, const char *key, struct ty_err *err,
@@ -33,8 +37,9 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
     struct ty_place at = {.line = 0};
     const char *const keys[] = {key, "preset", "huggingface"};
     for (size_t i = 0; i < TY_COUNT(keys) && at.line == 0; i++) {
-        if (ty_check_given(section, keys[i])) {
-            at = origin_of(section, keys[i])->at;
+        const struct ty_origin *origin = origin_of(section, keys[i]);
+        if (is_given(origin)) {
+            at = origin->at;
         }
     }
     return ty_fail_at(err, TY_EINPUT, &at, "%s%s%s: %s", section == NULL ? "" : section->name,

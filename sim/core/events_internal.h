@@ -116,15 +116,22 @@ int ty_events_prepare(struct ty_events *q, struct ty_arena *arena);
 
 /* events_shared.c: tasks whose speed changes while they run. Only where q->shared is set. */
 
+/* The flow of an operation that has one. */
+static inline const struct ty_flow *ty_events_own_flow(const struct ty_events *q,
+                                                       const struct ty_at *at)
+{
+    return &q->shared->flows[q->p->kinds[at->op->kind].first_flow - 1 + at->member];
+}
+
 /* The flow on contended links that a lane stands for when it starts this; NULL: none. */
 static inline const struct ty_flow *ty_events_flow(const struct ty_events *q,
                                                    const struct ty_at *at)
 {
-    const uint32_t first = q->p->kinds[at->op->kind].first_flow;
-    if (q->shared == NULL || first == 0 || q->p->kinds[at->op->kind].script != 0) {
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    if (q->shared == NULL || kind->first_flow == 0 || kind->script != 0) {
         return NULL;
     }
-    const struct ty_flow *flow = &q->shared->flows[first - 1 + at->member];
+    const struct ty_flow *flow = ty_events_own_flow(q, at);
     return flow->n_uses == 0 ? NULL : flow;
 }
 

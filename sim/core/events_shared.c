@@ -57,7 +57,7 @@ static void disturb(struct ty_events *q, uint32_t lane, double slows)
 static const struct ty_flow *flow_at(const struct ty_events *q, uint32_t lane)
 {
     if (q->lane[lane].ends != TY_ENDS_MESSAGE) {
-        return ty_events_flow(q, &q->lane[lane].at);
+        return ty_events_own_flow(q, &q->lane[lane].at);
     }
     const struct ty_player *player = &q->player[lane];
     const struct ty_message *messages = q->p->messages + player->script->first;

@@ -128,7 +128,7 @@ static bool take(struct folder *f, uint32_t kind, const struct ty_flow *flow, vo
 /* What all flows of a kind together take of each link that stands for a cell. */
 static void fold_flow(struct folder *f, struct ty_builder *b, uint32_t kind)
 {
-    struct ty_flow flow = *ty_kind_flow(f->p, &f->p->kinds[kind], 0);
+    struct ty_flow flow = f->p->flows[f->p->kinds[kind].first_flow - 1];
     flow.first_use = f->out->n_uses;
     flow.n_uses = 0;
     each_flow(f, kind, take, NULL);

@@ -73,7 +73,7 @@ static inline double number(const struct js *node, const char *key)
 /* The report of a key; NULL when it was not fitted. */
 static inline const struct js *key_of(const struct place *p, const char *name)
 {
-    for (const struct js *k = js_get(p->report, "keys")->first; k != NULL; k = k->next) {
+    for (const struct js *k = js_need(p->report, "keys")->first; k != NULL; k = k->next) {
         if (js_is(js_get(k, "key"), name)) {
             return k;
         }

@@ -125,27 +125,27 @@ static inline size_t js_digits(struct js_reader *r)
     return (size_t)(r->p - from);
 }
 
+/* Moves behind a character if it is one of these. */
+static inline bool js_one_of(struct js_reader *r, const char *these)
+{
+    const bool found = r->p < r->end && *r->p != '\0' && strchr(these, *r->p) != NULL;
+    r->p += found;
+    return found;
+}
+
 static inline bool js_number(struct js_reader *r)
 {
-    if (r->p < r->end && *r->p == '-') {
-        r->p++;
-    }
+    js_one_of(r, "-");
     const bool zero = r->p < r->end && *r->p == '0';
     const size_t whole = js_digits(r);
     if (whole == 0 || (zero && whole > 1)) {
         return false;
     }
-    if (r->p < r->end && *r->p == '.') {
-        r->p++;
-        if (js_digits(r) == 0) {
-            return false;
-        }
+    if (js_one_of(r, ".") && js_digits(r) == 0) {
+        return false;
     }
-    if (r->p < r->end && (*r->p == 'e' || *r->p == 'E')) {
-        r->p++;
-        if (r->p < r->end && (*r->p == '-' || *r->p == '+')) {
-            r->p++;
-        }
+    if (js_one_of(r, "eE")) {
+        js_one_of(r, "-+");
         return js_digits(r) > 0;
     }
     return true;
@@ -258,6 +258,17 @@ static inline const struct js *js_get(const struct js *node, const char *key)
         }
     }
     return NULL;
+}
+
+/* A member that must be there. */
+static inline const struct js *js_need(const struct js *node, const char *key)
+{
+    const struct js *found = js_get(node, key);
+    if (found == NULL) {
+        fprintf(stderr, "no member %s\n", key);
+        abort();
+    }
+    return found;
 }
 
 static inline bool js_is(const struct js *node, const char *text)

@@ -129,7 +129,7 @@ START_TEST(known_values_are_recovered)
     ck_assert(number(js_get(p.report, "before"), "mape") > 0.1);
     ck_assert(number(js_get(p.report, "after"), "mape") < 1e-4);
     ck_assert(number(js_get(p.report, "left_out"), "mape") < 1e-3);
-    ck_assert(js_get(p.report, "groups")->n == 2); /* two lengths of sequence */
+    ck_assert(js_need(p.report, "groups")->n == 2); /* two lengths of sequence */
     place_remove(&p);
 }
 END_TEST
@@ -202,7 +202,7 @@ START_TEST(a_key_that_no_row_uses_is_not_identified)
                   "%s", err.text);
     const struct js *flash1 = key_of(&p, "cluster.flash1_rate");
     ck_assert(!is_identified(flash1));
-    ck_assert(js_get(flash1, "data_error")->type == JS_NULL); /* infinite */
+    ck_assert(js_need(flash1, "data_error")->type == JS_NULL); /* infinite */
     ck_assert(number(flash1, "value") == number(flash1, "start"));
     ck_assert(is_identified(key_of(&p, "cluster.derate")));
     place_remove(&p);
@@ -249,7 +249,7 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
     }
     put_table(&p, &t);
     ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 0, &err) == 0, "%s", err.text);
-    ck_assert(js_get(p.report, "keys")->n == 1 && key_of(&p, "cluster.derate") != NULL);
+    ck_assert(js_need(p.report, "keys")->n == 1 && key_of(&p, "cluster.derate") != NULL);
     ck_assert(number(p.report, "rows_used") == 19);
     ck_assert(number(p.report, "rows_without_time") == 5);
     place_remove(&p);
@@ -269,7 +269,7 @@ START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
     put_table(&p, &t);
     ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 0, &err) == 0, "%s", err.text);
     ck_assert(number(p.report, "rows_used") == 3 && number(p.report, "rows_failed") == 1);
-    const struct js *first = js_get(p.report, "failed")->first;
+    const struct js *first = js_need(p.report, "failed")->first;
     ck_assert(first != NULL && strncmp(first->raw, "row 3: layout.tensor: 3 does not", 32) == 0);
     place_remove(&p);
 }
@@ -295,14 +295,14 @@ START_TEST(groups_are_left_out_and_one_group_says_so)
     ck_assert_double_eq_tol(out, 0.1, 0.02);
     ck_assert_msg(calibrate(&p, "cluster.derate", "layout.tensor", 0, 0, &err) == 0, "%s",
                   err.text);
-    ck_assert(js_get(p.report, "groups")->n == 3);
+    ck_assert(js_need(p.report, "groups")->n == 3);
     ck_assert_msg(calibrate(&p, "cluster.derate", "note", 0, 0, &err) == 0, "%s", err.text);
-    ck_assert(js_get(p.report, "groups")->n == 24); /* in twelve fits */
+    ck_assert(js_need(p.report, "groups")->n == 24); /* in twelve fits */
     t.n = 12;
     put_table(&p, &t);
     ck_assert_msg(calibrate(&p, "cluster.derate", NULL, 0, 0, &err) == 0, "%s", err.text);
-    ck_assert(js_get(p.report, "groups")->n == 1);
-    ck_assert(js_get(p.report, "left_out")->type == JS_NULL);
+    ck_assert(js_need(p.report, "groups")->n == 1);
+    ck_assert(js_need(p.report, "left_out")->type == JS_NULL);
     place_remove(&p);
 }
 END_TEST

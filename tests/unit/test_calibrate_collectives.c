@@ -112,7 +112,7 @@ START_TEST(collectives_give_back_the_links)
     ck_assert(number(p.report, "rows_used") == 19 * LOGS);
     ck_assert(number(js_get(p.report, "before"), "mape") > 0.1);
     ck_assert(number(js_get(p.report, "after"), "mape") < 2e-3);
-    const struct js *groups = js_get(p.report, "groups");
+    const struct js *groups = js_need(p.report, "groups");
     ck_assert(groups->n == LOGS && js_is(groups->first, "ar8.log"));
     place_remove(&p);
 }
@@ -140,13 +140,13 @@ START_TEST(one_log_fits_what_one_log_can_tell)
     ck_assert(key_of(&p, "cluster.nvlink_latency") != NULL);
     ck_assert(key_of(&p, "cluster.nvlink_latency_per_rank") == NULL);
     ck_assert(key_of(&p, "cluster.nic_efficiency") == NULL);
-    for (const struct js *k = js_get(p.report, "keys")->first; k != NULL; k = k->next) {
+    for (const struct js *k = js_need(p.report, "keys")->first; k != NULL; k = k->next) {
         ck_assert(is_identified(k));
     }
-    ck_assert(lists(js_get(p.report, "left_as_they_are"), "cluster.nvlink_latency_per_rank"));
-    ck_assert(!lists(js_get(p.report, "left_as_they_are"), "cluster.nic_efficiency"));
-    ck_assert(js_is(js_get(p.report, "groups")->first, "from 1 kB"));
-    ck_assert_uint_eq(js_get(p.report, "groups")->n, 7);
+    ck_assert(lists(js_need(p.report, "left_as_they_are"), "cluster.nvlink_latency_per_rank"));
+    ck_assert(!lists(js_need(p.report, "left_as_they_are"), "cluster.nic_efficiency"));
+    ck_assert(js_is(js_need(p.report, "groups")->first, "from 1 kB"));
+    ck_assert_uint_eq(js_need(p.report, "groups")->n, 7);
     /* asked for by name they are fitted, and said to be one */
     ck_assert_msg(fit_logs(&p, 0, 1, "cluster.nvlink_latency,cluster.nvlink_latency_per_rank", 0.2,
                            0, &err) == 0,
@@ -165,7 +165,7 @@ START_TEST(logs_of_the_run_file_do_not_answer)
     place_make(&p, base);
     put_logs(&p, NULL, 0.02);
     ck_assert_msg(fit_logs(&p, 0, LOGS, NULL, 0.2, 1, &err) == 0, "%s", err.text);
-    ck_assert(js_get(p.report, "set_aside")->type == JS_NULL);
+    ck_assert(js_need(p.report, "set_aside")->type == JS_NULL);
     char *without = file_text(p.overlay, &n);
     put(p.rows, "op,role,dtype,elements,time_us\nnorm,forward,bf16,100,1\n");
     put(p.run, "cluster: {preset: dgx-a100-80g, nodes: 4, operators: rows.csv,\n"

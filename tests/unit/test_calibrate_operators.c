@@ -206,10 +206,10 @@ START_TEST(kernels_are_left_out_with_their_relatives)
     add_elementwise(&t);
     put_kernels(&p, &t, NULL, 0.01);
     ck_assert_msg(fit_kernels(&p, NULL, 0.2, 0, &err) == 0, "%s", err.text);
-    ck_assert_uint_eq(js_get(p.report, "groups")->n, 3 + 4 + 4 * 4);
+    ck_assert_uint_eq(js_need(p.report, "groups")->n, 3 + 4 + 4 * 4);
     for (size_t i = 0; i < TY_COUNT(groups); i++) {
         bool found = false;
-        for (const struct js *g = js_get(p.report, "groups")->first; g != NULL; g = g->next) {
+        for (const struct js *g = js_need(p.report, "groups")->first; g != NULL; g = g->next) {
             found = found || strncmp(g->raw, groups[i], strlen(groups[i])) == 0;
         }
         ck_assert_msg(found, "%s", groups[i]);
@@ -228,7 +228,7 @@ START_TEST(a_table_of_the_run_file_does_not_answer)
     add_products(&t);
     put_kernels(&p, &t, NULL, 0.02);
     ck_assert_msg(fit_kernels(&p, NULL, 0.2, 0, &err) == 0, "%s", err.text);
-    ck_assert(js_get(p.report, "set_aside")->type == JS_NULL);
+    ck_assert(js_need(p.report, "set_aside")->type == JS_NULL);
     char *without = file_text(p.overlay, &n);
     put(p.run,
         "cluster: {preset: dgx-a100-80g, nodes: 4, derate: 1.3, operators: rows.csv}\n" REST);

@@ -39,7 +39,7 @@ static void read_counters(const struct quick_run *q, const char *detail, const c
     const struct js *root = js_parse(&arena, text, n, why, sizeof(why));
     ck_assert_msg(root != NULL, "%s", why);
     *out = (struct load){.n = 0};
-    for (const struct js *e = js_get(root, "traceEvents")->first; e != NULL; e = e->next) {
+    for (const struct js *e = js_need(root, "traceEvents")->first; e != NULL; e = e->next) {
         uint32_t class = 0;
         ck_assert(!js_is(js_get(e, "name"), "memory"));
         if (!js_is(js_get(e, "ph"), "C")) {
@@ -48,13 +48,13 @@ static void read_counters(const struct quick_run *q, const char *detail, const c
         while (!js_is(js_get(e, "name"), ty_link_class_title((enum ty_link_class) class))) {
             ck_assert_uint_lt(++class, TY_N_LINK_CLASSES);
         }
-        const unsigned long pid = strtoul(js_get(e, "pid")->raw, NULL, 10);
+        const unsigned long pid = strtoul(js_need(e, "pid")->raw, NULL, 10);
         const uint32_t node = pid == 1 ? SWITCHES : (uint32_t)pid - 100;
-        const double t = strtod(js_get(e, "ts")->raw, NULL);
+        const double t = strtod(js_need(e, "ts")->raw, NULL);
         ck_assert_uint_lt(node, 64);
         ck_assert(out->value[node][class] == 0 || t > out->since[node][class]);
         out->bytes[node][class] += out->value[node][class] * 1e3 * (t - out->since[node][class]);
-        out->value[node][class] = strtod(js_get(js_get(e, "args"), "GB/s")->raw, NULL);
+        out->value[node][class] = strtod(js_need(js_get(e, "args"), "GB/s")->raw, NULL);
         out->since[node][class] = t;
         out->n++;
     }

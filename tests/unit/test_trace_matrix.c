@@ -138,7 +138,7 @@ static void place(const struct rules *r, size_t index, unsigned at[3])
         for (size_t k = 0; k < r->n_namings; k++) {
             const struct rules_event *m = &r->namings[k];
             if (m->pid == e->pid && js_is(m->name, "process_name")) {
-                ck_assert_int_eq(sscanf(js_get(m->args, "name")->raw,
+                ck_assert_int_eq(sscanf(js_need(m->args, "name")->raw,
                                         "rank %u \xc2\xb7 pp%u dp%*u tp%*u \xc2\xb7 node%u/",
                                         &at[2], &at[0], &at[1]),
                                  3);

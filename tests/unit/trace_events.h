@@ -146,10 +146,9 @@ static inline bool rules_args(const struct rules_event *e)
            (critical == NULL || (critical->type == JS_BOOL && critical->raw[0] == 't'));
 }
 
-static inline bool rules_slice(struct rules *r, struct rules_event *e)
+/* Category and colour are of the lists. */
+static inline bool rules_category(const struct rules_event *e, const struct js *colour)
 {
-    static const char *const keys[] = {"name", "cat", "cname", "ph",  "tid",
-                                       "args", "pid", "ts",    "dur", NULL};
     static const char *const cats[] = {
 #define X(id, name, cname, bucket) name,
         TY_CATEGORIES(X)
@@ -162,7 +161,31 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
 #undef X
             "grey",
         NULL};
+    return rules_listed(e->cat, cats) && (colour == NULL || rules_listed(colour, colours));
+}
+
+static inline bool rules_called(const struct js *name, bool *number)
+{
     size_t words;
+    return name != NULL && rules_name(name, &words, number) &&
+           (!*number || rules_numbered(name, words));
+}
+
+/* A bubble is idle time, and says more than other slices. */
+static inline bool rules_bubble(struct rules *r, const struct rules_event *e)
+{
+    if (!js_is(e->cat, "bubble")) {
+        return true;
+    }
+    r->n_bubbles++;
+    r->idle += e->dur;
+    return js_get(e->args, "why") != NULL && js_get(e->args, "kind") != NULL;
+}
+
+static inline bool rules_slice(struct rules *r, struct rules_event *e)
+{
+    static const char *const keys[] = {"name", "cat", "cname", "ph",  "tid",
+                                       "args", "pid", "ts",    "dur", NULL};
     bool number;
     if (!rules_keys(e->node, keys) || !rules_ns(js_get(e->node, "dur"), &e->dur)) {
         return rules_fail(r, e, "a slice has exactly the usual keys, and dur as us.ddd");
@@ -174,20 +197,16 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
         return rules_fail(r, e, "unknown argument");
     }
     const struct js *colour = js_get(e->node, "cname");
-    if (!rules_listed(e->cat, cats) || (colour != NULL && !rules_listed(colour, colours))) {
+    if (!rules_category(e, colour)) {
         return rules_fail(r, e, "unknown category or colour");
     }
-    if (e->name == NULL || !rules_name(e->name, &words, &number) ||
-        (number && !rules_numbered(e->name, words))) {
+    if (!rules_called(e->name, &number)) {
         return rules_fail(r, e, "a name is `kind` or `kind number`");
     }
     if (colour == NULL && e->tid == 11 && (number || js_is(e->cat, "bubble"))) {
         return rules_fail(r, e, "a pass or a bubble without a colour");
     }
-    r->n_bubbles += js_is(e->cat, "bubble");
-    r->idle += js_is(e->cat, "bubble") ? e->dur : 0;
-    if (js_is(e->cat, "bubble") &&
-        (js_get(e->args, "why") == NULL || js_get(e->args, "kind") == NULL)) {
+    if (!rules_bubble(r, e)) {
         return rules_fail(r, e, "a bubble says why, and of what kind it is");
     }
     r->n_slices++;
@@ -272,6 +291,17 @@ static inline bool rules_naming(struct rules *r, struct rules_event *e)
     return true;
 }
 
+/* Counters belong to a process; all else to a row of a rank, or to that of the critical path. */
+static inline bool rules_place(const struct rules_event *e, bool counter, bool links)
+{
+    const bool path = e->pid == RULES_PATH && e->ph == 'X';
+    if (e->pid == 0 || (e->pid < RULES_RANK && e->ph != 'M' && !links && !path)) {
+        return false;
+    }
+    return counter || (e->pid != e->tid && e->tid >= 10 && e->tid <= 18 &&
+                       (e->tid == RULES_PATH_ROW) == (e->pid == RULES_PATH));
+}
+
 static inline bool rules_event(struct rules *r, const struct js *node, struct rules_event *e)
 {
     const struct js *ph = js_get(node, "ph");
@@ -286,10 +316,7 @@ static inline bool rules_event(struct rules *r, const struct js *node, struct ru
         return rules_fail(r, e, "an event has a name, a pid and a tid");
     }
     const bool links = counter && !js_is(e->name, "memory");
-    const bool path = e->pid == RULES_PATH && e->ph == 'X';
-    if (e->pid == 0 || (!counter && (e->pid == e->tid || e->tid < 10 || e->tid > 18)) ||
-        (e->pid < RULES_RANK && e->ph != 'M' && !links && !path) ||
-        (!counter && (e->tid == RULES_PATH_ROW) != (e->pid == RULES_PATH))) {
+    if (!rules_place(e, counter, links)) {
         return rules_fail(r, e, "pid or tid out of range");
     }
     if (e->ph != 'M' && !rules_ns(js_get(node, "ts"), &e->ts)) {

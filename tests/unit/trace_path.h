@@ -65,6 +65,31 @@ static inline void rules_lonely(struct rules *r)
     }
 }
 
+/* What is wrong with the start and the end of a message, or NULL. */
+static inline const char *rules_pair(struct rules *r, const struct rules_event *s,
+                                     const struct rules_event *f)
+{
+    struct rules_event *from = rules_slice_at(r, s), *to = rules_slice_at(r, f);
+    if (from == NULL || s->ts + 1 != from->ts + from->dur ||
+        !rules_matches(from->name, "send", s->name)) {
+        return "a flow starts in the last nanosecond of its send";
+    }
+    if (to == NULL || f->ts != to->ts || !rules_matches(to->name, "recv", f->name)) {
+        return "a flow ends at the start of its receive";
+    }
+    if (f->ts <= s->ts || f->pid == s->pid) {
+        return "a flow goes forward in time, to another rank";
+    }
+    if (!rules_peer(from, f->pid) || !rules_peer(to, s->pid)) {
+        return "a flow connects a slice and its peer";
+    }
+    if (from->hit || to->hit) {
+        return "a message has one flow";
+    }
+    from->hit = to->hit = true;
+    return NULL;
+}
+
 static inline bool rules_flows(struct rules *r)
 {
     struct rules_event *flows = ty_arena_array(&r->arena, struct rules_event, r->n);
@@ -81,24 +106,10 @@ static inline bool rules_flows(struct rules *r)
             (i > 0 && flows[i - 1].id == s->id)) {
             return rules_fail(r, s, "a flow id has one start and one end");
         }
-        struct rules_event *from = rules_slice_at(r, s), *to = rules_slice_at(r, f);
-        if (from == NULL || s->ts + 1 != from->ts + from->dur ||
-            !rules_matches(from->name, "send", s->name)) {
-            return rules_fail(r, s, "a flow starts in the last nanosecond of its send");
+        const char *wrong = rules_pair(r, s, f);
+        if (wrong != NULL) {
+            return rules_fail(r, s, "%s", wrong);
         }
-        if (to == NULL || f->ts != to->ts || !rules_matches(to->name, "recv", f->name)) {
-            return rules_fail(r, f, "a flow ends at the start of its receive");
-        }
-        if (f->ts <= s->ts || f->pid == s->pid) {
-            return rules_fail(r, f, "a flow goes forward in time, to another rank");
-        }
-        if (!rules_peer(from, f->pid) || !rules_peer(to, s->pid)) {
-            return rules_fail(r, f, "a flow connects a slice and its peer");
-        }
-        if (from->hit || to->hit) {
-            return rules_fail(r, f, "a message has one flow");
-        }
-        from->hit = to->hit = true;
     }
     rules_lonely(r);
     return true;
@@ -109,13 +120,23 @@ static inline bool rules_flows(struct rules *r)
 static inline int rules_by_instance(const void *a, const void *b)
 {
     const struct rules_event *x = a, *y = b;
-    const struct js *g = js_get(x->args, "group"), *h = js_get(y->args, "group");
+    const struct js *g = js_need(x->args, "group"), *h = js_need(y->args, "group");
     const size_t n = g->raw_len < h->raw_len ? g->raw_len : h->raw_len;
     const int by_name = memcmp(g->raw, h->raw, n);
     if (by_name != 0 || g->raw_len != h->raw_len) {
         return by_name != 0 ? by_name : g->raw_len < h->raw_len ? -1 : 1;
     }
     return x->id != y->id ? (x->id < y->id ? -1 : 1) : x->pid < y->pid ? -1 : 1;
+}
+
+/* Whether two are members of one collective, and differ where members may not. */
+static inline bool rules_differ(const struct rules_event *a, const struct rules_event *b)
+{
+    const struct js *g = js_need(a->args, "group"), *h = js_need(b->args, "group");
+    if (a->id != b->id || !js_same(g, h)) {
+        return false;
+    }
+    return a->ts != b->ts || a->dur != b->dur || a->pid == b->pid || !js_same(a->name, b->name);
 }
 
 /* Members of one collective are found by group and seq: same name, same time, other rank. */
@@ -138,11 +159,7 @@ static inline bool rules_collectives(struct rules *r)
     }
     qsort(all, n, sizeof(*all), rules_by_instance);
     for (size_t i = 1; i < n; i++) {
-        const struct js *g = js_get(all[i - 1].args, "group"), *h = js_get(all[i].args, "group");
-        if (all[i].id == all[i - 1].id && g->raw_len == h->raw_len &&
-            memcmp(g->raw, h->raw, g->raw_len) == 0 &&
-            (all[i].ts != all[i - 1].ts || all[i].dur != all[i - 1].dur ||
-             all[i].pid == all[i - 1].pid || !js_same(all[i].name, all[i - 1].name))) {
+        if (rules_differ(&all[i - 1], &all[i])) {
             return rules_fail(r, &all[i], "members of one collective differ");
         }
     }
@@ -196,6 +213,18 @@ static inline bool rules_step(struct rules *r, const struct rules_event *e)
     return true;
 }
 
+/* No slice says that it is on the path but those that steps were found in. */
+static inline bool rules_off_path(struct rules *r)
+{
+    for (size_t i = 0; i < r->n_slices; i++) {
+        const struct rules_event *e = &r->events[i];
+        if (!e->hit && e->args != NULL && js_get(e->args, "critical") != NULL) {
+            return rules_fail(r, e, "not on the critical path");
+        }
+    }
+    return true;
+}
+
 /* Steps follow each other without a gap, as long as the compute rows, and are slices of their
  * ranks; no other slice says that it is on the path. */
 static inline bool rules_path(struct rules *r)
@@ -223,13 +252,7 @@ static inline bool rules_path(struct rules *r)
     if (before != NULL && whole && before->ts + before->dur != r->to) {
         return rules_fail(r, before, "the critical path ends with the compute rows");
     }
-    for (size_t i = 0; i < r->n_slices; i++) {
-        const struct rules_event *e = &r->events[i];
-        if (!e->hit && e->args != NULL && js_get(e->args, "critical") != NULL) {
-            return rules_fail(r, e, "not on the critical path");
-        }
-    }
-    return true;
+    return rules_off_path(r);
 }
 
 #endif

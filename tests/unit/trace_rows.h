@@ -60,7 +60,7 @@ static inline unsigned long long rules_row_of(const struct rules *r, unsigned lo
     for (size_t i = 0; i < r->n_namings; i++) {
         const struct rules_event *e = &r->namings[i];
         if (e->pid == pid && js_is(e->name, "thread_name") &&
-            js_same(js_get(e->args, "name"), name)) {
+            js_same(js_need(e->args, "name"), name)) {
             return e->tid;
         }
     }
@@ -129,6 +129,36 @@ static inline bool rules_part(const struct rules_event *e)
     return rules_listed(e->name, parts);
 }
 
+/* What is wrong with a slice inside another, `depth` deep, or NULL. */
+static inline const char *rules_inside(const struct rules_event *e, const struct rules_event *up,
+                                       size_t depth)
+{
+    if (e->ts + e->dur > up->ts + up->dur) {
+        return "overlaps the slice before it";
+    }
+    if (e->tid != 11 || js_is(e->cat, "bubble") || js_is(up->cat, "bubble")) {
+        return "nested where nothing nests";
+    }
+    return depth == 3 || (depth == 2 && !rules_part(up)) ? "inside what is no part of a pass"
+                                                         : NULL;
+}
+
+/* Compute rows of one job begin and end together. */
+static inline bool rules_extent(struct rules *r, const struct rules_event *first,
+                                unsigned long long until)
+{
+    const struct js job = rules_job(r, first->pid); /* each ends when it is done */
+    const bool known =
+        r->to > 0 && r->job.raw_len == job.raw_len && memcmp(r->job.raw, job.raw, job.raw_len) == 0;
+    r->job = job;
+    if (known && (r->from != first->ts || r->to != until)) {
+        return rules_fail(r, first, "compute rows of different extent");
+    }
+    r->from = first->ts;
+    r->to = until;
+    return true;
+}
+
 /* One row: slices nest or are disjoint; on the compute row the outermost ones follow each other
  * without a hole when there are bubbles. events[first .. end). */
 static inline bool rules_row(struct rules *r, size_t first, size_t end)
@@ -146,15 +176,9 @@ static inline bool rules_row(struct rules *r, size_t first, size_t end)
             depth--;
         }
         if (depth > 0) {
-            const struct rules_event *up = &e[stack[depth - 1]];
-            if (e[i].ts + e[i].dur > up->ts + up->dur) {
-                return rules_fail(r, &e[i], "overlaps the slice before it");
-            }
-            if (!compute || js_is(e[i].cat, "bubble") || js_is(up->cat, "bubble")) {
-                return rules_fail(r, &e[i], "nested where nothing nests");
-            }
-            if (depth == 3 || (depth == 2 && !rules_part(up))) {
-                return rules_fail(r, &e[i], "inside what is no part of a pass");
+            const char *wrong = rules_inside(&e[i], &e[stack[depth - 1]], depth);
+            if (wrong != NULL) {
+                return rules_fail(r, &e[i], "%s", wrong);
             }
         } else if (compute) {
             if (!rules_outer(r, &e[i])) {
@@ -169,18 +193,7 @@ static inline bool rules_row(struct rules *r, size_t first, size_t end)
         }
         stack[depth++] = i;
     }
-    if (compute && r->n_bubbles > 0) {
-        const struct js job = rules_job(r, e[first].pid); /* each ends when it is done */
-        const bool known = r->to > 0 && r->job.raw_len == job.raw_len &&
-                           memcmp(r->job.raw, job.raw, job.raw_len) == 0;
-        r->job = job;
-        if (known && (r->from != e[first].ts || r->to != until)) {
-            return rules_fail(r, &e[first], "compute rows of different extent");
-        }
-        r->from = e[first].ts;
-        r->to = until;
-    }
-    return true;
+    return !compute || r->n_bubbles == 0 || rules_extent(r, &e[first], until);
 }
 
 static inline bool rules_rows(struct rules *r)
@@ -220,11 +233,29 @@ static inline bool rules_rank_name(const struct rules_event *e, const struct js 
             (name->raw_len == (size_t)n || name->raw[n] == ' '));
 }
 
-/* Names are given once, rows have that of their tid, and all that is shown has one. */
-static inline bool rules_names(struct rules *r)
+/* What is wrong with one naming, or NULL. */
+static inline const char *rules_misnamed(const struct rules *r, const struct rules_event *e)
 {
     static const char *const rows[] = {"critical path", "compute",       "tensor comm", "data comm",
                                        "pipeline send", "pipeline recv", "replica comm"};
+    const struct js *name = js_get(e->args, "name"), *labels = js_get(e->args, "labels");
+    if (js_is(e->name, "thread_name") &&
+        (name == NULL || e->tid > 16 ||
+         (!js_is(name, rows[e->tid - 10]) && !rules_measured(r, e->pid)))) {
+        return "a row has the name of its tid";
+    }
+    if (js_is(e->name, "process_name") && (name == NULL || !rules_rank_name(e, name))) {
+        return "the name of a rank has its number";
+    }
+    if (labels != NULL && memchr(labels->raw, ',', labels->raw_len) != NULL) {
+        return "labels are split at commas";
+    }
+    return NULL;
+}
+
+/* Names are given once, rows have that of their tid, and all that is shown has one. */
+static inline bool rules_names(struct rules *r)
+{
     struct rules_event *all = ty_arena_array(&r->arena, struct rules_event, r->n);
     size_t n = 0;
     unsigned long long known = 0;
@@ -238,17 +269,9 @@ static inline bool rules_names(struct rules *r)
             continue;
         }
         all[n++] = *e;
-        const struct js *name = js_get(e->args, "name"), *labels = js_get(e->args, "labels");
-        if (js_is(e->name, "thread_name") &&
-            (name == NULL || e->tid > 16 ||
-             (!js_is(name, rows[e->tid - 10]) && !rules_measured(r, e->pid)))) {
-            return rules_fail(r, e, "a row has the name of its tid");
-        }
-        if (js_is(e->name, "process_name") && (name == NULL || !rules_rank_name(e, name))) {
-            return rules_fail(r, e, "the name of a rank has its number");
-        }
-        if (labels != NULL && memchr(labels->raw, ',', labels->raw_len) != NULL) {
-            return rules_fail(r, e, "labels are split at commas");
+        const char *wrong = rules_misnamed(r, e);
+        if (wrong != NULL) {
+            return rules_fail(r, e, "%s", wrong);
         }
     }
     qsort(all, n, sizeof(*all), rules_by_naming);
@@ -277,36 +300,47 @@ static inline bool rules_idle(struct rules *r)
     return true;
 }
 
+/* Sort indices are 0, 1, ... each once; the critical path is above all. */
+static inline bool rules_sorted(struct rules *r, const struct rules_event *e, bool *taken)
+{
+    const struct js *sort = js_get(e->args, "sort_index");
+    unsigned long long index;
+    if (e->pid == RULES_PATH && sort != NULL && sort->raw_len == 2 &&
+        memcmp(sort->raw, "-1", 2) == 0) {
+        return true;
+    }
+    if (!js_whole(sort, &index) || index >= r->n_processes || taken[index]) {
+        return false;
+    }
+    taken[index] = true;
+    return true;
+}
+
+/* Whether a counter says after another of its kind what is new. */
+static inline bool rules_changes(const struct rules_event *before, const struct rules_event *e)
+{
+    if (before->ph != 'C' || before->pid != e->pid || !js_same(before->name, e->name)) {
+        return true;
+    }
+    return before->ts != e->ts && (before->args->raw_len != e->args->raw_len ||
+                                   memcmp(before->args->raw, e->args->raw, e->args->raw_len) != 0);
+}
+
 static inline bool rules_processes(struct rules *r)
 {
     bool *taken = ty_arena_array(&r->arena, bool, r->n_processes + 1);
     for (size_t i = 0; i < r->n; i++) {
         const struct rules_event *e = &r->events[i];
-        unsigned long long index;
-        if (e->ph == 'M' && js_is(e->name, "process_sort_index")) {
-            const struct js *sort = js_get(e->args, "sort_index");
-            const bool above = e->pid == RULES_PATH && sort != NULL && sort->raw_len == 2 &&
-                               memcmp(sort->raw, "-1", 2) == 0;
-            if (!above && (!js_whole(sort, &index) || index >= r->n_processes || taken[index])) {
-                return rules_fail(r, e, "sort indices are 0, 1, ... each once");
-            }
-            if (!above) {
-                taken[index] = true;
-            }
+        if (e->ph == 'M' && js_is(e->name, "process_sort_index") && !rules_sorted(r, e, taken)) {
+            return rules_fail(r, e, "sort indices are 0, 1, ... each once");
         }
         if (e->ph == 'M' && js_is(e->name, "process_name") &&
             (!rules_named(r, "process_sort_index", e->pid, e->tid) ||
              !rules_named(r, "process_labels", e->pid, e->tid))) {
             return rules_fail(r, e, "process without sort index or labels");
         }
-        if (e->ph == 'C' && i > 0 && r->events[i - 1].ph == 'C' && r->events[i - 1].pid == e->pid &&
-            js_same(r->events[i - 1].name, e->name)) {
-            const struct rules_event *before = &r->events[i - 1];
-            if (before->ts == e->ts ||
-                (before->args->raw_len == e->args->raw_len &&
-                 memcmp(before->args->raw, e->args->raw, e->args->raw_len) == 0)) {
-                return rules_fail(r, e, "counter written without a change");
-            }
+        if (e->ph == 'C' && i > 0 && !rules_changes(&r->events[i - 1], e)) {
+            return rules_fail(r, e, "counter written without a change");
         }
     }
     return true;

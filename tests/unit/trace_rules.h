@@ -23,7 +23,7 @@ static inline bool rules_document(struct rules *r, const struct js *root)
                               "traceEvents, in this order");
         }
     }
-    const struct js *meta = js_get(root, "metadata"), *other = js_get(root, "otherData");
+    const struct js *meta = js_need(root, "metadata"), *other = js_need(root, "otherData");
     if (k != NULL || !js_is(js_get(root, "displayTimeUnit"), "ms")) {
         return rules_fail(r, NULL, "displayTimeUnit is ms, and nothing follows traceEvents");
     }
@@ -38,7 +38,7 @@ static inline bool rules_document(struct rules *r, const struct js *root)
             return rules_fail(r, NULL, "a number that is not finite");
         }
     }
-    return js_get(root, "traceEvents")->type == JS_ARRAY;
+    return js_need(root, "traceEvents")->type == JS_ARRAY;
 }
 
 /* One event per line, and nothing else on it. */
@@ -66,7 +66,7 @@ static inline bool rules_check(struct rules *r, const char *text, size_t n)
     if (root == NULL || !rules_document(r, root)) {
         return false;
     }
-    const struct js *events = js_get(root, "traceEvents");
+    const struct js *events = js_need(root, "traceEvents");
     r->events = ty_arena_array(&r->arena, struct rules_event, events->n);
     for (const struct js *e = events->first; e != NULL; e = e->next) {
         if (!rules_event(r, e, &r->events[r->n++])) {
