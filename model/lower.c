@@ -409,6 +409,50 @@ static void set_jitter(struct ty_lowering *l)
                                                 .group = l->tensor_group};
 }
 
+/* What all orders need: columns, ranks and groups, costs of collectives. */
+static int prepare(struct ty_lowering *l)
+{
+    const struct ty_lower_input *in = l->in;
+    l->out->stage = ty_arena_array(l->arena, struct ty_stage_plan, l->shape.p);
+    l->vstage = ty_arena_array(l->arena, struct ty_vstage, n_vstages(l));
+    l->cost_of = ty_arena_array(l->arena, struct ty_coll_cost, l->members);
+    if (l->out->stage == NULL || l->vstage == NULL || l->cost_of == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    if (l->sched->updates_each && in->arch->tied && l->shape.p > 1) {
+        return ty_fail(l->b.err, TY_EINPUT,
+                       "schedule %s updates after every backward, and tied embeddings would make "
+                       "first and last stage meet each time; set model.tied to false, or use "
+                       "pipedream-2bw",
+                       l->sched->name);
+    }
+    make_grid(l);
+    make_groups(l);
+    int rc = make_fabric(l);
+    rc = rc < 0 ? rc : ty_lower_reaches(l);
+    return rc < 0 ? rc : ty_lower_price(l);
+}
+
+/* The operations of all ranks, in the order of the schedule. */
+static int lower_ranks(struct ty_lowering *l)
+{
+    struct ty_slots slots;
+    int rc = make_orders(l, &slots);
+    if (rc < 0) {
+        return rc;
+    }
+    l->n_partners = ty_slots_paired(&slots) ? n_vstages(l) + 1 : 1;
+    rc = make_mirrors(l);
+    rc = rc < 0 ? rc : ty_lower_own_groups(l, &slots);
+    rc = rc < 0 ? rc
+                : ty_sched_edges_build(&l->edges, &l->b, l->sched->placement, &l->shape,
+                                       l->shape.m * l->shape.slices * l->in->steps, 0);
+    for (l->rank = 0; l->rank < l->shape.p && rc == 0; l->rank++) {
+        rc = lower_rank(l, &slots);
+    }
+    return rc;
+}
+
 int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,
              struct ty_err *err)
 {
@@ -418,40 +462,16 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
                             .out = out,
                             .sched = ty_sched_of(in->schedule),
                             .zero = &ty_zero_stages[in->layout->zero]};
-    struct ty_slots slots;
     l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};
     l.shape = ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
     l.members = in->layout->tensor * in->layout->context * in->layout->data;
     out->program.n_steps = in->steps;
     out->program.overlapping_steps = l.sched->asynchronous;
-    out->stage = ty_arena_array(arena, struct ty_stage_plan, l.shape.p);
-    l.vstage = ty_arena_array(arena, struct ty_vstage, n_vstages(&l));
-    l.cost_of = ty_arena_array(arena, struct ty_coll_cost, l.members);
-    if (out->stage == NULL || l.vstage == NULL || l.cost_of == NULL) {
-        return ty_fail_memory(l.b.err);
+    int rc = prepare(&l);
+    if (rc < 0) {
+        return rc;
     }
-    if (l.sched->updates_each && in->arch->tied && l.shape.p > 1) {
-        return ty_fail(err, TY_EINPUT,
-                       "schedule %s updates after every backward, and tied embeddings would make "
-                       "first and last stage meet each time; set model.tied to false, or use "
-                       "pipedream-2bw",
-                       l.sched->name);
-    }
-    make_grid(&l);
-    make_groups(&l);
-    int rc = make_fabric(&l);
-    rc = rc < 0 ? rc : ty_lower_reaches(&l);
-    rc = rc < 0 ? rc : ty_lower_price(&l);
-    rc = rc < 0 ? rc : make_orders(&l, &slots);
-    l.n_partners = rc == 0 && ty_slots_paired(&slots) ? n_vstages(&l) + 1 : 1;
-    rc = rc < 0 ? rc : make_mirrors(&l);
-    rc = rc < 0 ? rc : ty_lower_own_groups(&l, &slots);
-    rc = rc < 0 ? rc
-                : ty_sched_edges_build(&l.edges, &l.b, l.sched->placement, &l.shape,
-                                       l.shape.m * l.shape.slices * in->steps, 0);
-    for (l.rank = 0; l.rank < l.shape.p && rc == 0; l.rank++) {
-        rc = lower_rank(&l, &slots);
-    }
+    rc = lower_ranks(&l);
     rc = rc < 0 ? rc : l.b.code;
     set_jitter(&l);
     rc = rc < 0 ? rc : set_slow(&l);

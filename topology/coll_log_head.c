@@ -63,17 +63,13 @@ static int read_rank(struct ty_log_reader *r)
     return 0;
 }
 
-static int read_columns(struct ty_log_reader *r)
+/* blank_at: the rightmost of redop and root, from the right; UINT32_MAX: neither is there. */
+static struct ty_log_columns find_columns(const struct ty_log_reader *r, uint32_t *blank_at)
 {
-    const struct ty_place at = ty_log_place(r, r->word[0].col);
     struct ty_log_columns c = {.n = r->n_words - 1};
-    uint32_t blank_at = UINT32_MAX; /* the rightmost of redop and root, from the right */
-    if (r->columns.n > 0) {
-        return ty_fail_at(r->err, TY_EINPUT, &at,
-                          "a second table in one log; put each test into a file of its own");
-    }
-    for (uint32_t i = r->n_words - 1; i > 0;
-         i--) { /* of repeated names the first is out-of-place */
+    *blank_at = UINT32_MAX;
+    /* Of repeated names the first is out-of-place. */
+    for (uint32_t i = r->n_words - 1; i > 0; i--) {
         const struct ty_log_word *w = &r->word[i];
         const uint32_t from_right = r->n_words - i;
         c.type = ty_log_is(w, "type") ? from_right : c.type;
@@ -83,9 +79,21 @@ static int read_columns(struct ty_log_reader *r)
         c.wrong = ty_log_is(w, "#wrong") || ty_log_is(w, "error") ? from_right : c.wrong;
         if (ty_log_is(w, "redop") || ty_log_is(w, "root")) {
             c.blank++;
-            blank_at = blank_at < from_right ? blank_at : from_right;
+            *blank_at = *blank_at < from_right ? *blank_at : from_right;
         }
     }
+    return c;
+}
+
+static int read_columns(struct ty_log_reader *r)
+{
+    const struct ty_place at = ty_log_place(r, r->word[0].col);
+    uint32_t blank_at;
+    if (r->columns.n > 0) {
+        return ty_fail_at(r->err, TY_EINPUT, &at,
+                          "a second table in one log; put each test into a file of its own");
+    }
+    const struct ty_log_columns c = find_columns(r, &blank_at);
     if (c.type == 0 || c.time == 0 || c.algbw == 0 || c.busbw == 0) {
         return ty_fail_at(r->err, TY_EINPUT, &at,
                           "a table without one of the columns type, time, algbw, busbw; a whole "

@@ -3,6 +3,7 @@
  * Values arrive as text. PyTorch writes numbers as numbers, and some ids as texts in some versions;
  * both are taken where a number is due. What no version writes in an event that counts (no start, a
  * negative duration, a stream that is no number) is an error. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,43 +34,48 @@ bool ty_profile_integer(const char *text, int64_t *out)
     return *p == '\0';
 }
 
-/* Microseconds with decimals as nanoseconds; false: not one, or out of range. */
+/* Appends digits of a number up to a count of them and moves behind those; false: too large. */
+static bool take_digits(const char **p, int count, int64_t *x)
+{
+    for (; **p >= '0' && **p <= '9' && count > 0; (*p)++, count--) {
+        if (*x > TY_PROFILE_MAX_NS / 10) {
+            return false;
+        }
+        *x = 10 * *x + (**p - '0');
+    }
+    return true;
+}
+
+/* Microseconds with decimals as nanoseconds, 12346 of "12.3456"; false: not one, or out of range. */
 static bool nanoseconds(const char *text, int64_t *out)
 {
     const char *p = text;
     int64_t ns = 0;
-    int decimals = 0, digits = 0;
-    bool point = false;
-    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
-        if (*p == '.') {
-            point = true;
-            continue;
-        }
-        if (decimals == 3) { /* beyond nanoseconds: rounded, the rest does not matter */
-            ns += *p >= '5';
-            p += strspn(p, "0123456789");
-            break;
-        }
-        if (ns > TY_PROFILE_MAX_NS / 10) {
-            return false;
-        }
-        ns = 10 * ns + (*p - '0');
-        decimals += point;
-        digits++;
+    if (!take_digits(&p, INT_MAX, &ns)) {
+        return false;
+    }
+    const bool point = *p == '.';
+    bool digits = p > text;
+    const char *fraction = p + point;
+    p = fraction;
+    if (point && !take_digits(&p, 3, &ns)) {
+        return false;
+    }
+    const int decimals = (int)(p - fraction);
+    digits = digits || decimals > 0;
+    if (decimals == 3) { /* beyond nanoseconds: rounded, the rest does not matter */
+        ns += *p >= '5' && *p <= '9';
+        p += strspn(p, "0123456789");
     }
     if (*p == 'e' || *p == 'E') {
         const double us = ty_strtod(text, NULL);
         *out = us >= 0 && us < 4e15 ? llround(us * 1000) : -1;
         return *out >= 0;
     }
-    for (; decimals < 3; decimals++) {
-        if (ns > TY_PROFILE_MAX_NS / 10) {
-            return false;
-        }
-        ns *= 10;
-    }
+    const char *zeros = "000";
+    const bool fits = take_digits(&zeros, 3 - decimals, &ns);
     *out = ns;
-    return *p == '\0' && digits > 0 && ns < TY_PROFILE_MAX_NS;
+    return fits && *p == '\0' && digits && ns < TY_PROFILE_MAX_NS;
 }
 
 static const char *text_of(const struct ty_profile_reader *r, int key)
@@ -231,20 +237,34 @@ static bool has_size(const struct ty_profile_reader *r)
     return number_of(r, TY_KEY_IN_NELEMS, -1) >= 0 && number_of(r, TY_KEY_OUT_NELEMS, -1) >= 0;
 }
 
+/* A number that fits below a limit, or what stands for none. */
+static uint32_t below(int64_t number, int64_t limit, uint32_t none)
+{
+    return number >= 0 && number < limit ? (uint32_t)number : none;
+}
+
+/* Room for one more communication in all columns. */
+static bool grow_comms(struct ty_profile_file *file, uint32_t n)
+{
+    return ty_profile_grow(&file->rank.comms, n, &file->cap_comms, sizeof(*file->rank.comms)) &&
+           ty_profile_grow(&file->pg_names, n, &file->cap_names, sizeof(uint32_t)) &&
+           ty_profile_grow(&file->pg_descs, n, &file->cap_descs, sizeof(uint32_t)) &&
+           ty_profile_grow(&file->pg_ranks, n, &file->cap_ranks, sizeof(uint32_t));
+}
+
 static int keep_comm(struct ty_profile_reader *r)
 {
     struct ty_profile_file *file = r->file;
     const uint32_t n = file->rank.n_comms;
-    const int64_t seq = number_of(r, TY_KEY_SEQ, -1), size = number_of(r, TY_KEY_GROUP_SIZE, 0);
-    const int64_t src = number_of(r, TY_KEY_SRC, -1), dst = number_of(r, TY_KEY_DST, -1);
+    const int64_t seq = number_of(r, TY_KEY_SEQ, -1);
     struct ty_profile_comm comm = {
         .seq = seq >= 0 ? (uint64_t)seq : 0,
         .has_seq = seq >= 0,
         .has_size = has_size(r),
         .group = TY_PROFILE_NONE,
-        .group_size = size > 0 && size < INT32_MAX ? (uint32_t)size : 0,
-        .src = src >= 0 && src < INT32_MAX ? (uint32_t)src : TY_PROFILE_NONE,
-        .dst = dst >= 0 && dst < INT32_MAX ? (uint32_t)dst : TY_PROFILE_NONE,
+        .group_size = below(number_of(r, TY_KEY_GROUP_SIZE, 0), INT32_MAX, 0),
+        .src = below(number_of(r, TY_KEY_SRC, -1), INT32_MAX, TY_PROFILE_NONE),
+        .dst = below(number_of(r, TY_KEY_DST, -1), INT32_MAX, TY_PROFILE_NONE),
         .element_B = ty_profile_element_bytes(text_of(r, TY_KEY_DTYPE)),
     };
     if (comm.has_size) {
@@ -254,10 +274,7 @@ static int keep_comm(struct ty_profile_reader *r)
     if (comm.in_nelems > UINT64_MAX / 2 / 16 || comm.out_nelems > UINT64_MAX / 2 / 16) {
         return ty_profile_wrong_event(r, TY_KEY_IN_NELEMS, "more elements than there is memory");
     }
-    if (!ty_profile_grow(&file->rank.comms, n, &file->cap_comms, sizeof(comm)) ||
-        !ty_profile_grow(&file->pg_names, n, &file->cap_names, sizeof(uint32_t)) ||
-        !ty_profile_grow(&file->pg_descs, n, &file->cap_descs, sizeof(uint32_t)) ||
-        !ty_profile_grow(&file->pg_ranks, n, &file->cap_ranks, sizeof(uint32_t))) {
+    if (!grow_comms(file, n)) {
         return ty_profile_no_memory(r);
     }
     file->rank.comms[n] = comm;
@@ -276,7 +293,7 @@ static int keep_kernel(struct ty_profile_reader *r)
     struct ty_profile_file *file = r->file;
     struct ty_profile_rank *rank = &file->rank;
     const char *name = text_of(r, TY_KEY_NAME);
-    const int64_t stream = number_of(r, TY_KEY_STREAM, -1), device = number_of(r, TY_KEY_DEVICE, 0);
+    const int64_t stream = number_of(r, TY_KEY_STREAM, -1);
     struct ty_profile_kernel k = {
         .op = TY_PROFILE_NONE, .comm = TY_PROFILE_NONE, .step = TY_PROFILE_NONE};
     if (stream < 0 || stream > UINT32_MAX) {
@@ -290,10 +307,9 @@ static int keep_kernel(struct ty_profile_reader *r)
         return 0;
     }
     k.stream = (uint32_t)stream;
-    k.device = device >= 0 && device < UINT8_MAX ? (uint8_t)device : UINT8_MAX;
+    k.device = (uint8_t)below(number_of(r, TY_KEY_DEVICE, 0), UINT8_MAX, UINT8_MAX);
     k.phase = (uint8_t)ty_profile_phase_of(text_of(r, TY_KEY_PHASE));
-    const int64_t step = number_of(r, TY_KEY_STEP, -1);
-    k.step = step >= 0 && step < TY_PROFILE_STEPS ? (uint32_t)step : TY_PROFILE_NONE;
+    k.step = below(number_of(r, TY_KEY_STEP, -1), TY_PROFILE_STEPS, TY_PROFILE_NONE);
     k.class = (uint8_t)(r->cat == TY_EVENT_COPY ? TY_PROFILE_MEMORY : ty_profile_class_of(name));
     if (k.class == TY_PROFILE_COMMUNICATION) {
         k.comm = rank->n_comms;

@@ -86,43 +86,58 @@ static bool wanted(const struct ty_profile_reader *r)
     return r->key >= 0 && r->key < TY_N_KEYS && r->cat != TY_EVENT_NOTHING;
 }
 
-/* A number or a string that is no part of an event. */
-static int other_value(struct ty_profile_reader *r, const char *text, size_t n, bool string)
+/* A whole number from 0; -1: the text is none. */
+static int64_t whole(const char *text, size_t n)
 {
-    struct ty_profile_file *file = r->file;
-    struct ty_profile_pg *pg = file->n_pgs > 0 ? &file->pgs[file->n_pgs - 1] : NULL;
     char buf[32];
     int64_t number = -1;
     const size_t kept = n < sizeof(buf) ? n : sizeof(buf) - 1;
     memcpy(buf, text, kept);
     buf[kept] = '\0';
-    const bool is_number = n < sizeof(buf) && ty_profile_integer(buf, &number) && number >= 0;
+    const bool is_number = n < sizeof(buf) && ty_profile_integer(buf, &number);
+    return is_number && number >= 0 ? number : -1;
+}
+
+/* Notes a text under its number. */
+static int note_text(struct ty_profile_reader *r, const char *text, size_t n, uint32_t *out)
+{
+    *out = ty_profile_intern(r->store, text, n);
+    return *out != TY_PROFILE_NONE ? 1 : ty_profile_no_memory(r);
+}
+
+/* A number or a string that is no part of an event. */
+static int other_value(struct ty_profile_reader *r, const char *text, size_t n, bool string)
+{
+    struct ty_profile_file *file = r->file;
+    struct ty_profile_pg *pg = file->n_pgs > 0 ? &file->pgs[file->n_pgs - 1] : NULL;
+    const int64_t number = whole(text, n);
     switch (r->key) {
     case TY_OTHER_RANK:
-    case TY_OTHER_WORLD:
-        if (!is_number || number > (r->key == TY_OTHER_RANK ? INT32_MAX - 1 : INT32_MAX)) {
-            return ty_profile_fail_here(
-                r, r->key == TY_OTHER_RANK ? "distributedInfo.rank: not the number of a rank"
-                                           : "distributedInfo.world_size: not a number of ranks");
+        if (number < 0 || number > INT32_MAX - 1) {
+            return ty_profile_fail_here(r, "distributedInfo.rank: not the number of a rank");
         }
-        file->has_rank = file->has_rank || r->key == TY_OTHER_RANK;
-        *(r->key == TY_OTHER_RANK ? &file->rank.rank : &file->rank.world) = (uint32_t)number;
+        file->has_rank = true;
+        file->rank.rank = (uint32_t)number;
+        return 1;
+    case TY_OTHER_WORLD:
+        if (number < 0 || number > INT32_MAX) {
+            return ty_profile_fail_here(r, "distributedInfo.world_size: not a number of ranks");
+        }
+        file->rank.world = (uint32_t)number;
         return 1;
     case TY_OTHER_BASE:
-        if (!is_number || number >= TY_PROFILE_MAX_NS) {
+        if (number < 0 || number >= TY_PROFILE_MAX_NS) {
             return ty_profile_fail_here(
                 r, "baseTimeNanoseconds: not a number of nanoseconds since 1970");
         }
         file->base_ns = number;
         return 1;
     case TY_OTHER_GROUP_NAME:
-        pg->name = ty_profile_intern(r->store, text, n);
-        return pg->name != TY_PROFILE_NONE ? 1 : ty_profile_no_memory(r);
+        return note_text(r, text, n, &pg->name);
     case TY_OTHER_GROUP_DESC:
-        pg->desc = ty_profile_intern(r->store, text, n);
-        return pg->desc != TY_PROFILE_NONE ? 1 : ty_profile_no_memory(r);
+        return note_text(r, text, n, &pg->desc);
     case TY_OTHER_GROUP_SIZE:
-        if (!is_number || number > MAX_MEMBERS) {
+        if (number < 0 || number > MAX_MEMBERS) {
             return ty_profile_fail_here(r, "pg_size: not a number of ranks");
         }
         pg->n = pg->ranks == NULL ? (uint32_t)number : pg->n;
@@ -308,32 +323,55 @@ static int on_map(void *ctx)
     return 1;
 }
 
+/* A list that the reader follows where it stands: what is in it, or TY_IN_START. */
+static enum ty_profile_where list_here(const struct ty_profile_reader *r)
+{
+    static const struct {
+        enum ty_profile_where where, inside;
+        int key;
+    } lists[] = {
+        {TY_IN_TOP, TY_IN_EVENTS, TY_OTHER_TRACE_EVENTS},
+        {TY_IN_TOP, TY_IN_DEVICES, TY_OTHER_DEVICES},
+        {TY_IN_INFO, TY_IN_GROUPS, TY_OTHER_PG_CONFIG},
+        {TY_IN_GROUP, TY_IN_RANKS, TY_OTHER_GROUP_RANKS},
+    };
+    for (size_t i = 0; i < TY_COUNT(lists); i++) {
+        if (r->where == lists[i].where && r->key == lists[i].key) {
+            return lists[i].inside;
+        }
+    }
+    return TY_IN_START;
+}
+
+static int enter_list(struct ty_profile_reader *r, enum ty_profile_where inside)
+{
+    if (inside == TY_IN_EVENTS && r->seen_events) {
+        return ty_profile_fail_here(r, "traceEvents: a second one");
+    }
+    r->seen_events = r->seen_events || inside == TY_IN_EVENTS;
+    r->where = (uint8_t)inside;
+    if (inside == TY_IN_RANKS) {
+        r->file->pgs[r->file->n_pgs - 1].n = 0;
+        r->file->pgs[r->file->n_pgs - 1].ranks = NULL;
+    }
+    return 1;
+}
+
 static int on_array(void *ctx)
 {
     struct ty_profile_reader *r = ctx;
     if (!deeper(r)) {
         return 0;
     }
+    const enum ty_profile_where inside = list_here(r);
     if (r->skip > 0) {
         r->skip++;
     } else if (r->where == TY_IN_START) {
         return ty_profile_fail_here(
             r, "a list of events, not a Kineto trace: that is an object with "
                "traceEvents; record with torch.profiler of a PyTorch that has Kineto");
-    } else if (r->where == TY_IN_TOP && r->key == TY_OTHER_TRACE_EVENTS) {
-        if (r->seen_events) {
-            return ty_profile_fail_here(r, "traceEvents: a second one");
-        }
-        r->seen_events = true;
-        r->where = TY_IN_EVENTS;
-    } else if (r->where == TY_IN_TOP && r->key == TY_OTHER_DEVICES) {
-        r->where = TY_IN_DEVICES;
-    } else if (r->where == TY_IN_INFO && r->key == TY_OTHER_PG_CONFIG) {
-        r->where = TY_IN_GROUPS;
-    } else if (r->where == TY_IN_GROUP && r->key == TY_OTHER_GROUP_RANKS) {
-        r->where = TY_IN_RANKS;
-        r->file->pgs[r->file->n_pgs - 1].n = 0;
-        r->file->pgs[r->file->n_pgs - 1].ranks = NULL;
+    } else if (inside != TY_IN_START) {
+        return enter_list(r, inside);
     } else if (r->where == TY_IN_EVENTS) {
         return ty_profile_fail_here(r, "traceEvents: an event that is no object");
     } else if (r->where == TY_IN_ARGS && wanted(r)) {

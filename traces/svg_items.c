@@ -50,13 +50,23 @@ static void push_box(struct collect *c)
                                  .kind = (uint8_t)(box->phase + (box->other ? TY_SVG_OTHER : 0))});
 }
 
+static uint8_t kind_of_gap(const struct collect *c, const struct ty_gap *gap)
+{
+    const struct ty_pass *stuck;
+    const bool stands = gap->before == NULL && ty_timeline_stuck(c->t, c->gang, &stuck) != NULL;
+    const bool unknown = gap->bucket == TY_BUCKET_BUBBLE_STALL &&
+                         ty_view_observed(c->t->program, &c->t->program->gangs[c->gang]);
+    return (uint8_t)(stands    ? TY_SVG_DEADLOCK
+                     : unknown ? TY_SVG_UNKNOWN
+                               : TY_SVG_CAUSE + gap->bucket);
+}
+
 /* A gap comes behind the passes that begin before it ends; it lies in the last of them when that
  * ends after it begins. */
 static void visit(void *arg, uint32_t member, const struct ty_gap *gap)
 {
     struct collect *c = arg;
     struct ty_svg_items *s = c->items;
-    const struct ty_pass *stuck;
     const ty_ps start = gap->start < c->from ? c->from : gap->start;
     const ty_ps end = gap->start + gap->dur > c->to ? c->to : gap->start + gap->dur;
     (void)member;
@@ -71,12 +81,7 @@ static void visit(void *arg, uint32_t member, const struct ty_gap *gap)
         s->inside[gap->bucket] += end - start;
         return;
     }
-    const bool stands = gap->before == NULL && ty_timeline_stuck(c->t, c->gang, &stuck) != NULL;
-    const bool unknown = gap->bucket == TY_BUCKET_BUBBLE_STALL &&
-                         ty_view_observed(c->t->program, &c->t->program->gangs[c->gang]);
-    const uint8_t kind = (uint8_t)(stands    ? TY_SVG_DEADLOCK
-                                   : unknown ? TY_SVG_UNKNOWN
-                                             : TY_SVG_CAUSE + gap->bucket);
+    const uint8_t kind = kind_of_gap(c, gap);
     if (last != NULL && last->kind == kind && last->end == start) {
         last->end = end;
         s->time[kind] += end - start;

@@ -75,28 +75,49 @@ void ty_svg_put_um(struct ty_text *out, int64_t um)
     ty_text_bytes(out, digits, n);
 }
 
+/* Bytes of a sequence that begins so in UTF-8; 0: none does. */
+static size_t sequence_bytes(unsigned char first)
+{
+    return first < 0x80   ? 1
+           : first < 0xC2 ? 0
+           : first < 0xE0 ? 2
+           : first < 0xF0 ? 3
+           : first < 0xF5 ? 4
+                          : 0;
+}
+
+/* Whether a sequence of the right length is longer than it need be, a surrogate, beyond Unicode, or
+ * what XML does not allow. */
+static bool is_excluded(const unsigned char *c)
+{
+    switch (c[0]) {
+    case 0xC2:
+        return c[1] < 0xA0;
+    case 0xE0:
+        return c[1] < 0xA0;
+    case 0xED:
+        return c[1] > 0x9F;
+    case 0xEF:
+        return c[1] == 0xBF && c[2] >= 0xBE;
+    case 0xF0:
+        return c[1] < 0x90;
+    case 0xF4:
+        return c[1] > 0x8F;
+    default:
+        return c[0] < 0x20 || c[0] == 0x7F;
+    }
+}
+
 /* Bytes of a well-formed UTF-8 sequence that XML allows; 0: none begins here. */
 static size_t sequence(const unsigned char *c)
 {
-    const size_t n = c[0] < 0x80   ? 1
-                     : c[0] < 0xC2 ? 0
-                     : c[0] < 0xE0 ? 2
-                     : c[0] < 0xF0 ? 3
-                     : c[0] < 0xF5 ? 4
-                                   : 0;
+    const size_t n = sequence_bytes(c[0]);
     for (size_t i = 1; i < n; i++) {
         if ((c[i] & 0xC0u) != 0x80) {
             return 0;
         }
     }
-    if (n == 1) {
-        return c[0] >= 0x20 && c[0] != 0x7F;
-    }
-    const bool overlong = (c[0] == 0xE0 && c[1] < 0xA0) || (c[0] == 0xF0 && c[1] < 0x90);
-    const bool outside = (c[0] == 0xED && c[1] > 0x9F) || (c[0] == 0xF4 && c[1] > 0x8F) ||
-                         (c[0] == 0xEF && c[1] == 0xBF && c[2] >= 0xBE) ||
-                         (c[0] == 0xC2 && c[1] < 0xA0);
-    return overlong || outside ? 0 : n;
+    return n > 0 && is_excluded(c) ? 0 : n;
 }
 
 void ty_svg_put_escaped(struct ty_text *out, const char *text)

@@ -149,6 +149,11 @@ int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, st
     return rc;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* The text is read again, as libcsv reads it: lines without a cell are no rows, and what is inside
  * quotes separates nothing. */
 struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t column)
@@ -158,7 +163,7 @@ struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t co
     bool quoted = false, begun = false;
     for (const char *p = csv->source; *p != '\0'; p++) {
         const bool ends_line = *p == '\n' || (*p == '\r' && p[1] != '\n');
-        const bool blank = *p == ' ' || *p == '\t' || *p == '\r' || *p == '\n';
+        const bool blank = is_blank(*p);
         if (in_row == row && in_column == column && (!blank || (ends_line && begun))) {
             return at;
         }

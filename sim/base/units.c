@@ -89,6 +89,25 @@ struct decimal {
     int ten;
 };
 
+/* The exponent at p, "e-3", and moves behind it; 0 where there is none. */
+static int exponent_read(const char **p)
+{
+    if (**p != 'e' && **p != 'E') {
+        return 0;
+    }
+    const bool negative = (*p)[1] == '-';
+    const char *e = *p + 1 + (negative || (*p)[1] == '+');
+    if (!is_digit(*e)) {
+        return 0;
+    }
+    int exponent = 0;
+    for (; is_digit(*e); e++) {
+        exponent = exponent < 10000 ? exponent * 10 + (*e - '0') : exponent;
+    }
+    *p = e;
+    return negative ? -exponent : exponent;
+}
+
 /* Reads a decimal number at *text and moves behind it. False: there is none, or it is too long. */
 static bool decimal_read(const char **text, struct decimal *d)
 {
@@ -114,15 +133,7 @@ static bool decimal_read(const char **text, struct decimal *d)
     if (n_digits == 0) {
         return false;
     }
-    const char *e = p + 1 + (*p != '\0' && (p[1] == '-' || p[1] == '+'));
-    if ((*p == 'e' || *p == 'E') && is_digit(*e)) {
-        int exponent = 0;
-        const bool negative = p[1] == '-';
-        for (p = e; is_digit(*p); p++) {
-            exponent = exponent < 10000 ? exponent * 10 + (*p - '0') : exponent;
-        }
-        d->ten += negative ? -exponent : exponent;
-    }
+    d->ten += exponent_read(&p);
     *text = p;
     return true;
 }

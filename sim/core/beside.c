@@ -78,28 +78,36 @@ static void copy(struct ty_timeline *out, const struct ty_timeline *t, uint32_t 
     }
 }
 
+/* Copies all parts; where one was cut, the whole is. */
+static int copy_all(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,
+                    struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_program *program = out->program;
+    struct ty_stop *stop = ty_arena_array(arena, struct ty_stop, (size_t)program->n_gangs + 1);
+    bool halted = false;
+    if (stop == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const ty_ps end = parts[i].timeline->makespan;
+        copy(out, parts[i].timeline, program->tenants[i].first_gang, stop);
+        out->makespan = end > out->makespan ? end : out->makespan;
+        halted = halted || parts[i].timeline->halt != NULL;
+    }
+    return halted ? ty_timeline_cut(out, stop, &out->arena, err) : 0;
+}
+
 int ty_timeline_beside(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,
                        struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_program *program = ty_arena_array(arena, struct ty_program, 1);
-    bool kept = false, halted = false;
+    bool kept = false;
     *out = (struct ty_timeline){.makespan = 0};
     int rc = program == NULL ? ty_fail_memory(err) : merge(program, parts, n, arena, err);
     rc = rc < 0 ? rc : ty_timeline_init(out, program, err);
     for (uint32_t i = 0; i < n; i++) {
         kept = kept || parts[i].timeline->dur != NULL;
-        halted = halted || parts[i].timeline->halt != NULL;
     }
     rc = rc < 0 || !kept ? rc : ty_timeline_keep_durations(out, err);
-    struct ty_stop *stop =
-        rc < 0 ? NULL : ty_arena_array(arena, struct ty_stop, (size_t)program->n_gangs + 1);
-    if (rc == 0 && stop == NULL) {
-        rc = ty_fail_memory(err);
-    }
-    for (uint32_t i = 0; i < n && rc == 0; i++) {
-        const ty_ps end = parts[i].timeline->makespan;
-        copy(out, parts[i].timeline, program->tenants[i].first_gang, stop);
-        out->makespan = end > out->makespan ? end : out->makespan;
-    }
-    return rc == 0 && halted ? ty_timeline_cut(out, stop, &out->arena, err) : rc;
+    return rc < 0 ? rc : copy_all(out, parts, n, arena, err);
 }

@@ -52,10 +52,10 @@ static void index_passes(struct ty_events *q)
     }
 }
 
-static int make_tables(struct ty_events *q, struct ty_arena *arena)
+static bool make_columns(struct ty_events *q, size_t slots, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
-    const size_t ranks = p->n_ranks, slots = (size_t)p->n_slots * p->slot_width;
+    const size_t ranks = p->n_ranks;
     const size_t lanes = ranks * TY_N_STREAMS;
     q->queue.row = ty_arena_array(arena, struct ty_ev, lanes + 1);
     q->queue.at = ty_arena_array(arena, uint32_t, lanes + 1);
@@ -70,10 +70,24 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
     q->joined = ty_arena_array(arena, uint32_t, (size_t)p->n_groups * TY_N_STREAMS * ranks);
     q->meeting = ty_arena_array(arena, uint32_t, slots);
     q->chain = ty_arena_array(arena, uint32_t, slots);
-    if (q->queue.row == NULL || q->queue.at == NULL || q->lane == NULL || q->first_rank == NULL ||
-        q->recorded == NULL || q->of_block == NULL || q->stream_op == NULL || q->need == NULL ||
-        q->base == NULL || q->arrival == NULL || q->joined == NULL || q->meeting == NULL ||
-        q->chain == NULL) {
+    const void *const columns[] = {
+        q->queue.row, q->queue.at,  q->lane,  q->first_rank, q->recorded,
+        q->of_block,  q->stream_op, q->need,  q->base,       q->arrival,
+        q->joined,    q->meeting,   q->chain,
+    };
+    for (size_t i = 0; i < TY_COUNT(columns); i++) {
+        if (columns[i] == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int make_tables(struct ty_events *q, struct ty_arena *arena)
+{
+    const struct ty_program *p = q->p;
+    const size_t slots = (size_t)p->n_slots * p->slot_width;
+    if (!make_columns(q, slots, arena)) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0, rank = 0; g < p->n_gangs; g++) {

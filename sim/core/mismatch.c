@@ -161,8 +161,8 @@ static int number_comms(struct search *s, struct ty_arena *arena)
     return 0;
 }
 
-/* Deals the messages out to both sides of their communicators; notes those issued twice. */
-static int deal(struct search *s, struct ty_arena *arena)
+/* The lists of both sides of each communicator, empty, with room for their messages. */
+static int make_lists(struct search *s, struct ty_arena *arena)
 {
     const struct ty_program *p = s->p;
     struct ty_issue *rows = ty_arena_array(arena, struct ty_issue, (size_t)s->all.n + 1);
@@ -188,9 +188,16 @@ static int deal(struct search *s, struct ty_arena *arena)
         rows += s->sends[c].n + s->recvs[c].n;
         s->sends[c].n = s->recvs[c].n = 0;
     }
-    for (uint32_t i = 0; i < s->all.n; i++) {
+    return 0;
+}
+
+/* Deals the messages out to both sides of their communicators; notes those issued twice. */
+static int deal(struct search *s, struct ty_arena *arena)
+{
+    const int rc = make_lists(s, arena);
+    for (uint32_t i = 0; i < s->all.n && rc == 0; i++) {
         const struct ty_issue at = s->all.at[i];
-        const struct ty_op *op = ty_issue_op(p, at);
+        const struct ty_op *op = ty_issue_op(s->p, at);
         if (op->sync == TY_SYNC_MEET) {
             continue;
         }
@@ -204,7 +211,7 @@ static int deal(struct search *s, struct ty_arena *arena)
             *before = at;
         }
     }
-    return 0;
+    return rc;
 }
 
 /* The first disagreement of one communicator. */

@@ -228,6 +228,24 @@ static int write_texts(const struct ty_calibration *c, char **report, char **ove
     return 0;
 }
 
+/* Reads the measurements, simulates them once, fits, and judges what came out. */
+static int calibrate(struct ty_calibration *c)
+{
+    int rc = c->source->read(c);
+    c->title = rc == 0 ? c->source->title(c) : NULL;
+    rc = rc == 0 && c->title == NULL ? ty_fail(c->err, TY_ENOMEM, "memory is exhausted") : rc;
+    rc = rc < 0 ? rc : ty_cal_keys(c);
+    if (rc < 0) {
+        return rc;
+    }
+    tell(c, "simulating %u %s", (unsigned)(c->n_observed - c->n_empty), c->source->rows);
+    rc = ty_cal_first_pass(c);
+    rc = rc < 0 ? rc : ty_cal_choose(c);
+    rc = rc < 0 ? rc : fit_all(c);
+    rc = rc < 0 ? rc : leave_out(c);
+    return rc < 0 ? rc : judge(c);
+}
+
 int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,
                  struct ty_err *err)
 {
@@ -242,18 +260,7 @@ int ty_calibrate(const struct ty_calibrate_options *options, char **report, char
     c->source = options->operators != NULL     ? &ty_cal_operators
                 : options->collectives != NULL ? &ty_cal_collectives
                                                : &ty_cal_steps;
-    rc = c->source->read(c);
-    c->title = rc == 0 ? c->source->title(c) : NULL;
-    rc = rc == 0 && c->title == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted") : rc;
-    rc = rc < 0 ? rc : ty_cal_keys(c);
-    if (rc == 0) {
-        tell(c, "simulating %u %s", (unsigned)(c->n_observed - c->n_empty), c->source->rows);
-        rc = ty_cal_first_pass(c);
-    }
-    rc = rc < 0 ? rc : ty_cal_choose(c);
-    rc = rc < 0 ? rc : fit_all(c);
-    rc = rc < 0 ? rc : leave_out(c);
-    rc = rc < 0 ? rc : judge(c);
+    rc = calibrate(c);
     rc = rc < 0 ? rc : write_texts(c, report, overlay);
     ty_arena_release(&c->arena);
     free(c);

@@ -272,8 +272,8 @@ static void schedule_file(struct ty_loader *l)
     c->schedule.own = own;
 }
 
-/* What needs more than one value. */
-static void check(struct ty_loader *l)
+/* What needs more than one value: of the cluster, */
+static void check_cluster(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
     if (!c->failed[TY_SECTION_CLUSTER]) {
@@ -293,31 +293,40 @@ static void check(struct ty_loader *l)
             l, TY_SECTION_FABRIC,
             ty_fabric_check(&c->fabric, &c->cluster, &c->sections[TY_SECTION_FABRIC], l->err));
     }
-    if (!c->failed[TY_SECTION_MODEL]) {
-        ty_loader_note(l, TY_SECTION_MODEL,
-                       ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
-    }
-    if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
-        !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE]) {
+}
+
+/* Whether all that the layout is made of is right so far. */
+static bool layout_stands(const struct ty_config *c)
+{
+    return !c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
+           !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE];
+}
+
+/* of the layout, */
+static void check_layout(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
     }
-    if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
-        !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE]) {
+    if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT,
                        ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
                                         &c->cluster, ty_sched_chunks(&c->schedule), l->err));
     }
-    const bool layout = !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE] &&
-                        !c->failed[TY_SECTION_MODEL] && !c->failed[TY_SECTION_CLUSTER];
-    if (layout) {
+    if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
-    }
-    if (layout) {
         ty_loader_note(l, TY_SECTION_SCHEDULE,
                        ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE],
                                        c->layout.pipeline, c->layout.micro_batches,
                                        c->arch.sequence, l->err));
     }
+}
+
+/* and of the output. */
+static void check_output(struct ty_loader *l)
+{
+    const struct ty_config *c = l->config;
     const struct ty_section *output = &c->sections[TY_SECTION_OUTPUT];
     const struct ty_place trace_at = ty_section_place(output, "trace");
     for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
@@ -329,6 +338,18 @@ static void check(struct ty_loader *l)
                                       c->output.trace.item[i]));
         }
     }
+}
+
+static void check(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    check_cluster(l);
+    if (!c->failed[TY_SECTION_MODEL]) {
+        ty_loader_note(l, TY_SECTION_MODEL,
+                       ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
+    }
+    check_layout(l);
+    check_output(l);
 }
 
 int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, bool overlay)

@@ -242,10 +242,8 @@ static int search(struct ty_fit *fit, struct search *s, const double *from)
     return s->code;
 }
 
-int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double *from,
-               struct ty_err *err)
+static int check(const struct ty_fit_problem *q, struct ty_err *err)
 {
-    *fit = (struct ty_fit){.iterations = 0};
     if (q->n_parameters == 0 || q->n_parameters > TY_FIT_MAX) {
         return ty_fail(err, TY_EUSAGE, "%u keys to fit; from 1 to %u can be", q->n_parameters,
                        TY_FIT_MAX);
@@ -256,6 +254,17 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double 
                        "or leave --prior as it is",
                        q->n_rows, q->n_parameters);
     }
+    return 0;
+}
+
+int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double *from,
+               struct ty_err *err)
+{
+    *fit = (struct ty_fit){.iterations = 0};
+    int rc = check(q, err);
+    if (rc < 0) {
+        return rc;
+    }
     struct search s = {.problem = q, .err = err};
     s.times = calloc((size_t)q->n_rows * (q->n_parameters + 1), sizeof(*s.times));
     if (s.times == NULL) {
@@ -263,7 +272,6 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double 
     }
     s.slope = s.times + q->n_rows;
     ty_gsl_quiet();
-    int rc = 0;
     double next = q->noise > 0 ? q->noise : TY_FIT_SCALE;
     for (uint32_t round = 0; round < ROUNDS_MAX && rc == 0 && s.noise != next; round++) {
         s.noise = next;

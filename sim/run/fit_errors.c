@@ -80,7 +80,7 @@ static int data_alone(struct ty_fit *fit, const struct matrices *m, const uint32
     }
     for (uint32_t a = 0; a < n_free; a++) {
         const double own = sqrt(gsl_matrix_get(m->inverse, a, a));
-        fit->data_error[at[a]] = largest == 0 || own > ERROR_MAX ? INFINITY : own;
+        fit->data_error[at[a]] = largest == 0 || own > ERROR_MAX ? HUGE_VAL : own;
         for (uint32_t b = 0; b < n_free; b++) {
             const double other = sqrt(gsl_matrix_get(m->inverse, b, b));
             fit->correlation[at[a]][at[b]] =
@@ -90,19 +90,28 @@ static int data_alone(struct ty_fit *fit, const struct matrices *m, const uint32
     return 0;
 }
 
-static int errors(struct ty_fit *fit, const struct ty_fit_problem *q, const double *times,
-                  const double *slope, struct ty_err *err)
+/* Says which values lie at a bound, and finds those that do not: at[n]. Returns n. */
+static uint32_t find_free(struct ty_fit *fit, const struct ty_fit_problem *q,
+                          uint32_t at[TY_FIT_MAX])
 {
-    uint32_t at[TY_FIT_MAX], n_free = 0;
+    uint32_t n_free = 0;
     for (uint32_t j = 0; j < q->n_parameters; j++) {
         const struct ty_fit_parameter *p = &q->parameter[j];
         fit->at_low[j] = log(fit->value[j] / p->low) < BOUND_NEAR;
         fit->at_high[j] = log(p->high / fit->value[j]) < BOUND_NEAR;
-        fit->error[j] = fit->data_error[j] = INFINITY;
+        fit->error[j] = fit->data_error[j] = HUGE_VAL;
         if (!fit->at_low[j] && !fit->at_high[j]) {
             at[n_free++] = j;
         }
     }
+    return n_free;
+}
+
+static int errors(struct ty_fit *fit, const struct ty_fit_problem *q, const double *times,
+                  const double *slope, struct ty_err *err)
+{
+    uint32_t at[TY_FIT_MAX];
+    const uint32_t n_free = find_free(fit, q, at);
     fit->noise = ty_fit_noise(q, times, n_free);
     if (n_free == 0) {
         return 0;

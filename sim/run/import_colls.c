@@ -78,7 +78,19 @@ struct reach {
     uint64_t pair; /* of a message: from << 32 | to; 0 otherwise and where it is not known */
 };
 
-/* PyTorch says the other end, as a rank of the group; trainyard both, as global ranks. */
+/* Whom a message goes to or comes from, a global rank; TY_PROFILE_NONE: not known. PyTorch says the
+ * other end, as a rank of the group; trainyard both, as global ranks. */
+static uint32_t other_end(const struct ty_profile_comm *comm, const struct ty_profile_group *group,
+                          bool sends)
+{
+    const uint32_t other = sends ? comm->dst : comm->src;
+    if (comm->src != TY_PROFILE_NONE && comm->dst != TY_PROFILE_NONE) {
+        return other;
+    }
+    const bool named = group != NULL && group->ranks != NULL && other < group->n;
+    return named ? group->ranks[other] : TY_PROFILE_NONE;
+}
+
 static struct reach reach_of(const struct ty_import *im, uint32_t rank, int coll,
                              const struct ty_profile_comm *comm,
                              const struct ty_profile_group *group)
@@ -91,14 +103,8 @@ static struct reach reach_of(const struct ty_import *im, uint32_t rank, int coll
     if (!sends && coll != TY_PROFILE_COLL_RECV) {
         return reach;
     }
-    uint32_t other = sends ? comm->dst : comm->src;
-    const bool both = comm->src != TY_PROFILE_NONE && comm->dst != TY_PROFILE_NONE;
+    const uint32_t other = other_end(comm, group, sends);
     reach.ranks = 2;
-    if (!both && group != NULL && group->ranks != NULL && other < group->n) {
-        other = group->ranks[other];
-    } else if (!both) {
-        other = TY_PROFILE_NONE;
-    }
     if (other != TY_PROFILE_NONE && other != rank) {
         const uint64_t from = sends ? rank : other, to = sends ? other : rank;
         reach.pair = from << 32 | to;
@@ -232,43 +238,67 @@ static int sample(struct collector *c, const struct member *members, uint32_t n)
     return ty_import_add_sample(im, &out);
 }
 
-int ty_import_collectives(struct ty_import *im)
+static int take_all(struct collector *c)
 {
-    struct collector c = {.im = im};
-    int rc = 0;
+    const struct ty_import *im = c->im;
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
         const struct ty_profile_rank *rank = &im->profile->ranks[r];
-        for (uint32_t i = 0; i < rank->n_kernels && rc == 0; i++) {
+        for (uint32_t i = 0; i < rank->n_kernels; i++) {
             const struct ty_profile_kernel *k = &rank->kernels[i];
             if (k->class == TY_PROFILE_COMMUNICATION && ty_import_kernel_chosen(im, r, k)) {
-                rc = take(&c, r, k);
+                const int rc = take(c, r, k);
+                if (rc < 0) {
+                    return rc;
+                }
             }
         }
     }
-    for (uint32_t i = 0; i < c.n; i++) {
-        c.members[i].nth = i; /* as they came */
+    return 0;
+}
+
+/* Whether a rank issued the same once more. */
+static bool is_again(const struct member *before, const struct member *m)
+{
+    return before->group == m->group && before->coll == m->coll && before->pair == m->pair &&
+           before->seq == m->seq && before->bytes == m->bytes && before->rank == m->rank;
+}
+
+/* Which of those that a rank issued alike each is; members come as they were taken. */
+static void number(struct collector *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        c->members[i].nth = i; /* as they came */
     }
-    if (c.n > 0 && rc == 0) {
-        qsort(c.members, c.n, sizeof(*c.members), by_rank);
+    qsort(c->members, c->n, sizeof(*c->members), by_rank);
+    for (uint32_t i = 0, nth = 0; i < c->n; i++) {
+        nth = i > 0 && is_again(&c->members[i - 1], &c->members[i]) ? nth + 1 : 0;
+        c->members[i].nth = nth;
     }
-    for (uint32_t i = 0, nth = 0; i < c.n && rc == 0; i++) {
-        struct member *m = &c.members[i];
-        const bool again = i > 0 && m[-1].group == m->group && m[-1].coll == m->coll &&
-                           m[-1].pair == m->pair && m[-1].seq == m->seq &&
-                           m[-1].bytes == m->bytes && m[-1].rank == m->rank;
-        nth = again ? nth + 1 : 0;
-        m->nth = nth;
-    }
-    if (c.n > 0 && rc == 0) {
-        qsort(c.members, c.n, sizeof(*c.members), by_collective);
-    }
-    for (uint32_t i = 0; i < c.n && rc == 0;) {
+}
+
+/* One sample of each collective that was executed. */
+static int sample_all(struct collector *c)
+{
+    int rc = 0;
+    qsort(c->members, c->n, sizeof(*c->members), by_collective);
+    for (uint32_t i = 0; i < c->n && rc == 0;) {
         uint32_t n = 1;
-        while (i + n < c.n && together(&c.members[i], &c.members[i + n])) {
+        while (i + n < c->n && together(&c->members[i], &c->members[i + n])) {
             n++;
         }
-        rc = sample(&c, &c.members[i], n);
+        rc = sample(c, &c->members[i], n);
         i += n;
+    }
+    return rc;
+}
+
+int ty_import_collectives(struct ty_import *im)
+{
+    struct collector c = {.im = im};
+    int rc = take_all(&c);
+    if (c.n > 0 && rc == 0) {
+        number(&c);
+        rc = sample_all(&c);
     }
     free(c.members);
     return rc;

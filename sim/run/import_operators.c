@@ -206,11 +206,9 @@ static int unowned(struct ty_import *im, const struct ty_profile_rank *rank,
                               false, k->dur_ns, 1);
 }
 
-static int import_rank(struct ty_import *im, uint32_t r, struct owner *owners, uint32_t *kernel_of)
+/* A kernel of each operator that has one. */
+static void find_kernels(const struct ty_profile_rank *rank, uint32_t *kernel_of)
 {
-    const struct ty_profile_rank *rank = &im->profile->ranks[r];
-    const struct ty_import_recorded of = {im->profile, rank, kernel_of};
-    int rc = 0;
     for (uint32_t i = 0; i < rank->n_ops; i++) {
         kernel_of[i] = TY_PROFILE_NONE;
     }
@@ -219,7 +217,13 @@ static int import_rank(struct ty_import *im, uint32_t r, struct owner *owners, u
             kernel_of[rank->kernels[i].op] = i;
         }
     }
-    find_owners(&of, owners);
+}
+
+/* Adds the times of the kernels to their owners'. */
+static int add_kernels(struct ty_import *im, uint32_t r, struct owner *owners)
+{
+    const struct ty_profile_rank *rank = &im->profile->ranks[r];
+    int rc = 0;
     for (uint32_t i = 0; i < rank->n_kernels && rc == 0; i++) {
         const struct ty_profile_kernel *k = &rank->kernels[i];
         const bool computes = k->class == TY_PROFILE_COMPUTE;
@@ -237,6 +241,16 @@ static int import_rank(struct ty_import *im, uint32_t r, struct owner *owners, u
             rc = unowned(im, rank, k);
         }
     }
+    return rc;
+}
+
+static int import_rank(struct ty_import *im, uint32_t r, struct owner *owners, uint32_t *kernel_of)
+{
+    const struct ty_profile_rank *rank = &im->profile->ranks[r];
+    const struct ty_import_recorded of = {im->profile, rank, kernel_of};
+    find_kernels(rank, kernel_of);
+    find_owners(&of, owners);
+    int rc = add_kernels(im, r, owners);
     for (uint32_t i = 0; i < rank->n_ops && rc == 0; i++) {
         const struct owner *o = &owners[i];
         const struct ty_import_sample sample = {

@@ -147,16 +147,43 @@ static int transposed(const struct scene *s, uint32_t argument)
     return stride[0] == 1 ? 1 : stride[1] == 1 ? 0 : -1;
 }
 
+/* The node of autograd that an operator belongs to; TY_PROFILE_NONE: to none. */
+static uint32_t autograd_node(const struct scene *s)
+{
+    uint32_t node = s->op->parent;
+    while (node != TY_PROFILE_NONE && s->rank->ops[node].forward == TY_PROFILE_NONE) {
+        node = s->rank->ops[node].parent;
+    }
+    return node;
+}
+
+/* Of a product that can be either gradient by its sizes. */
+static int role_by_strides(const struct scene *s, uint32_t first)
+{
+    const int turned = transposed(s, first);
+    return turned < 0 ? -1 : turned ? TY_ROLE_WGRAD : TY_ROLE_DGRAD;
+}
+
+/* Sizes of the gradient to the input, (m, k) = (m, n) (n, k), if f is (m, n, k) of the forward. */
+static bool is_dgrad(const uint64_t mnk[3], const uint64_t f[3])
+{
+    return mnk[0] == f[0] && mnk[1] == f[2] && mnk[2] == f[1];
+}
+
+/* Sizes of the gradient to the weight, which may be turned. */
+static bool is_wgrad(const uint64_t mnk[3], const uint64_t f[3])
+{
+    return mnk[2] == f[0] &&
+           ((mnk[0] == f[2] && mnk[1] == f[1]) || (mnk[0] == f[1] && mnk[1] == f[2]));
+}
+
 static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
 {
     uint64_t f[3];
     if (s->op->phase == TY_PROFILE_FORWARD || s->op->phase == TY_PROFILE_RECOMPUTE) {
         return TY_ROLE_FORWARD;
     }
-    uint32_t node = s->op->parent;
-    while (node != TY_PROFILE_NONE && s->rank->ops[node].forward == TY_PROFILE_NONE) {
-        node = s->rank->ops[node].parent;
-    }
+    const uint32_t node = autograd_node(s);
     if (s->op->phase != TY_PROFILE_BACKWARD || node == TY_PROFILE_NONE) {
         return -1;
     }
@@ -164,13 +191,8 @@ static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
     if (!product_below(&forward, f)) {
         return -1;
     }
-    const bool dgrad = mnk[0] == f[0] && mnk[1] == f[2] && mnk[2] == f[1];
-    const bool wgrad = mnk[2] == f[0] &&
-                       ((mnk[0] == f[2] && mnk[1] == f[1]) || (mnk[0] == f[1] && mnk[1] == f[2]));
-    const int turned = dgrad && wgrad ? transposed(s, first) : -1;
-    return dgrad && wgrad ? (turned < 0 ? -1
-                             : turned   ? TY_ROLE_WGRAD
-                                        : TY_ROLE_DGRAD)
+    const bool dgrad = is_dgrad(mnk, f), wgrad = is_wgrad(mnk, f);
+    return dgrad && wgrad ? role_by_strides(s, first)
            : dgrad        ? TY_ROLE_DGRAD
            : wgrad        ? TY_ROLE_WGRAD
                           : -1;
@@ -229,15 +251,20 @@ static int truth(const struct scene *s, uint32_t argument)
                                                                         : -1;
 }
 
+/* Whether queries q and keys k are those of one attention. */
+static bool agree(const uint64_t *q, const uint64_t *k, uint32_t sequence, uint32_t heads)
+{
+    const bool empty = q[0] == 0 || q[1] == 0 || q[2] == 0 || q[3] == 0 || k[heads] == 0;
+    return !empty && q[0] == k[0] && q[sequence] == k[sequence];
+}
+
 static enum ty_import_reason attention(const struct scene *s, const struct attention *a,
                                        struct ty_import_key *key)
 {
     uint64_t q[TY_PROFILE_DIMS], k[TY_PROFILE_DIMS], bias[TY_PROFILE_DIMS];
     const uint32_t heads = a->heads_last ? 2 : 1, sequence = a->heads_last ? 1 : 2;
     const int causal = truth(s, a->causal);
-    if (shape(s, a->q, q) != 4 || shape(s, a->q + 1, k) != 4 || q[0] != k[0] ||
-        q[sequence] != k[sequence] || q[0] == 0 || q[1] == 0 || q[2] == 0 || q[3] == 0 ||
-        k[heads] == 0) {
+    if (shape(s, a->q, q) != 4 || shape(s, a->q + 1, k) != 4 || !agree(q, k, sequence, heads)) {
         return TY_IMPORT_ODD_SHAPE;
     }
     if (a->bias >= 0 && shape(s, (uint32_t)a->bias, bias) > 0) {
@@ -335,64 +362,87 @@ static uint64_t list_elements(const char *dims, uint32_t argument)
     }
 }
 
+/* Elements that an optimizer updates, and their types. */
+struct updated {
+    uint64_t fused, pieces;
+    bool whole, half;
+};
+
 /* Every weight is in one list of _fused_adam(w)_, or of the division by the root that ends a step of
  * several kernels. Their type is in the name of the kernel, not in what is said of lists. */
+static void add_updated(struct updated *u, const struct ty_import_recorded *of, uint32_t op)
+{
+    const struct scene s = scene_of(of->profile, of->rank, op);
+    const uint32_t at = of->kernel_of[op];
+    const char *kernel =
+        at != TY_PROFILE_NONE ? ty_profile_text(of->profile, of->rank->kernels[at].name) : "";
+    const char *functor = NULL;
+    if (begins(s.name, "aten::_fused_adam")) {
+        u->fused += list_elements(s.dims, 0);
+        functor = strstr(kernel, "FusedAdam");
+    } else if (begins(s.name, "aten::_foreach_addcdiv_")) {
+        u->pieces += list_elements(s.dims, 0);
+        functor = strstr(kernel, "PointwiseOp");
+    }
+    const char *type = functor != NULL ? strchr(functor, '<') : NULL;
+    u->whole = u->whole || (type != NULL && begins(type, "<float"));
+    u->half = u->half || (type != NULL && begins(type, "<c10::BFloat16"));
+}
+
 static enum ty_import_reason optimizer(const struct ty_import_recorded *of, uint32_t op,
                                        struct ty_import_key *key)
 {
     const struct ty_profile_rank *rank = of->rank;
-    uint64_t fused = 0, pieces = 0;
-    bool whole = false, half = false;
+    struct updated u = {.fused = 0};
     for (uint32_t i = op + 1; i < rank->n_ops && inside(rank, op, i); i++) {
-        const struct scene s = scene_of(of->profile, rank, i);
-        const char *kernel =
-            of->kernel_of[i] != TY_PROFILE_NONE
-                ? ty_profile_text(of->profile, rank->kernels[of->kernel_of[i]].name)
-                : "";
-        const char *functor = NULL;
-        if (begins(s.name, "aten::_fused_adam")) {
-            fused += list_elements(s.dims, 0);
-            functor = strstr(kernel, "FusedAdam");
-        } else if (begins(s.name, "aten::_foreach_addcdiv_")) {
-            pieces += list_elements(s.dims, 0);
-            functor = strstr(kernel, "PointwiseOp");
-        }
-        const char *type = functor != NULL ? strchr(functor, '<') : NULL;
-        whole = whole || (type != NULL && begins(type, "<float"));
-        half = half || (type != NULL && begins(type, "<c10::BFloat16"));
+        add_updated(&u, of, i);
     }
     if (strstr(ty_profile_text(of->profile, rank->ops[op].name), "Adam") == NULL) {
         return TY_IMPORT_NO_ROW;
     }
-    if ((fused > 0) == (pieces > 0)) {
+    if ((u.fused > 0) == (u.pieces > 0)) {
         return TY_IMPORT_NO_SHAPES;
     }
     *key = (struct ty_import_key){.op = TY_OPERATOR_OPTIMIZER,
                                   .role = TY_ROLE_STEP,
-                                  .kernel = fused > 0 ? TY_FUSED : TY_UNFUSED,
-                                  .dtype = whole ? TY_DTYPE_FP32 : TY_DTYPE_BF16,
-                                  .dim = {fused > 0 ? fused : pieces},
+                                  .kernel = u.fused > 0 ? TY_FUSED : TY_UNFUSED,
+                                  .dtype = u.whole ? TY_DTYPE_FP32 : TY_DTYPE_BF16,
+                                  .dim = {u.fused > 0 ? u.fused : u.pieces},
                                   .parts = 1};
-    return whole != half ? TY_IMPORT_TOLD : TY_IMPORT_NO_TYPE;
+    return u.whole != u.half ? TY_IMPORT_TOLD : TY_IMPORT_NO_TYPE;
 }
 
 /* ---- any ---- */
 
-enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
-                                          struct ty_import_key *key, bool *is_operator)
+static const struct attention *attention_of(const struct scene *s)
+{
+    for (size_t i = 0; i < TY_COUNT(attentions); i++) {
+        if (is(s->name, attentions[i].name)) {
+            return &attentions[i];
+        }
+    }
+    return NULL;
+}
+
+static const struct plain *plain_of(const struct scene *s)
 {
     static const struct plain accumulation = {
         "aten::add_", TY_OPERATOR_ACCUMULATION, TY_ROLE_WGRAD, TY_ANY_KERNEL, 0, 0, 1};
-    const struct scene s = scene_of(of->profile, of->rank, op);
-    const struct attention *core = NULL;
-    const struct plain *other = accumulates(&s) ? &accumulation : NULL;
-    *key = (struct ty_import_key){.op = -1, .kernel = TY_ANY_KERNEL, .parts = 1};
-    for (size_t i = 0; i < TY_COUNT(attentions); i++) {
-        core = is(s.name, attentions[i].name) ? &attentions[i] : core;
-    }
     for (size_t i = 0; i < TY_COUNT(plains); i++) {
-        other = is(s.name, plains[i].name) ? &plains[i] : other;
+        if (is(s->name, plains[i].name)) {
+            return &plains[i];
+        }
     }
+    return accumulates(s) ? &accumulation : NULL;
+}
+
+enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
+                                          struct ty_import_key *key, bool *is_operator)
+{
+    const struct scene s = scene_of(of->profile, of->rank, op);
+    const struct attention *core = attention_of(&s);
+    const struct plain *other = plain_of(&s);
+    *key = (struct ty_import_key){.op = -1, .kernel = TY_ANY_KERNEL, .parts = 1};
     const bool product_op =
         is(s.name, "aten::mm") || is(s.name, "aten::addmm") || is(s.name, "aten::_scaled_mm");
     const bool lookup = is(s.name, "aten::embedding");
