@@ -335,38 +335,71 @@ static inline void native_end(struct native *n, struct pf_track *track, uint64_t
     }
 }
 
+/* TrackEvent. */
+struct pf_event {
+    uint64_t type, uuid, args, ids[2];
+    struct text name, category;
+};
+
+/* The fields of one; false: they cannot be read. */
+static inline bool native_fields(const struct pf_sequence *s, struct text t, struct pf_event *e)
+{
+    struct field f;
+    bool bad = false;
+    *e = (struct pf_event){.uuid = s->track, .name = text_of(""), .category = text_of("")};
+    while (pf_field(&t, &f, &bad)) {
+        switch (f.number) {
+        case 3:
+            e->category = s->strings[PF_CATEGORY][f.x % PF_IDS];
+            break;
+        case 4:
+            e->args += native_arg(s, f.bytes);
+            break;
+        case 9:
+            e->type = f.x;
+            break;
+        case 10:
+            e->name = s->strings[PF_NAME][f.x % PF_IDS];
+            break;
+        case 11:
+            e->uuid = f.x;
+            break;
+        case 22:
+            e->category = f.bytes;
+            break;
+        case 23:
+            e->name = f.bytes;
+            break;
+        case 47:
+        case 48:
+            e->ids[f.number - 47] = f.x;
+            break;
+        default:
+            break;
+        }
+    }
+    return !bad;
+}
+
 static inline void native_event(struct native *n, const struct pf_sequence *s, uint64_t ns,
                                 struct text t)
 {
-    uint64_t type = 0, uuid = s->track, args = 0, ids[2] = {0, 0};
-    struct text name = {"", 0}, category = {"", 0};
-    struct field f;
-    bool bad = false;
-    while (pf_field(&t, &f, &bad)) {
-        type = f.number == 9 ? f.x : type;
-        uuid = f.number == 11 ? f.x : uuid;
-        name = f.number == 23 ? f.bytes : f.number == 10 ? s->strings[PF_NAME][f.x % PF_IDS] : name;
-        category = f.number == 22  ? f.bytes
-                   : f.number == 3 ? s->strings[PF_CATEGORY][f.x % PF_IDS]
-                                   : category;
-        args += f.number == 4 ? native_arg(s, f.bytes) : 0;
-        ids[0] = f.number == 47 ? f.x : ids[0];
-        ids[1] = f.number == 48 ? f.x : ids[1];
-    }
-    struct pf_track *track = native_track(n, uuid);
-    if (bad || track == NULL || (type == 1 && track->depth == 4)) {
+    struct pf_event e;
+    const bool read = native_fields(s, t, &e);
+    struct pf_track *track = native_track(n, e.uuid);
+    if (!read || track == NULL || (e.type == 1 && track->depth == 4)) {
         n->why = "an event that cannot be read, or on no track";
-    } else if (type == 1) {
+    } else if (e.type == 1) {
         track->open[track->depth].start = ns;
-        track->open[track->depth].name = name;
-        track->open[track->depth].category = category;
-        track->open[track->depth].args = args;
-        memcpy(track->open[track->depth++].ids, ids, sizeof(ids));
-    } else if (type == 2) {
+        track->open[track->depth].name = e.name;
+        track->open[track->depth].category = e.category;
+        track->open[track->depth].args = e.args;
+        memcpy(track->open[track->depth++].ids, e.ids, sizeof(e.ids));
+    } else if (e.type == 2) {
         native_end(n, track, ns);
-    } else if (type == 3 && !(category.n == 8 && memcmp(category.s, "metadata", 8) == 0)) {
+    } else if (e.type == 3 && !(e.category.n == 8 && memcmp(e.category.s, "metadata", 8) == 0)) {
         uint64_t h = hash_number(hash_number(hash_row(track->name, text_of(""), 'i'), ns), 0);
-        bag_add(n->bag, hash_text(hash_text(h, name), category) + args, NULL);
+        bag_add(n->bag, hash_text(hash_text(h, e.name), e.category) + e.args, NULL);
     }
 }
 

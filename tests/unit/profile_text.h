@@ -76,6 +76,22 @@ static inline void refused(const struct profile_case *c, const char *said)
 }
 
 /* One file of that text, which must be right. */
+static inline void profile_of(struct profile_case *c, const char *text);
+
+/* A profile of n events. */
+static inline void profile_of_events(struct profile_case *c, const char *const *events, size_t n)
+{
+    char text[8192] = PROFILE_HEAD;
+    size_t at = strlen(text);
+    for (size_t i = 0; i < n; i++) {
+        at +=
+            (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i == 0 ? "" : ",\n", events[i]);
+        ck_assert_uint_lt(at, sizeof(text));
+    }
+    snprintf(text + at, sizeof(text) - at, "%s", PROFILE_TAIL);
+    profile_of(c, text);
+}
+
 static inline void profile_of(struct profile_case *c, const char *text)
 {
     profile_begin(c);

@@ -186,84 +186,82 @@ static void lay_out(struct ty_program *program, const struct issue *issues, uint
 #define R TY_SYNC_RECV
 #define M TY_SYNC_MEET
 
+static const struct {
+    struct issue issue[6];
+    uint32_t n, found;
+    const char *text;
+} mismatches[] = {
+    {{{0, S, SMALL, 0, 0}, {0, S, SMALL, 0, 1}, {1, R, SMALL, 0, 0}, {1, R, SMALL, 0, 1}},
+     4,
+     0,
+     ""},
+    {{{0, S, SMALL, 0, 0}, {0, S, SMALL, 0, 1}, {1, R, SMALL, 0, 1}, {1, R, SMALL, 0, 0}},
+     4,
+     1,
+     "message 1 of act from a to b: a (rank 0) sends act of micro-batch 0 (8 B) in forward 0, "
+     "b (rank 1) receives act of micro-batch 1 (8 B) in forward 1; messages between two ranks "
+     "are matched in the order of issue"},
+    {{{0, S, SMALL, 0, 0}, {0, S, LARGE, 0, 1}, {1, R, SMALL, 0, 0}, {1, R, SMALL, 0, 1}},
+     4,
+     1,
+     "message 2 of act from a to b: a (rank 0) sends act of micro-batch 1 (9 B) in forward 1, "
+     "b (rank 1) receives act of micro-batch 1 (8 B) in forward 1; both sides must mean "
+     "equally many bytes"},
+    {{{0, S, SMALL, 0, 0}, {0, S, SMALL, 0, 1}, {1, R, SMALL, 0, 0}},
+     3,
+     1,
+     "message 2 of act from a to b: a (rank 0) sends act of micro-batch 1 (8 B) in forward 1, "
+     "which is never received"},
+    {{{0, S, SMALL, 0, 2}, {0, S, SMALL, 0, 2}, {1, R, SMALL, 0, 2}},
+     3,
+     1,
+     "message 2 of act from a to b: a (rank 0) sends act of micro-batch 2 (8 B) in forward 2 "
+     "again"},
+    {{{0, M, SUM, 0, 0}, {0, M, GATHER, 1, 1}, {1, M, SUM, 0, 0}, {1, M, GATHER, 1, 1}}, 4, 0, ""},
+    {{{0, M, SUM, 0, 0}, {0, M, GATHER, 1, 1}, {1, M, GATHER, 0, 0}, {1, M, SUM, 1, 1}},
+     4,
+     1,
+     "collective 1 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 0, "
+     "b (rank 1) issues all-gather (8 B, group pair) in forward 0; collectives must be issued "
+     "in the same order by all members"},
+    {{{0, M, SUM, 0, 0}, {0, M, SUM, 1, 3}, {1, M, SUM, 0, 0}, {1, M, BIG_SUM, 1, 3}},
+     4,
+     1,
+     "collective 2 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 3, "
+     "b (rank 1) issues all-reduce (9 B, group pair) in forward 3; all members must mean "
+     "equally many bytes"},
+    {{{0, M, SUM, 0, 0}, {1, M, GATHER, 0, 0}},
+     2,
+     1,
+     "collective 1 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 0, "
+     "b (rank 1) issues all-gather (8 B, group pair) in forward 0; all members must issue the "
+     "same collective"},
+    {{{0, M, SUM, 0, 0}, {0, M, SUM, 2, 1}, {1, M, SUM, 2, 0}, {1, M, SUM, 0, 1}},
+     4,
+     1,
+     "collective 1 of those that two stages share: a (rank 0) issues all-reduce (8 B, group "
+     "pair) in forward 0, b (rank 1) issues all-reduce (8 B, group pair) in forward 0; "
+     "collectives must be issued in the same order by all members"},
+    {{{0, M, SUM, 0, 0}, {1, M, SUM, 2, 0}},
+     2,
+     1,
+     "collective 1 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 0, "
+     "b (rank 1) issues all-reduce (8 B, group pair) in forward 0; all members must name the "
+     "same group"},
+    {{{0, M, SUM, 0, 0}}, 1, 0, ""}, /* a deadlock */
+};
+
 START_TEST(the_first_mismatch_is_told_with_rank_operation_group_bytes_and_micro_batch)
 {
-    static const struct {
-        struct issue issue[6];
-        uint32_t n, found;
-        const char *text;
-    } cases[] = {
-        {{{0, S, SMALL, 0, 0}, {0, S, SMALL, 0, 1}, {1, R, SMALL, 0, 0}, {1, R, SMALL, 0, 1}},
-         4,
-         0,
-         ""},
-        {{{0, S, SMALL, 0, 0}, {0, S, SMALL, 0, 1}, {1, R, SMALL, 0, 1}, {1, R, SMALL, 0, 0}},
-         4,
-         1,
-         "message 1 of act from a to b: a (rank 0) sends act of micro-batch 0 (8 B) in forward 0, "
-         "b (rank 1) receives act of micro-batch 1 (8 B) in forward 1; messages between two ranks "
-         "are matched in the order of issue"},
-        {{{0, S, SMALL, 0, 0}, {0, S, LARGE, 0, 1}, {1, R, SMALL, 0, 0}, {1, R, SMALL, 0, 1}},
-         4,
-         1,
-         "message 2 of act from a to b: a (rank 0) sends act of micro-batch 1 (9 B) in forward 1, "
-         "b (rank 1) receives act of micro-batch 1 (8 B) in forward 1; both sides must mean "
-         "equally many bytes"},
-        {{{0, S, SMALL, 0, 0}, {0, S, SMALL, 0, 1}, {1, R, SMALL, 0, 0}},
-         3,
-         1,
-         "message 2 of act from a to b: a (rank 0) sends act of micro-batch 1 (8 B) in forward 1, "
-         "which is never received"},
-        {{{0, S, SMALL, 0, 2}, {0, S, SMALL, 0, 2}, {1, R, SMALL, 0, 2}},
-         3,
-         1,
-         "message 2 of act from a to b: a (rank 0) sends act of micro-batch 2 (8 B) in forward 2 "
-         "again"},
-        {{{0, M, SUM, 0, 0}, {0, M, GATHER, 1, 1}, {1, M, SUM, 0, 0}, {1, M, GATHER, 1, 1}},
-         4,
-         0,
-         ""},
-        {{{0, M, SUM, 0, 0}, {0, M, GATHER, 1, 1}, {1, M, GATHER, 0, 0}, {1, M, SUM, 1, 1}},
-         4,
-         1,
-         "collective 1 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 0, "
-         "b (rank 1) issues all-gather (8 B, group pair) in forward 0; collectives must be issued "
-         "in the same order by all members"},
-        {{{0, M, SUM, 0, 0}, {0, M, SUM, 1, 3}, {1, M, SUM, 0, 0}, {1, M, BIG_SUM, 1, 3}},
-         4,
-         1,
-         "collective 2 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 3, "
-         "b (rank 1) issues all-reduce (9 B, group pair) in forward 3; all members must mean "
-         "equally many bytes"},
-        {{{0, M, SUM, 0, 0}, {1, M, GATHER, 0, 0}},
-         2,
-         1,
-         "collective 1 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 0, "
-         "b (rank 1) issues all-gather (8 B, group pair) in forward 0; all members must issue the "
-         "same collective"},
-        {{{0, M, SUM, 0, 0}, {0, M, SUM, 2, 1}, {1, M, SUM, 2, 0}, {1, M, SUM, 0, 1}},
-         4,
-         1,
-         "collective 1 of those that two stages share: a (rank 0) issues all-reduce (8 B, group "
-         "pair) in forward 0, b (rank 1) issues all-reduce (8 B, group pair) in forward 0; "
-         "collectives must be issued in the same order by all members"},
-        {{{0, M, SUM, 0, 0}, {1, M, SUM, 2, 0}},
-         2,
-         1,
-         "collective 1 of pair: a (rank 0) issues all-reduce (8 B, group pair) in forward 0, "
-         "b (rank 1) issues all-reduce (8 B, group pair) in forward 0; all members must name the "
-         "same group"},
-        {{{0, M, SUM, 0, 0}}, 1, 0, ""}, /* a deadlock */
-    };
-    for (size_t i = 0; i < TY_COUNT(cases); i++) {
+    for (size_t i = 0; i < TY_COUNT(mismatches); i++) {
         struct ty_err err = TY_ERR_NONE;
         struct ty_arena arena = {.head = NULL};
         struct ty_program program;
         struct ty_mismatch mismatch;
-        lay_out(&program, cases[i].issue, cases[i].n, &arena, &err);
+        lay_out(&program, mismatches[i].issue, mismatches[i].n, &arena, &err);
         ck_assert_int_eq(ty_mismatch_find(&mismatch, &program, &arena, &err), 0);
-        ck_assert_str_eq(mismatch.text, cases[i].text);
-        ck_assert_uint_eq(mismatch.n, cases[i].found);
+        ck_assert_str_eq(mismatch.text, mismatches[i].text);
+        ck_assert_uint_eq(mismatch.n, mismatches[i].found);
         ty_arena_release(&arena);
     }
 }

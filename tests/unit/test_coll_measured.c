@@ -121,86 +121,87 @@ START_TEST(repeated_sizes_are_averaged_and_ordered)
 }
 END_TEST
 
+static const struct {
+    const char *file, *text, *message;
+} mistakes[] = {
+    {"a.log", "",
+     "a.log:1:1: no table (\"# size count type ... time algbw busbw\") up to "
+     "here; give what nccl-tests printed, without prefixes of a launcher"},
+    {"a.log", PAIR COLUMNS SMALL LARGE TAIL,
+     "a.log: which collective is this? Neither a line \"# Collective test starting:\" nor the "
+     "file's name says so; give it a name with one of all_reduce_perf, all_gather_perf, "
+     "reduce_scatter_perf, alltoall_perf, broadcast_perf or sendrecv_perf"},
+    {"all_reduce_and_all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
+     "all_reduce_and_all_gather.log: which collective is this?"},
+    {"a.log", "# Collective test starting: reduce_perf\n",
+     "a.log:1:29: a log of reduce_perf, which no run of this simulator uses; give one of "},
+    {"a.log", NEW_HEAD NEW_HEAD,
+     "a.log:7:29: a second test in one log (all_reduce_perf); put each into a file of its own"},
+    {"a.log", NEW_HEAD COLUMNS SMALL LARGE TAIL,
+     "a.log:14:1: no \"# Rank\" lines up to here: how many ranks on how many nodes took part "
+     "is unknown; keep the head of the log"},
+    {"a.log", NEW_HEAD RANK(0, 0, "a", 0) COLUMNS SMALL LARGE TAIL,
+     "a.log:15:1: a group of one rank: nothing was sent; start nccl-tests with -g, or build it "
+     "with MPI=1 and start it with mpirun"},
+    {"a.log", NEW_HEAD "# Rank 0 Pid 1\n",
+     "a.log:6:1: a rank without its host; nccl-tests writes \"# Rank 0 Group 0 Pid 1 on HOST "
+     "device 0 ...\""},
+    {"a.log", NEW_HEAD PAIR RANK(2, 1, "a", 2) COLUMNS SMALL LARGE TAIL,
+     "a.log:17:1: groups of different size or spread ran together; split the ranks evenly"},
+    {"a.log", NEW_HEAD PAIR COLUMNS SMALL LARGE,
+     "a.log:13:1: the log ends here without \"# Avg bus bandwidth\": the test did not finish, "
+     "or the copy is cut"},
+    {"a.log", NEW_HEAD PAIR COLUMNS SMALL " 1048576 262144 float sum\n",
+     "a.log:13:2: a row of 4 cells under a header of 13; the log is cut or was edited"},
+    {"a.log", NEW_HEAD PAIR COLUMNS SMALL TAIL,
+     "a.log:15:1: fewer than two sizes above zero up to here; measure a range, such as -b 1M "
+     "-e 1G -f 2"},
+    {"a.log",
+     NEW_HEAD PAIR COLUMNS SMALL
+     " 1048576 262144 double sum -1 44.21 23.72 23.72 0 45.10 23.25 23.25 0\n" TAIL,
+     "a.log:13:17: a second type (double after float); run nccl-tests with one type, such as "
+     "-d bfloat16"},
+    {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 -20.00 0.05 0.05 0 1 1 1 0\n",
+     "a.log:12:24: time: negative (-20.00); it must be at least 0"},
+    {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 0.00 0.05 0.05 0 1 1 1 0\n",
+     "a.log:12:24: time: not positive; it is in microseconds"},
+    {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 N/A N/A N/A 0 1 1 1 0\n",
+     "a.log:12:24: time: not a number (N/A); a whole log of nccl-tests is needed, as it was "
+     "printed"},
+    {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 20.00 nan 0.05 0 1 1 1 0\n",
+     "a.log:12:30: algbw: not a number (nan); a whole log"},
+    {"a.log", NEW_HEAD PAIR COLUMNS " 1048576 262144 float sum -1 0.04421 23.72 23.72 0 1 1 1 0\n",
+     "a.log:12:30: 1048576 B in 0.04421 us are 23718.07 GB/s, but algbw says 23.72; sizes must "
+     "be in bytes and times in microseconds, as nccl-tests prints them"},
+    {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 20.00 0.05 0.05 7 1 1 1 0\n",
+     "a.log:12:40: 7 wrong results; such a run measures nothing, repeat it"},
+    {"a.log", NEW_HEAD PAIR COLUMNS SMALL LARGE "# Out of bounds values : 3 FAILED\n",
+     "a.log:14:28: the test found wrong results; such a run measures nothing, repeat it"},
+    {"a.log", NEW_HEAD PAIR COLUMNS SMALL LARGE COLUMNS,
+     "a.log:16:1: a second table in one log; put each test into a file of its own"},
+    {"a.log", NEW_HEAD PAIR "# size count type time\n",
+     "a.log:8:1: a table without one of the columns type, time, algbw, busbw; a whole log of "
+     "nccl-tests is needed"},
+    {"a.log", NEW_HEAD PAIR "# size time algbw busbw type redop root\n 1024 1 2 3 float\n" TAIL,
+     "a.log:8:1: columns in an order that nccl-tests does not write; it is size, count, type, "
+     "redop, root, time, algbw, busbw"},
+    {"all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
+     "all_gather.log: busbw is 1 times algbw, but 0.5 for all-gather over 2 ranks; the log is "
+     "of another collective, or lines of its head are missing"},
+    {"a.log", "caf\xe9\n", "a.log:1:4: not UTF-8 text (byte 0xE9); save the file as UTF-8"},
+};
+
 START_TEST(every_mistake_has_a_place_and_a_remedy)
 {
-    static const struct {
-        const char *file, *text, *message;
-    } rows[] = {
-        {"a.log", "",
-         "a.log:1:1: no table (\"# size count type ... time algbw busbw\") up to "
-         "here; give what nccl-tests printed, without prefixes of a launcher"},
-        {"a.log", PAIR COLUMNS SMALL LARGE TAIL,
-         "a.log: which collective is this? Neither a line \"# Collective test starting:\" nor the "
-         "file's name says so; give it a name with one of all_reduce_perf, all_gather_perf, "
-         "reduce_scatter_perf, alltoall_perf, broadcast_perf or sendrecv_perf"},
-        {"all_reduce_and_all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
-         "all_reduce_and_all_gather.log: which collective is this?"},
-        {"a.log", "# Collective test starting: reduce_perf\n",
-         "a.log:1:29: a log of reduce_perf, which no run of this simulator uses; give one of "},
-        {"a.log", NEW_HEAD NEW_HEAD,
-         "a.log:7:29: a second test in one log (all_reduce_perf); put each into a file of its own"},
-        {"a.log", NEW_HEAD COLUMNS SMALL LARGE TAIL,
-         "a.log:14:1: no \"# Rank\" lines up to here: how many ranks on how many nodes took part "
-         "is unknown; keep the head of the log"},
-        {"a.log", NEW_HEAD RANK(0, 0, "a", 0) COLUMNS SMALL LARGE TAIL,
-         "a.log:15:1: a group of one rank: nothing was sent; start nccl-tests with -g, or build it "
-         "with MPI=1 and start it with mpirun"},
-        {"a.log", NEW_HEAD "# Rank 0 Pid 1\n",
-         "a.log:6:1: a rank without its host; nccl-tests writes \"# Rank 0 Group 0 Pid 1 on HOST "
-         "device 0 ...\""},
-        {"a.log", NEW_HEAD PAIR RANK(2, 1, "a", 2) COLUMNS SMALL LARGE TAIL,
-         "a.log:17:1: groups of different size or spread ran together; split the ranks evenly"},
-        {"a.log", NEW_HEAD PAIR COLUMNS SMALL LARGE,
-         "a.log:13:1: the log ends here without \"# Avg bus bandwidth\": the test did not finish, "
-         "or the copy is cut"},
-        {"a.log", NEW_HEAD PAIR COLUMNS SMALL " 1048576 262144 float sum\n",
-         "a.log:13:2: a row of 4 cells under a header of 13; the log is cut or was edited"},
-        {"a.log", NEW_HEAD PAIR COLUMNS SMALL TAIL,
-         "a.log:15:1: fewer than two sizes above zero up to here; measure a range, such as -b 1M "
-         "-e 1G -f 2"},
-        {"a.log",
-         NEW_HEAD PAIR COLUMNS SMALL
-         " 1048576 262144 double sum -1 44.21 23.72 23.72 0 45.10 23.25 23.25 0\n" TAIL,
-         "a.log:13:17: a second type (double after float); run nccl-tests with one type, such as "
-         "-d bfloat16"},
-        {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 -20.00 0.05 0.05 0 1 1 1 0\n",
-         "a.log:12:24: time: negative (-20.00); it must be at least 0"},
-        {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 0.00 0.05 0.05 0 1 1 1 0\n",
-         "a.log:12:24: time: not positive; it is in microseconds"},
-        {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 N/A N/A N/A 0 1 1 1 0\n",
-         "a.log:12:24: time: not a number (N/A); a whole log of nccl-tests is needed, as it was "
-         "printed"},
-        {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 20.00 nan 0.05 0 1 1 1 0\n",
-         "a.log:12:30: algbw: not a number (nan); a whole log"},
-        {"a.log",
-         NEW_HEAD PAIR COLUMNS " 1048576 262144 float sum -1 0.04421 23.72 23.72 0 1 1 1 0\n",
-         "a.log:12:30: 1048576 B in 0.04421 us are 23718.07 GB/s, but algbw says 23.72; sizes must "
-         "be in bytes and times in microseconds, as nccl-tests prints them"},
-        {"a.log", NEW_HEAD PAIR COLUMNS " 1024 256 float sum -1 20.00 0.05 0.05 7 1 1 1 0\n",
-         "a.log:12:40: 7 wrong results; such a run measures nothing, repeat it"},
-        {"a.log", NEW_HEAD PAIR COLUMNS SMALL LARGE "# Out of bounds values : 3 FAILED\n",
-         "a.log:14:28: the test found wrong results; such a run measures nothing, repeat it"},
-        {"a.log", NEW_HEAD PAIR COLUMNS SMALL LARGE COLUMNS,
-         "a.log:16:1: a second table in one log; put each test into a file of its own"},
-        {"a.log", NEW_HEAD PAIR "# size count type time\n",
-         "a.log:8:1: a table without one of the columns type, time, algbw, busbw; a whole log of "
-         "nccl-tests is needed"},
-        {"a.log", NEW_HEAD PAIR "# size time algbw busbw type redop root\n 1024 1 2 3 float\n" TAIL,
-         "a.log:8:1: columns in an order that nccl-tests does not write; it is size, count, type, "
-         "redop, root, time, algbw, busbw"},
-        {"all_gather.log", PAIR COLUMNS SMALL LARGE TAIL,
-         "all_gather.log: busbw is 1 times algbw, but 0.5 for all-gather over 2 ranks; the log is "
-         "of another collective, or lines of its head are missing"},
-        {"a.log", "caf\xe9\n", "a.log:1:4: not UTF-8 text (byte 0xE9); save the file as UTF-8"},
-    };
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+    for (size_t i = 0; i < TY_COUNT(mistakes); i++) {
         struct ty_arena arena = {0};
         struct ty_coll_log log;
         struct ty_err err;
-        ck_assert_int_eq(read_log(&log, rows[i].file, rows[i].text, &arena, &err), TY_EINPUT);
+        ck_assert_int_eq(read_log(&log, mistakes[i].file, mistakes[i].text, &arena, &err),
+                         TY_EINPUT);
         ck_assert_uint_eq(err.n, 1);
-        ck_assert_msg(strncmp(err.text, rows[i].message, strlen(rows[i].message)) == 0,
-                      "row %zu: %s\nexpected %s", i, err.text, rows[i].message);
+        ck_assert_msg(strncmp(err.text, mistakes[i].message, strlen(mistakes[i].message)) == 0,
+                      "row %zu: %s\nexpected %s", i, err.text, mistakes[i].message);
         ty_arena_release(&arena);
     }
 }

@@ -44,99 +44,39 @@ START_TEST(kernels_are_kept_in_order_of_start_in_nanoseconds)
 END_TEST
 
 /* Forward, its backward on autograd's thread, recomputation inside one, the optimizer. */
+static const char *const phases[] = {
+    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#3\", \"pid\": 4, "
+    "\"tid\": 4, \"ts\": 0, \"dur\": 100}",
+    "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"Optimizer.step#AdamW.step\", "
+    "\"pid\": 4, \"tid\": 4, \"ts\": 80, \"dur\": 10}",
+    OP("aten::linear", "10", "5", 1, ", \"Sequence number\": 7, \"Fwd thread id\": 0"),
+    OP("aten::addmm", "11", "3", 2,
+       ", \"Sequence number\": 7, \"Fwd thread id\": 0, \"Input Dims\": [[64], [8, 32], [32, 64], "
+       "[]], \"Input type\": [\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\", "
+       "\"Scalar\"], \"Concrete Inputs\": [\"\", \"\", \"\", \"1\"]"),
+    "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"autograd::engine::evaluate_function: "
+    "AddmmBackward0\", \"pid\": 4, \"tid\": 9, \"ts\": 30, \"dur\": 20, \"args\": {\"External "
+    "id\": 3, \"Sequence number\": 7, \"Fwd thread id\": 1}}",
+    "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::gelu\", \"pid\": 4, \"tid\": 9, "
+    "\"ts\": 31, \"dur\": 2, \"args\": {\"External id\": 4, \"Sequence number\": 1, \"Fwd thread "
+    "id\": 0}}",
+    "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 4, \"tid\": 9, \"ts\": "
+    "35, \"dur\": 2, \"args\": {\"External id\": 5}}",
+    OP("aten::_fused_adamw_", "81", "5", 6, ""),
+    KERNEL("k_forward", "12", "1", 7, 2),
+    KERNEL("k_recompute", "40", "1", 7, 4),
+    KERNEL("k_backward", "50", "1", 7, 5),
+    KERNEL("k_adam", "90", "1", 7, 6),
+    "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4, "
+    "\"tid\": 4, \"ts\": 12.5, \"dur\": 1, \"args\": {\"correlation\": 77}}",
+    KERNEL("k_late", "120", "1", 7, 77),
+    KERNEL("k_nobody", "130", "1", 7, 99),
+};
+
 START_TEST(phases_come_from_autograd)
 {
     struct profile_case c;
-    profile_of(&c, PROFILE_HEAD
-               "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#3\", "
-               "\"pid\": 4, "
-               "\"tid\": 4, \"ts\": 0, \"dur\": 100},\n"
-               "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": "
-               "\"Optimizer.step#AdamW.step\", "
-               "\"pid\": 4, \"tid\": 4, \"ts\": 80, \"dur\": 10},\n" OP("aten::linear", "10", "5", 1, ", \"Sequence number\": 7, \"Fwd thread id\": 0") ",\n" OP(
-                   "aten::addmm", "11", "3", 2,
-                   ", \"Sequence number\": 7, \"Fwd thread id\": 0, \"Input Dims\": [[64], [8, "
-                   "32], [32, "
-                   "64], []], \"Input type\": [\"c10::BFloat16\", \"c10::BFloat16\", "
-                   "\"c10::BFloat16\", "
-                   "\"Scalar\"], \"Concrete Inputs\": [\"\", \"\", \"\", \"1\"]") ",\n"
-                                                                                  "{\"ph\": \"X\", "
-                                                                                  "\"cat\": "
-                                                                                  "\"cpu_op\", "
-                                                                                  "\"name\": "
-                                                                                  "\"autograd::"
-                                                                                  "engine::"
-                                                                                  "evaluate_"
-                                                                                  "function: "
-                                                                                  "AddmmBackward0\""
-                                                                                  ", \"pid\": 4, "
-                                                                                  "\"tid\": 9, "
-                                                                                  "\"ts\": 30, "
-                                                                                  "\"dur\": 20, "
-                                                                                  "\"args\": "
-                                                                                  "{\"External "
-                                                                                  "id\": 3, "
-                                                                                  "\"Sequence "
-                                                                                  "number\": 7, "
-                                                                                  "\"Fwd thread "
-                                                                                  "id\": 1}},\n"
-                                                                                  "{\"ph\": \"X\", "
-                                                                                  "\"cat\": "
-                                                                                  "\"cpu_op\", "
-                                                                                  "\"name\": "
-                                                                                  "\"aten::gelu\", "
-                                                                                  "\"pid\": 4, "
-                                                                                  "\"tid\": 9, "
-                                                                                  "\"ts\": 31, "
-                                                                                  "\"dur\": 2, "
-                                                                                  "\"args\": "
-                                                                                  "{\"External "
-                                                                                  "id\": 4, "
-                                                                                  "\"Sequence "
-                                                                                  "number\": 1, "
-                                                                                  "\"Fwd "
-                                                                                  "thread id\": "
-                                                                                  "0}},\n"
-                                                                                  "{\"ph\": \"X\", "
-                                                                                  "\"cat\": "
-                                                                                  "\"cpu_op\", "
-                                                                                  "\"name\": "
-                                                                                  "\"aten::mm\", "
-                                                                                  "\"pid\": 4, "
-                                                                                  "\"tid\": 9, "
-                                                                                  "\"ts\": 35, "
-                                                                                  "\"dur\": 2, "
-                                                                                  "\"args\": "
-                                                                                  "{\"External "
-                                                                                  "id\": 5}},\n" OP("aten::_fused_adamw_", "81", "5", 6, "") ",\n" KERNEL(
-                                                                                      "k_forward",
-                                                                                      "12", "1", 7,
-                                                                                      2) ","
-                                                                                         "\n" KERNEL("k_recompute", "40", "1", 7, 4) ",\n" KERNEL(
-                                                                                             "k_"
-                                                                                             "backw"
-                                                                                             "ard",
-                                                                                             "50",
-                                                                                             "1", 7,
-                                                                                             5) ","
-                                                                                                "\n" KERNEL(
-                                                                                                    "k_adam",
-                                                                                                    "90",
-                                                                                                    "1",
-                                                                                                    7,
-                                                                                                    6) ",\n"
-                                                                                                       "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 4, "
-                                                                                                       "\"tid\": 4, \"ts\": 12.5, \"dur\": 1, \"args\": {\"correlation\": 77}},\n" KERNEL(
-                                                                                                           "k_late",
-                                                                                                           "120",
-                                                                                                           "1",
-                                                                                                           7,
-                                                                                                           77) ",\n" KERNEL("k_nobody",
-                                                                                                                            "130",
-                                                                                                                            "1",
-                                                                                                                            7,
-                                                                                                                            99)
-                                                                                                           PROFILE_TAIL);
+    profile_of_events(&c, phases, TY_COUNT(phases));
     static const struct {
         const char *kernel, *op;
         int phase;

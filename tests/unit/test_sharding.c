@@ -15,8 +15,25 @@ static int by_time(const void *a, const void *b)
     return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->by - y->by;
 }
 
+/* Whether span i of n is a computation after which its unit is not computed again in its pass. The
+ * head stays between its forward and its backward. */
+static bool ends_unit(const struct ty_span *spans, uint32_t i, uint32_t n)
+{
+    const struct ty_span *s = &spans[i];
+    if (s->op->stream != TY_STREAM_COMPUTE || s->op->part == TY_PART_NONE ||
+        (s->op->part == TY_PART_HEAD && s->pass->phase == TY_PHASE_FORWARD)) {
+        return false;
+    }
+    bool last = true;
+    for (uint32_t k = i + 1; last && k < n && spans[k].pass == s->pass; k++) {
+        last = spans[k].op->stream != TY_STREAM_COMPUTE || spans[k].op->layer != s->op->layer ||
+               (s->op->layer == TY_NONE && spans[k].op->part != s->op->part);
+    }
+    return last;
+}
+
 /* Whole units of rank 0 over time: one more when a gather starts, one less when a pass has computed
- * a unit for the last time. The head stays between its forward and its backward. */
+ * a unit for the last time. */
 static int most_whole(const struct quick_run *q)
 {
     static struct change change[SPANS_MAX];
@@ -27,16 +44,7 @@ static int most_whole(const struct quick_run *q)
         if (s->op->stream == TY_STREAM_DATA && strcmp(s->kind->name, "all-gather") == 0) {
             change[n++] = (struct change){s->start, 1};
         }
-        if (s->op->stream != TY_STREAM_COMPUTE || s->op->part == TY_PART_NONE ||
-            (s->op->part == TY_PART_HEAD && s->pass->phase == TY_PHASE_FORWARD)) {
-            continue;
-        }
-        bool last = true;
-        for (uint32_t k = i + 1; last && k < count && span[k].pass == s->pass; k++) {
-            last = span[k].op->stream != TY_STREAM_COMPUTE || span[k].op->layer != s->op->layer ||
-                   (s->op->layer == TY_NONE && span[k].op->part != s->op->part);
-        }
-        if (last) {
+        if (ends_unit(span, i, count)) {
             change[n++] = (struct change){end_of(s), -1};
         }
     }
