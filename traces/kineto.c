@@ -9,10 +9,11 @@
  *
  * Types of elements are not known here: messages are counted in bytes, of type Byte. Times as in
  * the Chrome trace. Detail does not matter: a kernel is a task. */
+#include "traces/kineto.h"
+
 #include <stdio.h>
 
 #include "sim/core/issue.h"
-#include "traces/kineto.h"
 
 #define LINE        4096u /* most bytes of an event */
 #define NAME        200u

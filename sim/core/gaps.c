@@ -6,10 +6,10 @@
  * event of a message counts as waiting for the neighbour until the message was sent, and as
  * exposed communication from then on; that of a meeting as waiting for the others until the last
  * arrived. */
-#include "sim/core/stats.h"
-
 #include "sim/core/gaps.h"
+
 #include "sim/core/seen.h"
+#include "sim/core/stats.h"
 
 /* Ordinal of the send of every message, within the sending gang. */
 static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)

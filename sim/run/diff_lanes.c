@@ -2,10 +2,10 @@
  *
  * Ranks of the whole count through: those of B after those of A. A recording has those that were
  * measured, under numbers of its own; rank[] says who they are. */
+#include "sim/run/diff_lanes.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "sim/run/diff_lanes.h"
 
 /* ---- simulated or measured ---- */
 
