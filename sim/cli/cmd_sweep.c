@@ -26,6 +26,20 @@ static void put_summary(const struct ty_sweep_summary *s)
     fprintf(stderr, "\n");
 }
 
+/* Whether the table would replace one of the files that it is made from. */
+static bool overwrites(const struct cli_options *o)
+{
+    if (o->output == NULL) {
+        return false;
+    }
+    bool read = cli_overwrites(o->output, o->operand) ||
+                (o->rows != NULL && cli_overwrites(o->output, o->rows));
+    for (size_t i = 0; i < o->with.n; i++) {
+        read = read || cli_overwrites(o->output, o->with.item[i]);
+    }
+    return read;
+}
+
 int cmd_sweep(const struct cli_options *o)
 {
     struct ty_sweep_options s = {.path = o->operand,
@@ -41,12 +55,7 @@ int cmd_sweep(const struct cli_options *o)
     if (o->jobs != NULL && cli_number("--jobs", o->jobs, &s.jobs) != 0) {
         return 2;
     }
-    bool read = o->output != NULL && (cli_overwrites(o->output, o->operand) ||
-                                      (o->rows != NULL && cli_overwrites(o->output, o->rows)));
-    for (size_t i = 0; o->output != NULL && i < o->with.n; i++) {
-        read = read || cli_overwrites(o->output, o->with.item[i]);
-    }
-    if (read) {
+    if (overwrites(o)) {
         fprintf(stderr, "trainyard sweep: %s would overwrite what it reads\n", o->output);
         return 2;
     }

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Fails on an include that points upward: each folder may include itself and what is below it."""
+"""Fails on an include that is out of order: layers.py TOP
+
+Each folder may include itself and what is below it. A file includes its own header first, or one
+that includes it, as NAME_internal.h does. No header includes itself by way of others.
+"""
 import pathlib
 import re
 import sys
@@ -15,16 +19,66 @@ ALLOWED = {
     "sim/manual": {"sim", "sim/cli", "sim/manual"},
     "sim": {"sim/base"},
 }
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+SOURCES = ["sim", "topology", "model", "traces"]
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
+
+
+def includes(path):
+    """(line, file, whether it is the project's) of each."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        found = INCLUDE.match(line)
+        if found:
+            yield number, found[2], found[1] == '"'
+
+
+def upward(root, path, folder):
+    for number, name, own in includes(path):
+        if own and str(pathlib.PurePosixPath(name).parent) not in ALLOWED[folder]:
+            yield f"{path.relative_to(root)}:{number}: {folder} may not include {name}"
+
+
+def own_header(root, path):
+    """A source file whose header is there includes that before anything else."""
+    header = path.with_suffix(".h")
+    if path.suffix == ".c" and header.exists():
+        name = header.relative_to(root).as_posix()
+        number, first, own = next(includes(path), (1, "", False))
+        by_way = [other for _, other, _ in includes(root / first)] if own else []
+        if name not in [first] + by_way:
+            yield f"{path.relative_to(root)}:{number}: its own header, {name}, comes first"
+
+
+def circle(below, name, above, done):
+    """The first circle of headers that can be reached from one, as a list; or nothing."""
+    if name in above:
+        return above[above.index(name):] + [name]
+    for other in [] if name in done else below.get(name, []):
+        found = circle(below, other, above + [name], done)
+        if found:
+            return found
+    done.add(name)
+    return []
 
 
 def violations(root):
-    for folder, allowed in ALLOWED.items():
-        for path in sorted((root / folder).glob("*.[ch]")):
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                found = INCLUDE.match(line)
-                if found and str(pathlib.PurePosixPath(found.group(1)).parent) not in allowed:
-                    yield f"{path.relative_to(root)}:{number}: {folder} may not include {found.group(1)}"
+    below = {}
+    for top in SOURCES:
+        for path in sorted((root / top).rglob("*.[ch]")):
+            folder = path.parent.relative_to(root).as_posix()
+            if folder not in ALLOWED:
+                yield f"{path.relative_to(root)}: no layer is stated for {folder}"
+                continue
+            yield from upward(root, path, folder)
+            yield from own_header(root, path)
+            if path.suffix == ".h":
+                below[path.relative_to(root).as_posix()] = [
+                    name for _, name, own in includes(path) if own]
+    done = set()
+    for name in sorted(below):
+        found = circle(below, name, [], done)
+        if found:
+            yield "headers include each other: " + ", ".join(found)
+            return
 
 
 def main():

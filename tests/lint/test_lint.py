@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""The checks of this folder find what they are there for: test_lint.py"""
+import os
+import pathlib
+import tempfile
+import unittest
+import unittest.mock
+
+import complexity
+import layers
+import links
+import tools
+
+GUIDE = """# A  guide to `--stats json`: what's in it
+See [the other](docs/other.md#second-2), [below](#a--guide-to---stats-json-whats-in-it) and
+![a picture](docs/a.png). `[not a link](nowhere.md)`, docs/b.txt.
+
+```
+[neither](nowhere.md)
+# no heading
+```
+"""
+OTHER = "# Second\n# Second\n## [Second](x.md) 2\n[up](../README.md) [site](https://a.example/x?y#z)\n"
+FILES = ["README.md", "docs/other.md", "docs/a.png", "docs/b.txt", "docs/x.md"]
+
+
+def tree(**texts):
+    """Two guides and what they point to; texts replace theirs."""
+    return links.Tree({"README.md": texts.get("readme", GUIDE), "docs/other.md":
+                       texts.get("other", OTHER), "docs/x.md": ""}, FILES)
+
+
+class Links(unittest.TestCase):
+    def test_links_that_hold_are_not_blamed(self):
+        self.assertEqual(list(tree().broken()), [])
+
+    def test_headings_get_the_anchors_of_github(self):
+        self.assertEqual(links.slug("`--trace svg:PATH`, `schedule --format svg`"),
+                         "--trace-svgpath-schedule---format-svg")
+        self.assertEqual(links.anchors("# A b\n# A b\n```\n# c\n```\n<a id=\"d\"></a>\n"),
+                         {"a-b", "a-b-1", "d"})
+
+    def test_what_is_not_there_is_told_with_its_line(self):
+        text = ("\n[a](docs/c.md) ![b](b.png) [c](#nothing) [d](docs/other.md#third)\n"
+                "[e](http://x) [f](ftp://a.example) [g](docs/b.txt#x) `docs/none.txt`\n[h]: no.md\n")
+        found = list(tree(readme=text).broken())
+        self.assertEqual([line.split(": ", 1)[0] for line in found],
+                         ["README.md:2"] * 4 + ["README.md:3"] * 3 + ["README.md:4", "README.md:3"],
+                         found)
+
+    def test_a_file_that_nothing_leads_to_is_told(self):
+        docs = {"docs/other.md": OTHER, "docs/a.png": "", "docs/b.txt": "", "docs/x.md": ""}
+        self.assertEqual(links.orphans(tree(), docs), [])
+        docs["docs/lost-b.txt"] = ""
+        self.assertEqual(links.orphans(tree(), docs), ["docs/lost-b.txt"])
+
+
+class Layers(unittest.TestCase):
+    def violations(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding="utf-8")
+            return list(layers.violations(root))
+
+    def test_includes_that_point_upward_are_told(self):
+        self.assertEqual(self.violations({"sim/core/a.c": '#include "sim/base/err.h"\n'}), [])
+        self.assertEqual(self.violations({"sim/core/a.c": '\n#include "topology/a.h"\n'}),
+                         ["sim/core/a.c:2: sim/core may not include topology/a.h"])
+
+    def test_a_folder_without_a_layer_is_told(self):
+        self.assertEqual(self.violations({"sim/new/a.c": ""}),
+                         ["sim/new/a.c: no layer is stated for sim/new"])
+
+    def test_the_own_header_comes_first(self):
+        self.assertEqual(self.violations({"model/a.h": "", "model/a.c":
+                                          '#include <math.h>\n\n#include "model/a.h"\n'}),
+                         ["model/a.c:1: its own header, model/a.h, comes first"])
+
+        self.assertEqual(self.violations({"model/a.h": "", "model/a_internal.h":
+                                          '#include "model/a.h"\n', "model/a.c":
+                                          '#include "model/a_internal.h"\n'}), [])
+
+    def test_headers_that_include_each_other_are_told(self):
+        self.assertEqual(self.violations({"model/a.h": '#include "model/b.h"\n', "model/b.h":
+                                          '#include "model/c.h"\n', "model/c.h":
+                                          '#include "model/b.h"\n'}),
+                         ["headers include each other: model/b.h, model/c.h, model/b.h"])
+
+
+@unittest.skipUnless(tools.present(["pmccabe"]), "pmccabe not found")
+class Complexity(unittest.TestCase):
+    def complaints(self, text):
+        return list(complexity.judge("a.c", text, complexity.functions("a.c", text)))
+
+    def test_a_function_at_the_limit_passes_and_one_above_does_not(self):
+        decisions = ["    if (x) {\n    }"] * (complexity.COMPLEXITY - 1)
+        body = "int f(int x)\n{{\n{}\n    return x;\n}}\n"
+        self.assertEqual(self.complaints(body.format("\n".join(decisions))), [])
+        decisions.append("    x = x && 1;")
+        self.assertEqual(self.complaints(body.format("\n".join(decisions))),
+                         [f"a.c:1: f has complexity {complexity.COMPLEXITY + 1}, "
+                          f"limit {complexity.COMPLEXITY}"])
+
+    def test_tests_and_all_branches_of_conditions_are_read(self):
+        text = "START_TEST(a)\n{\n}\nEND_TEST\n#ifdef A\nint b(void)\n{\n}\n#else\nint b(void)\n{\n}\n#endif\n"
+        self.assertEqual(self.complaints(text), [])
+        self.assertEqual([row[3] for row in complexity.functions("a.c", text)], ["a", "b", "b"])
+
+    def test_a_function_that_was_not_read_is_told(self):
+        self.assertEqual(list(complexity.judge("a.c", "int f(void)\n{\n}\n", [])),
+                         ["a.c: pmccabe sees 0 functions of 1"])
+
+
+class Verdict(unittest.TestCase):
+    def status(self, full, findings=()):
+        with unittest.mock.patch.dict(os.environ, {"TRAINYARD_CI_FULL": full}), \
+                unittest.mock.patch("builtins.print"):
+            return tools.verdict(list(findings), ["pmccabe"], "")
+
+    def test_a_missing_tool_skips_and_fails_where_all_must_run(self):
+        self.assertEqual(self.status(""), tools.SKIPPED)
+        self.assertEqual(self.status("1"), 1)
+
+    def test_findings_fail_whatever_is_missing(self):
+        self.assertEqual(self.status("", ["a.c:1: wrong"]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
