@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-BINARY, MANUAL, SOURCE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+BINARY, MANUAL = map(os.path.abspath, sys.argv[1:3])
+SOURCE = pathlib.Path(sys.argv[3])
 BREAKS = "=:"  # bash splits words there, among others
 COMMANDS = ["run", "check", "report", "diff", "explain", "sweep", "calibrate", "import", "schedule",
             "list"]
@@ -288,7 +289,7 @@ def main():
                 print(f"ok {number} - {name}", flush=True)
             except Skip as why:
                 print(f"ok {number} - {name} # SKIP {why}", flush=True)
-            except AssertionError as why:
+            except (AssertionError, OSError, subprocess.SubprocessError) as why:
                 failed += 1
                 print(f"not ok {number} - {name}\n# {str(why)[:1000]!r}", flush=True)
     return 1 if failed else 0
