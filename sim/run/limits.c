@@ -8,29 +8,37 @@
 #include "sim/run/words.h"
 
 #define SHARE      0.8 /* of the machine's memory: the rest is for the system and other processes */
-#define PASS_GROWS 2.5 /* an array that doubles in an arena leaves its smaller selves behind */
-#define PASS_MARKS 5.0 /* B of a pass while orders are made: model/lower.c */
+#define LITTLE     (32.0 * 1024 * 1024) /* B */
+#define PASS_GROWS 2.5  /* an array that doubles in an arena leaves its smaller selves behind */
+#define PASS_MARKS 5.0  /* B of a pass while orders are made: model/lower.c */
 #define HEAT_B     60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
 
 static const char remedy[] = "simulate fewer run.steps, a smaller layout.global_batch, or larger "
                              "micro-batches";
 
-double ty_limit_of(const struct ty_config *config)
+/* What is so little is not asked for: sweeps make thousands of small runs a second. */
+static bool is_little(const struct ty_config *config, double need)
 {
-    return config->run.memory_limit > 0 ? config->run.memory_limit
-                                        : SHARE * ty_machine_memory().bytes;
+    return config->run.memory_limit <= 0 && need <= LITTLE;
+}
+
+bool ty_limit_allows(const struct ty_config *config, double need)
+{
+    const double given = config->run.memory_limit;
+    return is_little(config, need) ||
+           need <= (given > 0 ? given : SHARE * ty_machine_memory().bytes);
 }
 
 int ty_limit_check(const struct ty_config *config, const char *what, double need, double held,
                    const char *how, struct ty_err *err)
 {
+    if (ty_limit_allows(config, need + held)) {
+        return 0;
+    }
     const struct ty_machine_memory machine = ty_machine_memory();
     const double given = config->run.memory_limit;
     const double limit = given > 0 ? given : SHARE * machine.bytes;
     char a[64], b[64], c[64], beside[128] = "", of[160] = "run.memory_limit";
-    if (need + held <= limit) {
-        return 0;
-    }
     if (held > 0) {
         (void)snprintf(beside, sizeof(beside), " beside the %s that are taken already",
                        ty_words_bytes(held, c, sizeof(c)));

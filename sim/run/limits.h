@@ -8,8 +8,8 @@
 
 #include "sim/run/run.h"
 
-/* Bytes that a run of this configuration may take. */
-double ty_limit_of(const struct ty_config *config);
+/* Whether a run of this configuration may take that many bytes. */
+bool ty_limit_allows(const struct ty_config *config, double need);
 
 /* Whether `need` bytes for `what` ("a run of 12 tasks") are there, `held` being taken already. 0, or
  * TY_ELIMIT with both figures and the remedy. */

@@ -48,13 +48,13 @@ void ty_row_gate_release(struct ty_row_gate *gate)
 }
 
 /* One run at a time may always go on, so nobody waits for ever. */
-static void enter(struct ty_row_gate *gate, double need, double limit)
+static void enter(struct ty_row_gate *gate, double need, const struct ty_config *config)
 {
     if (gate == NULL) {
         return;
     }
     pthread_mutex_lock(&gate->lock);
-    while (gate->taken > 0 && gate->taken + need > limit) {
+    while (gate->taken > 0 && !ty_limit_allows(config, gate->taken + need)) {
         pthread_cond_wait(&gate->left, &gate->lock);
     }
     gate->taken += need;
@@ -94,7 +94,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
     const double need = rc < 0 ? 0 : takes(run);
     if (rc == 0) {
-        enter(rows->gate, need, ty_limit_of(config));
+        enter(rows->gate, need, config);
         rc = ty_run_execute_folded(run, err);
         if (rc == 0) {
             see(run, arg);
