@@ -216,10 +216,10 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **t
         return rc;
     }
     if (r.doc.root == NULL || r.doc.root->kind != TY_NODE_MAP) {
-        fail(&r, r.doc.root, "config.json",
-             "not a JSON object; give the file that belongs to the "
-             "model's weights");
-        return r.code;
+        return ty_fail(err, TY_EINPUT,
+                       "%s: not a JSON object; name the config.json that belongs to the model's "
+                       "weights",
+                       path);
     }
     refuse(&r);
     const struct family *family = r.code < 0 ? NULL : find_family(&r);

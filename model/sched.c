@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/check.h"
+
 #define X(id, name) extern const struct ty_sched ty_sched_##id;
 TY_SCHEDULES(X)
 #undef X
@@ -120,21 +122,32 @@ static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape
     if (shape->p == 0 || shape->m == 0 || shape->v == 0 || shape->slices == 0 ||
         shape->m > UINT16_MAX || ty_sched_stages(shape) > UINT16_MAX || shape->slices > 255) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule %s: %u ranks, %u micro-batches, %u virtual stages per rank, %u "
+                       "%s: %u ranks, %u micro-batches, %u virtual stages per rank, %u "
                        "slices; each is at least 1, with at most 65535 micro-batches and stages",
                        sched->name, (unsigned)shape->p, (unsigned)shape->m, (unsigned)shape->v,
                        (unsigned)shape->slices);
     }
     if (shape->slices > 1 && !sched->sliced) {
-        return ty_fail(err, TY_EUSAGE, "schedule %s: %u slices; it works on whole sequences",
+        return ty_fail(err, TY_EUSAGE, "%s: %u slices; it works on whole sequences, 1 slice",
                        sched->name, (unsigned)shape->slices);
     }
     if (sched->chunks != 0 && sched->chunks != shape->v) {
-        return ty_fail(err, TY_EUSAGE,
-                       "schedule %s: %u virtual stages per rank; it needs exactly %u", sched->name,
-                       (unsigned)shape->v, (unsigned)sched->chunks);
+        return ty_fail(err, TY_EUSAGE, "%s: %u virtual stage%s per rank; it has exactly %u",
+                       sched->name, (unsigned)shape->v, shape->v == 1 ? "" : "s",
+                       (unsigned)sched->chunks);
     }
     return 0;
+}
+
+/* The key to blame: that of a number the user gave and this schedule cannot have, else its name. */
+static const char *check_key(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                             const struct ty_section *section)
+{
+    if (shape->slices > 1 && !sched->sliced) {
+        return "slices";
+    }
+    const bool chunks = sched->chunks != 0 && sched->chunks != shape->v;
+    return chunks && ty_check_given(section, "chunks") ? "chunks" : "name";
 }
 
 /* A file fixes what the layout asks for. */
@@ -146,8 +159,9 @@ static int check_own(const struct ty_sched_options *options, const struct ty_sec
     const struct ty_place at = ty_section_place(section, "file");
     if (own->p != pipeline || m != micro_batches || own->slices != options->slices) {
         return ty_fail_at(err, TY_EINPUT, &at,
-                          "schedule.file: it is made for %u ranks, %u micro-batches and %u slices; "
-                          "the layout has %u, %u and %u",
+                          "schedule.file: p = %u ranks, m = %u micro-batches and q = %u slices in "
+                          "the file; the run file has p = %u (layout.pipeline), m = %u and q = %u "
+                          "(schedule.slices)",
                           (unsigned)own->p, (unsigned)m, (unsigned)own->slices, (unsigned)pipeline,
                           (unsigned)micro_batches, (unsigned)options->slices);
     }
@@ -160,7 +174,6 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
 {
     const struct ty_sched *sched = ty_sched_of(options);
     const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
-    const struct ty_place name = ty_section_place(section, "name");
     const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why = TY_ERR_NONE;
     if (options->own != NULL) {
@@ -171,12 +184,15 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
         rc = sched->check(&shape, &why);
     }
     if (rc < 0) {
-        return ty_fail_at(err, TY_EINPUT, &name, "schedule.name: %s", why.text);
+        const char *key = check_key(sched, &shape, section);
+        const struct ty_place at = ty_section_place(section, key);
+        return ty_fail_at(err, TY_EINPUT, &at, "schedule.%s: %s", key, why.text);
     }
     if (sequence % options->slices != 0) {
-        return ty_fail_at(err, TY_EINPUT, &slices,
-                          "schedule.slices: %u does not divide model.sequence (%u)",
-                          (unsigned)options->slices, (unsigned)sequence);
+        return ty_fail_at(
+            err, TY_EINPUT, &slices,
+            "schedule.slices: %u does not divide model.sequence (%u); write a divisor, such as 1",
+            (unsigned)options->slices, (unsigned)sequence);
     }
     return 0;
 }

@@ -22,13 +22,13 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
 {
     if (shape->p % 2 != 0) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule chimera: %u pipeline ranks; two opposite pipes interlock over an "
+                       "chimera: %u pipeline ranks; two opposite pipes interlock over an "
                        "even number of ranks: %u, for example",
                        (unsigned)shape->p, (unsigned)shape->p + 1);
     }
     if (shape->m % 2 != 0) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule chimera: %u micro-batches; half of them enter at either end, so "
+                       "chimera: %u micro-batches; half of them enter at either end, so "
                        "their number is even: %u, for example",
                        (unsigned)shape->m, (unsigned)shape->m + 1);
     }

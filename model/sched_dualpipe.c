@@ -18,18 +18,17 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
 {
     if (shape->p % 2 != 0) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule dualpipe: %u pipeline ranks; two opposite pipes fold over an even "
+                       "dualpipe: %u pipeline ranks; two opposite pipes fold over an even "
                        "number of ranks: %u, for example",
                        (unsigned)shape->p, (unsigned)shape->p + 1);
     }
     if (shape->m % 2 != 0 || shape->m < 2 * shape->p) {
         const uint32_t even = shape->m + shape->m % 2, least = 2 * shape->p;
-        return ty_fail(
-            err, TY_EUSAGE,
-            "schedule dualpipe: %u micro-batches over %u ranks; both directions together "
-            "have an even number of at least %u: %u, for example",
-            (unsigned)shape->m, (unsigned)shape->p, (unsigned)least,
-            (unsigned)(even > least ? even : least));
+        return ty_fail(err, TY_EUSAGE,
+                       "dualpipe: %u micro-batches over %u ranks; both directions together "
+                       "have an even number of at least %u: %u, for example",
+                       (unsigned)shape->m, (unsigned)shape->p, (unsigned)least,
+                       (unsigned)(even > least ? even : least));
     }
     return 0;
 }

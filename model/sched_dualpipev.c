@@ -16,7 +16,7 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
         return 0;
     }
     return ty_fail(err, TY_EUSAGE,
-                   "schedule dualpipev: %u micro-batches over %u ranks; it needs two per rank, %u, "
+                   "dualpipev: %u micro-batches over %u ranks; it needs two per rank, %u, "
                    "or more",
                    (unsigned)shape->m, (unsigned)shape->p, (unsigned)(2 * shape->p));
 }

@@ -60,21 +60,21 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
     }
     if (m < p) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule interleaved: groups of %u micro-batches; %u micro-batches, fewer "
+                       "interleaved: groups of %u micro-batches; %u micro-batches, fewer "
                        "than the %u ranks, form one group: group %u",
                        (unsigned)g, (unsigned)m, (unsigned)p, (unsigned)m);
     }
     list_groups(shape, groups, sizeof(groups));
     if (g < p || g > m) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule interleaved: groups of %u micro-batches; a group has at least %u "
+                       "interleaved: groups of %u micro-batches; a group has at least %u "
                        "(pipeline ranks) and at most %u (micro-batches): group %s",
                        (unsigned)g, (unsigned)p, (unsigned)m, groups);
     }
     if (!last_group_fits(shape, g)) {
         const uint32_t whole = m - m % g;
         return ty_fail(err, TY_EUSAGE,
-                       "schedule interleaved: %u micro-batches in groups of %u leave a last group "
+                       "interleaved: %u micro-batches in groups of %u leave a last group "
                        "of %u, fewer than the %u ranks; group %s would do, or %u or %u "
                        "micro-batches",
                        (unsigned)m, (unsigned)g, (unsigned)(m % g), (unsigned)p, groups,

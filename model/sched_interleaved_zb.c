@@ -67,7 +67,7 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
     }
     if (g < p || g > m) {
         return ty_fail(err, TY_EUSAGE,
-                       "schedule interleaved-zb: groups of %u micro-batches; a group has at least "
+                       "interleaved-zb: groups of %u micro-batches; a group has at least "
                        "as many as there are ranks (%u) and at most all %u",
                        (unsigned)g, (unsigned)p, (unsigned)m);
     }
@@ -79,7 +79,7 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
             snprintf(sizes + n, sizeof(sizes) - (size_t)n, " or %u", (unsigned)large);
         }
         return ty_fail(err, TY_EUSAGE,
-                       "schedule interleaved-zb: groups of %u leave %u of %u micro-batches for the "
+                       "interleaved-zb: groups of %u leave %u of %u micro-batches for the "
                        "last group, fewer than the %u ranks; leave the group size out for groups "
                        "of %s",
                        (unsigned)g, (unsigned)(m % g), (unsigned)m, (unsigned)p, sizes);

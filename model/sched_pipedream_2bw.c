@@ -18,11 +18,10 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
     if (shape->m >= shape->p) {
         return 0;
     }
-    return ty_fail(
-        err, TY_EUSAGE,
-        "schedule pipedream-2bw: %u micro-batches per update over %u ranks; two versions "
-        "of the weights suffice for %u micro-batches or more",
-        (unsigned)shape->m, (unsigned)shape->p, (unsigned)shape->p);
+    return ty_fail(err, TY_EUSAGE,
+                   "pipedream-2bw: %u micro-batches per update over %u ranks; two versions "
+                   "of the weights suffice for %u micro-batches or more",
+                   (unsigned)shape->m, (unsigned)shape->p, (unsigned)shape->p);
 }
 
 static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)

@@ -139,6 +139,7 @@ static bool read_head(struct ty_slots_reader *reader)
                          "wrong line (%.*s); write \"rank R:\" and the slots of rank R, 0 to 65534",
                          ty_slots_quote(&word), word.at);
     }
+    reader->stopped = reader->stopped || reader->n_rows == 0; /* another kind of file */
     return false;
 }
 

@@ -7,6 +7,7 @@
 #include "topology/cluster.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "topology/coll.h"
 
@@ -303,12 +304,12 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
     }
     if (cluster->memory > 0 && ty_cluster_reserve(cluster, 0) >= cluster->memory) {
         const char *const key = cluster->reserve > 0 ? "reserve" : "context_memory";
-        rc = fail(section, key, err,
-                  cluster->reserve > 0
-                      ? "cluster.reserve: leaves no memory for the model; must be less than "
-                        "cluster.memory"
-                      : "cluster.context_memory: leaves no memory for the model; must be less than "
-                        "cluster.memory");
+        char has[64], message[200];
+        (void)snprintf(message, sizeof(message),
+                       "cluster.%s: leaves no memory for the model; write less than cluster.memory "
+                       "(%s)",
+                       key, ty_quantity_format(cluster->memory, TY_DIM_BYTES, has, sizeof(has)));
+        rc = fail(section, key, err, message);
     }
     return rc;
 }

@@ -166,10 +166,8 @@ int ty_exceptions_check_leaves(const struct ty_cluster *cluster, uint32_t n_leav
                            x->text);
         } else if (x->kind == TY_EXCEPTION_LEAF && x->last >= n_leaves) {
             code = ty_fail_at(err, TY_EINPUT, &x->at,
-                              "cluster.exceptions: leaf %u does not exist (%s); the network has %u "
-                              "lea%s, counted from 0",
-                              (unsigned)x->last, x->text, (unsigned)n_leaves,
-                              n_leaves == 1 ? "f" : "ves");
+                              "cluster.exceptions: leaf %u does not exist (%s); the highest is %u",
+                              (unsigned)x->last, x->text, (unsigned)n_leaves - 1);
         }
     }
     return code;

@@ -98,7 +98,7 @@ static int missing_part(const struct reader *r, const char *what, uint32_t numbe
 {
     char text[80], right[80];
     (void)snprintf(text, sizeof(text), "%s %u does not exist", what, (unsigned)number);
-    (void)snprintf(right, sizeof(right), "%s has %u, counted from 0", where, (unsigned)n);
+    (void)snprintf(right, sizeof(right), "the highest of %s is %u", where, (unsigned)n - 1);
     return fail(r, text, right);
 }
 

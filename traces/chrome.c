@@ -124,8 +124,7 @@ static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_
     c->heads = ty_arena_array(&c->view.arena, struct ty_chrome_head *, c->view.n_plans);
     c->pieces = ty_arena_array(&c->view.arena, struct ty_chrome_piece *,
                                (size_t)c->view.program->n_gangs * c->view.n_partners);
-    return c->heads != NULL && c->pieces != NULL ? 0
-                                                 : ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    return c->heads != NULL && c->pieces != NULL ? 0 : ty_fail_memory(err);
 }
 
 static int write_events(struct ty_chrome *c)
@@ -150,7 +149,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
         put_document_head(&c);
         rc = write_events(&c);
         ty_out_str(out, "\n]}\n");
-        rc = rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
+        rc = rc == 0 ? 0 : ty_fail_memory(err);
     }
     ty_view_release(&c.view);
     return rc;

@@ -165,7 +165,7 @@ static int csv_write(const struct ty_trace *trace, struct ty_out *out, struct ty
         }
     }
     ty_arena_release(&arena);
-    return cells != NULL ? 0 : ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    return cells != NULL ? 0 : ty_fail_memory(err);
 }
 
 const struct ty_trace_format ty_trace_csv = {

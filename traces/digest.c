@@ -83,7 +83,7 @@ static int digest_write(const struct ty_trace *trace, struct ty_out *out, struct
     }
     ty_arena_release(&arena);
     if (!ok) {
-        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+        return ty_fail_memory(err);
     }
     ty_out_printf(out, "%016llx\n", (unsigned long long)d.sum);
     return 0;

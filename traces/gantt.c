@@ -312,7 +312,7 @@ int ty_gantt(const struct ty_timeline *timeline, const struct ty_gantt *options,
     }
     ty_arena_release(&g.arena);
     rc = out->failed ? TY_ENOMEM : rc;
-    return rc == 0 ? 0 : ty_fail(err, rc, "gantt: out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }
 
 /* ---- as a trace format ---- */
@@ -328,7 +328,7 @@ static int gantt_write(const struct ty_trace *trace, struct ty_out *out, struct 
     struct ty_text text = {.data = NULL};
     int rc = ty_gantt(trace->timeline, &options, &text, err);
     if (rc == 0 && text.failed) {
-        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = ty_fail_memory(err);
     }
     if (rc == 0) {
         ty_out_bytes(out, text.data, text.len);

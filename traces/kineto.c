@@ -342,7 +342,7 @@ static int kineto_write(const struct ty_trace *trace, struct ty_out *out, struct
         ty_out_printf(out, "%s}\n],\n\"traceName\": \"rank-%u.json\"}\n", end, (unsigned)k.rank);
     }
     ty_arena_release(&k.arena);
-    return rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }
 
 static double kineto_estimate(const struct ty_trace *trace)

@@ -108,15 +108,14 @@ int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
     }
     if (error != 0) {
         release(out);
-        return ty_fail(err, ty_code_of_errno(error), "cannot write '%s': %s", path,
-                       strerror(error));
+        return ty_fail_write(err, path, error);
     }
     out->buf = malloc(TY_OUT_BUFFER + TY_OUT_SLACK);
     const bool compressed = ty_path_ends(path, ".gz");
     out->gz = compressed ? ty_gz_new() : NULL;
     if (out->buf == NULL || (compressed && out->gz == NULL)) {
         ty_out_discard(out);
-        return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", path);
+        return ty_fail_memory(err);
     }
     return 0;
 }
@@ -139,9 +138,7 @@ int ty_out_check(const char *path, struct ty_err *err)
     }
     out.fd = -1;
     release(&out);
-    return error == 0 ? 0
-                      : ty_fail(err, ty_code_of_errno(error), "cannot write '%s': %s", path,
-                                strerror(error));
+    return error == 0 ? 0 : ty_fail_write(err, path, error);
 }
 
 /* ---- closing ---- */
@@ -191,10 +188,7 @@ int ty_out_commit(struct ty_out *out, struct ty_err *err)
     }
     int rc = 0;
     if (out->error != 0) {
-        const int code = ty_code_of_errno(out->error);
-        rc = out->path != NULL
-                 ? ty_fail(err, code, "cannot write '%s': %s", out->path, strerror(out->error))
-                 : ty_fail(err, code, "cannot write standard output: %s", strerror(out->error));
+        rc = ty_fail_write(err, out->path != NULL ? out->path : "standard output", out->error);
         if (out->temporary != NULL) {
             unlink(out->temporary);
         }

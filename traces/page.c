@@ -400,5 +400,5 @@ int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
     *page = (struct ty_page){
         .trace = trace, .timeline = trace->timeline, .program = trace->timeline->program};
     const int rc = collect(page, own, err);
-    return rc == TY_ENOMEM ? ty_fail(err, TY_ENOMEM, "page: out of memory") : rc;
+    return rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
 }

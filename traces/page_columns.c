@@ -370,5 +370,5 @@ int ty_page_put(const struct ty_page *page, struct ty_out *out, struct ty_err *e
     int rc = put_mixes(page, out);
     rc = rc < 0 ? rc : put_columns(page, out);
     rc = rc < 0 ? rc : put_path(page, out);
-    return rc < 0 ? ty_fail(err, rc, "page: out of memory") : 0;
+    return rc < 0 ? ty_fail_memory(err) : 0;
 }

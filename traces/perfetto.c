@@ -125,7 +125,7 @@ static int prepare(struct ty_pf *f, const struct ty_trace *trace, struct ty_out 
     for (uint32_t i = 0; f->position != NULL && i < trace->n_ranks; i++) {
         f->position[trace->ranks[i]] = i;
     }
-    return f->position != NULL ? 0 : ty_fail(err, TY_ENOMEM, "trace: out of memory");
+    return f->position != NULL ? 0 : ty_fail_memory(err);
 }
 
 static void release(struct ty_pf *f)
@@ -145,7 +145,7 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
         rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_MEMORY) ? put_memories(&f) : rc;
         rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_NET) ? put_links(&f) : rc;
         rc = rc == 0 ? ty_pf_slices(&f) : rc;
-        rc = rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
+        rc = rc == 0 ? 0 : ty_fail_memory(err);
     }
     release(&f);
     return rc;

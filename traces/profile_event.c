@@ -297,10 +297,13 @@ static int keep_kernel(struct ty_profile_reader *r)
     struct ty_profile_kernel k = {
         .op = TY_PROFILE_NONE, .comm = TY_PROFILE_NONE, .step = TY_PROFILE_NONE};
     if (stream < 0 || stream > UINT32_MAX) {
-        return ty_profile_wrong_event(
-            r, TY_KEY_STREAM, "%s (%.40s); the number of a CUDA stream is due",
-            r->field[TY_KEY_STREAM].kind == TY_VALUE_NONE ? "missing" : "not a stream",
-            text_of(r, TY_KEY_STREAM));
+        return r->field[TY_KEY_STREAM].kind == TY_VALUE_NONE
+                   ? ty_profile_wrong_event(r, TY_KEY_STREAM,
+                                            "missing; the number of a CUDA stream is due")
+                   : ty_profile_wrong_event(
+                         r, TY_KEY_STREAM,
+                         "not a stream (%.40s); the number of a CUDA stream is due",
+                         text_of(r, TY_KEY_STREAM));
     }
     if (!time_of(r, TY_KEY_TS, &k.start_ns) || !time_of(r, TY_KEY_DUR, &k.dur_ns) ||
         !intern(r, TY_KEY_NAME, &k.name)) {

@@ -26,7 +26,7 @@ struct reading {
 
 static int no_memory(struct reading *r)
 {
-    return ty_fail(r->err, TY_ENOMEM, "memory is exhausted");
+    return ty_fail_memory(r->err);
 }
 
 /* ---- which files ---- */
@@ -300,7 +300,7 @@ int ty_profile_read(struct ty_profile **profile, const char *const *paths, size_
     if (p == NULL || store == NULL || ty_profile_store_init(store) != 0) {
         free(p);
         free(store);
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     p->store = store;
     int rc = n > 0 ? 0 : ty_fail(err, TY_EUSAGE, "no profile to read");

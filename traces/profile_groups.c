@@ -14,7 +14,7 @@
 
 static int no_memory(struct ty_err *err)
 {
-    return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return ty_fail_memory(err);
 }
 
 static int ascending(const void *a, const void *b)

@@ -26,6 +26,7 @@ static bool keep(struct ty_profile_reader *r, const char *bytes, size_t n)
         }
         char *larger = realloc(r->scratch, 2 * (size_t)r->scratch_cap);
         if (larger == NULL) {
+            (void)ty_profile_no_memory(r);
             return false;
         }
         r->scratch = larger;
@@ -37,8 +38,12 @@ static bool keep(struct ty_profile_reader *r, const char *bytes, size_t n)
     return true;
 }
 
+/* What keep could not keep: told here unless it was. */
 static int too_long(struct ty_profile_reader *r)
 {
+    if (r->code != 0) {
+        return 0;
+    }
     return ty_profile_wrong_event(r, -1, "more than %u MiB in one event; no profiler writes that",
                                   MAX_EVENT >> 20);
 }
@@ -46,6 +51,9 @@ static int too_long(struct ty_profile_reader *r)
 static int keep_value(struct ty_profile_reader *r, enum ty_profile_value kind, const char *bytes,
                       size_t n)
 {
+    if (r->key == TY_KEY_CAT && r->field[r->key].kind != TY_VALUE_NONE) {
+        return ty_profile_wrong_event(r, TY_KEY_CAT, "a second one; an event is of one category");
+    }
     r->field[r->key] = (struct ty_profile_field){.from = r->scratch_n, .kind = (uint8_t)kind};
     if (!keep(r, bytes, n)) {
         return too_long(r);

@@ -478,5 +478,5 @@ int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store 
     free(l.externals);
     free(l.calls);
     free(l.sequences);
-    return ok ? 0 : ty_fail(err, TY_ENOMEM, "%s: memory is exhausted", rank->file);
+    return ok ? 0 : ty_fail_memory(err);
 }

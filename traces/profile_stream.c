@@ -58,7 +58,7 @@ int ty_profile_fail_here(struct ty_profile_reader *r, const char *message)
 
 int ty_profile_no_memory(struct ty_profile_reader *r)
 {
-    r->code = ty_fail(r->err, TY_ENOMEM, "%s: memory is exhausted", r->path);
+    r->code = ty_fail_memory(r->err);
     return 0;
 }
 
@@ -86,20 +86,27 @@ int ty_profile_wrong_event(struct ty_profile_reader *r, int key, const char *for
 
 /* ---- the file ---- */
 
-/* yajl's sentence for what is wrong, without its line end; and what people meet most often. */
+/* yajl's sentence for what is wrong, where it tells more than the place does; and what people meet
+ * most often. */
 static int syntax_error(struct ty_profile_reader *r)
 {
     const size_t at = yajl_get_bytes_consumed(r->yajl);
     unsigned char *said = yajl_get_error(r->yajl, 0, r->chunk, r->chunk_len);
-    char message[200];
-    snprintf(message, sizeof(message), "not JSON: %s", said != NULL ? (const char *)said : "?");
+    char message[200] = "";
+    const char *parse = said != NULL ? strstr((const char *)said, "parse error: ") : NULL;
+    if (parse != NULL) {
+        parse += strlen("parse error: ");
+        snprintf(message, sizeof(message), " (%.*s)", (int)strcspn(parse, "\n"), parse);
+    } else if (said != NULL && strstr((const char *)said, "UTF8") != NULL) {
+        snprintf(message, sizeof(message), " (bytes that are not UTF-8)");
+    }
     yajl_free_error(r->yajl, said);
-    message[strcspn(message, "\n")] = '\0';
     const char *near = (const char *)r->chunk + (at > 0 && at <= r->chunk_len ? at - 1 : 0);
     const bool not_finite = r->chunk_len > 0 && (*near == 'N' || *near == 'I');
     count_to(r, at > 0 && at <= r->chunk_len ? at - 1 : r->counted); /* yajl is behind it */
     const struct ty_place place = {.file = r->path, .line = r->line, .col = r->col};
-    r->code = ty_fail_at(r->err, TY_EINPUT, &place, "%s", message);
+    r->code = ty_fail_at(r->err, TY_EINPUT, &place,
+                         "not JSON from here on%s; a PyTorch profile is needed", message);
     if (not_finite) {
         ty_hint(r->err, "JSON has no NaN and no Infinity; a script wrote this file, not PyTorch");
     }
@@ -123,7 +130,7 @@ static int parse_chunk(struct ty_profile_reader *r, const unsigned char *chunk, 
     if (r->chunk_at - r->last_value_at > MAX_SILENCE) {
         const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
         return ty_fail_at(r->err, TY_EINPUT, &at,
-                          "%u MiB up to here without a value; no profiler writes that",
+                          "%u MiB up to here without a value; a PyTorch profile is needed",
                           MAX_SILENCE >> 20);
     }
     return 0;

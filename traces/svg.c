@@ -334,7 +334,7 @@ int ty_svg(const struct ty_svg *svg, struct ty_text *out, struct ty_err *err)
     }
     ty_text_release(&body);
     ty_arena_release(&page.arena);
-    return rc == 0 ? 0 : ty_fail(err, rc, "svg: out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }
 
 /* ---- as a trace format ---- */
@@ -388,8 +388,7 @@ static int svg_write(const struct ty_trace *trace, struct ty_out *out, struct ty
                          .style = trace->svg,
                          .about = about.data};
     svg.style.bubbles = trace->bubbles ? svg.style.bubbles : TY_SVG_NONE;
-    const int rc = title.failed || about.failed ? ty_fail(err, TY_ENOMEM, "svg: out of memory")
-                                                : ty_svg(&svg, &text, err);
+    const int rc = title.failed || about.failed ? ty_fail_memory(err) : ty_svg(&svg, &text, err);
     if (rc == 0) {
         ty_out_bytes(out, text.data, text.len);
     }

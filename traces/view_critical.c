@@ -233,14 +233,14 @@ int ty_view_find_path(struct ty_view *v, struct ty_err *err)
     }
     v->path = f.path = ty_arena_array(&v->arena, struct ty_view_path, 1);
     if (v->path == NULL) {
-        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+        return ty_fail_memory(err);
     }
     int rc = ty_critical_path(v->trace->critical, add_task, &f, err);
     if (rc == 0 && f.rc == 0) {
         reverse(v->path);
         f.rc = find_marks(v);
     }
-    return rc != 0 ? rc : f.rc == 0 ? 0 : ty_fail(err, f.rc, "trace: out of memory");
+    return rc != 0 ? rc : f.rc == 0 ? 0 : ty_fail_memory(err);
 }
 
 void ty_view_release_path(struct ty_view *v)

@@ -101,7 +101,7 @@ static int find_shown(struct ty_view *v, struct ty_err *err)
         v->shown[g].gang = &p->gangs[g];
         rc = show_members(v, &v->shown[g], is_shown);
     }
-    return rc == 0 ? 0 : ty_fail(err, rc, "trace: out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }
 
 /* Whether the passes of a gang, but for the optimizer's, are of several virtual stages. */
@@ -153,7 +153,7 @@ int ty_view_init(struct ty_view *v, const struct ty_trace *trace, struct ty_err 
     v->plans = ty_arena_array(&v->arena, struct ty_view_plan, v->n_plans);
     v->hosts = ty_arena_array(&v->arena, const struct ty_gang *, (size_t)p->n_meets + 1);
     if (v->plans == NULL || v->hosts == NULL || number_turns(v) != 0) {
-        return ty_fail(err, TY_ENOMEM, "trace: out of memory");
+        return ty_fail_memory(err);
     }
     return find_shown(v, err);
 }

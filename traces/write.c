@@ -72,15 +72,13 @@ static bool is_ours(const struct folder *f, const char *name)
 static int check_strangers(const struct folder *f, struct ty_err *err)
 {
     DIR *dir = opendir(f->path);
-    int rc = dir == NULL ? ty_fail(err, ty_code_of_errno(errno), "cannot write to '%s': %s",
-                                   f->path, strerror(errno))
-                         : 0;
+    int rc = dir == NULL ? ty_fail_write(err, f->path, errno) : 0;
     for (const struct dirent *e = NULL; rc == 0 && (e = readdir(dir)) != NULL;) {
         const bool read = ty_path_ends(e->d_name, ".json") || ty_path_ends(e->d_name, ".gz");
         if (read && !is_ours(f, e->d_name)) {
             rc = ty_fail(err, TY_EIO,
-                         "'%s' holds %s, which this run does not write and which would be read as "
-                         "a rank of it; remove it, or name another folder",
+                         "%s: holds %s, which would be read as a rank of this run; remove it, or "
+                         "name another folder",
                          f->path, e->d_name);
         }
     }
@@ -96,7 +94,7 @@ static int try_file(const struct folder *f, struct ty_err *err)
     const size_t size = strlen(f->path) + 16;
     char *path = malloc(size);
     if (path == NULL) {
-        return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", f->path);
+        return ty_fail_memory(err);
     }
     snprintf(path, size, "%s/rank.json", f->path);
     const int rc = ty_out_check(path, err);
@@ -110,8 +108,7 @@ static int open_folder(struct folder *f, struct ty_err *err)
     struct stat st;
     if (strcmp(f->path, "-") == 0) {
         return ty_fail(err, TY_EUSAGE,
-                       "a file for each rank does not go to standard output (-); "
-                       "name a folder");
+                       "-: standard output is no folder for a file of each rank; name one");
     }
     if (strcmp(f->path, "null:") == 0) {
         return 0;
@@ -121,10 +118,10 @@ static int open_folder(struct folder *f, struct ty_err *err)
         return 0;
     }
     if (errno != EEXIST || stat(f->path, &st) != 0) {
-        return ty_fail(err, TY_EIO, "cannot make folder '%s': %s", f->path, strerror(errno));
+        return ty_fail_write(err, f->path, errno);
     }
     if (!S_ISDIR(st.st_mode)) {
-        return ty_fail(err, TY_EIO, "cannot write to '%s': it is a file; name a folder", f->path);
+        return ty_fail(err, TY_EIO, "%s: a file, not a folder; name a folder", f->path);
     }
     return check_strangers(f, err);
 }
@@ -136,7 +133,7 @@ static int write_rank(struct folder *f, const struct ty_trace_format *format, ui
     const size_t size = strlen(f->path) + 80;
     char name[64], *path = malloc(size);
     if (path == NULL) {
-        return ty_fail(err, TY_ENOMEM, "no memory to write '%s'", f->path);
+        return ty_fail_memory(err);
     }
     name_file(f, f->trace->ranks[i], name);
     snprintf(path, size, "%s/%s", f->path, name);
@@ -166,7 +163,7 @@ static int write_folder(const struct ty_trace_format *format, const struct ty_tr
         return rc;
     }
     f.out = calloc((size_t)trace->n_ranks + 1, sizeof(*f.out));
-    rc = f.out == NULL ? ty_fail(err, TY_ENOMEM, "no memory to write '%s'", path) : 0;
+    rc = f.out == NULL ? ty_fail_memory(err) : 0;
     for (uint32_t i = 0; i < trace->n_ranks && rc == 0; i++) {
         rc = write_rank(&f, format, i, stop, err);
         if (trace->progress != NULL) {

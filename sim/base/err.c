@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
@@ -168,13 +169,20 @@ int ty_fail(struct ty_err *err, int code, const char *format, ...)
     return err_take(err, code, &s);
 }
 
+/* An option is one line that the user has just typed. */
+static bool is_option(const struct ty_place *at)
+{
+    return at->file && strncmp(at->file, "--", 2) == 0;
+}
+
 int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const char *format, ...)
 {
     if (!err) {
         return code;
     }
     struct scratch s = {.len = 0};
-    if (at->line > 0) {
+    const bool shown = at->line > 0 && !is_option(at);
+    if (shown) {
         scratch_add(&s, "%s:%u:%u: ", at->file, (unsigned)at->line, (unsigned)at->col);
     } else if (at->file) {
         scratch_add(&s, "%s: ", at->file);
@@ -184,7 +192,7 @@ int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const ch
     scratch_vadd(&s, format, args);
     va_end(args);
     /* finding a line takes as long as the text before it: not for messages that are only counted */
-    if (at->line > 0 && at->source && err->n < TY_ERR_MAX && err->n_dropped == 0) {
+    if (shown && at->source && err->n < TY_ERR_MAX && err->n_dropped == 0) {
         scratch_excerpt(&s, at);
     }
     return err_take(err, code, &s);
@@ -193,6 +201,14 @@ int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const ch
 int ty_fail_memory(struct ty_err *err)
 {
     return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+}
+
+int ty_fail_write(struct ty_err *err, const char *path, int error)
+{
+    const char *why = error == ENOENT   ? "its folder does not exist"
+                      : error == EISDIR ? "it is a folder"
+                                        : strerror(error);
+    return ty_fail(err, ty_code_of_errno(error), "%s: cannot be written (%s)", path, why);
 }
 
 void ty_hint(struct ty_err *err, const char *format, ...)
@@ -210,6 +226,15 @@ void ty_hint(struct ty_err *err, const char *format, ...)
     if (err->len + s.len + 1 < sizeof(err->text) - NOTE_BYTES) {
         memcpy(err->text + err->len, s.text, s.len + 1);
         err->len += s.len;
+    }
+}
+
+void ty_hint_named(struct ty_err *err, const char *key, const struct ty_place *at)
+{
+    if (is_option(at)) {
+        ty_hint(err, "the file is named by %s", at->file);
+    } else {
+        ty_hint(err, "the file is named by %s at %s:%u", key, at->file, (unsigned)at->line);
     }
 }
 
@@ -268,7 +293,7 @@ const char *ty_nearest(const char *word, const char *const *names, size_t n)
         const size_t longer = len > other ? len : other;
         const size_t allowed = longer > 3 ? longer / 3 : 1;
         /* a name cut short is nearer than another one of its length */
-        const bool begins = len > 2 && other > len && strncmp(word, names[i], len) == 0;
+        const bool begins = len > 2 && other > len && strncasecmp(word, names[i], len) == 0;
         const size_t distance = begins ? EDIT_COST / 2 : edit_distance(word, len, names[i], other);
         if (distance <= allowed * EDIT_COST && distance < longer * EDIT_COST && distance < least) {
             least = distance;

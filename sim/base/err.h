@@ -65,15 +65,24 @@ struct ty_place {
  * `err` may be NULL: then only the code is returned. */
 int ty_fail(struct ty_err *err, int code, const char *format, ...) TY_PRINTF(3, 4);
 
-/* Appends `FILE:LINE:COL: message`, then the source line and a caret under the place. */
+/* Appends `FILE:LINE:COL: message`, then the source line and a caret under the place. A `file` that
+ * begins with -- is an option of the command line as it was typed: it stands for itself, without
+ * line, column and excerpt. */
 int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const char *format, ...)
     TY_PRINTF(4, 5);
 
 /* Memory is exhausted: ty_fail with TY_ENOMEM, which it returns. */
 int ty_fail_memory(struct ty_err *err);
 
+/* PATH: cannot be written (why): `error` is an errno. Returns TY_ENOMEM or TY_EIO. */
+int ty_fail_write(struct ty_err *err, const char *path, int error);
+
 /* Appends "hint: ..." below the last message. */
 void ty_hint(struct ty_err *err, const char *format, ...) TY_PRINTF(2, 3);
+
+/* Appends "hint: the file is named by KEY at FILE:LINE" below messages about a file that a value of
+ * the run file names, or by the option that does. */
+void ty_hint_named(struct ty_err *err, const char *key, const struct ty_place *at);
 
 /* The code for a failed call of the operating system by its errno: TY_ENOMEM or TY_EIO. */
 int ty_code_of_errno(int error);

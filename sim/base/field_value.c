@@ -135,7 +135,9 @@ static int TY_PRINTF(3, 4) value_fail(const struct ty_value_context *c, const st
     (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     const struct ty_place at = ty_node_place(c->doc, node);
-    return ty_fail_at(c->err, TY_EINPUT, &at, "%s.%s: %s", c->section, c->field->key, message);
+    const char *inner = c->field->inner;
+    return ty_fail_at(c->err, TY_EINPUT, &at, "%s.%s%s%s: %s", c->section, c->field->key,
+                      inner ? "." : "", inner ? inner : "", message);
 }
 
 /* "what (value); write noun from 1 to 1024, such as 8". */
@@ -171,13 +173,11 @@ static int check_scalar(const struct ty_value_context *c, const struct ty_node *
 
 static int read_whole(const struct ty_value_context *c, const struct ty_node *node, uint64_t *out)
 {
-    char what[SHOWN_BYTES + 40], value[SHOWN_BYTES + 8];
     const struct ty_field *field = c->field;
     const uint64_t limit = field->type == TY_TYPE_UINT64 ? UINT64_MAX : UINT32_MAX;
     const size_t digits = strspn(node->text, "0123456789");
     if (digits == 0 || node->text[digits] != '\0') {
-        (void)snprintf(what, sizeof(what), "%s is not a whole number", shown(node, value));
-        return wrong(c, node, what, "one");
+        return wrong(c, node, "not a whole number", "one");
     }
     uint64_t x = 0;
     bool above = false;
@@ -198,7 +198,7 @@ static int read_whole(const struct ty_value_context *c, const struct ty_node *no
 
 static int read_uint(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
-    uint64_t x;
+    uint64_t x = 0;
     const int rc = read_whole(c, node, &x);
     if (rc == 0) {
         *(uint32_t *)slot = (uint32_t)x;
@@ -217,8 +217,9 @@ static int read_quantity(const struct ty_value_context *c, const struct ty_node 
     double value;
     const struct ty_field *field = c->field;
     if (ty_quantity_parse(node->text, field->dim, &value, why, sizeof(why)) != 0) {
-        return value_fail(c, node, "%s%s%s", why, field->blank ? ", or " : "",
-                          field->blank ? field->blank : "");
+        const bool asks = why[strlen(why) - 1] == '?'; /* for a unit: the blank was not meant */
+        const bool blank = field->blank && !asks;
+        return value_fail(c, node, "%s%s%s", why, blank ? ", or " : "", blank ? field->blank : "");
     }
     if (field->max != 0 && value > field->max) {
         return wrong(c, node, "too large", "one");
@@ -290,8 +291,8 @@ static int read_items(const struct ty_value_context *c, const struct ty_node *no
     const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
     const uint32_t count = node->kind == TY_NODE_LIST ? node->n_children : 1;
     if (count > list->max) {
-        return value_fail(c, node, "too long a list (%u); at most %u items are read",
-                          (unsigned)count, (unsigned)list->max);
+        return value_fail(c, node, "a list of %u items; write at most %u", (unsigned)count,
+                          (unsigned)list->max);
     }
     int code = 0;
     for (uint32_t i = 0; i < count; i++) {

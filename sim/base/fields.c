@@ -94,8 +94,8 @@ int ty_section_unknown(const struct ty_section *section, const char *key, const 
                           section->name, key, nearest);
     }
     return ty_fail_at(err, TY_EINPUT, at,
-                      "%s.%.60s: unknown key; \"trainyard list keys\" shows all keys",
-                      section->name, key);
+                      "%s.%.60s: unknown key; \"trainyard list keys\" shows all", section->name,
+                      key);
 }
 
 /* One entry of a mapping; `within` is the row whose mapping it is in, or NULL. */
@@ -169,12 +169,50 @@ int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena
     return 0;
 }
 
+static bool is_missing(const struct ty_section *section, uint32_t i)
+{
+    return section->fields[i].required && section->origins[i].kind == TY_ORIGIN_UNSET;
+}
+
+/* Of keys that a preset would set the user has to hear of the preset. 1: there is no such key. */
+static int require_preset(const struct ty_section *section, struct ty_err *err)
+{
+    const struct ty_field *preset = ty_section_field(section, "preset");
+    char keys[256] = "";
+    uint32_t n = 0, last = 0;
+    for (uint32_t i = 0; i < section->n_fields; i++) {
+        n += is_missing(section, i);
+        last = is_missing(section, i) ? i : last;
+    }
+    if (!preset || ty_field_origin(section, preset)->kind != TY_ORIGIN_UNSET || n < 2) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < section->n_fields; i++) {
+        const size_t len = strlen(keys);
+        if (is_missing(section, i)) {
+            (void)snprintf(keys + len, sizeof(keys) - len, "%s%s",
+                           len == 0    ? ""
+                           : i == last ? " and "
+                                       : ", ",
+                           section->fields[i].key);
+        }
+    }
+    return ty_fail_at(err, TY_EINPUT, &section->at,
+                      "%s: %s are missing; write them, or a preset (\"trainyard list %ss\" "
+                      "shows all)",
+                      section->name, keys, section->name);
+}
+
 int ty_section_require(const struct ty_section *section, struct ty_err *err)
 {
-    int code = 0;
+    int code = require_preset(section, err);
+    if (code <= 0) {
+        return code;
+    }
+    code = 0;
     for (uint32_t i = 0; i < section->n_fields; i++) {
         const struct ty_field *field = &section->fields[i];
-        if (!field->required || section->origins[i].kind != TY_ORIGIN_UNSET) {
+        if (!is_missing(section, i)) {
             continue;
         }
         char right[512];

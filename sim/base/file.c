@@ -60,6 +60,8 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     int rc = 0;
     if (failure == ENOMEM) {
         rc = ty_fail_memory(err);
+    } else if (failure == EISDIR) {
+        rc = ty_fail(err, TY_EINPUT, "%s: a folder, not a file; name a file in it", name);
     } else if (failure != 0) {
         rc = ty_fail(err, code_of(failure), "%s: cannot be read (%s)", name, strerror(failure));
     } else if (n > most) {

@@ -196,9 +196,10 @@ static int unit_fail(const struct reading *r, const char *what, char *why, size_
     const char *remedy =
         r->dim == TY_DIM_COUNT && r->unit_len > 0 ? "write just the number, like" : "write it like";
     const int shown = r->len < SHOWN_BYTES ? (int)r->len : SHOWN_BYTES;
-    if (nearest) {
-        (void)snprintf(why, why_size, "%s (%.*s); did you mean \"%s\"?", what, shown, r->text,
-                       nearest);
+    if (nearest && r->unit_len > 0) {
+        const int number = (int)(r->unit - r->text) - (r->unit[-1] == ' ');
+        (void)snprintf(why, why_size, "%s (%.*s); did you mean \"%.*s %s\"?", what, shown, r->text,
+                       number < SHOWN_BYTES ? number : SHOWN_BYTES, r->text, nearest);
     } else {
         (void)snprintf(why, why_size, "%s (%.*s); %s %s", what, shown, r->text, remedy,
                        dimensions[r->dim].example);

@@ -2,6 +2,7 @@
 #include "sim/base/utf8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Bytes of the UTF-8 character at p (at most n), or 0 when it is malformed. RFC 3629. */
 static size_t utf8_length(const unsigned char *p, size_t n)
@@ -40,12 +41,31 @@ static bool is_foreign(const unsigned char *p, size_t len)
     return len == 3 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9);
 }
 
+/* What is no text at all deserves a better word than its first odd byte. */
+static const char *other_kind(const char *text, size_t len)
+{
+    const char *zero = memchr(text, 0, len);
+    if (len >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0)) {
+        return "UTF-16 text; save the file as UTF-8";
+    }
+    if (len >= 2 && memcmp(text, "\x1F\x8B", 2) == 0) {
+        return "compressed by gzip; unpack the file first";
+    }
+    return zero && memchr(zero + 1, 0, len - 1 - (size_t)(zero - text))
+               ? "binary data, no text; name another file"
+               : NULL;
+}
+
 int ty_utf8_check(const char *file, const char *text, size_t len, struct ty_err *err)
 {
     struct ty_place at = {.file = file, .line = 1, .col = 1};
     const unsigned char *p = (const unsigned char *)text;
     for (size_t i = 0; i < len;) {
         const size_t n = utf8_length(p + i, len - i);
+        const char *kind = n == 0 || is_foreign(p + i, n) ? other_kind(text, len) : NULL;
+        if (kind) {
+            return ty_fail_at(err, TY_EINPUT, &(struct ty_place){.file = file}, "%s", kind);
+        }
         if (n == 0) {
             return ty_fail_at(err, TY_EINPUT, &at,
                               "not UTF-8 text (byte 0x%02X); save the file as UTF-8", p[i]);

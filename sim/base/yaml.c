@@ -15,6 +15,7 @@
 
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
+#include "sim/base/yaml_syntax.h"
 
 #define CORE_TAG "tag:yaml.org,2002:" /* what libyaml makes of "!!" */
 
@@ -79,19 +80,19 @@ static void reader_nomem(struct reader *r)
     reader_stop(r, TY_ENOMEM, &at, "memory is exhausted");
 }
 
-/* The words of libyaml, with a better one for the most frequent mistake. */
+/* In our words; a tab is what people meet most often. */
 static void syntax_fail(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
     char message[400];
     struct ty_place at = mark_place(r, &p->problem_mark);
-    const char *problem = p->problem ? p->problem : "cannot be read as YAML";
+    const char *problem = ty_yaml_problem(p->problem);
     if (p->error == YAML_MEMORY_ERROR) {
         reader_nomem(r);
         return;
     }
-    if (p->error == YAML_SCANNER_ERROR && strstr(problem, "cannot start any token") &&
-        *p->buffer.pointer == '\t') {
+    if (p->error == YAML_SCANNER_ERROR && p->problem &&
+        strstr(p->problem, "cannot start any token") && *p->buffer.pointer == '\t') {
         reader_stop(r, TY_EINPUT, &at, "a tab where YAML allows only spaces; indent with spaces");
         return;
     }
@@ -100,12 +101,11 @@ static void syntax_fail(struct reader *r)
     if (elsewhere &&
         p->problem_mark.index >= ty_utf8_count(r->doc->source, strlen(r->doc->source))) {
         at = mark_place(r, &p->context_mark); /* the end of the text says nothing */
-        (void)snprintf(message, sizeof(message), "%s (%s that starts here)", problem, p->context);
+        (void)snprintf(message, sizeof(message), "%s", problem);
     } else if (elsewhere) {
-        (void)snprintf(message, sizeof(message), "%s (%s that starts at line %zu, column %zu)",
-                       problem, p->context, p->context_mark.line + 1, p->context_mark.column + 1);
-    } else if (p->context) {
-        (void)snprintf(message, sizeof(message), "%s (%s)", problem, p->context);
+        (void)snprintf(message, sizeof(message), "%s (in the %s from line %zu, column %zu)",
+                       problem, ty_yaml_context(p->context), p->context_mark.line + 1,
+                       p->context_mark.column + 1);
     } else {
         (void)snprintf(message, sizeof(message), "%s", problem);
     }
@@ -306,7 +306,7 @@ static void map_check_duplicates(struct reader *r, const struct built *map, uint
         const struct ty_place at = ty_node_key_place(r->doc, sorted[i]);
         r->path[depth + 1] = sorted[i]->key;
         path_text(r, depth + 1, path, sizeof(path));
-        reader_fail(r, TY_EINPUT, &at, "%sduplicate key; first given on line %u", path,
+        reader_fail(r, TY_EINPUT, &at, "%sduplicate key, first given on line %u; keep one", path,
                     (unsigned)first->key_line);
     }
     free(sorted);
@@ -460,7 +460,8 @@ static void stream_read(struct reader *r)
             const struct ty_place at = mark_place(r, &event.start_mark);
             yaml_event_delete(&event);
             if (seen) {
-                reader_stop(r, TY_EINPUT, &at, "a second document starts here; a file is one");
+                reader_stop(r, TY_EINPUT, &at,
+                            "a second document begins here; write each to a file of its own");
             }
             seen = true;
         } else {

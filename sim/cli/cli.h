@@ -12,6 +12,7 @@ struct cli_list {
 
 /* Every option of every command, as given; NULL or 0 when absent. */
 struct cli_options {
+    const char *command;      /* its name */
     const char *operand;      /* FILE, NAME or WHAT */
     const char *second;       /* another FILE, where a command takes two */
     struct cli_list operands; /* all of them, where a command takes any number */
@@ -23,7 +24,7 @@ struct cli_options {
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node;
     bool show_config, traffic, no_bubbles, force, resume, quiet, help;
-    char seed[64];   /* "run.seed=N", or empty */
+    char seed[64];   /* "run.seed=N", or empty; a whole number */
     char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */
 };
 
@@ -33,8 +34,12 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
 /* Usage of a command on standard output. */
 void cli_print_help(enum cli_command command);
 
-/* Prints the messages and returns the exit status; frees the error. */
-int cli_fail(struct ty_err *err);
+/* Prints the messages, those about the command line with the command's name before them, and
+ * returns the exit status; frees the error. */
+int cli_fail(const struct cli_options *o, struct ty_err *err);
+
+/* Prints that an output would take the place of an input; returns 2. */
+int cli_fail_overwrites(const struct cli_options *o, const char *path);
 
 /* interrupt.c: signals end the process, but never in the middle of a file. cli_writing begins one and
  * returns the flag that stops a writer; cli_written ends it with the code of the writer, which tells
@@ -85,8 +90,9 @@ void cli_say_unprinted(const struct cli_options *o, const char *target);
 /* Columns of the terminal on standard output; 0 when it is none. */
 uint32_t cli_columns(void);
 
-/* A whole number from text; on failure prints what is wrong with `option` and returns 2. */
-int cli_number(const char *option, const char *text, uint32_t *out);
+/* A whole number of at least 1 from text; on failure prints what is wrong with `option` and returns
+ * 2. */
+int cli_number(const struct cli_options *o, const char *option, const char *text, uint32_t *out);
 
 /* One function per command: the exit status. */
 #define X(name) int cmd_##name(const struct cli_options *options);

@@ -23,10 +23,11 @@ static int read_prior(const char *text, double *out)
     *out = strcmp(rest, "%") == 0 ? x / 100 : x;
     if (end == text || errno != 0 || (*rest != '\0' && strcmp(rest, "%") != 0) ||
         !(*out > 0 && *out <= PRIOR_MAX)) {
-        fprintf(stderr,
-                "trainyard calibrate: --prior %s: write none, or a share above zero such as "
-                "0.2 or 20 %%\n",
-                text);
+        fprintf(
+            stderr,
+            "trainyard calibrate: --prior %s: not a share above 0 %%; write one, such as 0.2 or "
+            "20 %%, or none\n",
+            text);
         return 2;
     }
     return 0;
@@ -64,8 +65,7 @@ static int check_output(const struct cli_options *o)
         read = read || cli_same_file(o->output, o->with.item[i]);
     }
     if (read) {
-        fprintf(stderr, "trainyard calibrate: %s would overwrite what it reads\n", o->output);
-        return 2;
+        return cli_fail_overwrites(o, o->output);
     }
     return 0;
 }
@@ -114,7 +114,7 @@ int cmd_calibrate(const struct cli_options *o)
         .stats = o->stats,
     };
     struct cli_progress progress = cli_progress("calibrating", o->quiet);
-    if ((o->jobs != NULL && cli_number("--jobs", o->jobs, &c.jobs) != 0) ||
+    if ((o->jobs != NULL && cli_number(o, "--jobs", o->jobs, &c.jobs) != 0) ||
         (o->prior != NULL && read_prior(o->prior, &c.prior) != 0) || check_output(o) != 0) {
         return 2;
     }
@@ -129,7 +129,7 @@ int cmd_calibrate(const struct cli_options *o)
     ty_text_free(report);
     ty_text_free(overlay);
     if (rc < 0) {
-        return cli_fail(err);
+        return cli_fail(o, err);
     }
     ty_err_free(err);
     return 0;

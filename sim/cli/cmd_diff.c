@@ -51,7 +51,7 @@ static int fill_sets(const struct cli_options *o, struct comparison *c)
         const char *set = o->set.item[k];
         const size_t whose = is_of_one(set) ? (size_t)(set[0] - 'A') : 0;
         if (whose >= c->n) {
-            fprintf(stderr, "trainyard diff: --set %s: there is no run %c, they are A to %c\n", set,
+            fprintf(stderr, "trainyard diff: --set %s: there is no run %c; they are A to %c\n", set,
                     set[0], (char)('A' + c->n - 1));
             return 2;
         }
@@ -152,10 +152,13 @@ static int check_paths(const struct cli_options *o, const struct comparison *c)
         for (size_t k = 0; k < i; k++) {
             twice = twice || cli_same_file(paths[i], paths[k]);
         }
-        if (twice || is_read(o, c, paths[i])) {
-            fprintf(stderr, "trainyard diff: %s %s would be overwritten\n", paths[i],
-                    twice ? "is another output and" : "is an input and");
+        if (twice) {
+            fprintf(stderr, "trainyard diff: two outputs go to %s; name another file for one\n",
+                    paths[i]);
             return 2;
+        }
+        if (is_read(o, c, paths[i])) {
+            return cli_fail_overwrites(o, paths[i]);
         }
     }
     return 0;
@@ -297,7 +300,7 @@ static int run(const struct cli_options *o, struct comparison *c)
     const int rc = compare(o, c, err);
     const int status = rc == WOULD_OVERWRITE ? 2 : judge(c);
     if (rc < 0 && ty_err_exit_status(err) != 0) {
-        const int failure = cli_fail(err);
+        const int failure = cli_fail(o, err);
         return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;
     }
     ty_err_free(err);
@@ -307,7 +310,7 @@ static int run(const struct cli_options *o, struct comparison *c)
 int cmd_diff(const struct cli_options *o)
 {
     struct comparison c = {.run = calloc(CLI_RUNS_MAX, sizeof(*c.run))};
-    const int status = c.run != NULL ? run(o, &c) : cli_fail(NULL);
+    const int status = c.run != NULL ? run(o, &c) : cli_fail(o, NULL);
     for (size_t i = 0; i < c.n; i++) {
         ty_run_free(c.run[i].run);
         ty_recording_free(c.run[i].recording);

@@ -25,9 +25,7 @@ static int check_output(const struct cli_options *o)
 {
     for (size_t i = 1; i < o->operands.n && o->output != NULL; i++) {
         if (cli_overwrites(o->output, o->operands.item[i])) {
-            fprintf(stderr, "trainyard import: %s is an input and would be overwritten\n",
-                    o->output);
-            return 2;
+            return cli_fail_overwrites(o, o->output);
         }
     }
     return 0;
@@ -37,20 +35,16 @@ int cmd_import(const struct cli_options *o)
 {
     uint32_t gpus_per_node = 0;
     if (strcmp(o->operand, "kineto") != 0) {
-        fprintf(stderr, "trainyard import: unknown form %s; write kineto FILE...\n", o->operand);
+        fprintf(stderr, "trainyard import: unknown form (%s); write kineto FILE...\n", o->operand);
         return 2;
     }
     if (o->operands.n < 2) {
-        fprintf(stderr, "trainyard import: no FILE\nusage: trainyard import kineto FILE... "
+        fprintf(stderr, "trainyard import: FILE is missing\nusage: trainyard import kineto FILE... "
                         "[OPTION]...\n");
         return 2;
     }
     if (o->gpus_per_node != NULL &&
-        cli_number("--gpus-per-node", o->gpus_per_node, &gpus_per_node) != 0) {
-        return 2;
-    }
-    if (o->gpus_per_node != NULL && gpus_per_node == 0) {
-        fprintf(stderr, "trainyard import: --gpus-per-node 0: write at least 1\n");
+        cli_number(o, "--gpus-per-node", o->gpus_per_node, &gpus_per_node) != 0) {
         return 2;
     }
     if (check_output(o) != 0) {
@@ -69,7 +63,7 @@ int cmd_import(const struct cli_options *o)
     ty_text_free(report);
     ty_text_free(table);
     if (rc != 0) {
-        return cli_fail(err);
+        return cli_fail(o, err);
     }
     ty_err_free(err);
     return 0;

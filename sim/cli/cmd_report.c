@@ -42,7 +42,7 @@ static int check_words(const struct cli_options *o)
     if (o->output == NULL) {
         wrong = "where the page goes is missing; write -o PAGE.html";
     } else if (strcmp(o->output, "-") != 0 && is_read(o, o->output)) {
-        wrong = "the page would overwrite what it is made of; write -o PAGE.html";
+        return cli_fail_overwrites(o, o->output);
     } else if (o->against != NULL && o->second != NULL) {
         wrong = "--against and a second FILE are two runs to compare with; give one";
     } else if (other != NULL && strcmp(o->operand, "-") == 0 && strcmp(other, "-") == 0) {
@@ -144,7 +144,7 @@ int cmd_report(const struct cli_options *o)
     err = ty_err_new();
     const int rc = make(o, s, n, err);
     if (rc == WOULD_OVERWRITE) {
-        fprintf(stderr, "trainyard report: %s is an input and would be overwritten\n", o->output);
+        cli_fail_overwrites(o, o->output);
     }
     const bool own = ty_err_exit_status(err) == 0; /* the message was that of an execution */
     int status = rc == 0 ? judge(s, n) : rc == WOULD_OVERWRITE ? 2 : 0;
@@ -155,7 +155,7 @@ int cmd_report(const struct cli_options *o)
         ty_err_free(s[i].err);
     }
     if (rc < 0 && !own) {
-        status = cli_fail(err);
+        status = cli_fail(o, err);
         return cli_interrupted() != 0 ? 128 + cli_interrupted() : status;
     }
     ty_err_free(err);

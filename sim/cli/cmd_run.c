@@ -69,15 +69,15 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
     }
     for (size_t i = 0; i < n; i++) {
         if (cli_overwrites_input(paths[i], config)) {
-            fprintf(stderr, "trainyard run: %s is an input and would be overwritten\n", paths[i]);
-            return 2;
+            return cli_fail_overwrites(o, paths[i]);
         }
         bool twice = false;
         for (size_t k = 0; k < i; k++) {
             twice = twice || cli_same_file(paths[i], paths[k]);
         }
         if (twice) {
-            fprintf(stderr, "trainyard run: %s would be overwritten by another output\n", paths[i]);
+            fprintf(stderr, "trainyard %s: two outputs go to %s; name another file for one\n",
+                    o->command, paths[i]);
             return 2;
         }
     }
@@ -175,7 +175,7 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
 {
     char *text = NULL;
     int rc = cli_check_path(target(o, config), err);
-    rc = rc < 0 ? rc : cli_execute(o, run, NULL, err);
+    rc = rc < 0 ? rc : cli_execute(o, run, o->engine, err);
     rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
     rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
     ty_text_free(text);
@@ -207,7 +207,7 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
     ty_run_free(run);
     ty_config_free(config);
     if (rc < 0) {
-        const int failure = cli_fail(err);
+        const int failure = cli_fail(o, err);
         return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;
     }
     ty_err_free(err);

@@ -4,12 +4,13 @@
 
 #include "sim/cli/cli.h"
 
-static int hand_over(int rc, char *text, const char *path, struct ty_err *err)
+static int hand_over(const struct cli_options *o, int rc, char *text, const char *path,
+                     struct ty_err *err)
 {
     rc = rc < 0 ? rc : cli_write_text(text, path != NULL ? path : "-", err);
     ty_text_free(text);
     if (rc < 0) {
-        return cli_fail(err);
+        return cli_fail(o, err);
     }
     ty_err_free(err);
     return 0;
@@ -19,7 +20,7 @@ static int hand_over(int rc, char *text, const char *path, struct ty_err *err)
 static int check_options(const struct cli_options *o, bool svg)
 {
     if (!svg && (o->palette != NULL || o->bubbles != NULL)) {
-        fprintf(stderr, "trainyard schedule: %s is of --format svg\n",
+        fprintf(stderr, "trainyard schedule: %s is for pictures; add --format svg\n",
                 o->palette != NULL ? "--palette" : "--bubbles");
         return 2;
     }
@@ -51,7 +52,7 @@ int cmd_schedule(const struct cli_options *o)
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (numbers[i].text != NULL &&
-            cli_number(numbers[i].option, numbers[i].text, numbers[i].value) != 0) {
+            cli_number(o, numbers[i].option, numbers[i].text, numbers[i].value) != 0) {
             return 2;
         }
     }
@@ -65,7 +66,7 @@ int cmd_schedule(const struct cli_options *o)
     }
     const int rc =
         o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
-    return hand_over(rc, text, o->output, err);
+    return hand_over(o, rc, text, o->output, err);
 }
 
 int cmd_list(const struct cli_options *o)
@@ -74,10 +75,11 @@ int cmd_list(const struct cli_options *o)
     char *text = NULL;
     const bool keys = strcmp(o->operand, "keys") == 0;
     if (o->second != NULL && !keys) {
-        fprintf(stderr, "trainyard list: too many words; a second one goes with keys\n");
+        fprintf(stderr, "trainyard list: %s is one word too many; a second one goes with keys\n",
+                o->second);
         ty_err_free(err);
         return 2;
     }
     const int rc = keys ? ty_list_keys(o->second, &text, err) : ty_list(o->operand, &text, err);
-    return hand_over(rc, text, NULL, err);
+    return hand_over(o, rc, text, NULL, err);
 }

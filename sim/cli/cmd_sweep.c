@@ -18,7 +18,7 @@ static void put_summary(const struct ty_sweep_summary *s)
     if (s->n_kept > 0) {
         fprintf(stderr, ", %u kept", s->n_kept);
     }
-    fprintf(stderr, ": %u fit%s, %u do%s not, %u invalid", s->n_fit, s->n_fit == 1 ? "s" : "",
+    fprintf(stderr, ": %u fit%s, %u do%s not, %u with an error", s->n_fit, s->n_fit == 1 ? "s" : "",
             s->n_not, s->n_not == 1 ? "es" : "", s->n_invalid);
     if (s->fastest > 0) {
         fprintf(stderr, "; fastest that fits: row %u, %.4g s", s->fastest, s->fastest_s);
@@ -42,6 +42,14 @@ static bool overwrites(const struct cli_options *o)
 
 int cmd_sweep(const struct cli_options *o)
 {
+    const char *sets[CLI_LIST_MAX + 1];
+    size_t n_sets = 0;
+    for (; n_sets < o->set.n; n_sets++) {
+        sets[n_sets] = o->set.item[n_sets];
+    }
+    if (o->seed[0] != '\0') {
+        sets[n_sets++] = o->seed;
+    }
     struct ty_sweep_options s = {.path = o->operand,
                                  .rows = o->rows,
                                  .output = o->output,
@@ -50,14 +58,13 @@ int cmd_sweep(const struct cli_options *o)
                                  .n_over = o->over.n,
                                  .with = o->with.item,
                                  .n_with = o->with.n,
-                                 .sets = o->set.item,
-                                 .n_sets = o->set.n};
-    if (o->jobs != NULL && cli_number("--jobs", o->jobs, &s.jobs) != 0) {
+                                 .sets = sets,
+                                 .n_sets = n_sets};
+    if (o->jobs != NULL && cli_number(o, "--jobs", o->jobs, &s.jobs) != 0) {
         return 2;
     }
     if (overwrites(o)) {
-        fprintf(stderr, "trainyard sweep: %s would overwrite what it reads\n", o->output);
-        return 2;
+        return cli_fail_overwrites(o, o->output);
     }
     struct ty_sweep_summary summary;
     s.summary = &summary;
@@ -72,7 +79,7 @@ int cmd_sweep(const struct cli_options *o)
     cli_last_words(NULL);
     cli_progress_end(&progress);
     if (rc < 0) {
-        return cli_fail(err);
+        return cli_fail(o, err);
     }
     ty_err_free(err);
     if (!o->quiet) {

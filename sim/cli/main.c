@@ -40,12 +40,15 @@ static size_t find(const char *name)
 
 static int unknown(const char *name)
 {
-    const char *names[CLI_N_COMMANDS + 1] = {"help"};
+    enum {
+        OTHERS = 3
+    };
+    const char *names[CLI_N_COMMANDS + OTHERS] = {"help", "--help", "--version"};
     for (size_t i = 0; i < CLI_N_COMMANDS; i++) {
-        names[i + 1] = cli_commands[i].name;
+        names[i + OTHERS] = cli_commands[i].name;
     }
-    const char *near = ty_suggest(name, names, CLI_N_COMMANDS + 1);
-    fprintf(stderr, "trainyard: unknown command %s", name);
+    const char *near = ty_suggest(name, names, CLI_N_COMMANDS + OTHERS);
+    fprintf(stderr, "trainyard: unknown %s %s", name[0] == '-' ? "option" : "command", name);
     if (near != NULL) {
         fprintf(stderr, "; did you mean %s?", near);
     }

@@ -81,29 +81,86 @@ static void prepare(enum cli_command command, struct option *options, char *lett
 static const struct cli_option_row *find(int code)
 {
     for (size_t i = 0; i < cli_n_option_rows; i++) {
-        if (code == (int)(i + 1) << 8 || (code < 256 && code == cli_option_rows[i].letter)) {
+        if (code == (int)(i + 1) << 8 ||
+            (code > 0 && code < 256 && code == cli_option_rows[i].letter)) {
             return &cli_option_rows[i];
         }
     }
     return NULL;
 }
 
+/* "; sweep and calibrate have it" */
+static void print_owners(unsigned owners)
+{
+    const char *verb = (owners & (owners - 1)) == 0 ? " has it" : " have it";
+    unsigned left = owners;
+    fprintf(stderr, "; ");
+    for (size_t i = 0; left != 0; i++) {
+        if ((left >> i & 1u) != 0) {
+            left &= ~(1u << i);
+            fprintf(stderr, "%s%s", cli_commands[i].name,
+                    left == 0                  ? verb
+                    : (left & (left - 1)) == 0 ? " and "
+                                               : ", ");
+        }
+    }
+}
+
 static int unknown(enum cli_command command, const char *word)
 {
     const char *names[CLI_OPTIONS_MAX];
-    for (size_t i = 0; i < cli_n_option_rows; i++) {
-        names[i] = cli_has(command, &cli_option_rows[i]) ? cli_option_rows[i].name : NULL;
-    }
+    unsigned owners = 0;
     char bare[64];
-    snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
-             word + strspn(word, "-"));
+    const char *name = word + strspn(word, "-");
+    snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name, "="), name);
+    for (size_t i = 0; i < cli_n_option_rows; i++) {
+        const struct cli_option_row *row = &cli_option_rows[i];
+        const bool letter = bare[0] == row->letter && bare[1] == '\0';
+        names[i] = cli_has(command, row) ? row->name : NULL;
+        owners |= letter || strcmp(bare, row->name) == 0 ? row->commands : 0;
+    }
     const char *near = ty_suggest(bare, names, cli_n_option_rows);
     fprintf(stderr, "trainyard %s: unknown option %s", cli_commands[command].name, word);
-    if (near != NULL) {
+    if (owners != 0) {
+        print_owners(owners);
+    } else if (near != NULL) {
         fprintf(stderr, "; did you mean --%s?", near);
     }
     fprintf(stderr, "\ntry trainyard %s --help\n", cli_commands[command].name);
     return 2;
+}
+
+static int no_value(enum cli_command command, const struct cli_option_row *row)
+{
+    fprintf(stderr, "trainyard %s: --%s needs a value; write --%s %s\n", cli_commands[command].name,
+            row->name, row->name, row->argument);
+    return 2;
+}
+
+/* What getopt_long could not read: an option without its value, with one too many, or none. */
+static int misused(enum cli_command command, int code, int option, const char *word)
+{
+    const struct cli_option_row *row = option != 0 ? find(option) : NULL;
+    const char letter[] = {'-', (char)option, '\0'};
+    if (row != NULL && code == ':') {
+        return no_value(command, row);
+    }
+    if (row != NULL && option > 255) {
+        fprintf(stderr, "trainyard %s: --%s has no value; write --%s alone\n",
+                cli_commands[command].name, row->name, row->name);
+        return 2;
+    }
+    return unknown(command, option > 0 && option < 256 ? letter : word);
+}
+
+/* What fits into a seed: 64 bits. */
+static bool is_whole(const char *text)
+{
+    static const char most[] = "18446744073709551615";
+    const char *digits = text + strspn(text, "0");
+    const size_t n = strspn(digits, "0123456789"), room = sizeof(most) - 1;
+    return text[0] != '\0' && digits[n] == '\0' &&
+           (n < room || (n == room && strcmp(digits, most) <= 0));
 }
 
 /* Words as a shell reads them again. */
@@ -133,11 +190,16 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
     if (n == 0 && out->compare != NULL) {
         return 0; /* names take the place of the operand */
     }
+    const struct cli_command_row *row = &cli_commands[command];
+    if (n < 1) {
+        fprintf(stderr, "trainyard %s: %.*s is missing", row->name,
+                (int)strcspn(row->arguments, " "), row->arguments);
+    } else if (n > most) {
+        fprintf(stderr, "trainyard %s: %s is one word too many; write at most %d", row->name,
+                words[most], most);
+    }
     if (n < 1 || n > most) {
-        fprintf(stderr, "trainyard %s: %s\nusage: trainyard %s %s [OPTION]...\n",
-                cli_commands[command].name,
-                n > most ? "too many words" : "what to work on is missing",
-                cli_commands[command].name, cli_commands[command].arguments);
+        fprintf(stderr, "\nusage: trainyard %s %s [OPTION]...\n", row->name, row->arguments);
         return 2;
     }
     for (int i = 0; i < n; i++) {
@@ -152,25 +214,28 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
 {
     struct option options[CLI_OPTIONS_MAX + 1];
     char letters[2 * CLI_OPTIONS_MAX + 4];
-    *out = (struct cli_options){.operand = NULL};
+    *out = (struct cli_options){.command = cli_commands[command].name};
     keep_line(argc, argv, out);
     prepare(command, options, letters);
     opterr = 0;
     optind = 1;
     int code;
     while ((code = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-        if (code == ':') {
-            fprintf(stderr, "trainyard %s: %s needs a value\n", cli_commands[command].name,
-                    argv[optind - 1]);
+        const struct cli_option_row *row = find(code);
+        if (row == NULL) {
+            return misused(command, code, optopt, argv[optind - 1]);
+        }
+        if (row->kind != CLI_FLAG && optarg[0] == '\0') {
+            return no_value(command, row);
+        }
+        if (row->kind == CLI_SEED && !is_whole(optarg)) {
+            fprintf(stderr, "trainyard %s: --%s %s: not a whole number; write one, such as 1\n",
+                    out->command, row->name, optarg);
             return 2;
         }
-        const struct cli_option_row *row = code == '?' ? NULL : find(code);
-        if (row == NULL) {
-            return unknown(command, argv[optind - 1]);
-        }
         if (!store(row, optarg, out)) {
-            fprintf(stderr, "trainyard %s: --%s more than %d times\n", cli_commands[command].name,
-                    row->name, CLI_LIST_MAX);
+            fprintf(stderr, "trainyard %s: --%s is given more than %d times; write fewer\n",
+                    cli_commands[command].name, row->name, CLI_LIST_MAX);
             return 2;
         }
     }

@@ -9,25 +9,37 @@
 
 #include "sim/cli/cli.h"
 
-int cli_fail(struct ty_err *err)
+int cli_fail(const struct cli_options *o, struct ty_err *err)
 {
     if (err == NULL) {
-        fprintf(stderr, "trainyard: out of memory\n");
+        fprintf(stderr, "trainyard: memory is exhausted\n");
         return 4;
     }
     const int status = ty_err_exit_status(err);
+    if (status == 2) {
+        fprintf(stderr, "trainyard %s: ", o->command);
+    }
     fprintf(stderr, "%s\n", ty_err_text(err));
     ty_err_free(err);
     return status;
 }
 
-int cli_number(const char *option, const char *text, uint32_t *out)
+int cli_fail_overwrites(const struct cli_options *o, const char *path)
+{
+    fprintf(stderr, "trainyard %s: %s is an input and would be overwritten; name another file\n",
+            o->command, path);
+    return 2;
+}
+
+int cli_number(const struct cli_options *o, const char *option, const char *text, uint32_t *out)
 {
     char *end;
     errno = 0;
     const unsigned long x = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || x > UINT32_MAX) {
-        fprintf(stderr, "trainyard: %s: \"%s\" is not a whole number\n", option, text);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || x == 0 || x > UINT32_MAX) {
+        fprintf(stderr,
+                "trainyard %s: %s %s: not a whole number of at least 1; write one, such as 8\n",
+                o->command, option, text);
         return 2;
     }
     *out = (uint32_t)x;

@@ -14,8 +14,7 @@ static ty_ps *column(uint64_t n)
 
 static int no_memory(const struct ty_program *program, struct ty_err *err)
 {
-    return ty_fail(err, TY_ENOMEM, "no memory for a timeline of %llu tasks",
-                   (unsigned long long)program->n_tasks);
+    return ty_fail_memory(err);
 }
 
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,

@@ -49,7 +49,7 @@ int ty_cal_error_of(const struct ty_calibration *c, size_t offset, uint32_t grou
     double *size = calloc((size_t)c->n_rows + 1, sizeof(*size));
     *out = (struct ty_cal_error){.n = 0};
     if (size == NULL) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     for (uint32_t i = 0; i < c->n_rows; i++) {
         const struct ty_cal_row *row = &c->rows[i];
@@ -80,7 +80,7 @@ static int predict_into(struct ty_calibration *c, const double *point, uint32_t 
     uint32_t *rows = calloc((size_t)c->n_rows + 1, sizeof(*rows));
     double *times = calloc((size_t)c->n_rows + 1, sizeof(*times));
     uint32_t n = 0;
-    int rc = rows == NULL || times == NULL ? ty_fail(c->err, TY_ENOMEM, "memory is exhausted") : 0;
+    int rc = rows == NULL || times == NULL ? ty_fail_memory(c->err) : 0;
     for (uint32_t i = 0; i < c->n_rows && rc == 0; i++) {
         if (fold == UINT32_MAX || c->rows[i].fold == fold) {
             rows[n++] = c->rows[i].row;
@@ -187,22 +187,24 @@ static int check_options(const struct ty_calibrate_options *o, struct ty_err *er
 {
     if (strcmp(o->source.path, "-") == 0) {
         return ty_fail(err, TY_EUSAGE,
-                       "a calibration reads its run file many times; - will not do");
+                       "a calibration reads its run file many times; write a file instead of -");
     }
     const int given = (o->rows != NULL) + (o->operators != NULL) + (o->collectives != NULL);
     if (given != 1) {
         return ty_fail(err, TY_EUSAGE,
-                       "a calibration is to one kind of measurements, not %s; give --rows CSV with "
+                       "%s; give --rows CSV with "
                        "--measured COLUMN (step times), --operators CSV (kernels), or "
                        "--collectives LOG,LOG (nccl-tests)",
-                       given == 0 ? "none" : "several");
+                       given == 0 ? "no measurements are given"
+                                  : "several kinds of measurements are given");
     }
     if (o->rows != NULL && o->measured == NULL) {
         return ty_fail(err, TY_EUSAGE,
                        "--rows needs --measured COLUMN: the one that says how long steps took");
     }
     if (o->rows == NULL && (o->measured != NULL || o->group != NULL)) {
-        return ty_fail(err, TY_EUSAGE, "--%s: a column of --rows, which is not given",
+        return ty_fail(err, TY_EUSAGE,
+                       "--%s: a column of --rows, which is not given; give --rows CSV, too",
                        o->measured != NULL ? "measured" : "group");
     }
     return o->stats == NULL ? 0 : ty_run_report_check(o->stats, err);
@@ -223,7 +225,7 @@ static int write_texts(const struct ty_calibration *c, char **report, char **ove
         ty_text_free(*report);
         ty_text_free(*overlay);
         *report = *overlay = NULL;
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     return 0;
 }
@@ -233,7 +235,7 @@ static int calibrate(struct ty_calibration *c)
 {
     int rc = c->source->read(c);
     c->title = rc == 0 ? c->source->title(c) : NULL;
-    rc = rc == 0 && c->title == NULL ? ty_fail(c->err, TY_ENOMEM, "memory is exhausted") : rc;
+    rc = rc == 0 && c->title == NULL ? ty_fail_memory(c->err) : rc;
     rc = rc < 0 ? rc : ty_cal_keys(c);
     if (rc < 0) {
         return rc;
@@ -253,7 +255,7 @@ int ty_calibrate(const struct ty_calibrate_options *options, char **report, char
     int rc = check_options(options, err);
     struct ty_calibration *c = rc < 0 ? NULL : calloc(1, sizeof(*c));
     if (c == NULL) {
-        return rc < 0 ? rc : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return rc < 0 ? rc : ty_fail_memory(err);
     }
     c->options = options;
     c->err = err;

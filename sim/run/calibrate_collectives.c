@@ -97,7 +97,7 @@ static int read_log(struct ty_calibration *c, struct logs *logs, const char *pat
     }
     for (uint32_t i = 0; i < logs->n; i++) {
         if (strcmp(logs->log[i].file, path) == 0) {
-            return ty_fail(c->err, TY_EUSAGE, "--collectives %s: named twice", path);
+            return ty_fail(c->err, TY_EUSAGE, "--collectives %s: named twice; keep one", path);
         }
     }
     int rc = ty_coll_log_load(log, path, &c->arena, c->err);
@@ -119,9 +119,8 @@ static int read_logs(struct ty_calibration *c, struct logs *logs, const struct t
     for (uint32_t i = 0; i < n; i++) {
         const size_t len = strcspn(list, ",");
         const char *path = ty_arena_strndup(&c->arena, list, len);
-        const int rc = path != NULL && logs->log != NULL
-                           ? read_log(c, logs, path, cluster)
-                           : ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        const int rc = path != NULL && logs->log != NULL ? read_log(c, logs, path, cluster)
+                                                         : ty_fail_memory(c->err);
         code = code < 0 ? code : rc;
         list += len + 1;
     }
@@ -137,7 +136,7 @@ static int take_points(struct ty_calibration *c, struct logs *logs)
     const int rc = ty_cal_room(c, n);
     logs->point = ty_arena_array(&c->arena, struct point, (size_t)n + 1);
     if (rc < 0 || logs->point == NULL) {
-        return rc < 0 ? rc : ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return rc < 0 ? rc : ty_fail_memory(c->err);
     }
     n = 0;
     for (uint32_t i = 0; i < logs->n; i++) {
@@ -155,8 +154,7 @@ static int read_all(struct ty_calibration *c)
 {
     struct ty_config *config = NULL;
     struct logs *logs = ty_arena_array(&c->arena, struct logs, 1);
-    int rc = logs == NULL ? ty_fail(c->err, TY_ENOMEM, "memory is exhausted")
-                          : ty_cal_parts_open(c, &config);
+    int rc = logs == NULL ? ty_fail_memory(c->err) : ty_cal_parts_open(c, &config);
     rc = rc < 0 ? rc : read_logs(c, logs, &config->cluster);
     rc = rc < 0 ? rc : take_points(c, logs);
     ty_config_free(config);

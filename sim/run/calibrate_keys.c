@@ -35,7 +35,7 @@ static int unknown_key(struct ty_calibration *c, const struct ty_config *blank, 
     const char *near = ty_nearest(name, names, n);
     ty_fail(c->err, TY_EUSAGE, "--fit %.80s: no such key; \"trainyard list keys\" shows all", name);
     if (near != NULL) {
-        ty_hint(c->err, "did you mean %s?", near);
+        ty_hint(c->err, "did you mean \"%s\"?", near);
     }
     return TY_EUSAGE;
 }
@@ -53,21 +53,21 @@ static int add_key(struct ty_calibration *c, const struct ty_config *blank, cons
     }
     if (field->type != TY_TYPE_QUANTITY) {
         return ty_fail(c->err, TY_EUSAGE,
-                       "--fit %s: only keys that vary continuously can be fitted: times, rates, "
-                       "shares, factors",
+                       "--fit %s: cannot be fitted; name a time, a rate, a share or a factor",
                        name);
     }
     if (is_set(c, name)) {
-        return ty_fail(c->err, TY_EUSAGE, "--fit %s: also a column of %s, which sets it row by row",
+        return ty_fail(c->err, TY_EUSAGE,
+                       "--fit %s: a column of %s sets it row by row; leave out one of the two",
                        name, c->options->rows);
     }
     for (uint32_t k = 0; k < c->n_keys; k++) {
         if (strcmp(c->key[k].name, name) == 0) {
-            return ty_fail(c->err, TY_EUSAGE, "--fit %s: named twice", name);
+            return ty_fail(c->err, TY_EUSAGE, "--fit %s: named twice; keep one", name);
         }
     }
     if (c->n_keys == TY_FIT_MAX) {
-        return ty_fail(c->err, TY_EUSAGE, "--fit: more than %u keys", TY_FIT_MAX);
+        return ty_fail(c->err, TY_EUSAGE, "--fit: more than %u keys; name fewer", TY_FIT_MAX);
     }
     c->key[c->n_keys++] = (struct ty_cal_key){.name = name, .section = s, .field = field};
     return 0;
@@ -85,8 +85,7 @@ int ty_cal_keys(struct ty_calibration *c)
     while (!c->chosen && rc == 0) {
         const size_t n = strcspn(list, ",");
         const char *name = ty_arena_strndup(&c->arena, list, n);
-        rc = name != NULL ? add_key(c, &blank, name)
-                          : ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        rc = name != NULL ? add_key(c, &blank, name) : ty_fail_memory(c->err);
         if (list[n] == '\0') {
             break;
         }
@@ -176,7 +175,7 @@ int ty_cal_problem(struct ty_calibration *c, uint32_t without, struct ty_fit_pro
     uint32_t *rows = ty_arena_array(&c->arena, uint32_t, (size_t)c->n_rows + 1);
     uint32_t n = 0;
     if (parameter == NULL || rows == NULL) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     for (uint32_t k = 0; k < c->n_keys; k++) {
         const struct ty_cal_key *key = &c->key[k];

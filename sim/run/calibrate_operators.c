@@ -41,8 +41,7 @@ static int read_table(struct ty_calibration *c)
 {
     struct ty_config *config = NULL;
     struct table *table = ty_arena_array(&c->arena, struct table, 1);
-    int rc = table == NULL ? ty_fail(c->err, TY_ENOMEM, "memory is exhausted")
-                           : ty_cal_parts_open(c, &config);
+    int rc = table == NULL ? ty_fail_memory(c->err) : ty_cal_parts_open(c, &config);
     ty_config_free(config);
     rc = rc < 0 ? rc
                 : ty_operators_load(&table->operators, c->options->operators, &c->arena, c->err);
@@ -52,7 +51,7 @@ static int read_table(struct ty_calibration *c)
     }
     table->kernel = ty_arena_array(&c->arena, struct kernel, (size_t)c->n_observed + 1);
     if (table->kernel == NULL) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < table->operators.n; i++) {

@@ -45,8 +45,7 @@ int ty_cal_parts_answer(const struct ty_calibration *c, const struct ty_cal_ques
     for (size_t i = 0; sets != NULL && i < TY_COUNT(set_aside); i++) {
         sets[source.n_sets++] = set_aside[i];
     }
-    int rc = sets == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
-                          : ty_config_read(&config, &source, err);
+    int rc = sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
     for (uint32_t i = 0; i < q->n_rows && rc == 0; i++) {
         rc = part(c, config, q->rows[i], &q->seconds[i], err);
     }

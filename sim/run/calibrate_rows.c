@@ -14,9 +14,7 @@ int ty_cal_room(struct ty_calibration *c, uint32_t n)
     c->n_observed = n;
     c->measured = ty_arena_array(&c->arena, double, (size_t)n + 1);
     c->rows = ty_arena_array(&c->arena, struct ty_cal_row, (size_t)n + 1);
-    return c->measured != NULL && c->rows != NULL
-               ? 0
-               : ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+    return c->measured != NULL && c->rows != NULL ? 0 : ty_fail_memory(c->err);
 }
 
 void ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
@@ -38,7 +36,7 @@ static int set_groups(struct ty_calibration *c)
     for (uint32_t i = 0; i < c->n_rows; i++) {
         const char *name = c->group != NULL ? c->source->group(c, c->rows[i].row) : NULL;
         if (name == NULL) {
-            return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(c->err);
         }
         uint32_t g = 0;
         while (g < c->n_groups && strcmp(c->group[g], name) != 0) {
@@ -189,7 +187,7 @@ int ty_cal_first_pass(struct ty_calibration *c)
     struct first first = {.c = c};
     first.result = ty_arena_alloc(&c->arena, (size_t)c->n_observed + 1, sizeof(*first.result));
     if (first.result == NULL) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     pthread_mutex_init(&first.lock, NULL);
     ty_pool_run(0, c->n_observed, c->options->jobs, first_row, &first);
@@ -293,7 +291,7 @@ int ty_cal_predict(void *arg, const uint32_t *rows, uint32_t n_rows, const doubl
                       .failed = UINT32_MAX,
                       .err = first};
     if (first == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     pthread_mutex_init(&b.lock, NULL);
     ty_pool_run(0, n_points * b.n_questions, c->options->jobs, predict_piece, &b);

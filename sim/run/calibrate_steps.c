@@ -56,7 +56,8 @@ static int find_column(const struct ty_calibration *c, const char *option, const
         }
     }
     const char *near = ty_nearest(name, names, n);
-    ty_fail(c->err, TY_EUSAGE, "%s %.80s: %s has no such column", option, name, c->options->rows);
+    ty_fail(c->err, TY_EUSAGE, "%s %.80s: %s has no such column; name one of its header", option,
+            name, c->options->rows);
     if (near != NULL) {
         ty_hint(c->err, "did you mean \"%s\"?", near);
     }
@@ -109,7 +110,7 @@ static int read_table(struct ty_calibration *c)
     const struct ty_calibrate_options *o = c->options;
     struct steps *steps = ty_arena_array(&c->arena, struct steps, 1);
     if (steps == NULL) {
-        return ty_fail(c->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(c->err);
     }
     c->data = steps;
     steps->runs = (struct ty_row_source){.source = o->source, .table = &steps->table};

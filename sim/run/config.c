@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "model/slots_text.h"
 #include "sim/base/file.h"
@@ -17,6 +18,7 @@
 #include "sim/run/jobs.h"
 #include "sim/run/measured.h"
 #include "sim/run/placement.h"
+#include "sim/run/trace_internal.h"
 #include "sim/trainyard.h"
 #include "topology/exceptions.h"
 
@@ -70,7 +72,7 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         section->origins = ty_arena_array(&config->arena, struct ty_origin, section->n_fields);
         config->was_blank[i] = ty_arena_array(&config->arena, bool, section->n_fields);
         if (!section->origins || !config->was_blank[i]) {
-            return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(err);
         }
     }
     return 0;
@@ -103,7 +105,7 @@ int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n)
 {
     l->settings = ty_arena_array(&l->config->arena, struct ty_setting, n);
     if (!l->settings) {
-        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l->err);
     }
     l->n_settings = n;
     int code = 0;
@@ -258,12 +260,12 @@ static void schedule_file(struct ty_loader *l)
     struct ty_slots_file file;
     const char *path = own ? ty_config_beside(c, &at, c->schedule.file) : NULL;
     int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
-                  : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+                  : ty_fail_memory(l->err);
     rc = rc < 0 ? rc : ty_slots_read_each(&file, path, text, len, &c->arena, l->err);
     rc = rc < 0 ? rc : keep_fault(l, own, &file);
     ty_loader_note(l, TY_SECTION_SCHEDULE, rc);
     if (rc < 0) {
-        ty_hint(l->err, "the file is named by schedule.file at %s:%u", at.file, (unsigned)at.line);
+        ty_hint_named(l->err, "schedule.file", &at);
         return;
     }
     own->sched = (struct ty_sched){.name = "file", .placement = file.placement};
@@ -323,19 +325,20 @@ static void check_layout(struct ty_loader *l)
     }
 }
 
-/* and of the output. */
+/* and of the output: formats and paths, each at its own place in the list. */
 static void check_output(struct ty_loader *l)
 {
     const struct ty_config *c = l->config;
-    const struct ty_section *output = &c->sections[TY_SECTION_OUTPUT];
-    const struct ty_place trace_at = ty_section_place(output, "trace");
+    struct ty_place at = ty_section_place(&c->sections[TY_SECTION_OUTPUT], "trace");
     for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
-        if (!strchr(c->output.trace.item[i], ':')) {
+        const struct ty_trace_format *format;
+        const char *path;
+        struct ty_err why = TY_ERR_NONE;
+        if (ty_trace_target("output.trace:", c->output.trace.item[i], &format, &path, &why) < 0) {
+            at.line = c->output.trace.at[i].line;
+            at.col = c->output.trace.at[i].col;
             ty_loader_note(l, TY_SECTION_OUTPUT,
-                           ty_fail_at(l->err, TY_EINPUT, &trace_at,
-                                      "output.trace: no format (%.60s); write FORMAT:PATH, such "
-                                      "as chrome:step.json",
-                                      c->output.trace.item[i]));
+                           ty_fail_at(l->err, TY_EINPUT, &at, "%s", why.text));
         }
     }
 }
@@ -356,12 +359,23 @@ int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, boo
 {
     const int rc = ty_doc_load(doc, &l->config->arena, path, l->err);
     if (rc < 0 && !doc->root) {
+        struct stat status;
+        if (rc == TY_EINPUT && !overlay && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+            ty_hint(l->err, "\"trainyard import kineto\" and \"trainyard diff\" read folders of "
+                            "PyTorch profiles");
+        }
         return rc;
     }
     if (!doc->root) {
         return ty_fail(l->err, TY_EINPUT, "%s: an empty file; write %s", doc->file,
                        overlay ? "sections and the keys that differ from those of the run file"
                                : "at least the sections cluster, model and layout");
+    }
+    if (ty_node_child(doc->root, "traceEvents")) {
+        return ty_fail(l->err, TY_EINPUT,
+                       "%s: a trace, not a run file; \"trainyard import kineto\" and \"trainyard "
+                       "diff\" read those of PyTorch",
+                       doc->file);
     }
     if (doc->root->kind != TY_NODE_MAP) {
         const struct ty_place at = ty_node_place(doc, doc->root);
@@ -393,7 +407,7 @@ static int docs_load(struct ty_loader *l, const struct ty_source *source)
     c->n_docs = 1 + source->n_with;
     c->docs = ty_arena_array(&c->arena, struct ty_doc, c->n_docs);
     if (!c->docs) {
-        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l->err);
     }
     int rc = ty_loader_doc(l, &c->docs[0], source->path, false);
     for (size_t i = 0; i < source->n_with && rc == 0; i++) {
@@ -419,12 +433,24 @@ void ty_loader_fill(struct ty_loader *l)
     check(l);
 }
 
+int ty_config_readable(const struct ty_source *source, struct ty_err *err)
+{
+    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
+    if (!l.config) {
+        return ty_fail_memory(err);
+    }
+    int rc = docs_load(&l, source);
+    rc = rc < 0 ? rc : l.code;
+    ty_config_free(l.config);
+    return rc;
+}
+
 int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
 {
     *config = NULL;
     struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
     if (!l.config) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int rc = ty_config_init(l.config, err);
     if (rc == 0) {

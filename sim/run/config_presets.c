@@ -182,11 +182,10 @@ static void model_presets(struct ty_loader *l)
         const char *text = NULL;
         const char *path = ty_config_beside(l->config, &json.at, json.text);
         const int rc = path ? ty_arch_huggingface(&l->config->arena, path, &text, l->err)
-                            : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+                            : ty_fail_memory(l->err);
         ty_loader_note(l, TY_SECTION_MODEL, rc);
         if (rc < 0) {
-            ty_hint(l->err, "the file is named by model.huggingface at %s:%u", json.at.file,
-                    (unsigned)json.at.line);
+            ty_hint_named(l->err, "model.huggingface", &json.at);
         } else {
             preset_apply(l, TY_SECTION_MODEL, json.text, text);
         }

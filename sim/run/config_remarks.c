@@ -17,7 +17,7 @@ int ty_loader_keep_preset_values(struct ty_loader *l)
         struct ty_preset_value *values =
             ty_arena_array(&c->arena, struct ty_preset_value, s->n_fields);
         if (!values) {
-            return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(l->err);
         }
         c->preset_values[i] = values;
         for (uint32_t k = 0; k < s->n_fields; k++) {
@@ -89,5 +89,5 @@ int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err
     }
     ty_text_add(&out, "%s", "");
     *text = ty_text_take(&out);
-    return *text ? 0 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return *text ? 0 : ty_fail_memory(err);
 }

@@ -11,7 +11,7 @@
 static int hand_over(struct ty_text *out, char **text, struct ty_err *err)
 {
     *text = ty_text_take(out);
-    return *text ? 0 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return *text ? 0 : ty_fail_memory(err);
 }
 
 /* Where a value came from; "derived" for what was blank until the modules filled it. */

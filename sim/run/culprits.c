@@ -257,7 +257,7 @@ static int put_path_ranks(struct culprits *c, struct ty_arena *arena, struct ty_
     const struct ty_program *p = &c->run->lowered.program;
     struct path_ranks path = {.p = p, .seconds = ty_arena_array(arena, double, p->n_ranks)};
     if (path.seconds == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     const int rc = ty_critical_path(&c->run->timeline, add_rank, &path, err);
     if (rc < 0 || path.total <= 0) {
@@ -295,7 +295,7 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     }
     c.why = ty_err_new();
     if (c.why == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     ty_text_add(t,
                 "whom the others wait for: what each cause adds to a step, by a run without it\n");

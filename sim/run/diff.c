@@ -102,7 +102,7 @@ static int fill(struct ty_diff *d, const struct ty_diff_run *runs, size_t n, str
     for (uint32_t i = 0; i < n; i++) {
         ty_diff_side_begin(&d->side[i], &runs[i], (char)('A' + i));
     }
-    int rc = match(d, runs, arena) == 0 ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    int rc = match(d, runs, arena) == 0 ? 0 : ty_fail_memory(err);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         rc = ty_diff_side(&d->side[i], d->seen, arena, err);
         if (d->lumped) {
@@ -129,12 +129,12 @@ int ty_diff_report(const struct ty_diff_run *runs, size_t n, const char *format,
     int rc = index < 0 ? index : check(runs, n, err);
     *text = NULL;
     if (rc == 0) {
-        rc = d == NULL ? ty_fail(err, TY_ENOMEM, "out of memory") : fill(d, runs, n, &arena, err);
+        rc = d == NULL ? ty_fail_memory(err) : fill(d, runs, n, &arena, err);
     }
     if (rc == 0) {
         write[index](d, &t);
         *text = ty_text_take(&t);
-        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = *text != NULL ? 0 : ty_fail_memory(err);
     }
     ty_text_release(&t);
     ty_arena_release(&arena);

@@ -73,7 +73,7 @@ int ty_diff_keys(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_er
     struct ty_diff_key *scratch = ty_arena_array(arena, struct ty_diff_key, (size_t)n + 1);
     pair->key = ty_arena_array(arena, struct ty_diff_key, (size_t)n + 1);
     if (pair->key == NULL || scratch == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (int i = 0; i < TY_N_SECTIONS && rc == 0; i++) {
         for (uint32_t k = 0; i != TY_SECTION_OUTPUT && k < a->sections[i].n_fields && rc == 0;
@@ -82,5 +82,5 @@ int ty_diff_keys(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_er
         }
     }
     order_keys(pair, scratch);
-    return rc == 0 ? 0 : ty_fail(err, rc, "out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }

@@ -147,7 +147,7 @@ static int select_measured(struct ty_lanes *l, uint32_t i, struct ty_err *err)
     *s =
         (struct ty_selection){.ranks = ty_arena_array(&l->arena, uint32_t, (size_t)r->n_ranks + 1)};
     if (s->ranks == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t k = 0; same && k < l->shown[like].n; k++) {
         for (uint32_t m = 0; m < r->n_ranks; m++) {
@@ -194,7 +194,7 @@ int ty_lanes_order(struct ty_lanes *l, const struct ty_trace_options *options,
     }
     uint32_t *order = ty_arena_array(&l->arena, uint32_t, (size_t)total + 1);
     if (order == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     for (uint32_t k = 0; k < longest && !grouped(options); k++) {
         for (uint32_t i = 0; i < l->n; i++) {

@@ -90,5 +90,5 @@ int ty_diff_pair(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_er
     rc = ty_diff_remarks(pair, arena);
     add_parts(pair);
     rc = rc < 0 ? rc : add_kinds(pair, arena);
-    return rc == 0 ? 0 : ty_fail(err, rc, "out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }

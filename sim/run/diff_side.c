@@ -189,5 +189,5 @@ int ty_diff_side(struct ty_diff_side *side, bool seen, struct ty_arena *arena, s
         see_parts(side);
     }
     side->idle = idle_share(side);
-    return add_kinds(side, arena) == 0 ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    return add_kinds(side, arena) == 0 ? 0 : ty_fail_memory(err);
 }

@@ -104,7 +104,11 @@ static void put_sides(struct ty_text *t, const struct ty_diff *d, struct unit un
 static void put_value(struct ty_text *t, const char *value, size_t width)
 {
     if (strlen(value) > width) {
-        ty_text_add(t, "%.*s...", (int)width - 3, value);
+        size_t n = width - 3;
+        while (n > 0 && ((unsigned char)value[n] & 0xC0u) == 0x80u) {
+            n--; /* not in the middle of a character */
+        }
+        ty_text_add(t, "%.*s...", (int)n, value);
     } else {
         ty_text_add(t, "%s", value);
     }

@@ -162,10 +162,10 @@ static int read_request(struct ty_lanes *l, const char *target,
                         const struct ty_trace_format **format, const char **path,
                         struct ty_err *err)
 {
-    int rc = target == NULL ? 0 : ty_trace_target(target, format, path, err);
+    int rc = target == NULL ? 0 : ty_trace_target("--trace", target, format, path, err);
     if (rc == 0 && target != NULL && (*format)->per_rank) {
         return ty_fail(err, TY_EUSAGE,
-                       "trace %s: %s readers take all files of a folder for one run; write each "
+                       "--trace %s: %s readers take all files of a folder for one run; write each "
                        "run by itself (trainyard run), or both as chrome:FILE",
                        target, (*format)->name);
     }
@@ -221,7 +221,7 @@ static int put_beside(struct ty_lanes *l, struct ty_trace *trace, struct ty_err 
         parts[i].name = ty_arena_printf(&l->arena, "%s", ty_lanes_word(l, i, word));
         parts[i].timeline = ty_lanes_timeline(l, i);
         if (parts[i].name == NULL) {
-            return ty_fail(err, TY_ENOMEM, "out of memory");
+            return ty_fail_memory(err);
         }
     }
     int rc = ty_timeline_beside(&l->all, parts, l->n, &l->arena, err);
@@ -229,7 +229,7 @@ static int put_beside(struct ty_lanes *l, struct ty_trace *trace, struct ty_err 
     trace->timeline = &l->all;
     trace->stats = &l->stats;
     trace->capacity_B = rc < 0 ? NULL : capacities(l);
-    return rc < 0 || trace->capacity_B != NULL ? rc : ty_fail(err, TY_ENOMEM, "out of memory");
+    return rc < 0 || trace->capacity_B != NULL ? rc : ty_fail_memory(err);
 }
 
 static char *make_note(const struct ty_lanes *l, const struct ty_trace *trace,

@@ -25,8 +25,8 @@ static int choose_engine(const struct ty_run *run, const char *name, enum ty_eng
                          struct ty_err *err)
 {
     int value = run->config->run.engine;
-    if (name != NULL && !ty_word_value(ty_engine_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown engine (%s); use auto, sweep or events", name);
+    if (ty_word_read("--engine", name, ty_engine_words, &value, err) < 0) {
+        return TY_EUSAGE;
     }
     *engine = (enum ty_engine)value;
     return 0;

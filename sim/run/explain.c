@@ -198,7 +198,7 @@ static int put_path(const struct ty_run *run, struct path *path, struct ty_text 
     path->p = p;
     path->part = calloc(p->n_kinds, sizeof(*path->part));
     if (path->part == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     const int rc = ty_critical_path(&run->timeline, add_to_path, path, err);
     if (rc == 0) {
@@ -354,7 +354,7 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     }
     *text = rc == 0 && why != NULL ? ty_text_take(&t) : NULL;
     if (*text == NULL && (rc == 0 || rc == TY_ENOMEM)) {
-        rc = ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        rc = ty_fail_memory(err);
     }
     ty_err_free(why);
     ty_text_release(&t);

@@ -135,8 +135,8 @@ int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *bytes, 
 {
     struct ty_bill bill;
     if (stage >= ty_run_stages(run)) {
-        return ty_fail(err, TY_EUSAGE, "stage %u: there are %u, counted from 0", (unsigned)stage,
-                       (unsigned)ty_run_stages(run));
+        return ty_fail(err, TY_EUSAGE, "stage %u: does not exist; the highest is %u",
+                       (unsigned)stage, (unsigned)ty_run_stages(run) - 1);
     }
     ty_run_bill(run, stage, &bill);
     *bytes = bill.total_B;

@@ -73,7 +73,7 @@ int ty_fit_slopes(const struct ty_fit_problem *q, const double *value, const dou
     double *points = calloc((size_t)k * (k + n) + 1, sizeof(*points));
     double step[TY_FIT_MAX];
     if (points == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     double *moved = points + (size_t)k * k;
     for (uint32_t j = 0; j < k; j++) {
@@ -221,7 +221,7 @@ static int search(struct ty_fit *fit, struct search *s, const double *from)
     gsl_multifit_nlinear_fdf functions = {
         .f = residuals, .df = derivatives, .n = n, .p = q->n_parameters, .params = s};
     if (w == NULL || x == NULL) {
-        s->code = ty_fail(s->err, TY_ENOMEM, "memory is exhausted");
+        s->code = ty_fail_memory(s->err);
     }
     for (uint32_t j = 0; j < q->n_parameters && s->code == 0; j++) {
         const double start = from != NULL ? from[j] : q->parameter[j].start;
@@ -249,10 +249,11 @@ static int check(const struct ty_fit_problem *q, struct ty_err *err)
                        TY_FIT_MAX);
     }
     if (q->n_rows == 0 || (q->prior <= 0 && q->n_rows < q->n_parameters)) {
-        return ty_fail(err, TY_EINPUT,
-                       "%u measured rows cannot determine %u keys without a prior; fit fewer keys "
-                       "or leave --prior as it is",
-                       q->n_rows, q->n_parameters);
+        return ty_fail(
+            err, TY_EINPUT,
+            "%u measured row%s cannot determine %u key%s without a prior; fit fewer keys, "
+            "or leave --prior as it is",
+            q->n_rows, q->n_rows == 1 ? "" : "s", q->n_parameters, q->n_parameters == 1 ? "" : "s");
     }
     return 0;
 }
@@ -268,7 +269,7 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *q, const double 
     struct search s = {.problem = q, .err = err};
     s.times = calloc((size_t)q->n_rows * (q->n_parameters + 1), sizeof(*s.times));
     if (s.times == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     s.slope = s.times + q->n_rows;
     ty_gsl_quiet();

@@ -124,7 +124,7 @@ static int errors(struct ty_fit *fit, const struct ty_fit_problem *q, const doub
                          .work = gsl_vector_alloc(n_free)};
     int rc = 0;
     if (!m.j || !m.v || !m.inverse || !m.singular || !m.work) {
-        rc = ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        rc = ty_fail_memory(err);
     } else {
         fill(m.j, q, times, slope, at, n_free);
         const bool good = (q->prior <= 0 || with_prior(fit, q, &m, at, n_free) == 0) &&
@@ -148,7 +148,7 @@ static double *linearise(const struct ty_fit_problem *q, const double *value, in
 {
     double *times = calloc((size_t)q->n_rows * (q->n_parameters + 1) + 1, sizeof(*times));
     if (times == NULL) {
-        *rc = ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        *rc = ty_fail_memory(err);
         return NULL;
     }
     *rc = q->predict(q->arg, q->rows, q->n_rows, value, 1, times, err);
@@ -212,7 +212,7 @@ int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], bo
         gsl_matrix_free(information);
         gsl_matrix_free(work);
         free(times);
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < q->n_rows; i++) {
         const double *slope = times + q->n_rows + (size_t)i * k;

@@ -76,7 +76,7 @@ static int choose_steps(struct ty_import *im)
     im->chosen = ty_arena_array(&im->arena, bool, n + 1);
     im->chosen_at = ty_arena_array(&im->arena, uint32_t, p->n_ranks);
     if (im->chosen == NULL || im->chosen_at == NULL) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     n = 0;
     for (uint32_t r = 0; r < p->n_ranks; r++) {
@@ -100,8 +100,7 @@ static int choose_steps(struct ty_import *im)
 static int import(struct ty_import *im)
 {
     im->left_of = ty_arena_array(&im->arena, uint32_t, ty_profile_texts(im->profile));
-    int rc =
-        im->left_of != NULL ? choose_steps(im) : ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+    int rc = im->left_of != NULL ? choose_steps(im) : ty_fail_memory(im->err);
     rc = rc < 0 ? rc : ty_import_measure_lanes(im);
     rc = rc < 0 ? rc : ty_import_operators(im);
     rc = rc < 0 ? rc : ty_import_collectives(im);
@@ -111,7 +110,7 @@ static int import(struct ty_import *im)
 static int take(struct ty_text *t, char **out, struct ty_err *err)
 {
     *out = ty_text_take(t);
-    return *out != NULL ? 0 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return *out != NULL ? 0 : ty_fail_memory(err);
 }
 
 static int put(const struct ty_import *im, bool json, char **report, char **table)
@@ -138,7 +137,7 @@ int ty_import_kineto(const struct ty_import_options *options, char **report, cha
     struct ty_profile *profile = NULL;
     *report = *table = NULL;
     if (!json && strcmp(format, "table") != 0) {
-        return ty_fail(err, TY_EUSAGE, "--stats %s: write table or json", format);
+        return ty_fail(err, TY_EUSAGE, "--stats %s: unknown; write table or json", format);
     }
     int rc = ty_profile_read(&profile, options->paths, options->n_paths, err);
     if (rc < 0) {

@@ -127,7 +127,7 @@ static int find_traffic(struct ty_import *im, int coll, uint32_t desc, const str
         }
     }
     if (!ty_profile_grow(&im->traffic, im->n_traffic, &im->cap_traffic, sizeof(*im->traffic))) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     im->traffic[im->n_traffic] = (struct ty_import_traffic){
         .coll = coll, .desc = desc, .ranks = reach->ranks, .nodes = reach->nodes};
@@ -163,7 +163,7 @@ static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel 
         return ty_import_add_left(im, k->name, reason, true, k->dur_ns, 1);
     }
     if (!ty_profile_grow(&c->members, c->n, &c->cap, sizeof(*c->members))) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     c->members[c->n] = (struct member){.group = comm->group,
                                        .coll = (uint32_t)coll_of(k->coll),

@@ -59,7 +59,7 @@ int ty_import_measure_lanes(struct ty_import *im)
 {
     im->lanes = ty_arena_array(&im->arena, struct ty_import_lanes, im->profile->n_ranks);
     if (im->lanes == NULL) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
         struct ty_import_lanes *l = &im->lanes[r];

@@ -141,7 +141,7 @@ int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reaso
         }
     }
     if (!ty_profile_grow(&im->left, im->n_left, &im->cap_left, sizeof(*im->left))) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     im->left[im->n_left] = (struct ty_import_left){.name = name,
                                                    .reason = reason,
@@ -156,7 +156,7 @@ int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reaso
 int ty_import_add_sample(struct ty_import *im, const struct ty_import_sample *sample)
 {
     if (!ty_profile_grow(&im->samples, im->n_samples, &im->cap_samples, sizeof(*im->samples))) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     im->samples[im->n_samples++] = *sample;
     return 0;
@@ -271,9 +271,8 @@ int ty_import_operators(struct ty_import *im)
         const size_t n = (size_t)im->profile->ranks[r].n_ops + 1;
         struct owner *owners = malloc(n * sizeof(*owners));
         uint32_t *kernel_of = malloc(n * sizeof(*kernel_of));
-        rc = owners != NULL && kernel_of != NULL
-                 ? import_rank(im, r, owners, kernel_of)
-                 : ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        rc = owners != NULL && kernel_of != NULL ? import_rank(im, r, owners, kernel_of)
+                                                 : ty_fail_memory(im->err);
         free(owners);
         free(kernel_of);
     }

@@ -345,9 +345,10 @@ static bool accumulates(const struct scene *s)
 
 /* ---- Adam ---- */
 
-/* Elements of a list of tensors, of all of them. */
+/* Elements of a list of tensors, of all of them; what no GPU holds is not counted further. */
 static uint64_t list_elements(const char *dims, uint32_t argument)
 {
+    const uint64_t most = UINT64_MAX / 2;
     uint64_t dim[TY_PROFILE_DIMS], sum = 0;
     for (uint32_t i = 0;; i++) {
         const int d = ty_profile_dims(dims, argument, i, dim);
@@ -356,9 +357,9 @@ static uint64_t list_elements(const char *dims, uint32_t argument)
         }
         uint64_t n = 1;
         for (int k = 0; k < d; k++) {
-            n *= dim[k];
+            n = dim[k] != 0 && n > most / dim[k] ? most : n * dim[k];
         }
-        sum += n;
+        sum = n > most - sum ? most : sum + n;
     }
 }
 

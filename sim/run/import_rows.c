@@ -103,7 +103,7 @@ int ty_import_make_rows(struct ty_import *im)
     int rc = 0;
     im->rows = ty_arena_array(&im->arena, struct ty_import_row, (size_t)im->n_samples + 1);
     if (im->rows == NULL) {
-        return ty_fail(im->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(im->err);
     }
     if (im->n_samples > 0) {
         qsort(im->samples, im->n_samples, sizeof(*im->samples), by_key);

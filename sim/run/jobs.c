@@ -151,7 +151,7 @@ static int read_file(struct entry *e, const struct ty_node *node)
                           e->job->name);
     }
     e->file = ty_config_beside(e->l->config, &at, node->text);
-    return e->file != NULL ? 0 : ty_fail(e->l->err, TY_ENOMEM, "memory is exhausted");
+    return e->file != NULL ? 0 : ty_fail_memory(e->l->err);
 }
 
 static int wrong_key(const struct entry *e, const char *key, const struct ty_place *at)
@@ -301,13 +301,13 @@ static int make_docs(struct entry *e, struct ty_loader *l)
     struct ty_config *c = l->config;
     c->docs = ty_arena_array(&c->arena, struct ty_doc, of->n_docs + 2);
     if (c->docs == NULL) {
-        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l->err);
     }
     for (size_t i = 0; i < of->n_docs; i++) {
         c->docs[i] = of->docs[i];
         c->docs[i].root = inherit(e, of->docs[i].root);
         if (c->docs[i].root == NULL) {
-            return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(l->err);
         }
     }
     c->n_docs = of->n_docs;
@@ -316,7 +316,7 @@ static int make_docs(struct entry *e, struct ty_loader *l)
     struct ty_doc *last = &c->docs[c->n_docs++];
     *last = *e->doc;
     last->root = without(&c->arena, e->node, keep_sections);
-    return rc < 0 || last->root != NULL ? rc : ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+    return rc < 0 || last->root != NULL ? rc : ty_fail_memory(l->err);
 }
 
 /* Settings of what jobs share. */
@@ -325,7 +325,7 @@ static int shared_settings(struct ty_loader *l, const struct ty_source *source)
     const char **sets = ty_arena_array(&l->config->arena, const char *, source->n_sets + 1);
     size_t n = 0;
     if (sets == NULL) {
-        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l->err);
     }
     for (size_t i = 0; i < source->n_sets; i++) {
         const char *dot = strchr(source->sets[i], '.');
@@ -346,7 +346,7 @@ static int name_sections(struct ty_config *c, const char *name, struct ty_err *e
             c->sections[i].name = ty_arena_printf(&c->arena, TY_JOBS_KEY ".%s.%s", name,
                                                   ty_config_section_name((enum ty_section_index)i));
             if (c->sections[i].name == NULL) {
-                return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+                return ty_fail_memory(err);
             }
         }
     }
@@ -358,7 +358,7 @@ static int load_entry(struct entry *e, const struct ty_source *source, uint32_t 
     struct ty_loader l = {.err = e->l->err, .config = calloc(1, sizeof(struct ty_config))};
     e->job->config = l.config;
     if (l.config == NULL) {
-        return ty_fail(l.err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l.err);
     }
     int rc = ty_config_init(l.config, l.err);
     rc = rc < 0 ? rc : name_sections(l.config, e->job->name, l.err);
@@ -429,7 +429,7 @@ static int seat_all(struct ty_loader *l)
     uint32_t *sitter =
         ty_arena_array(&c->arena, uint32_t, (size_t)ty_cluster_gpus(&c->cluster) + 1);
     if (sitter == NULL) {
-        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l->err);
     }
     int code = sit(l, c, 1, sitter);
     for (uint32_t i = 0; i < c->n_jobs; i++) {
@@ -451,7 +451,7 @@ int ty_jobs_load(struct ty_loader *l, const struct ty_source *source)
     }
     c->jobs = ty_arena_array(&c->arena, struct ty_job, l->jobs->n_children);
     if (c->jobs == NULL) {
-        return ty_fail(l->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(l->err);
     }
     for (const struct ty_node *node = l->jobs->first; node != NULL; node = node->next) {
         struct entry e = {.l = l, .job = &c->jobs[c->n_jobs++], .doc = l->jobs_doc, .node = node};

@@ -218,11 +218,11 @@ int ty_keys_new(struct ty_keys **keys, struct ty_err *err)
     struct keys *out = calloc(1, sizeof(*out));
     *keys = NULL;
     if (out == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int rc = ty_config_init(&out->config, err);
     if (rc == 0 && (rc = fill(out)) < 0) {
-        ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        ty_fail_memory(err);
     }
     if (rc < 0) {
         ty_keys_free(&out->keys);

@@ -81,7 +81,7 @@ static void list_formats(struct ty_text *t)
 static int take(struct ty_text *t, char **text, struct ty_err *err)
 {
     *text = ty_text_take(t);
-    return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    return *text != NULL ? 0 : ty_fail_memory(err);
 }
 
 static int keys(char **text, struct ty_err *err)
@@ -124,7 +124,7 @@ static int unknown(const char *what, struct ty_err *err)
         ty_text_add(&all, "%s%s", i == 0 ? "" : i + 1 < TY_COUNT(lists) ? ", " : " or ", names[i]);
     }
     char *text = ty_text_take(&all);
-    ty_fail(err, TY_EUSAGE, "cannot list \"%s\"; use %s", what, text != NULL ? text : "keys");
+    ty_fail(err, TY_EUSAGE, "%s: no such list; write %s", what, text != NULL ? text : "keys");
     free(text);
     const char *near = ty_nearest(what, names, TY_COUNT(names));
     if (near != NULL) {

@@ -137,5 +137,5 @@ int ty_list_keys(const char *about, char **text, struct ty_err *err)
         return rc;
     }
     *text = ty_text_take(&out);
-    return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return *text != NULL ? 0 : ty_fail_memory(err);
 }

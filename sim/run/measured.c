@@ -14,8 +14,7 @@ static int read_log(struct ty_config *c, const struct ty_place *at, const char *
                     struct ty_coll_log *log, struct ty_err *err)
 {
     const char *beside = ty_config_beside(c, at, path);
-    return beside != NULL ? ty_coll_log_load(log, beside, &c->arena, err)
-                          : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    return beside != NULL ? ty_coll_log_load(log, beside, &c->arena, err) : ty_fail_memory(err);
 }
 
 /* Two tables that would answer for the same groups. */
@@ -41,8 +40,7 @@ static int add_log(struct ty_config *c, struct ty_coll_measured *measured, const
     struct ty_coll_table *table = &measured->table[measured->n];
     int rc = read_log(c, &at, path, &table->log, err);
     if (rc < 0) {
-        ty_hint(err, "the file is named by cluster.collectives.measured at %s:%u", at.file,
-                (unsigned)at.line);
+        ty_hint_named(err, "cluster.collectives.measured", &at);
         return rc;
     }
     rc = check_same(measured, &table->log, &at, err);
@@ -92,7 +90,7 @@ static int add_rows(struct ty_config *c, struct ty_coll_measured *measured,
         struct ty_coll_table *out = &measured->table[measured->n];
         i += log_of_rows(table, i, c->cluster.gpus_per_node, &c->arena, &out->log);
         rc = out->log.time_s != NULL ? check_same(measured, &out->log, at, err)
-                                     : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+                                     : ty_fail_memory(err);
         rc = rc < 0 ? rc : ty_coll_table_init(out, &c->arena, err);
         measured->n += rc == 0;
     }
@@ -137,7 +135,7 @@ static int load_collectives(struct ty_config *c, struct ty_err *err)
         return 0;
     }
     if (measured == NULL || on == NULL || tables == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     int code = load_tables(c, tables, err);
     for (uint32_t i = 0; i < files->n; i++) {
@@ -145,7 +143,7 @@ static int load_collectives(struct ty_config *c, struct ty_err *err)
     }
     measured->table = ty_arena_array(&c->arena, struct ty_coll_table, n);
     if (measured->table == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < files->n; i++) {
         const int rc = is_table(files->item[i]) ? add_rows(c, measured, &tables[i], &at, err)
@@ -172,10 +170,10 @@ static int load_operators(struct ty_config *c, struct ty_err *err)
         return 0;
     }
     const char *path = table != NULL ? ty_config_beside(c, &at, c->cluster.operators) : NULL;
-    const int rc = path != NULL ? ty_operators_load(table, path, &c->arena, err)
-                                : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    const int rc =
+        path != NULL ? ty_operators_load(table, path, &c->arena, err) : ty_fail_memory(err);
     if (rc < 0) {
-        ty_hint(err, "the file is named by cluster.operators at %s:%u", at.file, (unsigned)at.line);
+        ty_hint_named(err, "cluster.operators", &at);
         return rc;
     }
     c->cluster.operator_table = table;

@@ -237,7 +237,7 @@ int ty_word_read(const char *option, const char *text, const struct ty_word *wor
     if (text == NULL || ty_word_value(words, text, value)) {
         return 0;
     }
-    ty_fail(err, TY_EUSAGE, "%s %s: unknown; use %s", option, text,
+    ty_fail(err, TY_EUSAGE, "%s %s: unknown; write %s", option, text,
             list_words(words, list, sizeof(list)));
     for (size_t i = 0; i < TY_COUNT(names) && words[i].name != NULL; i++) {
         names[i] = words[i].name;
@@ -259,8 +259,8 @@ int ty_svg_style_read(struct ty_svg_style *style, const char *width, const char 
     }
     if (width != NULL &&
         (style->width_m < TY_SVG_MIN_WIDTH_M || style->width_m > TY_SVG_MAX_WIDTH_M)) {
-        return ty_fail(err, TY_EUSAGE, "--width %s: a picture is %g mm to %g mm wide", width,
-                       1e3 * TY_SVG_MIN_WIDTH_M, 1e3 * TY_SVG_MAX_WIDTH_M);
+        return ty_fail(err, TY_EUSAGE, "--width %s: out of range; a picture is %g mm to %g mm wide",
+                       width, 1e3 * TY_SVG_MIN_WIDTH_M, 1e3 * TY_SVG_MAX_WIDTH_M);
     }
     const int rc = ty_word_read("--palette", palette, palette_words, &style->palette, err);
     return rc < 0 ? rc : ty_word_read("--bubbles", bubbles, bubbles_words, &style->bubbles, err);

@@ -15,9 +15,8 @@ static const struct ty_page_options no_options;
 static int parse_detail(const char *name, enum ty_detail *out, struct ty_err *err)
 {
     int value = TY_DETAIL_MICROBATCH;
-    if (name != NULL && !ty_word_value(ty_detail_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op",
-                       name);
+    if (ty_word_read("--detail", name, ty_detail_words, &value, err) < 0) {
+        return TY_EUSAGE;
     }
     *out = (enum ty_detail)value;
     return 0;

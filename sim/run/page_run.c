@@ -55,7 +55,7 @@ static int put_head(struct ty_out *out, const struct ty_run *run, struct ty_err 
     (void)snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)ty_config_digest(c));
     char *text = ty_text_take(&t);
     if (text == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     put_text(out, "head", text);
     ty_text_free(text);
@@ -347,7 +347,7 @@ int ty_page_put_run(struct ty_out *out, const struct ty_run *run,
     put_formula(out, run);
     rc = ty_report_links_json(run, &links, err); /* ends with a comma */
     if (rc == 0 && links.failed) {
-        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = ty_fail_memory(err);
     }
     if (rc == 0 && links.data != NULL) {
         ty_out_bytes(out, links.data, links.len);

@@ -27,9 +27,9 @@ int ty_placement_load(struct ty_config *c, struct ty_err *err)
     }
     const char *path = ty_config_beside(c, &at, c->layout.rank_file);
     const int rc = path != NULL ? ty_rank_file_load(&gpu_of, &shape, path, &c->arena, err)
-                                : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+                                : ty_fail_memory(err);
     if (rc < 0) {
-        ty_hint(err, "the file is named by layout.rank_file at %s:%u", at.file, (unsigned)at.line);
+        ty_hint_named(err, "layout.rank_file", &at);
         return rc;
     }
     c->layout.gpu_of = moves(gpu_of, shape.n_ranks) ? gpu_of : NULL;

@@ -334,5 +334,5 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     }
     ty_err_free(why);
     qsort(out->item, out->n, sizeof(out->item[0]), fastest_first);
-    return rc == 0 ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }

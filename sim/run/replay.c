@@ -59,6 +59,7 @@ static int find_span(struct ty_recording *r, const char *path, struct ty_err *er
     const struct ty_profile *p = r->profile;
     for (uint32_t i = 0; i < p->n_ranks; i++) {
         r->marked = r->marked || p->ranks[i].n_steps > 0;
+        r->n_unmarked += p->ranks[i].n_steps == 0;
     }
     r->base_ns = INT64_MAX;
     r->end_ns = INT64_MIN;
@@ -351,7 +352,7 @@ static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
         (struct ty_program){.n_steps = b.n_steps, .observed = true, .jitter = {.group = TY_NONE}};
     rc = rc < 0 ? rc : build(&b);
     if (rc < 0 && (err == NULL || err->code == 0)) {
-        ty_fail(err, rc, "%s: out of memory", path);
+        ty_fail_memory(err);
     }
     rc = rc < 0 ? rc : ty_program_seal(&r->program, &r->arena, err);
     rc = rc < 0 ? rc : fill_timeline(&b);
@@ -382,7 +383,7 @@ int ty_recording_read(struct ty_recording **out, const char *path, struct ty_err
     struct ty_recording *r = calloc(1, sizeof(*r));
     *out = NULL;
     if (r == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     int rc = ty_profile_read(&r->profile, &path, 1, err);
     rc = rc < 0 ? rc : replay(r, path, err);

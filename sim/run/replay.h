@@ -24,7 +24,8 @@ struct ty_recording {
     uint64_t n_left_out;     /* kernels that found no free row */
     double computed_s;       /* by all ranks ... */
     double unphased_s;       /* ... of which nobody said in which phase */
-    bool marked;             /* the profiler marked steps */
+    bool marked;             /* the profiler marked steps, on one rank at least */
+    uint32_t n_unmarked;     /* ranks of a marked recording without marks: left out */
     bool group_unknown;      /* communication of a group whose name says nothing counts as data */
     int64_t base_ns, end_ns; /* by the profile's clock */
 };

@@ -8,7 +8,7 @@
 static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
 {
     *text = ty_text_take(t);
-    return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    return *text != NULL ? 0 : ty_fail_memory(err);
 }
 
 static const struct {
@@ -23,7 +23,7 @@ int ty_run_report_check(const char *format, struct ty_err *err)
             return (int)i;
         }
     }
-    return ty_fail(err, TY_EUSAGE, "unknown report format (%s); use table or json", format);
+    return ty_fail(err, TY_EUSAGE, "--stats %s: unknown; write table or json", format);
 }
 
 int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)

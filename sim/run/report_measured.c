@@ -227,7 +227,7 @@ static int look_up(const struct ty_run *run, struct kernels *seen, struct ty_are
     struct ty_lowered lowered = {.stage = NULL};
     seen->row = ty_arena_array(arena, struct kernel, KERNELS_MAX);
     if (seen->row == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     table.note = note_kernel;
     table.note_arg = seen;

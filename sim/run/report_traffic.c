@@ -48,7 +48,7 @@ static int count_uplinks(struct table *t, struct ty_err *err)
     struct ty_arena arena = {.head = NULL};
     struct ty_link_load load;
     uint32_t *row_of = ty_arena_array(&arena, uint32_t, (size_t)p->n_kinds + 1);
-    int rc = row_of != NULL ? 0 : ty_fail(err, TY_ENOMEM, "traffic: out of memory");
+    int rc = row_of != NULL ? 0 : ty_fail_memory(err);
     rc = rc < 0 ? rc : ty_link_load_init(&load, p, &arena, err);
     if (rc == 0) {
         rows_of_kinds(t, row_of);
@@ -180,5 +180,5 @@ int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err)
         return rc;
     }
     *text = ty_text_take(&out);
-    return *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    return *text != NULL ? 0 : ty_fail_memory(err);
 }

@@ -89,7 +89,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     struct ty_run *run = NULL;
     struct ty_source source = rows->source;
     source.sets = row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
-    int rc = source.sets == NULL ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+    int rc = source.sets == NULL ? ty_fail_memory(err)
                                  : ty_config_read(&config, &source, err);
     rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
     const double need = rc < 0 ? 0 : takes(run);
@@ -113,11 +113,8 @@ void ty_row_message(const struct ty_err *err, char buf[TY_ROW_MESSAGE])
     snprintf(first, sizeof(first), "%.*s", (int)strcspn(err->text, "\n"), err->text);
     const char *message = first;
     if (strncmp(first, "--set ", 6) == 0) {
-        const char *key = strchr(first, ':');
-        for (int colons = 0; key != NULL && colons < 2; colons++) {
-            key = strchr(key + 1, ':');
-        }
-        message = key != NULL && key[1] == ' ' ? key + 2 : first;
+        const char *key = strstr(first, ": ");
+        message = key != NULL ? key + 2 : first;
     }
     memmove(buf, message, strlen(message) + 1);
 }

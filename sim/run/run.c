@@ -40,11 +40,11 @@ int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_e
     struct ty_run *run = calloc(1, sizeof(*run));
     *out = NULL;
     if (run == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     run->config = config;
     run->link_load = ty_run_link_load_new(&run->arena);
-    int rc = run->link_load != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    int rc = run->link_load != NULL ? 0 : ty_fail_memory(err);
     rc = rc < 0 ? rc : ty_limit_check_plan(config, true, err);
     rc = rc < 0 ? rc : ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
@@ -95,7 +95,7 @@ static int fault_of(const struct ty_run *run, struct ty_err *err)
     int rc = ty_stall_find(&stall, &run->lowered.program, NULL, &arena);
     rc = rc < 0 ? rc : stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT;
     ty_arena_release(&arena);
-    return ty_fail(err, rc, "%s", rc == TY_ENOMEM ? "out of memory" : own->fault);
+    return rc == TY_ENOMEM ? ty_fail_memory(err) : ty_fail(err, rc, "%s", own->fault);
 }
 
 int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
@@ -132,7 +132,7 @@ int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
     if (rc == 0 && mismatch.n > 0) {
         rc = ty_fail(err, TY_EDEADLOCK, "mismatch: %s", mismatch.text);
     } else if (rc == 0 && ty_stall_find(&stall, program, NULL, &arena) < 0) {
-        rc = ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = ty_fail_memory(err);
     } else if (rc == 0 && stall.n_stuck > 0) {
         rc = ty_fail(err, TY_EDEADLOCK,
                      "deadlock: %u of %u pipeline ranks can never finish; `trainyard run` tells "

@@ -45,7 +45,8 @@ static int add(struct comparison *c, const struct ty_schedule_options *o, const 
                struct ty_err *err)
 {
     if (c->n == COMPARE_MAX) {
-        return ty_fail(err, TY_EUSAGE, "--compare: at most %u schedules", COMPARE_MAX);
+        return ty_fail(err, TY_EUSAGE, "--compare: more than %u schedules; name fewer",
+                       COMPARE_MAX);
     }
     const struct ty_schedule_options own = shape_for(o, ty_sched_find(name), name);
     const double pieces = (double)own.chunks * own.slices;
@@ -165,7 +166,8 @@ int ty_schedule_compare(const struct ty_schedule_options *options, char **text, 
     const bool svg = options->format != NULL && strcmp(options->format, "svg") == 0;
     int rc = options->format == NULL || svg
                  ? add_all(&c, options, err)
-                 : ty_fail(err, TY_EUSAGE, "a comparison has no format (%s); use svg, or none",
+                 : ty_fail(err, TY_EUSAGE,
+                           "--format %s: a comparison has charts only; write svg, or leave it out",
                            options->format);
     if (rc == 0 && options->format != NULL) {
         rc = write_svg(&c, options, &t, err);
@@ -175,7 +177,7 @@ int ty_schedule_compare(const struct ty_schedule_options *options, char **text, 
     }
     if (rc == 0) {
         *text = ty_text_take(&t);
-        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = *text != NULL ? 0 : ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < c.n; i++) {
         ty_sched_run_release(&c.run[i]);

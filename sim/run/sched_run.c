@@ -40,7 +40,8 @@ static int parse_time(const char *text, size_t n, struct ty_sched_times *times, 
         double value;
         if (ty_quantity_parse(part + key + 1, TY_DIM_COUNT, &value, why, sizeof(why)) < 0 ||
             value < 0 || value > 1e9) {
-            return ty_fail(err, TY_EUSAGE, "--times %s: write a number from 0 to 1e9", part);
+            return ty_fail(err, TY_EUSAGE,
+                           "--times %s: not a number from 0 to 1e9; write one, such as F=1", part);
         }
         memcpy((char *)times + time_keys[i].offset, &value, sizeof(value));
         return 0;
@@ -57,14 +58,14 @@ static int parse_times(const char *text, struct ty_sched_times *times, struct ty
 {
     *times = (struct ty_sched_times){
         .forward = 1, .backward = -1, .input = -1, .weight = -1, .overlap = -1};
-    while (text != NULL && *text != '\0') {
-        const char *comma = strchr(text, ',');
-        const size_t n = comma != NULL ? (size_t)(comma - text) : strlen(text);
-        const int rc = parse_time(text, n, times, err);
+    for (const char *at = text; at != NULL;) {
+        const char *comma = strchr(at, ',');
+        const size_t n = comma != NULL ? (size_t)(comma - at) : strlen(at);
+        const int rc = parse_time(at, n, times, err);
         if (rc < 0) {
             return rc;
         }
-        text = comma != NULL ? comma + 1 : NULL;
+        at = comma != NULL ? comma + 1 : NULL;
     }
     const double both = times->backward < 0 ? 2 : times->backward;
     if (times->input < 0) {
@@ -77,9 +78,11 @@ static int parse_times(const char *text, struct ty_sched_times *times, struct ty
         times->backward = times->input + times->weight;
     }
     if (times->input < 0 || times->weight < 0) {
-        return ty_fail(err, TY_EUSAGE,
-                       "--times: the parts I and W of a backward are not more "
-                       "than B");
+        return ty_fail(
+            err, TY_EUSAGE,
+            "--times %s: I or W is more than B; they are the parts of a backward, B = I + "
+            "W",
+            text);
     }
     return 0;
 }
@@ -95,7 +98,7 @@ static int find_schedule(const char *name, const struct ty_sched **out, struct t
     if (*out != NULL) {
         return 0;
     }
-    ty_fail(err, TY_EUSAGE, "unknown schedule (%s); see trainyard list schedules", name);
+    ty_fail(err, TY_EUSAGE, "unknown schedule (%s); \"trainyard list schedules\" shows all", name);
     const char *near = ty_nearest(name, names, n);
     if (near != NULL) {
         ty_hint(err, "did you mean \"%s\"?", near);
@@ -109,28 +112,30 @@ static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
     if (o->pipeline == 0 || o->micro_batches == 0) {
         return ty_fail(
             err, TY_EUSAGE,
-            "-p and -m say how many pipeline ranks and micro-batches, such as: trainyard "
-            "schedule 1f1b -p 4 -m 8");
+            "-p or -m is missing; write how many pipeline ranks and micro-batches, such as -p 4 "
+            "-m 8");
     }
     if (o->pipeline > 4096) {
-        return ty_fail(err, TY_EUSAGE, "-p %u: write 1 to 4096 pipeline ranks",
+        return ty_fail(err, TY_EUSAGE, "-p %u: too many pipeline ranks; write 1 to 4096",
                        (unsigned)o->pipeline);
     }
     if (o->micro_batches > 65535) {
-        return ty_fail(err, TY_EUSAGE, "-m %u: write 1 to 65535 micro-batches",
+        return ty_fail(err, TY_EUSAGE, "-m %u: too many micro-batches; write 1 to 65535",
                        (unsigned)o->micro_batches);
     }
     const uint64_t pieces = (uint64_t)o->pipeline * o->micro_batches *
                             (o->chunks > 0 ? o->chunks : 1) * (o->slices > 0 ? o->slices : 1);
     if (pieces > 1u << 22) { /* about 1 GB */
-        return ty_fail(err, TY_EUSAGE, "%llu passes forward; a schedule of at most %u can be drawn",
+        return ty_fail(err, TY_EUSAGE, "%llu forward passes; a schedule of at most %u can be drawn",
                        (unsigned long long)pieces, 1u << 22);
     }
-    if (o->chunks > 64 || o->slices > 255) {
-        return ty_fail(err, TY_EUSAGE,
-                       "-v %u, --slices %u: write at most 64 virtual stages per "
-                       "rank, and at most 255 slices",
-                       (unsigned)o->chunks, (unsigned)o->slices);
+    if (o->chunks > 64) {
+        return ty_fail(err, TY_EUSAGE, "-v %u: too many virtual stages per rank; write 1 to 64",
+                       (unsigned)o->chunks);
+    }
+    if (o->slices > 255) {
+        return ty_fail(err, TY_EUSAGE, "--slices %u: too many slices of a sequence; write 1 to 255",
+                       (unsigned)o->slices);
     }
     return 0;
 }
@@ -202,7 +207,7 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     r->shape = file.shape;
     r->slots = file.slots;
     if (r->name == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     if ((o->pipeline != 0 && o->pipeline != r->shape.p) ||
         (o->micro_batches != 0 && o->micro_batches != r->shape.m)) {

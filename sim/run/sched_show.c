@@ -198,7 +198,7 @@ static int check_format(const char *format, struct ty_err *err)
                        strcmp(format, "json") == 0;
     return known ? 0
                  : ty_fail(err, TY_EUSAGE,
-                           "unknown format (%s); use gantt, svg, slots, csv or json", format);
+                           "--format %s: unknown; write gantt, svg, slots, csv or json", format);
 }
 
 int ty_schedule_show(const struct ty_schedule_options *options, char **text, struct ty_err *err)
@@ -212,7 +212,7 @@ int ty_schedule_show(const struct ty_schedule_options *options, char **text, str
     rc = rc < 0 ? rc : show(&run, options, format, &t, err);
     if (rc == 0) {
         *text = ty_text_take(&t);
-        rc = *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+        rc = *text != NULL ? 0 : ty_fail_memory(err);
     }
     ty_text_release(&t);
     ty_sched_run_release(&run);

@@ -51,7 +51,7 @@ int ty_sched_svg(const struct ty_sched_run *const *runs, uint32_t n,
     if (rc == 0) {
         rc = panels == NULL ? TY_ENOMEM : add_panels(runs, n, panels, &about, &arena);
         rc = about.failed ? TY_ENOMEM : rc;
-        rc = rc == 0 ? 0 : ty_fail(err, rc, "out of memory");
+        rc = rc == 0 ? 0 : ty_fail_memory(err);
     }
     if (rc == 0) {
         svg.panels = panels;

@@ -215,5 +215,5 @@ int ty_config_schema(char **text, struct ty_err *err)
     }
     ty_arena_release(&config.arena);
     *text = rc == 0 ? ty_text_take(&t) : NULL;
-    return rc < 0 ? rc : *text != NULL ? 0 : ty_fail(err, TY_ENOMEM, "out of memory");
+    return rc < 0 ? rc : *text != NULL ? 0 : ty_fail_memory(err);
 }

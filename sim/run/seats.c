@@ -66,10 +66,9 @@ static int choose(struct ranges *r, uint32_t i)
                           name, r->key, text);
     }
     if (last >= r->n) {
-        return ty_fail_at(r->err, TY_EINPUT, &at,
-                          "%s.%s: %s %u does not exist (%.40s); there are %u, counted from 0", name,
-                          r->key, r->part, (unsigned)(first >= r->n ? first : last), text,
-                          (unsigned)r->n);
+        return ty_fail_at(
+            r->err, TY_EINPUT, &at, "%s.%s: %s %u does not exist (%.40s); the highest is %u", name,
+            r->key, r->part, (unsigned)(first >= r->n ? first : last), text, (unsigned)r->n - 1);
     }
     for (uint32_t k = first; k <= last; k++) {
         if (r->chosen[k]) {
@@ -89,7 +88,7 @@ static int read_ranges(struct ranges *r, struct ty_arena *arena)
     int code = 0;
     r->chosen = ty_arena_array(arena, bool, (size_t)r->n + 1);
     if (r->chosen == NULL) {
-        return ty_fail(r->err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(r->err);
     }
     for (uint32_t i = 0; i < r->texts->n; i++) {
         code = ty_check_first(code, choose(r, i));
@@ -122,7 +121,7 @@ static int take_named(struct ty_config *c, struct ty_err *err)
         ty_arena_array(&c->arena, uint32_t, (size_t)nodes.n_chosen * gpus.n_chosen + 1);
     uint32_t n = 0;
     if (rc < 0 || seats == NULL) {
-        return rc < 0 ? rc : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return rc < 0 ? rc : ty_fail_memory(err);
     }
     for (uint32_t node = 0; node < nodes.n; node++) {
         for (uint32_t gpu = 0; nodes.chosen[node] && gpu < gpus.n; gpu++) {
@@ -177,7 +176,7 @@ static int take_next(struct ty_config *c, struct ty_err *err)
     const uint32_t n = l->data != 0 && need <= all ? (uint32_t)need : all - first;
     uint32_t *seats = ty_arena_array(&c->arena, uint32_t, (size_t)n + 1);
     if (seats == NULL) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < n; i++) {
         seats[i] = first + i;

@@ -9,12 +9,21 @@
 
 #include "sim/run/together.h"
 
-static int wrong(struct ty_err *err, const char *text)
+static int wrong(struct ty_err *err)
 {
     return ty_fail(err, TY_EUSAGE,
-                   "--ranks %s: not a selection of ranks; write all, a list such as 0-15,64, "
-                   "coordinates such as tp=0,dp=0, one-per-stage, or slowest:8",
-                   text);
+                   "not a selection of ranks; write all, a list such as 0-15,64, coordinates such "
+                   "as tp=0,dp=0, one-per-stage, or slowest:8");
+}
+
+/* Whoever wrote the selection: the run file, or the option --ranks. */
+static int blame(const struct ty_run *run, const char *text, const char *why, struct ty_err *err)
+{
+    if (text != run->config->output.ranks) {
+        return ty_fail(err, TY_EUSAGE, "--ranks %s: %s", text, why);
+    }
+    const struct ty_place at = ty_section_place(&run->config->sections[TY_SECTION_OUTPUT], "ranks");
+    return ty_fail_at(err, TY_EINPUT, &at, "output.ranks: %s: %s", text, why);
 }
 
 /* Reads digits at *s; false when there are none or the number is too large. */
@@ -35,23 +44,21 @@ static bool read_number(const char **s, uint32_t *out)
 }
 
 /* "7" or "0-15" at *s. */
-static int read_range(const char **s, const char *text, uint32_t *from, uint32_t *to,
-                      struct ty_err *err)
+static int read_range(const char **s, uint32_t *from, uint32_t *to, struct ty_err *err)
 {
     if (!read_number(s, from)) {
-        return wrong(err, text);
+        return wrong(err);
     }
     *to = *from;
     if (**s == '-') {
         (*s)++;
         if (!read_number(s, to)) {
-            return wrong(err, text);
+            return wrong(err);
         }
     }
-    return *to >= *from
-               ? 0
-               : ty_fail(err, TY_EUSAGE, "--ranks %s: %u-%u counts down; write %u-%u", text,
-                         (unsigned)*from, (unsigned)*to, (unsigned)*to, (unsigned)*from);
+    return *to >= *from ? 0
+                        : ty_fail(err, TY_EUSAGE, "%u-%u counts down; write %u-%u", (unsigned)*from,
+                                  (unsigned)*to, (unsigned)*to, (unsigned)*from);
 }
 
 /* "0-15,64" */
@@ -60,13 +67,13 @@ static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
     const char *s = text;
     for (;;) {
         uint32_t from, to;
-        const int rc = read_range(&s, text, &from, &to, err);
+        const int rc = read_range(&s, &from, &to, err);
         if (rc < 0) {
             return rc;
         }
         if (to >= n) {
-            return ty_fail(err, TY_EUSAGE, "--ranks %s: there is no rank %u; they are 0 to %u",
-                           text, (unsigned)(from >= n ? from : to), (unsigned)(n - 1));
+            return ty_fail(err, TY_EUSAGE, "there is no rank %u; they are 0 to %u",
+                           (unsigned)(from >= n ? from : to), (unsigned)(n - 1));
         }
         for (uint32_t r = from; r <= to; r++) {
             flag[r] = true;
@@ -75,7 +82,7 @@ static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
             return 0;
         }
         if (*s++ != ',') {
-            return wrong(err, text);
+            return wrong(err);
         }
     }
 }
@@ -87,8 +94,8 @@ struct part {
     uint32_t from, to;
 };
 
-static int read_part(const char **s, const char *text, const struct ty_grid *grid, bool lenient,
-                     struct part *part, struct ty_err *err)
+static int read_part(const char **s, const struct ty_grid *grid, bool lenient, struct part *part,
+                     struct ty_err *err)
 {
     static const char *const names[TY_N_AXES] = {[TY_AXIS_TENSOR] = "tp",
                                                  [TY_AXIS_CONTEXT] = "cp",
@@ -100,13 +107,13 @@ static int read_part(const char **s, const char *text, const struct ty_grid *gri
         }
     }
     if (part->axis == TY_N_AXES) {
-        return wrong(err, text);
+        return wrong(err);
     }
     *s += 3;
-    const int rc = read_range(s, text, &part->from, &part->to, err);
+    const int rc = read_range(s, &part->from, &part->to, err);
     if (rc == 0 && part->to >= grid->size[part->axis] && !lenient) {
-        return ty_fail(err, TY_EUSAGE, "--ranks %s: %s=%u does not exist; %s goes from 0 to %u",
-                       text, names[part->axis], (unsigned)part->to, names[part->axis],
+        return ty_fail(err, TY_EUSAGE, "%s=%u does not exist; %s goes from 0 to %u",
+                       names[part->axis], (unsigned)part->to, names[part->axis],
                        (unsigned)(grid->size[part->axis] - 1));
     }
     return rc;
@@ -138,16 +145,16 @@ static int by_coordinates(const struct ty_grid *grid, const char *text, bool len
     const char *s = text;
     do {
         if (n == PARTS_MAX) {
-            return ty_fail(err, TY_EUSAGE, "--ranks %.40s...: more than %u coordinates", text,
+            return ty_fail(err, TY_EUSAGE, "more than %u coordinates; write ranges such as dp=0-7",
                            PARTS_MAX);
         }
-        const int rc = read_part(&s, text, grid, lenient, &part[n++], err);
+        const int rc = read_part(&s, grid, lenient, &part[n++], err);
         if (rc < 0) {
             return rc;
         }
     } while (*s++ == ',');
     if (s[-1] != '\0') {
-        return wrong(err, text);
+        return wrong(err);
     }
     for (uint32_t r = 0; r < grid->n_ranks; r++) {
         flag[r] = is_meant(grid, r, part, n);
@@ -204,7 +211,7 @@ static int fill(const struct ty_run *run, const char *text, bool *flag, struct t
         const char *s = text + 8;
         uint32_t n;
         if (!read_number(&s, &n) || *s != '\0' || n == 0) {
-            return wrong(err, text);
+            return wrong(err);
         }
         if (run->executed) { /* before, the text is checked and nobody is chosen */
             slowest(run, n < n_ranks ? n : n_ranks, flag);
@@ -238,8 +245,7 @@ static int sort(const struct ty_run *run, const char *order, struct keyed *rows,
     const bool stage = order == NULL || strcmp(order, "stage") == 0;
     const bool node = !stage && strcmp(order, "node") == 0;
     if (!stage && !node && strcmp(order, "rank") != 0) {
-        return ty_fail(err, TY_EUSAGE, "unknown order of ranks (%s); use rank, stage or node",
-                       order);
+        return ty_fail(err, TY_EUSAGE, "--order %s: unknown; write rank, stage or node", order);
     }
     for (uint32_t i = 0; i < n; i++) {
         const struct ty_located at = ty_together_locate(run, rows[i].rank);
@@ -263,13 +269,15 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
     struct keyed *rows = ty_arena_array(arena, struct keyed, n);
     out->ranks = ty_arena_array(arena, uint32_t, n);
     if (flag == NULL || rows == NULL || out->ranks == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
-    const bool chosen = text != NULL && text[0] != '\0';
+    /* in the run file an empty text leaves the choice to the rule; nobody types one to mean that */
+    const bool chosen = text != NULL && (text[0] != '\0' || text != run->config->output.ranks);
+    struct ty_err why = TY_ERR_NONE;
     out->by_rule = !chosen && n > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
-    int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, err);
+    int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, &why);
     if (rc < 0) {
-        return rc;
+        return rc == TY_EUSAGE ? blame(run, text, why.text, err) : rc;
     }
     out->n = 0;
     for (uint32_t r = 0; r < n; r++) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "sim/run/jobs.h"
+
 /* Finds the field that "section.key" names, or reports why there is none. */
 static int setting_find(struct ty_config *config, struct ty_setting *setting, const char *key,
                         const struct ty_place *at, struct ty_err *err)
@@ -20,9 +22,14 @@ static int setting_find(struct ty_config *config, struct ty_setting *setting, co
                                   key, config->sections[i].name, key);
             }
         }
-        return ty_fail_at(err, TY_EINPUT, at,
-                          "%.60s: unknown key; write section.key=value, such as layout.tensor=8",
-                          key);
+        if (strcmp(key, TY_JOBS_KEY) == 0) {
+            return ty_fail_at(err, TY_EINPUT, at,
+                              "jobs: a list of the run file; write it there, or in an overlay "
+                              "(--with)");
+        }
+        return ty_fail_at(
+            err, TY_EINPUT, at, "%.60s: %s; write section.key=value, such as layout.tensor=8", key,
+            setting->section < TY_N_SECTIONS ? "a section, not a key" : "unknown key");
     }
     if (setting->section == TY_N_SECTIONS) {
         const char *name = ty_arena_strndup(&config->arena, key, (size_t)(dot - key));
@@ -51,7 +58,7 @@ int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const
     const char *key = ty_arena_strndup(&config->arena, text, (size_t)(equals - text));
     const char *file = own ? ty_arena_printf(&config->arena, "--set %s", own) : NULL;
     if (!file || !own || !key) {
-        return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+        return ty_fail_memory(err);
     }
     const struct ty_place at = {.file = file, .source = own, .line = 1, .col = 1};
     int rc = setting_find(config, setting, key, &at, err);
@@ -63,7 +70,7 @@ int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const
     if (rc == 0 && !setting->doc.root) {
         struct ty_node *nothing = ty_arena_array(&config->arena, struct ty_node, 1);
         if (!nothing) {
-            return ty_fail(err, TY_ENOMEM, "memory is exhausted");
+            return ty_fail_memory(err);
         }
         *nothing = (struct ty_node){.line = 1, .col = (uint32_t)from + 1, .text = ""};
         setting->doc.root = nothing;

@@ -31,6 +31,9 @@ struct sweep_job {
     struct ty_err fault; /* of the first row that could not be answered */
     uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
     bool any_times;      /* it has times */
+    uint32_t
+        wrong_row; /* the first whose answer is an error, and what that says; UINT32_MAX: none */
+    char message[TY_ROW_MESSAGE];
 };
 
 /* ---- one row ---- */
@@ -54,6 +57,7 @@ struct outcome {
     struct ty_text text;
     double step_s; /* 0: an error */
     bool fits;
+    char message[TY_ROW_MESSAGE]; /* of the error */
 };
 
 static void put_figures(const struct ty_run *run, void *arg)
@@ -99,7 +103,7 @@ static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t 
 
 static bool no_memory(struct ty_err *err)
 {
-    ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    ty_fail_memory(err);
     return false;
 }
 
@@ -115,10 +119,9 @@ static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome
         return NULL;
     }
     if (rc < 0) {
-        char message[TY_ROW_MESSAGE];
-        ty_row_message(err, message);
+        ty_row_message(err, out->message);
         ty_text_add(t, ",,,,,,,,");
-        put_cell(t, message);
+        put_cell(t, out->message);
     }
     ty_text_add(t, "\n");
     char *line = ty_text_take(t);
@@ -157,6 +160,10 @@ static bool do_row(void *arg, uint32_t row)
     } else if (ty_sweep_store_add(&job->store, row, line)) {
         job->summary.n_rows++;
         add_outcome(&job->summary, row, &out);
+        if (out.message[0] != '\0' && row <= job->wrong_row) {
+            job->wrong_row = row;
+            memcpy(job->message, out.message, sizeof(job->message));
+        }
     }
     if (job->options->progress != NULL) {
         const uint32_t done = job->summary.n_rows + job->summary.n_kept;
@@ -295,7 +302,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     const struct ty_sweep_options *o = job->options;
     char *header = make_header(job);
     int rc = header == NULL
-                 ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+                 ? ty_fail_memory(err)
                  : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows, header,
                                        o->resume ? look_at_row : NULL, job, arena, err);
     rc = rc < 0 ? rc : check_kept(job, err);
@@ -309,6 +316,18 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     ty_sweep_store_release(&job->store);
     free(header);
     return rc;
+}
+
+/* Those about the table, and where no row has an answer, why the first has none. NULL: nothing. */
+static const char *all_remarks(const struct sweep_job *job, struct ty_arena *arena)
+{
+    const char *table = job->table.remark;
+    const struct ty_sweep_summary *s = &job->summary;
+    if (job->wrong_row == UINT32_MAX || s->n_fit + s->n_not > 0) {
+        return table;
+    }
+    return ty_arena_printf(arena, "%s%sno row can be simulated; row %" PRIu32 ": %s",
+                           table ? table : "", table ? "\n" : "", job->wrong_row + 1, job->message);
 }
 
 /* The lines of a remark that have room. */
@@ -331,6 +350,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     struct sweep_job job = {
         .options = options,
         .store = {.fd = -1},
+        .wrong_row = UINT32_MAX,
         .rows = {.source = {.path = options->path,
                             .with = options->with,
                             .n_with = options->n_with,
@@ -341,9 +361,11 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     };
     struct ty_arena arena = {.head = NULL};
     if (strcmp(options->path, "-") == 0) {
-        return ty_fail(err, TY_EUSAGE, "a sweep reads its run file many times; - will not do");
+        return ty_fail(err, TY_EUSAGE,
+                       "a sweep reads its run file many times; write a file instead of -");
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
+    rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);
@@ -353,7 +375,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     if (options->summary != NULL) {
         *options->summary = job.summary;
-        copy_remark(options->summary, rc == 0 && job.table.remark != NULL ? job.table.remark : "");
+        const char *remark = rc == 0 ? all_remarks(&job, &arena) : NULL;
+        copy_remark(options->summary, remark != NULL ? remark : "");
     }
     ty_arena_release(&arena);
     return rc;

@@ -48,14 +48,11 @@ static int find_target(struct ty_sweep_store *store, const char *output, struct 
     }
     if (there && !S_ISREG(st.st_mode)) {
         store->fd = open(output, O_WRONLY | O_CLOEXEC);
-        return store->fd < 0
-                   ? ty_fail(err, TY_EIO, "cannot write '%s': %s", output, strerror(errno))
-                   : 0;
+        return store->fd < 0 ? ty_fail_write(err, output, errno) : 0;
     }
     char *real = there ? realpath(output, NULL) : NULL;
     if (there && real == NULL) {
-        return ty_fail(err, ty_code_of_errno(errno), "cannot write '%s': %s", output,
-                       strerror(errno));
+        return ty_fail_write(err, output, errno);
     }
     const char *path = real != NULL ? real : output;
     store->fd = -1;
@@ -64,7 +61,7 @@ static int find_target(struct ty_sweep_store *store, const char *output, struct 
     store->ordered = ty_arena_printf(arena, "%s.partial.ordered", path);
     free(real);
     return store->path == NULL || store->partial == NULL || store->ordered == NULL
-               ? ty_fail(err, TY_ENOMEM, "memory is exhausted")
+               ? ty_fail_memory(err)
                : 0;
 }
 
@@ -85,8 +82,7 @@ static int open_partial(struct ty_sweep_store *store, struct ty_err *err)
         }
         if (flock(store->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
             return ty_fail(err, TY_EIO,
-                           "cannot write '%s': another sweep does; wait for it, or name another "
-                           "output",
+                           "%s: another sweep writes it; wait for it, or name another output",
                            store->partial);
         }
         if (is_still_named(store)) { /* and not what a sweep that has just ended removed */
@@ -96,8 +92,7 @@ static int open_partial(struct ty_sweep_store *store, struct ty_err *err)
         store->fd = -1;
         errno = EBUSY;
     }
-    return ty_fail(err, ty_code_of_errno(errno), "cannot write '%s': %s", store->partial,
-                   strerror(errno));
+    return ty_fail_write(err, store->partial, errno);
 }
 
 /* ---- what an earlier sweep left ---- */
@@ -210,8 +205,7 @@ static int begin_partial(struct ty_sweep_store *store, struct ty_err *err)
 {
     if (ftruncate(store->fd, (off_t)store->end) != 0 ||
         lseek(store->fd, (off_t)store->end, SEEK_SET) == (off_t)-1) {
-        return ty_fail(err, ty_code_of_errno(errno), "cannot write '%s': %s", store->partial,
-                       strerror(errno));
+        return ty_fail_write(err, store->partial, errno);
     }
     if (store->end == 0) {
         store->error = ty_fd_write(store->fd, number, strlen(number), NULL);
@@ -229,8 +223,7 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32
 {
     *store = (struct ty_sweep_store){.n_rows = n_rows, .header = header, .fd = -1};
     store->line = ty_arena_array(arena, struct ty_sweep_line, (size_t)n_rows + 1);
-    int rc = store->line != NULL ? find_target(store, output, arena, err)
-                                 : ty_fail(err, TY_ENOMEM, "memory is exhausted");
+    int rc = store->line != NULL ? find_target(store, output, arena, err) : ty_fail_memory(err);
     if (rc == 0 && store->partial == NULL) {
         store->error = ty_fd_write(store->fd, header, strlen(header), NULL);
         return store->error != 0 ? ty_sweep_store_fail(store, err) : 0;
@@ -404,10 +397,8 @@ int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err)
 
 int ty_sweep_store_fail(const struct ty_sweep_store *store, struct ty_err *err)
 {
-    const int code = ty_code_of_errno(store->error);
     const char *name = store->path != NULL ? store->path : store->name;
-    ty_fail(err, code, store->fd == STDOUT_FILENO ? "cannot write %s: %s" : "cannot write '%s': %s",
-            name, strerror(store->error));
+    const int code = ty_fail_write(err, name, store->error);
     ty_sweep_store_hint(store, err);
     return code;
 }

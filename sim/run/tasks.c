@@ -136,7 +136,7 @@ static int fill(struct columns *c, const struct ty_run *run, const struct ty_sel
         return rc;
     }
     if (!make_columns(c, n) || !name_kinds(c, t->program)) {
-        return ty_fail(err, TY_ENOMEM, "out of memory for the columns of %zu tasks", n);
+        return ty_fail_memory(err);
     }
     size_t row = 0;
     for (uint32_t i = 0; i < selection->n; i++) {
@@ -157,8 +157,7 @@ int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_tasks **
     int rc = ty_select_ranks(run, ranks, "rank", &arena, &selection, err);
     struct columns *c = rc == 0 ? calloc(1, sizeof(*c)) : NULL;
     if (rc == 0) {
-        rc = c != NULL ? fill(c, run, &selection, err)
-                       : ty_fail(err, TY_ENOMEM, "out of memory for columns");
+        rc = c != NULL ? fill(c, run, &selection, err) : ty_fail_memory(err);
     }
     ty_arena_release(&arena);
     if (rc < 0) {

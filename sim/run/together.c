@@ -37,7 +37,7 @@ static int merge(struct ty_run *run, struct ty_err *err)
     struct ty_together *t = run->together;
     struct ty_arena arena = {.head = NULL};
     struct ty_merge_part *parts = ty_arena_array(&arena, struct ty_merge_part, (size_t)t->n + 1);
-    int rc = parts == NULL ? ty_fail(err, TY_ENOMEM, "out of memory") : 0;
+    int rc = parts == NULL ? ty_fail_memory(err) : 0;
     ty_timeline_release(&run->all); /* of the program that was */
     run->timeline = run->all;
     ty_arena_release(&t->arena);
@@ -59,12 +59,12 @@ int ty_together_new(struct ty_run *run, struct ty_err *err)
     struct ty_together *t = calloc(1, sizeof(*t));
     const uint32_t n = run->config->n_jobs;
     if (t == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     run->together = t;
     t->other = calloc(n, sizeof(*t->other));
     if (t->other == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     int rc = 0;
     for (uint32_t i = 0; i < n && rc == 0; i++) {
@@ -183,7 +183,7 @@ static int mean_step(const struct ty_timeline *timeline, ty_ps until, uint32_t *
     const uint32_t steps = timeline->program->n_steps;
     ty_ps *end = calloc(steps, sizeof(*end));
     if (end == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     ty_timeline_step_ends(timeline, end);
     if (*n == 0) {

@@ -99,8 +99,8 @@ static int prepare(struct prepared *p, const struct ty_run *run, const char *tar
                                  .node_of = nodes_of_ranks(run, arena),
                                  .capacity_B = capacities(run, arena)};
     int rc = p->trace.node_of != NULL && p->trace.capacity_B != NULL
-                 ? ty_trace_target(target, &p->format, &p->path, err)
-                 : ty_fail(err, TY_ENOMEM, "out of memory");
+                 ? ty_trace_target("--trace", target, &p->format, &p->path, err)
+                 : ty_fail_memory(err);
     rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &p->trace, &p->selection, err);
     rc = rc < 0 || !executed ? rc : find_link_load(run, p->format, &p->trace, err);
     if (rc == 0 && executed && run->together != NULL) {
@@ -172,7 +172,7 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     struct ty_trace trace = {.n_ranks = 0};
     struct ty_selection selection = {.n = 0};
     options = options != NULL ? options : &ty_trace_no_options;
-    int rc = target == NULL ? 0 : ty_trace_target(target, &format, &path, err);
+    int rc = target == NULL ? 0 : ty_trace_target("--trace", target, &format, &path, err);
     rc = rc < 0 ? rc : ty_trace_request(run, options, &arena, &trace, &selection, err);
     rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
     ty_arena_release(&arena);

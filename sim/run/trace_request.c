@@ -14,12 +14,13 @@ static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_er
 {
     *from = 0;
     *to = UINT64_MAX;
-    if (window == NULL || window[0] == '\0') {
+    if (window == NULL) {
         return 0;
     }
     const char *colon = strchr(window, ':');
     if (colon == NULL) {
-        return ty_fail(err, TY_EUSAGE, "--window %s: write FROM:TO, such as 1.5s:2s", window);
+        return ty_fail(err, TY_EUSAGE, "--window %s: no colon; write FROM:TO, such as 1.5s:2s",
+                       window);
     }
     for (int side = 0; side < 2; side++) {
         const char *s = side == 0 ? window : colon + 1;
@@ -34,11 +35,14 @@ static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_er
             return ty_fail(err, TY_EUSAGE, "--window %s: %s", window, why);
         }
         if (ty_ps_from_s(seconds, side == 0 ? from : to) < 0) {
-            return ty_fail(err, TY_EUSAGE, "--window %s: times start at zero", window);
+            return ty_fail(err, TY_EUSAGE, "--window %s: out of the run's time; it begins at 0 s",
+                           window);
         }
     }
     return *from < *to ? 0
-                       : ty_fail(err, TY_EUSAGE, "--window %s: it ends before it begins", window);
+                       : ty_fail(err, TY_EUSAGE,
+                                 "--window %s: ends before it begins; write the earlier time first",
+                                 window);
 }
 
 /* Digits at *s; false when there are none or they are more than a step can have. */
@@ -63,7 +67,8 @@ static int parse_steps(const char *steps, uint32_t *first, uint32_t *last, struc
     }
     return ok && *s == '\0' && *last >= *first
                ? 0
-               : ty_fail(err, TY_EUSAGE, "--steps %s: write a step or a range of them, such as 2-3",
+               : ty_fail(err, TY_EUSAGE,
+                         "--steps %s: not a step or a range of steps; write one, such as 2-3",
                          steps);
 }
 
@@ -73,7 +78,7 @@ static int find_steps(const struct ty_timeline *timeline, uint32_t first, uint32
 {
     ty_ps *end = malloc(timeline->program->n_steps * sizeof(*end));
     if (end == NULL) {
-        return ty_fail(err, TY_ENOMEM, "out of memory");
+        return ty_fail_memory(err);
     }
     ty_timeline_step_ends(timeline, end);
     *from = first > 0 ? end[first - 1] : 0;
@@ -118,9 +123,8 @@ int ty_trace_measured_steps(const struct ty_timeline *timeline, const char *step
 static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
 {
     int value = fallback;
-    if (name != NULL && !ty_word_value(ty_detail_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown detail (%s); use stage, microbatch, layer or op",
-                       name);
+    if (ty_word_read("--detail", name, ty_detail_words, &value, err) < 0) {
+        return TY_EUSAGE;
     }
     *out = (enum ty_detail)value;
     return 0;
@@ -129,16 +133,16 @@ static int parse_detail(const char *name, int fallback, enum ty_detail *out, str
 static int parse_counters(const char *name, int fallback, enum ty_counters *out, struct ty_err *err)
 {
     int value = fallback;
-    if (name != NULL && !ty_word_value(ty_counters_words, name, &value)) {
-        return ty_fail(err, TY_EUSAGE, "unknown counters (%s); use all, memory, net or none", name);
+    if (ty_word_read("--counters", name, ty_counters_words, &value, err) < 0) {
+        return TY_EUSAGE;
     }
     *out = (enum ty_counters)value;
     return 0;
 }
 
 /* "FORMAT:PATH" */
-int ty_trace_target(const char *target, const struct ty_trace_format **format, const char **path,
-                    struct ty_err *err)
+int ty_trace_target(const char *whose, const char *target, const struct ty_trace_format **format,
+                    const char **path, struct ty_err *err)
 {
     const char *colon = strchr(target, ':');
     const char *names[16] = {NULL};
@@ -150,8 +154,8 @@ int ty_trace_target(const char *target, const struct ty_trace_format **format, c
                  names[n]);
     }
     if (colon == NULL || colon[1] == '\0') {
-        return ty_fail(err, TY_EUSAGE, "trace %s: write FORMAT:PATH, such as chrome:step.json",
-                       target);
+        return ty_fail(err, TY_EUSAGE, "%s %s: not FORMAT:PATH; write it like chrome:step.json",
+                       whose, target);
     }
     char name[32];
     snprintf(name, sizeof(name), "%.*s", (int)(colon - target), target);
@@ -160,7 +164,8 @@ int ty_trace_target(const char *target, const struct ty_trace_format **format, c
     if (*format != NULL) {
         return 0;
     }
-    ty_fail(err, TY_EUSAGE, "trace %s: unknown format (%s); use %s", target, name, list);
+    ty_fail(err, TY_EUSAGE, "%s %s: unknown format (%s); write one of %s", whose, target, name,
+            list);
     const char *near = ty_nearest(name, names, n);
     if (near != NULL) {
         ty_hint(err, "did you mean \"%s\"?", near);
@@ -187,7 +192,7 @@ int ty_trace_read_options(const struct ty_trace_options *options,
     int args = defaults->args, flows = defaults->flows;
     int rc =
         options->window != NULL && options->steps != NULL
-            ? ty_fail(err, TY_EUSAGE, "--window and --steps are two ways to say the same; give one")
+            ? ty_fail(err, TY_EUSAGE, "--window and --steps say the same in two ways; give one")
             : parse_window(options->window, &trace->window_from, &trace->window_to, err);
     rc = rc < 0 ? rc : ty_word_read("--args", options->args, ty_args_words, &args, err);
     rc = rc < 0 ? rc : ty_word_read("--flows", options->flows, ty_flows_words, &flows, err);

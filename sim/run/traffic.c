@@ -250,5 +250,5 @@ int ty_traffic_places(const struct ty_run *run, const struct ty_traffic_row *row
     }
     const int rc = s.mark == NULL || s.sends == NULL ? TY_ENOMEM : survey_all(&s, rows, n);
     ty_arena_release(&s.arena);
-    return rc == 0 ? 0 : ty_fail(err, rc, "traffic: out of memory");
+    return rc == 0 ? 0 : ty_fail_memory(err);
 }

@@ -42,7 +42,7 @@ def full_disk(test, folder):
             test.check(f"{name}{end} on a full disk keeps the earlier file",
                        done.returncode == 3 and listing(folder) == [path.name]
                        and path.read_text() == "earlier"
-                       and done.stderr == f"cannot write '{path}': File too large\n",
+                       and done.stderr == f"{path}: cannot be written (File too large)\n",
                        (done, listing(folder)))
             path.unlink()
     for name in ("kin", "kin.gz"):
@@ -61,14 +61,14 @@ def full_disk(test, folder):
     (folder / "kin").rmdir()
     done = test.call(folder, "report", RUN, "-q", "-o", "page.html", preexec_fn=limit(5000))
     test.check("a page on a full disk", done.returncode == 3 and listing(folder) == []
-               and "cannot write" in done.stderr and "File too large" in done.stderr, done)
+               and "cannot be written" in done.stderr and "File too large" in done.stderr, done)
 
 
 def full_device(test, folder):
     for name in FORMATS:
         done = test.call(folder, *quiet(f"{name}:/dev/full"))
         test.check(f"{name} to a full device", done.returncode == 3 and done.stderr
-                   == "cannot write '/dev/full': No space left on device\n"
+                   == "/dev/full: cannot be written (No space left on device)\n"
                    and pathlib.Path("/dev/full").is_char_device(), done)
     for words in (["run", RUN, "-q"], ["run", RUN, "-q", "--trace", "chrome:-"],
                   ["run", RUN, "-q", "--trace", "perfetto:-"], ["explain", RUN], ["check", RUN],
@@ -102,11 +102,11 @@ def before_the_run(test, folder):
     """Told before time is spent: no report comes first."""
     (folder / "here").mkdir()
     (folder / "file").write_text("earlier")
-    cases = [("chrome:no/such/t.json", "cannot write 'no/such/t.json': No such file or directory"),
-             ("svg:here", "cannot write 'here': Is a directory"),
-             ("perfetto:file/t.pftrace", "cannot write 'file/t.pftrace': Not a directory"),
-             ("kineto:no/such", "cannot make folder 'no/such': No such file or directory"),
-             ("kineto:file", "cannot write to 'file': it is a file; name a folder")]
+    cases = [("chrome:no/such/t.json", "no/such/t.json: cannot be written (its folder does not exist)"),
+             ("svg:here", "here: cannot be written (it is a folder)"),
+             ("perfetto:file/t.pftrace", "file/t.pftrace: cannot be written (Not a directory)"),
+             ("kineto:no/such", "no/such: cannot be written (its folder does not exist)"),
+             ("kineto:file", "file: a file, not a folder; name a folder")]
     for trace, said in cases:
         done = test.call(folder, "run", RUN, "--trace", trace)
         test.check(f"--trace {trace}", done.returncode == 3 and done.stdout == ""
@@ -115,7 +115,7 @@ def before_the_run(test, folder):
         for path, reason in (("no/such", "No such file or directory"), ("here", "Is a directory")):
             done = test.call(folder, *words, "-o", path)
             test.check(f"{words[0]} -o {path}", done.returncode == 3 and done.stdout == ""
-                       and done.stderr == f"cannot write '{path}': {reason}\n", done)
+                       and done.stderr == f"{path}: cannot be written ({reason})\n", done)
     test.check("nothing was made or changed", listing(folder) == ["file", "here"]
                and (folder / "file").read_text() == "earlier", listing(folder))
     (folder / "here").rmdir()
@@ -132,11 +132,11 @@ def read_only(test, folder):
     os.chmod(shut, 0o555)
     runs = subprocess.run([test.binary, "--version"], capture_output=True, check=False, **user)
     if runs.returncode == 0 and not (user == {} and os.access(shut, os.W_OK)):
-        for trace, said in (("chrome:shut/t.json", "cannot write 'shut/t.json': Permission denied"),
+        for trace, said in (("chrome:shut/t.json", "shut/t.json: cannot be written (Permission denied)"),
                             ("chrome:shut/old.json",
-                             "cannot write 'shut/old.json': Permission denied"),
+                             "shut/old.json: cannot be written (Permission denied)"),
                             ("kineto:shut/kin",
-                             "cannot make folder 'shut/kin': Permission denied")):
+                             "shut/kin: cannot be written (Permission denied)")):
             done = test.call(folder, "run", RUN, "--trace", trace, **user)
             test.check(f"--trace {trace} in a folder that may not be written",
                        done.returncode == 3 and done.stdout == "" and done.stderr == said + "\n"
@@ -207,7 +207,7 @@ def interrupted(test, folder):
         status = done.wait()
         test.check(f"{number.name} while {name} is written", begun and status == 128 + number
                    and listing(folder) == [name] and path.read_text() == "earlier"
-                   and f"cannot write '{path}': Interrupted" in said,
+                   and f"{path}: cannot be written (Interrupted)" in said,
                    (status, said, listing(folder)))
         path.unlink()
     done = subprocess.Popen([test.binary, "run", str(LONG), "-q", "-o", "/dev/null", "--ranks",

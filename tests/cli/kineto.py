@@ -280,7 +280,7 @@ def folders(binary, folder):
         return done.returncode, done.stderr, found
 
     status, said, found = run("0-3", limit=10000)
-    assert status == 3 and "cannot write" in said and found is None, (status, said, found)
+    assert status == 3 and "cannot be written" in said and found is None, (status, said, found)
     status, said, first = run("0-3")
     assert status == 0 and sorted(first) == [f"rank-{r}.json" for r in range(4)], said
     status, said, found = run("0-3", limit=10000)

@@ -73,7 +73,7 @@ class Suite:
         self.check("a row that does not fit carries times", table[3]["fits"] == "0"
                    and float(table[3]["step_time_s"]) > 0, str(table[3]))
         self.check("a summary goes to standard error", done.stderr.startswith(
-                   "4 rows simulated: 2 fit, 1 does not, 1 invalid; fastest that fits: row "),
+                   "4 rows simulated: 2 fit, 1 does not, 1 with an error; fastest that fits: row "),
                    done.stderr)
         self.check("--quiet has none", self.sweep("--rows", "rows.csv", "-q").stderr == "")
         for column, key in [("tensor", "layout.tensor"), ("layout_zero", "layout.zero"),

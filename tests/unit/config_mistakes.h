@@ -29,6 +29,19 @@ static const struct {
      "schedule, run, output, jobs; hint: did you mean \"model\"?\n    modell: {preset: "
      "llama-30b}\n    "
      "^"},
+    {CLUSTER LAYOUT, NULL, TY_EINPUT,
+     "run.yaml: model: layers, hidden, heads and vocabulary are missing; write them, or a preset "
+     "(\"trainyard list models\" shows all)"},
+    {"traceEvents: []\n", NULL, TY_EINPUT,
+     "run.yaml: a trace, not a run file; \"trainyard import kineto\" and \"trainyard diff\" read "
+     "those of PyTorch"},
+    {CLUSTER MODEL LAYOUT "output: {trace: [csv:a, chrom:b]}\n", NULL, TY_EINPUT,
+     "run.yaml:4:25: output.trace: chrom:b: unknown format (chrom); write one of chrome, perfetto, "
+     "kineto, csv, gantt, svg, digest\nhint: did you mean \"chrome\"?\n"
+     "    output: {trace: [csv:a, chrom:b]}\n                            ^"},
+    {CLUSTER MODEL LAYOUT "schedule: {name: 1f1b, chunks: 2}\n", NULL, TY_EINPUT,
+     "run.yaml:4:32: schedule.chunks: 1f1b: 2 virtual stages per rank; it has exactly 1\n"
+     "    schedule: {name: 1f1b, chunks: 2}\n                                   ^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
      "run.yaml:4:1: x: unknown section; write one of cluster, fabric, model, layout, framework, "
      "schedule, run, output, jobs\n    x: 1\n    ^"},
@@ -56,38 +69,38 @@ static const struct {
     {CLUSTER MODEL LAYOUT "run: {jitter: 3}\noutput: {trace: step.json}\n", NULL, TY_EINPUT,
      "run.yaml:4:15: run.jitter: too large (3); write one from 0 % to 100 %, or none\n"
      "    run: {jitter: 3}\n                  ^\n"
-     "run.yaml:5:17: output.trace: no format (step.json); write FORMAT:PATH, such as "
-     "chrome:step.json\n    output: {trace: step.json}\n                    ^"},
+     "run.yaml:5:17: output.trace: step.json: not FORMAT:PATH; write it like chrome:step.json\n    "
+     "output: {trace: step.json}\n                    ^"},
     {CLUSTER MODEL LAYOUT, "run.steps=3.5", TY_EINPUT,
-     "--set run.steps=3.5:1:11: run.steps: 3.5 is not a whole number (3.5); write one from 1 to "
-     "1000, such as 8\n    run.steps=3.5\n              ^"},
+     "--set run.steps=3.5: run.steps: not a whole number (3.5); write one from 1 to 1000, such as "
+     "8"},
     {CLUSTER MODEL LAYOUT, "layout.tensro=8", TY_EINPUT,
-     "--set layout.tensro=8:1:8: layout.tensro: unknown key; hint: did you mean \"tensor\"?\n"
-     "    layout.tensro=8\n           ^"},
+     "--set layout.tensro=8: layout.tensro: unknown key; hint: did you mean \"tensor\"?"},
     {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
-     "--set lay.tensor=8:1:1: lay: unknown section; write one of cluster, fabric, model, layout, "
-     "framework, schedule, run, output, jobs; hint: did you mean \"layout\"?\n    lay.tensor=8\n   "
-     " ^"},
+     "--set lay.tensor=8: lay: unknown section; write one of cluster, fabric, model, layout, "
+     "framework, schedule, run, output, jobs; hint: did you mean \"layout\"?"},
     {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
-     "--set tensor=8:1:1: tensor: a key without its section; hint: did you mean "
-     "\"layout.tensor\"?\n    tensor=8\n    ^"},
+     "--set tensor=8: tensor: a key without its section; hint: did you mean "
+     "\"layout.tensor\"?"},
     {CLUSTER MODEL LAYOUT, "nothing=8", TY_EINPUT,
-     "--set nothing=8:1:1: nothing: unknown key; write section.key=value, such as "
-     "layout.tensor=8\n    nothing=8\n    ^"},
+     "--set nothing=8: nothing: unknown key; write section.key=value, such as "
+     "layout.tensor=8"},
+    {CLUSTER MODEL LAYOUT, "layout=8", TY_EINPUT,
+     "--set layout=8: layout: a section, not a key; write section.key=value, such as "
+     "layout.tensor=8"},
+    {CLUSTER MODEL LAYOUT, "jobs=none", TY_EINPUT,
+     "--set jobs=none: jobs: a list of the run file; write it there, or in an overlay (--with)"},
     {CLUSTER MODEL LAYOUT, "layout.tensor", TY_EUSAGE,
      "--set layout.tensor: not KEY=VALUE; write it like --set layout.tensor=8"},
     {CLUSTER MODEL LAYOUT, "=8", TY_EUSAGE,
      "--set =8: not KEY=VALUE; write it like --set layout.tensor=8"},
     {CLUSTER MODEL LAYOUT, "run.steps=", TY_EINPUT,
-     "--set run.steps=:1:11: run.steps: no value; write a whole number from 1 to 1000, such as 8\n"
-     "    run.steps=\n              ^"},
+     "--set run.steps=: run.steps: no value; write a whole number from 1 to 1000, such as 8"},
     {CLUSTER MODEL LAYOUT, "layout.order=[tensor", TY_EINPUT,
-     "--set layout.order=[tensor:1:14: did not find expected ',' or ']' (while parsing a flow "
-     "sequence that starts here)\n    layout.order=[tensor\n                 ^"},
+     "--set layout.order=[tensor: a [ is not closed; write a comma between items and ] at the end"},
     {CLUSTER MODEL LAYOUT, "model.preset=lama-30b", TY_EINPUT,
-     "--set model.preset=lama-30b:1:14: model.preset: unknown preset (lama-30b); \"trainyard "
-     "list models\" shows all; hint: did you mean \"llama-30b\"?\n"
-     "    model.preset=lama-30b\n                 ^"},
+     "--set model.preset=lama-30b: model.preset: unknown preset (lama-30b); \"trainyard "
+     "list models\" shows all; hint: did you mean \"llama-30b\"?"},
 };
 
 #endif

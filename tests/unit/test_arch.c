@@ -277,8 +277,7 @@ START_TEST(a_config_that_cannot_be_used_says_why)
         {"{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_attention_heads\": 2,"
          " \"vocab_size\": 10, \"intermediate_size\": 16}",
          "1:1: num_hidden_layers: missing; the model's size cannot be known without it"},
-        {"[1, 2]", "1:1: config.json: not a JSON object; give the file that belongs to the model's "
-                   "weights"},
+        {"[1, 2]", " not a JSON object; name the config.json that belongs to the model's weights"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;

@@ -188,12 +188,18 @@ START_TEST(mistakes_have_their_message)
         const char *run, *message;
         int code;
     } rows[] = {
-        {{.prior = 0.2}, base, "not none; give --rows", TY_EUSAGE},
-        {{.rows = "a", .measured = "b", .operators = "c"}, base, "not several", TY_EUSAGE},
+        {{.prior = 0.2}, base, "no measurements are given; give --rows", TY_EUSAGE},
+        {{.rows = "a", .measured = "b", .operators = "c"},
+         base,
+         "several kinds of measurements are given",
+         TY_EUSAGE},
         {{.rows = "a"}, base, "--rows needs --measured", TY_EUSAGE},
         {{.operators = "a", .measured = "b"}, base, "--measured: a column of --rows", TY_EUSAGE},
         {{.collectives = "a", .group = "b"}, base, "--group: a column of --rows", TY_EUSAGE},
-        {{.collectives = "a"}, "cluster: {}\n", "cluster.memory: missing", TY_EINPUT},
+        {{.collectives = "a"},
+         "cluster: {}\n",
+         "cluster: memory, memory_bandwidth and gpus_per_node are missing",
+         TY_EINPUT},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct place p;

@@ -226,13 +226,12 @@ START_TEST(checks_point_at_the_value_to_change)
          "the bandwidth of a network interface, such as 200 Gb/s"},
         {"peak_bf16: 1 TFLOP/s\nmemory: 4 GiB\nmemory_bandwidth: 3 TB/s\ngpus_per_node: 1\n"
          "reserve: 4 GiB",
-         "test.yaml:5:10: cluster.reserve: leaves no memory for the model; must be less than "
-         "cluster.memory"},
+         "test.yaml:5:10: cluster.reserve: leaves no memory for the model; write less than "
+         "cluster.memory (4 GiB)"},
         {"peak_bf16: 1 TFLOP/s\nmemory: 1 GiB\nmemory_bandwidth: 3 TB/s\ngpus_per_node: 1\n"
          "context_memory: 2 GiB",
-         "test.yaml:5:17: cluster.context_memory: leaves no memory for the model; must be less "
-         "than "
-         "cluster.memory"},
+         "test.yaml:5:17: cluster.context_memory: leaves no memory for the model; write less "
+         "than cluster.memory (1 GiB)"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct cluster_case c;

@@ -103,7 +103,8 @@ START_TEST(wrong_names_and_files_are_reported)
          "run.yaml:1:57: cluster.collectives.measure: unknown key; hint: did you mean "
          "\"collectives.measured\"?"},
         {", collectives: {algorithm: rings}",
-         "run.yaml:1:68: cluster.collectives: unknown word (rings); write one of auto, ring, tree, "
+         "run.yaml:1:68: cluster.collectives.algorithm: unknown word (rings); write one of auto, "
+         "ring, tree, "
          "hierarchical, nvls, ring-ll128, nvls-tree, sharp; hint: did you mean \"ring\"?"},
         {", collectives: {measured: {a: b}}",
          "run.yaml:1:67: cluster.collectives.measured: a mapping where one value is due; write "

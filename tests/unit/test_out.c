@@ -93,11 +93,11 @@ START_TEST(a_path_that_cannot_be_written_is_named_with_the_reason)
     begin();
     const char *path = temp_dir_file(&dir, "nowhere/a.json");
     ck_assert_int_eq(ty_out_open(&out, path, &err), TY_EIO);
-    snprintf(expected, sizeof(expected), "cannot write '%s': No such file or directory", path);
+    snprintf(expected, sizeof(expected), "%s: cannot be written (its folder does not exist)", path);
     ck_assert_str_eq(err.text, expected);
     err = (struct ty_err)TY_ERR_NONE;
     ck_assert_int_eq(ty_out_open(&out, dir.path, &err), TY_EIO);
-    snprintf(expected, sizeof(expected), "cannot write '%s': Is a directory", dir.path);
+    snprintf(expected, sizeof(expected), "%s: cannot be written (it is a folder)", dir.path);
     ck_assert_str_eq(err.text, expected);
     ck_assert_uint_eq(temp_dir_count(&dir), 0);
     temp_dir_remove(&dir);
@@ -116,7 +116,7 @@ START_TEST(a_full_disk_is_reported_by_commit_and_devices_are_never_replaced)
             ty_out_flush(&out);
         }
         ck_assert_int_eq(ty_out_commit(&out, &err), TY_EIO);
-        ck_assert_str_eq(err.text, "cannot write '/dev/full': No space left on device");
+        ck_assert_str_eq(err.text, "/dev/full: cannot be written (No space left on device)");
         ck_assert(stat("/dev/full", &st) == 0 && S_ISCHR(st.st_mode));
     }
     temp_dir_remove(&dir);

@@ -8,7 +8,7 @@ static const struct {
 } wrong[] = {
     {"", "a.json: empty"},
     {"  \n ", "a.json:2:2: the file ends here"},
-    {"hello", "a.json:1:1: not JSON: lexical error"},
+    {"hello", "a.json:1:1: not JSON from here on; a PyTorch profile is needed"},
     {"3", "a.json:1:2: not a trace"},
     {"[{\"name\": \"aten::zeros\", \"ph\": \"X\"}]", "a.json:1:2: a list of events, not a Kineto"},
     {"{\"traceEvents\": []}", "a.json: no kernels of a GPU"},
@@ -25,7 +25,7 @@ static const struct {
     {"{\"traceEvents\": []} x", "a.json:1:"},
     {"{\"traceEvents\": [],}", "a.json:1:"},
     {"{\"traceEvents\":\n [{\"ts\": NaN}]}", "a.json:2:"},
-    {"{\"a\": \"\xFF\"}", "invalid bytes in UTF8 string"},
+    {"{\"a\": \"\xFF\"}", "not JSON from here on (bytes that are not UTF-8)"},
     {"{\"a\": \"\n\"}", "a.json:1:"},
     {EVENT_OF("{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"ts\": 1, \"dur\": 1}"),
      "a.json:8:1: traceEvents[0].args.stream: missing"},

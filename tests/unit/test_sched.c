@@ -393,61 +393,59 @@ END_TEST
 static const struct play_refusal refusals[] = {
     {"interleaved",
      {4, 10, 2, 0, 1},
-     "schedule interleaved: 10 micro-batches in groups of 4 leave a last group of 2, fewer than "
+     "interleaved: 10 micro-batches in groups of 4 leave a last group of 2, fewer than "
      "the "
      "4 ranks; group 5, 6 or 10 would do, or 8 or 12 micro-batches"},
     {"interleaved",
      {4, 6, 2, 0, 1},
-     "schedule interleaved: 6 micro-batches in groups of 4 leave a last group of 2, fewer than the "
+     "interleaved: 6 micro-batches in groups of 4 leave a last group of 2, fewer than the "
      "4 "
      "ranks; group 6 would do, or 4 or 8 micro-batches"},
     {"interleaved",
      {4, 8, 2, 3, 1},
-     "schedule interleaved: groups of 3 micro-batches; a group has at least 4 (pipeline ranks) and "
+     "interleaved: groups of 3 micro-batches; a group has at least 4 (pipeline ranks) and "
      "at most 8 (micro-batches): group 4 or 8"},
     {"interleaved",
      {4, 8, 3, 9, 1},
-     "schedule interleaved: groups of 9 micro-batches; a group has at least 4 (pipeline ranks) and "
+     "interleaved: groups of 9 micro-batches; a group has at least 4 (pipeline ranks) and "
      "at most 8 (micro-batches): group 4 or 8"},
     {"interleaved",
      {4, 3, 2, 4, 1},
-     "schedule interleaved: groups of 4 micro-batches; 3 micro-batches, fewer than the 4 ranks, "
+     "interleaved: groups of 4 micro-batches; 3 micro-batches, fewer than the 4 ranks, "
      "form "
      "one group: group 3"},
     {"chimera",
      {3, 4, 1, 0, 1},
-     "schedule chimera: 3 pipeline ranks; two opposite pipes interlock over an even number of "
+     "chimera: 3 pipeline ranks; two opposite pipes interlock over an even number of "
      "ranks: "
      "4, for example"},
     {"chimera",
      {4, 5, 1, 0, 1},
-     "schedule chimera: 5 micro-batches; half of them enter at either end, so their number is "
+     "chimera: 5 micro-batches; half of them enter at either end, so their number is "
      "even: "
      "6, for example"},
     {"dualpipe",
      {5, 20, 1, 0, 1},
-     "schedule dualpipe: 5 pipeline ranks; two opposite pipes fold over an even number of ranks: "
+     "dualpipe: 5 pipeline ranks; two opposite pipes fold over an even number of ranks: "
      "6, "
      "for example"},
     {"dualpipe",
      {4, 6, 1, 0, 1},
-     "schedule dualpipe: 6 micro-batches over 4 ranks; both directions together have an even "
+     "dualpipe: 6 micro-batches over 4 ranks; both directions together have an even "
      "number "
      "of at least 8: 8, for example"},
     {"dualpipe",
      {4, 11, 1, 0, 1},
-     "schedule dualpipe: 11 micro-batches over 4 ranks; both directions together have an even "
+     "dualpipe: 11 micro-batches over 4 ranks; both directions together have an even "
      "number "
      "of at least 8: 12, for example"},
     {"dualpipev",
      {4, 7, 2, 0, 1},
-     "schedule dualpipev: 7 micro-batches over 4 ranks; it needs two per rank, 8, or more"},
-    {"dualpipev",
-     {4, 8, 1, 0, 1},
-     "schedule dualpipev: 1 virtual stages per rank; it needs exactly 2"},
+     "dualpipev: 7 micro-batches over 4 ranks; it needs two per rank, 8, or more"},
+    {"dualpipev", {4, 8, 1, 0, 1}, "dualpipev: 1 virtual stage per rank; it has exactly 2"},
     {"pipedream-2bw",
      {4, 3, 1, 0, 1},
-     "schedule pipedream-2bw: 3 micro-batches per update over 4 ranks; two versions of the weights "
+     "pipedream-2bw: 3 micro-batches per update over 4 ranks; two versions of the weights "
      "suffice for 4 micro-batches or more"},
 };
 

@@ -441,24 +441,24 @@ END_TEST
 static const struct play_refusal refusals[] = {
     {"interleaved-zb",
      {4, 10, 2, 4, 1},
-     "schedule interleaved-zb: groups of 4 leave 2 of 10 micro-batches for the last group, fewer "
+     "interleaved-zb: groups of 4 leave 2 of 10 micro-batches for the last group, fewer "
      "than the 4 ranks; leave the group size out for groups of 5"},
     {"interleaved-zb",
      {4, 11, 2, 9, 1},
-     "schedule interleaved-zb: groups of 9 leave 2 of 11 micro-batches for the last group, fewer "
+     "interleaved-zb: groups of 9 leave 2 of 11 micro-batches for the last group, fewer "
      "than the 4 ranks; leave the group size out for groups of 5 or 6"},
     {"interleaved-zb",
      {4, 8, 2, 3, 1},
-     "schedule interleaved-zb: groups of 3 micro-batches; a group has at least as many as there "
+     "interleaved-zb: groups of 3 micro-batches; a group has at least as many as there "
      "are "
      "ranks (4) and at most all 8"},
     {"interleaved-zb",
      {4, 8, 2, 9, 1},
-     "schedule interleaved-zb: groups of 9 micro-batches; a group has at least as many as there "
+     "interleaved-zb: groups of 9 micro-batches; a group has at least as many as there "
      "are "
      "ranks (4) and at most all 8"},
-    {"zb-1p", {4, 8, 2, 0, 1}, "schedule zb-1p: 2 virtual stages per rank; it needs exactly 1"},
-    {"zb-v", {4, 8, 1, 0, 1}, "schedule zb-v: 1 virtual stages per rank; it needs exactly 2"},
+    {"zb-1p", {4, 8, 2, 0, 1}, "zb-1p: 2 virtual stages per rank; it has exactly 1"},
+    {"zb-v", {4, 8, 1, 0, 1}, "zb-v: 1 virtual stage per rank; it has exactly 2"},
 };
 
 START_TEST(impossible_shapes_are_refused_with_what_would_be_right)

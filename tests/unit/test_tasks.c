@@ -93,7 +93,7 @@ START_TEST(what_cannot_be_answered_is_an_error_with_words)
     ck_assert_int_lt(ty_run_figure(s.run, "step_time", &x, s.err), 0);
     ck_assert_ptr_nonnull(strstr(ty_err_text(s.err), "did you mean step_time_s?"));
     ck_assert_int_lt(ty_run_peak_memory(s.run, 1, &x, s.err), 0);
-    ck_assert_ptr_nonnull(strstr(ty_err_text(s.err), "stage 1: there are 1"));
+    ck_assert_ptr_nonnull(strstr(ty_err_text(s.err), "stage 1: does not exist; the highest is 0"));
     ck_assert_int_eq(ty_run_peak_memory(s.run, 0, &x, s.err), 0);
     ck_assert(x > 1e9);
     ty_tasks_free(NULL);

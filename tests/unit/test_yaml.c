@@ -82,22 +82,37 @@ START_TEST(every_mistake_has_its_message)
         const char *text, *message;
     } rows[] = {
         {"a: 1\nb: [1, 2\nc: 3\n",
-         "f:3:2: did not find expected ',' or ']' (while parsing a flow sequence that starts at "
-         "line 2, column 4)\n    c: 3\n     ^"},
-        {"a: [1, 2\n", "f:1:4: did not find expected ',' or ']' (while parsing a flow sequence "
-                       "that starts here)\n    a: [1, 2\n       ^"},
-        {"a: 'x\n", "f:1:4: found unexpected end of stream (while scanning a quoted scalar that "
-                    "starts here)\n    a: 'x\n       ^"},
+         "f:3:2: a [ is not closed; write a comma between items and ] at the end (in the flow "
+         "sequence from line 2, column 4)\n    c: 3\n     ^"},
+        {"a: [1, 2\n", "f:1:4: a [ is not closed; write a comma between items and ] at the end\n   "
+                       " a: [1, 2\n       ^"},
+        {"a: 'x\n",
+         "f:1:4: a quote that is not closed; write it at the end, too\n    a: 'x\n       ^"},
         {"a:\n\tb: 1\n", "f:2:1: a tab where YAML allows only spaces; indent with spaces\n"
                          "     b: 1\n    ^"},
-        {"a: @x\n", "f:1:4: found character that cannot start any token (while scanning for the "
-                    "next token)\n    a: @x\n       ^"},
-        {"a: b: c\n", "f:1:5: mapping values are not allowed in this context\n    a: b: c\n"
-                      "        ^"},
+        {"a: @x\n",
+         "f:1:4: a value cannot begin with this character; put it in quotes\n    a: @x\n       ^"},
+        {"a: b: c\n",
+         "f:1:5: a second \": \" on a line, or a line indented too far; put text with a "
+         "colon in quotes\n    a: b: c\n"
+         "        ^"},
         {"a: 1\nb: 2\nc:\n  d: 1\n  d: 2\na: 3\na: 4\n",
-         "f:5:3: c.d: duplicate key; first given on line 4\n      d: 2\n      ^\n"
-         "f:6:1: a: duplicate key; first given on line 1\n    a: 3\n    ^\n"
-         "f:7:1: a: duplicate key; first given on line 1\n    a: 4\n    ^"},
+         "f:5:3: c.d: duplicate key, first given on line 4; keep one\n      d: 2\n      ^\n"
+         "f:6:1: a: duplicate key, first given on line 1; keep one\n    a: 3\n    ^\n"
+         "f:7:1: a: duplicate key, first given on line 1; keep one\n    a: 4\n    ^"},
+        {"a: {b: 1\nc: 2\n", "f:2:2: a { is not closed; write a comma between entries and } at the "
+                             "end (in the flow mapping from line 1, column 4)\n    c: 2\n     ^"},
+        {"a:\n    b: 1\n  c: 2\n",
+         "f:3:3: indented differently from its neighbours; keys of one mapping begin in one column "
+         "(in the block mapping from line 1, column 1)\n      c: 2\n      ^"},
+        {"a: {b: 1} c\n", "f:1:11: indented differently from its neighbours; keys of one mapping "
+                          "begin in one column (in the block mapping from line 1, column 1)\n"
+                          "    a: {b: 1} c\n              ^"},
+        {"a: \"\\q\"\n", "f:1:5: a backslash that begins no escape; write it twice, or use single "
+                         "quotes (in the quoted scalar from line 1, column 4)\n"
+                         "    a: \"\\q\"\n        ^"},
+        {"a: - b\n", "f:1:4: a list cannot begin here; write its \"- \" on a line of its own\n"
+                     "    a: - b\n       ^"},
         {"a: *x\n", "f:1:4: a: unknown alias (*x); define it before with &x\n    a: *x\n       ^"},
         {"a: &x [*x]\n", "f:1:8: a: an alias inside its own anchor (*x); a value cannot contain "
                          "itself\n    a: &x [*x]\n           ^"},
@@ -111,11 +126,15 @@ START_TEST(every_mistake_has_its_message)
         {"? [a]\n: 1\n",
          "f:1:3: a key that is not plain text; write key: value\n    ? [a]\n      ^"},
         {"a: 1\n---\nb: 2\n",
-         "f:2:1: a second document starts here; a file is one\n    ---\n    ^"},
+         "f:2:1: a second document begins here; write each to a file of its own\n    ---\n    ^"},
         {"a: \"x\\0y\"\n",
          "f:1:4: a: a zero character in a value; remove it\n    a: \"x\\0y\"\n       ^"},
         {"\"x\\0y\": 1\n", "f:1:1: a zero character in a key; remove it\n    \"x\\0y\": 1\n    ^"},
         {"a: 1\nb: \xff\n", "f:2:4: not UTF-8 text (byte 0xFF); save the file as UTF-8"},
+        {"\xFF\xFE"
+         "a\0:\0",
+         "f: UTF-16 text; save the file as UTF-8"},
+        {"\x1F\x8B\x08", "f: compressed by gzip; unpack the file first"},
         {"a: \xC3", "f:1:4: not UTF-8 text (byte 0xC3); save the file as UTF-8"},
         {"a: \xC0\x80", "f:1:4: not UTF-8 text (byte 0xC0); save the file as UTF-8"},
         {"a: \xED\xA0\x80", "f:1:4: not UTF-8 text (byte 0xED); save the file as UTF-8"},
@@ -194,8 +213,9 @@ START_TEST(a_wide_mapping_is_checked_for_duplicates_quickly)
     struct ty_doc doc;
     struct ty_err err = TY_ERR_NONE;
     ck_assert_int_eq(ty_doc_parse(&doc, &arena, "f", wide, strlen(wide), &err), TY_EINPUT);
-    ck_assert_str_eq(err.text, "f:60001:1: k7: duplicate key; first given on line 8\n    k7: 1\n"
-                               "    ^");
+    ck_assert_str_eq(err.text,
+                     "f:60001:1: k7: duplicate key, first given on line 8; keep one\n    k7: 1\n"
+                     "    ^");
     ty_arena_release(&arena);
     free(wide);
 }
@@ -211,10 +231,9 @@ START_TEST(a_single_value_counts_columns_from_the_start_of_its_text)
     ck_assert_int_eq(doc.root->kind, TY_NODE_LIST);
     ck_assert_uint_eq(doc.root->col, 5);
     ck_assert_uint_eq(doc.root->first->next->col, 9);
-    ck_assert_int_eq(ty_doc_parse_value(&doc, &arena, "--set", "\xC3\xA9.y=[1", 5, &err),
-                     TY_EINPUT);
-    ck_assert_str_eq(err.text, "--set:1:5: did not find expected ',' or ']' (while parsing a flow "
-                               "sequence that starts here)\n    \xC3\xA9.y=[1\n        ^");
+    ck_assert_int_eq(ty_doc_parse_value(&doc, &arena, "x", "\xC3\xA9.y=[1", 5, &err), TY_EINPUT);
+    ck_assert_str_eq(err.text, "x:1:5: a [ is not closed; write a comma between items and ] at the "
+                               "end\n    \xC3\xA9.y=[1\n        ^");
     ck_assert_int_eq(ty_doc_parse_value(&doc, &arena, "--set", "x.y=", 4, &err), 0);
     ck_assert_ptr_null(doc.root);
     ty_arena_release(&arena);
@@ -267,7 +286,7 @@ START_TEST(files_are_read_whole_or_refused)
                      "/nonexistent/x.yaml: cannot be opened (No such file or directory)");
     struct ty_err folder = TY_ERR_NONE;
     ck_assert_int_eq(ty_doc_load(&doc, &arena, "/tmp", &folder), TY_EINPUT);
-    ck_assert_str_eq(folder.text, "/tmp: cannot be read (Is a directory)");
+    ck_assert_str_eq(folder.text, "/tmp: a folder, not a file; name a file in it");
     ty_arena_release(&arena);
 }
 END_TEST
