@@ -83,10 +83,10 @@ static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_sid
     }
     if (r->marked && r->n_unmarked > 0) {
         remark(pair,
-               ty_arena_printf(arena,
-                               "in %c %u of %u ranks have no step marked: nothing of %s is counted",
-                               side->letter, (unsigned)r->n_unmarked, (unsigned)r->n_ranks,
-                               r->n_unmarked == 1 ? "it" : "them"),
+               ty_arena_printf(
+                   arena, "in %c %u of %u ranks %s no step marked: nothing of %s is counted",
+                   side->letter, (unsigned)r->n_unmarked, (unsigned)r->n_ranks,
+                   r->n_unmarked == 1 ? "has" : "have", r->n_unmarked == 1 ? "it" : "them"),
                rc);
     }
     if (!pair->lumped && unphased >= 0.01) {

@@ -89,8 +89,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     struct ty_run *run = NULL;
     struct ty_source source = rows->source;
     source.sets = row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
-    int rc = source.sets == NULL ? ty_fail_memory(err)
-                                 : ty_config_read(&config, &source, err);
+    int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
     rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
     const double need = rc < 0 ? 0 : takes(run);
     if (rc == 0) {

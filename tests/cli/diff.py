@@ -257,6 +257,17 @@ def several_steps_without_marks_are_told(tool):
         assert len(notes) == 1 and ("while B has 3;" in notes[0]) == wanted, notes
 
 
+def ranks_without_marks_among_others_with_them_are_told(tool):
+    tool.write("a.yaml", SMALL)
+    tool.run("run", "a.yaml", "-q", "--ranks", "all", "--trace", "kineto:prof")
+    for n, verb in ((1, "has"), (2, "have")):
+        path = sorted((tool.folder / "prof").iterdir())[n]
+        path.write_text(re.sub(r', "step": \d+', "", path.read_text()))
+        remarks = tool.diff("prof", "a.yaml")["against_first"][0]["remarks"]
+        assert [r for r in remarks
+                if r.startswith(f"in A {n} of 8 ranks {verb} no step marked")], remarks
+
+
 def ranks_that_were_not_measured_do_not_count(tool):
     tool.write("a.yaml", SMALL)
     tool.run("run", "a.yaml", "-q", "--trace", "kineto:prof", "--ranks", "pp=3")
@@ -410,7 +421,8 @@ TESTS = [equal_runs_do_not_differ, differences_sum_and_figures_are_those_of_run,
          the_picture_of_the_guide_is_what_is_drawn, perfetto_has_what_chrome_has,
          steps_are_a_window_of_both,
          a_written_profile_does_not_differ,
-         several_steps_without_marks_are_told, ranks_that_were_not_measured_do_not_count,
+         several_steps_without_marks_are_told, ranks_without_marks_among_others_with_them_are_told,
+         ranks_that_were_not_measured_do_not_count,
          ranks_count_that_every_profile_has,
          what_is_shown_by_rule_gives_way_to_what_was_measured, bytes_have_more_than_32_bits,
          steps_are_those_that_anything_ran_in,

@@ -27,6 +27,8 @@ static const struct {
     {"{\"traceEvents\":\n [{\"ts\": NaN}]}", "a.json:2:"},
     {"{\"a\": \"\xFF\"}", "not JSON from here on (bytes that are not UTF-8)"},
     {"{\"a\": \"\n\"}", "a.json:1:"},
+    {EVENT_OF("{\"ph\": \"X\", \"cat\": \"kernel\", \"cat\": \"cpu_op\"}"),
+     "a.json:8:1: traceEvents[0].cat: a second one"},
     {EVENT_OF("{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"ts\": 1, \"dur\": 1}"),
      "a.json:8:1: traceEvents[0].args.stream: missing"},
     {EVENT_OF("{},\n\n {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"ts\": -1, \"dur\": "
