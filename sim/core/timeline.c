@@ -12,17 +12,12 @@ static ty_ps *column(uint64_t n)
     return malloc(n == 0 ? 1 : (size_t)n * sizeof(ty_ps));
 }
 
-static int no_memory(const struct ty_program *program, struct ty_err *err)
-{
-    return ty_fail_memory(err);
-}
-
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,
                      struct ty_err *err)
 {
     *timeline = (struct ty_timeline){.program = program, .start = column(program->n_tasks)};
     if (timeline->start == NULL) {
-        return no_memory(program, err);
+        return ty_fail_memory(err);
     }
     const int rc = ty_program_varies(program) ? ty_timeline_keep_durations(timeline, err) : 0;
     if (rc < 0) {
@@ -36,7 +31,7 @@ int ty_timeline_keep_durations(struct ty_timeline *timeline, struct ty_err *err)
     if (timeline->dur == NULL) {
         timeline->dur = column(timeline->program->n_tasks);
     }
-    return timeline->dur == NULL ? no_memory(timeline->program, err) : 0;
+    return timeline->dur == NULL ? ty_fail_memory(err) : 0;
 }
 
 void ty_timeline_release(struct ty_timeline *timeline)
