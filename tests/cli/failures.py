@@ -201,7 +201,9 @@ def interrupted(test, folder):
         done = subprocess.Popen([test.binary, "run", str(LONG), "-q", "-o", "/dev/null", "--ranks",
                                  "all", "--detail", "op", "--args", "full", "--force", "--trace",
                                  f"chrome:{name}"], cwd=folder, stderr=subprocess.PIPE, text=True)
-        begun = wait_for(lambda: len(listing(folder)) > 1 or done.poll() is not None)
+        # paths are tried first, with an empty file
+        begun = wait_for(lambda: any(p.stat().st_size for p in folder.glob("*.part-*"))
+                         or done.poll() is not None)
         done.send_signal(number)
         said = done.stderr.read()
         status = done.wait()

@@ -1,0 +1,50 @@
+/* What a process may have of its machine. Check runs tests in processes of their own. */
+#include "sim/base/machine.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tests/unit/suite.h"
+
+START_TEST(limits_of_control_groups_are_numbers_or_none)
+{
+    ck_assert(ty_machine_limit("1073741824\n") == 1073741824.0);
+    ck_assert(ty_machine_limit("max\n") == 0);                  /* version 2: none */
+    ck_assert(ty_machine_limit("9223372036854771712\n") == 0);  /* version 1: none */
+    ck_assert(ty_machine_limit("99999999999999999999\n") == 0); /* no number of 64 bits */
+    ck_assert(ty_machine_limit("") == 0);
+    ck_assert(ty_machine_limit("-1\n") == 0);
+}
+END_TEST
+
+START_TEST(the_least_limit_counts)
+{
+    const double before = ty_machine_memory().bytes;
+    const rlim_t data = (rlim_t)(before / 2), all = (rlim_t)(before / 4);
+    ck_assert(before > 0 && before < 1e18);
+    ck_assert_int_eq(setrlimit(RLIMIT_DATA, &(struct rlimit){data, data}), 0);
+    ck_assert(ty_machine_memory().bytes == (double)data);
+    ck_assert_ptr_nonnull(strstr(ty_machine_memory().of, "ulimit -d"));
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &(struct rlimit){all, all}), 0);
+    ck_assert(ty_machine_memory().bytes == (double)all);
+    ck_assert_ptr_nonnull(strstr(ty_machine_memory().of, "ulimit -v"));
+}
+END_TEST
+
+START_TEST(what_is_held_grows_with_what_is_touched)
+{
+    const size_t n = (size_t)32 << 20;
+    const double before = ty_machine_held();
+    char *memory = malloc(n);
+    volatile char *p = memory; /* every page is written to, whatever the compiler thinks of it */
+    ck_assert_ptr_nonnull(memory);
+    for (size_t i = 0; i < n; i += 4096) {
+        p[i] = 1;
+    }
+    ck_assert(ty_machine_held() > before + 0.9 * (double)n);
+    free(memory);
+}
+END_TEST
+
+TY_SUITE("machine", limits_of_control_groups_are_numbers_or_none, the_least_limit_counts,
+         what_is_held_grows_with_what_is_touched)
