@@ -91,7 +91,7 @@ def closed_pipe(test, folder):
             done.stdout.close()
             said = done.stderr.read()
             status = done.wait()
-            good = (status == 3 and "standard output: Broken pipe" in said if ignored
+            good = (status == 3 and "standard output: cannot be written (Broken pipe)" in said if ignored
                     else status == -signal.SIGPIPE and said == "")
             test.check(f"{words[0]} {words[-1]} to a closed pipe"
                        + (" with the signal ignored" if ignored else ""),
@@ -112,7 +112,7 @@ def before_the_run(test, folder):
         test.check(f"--trace {trace}", done.returncode == 3 and done.stdout == ""
                    and done.stderr == said + "\n", done)
     for words in (["run", RUN], ["explain", RUN], ["report", RUN]):
-        for path, reason in (("no/such", "No such file or directory"), ("here", "Is a directory")):
+        for path, reason in (("no/such", "its folder does not exist"), ("here", "it is a folder")):
             done = test.call(folder, *words, "-o", path)
             test.check(f"{words[0]} -o {path}", done.returncode == 3 and done.stdout == ""
                        and done.stderr == f"{path}: cannot be written ({reason})\n", done)
@@ -209,7 +209,7 @@ def interrupted(test, folder):
         status = done.wait()
         test.check(f"{number.name} while {name} is written", begun and status == 128 + number
                    and listing(folder) == [name] and path.read_text() == "earlier"
-                   and f"{path}: cannot be written (Interrupted)" in said,
+                   and f"{path}: cannot be written (Interrupted system call)" in said,
                    (status, said, listing(folder)))
         path.unlink()
     done = subprocess.Popen([test.binary, "run", str(LONG), "-q", "-o", "/dev/null", "--ranks",

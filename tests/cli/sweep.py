@@ -95,7 +95,7 @@ class Suite:
                                                encoding="utf-8")
         twice = self.sweep("--rows", "twice.csv")
         self.check("a key has one column", twice.returncode == 3
-                   and "layout.tensor: a second time" in twice.stderr, twice.stderr)
+                   and "layout.tensor is there twice; keep one" in twice.stderr, twice.stderr)
         misspelt = self.sweep("--over", "layout.tensr=1,2")
         self.check("a misspelt key is an error", misspelt.returncode == 2, misspelt.stderr)
 

@@ -242,8 +242,8 @@ static const struct {
     {"tensro: 8", "f:1:1: ", "s.tensro: unknown key; hint: did you mean \"tensor\"?"},
     {"completely: 8", "f:1:1: ", "s.completely: unknown key; \"trainyard list keys\" shows all"},
     {"tensor: 0123456789012345678901234567890123456789x", "f:1:9: ",
-     "s.tensor: 0123456789012345678901234567890123456... is not a whole number "
-     "(0123456789012345678901234567890123456...); write one from 1 to 1024, such as 8"},
+     "s.tensor: not a whole number (0123456789012345678901234567890123456...); write one from 1 to "
+     "1024, such as 8"},
     {"colour: \"a\\nb\"", "f:1:9: ", "s.colour: unknown word (a b); write one of red, green, blue"},
 };
 
