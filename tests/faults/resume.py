@@ -193,7 +193,7 @@ def stuck(test, folder):
     process, ready = begin()
     other = sweep.sweep("--resume")
     test.check("a second sweep into the same table is refused", ready and other.returncode == 3
-               and "another sweep does" in other.stderr, other)
+               and "another sweep writes it" in other.stderr, other)
     process.kill()
     process.wait()
     process.stderr.close()
