@@ -334,9 +334,9 @@ START_TEST(mistakes_have_their_message)
         const char *fit, *group, *table, *message;
         int code;
     } rows[] = {
-        {"cluster.derat", NULL, "layout.tensor,step_s\n1,2\n", "did you mean cluster.derate?",
+        {"cluster.derat", NULL, "layout.tensor,step_s\n1,2\n", "did you mean \"cluster.derate\"?",
          TY_EUSAGE},
-        {"clutser.derate", NULL, "layout.tensor,step_s\n1,2\n", "did you mean cluster.derate?",
+        {"clutser.derate", NULL, "layout.tensor,step_s\n1,2\n", "did you mean \"cluster.derate\"?",
          TY_EUSAGE},
         {"cluster.sms", NULL, "layout.tensor,step_s\n1,2\n", "cannot be fitted; name a time",
          TY_EUSAGE},
@@ -358,7 +358,7 @@ START_TEST(mistakes_have_their_message)
         {NULL, NULL, "cluster.preset,step_s\ndgx-a100-80g,1\ndgx-h100,1\n",
          "in row 3; calibrate one machine and framework at a time", TY_EINPUT},
         {"cluster.derate,cluster.nic_efficiency", NULL, "layout.tensor,step_s\n1,1\n",
-         "1 measured rows cannot determine 2 keys", TY_EINPUT},
+         "1 measured row cannot determine 2 keys", TY_EINPUT},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct place p;
