@@ -290,7 +290,7 @@ static int check_product(const struct layout_check *c)
                              "tensor x context x pipeline x data = %u x %u x %u x %u = %llu, and "
                              "the %s has %u GPUs; write %u, or auto",
                              (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
-                             (unsigned)l->data, (unsigned long long)(model * l->data),
+                             (unsigned)l->data, (unsigned long long)model * l->data,
                              l->n_gpus > 0 ? "job" : "cluster", (unsigned)c->gpus, (unsigned)data);
     }
     l->data = data;
@@ -353,7 +353,7 @@ static int check_batch(const struct layout_check *c)
                              "simulated: write at most %llu, or a larger layout.micro_batch",
                              (unsigned)l->global_batch, (unsigned long long)count,
                              (unsigned)l->data, (unsigned long long)most,
-                             (unsigned long long)(most * pass));
+                             (unsigned long long)most * pass);
     }
     l->micro_batches = (uint32_t)count;
     return 0;

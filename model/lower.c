@@ -212,7 +212,8 @@ static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
 static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
 {
     bool *edge = ty_arena_array(l->arena, bool, order->n + 1);
-    uint32_t *seen = ty_arena_array(l->arena, uint32_t, 2 * n_vstages(l)); /* 1 + step marked */
+    uint32_t *seen =
+        ty_arena_array(l->arena, uint32_t, (size_t)2 * n_vstages(l)); /* 1 + step marked */
     if (edge == NULL || seen == NULL) {
         return NULL;
     }

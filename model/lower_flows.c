@@ -3,6 +3,7 @@
  * A group has one flow, which all its members name; the sender of a message has its own. */
 #include "model/lower_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct router {
@@ -21,6 +22,7 @@ static uint32_t list_gpus(struct router *r, uint32_t member)
         }
         return r->route->n_stages;
     }
+    assert(r->route->group < l->b.program->n_groups && l->b.program->groups != NULL);
     const struct ty_group *g = &l->b.program->groups[r->route->group];
     for (uint32_t i = 0; i < g->count; i++) {
         r->gpus[i] =

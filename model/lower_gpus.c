@@ -9,6 +9,7 @@
  * Costs are worked out once per generation (lower_compute.c), kinds made once per mix of them. */
 #include "model/lower_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 _Static_assert(sizeof(struct ty_compute_costs) % sizeof(struct ty_cost) == 0, "costs only");
@@ -25,6 +26,7 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
     const struct ty_gpu_mix *mix = l->gpus;
     ty_ps of[TY_GENERATIONS_MAX];
     bool equal = true;
+    assert(mix->n_used > 0);
     for (uint32_t k = 0; k < mix->n_used; k++) {
         of[mix->used[k]] = dur[k];
         equal = equal && dur[k] == dur[0];
@@ -49,7 +51,7 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
 {
     const struct ty_gpu_mix *mix = l->gpus;
     struct ty_kind kind = {.name = name, .category = (uint8_t)category, .phase = (uint8_t)phase};
-    ty_ps dur[TY_GENERATIONS_MAX];
+    ty_ps dur[TY_GENERATIONS_MAX] = {0};
     for (uint32_t k = 0; k < mix->n_used; k++) {
         dur[k] = ty_lower_ps(l, cost[mix->used[k] * stride].seconds);
     }
@@ -75,7 +77,7 @@ static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category c
                      enum ty_phase phase, const struct ty_cost *cost)
 {
     const size_t row = sizeof(struct ty_compute_costs) / sizeof(struct ty_cost);
-    return ty_lower_compute_kind(l, name, category, phase, cost, 2 * l->shape.slices * row);
+    return ty_lower_compute_kind(l, name, category, phase, cost, (size_t)2 * l->shape.slices * row);
 }
 
 /* Everything of one layer: names by what a reader of a profile expects. */
@@ -147,7 +149,7 @@ static void slice_kinds(struct ty_lowering *l, uint32_t q, struct ty_compute_kin
 static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
 {
     const uint32_t n = l->shape.slices;
-    mix->slice = ty_arena_array(l->arena, struct ty_compute_kinds, 2 * n);
+    mix->slice = ty_arena_array(l->arena, struct ty_compute_kinds, (size_t)2 * n);
     if (mix->slice == NULL) {
         return ty_fail_memory(l->b.err);
     }

@@ -11,7 +11,7 @@
 const char *ty_operator_name(int op)
 {
     static const char *const names[] = {
-#define X(id, name) [TY_OPERATOR_##id] = name,
+#define X(id, name) [TY_OPERATOR_##id] = (name),
         TY_OPERATORS(X)
 #undef X
     };
@@ -21,7 +21,7 @@ const char *ty_operator_name(int op)
 const char *ty_operator_role_name(int role)
 {
     static const char *const names[] = {
-#define X(id, name) [TY_ROLE_##id] = name,
+#define X(id, name) [TY_ROLE_##id] = (name),
         TY_OPERATOR_ROLES(X)
 #undef X
     };

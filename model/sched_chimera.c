@@ -40,7 +40,7 @@ static uint64_t slot_of(uint32_t p, uint32_t mb, uint32_t stage, enum ty_phase p
 {
     const uint32_t unit = mb / (p / 2), k = mb % (p / 2);
     const uint64_t first = 2 * ((uint64_t)p * unit + k);
-    return phase == TY_PHASE_FORWARD ? first + stage : first + 2 * p - 1 - stage;
+    return phase == TY_PHASE_FORWARD ? first + stage : first + (uint64_t)2 * p - 1 - stage;
 }
 
 /* Merges the forwards and backwards of both pipes by their slots. */

@@ -66,7 +66,8 @@ static void set_when(struct ty_greedy *g, uint32_t rank, double time)
     g->first[node] = time;
     while (node > 1) {
         node /= 2;
-        const double left = g->first[2 * node], right = g->first[2 * node + 1];
+        const double *below = &g->first[(size_t)2 * node];
+        const double left = below[0], right = below[1];
         g->first[node] = right < left ? right : left;
     }
 }
@@ -76,7 +77,8 @@ static uint32_t first_rank(const struct ty_greedy *g)
 {
     uint32_t node = 1;
     while (node < g->leaves) {
-        node = 2 * node + (g->first[2 * node + 1] < g->first[2 * node]);
+        const double *below = &g->first[(size_t)2 * node];
+        node = 2 * node + (below[1] < below[0]);
     }
     return node - g->leaves;
 }

@@ -353,7 +353,7 @@ static int check_shape(const struct ty_slots_index *index, enum ty_sched_placeme
                        "passes; only %llu are there",
                        index->marks != NULL ? index->marks->file : "schedule", ": ",
                        (unsigned)index->mbs, (unsigned)index->slices, index->slices == 1 ? "" : "s",
-                       (unsigned long long)stages, (unsigned long long)(2 * pieces * stages),
+                       (unsigned long long)stages, 2ULL * pieces * stages,
                        (unsigned long long)atoms);
     }
     return 0;

@@ -25,7 +25,7 @@ const struct ty_word ty_coll_algorithm_words[] = {
 };
 
 static const char *const names[] = {
-#define X(id, name) [TY_COLL_##id] = name,
+#define X(id, name) [TY_COLL_##id] = (name),
     TY_COLLECTIVES(X)
 #undef X
 };

@@ -16,6 +16,7 @@
  * that stas00/ml-engineering's 4-node B200 run measures. */
 #include "topology/coll.h"
 
+#include <assert.h>
 #include <math.h>
 
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
@@ -47,6 +48,7 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
 static uint32_t rings(uint32_t n, uint32_t size, uint32_t stride, uint32_t turn, double bytes,
                       uint32_t at, ty_coll_step_fn *emit, void *arg)
 {
+    assert(size > 0 && stride > 0);
     for (uint32_t i = 0; i < turn; i++) {
         for (uint32_t from = 0; from < n; from++) {
             const uint32_t place = from / stride % size;

@@ -44,7 +44,7 @@ static double filled(double bytes)
 {
     static const double share[] = {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
                                    0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9};
-    const double last = (double)(sizeof(share) / sizeof(share[0]) - 1);
+    const uint32_t last = TY_COUNT(share) - 1;
     const double at = fmin(fmax(log2(bytes) - 6, 0), last);
     const uint32_t low = (uint32_t)fmin(floor(at), last - 1);
     return share[low] + (share[low + 1] - share[low]) * (at - low);

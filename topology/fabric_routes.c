@@ -19,6 +19,7 @@
  * sender's node; of all-to-alls that is nearly everything (Wang et al. 2023). */
 #include "topology/fabric_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -415,6 +416,7 @@ static void between_nodes(const struct ty_fabric *f, uint32_t from, uint32_t to,
     const uint32_t a = from / s->gpus, b = to / s->gpus;
     const uint32_t block = a / s->leaf_nodes, other = b / s->leaf_nodes;
     uint32_t nic, in;
+    assert(s->rails > 0);
     nics_of_message(f, from, to, &nic, &in);
     const bool own = s->rails == 1 || nic == nic_of_gpu(s, from % s->gpus);
     const uint32_t relay = own ? from : a * s->gpus + gpu_of_nic(s, nic);

@@ -3,6 +3,7 @@
 
 #include "traces/out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -64,6 +65,7 @@ static int open_temporary(struct ty_out *out)
 /* Forgets an open file that was not meant to stay. */
 static void remove_temporary(struct ty_out *out)
 {
+    assert(out->temporary != NULL);
     close(out->fd);
     unlink(out->temporary);
 }

@@ -267,8 +267,8 @@ static int intern_bubble(struct ty_pf *f)
 {
     const uint32_t s = TY_STREAM_COMPUTE;
     bool ok = true;
-    for (uint8_t bucket = 0; bucket < TY_N_BUCKETS; bucket++) {
-        const char *kind = ty_view_bubble_kind(bucket, false);
+    for (uint32_t bucket = 0; bucket < TY_N_BUCKETS; bucket++) {
+        const char *kind = ty_view_bubble_kind((uint8_t)bucket, false);
         ok = ok && ty_pf_intern(f, s, TY_PF_TABLE_VALUE, kind) != 0;
     }
     const struct ty_program *p = f->view.program;

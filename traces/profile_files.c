@@ -1,4 +1,5 @@
 /* profile_files.c - the files of a profile: which there are, whose each is, and their clocks. */
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -76,7 +77,7 @@ static int add_folder(struct reading *r, const char *path)
     int rc = 0;
     if (dir == NULL) {
         return ty_fail(r->err, ty_code_of_errno(errno), "%s: cannot be opened (%s)", path,
-                       strerror(errno));
+                       ty_errno_text(errno));
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;
@@ -265,6 +266,7 @@ static int read_files(struct reading *r)
 {
     struct ty_profile *p = r->profile;
     int rc = 0;
+    assert(r->n_paths > 0);
     p->ranks = calloc(r->n_paths, sizeof(*p->ranks));
     r->told = calloc(r->n_paths, sizeof(*r->told));
     r->base_ns = calloc(r->n_paths, sizeof(*r->base_ns));

@@ -171,6 +171,7 @@ int ty_profile_find_groups(struct ty_profile_groups *t, struct ty_profile_file *
             known[i].name = file->pg_names[c];
             known[i].ranks = file->pg_ranks[c];
             known[i].size = comm->group_size;
+            known[i].group = TY_PROFILE_NONE;
             rc = find_group(t, &pg, &known[i].group, err);
         }
         comm->group = known[i].group;

@@ -7,6 +7,7 @@
  * event are here, the rest in profile_stream.c. */
 #include "traces/profile_json.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,11 +114,17 @@ static int note_text(struct ty_profile_reader *r, const char *text, size_t n, ui
     return *out != TY_PROFILE_NONE ? 1 : ty_profile_no_memory(r);
 }
 
+/* The process group that is being read. */
+static struct ty_profile_pg *last_group(const struct ty_profile_file *file)
+{
+    assert(file->n_pgs > 0);
+    return &file->pgs[file->n_pgs - 1];
+}
+
 /* A number or a string that is no part of an event. */
 static int other_value(struct ty_profile_reader *r, const char *text, size_t n, bool string)
 {
     struct ty_profile_file *file = r->file;
-    struct ty_profile_pg *pg = file->n_pgs > 0 ? &file->pgs[file->n_pgs - 1] : NULL;
     const int64_t number = whole(text, n);
     switch (r->key) {
     case TY_OTHER_RANK:
@@ -141,14 +148,16 @@ static int other_value(struct ty_profile_reader *r, const char *text, size_t n, 
         file->base_ns = number;
         return 1;
     case TY_OTHER_GROUP_NAME:
-        return note_text(r, text, n, &pg->name);
+        return note_text(r, text, n, &last_group(file)->name);
     case TY_OTHER_GROUP_DESC:
-        return note_text(r, text, n, &pg->desc);
+        return note_text(r, text, n, &last_group(file)->desc);
     case TY_OTHER_GROUP_SIZE:
         if (number < 0 || number > MAX_MEMBERS) {
             return ty_profile_fail_here(r, "pg_size: not a number of ranks");
         }
-        pg->n = pg->ranks == NULL ? (uint32_t)number : pg->n;
+        if (last_group(file)->ranks == NULL) {
+            last_group(file)->n = (uint32_t)number;
+        }
         return 1;
     case TY_OTHER_GPU:
         if (string && file->rank.gpu == NULL) {
@@ -163,7 +172,7 @@ static int other_value(struct ty_profile_reader *r, const char *text, size_t n, 
 
 static int add_member(struct ty_profile_reader *r, const char *text, size_t n)
 {
-    struct ty_profile_pg *pg = &r->file->pgs[r->file->n_pgs - 1];
+    struct ty_profile_pg *pg = last_group(r->file);
     char buf[32];
     int64_t rank;
     const size_t kept = n < sizeof(buf) ? n : sizeof(buf) - 1;
@@ -359,8 +368,8 @@ static int enter_list(struct ty_profile_reader *r, enum ty_profile_where inside)
     r->seen_events = r->seen_events || inside == TY_IN_EVENTS;
     r->where = (uint8_t)inside;
     if (inside == TY_IN_RANKS) {
-        r->file->pgs[r->file->n_pgs - 1].n = 0;
-        r->file->pgs[r->file->n_pgs - 1].ranks = NULL;
+        last_group(r->file)->n = 0;
+        last_group(r->file)->ranks = NULL;
     }
     return 1;
 }
@@ -433,7 +442,7 @@ static int on_array_end(void *ctx)
         r->skip--;
     } else if (r->where != TY_IN_LIST) {
         if (r->where == TY_IN_RANKS) {
-            r->file->pgs[r->file->n_pgs - 1].whole = r->file->pgs[r->file->n_pgs - 1].n > 0;
+            last_group(r->file)->whole = last_group(r->file)->n > 0;
         }
         r->where = outer[r->where];
         r->key = -1;

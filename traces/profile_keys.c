@@ -5,7 +5,7 @@
 
 static uint8_t key_hash(const unsigned char *key, size_t n)
 {
-    return (uint8_t)(n * 37 + key[0] * 11u + key[n / 2] * 5u + key[n - 1]);
+    return (uint8_t)(n * 37 + (size_t)key[0] * 11 + (size_t)key[n / 2] * 5 + key[n - 1]);
 }
 
 static const struct {

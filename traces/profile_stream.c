@@ -166,7 +166,7 @@ static int unzip_error(struct ty_profile_reader *r, gzFile in)
         return ty_profile_no_memory(r);
     }
     return code == Z_ERRNO
-               ? ty_fail(r->err, TY_EIO, "%s: cannot be read (%s)", r->path, strerror(errno))
+               ? ty_fail(r->err, TY_EIO, "%s: cannot be read (%s)", r->path, ty_errno_text(errno))
                : ty_fail_at(r->err, TY_EINPUT, &at,
                             "the compressed file is damaged or cut behind what says "
                             "this (%s)",
@@ -216,7 +216,7 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
     if (in == NULL) {
         return ty_fail(err, errno != 0 ? ty_code_of_errno(errno) : TY_ENOMEM,
                        "%s: cannot be opened (%s)", path,
-                       errno != 0 ? strerror(errno) : "memory is exhausted");
+                       errno != 0 ? ty_errno_text(errno) : "memory is exhausted");
     }
     unsigned char *buf = malloc(CHUNK);
     r.scratch_cap = 1u << 16;

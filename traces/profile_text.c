@@ -1,4 +1,5 @@
 /* profile_text.c - texts of a profile, each kept once, and arrays that grow. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +171,7 @@ char *ty_profile_line(const char *lines, uint32_t i, char *buf, size_t cap)
         lines = strchr(lines, '\n');
         lines = lines != NULL ? lines + 1 : NULL;
     }
+    assert(cap > 0);
     const size_t len = lines != NULL ? strcspn(lines, "\n") : 0;
     const size_t kept = len < cap ? len : cap - 1;
     memcpy(buf, kept > 0 ? lines : "", kept);

@@ -2,6 +2,7 @@
  *
  * Passes are those of the text Gantt. Waiting inside a pass is part of its box, and summed up by
  * cause; so boxes and idle stretches tile a row, and boxes minus what is inside are busy time. */
+#include <assert.h>
 #include <string.h>
 
 #include "sim/core/gaps.h"
@@ -30,12 +31,13 @@ static bool push(struct collect *c, struct ty_svg_item item)
             c->rc = TY_ENOMEM;
             return false;
         }
-        if (s->n_items > 0) {
+        if (s->item != NULL) {
             memcpy(grown, s->item, s->n_items * sizeof(*grown));
         }
         s->item = grown;
         s->room = room;
     }
+    assert(s->item != NULL);
     s->item[s->n_items++] = item;
     s->time[item.kind] += item.end - item.start;
     return true;

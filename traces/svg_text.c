@@ -92,7 +92,6 @@ static bool is_excluded(const unsigned char *c)
 {
     switch (c[0]) {
     case 0xC2:
-        return c[1] < 0xA0;
     case 0xE0:
         return c[1] < 0xA0;
     case 0xED:

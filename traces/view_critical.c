@@ -7,6 +7,7 @@
  * show belongs to the pass it happened in, or is a step by itself, as is a message between the end
  * of its send and its receive. So the steps fill the row, and the sum of their lengths is that of
  * the run. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -109,6 +110,7 @@ static void add(struct finder *f, const struct step *step)
         path->step = more;
         path->cap = cap;
     }
+    assert(path->step != NULL);
     path->step[path->n++] = *step;
 }
 

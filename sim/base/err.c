@@ -17,6 +17,13 @@
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
 
+#ifdef __clang_analyzer__
+#undef ty_fail
+#undef ty_fail_at
+#undef ty_fail_memory
+#undef ty_fail_write
+#endif
+
 #define INDENT        "    "
 #define MESSAGE_BYTES 8192u /* of one message with its excerpt; longer ones are cut */
 #define NOTE_BYTES    64u   /* kept free for the line that counts dropped messages */
@@ -203,11 +210,16 @@ int ty_fail_memory(struct ty_err *err)
     return ty_fail(err, TY_ENOMEM, "memory is exhausted");
 }
 
+const char *ty_errno_text(int error)
+{
+    return strerror(error); /* NOLINT(concurrency-mt-unsafe): in glibc it is safe since 2.32 */
+}
+
 int ty_fail_write(struct ty_err *err, const char *path, int error)
 {
     const char *why = error == ENOENT   ? "its folder does not exist"
                       : error == EISDIR ? "it is a folder"
-                                        : strerror(error);
+                                        : ty_errno_text(error);
     return ty_fail(err, ty_code_of_errno(error), "%s: cannot be written (%s)", path, why);
 }
 

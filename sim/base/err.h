@@ -77,6 +77,13 @@ int ty_fail_memory(struct ty_err *err);
 /* PATH: cannot be written (why): `error` is an errno. Returns TY_ENOMEM or TY_EIO. */
 int ty_fail_write(struct ty_err *err, const char *path, int error);
 
+#ifdef __clang_analyzer__ /* which sees one file at a time: what comes back is an error */
+#define ty_fail(err, code, ...)         ((void)ty_fail(err, code, __VA_ARGS__), (code))
+#define ty_fail_at(err, code, at, ...)  ((void)ty_fail_at(err, code, at, __VA_ARGS__), (code))
+#define ty_fail_memory(err)             ((void)ty_fail_memory(err), TY_ENOMEM)
+#define ty_fail_write(err, path, error) ((void)ty_fail_write(err, path, error), TY_EIO)
+#endif
+
 /* Appends "hint: ..." below the last message. */
 void ty_hint(struct ty_err *err, const char *format, ...) TY_PRINTF(2, 3);
 
@@ -86,6 +93,9 @@ void ty_hint_named(struct ty_err *err, const char *key, const struct ty_place *a
 
 /* The code for a failed call of the operating system by its errno: TY_ENOMEM or TY_EIO. */
 int ty_code_of_errno(int error);
+
+/* What the system says of it, in its words. Static. */
+const char *ty_errno_text(int error);
 
 /* Whether a code speaks of the machine, not of the input: the same may succeed another time. */
 bool ty_is_of_machine(int code);

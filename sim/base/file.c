@@ -49,7 +49,8 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     errno = 0;
     FILE *stream = is_stdin ? stdin : fopen(path, "rb");
     if (!stream) {
-        return ty_fail(err, code_of(errno), "%s: cannot be opened (%s)", name, strerror(errno));
+        return ty_fail(err, code_of(errno), "%s: cannot be opened (%s)", name,
+                       ty_errno_text(errno));
     }
     char *data = NULL;
     size_t n = 0;
@@ -63,7 +64,8 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     } else if (failure == EISDIR) {
         rc = ty_fail(err, TY_EINPUT, "%s: a folder, not a file; name a file in it", name);
     } else if (failure != 0) {
-        rc = ty_fail(err, code_of(failure), "%s: cannot be read (%s)", name, strerror(failure));
+        rc =
+            ty_fail(err, code_of(failure), "%s: cannot be read (%s)", name, ty_errno_text(failure));
     } else if (n > most) {
         rc = ty_fail(err, TY_ELIMIT, "%s: too large; a file may have at most %zu MiB", name,
                      most >> 20);

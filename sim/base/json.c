@@ -12,7 +12,7 @@
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
 {
     if (!isfinite(x)) {
-        return strcpy(buf, "null");
+        return memcpy(buf, "null", sizeof("null"));
     }
     if (fabs(x) < 1e15 && x == floor(x)) {
         ty_snprintf(buf, TY_JSON_NUMBER, "%.0f", x);

@@ -262,7 +262,7 @@ static bool unit_write(double value, const struct unit *unit, char *buf, size_t 
         const size_t len = strlen(buf);
         (void)snprintf(buf + len, size - len, " %s", unit->name);
     }
-    double back;
+    double back = 0;
     char why[WHY_BYTES];
     return !exponent && ty_quantity_parse(buf, unit->dim, &back, why, sizeof(why)) == 0 &&
            back == value;

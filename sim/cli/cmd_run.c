@@ -62,9 +62,10 @@ static const char *target(const struct cli_options *o, const struct ty_config *c
 static int check_paths(const struct cli_options *o, const struct ty_config *config)
 {
     const char *paths[2 * CLI_LIST_MAX + 1] = {o->output};
+    const size_t most = sizeof(paths) / sizeof(paths[0]) - 1;
     size_t n = o->output != NULL ? 1 : 0;
     const char *trace;
-    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && n < 2 * CLI_LIST_MAX; i++) {
+    for (size_t i = 0; (trace = trace_target(o, config, i)) != NULL && n < most; i++) {
         paths[n++] = cli_trace_path(trace);
     }
     for (size_t i = 0; i < n; i++) {

@@ -11,6 +11,7 @@
  */
 #include "sim/core/deadlock.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -410,6 +411,7 @@ static int examine(struct autopsy *a, struct ty_timeline *timeline,
     }
     if (reached) { /* else they stop before it */
         char more[48] = "";
+        assert(mismatch != NULL); /* that is how they were barred */
         if (mismatch->n > 1) {
             snprintf(more, sizeof(more), "; the first of %u", (unsigned)mismatch->n);
         }

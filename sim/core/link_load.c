@@ -1,6 +1,8 @@
 /* link_load.c - bytes on links, counted by kinds of operations. See link_load.h. */
 #include "sim/core/link_load.h"
 
+#include <assert.h>
+
 /* ---- operations of blocks ---- */
 
 static size_t list_of(uint32_t block, uint8_t stream)
@@ -103,6 +105,7 @@ static void message_parts(struct ty_link_load *h, uint32_t kind, uint32_t member
     const struct ty_group *g = &p->groups[h->owner[kind].group];
     struct ty_sender sender = ty_script_sender(p, &p->kinds[kind], g, member);
     while (ty_sender_next(&sender)) {
+        assert(p->flows != NULL);
         const struct ty_flow *flow = &p->flows[sender.flow];
         double s = 0;
         for (uint32_t m = sender.first; m < sender.end; m++) {

@@ -25,6 +25,7 @@
 #ifndef TY_CORE_PROGRAM_H
 #define TY_CORE_PROGRAM_H
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "sim/base/arena.h"
@@ -323,10 +324,12 @@ static inline const struct ty_flow *ty_kind_flow(const struct ty_program *p,
  * position it has there. */
 static inline uint32_t ty_group_number(const struct ty_group *g, uint32_t member)
 {
+    assert(g->stride > 0 && g->count > 0);
     return member / (g->stride * g->count) * g->stride + member % g->stride;
 }
 static inline uint32_t ty_group_position(const struct ty_group *g, uint32_t member)
 {
+    assert(g->stride > 0 && g->count > 0);
     return member / g->stride % g->count;
 }
 

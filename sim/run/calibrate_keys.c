@@ -78,11 +78,12 @@ int ty_cal_keys(struct ty_calibration *c)
     struct ty_config blank;
     int rc = ty_config_init(&blank, c->err);
     const char *list = c->options->fit;
-    c->chosen = list == NULL;
-    for (const char *const *key = c->source->keys; c->chosen && *key != NULL && rc == 0; key++) {
+    const bool chosen = list == NULL;
+    c->chosen = chosen;
+    for (const char *const *key = c->source->keys; chosen && *key != NULL && rc == 0; key++) {
         rc = is_set(c, *key) ? 0 : add_key(c, &blank, *key);
     }
-    while (!c->chosen && rc == 0) {
+    while (!chosen && rc == 0) {
         const size_t n = strcspn(list, ",");
         const char *name = ty_arena_strndup(&c->arena, list, n);
         rc = name != NULL ? add_key(c, &blank, name) : ty_fail_memory(c->err);

@@ -185,7 +185,7 @@ int ty_lanes_select(struct ty_lanes *l, const struct ty_trace_options *options, 
 int ty_lanes_order(struct ty_lanes *l, const struct ty_trace_options *options,
                    struct ty_trace *trace, struct ty_err *err)
 {
-    uint32_t first[TY_DIFF_RUNS_MAX], total = 0, ranks = 0, longest = 0;
+    uint32_t first[TY_DIFF_RUNS_MAX] = {0}, total = 0, ranks = 0, longest = 0;
     for (uint32_t i = 0; i < l->n; i++) {
         first[i] = ranks;
         ranks += n_ranks_of(l, i);

@@ -227,6 +227,7 @@ static int add_kernels(struct ty_import *im, uint32_t r, struct owner *owners)
     for (uint32_t i = 0; i < rank->n_kernels && rc == 0; i++) {
         const struct ty_profile_kernel *k = &rank->kernels[i];
         const bool computes = k->class == TY_PROFILE_COMPUTE;
+        /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): find_owners sets all */
         const uint32_t owner = k->op != TY_PROFILE_NONE ? owners[k->op].of : TY_PROFILE_NONE;
         if (k->class == TY_PROFILE_COMMUNICATION || !ty_import_kernel_chosen(im, r, k)) {
             continue;

@@ -54,7 +54,8 @@ static void make_row(struct ty_import_row *row, const struct ty_import_sample *s
         best += i > 0 && s[i].members == s->members;
     }
     const bool waits = s->key.op >= TY_IMPORT_COLL && s->members == 1;
-    const double middle = (double)(s[(best - 1) / 2].ns + s[best / 2].ns) / 2;
+    const int64_t both = s[(best - 1) / 2].ns + s[best / 2].ns;
+    const double middle = (double)both / 2;
     const uint32_t low = (uint32_t)((best - 1) * LOW_QUANTILE);
     row->time_us = (waits ? (double)s[low].ns : middle) / 1000;
     row->samples = best;

@@ -208,6 +208,7 @@ static void note_kernel(void *arg, const struct ty_operator_key *key, double siz
 {
     struct kernels *seen = arg;
     for (uint32_t i = 0; i < seen->n; i++) {
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): whole numbers without padding */
         if (seen->row[i].size == size && memcmp(&seen->row[i].key, key, sizeof(*key)) == 0) {
             return;
         }

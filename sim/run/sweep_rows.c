@@ -202,9 +202,12 @@ static bool read_figures(const char *text, const char *end, struct outcome *out)
         return memchr(p, '\0', (size_t)(end - p)) == NULL;
     }
     for (int i = 0; i < N_FIGURES; i++) {
+        if (*p != ',') {
+            return false;
+        }
         char *rest;
-        const double x = *p == ',' ? ty_strtod(p + 1, &rest) : 0;
-        if (*p != ',' || rest == p + 1 || rest > end) {
+        const double x = ty_strtod(p + 1, &rest);
+        if (rest == p + 1 || rest > end) {
             return false;
         }
         out->step_s = i == 0 ? x : out->step_s;

@@ -1,6 +1,7 @@
 /* together.c - see together.h. */
 #include "sim/run/together.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,7 @@ static int mean_step(const struct ty_timeline *timeline, ty_ps until, uint32_t *
 static int take_part(struct ty_run *run, uint32_t i, struct ty_err *err)
 {
     struct ty_run *other = run->together->other[i].run;
+    assert(other != NULL);
     ty_timeline_release(&other->all);
     int rc = ty_timeline_part(&other->timeline, &run->all, i + 1, &other->lowered.program,
                               &other->arena, err);
