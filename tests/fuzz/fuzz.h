@@ -14,8 +14,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Stops the program, so that a fuzzer keeps the input, when `holds` is false. */
-#define FUZZ_DEMAND(holds) fuzz_demand((holds), #holds, __FILE__, __LINE__)
-void fuzz_demand(int holds, const char *what, const char *file, int line);
+#define FUZZ_DEMAND(holds) ((holds) ? (void)0 : fuzz_stop(#holds, __FILE__, __LINE__))
+_Noreturn void fuzz_stop(const char *what, const char *file, int line);
 
 /* A path under which the bytes can be read as a file, until the next call. */
 const char *fuzz_file(const uint8_t *data, size_t size);

@@ -454,7 +454,10 @@ static inline const char *native_bag(const char *data, size_t size, struct bag *
     struct native *n = calloc(1, sizeof(*n));
     struct text t = {data, size};
     struct field f;
-    bool bad = n == NULL;
+    bool bad = false;
+    if (n == NULL) {
+        return "out of memory";
+    }
     n->bag = bag;
     while (n->why == NULL && pf_field(&t, &f, &bad)) {
         native_packet(n, f.bytes);

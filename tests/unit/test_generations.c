@@ -237,8 +237,9 @@ static double gpipe_s(const struct quick_run *q, uint32_t slow_node)
         struct ty_edge_costs edge;
         ty_layer_costs(gpu, &c->arch, &c->layout, &layer);
         ty_edge_costs(gpu, &c->arch, &c->layout, &edge);
-        double f = c->arch.layers / NODES * sum_of(layer.forward);
-        double b = c->arch.layers / NODES * (sum_of(layer.dgrad) + sum_of(layer.wgrad));
+        const uint32_t layers = c->arch.layers / NODES;
+        double f = layers * sum_of(layer.forward);
+        double b = layers * (sum_of(layer.dgrad) + sum_of(layer.wgrad));
         f += s == 0 ? edge.embedding_forward.seconds : 0;
         b += s == 0 ? edge.embedding_backward.seconds : 0;
         f += s == NODES - 1 ? edge.head_forward.seconds : 0;

@@ -63,7 +63,7 @@ static void draw_slot(const struct play *p, const struct ty_slot *s, uint64_t st
         const bool lower = s[k].direction + s[k].slice + (!looped && s[k].stage >= p->shape.p) +
                                (looped && s[k].stage / p->shape.p) >
                            0;
-        const int letter = ty_phase_letter((enum ty_phase)s[k].phase);
+        const int letter = (unsigned char)ty_phase_letter((enum ty_phase)s[k].phase);
         char *cell = cell_of(row, start + k * own);
         cell[0] = (char)(lower ? tolower(letter) : letter);
         cell[1] = (char)('0' + s[k].mb);

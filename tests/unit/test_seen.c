@@ -15,8 +15,9 @@ static uint8_t bucket_at(const struct ty_timeline *t, uint32_t rank, ty_ps now)
 {
     struct ty_span_cursor cursor = ty_spans_of(t, rank);
     struct ty_span span;
-    ty_ps began[TY_N_STREAMS];
-    uint8_t bucket[TY_N_STREAMS], first = TY_N_STREAMS;
+    ty_ps began[TY_N_STREAMS] = {0};
+    uint8_t bucket[TY_N_STREAMS];
+    uint32_t first = TY_N_STREAMS;
     memset(bucket, TY_N_BUCKETS, sizeof(bucket));
     while (ty_span_next(&cursor, &span)) {
         if (span.start <= now && now < span.start + span.dur) {
@@ -28,7 +29,7 @@ static uint8_t bucket_at(const struct ty_timeline *t, uint32_t rank, ty_ps now)
     if (bucket[TY_STREAM_COMPUTE] < TY_N_BUCKETS) {
         return bucket[TY_STREAM_COMPUTE];
     }
-    for (uint8_t s = 0; s < TY_N_STREAMS; s++) {
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         if (bucket[s] < TY_N_BUCKETS && (first == TY_N_STREAMS || began[s] < began[first])) {
             first = s;
         }

@@ -155,8 +155,9 @@ START_TEST(every_order_and_window_keeps_the_rules)
     struct quick_run q = run_schedule(&schedules[_i]);
     const double end = ty_s_from_ps(q.run->timeline.makespan);
     for (int k = 0; k < 12; k++) {
+        const int fifth = k / 3;
         char window[64];
-        snprintf(window, sizeof(window), "%.9fs:%.9fs", end * (k / 3) / 5, end * (k / 3 + 2) / 5);
+        snprintf(window, sizeof(window), "%.9fs:%.9fs", end * fifth / 5, end * (fifth + 2) / 5);
         const struct ty_trace_options options = {
             .order = orders[k % 3], .window = window, .detail = details[k % 4], .ranks = "all"};
         struct checked c = check_both(&q, &options);
