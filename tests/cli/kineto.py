@@ -28,9 +28,9 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 # members in step. Then what trainyard calls exposed is what HTA calls non-computing.
 FORMS = [
     ("llama3-8b-fsdp-8xh100.yaml", [], True),
-    ("gpipe-memory.yaml", ["--set", "run.steps=2", "--set", "layout.global_batch=64"], False),
+    ("gpipe-memory.yaml", ["--set", "run.steps=2", "--set", "layout.global_batch=32"], False),
     ("custom-cluster.yaml", ["--set", "layout.global_batch=64"], False),
-    ("stragglers.yaml", ["--set", "layout.global_batch=64"], False),
+    ("stragglers.yaml", ["--set", "layout.global_batch=32"], False),
     ("measured.yaml", ["--set", "layout.global_batch=8", "--set", "run.contention=false"], False),
     ("gpipe-memory.yaml", ["--set", "schedule.name=zb-1p", "--set", "layout.global_batch=64"],
      False),
@@ -44,6 +44,7 @@ FORMS = [
 LARGE = [
     ("gpipe-memory.yaml", ["--set", "run.steps=2"], False),
     ("custom-cluster.yaml", ["--set", "layout.global_batch=256"], False),
+    ("stragglers.yaml", ["--set", "layout.global_batch=64"], False),
 ]
 COMM = re.compile(r"(^nccl)|(^hip)|(^hccl)|(.*ncclKernel.*)")
 MEMORY = re.compile(r"(^(hip)?Memcpy)|(^(hip)?Memset)|(^dma)")

