@@ -1,11 +1,11 @@
 /* fluid.c - islands of flows as a fluid over the max-min solver: between two events speeds do not
  * change, so the next event is the first start or the first end. */
-#include <check.h>
 #include <math.h>
 #include <stdbool.h>
 
 #include "sim/core/maxmin.h"
 #include "tests/simgrid/flows.h"
+#include "tests/unit/asserts.h"
 
 enum state {
     WAITS,

@@ -2,11 +2,11 @@
 #ifndef TY_TESTS_MAXMIN_NET_H
 #define TY_TESTS_MAXMIN_NET_H
 
-#include <check.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "sim/core/maxmin.h"
+#include "tests/unit/asserts.h"
 
 #define NO_LINK UINT32_MAX
 

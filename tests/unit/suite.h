@@ -7,10 +7,11 @@
 #ifndef TY_TESTS_SUITE_H
 #define TY_TESTS_SUITE_H
 
-#include <check.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "tests/unit/asserts.h"
 
 /* Whether everything is asked for. */
 static inline bool suite_whole(void)
