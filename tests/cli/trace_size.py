@@ -48,16 +48,18 @@ def estimates(test):
     """What a limit of 1 kB makes the refusal say, beside the size of the file (null: counts)."""
     for run, (example, options) in enumerate(RUNS):
         for detail in thinned(DETAILS, run):
+            words = ["run", EXAMPLES / example, "-o", "/dev/null", "--detail", detail, *options]
+            all_formats = [w for name in FORMATS for w in ("--trace", f"{name}:null:")]
+            written = test.call(None, *words, *all_formats, "--force")
             bad = []
             for name in FORMATS:
-                words = ["run", EXAMPLES / example, "-o", "/dev/null", "--detail", detail, *options,
-                         "--trace", f"{name}:null:"]
-                refused = test.call(None, *words, "--set", "output.trace_limit=1 kB")
-                written = test.call(None, *words, "--force", "--set", "output.trace_limit=1 kB")
+                refused = test.call(None, *words, "--trace", f"{name}:null:",
+                                    "--set", "output.trace_limit=1 kB")
                 told = said_sizes(refused.stderr)[0] if refused.returncode == 3 else 0
-                true = said_sizes(written.stderr)[-1]
+                size = re.search(rf"^{name} trace: .*", written.stderr, re.M)
+                true = said_sizes(size[0])[-1] if size else 0
                 if not true / 1.5 < told < true * 1.5:
-                    bad.append((name, told, true, refused.stderr))
+                    bad.append((name, told, true, refused.stderr, written.stderr))
             test.check(f"{example} {detail} {' '.join(options)}: estimates are within 1.5",
                        not bad, bad)
 
