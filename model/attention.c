@@ -64,7 +64,8 @@ static bool is_flash(const struct ty_arch *arch)
     return arch->attention >= TY_ATTENTION_FLASH1;
 }
 
-/* FlashAttention knows 16 bit; fp32 has that rate scaled by the peaks (guess), fp8 that very rate. */
+/* FlashAttention knows 16 bit; fp32 has that rate scaled by the peaks (guess), fp8 that very
+ * rate. */
 static double type_factor(const struct ty_cluster *cluster, const struct ty_arch *arch)
 {
     const double half = fmax(cluster->peak[TY_DTYPE_BF16], cluster->peak[TY_DTYPE_FP16]);
@@ -97,9 +98,9 @@ static struct ty_cost flash(const struct ty_cluster *cluster, const struct ty_ar
 /* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
  * an element; a dropout mask has 1.
  *
- * Unfused, forward: scale and mask read and write e each, the softmax is done in 32 bit: up (e + 4),
- * softmax (8), down (4 + e). Backward: down and up again (4 + e each), softmax reads two and writes
- * one (12), mask and scale as before. Dropout reads e, writes e and the mask, both ways.
+ * Unfused, forward: scale and mask read and write e each, the softmax is done in 32 bit: up (e +
+ * 4), softmax (8), down (4 + e). Backward: down and up again (4 + e each), softmax reads two and
+ * writes one (12), mask and scale as before. Dropout reads e, writes e and the mask, both ways.
  * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
  * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
 struct score_traffic {

@@ -64,8 +64,8 @@ struct ty_cost ty_norm(const struct ty_cluster *cluster, const struct ty_arch *a
                           elements, ty_cost_times(model, backward ? NORM_BACKWARD : 1));
 }
 
-/* Forward: two read, one written; with dropout the mask is written in the same kernel. Backward: the
- * branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
+/* Forward: two read, one written; with dropout the mask is written in the same kernel. Backward:
+ * the branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
 struct ty_cost ty_residual(const struct ty_cluster *cluster, const struct ty_arch *arch,
                            const struct ty_shard *shard, bool backward)
 {

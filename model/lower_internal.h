@@ -92,8 +92,8 @@ struct ty_compute_costs {
     struct ty_cost head_forward, head_dgrad, head_wgrad;
 };
 
-/* The kinds of GPU among the members of a gang, and the kinds of computation of gangs that are alike
- * in this. */
+/* The kinds of GPU among the members of a gang, and the kinds of computation of gangs that are
+ * alike in this. */
 struct ty_gpu_mix {
     uint8_t *generation;                 /* [members]; NULL: all the same */
     uint8_t used[TY_GENERATIONS_MAX];    /* [n_used] generations, that of member 0 first ... */
@@ -230,8 +230,8 @@ static inline struct ty_route ty_route_group(uint16_t group)
     return (struct ty_route){TY_ROUTE_GROUP, group, NULL, 0};
 }
 
-/* lower_flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with the
- * links to itself. */
+/* lower_flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with
+ * the links to itself. */
 void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty_route *route,
                     const struct ty_coll_cost *cost);
 
@@ -243,8 +243,8 @@ struct ty_collective {
     struct ty_route route;
 };
 
-/* lower_steps.c: the messages of a collective, where run.detail asks for them, into kind->script and
- * kind->first_flow; cost[members]: of all its calls, with the links to itself. False: it is one
+/* lower_steps.c: the messages of a collective, where run.detail asks for them, into kind->script
+ * and kind->first_flow; cost[members]: of all its calls, with the links to itself. False: it is one
  * flow, because its algorithm has no messages (sums in switches, measured times), groups differ, or
  * it is between pipeline ranks. */
 bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct ty_collective *c,

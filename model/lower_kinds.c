@@ -128,7 +128,8 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
     }
     *seconds = ty_coll_seconds(out) * times;
     out->latency_s *= times;
-    /* A derate below one makes collectives faster, not what they take of links larger than it is. */
+    /* A derate below one makes collectives faster, not what they take of links larger than it
+     * is. */
     out->transfer_s *= times > c->calls ? times : c->calls;
     out->nvlink_B *= c->calls;
     out->net_B *= c->calls;

@@ -7,8 +7,8 @@
  *     compute     |  wgrad 1000 us  |             |  wgrad 1000 us + 110 us  |
  *     tensor comm |all-reduce 500 us|      ->     |all-reduce 500 us|
  *
- * with nvlink_overlap_slowdown 18 %: 500 us x 0.18 / 0.82. Collectives left over from the pass before
- * are not seen, and collectives themselves are not slowed down. A gang with GPUs of several
+ * with nvlink_overlap_slowdown 18 %: 500 us x 0.18 / 0.82. Collectives left over from the pass
+ * before are not seen, and collectives themselves are not slowed down. A gang with GPUs of several
  * generations is played once with each, as if all were like it. */
 #include "model/lower_internal.h"
 

@@ -146,7 +146,8 @@ static void put_backward(const struct sizes *z)
     const double grads = (arch->mlp == TY_MLP_SWIGLU ? 3 : 2) * z->tokens * z->e * z->ffn;
     const double qkv = z->tokens * z->e * (2 * z->heads + 2 * z->kv) * z->d; /* and the output's */
     const double sums = flash(arch) ? z->tokens * 4 * z->heads * z->d : 0;
-    /* of the probabilities, 16 bit; framework operators: of the 32-bit softmax's result and input */
+    /* of the probabilities, 16 bit; framework operators: of the 32-bit softmax's result and
+     * input */
     const double scores = flash(arch) ? 0
                           : arch->attention == TY_ATTENTION_UNFUSED && z->e < 4
                               ? (z->e + 8) * z->scores

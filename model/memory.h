@@ -60,8 +60,8 @@ struct ty_memory_peak {
     double bytes; /* beyond what is held from forward to backward */
 };
 
-/* What a pass needs besides what is held while it runs. `head`: of the stage that has the head, which
- * is done with, and its tensors freed, when the backward of the layers begins. */
+/* What a pass needs besides what is held while it runs. `head`: of the stage that has the head,
+ * which is done with, and its tensors freed, when the backward of the layers begins. */
 struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_phase phase,
                                      bool head);
 

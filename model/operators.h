@@ -60,8 +60,9 @@ enum ty_activation_kernel {
 struct ty_operator_key {
     int op, role;
     int dtype; /* enum ty_dtype */
-    /* attention: enum ty_attention; norm, rotary, optimizer: enum ty_fusion; activation: ty_activation_kernel;
-     * others, and rows that stand for all kernels of their operator: TY_ANY_KERNEL */
+    /* attention: enum ty_attention; norm, rotary, optimizer: enum ty_fusion; activation:
+     * ty_activation_kernel; others, and rows that stand for all kernels of their operator:
+     * TY_ANY_KERNEL */
     int kernel;
     /* matmul: n, k (wgrad: the smaller and the larger of m, n); attention: sequence, heads,
      * kv_heads, head_dim, 1 if causal; else zeros */
@@ -109,7 +110,8 @@ const char *ty_operator_kernel_name(int op, int kernel);
 /* What its curve is over: "m". */
 const char *ty_operator_size_name(const struct ty_operator_key *key);
 
-/* A kernel in the words of its columns: "matmul forward" and "m 4096, n 5120, k 1536". Return buf. */
+/* A kernel in the words of its columns: "matmul forward" and "m 4096, n 5120, k 1536". Return
+ * buf. */
 #define TY_OPERATOR_WORDS 160
 char *ty_operator_words(const struct ty_operator_key *key, char buf[TY_OPERATOR_WORDS]);
 char *ty_operator_sizes(const struct ty_operator_key *key, double size,

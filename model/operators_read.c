@@ -46,7 +46,8 @@ static const char *const note_names[] = {"gpu", "date", "software", "clock_mhz",
 
 #define BIT(column) (1u << (column))
 #define PRODUCT     (BIT(M) | BIT(N) | BIT(K))
-#define CORE        (BIT(BATCH) | BIT(SEQUENCE) | BIT(HEADS) | BIT(KV_HEADS) | BIT(HEAD_DIM) | BIT(CAUSAL))
+#define ALL_HEADS   (BIT(HEADS) | BIT(KV_HEADS) | BIT(HEAD_DIM))
+#define CORE        (BIT(BATCH) | BIT(SEQUENCE) | ALL_HEADS | BIT(CAUSAL))
 #define BOTH        (1u << TY_ROLE_FORWARD | 1u << TY_ROLE_BACKWARD)
 #define PRODUCTS    (1u << TY_ROLE_FORWARD | 1u << TY_ROLE_DGRAD | 1u << TY_ROLE_WGRAD)
 

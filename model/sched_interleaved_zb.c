@@ -18,7 +18,8 @@
 
 #include "model/sched.h"
 
-/* Micro-batches in groups. Group i has `size` ones, plus one where i < more; the last has `last`. */
+/* Micro-batches in groups. Group i has `size` ones, plus one where i < more; the last has
+ * `last`. */
 struct groups {
     uint32_t n, size, more, last;
 };

@@ -4,11 +4,11 @@
  *     rank 0: F0.0 F1.0 B0.0 B1.0
  *     rank 1: F0.1 B0.1 F1.1 B1.1
  *
- * An atom is K<micro-batch>.<stage> with K in F (forward), B (full backward), I (input gradient),
- * W (weight gradient); "^" after it marks the second direction, "#2" slice 2 of a sequence;
+ * An atom is K<micro-batch>.<stage> with K in F (forward), B (full backward), I (input gradient), W
+ * (weight gradient); "^" after it marks the second direction, "#2" slice 2 of a sequence;
  * (F5.0|B1.7) is one slot in which a forward and a backward overlap. Behind an atom,
- * all-reduce:0-1:64MiB is a collective of that rank with pipeline ranks 0 and 1. Blank lines and lines that
- * begin with "#" are skipped. */
+ * all-reduce:0-1:64MiB is a collective of that rank with pipeline ranks 0 and 1. Blank lines and
+ * lines that begin with "#" are skipped. */
 #ifndef TY_MODEL_SLOTS_TEXT_H
 #define TY_MODEL_SLOTS_TEXT_H
 

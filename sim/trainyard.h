@@ -427,8 +427,8 @@ TY_API const char *ty_list_name(size_t i, const char **about);
 /* One line per entry, its name first, of a catalogue; "schema" is a JSON schema of the run file. */
 TY_API int ty_list(const char *what, char **text, struct ty_err *err);
 
-/* The catalogue "keys", a line each; or, for a section ("layout") or key ("layout.zero"), all that is
- * to be known of it, in lines of 80 columns. */
+/* The catalogue "keys", a line each; or, for a section ("layout") or key ("layout.zero"), all that
+ * is to be known of it, in lines of 80 columns. */
 TY_API int ty_list_keys(const char *about, char **text, struct ty_err *err);
 
 /* A word that may be written, and what it means ("" where that is clear). */

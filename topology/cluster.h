@@ -115,7 +115,8 @@ struct ty_cluster {
     double reserve;             /* B: in place of both, when it is not 0 */
     double fragmentation;       /* share of the model's bytes: allocator, workspaces */
 
-    /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL: none. */
+    /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL:
+     * none. */
     struct ty_string_list exception_texts;
     const struct ty_exceptions *exceptions;
 };

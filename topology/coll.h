@@ -83,8 +83,8 @@ struct ty_coll_algorithm {
     void (*cost)(const struct ty_cluster *, enum ty_coll, double bytes, const struct ty_reach *,
                  struct ty_coll_cost *out);
     /* The messages of one execution over `n` ranks of which g consecutive ones share a node (g
-     * divides n, but for rings, which follow the ranks wherever nodes end), in order of steps; returns the number of steps. NULL: the algorithm has no
-     * message form (in-switch). */
+     * divides n, but for rings, which follow the ranks wherever nodes end), in order of steps;
+     * returns the number of steps. NULL: the algorithm has no message form (in-switch). */
     uint32_t (*steps)(enum ty_coll, uint32_t n, uint32_t g, double bytes, ty_coll_step_fn *emit,
                       void *arg);
 };
@@ -99,8 +99,9 @@ const char *ty_coll_name(enum ty_coll coll);
 extern const struct ty_word ty_coll_algorithm_words[];
 
 /* The cost by the given algorithm; NULL: as measured where a log covers the group, else by the
- * cluster's `collectives`, "auto" being the fastest that applies of those that NCCL has. One rank costs nothing. If the given one does not apply,
- * "auto" decides: choices are made per group, and a tree cannot do an all-gather. */
+ * cluster's `collectives`, "auto" being the fastest that applies of those that NCCL has. One rank
+ * costs nothing. If the given one does not apply, "auto" decides: choices are made per group, and a
+ * tree cannot do an all-gather. */
 void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorithm *algorithm,
                   enum ty_coll coll, double bytes, const struct ty_reach *reach,
                   struct ty_coll_cost *out);

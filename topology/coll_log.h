@@ -23,7 +23,8 @@ struct ty_coll_log {
 };
 
 /* Reads the text of a log; `file` is its name for messages, and names the collective where the
- * header does not. `text` has `len` bytes and a zero behind them. What is wrong is reported with line and column. Owned by the arena. */
+ * header does not. `text` has `len` bytes and a zero behind them. What is wrong is reported with
+ * line and column. Owned by the arena. */
 int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text, size_t len,
                      struct ty_arena *arena, struct ty_err *err);
 

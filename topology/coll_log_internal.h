@@ -1,4 +1,5 @@
-/* coll_log_internal.h - shared by the two halves of the reader of nccl-tests logs; see coll_log.h. */
+/* coll_log_internal.h - shared by the two halves of the reader of nccl-tests logs; see
+ * coll_log.h. */
 #ifndef TY_TOPOLOGY_COLL_LOG_INTERNAL_H
 #define TY_TOPOLOGY_COLL_LOG_INTERNAL_H
 

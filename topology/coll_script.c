@@ -192,8 +192,8 @@ static void find_afters(struct writer *w, const struct row *to, uint32_t *last_s
 
 /* ---- how long a message takes ---- */
 
-/* Both ways a message takes between nodes: one at a time, as of trees several members of a node send
- * at once. Rings leave a node at one member. */
+/* Both ways a message takes between nodes: one at a time, as of trees several members of a node
+ * send at once. Rings leave a node at one member. */
 static double through_ports(const struct writer *w, const struct ty_coll_message *m, double start,
                             double moves_s)
 {

@@ -4,9 +4,10 @@
  * at a time, and one of a step when all that earlier steps brought it has arrived. Trees work on
  * chunks, every other one through the mirrored tree, as NCCL's two do.
  *
- * A message takes a latency and its bytes at one rate, such that the whole takes what the cost model
- * says: bytes of the longest chain at that rate, its messages at that latency. Links are left aside
- * in that: a tree, whose messages meet at the NICs of inner nodes, takes longer when it is played. */
+ * A message takes a latency and its bytes at one rate, such that the whole takes what the cost
+ * model says: bytes of the longest chain at that rate, its messages at that latency. Links are left
+ * aside in that: a tree, whose messages meet at the NICs of inner nodes, takes longer when it is
+ * played. */
 #ifndef TY_TOPOLOGY_COLL_SCRIPT_H
 #define TY_TOPOLOGY_COLL_SCRIPT_H
 
@@ -29,8 +30,8 @@ struct ty_coll_script {
     double latency_s, s_per_B; /* of a message */
 };
 
-/* Whether a collective of this cost can be told apart into messages: its algorithm has steps, of one
- * rate, and nodes hold equal numbers of members (rings do not mind). */
+/* Whether a collective of this cost can be told apart into messages: its algorithm has steps, of
+ * one rate, and nodes hold equal numbers of members (rings do not mind). */
 bool ty_coll_has_script(const struct ty_coll_cost *cost, const struct ty_reach *reach);
 
 /* Owned by the arena. `bytes` are nccl-tests' S. 0, TY_ENOMEM, or TY_ELIMIT above 16 million

@@ -5,9 +5,9 @@
  *        sends 2 (k-1)/k S/g
  *     3  all-gather in every node
  *
- * Chunks pipeline through nodes and network. Where the NVSwitch adds (nvls) phases 1 and 3 take what
- * its all-reduce takes, and the slower of node and network counts; else they are rings, and hide as
- * far as phase_overlap says:
+ * Chunks pipeline through nodes and network. Where the NVSwitch adds (nvls) phases 1 and 3 take
+ * what its all-reduce takes, and the slower of node and network counts; else they are rings, and
+ * hide as far as phase_overlap says:
  *
  *     network   2 S / (NICs of a node that the group has x nic_bandwidth x sharp_efficiency)
  *

@@ -5,10 +5,11 @@
  *           0  <-----------------  0                  round 1, then all the way back
  *
  * The sum climbs in g-1 links and log2 k rounds and descends the same way, so latency grows with
- * the logarithm of the nodes (where they differ, g is the longest chain). NCCL builds two trees that each carry half the data (a node that is
- * inner in one is a leaf in the other) and pipelines chunks: then every rank sends the tensor once
- * up and once down, 2 S, at 0.92 of the ring's bandwidth. With two nodes each is the root of one
- * tree and its NICs carry S only, if two_node_tree says that NCCL does so there.
+ * the logarithm of the nodes (where they differ, g is the longest chain). NCCL builds two trees
+ * that each carry half the data (a node that is inner in one is a leaf in the other) and pipelines
+ * chunks: then every rank sends the tensor once up and once down, 2 S, at 0.92 of the ring's
+ * bandwidth. With two nodes each is the root of one tree and its NICs carry S only, if
+ * two_node_tree says that NCCL does so there.
  *
  * The steps are those of one chunk through one tree. They give the latency exactly and the volume;
  * the transfer time of the closed form is the pipelined one, less than what they would take.
@@ -38,8 +39,8 @@ uint32_t ty_coll_tree_rounds(uint32_t nodes)
 }
 
 /* Share of its rate that a tree reaches at a size: chunks are too few to fill the pipeline, then
- * too small. NVIDIA/nccl tuning.cc, treeCorrectionFactor of the Simple protocol, for 64 B, 128 B, ...
- * 512 MiB; linear in the logarithm between, constant beyond. */
+ * too small. NVIDIA/nccl tuning.cc, treeCorrectionFactor of the Simple protocol, for 64 B, 128 B,
+ * ... 512 MiB; linear in the logarithm between, constant beyond. */
 static double filled(double bytes)
 {
     static const double share[] = {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,

@@ -1,4 +1,5 @@
-/* exceptions.c - tables of the parts that differ, and clusters with other GPUs. See exceptions.h. */
+/* exceptions.c - tables of the parts that differ, and clusters with other GPUs. See
+ * exceptions.h. */
 #include "topology/exceptions_internal.h"
 
 #include <stddef.h>

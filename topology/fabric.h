@@ -1,21 +1,22 @@
 /* fabric.h - the links of a cluster, and which of them a communication uses.
  *
- * Every GPU has a port into its NVLink domain and one into its PCIe switch, every node its NICs, and
- * leaf switches uplinks to the spine; each in both directions. Rates of links are what a
+ * Every GPU has a port into its NVLink domain and one into its PCIe switch, every node its NICs,
+ * and leaf switches uplinks to the spine; each in both directions. Rates of links are what a
  * communication can get through them (hardware rate times the best efficiency that was measured),
  * so that one alone is never slowed down by the links its own cost was worked out from.
  *
  *     pod uplinks        pod 0 |         | pod 1         present where pods are given
  *                      .-------+-.     .-+-------.
  *     leaf uplinks     |  spines |     |         |       one link a leaf (adaptive), or one a spine
- *                     leaf     leaf   leaf     leaf      of every rail: `rails` of them side by side
+ *                     leaf     leaf   leaf     leaf      of every rail, which are side by side
  *     NICs            | | |    | | |
  *     nodes          of leaf_nodes nodes each            NVLink, PCIe inside
  *
- * A network has `rails` leaves side by side; NIC i of every node is on rail i % rails. One rail is a
- * flat network, a rail per NIC the rail-optimized one: there a message goes over NVLink to the GPU
- * of its destination's rail before it leaves (NCCL's PXN), so nothing crosses from rail to rail.
- * Blocks of `leaf_nodes` consecutive nodes share their leaves. With one block there is no uplink.
+ * A network has `rails` leaves side by side; NIC i of every node is on rail i % rails. One rail is
+ * a flat network, a rail per NIC the rail-optimized one: there a message goes over NVLink to the
+ * GPU of its destination's rail before it leaves (NCCL's PXN), so nothing crosses from rail to
+ * rail. Blocks of `leaf_nodes` consecutive nodes share their leaves. With one block there is no
+ * uplink.
  *
  * GPUs are numbered by place: GPU g sits in node g / gpus_per_node. */
 #ifndef TY_TOPOLOGY_FABRIC_H

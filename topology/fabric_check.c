@@ -1,7 +1,8 @@
 /* fabric_check.c - what must agree in the `fabric` section, with itself and with the cluster.
  *
- * Keys that the chosen topology has no use for are mistakes where their value asks for an effect: who
- * writes an oversubscription of 2 expects to see it. Sizes of switches are not: they are just there. */
+ * Keys that the chosen topology has no use for are mistakes where their value asks for an effect:
+ * who writes an oversubscription of 2 expects to see it. Sizes of switches are not: they are just
+ * there. */
 #include "topology/fabric_internal.h"
 
 #include <stdio.h>

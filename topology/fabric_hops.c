@@ -1,8 +1,8 @@
 /* fabric_hops.c - the hops of a collective between the nodes of its group.
  *
- * Trees are two that mirror each other, each with half of the bytes, so that a node that is inner in
- * one is a leaf in the other and none sends more than the tensor up and down. Parents lie a power of
- * two away: the binary tree whose in-order walk is the order of the nodes.
+ * Trees are two that mirror each other, each with half of the bytes, so that a node that is inner
+ * in one is a leaf in the other and none sends more than the tensor up and down. Parents lie a
+ * power of two away: the binary tree whose in-order walk is the order of the nodes.
  *
  * Source: Sanders, Speck & Traeff 2009 (two trees); NCCL builds the same. */
 #include "topology/fabric_internal.h"

@@ -8,8 +8,8 @@
  *              32 nodes, NIC i of each on leaf i of the unit, full bisection
  *   Rail-only  Wang et al. 2023, arXiv 2307.12169: rails without a spine
  *   Llama 3    Grattafiori et al. 2024, arXiv 2407.21783, section 3.3.1: racks of two servers, pods
- *              of 192 racks without oversubscription, 1:7 between pods, E-ECMP, 16 flows between two
- *              GPUs */
+ *              of 192 racks without oversubscription, 1:7 between pods, E-ECMP, 16 flows between
+ *              two GPUs */
 #include "topology/fabric.h"
 
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * leaves and enters a node is spread over its NICs; a hop between leaves takes uplinks
  * (fabric_uplinks.c).
  *
- * NICs: a member drives those of its place. GPU i of a node with more NICs than GPUs has NICs i r to
- * (i+1) r, r = NICs / GPUs; with fewer it has the share i r .. (i+1) r of one. What these cannot
+ * NICs: a member drives those of its place. GPU i of a node with more NICs than GPUs has NICs i r
+ * to (i+1) r, r = NICs / GPUs; with fewer it has the share i r .. (i+1) r of one. What these cannot
  * carry, when the cost says that the group gets more of the node (ty_coll_net_rate), goes over all
  * NICs of the node in equal parts. So the NICs of a node carry what its members send, and a group
  * alone asks of no NIC more than it has. Measured times may be better than what the model says a

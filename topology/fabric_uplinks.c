@@ -5,10 +5,11 @@
  * number: the same in every run. Pods are joined by one link each, up and down.
  *
  * All pairs: every two members of different nodes exchange the same bytes; totals by leaf and pod
- * are sums and need no pairs. ECMP hashes pairs one by one while these are few; of many, equal parts
- * go over each spine.
+ * are sums and need no pairs. ECMP hashes pairs one by one while these are few; of many, equal
+ * parts go over each spine.
  *
- * SHARP: a leaf adds what its nodes send, so one sum climbs from each leaf, and one from each pod. */
+ * SHARP: a leaf adds what its nodes send, so one sum climbs from each leaf, and one from each
+ * pod. */
 #include "topology/fabric_internal.h"
 
 #include "sim/base/noise.h"

@@ -1,9 +1,9 @@
 /* place.h - which rank is where: the mixed-radix grid of a 3D-parallel job.
  *
  * `order` lists the dimensions fastest-varying first: [tensor, context, data, pipeline] puts the
- * ranks of a tensor group side by side. Rank r sits on GPU r unless a map says otherwise; GPU g is in
- * node g / gpus_per_node. Groups need no lists: members of a dimension's group are first, first +
- * stride, ... wherever they sit. */
+ * ranks of a tensor group side by side. Rank r sits on GPU r unless a map says otherwise; GPU g is
+ * in node g / gpus_per_node. Groups need no lists: members of a dimension's group are first, first
+ * + stride, ... wherever they sit. */
 #ifndef TY_TOPOLOGY_PLACE_H
 #define TY_TOPOLOGY_PLACE_H
 

@@ -19,9 +19,9 @@ struct ty_rank_file_shape {
     uint32_t n_ranks, nodes, gpus_per_node;
 };
 
-/* Reads the text of a rank file; `file` is its name for messages. *gpu_of is [n_ranks], GPUs counted
- * through all nodes; owned by the arena. `text` has `len` bytes and a zero behind them. What is wrong is reported with line and column, all of it
- * at once. */
+/* Reads the text of a rank file; `file` is its name for messages. *gpu_of is [n_ranks], GPUs
+ * counted through all nodes; owned by the arena. `text` has `len` bytes and a zero behind them.
+ * What is wrong is reported with line and column, all of it at once. */
 int ty_rank_file_read(const uint32_t **gpu_of, const struct ty_rank_file_shape *shape,
                       const char *file, const char *text, size_t len, struct ty_arena *arena,
                       struct ty_err *err);

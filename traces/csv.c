@@ -1,9 +1,9 @@
 /* csv.c - every task of the shown ranks as one row of a table, in whole picoseconds.
  *
  * Rank by rank in display order, then in issue order. Detail does not matter; the window does:
- * tasks outside are left out, those across its border are whole, so that their bytes and FLOPs are of
- * the time beside them. Empty cells mean "none". A rank
- * that could not finish ends with a row named "deadlock": what it stands at. */
+ * tasks outside are left out, those across its border are whole, so that their bytes and FLOPs are
+ * of the time beside them. Empty cells mean "none". A rank that could not finish ends with a row
+ * named "deadlock": what it stands at. */
 #include <stdio.h>
 
 #include "sim/base/number_text.h"

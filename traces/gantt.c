@@ -1,8 +1,8 @@
 /* gantt.c - a schedule as text: layout of the time axis, boxes, legend.
  *
  * Three scales, tried in this order: a unit of time takes as many columns as a labelled box needs
- * ("F12" and a blank); a unit takes fewer but whole columns, and labels give way to letters; columns
- * are fractions of the run. The first two are exact. */
+ * ("F12" and a blank); a unit takes fewer but whole columns, and labels give way to letters;
+ * columns are fractions of the run. The first two are exact. */
 #include "traces/gantt.h"
 
 #include <ctype.h>

@@ -1,11 +1,12 @@
 /* kineto.c - the GPU rows of a PyTorch profile, a file for each rank, for the tools that read them.
  *
- * What Holistic Trace Analysis (facebookresearch/HolisticTraceAnalysis) and PARAM (facebookresearch/
- * param, profiler_trace_analysis.py) ask for, found by trying: the first "rank": of the file, with
- * a blank after the colon, is that of distributedInfo; tasks are events of category "kernel" with
- * stream and correlation; communication is called nccl..., as NCCL's kernels are, with the five
- * arguments that PyTorch copies onto them and a numbered process group. There is no host in a
- * simulation: no launches, and so no ProfilerStep, without which HTA would drop every kernel.
+ * What Holistic Trace Analysis (facebookresearch/HolisticTraceAnalysis) and PARAM
+ * (facebookresearch/ param, profiler_trace_analysis.py) ask for, found by trying: the first "rank":
+ * of the file, with a blank after the colon, is that of distributedInfo; tasks are events of
+ * category "kernel" with stream and correlation; communication is called nccl..., as NCCL's kernels
+ * are, with the five arguments that PyTorch copies onto them and a numbered process group. There is
+ * no host in a simulation: no launches, and so no ProfilerStep, without which HTA would drop every
+ * kernel.
  *
  * Types of elements are not known here: messages are counted in bytes, of type Byte. Times as in
  * the Chrome trace. Detail does not matter: a kernel is a task. */

@@ -103,9 +103,9 @@ struct ty_page {
     uint32_t n_slices, cap_slices, n_kinds, cap_kinds, n_mixes, cap_mixes, n_path, cap_path;
 };
 
-/* Collects the slices of the shown ranks, their causes, and the critical path of `own`, the timeline
- * of a program whose gangs are the first of the trace's (often the same one). TY_ENOMEM, or TY_ELIMIT
- * where there are too many slices, with a message; release it in any case. */
+/* Collects the slices of the shown ranks, their causes, and the critical path of `own`, the
+ * timeline of a program whose gangs are the first of the trace's (often the same one). TY_ENOMEM,
+ * or TY_ELIMIT where there are too many slices, with a message; release it in any case. */
 int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
                     const struct ty_timeline *own, struct ty_err *err);
 void ty_page_release(struct ty_page *page);

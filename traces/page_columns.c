@@ -7,11 +7,12 @@
  *   tokens   the same where few values recur: 2 i is value i of those seen, 2 x + 1 the new value x
  *   sparse   pairs: slices skipped since the last one that has a value, and the value
  *
- * Micro-batches, stages and causes go on in a regular way, so what is written is how far each is from
- * what one would expect after the last slice of that kind in its lane: the next micro-batch, the same
- * stage, the next cause. A slice is expected to start when its cause has ended, where that one is
- * written before it, and else when its lane is free. A pass lasts as long as its mix: only others have
- * a duration of their own. Rows of a pipeline repeat each other, which is what deflate is good at. */
+ * Micro-batches, stages and causes go on in a regular way, so what is written is how far each is
+ * from what one would expect after the last slice of that kind in its lane: the next micro-batch,
+ * the same stage, the next cause. A slice is expected to start when its cause has ended, where that
+ * one is written before it, and else when its lane is free. A pass lasts as long as its mix: only
+ * others have a duration of their own. Rows of a pipeline repeat each other, which is what deflate
+ * is good at. */
 #include <stdlib.h>
 
 #include "traces/page.h"

@@ -161,8 +161,8 @@ const char *ty_pf_correlation(uint8_t category);
 /* perfetto_slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */
 int ty_pf_slices(struct ty_pf *f);
 
-/* perfetto_critical.c: the track of the critical path; the event of a slice of that stream, body[n],
- * with the remark that it lies on it, which needs a string. */
+/* perfetto_critical.c: the track of the critical path; the event of a slice of that stream,
+ * body[n], with the remark that it lies on it, which needs a string. */
 void ty_pf_critical(struct ty_pf *f);
 int ty_pf_intern_critical(struct ty_pf *f);
 size_t ty_pf_mark_body(struct ty_pf *f, uint32_t stream, const char *body, size_t n,

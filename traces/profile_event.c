@@ -46,7 +46,8 @@ static bool take_digits(const char **p, int count, int64_t *x)
     return true;
 }
 
-/* Microseconds with decimals as nanoseconds, 12346 of "12.3456"; false: not one, or out of range. */
+/* Microseconds with decimals as nanoseconds, 12346 of "12.3456"; false: not one, or out of
+ * range. */
 static bool nanoseconds(const char *text, int64_t *out)
 {
     const char *p = text;

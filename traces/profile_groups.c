@@ -1,8 +1,8 @@
 /* profile_groups.c - the process groups of a profile, each once.
  *
- * Files number groups as they please: PyTorch counts those of each rank, so that one name stands for
- * other ranks in another file. A group is one with another when its name and its ranks are, as far
- * as they are known. Jobs have tens of thousands of them, which are found by a hash of both. */
+ * Files number groups as they please: PyTorch counts those of each rank, so that one name stands
+ * for other ranks in another file. A group is one with another when its name and its ranks are, as
+ * far as they are known. Jobs have tens of thousands of them, which are found by a hash of both. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -157,7 +157,8 @@ struct ty_profile_reader {
 
 extern const yajl_callbacks ty_profile_callbacks; /* profile_json.c; the context is the reader */
 
-/* The key of a value that is read, TY_KEY_ of an event or TY_OTHER_; -1: any other. profile_keys.c */
+/* The key of a value that is read, TY_KEY_ of an event or TY_OTHER_; -1: any other.
+ * profile_keys.c */
 int ty_profile_find_key(const struct ty_profile_reader *r, const unsigned char *key, size_t n);
 void ty_profile_make_keys(struct ty_profile_reader *r);
 

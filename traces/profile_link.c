@@ -280,8 +280,8 @@ static uint32_t step_at(const struct ty_profile_rank *rank, int64_t at)
     return low > 0 && at < rank->steps[low - 1].end_ns ? low - 1 : TY_PROFILE_NONE;
 }
 
-/* Steps as the kernels themselves name them, which only trainyard's own files do: each from its first
- * kernel to the end of its last. Numbers become places in `steps`. */
+/* Steps as the kernels themselves name them, which only trainyard's own files do: each from its
+ * first kernel to the end of its last. Numbers become places in `steps`. */
 static bool steps_of_kernels(struct ty_profile_file *file, bool *told)
 {
     struct ty_profile_rank *rank = &file->rank;

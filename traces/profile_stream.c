@@ -1,7 +1,7 @@
 /* profile_stream.c - a Kineto file from its bytes: unpacked, fed to yajl, with lines and columns
- * counted for messages. What bounds time and memory against a hostile file is here but for its depth
- * and the bytes of an event: the bytes without a value, since yajl gathers a string before it hands
- * it over, and how well it is packed. */
+ * counted for messages. What bounds time and memory against a hostile file is here but for its
+ * depth and the bytes of an event: the bytes without a value, since yajl gathers a string before it
+ * hands it over, and how well it is packed. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -279,7 +279,8 @@ void ty_svg_put_axis(struct ty_svg_page *page)
         char number[32];
         ty_snprintf(number, sizeof(number), "%.6g", (t.first + i) * t.step);
         const int32_t x = tick_x(page, &t, i), half = ty_svg_text_um(number, page->small) / 2;
-        /* the first and the last one may stand a little inside: beside them is a word, and nothing */
+        /* the first and the last one may stand a little inside: beside them is a word, and
+         * nothing */
         const int32_t least = page->left - page->small * 5 / 10 + half, most = page->width - half;
         ty_svg_put_text(page,
                         x < least  ? least

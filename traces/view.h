@@ -75,7 +75,8 @@ struct ty_view_shown {
     uint32_t *slot;   /* [gang->n_ranks]: index in member[], or TY_VIEW_NONE */
 };
 
-/* A group of gangs may meet several times in a step: which of these times it is, and of how many. */
+/* A group of gangs may meet several times in a step: which of these times it is, and of how
+ * many. */
 struct ty_view_turn {
     uint32_t number, n;
 };
@@ -218,8 +219,8 @@ struct ty_view_partner {
     uint32_t rank;
 };
 
-/* Partners are numbered through all groups, meetings and ends of channels: 0 < partner < n_partners;
- * the number of those of an operation, 0 where it has none. */
+/* Partners are numbered through all groups, meetings and ends of channels: 0 < partner <
+ * n_partners; the number of those of an operation, 0 where it has none. */
 struct ty_view_partner ty_view_partner(struct ty_view *v, const struct ty_view_shown *shown,
                                        uint32_t partner, uint32_t member);
 uint32_t ty_view_partner_of(const struct ty_program *p, const struct ty_op *op);

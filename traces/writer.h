@@ -83,7 +83,8 @@ struct ty_trace_format {
     const char *name, *extension, *summary;
     bool links;    /* it shows ty_trace.link_load */
     bool per_rank; /* a folder with a file for each rank: write is called for one rank at a time */
-    /* Bytes the file will have, roughly (within a factor of 1.5), without writing it. NULL: small */
+    /* Bytes the file will have, roughly (within a factor of 1.5), without writing it. NULL:
+     * small */
     double (*estimate)(const struct ty_trace *trace);
     int (*write)(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err);
 };

@@ -1,4 +1,5 @@
-/* csv.h - a table of text cells, read with libcsv (RFC 4180: quotes, commas and lines in quotes). */
+/* csv.h - a table of text cells, read with libcsv (RFC 4180: quotes, commas and lines in
+ * quotes). */
 #ifndef TY_BASE_CSV_H
 #define TY_BASE_CSV_H
 

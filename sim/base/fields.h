@@ -60,8 +60,9 @@ struct ty_string_list {
 };
 
 /* One key. A `max` of 0 means no upper limit (but that of the type). `fallback` is the default as a
- * user would write it; NULL with `required` false leaves the zero value. `blank` is a word ("auto", "none") that is accepted instead of a value and stores
- * zero (or an empty list). `doc` has no full stop and starts in lower case.
+ * user would write it; NULL with `required` false leaves the zero value. `blank` is a word ("auto",
+ * "none") that is accepted instead of a value and stores zero (or an empty list). `doc` has no full
+ * stop and starts in lower case.
  *
  * A row with `inner` may also be written as a mapping, in which its own value has that name and the
  * rows "key.x" have theirs: `key: value` and `key: {inner: value, x: ...}`. */
@@ -146,7 +147,8 @@ bool ty_field_is_blank(const struct ty_section *section, const struct ty_field *
  * "one of gpipe, 1f1b", "like 300 GB/s or 200 Gb/s". Returns buf. */
 char *ty_field_expects(const struct ty_field *field, char *buf, size_t size);
 
-/* The value as a user would write it, with its unit; "-" for a text that is not set. Returns buf. */
+/* The value as a user would write it, with its unit; "-" for a text that is not set. Returns
+ * buf. */
 char *ty_field_format(const struct ty_section *section, const struct ty_field *field, char *buf,
                       size_t size);
 
@@ -162,7 +164,8 @@ const struct ty_origin *ty_field_origin(const struct ty_section *section,
                                         const struct ty_field *field);
 
 /* A named bundle of values: YAML text of one section, applied with TY_ORIGIN_PRESET. A new preset
- * is one row. `source` says where the figures come from; a comment in the text cites single ones. */
+ * is one row. `source` says where the figures come from; a comment in the text cites single
+ * ones. */
 struct ty_preset {
     const char *name;
     const char *summary;

@@ -1,5 +1,5 @@
-/* machine.c - see machine.h. Control groups: Linux, Documentation/admin-guide/cgroup-v2.rst (memory.max)
- * and cgroup-v1/memory.rst (memory.limit_in_bytes, about 2^63 when there is none). */
+/* machine.c - see machine.h. Control groups: Linux, Documentation/admin-guide/cgroup-v2.rst
+ * (memory.max) and cgroup-v1/memory.rst (memory.limit_in_bytes, about 2^63 when there is none). */
 #include "sim/base/machine.h"
 
 #include <errno.h>

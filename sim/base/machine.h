@@ -8,10 +8,10 @@ struct ty_machine_memory {
     const char *of; /* "the memory of this machine", static */
 };
 
-/* The least of: physical memory; the memory limit of the control group that the process is in, or of
- * one around it (version 1 and 2); RLIMIT_AS and RLIMIT_DATA. Swap is no memory: a simulation walks
- * all of its own again and again. What other processes hold is not looked at, so that the same
- * question has the same answer. */
+/* The least of: physical memory; the memory limit of the control group that the process is in, or
+ * of one around it (version 1 and 2); RLIMIT_AS and RLIMIT_DATA. Swap is no memory: a simulation
+ * walks all of its own again and again. What other processes hold is not looked at, so that the
+ * same question has the same answer. */
 struct ty_machine_memory ty_machine_memory(void);
 
 /* Bytes that the process holds now (resident); 0 where the system does not tell. */

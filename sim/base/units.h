@@ -29,8 +29,8 @@ enum ty_dimension {
     TY_N_DIMENSIONS
 };
 
-/* Reads `text` as a quantity of dimension `dim` into base units (s, B, B/s, m, FLOP/s, 1). Returns 0,
- * or -1 and a message without a place in why[0..why_size): what is wrong; what would be right.
+/* Reads `text` as a quantity of dimension `dim` into base units (s, B, B/s, m, FLOP/s, 1). Returns
+ * 0, or -1 and a message without a place in why[0..why_size): what is wrong; what would be right.
  * Never accepts NaN, infinities, hexadecimal, trailing characters. Locale-independent. */
 int ty_quantity_parse(const char *text, enum ty_dimension dim, double *out, char *why,
                       size_t why_size);

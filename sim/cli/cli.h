@@ -41,11 +41,11 @@ int cli_fail(const struct cli_options *o, struct ty_err *err);
 /* Prints that an output would take the place of an input; returns 2. */
 int cli_fail_overwrites(const struct cli_options *o, const char *path);
 
-/* interrupt.c: signals end the process, but never in the middle of a file. cli_writing begins one and
- * returns the flag that stops a writer; cli_written ends it with the code of the writer, which tells
- * of an interruption itself: after a file that became whole the process ends here. cli_interrupted is
- * the signal that was caught, or 0. cli_last_words are printed by a signal that ends the process; the
- * text stays the caller's. */
+/* interrupt.c: signals end the process, but never in the middle of a file. cli_writing begins one
+ * and returns the flag that stops a writer; cli_written ends it with the code of the writer, which
+ * tells of an interruption itself: after a file that became whole the process ends here.
+ * cli_interrupted is the signal that was caught, or 0. cli_last_words are printed by a signal that
+ * ends the process; the text stays the caller's. */
 void cli_catch_signals(void);
 const volatile int *cli_writing(void);
 void cli_written(int rc);
@@ -75,8 +75,8 @@ int cli_execute(const struct cli_options *o, struct ty_run *run, const char *eng
 /* Whether two paths name one file, also one that is not there yet. Devices may be written twice. */
 bool cli_same_file(const char *a, const char *b);
 
-/* Whether writing to path would replace what is read: the input itself, or a file of the folder that
- * it is; one of the files of a configuration. */
+/* Whether writing to path would replace what is read: the input itself, or a file of the folder
+ * that it is; one of the files of a configuration. */
 bool cli_overwrites(const char *path, const char *input);
 bool cli_overwrites_input(const char *path, const struct ty_config *config);
 

@@ -94,7 +94,8 @@ static int write_page(const struct cli_options *o, const struct shown *s, size_t
     return rc;
 }
 
-/* Reads and executes all runs, then writes. A deadlock is a run with a picture; s[i].rc keeps it. */
+/* Reads and executes all runs, then writes. A deadlock is a run with a picture; s[i].rc keeps
+ * it. */
 static int make(const struct cli_options *o, struct shown *s, size_t n, struct ty_err *err)
 {
     struct ty_page_options options = {

@@ -32,7 +32,8 @@ static int print_remarks(const struct cli_options *o, const struct ty_config *co
     return rc;
 }
 
-/* The i-th trace asked for, in the run file first, then on the command line; NULL after the last. */
+/* The i-th trace asked for, in the run file first, then on the command line; NULL after the
+ * last. */
 static const char *trace_target(const struct cli_options *o, const struct ty_config *config,
                                 size_t i)
 {

@@ -1,7 +1,8 @@
 /* interrupt.c - Ctrl-C leaves nothing behind.
  *
  * Outside of writing there is nothing to clean up and the process ends at once. While a file is
- * written, the signal only raises a flag; the writer sees it, removes what it wrote, and reports. */
+ * written, the signal only raises a flag; the writer sees it, removes what it wrote, and
+ * reports. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* table.h - the commands and options there are: what reads the command line, --help, the manual page
- * and the completions of shells are all made of these rows. */
+/* table.h - the commands and options there are: what reads the command line, --help, the manual
+ * page and the completions of shells are all made of these rows. */
 #ifndef TY_CLI_TABLE_H
 #define TY_CLI_TABLE_H
 

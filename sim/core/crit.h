@@ -19,7 +19,8 @@ struct ty_crit_task {
 typedef void ty_crit_fn(void *arg, const struct ty_crit_task *task);
 
 /* Visits the path from its end to its start. The durations and delays of the tasks sum to the
- * makespan. Returns 0, or TY_EBUG when a start has no cause (which would be an executor's fault). */
+ * makespan. Returns 0, or TY_EBUG when a start has no cause (which would be an executor's
+ * fault). */
 int ty_critical_path(const struct ty_timeline *timeline, ty_crit_fn *visit, void *arg,
                      struct ty_err *err);
 
@@ -29,7 +30,8 @@ int ty_critical_path(const struct ty_timeline *timeline, ty_crit_fn *visit, void
 bool ty_critical_cause(const struct ty_timeline *timeline, const struct ty_crit_task *task,
                        struct ty_crit_task *cause);
 
-/* The task of the same member that last recorded `event` before this one was issued; false: none. */
+/* The task of the same member that last recorded `event` before this one was issued; false:
+ * none. */
 bool ty_critical_recorder(const struct ty_timeline *timeline, const struct ty_crit_task *task,
                           uint8_t event, struct ty_crit_task *recorder);
 

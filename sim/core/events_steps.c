@@ -17,8 +17,8 @@ static bool all_arrived(const struct ty_events *q, const struct ty_player *playe
     return true;
 }
 
-/* Fetches what the message after this one needs: hundreds of members send in turn, so that by then it
- * has left the nearest cache. */
+/* Fetches what the message after this one needs: hundreds of members send in turn, so that by then
+ * it has left the nearest cache. */
 static void prefetch_next(const struct ty_events *q, const struct ty_player *player,
                           const struct ty_message *m)
 {

@@ -1,8 +1,8 @@
 /* fold_links.c - links of a folded program: cells of links that are used alike. See fold.h.
  *
  * Colours are 64-bit hashes of multisets, summed so that order does not matter: a link's of its
- * capacity and of the (kind, rate) of every flow that uses it, a flow's of the (colour, rate) of its
- * links. Flows of one kind must have one colour. */
+ * capacity and of the (kind, rate) of every flow that uses it, a flow's of the (colour, rate) of
+ * its links. Flows of one kind must have one colour. */
 #include <stdlib.h>
 #include <string.h>
 

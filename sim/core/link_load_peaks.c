@@ -1,4 +1,5 @@
-/* link_load_peaks.c - the most that each link carried, and how long it was full. See link_load.h. */
+/* link_load_peaks.c - the most that each link carried, and how long it was full. See
+ * link_load.h. */
 #include <stdlib.h>
 
 #include "sim/base/noise.h"

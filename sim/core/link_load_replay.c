@@ -1,4 +1,5 @@
-/* link_load_replay.c - at which speed contended flows ran, from when they began and ended. See link_load.h.
+/* link_load_replay.c - at which speed contended flows ran, from when they began and ended. See
+ * link_load.h.
  *
  * Speeds are decided by which flows run at a time and by nothing else. Beginnings and ends are in
  * the timeline, so that the speeds come out of the same solver once more, without executing. Each

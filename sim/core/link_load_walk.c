@@ -148,8 +148,8 @@ static void find_execution(const struct walk *w, struct sequence *c, const struc
                     bytes_of(w, c, (uint16_t)kind));
 }
 
-/* The next interval of a sequence, if there is one. What is too short for the clock is carried to the
- * next one, and takes a quantum of its own after the last. */
+/* The next interval of a sequence, if there is one. What is too short for the clock is carried to
+ * the next one, and takes a quantum of its own after the last. */
 static bool next(const struct walk *w, struct sequence *c)
 {
     const struct ty_program *p = w->load->program;

@@ -27,15 +27,15 @@ struct ty_maxmin;
 struct ty_maxmin *ty_maxmin_new(const struct ty_link *links, uint32_t n, uint32_t max_flows,
                                 uint64_t max_uses, struct ty_arena *arena);
 
-/* A flow begins: returns its number, 0 .. max_flows - 1, the lowest that is free. Its speed is known
- * after the next solve. uses[n] is borrowed until it is removed; n >= 1, weight > 0. */
+/* A flow begins: returns its number, 0 .. max_flows - 1, the lowest that is free. Its speed is
+ * known after the next solve. uses[n] is borrowed until it is removed; n >= 1, weight > 0. */
 uint32_t ty_maxmin_add(struct ty_maxmin *m, const struct ty_use *uses, uint32_t n, double weight);
 
 /* A flow ends. */
 void ty_maxmin_remove(struct ty_maxmin *m, uint32_t flow);
 
-/* Called for every flow whose speed changed by more than rounding, a part in 10^12, since it was last
- * told; new ones among them (from 0). Nothing may be added or removed meanwhile. */
+/* Called for every flow whose speed changed by more than rounding, a part in 10^12, since it was
+ * last told; new ones among them (from 0). Nothing may be added or removed meanwhile. */
 typedef void ty_maxmin_changed_fn(void *arg, uint32_t flow, double now);
 
 /* Speeds after all changes since the last call. */

@@ -1,20 +1,20 @@
 /* maxmin_fill.c - progressive filling of one component of coupled flows.
  *
- * First in rounds: all links say at which level they would be full if their flows went on rising, the
- * lowest is the level reached, and the links that are full there stop their flows. Collectives that
- * all look alike are done after two or three. When a round stops few, the links that are left wait in
- * a heap by that level. Stops of flows only make it higher, so what the heap holds is a lower bound:
- * the top is looked at again and put back until its level is true.
+ * First in rounds: all links say at which level they would be full if their flows went on rising,
+ * the lowest is the level reached, and the links that are full there stop their flows. Collectives
+ * that all look alike are done after two or three. When a round stops few, the links that are left
+ * wait in a heap by that level. Stops of flows only make it higher, so what the heap holds is a
+ * lower bound: the top is looked at again and put back until its level is true.
  *
  * Of the flows of a full link, those that have reached full speed on the way stop there first,
  * unhindered since every other link is full later; the others stop at the level. So a link may be
  * walked more than once: that is Newton's method for its level as a function of which flows are at
  * full speed, concave and piecewise linear, a few walks. In the heap a link is looked at again only
- * after one of its flows has stopped elsewhere, and rounds end when they stop little, so U uses cost
- * O(U log U) however many links are full in the end.
+ * after one of its flows has stopped elsewhere, and rounds end when they stop little, so U uses
+ * cost O(U log U) however many links are full in the end.
  *
- * Which flows stop together and at which level follows from sums that have no order, so the order of
- * the lists does not show. */
+ * Which flows stop together and at which level follows from sums that have no order, so the order
+ * of the lists does not show. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -139,8 +139,8 @@ static void stop_at_level(struct ty_maxmin *m, uint32_t number)
     }
 }
 
-/* A power of two by which n terms of at most `most` are scaled so that their sum fits in 62 bits: put
- * together from the bits of an IEEE 754 double, frexp() and ldexp() cost more than the sum. */
+/* A power of two by which n terms of at most `most` are scaled so that their sum fits in 62 bits:
+ * put together from the bits of an IEEE 754 double, frexp() and ldexp() cost more than the sum. */
 static double scale_for(uint32_t n, double most)
 {
     uint64_t word;

@@ -1,4 +1,5 @@
-/* maxmin_internal.h - what maxmin.c and maxmin_fill.c share: the lists, and the component at hand. */
+/* maxmin_internal.h - what maxmin.c and maxmin_fill.c share: the lists, and the component at
+ * hand. */
 #ifndef TY_CORE_MAXMIN_INTERNAL_H
 #define TY_CORE_MAXMIN_INTERNAL_H
 

@@ -13,8 +13,8 @@ struct ty_owner {
 };
 #define TY_NO_GANG UINT32_MAX
 
-/* (*owners)[n_kinds], owned by the arena. 0, TY_ENOMEM, or TY_EBUG: a kind with flows is used by two
- * gangs, on two streams or with two groups. */
+/* (*owners)[n_kinds], owned by the arena. 0, TY_ENOMEM, or TY_EBUG: a kind with flows is used by
+ * two gangs, on two streams or with two groups. */
 int ty_owners_find(const struct ty_owner **owners, const struct ty_program *p,
                    struct ty_arena *arena, struct ty_err *err);
 

@@ -319,8 +319,8 @@ static int number_slots(struct ty_program *p, struct ty_err *err)
 
 /* ---- factors ---- */
 
-/* A rank's draw: a GPU is as fast as it is for the whole run. Normal, mean 1; a draw below 0.5 would
- * be a broken GPU, not a slow one, and is cut. */
+/* A rank's draw: a GPU is as fast as it is for the whole run. Normal, mean 1; a draw below 0.5
+ * would be a broken GPU, not a slow one, and is cut. */
 static double drawn_spread(const struct ty_program *p, uint32_t rank)
 {
     const double f = 1 + p->jitter.spread * ty_noise_normal(p->jitter.seed, UINT64_MAX, rank, 0);

@@ -229,16 +229,16 @@ struct ty_program {
         *spread_of; /* [n_ranks] lasting factor: drawn spread times what is given; NULL: 1 */
 };
 
-/* A program that grows, and how many kinds, ops, ... it has room for. Columns grow through ty_build_*
- * only; each returns the index of the new row, or a negative code and a message when memory or an
- * index width is exhausted. The first call with a zeroed program starts it. */
+/* A program that grows, and how many kinds, ops, ... it has room for. Columns grow through
+ * ty_build_* only; each returns the index of the new row, or a negative code and a message when
+ * memory or an index width is exhausted. The first call with a zeroed program starts it. */
 struct ty_builder {
     struct ty_program *program;
     struct ty_arena *arena;
     struct ty_err *err;
     uint32_t cap_kinds, cap_ops, cap_blocks, cap_passes, cap_groups, cap_meets, cap_channels,
         cap_gangs, cap_flows, cap_uses, cap_scripts, cap_messages, cap_sends, cap_afters;
-    int code; /* of the first call that failed, whose message has been given; later ones do nothing */
+    int code; /* of the first call that failed, and gave its message; later ones do nothing */
 };
 
 /* Remembers that something else failed while building: rc < 0, its message has been given. Returns
@@ -270,7 +270,8 @@ int ty_build_after(struct ty_builder *b, uint32_t message);
 
 /* Numbers tasks and slots, works out lasting factors, and checks that every index is in range,
  * every event is recorded on one stream only, ranks are a permutation, channels join gangs of one
- * size. Returns 0, or TY_EBUG, TY_ELIMIT or TY_ENOMEM with a message. Call once, before executing. */
+ * size. Returns 0, or TY_EBUG, TY_ELIMIT or TY_ENOMEM with a message. Call once, before
+ * executing. */
 int ty_program_seal(struct ty_program *program, struct ty_arena *arena, struct ty_err *err);
 
 /* An operation that no event, group, message or layer concerns. */

@@ -2,7 +2,8 @@
  *
  * start[] holds, gang after gang and in issue order, the start of an operation on all members side
  * by side: start[gang->first_task + ordinal * gang->n_ranks + member]. Durations come from the
- * program unless an executor had to store them (jitter, shared links). Readers use ty_span_cursor or the rows. */
+ * program unless an executor had to store them (jitter, shared links). Readers use ty_span_cursor
+ * or the rows. */
 #ifndef TY_CORE_TIMELINE_H
 #define TY_CORE_TIMELINE_H
 
@@ -45,8 +46,8 @@ void ty_timeline_release(struct ty_timeline *timeline);
 
 /* Cuts a timeline down to what every gang issued before it stopped: the program becomes a prefix of
  * the whole one with the same numbering, the makespan the end of the last task in it. Readers of
- * finished timelines work on it as it is. stop[n_gangs] is copied; what is new is the arena's, often
- * the timeline's own. TY_ENOMEM with a message. */
+ * finished timelines work on it as it is. stop[n_gangs] is copied; what is new is the arena's,
+ * often the timeline's own. TY_ENOMEM with a message. */
 int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop,
                     struct ty_arena *arena, struct ty_err *err);
 

@@ -92,8 +92,9 @@ const char *ty_config_section_name(enum ty_section_index section);
 /* The section called name[0..len), or TY_N_SECTIONS. */
 enum ty_section_index ty_config_section(const char *name, size_t len);
 
-/* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the command
- * line counts from the run file: it stands for a line of it. The file is remembered as read. */
+/* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the
+ * command line counts from the run file: it stands for a line of it. The file is remembered as
+ * read. */
 const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
                              const char *path);
 

@@ -115,8 +115,8 @@ static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum
                : execute_one(&run->folded, timeline, engine, &shared, &run->progress, err);
 }
 
-/* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast as
- * copying. */
+/* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast
+ * as copying. */
 static int execute_whole(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
                          struct ty_err *err)
 {

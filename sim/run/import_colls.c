@@ -179,7 +179,8 @@ static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel 
     return 0;
 }
 
-/* By collective, so that its members are neighbours; those of one rank with the same Seq in order. */
+/* By collective, so that its members are neighbours; those of one rank with the same Seq in
+ * order. */
 static int by_rank(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;

@@ -3,8 +3,8 @@
  * Arguments are counted as the operator's schema has them (of PyTorch 2 and flash-attention 2, from
  * memory: not compared with their sources or with a recording). A matrix product inside a backward
  * node is told by the sizes of its forward product, C[M,N] = A[M,K] B[K,N]: the input gradient sums
- * over N, the weight gradient over M. Where both fit (as many tokens as outputs), the weight gradient
- * is the one whose first factor is a transposed matrix, if strides were recorded. */
+ * over N, the weight gradient over M. Where both fit (as many tokens as outputs), the weight
+ * gradient is the one whose first factor is a transposed matrix, if strides were recorded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -369,8 +369,8 @@ struct updated {
     bool whole, half;
 };
 
-/* Every weight is in one list of _fused_adam(w)_, or of the division by the root that ends a step of
- * several kernels. Their type is in the name of the kernel, not in what is said of lists. */
+/* Every weight is in one list of _fused_adam(w)_, or of the division by the root that ends a step
+ * of several kernels. Their type is in the name of the kernel, not in what is said of lists. */
 static void add_updated(struct updated *u, const struct ty_import_recorded *of, uint32_t op)
 {
     const struct scene s = scene_of(of->profile, of->rank, op);

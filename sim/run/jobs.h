@@ -21,9 +21,9 @@
  * whether the cluster is shared. */
 int ty_jobs_find(struct ty_loader *l);
 
-/* Reads, completes and checks the job of every entry, into config->jobs. Where the run file's own is
- * wrong (l->code), entries are looked at by themselves only. Settings of the command line are its
- * own, but for those of sections that jobs share. */
+/* Reads, completes and checks the job of every entry, into config->jobs. Where the run file's own
+ * is wrong (l->code), entries are looked at by themselves only. Settings of the command line are
+ * its own, but for those of sections that jobs share. */
 int ty_jobs_load(struct ty_loader *l, const struct ty_source *source);
 
 /* Whether an entry may have the section: what it lacks, it shares. */

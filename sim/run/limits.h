@@ -11,16 +11,16 @@
 /* Whether a run of this configuration may take that many bytes. */
 bool ty_limit_allows(const struct ty_config *config, double need);
 
-/* Whether `need` bytes for `what` ("a run of 12 tasks") are there, `held` being taken already. 0, or
- * TY_ELIMIT with both figures and the remedy. */
+/* Whether `need` bytes for `what` ("a run of 12 tasks") are there, `held` being taken already. 0,
+ * or TY_ELIMIT with both figures and the remedy. */
 int ty_limit_check(const struct ty_config *config, const char *what, double need, double held,
                    const char *remedy, struct ty_err *err);
 
 /* The same of a program that is yet to be made, and of its timeline: the least that both take. */
 int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err);
 
-/* Bytes of an execution of a program beside the program itself: its timeline, and what executors and
- * statistics need for a while; of one member of each gang, if folded. */
+/* Bytes of an execution of a program beside the program itself: its timeline, and what executors
+ * and statistics need for a while; of one member of each gang, if folded. */
 double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *program,
                             bool folded);
 

@@ -7,8 +7,8 @@
 #include "sim/run/run.h"
 
 /* The load of an executed run with all jobs in it, to go with run->all; replayed where links were
- * shared; of a run that halted, of what was issued. It is the run's, until that is executed again or
- * freed. 0, TY_ENOMEM, or as ty_link_load_init. */
+ * shared; of a run that halted, of what was issued. It is the run's, until that is executed again
+ * or freed. 0, TY_ENOMEM, or as ty_link_load_init. */
 int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load,
                      struct ty_err *err);
 

@@ -115,8 +115,8 @@ static void put_figures(struct ty_out *out, const struct ty_run *run)
     ty_out_str(out, "]},\n");
 }
 
-/* Times of one of v chunks of a rank, from those of one of `own`. A backward that was not split falls
- * into halves (guess: both are one multiplication per weight matrix). */
+/* Times of one of v chunks of a rank, from those of one of `own`. A backward that was not split
+ * falls into halves (guess: both are one multiplication per weight matrix). */
 static struct ty_sched_times chunk_times(const struct ty_sched_times *mean, uint32_t own,
                                          uint32_t v)
 {

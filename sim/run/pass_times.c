@@ -1,8 +1,8 @@
 /* pass_times.c - passes as they were executed, see pass_times.h. */
 #include "sim/run/pass_times.h"
 
-/* Mean time of a stage's passes by phase, from the first operation to the last, s: on the GPU of the
- * stage that computes longest, as the others wait for it. */
+/* Mean time of a stage's passes by phase, from the first operation to the last, s: on the GPU of
+ * the stage that computes longest, as the others wait for it. */
 struct pass_times {
     double mean[TY_N_PHASES];
     uint32_t n[TY_N_PHASES];

@@ -4,8 +4,8 @@
 
 #include "sim/run/config.h"
 
-/* Before ty_layout_finish: the GPUs that layout.nodes and layout.gpus name, or those that other jobs
- * leave, into config->seats and config->layout.n_gpus. */
+/* Before ty_layout_finish: the GPUs that layout.nodes and layout.gpus name, or those that other
+ * jobs leave, into config->seats and config->layout.n_gpus. */
 int ty_placement_claim(struct ty_config *config, struct ty_err *err);
 
 /* After it: where ranks sit, into config->layout.gpu_of. Rank r has the r-th of these GPUs unless

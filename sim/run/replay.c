@@ -8,7 +8,7 @@
 #include "sim/base/path.h"
 #include "sim/run/replay_kinds.h"
 
-#define PAUSES    500 /* stretches of a phase end at pauses of 1/500 of a step: what a picture shows */
+#define PAUSES    500 /* pauses of 1/500 of a step end a stretch of a phase: what a picture shows */
 #define FAR_NS    ((int64_t)1 << 61)
 #define SPAN_NS   ((int64_t)1000000000000000)
 #define STEPS_MAX 65535u     /* the number of a step has 16 bits */

@@ -4,9 +4,9 @@
  *                       --replay_passes--> stretches of a phase
  *                       --replay--> struct ty_program (observed), struct ty_timeline
  *
- * A gang is a rank, an operation is a kernel, and its start and duration are what was measured. Time
- * 0 is the start of the first kernel of the first step that the profiler marked, on whichever rank,
- * and the end is that of the last one; without marks all kernels are one step. */
+ * A gang is a rank, an operation is a kernel, and its start and duration are what was measured.
+ * Time 0 is the start of the first kernel of the first step that the profiler marked, on whichever
+ * rank, and the end is that of the last one; without marks all kernels are one step. */
 #ifndef TY_RUN_REPLAY_H
 #define TY_RUN_REPLAY_H
 

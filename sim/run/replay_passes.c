@@ -1,8 +1,8 @@
 /* replay_passes.c - where passes begin: stretches of the compute row in one phase.
  *
- * A profile knows phases of kernels, not micro-batches: two forwards in a row are one stretch unless
- * there is a pause between them. Kernels of no known phase belong to the stretch around them, or are
- * one of their own between two phases. */
+ * A profile knows phases of kernels, not micro-batches: two forwards in a row are one stretch
+ * unless there is a pause between them. Kernels of no known phase belong to the stretch around
+ * them, or are one of their own between two phases. */
 #include "sim/run/replay.h"
 
 /* The pass that a kernel's phase is part of. */

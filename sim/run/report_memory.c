@@ -1,4 +1,5 @@
-/* report_memory.c - does it fit: by how much, what fills the fullest GPU and when, what would help. */
+/* report_memory.c - does it fit: by how much, what fills the fullest GPU and when, what would
+ * help. */
 #include <stdio.h>
 
 #include "sim/run/gpus.h"

@@ -41,7 +41,8 @@ static void rows_of_kinds(const struct table *t, uint32_t *row_of)
     }
 }
 
-/* Bytes sent, so what climbs: as many may come down or, of a sum that goes to several leaves, more. */
+/* Bytes sent, so what climbs: as many may come down or, of a sum that goes to several leaves,
+ * more. */
 static int count_uplinks(struct table *t, struct ty_err *err)
 {
     const struct ty_program *p = &t->run->lowered.program;

@@ -14,8 +14,8 @@ struct ty_row_source {
     struct ty_row_gate *gate; /* NULL: runs may be beside each other, whatever they take */
 };
 
-/* Runs of one table that are executed beside each other take no more together than one of them may: a
- * run waits until there is room. */
+/* Runs of one table that are executed beside each other take no more together than one of them may:
+ * a run waits until there is room. */
 struct ty_row_gate {
     pthread_mutex_t lock;
     pthread_cond_t left;

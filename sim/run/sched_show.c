@@ -1,4 +1,5 @@
-/* sched_show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for scripts. */
+/* sched_show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for
+ * scripts. */
 #include <string.h>
 
 #include "model/slots_csv.h"

@@ -1,9 +1,10 @@
 /* sweep_rows.c - `trainyard sweep`: many runs, one row each, on several threads.
  *
  * Workers take rows in order and finish them in any; sweep_store.c keeps what is finished, and puts
- * it in order. A row's bytes depend neither on threads nor on time, so a sweep that goes on from what
- * an earlier one left writes the same table. A failure that says nothing about the row (a disk, a
- * limit of the machine, memory) ends the sweep: it would be a wrong answer in the table for good. */
+ * it in order. A row's bytes depend neither on threads nor on time, so a sweep that goes on from
+ * what an earlier one left writes the same table. A failure that says nothing about the row (a
+ * disk, a limit of the machine, memory) ends the sweep: it would be a wrong answer in the table for
+ * good. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

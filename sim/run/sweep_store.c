@@ -152,8 +152,8 @@ static enum ty_sweep_kept keep_line(struct ty_sweep_store *store, const char *te
     return kept;
 }
 
-/* Finds the whole lines. Refuses a text that was not written for this table: its figures would stand
- * in wrong rows. */
+/* Finds the whole lines. Refuses a text that was not written for this table: its figures would
+ * stand in wrong rows. */
 static int keep(struct ty_sweep_store *store, const char *text, size_t len, ty_sweep_look *look,
                 void *arg, struct ty_err *err)
 {

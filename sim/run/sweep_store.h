@@ -4,7 +4,8 @@
  * number in front: whatever ends the process, no finished row is lost. When all are there they are
  * put in order under PATH, and PATH.partial goes. One sweep at a time holds it.
  *
- * Standard output, and what is no file, takes rows in order, as soon as all before them are there. */
+ * Standard output, and what is no file, takes rows in order, as soon as all before them are
+ * there. */
 #ifndef TY_RUN_SWEEP_STORE_H
 #define TY_RUN_SWEEP_STORE_H
 
@@ -41,9 +42,9 @@ enum ty_sweep_kept {
 /* Looks at row `row` of an earlier sweep: its line of the table, len bytes with the newline. */
 typedef enum ty_sweep_kept ty_sweep_look(void *arg, uint32_t row, const char *line, size_t len);
 
-/* Opens `output` (NULL or "-": standard output) for n_rows rows; memory is the arena's. With `look`,
- * lines of PATH.partial that it keeps stay, and one that belongs to another sweep is an error. The
- * store has to be released, whatever comes back. */
+/* Opens `output` (NULL or "-": standard output) for n_rows rows; memory is the arena's. With
+ * `look`, lines of PATH.partial that it keeps stay, and one that belongs to another sweep is an
+ * error. The store has to be released, whatever comes back. */
 int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
                         const char *header, ty_sweep_look *look, void *arg, struct ty_arena *arena,
                         struct ty_err *err);

@@ -13,8 +13,8 @@ struct ty_sweep_table {
     const char *remark; /* columns that pass through, though they look like keys; or NULL */
 };
 
-/* From a file, or from "KEY=V1,V2" lists whose last one varies fastest; exactly one of both.
- * A column that looks like a key (has a dot) and is none is an error with the nearest one, and so is
+/* From a file, or from "KEY=V1,V2" lists whose last one varies fastest; exactly one of both. A
+ * column that looks like a key (has a dot) and is none is an error with the nearest one, and so is
  * a key that has two columns. */
 int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *const *over,
                    size_t n_over, struct ty_arena *arena, struct ty_err *err);

@@ -25,7 +25,8 @@ static const char *const category_names[] = {
 #undef X
 };
 
-/* The columns while they are filled. id, type; those of struct ty_tasks point to the same arrays. */
+/* The columns while they are filled. id, type; those of struct ty_tasks point to the same
+ * arrays. */
 #define COLUMNS(X)                                                                                 \
     X(start_ps, uint64_t)                                                                          \
     X(dur_ps, uint64_t)                                                                            \

@@ -93,8 +93,8 @@ static bool lessens(const struct ty_trace_asked *asked, const struct ty_trace *t
             detail < (int)trace->detail);
 }
 
-/* A stretch from the beginning of what is shown, of few ranks, that fits by its share, where nothing
- * else does. */
+/* A stretch from the beginning of what is shown, of few ranks, that fits by its share, where
+ * nothing else does. */
 static double try_window(const struct ty_trace_asked *asked, const struct ty_trace_format *format,
                          const struct ty_trace *trace, const struct ty_trace_options *options,
                          double limit, char *what, size_t size)

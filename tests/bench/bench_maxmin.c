@@ -1,12 +1,13 @@
 /* bench_maxmin.c - the cost of one change among flows that share links.
  *
- * usage: bench_maxmin FLOWS GPUS ring|random|pairs [uses]
- * Nodes of 8 GPUs and 4 NICs; every GPU has an NVLink port in and out (300 GB/s), every NIC 25 GB/s
- * each way. A change is one flow that ends and another that begins in its place, with the solve after
- * it: of the component that changed, by the library, and of the whole set, by progressive filling in
- * plain arrays; both end with the same speeds or the program fails. Patterns: ring, GPU i to i + 1; random, any to any; pairs, as ring but with two GPUs of a node
- * sending to the next node by one NIC, so that every flow meets another. With `uses`, a collective
- * with so many uses shares the first links all the time (0: none). */
+ * usage: bench_maxmin FLOWS GPUS ring|random|pairs [uses] Nodes of 8 GPUs and 4 NICs; every GPU has
+ * an NVLink port in and out (300 GB/s), every NIC 25 GB/s each way. A change is one flow that ends
+ * and another that begins in its place, with the solve after it: of the component that changed, by
+ * the library, and of the whole set, by progressive filling in plain arrays; both end with the same
+ * speeds or the program fails. Patterns: ring, GPU i to i + 1; random, any to any; pairs, as ring
+ * but with two GPUs of a node sending to the next node by one NIC, so that every flow meets
+ * another. With `uses`, a collective with so many uses shares the first links all the time (0:
+ * none). */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,8 +76,8 @@ static void draw_path(const struct bench *b, struct path *p, uint32_t flow)
 
 /* ---- the whole set ---- */
 
-/* A bound is a link of its own. Narrowest ports bound the messages anyway; the wide flow has one that
- * nobody else uses, after the others. */
+/* A bound is a link of its own. Narrowest ports bound the messages anyway; the wide flow has one
+ * that nobody else uses, after the others. */
 struct whole {
     double *left; /* [n_links + 1] B/s */
     uint32_t *n_rising;

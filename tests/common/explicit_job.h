@@ -31,8 +31,8 @@ ty_ps explicit_message_ps(const struct explicit_route *route, uint64_t bytes);
 
 /* Builds and seals the program of a job in the arena. A ring is a gang with a collective played
  * message by message; a pipeline is a gang per stage, and each of its messages a send with its
- * receive. Flows that meet share as 1 / latency, as CM02 has it (Casanova & Marchal 2002). Returns 0
- * or the builder's error. */
+ * receive. Flows that meet share as 1 / latency, as CM02 has it (Casanova & Marchal 2002). Returns
+ * 0 or the builder's error. */
 int explicit_job(struct ty_program *program, const struct explicit_spec *spec,
                  const struct explicit_fabric *fabric, struct ty_arena *arena, struct ty_err *err);
 

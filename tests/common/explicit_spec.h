@@ -1,6 +1,6 @@
 /* explicit_spec.h - jobs spelled out message by message, in words that no simulator owns: rings of
- * all-reduces and 1F1B pipelines on two platforms of 256 GPUs. What is random is drawn here, so that
- * every simulator gets the same sizes for the same messages. */
+ * all-reduces and 1F1B pipelines on two platforms of 256 GPUs. What is random is drawn here, so
+ * that every simulator gets the same sizes for the same messages. */
 #ifndef TY_TESTS_EXPLICIT_SPEC_H
 #define TY_TESTS_EXPLICIT_SPEC_H
 
@@ -12,8 +12,8 @@ extern "C" {
 #endif
 
 /* Both have links in pairs, one a direction.
- *   two-level  nodes of 8 GPUs: a port of 300 GB/s and 1 us each into the node's switch, which has a
- *              NIC of 100 GB/s and 2 us; NICs meet in a switch that is never full
+ *   two-level  nodes of 8 GPUs: a port of 300 GB/s and 1 us each into the node's switch, which has
+ *              a NIC of 100 GB/s and 2 us; NICs meet in a switch that is never full
  *   fat tree   leaves of 16 GPUs, 16 spines, all links 25 GB/s and 2 us; the way up is chosen by
  *              destination (D-mod-k: Zahavi 2012) */
 enum explicit_platform {
@@ -36,16 +36,16 @@ struct explicit_spec {
     uint32_t hosts;
     double jitter; /* sizes of ring messages spread by +- this, uniformly */
 
-    /* Ring all-reduces of `bytes` over hosts / rings GPUs each, `reps` in a row without a meeting in
-     * between. A node's (two-level) or leaf's GPUs are divided among the rings, neighbours to one
-     * ring; shuffled: GPUs are in random order instead. */
+    /* Ring all-reduces of `bytes` over hosts / rings GPUs each, `reps` in a row without a meeting
+     * in between. A node's (two-level) or leaf's GPUs are divided among the rings, neighbours to
+     * one ring; shuffled: GPUs are in random order instead. */
     double bytes;
     uint32_t reps, rings;
     bool shuffled;
 
     /* 1F1B: stages x replicas = hosts, stages next to each other. A forward takes forward_s, a
-     * backward twice that, in `layers` tasks each; messages of message_bytes between stages, of which
-     * a GPU sends up to `sends` at a time. */
+     * backward twice that, in `layers` tasks each; messages of message_bytes between stages, of
+     * which a GPU sends up to `sends` at a time. */
     uint32_t stages, micro_batches, replicas, layers, sends;
     double forward_s, message_bytes;
 };
@@ -54,8 +54,8 @@ struct explicit_spec {
  * replicas, 10 layers of a tenth of a millisecond. */
 struct explicit_spec explicit_spec_default(void);
 
-/* Sets "platform=fat-tree", "job=pipe", "jitter=0.1", ...; whether all words were understood and make
- * a job. */
+/* Sets "platform=fat-tree", "job=pipe", "jitter=0.1", ...; whether all words were understood and
+ * make a job. */
 bool explicit_spec_parse(struct explicit_spec *spec, int n, const char *const *words);
 
 static inline uint32_t explicit_ring_size(const struct explicit_spec *spec)
@@ -72,8 +72,8 @@ static inline uint32_t explicit_ring_steps(const struct explicit_spec *spec)
 /* Hosts of all rings, one after the other: malloc'ed [hosts]. */
 uint32_t *explicit_ring_hosts(const struct explicit_spec *spec);
 
-/* Bytes of each message: malloc'ed [steps][hosts], sender by number in the list above. Drawn in this
- * order. */
+/* Bytes of each message: malloc'ed [steps][hosts], sender by number in the list above. Drawn in
+ * this order. */
 uint64_t *explicit_ring_bytes(const struct explicit_spec *spec);
 
 /* What a stage does, in order: malloc'ed [2 * micro_batches]. */

@@ -11,8 +11,8 @@ struct quick_run {
 };
 
 /* Plans and executes `yaml` under up to eight "section.key=value" settings, which end with NULL.
- * Aborts with the messages when anything fails. Under "events", durations are those of "sweep": what
- * is shared is estimated beforehand; under NULL it is simulated. */
+ * Aborts with the messages when anything fails. Under "events", durations are those of "sweep":
+ * what is shared is estimated beforehand; under NULL it is simulated. */
 struct quick_run quick_run(const char *yaml, const char *engine, const char *const *sets);
 void quick_run_free(struct quick_run *q);
 

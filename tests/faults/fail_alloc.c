@@ -1,7 +1,7 @@
 /* fail_alloc.c - to be preloaded: the n-th allocation of a program fails, and none other.
  *
- * FAIL_ALLOC=n says which (0: none). With FAIL_ALLOC_COUNT=path the number of allocations is written
- * there at the end. All of them count, also those of libraries and of standard output. */
+ * FAIL_ALLOC=n says which (0: none). With FAIL_ALLOC_COUNT=path the number of allocations is
+ * written there at the end. All of them count, also those of libraries and of standard output. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

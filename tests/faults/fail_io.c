@@ -13,7 +13,7 @@
  * Calls inside the C library, of its own streams, are not seen: standard output through printf has
  * to be tried on a full device. */
 #define _GNU_SOURCE
-#undef _FILE_OFFSET_BITS /* both open and open64 are here, and not one under the name of the other */
+#undef _FILE_OFFSET_BITS /* open and open64 are both here, not one under the other's name */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -32,7 +32,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The function that is called when none fails. ISO C has no cast from the pointer that dlsym gives. */
+/* The function that is called when none fails. ISO C has no cast from the pointer that dlsym
+ * gives. */
 #define REAL(name)                                                                                 \
     static __typeof__(name) *real;                                                                 \
     if (real == NULL) {                                                                            \
@@ -204,7 +205,8 @@ EXPORT FILE *fopen(const char *path, const char *mode)
     return fails("fopen") ? NULL : real(path, mode);
 }
 
-/* What was opened is closed even where that is an error, as Linux does; a full disk says so once. */
+/* What was opened is closed even where that is an error, as Linux does; a full disk says so
+ * once. */
 EXPORT int close(int fd)
 {
     REAL(close)

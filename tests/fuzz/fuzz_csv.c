@@ -1,4 +1,5 @@
-/* fuzz_csv.c - any bytes as a table: rows of one width, every cell text with a place in the file. */
+/* fuzz_csv.c - any bytes as a table: rows of one width, every cell text with a place in the
+ * file. */
 #include <string.h>
 
 #include "sim/base/csv.h"

@@ -1,5 +1,5 @@
-/* fuzz_profile.c - any bytes as a PyTorch profile: what is accepted has kernels in order that refer to
- * what is there, and a summary. */
+/* fuzz_profile.c - any bytes as a PyTorch profile: what is accepted has kernels in order that refer
+ * to what is there, and a summary. */
 #include "sim/trainyard.h"
 #include "tests/fuzz/fuzz.h"
 #include "traces/profile.h"

@@ -1,4 +1,5 @@
-/* fuzz_rank_file.c - any bytes as a rank file: what is accepted gives every rank a GPU of its own. */
+/* fuzz_rank_file.c - any bytes as a rank file: what is accepted gives every rank a GPU of its
+ * own. */
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,6 @@
-/* fuzz_run_file.c - any bytes as a run file: read, shown, read again, planned; small plans executed.
- */
+/* fuzz_run_file.c - any bytes as a run file: read, shown, read again, planned; small plans
+ * executed.
+ * */
 #include <stdlib.h>
 #include <string.h>
 

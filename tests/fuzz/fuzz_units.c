@@ -1,5 +1,5 @@
-/* fuzz_units.c - any text as a quantity of each dimension: finite, and equal to six digits when what
- * is shown of it is read again. */
+/* fuzz_units.c - any text as a quantity of each dimension: finite, and equal to six digits when
+ * what is shown of it is read again. */
 #include <math.h>
 #include <stdlib.h>
 

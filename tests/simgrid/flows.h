@@ -15,9 +15,9 @@ enum {
     FLOWS_MAX = 24
 };
 
-/* CM02 (Casanova & Marchal 2002, as SimGrid has it): the latencies of the route pass first, then the
- * flow takes its share of every link; among flows that meet, shares are as 1 / latency of the route,
- * equal where latencies are 0. A flow is bounded by `rate_Bps`, 0: by its links alone. */
+/* CM02 (Casanova & Marchal 2002, as SimGrid has it): the latencies of the route pass first, then
+ * the flow takes its share of every link; among flows that meet, shares are as 1 / latency of the
+ * route, equal where latencies are 0. A flow is bounded by `rate_Bps`, 0: by its links alone. */
 struct sg_flow {
     uint32_t links[ROUTE_MAX], n_links; /* none twice */
     double start_s, rate_Bps;

@@ -38,8 +38,8 @@ static void draw_route(const struct sg_island *island, struct sg_flow *flow)
     memcpy(flow->links, links, flow->n_links * sizeof(links[0]));
 }
 
-/* Rates from a tenth of a link to twice a link, so that a flow alone is slowed by its own bound or by
- * its links. Some flows start together. */
+/* Rates from a tenth of a link to twice a link, so that a flow alone is slowed by its own bound or
+ * by its links. Some flows start together. */
 static void draw_island(struct sg_island *island, double latency_s)
 {
     island->n_links = 1 + draw(LINKS_MAX);

@@ -10,7 +10,8 @@
 
 #undef ck_assert_msg
 #define ck_assert_msg(holds, ...)                                                                  \
-    ((holds) ? (void)0                                                                             \
-             : _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #holds "' failed", __VA_ARGS__))
+    ((holds)                                                                                       \
+         ? (void)0                                                                                 \
+         : _ck_assert_failed(__FILE__, __LINE__, "Assertion '" #holds "' failed", __VA_ARGS__))
 
 #endif

@@ -1,4 +1,5 @@
-/* calibration.h - a folder with a run file and measurements, and what a calibration makes of them. */
+/* calibration.h - a folder with a run file and measurements, and what a calibration makes of
+ * them. */
 #ifndef TY_TESTS_CALIBRATION_H
 #define TY_TESTS_CALIBRATION_H
 

@@ -1,4 +1,5 @@
-/* chrome_text.h - the Chrome trace of a small run as text, with every rule of trace_rules.h kept. */
+/* chrome_text.h - the Chrome trace of a small run as text, with every rule of trace_rules.h
+ * kept. */
 #ifndef TY_TESTS_CHROME_TEXT_H
 #define TY_TESTS_CHROME_TEXT_H
 
@@ -16,7 +17,8 @@ static inline char *checked(const struct ty_trace *trace, struct rules *rules)
     return text;
 }
 
-/* Without strstr: under AddressSanitizer each of its calls measures all that is left of the text. */
+/* Without strstr: under AddressSanitizer each of its calls measures all that is left of the
+ * text. */
 static inline size_t count(const char *text, const char *what)
 {
     const size_t len = strlen(what);

@@ -1,4 +1,5 @@
-/* config_mistakes.h - wrong run files and settings, and what is said about each: a row a mistake. */
+/* config_mistakes.h - wrong run files and settings, and what is said about each: a row a
+ * mistake. */
 #ifndef TY_TESTS_CONFIG_MISTAKES_H
 #define TY_TESTS_CONFIG_MISTAKES_H
 

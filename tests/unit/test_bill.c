@@ -1,4 +1,5 @@
-/* test_bill.c - the bill of a GPU: its names add up, its moment is the fullest, its remedies hold. */
+/* test_bill.c - the bill of a GPU: its names add up, its moment is the fullest, its remedies
+ * hold. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +58,8 @@ static double bill_item(const struct ty_bill *bill, const char *what)
     return 0;
 }
 
-/* Two ways to the same sum: acquired and released bytes along the order of passes, and tensors times
- * how often they are held. Rounding only. */
+/* Two ways to the same sum: acquired and released bytes along the order of passes, and tensors
+ * times how often they are held. Rounding only. */
 START_TEST(tensors_add_up_to_what_the_passes_hold)
 {
     static const char *const names[] = {

@@ -1,5 +1,5 @@
-/* test_calibrate_collectives.c - keys recovered from collectives that the model itself timed, through
- * the public interface. */
+/* test_calibrate_collectives.c - keys recovered from collectives that the model itself timed,
+ * through the public interface. */
 #include "sim/base/noise.h"
 #include "sim/base/text.h"
 #include "tests/unit/calibration.h"

@@ -132,7 +132,8 @@ START_TEST(a_slice_takes_at_most_150_bytes_and_60_in_the_native_format)
         const struct ty_trace_format *format;
         double most;
     } limits[] = {{&ty_trace_chrome, 150}, {&ty_trace_perfetto, 60}};
-    /* numbers as long as those of the reference job of 256 GPUs: seconds, ordinals of five digits */
+    /* numbers as long as those of the reference job of 256 GPUs: seconds, ordinals of five
+     * digits */
     const struct tiny shape = {.p = 8, .t = 1, .d = 1, .m = 256, .layers = 10, .data = true};
     struct tiny_trace c;
     begin(&c, &shape);

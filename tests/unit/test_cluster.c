@@ -188,9 +188,9 @@ START_TEST(a_key_beside_a_preset_overrides_it)
 }
 END_TEST
 
-/* A layout with four communicators leaves 71.8 GiB for the model on an 80 GB A100: near the 72.5 GiB
- * that part runs from out-of-memory failures best (273 outcomes of Hagemann et al. 2023), within the
- * 1 % that their spread leaves open. */
+/* A layout with four communicators leaves 71.8 GiB for the model on an 80 GB A100: near the 72.5
+ * GiB that part runs from out-of-memory failures best (273 outcomes of Hagemann et al. 2023),
+ * within the 1 % that their spread leaves open. */
 START_TEST(the_reserve_leaves_what_a100_runs_could_use)
 {
     const struct ty_cluster c = cluster_preset("dgx-a100-80g", NULL);

@@ -93,8 +93,8 @@ START_TEST(all_nodes_with_another_gpu_are_a_cluster_of_it)
 }
 END_TEST
 
-/* Whoever waits for whom: a rank computes for as long as in a cluster of its kind, as long as what it
- * loses beside collectives is estimated beforehand. */
+/* Whoever waits for whom: a rank computes for as long as in a cluster of its kind, as long as what
+ * it loses beside collectives is estimated beforehand. */
 START_TEST(every_rank_computes_as_long_as_in_a_cluster_of_its_gpus)
 {
     for (size_t i = 0; i < TY_COUNT(plans); i++) {

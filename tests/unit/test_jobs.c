@@ -1,5 +1,5 @@
-/* test_jobs.c - several jobs on one cluster: each as by itself where they share nothing, slower where
- * they share NICs or uplinks. */
+/* test_jobs.c - several jobs on one cluster: each as by itself where they share nothing, slower
+ * where they share NICs or uplinks. */
 #include "sim/run/jobs.h"
 
 #include <math.h>

@@ -204,7 +204,8 @@ static bool same_bits(double a, double b)
     return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* The flows of `wishes` that are there, in another order, in a solver that has seen nothing else. */
+/* The flows of `wishes` that are there, in another order, in a solver that has seen nothing
+ * else. */
 static void check_from_scratch(const struct net *net, const struct wish *wishes, uint32_t n,
                                const uint32_t *flow_of)
 {

@@ -137,7 +137,8 @@ static ty_ps check_block(const struct ty_program *slow, const struct ty_program 
 
 START_TEST(every_computation_loses_what_it_shares)
 {
-    /* gathers far ahead; buckets that pile up; shards and replicas; tensor collectives beside data */
+    /* gathers far ahead; buckets that pile up; shards and replicas; tensor collectives beside
+     * data */
     static const char *const layouts[] = {"layout.zero=3", "layout.zero=0", "layout.shard=4",
                                           "layout.tensor=2"};
     static const char *const links[] = {"cluster.nic_bandwidth=20 Gb/s",

@@ -1,5 +1,5 @@
-/* test_page.c - slices of a page add up to the statistics, start when what they waited for ends, and
- * come back from their columns as they went in. */
+/* test_page.c - slices of a page add up to the statistics, start when what they waited for ends,
+ * and come back from their columns as they went in. */
 #include "traces/page.h"
 
 #include "sim/core/crit.h"

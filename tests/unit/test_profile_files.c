@@ -68,8 +68,8 @@ START_TEST(files_of_one_rank_or_of_two_runs_are_refused)
 }
 END_TEST
 
-/* PyTorch numbers the groups of each rank: a thousand files, whose group "3" is another in each two,
- * whatever the order of its ranks. */
+/* PyTorch numbers the groups of each rank: a thousand files, whose group "3" is another in each
+ * two, whatever the order of its ranks. */
 START_TEST(groups_are_told_apart_by_their_ranks)
 {
     struct profile_case c;

@@ -1,4 +1,5 @@
-/* test_profile_wrong.c - how PyTorch profiles are refused that are wrong, cut, or made to do harm. */
+/* test_profile_wrong.c - how PyTorch profiles are refused that are wrong, cut, or made to do
+ * harm. */
 #include "tests/unit/profile_text.h"
 
 #define EVENT_OF(text) PROFILE_HEAD text PROFILE_TAIL

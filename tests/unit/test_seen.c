@@ -9,8 +9,8 @@
 
 static struct ty_err err;
 
-/* What a moment of a rank is charged to: computation on the compute stream, else what began first on
- * another stream, else nothing. O(tasks). */
+/* What a moment of a rank is charged to: computation on the compute stream, else what began first
+ * on another stream, else nothing. O(tasks). */
 static uint8_t bucket_at(const struct ty_timeline *t, uint32_t rank, ty_ps now)
 {
     struct ty_span_cursor cursor = ty_spans_of(t, rank);

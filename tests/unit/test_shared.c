@@ -313,8 +313,8 @@ START_TEST(groups_in_lock_step_divide_a_nic_as_estimated)
 }
 END_TEST
 
-/* Of two stages on a node only one sends to another node: it has the NIC to itself, as if there were
- * one for each. */
+/* Of two stages on a node only one sends to another node: it has the NIC to itself, as if there
+ * were one for each. */
 START_TEST(who_could_share_a_nic_and_does_not_has_all_of_it)
 {
     static const char yaml[] =

@@ -1,5 +1,5 @@
-/* test_sharing_laws.c - what must hold of whole runs on a shared fabric, whatever the model: figures
- * from outside it, and who is slowed down by what. */
+/* test_sharing_laws.c - what must hold of whole runs on a shared fabric, whatever the model:
+ * figures from outside it, and who is slowed down by what. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_slow_ranks.c - a slow GPU slows whoever waits for it: the step follows the maximum, never the
- * mean. Closed forms on small programs, then whole runs. */
+/* test_slow_ranks.c - a slow GPU slows whoever waits for it: the step follows the maximum, never
+ * the mean. Closed forms on small programs, then whole runs. */
 #include <string.h>
 
 #include "tests/common/quick_run.h"
@@ -49,9 +49,9 @@ START_TEST(one_slow_replica_of_n_slows_all_by_its_factor)
 }
 END_TEST
 
-/* Every operation of a tensor group ends in an all-reduce: computation takes the factor, collectives
- * do not. Per layer and micro-batch 210 + 160 + 90 + 480 forward, 960 + 180 + 400 + 420 backward and
- * four collectives of 70 us. */
+/* Every operation of a tensor group ends in an all-reduce: computation takes the factor,
+ * collectives do not. Per layer and micro-batch 210 + 160 + 90 + 480 forward, 960 + 180 + 400 + 420
+ * backward and four collectives of 70 us. */
 START_TEST(a_tensor_group_computes_as_fast_as_its_slowest_rank)
 {
     const uint32_t m = 5;

@@ -1,6 +1,6 @@
-/* test_trace_matrix.c - traces of every schedule at every detail, of many ranks, orders and windows:
- * every rule holds, both formats hold the same, sums are those of the timeline, messages are as
- * many as their closed forms say. */
+/* test_trace_matrix.c - traces of every schedule at every detail, of many ranks, orders and
+ * windows: every rule holds, both formats hold the same, sums are those of the timeline, messages
+ * are as many as their closed forms say. */
 #include "tests/common/quick_run.h"
 #include "tests/unit/broken_trace.h"
 #include "tests/unit/native_trace.h"

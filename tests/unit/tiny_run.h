@@ -1,9 +1,9 @@
 /* tiny_run.h - a transformer-like 1F1B program straight through the core, executed by the sweep.
  *
- * Ranks (d, s, t) of data, pipeline and tensor are numbered with tensor fastest, then pipeline, then
- * data. Every layer is attention (qkv, core, proj), all-reduce, mlp, all-reduce; backward mirrors
- * it. Durations are those of tensor-parallel work on an imagined GPU, in nanoseconds, unless the
- * caller scales them. */
+ * Ranks (d, s, t) of data, pipeline and tensor are numbered with tensor fastest, then pipeline,
+ * then data. Every layer is attention (qkv, core, proj), all-reduce, mlp, all-reduce; backward
+ * mirrors it. Durations are those of tensor-parallel work on an imagined GPU, in nanoseconds,
+ * unless the caller scales them. */
 #ifndef TY_TESTS_TINY_RUN_H
 #define TY_TESTS_TINY_RUN_H
 

@@ -1,4 +1,5 @@
-/* trace_path.h - the rules between rows of a Chrome trace: arrows, collectives, the critical path. */
+/* trace_path.h - the rules between rows of a Chrome trace: arrows, collectives, the critical
+ * path. */
 #ifndef TY_TESTS_TRACE_PATH_H
 #define TY_TESTS_TRACE_PATH_H
 

@@ -1,5 +1,5 @@
-/* trace_rows.h - the rules of rows, processes and counters of a Chrome trace: what nests, what fills
- * a row, names and order. */
+/* trace_rows.h - the rules of rows, processes and counters of a Chrome trace: what nests, what
+ * fills a row, names and order. */
 #ifndef TY_TESTS_TRACE_ROWS_H
 #define TY_TESTS_TRACE_ROWS_H
 

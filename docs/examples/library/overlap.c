@@ -3,8 +3,8 @@
  *   cc overlap.c $(pkg-config --cflags --libs trainyard) -o overlap
  *   ./overlap run.yaml
  *
- * For each kind of communication of rank 0: seconds, and how much of them ran while the rank's compute
- * stream was busy, too. */
+ * For each kind of communication of rank 0: seconds, and how much of them ran while the rank's
+ * compute stream was busy, too. */
 #include <stdio.h>
 #include <string.h>
 #include <trainyard.h>
