@@ -119,6 +119,7 @@ struct ty_sched {
     uint32_t chunks;   /* virtual stages per rank it needs; 0: any number */
     bool whole_chunks; /* runs a chunk's passes in one go: its weights are gathered once before and
                         * its gradients reduced once after, whatever the ZeRO stage */
+    bool grouped;      /* groups of micro-batches go through a chunk together; others have none */
     bool sliced;       /* works on slices of a sequence; others refuse more than one */
     bool asynchronous; /* no flush: weights are updated while micro-batches are in flight, ... */
     bool updates_each; /* ... after every backward; false: after those of a batch */

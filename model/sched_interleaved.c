@@ -132,6 +132,7 @@ static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 extern const struct ty_sched ty_sched_interleaved;
 const struct ty_sched ty_sched_interleaved = {
     .name = "interleaved",
+    .grouped = true,
     .summary = "1F1B over v virtual stages per rank: a v-th of the bubble, v times the messages",
     .source = "Narayanan et al. 2021, Megatron-LM; order of megatron/core and of PyTorch",
     .placement = TY_PLACE_LOOPED,

@@ -153,6 +153,7 @@ static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 extern const struct ty_sched ty_sched_interleaved_zb;
 const struct ty_sched ty_sched_interleaved_zb = {
     .name = "interleaved-zb",
+    .grouped = true,
     .summary = "interleaved 1F1B with late weight gradients; bubble of ZB-1P divided by v",
     .source = "pytorch ScheduleInterleavedZeroBubble; Qi et al. 2024",
     .placement = TY_PLACE_LOOPED,

@@ -1,7 +1,8 @@
 /* config_remarks.c - what is right about a configuration and still may not be what was meant.
  *
  * A preset lies below the values of the run file, also one that --set or an overlay names: who
- * changes the preset of a file that spells out one of its keys changes less than they may think. */
+ * changes the preset of a file that spells out one of its keys changes less than they may think.
+ * And a schedule may have no use for a key. */
 #include "sim/run/config_load.h"
 
 #include <stdio.h>
@@ -78,6 +79,20 @@ static void remark(struct ty_text *out, const struct ty_config *c, const struct 
                 s->name, key, had->preset, had->text, s->name, s->fields[k].key);
 }
 
+/* In a sweep over schedules one group goes with all of them, so that this is no mistake. */
+static void remark_group(struct ty_text *out, const struct ty_config *c)
+{
+    const struct ty_section *s = &c->sections[TY_SECTION_SCHEDULE];
+    const struct ty_sched *sched = ty_sched_of(&c->schedule);
+    char from[256];
+    if (c->schedule.group != 0 && !sched->grouped) {
+        ty_text_add(
+            out, "%s: schedule.group is left aside: %s has no groups of micro-batches\n",
+            ty_origin_format(ty_field_origin(s, ty_section_field(s, "group")), from, sizeof(from)),
+            sched->name);
+    }
+}
+
 int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err)
 {
     struct ty_text out = {.data = NULL};
@@ -87,6 +102,7 @@ int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err
             remark(&out, config, s, k, &config->preset_values[i][k]);
         }
     }
+    remark_group(&out, config);
     ty_text_add(&out, "%s", "");
     *text = ty_text_take(&out);
     return *text ? 0 : ty_fail_memory(err);

@@ -32,6 +32,9 @@ void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
     if (r->shape.slices > 1) {
         ty_text_add(t, ", %u slices", (unsigned)r->shape.slices);
     }
+    if (r->shape.group != 0 && !r->sched->grouped) {
+        ty_text_add(t, ", no groups (%u is left aside)", (unsigned)r->shape.group);
+    }
     ty_text_add(t, ", tF = %s, ", ty_json_number(r->times.forward, a));
     if (splits(r)) {
         ty_text_add(t, "tI = %s, tW = %s", ty_json_number(r->times.input, a),

@@ -41,6 +41,29 @@ static int read_with(struct ty_config **config, const char *first, const char *s
     return rc;
 }
 
+START_TEST(a_group_that_the_schedule_has_no_use_for_is_told)
+{
+    const struct {
+        const char *name, *said;
+    } rows[] = {
+        {"interleaved", ""},
+        {"1f1b", "--set: schedule.group is left aside: 1f1b has no groups of "
+                 "micro-batches\n"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ty_err err;
+        struct ty_config *c;
+        char *text, with[64];
+        snprintf(with, sizeof(with), "schedule: {name: %s}\n", rows[i].name);
+        ck_assert_int_eq(read_with(&c, with, NULL, "schedule.group=2", &err), 0);
+        ck_assert_int_eq(ty_config_remarks(c, &text, &err), 0);
+        ck_assert_str_eq(text, rows[i].said);
+        ty_text_free(text);
+        ty_config_free(c);
+    }
+}
+END_TEST
+
 START_TEST(keys_that_stay_over_a_later_preset_are_told)
 {
     struct ty_err err;
@@ -125,6 +148,7 @@ START_TEST(mistakes_in_an_overlay_have_their_place_in_it)
 }
 END_TEST
 
-TY_SUITE("overlay", keys_that_stay_over_a_later_preset_are_told,
+TY_SUITE("overlay", a_group_that_the_schedule_has_no_use_for_is_told,
+         keys_that_stay_over_a_later_preset_are_told,
          an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set,
          an_overlay_can_choose_presets, mistakes_in_an_overlay_have_their_place_in_it)
