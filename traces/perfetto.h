@@ -52,6 +52,28 @@ enum {
     TY_PF_STRING = 6,
     TY_PF_KEY = 10,
     TY_PF_STRING_IID = 17,
+    /* TrackDescriptor */
+    TY_PF_UUID = 1,
+    TY_PF_TRACK_NAME = 2,
+    TY_PF_PARENT = 5,
+    TY_PF_TRACK_COUNTER = 8,
+    TY_PF_CHILD_ORDERING = 11,
+    TY_PF_SIBLING_RANK = 12,
+    TY_PF_DESCRIPTION = 14,
+    /* CounterDescriptor */
+    TY_PF_UNIT_NAME = 6,
+    TY_PF_Y_AXIS = 7,
+    /* ClockSnapshot, and its Clock */
+    TY_PF_CLOCK = 1,
+    TY_PF_CLOCK_ID = 1,
+    TY_PF_CLOCK_NOW = 2,
+    TY_PF_CLOCK_INCREMENTAL = 3,
+    /* TracePacketDefaults */
+    TY_PF_EVENT_DEFAULTS = 11,
+    TY_PF_TIME_CLOCK = 58,
+    /* a string of InternedData */
+    TY_PF_IID = 1,
+    TY_PF_TEXT = 2,
 };
 enum {
     TY_PF_BEGIN = 1,

@@ -286,18 +286,23 @@ static int intern_bubble(struct ty_pf *f)
                : TY_ENOMEM;
 }
 
-/* Two clocks that agree at 0: that of the trace, and one that counts differences. */
+/* The clock of the trace, and one that counts differences; 64 and above belong to a sequence. */
+enum {
+    BOOTTIME = 6,
+    DIFFERENCES = 64
+};
+
+/* Two clocks that agree at 0. */
 static char *put_clocks(char *p)
 {
-    enum {
-        BOOTTIME = 6,
-        DIFFERENCES = 64
-    }; /* 64 and above belong to a sequence */
     char clock[16], body[48];
-    char *q = ty_proto_u64(ty_proto_u64(clock, 1, BOOTTIME), 2, 0);
-    char *b = ty_proto_bytes(body, 1, clock, (size_t)(q - clock));
-    q = ty_proto_u64(ty_proto_u64(ty_proto_u64(clock, 1, DIFFERENCES), 2, 0), 3, 1);
-    b = ty_proto_bytes(b, 1, clock, (size_t)(q - clock));
+    char *q = ty_proto_u64(clock, TY_PF_CLOCK_ID, BOOTTIME);
+    q = ty_proto_u64(q, TY_PF_CLOCK_NOW, 0);
+    char *b = ty_proto_bytes(body, TY_PF_CLOCK, clock, (size_t)(q - clock));
+    q = ty_proto_u64(clock, TY_PF_CLOCK_ID, DIFFERENCES);
+    q = ty_proto_u64(q, TY_PF_CLOCK_NOW, 0);
+    q = ty_proto_u64(q, TY_PF_CLOCK_INCREMENTAL, true);
+    b = ty_proto_bytes(b, TY_PF_CLOCK, clock, (size_t)(q - clock));
     return ty_proto_bytes(p, TY_PF_CLOCKS, body, (size_t)(b - body));
 }
 
@@ -305,8 +310,8 @@ static char *put_defaults(char *p, uint64_t track)
 {
     char event[24], body[48];
     char *q = ty_proto_u64(event, TY_PF_TRACK_UUID, track);
-    char *b = ty_proto_u64(body, 58, 64); /* timestamp_clock_id */
-    b = ty_proto_bytes(b, 11, event, (size_t)(q - event));
+    char *b = ty_proto_u64(body, TY_PF_TIME_CLOCK, DIFFERENCES);
+    b = ty_proto_bytes(b, TY_PF_EVENT_DEFAULTS, event, (size_t)(q - event));
     return ty_proto_bytes(p, TY_PF_DEFAULTS, body, (size_t)(b - body));
 }
 
@@ -323,7 +328,8 @@ static void put_strings(struct ty_pf *f, uint32_t stream, const struct lane *lan
         for (uint32_t i = 0; i < s->n[t]; i++) {
             char text[TY_VIEW_NAME], entry[TY_VIEW_NAME + 32], data[sizeof(entry) + 16];
             char *q = ty_view_put_name(text, s->text[t][i], sizeof(text));
-            char *e = ty_proto_bytes(ty_proto_u64(entry, 1, i + 1ULL), 2, text, (size_t)(q - text));
+            char *e = ty_proto_u64(entry, TY_PF_IID, i + 1ULL);
+            e = ty_proto_bytes(e, TY_PF_TEXT, text, (size_t)(q - text));
             char *d = ty_proto_bytes(data, fields[t], entry, (size_t)(e - entry));
             char packet[sizeof(data) + 32];
             memcpy(packet, &lane->bytes, sizeof(lane->bytes));

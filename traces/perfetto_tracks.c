@@ -30,18 +30,18 @@ static char *put_text(char *p, uint32_t field, const char *text)
 void ty_pf_put_track(struct ty_pf *f, const struct ty_pf_track *track)
 {
     char body[4 * TY_VIEW_NAME + 128], counter[128], packet[sizeof(body) + 32];
-    char *p = ty_proto_u64(body, 1, track->uuid);
-    p = track->parent != 0 ? ty_proto_u64(p, 5, track->parent) : p;
-    p = put_text(p, 2, track->name);
+    char *p = ty_proto_u64(body, TY_PF_UUID, track->uuid);
+    p = track->parent != 0 ? ty_proto_u64(p, TY_PF_PARENT, track->parent) : p;
+    p = put_text(p, TY_PF_TRACK_NAME, track->name);
     if (track->unit != NULL) {
-        char *q = ty_proto_str(counter, 6, track->unit);
-        q = ty_proto_str(q, 7, track->shared_axis);
-        p = ty_proto_bytes(p, 8, counter, (size_t)(q - counter));
+        char *q = ty_proto_str(counter, TY_PF_UNIT_NAME, track->unit);
+        q = ty_proto_str(q, TY_PF_Y_AXIS, track->shared_axis);
+        p = ty_proto_bytes(p, TY_PF_TRACK_COUNTER, counter, (size_t)(q - counter));
     } else {
-        p = ty_proto_u64(p, 11, EXPLICIT);
+        p = ty_proto_u64(p, TY_PF_CHILD_ORDERING, EXPLICIT);
     }
-    p = ty_proto_u64(p, 12, track->order);
-    p = track->description != NULL ? put_text(p, 14, track->description) : p;
+    p = ty_proto_u64(p, TY_PF_SIBLING_RANK, track->order);
+    p = track->description != NULL ? put_text(p, TY_PF_DESCRIPTION, track->description) : p;
     char *q = ty_proto_u64(packet, TY_PF_SEQUENCE, 1);
     q = ty_proto_bytes(q, TY_PF_TRACK, body, (size_t)(p - body));
     char *room = ty_out_room(f->out, TY_OUT_SLACK);
