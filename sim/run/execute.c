@@ -193,18 +193,20 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
     return rc < 0 ? rc : fault;
 }
 
-/* Other runs of this process may hold what there is. */
-static int check_beside(const struct ty_run *run, struct ty_err *err)
+/* Other runs of this process may hold what there is, and another engine may take more than that of
+ * the run file, for which there was enough when the run was made. */
+static int check_memory(const struct ty_run *run, const char *name, struct ty_err *err)
 {
     const double own = (double)run->arena.total, held = ty_machine_held();
-    return held <= own ? 0
-                       : ty_limit_check_program(run->config, &run->lowered.program, false, own,
-                                                held - own, err);
+    struct ty_limit_use use = {.plan = own, .held = held > own ? held - own : 0};
+    const int rc = choose_engine(run, name, &use.engine, err);
+    return rc < 0 ? rc : ty_limit_check_program(run->config, &run->lowered.program, &use, err);
 }
 
 int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
 {
-    const int rc = check_beside(run, err);
+    begin(run); /* what an earlier execution holds is not beside this one */
+    const int rc = check_memory(run, name, err);
     return rc < 0 ? rc : execute_jobs(run, name, true, err);
 }
 
@@ -227,7 +229,8 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }
     if (!folds) {
-        rc = ty_limit_check_program(run->config, whole, false, (double)run->arena.total, 0, err);
+        const struct ty_limit_use use = {.engine = engine, .plan = (double)run->arena.total};
+        rc = ty_limit_check_program(run->config, whole, &use, err);
         rc = rc < 0 ? rc : execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }
     run->timeline = run->all;

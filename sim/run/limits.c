@@ -72,9 +72,10 @@ int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_e
     return ty_limit_check(config, what, need, 0, remedy, err);
 }
 
-double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *p, bool folded)
+double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *p,
+                            const struct ty_limit_use *use)
 {
-    const bool shares = config->run.contention && config->run.engine != TY_ENGINE_SWEEP;
+    const bool shares = config->run.contention && use->engine != TY_ENGINE_SWEEP;
     const bool varies = ty_program_varies(p), links = shares && p->n_flows > 0;
     double ops = 0, most = 0;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
@@ -84,16 +85,16 @@ double ty_limit_execution_B(const struct ty_config *config, const struct ty_prog
     const double columns = varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
     const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
     const double of_heat = links && varies ? HEAT_B * most : 0;
-    return folded ? columns * ops
-                  : columns * (double)p->n_tasks + (of_fold > of_heat ? of_fold : of_heat);
+    return use->folded ? columns * ops
+                       : columns * (double)p->n_tasks + (of_fold > of_heat ? of_fold : of_heat);
 }
 
-int ty_limit_check_program(const struct ty_config *config, const struct ty_program *p, bool folded,
-                           double plan, double held, struct ty_err *err)
+int ty_limit_check_program(const struct ty_config *config, const struct ty_program *p,
+                           const struct ty_limit_use *use, struct ty_err *err)
 {
     char what[96], count[64];
     (void)snprintf(what, sizeof(what), "a run of %s tasks",
                    ty_words_count((double)p->n_tasks, count, sizeof(count)));
-    return ty_limit_check(config, what, plan + ty_limit_execution_B(config, p, folded), held,
+    return ty_limit_check(config, what, use->plan + ty_limit_execution_B(config, p, use), use->held,
                           remedy, err);
 }

@@ -19,13 +19,21 @@ int ty_limit_check(const struct ty_config *config, const char *what, double need
 /* The same of a program that is yet to be made, and of its timeline: the least that both take. */
 int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err);
 
-/* Bytes of an execution of a program beside the program itself: its timeline, and what executors
- * and statistics need for a while; of one member of each gang, if folded. */
-double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *program,
-                            bool folded);
+/* An execution of a program. */
+struct ty_limit_use {
+    enum ty_engine engine;
+    bool folded; /* one member of each gang */
+    double plan; /* bytes of the program */
+    double held; /* bytes that others hold */
+};
 
-/* Whether there is memory for an execution; `plan` bytes are those of the program. */
+/* Bytes of an execution beside the program: its timeline, and what executors and statistics need
+ * for a while. `plan` and `held` are not read. */
+double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *program,
+                            const struct ty_limit_use *use);
+
+/* Whether there is memory for an execution and its program, beside what others hold. */
 int ty_limit_check_program(const struct ty_config *config, const struct ty_program *program,
-                           bool folded, double plan, double held, struct ty_err *err);
+                           const struct ty_limit_use *use, struct ty_err *err);
 
 #endif

@@ -77,8 +77,9 @@ static double takes(const struct ty_run *run)
 {
     const bool jobs = run->together != NULL;
     const struct ty_program *p = jobs ? &run->together->program : &run->lowered.program;
-    return (double)run->arena.total +
-           ty_limit_execution_B(run->config, p, !jobs && ty_program_folds(p));
+    const struct ty_limit_use use = {.engine = run->config->run.engine,
+                                     .folded = !jobs && ty_program_folds(p)};
+    return (double)run->arena.total + ty_limit_execution_B(run->config, p, &use);
 }
 
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,

@@ -109,6 +109,14 @@ def with_over(lists):
     return [word for one in lists for word in ("--over", one)]
 
 
+def bill_of(test, folder, words, limit):
+    """Exit status and, of a refusal, the bytes it tells."""
+    status, said, _ = peak(test.binary, folder, [*words, "--set", f"run.memory_limit={limit:.0f}B"])
+    found = re.search(r"would take about ([\d.]+) (\w+)(?: beside [^,]*)?, more than run.memory_limit",
+                      said)
+    return status, float(found[1]) * UNITS[found[2]] if found else 0
+
+
 def bills(test, folder):
     """The figure of a refusal, beside the peak of the run when it is let through."""
     for settings in (["layout.global_batch=20000"],
@@ -120,14 +128,24 @@ def bills(test, folder):
                      ["cluster.nodes=64", "layout.global_batch=32768", "layout.zero=3"],
                      ["cluster.nodes=64", "layout.global_batch=16384", "run.gpu_spread=0.01"]):
         words = ["run", "run.yaml", "-q", *with_sets(settings)]
-        status, said, _ = peak(test.binary, folder, [*words, "--set", "run.memory_limit=10MB"])
-        found = re.search(r"would take about ([\d.]+) (\w+), more than run.memory_limit", said)
-        bill = float(found[1]) * UNITS[found[2]] if found else 0
+        status, bill = bill_of(test, folder, words, 10 * MB)
         through, _, most = peak(test.binary, folder, words)
         most -= 5 * MB  # the program itself
         test.check(f"{' '.join(settings)} takes what it was said to", status == 3
                    and through in (0, 1) and most / WITHIN < bill < most * WITHIN,
-                   (status, said, bill / MB, most / MB))
+                   (status, bill / MB, most / MB))
+
+
+def other_engine(test, folder):
+    """The engine of the command line is billed, not that of the run file."""
+    words = ["run", "run.yaml", "-q", *with_sets(["layout.global_batch=10000", "model.layers=16"])]
+    swept = [*words, "--set", "run.engine=sweep"]
+    sweep, events = (bill_of(test, folder, w, 10 * MB)[1] for w in (swept, words))
+    room = (sweep + events) / 2
+    test.check("engine sweep is let through where events is not, and --engine decides",
+               1.3 * sweep < events and bill_of(test, folder, swept, room)[0] in (0, 1)
+               and bill_of(test, folder, [*swept, "--engine", "events"], room) == (3, events),
+               (sweep / MB, events / MB))
 
 
 def together(test, folder):
@@ -155,7 +173,7 @@ def together(test, folder):
 
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
-    for part in (too_large, bills, together, hostile_files):
+    for part in (too_large, bills, other_engine, together, hostile_files):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             (folder / "run.yaml").write_text(RUN)
