@@ -1,6 +1,7 @@
 /* explicit_job.c - see explicit_job.h. */
 #include "tests/common/explicit_job.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -293,6 +294,7 @@ static void add_stage(struct pipe *p, uint32_t stage)
         }
     }
     struct explicit_slot *slots = explicit_pipe_slots(spec, stage);
+    assert(spec->sends > 0); /* explicit_spec_parse takes no other */
     for (uint32_t i = 0; slots != NULL && i < 2 * spec->micro_batches; i++) {
         ty_build_pass(p->b, &(struct ty_pass){
                                 .block = p->block[slots[i].forward][i % spec->sends],

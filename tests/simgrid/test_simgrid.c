@@ -1,5 +1,6 @@
 /* The same flows over the same links end at the same times under SimGrid's CM02 model and under the
  * max-min solver. Each test is a process of its own, as SimGrid has one engine per process. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static uint64_t state;
 
 static uint32_t draw(uint32_t n)
 {
+    assert(n > 0);
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (uint32_t)((state >> 33) % n);
 }

@@ -210,7 +210,7 @@ static void check_from_scratch(const struct net *net, const struct wish *wishes,
                                const uint32_t *flow_of)
 {
     static struct net other;
-    uint32_t order[MAX_FLOWS], flows[MAX_FLOWS];
+    uint32_t order[MAX_FLOWS], flows[MAX_FLOWS] = {0};
     memcpy(other.links, net->links, sizeof(other.links));
     other.n_links = net->n_links;
     open_solver(&other, MAX_FLOWS);
