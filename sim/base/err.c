@@ -292,6 +292,43 @@ static size_t edit_distance(const char *a, size_t n, const char *b, size_t m)
     return rows[n % 3][m];
 }
 
+/* Dots join the names of a key, dashes and underscores the words of a name. */
+static bool is_letter(char c)
+{
+    return c == '.' || (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9');
+}
+
+/* Whether a[0..n) stands in b[0..m) as whole words: "h100" in "dgx-h100", not "zb" in "zbv". */
+static bool stands_in(const char *a, size_t n, const char *b, size_t m)
+{
+    for (size_t at = 0; n > 2 && at + n <= m; at++) {
+        size_t same = 0;
+        while (same < n && (lower(a[same]) == lower(b[at + same]) ||
+                            (!is_letter(a[same]) && !is_letter(b[at + same])))) {
+            same++;
+        }
+        if (same == n && (at == 0 || !is_letter(b[at - 1])) &&
+            (at + n == m || !is_letter(b[at + n]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A name cut short is nearer than another one of its length, and next comes one that the word is a
+ * part of, or that is a part of it: the more of it the nearer. */
+static size_t distance_of(const char *word, size_t len, const char *name, size_t other)
+{
+    const size_t edits = edit_distance(word, len, name, other);
+    if (len > 2 && other > len && strncasecmp(word, name, len) == 0) {
+        return EDIT_COST / 2;
+    }
+    if (len < other ? stands_in(word, len, name, other) : stands_in(name, other, word, len)) {
+        return least_of(edits, EDIT_COST - 1 + (len < other ? other - len : len - other));
+    }
+    return edits;
+}
+
 const char *ty_nearest(const char *word, const char *const *names, size_t n)
 {
     const size_t len = strlen(word);
@@ -304,9 +341,7 @@ const char *ty_nearest(const char *word, const char *const *names, size_t n)
         }
         const size_t longer = len > other ? len : other;
         const size_t allowed = longer > 3 ? longer / 3 : 1;
-        /* a name cut short is nearer than another one of its length */
-        const bool begins = len > 2 && other > len && strncasecmp(word, names[i], len) == 0;
-        const size_t distance = begins ? EDIT_COST / 2 : edit_distance(word, len, names[i], other);
+        const size_t distance = distance_of(word, len, names[i], other);
         if (distance <= allowed * EDIT_COST && distance < longer * EDIT_COST && distance < least) {
             least = distance;
             nearest = names[i];

@@ -74,6 +74,39 @@ int ty_field_apply(const struct ty_section *section, const struct ty_field *fiel
     return ty_value_read(&context, node, field_slot(section, field));
 }
 
+static char plain(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c == '-' ? '_' : c;
+}
+
+/* Whether one of the words of a list is this one, in either case; "-" is as good as "_". */
+static bool has_word(const char *list, const char *word)
+{
+    for (const char *p = list; *p != '\0'; p += *p == ' ') {
+        const char *w = word;
+        bool same = true;
+        for (; *p != '\0' && *p != ' '; p++) {
+            same = same && *p == plain(*w);
+            w += *w != '\0';
+        }
+        if (same && *w == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What others call `key`, or NULL. */
+static const struct ty_synonym *known_as(const struct ty_section *section, const char *key)
+{
+    for (const struct ty_synonym *s = section->synonyms; s && s->section; s++) {
+        if (strcmp(s->section, section->name) == 0 && has_word(s->words, key)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
 int ty_section_unknown(const struct ty_section *section, const char *key, const struct ty_place *at,
                        struct ty_err *err)
 {
@@ -88,14 +121,17 @@ int ty_section_unknown(const struct ty_section *section, const char *key, const 
             names[n++] = inner[n_inner++];
         }
     }
-    const char *nearest = ty_nearest(key, names, n);
+    const struct ty_synonym *known = known_as(section, key);
+    const char *nearest = known ? known->key : ty_nearest(key, names, n);
     if (nearest) {
-        return ty_fail_at(err, TY_EINPUT, at, "%s.%.60s: unknown key; hint: did you mean \"%s\"?",
-                          section->name, key, nearest);
+        const char *note = known ? known->note : NULL;
+        return ty_fail_at(err, TY_EINPUT, at,
+                          "%s.%.60s: unknown key; hint: did you mean \"%s\"?%s%s", section->name,
+                          key, nearest, note ? " " : "", note ? note : "");
     }
     return ty_fail_at(err, TY_EINPUT, at,
-                      "%s.%.60s: unknown key; \"trainyard list keys\" shows all", section->name,
-                      key);
+                      "%s.%.60s: unknown key; \"trainyard list keys %s\" shows all", section->name,
+                      key, section->name);
 }
 
 /* One entry of a mapping; `within` is the row whose mapping it is in, or NULL. */

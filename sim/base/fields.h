@@ -96,15 +96,22 @@ struct ty_origin {
     struct ty_place at; /* TY_ORIGIN_FILE and TY_ORIGIN_COMMAND */
 };
 
+/* Words, with spaces between and in lower case, that users may write for a key, and what they may
+ * have to know then (NULL: nothing). A table of them ends with NULL. */
+struct ty_synonym {
+    const char *section, *key, *words, *note;
+};
+
 /* One section of the run file: rows, the struct they fill, and where each value came from. */
 struct ty_section {
     const char *name; /* "layout" */
     const char *doc;
     const struct ty_field *fields; /* [n_fields] */
     uint32_t n_fields;
-    void *base;                /* the struct; offsets of the rows count from here */
-    struct ty_origin *origins; /* [n_fields] */
-    struct ty_place at;        /* of the section in the run file; line 0: it is not there */
+    void *base;                        /* the struct; offsets of the rows count from here */
+    struct ty_origin *origins;         /* [n_fields] */
+    struct ty_place at;                /* of the section in the run file; line 0: it is not there */
+    const struct ty_synonym *synonyms; /* for messages; NULL: none */
 };
 
 /* Fills every field of the section that has a fallback and no value yet (TY_ORIGIN_UNSET). A
@@ -124,7 +131,8 @@ struct ty_value_source {
 int ty_section_apply(const struct ty_section *section, const struct ty_value_source *source,
                      const struct ty_node *map, struct ty_arena *arena, struct ty_err *err);
 
-/* Reports a key that the section does not have, with the nearest known one as a hint. */
+/* Reports a key that the section does not have; its hint is the key that the word is a synonym of,
+ * or else the nearest one. */
 int ty_section_unknown(const struct ty_section *section, const char *key, const struct ty_place *at,
                        struct ty_err *err);
 

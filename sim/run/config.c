@@ -69,6 +69,7 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         *section = tables[i];
         section->name = labels[i].name;
         section->doc = labels[i].doc;
+        section->synonyms = ty_config_synonyms;
         section->origins = ty_arena_array(&config->arena, struct ty_origin, section->n_fields);
         config->was_blank[i] = ty_arena_array(&config->arena, bool, section->n_fields);
         if (!section->origins || !config->was_blank[i]) {

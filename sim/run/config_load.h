@@ -4,6 +4,9 @@
 
 #include "sim/run/setting.h"
 
+/* What others call the keys; ends with NULL. */
+extern const struct ty_synonym ty_config_synonyms[];
+
 struct ty_loader {
     struct ty_config *config;
     struct ty_err *err;

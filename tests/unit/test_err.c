@@ -144,8 +144,9 @@ END_TEST
 
 START_TEST(the_nearest_word_is_a_likely_misspelling)
 {
-    static const char *const names[] = {"nodes", NULL,   "nic_bandwidth", "1f1b",
-                                        "gpipe", "data", "zero"};
+    static const char *const names[] = {
+        "nodes", NULL,       "nic_bandwidth", "1f1b",           "gpipe", "data",
+        "zero",  "dgx-h100", "interleaved",   "interleaved-zb", "zb-v"};
     static const struct {
         const char *word, *nearest;
     } rows[] = {
@@ -156,8 +157,12 @@ START_TEST(the_nearest_word_is_a_likely_misspelling)
         {"nicbandwidht", "nic_bandwidth"}, /* 3 of 13 */
         {"gipe", "gpipe"},
         {"date", "data"},
-        {"NODES", "nodes"}, /* case hardly counts */
-        {"dose", NULL},     /* 2 of 5 from "nodes", 3 of 4 from "zero" */
+        {"NODES", "nodes"},                  /* case hardly counts */
+        {"h100", "dgx-h100"},                /* a part of it */
+        {"interleaved_1f1b", "interleaved"}, /* the larger part, though one has fewer edits */
+        {"zb", NULL},                        /* too short to be a part */
+        {"database", NULL},                  /* no whole word */
+        {"dose", NULL},                      /* 2 of 5 from "nodes", 3 of 4 from "zero" */
         {"completely-different", NULL},
         {"", NULL},
         {"x", NULL},
