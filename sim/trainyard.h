@@ -5,13 +5,15 @@
  *     a run file        its plan      its timeline      ty_run_trace, ty_run_page, ty_diff_report
  *
  * Configuration, run, recording, tasks, error: five kinds of objects, and nothing global. No
- * function prints, ends the process or changes what it has of others: locale, signals, environment.
+ * function prints, ends the process or changes what it has of others: locale, signals, environment;
+ * but the error handler of GSL, which would end the process, is turned off for good.
  *
  * Results. Functions that can fail return 0 or a negative code and take the error object last,
  * which may be NULL; it has the message then, complete and ready to print, with file, line and
- * column where there is a file. ty_err_exit_status tells kinds of failures apart; below, "(2)" is
- * one of exit status 2. On failure nothing is handed out: objects and texts that would have come
- * back are NULL. Any function may fail with exhausted memory (4).
+ * column where there is a file. Messages add up: after a failure that was dealt with, ty_err_clear.
+ * ty_err_exit_status tells kinds of failures apart; below, "(2)" is one of exit status 2. On failure
+ * nothing is handed out: objects and texts that would have come back are NULL. Any function may
+ * fail with exhausted memory (4). Arguments may be NULL where that is said, and only there.
  *
  * Ownership. An object is freed by the function of its noun, a `char **` that was filled by
  * ty_text_free; both take NULL. Arguments are looked at during the call, and no pointer to them is
@@ -24,7 +26,8 @@
  * array.
  *
  * Threads. Different objects may be used on different threads at the same time; one object, also a
- * const one, by one thread at a time. A configuration may have runs on several threads.
+ * const one, by one thread at a time. But a configuration is only read by its runs: they may be
+ * made, executed and asked on several threads at once.
  *
  * Files. One gets its name when it is whole; before, nothing is there, or what was. "-" is standard
  * output, or input where something is read.
@@ -64,11 +67,14 @@ struct ty_run;
 TY_API struct ty_err *ty_err_new(void);
 TY_API void ty_err_free(struct ty_err *err);
 
-/* All messages that were collected, up to 20, in lines; "" when there are none. Of NULL, that
- * memory is exhausted. Lives until the object is used again. */
+/* Forgets all messages. Of NULL nothing. */
+TY_API void ty_err_clear(struct ty_err *err);
+
+/* The messages of all calls since the object was new or cleared, up to 20, in lines; "" when there
+ * are none. Of NULL, that memory is exhausted. Lives until the object is used again. */
 TY_API const char *ty_err_text(const struct ty_err *err);
 
-/* What the command line ends with, by the first message: 0 none; 1 the question was answered, and
+/* What the command line ends with, by the first of these messages: 0 none; 1 the question was answered, and
  * the answer is no; 2 an argument is wrong, or comes at the wrong time; 3 a file is wrong, cannot
  * be read or written, or asks for more than this machine has; 4 a deadlock of the schedule,
  * exhausted memory, or an internal error. Of NULL 4. */
@@ -139,8 +145,9 @@ typedef void ty_progress_fn(void *arg, double share);
 TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
 
 /* Executes the plan by "sweep", "events" or "auto", the faster of those that are exact for it;
- * NULL: as run.engine says. May be called again. (2) for another engine; (4) for a deadlock, see
- * ty_run_halted. */
+ * NULL: as run.engine says. May be called again; what the execution before had is gone then. (2)
+ * for another engine, which leaves all as it was; (3) when this machine has no room for it; (4) for
+ * a deadlock, see ty_run_halted. */
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
 
 /* True when the last execution ended in a deadlock: there are traces and pages of what ran before,
@@ -156,8 +163,9 @@ TY_API int ty_run_report(const struct ty_run *run, const char *format, char **te
                          struct ty_err *err);
 
 /* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
- * "step_time_s", "mfu", "breakdown.exposed_data", ... (2) for an unknown name, and before
- * execution. */
+ * "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu",
+ * "mfu_causal", "hfu", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part of the step, as
+ * "breakdown.exposed_data". (2) for another name, and before execution. */
 TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
                          struct ty_err *err);
 
@@ -173,8 +181,8 @@ TY_API int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *
 TY_API bool ty_run_fits(const struct ty_run *run);
 
 /* What an executed run did, as columns: row i of every column is one task (an operation of one
- * rank), rank by rank in rising order, each in its order of issue. All of it belongs
- * to the object and lives until ty_tasks_free, also when the run is gone. */
+ * rank), rank by rank in rising order, each in its order of issue. All of it belongs to the object
+ * and lives until ty_tasks_free, also when the run is gone. */
 struct ty_tasks {
     size_t n;                 /* rows: length of every column */
     const uint64_t *start_ps; /* from the start of the run */
@@ -182,18 +190,22 @@ struct ty_tasks {
     const uint32_t *rank; /* global rank */
     const uint32_t *kind; /* index into kind_names: "qkv", "all-reduce", ... */
     const uint32_t *pass; /* number of the pass within the rank; its tasks follow one another */
-    const uint16_t *micro_batch, *stage, *step; /* of the pass; stage is the virtual one */
-    const uint16_t *layer;                      /* global number; 65535: none */
-    const uint8_t *stream;   /* index into stream_names: tasks of one never overlap */
-    const uint8_t *phase;    /* index into phase_names: "forward", ... */
-    const uint8_t *category; /* index into category_names: "compute.forward", "comm.tp", ... */
-    const char *const *kind_names, *const *stream_names, *const *phase_names,
-                                                             *const *category_names;
+    const uint16_t *micro_batch; /* of the pass; 0 in that of the optimizer */
+    const uint16_t *stage;       /* of the pass, virtual */
+    const uint16_t *step;        /* of the pass */
+    const uint16_t *layer;       /* global number; 65535: none */
+    const uint8_t *stream;       /* index into stream_names: tasks of one never overlap */
+    const uint8_t *phase;        /* index into phase_names: "forward", ... */
+    const uint8_t *category;     /* index into category_names: "compute.forward", "comm.tp", ... */
+    const char *const *kind_names;
+    const char *const *stream_names;
+    const char *const *phase_names;
+    const char *const *category_names;
     uint32_t n_kinds, n_streams, n_phases, n_categories; /* lengths of these */
 };
 
 /* Columns of the ranks selected as in ty_trace_options.ranks (NULL: all up to 32, one data-parallel
- * replica above). 36 bytes a task. (2) for ranks that are not there, and before execution; (3) when
+ * replica above). 39 bytes a task. (2) for ranks that are not there, and before execution; (3) when
  * this machine has no room for them. */
 TY_API int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_tasks **tasks,
                         struct ty_err *err);
@@ -205,8 +217,7 @@ TY_API void ty_tasks_free(struct ty_tasks *tasks);
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
 
 /* What a plan is: cluster, layout, tasks, memory bill. Who talks over which class of link, and how
- * many bytes a step. For people; (3), (4) where a schedule file is
- * wrong or would deadlock. */
+ * many bytes a step. For people; (3), (4) where a schedule file is wrong or would deadlock. */
 TY_API int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err);
 TY_API int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err);
 

@@ -21,6 +21,13 @@ void ty_err_free(struct ty_err *err)
     free(err);
 }
 
+void ty_err_clear(struct ty_err *err)
+{
+    if (err != NULL) {
+        *err = (struct ty_err)TY_ERR_NONE;
+    }
+}
+
 const char *ty_err_text(const struct ty_err *err)
 {
     return err != NULL ? err->text : "memory is exhausted";

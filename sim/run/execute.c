@@ -195,18 +195,23 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
 
 /* Other runs of this process may hold what there is, and another engine may take more than that of
  * the run file, for which there was enough when the run was made. */
-static int check_memory(const struct ty_run *run, const char *name, struct ty_err *err)
+static int check_memory(const struct ty_run *run, enum ty_engine engine, struct ty_err *err)
 {
     const double own = (double)run->arena.total, held = ty_machine_held();
-    struct ty_limit_use use = {.plan = own, .held = held > own ? held - own : 0};
-    const int rc = choose_engine(run, name, &use.engine, err);
-    return rc < 0 ? rc : ty_limit_check_program(run->config, &run->lowered.program, &use, err);
+    const struct ty_limit_use use = {
+        .engine = engine, .plan = own, .held = held > own ? held - own : 0};
+    return ty_limit_check_program(run->config, &run->lowered.program, &use, err);
 }
 
 int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
 {
+    enum ty_engine engine;
+    int rc = choose_engine(run, name, &engine, err);
+    if (rc < 0) {
+        return rc;
+    }
     begin(run); /* what an earlier execution holds is not beside this one */
-    const int rc = check_memory(run, name, err);
+    rc = check_memory(run, engine, err);
     return rc < 0 ? rc : execute_jobs(run, name, true, err);
 }
 

@@ -96,11 +96,11 @@ static int unknown_figure(const char *name, struct ty_err *err)
     for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
         names[n++] = row->name;
     }
-    const char *near = ty_nearest(name, names, n);
+    char hint[TY_SUGGESTION];
     return ty_fail(err, TY_EUSAGE,
-                   "unknown figure (%.60s); docs/formats.md lists those of --stats json%s%s%s",
-                   name, near != NULL ? "; did you mean " : "", near != NULL ? near : "",
-                   near != NULL ? "?" : "");
+                   "unknown figure (%.60s); there are step_time_s, mfu and other single ones of "
+                   "--stats json, and those of its breakdown%s",
+                   name, ty_suggestion(name, names, n, hint));
 }
 
 int ty_run_figure(const struct ty_run *run, const char *name, double *value, struct ty_err *err)

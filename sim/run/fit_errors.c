@@ -222,14 +222,13 @@ int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], bo
             }
         }
     }
-    gsl_error_handler_t *handler = gsl_set_error_handler_off();
+    ty_gsl_quiet();
     for (uint32_t j = 0; j < k; j++) {
         alone[j] = all_known(information, &j, 1, limit, work);
         at[n] = j;
         taken[j] = all_known(information, at, n + 1, limit, work);
         n += taken[j];
     }
-    gsl_set_error_handler(handler);
     gsl_matrix_free(information);
     gsl_matrix_free(work);
     free(times);

@@ -115,7 +115,12 @@ def the_shared_library_exports_what_the_header_declares(tree):
 
 
 def the_debian_package_of_the_library_knows_what_it_exports(tree):
-    symbols = (SOURCE / "docs/debian/libtrainyard0.symbols").read_text().splitlines()
+    file, = (SOURCE / "docs/debian").glob("libtrainyard*.symbols")
+    symbols = file.read_text().splitlines()
+    name = re.search(r"SONAME\s+\[?([\w.]+)", subprocess.run(
+        ["objdump", "-p", str(tree.shared)], check=True, capture_output=True, text=True).stdout)[1]
+    package = name.replace(".so.", "")
+    assert symbols[0] == f"{name} {package} #MINVER#" and file.stem == package, (name, symbols[0])
     declared = set(re.findall(r"^TY_API [^;]*?(ty_\w+)\(", tree.header.read_text(), re.M))
     known = {line.split("@")[0].strip() for line in symbols[1:]}
     assert known == declared, known ^ declared

@@ -34,6 +34,39 @@ START_TEST(options_may_be_left_out)
 }
 END_TEST
 
+START_TEST(messages_add_up_until_they_are_cleared)
+{
+    struct quick_run q = quick_run(yaml, NULL, NULL);
+    struct ty_err *err = ty_err_new();
+    double value;
+    ck_assert_int_lt(ty_run_figure(q.run, "nope", &value, err), 0);
+    ck_assert_int_lt(ty_path_check("/nowhere/at/all", err), 0);
+    ck_assert_ptr_nonnull(strstr(ty_err_text(err), "unknown figure (nope)"));
+    ck_assert_ptr_nonnull(strstr(ty_err_text(err), "/nowhere/at/all"));
+    ck_assert_int_eq(ty_err_exit_status(err), 2);
+    ty_err_clear(err);
+    ty_err_clear(NULL);
+    ck_assert_str_eq(ty_err_text(err), "");
+    ck_assert_int_eq(ty_err_exit_status(err), 0);
+    ck_assert_int_lt(ty_path_check("/nowhere/at/all", err), 0);
+    ck_assert_int_eq(ty_err_exit_status(err), 3);
+    ty_err_free(err);
+    quick_run_free(&q);
+}
+END_TEST
+
+START_TEST(an_engine_that_there_is_not_leaves_the_run_as_it_was)
+{
+    struct quick_run q = quick_run(yaml, NULL, NULL);
+    double before, after;
+    ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &before, NULL), 0);
+    ck_assert_int_lt(ty_run_execute(q.run, "steam", NULL), 0);
+    ck_assert_int_eq(ty_run_figure(q.run, "step_time_s", &after, NULL), 0);
+    ck_assert(before > 0 && before == after);
+    quick_run_free(&q);
+}
+END_TEST
+
 /* Not NULL, and nothing to look at. */
 #define POISON ((void *)(uintptr_t)1)
 
@@ -94,5 +127,7 @@ START_TEST(what_is_not_there_is_not_handed_out)
 }
 END_TEST
 
-TY_SUITE("api", options_may_be_left_out, what_is_asked_too_early_is_refused_and_nothing_handed_out,
+TY_SUITE("api", messages_add_up_until_they_are_cleared,
+         an_engine_that_there_is_not_leaves_the_run_as_it_was, options_may_be_left_out,
+         what_is_asked_too_early_is_refused_and_nothing_handed_out,
          what_is_not_there_is_not_handed_out)

@@ -91,7 +91,7 @@ START_TEST(what_cannot_be_answered_is_an_error_with_words)
     ck_assert_int_lt(ty_run_tasks(s.run, "dp=99", &t, s.err), 0);
     ck_assert_ptr_null(t);
     ck_assert_int_lt(ty_run_figure(s.run, "step_time", &x, s.err), 0);
-    ck_assert_ptr_nonnull(strstr(ty_err_text(s.err), "did you mean step_time_s?"));
+    ck_assert_ptr_nonnull(strstr(ty_err_text(s.err), "did you mean \"step_time_s\"?"));
     ck_assert_int_lt(ty_run_peak_memory(s.run, 1, &x, s.err), 0);
     ck_assert_ptr_nonnull(strstr(ty_err_text(s.err), "stage 1: does not exist; the highest is 0"));
     ck_assert_int_eq(ty_run_peak_memory(s.run, 0, &x, s.err), 0);
@@ -140,6 +140,7 @@ static uint64_t digest(const struct ty_tasks *t)
 
 struct job {
     const char *set;
+    const struct ty_config *config; /* that several share; NULL: one of its own */
     uint64_t sum;
     bool failed;
 };
@@ -153,8 +154,9 @@ static void *simulate(void *arg)
     struct ty_tasks *t = NULL;
     snprintf(path, sizeof(path), "%s/docs/examples/llama-30b-256xa100.yaml",
              getenv("TRAINYARD_SOURCE"));
-    int rc = ty_config_load(&s.config, path, &job->set, 1, s.err);
-    rc = rc < 0 ? rc : ty_run_new(&s.run, s.config, s.err);
+    int rc = job->config != NULL ? 0 : ty_config_load(&s.config, path, &job->set, 1, s.err);
+    const struct ty_config *config = job->config != NULL ? job->config : s.config;
+    rc = rc < 0 ? rc : ty_run_new(&s.run, config, s.err);
     rc = rc < 0 ? rc : ty_run_execute(s.run, NULL, s.err);
     rc = rc < 0 ? rc : ty_run_tasks(s.run, "one-per-stage", &t, s.err);
     job->failed = rc < 0;
@@ -185,6 +187,24 @@ START_TEST(distinct_runs_on_distinct_threads_do_not_meet)
 }
 END_TEST
 
+START_TEST(runs_of_one_configuration_on_distinct_threads_do_not_meet)
+{
+    pthread_t thread[N_THREADS];
+    struct job job[N_THREADS];
+    struct subject s = start("llama-30b-256xa100.yaml", "layout.global_batch=256");
+    for (int i = 0; i < N_THREADS; i++) {
+        job[i] = (struct job){.config = s.config};
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, simulate, &job[i]), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+        ck_assert(!job[i].failed && job[i].sum == job[0].sum);
+    }
+    stop(&s);
+}
+END_TEST
+
 TY_SUITE("tasks", columns_hold_every_task_once_and_end_when_the_run_does,
          tasks_of_one_stream_follow_each_other, what_cannot_be_answered_is_an_error_with_words,
-         before_execution_there_are_no_times, distinct_runs_on_distinct_threads_do_not_meet)
+         before_execution_there_are_no_times, distinct_runs_on_distinct_threads_do_not_meet,
+         runs_of_one_configuration_on_distinct_threads_do_not_meet)
