@@ -11,9 +11,9 @@
  * Results. Functions that can fail return 0 or a negative code and take the error object last,
  * which may be NULL; it has the message then, complete and ready to print, with file, line and
  * column where there is a file. Messages add up: after a failure that was dealt with, ty_err_clear.
- * ty_err_exit_status tells kinds of failures apart; below, "(2)" is one of exit status 2. On failure
- * nothing is handed out: objects and texts that would have come back are NULL. Any function may
- * fail with exhausted memory (4). Arguments may be NULL where that is said, and only there.
+ * ty_err_exit_status tells kinds of failures apart; below, "(2)" is one of exit status 2. On
+ * failure nothing is handed out: objects and texts that would have come back are NULL. Any function
+ * may fail with exhausted memory (4). Arguments may be NULL where that is said, and only there.
  *
  * Ownership. An object is freed by the function of its noun, a `char **` that was filled by
  * ty_text_free; both take NULL. Arguments are looked at during the call, and no pointer to them is
@@ -74,10 +74,10 @@ TY_API void ty_err_clear(struct ty_err *err);
  * are none. Of NULL, that memory is exhausted. Lives until the object is used again. */
 TY_API const char *ty_err_text(const struct ty_err *err);
 
-/* What the command line ends with, by the first of these messages: 0 none; 1 the question was answered, and
- * the answer is no; 2 an argument is wrong, or comes at the wrong time; 3 a file is wrong, cannot
- * be read or written, or asks for more than this machine has; 4 a deadlock of the schedule,
- * exhausted memory, or an internal error. Of NULL 4. */
+/* What the command line ends with, by the first of these messages: 0 none; 1 the question was
+ * answered, and the answer is no; 2 an argument is wrong, or comes at the wrong time; 3 a file is
+ * wrong, cannot be read or written, or asks for more than this machine has; 4 a deadlock of the
+ * schedule, exhausted memory, or an internal error. Of NULL 4. */
 TY_API int ty_err_exit_status(const struct ty_err *err);
 
 TY_API void ty_text_free(char *text);

@@ -109,7 +109,8 @@ const char *ty_code_name(int code);
 /* The entry of names[0..n) nearest to `word` by edit distance (insert, delete, replace, swap of
  * neighbours; upper and lower case hardly differ), or NULL when none is near enough to be a likely
  * misspelling: at most a third of the longer word may differ, one edit is always allowed; or one of
- * the two stands in the other as whole words ("h100", "dgx-h100"). names[i] may be NULL (skipped). */
+ * the two stands in the other as whole words ("h100", "dgx-h100"). names[i] may be NULL
+ * (skipped). */
 const char *ty_nearest(const char *word, const char *const *names, size_t n);
 
 /* The end of a message about a word that is not one of the names: "; hint: did you mean \"nodes\"?"

@@ -1,6 +1,6 @@
-/* config_synonyms.c - what papers and other programs call the keys of a run file, for messages about
- * keys that there are not: options of Megatron-LM, DeepSpeed, torchrun and PyTorch FSDP, entries of
- * Hugging Face's config.json, and the abbreviations of the field. */
+/* config_synonyms.c - what papers and other programs call the keys of a run file, for messages
+ * about keys that there are not: options of Megatron-LM, DeepSpeed, torchrun and PyTorch FSDP,
+ * entries of Hugging Face's config.json, and the abbreviations of the field. */
 #include "sim/run/config_load.h"
 
 const struct ty_synonym ty_config_synonyms[] = {
