@@ -112,6 +112,7 @@ int cmd_calibrate(const struct cli_options *o)
         .group = o->group,
         .prior = PRIOR_DEFAULT,
         .stats = o->stats,
+        .output = o->output,
     };
     struct cli_progress progress = cli_progress("calibrating", o->quiet);
     if ((o->jobs != NULL && cli_number(o, "--jobs", o->jobs, &c.jobs) != 0) ||

@@ -32,6 +32,32 @@ static int check_options(const struct cli_options *o, bool svg)
     return 0;
 }
 
+/* Whether the operand is a schedule that the program knows, and no file. */
+static bool is_known(const char *name)
+{
+    char *text = NULL;
+    const size_t n = strlen(name);
+    bool found = false;
+    if (ty_list("schedules", &text, NULL) < 0) {
+        return false;
+    }
+    for (const char *line = text; line != NULL && !found; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        found = strncmp(line, name, n) == 0 && (line[n] == ' ' || line[n] == '\n');
+    }
+    ty_text_free(text);
+    return found;
+}
+
+/* The answer may not take the place of the schedule file. Prints and returns 2 when it would. */
+static int check_output(const struct cli_options *o)
+{
+    const bool reads = o->output != NULL && o->operand != NULL && o->compare == NULL;
+    return reads && cli_overwrites(o->output, o->operand) && !is_known(o->operand)
+               ? cli_fail_overwrites(o, o->output)
+               : 0;
+}
+
 int cmd_schedule(const struct cli_options *o)
 {
     struct ty_schedule_options s = {.name = o->operand,
@@ -56,7 +82,7 @@ int cmd_schedule(const struct cli_options *o)
             return 2;
         }
     }
-    if (check_options(o, svg) != 0) {
+    if (check_options(o, svg) != 0 || check_output(o) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();

@@ -26,20 +26,6 @@ static void put_summary(const struct ty_sweep_summary *s)
     fprintf(stderr, "\n");
 }
 
-/* Whether the table would replace one of the files that it is made from. */
-static bool overwrites(const struct cli_options *o)
-{
-    if (o->output == NULL) {
-        return false;
-    }
-    bool read = cli_overwrites(o->output, o->operand) ||
-                (o->rows != NULL && cli_overwrites(o->output, o->rows));
-    for (size_t i = 0; i < o->with.n; i++) {
-        read = read || cli_overwrites(o->output, o->with.item[i]);
-    }
-    return read;
-}
-
 int cmd_sweep(const struct cli_options *o)
 {
     const char *sets[CLI_LIST_MAX + 1];
@@ -62,9 +48,6 @@ int cmd_sweep(const struct cli_options *o)
                                  .n_sets = n_sets};
     if (o->jobs != NULL && cli_number(o, "--jobs", o->jobs, &s.jobs) != 0) {
         return 2;
-    }
-    if (overwrites(o)) {
-        return cli_fail_overwrites(o, o->output);
     }
     struct ty_sweep_summary summary;
     s.summary = &summary;

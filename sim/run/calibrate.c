@@ -14,6 +14,7 @@
 
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
+#include "sim/run/inputs.h"
 
 static void TY_PRINTF(2, 3) tell(const struct ty_calibration *c, const char *format, ...)
 {
@@ -207,7 +208,8 @@ static int check_options(const struct ty_calibrate_options *o, struct ty_err *er
                        "--%s: a column of --rows, which is not given; give --rows CSV, too",
                        o->measured != NULL ? "measured" : "group");
     }
-    return o->stats == NULL ? 0 : ty_run_report_check(o->stats, err);
+    const int rc = o->stats == NULL ? 0 : ty_run_report_check(o->stats, err);
+    return rc < 0 || o->rows != NULL ? rc : ty_config_spares(&o->source, o->output, err);
 }
 
 static int write_texts(const struct ty_calibration *c, char **report, char **overlay)

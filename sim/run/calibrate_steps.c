@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/run/calibrate.h"
-#include "sim/run/row_run.h"
+#include "sim/run/inputs.h"
 
 #define NAMES_MAX 256u /* columns looked at for a hint */
 /* Fitted to 10 layouts of Hagemann et al. 2023, seven keys predict the others to 8.4 %, to 20 of
@@ -115,6 +115,7 @@ static int read_table(struct ty_calibration *c)
     c->data = steps;
     steps->runs = (struct ty_row_source){.source = o->source, .table = &steps->table};
     int rc = ty_sweep_table(&steps->table, o->rows, NULL, 0, &c->arena, c->err);
+    rc = rc < 0 ? rc : ty_rows_spare(&steps->runs, o->output, c->err);
     rc = rc < 0 ? rc : find_column(c, "--measured", o->measured, &steps->measured_column);
     if (rc == 0 && steps->table.is_key[steps->measured_column]) {
         rc = ty_fail(c->err, TY_EUSAGE,

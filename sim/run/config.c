@@ -402,7 +402,7 @@ static void find_sections(struct ty_config *c)
     }
 }
 
-static int docs_load(struct ty_loader *l, const struct ty_source *source)
+int ty_loader_docs(struct ty_loader *l, const struct ty_source *source)
 {
     struct ty_config *c = l->config;
     c->n_docs = 1 + source->n_with;
@@ -434,16 +434,20 @@ void ty_loader_fill(struct ty_loader *l)
     check(l);
 }
 
-int ty_config_readable(const struct ty_source *source, struct ty_err *err)
+int ty_loader_read(struct ty_loader *l, const struct ty_source *source)
 {
-    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
-    if (!l.config) {
-        return ty_fail_memory(err);
+    int rc = ty_config_init(l->config, l->err);
+    rc = rc < 0 ? rc : ty_loader_docs(l, source);
+    if (rc < 0) {
+        return rc;
     }
-    int rc = docs_load(&l, source);
-    rc = rc < 0 ? rc : l.code;
-    ty_config_free(l.config);
-    return rc;
+    const int set_rc = ty_loader_settings(l, source->sets, source->n_sets);
+    l->code = l->code < 0 ? l->code : set_rc;
+    const int jobs_rc = ty_jobs_find(l);
+    l->code = l->code < 0 ? l->code : jobs_rc;
+    ty_loader_fill(l);
+    const int load_rc = ty_jobs_load(l, source);
+    return l->code < 0 ? l->code : load_rc;
 }
 
 int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
@@ -453,20 +457,7 @@ int ty_config_read(struct ty_config **config, const struct ty_source *source, st
     if (!l.config) {
         return ty_fail_memory(err);
     }
-    int rc = ty_config_init(l.config, err);
-    if (rc == 0) {
-        rc = docs_load(&l, source);
-    }
-    if (rc == 0) {
-        const int set_rc = ty_loader_settings(&l, source->sets, source->n_sets);
-        l.code = l.code < 0 ? l.code : set_rc;
-        const int jobs_rc = ty_jobs_find(&l);
-        l.code = l.code < 0 ? l.code : jobs_rc;
-        ty_loader_fill(&l);
-        const int load_rc = ty_jobs_load(&l, source);
-        l.code = l.code < 0 ? l.code : load_rc;
-        rc = l.code;
-    }
+    const int rc = ty_loader_read(&l, source);
     if (rc < 0) {
         ty_config_free(l.config);
         return rc;

@@ -101,8 +101,4 @@ const char *ty_config_beside(struct ty_config *config, const struct ty_place *gi
 /* Reports a section that does not exist, with the nearest one as a hint. */
 int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err);
 
-/* Whether the files of a source are there and hold sections, whatever is in them: what would be
- * wrong in every row of a table. */
-int ty_config_readable(const struct ty_source *source, struct ty_err *err);
-
 #endif

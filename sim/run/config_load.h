@@ -30,6 +30,12 @@ static inline void ty_loader_note(struct ty_loader *l, enum ty_section_index sec
 /* Reads one file of sections; one whose root is no mapping ends the load. */
 int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, bool overlay);
 
+/* Reads the run file and the overlays of a source. */
+int ty_loader_docs(struct ty_loader *l, const struct ty_source *source);
+
+/* All of a source into an empty configuration, which the caller frees, whatever comes back. */
+int ty_loader_read(struct ty_loader *l, const struct ty_source *source);
+
 /* Parses the settings. */
 int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n);
 

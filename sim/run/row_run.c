@@ -8,10 +8,8 @@
 #include "sim/run/limits.h"
 #include "sim/run/together.h"
 
-/* Settings of the source, then of the row, then the extra ones; NULL without memory. */
-static const char **row_sets(const struct ty_row_source *rows, uint32_t row,
-                             const char *const *extra, size_t n_extra, struct ty_arena *arena,
-                             size_t *n_sets)
+const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+                         size_t n_extra, struct ty_arena *arena, size_t *n_sets)
 {
     const struct ty_csv *csv = &rows->table->csv;
     const size_t most = rows->source.n_sets + csv->n_columns + n_extra;
@@ -89,7 +87,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
     struct ty_source source = rows->source;
-    source.sets = row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
+    source.sets = ty_row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
     int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
     rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
     const double need = rc < 0 ? 0 : takes(run);

@@ -24,6 +24,10 @@ struct ty_row_gate {
 void ty_row_gate_init(struct ty_row_gate *gate);
 void ty_row_gate_release(struct ty_row_gate *gate);
 
+/* Settings of the source, then of the row, then the extra ones; NULL without memory. */
+const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+                         size_t n_extra, struct ty_arena *arena, size_t *n_sets);
+
 /* What looks at an executed run before it is freed. */
 typedef void ty_row_fn(const struct ty_run *run, void *arg);
 

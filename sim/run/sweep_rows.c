@@ -16,7 +16,7 @@
 #include "sim/base/pool.h"
 #include "sim/base/text.h"
 #include "sim/run/bill.h"
-#include "sim/run/row_run.h"
+#include "sim/run/inputs.h"
 #include "sim/run/sweep_store.h"
 
 #define N_FIGURES 6 /* columns of numbers, between the inputs and `fits` */
@@ -349,6 +349,18 @@ static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
                    whole ? "" : more + (n == 0));
 }
 
+/* Neither the table nor what it grows in may take the place of what rows are made from. */
+static int check_output(const struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
+{
+    const char *output = job->options->output;
+    if (output == NULL || strcmp(output, "-") == 0) {
+        return 0;
+    }
+    const char *partial = ty_arena_printf(arena, "%s.partial", output);
+    int rc = partial == NULL ? ty_fail_memory(err) : ty_rows_spare(&job->rows, output, err);
+    return rc < 0 ? rc : ty_rows_spare(&job->rows, partial, err);
+}
+
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
     struct sweep_job job = {
@@ -370,6 +382,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
+    rc = rc < 0 ? rc : check_output(&job, &arena, err);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);
