@@ -12,6 +12,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "common"))
+import needs  # noqa: E402
+
 EXAMPLES = HERE.parents[1] / "docs" / "examples"
 SMALL = ["--set", "layout.global_batch=256"]
 PAGES = {
@@ -29,18 +32,14 @@ PAGES = {
 }
 
 
-def skip(why):
-    print(f"1..0 # SKIP {why}")
-    sys.exit(0)
-
-
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     node = shutil.which("node")
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser",
                                                    "google-chrome"))), None)
     if node is None or browser is None:
-        skip("no node" if node is None else "no Chromium")
+        return needs.told_of_all(needs.Missing("node" if node is None else "chromium",
+                                               "nodejs chromium", network=True))
     env = dict(os.environ)
     if shutil.which("npm"):
         root = subprocess.run(["npm", "root", "-g"], capture_output=True, text=True, check=False)
@@ -48,7 +47,7 @@ def main():
             filter(None, [env.get("NODE_PATH"), root.stdout.strip()]))
     if subprocess.run([node, "-e", "require('playwright-core')"], env=env, capture_output=True,
                       check=False).returncode != 0:
-        skip("no playwright-core")
+        return needs.told_of_all(needs.Missing("playwright-core", network=True))
     with tempfile.TemporaryDirectory() as folder:
         for name, words in PAGES.items():
             subprocess.run([binary, "report", str(EXAMPLES / words[0]), "-q", "-o",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Manual pages and completions of shells: they have what there is, and they work.
 
-manual.py TRAINYARD TRAINYARD-MANUAL SOURCE. What needs a program that is not here is skipped.
+manual.py TRAINYARD TRAINYARD-MANUAL SOURCE. What needs a program that is not here is skipped
+(tests/common/needs.py).
 """
 import functools
 import os
@@ -13,20 +14,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+import needs  # noqa: E402
+
 BINARY, MANUAL = map(os.path.abspath, sys.argv[1:3])
 SOURCE = pathlib.Path(sys.argv[3])
 BREAKS = "=:"  # bash splits words there, among others
 COMMANDS = ["run", "check", "report", "diff", "explain", "sweep", "calibrate", "import", "schedule",
             "list"]
-
-
-class Skip(Exception):
-    """What is not on this machine."""
-
-
-def need(program):
-    if shutil.which(program) is None:
-        raise Skip(f"no {program}")
 
 
 def call(*words, **more):
@@ -109,7 +104,7 @@ def the_page_of_the_run_file_has_every_key(folder):
 
 
 def the_pages_are_right_for_mandoc(folder):
-    need("mandoc")
+    needs.program("mandoc")
     for name in "trainyard.1", "trainyard.5":
         (folder / name).write_text(form(name, SOURCE_DATE_EPOCH="1600000000"))
         done = call("mandoc", "-T", "lint", str(folder / name))
@@ -117,7 +112,7 @@ def the_pages_are_right_for_mandoc(folder):
 
 
 def the_pages_are_right_for_groff(folder):
-    need("groff")
+    needs.program("groff")
     for name in "trainyard.1", "trainyard.5":
         done = call("groff", "-ww", "-man", "-Tutf8", input=form(name))
         assert done.returncode == 0 and not done.stderr, done.stderr
@@ -150,7 +145,7 @@ def the_examples_of_the_page_do_what_they_say(folder):
 
 
 def bash_offers_every_command_and_option(folder):
-    need("bash")
+    needs.program("bash")
     assert set(COMMANDS) <= set(bash("trainyard "))
     assert bash("trainyard che") == ["check"]
     for command in COMMANDS:
@@ -160,7 +155,7 @@ def bash_offers_every_command_and_option(folder):
 
 
 def bash_offers_values(folder):
-    need("bash")
+    needs.program("bash")
     assert bash("trainyard run --stats ") == ["table", "json"]
     assert bash("trainyard run --stats=j") == ["json"]
     assert bash("trainyard run x --detail l") == ["layer"]
@@ -177,7 +172,7 @@ def bash_offers_values(folder):
 
 
 def bash_offers_the_values_that_help_tells_of(folder):
-    need("bash")
+    needs.program("bash")
     checked = 0
     for command in COMMANDS:
         for name, argument, meaning in re.findall(r"^  (?:-\w,|   ) --([\w-]+) (\S+) +(.*)$",
@@ -193,7 +188,7 @@ def bash_offers_the_values_that_help_tells_of(folder):
 
 
 def bash_offers_every_key_and_its_words(folder):
-    need("bash")
+    needs.program("bash")
     assert bash("trainyard run --set ") == [f"{key}=" for key in keys()]
     assert bash("trainyard run --set=layout.ze") == ["layout.zero="]
     assert bash("trainyard run --set model.attention=flash") == ["flash1", "flash2", "flash3"]
@@ -205,7 +200,7 @@ def bash_offers_every_key_and_its_words(folder):
 
 
 def bash_offers_files_where_files_are_meant(folder):
-    need("bash")
+    needs.program("bash")
     for name in "one.yaml", "one.csv", "own.slots", "a b.yaml":
         (folder / name).write_text("")
     (folder / "ones").mkdir()
@@ -219,13 +214,13 @@ def bash_offers_files_where_files_are_meant(folder):
 
 
 def shellcheck_has_nothing_to_say(folder):
-    need("shellcheck")
+    needs.program("shellcheck")
     done = call("shellcheck", "-s", "bash", "-", input=form("trainyard.bash"))
     assert done.returncode == 0, done.stdout
 
 
 def zsh_reads_its_completion(folder):
-    need("zsh")
+    needs.program("zsh")
     text = form("_trainyard")
     assert text.startswith("#compdef trainyard\n")
     done = call("zsh", "-fn", "/dev/stdin", input=text)
@@ -237,7 +232,7 @@ def zsh_reads_its_completion(folder):
 
 
 def fish_offers_the_same(folder):
-    need("fish")
+    needs.program("fish")
     assert set(COMMANDS) <= set(fish("trainyard "))
     for command in COMMANDS:
         offered = {offer.rstrip("=") for offer in fish(f"trainyard {command} --")}
@@ -289,8 +284,8 @@ def main():
             try:
                 test(pathlib.Path(folder))
                 print(f"ok {number} - {name}", flush=True)
-            except Skip as why:
-                print(f"ok {number} - {name} # SKIP {why}", flush=True)
+            except needs.Missing as why:
+                failed += needs.told(number, name, why)
             except (AssertionError, OSError, subprocess.SubprocessError) as why:
                 failed += 1
                 print(f"not ok {number} - {name}\n# {str(why)[:1000]!r}", flush=True)

@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """`trainyard list schema`: has every key, takes every example, and refuses what the program refuses.
 
-The second and third need PyYAML and jsonschema (Debian: python3-yaml, python3-jsonschema); they are
-skipped without.
+The second and third need PyYAML and jsonschema: the program goes on in an interpreter that has them,
+if there is one; they are skipped without (tests/common/needs.py).
 """
+import contextlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+import needs  # noqa: E402
+
 BINARY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+MODULES = ("yaml", "jsonschema")
 EXAMPLE = """
 cluster: {preset: dgx-a100-80g, nodes: 1}
 model: {preset: llama-7b}
@@ -56,6 +62,7 @@ def every_key_is_there(schema):
 
 
 def checker(schema):
+    needs.python(*MODULES)
     import jsonschema
     import yaml
     jsonschema.Draft7Validator.check_schema(schema)
@@ -80,7 +87,16 @@ def mistakes_are_not_and_other_forms_are(schema):
         assert errors(text), text
 
 
+def change_interpreter():
+    """To one that has the modules, which Debian's packages give to Debian's alone."""
+    with contextlib.suppress(needs.Missing):
+        python = needs.python(*MODULES)
+        if python != sys.executable:
+            os.execv(python, [python, *sys.argv])
+
+
 def main():
+    change_interpreter()
     schema = json.loads(listed("schema"))
     tests = [every_key_is_there, examples_are_valid, mistakes_are_not_and_other_forms_are]
     print(f"1..{len(tests)}")
@@ -90,8 +106,8 @@ def main():
         try:
             test(schema)
             print(f"ok {number} - {name}")
-        except ImportError as why:
-            print(f"ok {number} - {name} # SKIP {why}")
+        except needs.Missing as why:
+            failed += needs.told(number, name, why)
         except AssertionError as why:
             failed += 1
             print(f"not ok {number} - {name}\n# {why}")

@@ -9,20 +9,18 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+import needs  # noqa: E402
 
 MESON, BUILD, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 LIBRARY = SOURCE / "docs/examples/library"
 FSDP = SOURCE / "docs/examples/llama3-8b-fsdp-8xh100.yaml"
 PIPELINE = SOURCE / "docs/examples/llama-30b-256xa100.yaml"
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-
-
-class Skip(Exception):
-    """What is not on this machine."""
 
 
 class Tree:
@@ -88,9 +86,7 @@ def the_guides_are_installed_and_their_examples_run(tree):
 
 
 def bash_finds_the_completion_by_the_name_of_the_program(tree):
-    loader = pathlib.Path("/usr/share/bash-completion/bash_completion")
-    if not loader.exists():
-        raise Skip("no bash-completion")
+    loader = needs.file("/usr/share/bash-completion/bash_completion")
     data = tree.one("completions/trainyard.bash").parents[2]
     said = subprocess.run(["bash", "--norc", "-c", f". {loader}; _completion_loader trainyard;"
                            "complete -p trainyard"], capture_output=True, text=True, check=False,
@@ -100,10 +96,10 @@ def bash_finds_the_completion_by_the_name_of_the_program(tree):
 
 def the_header_stands_alone_in_c_and_cpp(tree):
     for compiler, language, standard in ("cc", "c", "c11"), ("c++", "c++", "c++11"):
-        if shutil.which(compiler):
-            subprocess.run([compiler, "-x", language, f"-std={standard}", *STRICT, "-c",
-                            "-o", os.devnull, "-"], check=True, text=True,
-                           input=f'#include "{tree.header}"\n')
+        needs.program(compiler)
+        subprocess.run([compiler, "-x", language, f"-std={standard}", *STRICT, "-c",
+                        "-o", os.devnull, "-"], check=True, text=True,
+                       input=f'#include "{tree.header}"\n')
 
 
 def the_shared_library_exports_what_the_header_declares(tree):
@@ -211,12 +207,7 @@ print(json.dumps([busy, run.figure("mfu"), run.figure("breakdown.compute_forward
 
 
 def the_drawing_example_draws(tree):
-    for python in sys.executable, "/usr/bin/python3":
-        if subprocess.run([python, "-c", "import matplotlib, numpy"], capture_output=True,
-                          check=False).returncode == 0:
-            break
-    else:
-        raise Skip("no matplotlib")
+    python = needs.python("matplotlib", "numpy")
     picture = tree.root / "picture.png"
     said = tree.run([python, str(LIBRARY / "utilization.py"), str(PIPELINE), str(picture)])
     shares = [float(x) for x in re.findall(r"computes ([\d.]+) %", said)]
@@ -246,8 +237,8 @@ def main():
             try:
                 test(tree)
                 print(f"ok {number} - {name}")
-            except Skip as why:
-                print(f"ok {number} - {name} # SKIP {why}")
+            except needs.Missing as why:
+                failed += needs.told(number, name, why)
             except Exception as why:  # pylint: disable=broad-except
                 failed += 1
                 output = getattr(why, "stderr", None) or ""

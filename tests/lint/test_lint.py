@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """The checks of this folder find what they are there for: test_lint.py"""
+import contextlib
+import io
+import json
 import os
 import pathlib
+import sys
 import tempfile
 import unittest
 import unittest.mock
@@ -9,7 +13,8 @@ import unittest.mock
 import complexity
 import layers
 import links
-import tools
+import tools  # finds needs
+import needs
 
 GUIDE = """# A  guide to `--stats json`: what's in it
 See [the other](docs/other.md#second-2), [below](#a--guide-to---stats-json-whats-in-it) and
@@ -120,11 +125,42 @@ class Verdict(unittest.TestCase):
             return tools.verdict(list(findings), ["pmccabe"], "")
 
     def test_a_missing_tool_skips_and_fails_where_all_must_run(self):
-        self.assertEqual(self.status(""), tools.SKIPPED)
+        self.assertEqual(self.status(""), needs.SKIPPED)
         self.assertEqual(self.status("1"), 1)
 
     def test_findings_fail_whatever_is_missing(self):
         self.assertEqual(self.status("", ["a.c:1: wrong"]), 1)
+
+
+class Needs(unittest.TestCase):
+    def told(self, full, network=False):
+        """(printed, whether it fails) of a test that lacks something."""
+        with unittest.mock.patch.dict(os.environ, {"TRAINYARD_CI_FULL": full}), \
+                contextlib.redirect_stdout(io.StringIO()) as out:
+            fails = needs.told(3, "draws", needs.Missing("ink", "ink-pen", network))
+        return out.getvalue(), fails
+
+    def test_what_is_missing_is_skipped_or_fails(self):
+        skipped = "ok 3 - draws # SKIP ink is not installed (Debian: ink-pen)\n"
+        self.assertEqual(self.told("0"), (skipped, False))
+        self.assertEqual(self.told("1", network=True), (skipped, False))
+        self.assertEqual(self.told("1"), ("not ok 3 - draws: ink is not installed "
+                                          "(Debian: ink-pen)\n", True))
+
+    def test_no_interpreter_has_a_module_that_does_not_exist(self):
+        with unittest.mock.patch.dict(needs.MODULES, {"no_such_module": "python3-none"}):
+            self.assertRaisesRegex(needs.Missing, "python3-none", needs.python, "no_such_module")
+        self.assertEqual(needs.python("json"), sys.executable)
+
+    def test_logs_of_meson_tell_what_was_skipped(self):
+        rows = [{"name": "trainyard:cli / a", "result": "OK", "stdout": "ok 1 - b # SKIP no c\n"},
+                {"name": "trainyard:cli / d", "result": "OK", "stdout": "ok 1 - e\n"},
+                {"name": "f", "result": "SKIP", "stdout": "g is not installed\n"}]
+        with tempfile.NamedTemporaryFile("w") as log:
+            log.write("".join(json.dumps(row) + "\n" for row in rows))
+            log.flush()
+            self.assertEqual(list(needs.skipped(log.name)),
+                             [("a", "no c"), ("f", "g is not installed")])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """What the programs of tests/lint share: tools that may be missing, the files of the tree, a verdict.
 
-A tool that is not installed skips its test, visibly; where TRAINYARD_CI_FULL=1 is set, it fails.
-`tools.py` prints the Debian 12 packages that have all of them.
+A tool that is not installed skips its test, visibly, or fails it (tests/common/needs.py).
 """
 import concurrent.futures
 import os
@@ -12,20 +11,11 @@ import shutil
 import subprocess
 import sys
 
-PACKAGES = {
-    "clang": "clang",
-    "clang-format": "clang-format",
-    "clang-tidy": "clang-tidy",
-    "cppcheck": "cppcheck",
-    "gcc": "gcc",
-    "node": "nodejs",
-    "pmccabe": "pmccabe",
-    "pyflakes3": "pyflakes3",
-    "shellcheck": "shellcheck",
-}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+import needs  # noqa: E402
+
 # Releases differ in what they find, and in what they make of the same rules: those of Debian 12.
 RELEASES = {"clang-format": "14", "clang-tidy": "14", "cppcheck": "2.10"}
-SKIPPED = 77  # what meson takes for a test that was skipped
 
 
 def present(tools):
@@ -51,10 +41,10 @@ def verdict(findings, missing, fine):
         print(f"{len(findings)} findings")
         return 1
     if missing:
-        packages = " ".join(PACKAGES[tool] for tool in missing)
-        words = ", ".join(f"{tool} {RELEASES.get(tool, '')}".strip() for tool in missing)
-        print(f"{words} not found; in Debian 12, apt-get install {packages}")
-        return 1 if os.environ.get("TRAINYARD_CI_FULL") == "1" else SKIPPED
+        why = needs.Missing(", ".join(f"{tool} {RELEASES.get(tool, '')}".strip() for tool in missing),
+                            " ".join(needs.PROGRAMS[tool] for tool in missing))
+        print(why)
+        return 1 if why.fails else needs.SKIPPED
     print(fine)
     return 0
 
@@ -82,8 +72,3 @@ def in_parallel(function, items):
     """The results in the order of the items, on as many threads as there are processors."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(function, items))
-
-
-if __name__ == "__main__":
-    print(" ".join(sorted(set(PACKAGES.values()))))
-    sys.exit(0)

