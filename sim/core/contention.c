@@ -134,38 +134,50 @@ static int keep_links(struct finder *f, struct ty_arena *arena)
     return f->out->links && f->out->link_of ? 0 : TY_ENOMEM;
 }
 
-/* Flows without the links that never fill. Members of a group share the rows of the first. */
+/* The uses of a flow that are left, by where they begin in the program. */
+struct kept {
+    uint32_t n_uses; /* of the flow; 0: none was seen yet */
+    uint32_t first, n_left;
+};
+
+/* Appends the uses of links that can fill to rows[n..). Returns how many they are. */
+static uint32_t append_uses(const struct finder *f, const struct ty_flow *flow, struct ty_use *rows,
+                            uint32_t n)
+{
+    const struct ty_use *use = uses_of(f->p, flow);
+    const uint32_t first = n;
+    for (uint32_t u = 0; u < flow->n_uses; u++) {
+        if (f->number[use[u].link] > 0) {
+            rows[n++] = (struct ty_use){f->number[use[u].link] - 1, use[u].Bps};
+        }
+    }
+    return n - first;
+}
+
+/* Flows without the links that never fill. Members of a group share the rows of the first: a group
+ * of 10,000 has as many flows of 10,000 uses, and they are looked at once. */
 static int keep_uses(struct finder *f, struct ty_arena *arena)
 {
     const struct ty_program *p = f->p;
     uint32_t n = 0;
     f->out->flows = ty_arena_array(arena, struct ty_flow, (size_t)p->n_flows + 1);
     f->out->uses = ty_arena_array(arena, struct ty_use, (size_t)p->n_uses + 1);
-    uint32_t *kept = ty_arena_array(arena, uint32_t, (size_t)p->n_uses + 1); /* 1 + first row */
+    struct kept *kept = ty_arena_array(arena, struct kept, (size_t)p->n_uses + 1);
     if (!f->out->flows || !f->out->uses || !kept) {
         return TY_ENOMEM;
     }
     for (uint32_t i = 0; i < p->n_flows; i++) {
         const struct ty_flow *flow = &p->flows[i];
-        struct ty_flow *out = &f->out->flows[i];
-        *out = *flow;
-        out->n_uses = 0;
-        out->first_use =
-            flow->n_uses > 0 && kept[flow->first_use] > 0 ? kept[flow->first_use] - 1 : n;
-        const bool known = out->first_use < n;
-        if (flow->n_uses > 0) {
-            kept[flow->first_use] = out->first_use + 1;
+        struct kept *k = &kept[flow->first_use];
+        if (flow->n_uses > 0 && k->n_uses == 0) {
+            k->n_uses = flow->n_uses;
+            k->first = n;
+            k->n_left = append_uses(f, flow, f->out->uses, n);
+            n += k->n_left;
         }
-        for (uint32_t u = 0; u < flow->n_uses; u++) {
-            const struct ty_use *use = &uses_of(p, flow)[u];
-            if (f->number[use->link] == 0) {
-                continue;
-            }
-            if (!known) {
-                f->out->uses[n++] = (struct ty_use){f->number[use->link] - 1, use->Bps};
-            }
-            out->n_uses++;
-        }
+        f->out->flows[i] = *flow;
+        f->out->flows[i].first_use = flow->n_uses > 0 ? k->first : 0;
+        f->out->flows[i].n_uses = flow->n_uses > 0 ? k->n_left : 0;
     }
     return 0;
 }

@@ -49,7 +49,9 @@ struct ty_use {
  * of its narrowest port, so that flows that meet there get equal bytes per second.
  *
  * Some of what it takes beyond NVLink may move no bytes: a tree whose pipeline is never quite full
- * keeps NICs waiting, and nobody else gets that time. */
+ * keeps NICs waiting, and nobody else gets that time.
+ *
+ * Flows that begin at the same row have the same rows, all of them. */
 struct ty_flow {
     uint32_t first_use, n_uses;
     double weight;
