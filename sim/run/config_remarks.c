@@ -2,7 +2,7 @@
  *
  * A preset lies below the values of the run file, also one that --set or an overlay names: who
  * changes the preset of a file that spells out one of its keys changes less than they may think.
- * And a schedule may have no use for a key. */
+ * And keys that are set together may not be what either of them is usually meant for. */
 #include "sim/run/config_load.h"
 
 #include <stdio.h>
@@ -93,6 +93,31 @@ static void remark_group(struct ty_text *out, const struct ty_config *c)
     }
 }
 
+/* A stack is a set of habits, and what is sharded is no part of it; who says FSDP means ZeRO-3. */
+static void remark_sharding(struct ty_text *out, const struct ty_config *c)
+{
+    static const struct {
+        const char *preset;
+        int from, to; /* ZeRO stages that it does not go with */
+        const char *text;
+    } rows[] = {
+        {"fsdp", 0, 1, "nothing is sharded; FULL_SHARD is layout.zero 3, SHARD_GRAD_OP 2"},
+        {"ddp", 1, 3, "PyTorch's DDP shards nothing, which is layout.zero 0"},
+    };
+    const struct ty_section *s = &c->sections[TY_SECTION_FRAMEWORK];
+    const char *preset = c->layout.framework.preset;
+    char from[256];
+    for (size_t i = 0; preset != NULL && i < TY_COUNT(rows); i++) {
+        const int zero = (int)c->layout.zero;
+        if (strcmp(preset, rows[i].preset) == 0 && zero >= rows[i].from && zero <= rows[i].to) {
+            ty_text_add(out, "%s: framework.preset is %s and layout.zero is %d: %s\n",
+                        ty_origin_format(ty_field_origin(s, ty_section_field(s, "preset")), from,
+                                         sizeof(from)),
+                        preset, zero, rows[i].text);
+        }
+    }
+}
+
 int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err)
 {
     struct ty_text out = {.data = NULL};
@@ -103,6 +128,7 @@ int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err
         }
     }
     remark_group(&out, config);
+    remark_sharding(&out, config);
     ty_text_add(&out, "%s", "");
     *text = ty_text_take(&out);
     return *text ? 0 : ty_fail_memory(err);

@@ -64,6 +64,32 @@ START_TEST(a_group_that_the_schedule_has_no_use_for_is_told)
 }
 END_TEST
 
+START_TEST(a_stack_without_its_sharding_is_told)
+{
+    const struct {
+        const char *set, *said;
+    } rows[] = {
+        {"layout.zero=3", ""},
+        {"layout.zero=2", ""},
+        {"layout.zero=0", "one.yaml:1: framework.preset is fsdp and layout.zero is 0: nothing is "
+                          "sharded; FULL_SHARD is layout.zero 3, SHARD_GRAD_OP 2\n"},
+        {"framework.preset=ddp", ""},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_err err;
+        struct ty_config *c;
+        char *text;
+        ck_assert_int_eq(read_with(&c, "framework: {preset: fsdp}\n", NULL, rows[i].set, &err), 0);
+        ck_assert_int_eq(ty_config_remarks(c, &text, &err), 0);
+        const size_t all = strlen(text), said = strlen(rows[i].said);
+        ck_assert_msg(all >= said && strcmp(text + all - said, rows[i].said) == 0, "%s", text);
+        ck_assert_msg((said > 0) == (strstr(text, "layout.zero is") != NULL), "%s", text);
+        ty_text_free(text);
+        ty_config_free(c);
+    }
+}
+END_TEST
+
 START_TEST(keys_that_stay_over_a_later_preset_are_told)
 {
     struct ty_err err;
@@ -148,7 +174,8 @@ START_TEST(mistakes_in_an_overlay_have_their_place_in_it)
 }
 END_TEST
 
-TY_SUITE("overlay", a_group_that_the_schedule_has_no_use_for_is_told,
+TY_SUITE("overlay", a_stack_without_its_sharding_is_told,
+         a_group_that_the_schedule_has_no_use_for_is_told,
          keys_that_stay_over_a_later_preset_are_told,
          an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set,
          an_overlay_can_choose_presets, mistakes_in_an_overlay_have_their_place_in_it)
