@@ -343,7 +343,7 @@ struct ty_sweep_options {
     size_t n_sets;
     const char *output; /* CSV; NULL: standard output */
     uint32_t jobs;      /* threads; 0: one per core */
-    bool resume;        /* keep the finished rows of an earlier call's output.partial */
+    bool resume;        /* keep the finished rows of an earlier call's output.partial; a file */
     struct ty_sweep_summary *summary; /* filled when not NULL */
     ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
     void *progress_arg;

@@ -289,15 +289,32 @@ static int finish(struct sweep_job *job, struct ty_err *err)
     return ty_sweep_store_finish(&job->store, err);
 }
 
-static void remark_damage(struct sweep_job *job, struct ty_arena *arena)
+static void TY_PRINTF(3, 4)
+    add_remark(struct sweep_job *job, struct ty_arena *arena, const char *format, ...)
+{
+    const char *before = job->table.remark;
+    char remark[512];
+    va_list args;
+    va_start(args, format);
+    (void)ty_vsnprintf(remark, sizeof(remark), format, args);
+    va_end(args);
+    job->table.remark = ty_arena_printf(arena, "%s%s%s", before != NULL ? before : "",
+                                        before != NULL ? "\n" : "", remark);
+}
+
+/* What became of an earlier sweep's rows. */
+static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
 {
     const uint32_t n = job->store.n_damaged;
     if (n > 0) {
-        const char *before = job->table.remark;
-        job->table.remark = ty_arena_printf(
-            arena, "%s%s%s: %" PRIu32 " line%s made no sense; %s simulated again",
-            before != NULL ? before : "", before != NULL ? "\n" : "", job->store.partial, n,
-            n == 1 ? "" : "s", n == 1 ? "its row was" : "their rows were");
+        add_remark(job, arena, "%s: %" PRIu32 " line%s made no sense; %s simulated again",
+                   job->store.partial, n, n == 1 ? "" : "s",
+                   n == 1 ? "its row was" : "their rows were");
+    }
+    if (job->store.dropped) {
+        add_remark(job, arena,
+                   "%s: rows that an earlier sweep had finished were dropped; --resume keeps them",
+                   job->store.partial);
     }
 }
 
@@ -311,7 +328,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
                                        o->resume ? look_at_row : NULL, job, arena, err);
     rc = rc < 0 ? rc : check_kept(job, err);
     if (rc == 0) {
-        remark_damage(job, arena);
+        remark_earlier(job, arena);
         if (job->fault.code == 0) {
             ty_pool_run(0, job->table.csv.n_rows, o->jobs, do_row, job);
         }
@@ -379,6 +396,11 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     if (strcmp(options->path, "-") == 0) {
         return ty_fail(err, TY_EUSAGE,
                        "a sweep reads its run file many times; write a file instead of -");
+    }
+    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--resume goes on from the PATH.partial of -o PATH; name the table, such as "
+                       "-o table.csv");
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);

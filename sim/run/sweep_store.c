@@ -217,6 +217,14 @@ static int begin_partial(struct ty_sweep_store *store, struct ty_err *err)
     return store->error != 0 ? ty_sweep_store_fail(store, err) : 0;
 }
 
+/* Whether an earlier sweep left more than the line of columns. */
+static bool has_rows(const struct ty_sweep_store *store)
+{
+    struct stat st;
+    return fstat(store->fd, &st) == 0 &&
+           (uint64_t)st.st_size > strlen(number) + strlen(store->header);
+}
+
 int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
                         const char *header, ty_sweep_look *look, void *arg, struct ty_arena *arena,
                         struct ty_err *err)
@@ -229,6 +237,7 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32
         return store->error != 0 ? ty_sweep_store_fail(store, err) : 0;
     }
     rc = rc < 0 ? rc : open_partial(store, err);
+    store->dropped = rc == 0 && look == NULL && has_rows(store);
     rc = rc < 0 || look == NULL ? rc : read_partial(store, look, arg, err);
     return rc < 0 ? rc : begin_partial(store, err);
 }

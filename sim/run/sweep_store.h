@@ -30,6 +30,7 @@ struct ty_sweep_store {
     int fd, error;                        /* errno of the first failed write */
     int64_t end;                          /* of PATH.partial */
     uint32_t n_damaged;                   /* lines of an earlier sweep that make no sense */
+    bool dropped;                         /* rows of an earlier sweep, which nobody asked for */
 };
 
 /* What becomes of a line of an earlier sweep. */

@@ -58,6 +58,25 @@ class Suite:
             self.check("a device stays one, and a full one is an error", done.returncode == 3
                        and full.is_char_device(), done.stderr)
 
+    def dropped(self):
+        """Rows that --resume would have kept are not dropped without a word."""
+        done = self.sweep("--rows", "rows.csv", "-o", "t.csv")
+        lines = (self.folder / "t.csv").read_text(encoding="utf-8").splitlines(True)
+        said = ("t.csv.partial: rows that an earlier sweep had finished were dropped; --resume "
+                "keeps them\n")
+        self.check("a first sweep drops nothing", said not in done.stderr, done.stderr)
+        for rows, options, tells in (([0, 1], [], True), ([0, 1], ["-q"], False), ([], [], False),
+                                     ([0, 1], ["--resume"], False)):
+            (self.folder / "t.csv.partial").write_text(partial(lines, rows), encoding="utf-8")
+            done = self.sweep("--rows", "rows.csv", "-o", "t.csv", *options)
+            self.check(f"{len(rows)} rows of an earlier sweep, {' '.join(options) or 'no options'}",
+                       done.returncode == 0 and (said in done.stderr) == tells, done.stderr)
+        for options in ([], ["-o", "-"]):
+            done = self.sweep("--rows", "rows.csv", "--resume", *options)
+            self.check("--resume needs a table to go on with", done.returncode == 2 and done.stderr
+                       == "trainyard sweep: --resume goes on from the PATH.partial of -o PATH; "
+                          "name the table, such as -o table.csv\n", done.stderr)
+
     def rows(self):
         done = self.sweep("--rows", "rows.csv")
         table = list(csv.DictReader(done.stdout.splitlines()))
@@ -139,6 +158,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
         suite.rows()
+        suite.dropped()
         suite.targets()
         suite.threads()
         suite.kept_rows()
