@@ -56,8 +56,17 @@ static int unknown(const char *name)
     return 2;
 }
 
+static int too_many(const char *word, const char *behind, const char *form)
+{
+    fprintf(stderr, "trainyard: %s is one word too many behind %s; write %s\n", word, behind, form);
+    return 2;
+}
+
 static int help(int argc, char **argv)
 {
+    if (argc > 3) {
+        return too_many(argv[3], argv[2], "trainyard help COMMAND");
+    }
     if (argc < 3) {
         print_usage(stdout);
         return 0;
@@ -76,13 +85,16 @@ static int dispatch(int argc, char **argv)
         print_usage(stderr);
         return 2;
     }
+    if (strcmp(argv[1], "--version") == 0 && argc > 2) {
+        return too_many(argv[2], argv[1], "it alone");
+    }
     if (strcmp(argv[1], "--version") == 0) {
         printf("trainyard " TRAINYARD_VERSION "\n");
         return 0;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        return help(strcmp(argv[1], "help") == 0 ? argc : 2, argv);
+        return help(argc, argv);
     }
     const size_t command = find(argv[1]);
     if (command == CLI_N_COMMANDS) {

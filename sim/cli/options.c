@@ -115,13 +115,15 @@ static int unknown(enum cli_command command, const char *word)
     snprintf(bare, sizeof(bare), "%.*s", (int)strcspn(name, "="), name);
     for (size_t i = 0; i < cli_n_option_rows; i++) {
         const struct cli_option_row *row = &cli_option_rows[i];
-        const bool letter = bare[0] == row->letter && bare[1] == '\0';
+        const bool letter = bare[0] != '\0' && bare[0] == row->letter && bare[1] == '\0';
         names[i] = cli_has(command, row) ? row->name : NULL;
         owners |= letter || strcmp(bare, row->name) == 0 ? row->commands : 0;
     }
     const char *near = ty_suggest(bare, names, cli_n_option_rows);
     fprintf(stderr, "trainyard %s: unknown option %s", cli_commands[command].name, word);
-    if (owners != 0) {
+    if ((owners >> command & 1u) != 0) { /* "---set" */
+        fprintf(stderr, "; did you mean --%s?", bare);
+    } else if (owners != 0) {
         print_owners(owners);
     } else if (near != NULL) {
         fprintf(stderr, "; did you mean --%s?", near);
@@ -137,11 +139,31 @@ static int no_value(enum cli_command command, const struct cli_option_row *row)
     return 2;
 }
 
+/* "-q=1", of which getopt_long has read the q. */
+static int letter_with_value(enum cli_command command, const char *word)
+{
+    const char letter = *(strchr(word, '=') - 1);
+    fprintf(stderr, "trainyard %s: %s: -%c has no value; write -%c alone\n",
+            cli_commands[command].name, word, letter, letter);
+    return 2;
+}
+
+/* The word in which getopt_long stopped: behind its last letter it counts on. */
+static const char *stopped_in(int argc, char **argv, int option)
+{
+    const bool inside = optind < argc && argv[optind][0] == '-' && argv[optind][1] != '-' &&
+                        strchr(argv[optind] + 1, option) != NULL;
+    return argv[inside ? optind : optind - 1];
+}
+
 /* What getopt_long could not read: an option without its value, with one too many, or none. */
 static int misused(enum cli_command command, int code, int option, const char *word)
 {
     const struct cli_option_row *row = option != 0 ? find(option) : NULL;
     const char letter[] = {'-', (char)option, '\0'};
+    if (option == '=' && word[1] != '=') {
+        return letter_with_value(command, word);
+    }
     if (row != NULL && code == ':') {
         return no_value(command, row);
     }
@@ -223,7 +245,9 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
     while ((code = getopt_long(argc, argv, letters, options, NULL)) != -1) {
         const struct cli_option_row *row = find(code);
         if (row == NULL) {
-            return misused(command, code, optopt, argv[optind - 1]);
+            const bool equals = optopt == '=';
+            return misused(command, code, optopt,
+                           equals ? stopped_in(argc, argv, optopt) : argv[optind - 1]);
         }
         if (row->kind != CLI_FLAG && optarg[0] == '\0') {
             return no_value(command, row);
@@ -239,7 +263,7 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
             return 2;
         }
     }
-    if (out->help) {
+    if (out->help && argc - optind <= cli_commands[command].most) {
         return 0;
     }
     return keep_operands(command, argc - optind, argv + optind, out);
