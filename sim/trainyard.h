@@ -108,6 +108,7 @@ struct ty_source {
     size_t n_with;
     const char *const *sets; /* [n_sets] "section.key=value" */
     size_t n_sets;
+    size_t n_against; /* of sets, the last ones: messages call them --against-set, not --set */
 };
 
 /* As ty_config_load. */

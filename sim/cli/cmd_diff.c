@@ -12,7 +12,7 @@
 struct compared {
     const char *path;
     const char *sets[3 * CLI_LIST_MAX + 1];
-    size_t n_sets;
+    size_t n_sets, n_against; /* against: of the last ones, those of --against-set */
     char name[512];
     struct ty_config *config;
     struct ty_run *run;
@@ -64,11 +64,12 @@ static int fill_sets(const struct cli_options *o, struct comparison *c)
         }
     }
     for (size_t i = 0; i < c->n; i++) {
-        for (size_t k = 0; i > 0 && k < o->against_set.n; k++) {
-            add_set(&c->run[i], o->against_set.item[k], true);
-        }
         if (o->seed[0] != '\0') {
             add_set(&c->run[i], o->seed, false);
+        }
+        c->run[i].n_against = i > 0 ? o->against_set.n : 0;
+        for (size_t k = 0; k < c->run[i].n_against; k++) {
+            add_set(&c->run[i], o->against_set.item[k], true);
         }
     }
     return 0;
@@ -175,7 +176,8 @@ static int load(const struct cli_options *o, struct compared *c, struct ty_err *
                                      .with = o->with.item,
                                      .n_with = o->with.n,
                                      .sets = c->sets,
-                                     .n_sets = c->n_sets};
+                                     .n_sets = c->n_sets,
+                                     .n_against = c->n_against};
     const int rc = ty_config_read(&c->config, &source, err);
     return rc < 0 ? rc : ty_run_new(&c->run, c->config, err);
 }

@@ -63,14 +63,18 @@ static int load(const struct cli_options *o, struct shown *s, bool second, struc
     for (; n < o->set.n; n++) {
         sets[n] = o->set.item[n];
     }
-    for (size_t i = 0; second && i < o->against_set.n; i++) {
-        sets[n++] = o->against_set.item[i];
-    }
     if (o->seed[0] != '\0') {
         sets[n++] = o->seed;
     }
-    const struct ty_source source = {
-        .path = s->path, .with = o->with.item, .n_with = o->with.n, .sets = sets, .n_sets = n};
+    for (size_t i = 0; second && i < o->against_set.n; i++) {
+        sets[n++] = o->against_set.item[i];
+    }
+    const struct ty_source source = {.path = s->path,
+                                     .with = o->with.item,
+                                     .n_with = o->with.n,
+                                     .sets = sets,
+                                     .n_sets = n,
+                                     .n_against = second ? o->against_set.n : 0};
     const int rc = ty_config_read(&s->config, &source, err);
     return rc < 0 ? rc : ty_run_new(&s->run, s->config, err);
 }

@@ -102,8 +102,9 @@ int ty_config_unknown_section(const char *name, const struct ty_place *at, struc
                       name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
 }
 
-int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n)
+int ty_loader_settings(struct ty_loader *l, const struct ty_source *source)
 {
+    const size_t n = source->n_sets, plain = n - source->n_against;
     l->settings = ty_arena_array(&l->config->arena, struct ty_setting, n);
     if (!l->settings) {
         return ty_fail_memory(l->err);
@@ -111,7 +112,9 @@ int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n)
     l->n_settings = n;
     int code = 0;
     for (size_t i = 0; i < n; i++) {
-        const int rc = ty_setting_parse(&l->settings[i], l->config, sets[i], l->err);
+        const int rc =
+            ty_setting_parse(&l->settings[i], l->config, i < plain ? "--set" : "--against-set",
+                             source->sets[i], l->err);
         code = code < 0 ? code : rc;
     }
     return code;
@@ -441,7 +444,7 @@ int ty_loader_read(struct ty_loader *l, const struct ty_source *source)
     if (rc < 0) {
         return rc;
     }
-    const int set_rc = ty_loader_settings(l, source->sets, source->n_sets);
+    const int set_rc = ty_loader_settings(l, source);
     l->code = l->code < 0 ? l->code : set_rc;
     const int jobs_rc = ty_jobs_find(l);
     l->code = l->code < 0 ? l->code : jobs_rc;

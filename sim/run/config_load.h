@@ -37,7 +37,7 @@ int ty_loader_docs(struct ty_loader *l, const struct ty_source *source);
 int ty_loader_read(struct ty_loader *l, const struct ty_source *source);
 
 /* Parses the settings. */
-int ty_loader_settings(struct ty_loader *l, const char *const *sets, size_t n);
+int ty_loader_settings(struct ty_loader *l, const struct ty_source *source);
 
 /* From parsed files and settings to a configuration that is complete and checked; l->code says
  * whether it is good. */

@@ -323,7 +323,7 @@ static int make_docs(struct entry *e, struct ty_loader *l)
 static int shared_settings(struct ty_loader *l, const struct ty_source *source)
 {
     const char **sets = ty_arena_array(&l->config->arena, const char *, source->n_sets + 1);
-    size_t n = 0;
+    struct ty_source shared = {.sets = sets};
     if (sets == NULL) {
         return ty_fail_memory(l->err);
     }
@@ -332,10 +332,11 @@ static int shared_settings(struct ty_loader *l, const struct ty_source *source)
         const size_t len = dot != NULL ? (size_t)(dot - source->sets[i]) : 0;
         const enum ty_section_index section = ty_config_section(source->sets[i], len);
         if (section != TY_N_SECTIONS && !ty_jobs_section(section)) {
-            sets[n++] = source->sets[i];
+            sets[shared.n_sets++] = source->sets[i];
+            shared.n_against += i >= source->n_sets - source->n_against;
         }
     }
-    return ty_loader_settings(l, sets, n);
+    return ty_loader_settings(l, &shared);
 }
 
 /* "jobs.other.layout" instead of "layout" in messages. */

@@ -39,28 +39,44 @@ static int setting_find(struct ty_config *config, struct ty_setting *setting, co
     const struct ty_field *field = ty_section_field(section, dot + 1);
     if (!field) {
         struct ty_place key_at = *at;
-        key_at.col = (uint32_t)(dot - key) + 2;
+        key_at.col += (uint32_t)(dot - key) + 1;
         return ty_section_unknown(section, dot + 1, &key_at, err);
     }
     setting->field = field;
     return 0;
 }
 
-int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *text,
-                     struct ty_err *err)
+/* Blanks at its ends are no part of a key. */
+static const char *trim(const char *text, size_t *n)
+{
+    while (*n > 0 && (*text == ' ' || *text == '\t')) {
+        text++;
+        (*n)--;
+    }
+    while (*n > 0 && (text[*n - 1] == ' ' || text[*n - 1] == '\t')) {
+        (*n)--;
+    }
+    return text;
+}
+
+int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *option,
+                     const char *text, struct ty_err *err)
 {
     const char *equals = strchr(text, '=');
-    if (!equals || equals == text) {
-        return ty_fail(err, TY_EUSAGE,
-                       "--set %.80s: not KEY=VALUE; write it like --set layout.tensor=8", text);
+    size_t n = equals ? (size_t)(equals - text) : 0;
+    const char *begin = trim(text, &n);
+    if (n == 0) {
+        return ty_fail(err, TY_EUSAGE, "%s %.80s: not KEY=VALUE; write it like %s layout.tensor=8",
+                       option, text, option);
     }
     const char *own = ty_arena_strndup(&config->arena, text, strlen(text));
-    const char *key = ty_arena_strndup(&config->arena, text, (size_t)(equals - text));
-    const char *file = own ? ty_arena_printf(&config->arena, "--set %s", own) : NULL;
+    const char *key = ty_arena_strndup(&config->arena, begin, n);
+    const char *file = own ? ty_arena_printf(&config->arena, "%s %s", option, own) : NULL;
     if (!file || !own || !key) {
         return ty_fail_memory(err);
     }
-    const struct ty_place at = {.file = file, .source = own, .line = 1, .col = 1};
+    const struct ty_place at = {
+        .file = file, .source = own, .line = 1, .col = (uint32_t)(begin - text) + 1};
     int rc = setting_find(config, setting, key, &at, err);
     if (rc < 0) {
         return rc;

@@ -1,4 +1,4 @@
-/* setting.h - one --set of the command line. */
+/* setting.h - one --set or --against-set of the command line. */
 #ifndef TY_RUN_SETTING_H
 #define TY_RUN_SETTING_H
 
@@ -11,8 +11,9 @@ struct ty_setting {
     struct ty_doc doc; /* root: the value */
 };
 
-/* Parses "section.key=value" into a zeroed setting; texts are owned by the configuration. */
-int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *text,
-                     struct ty_err *err);
+/* Parses "section.key=value", which `option` ("--set") gave, into a zeroed setting; texts are owned
+ * by the configuration. */
+int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *option,
+                     const char *text, struct ty_err *err);
 
 #endif

@@ -117,6 +117,19 @@ struct list {
     uint32_t n;
 };
 
+/* from[0..n) without the blanks around it. */
+static const char *trimmed(const char *from, size_t n, struct ty_arena *arena)
+{
+    while (n > 0 && (*from == ' ' || *from == '\t')) {
+        from++;
+        n--;
+    }
+    while (n > 0 && (from[n - 1] == ' ' || from[n - 1] == '\t')) {
+        n--;
+    }
+    return ty_arena_strndup(arena, from, n);
+}
+
 /* Cuts "KEY=V1,V2" at commas that are not inside brackets. */
 static int cut(struct list *list, const char *text, struct ty_arena *arena, struct ty_err *err)
 {
@@ -125,7 +138,7 @@ static int cut(struct list *list, const char *text, struct ty_arena *arena, stru
         return ty_fail(err, TY_EUSAGE,
                        "--over %s: not KEY=V1,V2,..; write it like layout.tensor=1,2,4", text);
     }
-    list->key = ty_arena_strndup(arena, text, (size_t)(equals - text));
+    list->key = trimmed(text, (size_t)(equals - text), arena);
     list->value = ty_arena_array(arena, const char *, strlen(equals));
     if (list->key == NULL || list->value == NULL) {
         return ty_fail_memory(err);
@@ -135,7 +148,15 @@ static int cut(struct list *list, const char *text, struct ty_arena *arena, stru
     for (const char *p = from;; p++) {
         depth += (*p == '[') - (*p == ']');
         if (*p == '\0' || (*p == ',' && depth == 0)) {
-            list->value[list->n++] = ty_arena_strndup(arena, from, (size_t)(p - from));
+            const char *value = trimmed(from, (size_t)(p - from), arena);
+            if (value == NULL || value[0] == '\0') {
+                return value == NULL ? ty_fail_memory(err)
+                                     : ty_fail(err, TY_EUSAGE,
+                                               "--over %s: value %u is empty; write it, or one "
+                                               "comma less",
+                                               text, (unsigned)list->n + 1);
+            }
+            list->value[list->n++] = value;
             from = p + 1;
         }
         if (*p == '\0') {
