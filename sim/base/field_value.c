@@ -152,9 +152,12 @@ static int wrong(const struct ty_value_context *c, const struct ty_node *node, c
 /* A scalar that says nothing: "key:", "~", "null". */
 static bool is_null(const struct ty_node *node)
 {
-    return node->kind == TY_NODE_SCALAR && !node->quoted &&
-           (!node->text || node->text[0] == '\0' || strcmp(node->text, "~") == 0 ||
-            strcmp(node->text, "null") == 0);
+    static const char *const spellings[] = {"", "~", "null", "Null", "NULL"};
+    bool found = !node->text;
+    for (size_t i = 0; i < TY_COUNT(spellings) && !found; i++) {
+        found = strcmp(node->text, spellings[i]) == 0;
+    }
+    return node->kind == TY_NODE_SCALAR && !node->quoted && found;
 }
 
 /* Reports a node that is no scalar with a value. */
@@ -231,14 +234,21 @@ static int read_quantity(const struct ty_value_context *c, const struct ty_node 
     return 0;
 }
 
+/* The spellings of the core schema (YAML 1.2.2, 10.3.2); Python writes True. */
 static int read_bool(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
-    const bool yes = strcmp(node->text, "true") == 0;
-    if (!yes && strcmp(node->text, "false") != 0) {
-        return wrong(c, node, "neither true nor false", NULL);
+    static const struct {
+        const char *text;
+        bool value;
+    } spellings[] = {{"true", true},   {"True", true},   {"TRUE", true},
+                     {"false", false}, {"False", false}, {"FALSE", false}};
+    for (size_t i = 0; i < TY_COUNT(spellings); i++) {
+        if (strcmp(node->text, spellings[i].text) == 0) {
+            *(bool *)slot = spellings[i].value;
+            return 0;
+        }
     }
-    *(bool *)slot = yes;
-    return 0;
+    return wrong(c, node, "neither true nor false", NULL);
 }
 
 static int read_word(const struct ty_value_context *c, const struct ty_node *node, void *slot)

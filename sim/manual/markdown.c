@@ -70,11 +70,10 @@ void manual_markdown(const struct manual *manual)
         "written while trainyard is built, from the tables that read the file; the suite fails "
         "when it is out of date.\n\n"
         "Numbers with a unit are written with it: `200 Gb/s`, `2 us`, `80 GiB`, `3 %`. SI prefixes "
-        "are powers of 1000, Ki, Mi and Gi of 1024; b is bits, B bytes. A value comes from the "
-        "last "
-        "of: the default, the preset, the file, files of `--with`, `--set`. A required key may "
-        "come "
-        "from a preset. `auto` and `none` are words for what the meaning says.\n",
+        "are powers of 1000, Ki, Mi and Gi of 1024; b is bits, B bytes. `true` and `false` may "
+        "also be written `True`, `TRUE`, `False`, `FALSE`. A value comes from the last of: the "
+        "default, the preset, the file, files of `--with`, `--set`. A required key may come from "
+        "a preset. `auto` and `none` are words for what the meaning says.\n",
         stdout);
     for (size_t s = 0; s < keys->n_sections; s++) {
         const char *name = keys->section[s].name;

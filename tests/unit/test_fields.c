@@ -216,6 +216,7 @@ static const struct {
     {"share: 3 s",
      "f:1:8: ", "s.share: a unit of another kind (3 s); write it like 3 % or 0.03, or none"},
     {"share: 101 %", "f:1:8: ", "s.share: too large (101 %); write one from 0 % to 100 %, or none"},
+    {"on: tRUE", "f:1:5: ", "s.on: neither true nor false (tRUE); write true or false"},
     {"on: yes", "f:1:5: ", "s.on: neither true nor false (yes); write true or false"},
     {"colour: gren", "f:1:9: ",
      "s.colour: unknown word (gren); write one of red, green, blue; hint: did you mean \"green\"?"},
@@ -422,8 +423,26 @@ START_TEST(origins_are_remembered)
 }
 END_TEST
 
-TY_SUITE("fields", every_type_is_read, blank_words_clear_and_a_list_of_one_needs_no_brackets,
-         every_mistake_has_its_message, all_mistakes_of_a_section_come_at_once,
-         a_section_is_a_mapping, defaults_fill_only_what_is_unset,
-         a_default_that_cannot_be_read_is_our_bug, missing_keys_are_asked_for_once,
-         values_are_written_as_users_write_them, origins_are_remembered)
+START_TEST(booleans_have_the_spellings_of_the_core_schema)
+{
+    static const char *const texts[2][3] = {{"on: false\n", "on: False\n", "on: FALSE\n"},
+                                            {"on: true\n", "on: True\n", "on: TRUE\n"}};
+    for (size_t value = 0; value < 2; value++) {
+        for (size_t i = 0; i < 3; i++) {
+            struct fixture f;
+            start(&f);
+            f.sample.on = value == 0;
+            ck_assert_int_eq(apply(&f, texts[value][i]), 0);
+            ck_assert(f.sample.on == (value == 1));
+            ty_arena_release(&f.arena);
+        }
+    }
+}
+END_TEST
+
+TY_SUITE("fields", every_type_is_read, booleans_have_the_spellings_of_the_core_schema,
+         blank_words_clear_and_a_list_of_one_needs_no_brackets, every_mistake_has_its_message,
+         all_mistakes_of_a_section_come_at_once, a_section_is_a_mapping,
+         defaults_fill_only_what_is_unset, a_default_that_cannot_be_read_is_our_bug,
+         missing_keys_are_asked_for_once, values_are_written_as_users_write_them,
+         origins_are_remembered)
