@@ -306,7 +306,8 @@ static int read_file(struct ty_slots_file *file, const char *name, const char *t
 {
     struct ty_slots_reader reader = {.file = name, .source = text, .err = err};
     *file = (struct ty_slots_file){.placement = TY_PLACE_LOOPED};
-    int rc = reader_init(&reader, len, arena);
+    int rc = ty_utf8_kind(name, text, len, err);
+    rc = rc < 0 ? rc : reader_init(&reader, len, arena);
     if (rc < 0) {
         return rc;
     }

@@ -87,6 +87,18 @@ static int parse(struct reader *r, const char *path, const char *text, size_t le
                          path, r->n_rows + 1);
 }
 
+/* Spreadsheets of some countries write semicolons, and call it CSV all the same. */
+static int has_commas(const struct reader *r, const char *path, const char *text,
+                      struct ty_err *err)
+{
+    const char *other = r->width[0] == 1 ? strpbrk(r->cell[0], ";\t") : NULL;
+    if (other == NULL || text[0] == '"') {
+        return 0;
+    }
+    return ty_fail(err, TY_EINPUT, "%s: its columns are separated by %s; separate them by commas",
+                   path, *other == ';' ? "semicolons" : "tabs");
+}
+
 /* Rows of equal width. */
 static int square(struct ty_csv *csv, const struct reader *r, const char *path, struct ty_err *err)
 {
@@ -136,11 +148,13 @@ int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, st
     const char *text;
     size_t len;
     int rc = ty_file_read(arena, path, TY_CSV_MAX_BYTES, &text, &len, err);
+    rc = rc < 0 ? rc : ty_utf8_kind(path, text, len, err);
     rc = rc < 0 ? rc : no_nul(path, text, len, err);
     rc = rc < 0 ? rc : parse(&r, path, text, len, err);
     if (rc == 0 && r.n_rows == 0) {
         rc = ty_fail(err, TY_EINPUT, "%s: an empty table; its first row names the columns", path);
     }
+    rc = rc < 0 ? rc : has_commas(&r, path, text, err);
     rc = rc < 0 ? rc : square(csv, &r, path, err);
     if (rc == 0) {
         csv->file = ty_arena_strndup(arena, path, strlen(path));

@@ -41,19 +41,51 @@ static bool is_foreign(const unsigned char *p, size_t len)
     return len == 3 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9);
 }
 
+/* Whether every other byte at the beginning is zero: UTF-16 of English without its mark. */
+static bool alternates(const char *text, size_t len)
+{
+    const size_t n = len < 16 ? len & ~(size_t)1 : 16;
+    size_t even = 0, odd = 0;
+    for (size_t i = 0; i < n; i += 2) {
+        even += text[i] == 0;
+        odd += text[i + 1] == 0;
+    }
+    return n >= 4 && even + odd == n / 2 && (even == 0 || odd == 0);
+}
+
 /* What is no text at all deserves a better word than its first odd byte. */
 static const char *other_kind(const char *text, size_t len)
 {
-    const char *zero = memchr(text, 0, len);
-    if (len >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0)) {
+    static const struct {
+        const char *begin;
+        size_t len;
+        const char *words;
+    } kinds[] = {
+        {"\xFF\xFE\0\0", 4, "UTF-32 text; save the file as UTF-8"},
+        {"\0\0\xFE\xFF", 4, "UTF-32 text; save the file as UTF-8"},
+        {"\xFF\xFE", 2, "UTF-16 text; save the file as UTF-8"},
+        {"\xFE\xFF", 2, "UTF-16 text; save the file as UTF-8"},
+        {"\x1F\x8B", 2, "compressed by gzip; unpack the file first"},
+        {"PK\3\4", 4, "a zip archive or a spreadsheet; save a sheet as CSV in UTF-8"},
+    };
+    for (size_t i = 0; i < TY_COUNT(kinds); i++) {
+        if (len >= kinds[i].len && memcmp(text, kinds[i].begin, kinds[i].len) == 0) {
+            return kinds[i].words;
+        }
+    }
+    if (alternates(text, len)) {
         return "UTF-16 text; save the file as UTF-8";
     }
-    if (len >= 2 && memcmp(text, "\x1F\x8B", 2) == 0) {
-        return "compressed by gzip; unpack the file first";
-    }
+    const char *zero = memchr(text, 0, len);
     return zero && memchr(zero + 1, 0, len - 1 - (size_t)(zero - text))
                ? "binary data, no text; name another file"
                : NULL;
+}
+
+int ty_utf8_kind(const char *file, const char *text, size_t len, struct ty_err *err)
+{
+    const char *kind = other_kind(text, len);
+    return kind ? ty_fail_at(err, TY_EINPUT, &(struct ty_place){.file = file}, "%s", kind) : 0;
 }
 
 int ty_utf8_check(const char *file, const char *text, size_t len, struct ty_err *err)
@@ -62,9 +94,8 @@ int ty_utf8_check(const char *file, const char *text, size_t len, struct ty_err 
     const unsigned char *p = (const unsigned char *)text;
     for (size_t i = 0; i < len;) {
         const size_t n = utf8_length(p + i, len - i);
-        const char *kind = n == 0 || is_foreign(p + i, n) ? other_kind(text, len) : NULL;
-        if (kind) {
-            return ty_fail_at(err, TY_EINPUT, &(struct ty_place){.file = file}, "%s", kind);
+        if ((n == 0 || is_foreign(p + i, n)) && ty_utf8_kind(file, text, len, err) < 0) {
+            return TY_EINPUT;
         }
         if (n == 0) {
             return ty_fail_at(err, TY_EINPUT, &at,

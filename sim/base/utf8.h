@@ -25,8 +25,13 @@ static inline size_t ty_utf8_count(const char *text, size_t n)
     return count;
 }
 
+/* Refuses what is no text in one byte a character: UTF-16, compressed and other binary data. What
+ * is wrong with single characters is not looked at. 0 or TY_EINPUT. */
+int ty_utf8_kind(const char *file, const char *text, size_t len, struct ty_err *err);
+
 /* The place where a character is malformed, or is a control character other than a tab or a line
- * end, is reported as that of `file`. 0 or TY_EINPUT. */
+ * end, is reported as that of `file`;
+ * before that, what ty_utf8_kind refuses. 0 or TY_EINPUT. */
 int ty_utf8_check(const char *file, const char *text, size_t len, struct ty_err *err);
 
 #endif

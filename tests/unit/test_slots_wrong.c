@@ -4,6 +4,23 @@
 #include "model/slots_text.h"
 #include "tests/unit/slots_case.h"
 
+START_TEST(a_file_of_another_kind_has_one_message)
+{
+    static const char text[] = "\xFF\xFEr\0a\0n\0k\0 \0000\0:\0\n\0";
+    static const char binary[] = "rank 0: F0.0\0\0\0\0 B0.0\n";
+    struct ty_arena arena = {.head = NULL};
+    struct ty_slots_file file;
+    clear_err();
+    ck_assert_int_eq(ty_slots_read(&file, "f", text, sizeof(text) - 1, &arena, &err), TY_EINPUT);
+    ck_assert_str_eq(err.text, "f: UTF-16 text; save the file as UTF-8");
+    clear_err();
+    ck_assert_int_eq(ty_slots_read(&file, "f", binary, sizeof(binary) - 1, &arena, &err),
+                     TY_EINPUT);
+    ck_assert_str_eq(err.text, "f: binary data, no text; name another file");
+    ty_arena_release(&arena);
+}
+END_TEST
+
 /* ---- limits ---- */
 
 START_TEST(twenty_messages_are_shown_and_the_rest_is_counted)
@@ -245,7 +262,8 @@ START_TEST(damaged_files_are_read_or_refused_with_a_message)
 }
 END_TEST
 
-TY_SUITE("wrong slots", twenty_messages_are_shown_and_the_rest_is_counted,
+TY_SUITE("wrong slots", a_file_of_another_kind_has_one_message,
+         twenty_messages_are_shown_and_the_rest_is_counted,
          a_file_cannot_ask_for_more_pieces_than_it_has_passes,
          more_atoms_than_the_limit_are_refused, shapes_that_do_not_fit_are_refused,
          atoms_that_make_no_sense_are_named, a_long_ring_is_cut_short,

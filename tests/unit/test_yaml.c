@@ -134,6 +134,7 @@ START_TEST(every_mistake_has_its_message)
         {"\xFF\xFE"
          "a\0:\0",
          "f: UTF-16 text; save the file as UTF-8"},
+        {"PK\3\4", "f: a zip archive or a spreadsheet; save a sheet as CSV in UTF-8"},
         {"\x1F\x8B\x08", "f: compressed by gzip; unpack the file first"},
         {"a: \xC3", "f:1:4: not UTF-8 text (byte 0xC3); save the file as UTF-8"},
         {"a: \xC0\x80", "f:1:4: not UTF-8 text (byte 0xC0); save the file as UTF-8"},
