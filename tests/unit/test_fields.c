@@ -241,7 +241,7 @@ static const struct {
     {"trace: {a: b}",
      "f:1:8: ", "s.trace: a mapping where one value is due; write texts in brackets, like [a, b]"},
     {"tensro: 8", "f:1:1: ", "s.tensro: unknown key; hint: did you mean \"tensor\"?"},
-    {"completely: 8", "f:1:1: ", "s.completely: unknown key; \"trainyard list keys\" shows all"},
+    {"completely: 8", "f:1:1: ", "s.completely: unknown key; \"trainyard list keys s\" shows all"},
     {"tensor: 0123456789012345678901234567890123456789x", "f:1:9: ",
      "s.tensor: not a whole number (0123456789012345678901234567890123456...); write one from 1 to "
      "1024, such as 8"},
