@@ -23,7 +23,7 @@ static void print_usage(FILE *f)
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
     fprintf(f, "A first run:  trainyard run docs/examples/llama-30b-256xa100.yaml\n");
     for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
-        fprintf(f, "%-13s %d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
+        fprintf(f, "%-13s %3d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
                 row->meaning);
     }
 }

@@ -14,17 +14,14 @@
 const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
     {"run", "FILE", "simulate a training step and report it", CLI_TAKES_FILE, RUN_FILE, 1,
      "Every GPU executes its part of the step that the run file describes. The report says how "
-     "long "
-     "it takes, where the time goes, what is in memory and what crosses which links; --trace "
-     "writes "
-     "the timeline. The exit status is 1 where a stage does not fit into its GPU.",
+     "long it takes, where the time goes, what is in memory and what crosses which links; --trace "
+     "writes the timeline. The exit status is 1 where a stage does not fit into its GPU.",
      "trainyard run llama-30b-256xa100.yaml --trace chrome:step.json",
      "a report, and a timeline for ui.perfetto.dev"},
     {"check", "FILE", "read and plan, show memory and size; simulate nothing", CLI_TAKES_FILE,
      RUN_FILE, 1,
      "Reports all mistakes of a run file at once, each with its place and what would be right; of "
-     "a "
-     "right one the cluster, the layout, memory by stage and the size of the simulation.",
+     "a right one the cluster, the layout, memory by stage and the size of the simulation.",
      "trainyard check llama-30b-256xa100.yaml --show-config",
      "every value, its unit and where it came from"},
     {"report", "FILE -o PAGE", "a page for a browser: timeline, memory, numbers; two runs compared",
@@ -194,7 +191,11 @@ const struct cli_status_row cli_statuses[] = {
     {0, "done"},
     {1, "done, and the answer is no (does not fit)"},
     {2, "wrong command line"},
-    {3, "bad input"},
-    {4, "deadlock or internal error"},
+    {3, "bad input, a file that cannot be written, or more than this machine has"},
+    {4, "deadlock, exhausted memory or internal error"},
+    {129, "the terminal is gone (SIGHUP)"},
+    {130, "interrupted (SIGINT, Ctrl-C)"},
+    {141, "the reader of a pipe is gone (SIGPIPE)"},
+    {143, "terminated (SIGTERM)"},
     {0, NULL},
 };

@@ -101,7 +101,10 @@ static bool all_have(const struct cli_option_row *row)
 static void options(void)
 {
     macro("SH", "OPTIONS");
-    prose("Each with the commands that have it.");
+    prose("Each with the commands that have it. What is typed may be shorter: a beginning of a "
+          "long option that no other option of the command has, such as --eng for --engine. "
+          "Scripts should spell options out, since a later version may have another one that "
+          "begins so.");
     for (size_t i = 0; i < cli_n_option_rows; i++) {
         const struct cli_option_row *row = &cli_option_rows[i];
         char names[128], text[512];
