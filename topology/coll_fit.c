@@ -96,10 +96,12 @@ int ty_coll_fit_log(struct ty_coll_fit *fit, const struct ty_coll_log *m, struct
     if (work != NULL) {
         gsl_multifit_nlinear_free(work);
     }
+    if (rc == GSL_ENOMEM) {
+        return ty_fail_memory(err);
+    }
     if (rc != GSL_SUCCESS || !isfinite(a) || !(b > 0)) {
-        return ty_fail(err, rc == GSL_ENOMEM ? TY_ENOMEM : TY_EINPUT,
-                       "%s: no latency and bandwidth describe these times (%s)", m->file,
-                       gsl_strerror(rc));
+        return ty_fail(err, TY_EINPUT, "%s: no latency and bandwidth describe these times (%s)",
+                       m->file, gsl_strerror(rc));
     }
     *fit = (struct ty_coll_fit){a, ty_coll_bus_factor(m->coll, m->ranks) / b};
     return 0;

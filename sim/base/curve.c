@@ -63,8 +63,9 @@ int ty_curve_init(struct ty_curve *curve, const double *x, const double *y, uint
     }
     const int rc = slopes(log_x, log_y, kept, slope);
     if (rc != 0) {
-        return ty_fail(err, rc == GSL_ENOMEM ? TY_ENOMEM : TY_EBUG,
-                       "a measured curve of %u points: %s", (unsigned)n, gsl_strerror(rc));
+        return rc == GSL_ENOMEM ? ty_fail_memory(err)
+                                : ty_fail(err, TY_EBUG, "a measured curve of %u points: %s",
+                                          (unsigned)n, gsl_strerror(rc));
     }
     *curve =
         (struct ty_curve){.n = kept, .x = own_x, .log_x = log_x, .log_y = log_y, .slope = slope};
