@@ -12,8 +12,45 @@ layout: {global_batch: 8, pipeline: 2, tensor: 2}
 """
 JOBS = (RUN + "jobs: [{name: other, layout: {gpus: 4-7, data: 1}}]\n").replace(
     "pipeline: 2", "pipeline: 2, gpus: 0-3")
+WRONG = RUN.replace("nodes", "node").replace("heads", "hedas")
 PROFILE = "profile"  # in place of a run file: what the run file's own --trace kineto has of a rank
-ROWS = "layout.tensor,seconds\n1,0.002\n2,0.003\n"  # beside every run file, as rows.csv
+ROWS = "layout.tensor,seconds\n1,0.002\n2,0.003\n"
+LOG = """# nThread 1 nGpus 2 minBytes 1024 maxBytes 4194304 step: 2(factor)
+#  Rank  0 Group  0 Pid   1000 on     node-0 device  0 [0x07] NVIDIA A100-SXM4-80GB
+#  Rank  1 Group  0 Pid   1000 on     node-0 device  1 [0x0f] NVIDIA A100-SXM4-80GB
+#       size         count      type   redop    root     time   algbw   busbw #wrong
+        1024           256     float     sum      -1     10.1    0.10    0.10      0
+       65536         16384     float     sum      -1     12.4    5.28    5.28      0
+     4194304       1048576     float     sum      -1    77.32   54.25   54.25      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 19.8766
+"""
+OPERATORS = """\
+op,role,kernel,dtype,m,n,k,batch,sequence,heads,kv_heads,head_dim,causal,elements,time_us
+matmul,forward,,bf16,128,384,256,,,,,,,,12
+matmul,forward,,bf16,256,384,256,,,,,,,,14
+attention,forward,flash2,bf16,,,,1,128,2,2,64,true,,9
+norm,forward,fused,bf16,,,,,,,,,,32768,4
+"""
+# beside every run file
+FILES = {
+    "rows.csv": ROWS,
+    "two.slots": "rank 0: F0.0 F1.0 B0.0 B1.0\nrank 1: F0.1 B0.1 F1.1 B1.1\n",
+    "torch.csv": "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",
+    "all_reduce.log": LOG,
+    "operators.csv": OPERATORS,
+    "ranks.txt": "# rank  node.gpu\n" + "".join(f"{n} 0.{n ^ 1}\n" for n in range(8)),
+    "overlay.yaml": "cluster: {derate: 0.9}\n",
+    "config.json": """{"model_type": "llama", "hidden_size": 256, "intermediate_size": 688,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "vocab_size": 1000}""",
+}
+# a run file that reads them
+READER = """
+cluster:
+  {preset: dgx-a100-80g, nodes: 1, operators: operators.csv, collectives: {measured: all_reduce.log}}
+model: {huggingface: config.json, sequence: 128}
+layout: {global_batch: 8, pipeline: 2, tensor: 2, rank_file: ranks.txt}
+"""
 # words after the program, what they write, and the run file
 COMMANDS = [
     (["run", "run.yaml", "-o", "out"], ["out"], RUN),
@@ -28,7 +65,7 @@ COMMANDS = [
     (["run", "run.yaml", "-o", "out"], ["out"], JOBS),
     (["report", "run.yaml", "-o", "page.html"], ["page.html"], RUN),
     (["explain", "run.yaml", "-o", "out"], ["out"], RUN),
-    (["check", "run.yaml"], [], RUN.replace("nodes", "node").replace("heads", "hedas")),
+    (["check", "run.yaml"], [], WRONG),
     (["check", "run.yaml", "--show-config", "-o", "out"], ["out"], RUN),
     (["sweep", "run.yaml", "--over", "layout.tensor=1,2", "-j", "1", "-o", "table.csv"],
      ["table.csv"], RUN),
@@ -39,6 +76,17 @@ COMMANDS = [
     (["list", "schema"], [], ""),
     (["list", "keys", "layout"], [], ""),
     (["list", "models"], [], ""),
+]
+# what reads the other files there are, and threads: only for allocations
+READERS = [
+    (["run", "run.yaml", "--with", "overlay.yaml", "-o", "out"], ["out"], READER),
+    (["schedule", "two.slots", "-o", "out"], ["out"], RUN),
+    (["schedule", "torch.csv", "-o", "out"], ["out"], RUN),
+    (["sweep", "run.yaml", "--rows", "rows.csv", "-j", "2", "-o", "table.csv"], ["table.csv"], RUN),
+    (["sweep", "run.yaml", "--rows", "rows.csv", "-j", "1", "--resume", "-o", "table.csv"],
+     ["table.csv"], RUN),
+    (["calibrate", "run.yaml", "--rows", "rows.csv", "--measured", "seconds", "--fit",
+      "cluster.derate", "-j", "1", "-o", "new.yaml"], ["new.yaml"], RUN),
 ]
 # numbers that no two runs have in common
 CHANGING = ("wall_s", "peak_rss_bytes", "simulated")
@@ -61,6 +109,21 @@ def profile(binary):
         return (here / "folder/rank-0.json").read_text()
 
 
+@functools.lru_cache(maxsize=1)
+def interrupted(binary):
+    """What a sweep of rows.csv keeps of its rows when it ends in its second."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = pathlib.Path(folder)
+        (here / "run.yaml").write_text(RUN)
+        (here / "rows.csv").write_text(ROWS)
+        (here / "table.csv.partial.ordered").mkdir()  # so that the last step cannot be done
+        subprocess.run([binary, "sweep", "run.yaml", "--rows", "rows.csv", "-j", "1", "-o",
+                        "table.csv"], cwd=here, check=False, capture_output=True)
+        text = (here / "table.csv.partial").read_text()
+    assert text.count("\n") == 3, text
+    return text[:text.rindex("\n2,") + 10]
+
+
 class Outcome:
     """How a run ended, what it printed and wrote; `litter` is what nobody asked for. A setting of
     the environment may speak of the folder of the run, {here}, and what is written to {here}/log is
@@ -70,7 +133,9 @@ class Outcome:
         with tempfile.TemporaryDirectory() as folder:
             here = pathlib.Path(folder)
             inputs = {"rank-0.json": profile(binary)} if yaml == PROFILE else (
-                {"run.yaml": yaml, "rows.csv": ROWS} if yaml else {})
+                {"run.yaml": yaml, **FILES} if yaml else {})
+            if "--resume" in words and not more:
+                more = {"table.csv.partial": interrupted(binary)}
             for name, text in {**inputs, **(more or {})}.items():
                 (here / name).write_bytes(text if isinstance(text, bytes) else text.encode())
             env = {key: value.replace("{here}", folder) for key, value in environment.items()}
