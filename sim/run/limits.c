@@ -13,8 +13,9 @@
 #define PASS_MARKS 5.0  /* B of a pass while orders are made: model/lower.c */
 #define HEAT_B     60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
 
-static const char remedy[] = "simulate fewer run.steps, a smaller layout.global_batch, or larger "
-                             "micro-batches";
+static const char remedy[] =
+    "simulate fewer run.steps, a smaller layout.global_batch (of sequences, not "
+    "tokens), or larger micro-batches";
 
 /* What is so little is not asked for: sweeps make thousands of small runs a second. */
 static bool is_little(const struct ty_config *config, double need)
