@@ -66,9 +66,9 @@ void manual_markdown(const struct manual *manual)
     const struct ty_keys *keys = manual->keys;
     fputs(
         "# Keys of the run file\n\n"
-        "Every section and key there is, as `trainyard list keys SECTION` tells them. This page is "
-        "written while trainyard is built, from the tables that read the file; the suite fails "
-        "when it is out of date.\n\n"
+        "Every section and key there is, as `trainyard list keys SECTION` tells them. A tool "
+        "of the build (sim/manual) prints this page from the tables that read the file; the suite "
+        "fails when it is out of date.\n\n"
         "Numbers with a unit are written with it: `200 Gb/s`, `2 us`, `80 GiB`, `3 %`. SI prefixes "
         "are powers of 1000, Ki, Mi and Gi of 1024; b is bits, B bytes. `true` and `false` may "
         "also be written `True`, `TRUE`, `False`, `FALSE`. A value comes from the last of: the "

@@ -177,9 +177,10 @@ def errors_come_back_with_their_place(tree):
 
 def python_sees_the_same_figures_and_the_columns_in_place(tree):
     script = f"""
-import json, sys
+import gc, json, sys, weakref
 sys.path.insert(0, {str(LIBRARY)!r})
 import trainyard
+gc.disable()
 run = trainyard.Run({str(FSDP)!r}, "layout.global_batch=32")
 tasks = run.tasks("all")
 busy = [0] * len(tasks.stream_names)
@@ -187,14 +188,19 @@ for i in range(tasks.n):
     busy[tasks.stream[i]] += tasks.dur_ps[i]
 view = memoryview(tasks.start_ps).cast("B").cast("Q")
 names = tasks.kind_names
+memory = weakref.ref(tasks.start_ps.owner)
 del tasks
+assert memory() is not None and view[0] == 0, "a view keeps its columns"
+seen = view.nbytes, view[0]
+del view
+assert memory() is None, "they go with the last of them, collected or not"
 stats = run.stats()
 try:
     trainyard.Run("no such file")
 except trainyard.Error as e:
     trouble = str(e)
 print(json.dumps([busy, run.figure("mfu"), run.figure("breakdown.compute_forward"), stats,
-                  view.nbytes, view[0], trouble, trainyard.version()]))
+                  *seen, trouble, trainyard.version()]))
 """
     busy, mfu, forward, stats, size, first, trouble, version = json.loads(
         tree.run([sys.executable, "-c", script]))

@@ -74,28 +74,34 @@ def _call(function, *arguments):
         _library.ty_err_free(err)
 
 
+class _Memory:
+    """The columns of C, freed when neither tasks nor arrays look at them."""
+
+    def __init__(self, tasks):
+        self._tasks = tasks
+
+    def __del__(self):
+        _library.ty_tasks_free(self._tasks)
+
+
 class Tasks:
     """Columns of the tasks of some ranks; `n` rows. The member `pass` of C is `pass_` here."""
 
     def __init__(self, run, ranks):
-        self._run = run
-        self._tasks = ctypes.POINTER(_Tasks)()
+        pointer = ctypes.POINTER(_Tasks)()
         _call(_library.ty_run_tasks, run.handle, ranks.encode() if ranks else None,
-              ctypes.byref(self._tasks))
-        tasks = self._tasks.contents
+              ctypes.byref(pointer))
+        memory, tasks = _Memory(pointer), pointer.contents
         self.n = tasks.n
         for name, kind in _COLUMNS:
-            pointer = getattr(tasks, name)
-            array = (kind * self.n).from_address(ctypes.cast(pointer, ctypes.c_void_p).value)
-            array.owner = self  # the buffer stays while somebody looks at it
+            address = ctypes.cast(getattr(tasks, name), ctypes.c_void_p).value
+            array = (kind * self.n).from_address(address)
+            array.owner = memory  # which stays while somebody looks at it
             setattr(self, name, array)
         for name in _NAMES:
             words = getattr(tasks, name + "_names")
             setattr(self, name + "_names",
                     [words[i].decode() for i in range(getattr(tasks, "n_" + name))])
-
-    def __del__(self):
-        _library.ty_tasks_free(self._tasks)
 
 
 class Run:
