@@ -7,11 +7,11 @@
 #include "sim/core/fold.h"
 #include "sim/run/words.h"
 
-#define SHARE      0.8 /* of the machine's memory: the rest is for the system and other processes */
-#define LITTLE     (32.0 * 1024 * 1024) /* B */
-#define PASS_GROWS 2.5  /* an array that doubles in an arena leaves its smaller selves behind */
-#define PASS_MARKS 5.0  /* B of a pass while orders are made: model/lower.c */
-#define HEAT_B     60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
+#define SHARE       0.8 /* of the machine's memory: the rest is for the system and other processes */
+#define LITTLE      (32.0 * 1024 * 1024) /* B */
+#define PASS_GROWS  2.5  /* an array that doubles in an arena leaves its smaller selves behind */
+#define PASS_MARKS  5.0  /* B of a pass while orders are made: model/lower.c */
+#define LINK_LOAD_B 60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
 
 static const char remedy[] =
     "simulate fewer run.steps, a smaller layout.global_batch (of sequences, not "
@@ -85,9 +85,9 @@ double ty_limit_execution_B(const struct ty_config *config, const struct ty_prog
     }
     const double columns = varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
     const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
-    const double of_heat = links && varies ? HEAT_B * most : 0;
+    const double of_loads = links && varies ? LINK_LOAD_B * most : 0;
     return use->folded ? columns * ops
-                       : columns * (double)p->n_tasks + (of_fold > of_heat ? of_fold : of_heat);
+                       : columns * (double)p->n_tasks + (of_fold > of_loads ? of_fold : of_loads);
 }
 
 int ty_limit_check_program(const struct ty_config *config, const struct ty_program *p,
