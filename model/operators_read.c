@@ -291,9 +291,25 @@ static int read_row(struct reader *r)
 
 /* ---- the whole ---- */
 
+#define N_KNOWN (N_COLUMNS + TY_COUNT(note_names))
+
+/* The first one that is like none is told with all that there are. */
+static int unknown_column(const struct reader *r, const struct ty_place *at, const char *name,
+                          const char *const known[N_KNOWN], bool first)
+{
+    char list[512] = "", hint[TY_SUGGESTION];
+    const char *near = ty_suggestion(name, known, N_KNOWN, hint);
+    size_t n = 0;
+    for (size_t i = 0; i < N_KNOWN && n < sizeof(list) && first && near[0] == '\0'; i++) {
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i > 0 ? ", " : "; write one of ",
+                              known[i]);
+    }
+    return ty_fail_at(r->err, TY_EINPUT, at, "unknown column (%.40s)%s%s", name, list, near);
+}
+
 static int read_header(struct reader *r)
 {
-    const char *known[N_COLUMNS + TY_COUNT(note_names)];
+    const char *known[N_KNOWN];
     int code = 0;
     r->number = 0;
     memcpy(known, column_names, sizeof(column_names));
@@ -303,14 +319,11 @@ static int read_header(struct reader *r)
         const char *name = ty_csv_header(&r->csv, i);
         const struct ty_place at = ty_csv_place(&r->csv, 0, i);
         size_t k = 0;
-        while (k < TY_COUNT(known) && strcmp(known[k], name) != 0) {
+        while (k < N_KNOWN && strcmp(known[k], name) != 0) {
             k++;
         }
-        if (k == TY_COUNT(known)) {
-            char hint[TY_SUGGESTION];
-            code = ty_fail_at(r->err, TY_EINPUT, &at,
-                              "unknown column (%.40s); docs/formats.md lists all%s", name,
-                              ty_suggestion(name, known, TY_COUNT(known), hint));
+        if (k == N_KNOWN) {
+            code = unknown_column(r, &at, name, known, code == 0);
         } else if (k < N_COLUMNS && r->index[k] != UINT32_MAX) {
             code = ty_fail_at(r->err, TY_EINPUT, &at, "a second column %s; keep one", name);
         } else if (k < N_COLUMNS) {

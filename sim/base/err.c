@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
@@ -215,11 +216,23 @@ const char *ty_errno_text(int error)
     return strerror(error); /* NOLINT(concurrency-mt-unsafe): in glibc it is safe since 2.32 */
 }
 
+/* Some file systems, such as /proc, refuse new names with the error of a folder that is missing. */
+static bool has_folder(const char *path)
+{
+    struct stat st;
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(folder, sizeof(folder), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+                   slash == NULL ? "." : path);
+    return stat(folder, &st) == 0;
+}
+
 int ty_fail_write(struct ty_err *err, const char *path, int error)
 {
-    const char *why = error == ENOENT   ? "its folder does not exist"
-                      : error == EISDIR ? "it is a folder"
-                                        : ty_errno_text(error);
+    const char *why = error == ENOENT && has_folder(path) ? "no file can be made in its folder"
+                      : error == ENOENT                   ? "its folder does not exist"
+                      : error == EISDIR                   ? "it is a folder"
+                                                          : ty_errno_text(error);
     return ty_fail(err, ty_code_of_errno(error), "%s: cannot be written (%s)", path, why);
 }
 

@@ -44,6 +44,14 @@ static double example_of(const struct ty_field *field)
     return field->max != 0 && wanted > field->max ? field->max : wanted;
 }
 
+const char *ty_field_example(const struct ty_field *field)
+{
+    const char *text = field->fallback;
+    const bool number =
+        text != NULL && text[0] >= '0' && text[0] <= '9' && strpbrk(text, "123456789") != NULL;
+    return field->dim == TY_DIM_COUNT && number ? text : ty_dimension_example(field->dim);
+}
+
 /* "a, b, c". */
 static void words_text(const struct ty_field *field, char *buf, size_t size)
 {
@@ -72,7 +80,7 @@ static void expects(const struct ty_field *field, const char *noun, char *buf, s
         if (noun) {
             (void)snprintf(buf, size, "%s%s", noun, range);
         } else {
-            (void)snprintf(buf, size, "it like %s", ty_dimension_example(field->dim));
+            (void)snprintf(buf, size, "it like %s", ty_field_example(field));
         }
         break;
     case TY_TYPE_BOOL:
@@ -179,6 +187,10 @@ static int read_whole(const struct ty_value_context *c, const struct ty_node *no
     const struct ty_field *field = c->field;
     const uint64_t limit = field->type == TY_TYPE_UINT64 ? UINT64_MAX : UINT32_MAX;
     const size_t digits = strspn(node->text, "0123456789");
+    if (node->text[0] == '-' && node->text[1] != '\0' &&
+        node->text[1 + strspn(node->text + 1, "0123456789")] == '\0') {
+        return wrong(c, node, "too small", NULL);
+    }
     if (digits == 0 || node->text[digits] != '\0') {
         return wrong(c, node, "not a whole number", "one");
     }
@@ -221,6 +233,11 @@ static int read_quantity(const struct ty_value_context *c, const struct ty_node 
     const struct ty_field *field = c->field;
     if (ty_quantity_parse(node->text, field->dim, &value, why, sizeof(why)) != 0) {
         const bool asks = why[strlen(why) - 1] == '?'; /* for a unit: the blank was not meant */
+        const char *common = ty_dimension_example(field->dim), *usual = ty_field_example(field);
+        const size_t n = strlen(why), tail = strlen(common);
+        if (n > tail && strcmp(why + n - tail, common) == 0) {
+            (void)snprintf(why + n - tail, sizeof(why) - n + tail, "%s", usual);
+        }
         const bool blank = field->blank && !asks;
         return value_fail(c, node, "%s%s%s", why, blank ? ", or " : "", blank ? field->blank : "");
     }

@@ -89,6 +89,16 @@ static const struct cli_option_row *find(int code)
     return NULL;
 }
 
+static bool has_name(enum cli_command command, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < cli_n_option_rows; i++) {
+        found = found || (cli_has(command, &cli_option_rows[i]) &&
+                          strcmp(cli_option_rows[i].name, name) == 0);
+    }
+    return found;
+}
+
 /* "; sweep and calibrate have it" */
 static void print_owners(unsigned owners)
 {
@@ -106,7 +116,32 @@ static void print_owners(unsigned owners)
     }
 }
 
-static int unknown(enum cli_command command, const char *word)
+/* "; hint: --set layout.tensor=4", where the name is a key's, or that of a section before it. */
+static bool print_key(enum cli_command command, const char *option, const char *value)
+{
+    char name[64];
+    struct ty_keys *keys = NULL;
+    bool found = false;
+    const bool settable = has_name(command, "set");
+    if (!settable || ty_keys_new(&keys, NULL) < 0) {
+        return false;
+    }
+    snprintf(name, sizeof(name), "%s", option);
+    for (char *dash = name; (dash = strchr(dash, '-')) != NULL;) {
+        *dash = '_'; /* --sequence-parallel */
+    }
+    for (size_t i = 0; i < keys->n; i++) {
+        const char *dot = strchr(keys->key[i].name, '.');
+        if (strcmp(keys->key[i].name, name) == 0 || (dot != NULL && strcmp(dot + 1, name) == 0)) {
+            fprintf(stderr, "%s --set %s=%s", found ? ", or" : "; hint:", keys->key[i].name, value);
+            found = true;
+        }
+    }
+    ty_keys_free(keys);
+    return found;
+}
+
+static int unknown(enum cli_command command, const char *word, const char *next)
 {
     const char *names[CLI_OPTIONS_MAX];
     unsigned owners = 0;
@@ -120,12 +155,15 @@ static int unknown(enum cli_command command, const char *word)
         owners |= letter || strcmp(bare, row->name) == 0 ? row->commands : 0;
     }
     const char *near = ty_suggest(bare, names, cli_n_option_rows);
+    const char *equals = strchr(word, '=');
+    const bool given = next != NULL && next[0] != '-';
+    const char *value = equals != NULL ? equals + 1 : given ? next : "VALUE";
     fprintf(stderr, "trainyard %s: unknown option %s", cli_commands[command].name, word);
     if ((owners >> command & 1u) != 0) { /* "---set" */
         fprintf(stderr, "; did you mean --%s?", bare);
     } else if (owners != 0) {
         print_owners(owners);
-    } else if (near != NULL) {
+    } else if (!print_key(command, bare, value) && near != NULL) {
         fprintf(stderr, "; did you mean --%s?", near);
     }
     fprintf(stderr, "\ntry trainyard %s --help\n", cli_commands[command].name);
@@ -157,7 +195,8 @@ static const char *stopped_in(int argc, char **argv, int option)
 }
 
 /* What getopt_long could not read: an option without its value, with one too many, or none. */
-static int misused(enum cli_command command, int code, int option, const char *word)
+static int misused(enum cli_command command, int code, int option, const char *word,
+                   const char *next)
 {
     const struct cli_option_row *row = option != 0 ? find(option) : NULL;
     const char letter[] = {'-', (char)option, '\0'};
@@ -172,17 +211,22 @@ static int misused(enum cli_command command, int code, int option, const char *w
                 cli_commands[command].name, row->name, row->name);
         return 2;
     }
-    return unknown(command, option > 0 && option < 256 ? letter : word);
+    return unknown(command, option > 0 && option < 256 ? letter : word, next);
 }
 
-/* What fits into a seed: 64 bits. */
-static bool is_whole(const char *text)
+/* What fits into a seed, 64 bits. Prints what is wrong and returns 2. */
+static int check_seed(const struct cli_options *o, const char *text)
 {
     static const char most[] = "18446744073709551615";
     const char *digits = text + strspn(text, "0");
     const size_t n = strspn(digits, "0123456789"), room = sizeof(most) - 1;
-    return text[0] != '\0' && digits[n] == '\0' &&
-           (n < room || (n == room && strcmp(digits, most) <= 0));
+    const bool whole = text[0] != '\0' && digits[n] == '\0';
+    if (whole && (n < room || (n == room && strcmp(digits, most) <= 0))) {
+        return 0;
+    }
+    fprintf(stderr, "trainyard %s: --seed %s: %s; write one from 0 to %s, such as 1\n", o->command,
+            text, whole ? "too large a number" : "not a whole number", most);
+    return 2;
 }
 
 /* Words as a shell reads them again. */
@@ -225,6 +269,11 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
         return 2;
     }
     for (int i = 0; i < n; i++) {
+        if (words[i][0] == '\0') {
+            fprintf(stderr, "trainyard %s: %.*s is an empty word; write one\n", row->name,
+                    (int)strcspn(row->arguments, " "), row->arguments);
+            return 2;
+        }
         out->operands.item[out->operands.n++] = words[i];
     }
     out->operand = words[0];
@@ -247,14 +296,13 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
         if (row == NULL) {
             const bool equals = optopt == '=';
             return misused(command, code, optopt,
-                           equals ? stopped_in(argc, argv, optopt) : argv[optind - 1]);
+                           equals ? stopped_in(argc, argv, optopt) : argv[optind - 1],
+                           optind < argc ? argv[optind] : NULL);
         }
         if (row->kind != CLI_FLAG && optarg[0] == '\0') {
             return no_value(command, row);
         }
-        if (row->kind == CLI_SEED && !is_whole(optarg)) {
-            fprintf(stderr, "trainyard %s: --%s %s: not a whole number; write one, such as 1\n",
-                    out->command, row->name, optarg);
+        if (row->kind == CLI_SEED && check_seed(out, optarg) != 0) {
             return 2;
         }
         if (!store(row, optarg, out)) {

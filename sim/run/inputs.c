@@ -3,8 +3,6 @@
  * A configuration remembers the files that it reads, but one with a mistake is not there to be
  * asked, and it may stop before it has read them all: so the loader is asked, and the keys that
  * name files are read off once more. */
-#define _XOPEN_SOURCE 700 /* struct stat's members */
-
 #include "sim/run/inputs.h"
 
 #include <stdlib.h>

@@ -75,7 +75,7 @@ static void domain_add(struct ty_text *out, const struct ty_field *field)
         range_add(out, field);
         break;
     case TY_TYPE_QUANTITY:
-        ty_text_add(out, "like %s, ", ty_dimension_example(field->dim));
+        ty_text_add(out, "like %s, ", ty_field_example(field));
         range_add(out, field);
         break;
     case TY_TYPE_BOOL:

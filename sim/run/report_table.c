@@ -61,9 +61,11 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
         ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
     }
     ty_text_add(t, ", %s, framework %s\n", recompute[l->recompute], l->framework.preset);
-    ty_text_add(t, "%u sequences of %u tokens a step: %u micro-batches of %u on each pipeline\n\n",
-                (unsigned)l->global_batch, (unsigned)c->arch.sequence, (unsigned)l->micro_batches,
-                (unsigned)l->micro_batch);
+    ty_text_add(
+        t, "%u sequence%s of %u token%s a step: %u micro-batch%s of %u on each pipeline\n\n",
+        (unsigned)l->global_batch, l->global_batch == 1 ? "" : "s", (unsigned)c->arch.sequence,
+        c->arch.sequence == 1 ? "" : "s", (unsigned)l->micro_batches,
+        l->micro_batches == 1 ? "" : "es", (unsigned)l->micro_batch);
 }
 
 /* Mean time that the ranks of a stage compute, s. */

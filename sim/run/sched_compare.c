@@ -110,14 +110,14 @@ static void write_table(const struct comparison *c, struct ty_text *t)
     const struct ty_sched_run *first = &c->run[0];
     const double scale = c->pieces[0];
     char f[TY_JSON_NUMBER], in[TY_JSON_NUMBER], w[TY_JSON_NUMBER], e[TY_JSON_NUMBER];
-    ty_text_add(t,
-                "%u stages, %u micro-batches; per stage and micro-batch tF = %s, tI = %s, tW = %s; "
-                "message delay %s\n\n",
-                (unsigned)first->shape.p, (unsigned)first->shape.m,
-                ty_json_number(first->times.forward * scale, f),
-                ty_json_number(first->times.input * scale, in),
-                ty_json_number(first->times.weight * scale, w),
-                ty_json_number(first->times.edge, e));
+    ty_text_add(
+        t,
+        "%u stage%s, %u micro-batch%s; per stage and micro-batch tF = %s, tI = %s, tW = %s; "
+        "message delay %s\n\n",
+        (unsigned)first->shape.p, first->shape.p == 1 ? "" : "s", (unsigned)first->shape.m,
+        first->shape.m == 1 ? "" : "es", ty_json_number(first->times.forward * scale, f),
+        ty_json_number(first->times.input * scale, in),
+        ty_json_number(first->times.weight * scale, w), ty_json_number(first->times.edge, e));
     ty_text_add(t, "schedule");
     for (uint32_t k = 0; k < TY_COUNT(heads); k++) {
         ty_text_pad(t, COLUMN + 12 * (size_t)k);

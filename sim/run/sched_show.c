@@ -24,8 +24,8 @@ static bool splits(const struct ty_sched_run *r)
 void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
 {
     char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER], c[TY_JSON_NUMBER];
-    ty_text_add(t, "%s, %u stages, %u micro-batches", r->name, (unsigned)r->shape.p,
-                (unsigned)r->shape.m);
+    ty_text_add(t, "%s, %u stage%s, %u micro-batch%s", r->name, (unsigned)r->shape.p,
+                r->shape.p == 1 ? "" : "s", (unsigned)r->shape.m, r->shape.m == 1 ? "" : "es");
     if (r->shape.v > 1) {
         ty_text_add(t, ", %u chunks per stage", (unsigned)r->shape.v);
     }
@@ -83,8 +83,9 @@ static void write_summary(const struct ty_sched_run *r, const struct ty_sched_su
         ty_text_add(t, "%s%u", rank == 0 ? "" : ", ",
                     (unsigned)ty_slots_peak(&r->slots.rank[rank], TY_PHASE_WGRAD));
     }
-    ty_text_add(t,
-                r->shape.v > 1 || r->shape.slices > 1 ? " micro-batch pieces" : " micro-batches");
+    const bool pieces = r->shape.v > 1 || r->shape.slices > 1;
+    const bool one = r->shape.p == 1 && ty_slots_peak(&r->slots.rank[0], TY_PHASE_WGRAD) == 1;
+    ty_text_add(t, pieces ? " micro-batch pieces" : one ? " micro-batch" : " micro-batches");
     ty_text_add(t, s->weight_copies > 1 ? "; up to %u weight copies\n" : "\n",
                 (unsigned)s->weight_copies);
 }

@@ -180,7 +180,7 @@ static const struct {
     {"tensor: 3.5",
      "f:1:9: ", "s.tensor: not a whole number (3.5); write one from 1 to 1024, such as 8"},
     {"tensor: -1",
-     "f:1:9: ", "s.tensor: not a whole number (-1); write one from 1 to 1024, such as 8"},
+     "f:1:9: ", "s.tensor: too small (-1); write a whole number from 1 to 1024, such as 8"},
     {"tensor: 1e3",
      "f:1:9: ", "s.tensor: not a whole number (1e3); write one from 1 to 1024, such as 8"},
     {"tensor: 0",

@@ -193,7 +193,7 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         {"op,role,time_us\n",
          ":1:1: no column dtype; a table needs op, role, dtype, time_us and the "
          "sizes of its operators"},
-        {"op,role,dtype,tim_us\n", ":1:15: unknown column (tim_us); docs/formats.md lists all; "
+        {"op,role,dtype,tim_us\n", ":1:15: unknown column (tim_us); "
                                    "hint: did you mean \"time_us\"?"},
         {"op,role,dtype,op,time_us\n", ":1:15: a second column op; keep one"},
         {"op,role,dtype,elements,time_us\n\n\"norm\",forward,bf16,8,\n",
