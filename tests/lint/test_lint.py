@@ -13,6 +13,7 @@ import unittest.mock
 import complexity
 import layers
 import links
+import sizes
 import tools  # finds needs
 import needs
 
@@ -116,6 +117,13 @@ class Complexity(unittest.TestCase):
     def test_a_function_that_was_not_read_is_told(self):
         self.assertEqual(list(complexity.judge("a.c", "int f(void)\n{\n}\n", [])),
                          ["a.c: pmccabe sees 0 functions of 1"])
+
+
+class Sizes(unittest.TestCase):
+    def test_a_function_is_as_long_as_its_body(self):
+        lines = ["static int f(int x,", "             int y)", "{", *78 * ["    x++;"], "}", "int a;",
+                 "START_TEST(t)", "{", "}"]
+        self.assertEqual(list(sizes.functions(lines)), [("f", 3, 80), ("START_TEST", 85, 2)])
 
 
 class Verdict(unittest.TestCase):
