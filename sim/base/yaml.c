@@ -106,7 +106,7 @@ static void syntax_fail(struct reader *r)
         (void)snprintf(message, sizeof(message), "%s (in the %s from line %zu, column %zu)",
                        problem, ty_yaml_context(p->context), p->context_mark.line + 1,
                        p->context_mark.column + 1);
-    } else {
+    } else if (!ty_yaml_no_blank(p->problem, &at, message, sizeof(message))) {
         (void)snprintf(message, sizeof(message), "%s", problem);
     }
     reader_stop(r, TY_EINPUT, &at, message);
@@ -306,8 +306,8 @@ static void map_check_duplicates(struct reader *r, const struct built *map, uint
         const struct ty_place at = ty_node_key_place(r->doc, sorted[i]);
         r->path[depth + 1] = sorted[i]->key;
         path_text(r, depth + 1, path, sizeof(path));
-        reader_fail(r, TY_EINPUT, &at, "%sduplicate key, first given on line %u; keep one", path,
-                    (unsigned)first->key_line);
+        reader_fail(r, TY_EINPUT, &at, "%sduplicate key, first given on line %u; keep one%s", path,
+                    (unsigned)first->key_line, at.col > 1 ? "" : ", or indent keys of a section");
     }
     free(sorted);
 }

@@ -190,7 +190,7 @@ static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
             continue; /* jobs.c reads it, when the rest is known */
         }
         if (i == TY_N_SECTIONS) {
-            const int rc = ty_config_unknown_section(node->key, &at, l->err);
+            const int rc = ty_setting_outside(config, node->key, &at, l->err);
             l->code = l->code < 0 ? l->code : rc;
             l->misspelt = true;
         } else if (!is_nothing(node)) {

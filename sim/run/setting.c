@@ -4,9 +4,33 @@
  * from the start of the text. */
 #include "sim/run/setting.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/run/jobs.h"
+
+int ty_setting_outside(const struct ty_config *config, const char *key, const struct ty_place *at,
+                       struct ty_err *err)
+{
+    const char *found[TY_N_SECTIONS];
+    char list[160] = "";
+    size_t n = 0, len = 0;
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        if (ty_section_field(&config->sections[i], key)) {
+            found[n++] = config->sections[i].name;
+        }
+    }
+    for (size_t i = 0; i < n && len < sizeof(list); i++) {
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+                                i == 0       ? ""
+                                : i + 1 == n ? " or "
+                                             : ", ",
+                                found[i]);
+    }
+    return n == 0 ? ty_config_unknown_section(key, at, err)
+                  : ty_fail_at(err, TY_EINPUT, at,
+                               "%.60s: a key outside its section; indent it under %s", key, list);
+}
 
 /* Finds the field that "section.key" names, or reports why there is none. */
 static int setting_find(struct ty_config *config, struct ty_setting *setting, const char *key,

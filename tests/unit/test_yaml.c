@@ -93,13 +93,22 @@ START_TEST(every_mistake_has_its_message)
         {"a: @x\n",
          "f:1:4: a value cannot begin with this character; put it in quotes\n    a: @x\n       ^"},
         {"a: b: c\n",
-         "f:1:5: a second \": \" on a line, or a line indented too far; put text with a "
-         "colon in quotes\n    a: b: c\n"
+         "f:1:5: a second \": \" on a line, a line indented too far, or no blank behind the colon "
+         "of the line before; put text with a colon in quotes\n    a: b: c\n"
          "        ^"},
+        {"c:\n  a:b\n  c: d\n",
+         "f:2:4: no blank behind the colon; write \"a: b\"\n      a:b\n       ^"},
+        {"a:[b]\r\nc: d\r\n",
+         "f:1:2: no blank behind the colon; write \"a: [b]\"\n    a:[b]\n     ^"},
+        {"a: 1\n  c: d\n",
+         "f:2:4: a second \": \" on a line, a line indented too far, or no blank behind the colon "
+         "of the line before; put text with a colon in quotes\n      c: d\n       ^"},
         {"a: 1\nb: 2\nc:\n  d: 1\n  d: 2\na: 3\na: 4\n",
          "f:5:3: c.d: duplicate key, first given on line 4; keep one\n      d: 2\n      ^\n"
-         "f:6:1: a: duplicate key, first given on line 1; keep one\n    a: 3\n    ^\n"
-         "f:7:1: a: duplicate key, first given on line 1; keep one\n    a: 4\n    ^"},
+         "f:6:1: a: duplicate key, first given on line 1; keep one, or indent keys of a section\n  "
+         "  a: 3\n    ^\n"
+         "f:7:1: a: duplicate key, first given on line 1; keep one, or indent keys of a section\n  "
+         "  a: 4\n    ^"},
         {"a: {b: 1\nc: 2\n", "f:2:2: a { is not closed; write a comma between entries and } at the "
                              "end (in the flow mapping from line 1, column 4)\n    c: 2\n     ^"},
         {"a:\n    b: 1\n  c: 2\n",
@@ -214,9 +223,9 @@ START_TEST(a_wide_mapping_is_checked_for_duplicates_quickly)
     struct ty_doc doc;
     struct ty_err err = TY_ERR_NONE;
     ck_assert_int_eq(ty_doc_parse(&doc, &arena, "f", wide, strlen(wide), &err), TY_EINPUT);
-    ck_assert_str_eq(err.text,
-                     "f:60001:1: k7: duplicate key, first given on line 8; keep one\n    k7: 1\n"
-                     "    ^");
+    ck_assert_str_eq(err.text, "f:60001:1: k7: duplicate key, first given on line 8; keep one, or "
+                               "indent keys of a section\n    k7: 1\n"
+                               "    ^");
     ty_arena_release(&arena);
     free(wide);
 }
