@@ -361,7 +361,8 @@ struct ty_sweep_summary {
 
 /* Simulates every row and writes a table: one output row per row, in order, with the figures or the
  * error of its run, whatever the threads. A row that cannot be run is no failure of the call; (2)
- * for options that cannot be, and for an output that a row reads, (3) for a table that is wrong or a file that cannot be written. */
+ * for options that cannot be, and for an output that a row reads, (3) for a table that is wrong or
+ * a file that cannot be written. */
 TY_API int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err);
 
 /* ---- calibration ---- */
@@ -386,7 +387,8 @@ struct ty_calibrate_options {
 
 /* Fits keys of the run file to measured times (docs/calibration.md). `report` says how well,
  * `overlay` is the text of a file of the fitted keys for ty_source.with. (2) for options that
- * cannot be, and for an output that the fit reads, (3) for measurements that are wrong or too few. */
+ * cannot be, and for an output that the fit reads, (3) for measurements that are wrong or too
+ * few. */
 TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **report, char **overlay,
                         struct ty_err *err);
 

@@ -21,8 +21,10 @@ static void print_usage(FILE *f)
                 cli_commands[i].summary);
     }
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
-    fprintf(f, "A first run:  trainyard run llama-30b-256xa100.yaml, one of the examples (docs/examples,\n"
-               "or share/doc/trainyard/examples where it is installed)\n");
+    fprintf(
+        f,
+        "A first run:  trainyard run llama-30b-256xa100.yaml, one of the examples (docs/examples,\n"
+        "or share/doc/trainyard/examples where it is installed)\n");
     for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
         fprintf(f, "%-13s %3d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
                 row->meaning);

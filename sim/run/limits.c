@@ -7,7 +7,7 @@
 #include "sim/core/fold.h"
 #include "sim/run/words.h"
 
-#define SHARE       0.8 /* of the machine's memory: the rest is for the system and other processes */
+#define SHARE       0.8 /* of the machine's memory: the rest is for the system and others */
 #define LITTLE      (32.0 * 1024 * 1024) /* B */
 #define PASS_GROWS  2.5  /* an array that doubles in an arena leaves its smaller selves behind */
 #define PASS_MARKS  5.0  /* B of a pass while orders are made: model/lower.c */

@@ -106,21 +106,23 @@ static int find_schedule(const char *name, const struct ty_sched **out, struct t
     return TY_EUSAGE;
 }
 
+static int sizes_missing(const struct ty_schedule_options *o, struct ty_err *err)
+{
+    const char *what = "-p and -m are missing; write how many pipeline ranks and micro-batches, "
+                       "such as -p 4 -m 8";
+    if (o->micro_batches != 0) {
+        what = "-p is missing; write how many pipeline ranks, such as -p 4";
+    } else if (o->pipeline != 0) {
+        what = "-m is missing; write how many micro-batches, such as -m 8";
+    }
+    return ty_fail(err, TY_EUSAGE, "%s", what);
+}
+
 /* Micro-batches are numbered in 16 bits; the other bounds keep a run within some GB. */
 static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
 {
     if (o->pipeline == 0 || o->micro_batches == 0) {
-        const bool p = o->pipeline == 0, m = o->micro_batches == 0;
-        return ty_fail(err, TY_EUSAGE, "%s; write how many %s, such as %s",
-                       p && m ? "-p and -m are missing"
-                       : p    ? "-p is missing"
-                              : "-m is missing",
-                       p && m ? "pipeline ranks and micro-batches"
-                       : p    ? "pipeline ranks"
-                              : "micro-batches",
-                       p && m ? "-p 4 -m 8"
-                       : p    ? "-p 4"
-                              : "-m 8");
+        return sizes_missing(o, err);
     }
     if (o->pipeline > 4096) {
         return ty_fail(err, TY_EUSAGE, "-p %u: too many pipeline ranks; write 1 to 4096",
