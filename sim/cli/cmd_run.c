@@ -20,18 +20,6 @@ static int load(const struct cli_options *o, struct ty_config **config, struct t
     return ty_config_read(config, &source, err);
 }
 
-static int print_remarks(const struct cli_options *o, const struct ty_config *config,
-                         struct ty_err *err)
-{
-    char *text = NULL;
-    const int rc = o->quiet ? 0 : ty_config_remarks(config, &text, err);
-    if (rc == 0 && text != NULL) {
-        fputs(text, stderr);
-    }
-    ty_text_free(text);
-    return rc;
-}
-
 /* The i-th trace asked for, in the run file first, then on the command line; NULL after the
  * last. */
 static const char *trace_target(const struct cli_options *o, const struct ty_config *config,
@@ -45,6 +33,42 @@ static const char *trace_target(const struct cli_options *o, const struct ty_con
         return ty_config_trace(config, i);
     }
     return i - in_file < o->trace.n ? o->trace.item[i - in_file] : NULL;
+}
+
+/* An option that shapes traces, where there are none. */
+static void remark_traceless(const struct cli_options *o, const struct ty_config *config)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } rows[] = {
+        {"ranks", o->ranks != NULL},       {"detail", o->detail != NULL},
+        {"window", o->window != NULL},     {"order", o->order != NULL},
+        {"counters", o->counters != NULL}, {"steps", o->steps != NULL},
+        {"args", o->args != NULL},         {"flows", o->flows != NULL},
+        {"critical", o->critical != NULL}, {"width", o->width != NULL},
+        {"palette", o->palette != NULL},   {"bubbles", o->bubbles != NULL},
+        {"no-bubbles", o->no_bubbles},     {"force", o->force},
+    };
+    const bool told = !o->quiet && trace_target(o, config, 0) == NULL;
+    for (size_t i = 0; told && i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].given) {
+            fprintf(stderr, "--%s shapes traces, and none is asked for; add --trace FORMAT:PATH\n",
+                    rows[i].option);
+        }
+    }
+}
+
+static int print_remarks(const struct cli_options *o, const struct ty_config *config,
+                         struct ty_err *err)
+{
+    char *text = NULL;
+    const int rc = o->quiet ? 0 : ty_config_remarks(config, &text, err);
+    if (rc == 0 && text != NULL) {
+        fputs(text, stderr);
+    }
+    ty_text_free(text);
+    return rc;
 }
 
 /* Where the report goes; standard output unless told otherwise, nowhere when a trace goes there. */
@@ -148,6 +172,9 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     char *text = NULL;
     const char *format = o->stats != NULL ? o->stats : ty_config_stats_format(config);
     int rc = check_outputs(o, config, run, err);
+    if (rc == 0) {
+        remark_traceless(o, config);
+    }
     rc = rc < 0 ? rc : cli_execute(o, run, o->engine, err);
     if (ty_run_halted(run)) { /* the picture of a deadlock is worth having */
         write_traces(o, config, run, err);
