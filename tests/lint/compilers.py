@@ -18,6 +18,7 @@ SAME = ["-fdiagnostics-color=never", "-fvisibility=hidden", "-ffp-contract=off"]
 # Assertions are compiled in one and left out in the other.
 LEVELS = {"-O0": ["-O0", "-UNDEBUG"], "-O2": ["-O2", "-DNDEBUG"]}
 HEADERS = ["sim", "topology", "model", "traces"]
+UNIT = "extern int one;\n"  # what follows a header: C wants a declaration, and one has macros only
 
 
 def jobs(root, build, compilers):
@@ -31,14 +32,14 @@ def jobs(root, build, compilers):
         for header in (path for top in HEADERS for path in sorted((root / top).rglob("*.h"))):
             yield f"{compiler}, header alone", [
                 compiler, "-std=c11", "-D_POSIX_C_SOURCE=200809L", f"-I{root}", *WARN, *SAME,
-                "-Wno-unused-function", "-fsyntax-only", "-x", "c", str(header)]
+                "-Wno-unused-function", "-fsyntax-only", "-include", str(header), "-x", "c", "-"]
 
 
 def main():
     root, build = (pathlib.Path(word).resolve() for word in sys.argv[1:])
     compilers = tools.present(COMPILERS)
     listed = list(jobs(root, build, compilers))
-    results = tools.in_parallel(lambda job: tools.run(job[1], build), listed)
+    results = tools.in_parallel(lambda job: tools.run(job[1], build, UNIT), listed)
     found = [f"{label}: {line}" for (label, _), (out, _) in zip(listed, results)
              for line in out.splitlines() if ": warning: " in line or "error: " in line]
     found += [f"{label}: exit status {status}: {command}"

@@ -56,7 +56,7 @@ static inline struct ty_reach reach_of(uint32_t n, uint32_t g)
 static inline double node_rate(uint32_t g)
 {
     /* Nodes hold g GPUs here, so a group in a node is a full node unless stated otherwise. */
-    return g > 1 ? 300e9 * 0.8 : INFINITY;
+    return g > 1 ? 300e9 * 0.8 : (double)INFINITY;
 }
 
 static inline double relative(double a, double b)

@@ -20,7 +20,7 @@ START_TEST(ring_time_is_that_of_its_steps)
         const double bytes = sizes[i / TY_COUNT(shapes) / TY_COUNT(colls)];
         const bool reduce = coll == TY_COLL_ALL_REDUCE, one_node = n == g;
         const double factor = reduce && !one_node ? 1.4 : 1;
-        const double rate = fmin(node_rate(g), one_node ? INFINITY : g * 25e9 * 0.9);
+        const double rate = fmin(node_rate(g), one_node ? (double)INFINITY : g * 25e9 * 0.9);
         struct fabric f;
         struct ty_coll_cost cost;
         fabric_init(&f, n, g);
@@ -231,7 +231,7 @@ START_TEST(tree_latency_is_that_of_its_steps)
             continue;
         }
         fabric_init(&f, n, g);
-        f.rate[NVLINK] = f.rate[NET] = INFINITY;
+        f.rate[NVLINK] = f.rate[NET] = (double)INFINITY;
         f.alpha_s[NVLINK] = 4e-6;
         f.alpha_s[NET] = 15e-6;
         ty_coll_tree.steps(TY_COLL_ALL_REDUCE, n, g, 1, play, &f);
