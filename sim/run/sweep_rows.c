@@ -228,8 +228,11 @@ static enum ty_sweep_kept look_at_row(void *arg, uint32_t row, const char *line,
     struct outcome out;
     put_inputs(&t, job, row);
     char *inputs = ty_text_take(&t);
-    const size_t n = inputs != NULL ? strlen(inputs) : 0;
-    const bool same = inputs != NULL && n < len && memcmp(line, inputs, n) == 0;
+    if (inputs == NULL) {
+        return TY_SWEEP_NO_MEMORY;
+    }
+    const size_t n = strlen(inputs);
+    const bool same = n < len && memcmp(line, inputs, n) == 0;
     free(inputs);
     if (!same) {
         return memchr(line, '\0', len) != NULL ? TY_SWEEP_DAMAGED : TY_SWEEP_FOREIGN;
@@ -256,10 +259,14 @@ static int check_kept(struct sweep_job *job, struct ty_err *err)
     }
     struct ty_err *own = ty_err_new();
     char *line = own != NULL ? make_line(job, job->last, &out, own) : NULL;
+    bool same = true;
     int rc = 0;
     if (line == NULL) {
         keep_fault(job, job->last, own);
-    } else if (!ty_sweep_store_equals(&job->store, job->last, line)) {
+    } else {
+        rc = ty_sweep_store_equals(&job->store, job->last, line, &same, err);
+    }
+    if (rc == 0 && !same) {
         rc = ty_fail(err, TY_EINPUT,
                      "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
                      "names, or this program is not what it was; run without --resume to start "

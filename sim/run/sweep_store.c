@@ -171,6 +171,9 @@ static int keep(struct ty_sweep_store *store, const char *text, size_t len, ty_s
     for (uint32_t n = 1; (next = line_end(text, len, end)) != 0; end = next, n++) {
         const enum ty_sweep_kept kept = keep_line(store, text, end, next, look, arg);
         store->n_damaged += kept == TY_SWEEP_DAMAGED;
+        if (kept == TY_SWEEP_NO_MEMORY) {
+            return ty_fail_memory(err);
+        }
         if (kept == TY_SWEEP_FOREIGN) {
             return ty_fail(err, TY_EINPUT,
                            "%s: its row %" PRIu32 " is not that of this sweep; run without "
@@ -320,14 +323,23 @@ static int read_at(int fd, char *bytes, size_t n, int64_t at)
     return 0;
 }
 
-bool ty_sweep_store_equals(const struct ty_sweep_store *store, uint32_t row, const char *line)
+int ty_sweep_store_equals(const struct ty_sweep_store *store, uint32_t row, const char *line,
+                          bool *same, struct ty_err *err)
 {
     const struct ty_sweep_line *kept = &store->line[row];
-    char *text = kept->len == strlen(line) ? malloc(kept->len) : NULL;
-    const bool same = text != NULL && read_at(store->fd, text, kept->len, kept->at) == 0 &&
-                      memcmp(text, line, kept->len) == 0;
-    free(text);
-    return same;
+    char block[4096]; /* no allocation: short memory is not another row */
+    *same = kept->len == strlen(line);
+    for (uint32_t done = 0; done < kept->len && *same;) {
+        const size_t left = kept->len - done, n = left < sizeof(block) ? left : sizeof(block);
+        const int error = read_at(store->fd, block, n, kept->at + done);
+        if (error != 0) {
+            return ty_fail(err, TY_EIO, "%s: cannot be read (%s)", store->partial,
+                           ty_errno_text(error));
+        }
+        *same = memcmp(block, line + done, n) == 0;
+        done += (uint32_t)n;
+    }
+    return 0;
 }
 
 struct copy {

@@ -37,7 +37,8 @@ struct ty_sweep_store {
 enum ty_sweep_kept {
     TY_SWEEP_KEPT,
     TY_SWEEP_DAMAGED,
-    TY_SWEEP_FOREIGN
+    TY_SWEEP_FOREIGN,
+    TY_SWEEP_NO_MEMORY /* to look at it */
 };
 
 /* Looks at row `row` of an earlier sweep: its line of the table, len bytes with the newline. */
@@ -57,8 +58,9 @@ bool ty_sweep_store_has(const struct ty_sweep_store *store, uint32_t row);
  * not be written, and store->error says why. */
 bool ty_sweep_store_add(struct ty_sweep_store *store, uint32_t row, char *text);
 
-/* Whether a kept row is this line, byte for byte. */
-bool ty_sweep_store_equals(const struct ty_sweep_store *store, uint32_t row, const char *line);
+/* Whether a kept row is this line, byte for byte: *same. TY_EIO when it cannot be read. */
+int ty_sweep_store_equals(const struct ty_sweep_store *store, uint32_t row, const char *line,
+                          bool *same, struct ty_err *err);
 
 /* Puts all rows in order under the name of the output. On failure PATH.partial stays. */
 int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err);
