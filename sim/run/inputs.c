@@ -89,11 +89,11 @@ static int config_names(const struct ty_source *source, const struct stat *file,
 
 /* ---- what would be lost ---- */
 
-/* Whether there is a file under the name. */
+/* Whether there is a file under the name, and something in it. */
 static bool is_there(const char *path, struct stat *file)
 {
     return path != NULL && strcmp(path, "-") != 0 && stat(path, file) == 0 &&
-           S_ISREG(file->st_mode);
+           S_ISREG(file->st_mode) && file->st_size > 0;
 }
 
 static int refuse(const char *path, struct ty_err *err)

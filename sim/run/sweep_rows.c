@@ -325,14 +325,16 @@ static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
     }
 }
 
+/* Neither the table nor what it grows in may take the place of what rows are made from. */
 static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
     char *header = make_header(job);
-    int rc = header == NULL
-                 ? ty_fail_memory(err)
-                 : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows, header,
-                                       o->resume ? look_at_row : NULL, job, arena, err);
+    int rc = header == NULL ? ty_fail_memory(err)
+                            : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows,
+                                                  header, arena, err);
+    rc = rc < 0 ? rc : ty_rows_spare(&job->rows, job->store.partial, err);
+    rc = rc < 0 ? rc : ty_sweep_store_begin(&job->store, o->resume ? look_at_row : NULL, job, err);
     rc = rc < 0 ? rc : check_kept(job, err);
     if (rc == 0) {
         remark_earlier(job, arena);
@@ -373,18 +375,6 @@ static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
                    whole ? "" : more + (n == 0));
 }
 
-/* Neither the table nor what it grows in may take the place of what rows are made from. */
-static int check_output(const struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
-{
-    const char *output = job->options->output;
-    if (output == NULL || strcmp(output, "-") == 0) {
-        return 0;
-    }
-    const char *partial = ty_arena_printf(arena, "%s.partial", output);
-    int rc = partial == NULL ? ty_fail_memory(err) : ty_rows_spare(&job->rows, output, err);
-    return rc < 0 ? rc : ty_rows_spare(&job->rows, partial, err);
-}
-
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
 {
     struct sweep_job job = {
@@ -411,7 +401,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
-    rc = rc < 0 ? rc : check_output(&job, &arena, err);
+    rc = rc < 0 ? rc : ty_rows_spare(&job.rows, options->output, err);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);

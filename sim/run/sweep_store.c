@@ -229,19 +229,24 @@ static bool has_rows(const struct ty_sweep_store *store)
 }
 
 int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
-                        const char *header, ty_sweep_look *look, void *arg, struct ty_arena *arena,
-                        struct ty_err *err)
+                        const char *header, struct ty_arena *arena, struct ty_err *err)
 {
     *store = (struct ty_sweep_store){.n_rows = n_rows, .header = header, .fd = -1};
     store->line = ty_arena_array(arena, struct ty_sweep_line, (size_t)n_rows + 1);
-    int rc = store->line != NULL ? find_target(store, output, arena, err) : ty_fail_memory(err);
-    if (rc == 0 && store->partial == NULL) {
-        store->error = ty_fd_write(store->fd, header, strlen(header), NULL);
+    const int rc =
+        store->line != NULL ? find_target(store, output, arena, err) : ty_fail_memory(err);
+    return rc < 0 || store->partial == NULL ? rc : open_partial(store, err);
+}
+
+int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
+                         struct ty_err *err)
+{
+    if (store->partial == NULL) {
+        store->error = ty_fd_write(store->fd, store->header, strlen(store->header), NULL);
         return store->error != 0 ? ty_sweep_store_fail(store, err) : 0;
     }
-    rc = rc < 0 ? rc : open_partial(store, err);
-    store->dropped = rc == 0 && look == NULL && has_rows(store);
-    rc = rc < 0 || look == NULL ? rc : read_partial(store, look, arg, err);
+    store->dropped = look == NULL && has_rows(store);
+    const int rc = look == NULL ? 0 : read_partial(store, look, arg, err);
     return rc < 0 ? rc : begin_partial(store, err);
 }
 

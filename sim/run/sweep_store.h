@@ -44,12 +44,16 @@ enum ty_sweep_kept {
 /* Looks at row `row` of an earlier sweep: its line of the table, len bytes with the newline. */
 typedef enum ty_sweep_kept ty_sweep_look(void *arg, uint32_t row, const char *line, size_t len);
 
-/* Opens `output` (NULL or "-": standard output) for n_rows rows; memory is the arena's. With
- * `look`, lines of PATH.partial that it keeps stay, and one that belongs to another sweep is an
- * error. The store has to be released, whatever comes back. */
+/* Opens `output` (NULL or "-": standard output) for n_rows rows, and changes nothing in what is
+ * there; memory is the arena's. An error when another sweep has it. The store has to be released,
+ * whatever comes back. */
 int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
-                        const char *header, ty_sweep_look *look, void *arg, struct ty_arena *arena,
-                        struct ty_err *err);
+                        const char *header, struct ty_arena *arena, struct ty_err *err);
+
+/* To be called once, before rows are added. With `look`, lines of PATH.partial that it keeps stay,
+ * and one that belongs to another sweep is an error. */
+int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
+                         struct ty_err *err);
 
 /* Whether the row is there already. */
 bool ty_sweep_store_has(const struct ty_sweep_store *store, uint32_t row);
