@@ -333,10 +333,9 @@ TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *t
 /* ---- many runs ---- */
 
 struct ty_sweep_options {
-    const char *path; /* run file; not standard input: every row reads it */
-    const char *rows; /* CSV whose columns name keys; NULL: `over` */
-    const char *const
-        *over; /* [n_over] "KEY=V1,V2": all combinations, the last one varying fastest */
+    const char *path;        /* run file; not standard input: every row reads it */
+    const char *rows;        /* CSV whose columns name keys; NULL: `over` */
+    const char *const *over; /* [n_over] "KEY=V1,V2": all combinations, the last varies fastest */
     size_t n_over;
     const char *const *with; /* [n_with] overlays of the run file */
     size_t n_with;
@@ -356,7 +355,7 @@ struct ty_sweep_summary {
     uint32_t n_fit, n_not, n_invalid; /* of both: fit, do not, have an error */
     uint32_t fastest;                 /* number of the fastest row that fits, from 1; 0: none */
     double fastest_s;                 /* its step time */
-    char remark[512];                 /* columns that may be keys misspelt; "": none */
+    char remark[512];                 /* lines for the user, about columns and earlier rows; "" */
 };
 
 /* Simulates every row and writes a table: one output row per row, in order, with the figures or the
@@ -395,8 +394,7 @@ TY_API int ty_calibrate(const struct ty_calibrate_options *options, char **repor
 /* ---- measured profiles ---- */
 
 struct ty_import_options {
-    const char *const
-        *paths; /* [n_paths] files of torch.profiler, one a rank, or folders of them */
+    const char *const *paths; /* [n_paths] files of torch.profiler, one a rank, or their folders */
     size_t n_paths;
     uint32_t gpus_per_node; /* how ranks lie on nodes; 0: 8 */
     const char *steps;      /* "2-5,7": numbers of ProfilerStep; NULL: all that was recorded */
