@@ -61,51 +61,50 @@ static void on_row(int end, void *arg)
     }
 }
 
-static int parse(struct reader *r, const char *path, const char *text, size_t len,
-                 struct ty_err *err)
+static int parse(const struct ty_csv *csv, struct reader *r, size_t len, struct ty_err *err)
 {
     struct csv_parser parser;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0) {
         return ty_fail_memory(err);
     }
-    const bool whole = csv_parse(&parser, text, len, on_cell, on_row, r) == len &&
+    const bool whole = csv_parse(&parser, csv->source, len, on_cell, on_row, r) == len &&
                        csv_fini(&parser, on_cell, on_row, r) == 0;
     const int error = csv_error(&parser);
     csv_free(&parser);
     if (r->failed || error == CSV_ENOMEM) {
         return ty_fail_memory(err);
     }
-    if (r->too_long) {
-        return ty_fail(err, TY_EINPUT, "%s: row %zu: a cell of more than %u KiB", path,
-                       r->n_rows + 1, (unsigned)(TY_CSV_MAX_CELL >> 10));
+    if (whole && !r->too_long) {
+        return 0;
     }
-    return whole
-               ? 0
-               : ty_fail(err, TY_EINPUT,
-                         "%s: row %zu: a quote in the wrong place or never closed; write \"\" for "
-                         "a quote inside quotes",
-                         path, r->n_rows + 1);
+    const struct ty_place at = ty_csv_place(csv, (uint32_t)r->n_rows, 0);
+    if (r->too_long) {
+        return ty_fail_at(err, TY_EINPUT, &at, "a cell of more than %u KiB in this row",
+                          (unsigned)(TY_CSV_MAX_CELL >> 10));
+    }
+    return ty_fail_at(err, TY_EINPUT, &at,
+                      "a quote in the wrong place of this row, or never closed; write \"\" for a "
+                      "quote inside quotes");
 }
 
 /* Spreadsheets of some countries write semicolons, and call it CSV all the same. */
-static int has_commas(const struct reader *r, const char *path, const char *text,
-                      struct ty_err *err)
+static int has_commas(const struct ty_csv *csv, const struct reader *r, struct ty_err *err)
 {
     const char *other = r->width[0] == 1 ? strpbrk(r->cell[0], ";\t") : NULL;
-    if (other == NULL || text[0] == '"') {
+    if (other == NULL || csv->source[0] == '"') {
         return 0;
     }
     return ty_fail(err, TY_EINPUT, "%s: its columns are separated by %s; separate them by commas",
-                   path, *other == ';' ? "semicolons" : "tabs");
+                   csv->file, *other == ';' ? "semicolons" : "tabs");
 }
 
 /* Rows of equal width. */
-static int square(struct ty_csv *csv, const struct reader *r, const char *path, struct ty_err *err)
+static int square(struct ty_csv *csv, const struct reader *r, struct ty_err *err)
 {
     const size_t columns = r->width[0], n = r->n_rows * columns; /* both have 32 bits */
     if (n > TY_CSV_MAX_CELLS) { /* rows may be short, so this is not in proportion to the file */
         return ty_fail(err, TY_ELIMIT, "%s: %zu rows of %zu columns; a table may have %u cells",
-                       path, r->n_rows, columns, TY_CSV_MAX_CELLS);
+                       csv->file, r->n_rows, columns, TY_CSV_MAX_CELLS);
     }
     const char **cell = ty_arena_array(r->arena, const char *, n + 1);
     size_t from = 0;
@@ -114,16 +113,18 @@ static int square(struct ty_csv *csv, const struct reader *r, const char *path, 
     }
     for (size_t row = 0; row < r->n_rows; row++) {
         if (r->width[row] > columns) {
-            return ty_fail(err, TY_EINPUT, "%s: row %zu: %u cells, the header has %zu", path,
-                           row + 1, (unsigned)r->width[row], columns);
+            const struct ty_place at = ty_csv_place(csv, (uint32_t)row, (uint32_t)columns);
+            return ty_fail_at(err, TY_EINPUT, &at, "%u cells in this row, the header has %zu",
+                              (unsigned)r->width[row], columns);
         }
         for (size_t k = 0; k < columns; k++) {
             cell[row * columns + k] = k < r->width[row] ? r->cell[from + k] : "";
         }
         from += r->width[row];
     }
-    *csv = (struct ty_csv){
-        .cell = cell, .n_columns = (uint32_t)columns, .n_rows = (uint32_t)(r->n_rows - 1)};
+    csv->cell = cell;
+    csv->n_columns = (uint32_t)columns;
+    csv->n_rows = (uint32_t)(r->n_rows - 1);
     return 0;
 }
 
@@ -145,22 +146,19 @@ static int no_nul(const char *path, const char *text, size_t len, struct ty_err 
 int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, struct ty_err *err)
 {
     struct reader r = {.arena = arena};
-    const char *text;
+    const char *text = NULL;
     size_t len;
     int rc = ty_file_read(arena, path, TY_CSV_MAX_BYTES, &text, &len, err);
     rc = rc < 0 ? rc : ty_utf8_kind(path, text, len, err);
     rc = rc < 0 ? rc : no_nul(path, text, len, err);
-    rc = rc < 0 ? rc : parse(&r, path, text, len, err);
+    *csv = (struct ty_csv){.file = ty_arena_strndup(arena, path, strlen(path)), .source = text};
+    rc = rc == 0 && csv->file == NULL ? ty_fail_memory(err) : rc;
+    rc = rc < 0 ? rc : parse(csv, &r, len, err);
     if (rc == 0 && r.n_rows == 0) {
         rc = ty_fail(err, TY_EINPUT, "%s: an empty table; its first row names the columns", path);
     }
-    rc = rc < 0 ? rc : has_commas(&r, path, text, err);
-    rc = rc < 0 ? rc : square(csv, &r, path, err);
-    if (rc == 0) {
-        csv->file = ty_arena_strndup(arena, path, strlen(path));
-        csv->source = text;
-    }
-    return rc;
+    rc = rc < 0 ? rc : has_commas(csv, &r, err);
+    return rc < 0 ? rc : square(csv, &r, err);
 }
 
 static bool is_blank(char c)

@@ -28,11 +28,12 @@ static inline const char *ty_csv_cell(const struct ty_csv *csv, uint32_t row, ui
 }
 
 /* Reads a file ("-": standard input). A row with more cells than the header, an unclosed quote, a
- * byte 0 are errors that name the row; so is an empty file, what is no text, semicolons for commas.
+ * byte 0 are errors with their place; so is an empty file, what is no text, semicolons for commas.
  * A byte order mark is passed over. */
 int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, struct ty_err *err);
 
-/* Where a cell begins; row 0 is the header, so ty_csv_cell's row plus one. */
+/* Where a cell begins; row 0 is the header, so ty_csv_cell's row plus one. Reads the whole text: for
+ * messages. */
 struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t column);
 
 #endif

@@ -67,21 +67,20 @@ static int find_column(const struct ty_calibration *c, const char *option, const
 /* A measured time: seconds, or a number with a unit of time. */
 static int read_time(const struct ty_calibration *c, uint32_t row, double *out)
 {
-    const char *cell = ty_csv_cell(&steps_of(c)->table.csv, row, steps_of(c)->measured_column);
+    const uint32_t column = steps_of(c)->measured_column;
+    const struct ty_csv *csv = &steps_of(c)->table.csv;
+    const char *cell = ty_csv_cell(csv, row, column);
     char why[256];
-    if (ty_quantity_parse(cell, TY_DIM_COUNT, out, why, sizeof(why)) != 0 &&
-        ty_quantity_parse(cell, TY_DIM_SECONDS, out, why, sizeof(why)) != 0) {
-        return ty_fail(c->err, TY_EINPUT,
-                       "%s: row %u: %s: not a time (%.40s); write seconds, such as 21.3, or "
-                       "21300 ms, or leave it empty",
-                       c->options->rows, (unsigned)row + 2, c->options->measured, cell);
+    const bool read = ty_quantity_parse(cell, TY_DIM_COUNT, out, why, sizeof(why)) == 0 ||
+                      ty_quantity_parse(cell, TY_DIM_SECONDS, out, why, sizeof(why)) == 0;
+    if (read && *out > 0) {
+        return 0;
     }
-    if (*out <= 0) {
-        return ty_fail(c->err, TY_EINPUT,
-                       "%s: row %u: %s: not above zero (%.40s); leave a run without a time empty",
-                       c->options->rows, (unsigned)row + 2, c->options->measured, cell);
-    }
-    return 0;
+    const struct ty_place at = ty_csv_place(csv, row + 1, column);
+    return ty_fail_at(c->err, TY_EINPUT, &at, "%s: %s (%.40s); %s", c->options->measured,
+                      read ? "not above zero" : "not a time", cell,
+                      read ? "leave a run without a time empty"
+                           : "write seconds, such as 21.3, or 21300 ms, or leave it empty");
 }
 
 static int read_times(struct ty_calibration *c)
