@@ -180,6 +180,14 @@ static bool is_nothing(const struct ty_node *node)
     return node->kind == TY_NODE_SCALAR && !node->quoted && (!node->text || !node->text[0]);
 }
 
+/* The sections that a key outside may belong to: what they lack may stand there. */
+static void lacks_key(struct ty_config *config, const char *key)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        config->failed[i] = config->failed[i] || ty_section_field(&config->sections[i], key);
+    }
+}
+
 static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
 {
     struct ty_config *config = l->config;
@@ -193,6 +201,7 @@ static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
             const int rc = ty_setting_outside(config, node->key, &at, l->err);
             l->code = l->code < 0 ? l->code : rc;
             l->misspelt = true;
+            lacks_key(config, node->key);
         } else if (!is_nothing(node)) {
             const struct ty_value_source file = {doc, TY_ORIGIN_FILE, doc->file};
             ty_loader_note(
