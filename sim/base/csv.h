@@ -32,8 +32,8 @@ static inline const char *ty_csv_cell(const struct ty_csv *csv, uint32_t row, ui
  * A byte order mark is passed over. */
 int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, struct ty_err *err);
 
-/* Where a cell begins; row 0 is the header, so ty_csv_cell's row plus one. Reads the whole text: for
- * messages. */
+/* Where a cell begins; row 0 is the header, so ty_csv_cell's row plus one. Reads the whole text:
+ * for messages. */
 struct ty_place ty_csv_place(const struct ty_csv *csv, uint32_t row, uint32_t column);
 
 #endif
