@@ -2,10 +2,13 @@
 """Every allocation of small runs of every command fails once, each in a run of its own.
 
 alloc.py BINARY SHIM [STRIDE]: with a stride only every so-manieth of them, and every one of the
-last, where commands differ. calibrate makes over 100,000, mostly the same for each of its runs: of them one in
-THINNED. The run ends as if nothing had happened (somebody could do without), or
-with exit status 4, a message and no output file; never by a signal, never with half of an answer.
+last, where commands differ; without, all processors take part. calibrate makes over 100,000, mostly
+the same for each of its runs: of them one in THINNED. The run ends as if nothing had happened
+(somebody could do without), or with exit status 4, a message and no output file; never by a signal,
+never with half of an answer.
 """
+import concurrent.futures
+import functools
 import os
 import sys
 
@@ -44,23 +47,30 @@ def complaint(right, now):
     return f"partial {partial}" if partial else None
 
 
+def judge(case, right, at):
+    """Whether it ended as if nothing had happened, and what is wrong."""
+    now = run(case, at)
+    return now.status == right.status, complaint(right, now)
+
+
+def tried(case, allocations):
+    """Which allocations fail."""
+    stride = STRIDE * (THINNED if case[0][0] == "calibrate" else 1)
+    return [n for n in range(1, allocations + 1) if n % stride == 0 or n + LAST >= allocations]
+
+
 def main():
+    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count() if STRIDE == 1 else 1)
     print(f"1..{len(CASES)}")
     failed = 0
     for number, case in enumerate(CASES, 1):
         right = run(case, 0)
         allocations = int(right.log[0])
         assert allocations > 0 and right.status == (3 if case[2] == WRONG else 0), right.err
-        wrong, harmless = [], 0
-        stride = STRIDE * (THINNED if case[0][0] == "calibrate" else 1)
-        for n in range(1, allocations + 1):
-            if n % stride != 0 and n + LAST < allocations:
-                continue
-            now = run(case, n)
-            what = complaint(right, now)
-            harmless += now.status == right.status
-            if what is not None:
-                wrong.append(f"{n}: {what}")
+        numbers = tried(case, allocations)
+        ends = list(pool.map(functools.partial(judge, case, right), numbers))
+        harmless = sum(same for same, _ in ends)
+        wrong = [f"{n}: {what}" for n, (_, what) in zip(numbers, ends) if what is not None]
         failed += bool(wrong)
         print(f"{'not ok' if wrong else 'ok'} {number} - {' '.join(case[0][:5])}: "
               f"{allocations} allocations, {harmless} not missed")
