@@ -75,7 +75,7 @@ static double takes(const struct ty_run *run)
 {
     const bool jobs = run->together != NULL;
     const struct ty_program *p = jobs ? &run->together->program : &run->lowered.program;
-    const struct ty_limit_use use = {.engine = run->config->run.engine,
+    const struct ty_limit_use use = {.engine = (enum ty_engine)run->config->run.engine,
                                      .folded = !jobs && ty_program_folds(p)};
     return (double)run->arena.total + ty_limit_execution_B(run->config, p, &use);
 }

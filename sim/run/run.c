@@ -63,7 +63,7 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
     int rc = ty_limit_check_plan(config, false, err);
     rc = rc < 0 ? rc : ty_run_plan(out, config, err);
     if (rc == 0) {
-        const struct ty_limit_use use = {.engine = config->run.engine,
+        const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,
                                          .plan = (double)(*out)->arena.total};
         rc = ty_limit_check_program(config, &(*out)->lowered.program, &use, err);
     }

@@ -50,7 +50,7 @@ static int merge(struct ty_run *run, struct ty_err *err)
     }
     rc = rc < 0 ? rc : ty_program_merge(&t->program, parts, t->n + 1, &t->arena, err);
     ty_arena_release(&arena);
-    const struct ty_limit_use use = {.engine = run->config->run.engine,
+    const struct ty_limit_use use = {.engine = (enum ty_engine)run->config->run.engine,
                                      .plan = (double)(run->arena.total + t->arena.total)};
     return rc < 0 ? rc : ty_limit_check_program(run->config, &t->program, &use, err);
 }
