@@ -92,3 +92,15 @@ void ty_text_release(struct ty_text *text)
     free(text->data);
     *text = (struct ty_text){0};
 }
+
+const char *ty_text_trim(const char *text, size_t *n)
+{
+    while (*n > 0 && (*text == ' ' || *text == '\t')) {
+        text++;
+        (*n)--;
+    }
+    while (*n > 0 && (text[*n - 1] == ' ' || text[*n - 1] == '\t')) {
+        (*n)--;
+    }
+    return text;
+}

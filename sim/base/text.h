@@ -34,4 +34,7 @@ char *ty_text_take(struct ty_text *text);
 /* Frees what is held; the text is empty and usable again. */
 void ty_text_release(struct ty_text *text);
 
+/* Where text[0..*n) begins without the blanks around it; *n becomes the length that is left. */
+const char *ty_text_trim(const char *text, size_t *n);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/text.h"
 #include "sim/run/jobs.h"
 
 int ty_setting_outside(const struct ty_config *config, const char *key, const struct ty_place *at,
@@ -70,25 +71,12 @@ static int setting_find(struct ty_config *config, struct ty_setting *setting, co
     return 0;
 }
 
-/* Blanks at its ends are no part of a key. */
-static const char *trim(const char *text, size_t *n)
-{
-    while (*n > 0 && (*text == ' ' || *text == '\t')) {
-        text++;
-        (*n)--;
-    }
-    while (*n > 0 && (text[*n - 1] == ' ' || text[*n - 1] == '\t')) {
-        (*n)--;
-    }
-    return text;
-}
-
 int ty_setting_parse(struct ty_setting *setting, struct ty_config *config, const char *option,
                      const char *text, struct ty_err *err)
 {
     const char *equals = strchr(text, '=');
     size_t n = equals ? (size_t)(equals - text) : 0;
-    const char *begin = trim(text, &n);
+    const char *begin = ty_text_trim(text, &n); /* blanks at its ends are no part of a key */
     if (n == 0) {
         return ty_fail(err, TY_EUSAGE, "%s %.80s: not KEY=VALUE; write it like %s layout.tensor=8",
                        option, text, option);

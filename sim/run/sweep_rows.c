@@ -325,7 +325,6 @@ static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
     }
 }
 
-/* Neither the table nor what it grows in may take the place of what rows are made from. */
 static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
@@ -333,6 +332,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     int rc = header == NULL ? ty_fail_memory(err)
                             : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows,
                                                   header, arena, err);
+    /* what the table grows in may not take the place of what rows are made from, either */
     rc = rc < 0 ? rc : ty_rows_spare(&job->rows, job->store.partial, err);
     rc = rc < 0 ? rc : ty_sweep_store_begin(&job->store, o->resume ? look_at_row : NULL, job, err);
     rc = rc < 0 ? rc : check_kept(job, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sim/base/text.h"
 #include "sim/run/config.h"
 
 #define MAX_PRODUCT 1000000u
@@ -117,17 +118,10 @@ struct list {
     uint32_t n;
 };
 
-/* from[0..n) without the blanks around it. */
 static const char *trimmed(const char *from, size_t n, struct ty_arena *arena)
 {
-    while (n > 0 && (*from == ' ' || *from == '\t')) {
-        from++;
-        n--;
-    }
-    while (n > 0 && (from[n - 1] == ' ' || from[n - 1] == '\t')) {
-        n--;
-    }
-    return ty_arena_strndup(arena, from, n);
+    const char *begin = ty_text_trim(from, &n);
+    return ty_arena_strndup(arena, begin, n);
 }
 
 /* Cuts "KEY=V1,V2" at commas that are not inside brackets. */
