@@ -231,13 +231,9 @@ static int read_quantity(const struct ty_value_context *c, const struct ty_node 
     char why[MESSAGE_BYTES];
     double value;
     const struct ty_field *field = c->field;
-    if (ty_quantity_parse(node->text, field->dim, &value, why, sizeof(why)) != 0) {
+    if (ty_quantity_parse_like(node->text, field->dim, ty_field_example(field), &value, why,
+                               sizeof(why)) != 0) {
         const bool asks = why[strlen(why) - 1] == '?'; /* for a unit: the blank was not meant */
-        const char *common = ty_dimension_example(field->dim), *usual = ty_field_example(field);
-        const size_t n = strlen(why), tail = strlen(common);
-        if (n > tail && strcmp(why + n - tail, common) == 0) {
-            (void)snprintf(why + n - tail, sizeof(why) - n + tail, "%s", usual);
-        }
         const bool blank = field->blank && !asks;
         return value_fail(c, node, "%s%s%s", why, blank ? ", or " : "", blank ? field->blank : "");
     }

@@ -163,6 +163,7 @@ struct reading {
     const char *text, *unit;
     size_t len, unit_len;
     enum ty_dimension dim;
+    const char *example; /* that a message shows */
 };
 
 /* The name that differs from a word in case only; of bits and bytes the bytes. */
@@ -201,8 +202,7 @@ static int unit_fail(const struct reading *r, const char *what, char *why, size_
         (void)snprintf(why, why_size, "%s (%.*s); did you mean \"%.*s %s\"?", what, shown, r->text,
                        number < SHOWN_BYTES ? number : SHOWN_BYTES, r->text, nearest);
     } else {
-        (void)snprintf(why, why_size, "%s (%.*s); %s %s", what, shown, r->text, remedy,
-                       dimensions[r->dim].example);
+        (void)snprintf(why, why_size, "%s (%.*s); %s %s", what, shown, r->text, remedy, r->example);
     }
     return -1;
 }
@@ -223,7 +223,13 @@ static const char *unit_problem(const struct reading *r)
 int ty_quantity_parse(const char *text, enum ty_dimension dim, double *out, char *why,
                       size_t why_size)
 {
-    struct reading r = {.text = text + strspn(text, " "), .dim = dim};
+    return ty_quantity_parse_like(text, dim, dimensions[dim].example, out, why, why_size);
+}
+
+int ty_quantity_parse_like(const char *text, enum ty_dimension dim, const char *example,
+                           double *out, char *why, size_t why_size)
+{
+    struct reading r = {.text = text + strspn(text, " "), .dim = dim, .example = example};
     r.len = strlen(r.text);
     while (r.len > 0 && r.text[r.len - 1] == ' ') {
         r.len--;

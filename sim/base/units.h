@@ -35,6 +35,10 @@ enum ty_dimension {
 int ty_quantity_parse(const char *text, enum ty_dimension dim, double *out, char *why,
                       size_t why_size);
 
+/* The same, with an example of one's own for the message. */
+int ty_quantity_parse_like(const char *text, enum ty_dimension dim, const char *example,
+                           double *out, char *why, size_t why_size);
+
 /* Writes `value` (base units) with the unit that gives the shortest exact reading, such as
  * "24 GB/s", "80 GiB", "2 us", "3 %"; at most 6 significant digits. Bytes take binary prefixes
  * when they give a whole number, else decimal ones. Returns `buf`. */
