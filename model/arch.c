@@ -59,6 +59,13 @@ static const struct ty_word fusion_words[] = {
 const struct ty_field ty_arch_fields[] = {
     TEXT(preset, "a model to start from (trainyard list models); other keys override it"),
     TEXT(huggingface, "path of a Hugging Face config.json to start from, relative to this file"),
+    {.key = "name",
+     .type = TY_TYPE_STRING,
+     .offset = AT(name),
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "what titles call it; auto: the preset, or what the Hugging Face file is of, or the "
+            "run file"},
     SIZE(layers, 10000, "transformer layers"),
     SIZE(hidden, 1000000, "width of the hidden states"),
     SIZE(heads, 10000, "attention heads"),

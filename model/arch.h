@@ -19,7 +19,7 @@ enum ty_fusion {
 
 /* The `model` section. */
 struct ty_arch {
-    const char *preset, *huggingface;
+    const char *preset, *huggingface, *name;
     uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence;
     int mlp;             /* enum ty_mlp */
     int norm_kind;       /* enum ty_norm_kind */

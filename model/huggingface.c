@@ -207,6 +207,57 @@ static void convert(struct reader *r, const struct family *family)
     put(r, "tied", flag(r, "tie_word_embeddings", family->tied) ? "true" : "false");
 }
 
+/* The last part of a path, without an ending. */
+static const char *stem_of(const struct reader *r, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    return ty_arena_strndup(r->arena, base, dot != NULL ? (size_t)(dot - base) : strlen(base));
+}
+
+/* A text that YAML reads as it is, in single quotes; what is no text is left out. */
+static const char *quoted(const struct reader *r, const char *text)
+{
+    char *out = ty_arena_array(r->arena, char, 2 * strlen(text) + 3), *to = out;
+    if (out == NULL) {
+        return NULL;
+    }
+    *to++ = '\'';
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text >= 0x20 && *text != 0x7F) {
+            *to++ = *text;
+        }
+        if (*text == '\'') {
+            *to++ = '\'';
+        }
+    }
+    *to = '\'';
+    return out;
+}
+
+/* Where the weights are from, or how the file is called; most are called config.json, which says
+ * less than the family. A path on somebody's disk counts by its end. */
+static void put_name(struct reader *r, const char *path, const char *family)
+{
+    const struct ty_node *node = value_of(r, "_name_or_path");
+    const char *from = node != NULL && node->kind == TY_NODE_SCALAR ? node->text : "";
+    const char *file = stem_of(r, path), *name = family;
+    if (from[0] == '/' || from[0] == '.') {
+        from = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : "";
+    }
+    if (from[0] != '\0') {
+        name = from;
+    } else if (file != NULL && strcmp(file, "config") != 0) {
+        name = file;
+    }
+    name = file != NULL ? quoted(r, name) : NULL;
+    if (name == NULL) {
+        r->code = ty_fail_memory(r->err);
+    } else {
+        put(r, "name", name);
+    }
+}
+
 int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
                         struct ty_err *err)
 {
@@ -225,6 +276,7 @@ int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **t
     const struct family *family = r.code < 0 ? NULL : find_family(&r);
     if (family != NULL) {
         convert(&r, family);
+        put_name(&r, path, family->model_type);
     }
     *text = r.code < 0 ? NULL : r.text;
     return r.code;

@@ -360,6 +360,7 @@ static void check(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
     check_cluster(l);
+    ty_loader_name_model(l);
     if (!c->failed[TY_SECTION_MODEL]) {
         ty_loader_note(l, TY_SECTION_MODEL,
                        ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));

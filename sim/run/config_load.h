@@ -46,6 +46,9 @@ void ty_loader_fill(struct ty_loader *l);
 /* Looks up and applies the presets that files and settings name, before any of their values. */
 void ty_loader_presets(struct ty_loader *l);
 
+/* Names a model that nobody named: after its preset, or the file that describes it. */
+void ty_loader_name_model(struct ty_loader *l);
+
 /* Remembers what the presets just applied said. 0 or TY_ENOMEM. */
 int ty_loader_keep_preset_values(struct ty_loader *l);
 

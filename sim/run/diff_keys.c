@@ -25,7 +25,7 @@ static bool given(const struct ty_section *section, const struct ty_field *field
     return kind == TY_ORIGIN_FILE || kind == TY_ORIGIN_COMMAND;
 }
 
-/* A row when the values differ. */
+/* A row when the values differ, but for a title that nobody gave: what it follows from has one. */
 static int compare_field(struct ty_diff_pair *pair, const struct ty_section *a,
                          const struct ty_section *b, uint32_t k, struct ty_arena *arena)
 {
@@ -36,7 +36,8 @@ static int compare_field(struct ty_diff_pair *pair, const struct ty_section *a,
     if (key.a == NULL || key.b == NULL) {
         return TY_ENOMEM;
     }
-    if (strcmp(key.a, key.b) == 0) {
+    const bool title = field->type == TY_TYPE_STRING && strcmp(field->key, "name") == 0 && !key.given;
+    if (strcmp(key.a, key.b) == 0 || title) {
         return 0;
     }
     key.key = ty_arena_printf(arena, "%s.%s", a->name, field->key);

@@ -43,9 +43,7 @@ static void describe(struct ty_lanes *l, uint32_t i)
         return;
     }
     add_meta(l, i, "schedule")->text = ty_sched_of(&run->config->schedule)->name;
-    if (run->config->arch.preset != NULL) {
-        add_meta(l, i, "model")->text = run->config->arch.preset;
-    }
+    add_meta(l, i, "model")->text = run->config->arch.name;
     add_meta(l, i, "steps")->number = run->lowered.program.n_steps;
     if (ty_run_halted(run)) {
         add_meta(l, i, "incomplete")->flag = true;

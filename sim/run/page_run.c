@@ -59,7 +59,7 @@ static int put_head(struct ty_out *out, const struct ty_run *run, struct ty_err 
     }
     put_text(out, "head", text);
     ty_text_free(text);
-    put_text(out, "model", c->arch.preset);
+    put_text(out, "model", c->arch.name);
     put_text(out, "cluster", c->cluster.preset);
     put_text(out, "schedule", ty_sched_of(&c->schedule)->name);
     put_text(out, "engine", run->engine);

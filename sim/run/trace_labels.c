@@ -149,7 +149,7 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     text(m, "config_digest", m->digest);
     text(m, "seed", m->seed);
     text(m, "schedule", ty_sched_of(&c->schedule)->name);
-    text(m, "model", c->arch.preset);
+    text(m, "model", c->arch.name);
     text(m, "cluster", c->cluster.preset);
     ty_run_gpu_words(run, m->gpus, sizeof(m->gpus));
     text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu);
