@@ -5,12 +5,15 @@ usage: progress.py TRAINYARD
 """
 import os
 import pathlib
-import pty
 import re
 import subprocess
 import sys
 import threading
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+import needs  # noqa: E402
+from tap import Test  # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/llama-30b-256xa100.yaml"
 SLOW_S = 3  # how long the reader of a trace takes, whatever the machine
@@ -19,7 +22,7 @@ SLOW_S = 3  # how long the reader of a trace takes, whatever the machine
 def on_terminal(words, size=0):
     """Everything that comes out of standard error when it is a terminal, and the exit status.
     A reader takes `size` bytes from standard output as slowly as to need SLOW_S for them."""
-    ours, theirs = pty.openpty()
+    ours, theirs = needs.terminal()
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs) as done:
         os.close(theirs)
 
@@ -48,36 +51,40 @@ def left_on_screen(said):
     return [line.split("\r\x1b[K")[-1].strip("\r") for line in said.split("\n")]
 
 
-def main():
-    binary = str(pathlib.Path(sys.argv[1]).resolve())
-    n = failed = 0
+def redirected(test, words):
+    """Nothing is told; comes back how much was written."""
+    done = test.call(None, *words)
+    test.check("nothing of it is redirected", len(done.stdout) > 1e6
+               and "\r" not in done.stderr + done.stdout and "\x1b" not in done.stderr + done.stdout
+               and "writing" not in done.stderr, done.stderr)
+    return len(done.stdout)
 
-    def check(name, good, seen):
-        nonlocal n, failed
-        n += 1
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {n} - {name}" + ("" if good else f": {seen!r}"[:900]),
-              flush=True)
 
-    words = [binary, "run", str(EXAMPLE), "-o", "/dev/null", "--trace", "chrome:-"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    size = len(done.stdout)
-    check("nothing of it is redirected", size > 1e6 and "\r" not in done.stderr + done.stdout
-          and "\x1b" not in done.stderr + done.stdout and "writing" not in done.stderr,
-          done.stderr)
-    said, status = on_terminal(words, size)
+def told(test, words, size):
+    said, status = on_terminal([test.binary, *words], size)
     shares = [int(x) for x in re.findall(r"writing (\d+) %", said)]
-    check("a long write tells how far it is", status in (0, 1) and len(shares) >= 2
-          and shares == sorted(shares) and shares[-1] <= 100, (status, said))
-    check("and how long it will take", re.search(r"writing \d+ %, \d+ (s|min) left", said), said)
-    check("on one line that is gone in the end",
-          not any("writing" in line for line in left_on_screen(said)), left_on_screen(said))
-    said, status = on_terminal(words + ["-q"], size)
-    check("--quiet is silent on a terminal", status in (0, 1) and said == "", said)
-    said, status = on_terminal([binary, "schedule", "1f1b", "-p", "4", "-m", "8"])
-    check("what is over at once shows nothing", status == 0 and said == "", said)
-    print(f"1..{n}")
-    return 1 if failed else 0
+    test.check("a long write tells how far it is", status in (0, 1) and len(shares) >= 2
+               and shares == sorted(shares) and shares[-1] <= 100, (status, said))
+    test.check("and how long it will take", re.search(r"writing \d+ %, \d+ (s|min) left", said), said)
+    test.check("on one line that is gone in the end",
+               not any("writing" in line for line in left_on_screen(said)), left_on_screen(said))
+    said, status = on_terminal([test.binary, *words, "-q"], size)
+    test.check("--quiet is silent on a terminal", status in (0, 1) and said == "", said)
+    said, status = on_terminal([test.binary, "schedule", "1f1b", "-p", "4", "-m", "8"])
+    test.check("what is over at once shows nothing", status == 0 and said == "", said)
+
+
+def main():
+    test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
+    words = ["run", str(EXAMPLE), "-o", "/dev/null", "--trace", "chrome:-"]
+    size = redirected(test, words)
+    try:
+        told(test, words, size)
+    except needs.Missing as why:
+        test.n += 1
+        test.failed += needs.told(test.n, "progress on a terminal", why)
+    print(f"1..{test.n}")
+    return 1 if test.failed else 0
 
 
 if __name__ == "__main__":

@@ -54,6 +54,22 @@ class Missing(Exception):
         self.fails = not network and os.environ.get("TRAINYARD_CI_FULL") == "1"
 
 
+class Unmounted(Missing):
+    """The same of what the system itself has where a folder of it is mounted."""
+
+    def __init__(self, what, path):
+        super().__init__(what)
+        self.args = (f"{what} cannot be had (is {path} mounted?)",)
+
+
+def terminal():
+    """The two ends of a new pseudo-terminal; small containers have none."""
+    try:
+        return os.openpty()
+    except OSError as why:
+        raise Unmounted("a terminal", "/dev/pts") from why
+
+
 def program(name):
     if shutil.which(name) is None:
         raise Missing(name, PROGRAMS[name])
