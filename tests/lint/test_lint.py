@@ -140,6 +140,26 @@ class Verdict(unittest.TestCase):
         self.assertEqual(self.status("", ["a.c:1: wrong"]), 1)
 
 
+class Files(unittest.TestCase):
+    def test_without_git_the_same_files_belong_to_the_tree(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name in ("a.c", "docs/step.json", "step.json", "build-x/b.c", "docs/build/c.c",
+                         "docs/build.md", "sim/__pycache__/d.c", ".git/HEAD", ".ci/run"):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text("")
+            (root / ".gitignore").write_text("build*/\n/step.json\n__pycache__/\n")
+            with unittest.mock.patch.dict(os.environ, {"PATH": folder}):
+                self.assertEqual([str(path) for path in tools.tree(root, "")],
+                                 [".ci/run", ".gitignore", "a.c", "docs/build.md", "docs/step.json"])
+
+    def test_so_it_is_with_this_tree(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        told = tools.tree(root, "")
+        with unittest.mock.patch.object(tools, "tracked", return_value=None):
+            self.assertEqual(tools.tree(root, ""), told)
+
+
 class Needs(unittest.TestCase):
     def told(self, full, network=False):
         """(printed, whether it fails) of a test that lacks something."""
@@ -154,6 +174,10 @@ class Needs(unittest.TestCase):
         self.assertEqual(self.told("1", network=True), (skipped, False))
         self.assertEqual(self.told("1"), ("not ok 3 - draws: ink is not installed "
                                           "(Debian: ink-pen)\n", True))
+
+    def test_without_pseudo_terminals_there_is_no_terminal(self):
+        with unittest.mock.patch.object(os, "openpty", side_effect=FileNotFoundError):
+            self.assertRaisesRegex(needs.Missing, "^a terminal cannot be had", needs.terminal)
 
     def test_no_interpreter_has_a_module_that_does_not_exist(self):
         with unittest.mock.patch.dict(needs.MODULES, {"no_such_module": "python3-none"}):

@@ -4,6 +4,7 @@
 A tool that is not installed skips its test, visibly, or fails it (tests/common/needs.py).
 """
 import concurrent.futures
+import fnmatch
 import os
 import pathlib
 import re
@@ -49,16 +50,42 @@ def verdict(findings, missing, fine):
     return 0
 
 
+def tracked(root):
+    """What git takes for files of the tree; None where it is not installed, or this is no clone, or
+    one that git does not trust, since it belongs to somebody else."""
+    try:
+        git = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
+                              "--exclude-standard"], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return git.stdout.split("\0") if git.returncode == 0 else None
+
+
+def ignored(path, patterns):
+    """Whether lines of .gitignore (without `!` and `**`) leave a file out: /ANCHORED, FOLDER/."""
+    for pattern in patterns:
+        within = list(path.parents)[:-1] + ([] if pattern.endswith("/") else [path])
+        wanted = pattern.strip("/")
+        if any(fnmatch.fnmatchcase(str(one) if pattern.startswith("/") else one.name, wanted)
+               for one in within):
+            return True
+    return False
+
+
+def walked(root):
+    """The same without git."""
+    rules = root / ".gitignore"
+    patterns = ["/.git", *(rules.read_text(encoding="utf-8").split() if rules.exists() else [])]
+    paths = [path.relative_to(root) for path in root.rglob("*")]
+    return [path.as_posix() for path in paths if not ignored(path, patterns)]
+
+
 def tree(root, *suffixes):
     """Paths, from the root, of the files that belong to the tree and end so."""
-    git = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others",
-                          "--exclude-standard"], capture_output=True, text=True, check=False)
-    if git.returncode == 0:
-        names = [name for name in git.stdout.split("\0") if name and (root / name).is_file()]
-    else:  # a tree out of an archive
-        names = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
-        names = [name for name in names if not name.startswith("build") and "__pycache__" not in name]
-    return sorted(pathlib.PurePosixPath(name) for name in names if name.endswith(suffixes))
+    names = tracked(root)
+    names = walked(root) if names is None else names
+    return sorted(pathlib.PurePosixPath(name) for name in names
+                  if name and name.endswith(suffixes) and (root / name).is_file())
 
 
 def run(command, folder=None, text=""):
