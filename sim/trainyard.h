@@ -82,6 +82,10 @@ TY_API int ty_err_exit_status(const struct ty_err *err);
 
 TY_API void ty_text_free(char *text);
 
+/* Makes a text fit to be shown, in place, as all texts of this library are: what is no UTF-8, what
+ * controls a terminal or turns the direction of writing becomes "?"; line ends stay. Returns it. */
+TY_API char *ty_text_plain(char *text);
+
 /* Writes text to a file; compressed where the path ends in ".gz". (3) */
 TY_API int ty_text_write(const char *text, const char *path, struct ty_err *err);
 

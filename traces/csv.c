@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "sim/base/number_text.h"
+#include "sim/base/utf8.h"
 
 #include "traces/view.h"
 
@@ -16,26 +17,40 @@ static const char header[] =
 
 #define CSV_LINE 1024u /* most bytes of a row; words are cut to a tenth of it */
 
-/* A cell: quoted when it holds a comma, a quote or a line end (RFC 4180). */
+/* Whether a cell can have the text as it is: most can. */
+static bool is_bare(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] < 0x20 || text[i] >= 0x7F || text[i] == ',' || text[i] == '"') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A cell: quoted when it holds a comma or a quote (RFC 4180); what is not shown becomes '_', so a
+ * row is one line. */
 static char *put_cell(char *p, const char *text)
 {
+    char tame[CSV_LINE / 10];
     size_t n = text == NULL ? 0 : strlen(text);
-    n = n > CSV_LINE / 10 ? CSV_LINE / 10 : n;
-    if (n == 0 || strcspn(text, ",\"\r\n") >= n) {
-        if (n > 0) {
-            memcpy(p, text, n);
-        }
+    n = n > sizeof(tame) ? sizeof(tame) : n;
+    if (n == 0 || is_bare(text, n)) {
+        memcpy(p, n > 0 ? text : "", n);
         return p + n;
     }
-    *p++ = '"';
+    memcpy(tame, text, n);
+    n = ty_utf8_replace(tame, n, '_');
+    const bool quoted = memchr(tame, ',', n) != NULL || memchr(tame, '"', n) != NULL;
+    *p = '"';
+    p += quoted;
     for (size_t i = 0; i < n; i++) {
-        if (text[i] == '"') {
-            *p++ = '"';
-        }
-        *p++ = text[i];
+        *p = '"';
+        p += tame[i] == '"';
+        *p++ = tame[i];
     }
-    *p++ = '"';
-    return p;
+    *p = '"';
+    return p + quoted;
 }
 
 static char *put_number(char *p, double x)
@@ -89,9 +104,10 @@ static char *put_pass(char *p, const struct ty_gang *gang, uint32_t rank, const 
 {
     p = ty_put_u64(p, rank);
     *p++ = ',';
-    p = put_cell(p, ty_view_row(gang, op->stream));
+    p = gang->row != NULL ? put_cell(p, ty_view_row(gang, op->stream))
+                          : ty_put_str(p, ty_stream_name((enum ty_stream)op->stream));
     *p++ = ',';
-    p = put_cell(p, ty_phase_word((enum ty_phase)pass->phase));
+    p = ty_put_str(p, ty_phase_word((enum ty_phase)pass->phase));
     *p++ = ',';
     p = pass->phase != TY_PHASE_STEP && pass->mb != TY_NONE ? ty_put_u64(p, ty_op_mb(pass, op)) : p;
     *p++ = ',';

@@ -255,29 +255,19 @@ void ty_out_printf(struct ty_out *out, const char *format, ...)
     free(whole);
 }
 
-/* The escape for a byte of a string, or NULL when it stands for itself. */
-static const char *escape_of(char c, bool in_html, char buf[8])
+static void put_json_string(struct ty_out *out, const char *s, const char *also)
 {
-    if (in_html && strchr("<>&", c) != NULL) {
-        (void)snprintf(buf, 8, "\\u%04x", (unsigned)(unsigned char)c);
-        return buf;
-    }
-    return ty_json_escape((unsigned char)c, buf);
-}
-
-static void put_json_string(struct ty_out *out, const char *s, bool in_html)
-{
-    char buf[8];
     ty_out_bytes(out, "\"", 1);
     while (*s != '\0') {
-        const char *from = s, *escape = NULL;
-        while (*s != '\0' && (escape = escape_of(*s, in_html, buf)) == NULL) {
-            s++;
-        }
-        ty_out_bytes(out, from, (size_t)(s - from));
-        if (escape != NULL) {
-            ty_out_str(out, escape);
-            s++;
+        char buf[TY_JSON_ESCAPE];
+        const size_t n = ty_json_plain(s, also);
+        ty_out_bytes(out, s, n);
+        s += n;
+        if (*s != '\0' && strchr(also, *s) != NULL) {
+            ty_out_printf(out, "\\u%04x", (unsigned)(unsigned char)*s++);
+        } else if (*s != '\0') {
+            s += ty_json_escape(s, buf);
+            ty_out_str(out, buf);
         }
     }
     ty_out_bytes(out, "\"", 1);
@@ -285,12 +275,12 @@ static void put_json_string(struct ty_out *out, const char *s, bool in_html)
 
 void ty_out_json_string(struct ty_out *out, const char *s)
 {
-    put_json_string(out, s, false);
+    put_json_string(out, s, "");
 }
 
 void ty_out_html_json_string(struct ty_out *out, const char *s)
 {
-    put_json_string(out, s, true);
+    put_json_string(out, s, "<>&");
 }
 
 void ty_out_json_number(struct ty_out *out, double x)

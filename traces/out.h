@@ -74,7 +74,7 @@ void ty_out_str(struct ty_out *out, const char *s);
 void ty_out_u64(struct ty_out *out, uint64_t x);
 void ty_out_printf(struct ty_out *out, const char *format, ...) TY_PRINTF(2, 3);
 
-/* s as a JSON string with quotes: escapes ", \ and control characters; UTF-8 passes. */
+/* s as a JSON string with quotes, as ty_json_put writes it. */
 void ty_out_json_string(struct ty_out *out, const char *s);
 
 /* The same for JSON inside an HTML script element, where <, > and & are escaped, too. */

@@ -1,6 +1,7 @@
 /* svg_text.c - pieces of the text of a picture. */
 #include <string.h>
 
+#include "sim/base/utf8.h"
 #include "traces/svg_internal.h"
 
 /* Thousandths of the font size, of DejaVu Sans, the widest of the fonts that "sans-serif" commonly
@@ -75,66 +76,34 @@ void ty_svg_put_um(struct ty_text *out, int64_t um)
     ty_text_bytes(out, digits, n);
 }
 
-/* Bytes of a sequence that begins so in UTF-8; 0: none does. */
-static size_t sequence_bytes(unsigned char first)
+/* Bytes at the beginning that stand for themselves: printable ASCII without markup. */
+static size_t plain_bytes(const char *text)
 {
-    return first < 0x80   ? 1
-           : first < 0xC2 ? 0
-           : first < 0xE0 ? 2
-           : first < 0xF0 ? 3
-           : first < 0xF5 ? 4
-                          : 0;
-}
-
-/* Whether a sequence of the right length is longer than it need be, a surrogate, beyond Unicode, or
- * what XML does not allow. */
-static bool is_excluded(const unsigned char *c)
-{
-    switch (c[0]) {
-    case 0xC2:
-    case 0xE0:
-        return c[1] < 0xA0;
-    case 0xED:
-        return c[1] > 0x9F;
-    case 0xEF:
-        return c[1] == 0xBF && c[2] >= 0xBE;
-    case 0xF0:
-        return c[1] < 0x90;
-    case 0xF4:
-        return c[1] > 0x8F;
-    default:
-        return c[0] < 0x20 || c[0] == 0x7F;
+    size_t n = 0;
+    while (text[n] >= 0x20 && text[n] < 0x7F && text[n] != '&' && text[n] != '<' &&
+           text[n] != '>' && text[n] != '"') {
+        n++;
     }
-}
-
-/* Bytes of a well-formed UTF-8 sequence that XML allows; 0: none begins here. */
-static size_t sequence(const unsigned char *c)
-{
-    const size_t n = sequence_bytes(c[0]);
-    for (size_t i = 1; i < n; i++) {
-        if ((c[i] & 0xC0u) != 0x80) {
-            return 0;
-        }
-    }
-    return n > 0 && is_excluded(c) ? 0 : n;
+    return n;
 }
 
 void ty_svg_put_escaped(struct ty_text *out, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    while (*c != '\0') {
-        const size_t n = sequence(c);
-        const char *as = *c == '&'   ? "&amp;"
-                         : *c == '<' ? "&lt;"
-                         : *c == '>' ? "&gt;"
-                         : *c == '"' ? "&quot;"
-                         : n == 0    ? "?"
-                                     : NULL;
-        if (as != NULL) {
-            ty_text_bytes(out, as, strlen(as));
-        } else {
-            ty_text_bytes(out, (const char *)c, n);
+    for (;;) {
+        const size_t n = plain_bytes(text);
+        ty_text_bytes(out, text, n);
+        text += n;
+        if (*text == '\0') {
+            return;
         }
-        c += n == 0 ? 1 : n;
+        const struct ty_utf8_char c = ty_utf8_next(text, strnlen(text, 4));
+        const char *as = c.code == '&'   ? "&amp;"
+                         : c.code == '<' ? "&lt;"
+                         : c.code == '>' ? "&gt;"
+                         : c.code == '"' ? "&quot;"
+                         : !c.shown      ? "?" /* XML has no escapes for most of these */
+                                         : NULL;
+        ty_text_bytes(out, as != NULL ? as : text, as != NULL ? strlen(as) : c.bytes);
+        text += c.bytes;
     }
 }

@@ -13,6 +13,7 @@
 #ifndef TY_TRACES_VIEW_H
 #define TY_TRACES_VIEW_H
 
+#include "sim/base/utf8.h"
 #include "sim/core/gaps.h"
 #include "traces/writer.h"
 
@@ -109,8 +110,8 @@ static inline bool ty_view_counts(const struct ty_view *v, enum ty_counters whic
     return v->trace->counters == TY_COUNTERS_ALL || v->trace->counters == which;
 }
 
-/* At most `max` bytes of a name, safe inside a JSON string: quotes, backslashes and control
- * characters become '_'. Never cuts inside a UTF-8 character. NULL is empty. */
+/* At most `max` bytes of a name, safe inside a JSON string: quotes, backslashes and what is not
+ * shown (sim/base/utf8.h) become '_'. Never cuts inside a UTF-8 character. NULL is empty. */
 static inline char *ty_view_put_name(char *p, const char *name, size_t max)
 {
     size_t n = name == NULL ? 0 : strlen(name);
@@ -120,11 +121,13 @@ static inline char *ty_view_put_name(char *p, const char *name, size_t max)
             n--;
         }
     }
+    unsigned char all = 0;
     for (size_t i = 0; i < n; i++) {
         const unsigned char ch = (unsigned char)name[i];
-        p[i] = (char)(ch < 0x20 || ch == '"' || ch == '\\' ? '_' : ch);
+        p[i] = (char)(ch < 0x20 || ch == 0x7F || ch == '"' || ch == '\\' ? '_' : ch);
+        all |= ch;
     }
-    return p + n;
+    return p + (TY_UNLIKELY(all > 0x7F) ? ty_utf8_replace(p, n, '_') : n);
 }
 
 /* Whether a gang's times were measured. */

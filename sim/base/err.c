@@ -91,17 +91,6 @@ static void TY_PRINTF(2, 3) scratch_add(struct scratch *s, const char *format, .
     va_end(args);
 }
 
-/* Input must not reach a terminal as control sequences. */
-static void scratch_tame(struct scratch *s)
-{
-    for (size_t i = 0; i < s->len; i++) {
-        const unsigned char c = (unsigned char)s->text[i];
-        if ((c < 0x20 && c != '\n') || c == 0x7F) {
-            s->text[i] = c == '\t' ? ' ' : '?';
-        }
-    }
-}
-
 /* Steps over n characters of UTF-8, not beyond `end`. */
 static const char *skip_chars(const char *p, const char *end, uint32_t n)
 {
@@ -143,7 +132,7 @@ static void scratch_excerpt(struct scratch *s, const struct ty_place *at)
 /* Takes a finished message over, or counts it. */
 static int err_take(struct ty_err *err, int code, struct scratch *s)
 {
-    scratch_tame(s);
+    s->len = ty_utf8_tame(s->text, s->len);
     if (err->code == 0) {
         err->code = code;
     }
@@ -247,10 +236,11 @@ void ty_hint(struct ty_err *err, const char *format, ...)
     va_start(args, format);
     scratch_vadd(&s, format, args);
     va_end(args);
-    scratch_tame(&s);
+    s.len = ty_utf8_tame(s.text, s.len);
     if (err->len + s.len + 1 < sizeof(err->text) - NOTE_BYTES) {
-        memcpy(err->text + err->len, s.text, s.len + 1);
+        memcpy(err->text + err->len, s.text, s.len);
         err->len += s.len;
+        err->text[err->len] = '\0';
     }
 }
 

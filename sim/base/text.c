@@ -47,20 +47,25 @@ void ty_text_bytes(struct ty_text *text, const char *bytes, size_t n)
     text->data[text->len] = '\0';
 }
 
+/* Into the room that there is, mostly enough; what did not fit is formatted again. */
 void ty_text_add(struct ty_text *text, const char *format, ...)
 {
     va_list args;
+    const size_t room = text->failed ? 0 : text->cap - text->len;
     va_start(args, format);
-    const int n = ty_vsnprintf(NULL, 0, format, args);
+    const int n = ty_vsnprintf(room > 0 ? text->data + text->len : NULL, room, format, args);
     va_end(args);
     if (n < 0 || !text_reserve(text, (size_t)n)) {
         text->failed = true;
         return;
     }
-    va_start(args, format);
-    (void)ty_vsnprintf(text->data + text->len, (size_t)n + 1, format, args);
-    va_end(args);
-    text->len += (size_t)n;
+    if ((size_t)n >= room) {
+        va_start(args, format);
+        (void)ty_vsnprintf(text->data + text->len, (size_t)n + 1, format, args);
+        va_end(args);
+    }
+    text->len += ty_utf8_tame(text->data + text->len, (size_t)n);
+    text->data[text->len] = '\0';
 }
 
 void ty_text_pad(struct ty_text *text, size_t column)

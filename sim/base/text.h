@@ -19,8 +19,10 @@ struct ty_text {
     bool failed;
 };
 
-/* Appends. */
+/* Appends lines, fit to be shown whatever was put into them: ty_utf8_tame. */
 void ty_text_add(struct ty_text *text, const char *format, ...) TY_PRINTF(2, 3);
+
+/* Appends bytes as they are. */
 void ty_text_bytes(struct ty_text *text, const char *bytes, size_t n);
 
 /* Appends spaces until the last line has `column` characters (UTF-8 counted by code point), at

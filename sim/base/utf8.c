@@ -1,44 +1,107 @@
 /* utf8.c - see utf8.h. */
 #include "sim/base/utf8.h"
 
-#include <stdint.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at p (at most n), or 0 when it is malformed. RFC 3629. */
-static size_t utf8_length(const unsigned char *p, size_t n)
+/* What a terminal, a browser or an editor obeys instead of showing it. The first four rows are the
+ * control characters of ECMA-48 and the line ends that only some programs know; then what turns the
+ * direction of the text that follows (Unicode Standard Annex 9; Boucher and Anderson, "Trojan
+ * Source", 2021), and what Unicode says is no character. */
+static const struct {
+    uint32_t first, last;
+} unseen[] = {
+    {0x00, 0x1F},     {0x7F, 0x9F},     {0x2028, 0x2028}, {0x2029, 0x2029},
+    {0x202A, 0x202E}, {0x2066, 0x2069}, {0xFFFE, 0xFFFF},
+};
+
+static bool is_shown(uint32_t code)
+{
+    for (size_t i = 0; i < TY_COUNT(unseen); i++) {
+        if (code >= unseen[i].first && code <= unseen[i].last) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* RFC 3629. */
+struct ty_utf8_char ty_utf8_next(const char *text, size_t n)
 {
     static const struct {
         unsigned char mask, lead;
         uint32_t least;
     } forms[] = {{0x80, 0x00, 0}, {0xE0, 0xC0, 0x80}, {0xF0, 0xE0, 0x800}, {0xF8, 0xF0, 0x10000}};
-    for (size_t form = 0; form < TY_COUNT(forms); form++) {
-        if ((p[0] & forms[form].mask) != forms[form].lead) {
-            continue;
-        }
-        uint32_t code = p[0] & (unsigned char)~forms[form].mask;
-        for (size_t i = 1; i <= form; i++) {
-            if (i >= n || ty_utf8_begins((char)p[i])) {
-                return 0;
-            }
-            code = code << 6 | (p[i] & 0x3Fu);
-        }
-        const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-        return code < forms[form].least || code > 0x10FFFF || surrogate ? 0 : form + 1;
+    const unsigned char *p = (const unsigned char *)text;
+    const struct ty_utf8_char broken = {TY_UTF8_BROKEN, 1, false};
+    size_t form = 0;
+    if (p[0] >= 0x20 && p[0] < 0x7F) {
+        return (struct ty_utf8_char){p[0], 1, true}; /* most of them */
     }
-    return 0;
+    while (form < TY_COUNT(forms) && (p[0] & forms[form].mask) != forms[form].lead) {
+        form++;
+    }
+    if (form == TY_COUNT(forms) || form >= n) {
+        return broken;
+    }
+    uint32_t code = p[0] & (unsigned char)~forms[form].mask;
+    for (size_t i = 1; i <= form; i++) {
+        if (ty_utf8_begins(text[i])) {
+            return broken;
+        }
+        code = code << 6 | (p[i] & 0x3Fu);
+    }
+    const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+    if (code < forms[form].least || code > 0x10FFFF || surrogate) {
+        return broken;
+    }
+    return (struct ty_utf8_char){code, (uint8_t)(form + 1), is_shown(code)};
 }
 
-/* Characters that are no text: most control characters, and the line ends that only some programs
- * know (U+0085, U+2028, U+2029), which would make line numbers ambiguous. */
-static bool is_foreign(const unsigned char *p, size_t len)
+size_t ty_utf8_replace(char *text, size_t n, char by)
 {
-    if (len == 1) {
-        return (p[0] < 0x20 && p[0] != '\t' && p[0] != '\n' && p[0] != '\r') || p[0] == 0x7F;
+    size_t out = 0;
+    for (size_t i = 0; i < n;) {
+        const struct ty_utf8_char c = ty_utf8_next(text + i, n - i);
+        if (c.shown) {
+            memmove(text + out, text + i, c.bytes);
+            out += c.bytes;
+        } else {
+            text[out++] = by;
+        }
+        i += c.bytes;
     }
-    if (len == 2) {
-        return p[0] == 0xC2 && p[1] < 0xA0;
+    return out;
+}
+
+size_t ty_utf8_tame(char *text, size_t n)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < n;) {
+        size_t end = i;
+        while (end < n && ((text[end] >= 0x20 && text[end] < 0x7F) || text[end] == '\n')) {
+            end++;
+        }
+        if (end > i && out < i) {
+            memmove(text + out, text + i, end - i);
+        }
+        out += end - i;
+        i = end;
+        if (i < n) {
+            const struct ty_utf8_char c = ty_utf8_next(text + i, n - i);
+            memmove(text + out, text + i, c.bytes);
+            out += ty_utf8_replace(text + out, c.bytes, c.code == '\t' ? ' ' : '?');
+            i += c.bytes;
+        }
     }
-    return len == 3 && p[0] == 0xE2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9);
+    return out;
+}
+
+/* Characters that a text file has no use for. Of those that are not shown it may have tabs and
+ * line ends, and what turns the direction of writing: somebody's remark may need it. */
+static bool is_foreign(struct ty_utf8_char c)
+{
+    return !c.shown && c.code != '\t' && c.code != '\n' && c.code != '\r' &&
+           (c.code < 0xA0 || c.code == 0x2028 || c.code == 0x2029);
 }
 
 /* Whether every other byte at the beginning is zero: UTF-16 of English without its mark. */
@@ -91,24 +154,26 @@ int ty_utf8_kind(const char *file, const char *text, size_t len, struct ty_err *
 int ty_utf8_check(const char *file, const char *text, size_t len, struct ty_err *err)
 {
     struct ty_place at = {.file = file, .line = 1, .col = 1};
-    const unsigned char *p = (const unsigned char *)text;
     for (size_t i = 0; i < len;) {
-        const size_t n = utf8_length(p + i, len - i);
-        if ((n == 0 || is_foreign(p + i, n)) && ty_utf8_kind(file, text, len, err) < 0) {
+        const struct ty_utf8_char c = ty_utf8_next(text + i, len - i);
+        const bool broken = c.code == TY_UTF8_BROKEN;
+        if ((broken || is_foreign(c)) && ty_utf8_kind(file, text, len, err) < 0) {
             return TY_EINPUT;
         }
-        if (n == 0) {
+        if (broken) {
             return ty_fail_at(err, TY_EINPUT, &at,
-                              "not UTF-8 text (byte 0x%02X); save the file as UTF-8", p[i]);
+                              "not UTF-8 text (byte 0x%02X); save the file as UTF-8",
+                              (unsigned char)text[i]);
         }
-        if (is_foreign(p + i, n)) {
+        if (is_foreign(c)) {
             return ty_fail_at(err, TY_EINPUT, &at, "a control character (byte 0x%02X); remove it",
-                              p[i]);
+                              (unsigned char)text[i]);
         }
-        const bool line_end = p[i] == '\n' || (p[i] == '\r' && (i + 1 >= len || p[i + 1] != '\n'));
+        const bool line_end =
+            text[i] == '\n' || (text[i] == '\r' && (i + 1 >= len || text[i + 1] != '\n'));
         at.line += line_end;
         at.col = line_end ? 1 : at.col + 1;
-        i += n;
+        i += c.bytes;
     }
     return 0;
 }

@@ -34,6 +34,13 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
 /* Usage of a command on standard output. */
 void cli_print_help(enum cli_command command);
 
+/* Prints to standard error, as printf does, what is fit to be shown: everything that the program
+ * says there goes through this. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void cli_say(const char *format, ...);
+
 /* Prints the messages, those about the command line with the command's name before them, and
  * returns the exit status; frees the error. */
 int cli_fail(const struct cli_options *o, struct ty_err *err);

@@ -23,8 +23,7 @@ static int read_prior(const char *text, double *out)
     *out = strcmp(rest, "%") == 0 ? x / 100 : x;
     if (end == text || errno != 0 || (*rest != '\0' && strcmp(rest, "%") != 0) ||
         !(*out > 0 && *out <= PRIOR_MAX)) {
-        fprintf(
-            stderr,
+        cli_say(
             "trainyard calibrate: --prior %s: not a share above 0 %%; write one, such as 0.2 or "
             "20 %%, or none\n",
             text);
@@ -83,7 +82,7 @@ static int hand_over(const struct cli_options *o, const char *report, const char
         fputs(report, stderr);
     }
     if (rc == 0 && !taken && o->output != NULL && !o->quiet) {
-        fprintf(stderr, "wrote %s; use it as --with %s\n", o->output, o->output);
+        cli_say("wrote %s; use it as --with %s\n", o->output, o->output);
     }
     return rc;
 }

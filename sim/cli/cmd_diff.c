@@ -51,8 +51,8 @@ static int fill_sets(const struct cli_options *o, struct comparison *c)
         const char *set = o->set.item[k];
         const size_t whose = is_of_one(set) ? (size_t)(set[0] - 'A') : 0;
         if (whose >= c->n) {
-            fprintf(stderr, "trainyard diff: --set %s: there is no run %c; they are A to %c\n", set,
-                    set[0], (char)('A' + c->n - 1));
+            cli_say("trainyard diff: --set %s: there is no run %c; they are A to %c\n", set, set[0],
+                    (char)('A' + c->n - 1));
             return 2;
         }
         for (size_t i = 0; i < c->n; i++) {
@@ -83,8 +83,7 @@ static int fill_paths(const struct cli_options *o, struct comparison *c)
         c->run[c->n].path = o->operands.item[c->n];
     }
     if (o->against != NULL && c->n == CLI_RUNS_MAX) {
-        fprintf(stderr,
-                "trainyard diff: --against %s: %d runs are compared at once; write one FILE "
+        cli_say("trainyard diff: --against %s: %d runs are compared at once; write one FILE "
                 "less\n",
                 o->against, CLI_RUNS_MAX);
         return 2;
@@ -100,7 +99,7 @@ static int fill_paths(const struct cli_options *o, struct comparison *c)
         pipes += strcmp(c->run[i].path, "-") == 0;
     }
     if (c->n < 2 || pipes > 1) {
-        fprintf(stderr, "trainyard diff: %s\n",
+        cli_say("trainyard diff: %s\n",
                 pipes > 1 ? "standard input can be read once; give the others as files"
                           : "what to compare with is missing; write a second FILE, or "
                             "--against-set KEY=VALUE for the same file with another value");
@@ -127,8 +126,7 @@ static int check_sets(const struct comparison *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (strcmp(c->run[i].name, c->run[i].path) != 0 && ty_recording_named(c->run[i].path)) {
-            fprintf(stderr,
-                    "trainyard diff: %s: a profile was measured and has no keys to set; "
+            cli_say("trainyard diff: %s: a profile was measured and has no keys to set; "
                     "set those of a run file\n",
                     c->run[i].name);
             return 2;
@@ -154,8 +152,7 @@ static int check_paths(const struct cli_options *o, const struct comparison *c)
             twice = twice || cli_same_file(paths[i], paths[k]);
         }
         if (twice) {
-            fprintf(stderr, "trainyard diff: two outputs go to %s; name another file for one\n",
-                    paths[i]);
+            cli_say("trainyard diff: two outputs go to %s; name another file for one\n", paths[i]);
             return 2;
         }
         if (is_read(o, c, paths[i])) {
@@ -248,7 +245,7 @@ static int write_traces(const struct cli_options *o, const struct comparison *c,
         cli_progress_end(&progress);
         cli_written(rc);
         if (rc == 0 && note != NULL && !o->quiet) {
-            fprintf(stderr, "%s\n", note);
+            cli_say("%s\n", note);
         }
         ty_text_free(note);
     }
@@ -283,7 +280,7 @@ static int judge(const struct comparison *c)
     int status = 0;
     for (size_t i = 0; i < c->n; i++) {
         if (c->run[i].rc < 0) {
-            fprintf(stderr, "%s: %s\n", c->run[i].name, ty_err_text(c->run[i].err));
+            cli_say("%s: %s\n", c->run[i].name, ty_err_text(c->run[i].err));
             status = ty_err_exit_status(c->run[i].err);
         } else if (status == 0 && c->run[i].run != NULL && !ty_run_fits(c->run[i].run)) {
             status = 1;

@@ -35,12 +35,12 @@ int cmd_import(const struct cli_options *o)
 {
     uint32_t gpus_per_node = 0;
     if (strcmp(o->operand, "kineto") != 0) {
-        fprintf(stderr, "trainyard import: unknown form (%s); write kineto FILE...\n", o->operand);
+        cli_say("trainyard import: unknown form (%s); write kineto FILE...\n", o->operand);
         return 2;
     }
     if (o->operands.n < 2) {
-        fprintf(stderr, "trainyard import: FILE is missing\nusage: trainyard import kineto FILE... "
-                        "[OPTION]...\n");
+        cli_say("trainyard import: FILE is missing\nusage: trainyard import kineto FILE... "
+                "[OPTION]...\n");
         return 2;
     }
     if (o->gpus_per_node != NULL &&

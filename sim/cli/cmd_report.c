@@ -49,7 +49,7 @@ static int check_words(const struct cli_options *o)
         wrong = "standard input can be read once; give the run to compare with as a file";
     }
     if (wrong != NULL) {
-        fprintf(stderr, "trainyard report: %s\n", wrong);
+        cli_say("trainyard report: %s\n", wrong);
         return 2;
     }
     return 0;
@@ -92,7 +92,7 @@ static int write_page(const struct cli_options *o, const struct shown *s, size_t
     const int rc = ty_run_page(runs, n, o->output, options, &note, err);
     cli_written(rc);
     if (rc == 0 && note != NULL && !o->quiet) {
-        fprintf(stderr, "%s\n", note);
+        cli_say("%s\n", note);
     }
     ty_text_free(note);
     return rc;
@@ -116,7 +116,7 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, struct t
         s[i].err = ty_err_new();
         s[i].rc = cli_execute(o, s[i].run, o->engine, s[i].err);
         if (s[i].rc < 0 && !ty_run_halted(s[i].run)) {
-            fprintf(stderr, "%s\n", ty_err_text(s[i].err));
+            cli_say("%s\n", ty_err_text(s[i].err));
             return s[i].rc;
         }
     }
@@ -129,7 +129,7 @@ static int judge(const struct shown *s, size_t n)
     int status = 0;
     for (size_t i = 0; i < n; i++) {
         if (s[i].rc < 0) {
-            fprintf(stderr, "%s\n", ty_err_text(s[i].err));
+            cli_say("%s\n", ty_err_text(s[i].err));
             status = ty_err_exit_status(s[i].err);
         } else if (status == 0 && !ty_run_fits(s[i].run)) {
             status = 1;

@@ -53,7 +53,7 @@ static void remark_traceless(const struct cli_options *o, const struct ty_config
     const bool told = !o->quiet && trace_target(o, config, 0) == NULL;
     for (size_t i = 0; told && i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].given) {
-            fprintf(stderr, "--%s shapes traces, and none is asked for; add --trace FORMAT:PATH\n",
+            cli_say("--%s shapes traces, and none is asked for; add --trace FORMAT:PATH\n",
                     rows[i].option);
         }
     }
@@ -102,8 +102,8 @@ static int check_paths(const struct cli_options *o, const struct ty_config *conf
             twice = twice || cli_same_file(paths[i], paths[k]);
         }
         if (twice) {
-            fprintf(stderr, "trainyard %s: two outputs go to %s; name another file for one\n",
-                    o->command, paths[i]);
+            cli_say("trainyard %s: two outputs go to %s; name another file for one\n", o->command,
+                    paths[i]);
             return 2;
         }
     }
@@ -135,7 +135,7 @@ static void warn_of_size(const struct cli_options *o, const struct ty_run *run, 
     double bytes;
     if (!o->quiet && strcmp(cli_trace_path(trace), "null:") != 0 &&
         ty_run_trace_size(run, trace, options, &bytes, &advice, NULL) == 0 && advice != NULL) {
-        fprintf(stderr, "%s\n", advice);
+        cli_say("%s\n", advice);
     }
     ty_text_free(advice);
 }
@@ -159,7 +159,7 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
             return rc;
         }
         if (note != NULL && !o->quiet) {
-            fprintf(stderr, "%s\n", note);
+            cli_say("%s\n", note);
         }
         ty_text_free(note);
     }
@@ -251,8 +251,7 @@ int cmd_run(const struct cli_options *o)
 int cmd_check(const struct cli_options *o)
 {
     if (o->show_config && o->traffic) {
-        fprintf(stderr,
-                "trainyard check: --show-config and --traffic are two answers; ask for one\n");
+        cli_say("trainyard check: --show-config and --traffic are two answers; ask for one\n");
         return 2;
     }
     return plan_and(o, describe);

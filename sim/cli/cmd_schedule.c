@@ -20,13 +20,13 @@ static int hand_over(const struct cli_options *o, int rc, char *text, const char
 static int check_options(const struct cli_options *o, bool svg)
 {
     if (!svg && (o->palette != NULL || o->bubbles != NULL)) {
-        fprintf(stderr, "trainyard schedule: %s is for pictures; add --format svg\n",
+        cli_say("trainyard schedule: %s is for pictures; add --format svg\n",
                 o->palette != NULL ? "--palette" : "--bubbles");
         return 2;
     }
     if (o->compare != NULL && o->format != NULL && !svg) {
-        fprintf(stderr, "trainyard schedule: --compare draws tables and charts; of --format it has "
-                        "svg only\n");
+        cli_say("trainyard schedule: --compare draws tables and charts; of --format it has "
+                "svg only\n");
         return 2;
     }
     return 0;
@@ -101,7 +101,7 @@ int cmd_list(const struct cli_options *o)
     char *text = NULL;
     const bool keys = strcmp(o->operand, "keys") == 0;
     if (o->second != NULL && !keys) {
-        fprintf(stderr, "trainyard list: %s is one word too many; a second one goes with keys\n",
+        cli_say("trainyard list: %s is one word too many; a second one goes with keys\n",
                 o->second);
         ty_err_free(err);
         return 2;

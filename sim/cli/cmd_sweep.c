@@ -12,18 +12,18 @@
 static void put_summary(const struct ty_sweep_summary *s)
 {
     if (s->remark[0] != '\0') {
-        fprintf(stderr, "%s\n", s->remark);
+        cli_say("%s\n", s->remark);
     }
-    fprintf(stderr, "%u row%s simulated", s->n_rows, s->n_rows == 1 ? "" : "s");
+    cli_say("%u row%s simulated", s->n_rows, s->n_rows == 1 ? "" : "s");
     if (s->n_kept > 0) {
-        fprintf(stderr, ", %u kept", s->n_kept);
+        cli_say(", %u kept", s->n_kept);
     }
-    fprintf(stderr, ": %u fit%s, %u do%s not, %u with an error", s->n_fit, s->n_fit == 1 ? "s" : "",
+    cli_say(": %u fit%s, %u do%s not, %u with an error", s->n_fit, s->n_fit == 1 ? "s" : "",
             s->n_not, s->n_not == 1 ? "es" : "", s->n_invalid);
     if (s->fastest > 0) {
-        fprintf(stderr, "; fastest that fits: row %u, %.4g s", s->fastest, s->fastest_s);
+        cli_say("; fastest that fits: row %u, %.4g s", s->fastest, s->fastest_s);
     }
-    fprintf(stderr, "\n");
+    cli_say("\n");
 }
 
 int cmd_sweep(const struct cli_options *o)

@@ -51,17 +51,17 @@ static int unknown(const char *name)
         names[i + OTHERS] = cli_commands[i].name;
     }
     const char *near = ty_suggest(name, names, CLI_N_COMMANDS + OTHERS);
-    fprintf(stderr, "trainyard: unknown %s %s", name[0] == '-' ? "option" : "command", name);
+    cli_say("trainyard: unknown %s %s", name[0] == '-' ? "option" : "command", name);
     if (near != NULL) {
-        fprintf(stderr, "; did you mean %s?", near);
+        cli_say("; did you mean %s?", near);
     }
-    fprintf(stderr, "\ntry trainyard --help\n");
+    cli_say("\ntry trainyard --help\n");
     return 2;
 }
 
 static int too_many(const char *word, const char *behind, const char *form)
 {
-    fprintf(stderr, "trainyard: %s is one word too many behind %s; write %s\n", word, behind, form);
+    cli_say("trainyard: %s is one word too many behind %s; write %s\n", word, behind, form);
     return 2;
 }
 
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     cli_catch_signals();
     const int status = dispatch(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "trainyard: cannot write standard output: %s\n", strerror(errno));
+        cli_say("trainyard: cannot write standard output: %s\n", strerror(errno));
         return status == 0 ? 3 : status;
     }
     return status;

@@ -104,11 +104,11 @@ static void print_owners(unsigned owners)
 {
     const char *verb = (owners & (owners - 1)) == 0 ? " has it" : " have it";
     unsigned left = owners;
-    fprintf(stderr, "; ");
+    cli_say("; ");
     for (size_t i = 0; left != 0; i++) {
         if ((left >> i & 1u) != 0) {
             left &= ~(1u << i);
-            fprintf(stderr, "%s%s", cli_commands[i].name,
+            cli_say("%s%s", cli_commands[i].name,
                     left == 0                  ? verb
                     : (left & (left - 1)) == 0 ? " and "
                                                : ", ");
@@ -133,7 +133,7 @@ static bool print_key(enum cli_command command, const char *option, const char *
     for (size_t i = 0; i < keys->n; i++) {
         const char *dot = strchr(keys->key[i].name, '.');
         if (strcmp(keys->key[i].name, name) == 0 || (dot != NULL && strcmp(dot + 1, name) == 0)) {
-            fprintf(stderr, "%s --set %s=%s", found ? ", or" : "; hint:", keys->key[i].name, value);
+            cli_say("%s --set %s=%s", found ? ", or" : "; hint:", keys->key[i].name, value);
             found = true;
         }
     }
@@ -158,21 +158,21 @@ static int unknown(enum cli_command command, const char *word, const char *next)
     const char *equals = strchr(word, '=');
     const bool given = next != NULL && next[0] != '-';
     const char *value = equals != NULL ? equals + 1 : given ? next : "VALUE";
-    fprintf(stderr, "trainyard %s: unknown option %s", cli_commands[command].name, word);
+    cli_say("trainyard %s: unknown option %s", cli_commands[command].name, word);
     if ((owners >> command & 1u) != 0) { /* "---set" */
-        fprintf(stderr, "; did you mean --%s?", bare);
+        cli_say("; did you mean --%s?", bare);
     } else if (owners != 0) {
         print_owners(owners);
     } else if (!print_key(command, bare, value) && near != NULL) {
-        fprintf(stderr, "; did you mean --%s?", near);
+        cli_say("; did you mean --%s?", near);
     }
-    fprintf(stderr, "\ntry trainyard %s --help\n", cli_commands[command].name);
+    cli_say("\ntry trainyard %s --help\n", cli_commands[command].name);
     return 2;
 }
 
 static int no_value(enum cli_command command, const struct cli_option_row *row)
 {
-    fprintf(stderr, "trainyard %s: --%s needs a value; write --%s %s\n", cli_commands[command].name,
+    cli_say("trainyard %s: --%s needs a value; write --%s %s\n", cli_commands[command].name,
             row->name, row->name, row->argument);
     return 2;
 }
@@ -181,8 +181,8 @@ static int no_value(enum cli_command command, const struct cli_option_row *row)
 static int letter_with_value(enum cli_command command, const char *word)
 {
     const char letter = *(strchr(word, '=') - 1);
-    fprintf(stderr, "trainyard %s: %s: -%c has no value; write -%c alone\n",
-            cli_commands[command].name, word, letter, letter);
+    cli_say("trainyard %s: %s: -%c has no value; write -%c alone\n", cli_commands[command].name,
+            word, letter, letter);
     return 2;
 }
 
@@ -207,8 +207,8 @@ static int misused(enum cli_command command, int code, int option, const char *w
         return no_value(command, row);
     }
     if (row != NULL && option > 255) {
-        fprintf(stderr, "trainyard %s: --%s has no value; write --%s alone\n",
-                cli_commands[command].name, row->name, row->name);
+        cli_say("trainyard %s: --%s has no value; write --%s alone\n", cli_commands[command].name,
+                row->name, row->name);
         return 2;
     }
     return unknown(command, option > 0 && option < 256 ? letter : word, next);
@@ -224,8 +224,8 @@ static int check_seed(const struct cli_options *o, const char *text)
     if (whole && (n < room || (n == room && strcmp(digits, most) <= 0))) {
         return 0;
     }
-    fprintf(stderr, "trainyard %s: --seed %s: %s; write one from 0 to %s, such as 1\n", o->command,
-            text, whole ? "too large a number" : "not a whole number", most);
+    cli_say("trainyard %s: --seed %s: %s; write one from 0 to %s, such as 1\n", o->command, text,
+            whole ? "too large a number" : "not a whole number", most);
     return 2;
 }
 
@@ -258,19 +258,19 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
     }
     const struct cli_command_row *row = &cli_commands[command];
     if (n < 1) {
-        fprintf(stderr, "trainyard %s: %.*s is missing", row->name,
-                (int)strcspn(row->arguments, " "), row->arguments);
+        cli_say("trainyard %s: %.*s is missing", row->name, (int)strcspn(row->arguments, " "),
+                row->arguments);
     } else if (n > most) {
-        fprintf(stderr, "trainyard %s: %s is one word too many; write at most %d", row->name,
-                words[most], most);
+        cli_say("trainyard %s: %s is one word too many; write at most %d", row->name, words[most],
+                most);
     }
     if (n < 1 || n > most) {
-        fprintf(stderr, "\nusage: trainyard %s %s [OPTION]...\n", row->name, row->arguments);
+        cli_say("\nusage: trainyard %s %s [OPTION]...\n", row->name, row->arguments);
         return 2;
     }
     for (int i = 0; i < n; i++) {
         if (words[i][0] == '\0') {
-            fprintf(stderr, "trainyard %s: %.*s is an empty word; write one\n", row->name,
+            cli_say("trainyard %s: %.*s is an empty word; write one\n", row->name,
                     (int)strcspn(row->arguments, " "), row->arguments);
             return 2;
         }
@@ -306,7 +306,7 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
             return 2;
         }
         if (!store(row, optarg, out)) {
-            fprintf(stderr, "trainyard %s: --%s is given more than %d times; write fewer\n",
+            cli_say("trainyard %s: --%s is given more than %d times; write fewer\n",
                     cli_commands[command].name, row->name, CLI_LIST_MAX);
             return 2;
         }

@@ -1,5 +1,6 @@
 /* output.c - messages to people, numbers from them. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,24 +10,43 @@
 
 #include "sim/cli/cli.h"
 
+/* When memory is exhausted a long text is cut. */
+void cli_say(const char *format, ...)
+{
+    char line[1024], *text = line;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    char *whole = n >= (int)sizeof(line) ? malloc((size_t)n + 1) : NULL;
+    if (whole != NULL) {
+        va_start(args, format);
+        vsnprintf(whole, (size_t)n + 1, format, args);
+        va_end(args);
+        text = whole;
+    }
+    fputs(ty_text_plain(text), stderr);
+    free(whole);
+}
+
 int cli_fail(const struct cli_options *o, struct ty_err *err)
 {
     if (err == NULL) {
-        fprintf(stderr, "trainyard: memory is exhausted\n");
+        cli_say("trainyard: memory is exhausted\n");
         return 4;
     }
     const int status = ty_err_exit_status(err);
     if (status == 2) {
-        fprintf(stderr, "trainyard %s: ", o->command);
+        cli_say("trainyard %s: ", o->command);
     }
-    fprintf(stderr, "%s\n", ty_err_text(err));
+    cli_say("%s\n", ty_err_text(err));
     ty_err_free(err);
     return status;
 }
 
 int cli_fail_overwrites(const struct cli_options *o, const char *path)
 {
-    fprintf(stderr, "trainyard %s: %s is an input and would be overwritten; name another file\n",
+    cli_say("trainyard %s: %s is an input and would be overwritten; name another file\n",
             o->command, path);
     return 2;
 }
@@ -37,8 +57,7 @@ int cli_number(const struct cli_options *o, const char *option, const char *text
     errno = 0;
     const unsigned long x = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || x == 0 || x > UINT32_MAX) {
-        fprintf(stderr,
-                "trainyard %s: %s %s: not a whole number of at least 1; write one, such as 8\n",
+        cli_say("trainyard %s: %s %s: not a whole number of at least 1; write one, such as 8\n",
                 o->command, option, text);
         return 2;
     }
@@ -141,7 +160,7 @@ bool cli_overwrites_input(const char *path, const struct ty_config *config)
 void cli_say_unprinted(const struct cli_options *o, const char *target)
 {
     if (o->stats != NULL && o->output == NULL && strcmp(target, "null:") == 0 && !o->quiet) {
-        fprintf(stderr, "the report is not printed: standard output has a trace; -o PATH puts it "
-                        "elsewhere\n");
+        cli_say("the report is not printed: standard output has a trace; -o PATH puts it "
+                "elsewhere\n");
     }
 }

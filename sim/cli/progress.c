@@ -52,10 +52,11 @@ void cli_progress_share(void *arg, double share)
     }
     p->next = t + EVERY_S;
     share = share < 0 ? 0 : share > 1 ? 1 : share;
-    fprintf(stderr, "\r\033[K%s %.0f %%", p->what, 100 * share);
+    fputs("\r\033[K", stderr);
+    cli_say("%s %.0f %%", p->what, 100 * share);
     if (share > 0.02 && share < 1) {
         put_duration((t - p->begun) * (1 - share) / share, left, sizeof(left));
-        fprintf(stderr, ", %s left", left);
+        cli_say(", %s left", left);
     }
     p->shown = true;
 }
@@ -64,7 +65,8 @@ void cli_progress_line(void *arg, const char *line)
 {
     struct cli_progress *p = arg;
     if (p->on && line[0] != '\0') {
-        fprintf(stderr, "\r\033[K%s ...", line);
+        fputs("\r\033[K", stderr);
+        cli_say("%s ...", line);
         p->shown = true;
     }
 }
@@ -72,7 +74,7 @@ void cli_progress_line(void *arg, const char *line)
 void cli_progress_end(struct cli_progress *p)
 {
     if (p->shown) {
-        fprintf(stderr, "\r\033[K");
+        fputs("\r\033[K", stderr);
     }
     p->shown = false;
 }

@@ -2,8 +2,10 @@
 #include "sim/trainyard.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/base/err.h"
+#include "sim/base/utf8.h"
 #include "traces/out.h"
 
 const char *ty_version(void)
@@ -41,6 +43,12 @@ int ty_err_exit_status(const struct ty_err *err)
 void ty_text_free(char *text)
 {
     free(text);
+}
+
+char *ty_text_plain(char *text)
+{
+    text[ty_utf8_tame(text, strlen(text))] = '\0';
+    return text;
 }
 
 int ty_text_write(const char *text, const char *path, struct ty_err *err)

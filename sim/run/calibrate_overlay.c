@@ -14,8 +14,10 @@
 /* A user's text inside a comment: line ends would end it. */
 static void put_inline(struct ty_text *t, const char *s)
 {
-    for (; *s != '\0'; s++) {
-        ty_text_add(t, "%c", (unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s);
+    while (*s != '\0') {
+        const size_t n = strcspn(s, "\n");
+        ty_text_add(t, "%.*s%s", (int)n, s, s[n] == '\n' ? "?" : "");
+        s += n + (s[n] == '\n');
     }
 }
 

@@ -134,9 +134,13 @@ void ty_import_coverage(const struct ty_import *im, int64_t *compute_ns, int64_t
 static void put_quoted(struct ty_text *t, const char *text)
 {
     ty_text_add(t, "\"");
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        ty_text_add(t, "%s%c", c == '"' ? "\"" : "", c < 0x20 || c == 0x7F ? '_' : *text);
+    while (*text != '\0') {
+        const size_t n = strcspn(text, "\"\n");
+        ty_text_add(t, "%.*s%s", (int)n, text,
+                    text[n] == '"'    ? "\"\""
+                    : text[n] == '\n' ? "_"
+                                      : "");
+        text += n + (text[n] != '\0');
     }
     ty_text_add(t, "\"");
 }

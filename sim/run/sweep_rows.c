@@ -39,18 +39,18 @@ struct sweep_job {
 
 /* ---- one row ---- */
 
-/* A cell as CSV: quoted when it has to be. */
+/* A cell as CSV: quoted when it has to be, and with the bytes that it came with. */
 static void put_cell(struct ty_text *t, const char *s)
 {
-    if (strpbrk(s, ",\"\r\n") == NULL) {
-        ty_text_add(t, "%s", s);
-        return;
+    const bool quoted = strpbrk(s, ",\"\r\n") != NULL;
+    ty_text_bytes(t, "\"", quoted);
+    while (*s != '\0') {
+        const size_t n = strcspn(s, "\"");
+        ty_text_bytes(t, s, n);
+        ty_text_bytes(t, "\"\"", s[n] == '"' ? 2 : 0);
+        s += n + (s[n] == '"');
     }
-    ty_text_add(t, "\"");
-    for (; *s != '\0'; s++) {
-        ty_text_add(t, *s == '"' ? "\"\"" : "%c", *s);
-    }
-    ty_text_add(t, "\"");
+    ty_text_bytes(t, "\"", quoted);
 }
 
 /* One row's text, and what it adds to the summary. */

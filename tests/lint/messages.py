@@ -14,7 +14,7 @@ import re
 import sys
 
 FOLDERS = ["sim/base", "sim/core", "topology", "model", "traces", "sim/run", "sim/cli"]
-SINKS = {"ty_fail", "ty_fail_at", "ty_hint"}
+SINKS = {"ty_fail", "ty_fail_at", "ty_hint", "cli_say"}
 WRITERS = {"ty_text_add", "ty_out_printf", "ty_arena_printf"}  # reports and traces are no messages
 REMARKS = {"config_remarks.c", "diff_remarks.c"}  # texts for standard error that are no errors
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|'
@@ -181,6 +181,8 @@ def faults(m):
     for pattern, instead in NEVER:
         if re.search(pattern, text):
             yield instead
+    if m.call == "fprintf" and "%s" in text:
+        yield "cli_say: a word may be foreign, and a terminal obeys it"
 
 
 def main():

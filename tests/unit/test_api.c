@@ -127,7 +127,15 @@ START_TEST(what_is_not_there_is_not_handed_out)
 }
 END_TEST
 
+START_TEST(a_text_is_made_fit_to_be_shown_in_place)
+{
+    char text[] = "a\x1b[2J\n\xFF\xC2\x9B.";
+    ck_assert_ptr_eq(ty_text_plain(text), text);
+    ck_assert_str_eq(text, "a?[2J\n??.");
+}
+END_TEST
+
 TY_SUITE("api", messages_add_up_until_they_are_cleared,
          an_engine_that_there_is_not_leaves_the_run_as_it_was, options_may_be_left_out,
          what_is_asked_too_early_is_refused_and_nothing_handed_out,
-         what_is_not_there_is_not_handed_out)
+         what_is_not_there_is_not_handed_out, a_text_is_made_fit_to_be_shown_in_place)

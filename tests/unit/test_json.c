@@ -48,4 +48,16 @@ START_TEST(strings_are_quoted_and_escaped)
 }
 END_TEST
 
-TY_SUITE("json", a_number_is_short_and_reads_back_equal, strings_are_quoted_and_escaped)
+START_TEST(what_is_not_shown_is_escaped_and_what_is_no_text_replaced)
+{
+    struct ty_text text = {0};
+    ty_json_put(&text, "\xC2\x9B\x7F\xE2\x80\xAE|\xFF\xED\xA0\x80|\xF0\x9F\x98\x80\xC3");
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "\"\\u009b\\u007f\\u202e|\\ufffd\\ufffd\\ufffd\\ufffd|\xF0\x9F\x98\x80"
+                        "\\ufffd\"");
+    free(s);
+}
+END_TEST
+
+TY_SUITE("json", what_is_not_shown_is_escaped_and_what_is_no_text_replaced,
+         a_number_is_short_and_reads_back_equal, strings_are_quoted_and_escaped)
