@@ -157,7 +157,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 
 /* ---- size ---- */
 
-#define TIMES_B   18.0  /* digits of two times, typical */
+#define TIMES_B   19.0  /* digits of two times, typical */
 #define BUBBLE_B  150.0 /* a bubble */
 #define COUNTER_B 160.0 /* a memory counter; one or two per pass */
 #define LINK_B    82.0  /* a value of a counter of links */

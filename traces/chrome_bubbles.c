@@ -40,7 +40,7 @@ static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
     p = ty_put_blocks(p, piece->text, piece->len);
     p = ty_put_ns_as_us(p, bubble->start);
     p = ty_put_str(p, ",\"dur\":");
-    p = ty_put_ns_as_us(p, bubble->end - bubble->start);
+    p = ty_put_tenths_as_us(p, ty_view_length(bubble->start, bubble->end, 0));
     *p++ = '}';
     ty_out_advance(b->c->out, p);
 }

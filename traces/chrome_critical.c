@@ -51,7 +51,7 @@ static void put_step(void *arg, const struct ty_view_step *step)
     p = ty_put_str(p, ",\"ts\":");
     p = ty_put_ns_as_us(p, step->start);
     p = ty_put_str(p, ",\"dur\":");
-    p = ty_put_ns_as_us(p, step->end - step->start);
+    p = ty_put_tenths_as_us(p, ty_view_length(step->start, step->end, 0));
     *p++ = '}';
     ty_out_advance(c->out, p);
 }

@@ -8,6 +8,8 @@
  * Members in step have equal times: their digits are copied, not made again. */
 #include "traces/chrome.h"
 
+#define TIMES 64u /* at least the bytes of two times and what is around them */
+
 /* The head with the numbers of this pass put into its holes. Returns its length. */
 static size_t assemble(const struct ty_chrome_head *slice, const uint64_t number[TY_N_HOLES],
                        char head[TY_CHROME_LINE])
@@ -24,7 +26,8 @@ static size_t assemble(const struct ty_chrome_head *slice, const uint64_t number
 }
 
 /* `start,"dur":length}` into text; its length, or 0 when nothing is left of the slice. */
-static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, char text[64])
+static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, unsigned depth,
+                    char text[TIMES])
 {
     static const char between[TY_PUT_BLOCK] = ",\"dur\":";
     uint64_t s, e;
@@ -33,25 +36,25 @@ static size_t times(const struct ty_chrome *c, ty_ps start, ty_ps end, char text
     }
     char *p = ty_put_ns_as_us(text, s);
     memcpy(p, between, sizeof(between));
-    p = ty_put_ns_as_us(p + sizeof(",\"dur\":") - 1, e - s);
+    p = ty_put_tenths_as_us(p + sizeof(",\"dur\":") - 1, ty_view_length(s, e, depth));
     *p = '}';
     return (size_t)(p + 1 - text);
 }
 
 /* One slice of one pass, for shown members from .. to - 1. */
 static inline void put_slice(struct ty_chrome *c, const struct ty_view_shown *shown, uint32_t from,
-                             uint32_t to, const struct ty_view_extent *extent,
+                             uint32_t to, const struct ty_view_extent *extent, unsigned depth,
                              const struct ty_chrome_piece *pieces, const char *head,
                              size_t head_len)
 {
     ty_ps known_start = UINT64_MAX, known_end = UINT64_MAX;
-    char text[64];
+    char text[TIMES];
     size_t text_len = 0;
     for (uint32_t i = from; i < to; i++) {
         const uint32_t m = shown->member[i];
         const ty_ps start = extent->start[m], end = ty_view_extent_end(extent, m);
         if (start != known_start || end != known_end) {
-            text_len = times(c, start, end, text);
+            text_len = times(c, start, end, depth, text);
             known_start = start;
             known_end = end;
         }
@@ -61,7 +64,8 @@ static inline void put_slice(struct ty_chrome *c, const struct ty_view_shown *sh
         char *p = ty_out_room(c->out, TY_CHROME_LINE);
         p = ty_put_blocks(p, head, head_len);
         p = ty_put_blocks(p, pieces[i].text, pieces[i].len);
-        ty_out_advance(c->out, ty_put_blocks(p, text, text_len));
+        memcpy(p, text, TIMES); /* a few whole blocks, however many of its bytes count */
+        ty_out_advance(c->out, p + text_len);
     }
 }
 
@@ -81,12 +85,12 @@ static void put_members(struct ty_chrome *c, const struct ty_view_shown *shown, 
     for (; marks->n > 0 && marks->at->slice == number; marks->at++, marks->n--) {
         char marked[TY_CHROME_LINE];
         const uint32_t i = marks->at->i;
-        put_slice(c, shown, done, i, extent, pieces, head, len);
-        put_slice(c, shown, i, i + 1, extent, pieces, marked,
+        put_slice(c, shown, done, i, extent, slice->depth, pieces, head, len);
+        put_slice(c, shown, i, i + 1, extent, slice->depth, pieces, marked,
                   ty_chrome_mark_head(slice, head, len, marked));
         done = i + 1;
     }
-    put_slice(c, shown, done, shown->n, extent, pieces, head, len);
+    put_slice(c, shown, done, shown->n, extent, slice->depth, pieces, head, len);
 }
 
 static int put_pass(struct ty_chrome *c, const struct ty_view_shown *shown,
@@ -119,7 +123,7 @@ static int put_pass(struct ty_chrome *c, const struct ty_view_shown *shown,
         if (marks.n > 0) {
             put_members(c, shown, i, slice, &extent, pieces, text, len, &marks);
         } else {
-            put_slice(c, shown, 0, shown->n, &extent, pieces, text, len);
+            put_slice(c, shown, 0, shown->n, &extent, slice->depth, pieces, text, len);
         }
     }
     return 0;

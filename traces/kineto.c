@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "sim/core/issue.h"
+#include "traces/view.h"
 
 #define LINE        4096u /* most bytes of an event */
 #define NAME        200u
@@ -256,7 +257,7 @@ static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s,
     p = ty_put_str(p, ", \"ts\": ");
     p = ty_put_ns_as_us(p, s);
     p = ty_put_str(p, ", \"dur\": ");
-    p = ty_put_ns_as_us(p, e - s);
+    p = ty_put_tenths_as_us(p, ty_view_length(s, e, 0));
     p = ty_put_str(p, ", \"args\": {\"External id\": ");
     p = ty_put_u64(p, k->correlation);
     p = put_arg_u64(p, "device", k->device);
@@ -349,7 +350,7 @@ static int kineto_write(const struct ty_trace *trace, struct ty_out *out, struct
 static double kineto_estimate(const struct ty_trace *trace)
 {
     const struct ty_program *p = trace->timeline->program;
-    const double kernel_B = 215, message_B = 330,
+    const double kernel_B = 216, message_B = 330,
                  file_B = 4000; /* measured; of communication more */
     double bytes = 0;
     for (uint32_t i = 0; i < trace->n_ranks; i++) {

@@ -62,4 +62,15 @@ static inline char *ty_put_ns_as_us(char *p, uint64_t x)
     return p + 4;
 }
 
+/* x tenths of a nanosecond as microseconds with exactly four decimals: 12345678 -> "1234.5678". */
+static inline char *ty_put_tenths_as_us(char *p, uint64_t x)
+{
+    p = ty_put_u64(p, x / 10000);
+    const uint32_t rest = (uint32_t)(x % 10000);
+    p[0] = '.';
+    memcpy(p + 1, ty_digit_pairs + (size_t)2 * (rest / 100), 2);
+    memcpy(p + 3, ty_digit_pairs + (size_t)2 * (rest % 100), 2);
+    return p + 5;
+}
+
 #endif

@@ -9,7 +9,14 @@
  * number only.
  *
  * Times are whole nanoseconds, floor(ps / 1000) of starts and of ends: rounding is monotone, so
- * slices that nest or follow each other in picoseconds do so in the file. */
+ * slices that nest or follow each other in picoseconds do so in the file.
+ *
+ * Readers of JSON make doubles of its times and add: start + length may then lie a little beyond the
+ * start of the slice that follows, or beyond the end of the one around it, and a reader that closes
+ * slices by these sums (speedscope) never closes this one. So lengths in JSON fall short of theirs,
+ * by a tenth of a nanosecond and a tenth more inside each slice: far more than what sums of doubles
+ * lose in days of microseconds (an end below 3e11 us: a tenth is 3 units in its last place), whatever
+ * the reader counts from, and far less than the half that would change a length in nanoseconds. */
 #ifndef TY_TRACES_VIEW_H
 #define TY_TRACES_VIEW_H
 
@@ -54,6 +61,7 @@ struct ty_view_slice {
     bool numbered;
     uint8_t category, stream;
     uint8_t n_args;
+    uint8_t depth;        /* slices around it on its row */
     uint32_t first, last; /* operations within the block */
     uint32_t partner;     /* the last argument: row number of ty_view_partner; 0: it has none */
     struct ty_view_arg arg[TY_VIEW_ARGS];
@@ -152,6 +160,12 @@ static inline bool ty_view_clip(const struct ty_view *v, ty_ps start, ty_ps end,
     *s = *s < v->from_ns ? v->from_ns : *s;
     *e = *e > v->to_ns ? v->to_ns : *e;
     return *e > *s;
+}
+
+/* How long a slice says it is in JSON, in tenths of nanoseconds, with so many slices around it. */
+static inline uint64_t ty_view_length(uint64_t start_ns, uint64_t end_ns, unsigned depth)
+{
+    return 10 * (end_ns - start_ns) - 1 - depth;
 }
 
 /* Durations of one operation on all members: a row, or NULL and the common duration. */

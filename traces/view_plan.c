@@ -135,6 +135,7 @@ static uint32_t add_part(struct builder *b, uint32_t first)
     struct ty_view_slice *s =
         begin(b, repeated ? "recompute" : ty_part_name(b->ops[first].part), category, first);
     s->last = last;
+    s->depth = 1;
     if (b->ops[first].layer != TY_NONE) {
         add_number(s, "layer", b->ops[first].layer);
     }
@@ -180,6 +181,7 @@ static void add_op(struct builder *b, uint32_t k, bool inside)
     struct ty_view_slice *s =
         begin(b, message ? messages[op->sync] : kind->name, kind->category, k);
     s->numbered = message;
+    s->depth = op->stream == TY_STREAM_COMPUTE ? 1 + inside : 0;
     s->partner = ty_view_partner_of(b->v->program, op);
     if (op->layer != TY_NONE && (full(b) || !inside)) {
         add_number(s, "layer", op->layer);

@@ -15,6 +15,7 @@ over time, times 2 (n - 1) / n for all-reduce, (n - 1) / n where every rank gath
 others (nccl-tests, doc/PERFORMANCE.md).
 """
 import csv
+import itertools
 import json
 import pathlib
 import re
@@ -52,8 +53,16 @@ FIVE = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dty
 
 
 def ns(us):
+    """Whole: lengths have four decimals and are a tenth of a nanosecond short."""
     whole, part = us.split(".")
-    return int(whole) * 1000 + int(part)
+    assert len(part) == 3 or (len(part) == 4 and part[3] == "9"), us
+    return int(whole) * 1000 + int(part[:3]) + (len(part) == 4)
+
+
+def check_doubles(kernels):
+    """A kernel ends before the next of its stream begins, as a reader of JSON adds doubles."""
+    for a, b in itertools.pairwise(sorted(kernels, key=lambda e: (e["tid"], float(e["ts"])))):
+        assert a["tid"] != b["tid"] or float(a["ts"]) + float(a["dur"]) < float(b["ts"]), (a, b)
 
 
 def merged(spans):
@@ -109,6 +118,7 @@ def check_form(path, trace, rank):
     assert info["rank"] == rank and len(groups) == info["pg_count"] == len(info["pg_config"])
     kernels = [e for e in trace["traceEvents"] if e.get("cat") == "kernel"]
     assert len({e["args"]["correlation"] for e in kernels}) == len(kernels)
+    check_doubles(kernels)
     for e in kernels:
         args = e["args"]
         assert e["ph"] == "X" and args["stream"] == e["tid"] > 0 and args["device"] == e["pid"]

@@ -158,7 +158,7 @@ def chrome(path):
     trace = json.loads(load(path), parse_float=str)
     for event in trace["traceEvents"]:
         for key in ("ts", "dur"):
-            if key in event:
+            if key in event:  # lengths have four decimals, and are some tenths short
                 whole, part = event[key].split(".")
-                event[key] = int(whole) * 1000 + int(part)
+                event[key] = int(whole) * 1000 + int(part[:3]) + (key == "dur")
     return trace

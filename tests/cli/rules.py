@@ -62,10 +62,23 @@ def nanoseconds(text, rule, event):
     return int(text.replace(".", ""))
 
 
+def length(text, rule, event):
+    """Whole nanoseconds of a length in microseconds with four decimals, and the tenths of one that are
+    missing: one for the slice itself and one for each around it."""
+    need(isinstance(text, Written) and re.fullmatch(r"(0|[1-9]\d*)\.\d{3}[789]", text), rule, event)
+    tenths = int(text.replace(".", ""))
+    return tenths // 10 + 1, 10 - tenths % 10
+
+
 def split(name):
     """`kind 12` into kind and number; None: no number."""
     kind, _, number = name.rpartition(" ")
     return (kind, int(number)) if number.isdigit() and kind else (name, None)
+
+
+def ends(e, first):
+    """Of a slice, as a reader of JSON adds doubles: as they are, and counted from the row's first."""
+    return e["double"] + e["length"], e["double"] - first + e["length"]
 
 
 class Trace:
@@ -107,14 +120,15 @@ class Trace:
         need(e["pid"] >= RANK or ph == "M" or (ph == "C" and e["name"] != "memory")
              or (e["pid"], ph) == (PATH, "X"), "slices are of ranks", e)
         if ph != "M":
+            e["double"] = float(e["ts"])
             e["ts"] = nanoseconds(e["ts"], "ts has three decimals", e)
         getattr(self, {"X": "slice", "C": "counter", "i": "moment", "s": "flow", "f": "flow",
                        "M": "name"}[ph])(e)
         self.of[ph].append(e)
 
     def slice(self, e):
-        e["dur"] = nanoseconds(e["dur"], "dur has three decimals", e)
-        need(e["dur"] > 0, "a slice has a length", e)
+        e["length"] = float(e["dur"])
+        e["dur"], e["short"] = length(e["dur"], "dur has four decimals, a tenth short", e)
         need(COLOURS.get(e["cat"]) == e.get("cname", COLOURS.get(e["cat"], "none")),
              "category and colour belong together", e)
         need("cname" in e or e["cat"] != "bubble", "bubbles have a colour", e)
@@ -176,15 +190,21 @@ class Trace:
         """Slices nest or are disjoint; passes and bubbles fill the compute row."""
         need((place[0], "thread_name", place[1]) in self.names, f"row {place} has a name")
         slices.sort(key=lambda e: (e["ts"], -e["dur"], e["order"]))
-        stack, until, compute = [], None, place[1] == 11
+        stack, until, compute, first = [], None, place[1] == 11, slices[0]["double"]
         for e in slices:
             while stack and stack[-1]["end"] <= e["ts"]:
-                stack.pop()
+                before = stack.pop()
+                need(all(end < start for end, start in zip(ends(before, first), (
+                    e["double"], e["double"] - first))),
+                     "as doubles, a slice ends before the next begins", e)
             need(not stack or e["end"] <= stack[-1]["end"], "slices of a row do not overlap", e)
             need(not stack or (compute and "bubble" not in (e["cat"], stack[-1]["cat"])),
                  "slices nest on compute rows only", e)
             need(len(stack) < 2 or (len(stack) == 2 and stack[1]["name"] in PARTS),
                  "operations are in parts, parts in passes", e)
+            need(e["short"] == 1 + len(stack), "a slice is a tenth short for each around it", e)
+            need(not stack or all(map(float.__lt__, ends(e, first), ends(stack[-1], first))),
+                 "as doubles, a slice ends before the one around it", e)
             if compute and not stack:
                 need(split(e["name"])[0] in OUTER, "outermost are passes and bubbles", e)
                 need(not self.bubbles or until in (None, e["ts"]), "compute rows have no hole", e)
@@ -326,7 +346,15 @@ def twice(**wanted):
 
 
 def longer(text, us):
-    return Written(f"{float(text) + us:.3f}")
+    return Written(f"{float(text) + us:.{len(text.partition('.')[2])}f}")
+
+
+def days_later(trace):
+    """So much later that doubles have no room for tenths of nanoseconds."""
+    for e in trace["traceEvents"]:
+        if "ts" in e:
+            whole, _, part = e["ts"].partition(".")
+            e["ts"] = Written(f"{int(whole) + 4 * 10**14}.{part}")
 
 
 OP = {"ph": "X", "cat": "compute.forward", "is": lambda e: "layers" not in e.get("args", {})
@@ -343,7 +371,10 @@ BREAKS = [
     ("pid and tid", put("tid", 10, **PASS)), ("slices are of ranks", put("pid", 100, **PASS)),
     ("ts has", put("ts", Written("-1.000"), **PASS)), ("ts has", put("ts", Written("1.00"), **PASS)),
     ("ts has", put("ts", Written("01.000"), **PASS)), ("ts has", put("ts", 1, **PASS)),
-    ("dur has", put("dur", Written("1e3"), **PASS)), ("a slice has", put("dur", Written("0.000"), **PASS)),
+    ("dur has", put("dur", Written("1e3"), **PASS)), ("dur has", put("dur", Written("0.000"), **PASS)),
+    ("dur has", put("dur", Written("1.000"), **PASS)), ("dur has", put("dur", Written("1.0000"), **PASS)),
+    ("a slice is a tenth", put("dur", lambda e: longer(e["dur"], 1e-4), ph="X", name="qkv", tid=11)),
+    ("as doubles, a slice", days_later),
     ("category", put("cat", "compute,forward", **PASS)), ("category", put("cname", "red", **PASS)),
     ("a name is", put("name", "forward 3 1", **PASS)), ("a name is", put("name", "fwd2", **OP)),
     ("a name is", put("name", "attention 3", **OP)),

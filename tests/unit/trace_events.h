@@ -14,6 +14,8 @@ struct rules_event {
     char ph;
     const struct js *node, *name, *cat, *args;
     unsigned long long pid, tid, ts, dur, id; /* ts and dur in ns */
+    unsigned shortfall;                       /* of dur as it is written, in tenths of ns */
+    double start, length;                     /* us, as readers of JSON have them */
     bool hit;                                 /* a step of the critical path is it */
 };
 
@@ -79,6 +81,21 @@ static inline bool rules_ns(const struct js *node, unsigned long long *ns)
         }
     }
     return true;
+}
+
+/* `digits.dddd` microseconds as whole nanoseconds and the tenths that are missing: up to three. */
+static inline bool rules_length(const struct js *node, unsigned long long *ns, unsigned *shortfall)
+{
+    if (node == NULL || node->raw_len < 6 || node->raw[node->raw_len - 1] < '7' ||
+        node->raw[node->raw_len - 1] > '9') {
+        return false;
+    }
+    struct js whole = *node;
+    whole.raw_len--;
+    *shortfall = (unsigned)('9' + 1 - node->raw[node->raw_len - 1]);
+    const bool good = rules_ns(&whole, ns);
+    ++*ns;
+    return good;
 }
 
 static inline bool rules_listed(const struct js *node, const char *const *words)
@@ -187,12 +204,12 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
     static const char *const keys[] = {"name", "cat", "cname", "ph",  "tid",
                                        "args", "pid", "ts",    "dur", NULL};
     bool number;
-    if (!rules_keys(e->node, keys) || !rules_ns(js_get(e->node, "dur"), &e->dur)) {
-        return rules_fail(r, e, "a slice has exactly the usual keys, and dur as us.ddd");
+    if (!rules_keys(e->node, keys) ||
+        !rules_length(js_get(e->node, "dur"), &e->dur, &e->shortfall)) {
+        return rules_fail(r, e, "a slice has exactly the usual keys, and dur as us.dddd");
     }
-    if (e->dur == 0) {
-        return rules_fail(r, e, "slice without length");
-    }
+    e->start = strtod(js_need(e->node, "ts")->raw, NULL);
+    e->length = strtod(js_need(e->node, "dur")->raw, NULL);
     if (e->args != NULL && !rules_args(e)) {
         return rules_fail(r, e, "unknown argument");
     }

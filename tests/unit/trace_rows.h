@@ -143,6 +143,33 @@ static inline const char *rules_inside(const struct rules_event *e, const struct
                                                          : NULL;
 }
 
+/* The end of a slice as readers of JSON work it out, counted from some start. */
+static inline double rules_end(const struct rules_event *e, double from)
+{
+    return e->start - from + e->length;
+}
+
+/* Sums of doubles keep the order of slices, also when times count from the first slice of the
+ * row: one ends before the one that follows begins. */
+static inline bool rules_closed(struct rules *r, const struct rules_event *e,
+                                const struct rules_event *next, double from)
+{
+    return (rules_end(e, 0) < next->start && rules_end(e, from) < next->start - from) ||
+           rules_fail(r, next, "as doubles, begins before the slice before it ends");
+}
+
+/* And before the one around it ends: lengths fall short by a tenth of ns a slice around them. */
+static inline bool rules_shortfall(struct rules *r, const struct rules_event *e,
+                                   const struct rules_event *up, size_t depth, double from)
+{
+    if (e->shortfall != depth + 1) {
+        return rules_fail(r, e, "dur falls short by a tenth for itself and each slice around it");
+    }
+    return up == NULL ||
+           (rules_end(e, 0) < rules_end(up, 0) && rules_end(e, from) < rules_end(up, from)) ||
+           rules_fail(r, e, "as doubles, ends after the slice around it");
+}
+
 /* Compute rows of one job begin and end together. */
 static inline bool rules_extent(struct rules *r, const struct rules_event *first,
                                 unsigned long long until)
@@ -173,7 +200,9 @@ static inline bool rules_row(struct rules *r, size_t first, size_t end)
     }
     for (size_t i = first; i < end; i++) {
         while (depth > 0 && e[i].ts >= e[stack[depth - 1]].ts + e[stack[depth - 1]].dur) {
-            depth--;
+            if (!rules_closed(r, &e[stack[--depth]], &e[i], e[first].start)) {
+                return false;
+            }
         }
         if (depth > 0) {
             const char *wrong = rules_inside(&e[i], &e[stack[depth - 1]], depth);
@@ -190,6 +219,10 @@ static inline bool rules_row(struct rules *r, size_t first, size_t end)
                 return rules_fail(r, &e[i], "hole before this slice: neither pass nor bubble");
             }
             until = e[i].ts + e[i].dur;
+        }
+        if (!rules_shortfall(r, &e[i], depth > 0 ? &e[stack[depth - 1]] : NULL, depth,
+                             e[first].start)) {
+            return false;
         }
         stack[depth++] = i;
     }
