@@ -137,6 +137,17 @@ def there_is_one_version(tree):
     assert debian.startswith(f"trainyard ({version})"), seen
 
 
+def there_is_one_licence(_tree):
+    """In what a build, a package and a reader are told, and its text for all of them."""
+    project = (SOURCE / "meson.build").read_text()
+    copying = (SOURCE / "docs/COPYING").read_text()
+    assert re.search(r"license: '(.*?)'", project)[1] == "GPL-3.0-or-later"
+    assert "[GPL-3.0-or-later](docs/COPYING)" in (SOURCE / "README.md").read_text()
+    assert "Files: *\nCopyright: " in (SOURCE / "docs/debian/copyright").read_text()
+    assert "\nLicense: GPL-3+\n" in (SOURCE / "docs/debian/copyright").read_text()
+    assert copying.split()[:7] == "GNU GENERAL PUBLIC LICENSE Version 3, 29".split()
+
+
 def every_public_function_is_documented(tree):
     """A comment ends on the line before, or the declaration follows another that has one."""
     lines = tree.header.read_text().splitlines()
@@ -224,12 +235,23 @@ def the_drawing_example_draws(tree):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def the_build_serves_programs_without_being_installed(tree):
+    """As `meson devenv` sets it up: compiler, loader and Python find what was built."""
+    script = f"""cc -std=c11 {LIBRARY}/overlap.c $(pkg-config --cflags --libs trainyard) -o "$1" &&
+"$1" {FSDP} && python3 -c 'import trainyard; print(trainyard.Run("{FSDP}").figure("mfu"))'"""
+    said = subprocess.run([MESON, "devenv", "-C", str(BUILD), "sh", "-ec", script, "sh",
+                           str(tree.root / "consumer")], check=True, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}).stdout
+    assert "MFU" in said and said.endswith(f"{tree.stats(FSDP)['mfu']}\n"), said
+
+
 def main():
     tests = [what_is_installed_is_what_a_package_would_hold,
              the_guides_are_installed_and_their_examples_run,
+             the_build_serves_programs_without_being_installed,
              bash_finds_the_completion_by_the_name_of_the_program, the_header_stands_alone_in_c_and_cpp,
              the_shared_library_exports_what_the_header_declares,
-             the_debian_package_of_the_library_knows_what_it_exports, there_is_one_version,
+             the_debian_package_of_the_library_knows_what_it_exports, there_is_one_version, there_is_one_licence,
              every_public_function_is_documented,
              a_c_program_against_the_shared_library_alone, errors_come_back_with_their_place,
              a_c_program_against_the_static_library_alone,

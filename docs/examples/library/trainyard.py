@@ -32,8 +32,8 @@ def _load():
     """The library: the file that TRAINYARD_LIBRARY names, else the one that is installed."""
     path = os.environ.get("TRAINYARD_LIBRARY") or ctypes.util.find_library("trainyard")
     if path is None:
-        raise OSError("libtrainyard.so is not installed (meson install -C build); "
-                      "TRAINYARD_LIBRARY may name it")
+        raise OSError("libtrainyard.so is not installed (meson install -C build); from the folder "
+                      "of a build: meson devenv -C build, or TRAINYARD_LIBRARY names it")
     library = ctypes.CDLL(path)
     pointer, text = ctypes.c_void_p, ctypes.c_char_p
     for name, result, arguments in [
