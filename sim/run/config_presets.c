@@ -210,8 +210,9 @@ void ty_loader_name_model(struct ty_loader *l)
     if (c->arch.name != NULL) {
         return;
     }
-    c->arch.name = c->arch.preset != NULL ? c->arch.preset
-                   : strcmp(file, "<stdin>") == 0 ? "model" : stem_of(&c->arena, file);
+    c->arch.name = c->arch.preset != NULL         ? c->arch.preset
+                   : strcmp(file, "<stdin>") == 0 ? "model"
+                                                  : stem_of(&c->arena, file);
     ty_loader_note(l, TY_SECTION_MODEL, c->arch.name != NULL ? 0 : ty_fail_memory(l->err));
 }
 

@@ -36,7 +36,8 @@ static int compare_field(struct ty_diff_pair *pair, const struct ty_section *a,
     if (key.a == NULL || key.b == NULL) {
         return TY_ENOMEM;
     }
-    const bool title = field->type == TY_TYPE_STRING && strcmp(field->key, "name") == 0 && !key.given;
+    const bool title =
+        field->type == TY_TYPE_STRING && strcmp(field->key, "name") == 0 && !key.given;
     if (strcmp(key.a, key.b) == 0 || title) {
         return 0;
     }

@@ -47,8 +47,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
         (void)snprintf(of, sizeof(of), " of %u GPUs", (unsigned)ty_cluster_gpus(&c->cluster));
     }
     ty_run_gpu_words(run, gpus, sizeof(gpus));
-    ty_text_add(t, "%s, %s parameters, on %s%s (%u node%s of %u%s%s)\n",
-                c->arch.name,
+    ty_text_add(t, "%s, %s parameters, on %s%s (%u node%s of %u%s%s)\n", c->arch.name,
                 ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)), gpus, of,
                 (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",

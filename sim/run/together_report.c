@@ -43,8 +43,7 @@ static void describe(const struct ty_other *o, struct ty_text *t)
     struct ty_bill bill;
     char value[64];
     ty_run_fullest(o->run, &bill);
-    ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name,
-                c->arch.name,
+    ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name, c->arch.name,
                 ty_words_count(ty_arch_params(&c->arch), value, sizeof(value)), (unsigned)l->ranks);
     put_nodes(&o->run->lowered.grid, t);
     ty_text_add(t, ")\n    tensor %u, pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s",
