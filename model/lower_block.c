@@ -279,7 +279,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     struct ty_op op = TY_OP_INIT;
     op.kind = l->optimizer;
     op.stream = TY_STREAM_COMPUTE;
-    op.record = TY_EVENT_COMPUTE;
+    op.record = ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE;
     ty_lower_emit(l, op, l->need, l->n_need);
     l->n_need = 0;
     ty_lower_regain(l, v, n);

@@ -11,13 +11,14 @@
  * waits for the last one of a pass. Gathers and reductions share a communicator and a stream: they
  * take turns in the order of issue.
  *
- * ZeRO-1 and -2 may gather updated parameters so in the first forward of a step, bucket by bucket.
+ * ZeRO-1 and -2 may gather updated parameters in the first forward of a step, bucket by bucket. All
+ * are on their way as soon as the optimizer is done, on every stage, whenever its first message
+ * comes (Megatron-LM's align_param_gather); a part of a layer waits for its own.
  * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group
  * does that while the backward goes on. */
 #include "model/lower_internal.h"
 
-/* Buckets of ZeRO-1 and -2 gathered ahead of the one in use (Megatron-LM dispatches the next one
- * when it waits for one). */
+/* Events that they take turns in, less one: they wait for nothing but each other. */
 #define REGAINS_AHEAD 1u
 
 /* Gradient shards meet those of the other replicas once their own group has summed them. */
@@ -33,9 +34,8 @@ static void replicate(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint
     ty_lower_emit(l, op, &wait, 1);
 }
 
-/* `after_replicas`: not before other replicas have what was reduced, either. */
-static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, bool after_replicas,
-                 uint8_t record)
+static void data_after(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record,
+                       const uint8_t *waits, uint32_t n_waits)
 {
     struct ty_op op = TY_OP_INIT;
     op.kind = kind;
@@ -44,8 +44,14 @@ static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, bool afte
     op.link = l->data_group;
     op.record = record;
     op.layer = layer;
-    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
-    ty_lower_emit(l, op, waits, after_replicas ? 2 : 1);
+    ty_lower_emit(l, op, waits, n_waits);
+}
+
+/* After what was computed before it in the order of issue. */
+static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record)
+{
+    const uint8_t waits[] = {TY_EVENT_COMPUTE};
+    data_after(l, kind, layer, record, waits, 1);
 }
 
 static bool shards_params(const struct ty_lowering *l)
@@ -55,8 +61,7 @@ static bool shards_params(const struct ty_lowering *l)
 
 /* ---- parameters ---- */
 
-/* Parameters updated by the last step come back during the first forward of this one. */
-static bool regains_late(const struct ty_lowering *l)
+bool ty_lower_regains_late(const struct ty_lowering *l)
 {
     return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
            l->in->layout->data > 1 && !l->sched->asynchronous;
@@ -64,14 +69,14 @@ static bool regains_late(const struct ty_lowering *l)
 
 void ty_lower_need_params(struct ty_lowering *l)
 {
-    if (l->zero->gather_after_step && l->in->layout->data > 1 && !regains_late(l)) {
+    if (l->zero->gather_after_step && l->in->layout->data > 1 && !ty_lower_regains_late(l)) {
         ty_lower_need(l, TY_EVENT_PARAMS);
     }
 }
 
 static bool regaining(const struct ty_lowering *l, const struct ty_block_want *want)
 {
-    return want->phase == TY_PHASE_FORWARD && want->edge && regains_late(l);
+    return want->phase == TY_PHASE_FORWARD && want->edge && ty_lower_regains_late(l);
 }
 
 void ty_lower_need_reduced(struct ty_lowering *l)
@@ -111,11 +116,13 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
     const uint8_t event = (uint8_t)(TY_EVENT_GATHER + g->issued % (g->ahead + 1));
     if (!regaining(l, g->want)) {
         /* reductions of the pass before come first: those of the group on this very stream */
+        const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
         const bool first = g->issued == 0 && ty_lower_is_hybrid(l);
-        data(l, unit->gather, unit->layer, first, event);
+        data_after(l, unit->gather, unit->layer, event, waits, first ? 2 : 1);
     } else {
+        const uint8_t updated = TY_EVENT_PARAMS;
         for (uint32_t i = part->n_buckets; i > 0; i--) { /* forward order */
-            data(l, part->bucket[i - 1].regain, unit->layer, false, event);
+            data_after(l, part->bucket[i - 1].regain, unit->layer, event, &updated, 1);
         }
     }
     g->issued++;
@@ -154,7 +161,7 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at)
 
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
-    if (!l->zero->gather_after_step || l->in->layout->data == 1 || regains_late(l)) {
+    if (!l->zero->gather_after_step || l->in->layout->data == 1 || ty_lower_regains_late(l)) {
         return;
     }
     for (uint32_t s = 0; s < n; s++) {
@@ -162,7 +169,7 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
             const struct ty_unit *unit = &v[s]->units[(at - 1) / 2];
             const struct ty_unit_part *part = &unit->part[(at - 1) % 2];
             for (uint32_t i = 0; i < part->n_buckets; i++) {
-                data(l, part->bucket[i].regain, unit->layer, false, TY_EVENT_PARAMS);
+                data(l, part->bucket[i].regain, unit->layer, TY_EVENT_PARAMS);
             }
         }
     }
@@ -193,7 +200,7 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     const uint8_t event = odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
     const uint8_t before = odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD; /* of the unit before */
     for (uint32_t i = 0; i < part->n_buckets; i++) {
-        data(l, part->bucket[i].reduce, unit->layer, false, event);
+        data(l, part->bucket[i].reduce, unit->layer, event);
         if (part->bucket[i].replicate != TY_NONE) {
             replicate(l, part->bucket[i].replicate, unit->layer, event);
         }

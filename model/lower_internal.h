@@ -19,7 +19,8 @@ enum ty_lower_event {
     TY_EVENT_REDUCED_ODD, /* ZeRO-3: those of odd units */
     TY_EVENT_REPLICATED,  /* hybrid sharding: gradient shards are summed over all replicas */
     TY_EVENT_NORM,        /* gradient norm is known to all */
-    TY_EVENT_PARAMS,      /* updated parameters are back */
+    TY_EVENT_PARAMS,      /* updated parameters are back; those that come back in the next forward: are
+                           * updated */
     TY_EVENT_SENT,        /* the last message has left */
     TY_EVENT_GATHER,      /* parameters are gathered: 1 + prefetch events in turn, to the last */
     TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
@@ -313,6 +314,8 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
 void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);
 /* Before a forward, ZeRO-1 and -2: parameters that were gathered at the end of the last step. */
 void ty_lower_need_params(struct ty_lowering *l);
+/* Whether updated parameters come back during the next forward pass. */
+bool ty_lower_regains_late(const struct ty_lowering *l);
 /* After the optimizer: they are gathered, unless the next forward does. */
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 

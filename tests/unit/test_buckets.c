@@ -141,7 +141,42 @@ START_TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
 }
 END_TEST
 
+/* When the first message of a stage comes is nothing to them: stages gather at the same time, in
+ * every step, with and without time of the host; so it never takes longer than gathering all of
+ * them before the first forward, also where one forward cannot hide them. */
+START_TEST(stages_gather_as_soon_as_parameters_are_updated)
+{
+    static const char *const overhead[] = {"framework.pass_overhead=0 s",
+                                           "framework.pass_overhead=1 us"};
+    const char *const stages = "layout.pipeline=4", *const batch = "layout.global_batch=32";
+    const char *const zero = "layout.zero=1", *const slow = "cluster.nic_bandwidth=25 Gb/s";
+    for (int i = 0; i < 2; i++) {
+        struct quick_run now = run(SETS(stages, batch, zero, slow, overhead[i],
+                                        "framework.overlap_param_gather=false"));
+        struct quick_run late = run(SETS(stages, batch, zero, slow, overhead[i], "run.steps=2",
+                                         "framework.overlap_param_gather=true"));
+        for (uint32_t stage = 0; stage < 4; stage++) {
+            const uint32_t rank = late.run->lowered.program.gangs[stage].rank_of[0];
+            struct ty_span step;
+            ck_assert_uint_eq(spans_of_rank(&late, rank, "optimizer step", TY_N_PHASES, span), 2);
+            step = span[0];
+            const uint32_t n = spans_of_rank(&late, rank, "all-gather", TY_PHASE_FORWARD, span);
+            ck_assert_uint_gt(n, 2);
+            ck_assert_int_eq(span[0].start, 0);
+            ck_assert_int_eq(span[n / 2].start, end_of(&step));
+            for (uint32_t k = 1; k < n / 2; k++) {
+                ck_assert_int_eq(span[k].start, end_of(&span[k - 1]));
+            }
+        }
+        ck_assert_double_lt(late.figures.step_s, now.figures.step_s);
+        quick_run_free(&now);
+        quick_run_free(&late);
+    }
+}
+END_TEST
+
 TY_SUITE("buckets", buckets_close_with_the_matrix_that_fills_them, the_first_bucket_is_small,
          bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
          the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
-         gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
+         gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
+         stages_gather_as_soon_as_parameters_are_updated)
