@@ -50,8 +50,8 @@ const struct ty_field ty_framework_fields[] = {
     {.key = "preset",
      .type = TY_TYPE_STRING,
      .offset = AT(preset),
-     .doc = "a training stack (trainyard list frameworks); other keys override it; left out: fsdp "
-            "with layout.zero 3, megatron-deepspeed with 1 or 2, else megatron-lm"},
+     .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
+            "megatron-lm, but fsdp with layout.zero 3"},
     {.key = "grad_dtype",
      .type = TY_TYPE_WORD,
      .offset = AT(grad_dtype),
@@ -266,7 +266,5 @@ void ty_framework_finish(struct ty_framework *framework, bool bf16)
 
 const char *ty_framework_default(uint32_t zero)
 {
-    static const char *const by_stage[] = {"megatron-lm", "megatron-deepspeed",
-                                           "megatron-deepspeed", "fsdp"};
-    return by_stage[zero < 3 ? zero : 3];
+    return zero < 3 ? "megatron-lm" : "fsdp";
 }

@@ -65,8 +65,8 @@ extern const struct ty_preset ty_framework_presets[]; /* ends with a NULL name *
 /* Derives what is "auto" from the model: whether its products are bf16. */
 void ty_framework_finish(struct ty_framework *framework, bool bf16);
 
-/* The preset of a job that names none, by its ZeRO stage: megatron-lm, megatron-deepspeed (twice),
- * fsdp. */
+/* The preset of a job that names none: one for all layouts, so that comparing two of them compares
+ * nothing else. Only where parameters are sharded, which that stack does not do, it is fsdp. */
 const char *ty_framework_default(uint32_t zero);
 
 #endif

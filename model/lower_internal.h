@@ -19,10 +19,10 @@ enum ty_lower_event {
     TY_EVENT_REDUCED_ODD, /* ZeRO-3: those of odd units */
     TY_EVENT_REPLICATED,  /* hybrid sharding: gradient shards are summed over all replicas */
     TY_EVENT_NORM,        /* gradient norm is known to all */
-    TY_EVENT_PARAMS,      /* updated parameters are back; those that come back in the next forward: are
+    TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
                            * updated */
-    TY_EVENT_SENT,        /* the last message has left */
-    TY_EVENT_GATHER,      /* parameters are gathered: 1 + prefetch events in turn, to the last */
+    TY_EVENT_SENT,   /* the last message has left */
+    TY_EVENT_GATHER, /* parameters are gathered: 1 + prefetch events in turn, to the last */
     TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
 };
 _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");

@@ -140,7 +140,7 @@ static void fabric_preset(struct ty_loader *l)
     }
 }
 
-/* Left out, the stack follows from how the job is sharded. */
+/* Left out, it is the one that can do what the layout asks for. */
 static void framework_preset(struct ty_loader *l)
 {
     static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets,

@@ -28,7 +28,9 @@ static void side(struct ty_text *t, const struct ty_diff_side *s)
     }
     ty_text_add(t, ", \"measured\": false, \"ranks\": %u,\n     \"fullest_stage\": %u, ",
                 (unsigned)s->n_counted, (unsigned)s->stage);
-    ty_text_add(t, "\"fits\": %s, \"config_digest\": \"%016" PRIx64 "\"}",
+    ty_text_add(t, "\"framework\": ");
+    ty_json_put(t, s->stack);
+    ty_text_add(t, ", \"fits\": %s, \"config_digest\": \"%016" PRIx64 "\"}",
                 s->fits ? "true" : "false", ty_config_digest(s->from->run->config));
 }
 

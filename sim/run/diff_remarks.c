@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/run/diff.h"
+#include "sim/run/stack.h"
 #include "sim/run/words.h"
 
 static void remark(struct ty_diff_pair *pair, const char *text, int *rc)
@@ -164,6 +165,30 @@ static void remark_runs(struct ty_diff_pair *pair, struct ty_arena *arena, int *
     }
 }
 
+/* One that nobody named, or two that differ, are told before the keys blame anything else. */
+static void remark_stacks(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+{
+    const struct ty_diff_side *sides[] = {pair->a, pair->b};
+    for (size_t i = 0; i < TY_COUNT(sides); i++) {
+        const struct ty_config *c = sides[i]->from->run->config;
+        if (ty_stack_by_layout(c)) {
+            remark(pair,
+                   ty_arena_printf(arena,
+                                   "%c names no framework.preset: layout.zero %u makes it %s",
+                                   sides[i]->letter, (unsigned)c->layout.zero, sides[i]->stack),
+                   rc);
+        }
+    }
+    if (strcmp(pair->a->stack, pair->b->stack) != 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "the stacks differ (%s, %s): part of the difference is theirs; "
+                               "--set framework.preset=%s is for both",
+                               pair->a->stack, pair->b->stack, pair->a->stack),
+               rc);
+    }
+}
+
 int ty_diff_remarks(struct ty_diff_pair *pair, struct ty_arena *arena)
 {
     int rc = 0;
@@ -172,6 +197,7 @@ int ty_diff_remarks(struct ty_diff_pair *pair, struct ty_arena *arena)
         remark_seen(pair, arena, &rc);
     }
     if (pair->a->from->run != NULL && pair->b->from->run != NULL) {
+        remark_stacks(pair, arena, &rc);
         remark_runs(pair, arena, &rc);
     }
     return rc;

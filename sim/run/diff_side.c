@@ -150,6 +150,7 @@ static void begin_run(struct ty_diff_side *side, const struct ty_run *run)
     struct ty_bill bill;
     ty_run_figures(run, &f);
     side->timeline = &run->timeline;
+    side->stack = run->config->layout.framework.preset;
     side->n_gpus = run->lowered.program.n_ranks;
     side->step_s = f.step_s;
     side->tokens = (double)run->config->layout.global_batch * run->config->arch.sequence;

@@ -75,13 +75,14 @@ static void put_side(struct ty_text *t, const struct ty_diff *d, uint32_t i, str
         put_share(t, change, d->side[0].step_s, 0);
     }
     ty_text_pad(t, 46);
-    ty_text_add(t, "%12s %8s %8s %11s\n",
+    ty_text_add(t, "%12s %8s %8s %11s  %s\n",
                 isnan(side->tokens_per_s)
                     ? "-"
                     : ty_words_count(side->tokens_per_s, tokens, sizeof(tokens)),
                 isnan(side->mfu) ? "-" : ty_words_share(side->mfu, mfu, sizeof(mfu)),
                 ty_words_share(side->idle, idle, sizeof(idle)),
-                isnan(side->peak_B) ? "-" : ty_words_bytes(side->peak_B, memory, sizeof(memory)));
+                isnan(side->peak_B) ? "-" : ty_words_bytes(side->peak_B, memory, sizeof(memory)),
+                side->stack != NULL ? side->stack : "-");
 }
 
 static void put_sides(struct ty_text *t, const struct ty_diff *d, struct unit unit)
@@ -92,7 +93,7 @@ static void put_sides(struct ty_text *t, const struct ty_diff *d, struct unit un
     }
     ty_text_add(t, "\n     step time         against A");
     ty_text_pad(t, 46);
-    ty_text_add(t, "%12s %8s %8s %11s\n", "tokens/s", "MFU", "idle", "memory");
+    ty_text_add(t, "%12s %8s %8s %11s  %s\n", "tokens/s", "MFU", "idle", "memory", "stack");
     for (uint32_t i = 0; i < d->n; i++) {
         put_side(t, d, i, unit);
     }

@@ -10,6 +10,7 @@
 #include "sim/run/pass_times.h"
 #include "sim/run/report_links.h"
 #include "sim/run/report_table.h"
+#include "sim/run/stack.h"
 #include "sim/run/together.h"
 
 /* ---- members of objects ---- */
@@ -50,7 +51,7 @@ static int put_head(struct ty_out *out, const struct ty_run *run, struct ty_err 
 {
     const struct ty_config *c = run->config;
     struct ty_text t = {.data = NULL};
-    char digest[20];
+    char digest[20], stack[TY_STACK_WORDS];
     ty_report_head(run, &t);
     (void)snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)ty_config_digest(c));
     char *text = ty_text_take(&t);
@@ -61,6 +62,7 @@ static int put_head(struct ty_out *out, const struct ty_run *run, struct ty_err 
     ty_text_free(text);
     put_text(out, "model", c->arch.name);
     put_text(out, "cluster", c->cluster.preset);
+    put_text(out, "stack", ty_stack_words(c, stack));
     put_text(out, "schedule", ty_sched_of(&c->schedule)->name);
     put_text(out, "engine", run->engine);
     put_text(out, "sharing", ty_sharing_words[run->sharing]);

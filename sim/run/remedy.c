@@ -59,12 +59,12 @@ static bool shard(struct ty_config *c, struct ty_remedy *r, uint32_t zero)
     if (c->layout.zero >= zero || c->layout.data == 1) {
         return false;
     }
-    const char *const before = ty_framework_default(c->layout.zero);
+    const char *const stack = c->layout.framework.preset;
     const bool given = ty_check_given(&c->sections[TY_SECTION_FRAMEWORK], "preset");
     c->layout.zero = zero;
     note_number(r, "layout.zero", zero);
-    if (!given && strcmp(before, ty_framework_default(zero)) != 0) {
-        note(r, "framework.preset", before); /* the other stage would change it */
+    if (!given && strcmp(stack, ty_framework_default(zero)) != 0) {
+        note(r, "framework.preset", stack); /* sharding the weights would change it */
     }
     return true;
 }

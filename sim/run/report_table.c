@@ -6,6 +6,7 @@
 #include "sim/base/number_text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/report_links.h"
+#include "sim/run/stack.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
 
@@ -42,7 +43,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                                             "recomputation of the FFN", "full recomputation"};
     const struct ty_config *c = run->config;
     const struct ty_layout *l = &c->layout;
-    char params[64], gpus[512], of[32] = "";
+    char params[64], gpus[512], of[32] = "", stack[TY_STACK_WORDS];
     if (l->ranks < ty_cluster_gpus(&c->cluster)) {
         (void)snprintf(of, sizeof(of), " of %u GPUs", (unsigned)ty_cluster_gpus(&c->cluster));
     }
@@ -59,7 +60,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
     if (ty_layout_replicas(l) > 1) {
         ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
     }
-    ty_text_add(t, ", %s, framework %s\n", recompute[l->recompute], l->framework.preset);
+    ty_text_add(t, ", %s, framework %s\n", recompute[l->recompute], ty_stack_words(c, stack));
     ty_text_add(
         t, "%u sequence%s of %u token%s a step: %u micro-batch%s of %u on each pipeline\n\n",
         (unsigned)l->global_batch, l->global_batch == 1 ? "" : "s", (unsigned)c->arch.sequence,

@@ -17,9 +17,11 @@
 #include "sim/base/text.h"
 #include "sim/run/bill.h"
 #include "sim/run/inputs.h"
+#include "sim/run/stack.h"
 #include "sim/run/sweep_store.h"
 
-#define N_FIGURES 6 /* columns of numbers, between the inputs and `fits` */
+#define N_FIGURES 6           /* columns of numbers, between the inputs and `fits` */
+#define NO_ANSWER ",,,,,,,,," /* in place of them, `fits` and `framework`, before an error */
 
 struct sweep_job {
     const struct ty_sweep_options *options;
@@ -32,6 +34,7 @@ struct sweep_job {
     struct ty_err fault; /* of the first row that could not be answered */
     uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
     bool any_times;      /* it has times */
+    bool by_layout;      /* the layout of some row chose its stack */
     uint32_t
         wrong_row; /* the first whose answer is an error, and what that says; UINT32_MAX: none */
     char message[TY_ROW_MESSAGE];
@@ -58,6 +61,7 @@ struct outcome {
     struct ty_text text;
     double step_s; /* 0: an error */
     bool fits;
+    bool by_layout;               /* nobody named its stack, and it is not the usual one */
     char message[TY_ROW_MESSAGE]; /* of the error */
 };
 
@@ -77,7 +81,8 @@ static void put_figures(const struct ty_run *run, void *arg)
     }
     out->step_s = f.step_s;
     out->fits = ty_run_fits(run);
-    ty_text_add(t, ",%d,", out->fits ? 1 : 0);
+    out->by_layout = ty_stack_by_layout(run->config);
+    ty_text_add(t, ",%d,%s,", out->fits ? 1 : 0, run->config->layout.framework.preset);
 }
 
 /* Under the lock, once threads run. */
@@ -121,7 +126,7 @@ static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome
     }
     if (rc < 0) {
         ty_row_message(err, out->message);
-        ty_text_add(t, ",,,,,,,,");
+        ty_text_add(t, "%s", NO_ANSWER);
         put_cell(t, out->message);
     }
     ty_text_add(t, "\n");
@@ -161,6 +166,7 @@ static bool do_row(void *arg, uint32_t row)
     } else if (ty_sweep_store_add(&job->store, row, line)) {
         job->summary.n_rows++;
         add_outcome(&job->summary, row, &out);
+        job->by_layout = job->by_layout || out.by_layout;
         if (out.message[0] != '\0' && row <= job->wrong_row) {
             job->wrong_row = row;
             memcpy(job->message, out.message, sizeof(job->message));
@@ -186,20 +192,32 @@ static char *make_header(const struct sweep_job *job)
         put_cell(&t, ty_csv_header(&job->table.csv, k));
     }
     ty_text_add(&t, ",step_time_s,mfu,hfu,tokens_per_s,bubble_fraction,peak_memory_bytes,fits,"
-                    "error\n");
+                    "framework,error\n");
     return ty_text_take(&t);
 }
 
 /* ---- what an earlier sweep left ---- */
 
-/* What an earlier sweep wrote of a row, behind its inputs: ",1.5,0.4,0.5,9e5,0.1,7e10,1,\n", or
- * nothing but a message at the end. */
+/* Whether a line ends with a stack and an empty error: "fsdp,\n". */
+static bool is_stack(const char *text, const char *end)
+{
+    for (const struct ty_preset *p = ty_framework_presets; p->name != NULL; p++) {
+        const size_t n = strlen(p->name);
+        if ((size_t)(end - text) == n + 2 && memcmp(text, p->name, n) == 0 &&
+            memcmp(text + n, ",\n", 2) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What an earlier sweep wrote of a row, behind its inputs: ",1.5,0.4,0.5,9e5,0.1,7e10,1,fsdp,\n",
+ * or nothing but a message at the end. */
 static bool read_figures(const char *text, const char *end, struct outcome *out)
 {
-    static const char nothing[] = ",,,,,,,,";
     const char *p = text;
     *out = (struct outcome){.step_s = 0};
-    if ((size_t)(end - p) > strlen(nothing) + 1 && memcmp(p, nothing, strlen(nothing)) == 0) {
+    if ((size_t)(end - p) > strlen(NO_ANSWER) + 1 && memcmp(p, NO_ANSWER, strlen(NO_ANSWER)) == 0) {
         return memchr(p, '\0', (size_t)(end - p)) == NULL;
     }
     for (int i = 0; i < N_FIGURES; i++) {
@@ -214,9 +232,11 @@ static bool read_figures(const char *text, const char *end, struct outcome *out)
         out->step_s = i == 0 ? x : out->step_s;
         p = rest;
     }
-    out->fits = end - p == 4 && p[1] == '1';
-    return end - p == 4 && out->step_s > 0 && p[0] == ',' && (p[1] == '0' || p[1] == '1') &&
-           p[2] == ',';
+    if (end - p < 3 || out->step_s <= 0 || (memcmp(p, ",0,", 3) != 0 && memcmp(p, ",1,", 3) != 0)) {
+        return false;
+    }
+    out->fits = p[1] == '1';
+    return is_stack(p + 3, end);
 }
 
 /* Adds a row of an earlier sweep to the summary, if it is whole and has the inputs of this sweep's
@@ -325,6 +345,17 @@ static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
     }
 }
 
+/* A sweep over layouts is meant to compare layouts alone. */
+static void remark_stack(struct sweep_job *job, struct ty_arena *arena)
+{
+    if (job->by_layout) {
+        add_remark(job, arena,
+                   "framework.preset is not named: rows with layout.zero 3 are of %s, others of "
+                   "%s (column framework)",
+                   ty_framework_default(3), ty_framework_default(0));
+    }
+}
+
 static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
@@ -341,6 +372,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
         if (job->fault.code == 0) {
             ty_pool_run(0, job->table.csv.n_rows, o->jobs, do_row, job);
         }
+        remark_stack(job, arena);
         rc = finish(job, err);
     }
     ty_sweep_store_release(&job->store);

@@ -7,6 +7,7 @@
 #include "sim/base/number_text.h"
 #include "sim/run/report_table.h"
 #include "sim/run/together.h"
+#include "sim/run/stack.h"
 #include "sim/run/words.h"
 
 #define OWN "this job"
@@ -41,14 +42,14 @@ static void describe(const struct ty_other *o, struct ty_text *t)
     const struct ty_config *c = &o->config;
     const struct ty_layout *l = &c->layout;
     struct ty_bill bill;
-    char value[64];
+    char value[64], stack[TY_STACK_WORDS];
     ty_run_fullest(o->run, &bill);
     ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name, c->arch.name,
                 ty_words_count(ty_arch_params(&c->arch), value, sizeof(value)), (unsigned)l->ranks);
     put_nodes(&o->run->lowered.grid, t);
     ty_text_add(t, ")\n    tensor %u, pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s",
                 (unsigned)l->tensor, (unsigned)l->pipeline, ty_sched_of(&c->schedule)->name,
-                (unsigned)l->data, (unsigned)l->zero, l->framework.preset,
+                (unsigned)l->data, (unsigned)l->zero, ty_stack_words(c, stack),
                 ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));
     if (o->job->steps > 0) {
         ty_text_add(t, "; %u step%s", (unsigned)o->job->steps, o->job->steps == 1 ? "" : "s");

@@ -35,7 +35,8 @@ def galvatron_run(row):
         f"norm_kind: rmsnorm, layers: {row['layers']}, sequence: 4096}}\n"
         f"layout: {{tensor: {row['tp']}, data: {row['dp']}, global_batch: {row['global_batch']}, "
         f"micro_batch: {int(row['global_batch']) // int(row['dp'])}, recompute: {recompute}, "
-        f"sequence_parallel: {'true' if int(row['tp']) > 1 else 'false'}}}\n")
+        f"sequence_parallel: {'true' if int(row['tp']) > 1 else 'false'}}}\n"
+        "framework: {preset: megatron-lm}\n")
 
 
 def galvatron(context):

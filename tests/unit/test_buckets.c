@@ -151,8 +151,8 @@ START_TEST(stages_gather_as_soon_as_parameters_are_updated)
     const char *const stages = "layout.pipeline=4", *const batch = "layout.global_batch=32";
     const char *const zero = "layout.zero=1", *const slow = "cluster.nic_bandwidth=25 Gb/s";
     for (int i = 0; i < 2; i++) {
-        struct quick_run now = run(SETS(stages, batch, zero, slow, overhead[i],
-                                        "framework.overlap_param_gather=false"));
+        struct quick_run now = run(
+            SETS(stages, batch, zero, slow, overhead[i], "framework.overlap_param_gather=false"));
         struct quick_run late = run(SETS(stages, batch, zero, slow, overhead[i], "run.steps=2",
                                          "framework.overlap_param_gather=true"));
         for (uint32_t stage = 0; stage < 4; stage++) {

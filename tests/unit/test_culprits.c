@@ -11,7 +11,8 @@
 
 static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
                             "model: {preset: llama-7b, sequence: 2048}\n"
-                            "layout: {tensor: 2, pipeline: 2, zero: 1, global_batch: 16}\n";
+                            "layout: {tensor: 2, pipeline: 2, zero: 1, global_batch: 16}\n"
+                            "framework: {preset: megatron-deepspeed}\n";
 
 static double step_of(const char *const *sets)
 {

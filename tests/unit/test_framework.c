@@ -5,6 +5,7 @@
 
 #include "model/kernels_internal.h"
 #include "sim/run/bill.h"
+#include "sim/run/stack.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/model_case.h"
 
@@ -193,12 +194,38 @@ START_TEST(messages_of_interleaved_schedules_do_not_block_by_default)
 }
 END_TEST
 
-START_TEST(the_zero_stage_names_the_stack)
+static const char unnamed[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                              "model: {preset: llama-7b, sequence: 2048}\n"
+                              "layout: {tensor: 2, pipeline: 4, global_batch: 32}\n";
+
+/* What two layouts differ in is never the stack; only who shards parameters has no choice. */
+START_TEST(a_layout_does_not_change_the_stack)
 {
-    ck_assert_str_eq(ty_framework_default(0), "megatron-lm");
-    ck_assert_str_eq(ty_framework_default(1), "megatron-deepspeed");
-    ck_assert_str_eq(ty_framework_default(2), "megatron-deepspeed");
-    ck_assert_str_eq(ty_framework_default(3), "fsdp");
+    static const char *const sets[][3] = {
+        {"layout.zero=0", NULL},       {"layout.zero=1", NULL},
+        {"layout.zero=2", NULL},       {"layout.tensor=4", "layout.zero=1", NULL},
+        {"layout.pipeline=1", NULL},   {"layout.recompute=full", "layout.zero=2", NULL},
+        {"schedule.name=zb-1p", NULL},
+    };
+    char words[TY_STACK_WORDS];
+    for (size_t i = 0; i < TY_COUNT(sets); i++) {
+        struct quick_run q = quick_run(unnamed, NULL, sets[i]);
+        ck_assert_str_eq(q.config->layout.framework.preset, "megatron-lm");
+        ck_assert_str_eq(ty_stack_words(q.config, words), "megatron-lm");
+        quick_run_free(&q);
+    }
+    struct quick_run sharded = quick_run(unnamed, NULL, SETS("layout.zero=3"));
+    ck_assert_str_eq(ty_stack_words(sharded.config, words), "fsdp (not named; layout.zero is 3)");
+    quick_run_free(&sharded);
+    struct quick_run named =
+        quick_run(unnamed, NULL, SETS("layout.zero=3", "framework.preset=megatron-lm"));
+    ck_assert_str_eq(ty_stack_words(named.config, words), "megatron-lm");
+    quick_run_free(&named);
+}
+END_TEST
+
+START_TEST(every_stack_runs)
+{
     for (const struct ty_preset *p = ty_framework_presets; p->name != NULL; p++) {
         char set[64];
         (void)snprintf(set, sizeof(set), "framework.preset=%s", p->name);
@@ -225,5 +252,6 @@ TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel
          matrices_apart_are_reduced_apart, parameters_may_come_back_late,
          collectives_fit_under_the_floor_of_the_host,
          overlap_of_long_reductions_does_not_cost_a_slow_host_time,
-         messages_of_interleaved_schedules_do_not_block_by_default, the_zero_stage_names_the_stack,
+         messages_of_interleaved_schedules_do_not_block_by_default,
+         a_layout_does_not_change_the_stack, every_stack_runs,
          full_attention_computes_the_masked_half)

@@ -255,7 +255,8 @@ END_TEST
 #define RUN                                                                                        \
     "cluster:\n  preset: dgx-a100-80g\n  nodes: 4\n"                                               \
     "model:\n  preset: llama-13b\n  layers: 8\n  sequence: 2048\n"                                 \
-    "layout:\n  tensor: 2\n  pipeline: 4\n  global_batch: 64\n  zero: 1\n"
+    "layout:\n  tensor: 2\n  pipeline: 4\n  global_batch: 64\n  zero: 1\n"                         \
+    "framework:\n  preset: megatron-deepspeed\n"
 
 /* Executes all ranks with shared links. */
 static void run_whole(const struct quick_run *q, struct ty_timeline *t, struct ty_arena *arena)

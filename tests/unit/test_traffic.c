@@ -12,7 +12,8 @@ static struct ty_err err;
 #define RUN                                                                                        \
     "cluster:\n  preset: dgx-a100-80g\n  nodes: 4\n"                                               \
     "model:\n  preset: llama-13b\n  layers: 8\n  sequence: 2048\n"                                 \
-    "layout:\n  tensor: 2\n  pipeline: 4\n  global_batch: 64\n  zero: 1\n"
+    "layout:\n  tensor: 2\n  pipeline: 4\n  global_batch: 64\n  zero: 1\n"                         \
+    "framework:\n  preset: megatron-deepspeed\n"
 
 struct want {
     const char *group, *operation;

@@ -21,7 +21,7 @@ const data = readData(), runs = data.runs;
 /* What tells two runs apart in a few words: what differs of the plan, else the file, else which. */
 function label(run, r) {
   const words = (x) => [x.model, `${x.ranks} GPUs`, x.cluster, x.schedule, `pp ${x.pipeline}`, `tp ${x.tensor}`, `cp ${x.context}`,
-    `dp ${x.data}`, `v ${x.chunks}`, `m ${x.micro_batches}`];
+    `dp ${x.data}`, `v ${x.chunks}`, `m ${x.micro_batches}`, x.stack];
   const file = (x) => x.file === '-' ? 'standard input' : x.file.replace(/^.*\//, '');
   if (runs.length === 1) {
     return file(run);
@@ -38,8 +38,9 @@ function fillHead() {
   document.title = `${title} \u2013 trainyard`;
   const lines = first.head.trim().split('\n');
   const of = (run) => `${run.model || 'model'} on ${run.ranks} GPUs`;
+  const stacks = () => runs[0].stack === runs[1].stack ? `framework ${first.stack}` : `framework A ${first.stack}, B ${runs[1].stack}`;
   $('subtitle').textContent = runs.length > 1 ? `A above, B below, on one time axis \u00b7 ` +
-      (of(runs[1]) === of(first) ? of(first) : `A ${of(first)}, B ${of(runs[1])}: different work, compare with care`) +
+      (of(runs[1]) === of(first) ? of(first) : `A ${of(first)}, B ${of(runs[1])}: different work, compare with care`) + ` \u00b7 ${stacks()}` +
       ` \u00b7 ${first.file}${runs[1].file !== first.file ? ' and ' + runs[1].file : ''}`
     : `${lines.slice(-2).join(' \u00b7 ')} \u00b7 ${first.file}`;
   const troubles = runs.filter((run) => run.trouble);
