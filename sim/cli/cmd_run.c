@@ -127,6 +127,14 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
     return rc;
 }
 
+/* What only the length of the run can tell, before anything is written. */
+static int check_window(const struct cli_options *o, const struct ty_config *config,
+                        const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_trace_options options = cli_trace_options(o);
+    return trace_target(o, config, 0) != NULL ? ty_run_trace_check(run, NULL, &options, err) : 0;
+}
+
 /* Of a large trace, before it is written: how large it will be, and what would be less. */
 static void warn_of_size(const struct cli_options *o, const struct ty_run *run, const char *trace,
                          const struct ty_trace_options *options)
@@ -180,6 +188,7 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
         write_traces(o, config, run, err);
         return rc;
     }
+    rc = rc < 0 ? rc : check_window(o, config, run, err);
     rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
     rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
     ty_text_free(text);

@@ -263,6 +263,8 @@ static int write_trace(struct ty_lanes *l, const char *target,
     uint64_t bytes = 0;
     int rc = read_request(l, target, options, &trace, &format, &path, err);
     rc = rc < 0 ? rc : put_beside(l, &trace, err);
+    rc = rc < 0 ? rc
+                : ty_trace_check_window(options->window, trace.window_from, l->all.makespan, err);
     rc = rc < 0 ? rc : ty_lanes_order(l, options, &trace, err);
     if (rc < 0) {
         return rc;

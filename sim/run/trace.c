@@ -27,8 +27,7 @@ static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena 
 
 /* What the user should know about the file: where it is, and which ranks it shows. */
 static char *make_note(const struct ty_run *run, const struct ty_selection *selection,
-                       const struct ty_trace *trace, const struct ty_trace_format *format,
-                       const char *path, uint64_t bytes)
+                       const struct ty_trace_format *format, const char *path, uint64_t bytes)
 {
     struct ty_text t = {.data = NULL};
     char size[64];
@@ -38,10 +37,6 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
     ty_text_add(&t, "%s trace: %s (%s%s", format->name, path,
                 ty_words_bytes((double)bytes, size, sizeof(size)),
                 ty_path_ends(path, ".gz") ? " before compression" : "");
-    if (trace->window_from >= trace->timeline->makespan) {
-        ty_text_add(&t, "; empty: the run ends at %s, before the window",
-                    ty_words_seconds(ty_s_from_ps(trace->timeline->makespan), size, sizeof(size)));
-    }
     if (ty_run_halted(run)) {
         ty_text_add(&t, "; incomplete: what ran before the deadlock");
     }
@@ -128,7 +123,7 @@ static int run_trace(const struct ty_run *run, const char *target,
     p.trace.progress_arg = options->progress_arg;
     rc = rc < 0 ? rc : ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
     if (rc == 0 && note != NULL) {
-        *note = make_note(run, &p.selection, &p.trace, p.format, p.path, bytes);
+        *note = make_note(run, &p.selection, p.format, p.path, bytes);
     }
     return rc;
 }

@@ -34,6 +34,9 @@ int ty_trace_read_options(const struct ty_trace_options *options,
                           const struct ty_output_options *defaults, struct ty_trace *trace,
                           struct ty_err *err);
 
+/* TY_EUSAGE when --window begins at `from`, and what is to be shown of it ended before. */
+int ty_trace_check_window(const char *window, ty_ps from, ty_ps end, struct ty_err *err);
+
 /* "2-3" of a run or of a measured timeline: when it is. A run that was not executed leaves the
  * times as they are. TY_EUSAGE for steps that are not there. */
 int ty_trace_run_steps(const struct ty_run *run, const char *steps, ty_ps *from, ty_ps *to,

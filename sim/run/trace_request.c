@@ -6,6 +6,7 @@
 
 #include "sim/base/text.h"
 #include "sim/run/trace_internal.h"
+#include "sim/run/words.h"
 
 const struct ty_trace_options ty_trace_no_options = {.ranks = NULL};
 
@@ -43,6 +44,16 @@ static int parse_window(const char *window, ty_ps *from, ty_ps *to, struct ty_er
                        : ty_fail(err, TY_EUSAGE,
                                  "--window %s: ends before it begins; write the earlier time first",
                                  window);
+}
+
+int ty_trace_check_window(const char *window, ty_ps from, ty_ps end, struct ty_err *err)
+{
+    char length[64];
+    return window == NULL || from < end
+               ? 0
+               : ty_fail(err, TY_EUSAGE,
+                         "--window %s: begins when all is over; what is simulated ends at %s",
+                         window, ty_words_seconds(ty_s_from_ps(end), length, sizeof(length)));
 }
 
 /* Digits at *s; false when there are none or they are more than a step can have. */
@@ -216,6 +227,9 @@ int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *op
     rc = rc < 0 || options->steps == NULL
              ? rc
              : ty_trace_run_steps(run, options->steps, &trace->window_from, &trace->window_to, err);
+    rc = rc < 0 || (!run->executed && !ty_run_halted(run))
+             ? rc
+             : ty_trace_check_window(options->window, trace->window_from, run->all.makespan, err);
     rc = rc < 0 ? rc : parse_critical(options->critical, run, trace, err);
     rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
     trace->ranks = selection->ranks;
