@@ -62,8 +62,11 @@ const struct ty_field ty_sched_fields[] = {
      .offset = offsetof(struct ty_sched_options, slices),
      .min = 1,
      .max = 255,
-     .fallback = "1",
-     .doc = "slices of each sequence, for schedules that pipeline within a sequence"},
+     .blank = "auto",
+     .fallback = "auto",
+     .doc =
+         "slices of each sequence, for schedules that pipeline within a sequence; auto: what the "
+         "schedule needs"},
     {.key = "barrier",
      .type = TY_TYPE_BOOL,
      .offset = offsetof(struct ty_sched_options, barrier),
@@ -96,13 +99,31 @@ const struct ty_sched *ty_sched_of(const struct ty_sched_options *options)
     return options->own != NULL ? &options->own->sched : ty_schedules[options->name];
 }
 
+static uint32_t first_given(uint32_t given, uint32_t needed, uint32_t usual)
+{
+    return given > 0 ? given : needed > 0 ? needed : usual > 0 ? usual : 1;
+}
+
+uint32_t ty_sched_chunks_of(const struct ty_sched *sched, uint32_t n)
+{
+    return first_given(n, sched->chunks, sched->auto_chunks);
+}
+
+uint32_t ty_sched_slices_of(const struct ty_sched *sched, uint32_t n)
+{
+    return first_given(n, 0, sched->auto_slices);
+}
+
 uint32_t ty_sched_chunks(const struct ty_sched_options *options)
 {
-    const uint32_t needed = ty_sched_of(options)->chunks;
-    if (options->own != NULL) {
-        return options->own->shape.v;
-    }
-    return options->chunks > 0 ? options->chunks : needed > 0 ? needed : 1;
+    return options->own != NULL ? options->own->shape.v
+                                : ty_sched_chunks_of(ty_sched_of(options), options->chunks);
+}
+
+uint32_t ty_sched_slices(const struct ty_sched_options *options)
+{
+    const uint32_t own = options->own != NULL ? options->own->shape.slices : 0;
+    return ty_sched_slices_of(ty_sched_of(options), options->slices > 0 ? options->slices : own);
 }
 
 struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,
@@ -112,7 +133,7 @@ struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, 
                                    .m = micro_batches,
                                    .v = ty_sched_chunks(options),
                                    .group = options->group,
-                                   .slices = options->slices};
+                                   .slices = ty_sched_slices(options)};
 }
 
 /* Micro-batches are numbered in 16 bits, virtual stages and slices too. */
@@ -157,13 +178,13 @@ static int check_own(const struct ty_sched_options *options, const struct ty_sec
     const struct ty_sched_shape *own = &options->own->shape;
     const uint32_t m = own->m;
     const struct ty_place at = ty_section_place(section, "file");
-    if (own->p != pipeline || m != micro_batches || own->slices != options->slices) {
+    if (own->p != pipeline || m != micro_batches || own->slices != ty_sched_slices(options)) {
         return ty_fail_at(err, TY_EINPUT, &at,
                           "schedule.file: p = %u ranks, m = %u micro-batches and q = %u slices in "
                           "the file; the run file has p = %u (layout.pipeline), m = %u and q = %u "
                           "(schedule.slices)",
                           (unsigned)own->p, (unsigned)m, (unsigned)own->slices, (unsigned)pipeline,
-                          (unsigned)micro_batches, (unsigned)options->slices);
+                          (unsigned)micro_batches, (unsigned)ty_sched_slices(options));
     }
     return 0;
 }
@@ -188,11 +209,11 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
         const struct ty_place at = ty_section_place(section, key);
         return ty_fail_at(err, TY_EINPUT, &at, "schedule.%s: %s", key, why.text);
     }
-    if (sequence % options->slices != 0) {
+    if (sequence % shape.slices != 0) {
         return ty_fail_at(
             err, TY_EINPUT, &slices,
             "schedule.slices: %u does not divide model.sequence (%u); write a divisor, such as 1",
-            (unsigned)options->slices, (unsigned)sequence);
+            (unsigned)shape.slices, (unsigned)sequence);
     }
     return 0;
 }

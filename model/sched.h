@@ -116,7 +116,11 @@ struct ty_sched_times {
 struct ty_sched {
     const char *name, *summary, *source;
     enum ty_sched_placement placement;
-    uint32_t chunks;   /* virtual stages per rank it needs; 0: any number */
+    uint32_t chunks; /* virtual stages per rank it needs; 0: any number, ... */
+    uint32_t
+        auto_chunks; /* ... and where nobody says how many: the fewest that make it what it is */
+    uint32_t auto_slices; /* slices where nobody says how many; 0: whole sequences */
+    const char *reduced;  /* the schedule that one chunk, or one slice, makes of it; NULL: none */
     bool whole_chunks; /* runs a chunk's passes in one go: its weights are gathered once before and
                         * its gradients reduced once after, whatever the ZeRO stage */
     bool grouped;      /* groups of micro-batches go through a chunk together; others have none */
@@ -187,16 +191,22 @@ struct ty_sched_options {
     int name;                       /* index into ty_schedules */
     const char *file;               /* NULL: the schedule of that name */
     const struct ty_sched_own *own; /* its content, or NULL */
-    uint32_t chunks;
-    uint32_t group, slices;
+    uint32_t chunks, slices;        /* 0: auto */
+    uint32_t group;
     bool barrier;        /* ranks wait for the gradient norm of all before they update */
     double overlap_cost; /* of an overlapped slot, as share of forward + backward */
 };
 /* The schedule that the options name, or the user's own. */
 const struct ty_sched *ty_sched_of(const struct ty_sched_options *options);
 
-/* Virtual stages per rank: what is configured, or what the schedule needs. */
+/* Virtual stages per rank and slices of a sequence: what is configured, or what the schedule
+ * needs. */
 uint32_t ty_sched_chunks(const struct ty_sched_options *options);
+uint32_t ty_sched_slices(const struct ty_sched_options *options);
+
+/* The same of a schedule that was given `n` of them; 0: nothing was said. */
+uint32_t ty_sched_chunks_of(const struct ty_sched *sched, uint32_t n);
+uint32_t ty_sched_slices_of(const struct ty_sched *sched, uint32_t n);
 
 /* The shape that the options give to so many ranks and micro-batches. */
 struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,

@@ -321,6 +321,7 @@ static bool layout_stands(const struct ty_config *c)
 static void check_layout(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
+    c->schedule.slices = ty_sched_slices(&c->schedule);
     if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
     }

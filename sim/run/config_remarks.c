@@ -93,6 +93,33 @@ static void remark_group(struct ty_text *out, const struct ty_config *c)
     }
 }
 
+/* A schedule of pieces whose number nobody gave, and one that a single piece makes another one. */
+static void remark_pieces(struct ty_text *out, const struct ty_config *c)
+{
+    const struct ty_section *s = &c->sections[TY_SECTION_SCHEDULE];
+    const struct ty_sched *sched = ty_sched_of(&c->schedule);
+    const bool slices = sched->sliced;
+    const char *key = slices ? "slices" : "chunks";
+    const uint32_t given = slices ? c->schedule.slices : c->schedule.chunks;
+    const uint32_t few = slices ? sched->auto_slices : sched->auto_chunks;
+    const char *what = slices ? "slices of a sequence" : "virtual stages per rank";
+    const bool is_auto = c->was_blank[TY_SECTION_SCHEDULE][ty_section_field(s, key) - s->fields];
+    const char *from_key = is_auto ? "name" : key;
+    char from[256];
+    if (sched->reduced == NULL || (!is_auto && given > 1)) {
+        return;
+    }
+    ty_origin_format(ty_field_origin(s, ty_section_field(s, from_key)), from, sizeof(from));
+    if (is_auto) {
+        ty_text_add(out, "%s: schedule.%s is auto: %s with %u %s; write how many you mean\n", from,
+                    key, sched->name, (unsigned)few, what);
+    } else {
+        ty_text_add(out,
+                    "%s: schedule.%s is 1, which makes %s the same as %s; with %u %s write %u\n",
+                    from, key, sched->name, sched->reduced, (unsigned)few, what, (unsigned)few);
+    }
+}
+
 /* A stack is a set of habits, and what is sharded is no part of it; who says FSDP means ZeRO-3. */
 static void remark_sharding(struct ty_text *out, const struct ty_config *c)
 {
@@ -128,6 +155,7 @@ int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err
         }
     }
     remark_group(&out, config);
+    remark_pieces(&out, config);
     remark_sharding(&out, config);
     ty_text_add(&out, "%s", "");
     *text = ty_text_take(&out);

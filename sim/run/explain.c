@@ -39,8 +39,9 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                         const struct ty_stage_times *st, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
+    const struct ty_sched_options *schedule = &run->config->schedule;
     const uint32_t rounds =
-        l->micro_batches * ty_sched_chunks(&run->config->schedule) * run->config->schedule.slices;
+        l->micro_batches * ty_sched_chunks(schedule) * ty_sched_slices(schedule);
     char note[160];
     if (st->most > 1.005 * st->work) {
         ty_snprintf(note, sizeof(note),

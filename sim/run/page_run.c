@@ -198,7 +198,7 @@ static void put_formula(struct ty_out *out, const struct ty_run *run)
     put_number(out, "weight_s", st.mean.weight);
     put_number(out, "slowest_over_mean", st.work > 0 ? st.most / st.work : 1);
     put_whole(out, "slowest", st.slowest);
-    put_whole(out, "slices", run->config->schedule.slices);
+    put_whole(out, "slices", shape.slices);
     if (sched->makespan != NULL) {
         const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
         put_number(out, "makespan_s", ty_stage_times_formula(run, &st));

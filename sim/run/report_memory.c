@@ -137,7 +137,8 @@ static void put_largest(const struct ty_run *run, uint32_t stage, const struct t
                         struct ty_text *t)
 {
     static const char *const during[] = {"", " (head and loss)", " (layer by layer)"};
-    const bool pieces = run->lowered.stage[0].n_chunks > 1 || run->config->schedule.slices > 1;
+    const bool pieces =
+        run->lowered.stage[0].n_chunks > 1 || ty_sched_slices(&run->config->schedule) > 1;
     const char *const piece = bill->held == 1 ? pieces ? "piece" : "micro-batch"
                               : pieces        ? "pieces of micro-batches"
                                               : "micro-batches";

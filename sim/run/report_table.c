@@ -37,6 +37,19 @@ static void exceptions(const struct ty_string_list *texts, struct ty_text *t)
     ty_text_add(t, texts->n > 0 ? "\n" : "");
 }
 
+/* "interleaved, 2 chunks per rank" */
+static void schedule(const struct ty_config *c, struct ty_text *t)
+{
+    const uint32_t chunks = ty_sched_chunks(&c->schedule), slices = ty_sched_slices(&c->schedule);
+    ty_text_add(t, "%s", ty_sched_of(&c->schedule)->name);
+    if (chunks > 1) {
+        ty_text_add(t, ", %u chunks per rank", (unsigned)chunks);
+    }
+    if (slices > 1) {
+        ty_text_add(t, ", %u slices", (unsigned)slices);
+    }
+}
+
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
 {
     static const char *const recompute[] = {"no recomputation", "selective recomputation",
@@ -54,9 +67,10 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
     exceptions(&c->cluster.exception_texts, t);
-    ty_text_add(t, "tensor %u%s, pipeline %u (%s), data %u, ZeRO-%u", (unsigned)l->tensor,
-                l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline,
-                ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero);
+    ty_text_add(t, "tensor %u%s, pipeline %u (", (unsigned)l->tensor,
+                l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline);
+    schedule(c, t);
+    ty_text_add(t, "), data %u, ZeRO-%u", (unsigned)l->data, (unsigned)l->zero);
     if (ty_layout_replicas(l) > 1) {
         ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
     }

@@ -23,21 +23,18 @@ struct comparison {
     ty_ps longest;
 };
 
-/* Chunks and slices where nobody chose: the fewest that make the schedule what it is. */
+/* The chunks and slices that were given are of those schedules that can have them. */
 static struct ty_schedule_options shape_for(const struct ty_schedule_options *o,
                                             const struct ty_sched *sched, const char *name)
 {
     struct ty_schedule_options own = *o;
     own.name = name;
     if (sched == NULL) { /* a file: its times are of one virtual stage */
-        own.chunks = 1;
-    } else if (sched->chunks > 0) {
-        own.chunks = sched->chunks;
-    } else if (own.chunks == 0) {
-        own.chunks = 2;
+        own.chunks = own.slices = 1;
+    } else {
+        own.chunks = ty_sched_chunks_of(sched, sched->chunks > 0 ? 0 : o->chunks);
+        own.slices = ty_sched_slices_of(sched, sched->sliced ? o->slices : 0);
     }
-    const bool slices = strcmp(name, "seq1f1b") == 0;
-    own.slices = !slices ? 1 : o->slices > 1 ? o->slices : 4;
     return own;
 }
 

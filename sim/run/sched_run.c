@@ -233,14 +233,13 @@ static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o,
     if (rc < 0) {
         return rc;
     }
-    const uint32_t chunks = r->sched->chunks > 0 ? r->sched->chunks : 1;
     r->name = r->sched->name;
     r->placement = r->sched->placement;
     r->shape = (struct ty_sched_shape){.p = o->pipeline,
                                        .m = o->micro_batches,
-                                       .v = o->chunks > 0 ? o->chunks : chunks,
+                                       .v = ty_sched_chunks_of(r->sched, o->chunks),
                                        .group = o->group,
-                                       .slices = o->slices > 0 ? o->slices : 1};
+                                       .slices = ty_sched_slices_of(r->sched, o->slices)};
     return ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
 }
 

@@ -32,6 +32,10 @@ void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
     if (r->shape.slices > 1) {
         ty_text_add(t, ", %u slices", (unsigned)r->shape.slices);
     }
+    if (r->sched != NULL && r->sched->reduced != NULL && r->shape.v * r->shape.slices == 1) {
+        ty_text_add(t, ", 1 %s (as %s)", r->sched->sliced ? "slice" : "chunk per stage",
+                    r->sched->reduced);
+    }
     if (r->shape.group != 0 && !r->sched->grouped) {
         ty_text_add(t, ", no groups (%u is left aside)", (unsigned)r->shape.group);
     }

@@ -46,7 +46,7 @@ START_TEST(a_group_that_the_schedule_has_no_use_for_is_told)
     const struct {
         const char *name, *said;
     } rows[] = {
-        {"interleaved", ""},
+        {"interleaved, chunks: 2", ""},
         {"1f1b", "--set: schedule.group is left aside: 1f1b has no groups of "
                  "micro-batches\n"},
     };
@@ -58,6 +58,53 @@ START_TEST(a_group_that_the_schedule_has_no_use_for_is_told)
         ck_assert_int_eq(read_with(&c, with, NULL, "schedule.group=2", &err), 0);
         ck_assert_int_eq(ty_config_remarks(c, &text, &err), 0);
         ck_assert_str_eq(text, rows[i].said);
+        ty_text_free(text);
+        ty_config_free(c);
+    }
+}
+END_TEST
+
+START_TEST(a_schedule_of_pieces_says_how_many_where_nobody_did)
+{
+    const struct {
+        const char *schedule, *said;
+        uint32_t chunks, slices;
+    } rows[] = {
+        {"interleaved",
+         "one.yaml:1: schedule.chunks is auto: interleaved with 2 virtual stages per rank; write "
+         "how many you mean\n",
+         2, 1},
+        {"interleaved-zb",
+         "one.yaml:1: schedule.chunks is auto: interleaved-zb with 2 virtual stages per rank; "
+         "write how many you mean\n",
+         2, 1},
+        {"bfs, chunks: 1",
+         "one.yaml:1: schedule.chunks is 1, which makes bfs the same as gpipe; with 2 virtual "
+         "stages per rank write 2\n",
+         1, 1},
+        {"seq1f1b",
+         "one.yaml:1: schedule.slices is auto: seq1f1b with 4 slices of a sequence; write how many "
+         "you mean\n",
+         1, 4},
+        {"seq1f1b, slices: 1",
+         "one.yaml:1: schedule.slices is 1, which makes seq1f1b the same as 1f1b; with 4 slices of "
+         "a sequence write 4\n",
+         1, 1},
+        {"interleaved, chunks: 4", "", 4, 1},
+        {"zb-v", "", 2, 1},
+        {"1f1b", "", 1, 1},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ty_err err;
+        struct ty_config *c;
+        char *text, with[96];
+        snprintf(with, sizeof(with), "schedule: {name: %s}\n", rows[i].schedule);
+        ck_assert_int_eq(read_with(&c, with, NULL, "layout.pipeline=2", &err), 0);
+        ck_assert_int_eq(ty_config_remarks(c, &text, &err), 0);
+        const char *said = strstr(text, rows[i].said);
+        ck_assert_msg(said != NULL && strlen(said) == strlen(rows[i].said), "%s", text);
+        ck_assert_uint_eq(ty_sched_chunks(&c->schedule), rows[i].chunks);
+        ck_assert_uint_eq(ty_sched_slices(&c->schedule), rows[i].slices);
         ty_text_free(text);
         ty_config_free(c);
     }
@@ -176,6 +223,7 @@ END_TEST
 
 TY_SUITE("overlay", a_stack_without_its_sharding_is_told,
          a_group_that_the_schedule_has_no_use_for_is_told,
+         a_schedule_of_pieces_says_how_many_where_nobody_did,
          keys_that_stay_over_a_later_preset_are_told,
          an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set,
          an_overlay_can_choose_presets, mistakes_in_an_overlay_have_their_place_in_it)
