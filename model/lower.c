@@ -311,10 +311,9 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
     const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
     const bool *edge = mark_edges(l, order, l->shape.m);
     const enum ty_found *found = edge == NULL ? NULL : mark_found(l, order, edge);
-    if (found == NULL) {
-        return ty_fail_memory(l->b.err);
-    }
-    for (uint32_t step = 0; step < steps; step++) {
+    const uint32_t first = l->b.program->n_passes;
+    int rc = found == NULL ? ty_fail_memory(l->b.err) : ty_build_reserve(&l->b, order->n + 1);
+    for (uint32_t step = 0; step < steps && rc == 0; step++) {
         ty_lower_own_begin(l);
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
@@ -332,8 +331,9 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
         if (!l->sched->asynchronous) {
             add_step(l, block, step);
         }
+        rc = step == 0 ? ty_lower_weigh(l, first, steps) : 0;
     }
-    return 0;
+    return rc;
 }
 
 static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, uint32_t *n)

@@ -14,6 +14,16 @@
 #include "sim/core/program.h"
 #include "topology/fabric.h"
 
+/* How large a program is going to be, as far as its pipeline ranks are known. */
+struct ty_lower_size {
+    double ops;    /* of one member of each of them, over all steps */
+    double most;   /* of the one that has most */
+    double passes; /* of them, over all steps */
+    double layers; /* of them */
+    uint32_t members;
+    bool flows; /* links are used */
+};
+
 struct ty_lower_input {
     const struct ty_cluster *cluster;
     const struct ty_fabric_options *fabric;
@@ -24,6 +34,10 @@ struct ty_lower_input {
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
     double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
+    /* Asked for each pipeline rank in turn when the passes of its first step are made, before those
+     * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
+    int (*allow)(const void *arg, const struct ty_lower_size *size, struct ty_err *err);
+    const void *allow_arg;
 };
 
 /* What a pipeline rank holds. */

@@ -169,6 +169,7 @@ struct ty_lowering {
     uint32_t *block;          /* blocks made so far on this rank; see block_of in lower.c */
     uint32_t own_next;        /* of its collectives in the user's file */
     uint32_t own_first_block; /* blocks from here on may be one of theirs */
+    struct ty_lower_size size; /* so far */
     size_t n_partners;        /* 1, or 1 + virtual stages when slots overlap */
 
     /* events the next computation has to wait for */
@@ -328,6 +329,9 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t block);
 int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots);
 void ty_lower_own_begin(struct ty_lowering *l);
 void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after);
+
+/* lower_size.c: after the passes of a rank's first step, which begin at `first`. */
+int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps);
 
 /* lower_block.c: whole passes. Returns the index of the block. */
 uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want);

@@ -99,6 +99,25 @@ int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass)
     return index;
 }
 
+int ty_build_reserve(struct ty_builder *b, size_t n)
+{
+    struct ty_program *p = b->program;
+    const size_t most = INT32_MAX - (size_t)p->n_passes, all = p->n_passes + (n < most ? n : most);
+    if (b->code < 0 || all <= b->cap_passes) {
+        return b->code;
+    }
+    struct ty_pass *column = ty_arena_array(b->arena, struct ty_pass, all);
+    if (column == NULL) {
+        return ty_build_no_memory(b);
+    }
+    if (p->n_passes > 0) {
+        memcpy(column, p->passes, p->n_passes * sizeof(*column));
+    }
+    p->passes = column;
+    b->cap_passes = (uint32_t)all;
+    return 0;
+}
+
 int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow)
 {
     return APPEND(b, flows, INT32_MAX, flow);

@@ -260,6 +260,8 @@ int ty_build_gang(struct ty_builder *b, const struct ty_gang *gang);    /* passe
 int ty_build_block(struct ty_builder *b, const struct ty_block *block); /* operations follow */
 int ty_build_op(struct ty_builder *b, const struct ty_op *op);          /* into the last block */
 int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass);    /* into the last gang */
+/* Room for n more passes in one piece: where there are many, most of the memory of a program. */
+int ty_build_reserve(struct ty_builder *b, size_t n);
 int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow);    /* its uses come first */
 int ty_build_use(struct ty_builder *b, const struct ty_use *use);
 /* Afters, messages and sends come first. */

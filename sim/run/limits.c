@@ -9,8 +9,7 @@
 
 #define SHARE       0.8 /* of the machine's memory: the rest is for the system and others */
 #define LITTLE      (32.0 * 1024 * 1024) /* B */
-#define PASS_GROWS  2.5  /* an array that doubles in an arena leaves its smaller selves behind */
-#define PASS_MARKS  5.0  /* B of a pass while orders are made: model/lower.c */
+#define PASS_MARKS  5.0                  /* B of a pass while orders are made: model/lower.c */
 #define LINK_LOAD_B 60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
 
 static const char remedy[] =
@@ -18,15 +17,20 @@ static const char remedy[] =
     "tokens), or larger micro-batches";
 
 /* What is so little is not asked for: sweeps make thousands of small runs a second. */
-static bool is_little(const struct ty_config *config, double need)
+static bool is_little(double given, double need)
 {
-    return config->run.memory_limit <= 0 && need <= LITTLE;
+    return given <= 0 && need <= LITTLE;
+}
+
+static double given_limit(const struct ty_config *config)
+{
+    return config != NULL ? config->run.memory_limit : 0;
 }
 
 bool ty_limit_allows(const struct ty_config *config, double need)
 {
-    const double given = config->run.memory_limit;
-    return is_little(config, need) ||
+    const double given = given_limit(config);
+    return is_little(given, need) ||
            need <= (given > 0 ? given : SHARE * ty_machine_memory().bytes);
 }
 
@@ -37,7 +41,7 @@ int ty_limit_check(const struct ty_config *config, const char *what, double need
         return 0;
     }
     const struct ty_machine_memory machine = ty_machine_memory();
-    const double given = config->run.memory_limit;
+    const double given = given_limit(config);
     const double limit = given > 0 ? given : SHARE * machine.bytes;
     char a[64], b[64], c[64], beside[128] = "", of[160] = "run.memory_limit";
     if (held > 0) {
@@ -47,10 +51,10 @@ int ty_limit_check(const struct ty_config *config, const char *what, double need
     if (given <= 0) {
         (void)snprintf(of, sizeof(of), "80 %% of %s", machine.of);
     }
-    return ty_fail(err, TY_ELIMIT,
-                   "%s would take about %s%s, more than %s (%s); %s, or raise run.memory_limit",
-                   what, ty_words_bytes(need, a, sizeof(a)), beside, of,
-                   ty_words_bytes(limit, b, sizeof(b)), how);
+    return ty_fail(err, TY_ELIMIT, "%s would take about %s%s, more than %s (%s); %s%s", what,
+                   ty_words_bytes(need, a, sizeof(a)), beside, of,
+                   ty_words_bytes(limit, b, sizeof(b)), how,
+                   config != NULL ? ", or raise run.memory_limit" : "");
 }
 
 int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err)
@@ -65,12 +69,37 @@ int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_e
     const double passes = pieces * shape.p * shape.v,
                  tasks = pieces * config->arch.layers * members;
     const double need =
-        passes * PASS_GROWS * sizeof(struct ty_pass) + tasks * sizeof(ty_ps) +
+        passes * sizeof(struct ty_pass) + tasks * sizeof(ty_ps) +
         passes / config->run.steps * (3 * sizeof(struct ty_slot) / 2.0 + PASS_MARKS);
     char what[96], count[64];
     (void)snprintf(what, sizeof(what), "a run of %s tasks at least",
                    ty_words_count(tasks, count, sizeof(count)));
     return ty_limit_check(config, what, need, 0, remedy, err);
+}
+
+/* Columns of a timeline: starts, and durations where they are not those of the program. */
+static double columns_B(bool varies, bool links)
+{
+    return varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
+}
+
+int ty_limit_allow(const void *arg, const struct ty_lower_size *size, struct ty_err *err)
+{
+    const struct ty_limit_plan *plan = arg;
+    const struct ty_config *c = plan->config;
+    const bool links = c->run.contention && c->run.engine != (int)TY_ENGINE_SWEEP && size->flows;
+    const double tasks = size->ops * (plan->folded ? 1 : size->members);
+    const bool varies = c->run.jitter > 0 || c->run.gpu_spread > 0;
+    const double loads = links && varies && !plan->folded ? LINK_LOAD_B * size->most : 0;
+    const double held = size->passes * sizeof(struct ty_pass) + tasks * columns_B(varies, links);
+    const double ranks = c->arch.layers / size->layers; /* all over those that are known */
+    char what[96], count[64];
+    if (ty_limit_allows(c, held + loads)) {
+        return 0;
+    }
+    (void)snprintf(what, sizeof(what), "a run of about %s tasks",
+                   ty_words_count(tasks * ranks, count, sizeof(count)));
+    return ty_limit_check(c, what, held * ranks + loads, 0, remedy, err);
 }
 
 double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *p,
@@ -83,7 +112,7 @@ double ty_limit_execution_B(const struct ty_config *config, const struct ty_prog
         ops += p->gangs[g].n_ops;
         most = p->gangs[g].n_ops > most ? p->gangs[g].n_ops : most;
     }
-    const double columns = varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
+    const double columns = columns_B(varies, links);
     const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
     const double of_loads = links && varies ? LINK_LOAD_B * most : 0;
     return use->folded ? columns * ops

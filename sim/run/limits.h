@@ -8,7 +8,7 @@
 
 #include "sim/run/run.h"
 
-/* Whether a run of this configuration may take that many bytes. */
+/* Whether a run of this configuration may take that many bytes; NULL: no run file says how many. */
 bool ty_limit_allows(const struct ty_config *config, double need);
 
 /* Whether `need` bytes for `what` ("a run of 12 tasks") are there, `held` being taken already. 0,
@@ -18,6 +18,14 @@ int ty_limit_check(const struct ty_config *config, const char *what, double need
 
 /* The same of a program that is yet to be made, and of its timeline: the least that both take. */
 int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err);
+
+/* For struct ty_lower_input, allow: whether the least that the program and its timeline will take is
+ * there, as far as its ranks are known. The figure that is told is of all ranks. */
+struct ty_limit_plan {
+    const struct ty_config *config;
+    bool folded; /* one member of each gang will be executed */
+};
+int ty_limit_allow(const void *limit_plan, const struct ty_lower_size *size, struct ty_err *err);
 
 /* An execution of a program. */
 struct ty_limit_use {

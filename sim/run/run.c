@@ -11,10 +11,13 @@
 #include "sim/run/links.h"
 #include "sim/run/together.h"
 
-int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
-                 struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
+static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
+                 const struct ty_limit_plan *limit, struct ty_lowered *out, struct ty_arena *arena,
+                 struct ty_err *err)
 {
     const struct ty_lower_input in = {
+        .allow = limit != NULL ? ty_limit_allow : NULL,
+        .allow_arg = limit,
         .cluster = cluster,
         .fabric = &c->fabric,
         .arch = &c->arch,
@@ -29,13 +32,22 @@ int ty_run_lower(const struct ty_config *c, const struct ty_cluster *cluster,
     return ty_lower(out, &in, arena, err);
 }
 
+int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
+                 struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
+{
+    return lower(config, cluster, NULL, out, arena, err);
+}
+
 void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
 {
     run->progress = (struct ty_progress){.tell = progress, .arg = arg};
 }
 
-int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+/* `folded`: of the run one member of each gang will be executed. */
+static int plan(struct ty_run **out, const struct ty_config *config, bool folded,
+                struct ty_err *err)
 {
+    const struct ty_limit_plan limit = {.config = config, .folded = folded};
     const double t0 = ty_wall_s();
     struct ty_run *run = calloc(1, sizeof(*run));
     *out = NULL;
@@ -45,8 +57,8 @@ int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_e
     run->config = config;
     run->link_load = ty_run_link_load_new(&run->arena);
     int rc = run->link_load != NULL ? 0 : ty_fail_memory(err);
-    rc = rc < 0 ? rc : ty_limit_check_plan(config, true, err);
-    rc = rc < 0 ? rc : ty_run_lower(config, &config->cluster, &run->lowered, &run->arena, err);
+    rc = rc < 0 ? rc : ty_limit_check_plan(config, folded, err);
+    rc = rc < 0 ? rc : lower(config, &config->cluster, &limit, &run->lowered, &run->arena, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
     if (rc < 0) {
         ty_run_free(run);
@@ -57,11 +69,14 @@ int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_e
     return 0;
 }
 
+int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+{
+    return plan(out, config, true, err);
+}
+
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
-    *out = NULL;
-    int rc = ty_limit_check_plan(config, false, err);
-    rc = rc < 0 ? rc : ty_run_plan(out, config, err);
+    int rc = plan(out, config, false, err);
     if (rc == 0) {
         const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,
                                          .plan = (double)(*out)->arena.total};

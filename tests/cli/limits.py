@@ -60,6 +60,43 @@ def peak(binary, folder, words, room=None):
     return done.returncode, said, usage.ru_maxrss * 1024
 
 
+def at_once(test, folder):
+    """What passes and layers alone would leave room for, but not their operations: refused when the
+    first step of a rank is known, before the passes of a thousand are made."""
+    one = ["cluster.nodes=1", "cluster.gpus_per_node=1", "layout.tensor=1", "layout.pipeline=1",
+           "model.layers=8", "run.steps=1000", "layout.global_batch=60000"]
+    for settings, least in ((one, 24 << 30), (["model.layers=8", "run.steps=1000",
+                                              "layout.global_batch=10000"], 5 << 30)):
+        words = ["run", "run.yaml", "-q", *with_sets([*settings, f"run.memory_limit={least}B"])]
+        status, said, most = peak(test.binary, folder, words)
+        tasks = re.search(r"a run of about ([\d,]+) tasks would take about ([\d.]+) GiB", said)
+        small = [s.replace("run.steps=1000", "run.steps=1") for s in settings]
+        plan = subprocess.run([test.binary, "check", "run.yaml", *with_sets(small)], cwd=folder,
+                              stdout=subprocess.PIPE, text=True, check=False).stdout
+        true = 1000 * int(re.search(r"to simulate: ([\d,]+) tasks", plan)[1].replace(",", ""))
+        test.check(f"{' '.join(settings)} is refused at once", status == 3 and tasks
+                   and most < TAKEN, (status, said, most / MB))
+        test.check("and its tasks are told", tasks
+                   and abs(int(tasks[1].replace(",", "")) / true - 1) < 0.05, (said, true))
+
+
+def schedules(test, folder):
+    """A schedule alone is told and refused by what it takes, not by a number of passes."""
+    words = ["schedule", "zb-v", "-p", "256", "-m", "10000"]
+    status, said, most = peak(test.binary, folder, words, ROOM)
+    test.check("a large schedule is refused before it is made", status == 3 and most < TAKEN
+               and re.search(r"zb-v of 5,120,000 forward passes would take about [\d.]+ MiB, more than "
+                             r"80 % of the address space .*; take fewer micro-batches \(-m\)", said),
+               (status, said, most / MB))
+    status, said, most = peak(test.binary, folder, ["schedule", "1f1b", "-p", "64", "-m", "25000"])
+    told = re.search(r"1f1b of 1,600,000 forward passes takes about ([\d.]+) MiB or more", said)
+    test.check("and told what it takes when it is not", status == 0 and told
+               and most / WITHIN < float(told[1]) * MB < most * WITHIN, (status, said, most / MB))
+    test.check("unless nobody wants to know or it is little", not any(peak(
+        test.binary, folder, ["schedule", "1f1b", "-p", "8", *rest])[1] for rest in
+        (["-m", "1000"], ["-m", "60000", "-v", "1", "-q"])), said)
+
+
 def with_sets(settings):
     return [word for one in settings for word in ("--set", one)]
 
@@ -142,10 +179,11 @@ def other_engine(test, folder):
     swept = [*words, "--set", "run.engine=sweep"]
     sweep, events = (bill_of(test, folder, w, 10 * MB)[1] for w in (swept, words))
     room = (sweep + events) / 2
+    status, other = bill_of(test, folder, [*swept, "--engine", "events"], room)
     test.check("engine sweep is let through where events is not, and --engine decides",
                1.3 * sweep < events and bill_of(test, folder, swept, room)[0] in (0, 1)
-               and bill_of(test, folder, [*swept, "--engine", "events"], room) == (3, events),
-               (sweep / MB, events / MB))
+               and status == 3 and events / WITHIN < other < events * WITHIN,
+               (sweep / MB, events / MB, status, other / MB))
 
 
 def together(test, folder):
@@ -173,7 +211,7 @@ def together(test, folder):
 
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
-    for part in (too_large, bills, other_engine, together, hostile_files):
+    for part in (too_large, at_once, schedules, bills, other_engine, together, hostile_files):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name).resolve()
             (folder / "run.yaml").write_text(RUN)
