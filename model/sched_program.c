@@ -231,6 +231,11 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
                 : ty_sched_edges_build(&o.edges, &o.b, placement, shape, shape->m * shape->slices,
                                        times->edge);
     add_kinds(&o);
+    size_t n = 0;
+    for (uint32_t rank = 0; rank < shape->p; rank++) {
+        n += slots->rank[rank].n;
+    }
+    rc = rc < 0 ? rc : ty_build_reserve(&o.b, n);
     for (uint32_t rank = 0; rank < shape->p && rc == 0; rank++) {
         rc = add_rank(&o, rank);
     }

@@ -417,7 +417,7 @@ struct ty_schedule_options {
     uint32_t pipeline, micro_batches;
     uint32_t chunks;    /* virtual stages per rank; 0: what the schedule needs */
     uint32_t group;     /* micro-batch group of interleaved schedules; 0: pipeline */
-    uint32_t slices;    /* of a sequence; 0: one */
+    uint32_t slices;    /* of a sequence; 0: what the schedule needs */
     const char *times;  /* "F=1,B=2,I=1,W=1,FB=3,C=0": durations per virtual stage; NULL: these */
     const char *format; /* "gantt" (NULL), "svg", "slots", "csv" (PyTorch), "json" */
     uint32_t width;     /* columns for the Gantt; 0: as many as needed, up to 160 */
@@ -428,6 +428,11 @@ struct ty_schedule_options {
  * that is wrong or would deadlock. */
 TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
                             struct ty_err *err);
+
+/* What a schedule would take of this machine's memory, in words, where that is much; NULL: little.
+ * `advice` has to be freed. */
+TY_API int ty_schedule_advice(const struct ty_schedule_options *options, char **advice,
+                              struct ty_err *err);
 
 /* Several: a table and stacked Gantt charts on one time axis (format "svg": a picture of the
  * charts). options->name is a list "gpipe,1f1b,zb-v", options->times are of a whole stage, whatever

@@ -89,6 +89,10 @@ int cmd_schedule(const struct cli_options *o)
     char *text = NULL;
     if (o->compare != NULL) {
         s.name = o->compare;
+    } else if (!o->quiet && ty_schedule_advice(&s, &text, NULL) == 0 && text != NULL) {
+        fprintf(stderr, "%s\n", text);
+        ty_text_free(text);
+        text = NULL;
     }
     const int rc =
         o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);

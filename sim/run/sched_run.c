@@ -10,6 +10,8 @@
 #include "model/slots_text.h"
 #include "sim/base/file.h"
 #include "sim/core/execute.h"
+#include "sim/run/limits.h"
+#include "sim/run/words.h"
 
 /* ---- reading ---- */
 
@@ -118,7 +120,7 @@ static int sizes_missing(const struct ty_schedule_options *o, struct ty_err *err
     return ty_fail(err, TY_EUSAGE, "%s", what);
 }
 
-/* Micro-batches are numbered in 16 bits; the other bounds keep a run within some GB. */
+/* Micro-batches are numbered in 16 bits. */
 static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
 {
     if (o->pipeline == 0 || o->micro_batches == 0) {
@@ -132,12 +134,6 @@ static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
         return ty_fail(err, TY_EUSAGE, "-m %u: too many micro-batches; write 1 to 65535",
                        (unsigned)o->micro_batches);
     }
-    const uint64_t pieces = (uint64_t)o->pipeline * o->micro_batches *
-                            (o->chunks > 0 ? o->chunks : 1) * (o->slices > 0 ? o->slices : 1);
-    if (pieces > 1u << 22) { /* about 1 GB */
-        return ty_fail(err, TY_EUSAGE, "%llu forward passes; a schedule of at most %u can be drawn",
-                       (unsigned long long)pieces, 1u << 22);
-    }
     if (o->chunks > 64) {
         return ty_fail(err, TY_EUSAGE, "-v %u: too many virtual stages per rank; write 1 to 64",
                        (unsigned)o->chunks);
@@ -147,6 +143,60 @@ static int check_shape(const struct ty_schedule_options *o, struct ty_err *err)
                        (unsigned)o->slices);
     }
     return 0;
+}
+
+/* ---- memory ---- */
+
+/* A slot, its pass and what is shown of it; the times of a computation and of both ends of a
+ * message, and when this arrives. A weight gradient has no message. */
+#define SHOWN_B  24.0
+#define WEIGHT_B (sizeof(struct ty_slot) + sizeof(struct ty_pass) + SHOWN_B + sizeof(ty_ps))
+#define PIECE_B  (2 * (WEIGHT_B + 3 * sizeof(ty_ps))) /* a forward and a backward */
+#define LARGE_B  (256.0 * 1024 * 1024)
+
+static struct ty_sched_shape shape_of(const struct ty_schedule_options *o,
+                                      const struct ty_sched *sched)
+{
+    return (struct ty_sched_shape){.p = o->pipeline,
+                                   .m = o->micro_batches,
+                                   .v = ty_sched_chunks_of(sched, o->chunks),
+                                   .group = o->group,
+                                   .slices = ty_sched_slices_of(sched, o->slices)};
+}
+
+static double pieces_of(const struct ty_sched_shape *s)
+{
+    return (double)s->p * s->m * s->v * s->slices;
+}
+
+/* `weights`: separate weight gradients. */
+static int check_memory(const struct ty_sched_run *r, double weights, struct ty_err *err)
+{
+    const double pieces = pieces_of(&r->shape);
+    char what[96], count[64];
+    (void)snprintf(what, sizeof(what), "%s of %s forward passes", r->name,
+                   ty_words_count(pieces, count, sizeof(count)));
+    return ty_limit_check(NULL, what, pieces * PIECE_B + weights * WEIGHT_B, 0,
+                          "take fewer micro-batches (-m), ranks (-p) or chunks (-v)", err);
+}
+
+int ty_schedule_advice(const struct ty_schedule_options *o, char **advice, struct ty_err *err)
+{
+    const struct ty_sched *sched = ty_sched_find(o->name);
+    const struct ty_sched_shape shape =
+        sched != NULL ? shape_of(o, sched) : (struct ty_sched_shape){.p = 0};
+    const double pieces = pieces_of(&shape), need = pieces * PIECE_B;
+    char count[64], size[64];
+    struct ty_text t = {.data = NULL};
+    *advice = NULL;
+    if (need <= LARGE_B) {
+        return 0;
+    }
+    ty_text_add(&t, "%s of %s forward passes takes about %s or more", sched->name,
+                ty_words_count(pieces, count, sizeof(count)),
+                ty_words_bytes(need, size, sizeof(size)));
+    *advice = ty_text_take(&t);
+    return *advice != NULL ? 0 : ty_fail_memory(err);
 }
 
 /* ---- execution ---- */
@@ -235,12 +285,14 @@ static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o,
     }
     r->name = r->sched->name;
     r->placement = r->sched->placement;
-    r->shape = (struct ty_sched_shape){.p = o->pipeline,
-                                       .m = o->micro_batches,
-                                       .v = ty_sched_chunks_of(r->sched, o->chunks),
-                                       .group = o->group,
-                                       .slices = ty_sched_slices_of(r->sched, o->slices)};
-    return ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+    r->shape = shape_of(o, r->sched);
+    rc = check_memory(r, 0, err);
+    rc = rc < 0 ? rc : ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+    double slots = 0;
+    for (uint32_t rank = 0; rc == 0 && rank < r->shape.p; rank++) {
+        slots += r->slots.rank[rank].n;
+    }
+    return rc < 0 ? rc : check_memory(r, slots - 2 * pieces_of(&r->shape), err);
 }
 
 int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
