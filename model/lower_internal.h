@@ -165,12 +165,12 @@ struct ty_lowering {
     uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
-    struct ty_vstage *vstage; /* [directions x stages]; filled rank by rank */
-    uint32_t *block;          /* blocks made so far on this rank; see block_of in lower.c */
-    uint32_t own_next;        /* of its collectives in the user's file */
-    uint32_t own_first_block; /* blocks from here on may be one of theirs */
+    struct ty_vstage *vstage;  /* [directions x stages]; filled rank by rank */
+    uint32_t *block;           /* blocks made so far on this rank; see block_of in lower.c */
+    uint32_t own_next;         /* of its collectives in the user's file */
+    uint32_t own_first_block;  /* blocks from here on may be one of theirs */
     struct ty_lower_size size; /* so far */
-    size_t n_partners;        /* 1, or 1 + virtual stages when slots overlap */
+    size_t n_partners;         /* 1, or 1 + virtual stages when slots overlap */
 
     /* events the next computation has to wait for */
     uint8_t need[TY_WAITS];

@@ -11,12 +11,13 @@
  * Times are whole nanoseconds, floor(ps / 1000) of starts and of ends: rounding is monotone, so
  * slices that nest or follow each other in picoseconds do so in the file.
  *
- * Readers of JSON make doubles of its times and add: start + length may then lie a little beyond the
- * start of the slice that follows, or beyond the end of the one around it, and a reader that closes
- * slices by these sums (speedscope) never closes this one. So lengths in JSON fall short of theirs,
- * by a tenth of a nanosecond and a tenth more inside each slice: far more than what sums of doubles
- * lose in days of microseconds (an end below 3e11 us: a tenth is 3 units in its last place), whatever
- * the reader counts from, and far less than the half that would change a length in nanoseconds. */
+ * Readers of JSON make doubles of its times and add: start + length may then lie a little beyond
+ * the start of the slice that follows, or beyond the end of the one around it, and a reader that
+ * closes slices by these sums (speedscope) never closes this one. So lengths in JSON fall short of
+ * theirs, by a tenth of a nanosecond and a tenth more inside each slice: far more than what sums
+ * of doubles lose in days of microseconds (an end below 3e11 us: a tenth is 3 units in its last
+ * place), whatever the reader counts from, and far less than the half that would change a length
+ * in nanoseconds. */
 #ifndef TY_TRACES_VIEW_H
 #define TY_TRACES_VIEW_H
 

@@ -262,7 +262,7 @@ int ty_build_op(struct ty_builder *b, const struct ty_op *op);          /* into 
 int ty_build_pass(struct ty_builder *b, const struct ty_pass *pass);    /* into the last gang */
 /* Room for n more passes in one piece: where there are many, most of the memory of a program. */
 int ty_build_reserve(struct ty_builder *b, size_t n);
-int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow);    /* its uses come first */
+int ty_build_flow(struct ty_builder *b, const struct ty_flow *flow); /* its uses come first */
 int ty_build_use(struct ty_builder *b, const struct ty_use *use);
 /* Afters, messages and sends come first. */
 int ty_build_script(struct ty_builder *b, const struct ty_script *script);

@@ -19,8 +19,8 @@ int ty_limit_check(const struct ty_config *config, const char *what, double need
 /* The same of a program that is yet to be made, and of its timeline: the least that both take. */
 int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_err *err);
 
-/* For struct ty_lower_input, allow: whether the least that the program and its timeline will take is
- * there, as far as its ranks are known. The figure that is told is of all ranks. */
+/* For struct ty_lower_input, allow: whether the least that the program and its timeline will take
+ * is there, as far as its ranks are known. The figure that is told is of all ranks. */
 struct ty_limit_plan {
     const struct ty_config *config;
     bool folded; /* one member of each gang will be executed */
