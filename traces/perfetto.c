@@ -57,10 +57,10 @@ static void start_link(void *arg, const struct ty_view_link *link)
     const bool between = link->node == link->n_nodes;
     char name[24];
     snprintf(name, sizeof(name), "node %u", (unsigned)link->node);
-    if (link->first && (between || f->view.trace->node_of == NULL)) {
+    if (link->first) {
         ty_pf_put_track(f, &(struct ty_pf_track){.uuid = node,
                                                  .parent = TY_PF_ROOT,
-                                                 .order = UINT32_MAX / 4 + link->node,
+                                                 .order = 1 + link->position,
                                                  .name = between ? "switches" : name,
                                                  .description = "links in and out"});
     }
@@ -98,7 +98,7 @@ static void put_mark(void *arg, const struct ty_view_shown *shown, uint32_t i,
                             : ty_proto_u64(q, TY_PF_UINT, mark->number);
     char *p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_INSTANT);
     p = ty_proto_u64(p, TY_PF_TRACK_UUID,
-                     ty_pf_rank_track(f, shown->gang->rank_of[shown->member[i]]));
+                     ty_pf_moments_track(f, shown->gang->rank_of[shown->member[i]]));
     p = ty_proto_str(p, TY_PF_NAME, mark->name);
     p = ty_proto_str(p, TY_PF_CATEGORY, "phase");
     p = ty_proto_bytes(p, TY_PF_ANNOTATION, value, (size_t)(q - value));
@@ -139,9 +139,9 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
     struct ty_pf f;
     int rc = prepare(&f, trace, out, err);
     if (rc == 0) {
-        rc = ty_pf_put_tree(&f);
+        ty_pf_put_tracks(&f);
         ty_pf_critical(&f);
-        rc = rc == 0 ? put_marks(&f) : rc;
+        rc = put_marks(&f);
         rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_MEMORY) ? put_memories(&f) : rc;
         rc = rc == 0 && ty_view_counts(&f.view, TY_COUNTERS_NET) ? put_links(&f) : rc;
         rc = rc == 0 ? ty_pf_slices(&f) : rc;

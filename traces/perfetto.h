@@ -1,8 +1,10 @@
 /* perfetto.h - what the files of the Perfetto writer share.
  *
- * A .pftrace is a row of packets (google/perfetto, protos/perfetto/trace). Tracks are plain ones in
- * a tree, run > node > rank > stream: viewers keep the order given only there, those with process
- * descriptors are sorted by name. Each stream of each rank is a packet sequence of its own, whose
+ * A .pftrace is a row of packets (google/perfetto, protos/perfetto/trace). Tracks are plain ones:
+ * those with process descriptors come in an order of the viewer's own, and closed. A track below no
+ * other is shown at once, with its own slices and without its children, sorted by name: so the
+ * critical path and the computation of each rank are such tracks, and the rest lies below them, in
+ * the order given. Each stream of each rank is a packet sequence of its own, whose
  * first packet says for all that follow: which track, that times are differences, and what the
  * numbers of names mean. What remains of a slice are two packets of some twenty bytes and its
  * arguments. Names that end with a number are spelled out: most occur once.
@@ -132,6 +134,8 @@ struct ty_pf {
     struct ty_view view;
     struct ty_out *out;
     uint32_t *position;       /* [ranks of the program] in display order */
+    unsigned digits;          /* of the largest rank shown */
+    bool counted;             /* names of ranks begin with their position */
     uint64_t n_tracks;        /* links, so far */
     struct ty_view_ends ends; /* of messages */
     /* of the gang that is being written */
@@ -145,7 +149,7 @@ struct ty_pf {
 /* Numbers of tracks and sequences: unique, and small. */
 enum {
     TY_PF_ROOT = 1,
-    TY_PF_CRITICAL = 2,
+    TY_PF_FIGURES = 2,
     TY_PF_PER_RANK = 16,
     TY_PF_MEMORY = 8,
     TY_PF_SEQUENCES = 8
@@ -153,6 +157,15 @@ enum {
 static inline uint64_t ty_pf_rank_track(const struct ty_pf *f, uint32_t rank)
 {
     return (f->position[rank] + 1ULL) * TY_PF_PER_RANK;
+}
+/* Computation is on the track of the rank itself; its number among the children has the moments. */
+static inline uint64_t ty_pf_moments_track(const struct ty_pf *f, uint32_t rank)
+{
+    return ty_pf_rank_track(f, rank) + 1 + TY_STREAM_COMPUTE;
+}
+static inline uint64_t ty_pf_row_track(const struct ty_pf *f, uint32_t rank, uint32_t stream)
+{
+    return ty_pf_rank_track(f, rank) + (stream == TY_STREAM_COMPUTE ? 0 : 1 + stream);
 }
 static inline uint64_t ty_pf_row_sequence(const struct ty_pf *f, uint32_t rank, uint32_t stream)
 {
@@ -162,7 +175,7 @@ static inline uint64_t ty_pf_row_sequence(const struct ty_pf *f, uint32_t rank, 
 /* A packet of sequence 1 around body[n], an event at a time. */
 void ty_pf_put_event(struct ty_pf *f, uint64_t ns, const char *body, size_t n);
 
-/* perfetto_tracks.c: the tree, the run's figures. */
+/* perfetto_tracks.c: the tracks, the run's figures. */
 struct ty_pf_track {
     uint64_t uuid, parent;
     uint32_t order;
@@ -170,7 +183,7 @@ struct ty_pf_track {
     const char *unit, *shared_axis; /* of a counter; else NULL */
 };
 void ty_pf_put_track(struct ty_pf *f, const struct ty_pf_track *track);
-int ty_pf_put_tree(struct ty_pf *f);
+void ty_pf_put_tracks(struct ty_pf *f);
 uint64_t ty_pf_node_track(const struct ty_pf *f, uint32_t node);
 
 /* perfetto_plan.c: strings, heads and order of the slices of the gang that is being written; 0 or

@@ -1,4 +1,4 @@
-/* perfetto_critical.c - the critical path: a track of its own, above those of the nodes.
+/* perfetto_critical.c - the critical path: the slices of the first track, above those of the ranks.
  *
  * Its events are on sequence 1: they are few, and in order of time. */
 #include "traces/perfetto.h"
@@ -22,7 +22,7 @@ static void put_step(void *arg, const struct ty_view_step *step)
         q = ty_put_u64(q, step->mb);
     }
     char *p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_BEGIN);
-    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_CRITICAL);
+    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_ROOT);
     p = ty_proto_bytes(p, TY_PF_NAME, name, (size_t)(q - name));
     p = ty_proto_str(p, TY_PF_CATEGORY, ty_category_name(step->category));
     p = ty_proto_str(p, TY_PF_CORRELATION, ty_pf_correlation(step->category));
@@ -31,21 +31,15 @@ static void put_step(void *arg, const struct ty_view_step *step)
     }
     ty_pf_put_event(f, step->start, body, (size_t)(p - body));
     p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_END);
-    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_CRITICAL);
+    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_ROOT);
     ty_pf_put_event(f, step->end, body, (size_t)(p - body));
 }
 
 void ty_pf_critical(struct ty_pf *f)
 {
-    if (f->view.path == NULL) {
-        return;
+    if (f->view.path != NULL) {
+        ty_view_critical(&f->view, put_step, f);
     }
-    ty_pf_put_track(f, &(struct ty_pf_track){.uuid = TY_PF_CRITICAL,
-                                             .parent = TY_PF_ROOT,
-                                             .order = 0,
-                                             .name = "critical path",
-                                             .description = "what the run is as long as"});
-    ty_view_critical(&f->view, put_step, f);
 }
 
 /* Rows list their strings before their slices. */

@@ -349,7 +349,7 @@ static void start_row(struct ty_pf *f, struct lane *lane, uint32_t rank, uint32_
     char *p = ty_proto_u64(packet, TY_PF_SEQUENCE, sequence);
     p = ty_proto_u64(p, TY_PF_FLAGS, TY_PF_CLEARED);
     p = put_clocks(p);
-    p = put_defaults(p, ty_pf_rank_track(f, rank) + 1 + stream);
+    p = put_defaults(p, ty_pf_row_track(f, rank, stream));
     char *room = ty_out_room(f->out, TY_PF_PACKET);
     ty_out_advance(f->out, ty_proto_bytes(room, TY_PF_TRACE_PACKET, packet, (size_t)(p - packet)));
     p = ty_proto_u64(bytes, TY_PF_SEQUENCE, sequence);

@@ -1,13 +1,17 @@
-/* perfetto_tracks.c - the tree of tracks, in an order that every viewer keeps.
+/* perfetto_tracks.c - the tracks, in an order that every viewer keeps.
  *
- *     trainyard run            the run's figures as an instant
- *       node 0                 NVLink, PCIe, NIC: counters
- *         rank 0 ...           steps, peaks as instants
- *           compute, ...       a row for each stream
- *           memory             weights, grads, optimizer, activations: counters
+ *     critical path            its slices
+ *       figures                of the run, as an instant
+ *       node 0 ...             NVLink, PCIe, NIC: counters
  *       switches               counters of what lies between nodes
+ *     rank 0 ...               its computation
+ *       moments                steps, peaks as instants
+ *       tensor comm, ...       a row for each other stream
+ *       memory                 weights, grads, optimizer, activations: counters
  *
- * Every parent asks for the explicit order, every child has its place. */
+ * Every parent asks for the explicit order, every child has its place. Tracks below no other are
+ * sorted by name: the numbers of ranks are padded with spaces, which viewers show as one, and where
+ * the order asked for is another, names begin with the place in it. */
 #include <stdio.h>
 
 #include "traces/perfetto.h"
@@ -15,9 +19,6 @@
 enum {
     EXPLICIT = 3
 }; /* TrackDescriptor.ChildTracksOrdering */
-enum {
-    FIRST_RANK = 1024
-}; /* places of a node's ranks: after its counters */
 
 /* Name and description are cut so that a packet fits. */
 static char *put_text(char *p, uint32_t field, const char *text)
@@ -79,7 +80,7 @@ static void put_figures(struct ty_pf *f)
     char body[TY_PF_BODY], value[TY_PF_BODY / 2];
     char *end = body + sizeof(body);
     char *p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_INSTANT);
-    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_ROOT);
+    p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_FIGURES);
     p = ty_proto_str(p, TY_PF_NAME, "run");
     p = ty_proto_str(p, TY_PF_CATEGORY, "metadata");
     for (uint32_t i = 0; i < trace->n_meta; i++) {
@@ -100,31 +101,63 @@ uint64_t ty_pf_node_track(const struct ty_pf *f, uint32_t node)
     return (f->view.trace->n_ranks + 1ULL) * TY_PF_PER_RANK + node;
 }
 
-/* Nodes that have a shown rank, in the order in which these are listed. */
-static int put_nodes(struct ty_pf *f)
+/* ---- ranks ---- */
+
+enum {
+    NAME = 2 * TY_VIEW_NAME + 64 /* most bytes of the name of a rank */
+};
+
+/* "rank 12 · pp1", "rank  8 · pp0": as texts they are in the order of the numbers. */
+static char *put_padded(char *p, const char *name, unsigned digits)
+{
+    static const char word[] = "rank ";
+    const char *at = strstr(name, word);
+    const size_t before = at != NULL ? (size_t)(at - name) + sizeof(word) - 1 : 0;
+    const size_t n = strspn(name + before, "0123456789");
+    memcpy(p, name, before);
+    p += before;
+    for (size_t i = n; before > 0 && n > 0 && i < digits; i++) {
+        *p++ = ' ';
+    }
+    return ty_put_str(p, name + before);
+}
+
+static void make_name(const struct ty_pf *f, uint32_t rank, char name[NAME])
 {
     const struct ty_trace *trace = f->view.trace;
-    const uint32_t n_ranks = trace->node_of != NULL ? trace->n_ranks : 0;
-    uint32_t n_nodes = 0, order = 1; /* after the critical path */
-    for (uint32_t i = 0; i < n_ranks; i++) {
-        const uint32_t node = trace->node_of[trace->ranks[i]];
-        n_nodes = node >= n_nodes ? node + 1 : n_nodes;
+    char safe[2 * TY_VIEW_NAME + 1], fallback[24];
+    char *p = name;
+    snprintf(fallback, sizeof(fallback), "rank %u", (unsigned)rank);
+    *ty_view_put_name(safe,
+                      trace->rank_name != NULL ? trace->rank_name(trace->arg, rank) : fallback,
+                      sizeof(safe) - 1) = '\0';
+    if (f->counted) {
+        p += snprintf(p, 32, "no. %*u · ", (int)f->digits, (unsigned)f->position[rank] + 1);
     }
-    bool *known = ty_arena_array(&f->view.arena, bool, (size_t)n_nodes + 1);
-    for (uint32_t i = 0; i < n_ranks && known != NULL; i++) {
-        const uint32_t node = trace->node_of[trace->ranks[i]];
-        char name[24];
-        if (!known[node]) {
-            known[node] = true;
-            snprintf(name, sizeof(name), "node %u", (unsigned)node);
-            ty_pf_put_track(f, &(struct ty_pf_track){.uuid = ty_pf_node_track(f, node),
-                                                     .parent = TY_PF_ROOT,
-                                                     .order = order,
-                                                     .name = name});
-            order++;
-        }
+    *put_padded(p, safe, f->digits) = '\0';
+}
+
+static const char *root_name(const struct ty_pf *f)
+{
+    return f->view.path != NULL ? "critical path" : "figures";
+}
+
+/* How names have to begin so that they sort as the ranks are listed. */
+static void find_naming(struct ty_pf *f)
+{
+    const struct ty_trace *trace = f->view.trace;
+    char last[NAME], name[NAME];
+    uint64_t largest = trace->n_ranks;
+    for (uint32_t i = 0; i < trace->n_ranks; i++) {
+        largest = trace->ranks[i] > largest ? trace->ranks[i] : largest;
     }
-    return known != NULL ? 0 : TY_ENOMEM;
+    f->digits = (unsigned)(ty_put_u64(name, largest) - name);
+    snprintf(last, sizeof(last), "%s", root_name(f));
+    for (uint32_t i = 0; i < trace->n_ranks && !f->counted; i++) {
+        make_name(f, trace->ranks[i], name);
+        f->counted = strcmp(last, name) > 0;
+        memcpy(last, name, sizeof(last));
+    }
 }
 
 static void put_memory(struct ty_pf *f, uint64_t rank_track)
@@ -147,25 +180,22 @@ static void put_rank(struct ty_pf *f, const struct ty_gang *gang, uint32_t rank,
 {
     const struct ty_trace *trace = f->view.trace;
     const uint64_t uuid = ty_pf_rank_track(f, rank);
-    char fallback[24];
-    snprintf(fallback, sizeof(fallback), "rank %u", (unsigned)rank);
-    /* the label may overwrite the name */
-    char name[2 * TY_VIEW_NAME + 1];
-    *ty_view_put_name(name,
-                      trace->rank_name != NULL ? trace->rank_name(trace->arg, rank) : fallback,
-                      sizeof(name) - 1) = '\0';
-    ty_pf_put_track(
-        f, &(struct ty_pf_track){
-               .uuid = uuid,
-               .parent =
-                   trace->node_of != NULL ? ty_pf_node_track(f, trace->node_of[rank]) : TY_PF_ROOT,
-               .order = FIRST_RANK + f->position[rank],
-               .name = name,
-               .description =
-                   trace->rank_label != NULL ? trace->rank_label(trace->arg, rank) : gang->name});
+    char name[NAME];
+    make_name(f, rank, name);
+    ty_pf_put_track(f,
+                    &(struct ty_pf_track){.uuid = uuid,
+                                          .order = 1 + f->position[rank],
+                                          .name = name,
+                                          .description = trace->rank_label != NULL
+                                                             ? trace->rank_label(trace->arg, rank)
+                                                             : gang->name});
+    ty_pf_put_track(f, &(struct ty_pf_track){.uuid = ty_pf_moments_track(f, rank),
+                                             .parent = uuid,
+                                             .order = TY_STREAM_COMPUTE,
+                                             .name = "moments"});
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        if ((streams >> s & 1u) != 0) {
-            ty_pf_put_track(f, &(struct ty_pf_track){.uuid = uuid + 1 + s,
+        if (s != TY_STREAM_COMPUTE && (streams >> s & 1u) != 0) {
+            ty_pf_put_track(f, &(struct ty_pf_track){.uuid = ty_pf_row_track(f, rank, s),
                                                      .parent = uuid,
                                                      .order = s,
                                                      .name = ty_view_row(gang, s)});
@@ -176,12 +206,18 @@ static void put_rank(struct ty_pf *f, const struct ty_gang *gang, uint32_t rank,
     }
 }
 
-int ty_pf_put_tree(struct ty_pf *f)
+void ty_pf_put_tracks(struct ty_pf *f)
 {
     put_start(f);
-    ty_pf_put_track(f, &(struct ty_pf_track){.uuid = TY_PF_ROOT, .name = "trainyard run"});
+    find_naming(f);
+    ty_pf_put_track(f, &(struct ty_pf_track){.uuid = TY_PF_ROOT,
+                                             .name = root_name(f),
+                                             .description = f->view.path != NULL
+                                                                ? "what the run is as long as"
+                                                                : NULL});
+    ty_pf_put_track(
+        f, &(struct ty_pf_track){.uuid = TY_PF_FIGURES, .parent = TY_PF_ROOT, .name = "figures"});
     put_figures(f);
-    const int rc = put_nodes(f);
     for (uint32_t g = 0; g < f->view.program->n_gangs; g++) {
         const struct ty_view_shown *shown = &f->view.shown[g];
         const unsigned streams = shown->n > 0 ? ty_view_streams(&f->view, shown->gang) : 0;
@@ -189,5 +225,4 @@ int ty_pf_put_tree(struct ty_pf *f)
             put_rank(f, shown->gang, shown->gang->rank_of[shown->member[i]], streams);
         }
     }
-    return rc;
 }

@@ -4,6 +4,7 @@
 usage: native.py TRAINYARD WRITE_SMALL [--all]
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,12 +56,14 @@ class Chrome:
     def __init__(self, trace):
         self.meta = trace["metadata"]
         self.events = trace["traceEvents"]
-        self.process, self.row, self.place = {}, {}, {}
+        self.process, self.row, self.place, self.first = {}, {}, {}, {}
         for e in self.events:
             if e["name"] == "process_name":
                 self.process[e["pid"]] = e["args"]["name"]
             elif e["name"] == "thread_name":
                 self.row[e["pid"], e["tid"]] = e["args"]["name"]
+                if e["tid"] <= 11:
+                    self.first[self.process[e["pid"]]] = e["args"]["name"]
             elif e["name"] == "process_sort_index":
                 self.place[e["pid"]] = e["args"]["sort_index"]
 
@@ -71,16 +74,17 @@ class Chrome:
         return self.process[e["pid"]], self.row[e["pid"], e["tid"]]
 
 
-def row_of(path):
-    """Process and row in the JSON; the critical path has no track around its own."""
-    return path[-2:] if path[-2:] != ("trainyard run", "critical path") else path[-1:] * 2
+def row_of(path, chrome):
+    """Process and row in the JSON: a track below no other is the critical path, or a rank and its
+    computation."""
+    return path if len(path) == 2 else path + (chrome.first[path[0]],)
 
 
 def slices(native, chrome):
     """The same slices with the same arguments; nothing nests that did not."""
     ours, theirs = {}, {}
     for track, start, end, _, name, category, _, args in native.slices:
-        ours.setdefault((row_of(native.path(track)), start, end, name, category), []).append(args)
+        ours.setdefault((row_of(native.path(track), chrome), start, end, name, category), []).append(args)
     for e in chrome.of("X"):
         key = (chrome.row_of(e), e["ts"], e["ts"] + e["dur"], e["name"], e["cat"])
         theirs.setdefault(key, []).append(e.get("args", {}))
@@ -102,7 +106,7 @@ def flows(native, chrome):
     """By number: where an arrow leaves and where it arrives."""
     def place(i):
         track, start, end, *_ = native.slices[i]
-        return native.path(track)[-2:], start, end
+        return row_of(native.path(track), chrome), start, end
     ours = {n: (place(a)[0], place(a)[2] - 1, place(b)[0], place(b)[1])
             for n, (a, b) in native.flows.items()}
     ends = {}
@@ -128,7 +132,7 @@ def counters(native, chrome):
             series = theirs.setdefault(name, [])
             if not series or series[-1][1] != number(value):
                 series.append((e["ts"], number(value)))
-    ours = {(p[-3:] if p[-2] == "memory" else p[-2:]): v for p, v in ours.items()}
+    ours = {(p if p[-2] == "memory" else p[-2:]): v for p, v in ours.items()}
     assert ours.keys() == theirs.keys(), (ours.keys() ^ theirs.keys())
     for name, series in theirs.items():
         assert series == ours[name], (name, series[:3], ours[name][:3])
@@ -140,7 +144,9 @@ def counters(native, chrome):
 def marks(native, chrome):
     figures = [m for m in native.marks if m[3] == "metadata"]
     assert len(figures) == 1 and same_args(figures[0][4], chrome.meta), figures
-    ours = sorted((native.path(t)[-1], ns, name, cat, list(args.items()))
+    assert all(native.path(t)[1:] == ("moments",) for t, _, _, cat, _ in native.marks
+               if cat != "metadata")
+    ours = sorted((native.path(t)[0], ns, name, cat, list(args.items()))
                   for t, ns, name, cat, args in native.marks if cat != "metadata")
     theirs = sorted((chrome.process[e["pid"]], e["ts"], e["name"], e["cat"],
                      [(k, float(v) if k == "memory_GB" else v) for k, v in e["args"].items()])
@@ -150,27 +156,28 @@ def marks(native, chrome):
 
 
 def tree(native, chrome):
-    """One root; run > node > rank > stream; every child with a place of its own, ranks of a node
-    in the order of the JSON."""
+    """What is below no other: the critical path with the links, then the ranks in the order of the
+    JSON, also when sorted by name, as viewers do; below each its rows. All have a place of their own."""
     children = {}
     for uuid, (parent, order, *_) in native.tracks.items():
         children.setdefault(parent, []).append((order, uuid))
-    assert len(children[0]) == 1 and native.tracks[children[0][0][1]][2] == "trainyard run"
     for siblings in children.values():
         assert len({order for order, _ in siblings}) == len(siblings), "two have one place"
-    place = {name: chrome.place[pid] for pid, name in chrome.process.items() if pid >= 1000}
-    nodes = sorted(children[children[0][0][1]])
-    ranks = [[native.tracks[u][2] for _, u in [(0, node)] + sorted(children.get(node, []))
-              if native.tracks[u][2] in place] for _, node in nodes]
-    assert all(r == sorted(r, key=place.get) for r in ranks)
-    assert [r[0] for r in ranks if r] == sorted((r[0] for r in ranks if r), key=place.get)
-    assert sorted(sum(ranks, [])) == sorted(place)
-    for uuid, (_, _, name, *_) in native.tracks.items():
-        if name in place:
-            rows = [native.tracks[u][2] for _, u in sorted(children[uuid])]
-            shown = [row for (pid, tid), row in sorted(chrome.row.items())
-                     if chrome.process[pid] == name]
-            assert [r for r in rows if r != "memory"] == shown, (rows, shown)
+    top = [native.tracks[u][2] for _, u in sorted(children[0])]
+    names = [pftrace.plain(name) for name in top]
+    ranks = {pid: name for pid, name in chrome.process.items() if pid >= 1000 and pid in chrome.place
+             and not name.startswith("node ")}
+    assert names[1:] == [ranks[pid] for pid in sorted(ranks, key=chrome.place.get)]
+    assert top == sorted(top, key=str.encode), top
+    path = "critical path" in chrome.process.values()
+    below = [native.tracks[u][2] for _, u in sorted(children[sorted(children[0])[0][1]])]
+    assert names[0] == ("critical path" if path else "figures") and below[0] == "figures", below
+    assert all(re.fullmatch("node [0-9]+|switches", name) for name in below[1:])
+    for _, uuid in sorted(children[0])[1:]:
+        rows = [native.tracks[u][2] for _, u in sorted(children[uuid])]
+        shown = [row for (pid, tid), row in sorted(chrome.row.items())
+                 if chrome.process[pid] == pftrace.plain(native.tracks[uuid][2])]
+        assert [r for r in rows if r != "memory"] == ["moments"] + shown[1:], (rows, shown)
     return len(native.tracks)
 
 

@@ -2,6 +2,7 @@
 form: compared by native.py. Nothing here knows how the writer works."""
 import gzip
 import json
+import re
 import struct
 
 def varint(data, at):
@@ -139,12 +140,17 @@ class Native:
         return key, one(note, 6).decode() if 6 in note else text[29, one(note, 17)]
 
     def path(self, track):
-        """Names from the root down."""
+        """Names from the top down."""
         names = []
         while track:
-            names.insert(0, self.tracks[track][2])
+            names.insert(0, plain(self.tracks[track][2]))
             track = self.tracks[track][0]
         return tuple(names)
+
+
+def plain(name):
+    """The name of a rank without its place in the list and without the padding of its number."""
+    return re.sub(r"rank +", "rank ", re.sub(r"^no\. +\d+ · ", "", name))
 
 
 def load(path):

@@ -20,6 +20,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "cli"), str(HERE.parent / "common")]
 import needs  # noqa: E402
+import pftrace  # noqa: E402
 import rules  # noqa: E402
 
 EXAMPLES = HERE.parents[1] / "docs" / "examples"
@@ -43,7 +44,8 @@ FORMS = [
 JSON_ROWS = """select process.name, thread.name, slice.category, count(*), sum(slice.dur)
     from slice join thread_track on slice.track_id = thread_track.id
     join thread using (utid) join process using (upid) where slice.dur > 0 group by 1, 2, 3"""
-NATIVE_ROWS = """select (select name from track p where p.id = t.parent_id), t.name, slice.category,
+NATIVE_ROWS = """select coalesce((select name from track p where p.id = t.parent_id), t.name),
+    iif(t.parent_id is null and t.name != 'critical path', 'compute', t.name), slice.category,
     count(*), sum(slice.dur)
     from slice join track t on slice.track_id = t.id where slice.dur > 0 group by 1, 2, 3"""
 QUERIES = {
@@ -112,8 +114,7 @@ def perfetto(ours, files):
         queries["path"] = f"select sum(dur) from slice s join {place} 'critical path'"
         got = node("perfetto_sql.js", assets, path, input=json.dumps(queries))
         assert got["errors"] == [], got["errors"]
-        theirs = {(a if a != "trainyard run" else b, b, c): [n, ns] for a, b, c, n, ns in
-                  got["rows"]}
+        theirs = {(pftrace.plain(a), b, c): [n, ns] for a, b, c, n, ns in got["rows"]}
         assert theirs == dict(ours.rows), sorted(
             set(map(str, theirs.items())) ^ set(map(str, ours.rows.items())))[:4]
         assert got["flows"] == [[ours.flows]] and got["unbound"] == [[0]], got["flows"]
