@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "model/check.h"
 
@@ -35,6 +36,7 @@ const struct ty_field ty_sched_fields[] = {
      .type = TY_TYPE_WORD,
      .offset = offsetof(struct ty_sched_options, name),
      .words = ty_sched_words,
+     .any_case = true,
      .fallback = "1f1b",
      .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"},
     {.key = "file",
@@ -87,7 +89,7 @@ const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
 const struct ty_sched *ty_sched_find(const char *name)
 {
     for (size_t i = 0; ty_schedules[i] != NULL; i++) {
-        if (strcmp(ty_schedules[i]->name, name) == 0) {
+        if (strcasecmp(ty_schedules[i]->name, name) == 0) {
             return ty_schedules[i];
         }
     }

@@ -53,6 +53,8 @@ struct block {
     int error;
 };
 
+#define GZ_FRAME 18u /* bytes of header and trailer */
+
 struct ty_gz {
     struct block *block[GZ_BLOCKS]; /* made when first needed */
     unsigned n_blocks;              /* used in turn */
@@ -61,8 +63,8 @@ struct ty_gz {
     size_t n_tail;
     bool begun, asked; /* asked: for threads */
     uint32_t crc;
-    uint64_t total;
-    z_stream z; /* of the caller, where there are no threads */
+    uint64_t total, stored; /* bytes that came, and that were written */
+    z_stream z;             /* of the caller, where there are no threads */
     pthread_mutex_t lock;
     pthread_cond_t filled, done;
     bool quit;
@@ -174,6 +176,11 @@ void ty_gz_free(struct ty_gz *gz)
     free(gz);
 }
 
+uint64_t ty_gz_stored(const struct ty_gz *gz)
+{
+    return gz->stored;
+}
+
 /* ---- the stream ---- */
 
 /* Writes the oldest block, waiting for it. */
@@ -188,6 +195,7 @@ static int drain(struct ty_gz *gz, int fd, const volatile int *stop)
     pthread_mutex_unlock(&gz->lock);
     gz->crc = (uint32_t)crc32_combine(gz->crc, b->crc, (z_off_t)b->n);
     gz->total += b->n;
+    gz->stored += b->n_out;
     return b->error != 0 ? b->error : ty_fd_write(fd, (const char *)b->out, b->n_out, stop);
 }
 
@@ -266,6 +274,7 @@ int ty_gz_write(struct ty_gz *gz, int fd, const char *bytes, size_t n, const vol
     if (!gz->begun) {
         gz->begun = true;
         error = put_header(fd, stop);
+        gz->stored = GZ_FRAME;
     } else if (n > 0 && !gz->asked) { /* what comes in one piece needs no help */
         gz->asked = true;
         start_threads(gz);

@@ -3,6 +3,7 @@
 #define TY_TRACES_GZ_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct ty_gz;
 
@@ -10,6 +11,9 @@ struct ty_gz;
  * memory is exhausted. */
 struct ty_gz *ty_gz_new(void);
 void ty_gz_free(struct ty_gz *gz);
+
+/* Bytes written so far, compressed. */
+uint64_t ty_gz_stored(const struct ty_gz *gz);
 
 /* Compresses bytes[n] on their way to fd, which get there in order, sooner or later; n == 0 ends
  * the stream. Equal calls make equal files, whatever the threads. `stop` as in ty_fd_write. Returns

@@ -94,7 +94,7 @@ static void release(struct ty_out *out)
     free(out->buf);
     free(out->path);
     free(out->temporary);
-    *out = (struct ty_out){.fd = -1, .total = out->total};
+    *out = (struct ty_out){.fd = -1, .total = out->total, .stored = out->stored};
 }
 
 int ty_out_open(struct ty_out *out, const char *path, struct ty_err *err)
@@ -176,6 +176,7 @@ void ty_out_finish(struct ty_out *out)
         out->error = ty_gz_write(out->gz, out->fd, NULL, 0, out->stop);
     }
     close_file(out);
+    out->stored = out->gz != NULL ? ty_gz_stored(out->gz) : out->total;
     ty_gz_free(out->gz);
     free(out->buf);
     out->gz = NULL;

@@ -24,6 +24,7 @@ struct ty_out {
     char *buf;                                 /* [TY_OUT_BUFFER + TY_OUT_SLACK] */
     size_t len;                                /* bytes in buf */
     uint64_t total;                            /* bytes handed on, before compression */
+    uint64_t stored;                           /* bytes of the finished file */
     int fd;                                    /* -1: none */
     struct ty_gz *gz;                          /* NULL: not compressed */
     int error;                                 /* errno of the first failure */
@@ -47,7 +48,7 @@ int ty_out_check(const char *path, struct ty_err *err);
  * Frees the buffer: nothing can be put any more. Errors are kept for the commit. */
 void ty_out_finish(struct ty_out *out);
 
-/* Flushes, closes and renames; `total` stays readable. On failure the temporary file is removed. */
+/* Flushes, closes and renames; `total` and `stored` stay readable. On failure the temporary file is removed. */
 int ty_out_commit(struct ty_out *out, struct ty_err *err);
 
 /* Closes and removes what was written. Safe after commit (does nothing). */

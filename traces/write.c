@@ -31,7 +31,7 @@ static int write_file(const struct ty_trace_format *format, const struct ty_trac
     rc = format->write(trace, &out, err);
     if (rc == 0) {
         rc = ty_out_commit(&out, err);
-        *bytes = out.total;
+        *bytes = out.stored;
     }
     ty_out_discard(&out);
     return rc;
@@ -173,7 +173,7 @@ static int write_folder(const struct ty_trace_format *format, const struct ty_tr
     *bytes = 0;
     for (uint32_t i = 0; i < f.n && rc == 0; i++) {
         rc = ty_out_commit(&f.out[i], err);
-        *bytes += f.out[i].total;
+        *bytes += f.out[i].stored;
     }
     for (uint32_t i = 0; i < f.n; i++) {
         ty_out_discard(&f.out[i]);

@@ -101,7 +101,8 @@ double ty_trace_window_share(const struct ty_trace *trace);
 void ty_trace_put_meta(struct ty_out *out, const struct ty_meta *meta);
 
 /* Writes to a path: a file (or "-", "null:"), or a folder, made if it is missing. What was there is
- * replaced when all is written, and stays when anything fails. *bytes before compression. */
+ * replaced when all is written, and stays when anything fails. *bytes: of the files as they are,
+ * compressed or not. */
 int ty_trace_write(const struct ty_trace_format *format, const struct ty_trace *trace,
                    const char *path, const volatile int *stop, uint64_t *bytes, struct ty_err *err);
 

@@ -31,7 +31,8 @@
 #define EXCERPT_COLS  96u   /* widest excerpt of a source line, in characters */
 #define WORD_MAX      64u   /* longest word ty_nearest looks at */
 #define EDIT_COST     128u  /* of a letter inserted, deleted, replaced, or swapped with the next */
-#define CASE_COST     1u    /* of a letter in the other case: less than an edit in any word */
+#define DIGIT_COST    118u /* of a digit replaced by another, and what they differ by: 119 to 127 */
+#define CASE_COST     1u   /* of a letter in the other case: less than an edit in any word */
 
 int ty_code_of_errno(int error)
 {
@@ -258,10 +259,19 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whoever writes flash4 or h300 means the version or the size next to it. */
 static size_t replace_cost(char a, char b)
 {
     if (a == b) {
         return 0;
+    }
+    if (is_digit(a) && is_digit(b)) {
+        return DIGIT_COST + (size_t)(a < b ? b - a : a - b);
     }
     return lower(a) == lower(b) ? CASE_COST : EDIT_COST;
 }

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
@@ -269,7 +270,7 @@ static int read_word(const struct ty_value_context *c, const struct ty_node *nod
     const char *names[64];
     size_t n = 0;
     for (const struct ty_word *w = c->field->words; w->name; w++) {
-        if (strcmp(w->name, node->text) == 0) {
+        if ((c->field->any_case ? strcasecmp : strcmp)(w->name, node->text) == 0) {
             *(int *)slot = w->value;
             return 0;
         }

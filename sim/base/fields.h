@@ -74,6 +74,7 @@ struct ty_field {
     size_t offset; /* in the section's struct */
     double min, max;
     const struct ty_word *words; /* ends with a NULL name */
+    bool any_case;               /* words may be written in capitals, as papers do */
     const char *fallback;
     const char *blank;
     const char *example; /* of texts in a list, for messages; NULL: [a, b] */

@@ -392,6 +392,12 @@ int ty_loader_doc(struct ty_loader *l, struct ty_doc *doc, const char *path, boo
                        "diff\" read those of PyTorch",
                        doc->file);
     }
+    if (ty_node_child(doc->root, "architectures") || ty_node_child(doc->root, "model_type")) {
+        return ty_fail(l->err, TY_EINPUT,
+                       "%s: the configuration of a model, as Hugging Face has it, not a run file; "
+                       "name it in one: model: {huggingface: %s}",
+                       doc->file, doc->file);
+    }
     if (doc->root->kind != TY_NODE_MAP) {
         const struct ty_place at = ty_node_place(doc, doc->root);
         return ty_fail_at(l->err, TY_EINPUT, &at,

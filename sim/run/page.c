@@ -127,7 +127,7 @@ int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
     rc = put_page(&out, runs, n, options, &n_ranks, err);
     if (rc == 0) {
         rc = ty_out_commit(&out, err);
-        bytes = out.total;
+        bytes = out.stored;
     }
     ty_out_discard(&out);
     if (rc == 0 && strcmp(path, "-") != 0) {

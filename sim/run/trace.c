@@ -34,9 +34,8 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
     if (strcmp(path, "-") == 0) {
         return NULL;
     }
-    ty_text_add(&t, "%s trace: %s (%s%s", format->name, path,
-                ty_words_bytes((double)bytes, size, sizeof(size)),
-                ty_path_ends(path, ".gz") ? " before compression" : "");
+    ty_text_add(&t, "%s trace: %s (%s", format->name, path,
+                ty_words_bytes((double)bytes, size, sizeof(size)));
     if (ty_run_halted(run)) {
         ty_text_add(&t, "; incomplete: what ran before the deadlock");
     }
@@ -147,8 +146,9 @@ int ty_run_trace_size(const struct ty_run *run, const char *target,
         struct ty_text t = {.data = NULL};
         const double less =
             ty_trace_fitting(&asked, p.format, &p.trace, options, LARGE_B, what, sizeof(what));
-        ty_text_add(&t, "the %s trace will have about %s, much for a viewer", p.format->name,
-                    ty_words_bytes(*bytes, a, sizeof(a)));
+        ty_text_add(&t, "the %s trace will have about %s%s, much for a viewer", p.format->name,
+                    ty_words_bytes(*bytes, a, sizeof(a)),
+                    ty_path_ends(p.path, ".gz") ? " unpacked" : "");
         if (less >= 0) {
             ty_text_add(&t, "; %s makes it about %s", what, ty_words_bytes(less, b, sizeof(b)));
         }

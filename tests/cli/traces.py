@@ -28,23 +28,33 @@ FORMS = [
 ]
 
 
+def size(path):
+    """As sizes are told."""
+    value, unit = path.stat().st_size, 0
+    while value >= 1024:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.{1 if unit else 0}f} {('B', 'KiB', 'MiB', 'GiB')[unit]}"
+
+
 def main():
     binary, check = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:])
     failed = 0
     for number, (example, options) in enumerate(FORMS, 1):
         with tempfile.TemporaryDirectory() as folder:
             packed, plain = pathlib.Path(folder, "t.json.gz"), pathlib.Path(folder, "t.json")
-            done = subprocess.run([binary, "run", str(EXAMPLES / example), "-q", "-o", "/dev/null",
+            done = subprocess.run([binary, "run", str(EXAMPLES / example), "-o", "/dev/null",
                                    "--trace", f"chrome:{plain}", "--trace", f"chrome:{packed}"]
                                   + options, capture_output=True, text=True, check=False)
             good = done.returncode in ((0, 4) if "deadlock" in example else (0, 1))
             said = done.stderr
             if good:
                 same = gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+                told = [f"{path} ({size(path)}" in done.stderr for path in (plain, packed)]
                 ruled = subprocess.run([check, str(plain)], capture_output=True, text=True,
                                        check=False)
-                said = ruled.stdout + ruled.stderr + ("" if same else "gzip differs from plain")
-                good = same and ruled.returncode == 0
+                said = ruled.stdout + ruled.stderr + ("" if same else "gzip differs from plain") + (
+                    "" if all(told) else "a size is not that of its file: " + done.stderr)
+                good = same and all(told) and ruled.returncode == 0
             failed += not good
             print(f"{'ok' if good else 'not ok'} {number} - {example} {' '.join(options)}: "
                   f"{said.strip()}")

@@ -145,8 +145,8 @@ END_TEST
 START_TEST(the_nearest_word_is_a_likely_misspelling)
 {
     static const char *const names[] = {
-        "nodes", NULL,       "nic_bandwidth", "1f1b",           "gpipe", "data",
-        "zero",  "dgx-h100", "interleaved",   "interleaved-zb", "zb-v"};
+        "nodes",    NULL,          "nic_bandwidth",  "1f1b", "gpipe",  "data",   "zero",
+        "dgx-h100", "interleaved", "interleaved-zb", "zb-v", "flash1", "flash2", "flash3"};
     static const struct {
         const char *word, *nearest;
     } rows[] = {
@@ -160,9 +160,12 @@ START_TEST(the_nearest_word_is_a_likely_misspelling)
         {"NODES", "nodes"},                  /* case hardly counts */
         {"h100", "dgx-h100"},                /* a part of it */
         {"interleaved_1f1b", "interleaved"}, /* the larger part, though one has fewer edits */
-        {"zb", NULL},                        /* too short to be a part */
-        {"database", NULL},                  /* no whole word */
-        {"dose", NULL},                      /* 2 of 5 from "nodes", 3 of 4 from "zero" */
+        {"flash4", "flash3"},                /* the version next to it */
+        {"flash0", "flash1"},
+        {"flash_2", "flash2"},
+        {"zb", NULL},       /* too short to be a part */
+        {"database", NULL}, /* no whole word */
+        {"dose", NULL},     /* 2 of 5 from "nodes", 3 of 4 from "zero" */
         {"completely-different", NULL},
         {"", NULL},
         {"x", NULL},
