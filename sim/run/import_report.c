@@ -65,6 +65,47 @@ static void put_steps(const struct ty_import *im, struct ty_text *t)
     }
 }
 
+/* The host issues a step and goes on: its marks are earlier than what they mark. */
+static void put_lag(const struct ty_import *im, struct ty_text *t)
+{
+    double host_ns = 0, gpu_ns = 0, begin_ns = 0, end_ns = 0, n = 0;
+    char a[64], b[64], c[64], d[64];
+    for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
+        const struct ty_profile_rank *rank = &im->profile->ranks[r];
+        int64_t from = INT64_MAX, to = INT64_MIN, first = INT64_MAX, last = INT64_MIN;
+        for (uint32_t i = 0; i < rank->n_kernels; i++) {
+            const struct ty_profile_kernel *k = &rank->kernels[i];
+            if (k->step != TY_PROFILE_NONE && ty_import_kernel_chosen(im, r, k)) {
+                const struct ty_profile_step *step = &rank->steps[k->step];
+                const int64_t end = k->start_ns + k->dur_ns;
+                from = step->start_ns < from ? step->start_ns : from;
+                to = step->end_ns > to ? step->end_ns : to;
+                first = k->start_ns < first ? k->start_ns : first;
+                last = end > last ? end : last;
+            }
+        }
+        if (first < last) {
+            host_ns += (double)(to - from);
+            gpu_ns += (double)(last - first);
+            begin_ns += (double)(first - from);
+            end_ns += (double)(last - to);
+            n++;
+        }
+    }
+    if (n > 0 && !im->profile->own) {
+        ty_text_add(
+            t,
+            "  the host issued them in %s; GPUs took %s, began %s after it and ended %s %s:\n"
+            "  a mark is when the host comes and goes, its kernels run when the GPU comes "
+            "to them\n",
+            ty_words_seconds(host_ns / n * 1e-9, a, sizeof(a)),
+            ty_words_seconds(gpu_ns / n * 1e-9, b, sizeof(b)),
+            ty_words_seconds(begin_ns / n * 1e-9, c, sizeof(c)),
+            ty_words_seconds((end_ns < 0 ? -end_ns : end_ns) / n * 1e-9, d, sizeof(d)),
+            end_ns < 0 ? "before" : "after");
+    }
+}
+
 /* ---- lanes ---- */
 
 static void put_lane(struct ty_text *t, const char *what, double ns, double whole)
@@ -285,6 +326,7 @@ void ty_import_put_report(const struct ty_import *im, struct ty_text *t)
 {
     put_head(im, t);
     put_steps(im, t);
+    put_lag(im, t);
     put_lanes(im, t);
     put_kinds(im, t);
     put_traffic(im, t);

@@ -345,6 +345,63 @@ def optimizers(binary, folder):
                    ("optimizer", "step", "unfused", "fp32", "27", "5.75")], rows)
 
 
+def older_versions(binary, folder):
+    """Sizes from the operators of the host, kernels that are called alike whatever they do, and
+    what has no backward."""
+    traces = folder / "older"
+    traces.mkdir()
+    said = {"Process Group Name": "3", "Process Group Description": "dp",
+            "Process Group Ranks": str(NODE), "Group size": 3}
+    # name of the operator, its arguments and their types; of the kernel; what is due
+    calls = [
+        ("c10d::allreduce_", [[[40, 5], [56]], [], []], ["TensorList", "", ""],
+         "ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)", ("all-reduce", 512)),
+        ("c10d::_allgather_base_", [[768], [256], []], ["float", "float", ""],
+         "ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclWorkElem)", ("all-gather", 3072)),
+        ("c10d::_reduce_scatter_base_", [[512], [1536], []], ["c10::BFloat16"] * 2 + [""],
+         "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", ("reduce-scatter", 3072)),
+        ("record_param_comms", [[[99]], []], ["TensorList", ""],
+         "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)", ("all-reduce", 396)),
+        ("nccl:all_to_all", [[300]], ["c10::Half"],
+         "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)", ("all-to-all", 600)),
+        ("symm_mem::multimem_all_reduce_", [[64, 2], [], []], ["c10::BFloat16", "", ""],
+         "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(x)",
+         ("all-reduce", 256)),
+        ("c10d::allreduce_", [[[40, 5]], []], ["TensorList", ""],  # of a type that nothing says
+         "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", None),
+    ]
+    events = []
+    for i, (op, dims, types, kernel, _) in enumerate(calls):
+        ident = 10 + i
+        events += [
+            {"ph": "X", "cat": "cpu_op", "name": op, "pid": 1, "tid": 1, "ts": 100 * i, "dur": 9,
+             "args": {"External id": ident, "Input Dims": dims, "Input type": types}},
+            {"ph": "X", "cat": "kernel", "name": kernel, "pid": 0, "tid": 20, "ts": 100 * i + 20,
+             "dur": 30 + i, "args": {"External id": ident, "stream": 20, "Seq": i, **said}}]
+    write_rank(traces, 0, events + [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 900, "dur": 9,
+         "args": {"External id": 50, "Input Dims": [[64, 32], [32, 16]],
+                  "Input type": ["float", "float"]}},
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 920, "dur": 8.5,
+         "args": {"External id": 50, "stream": 7}},
+        {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#4", "pid": 1, "tid": 1,
+         "ts": 0, "dur": 915, "args": {}}])
+    told = run(binary, "import", "kineto", traces, "-o", folder / "older.csv").stdout
+    rows = table_of(folder / "older.csv")
+    got = {(r["op"], int(r["bytes"]), float(r["time_us"])) for r in rows if r["ranks"]}
+    due = {(*want, 30.0 + i) for i, (*_, want) in enumerate(calls) if want}
+    check("sizes come from the arguments of what issued a collective", got == due, f"{got} {due}")
+    left = {x["name"]: x["why"] for x in report_of(binary, traces)["not_in_table"]}
+    check("one of no known type has no size",
+          left == {calls[2][3]: "no size (newer versions of PyTorch record it)"}, left)
+    check("products of a file without a backward are forward",
+          [(r["role"], r["m"], r["n"], r["k"]) for r in rows if r["op"] == "matmul"] ==
+          [("forward", "64", "16", "32")], rows)
+    check("why steps of the host and GPUs differ is told with figures",
+          "the host issued them in 915.0 us; GPUs took 908.5 us, began 20.00 us after it and ended "
+          "13.50 us after:" in told, told)
+
+
 # ---- trainyard's own files ----
 
 # example, options, how near a run with the table comes: the reductions of a loss over a tensor group
@@ -410,6 +467,7 @@ def main():
         in_doubt(binary, folder)
         sizes_and_ends(binary, folder)
         optimizers(binary, folder)
+        older_versions(binary, folder)
         steps_of_some(binary, folder)
         for example, options, near in OWN:
             round_trip(binary, folder, example, options, near)
