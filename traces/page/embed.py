@@ -3,7 +3,7 @@
 
     embed.py OUTPUT.c page.html page.css SCRIPT.js...
 
-Comments and indentation stay behind. In page.html, %STYLE% and %SCRIPT% stand for the other files, in their order; %DATA% for what the
+Comments and blanks that separate nothing stay behind. In page.html, %STYLE% and %SCRIPT% stand for the other files, in their order; %DATA% for what the
 program writes."""
 import pathlib
 import re
@@ -12,10 +12,74 @@ import sys
 WIDTH = 20  # bytes a line
 
 
-def squeeze(text):
-    """Without comments that begin a line, without indentation: a page is read by browsers."""
-    text = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*$\n?", "", text, flags=re.S | re.M)
-    return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
+# What of a script is kept letter by letter: strings, templates without and with parts of code, and
+# regular expressions, which stand where a value may begin. Then comments, words and numbers, the rest.
+TOKEN = re.compile(r"""
+    (?P<text>'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")
+  | (?P<comment>/\*.*?\*/)
+  | (?P<regexp>(?<![\w)\]'"`\s])[ ]*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])+/[a-z]*)
+  | (?P<space>\s+)
+  | (?P<word>[\w$]+)
+  | (?P<sign>.)""", re.S | re.X)
+
+
+def template_end(text, at):
+    """Where the template that begins at `at` ends."""
+    at += 1
+    while text[at] != "`":
+        if text.startswith("${", at):
+            depth, at = 1, at + 2
+            while depth > 0:
+                if text[at] == "`":
+                    at = template_end(text, at) - 1
+                elif text[at] in "'\"":
+                    at = TOKEN.match(text, at).end() - 1
+                depth += {"{": 1, "}": -1}.get(text[at], 0)
+                at += 1
+        else:
+            at += 2 if text[at] == "\\" else 1
+    return at + 1
+
+
+def script_tokens(text):
+    """Pairs of kind and text; blanks are one space or one line end."""
+    at = 0
+    while at < len(text):
+        if text[at] == "`":
+            end = template_end(text, at)
+            yield "text", text[at:end]
+        else:
+            found = TOKEN.match(text, at)
+            end = found.end()
+            if found.lastgroup == "space":
+                yield "space", "\n" if "\n" in found.group() else " "
+            elif found.lastgroup != "comment":
+                yield found.lastgroup, found.group()
+        at = end
+
+
+def squeeze_script(text):
+    """Without comments and indentation, and without blanks that separate no words; lines stay."""
+    out, blank = [""], ""
+    for kind, token in script_tokens(text):
+        if kind == "space":
+            blank = "\n" if "\n" in (blank, token) else " "
+            continue
+        last = out[-1][-1:]
+        joined = (last.isalnum() or last in "_$") and (token[0].isalnum() or token[0] in "_$")
+        signs = last in "+-" and token[0] in "+-" or last == "/" or token.lstrip()[0] == "/"
+        out.append((blank if blank == "\n" and last or blank and (joined or signs) else "") + token)
+        blank = ""
+    return "".join(out) + "\n"
+
+
+def squeeze_style(text):
+    """The same of a style sheet, in which only braces, colons before a blank, ";" and "," are signs."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.sub(r"\s*([{};,])\s*|(:) ", lambda m: m.group(1) or m.group(2), text).strip() + "\n"
+
+
+SQUEEZE = {".css": squeeze_style, ".js": squeeze_script}
 
 
 def array(name, data):
@@ -29,7 +93,7 @@ def main():
     output, page, *others = (pathlib.Path(word) for word in sys.argv[1:])
     text = {".css": "", ".js": ""}
     for path in others:
-        text[path.suffix] += squeeze(path.read_text(encoding="utf-8"))
+        text[path.suffix] += SQUEEZE[path.suffix](path.read_text(encoding="utf-8"))
     if "</script" in text[".js"] or "</style" in text[".css"]:
         raise SystemExit("embed.py: a file would end the element it is put into")
     html = page.read_text(encoding="utf-8")
