@@ -291,6 +291,8 @@ static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
     const struct ty_rank_stats *stats = &at.run->stats.rank[at.rank];
     const struct ty_gang_memory *memory = &at.run->stats.memory[seat.gang];
     uint32_t coord[TY_N_AXES];
+    struct ty_bill bill;
+    ty_run_bill(at.run, seat.gang, &bill);
     ty_grid_coords(grid, at.rank, coord);
     put_text(out, "job", at.job);
     put_stuck(out, run, rank);
@@ -301,8 +303,9 @@ static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
     put_whole(out, "cp", coord[TY_AXIS_CONTEXT]);
     put_whole(out, "node", ty_grid_node(grid, at.rank));
     put_whole(out, "gpu", ty_grid_gpu(grid, at.rank) % grid->gpus_per_node);
-    put_number(out, "room", ty_run_capacity(at.run, at.rank));
-    put_number(out, "peak", memory->peak_B);
+    put_number(out, "capacity", ty_run_gpu(at.run, at.rank)->memory);
+    put_number(out, "peak", bill.total_B);
+    put_number(out, "reserve", bill.total_B - memory->peak_B);
     put_whole(out, "peak_held", memory->peak_held);
     put_text(out, "transient_what", memory->transient_what);
     ty_out_str(out, "\"fixed\":[");

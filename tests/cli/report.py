@@ -178,9 +178,30 @@ def check_page(text, n_rows):
         if n_rows is not None and len(run["rows"]) != n_rows:
             yield f"{len(run['rows'])} rows"
         if not run["halted"]:
+            yield from check_memory(run)
             yield from check_others({**run, "layers": layers_of(run)})
         if run["halted"] != bool(run["trouble"]):
             yield "a deadlock without a word, or a word without a deadlock"
+
+
+RESERVE = ("fragmentation", "CUDA context", "communicators", "reserve")
+
+
+def check_memory(run):
+    """A row's peak is what its stage is judged by, and has the parts of its bill."""
+    for row in run["rows"]:
+        own = None if row["job"] else run["stages"][row["stage"]]
+        if not 0 <= row["reserve"] < row["peak"] or sum(row["fixed"]) > row["peak"]:
+            yield f"rank {row['rank']}: parts larger than the whole, {row}"
+        if own is None:
+            continue
+        kept = sum(b for what, b, _ in own["bill"] if what in RESERVE)
+        if row["peak"] != own["total"] or abs(kept - row["reserve"]) > 1e-9 * own["total"]:
+            yield f"rank {row['rank']}: {row['peak']} and {row['reserve']} in reserve, not " \
+                  f"{own['total']} and {kept}"
+        if row["capacity"] < own["capacity"] or \
+                (own["verdict"] == "does not fit") != (own["total"] > own["capacity"]):
+            yield f"rank {row['rank']}: {own['verdict']}, {row['peak']} of {row['capacity']}"
 
 
 def check_others(run):

@@ -231,8 +231,9 @@ function breakdownCard(card, runs) {
 function sharesOf(stage) {
   const at = {weights: 0, gradients: 1, optimizer: 2, 'communication buffers': 3, activations: 4,
     fragmentation: 6, 'CUDA context': 6, communicators: 6, reserve: 6};
-  return stage.bill.map(([what, b]) => [at[what] === undefined ? 5 : at[what], b, what])
-    .sort((x, y) => x[0] - y[0]);
+  const sum = adding(stage.bill.map(([, b]) => b)), order = (k) => (k + 1) % 7; /* the reserve first, as under the rows */
+  return stage.bill.map(([what, b], k) => [at[what] === undefined ? 5 : at[what], b, `${what} ${sum.parts[k]} ${sum.unit}`])
+    .sort((x, y) => order(x[0]) - order(y[0]));
 }
 
 function memoryCard(card, runs) {
@@ -240,16 +241,16 @@ function memoryCard(card, runs) {
   const most = 1.02 * Math.max(...runs.flatMap((run) => run.stages.map((s) => Math.max(s.total, s.capacity))));
   runs.forEach((run, r) => run.stages.forEach((stage, s) => rows.push({
     label: `${nameOf(runs, r)}stage ${s}`, limit: stage.capacity, over: stage.total > stage.capacity,
-    parts: sharesOf(stage).map(([k, b, what]) => [b, colours.memory(k), `${what} ${bytes(b)}`, 'rgba(0,0,0,.15)']),
+    parts: sharesOf(stage).map(([k, b, words]) => [b, colours.memory(k), words, 'rgba(0,0,0,.15)']),
     note: bytes(stage.total) + (stage.total > stage.capacity ? ' !' : ''),
   })));
   card.replaceChildren(el('h2', {id: 'h-memory'}, 'Memory at the fullest moment'),
-    el('p', {class: 'lead'}, ...runs.map((run, r) => {
+    ...runs.flatMap((run, r) => {
       const fullest = run.stages.reduce((a, s, k) => (s.total / s.capacity > run.stages[a].total / run.stages[a].capacity ? k : a), 0);
       const stage = run.stages[fullest];
-      return `${nameOf(runs, r)}${stage.verdict === 'does not fit' ? 'Does not fit: ' : ''}stage ${fullest} needs most: ${bytes(stage.total)} of ${bytes(stage.capacity)} ` +
-        `(dashed), in ${stage.during} ${stage.during_mb} with ${held(stage.held)} held. `;
-    })),
+      return [el('p', {class: 'lead'}, `${nameOf(runs, r)}${stage.verdict === 'does not fit' ? 'Does not fit: ' : ''}stage ${fullest} needs most: ${bytes(stage.total)} of ${bytes(stage.capacity)} ` +
+        `(dashed), in ${stage.during} ${stage.during_mb} with ${held(stage.held)} held.`), el('p', {class: 'small'}, `${sumWords(stage.bill)}.`)];
+    }),
     stackedBars(rows, most, 'Memory of a GPU of each stage by what fills it; the numbers are in the table Memory.', room(card)),
     keyOf(MEMORY.map(([, words], k) => [words, colours.memory(k)])));
 }

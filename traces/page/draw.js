@@ -2,6 +2,7 @@
 
 /* ---- the plot ---- */
 
+const NUMBERS = [11.5, 10, 8.5]; /* pixels high: numbers of micro-batches, the smallest where boxes are small */
 const DRAWN_WHOLE = 3000; /* pixels: canvases as high as that are drawn whole, guess */
 
 Object.assign(Timeline.prototype, {
@@ -12,9 +13,16 @@ Object.assign(Timeline.prototype, {
     c.fillRect(0, 0, this.width, this.height);
     c.textBaseline = 'middle';
     this.drawAxis();
-    const [top, bottom] = this.inSight();
+    const [top, bottom] = this.inSight(), sheet = this.sheet;
+    if (sheet) {
+      c.save();
+      c.setTransform(this.scale, 0, 0, this.scale, 0, (LANE.axis - sheet.from) * this.scale);
+      c.beginPath();
+      c.rect(0, sheet.from, this.width, sheet.to - sheet.from);
+      c.clip();
+    }
     for (const item of this.items) {
-      if (item.y > bottom || item.y + item.h < top) {
+      if (sheet ? item.y < sheet.from || item.y >= sheet.to : item.y > bottom || item.y + item.h < top) {
         continue;
       }
       if (item.type === 'lane') { this.drawLane(item); }
@@ -26,8 +34,13 @@ Object.assign(Timeline.prototype, {
     if (shown.trail) { this.drawTrail(); }
     this.outline(shown.over, 1.5, this.css('ink'));
     this.outline(shown.chosen, 2.5, this.css('mark'));
+    if (shown.range) { this.drawRange(); }
     this.drawNow();
-    if (!this.recording) { this.drawOverview(); }
+    if (sheet) { c.restore(); }
+    if (!this.recording) {
+      this.drawOverview();
+      this.drawn();
+    }
   },
 
   /* Which heights of a long canvas the window shows, with a margin to scroll into; on paper all. */
@@ -158,12 +171,22 @@ Object.assign(Timeline.prototype, {
         c.lineWidth = print || colours.isIdle(key) ? 0.7 : 1;
         c.strokeRect(x0 + 0.5, item.y + 0.5, wide - 1, item.h - 1);
       }
-      if (wide > 13 && item.h > 11) {
+      if (wide > 7 && item.h > 11) {
         c.globalAlpha = 1;
         this.drawText(run, i, x0, wide, item, dim);
       }
     });
     c.globalAlpha = 1;
+  },
+
+  /* Width of a word; most are asked for again and again. */
+  wideOf(word, size, weight) {
+    const key = [weight, size, word].join();
+    if (!this.widths.has(key)) {
+      this.font(size, weight);
+      this.widths.set(key, this.context.measureText(word).width);
+    }
+    return this.widths.get(key);
   },
 
   /* As many words as fit: "backward 12", "12", nothing. */
@@ -172,11 +195,17 @@ Object.assign(Timeline.prototype, {
     const idle = kind.sort === 'idle';
     const words = idle ? [sliceName(run, i)] : kind.sort === 'pass'
       ? [sliceName(run, i), run.mb[i] >= 0 ? String(run.mb[i]) : 'opt'] : [kind.name];
-    this.font(item.h > 15 ? 11.5 : 9.5, kind.sort === 'pass' ? 600 : 400);
-    const text = words.find((w) => c.measureText(w).width < wide - 5);
+    const weight = kind.sort === 'pass' ? 600 : 400, number = words[1];
+    let size = item.h > 15 ? 11.5 : 9.5, text = words.find((w) => this.wideOf(w, size, weight) < wide - 5);
+    for (const smaller of text === undefined && number ? NUMBERS : []) { /* a number as soon as it fits */
+      if (text === undefined && smaller <= size && this.wideOf(number, smaller, weight) <= wide - 2) {
+        [text, size] = [number, smaller];
+      }
+    }
     if (text === undefined) {
       return;
     }
+    this.font(size, weight);
     const print = colours.palette === 'print';
     if (!dim && (idle || (print && LOOKS[key][3][0] !== 'none'))) { /* hatched: a plate under the words */
       const half = c.measureText(text).width / 2 + 3;
@@ -192,8 +221,8 @@ Object.assign(Timeline.prototype, {
     c.fillText(text, x + wide / 2, item.y + item.h / 2 + 0.5);
   },
 
-  /* Weights, gradients, optimizer and buffers below, activations above; what there is room for as a
-   * dashed line, the peak marked. */
+  /* Reserve, weights, gradients, optimizer and buffers below, activations above: at the peak, which is
+   * marked, they are what is judged against the memory of the GPU, the dashed line. */
   drawMemory(item) {
     const c = this.context, run = this.runs[item.run], row = run.rows[item.row];
     const memory = this.memory[item.run][item.row], bottom = item.y + item.h;
@@ -201,7 +230,7 @@ Object.assign(Timeline.prototype, {
     const right = Math.min(this.x(run.makespan_ps), this.right);
     let base = 0;
     c.globalAlpha = shown.trail ? 0.35 : 1;
-    row.fixed.forEach((b, k) => {
+    [[row.reserve, 6], ...row.fixed.map((b, k) => [b, k])].forEach(([b, k]) => {
       c.fillStyle = colours.memory(k);
       c.fillRect(this.left, y(base + b), Math.max(right - this.left, 0), y(base) - y(base + b));
       base += b;
@@ -209,13 +238,13 @@ Object.assign(Timeline.prototype, {
     this.fillSteps(memory, (p) => y(base + p.kept + p.passing), y(base), 5, right);
     this.fillSteps(memory, (p) => y(base + p.kept), y(base), 4, right);
     c.globalAlpha = 1;
-    if (row.room < this.most) {
-      c.strokeStyle = row.peak > row.room ? this.css('bad') : this.css('soft');
+    if (row.capacity < this.most) {
+      c.strokeStyle = row.peak > row.capacity ? this.css('bad') : this.css('soft');
       c.setLineDash([3, 3]);
       c.lineWidth = 1;
       c.beginPath();
-      c.moveTo(this.left, Math.round(y(row.room)) + 0.5);
-      c.lineTo(right, Math.round(y(row.room)) + 0.5);
+      c.moveTo(this.left, Math.round(y(row.capacity)) + 0.5);
+      c.lineTo(right, Math.round(y(row.capacity)) + 0.5);
       c.stroke();
       c.setLineDash([]);
     }
@@ -225,7 +254,7 @@ Object.assign(Timeline.prototype, {
       c.fillStyle = this.css('soft');
       c.textAlign = 'right';
       c.fillText('memory', this.left - 7, item.y + item.h / 2 - 5);
-      c.fillText(`room ${bytes(row.room)}`, this.left - 7, item.y + item.h / 2 + 6);
+      c.fillText(`of ${bytes(row.capacity)}`, this.left - 7, item.y + item.h / 2 + 6);
     }
   },
 
@@ -258,14 +287,14 @@ Object.assign(Timeline.prototype, {
     if (x < this.left || x > this.right) {
       return;
     }
-    c.fillStyle = row.peak > row.room ? this.css('bad') : this.css('ink');
+    c.fillStyle = row.peak > row.capacity ? this.css('bad') : this.css('ink');
     c.beginPath();
     c.moveTo(x, y);
     c.lineTo(x - 4, y - 6);
     c.lineTo(x + 4, y - 6);
     c.fill();
     this.font(10, 600);
-    const held = `${bytes(row.peak)}, ${row.peak_held} held`, texts = row.peak > row.room ? [held + ': does not fit', held] : [held];
+    const held = `${bytes(row.peak)}, ${row.peak_held} held`, texts = row.peak > row.capacity ? [held + ': does not fit', held] : [held];
     const most = Math.max(this.right - x, x - this.left) - 8;
     const text = texts.find((t) => c.measureText(t).width < most) || bytes(row.peak);
     const wide = c.measureText(text).width, left = x + 8 + wide > this.right;
@@ -357,11 +386,12 @@ Object.assign(Timeline.prototype, {
 
   drawOverview() {
     const canvas = this.overview, c = canvas.getContext('2d');
-    const wide = canvas.clientWidth, high = canvas.clientHeight, left = this.left, right = this.right;
+    const wide = this.width, high = this.paper ? OVERVIEW : canvas.clientHeight, left = this.left, right = this.right;
     const x = (t) => left + t / this.end * (right - left);
-    if (wide === 0 || high === 0) { /* on paper */
+    if (wide === 0 || high === 0) {
       return;
     }
+    canvas.classList.toggle('whole', view.to - view.from >= this.end * 0.999);
     canvas.width = Math.round(wide * this.scale);
     canvas.height = Math.round(high * this.scale);
     c.drawImage(this.small(canvas.width, canvas.height, high, x), 0, 0);

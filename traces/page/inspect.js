@@ -37,24 +37,14 @@ function memoryAt(memory, t) {
   return at;
 }
 
-/* ": activations 17.4 GiB, weights 8.3 GiB, ...": the most of it, of the run's own job. */
-function peakWords(run, row) {
-  const bill = row.job ? [] : run.stages[row.stage].bill.filter(([what]) => !['fragmentation', 'CUDA context', 'communicators', 'reserve'].includes(what));
-  bill.sort((a, b) => b[1] - a[1]);
-  return bill.length > 0 ? ': ' + bill.slice(0, 4).map(([what, b]) => `${what} ${bytes(b)}`).join(', ') : '';
-}
-
 function memoryTip(timeline, spot) {
   const run = timeline.runs[spot.run], row = run.rows[spot.row];
-  const memory = timeline.memory[spot.run][spot.row], at = memoryAt(memory, spot.t);
-  const fixed = row.fixed.reduce((a, b) => a + b, 0);
-  const line = (name, b) => `${name} ${bytes(b)}`;
-  return [el('b', {}, 'Memory', el('span', {}, bytes(fixed + at.kept + at.passing))),
-    el('p', {class: 'dim'}, `${rowName(run, spot.row)} \u00b7 at ${seconds(spot.t)} \u00b7 room for ${bytes(row.room)}`),
-    el('p', {}, [line('weights', row.fixed[0]), line('gradients', row.fixed[1]), line('optimizer', row.fixed[2]),
-      row.fixed[3] > 0 ? line('buffers', row.fixed[3]) : '', line('activations', at.kept),
-      at.passing > 0 ? line('the pass at work', at.passing) : ''].filter((x) => x).join(', ')),
-    el('p', {}, `Peak ${bytes(row.peak)}, with ${held(row.peak_held)} held${peakWords(run, row)}.`)];
+  const at = memoryAt(timeline.memory[spot.run][spot.row], spot.t);
+  const parts = [...row.fixed.map((b, k) => [MEMORY[k][0], b]), ['activations', at.kept], ['the pass at work', at.passing], ['reserve', row.reserve]];
+  return [el('b', {}, 'Memory', el('span', {}, `${bytes(parts.reduce((sum, [, b]) => sum + b, 0))} of ${bytes(row.capacity)}`)),
+    el('p', {class: 'dim'}, `${rowName(run, spot.row)} \u00b7 at ${seconds(spot.t)}`),
+    el('p', {}, sumWords(parts)),
+    el('p', {}, `Peak ${bytes(row.peak)}, with ${held(row.peak_held)} held. Reserve: context, communicators and, as at the peak, fragmentation.`)];
 }
 
 function placeTip(tip, x, y) {
@@ -107,7 +97,11 @@ function trailList(run, trail, choose) {
 function fillPanel(panel, timeline, act) {
   const spot = shown.chosen, trail = shown.trail;
   panel.replaceChildren();
-  panel.classList.toggle('chosen', Boolean(spot));
+  panel.classList.toggle('chosen', Boolean(spot || shown.range));
+  if (shown.range) { fillRange(panel, timeline, act); }
+  if (!spot && shown.range) {
+    return;
+  }
   if (!spot) {
     panel.append(el('h3', {}, 'Nothing selected'),
       el('p', {class: 'small'}, 'Point at a slice to see what it is and why it started then. Click it to follow, slice by slice, what it waited for, back to the start of the run.'),

@@ -101,12 +101,25 @@ const ROWS_WITH_ALL = 48; /* guess: beyond, communication and memory are shown w
 
 if (runs.reduce((n, run) => n + run.rows.length, 0) > ROWS_WITH_ALL) {
   shown.comm = shown.memory = false;
-  $('b-comm').setAttribute('aria-pressed', 'false');
-  $('b-memory').setAttribute('aria-pressed', 'false');
 }
 const timeline = new Timeline(runs, $('canvas'), $('overview'));
+const usualRows = ROWS.filter((name) => shown[name]).join();
+const keep = keepAddress(timeline, usualRows, () => { readAddress(timeline, act, usualRows); paint(); });
+
+/* What was under the pointer is elsewhere. */
+function hideTip() {
+  $('tip').hidden = true;
+  shown.over = null;
+}
+timeline.moved = hideTip;
+timeline.drawn = () => {
+  const words = `${seconds(view.from)} \u2013 ${seconds(view.to)} of ${seconds(timeline.end)}`;
+  if ($('window').textContent !== words) { $('window').textContent = words; }
+  keep();
+};
 
 function redraw() {
+  hideTip();
   timeline.resize();
   $('panel').style.setProperty('--high', Math.max(timeline.height + 36, 420) + 'px');
   timeline.draw();
@@ -153,8 +166,16 @@ const act = {
   },
   clear() {
     player.clear();
+    shown.range = null;
     act.choose(null);
     say('Selection cleared');
+  },
+  /* Selects a range of time, or none; told when it is done. */
+  mark(from, to, quiet) {
+    const [a, b] = [from, to].sort((x, y) => x - y).map((t) => Math.round(Math.min(Math.max(t, 0), timeline.end)));
+    shown.range = from === null || a === b ? null : {from: a, to: b};
+    if (!quiet) { say(shown.range ? rangeSaid(runs, shown.range) : 'Range cleared'); }
+    act.refresh();
   },
   refresh() {
     $('b-path').setAttribute('aria-pressed', String(Boolean(shown.trail && shown.trail.path)));
@@ -199,7 +220,10 @@ function nextPath() {
 }
 
 function zoomToChosen() {
-  if (!shown.chosen) {
+  if (shown.range) {
+    timeline.show(shown.range.from, shown.range.to);
+  }
+  if (shown.range || !shown.chosen) {
     return;
   }
   const run = runs[shown.chosen.run], i = shown.chosen.i;
@@ -212,50 +236,105 @@ function firstSpot() {
   return item ? {run: item.run, i: Math.max(lastBefore(runs[item.run], item.lane, view.from), item.lane.first)} : null;
 }
 
+let pointed = null; /* pixels from the left of the timeline, while the pointer is what was used last */
+
+/* Where zooming goes: to what is under the pointer, else to the selection. */
+function focus() {
+  const {chosen, range} = shown;
+  if (pointed !== null) {
+    return timeline.time(pointed);
+  }
+  return chosen ? runs[chosen.run].start[chosen.i] + runs[chosen.run].dur[chosen.i] / 2 : range ? (range.from + range.to) / 2 : undefined;
+}
+
+/* The slice before or after, or the first one in sight; with Shift the range grows to hold it. */
+function go(way, step, shift) {
+  const last = shown.chosen, spot = last ? timeline[way](last, step) : firstSpot();
+  pointed = null;
+  act.choose(spot);
+  if (shift && spot) {
+    const all = [last || spot, spot].flatMap(({run, i}) => [runs[run].start[i], endOf(runs[run], i)]).concat(shown.range ? [shown.range.from, shown.range.to] : []);
+    act.mark(Math.min(...all), Math.max(...all));
+  }
+}
+
+/* The range of the selection, else of what is in sight. */
+function markChosen() {
+  const {chosen} = shown;
+  if (chosen) {
+    act.mark(runs[chosen.run].start[chosen.i], endOf(runs[chosen.run], chosen.i));
+  } else {
+    act.mark(view.from, view.to);
+  }
+}
+
+/* Of the timeline: what they do elsewhere on a page is something else. */
+const OWN_KEYS = {ArrowUp: () => go('across', -1), ArrowDown: () => go('across', 1)};
+/* Of the whole page. Those that switch something do not when they are held down. */
 const KEYS = {
-  ArrowLeft: () => act.choose(shown.chosen ? timeline.neighbour(shown.chosen, -1) : firstSpot()),
-  ArrowRight: () => act.choose(shown.chosen ? timeline.neighbour(shown.chosen, 1) : firstSpot()),
-  ArrowUp: () => act.choose(shown.chosen ? timeline.across(shown.chosen, -1) : firstSpot()),
-  ArrowDown: () => act.choose(shown.chosen ? timeline.across(shown.chosen, 1) : firstSpot()),
+  ArrowLeft: (shift) => go('neighbour', -1, shift),
+  ArrowRight: (shift) => go('neighbour', 1, shift),
   Enter: () => act.walk(1),
   Backspace: () => act.walk(-1),
-  Escape: () => act.clear(),
-  w: () => timeline.zoom(0.6), '+': () => timeline.zoom(0.6), '=': () => timeline.zoom(0.6),
-  s: () => timeline.zoom(1 / 0.6), '-': () => timeline.zoom(1 / 0.6),
+  w: () => timeline.zoom(0.6, focus()), '+': () => timeline.zoom(0.6, focus()), '=': () => timeline.zoom(0.6, focus()),
+  s: () => timeline.zoom(1 / 0.6, focus()), '-': () => timeline.zoom(1 / 0.6, focus()),
   a: () => timeline.pan(-0.2), d: () => timeline.pan(0.2),
-  f: zoomToChosen,
-  ' ': () => player.toggle(), '.': () => stepTo(1), ',': () => stepTo(-1),
+  '.': () => stepTo(1), ',': () => stepTo(-1),
+};
+const SWITCHES = {
+  Escape: () => act.clear(),
+  f: zoomToChosen, r: markChosen,
+  ' ': () => player.toggle(),
   0: () => timeline.show(0, timeline.end),
   c: nextPath, m: () => $('b-memory').click(), l: () => $('b-comm').click(), x: () => $('b-arrows').click(),
 };
 
+/* Whether a key is for what has the focus: words for a field, Space and Enter for what can be pressed,
+ * arrows for what scrolls. */
+function isTaken(key, where) {
+  return where.closest('select, input:not([type=checkbox]), textarea') !== null ||
+    ([' ', 'Enter'].includes(key) && where.closest('button, summary, a, input') !== null) ||
+    (key.startsWith('Arrow') && where.closest('[role=region]') !== null);
+}
+
 function listenToKeys() {
-  $('canvas').addEventListener('keydown', (event) => {
-    const deed = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (deed && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      event.preventDefault();
-      deed();
+  document.addEventListener('keydown', (event) => {
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key, own = event.target === timeline.canvas;
+    const deed = KEYS[key] || SWITCHES[key] || (own && OWN_KEYS[key]);
+    if (!deed || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented ||
+        (!own && (!$('everywhere').checked || isTaken(key, event.target)))) {
+      return;
     }
+    event.preventDefault();
+    if (!event.repeat || !SWITCHES[key]) { deed(event.shiftKey); }
   });
+}
+
+/* How a pointer begins: in the axis, or with Shift, it marks a range; else it moves the view. */
+function dragOf(event) {
+  const t = timeline.time(Math.min(Math.max(event.offsetX, timeline.left), timeline.right));
+  return {x: event.offsetX, from: view.from, to: view.to, moved: false, mark: event.shiftKey || event.offsetY < LANE.axis - 6 ? t : null};
 }
 
 function listenToPointer() {
   const canvas = $('canvas'), tip = $('tip');
   let drag = null;
   canvas.addEventListener('pointerdown', (event) => {
-    drag = {x: event.offsetX, from: view.from, to: view.to, moved: false};
+    drag = dragOf(event);
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener('pointermove', (event) => {
     if (drag) {
       const by = (drag.x - event.offsetX) / (timeline.right - timeline.left) * (drag.to - drag.from);
       drag.moved = drag.moved || Math.abs(event.offsetX - drag.x) > 3;
-      if (drag.moved) {
-        tip.hidden = true;
+      if (drag.moved && drag.mark !== null) {
+        act.mark(drag.mark, Math.min(Math.max(timeline.time(event.offsetX), view.from), view.to), true);
+      } else if (drag.moved) {
         timeline.show(drag.from + by, drag.to + by);
       }
       return;
     }
+    pointed = event.offsetX >= timeline.left && event.offsetX <= timeline.right ? event.offsetX : null;
     const spot = timeline.hit(event.offsetX, event.offsetY), slice = spot && spot.i !== undefined ? spot : null;
     if ((shown.over && shown.over.i) !== (slice && slice.i) || (shown.over && shown.over.run) !== (slice && slice.run)) {
       shown.over = slice;
@@ -269,11 +348,13 @@ function listenToPointer() {
   });
   canvas.addEventListener('pointerup', (event) => {
     const spot = drag && !drag.moved ? timeline.hit(event.offsetX, event.offsetY) : null;
-    const moved = drag && drag.moved;
+    const {moved, mark} = drag || {moved: true};
     drag = null;
     if (moved) {
+      if (mark >= 0 && shown.range) { say(rangeSaid(runs, shown.range)); }
       return;
     }
+    if (mark !== null && !spot) { shown.range = null; }
     if (!spot || spot.i === undefined) {
       act.choose(null);
     } else if (shown.chosen && spot.run === shown.chosen.run && spot.i === shown.chosen.i) {
@@ -283,8 +364,8 @@ function listenToPointer() {
     }
   });
   canvas.addEventListener('pointerleave', () => {
-    tip.hidden = true;
-    shown.over = null;
+    pointed = null;
+    hideTip();
     timeline.draw();
   });
   canvas.addEventListener('dblclick', (event) => timeline.zoom(0.35, timeline.time(event.offsetX)));
@@ -310,6 +391,7 @@ function listenToPointer() {
 function listenToScrolling() {
   let due = false;
   window.addEventListener('scroll', () => {
+    $('tip').hidden = true;
     if (!due && timeline.height > window.innerHeight) {
       due = true;
       requestAnimationFrame(() => {
@@ -336,10 +418,10 @@ function fillLegend() {
 function fillMemoryKey() {
   $('memorykey').hidden = !shown.memory;
   $('memorykey').replaceChildren(keyOf([['Memory:'], ...memoryKinds(runs).map(([words, k]) => [words, colours.memory(k)]), ['\u25be peak, and micro-batches held'],
-  ['\u254c what there is room for']]));
+  ['\u254c memory of the GPU']]));
 }
 
-function paint() {
+function paintCards() {
   fillLegend();
   fillMemoryKey();
   timeline.help = helpOf(runs);
@@ -347,10 +429,20 @@ function paint() {
   breakdownCard($('breakdown'), runs);
   othersCard($('others'), runs);
   memoryCard($('memory'), runs);
+}
+
+/* All that has colours, and the buttons that say what is shown. */
+function paint() {
+  ROWS.forEach((name) => $('b-' + name).setAttribute('aria-pressed', String(shown[name])));
+  $('palette').value = colours.palette;
+  paintCards();
   act.refresh();
 }
 
 function listenToButtons() {
+  document.addEventListener('mousedown', (event) => { /* a click leaves keys to the timeline */
+    if (event.target.closest('.tools button, .chip')) { event.preventDefault(); }
+  });
   $('b-path').hidden = runs.every((run) => run.path.length === 0);
   toggle('b-arrows', 'arrows');
   toggle('b-comm', 'comm');
@@ -372,30 +464,25 @@ function listenToButtons() {
   });
 }
 
-/* Paper has more dots than a screen. */
 function listenToPrinting() {
-  const print = (paper, scale) => {
-    timeline.paper = colours.onWhite = paper;
-    timeline.resize(scale);
-    paint();
-  };
-  window.addEventListener('beforeprint', () => print(true, 3));
-  window.addEventListener('afterprint', () => print(false));
+  window.addEventListener('beforeprint', () => { timeline.toPaper(); paintCards(); });
+  window.addEventListener('afterprint', () => { timeline.toScreen(); paint(); });
 }
 
 fillHead();
 fillTiles();
 fillTables($('tables'), runs);
 fillFoot();
-redraw();
 listenToButtons();
+readAddress(timeline, act, usualRows);
+redraw();
 listenToKeys();
 listenToPointer();
 listenToPrinting();
 listenToScrolling();
 paint();
 new ResizeObserver(() => {
-  if ($('canvas').clientWidth !== timeline.width) { /* charts are as wide as there is room, too */
+  if (!timeline.paper && $('canvas').clientWidth !== timeline.width) { /* charts are as wide as there is room, too */
     redraw();
     paint();
   }
@@ -405,4 +492,4 @@ window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () 
   paint();
 });
 window.trainyard = {data, runs, view, shown, timeline, player, bucketsOf, memoryOf, why, formulaShare, pictureOf, colours, contrast, mixed, inkOn,
-  LOOKS, PALETTES};
+  LOOKS, PALETTES, sumsIn, adding, MEMORY};

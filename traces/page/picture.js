@@ -123,7 +123,7 @@ function drawPictureKeys(timeline, c) {
 /* What strips of memory are made of: words and the number of the colour. */
 function memoryKinds(runs) {
   const filled = (k) => k > 3 || runs.some((run) => run.rows.some((row) => row.fixed[k] > 0));
-  return MEMORY.slice(0, 6).map(([, words], k) => [words, k]).filter(([, k]) => filled(k));
+  return MEMORY.map(([, words], k) => [words, k]).filter(([, k]) => filled(k));
 }
 
 /* The same of one run, found once: slices of a kind look alike, but for those that idle for ever. */

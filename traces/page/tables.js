@@ -87,14 +87,20 @@ function rowsTable(run, name) {
 
 function memoryTable(run, name) {
   const items = [...new Set(run.stages.flatMap((s) => s.bill.map(([what]) => what)))];
-  const find = (s, what) => (s.bill.find(([w]) => w === what) || [what, 0])[1];
-  const rows = items.map((what) => ({cells: [what, ...run.stages.map((s) => bytes(find(s, what)))]}));
-  rows.push({sum: true, cells: ['peak', ...run.stages.map((s) => bytes(s.total))]});
-  rows.push({cells: ['memory of the GPU', ...run.stages.map((s) => bytes(s.capacity))]});
+  const sums = run.stages.map((s) => adding(s.bill.map(([, b]) => b)));
+  const cell = (k, what) => {
+    const at = run.stages[k].bill.findIndex(([w]) => w === what);
+    return at < 0 ? '\u2013' : `${sums[k].parts[at]} ${sums[k].unit}`;
+  };
+  const all = (say) => run.stages.map((s, k) => `${say(sums[k], s)} ${sums[k].unit}`);
+  const rows = items.map((what) => ({cells: [what, ...run.stages.map((_, k) => cell(k, what))]}));
+  rows.push({sum: true, cells: ['peak: their sum', ...all((sum) => sum.sum)]});
+  rows.push({cells: ['left free', ...all((sum, s) => sum.rest(s.capacity).replace('-', '\u2212'))]});
+  rows.push({sum: true, cells: ['memory of the GPU', ...all((sum, s) => sum.of(s.capacity))]});
   rows.push({cells: ['verdict', ...run.stages.map((s) => s.verdict)]});
   rows.push({cells: ['micro-batches held', ...run.stages.map((s) => s.held)]});
   rows.push({cells: ['layers', ...run.stages.map((s) => s.layers)]});
-  return table(`Memory${name}`, 'of a GPU at the fullest moment of its stage', ['', ...run.stages.map((_, s) => `stage ${s}`)], rows);
+  return table(`Memory${name}`, 'of a GPU at the fullest moment of its stage; rounded so that the lines add up', ['', ...run.stages.map((_, s) => `stage ${s}`)], rows);
 }
 
 function trafficTable(run, name) {

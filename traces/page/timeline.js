@@ -4,6 +4,7 @@
 
 const LANE = {work: 24, inner: 13, comm: 8, memory: 40, gap: 11, between: 2, head: 26, axis: 26};
 const CANVAS_MAX = 16000; /* pixels: what browsers of today give a canvas at least, guess */
+const OVERVIEW = 34;
 const PARTS = 6; /* lanes from here on lie below the passes: parts of layers, operations */
 
 const ON_WHITE = {card: '#ffffff', ink: '#000000', soft: '#555555', faint: '#eeeeee', mark: '#d4145a', bad: '#b3261e'};
@@ -14,6 +15,7 @@ const shown = {
   chosen: null,    /* {run, i} */
   over: null,      /* under the pointer */
   trail: null,     /* {run, slices: from the chosen back, at} */
+  range: null,     /* {from, to}: times whose sums are told */
   now: null,       /* where playing has come to */
 };
 const view = {from: 0, to: 1};
@@ -24,13 +26,13 @@ class Timeline {
     this.end = Math.max(...runs.map((r) => r.makespan_ps), 1);
     this.most = this.memoryScale();
     this.memory = runs.map((run) => run.rows.map((_, row) => memoryOf(run, row)));
-    this.fit();
+    this.opening = true; /* nobody has moved the view yet */
   }
 
   /* The fullest row and some air; up to the limit where that is near. */
   memoryScale() {
     const rows = this.runs.flatMap((run) => run.rows);
-    const peak = Math.max(...rows.map((row) => row.peak), 1), room = Math.max(...rows.map((row) => row.room));
+    const peak = Math.max(...rows.map((row) => row.peak), 1), room = Math.max(...rows.map((row) => row.capacity));
     return room < 1.5 * peak ? Math.max(room, peak) * 1.06 : 1.25 * peak;
   }
 
@@ -49,13 +51,16 @@ class Timeline {
   layout() {
     let y = LANE.axis;
     this.items = [];
+    this.tops = []; /* where rows begin, with the name of their run: paper may be cut there */
     this.runs.forEach((run, r) => {
+      const head = y;
       if (this.runs.length > 1) {
         this.items.push({type: 'head', run: r, y, h: LANE.head});
         y += LANE.head;
       }
       run.rows.forEach((_, row) => {
         const top = y;
+        this.tops.push(row === 0 ? head : top);
         this.lanesOf(run, row).forEach((lane) => {
           const h = lane.lane === 0 ? LANE.work : lane.lane >= PARTS ? LANE.inner : LANE.comm;
           this.items.push({type: 'lane', run: r, row, lane, y, h});
@@ -72,18 +77,25 @@ class Timeline {
     this.height = y;
   }
 
-  resize(scale) {
+  resize() {
     this.layout();
-    this.width = this.canvas.clientWidth;
+    this.width = this.paper ? PAPER.wide : this.canvas.clientWidth;
     this.left = this.width < 640 ? 78 : 124;
     this.right = this.width - 8;
-    this.scale = Math.min(scale || window.devicePixelRatio || 1, CANVAS_MAX / this.height);
-    this.canvas.style.height = this.height + 'px';
-    this.canvas.width = Math.round(this.width * this.scale);
-    this.canvas.height = Math.round(this.height * this.scale);
     this.style = getComputedStyle(document.documentElement);
     this.family = getComputedStyle(document.body).fontFamily;
     this.known = new Map();
+    this.widths = new Map();
+    this.size(this.canvas, this.height);
+    if (this.opening) { this.open(); }
+  }
+
+  /* Dots for a canvas: those of the screen, or of paper, which has more. */
+  size(canvas, height) {
+    this.scale = Math.min(this.paper ? PAPER.dots : window.devicePixelRatio || 1, CANVAS_MAX / height);
+    canvas.style.height = this.paper ? 'auto' : height + 'px';
+    canvas.width = Math.round(this.width * this.scale);
+    canvas.height = Math.round(height * this.scale);
   }
 
   css(name) {
@@ -106,21 +118,35 @@ class Timeline {
 
   /* ---- moving ---- */
 
-  fit() {
-    view.from = 0;
-    view.to = this.end;
+  /* What is seen first: all, where the numbers of micro-batches fit into most boxes; else as much from
+   * the start on as lets them. */
+  open() {
+    const lasts = this.runs.flatMap((run) => run.lanes.filter((l) => l.lane === 0).flatMap((lane) =>
+      Array.from({length: lane.n}, (_, k) => lane.first + k).filter((i) => run.kinds[run.kind[i]].sort === 'pass' && run.mb[i] >= 0).map((i) => run.dur[i])));
+    const short = lasts.sort((a, b) => a - b)[Math.floor(lasts.length / 4)], most = Math.max(...this.runs.map((run) => run.micro_batches)) - 1;
+    this.font(10, 600);
+    const span = short * (this.right - this.left) / (this.context.measureText(String(most)).width + 5);
+    const whole = this.runs.some((run) => run.halted) || !(span < 0.8 * this.end);
+    Object.assign(view, {from: 0, to: whole ? this.end : Math.round(span)});
   }
 
   /* At least a nanosecond, never outside of the runs. */
   show(from, to) {
     const span = Math.min(Math.max(to - from, 1e3), this.end);
-    view.from = Math.min(Math.max(from, 0), this.end - span);
-    view.to = view.from + span;
+    view.from = Math.round(Math.min(Math.max(from, 0), this.end - span));
+    view.to = Math.round(view.from + span);
+    this.opening = false;
+    this.moved();
     this.draw();
   }
 
+  /* Around a time; one that is out of sight comes into the middle. */
   zoom(factor, around) {
-    const t = around === undefined ? (view.from + view.to) / 2 : around;
+    const middle = (view.from + view.to) / 2, t = around === undefined ? middle : around;
+    if (t < view.from || t > view.to) {
+      this.show(t - (middle - view.from) * factor, t + (view.to - middle) * factor);
+      return;
+    }
     this.show(t - (t - view.from) * factor, t + (view.to - t) * factor);
   }
 

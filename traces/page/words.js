@@ -21,6 +21,26 @@ function bytes(b) {
   return (at === 0 ? Math.round(b) : b.toFixed(1)) + ' ' + units[at];
 }
 
+/* Parts of a sum in the unit of their sum, two digits after the point, so that they add up as they
+ * stand: those with the largest remainders are rounded up. */
+function adding(parts) {
+  const sum = parts.reduce((a, b) => a + b, 0), units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+  const at = Math.max(Math.min(Math.floor(Math.log2(Math.max(sum, 1)) / 10), 5), 0), one = at === 0 ? 1 : 1024 ** at / 100;
+  const whole = parts.map((b) => Math.floor(b / one)), total = Math.round(sum / one), place = at === 0 ? 0 : 2;
+  const order = parts.map((b, k) => [b / one - whole[k], k]).sort((x, y) => y[0] - x[0]);
+  for (let left = total - whole.reduce((a, b) => a + b, 0), k = 0; left > 0; left--, k++) {
+    whole[order[k % order.length][1]]++;
+  }
+  const say = (n) => (n / 10 ** place).toFixed(place);
+  return {unit: units[at], parts: whole.map(say), sum: say(total), rest: (of) => say(Math.round(of / one) - total), of: (b) => say(Math.round(b / one))};
+}
+
+/* "weights 8.32 + gradients 8.32 = 16.64 GiB" of pairs [what, bytes]. */
+function sumWords(pairs) {
+  const there = pairs.filter(([, b]) => b > 0), sum = adding(there.map(([, b]) => b));
+  return `${there.map(([what], k) => `${what} ${sum.parts[k]}`).join(' + ')} = ${sum.sum} ${sum.unit}`;
+}
+
 function share(x) {
   return (100 * x).toFixed(Math.abs(x) < 0.0995 ? 2 : 1) + ' %';
 }
