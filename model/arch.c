@@ -219,13 +219,3 @@ double ty_arch_params(const struct ty_arch *arch)
     return arch->layers * ty_arch_layer_params(arch) + ty_arch_embedding_params(arch) +
            ty_arch_head_params(arch);
 }
-
-/* ---- FLOPs ---- */
-
-double ty_arch_flops_palm(const struct ty_arch *arch, bool causal)
-{
-    const double params =
-        arch->layers * ty_arch_layer_params(arch) + 2.0 * arch->vocabulary * arch->hidden;
-    const double attention = 12.0 * arch->layers * arch->heads * arch->head_dim * arch->sequence;
-    return 6 * params + (causal ? attention / 2 : attention);
-}

@@ -53,9 +53,4 @@ double ty_arch_embedding_params(const struct ty_arch *arch); /* input matrix and
 double ty_arch_head_params(const struct ty_arch *arch); /* final norm and untied output matrix */
 double ty_arch_params(const struct ty_arch *arch);      /* all */
 
-/* Model FLOPs per token of a training step, for MFU. PaLM (Chowdhery et al. 2022, appendix B):
- * 6 N + 12 L a d s. N counts the layers and the input and the output matrix (both, also when tied),
- * not the final norm nor positions; attention counts in full. `causal`: half that term. */
-double ty_arch_flops_palm(const struct ty_arch *arch, bool causal);
-
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "model/flops.h"
 #include "tests/unit/model_case.h"
 
 START_TEST(presets_have_their_published_parameters)
@@ -66,7 +67,7 @@ START_TEST(palm_flops_give_published_utilisations)
         struct model_case c;
         model_case_begin(&c, 1);
         ck_assert_msg(model_read(&c, rows[i].preset, rows[i].text) == 0, "%s", c.err.text);
-        const double flops = ty_arch_flops_palm(&c.arch, false) * 2048 * 2048;
+        const double flops = ty_flops_model(&c.arch, false) * 2048 * 2048;
         assert_near(flops / (rows[i].step_s * rows[i].gpus * 312e12), rows[i].mfu, 2e-3);
         model_case_release(&c);
     }
@@ -78,8 +79,8 @@ START_TEST(causal_flops_halve_the_attention_term_only)
     struct model_case c;
     model_case_begin(&c, 1);
     ck_assert_int_eq(model_read(&c, "llama-13b", "sequence: 8192"), 0);
-    const double full = ty_arch_flops_palm(&c.arch, false);
-    const double half = ty_arch_flops_palm(&c.arch, true);
+    const double full = ty_flops_model(&c.arch, false);
+    const double half = ty_flops_model(&c.arch, true);
     ck_assert_double_eq(full - half, 6.0 * 40 * 5120 * 8192);
     ck_assert_double_eq(full, 6 * (40 * ty_arch_layer_params(&c.arch) + 2.0 * 32000 * 5120) +
                                   12.0 * 40 * 5120 * 8192);
@@ -98,7 +99,7 @@ START_TEST(a_tied_matrix_counts_twice_in_flops_and_once_in_parameters)
         model_case_begin(&c, 1);
         ck_assert_msg(model_read(&c, NULL, text) == 0, "%s", c.err.text);
         params[tied] = ty_arch_params(&c.arch);
-        flops[tied] = ty_arch_flops_palm(&c.arch, false);
+        flops[tied] = ty_flops_model(&c.arch, false);
         model_case_release(&c);
     }
     ck_assert_double_eq(flops[0], flops[1]);

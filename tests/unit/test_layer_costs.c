@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "model/flops.h"
 #include "model/kernels_internal.h"
 #include "tests/unit/model_case.h"
 
@@ -298,7 +299,7 @@ START_TEST(extremes_stay_finite)
                 assert_sound(&edge.head_dgrad, 1);
                 assert_sound(&edge.head_wgrad, 1);
             }
-            ck_assert(isfinite(ty_arch_flops_palm(&arch, false)));
+            ck_assert(isfinite(ty_flops_model(&arch, false)));
             ck_assert(isfinite(ty_memory_layer_activations(&arch, &layout)));
             ck_assert(isfinite(ty_memory_logits(&arch, &layout)));
         }
@@ -316,7 +317,40 @@ START_TEST(operations_have_names_without_digits)
 }
 END_TEST
 
-TY_SUITE("layer costs", a_llama_65b_layer_takes_the_time_of_its_kernels,
+/* What HFU adds to MFU is what the passes really repeat, where no scores are masked for nothing:
+ * to 0.2 % in full recomputation, since parameters that are no matrix count as if they were. */
+START_TEST(hfu_counts_what_is_repeated)
+{
+    static const struct {
+        enum ty_recompute mode;
+        double tolerance;
+    } rows[] = {{TY_RECOMPUTE_NONE, 0},
+                {TY_RECOMPUTE_SELECTIVE, 1e-12},
+                {TY_RECOMPUTE_FFN, 1e-12},
+                {TY_RECOMPUTE_FULL, 2e-3}};
+    static const char *const models[] = {"gpt3-6.7b", "llama-13b", "llama3-8b"};
+    for (size_t k = 0; k < TY_COUNT(models); k++) {
+        for (size_t i = 0; i < TY_COUNT(rows); i++) {
+            struct model_case c;
+            struct ty_layer_costs costs;
+            model_case(&c, 1, models[k], "{sequence: 2048}", "{data: 8, global_batch: 8}");
+            c.layout.recompute = (int)rows[i].mode;
+            ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+            double executed = 0;
+            for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+                executed += costs.recompute[op].flops;
+            }
+            executed *= c.arch.layers / (double)c.arch.sequence;
+            ck_assert_double_eq_tol(ty_flops_repeated(&c.arch, &c.layout, true), executed,
+                                    rows[i].tolerance * executed + 1);
+            ck_assert(ty_flops_repeated(&c.arch, &c.layout, false) >= executed);
+        }
+    }
+}
+END_TEST
+
+TY_SUITE("layer costs", hfu_counts_what_is_repeated,
+         a_llama_65b_layer_takes_the_time_of_its_kernels,
          attention_of_a_full_gpu_takes_its_published_time,
          executed_flops_of_a_layer_are_those_of_its_products,
          sequence_parallelism_shares_norms_and_nothing_else, unfused_norms_cost_their_passes,

@@ -44,6 +44,7 @@ function figuresTable(runs) {
     ['MFU', f('mfu'), share, 1],
     ['MFU, causal attention', f('mfu_causal'), share, 1],
     ['HFU', f('hfu'), share, 1],
+    ['HFU, causal attention', f('hfu_causal'), share, 1],
     ['bubble, share of the step', f('bubble_fraction'), share, -1],
     ['bubble over ideal', f('bubble_over_ideal'), share, -1],
   ]);
