@@ -169,8 +169,8 @@ TY_API int ty_run_report(const struct ty_run *run, const char *format, char **te
 
 /* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
  * "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu",
- * "mfu_causal", "hfu", "hfu_causal", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part of
- * the step, as "breakdown.exposed_data". (2) for another name, and before execution. */
+ * "mfu_causal", "hfu", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part of the step, as
+ * "breakdown.exposed_data". (2) for another name, and before execution. */
 TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
                          struct ty_err *err);
 
@@ -439,6 +439,19 @@ TY_API int ty_schedule_advice(const struct ty_schedule_options *options, char **
  * it is cut into. */
 TY_API int ty_schedule_compare(const struct ty_schedule_options *options, char **text,
                                struct ty_err *err);
+
+/* ---- a first run file ---- */
+
+struct ty_init_options {
+    const char *model;   /* a preset, or a path of a Hugging Face config.json; NULL: chosen */
+    const char *cluster; /* a preset, or a GPU of a cluster that is spelled out; NULL: chosen */
+    uint32_t gpus;       /* 0: as few nodes as it fits into without recomputation */
+    const char *path;    /* where it is going to be: paths in it count from there; NULL: here */
+};
+
+/* A commented run file with a layout that fits. (2) for names that are none, (1) where nothing
+ * fits, (3). */
+TY_API int ty_init(const struct ty_init_options *options, char **text, struct ty_err *err);
 
 /* ---- catalogues ---- */
 

@@ -22,7 +22,7 @@ struct cli_options {
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,
-        *gpus_per_node;
+        *gpus_per_node, *model, *cluster, *gpus;
     bool show_config, traffic, no_bubbles, force, resume, quiet, help;
     char seed[64];   /* "run.seed=N", or empty; a whole number */
     char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */

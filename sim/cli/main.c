@@ -23,8 +23,8 @@ static void print_usage(FILE *f)
     fprintf(f, "  %-9s %-15s %s\n\n", "help", "COMMAND", "options of a command");
     fprintf(
         f,
-        "A first run:  trainyard run llama-30b-256xa100.yaml, one of the examples (docs/examples,\n"
-        "or share/doc/trainyard/examples where it is installed)\n");
+        "A first run:  trainyard init -o run.yaml, then trainyard run run.yaml; examples are in\n"
+        "docs/examples, or share/doc/trainyard/examples where it is installed\n");
     for (const struct cli_status_row *row = cli_statuses; row->meaning != NULL; row++) {
         fprintf(f, "%-13s %3d  %s\n", row == cli_statuses ? "Exit status:" : "", row->status,
                 row->meaning);

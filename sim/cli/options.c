@@ -257,6 +257,15 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
         return 0; /* names take the place of the operand */
     }
     const struct cli_command_row *row = &cli_commands[command];
+    if (n == 0 && most == 0) {
+        return 0;
+    }
+    if (n > most && most == 0) {
+        cli_say(
+            "trainyard %s: %s is one word too many; write options only\ntry trainyard %s --help\n",
+            row->name, words[0], row->name);
+        return 2;
+    }
     if (n < 1) {
         cli_say("trainyard %s: %.*s is missing", row->name, (int)strcspn(row->arguments, " "),
                 row->arguments);

@@ -12,6 +12,13 @@
 #define RUN_FILE ".yaml|.yml"
 
 const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
+    {"init", "[-o FILE]", "write a first run file, with a layout that fits", CLI_TAKES_NOTHING,
+     NULL, 0,
+     "Writes a commented run file of a model on a cluster: tensor and pipeline ranks, micro-batch "
+     "and recomputation as memory asks for them. It is a place to start from, to be changed by "
+     "hand; no layout is measured against another.",
+     "trainyard init --model llama2-70b --cluster dgx-a100-80g --gpus 64 -o run.yaml",
+     "a run file for 64 GPUs"},
     {"run", "FILE", "simulate a training step and report it", CLI_TAKES_FILE, RUN_FILE, 1,
      "Every GPU executes its part of the step that the run file describes. The report says how "
      "long it takes, where the time goes, what is in memory and what crosses which links; --trace "
@@ -81,8 +88,25 @@ const struct cli_option_row cli_option_rows[] = {
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
     {"stats", 0, CLI_VALUE, AT(stats), BIT(run) | BIT(diff) | BIT(calibrate) | BIT(import),
      "table|json", CLI_TAKES_KEY_WORD, "output.stats", "form of the report"},
-    {"output", 'o', CLI_VALUE, AT(output), FROM_FILE | BIT(schedule), "PATH", CLI_TAKES_FILE, NULL,
-     "where the report (calibrate: the overlay) goes; - is standard output"},
+    {"model", 0, CLI_VALUE, AT(model), BIT(init), "M", CLI_TAKES_FILE, ".json",
+     "one of trainyard list models, or a Hugging Face config.json; llama3-8b when left out"},
+    {"cluster", 0, CLI_VALUE, AT(cluster), BIT(init), "C", CLI_TAKES_TEXT, NULL,
+     "one of trainyard list clusters, or of list gpus: then the machine is spelled out, for one "
+     "that has no preset; dgx-h100 when left out"},
+    {"gpus", 0, CLI_VALUE, AT(gpus), BIT(init), "N", CLI_TAKES_TEXT, NULL,
+     "how many; left out: as few nodes as it fits into without recomputation"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(run) | BIT(check) | BIT(explain) | BIT(diff), "PATH",
+     CLI_TAKES_FILE, NULL, "where the report goes; - or left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(report), "PAGE", CLI_TAKES_FILE, ".html",
+     "where the page goes, which has to be said; - is standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(sweep), "TABLE.csv", CLI_TAKES_FILE, ".csv",
+     "where the table goes; - or left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(calibrate), "OVERLAY.yaml", CLI_TAKES_FILE, RUN_FILE,
+     "where the fitted keys go, a file for --with; left out: the report alone is written"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(schedule), "PATH", CLI_TAKES_FILE, NULL,
+     "where the drawing goes; - or left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(init), "FILE", CLI_TAKES_FILE, NULL,
+     "where the run file goes, and none may be yet; left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(import), "TABLE.csv", CLI_TAKES_FILE, NULL,
      "write kernels and collectives as a table for cluster.operators; - is standard output"},
     {"gpus-per-node", 0, CLI_VALUE, AT(gpus_per_node), BIT(import), "N", CLI_TAKES_TEXT, NULL,

@@ -8,6 +8,7 @@
 
 /* Commands, in the order help has them. */
 #define CLI_COMMANDS(X)                                                                            \
+    X(init)                                                                                        \
     X(run)                                                                                         \
     X(check)                                                                                       \
     X(report)                                                                                      \

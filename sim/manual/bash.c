@@ -265,7 +265,7 @@ static void operands(void)
         "    import:1) takes=words of=kineto ;;\n",
         stdout);
     for (int c = 0; c < CLI_N_COMMANDS; c++) {
-        if (cli_commands[c].takes != CLI_TAKES_CATALOGUE) {
+        if (cli_commands[c].takes != CLI_TAKES_CATALOGUE && cli_commands[c].most > 0) {
             printf("    %s:*) takes=%s of='%s' ;;\n", cli_commands[c].name,
                    takes_name(cli_commands[c].takes),
                    cli_commands[c].words != NULL ? cli_commands[c].words : "");

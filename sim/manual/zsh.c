@@ -219,6 +219,10 @@ static void command(enum cli_command c)
             option(&cli_option_rows[i]);
         }
     }
+    if (cli_commands[c].most == 0) {
+        fputs("            ;;\n", stdout);
+        return;
+    }
     fputs(cli_commands[c].most > 1 ? "            '*:" : "            '1:", stdout);
     inside(cli_commands[c].arguments, ":\\");
     putchar(':');

@@ -20,8 +20,8 @@ import needs  # noqa: E402
 BINARY, MANUAL = map(os.path.abspath, sys.argv[1:3])
 SOURCE = pathlib.Path(sys.argv[3])
 BREAKS = "=:"  # bash splits words there, among others
-COMMANDS = ["run", "check", "report", "diff", "explain", "sweep", "calibrate", "import", "schedule",
-            "list"]
+COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "calibrate", "import",
+            "schedule", "list"]
 
 
 def call(*words, **more):
@@ -143,7 +143,7 @@ def the_examples_of_the_page_do_what_they_say(folder):
     for line in lines:
         done = call(BINARY, *shlex.split(line)[1:], cwd=folder, timeout=120)
         assert done.returncode == 0, (line, done.stderr)
-    for name in "step.json", "page.html", "table.csv", "ours.yaml", "measured.csv":
+    for name in "run.yaml", "step.json", "page.html", "table.csv", "ours.yaml", "measured.csv":
         assert (folder / name).stat().st_size > 0, name
 
 

@@ -1,0 +1,38 @@
+/* cmd_init.c - `trainyard init`: a first run file, where none is yet. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/cli/cli.h"
+
+/* Nothing is overwritten, not even a link that leads nowhere. */
+static int check_path(const struct cli_options *o)
+{
+    struct stat status;
+    if (o->output == NULL || strcmp(o->output, "-") == 0 || lstat(o->output, &status) != 0) {
+        return 0;
+    }
+    cli_say("trainyard init: -o %s: there is one already, and init overwrites nothing; write "
+            "another name\n",
+            o->output);
+    return 2;
+}
+
+int cmd_init(const struct cli_options *o)
+{
+    struct ty_init_options options = {.model = o->model, .cluster = o->cluster, .path = o->output};
+    if (check_path(o) != 0 ||
+        (o->gpus != NULL && cli_number(o, "--gpus", o->gpus, &options.gpus) != 0)) {
+        return 2;
+    }
+    char *text = NULL;
+    struct ty_err *err = ty_err_new();
+    int rc = o->output != NULL ? cli_check_path(o->output, err) : 0;
+    rc = rc < 0 ? rc : ty_init(&options, &text, err);
+    rc = rc < 0 ? rc : cli_write_text(text, o->output != NULL ? o->output : "-", err);
+    ty_text_free(text);
+    if (rc < 0) {
+        return cli_fail(o, err);
+    }
+    ty_err_free(err);
+    return 0;
+}
