@@ -59,9 +59,8 @@ static void fill_durations(const struct ty_timeline *t, const struct ty_gang *ga
     }
 }
 
-/* The columns of a part; where it stopped, as far as it got. */
-static void copy(struct ty_timeline *out, const struct ty_timeline *t, uint32_t first_gang,
-                 struct ty_stop *stop)
+/* The columns of a part. */
+static void copy(struct ty_timeline *out, const struct ty_timeline *t, uint32_t first_gang)
 {
     for (uint32_t g = 0; g < t->program->n_gangs; g++) {
         const struct ty_gang *gang = &t->program->gangs[g];
@@ -73,28 +72,52 @@ static void copy(struct ty_timeline *out, const struct ty_timeline *t, uint32_t 
         if (out->dur != NULL) {
             fill_durations(t, gang, out->dur + to);
         }
-        stop[first_gang + g] =
-            t->halt != NULL ? t->halt->stop[g] : (struct ty_stop){.pass = gang->n_passes};
     }
 }
 
-/* Copies all parts; where one was cut, the whole is. */
-static int copy_all(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,
-                    struct ty_arena *arena, struct ty_err *err)
+/* Where the gangs of a part stopped. */
+static void copy_halt(const struct ty_halt *out, const struct ty_timeline *t, uint32_t first_gang)
+{
+    for (uint32_t g = 0; g < t->program->n_gangs; g++) {
+        const struct ty_stop end = {.pass = t->program->gangs[g].n_passes};
+        out->stop[first_gang + g] = t->halt != NULL ? t->halt->stop[g] : end;
+        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+            out->front[(size_t)(first_gang + g) * TY_N_STREAMS + s] =
+                t->halt != NULL ? t->halt->front[(size_t)g * TY_N_STREAMS + s] : end;
+        }
+    }
+}
+
+/* Where one was cut, the whole is. */
+static int cut(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,
+               struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_program *program = out->program;
-    struct ty_stop *stop = ty_arena_array(arena, struct ty_stop, (size_t)program->n_gangs + 1);
+    const size_t gangs = program->n_gangs;
+    const struct ty_halt halt = {
+        .stop = ty_arena_array(arena, struct ty_stop, gangs + 1),
+        .front = ty_arena_array(arena, struct ty_stop, gangs * TY_N_STREAMS + 1)};
     bool halted = false;
-    if (stop == NULL) {
+    if (halt.stop == NULL || halt.front == NULL) {
         return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < n; i++) {
-        const ty_ps end = parts[i].timeline->makespan;
-        copy(out, parts[i].timeline, program->tenants[i].first_gang, stop);
-        out->makespan = end > out->makespan ? end : out->makespan;
+        copy_halt(&halt, parts[i].timeline, program->tenants[i].first_gang);
         halted = halted || parts[i].timeline->halt != NULL;
     }
-    return halted ? ty_timeline_cut(out, stop, &out->arena, err) : 0;
+    return halted ? ty_timeline_cut_program(out, &halt, &out->arena, err) : 0;
+}
+
+static int copy_all(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,
+                    struct ty_arena *arena, struct ty_err *err)
+{
+    const int rc = cut(out, parts, n, arena, err);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const ty_ps end = parts[i].timeline->makespan;
+        copy(out, parts[i].timeline, out->program->tenants[i].first_gang);
+        out->makespan = end > out->makespan ? end : out->makespan;
+    }
+    return rc;
 }
 
 int ty_timeline_beside(struct ty_timeline *out, const struct ty_beside_part *parts, uint32_t n,

@@ -132,7 +132,8 @@ static void join_meeting(struct ty_events *q, uint32_t lane, const struct ty_at 
     q->lane[lane].state = TY_LANE_JOINED;
     q->lane[lane].chain = q->chain[here];
     q->chain[here] = lane;
-    if (++q->meeting[here] == members * m->n_gangs) {
+    if (++q->meeting[here] == members * m->n_gangs &&
+        !ty_is_barred(q->barred, ty_op_slot(q->p, at->pass, at->op), TY_BAR_MEET)) {
         start_meeting(q, lane);
     }
 }
@@ -167,8 +168,12 @@ static void look(struct ty_events *q, uint32_t lane)
     }
     switch ((enum ty_sync)at->op->sync) {
     case TY_SYNC_LOCAL:
-    case TY_SYNC_SEND:
         start(q, lane, at, true, TY_ENDS_ITSELF);
+        return;
+    case TY_SYNC_SEND:
+        if (!ty_is_barred(q->barred, ty_op_slot(q->p, at->pass, at->op), TY_BAR_SEND)) {
+            start(q, lane, at, true, TY_ENDS_ITSELF);
+        }
         return;
     case TY_SYNC_GROUP:
         join_group(q, lane, at);
@@ -179,6 +184,9 @@ static void look(struct ty_events *q, uint32_t lane)
     case TY_SYNC_RECV: {
         const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
         const ty_ps arrival = q->arrival[(size_t)slot * q->p->slot_width + at->member];
+        if (ty_is_barred(q->barred, slot, TY_BAR_RECV)) {
+            return;
+        }
         if (arrival <= q->now) {
             start(q, lane, at, true, TY_ENDS_ITSELF);
         } else if (arrival != TY_NEVER) {
@@ -335,7 +343,7 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
                        "oversubscription");
     }
     q->timeline->makespan = q->now;
-    return q->n_done == lanes ? 0 : ty_deadlock_report(q->timeline, NULL, err);
+    return q->n_done == lanes ? 0 : ty_deadlock_report(q->timeline, err);
 }
 
 int ty_events(struct ty_timeline *timeline, struct ty_err *err)
@@ -346,7 +354,10 @@ int ty_events(struct ty_timeline *timeline, struct ty_err *err)
 int ty_events_shared(struct ty_timeline *timeline, const struct ty_contention *shared,
                      struct ty_err *err)
 {
-    struct ty_events q = {.timeline = timeline, .p = timeline->program, .shared = shared};
+    struct ty_events q = {.timeline = timeline,
+                          .p = timeline->program,
+                          .shared = shared,
+                          .barred = ty_mismatch_bars(timeline->mismatch)};
     struct ty_arena arena = {.head = NULL};
     int rc = shared == NULL ? 0 : ty_timeline_keep_durations(timeline, err);
     rc = rc < 0 ? rc : execute(&q, &arena, err);

@@ -5,6 +5,7 @@
 #include "sim/core/contention.h"
 #include "sim/core/evq.h"
 #include "sim/core/maxmin.h"
+#include "sim/core/mismatch.h"
 #include "sim/core/timeline.h"
 
 #define TY_NEVER     UINT64_MAX
@@ -92,6 +93,7 @@ struct ty_events {
     uint32_t *joined;  /* [n_groups][streams][ranks]: members that stand at a group's operation */
     uint32_t *meeting; /* [n_slots][slot_width]: lanes that stand at a meeting */
     uint32_t *chain;   /* [n_slots][slot_width]: one of them, or TY_NO_LANE */
+    const uint8_t *barred; /* [n_slots] of enum ty_bar, or NULL */
 
     /* shared links and GPUs; NULL: durations are fixed */
     const struct ty_contention *shared;

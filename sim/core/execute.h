@@ -1,8 +1,8 @@
 /* execute.h - two executors, one meaning.
  *
- * sweep  every gang runs ahead, all members abreast, until something has not arrived; no queue.
- *        Exact whenever durations do not depend on what else is running: the fast path, and the
- *        oracle of the other.
+ * sweep  every gang runs ahead, all members abreast, until something has not arrived, and then its
+ *        streams go on by themselves; no queue. Exact whenever durations do not depend on what else
+ *        is running: the fast path, and the oracle of the other.
  * events a queue of completions in time order, task by task. With fixed durations its start times
  *        equal the sweep's to the bit; with shared links and GPUs, durations are what comes out of
  *        the sharing. */

@@ -243,11 +243,11 @@ int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, 
 }
 
 /* Whether a gang of the tenant stopped on the way. */
-static bool halted(const struct ty_halt *halt, const struct ty_tenant *t)
+static bool halted(const struct ty_timeline *whole, const struct ty_tenant *t)
 {
     bool any = false;
-    for (uint32_t g = t->first_gang; halt != NULL && g < t->first_gang + t->n_gangs; g++) {
-        any = any || halt->stop[g].pass < halt->whole->gangs[g].n_passes;
+    for (uint32_t g = t->first_gang; g < t->first_gang + t->n_gangs; g++) {
+        any = any || ty_timeline_halts(whole, g);
     }
     return any;
 }
@@ -260,9 +260,13 @@ int ty_timeline_part(struct ty_timeline *out, const struct ty_timeline *whole, u
     *out = (struct ty_timeline){.program = part,
                                 .start = whole->start + from,
                                 .dur = whole->dur == NULL ? NULL : whole->dur + from};
-    if (halted(whole->halt, t)) { /* gangs stop where they do, in either numbering */
-        return ty_timeline_cut(out, whole->halt->stop + t->first_gang, arena, err);
-    }
     out->makespan = ty_timeline_end(whole, t->first_gang, t->n_gangs);
-    return 0;
+    if (!halted(whole, t)) {
+        return 0;
+    }
+    const struct ty_halt halt = {/* gangs stop where they do, in either numbering */
+                                 .stop = whole->halt->stop + t->first_gang,
+                                 .front =
+                                     whole->halt->front + (size_t)t->first_gang * TY_N_STREAMS};
+    return ty_timeline_cut_program(out, &halt, arena, err);
 }

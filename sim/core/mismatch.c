@@ -5,32 +5,10 @@
  * passed over, so that one missing message does not make all later ones look out of order. */
 #include "sim/core/mismatch.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/core/say.h"
-#include "sim/core/stall.h"
-
 #define NOBODY UINT32_MAX
-
-enum what {
-    ORDER,      /* the k-th send is of another message than the k-th receive */
-    SIZE,       /* of one message, as sent and as received */
-    UNRECEIVED, /* sent, and never received */
-    REPEATED,   /* sent or received twice, or met twice in a step */
-    KIND,       /* one meeting, different collectives */
-    SWAPPED,    /* the same, and the other side issues the first one's later */
-    BYTES,      /* one meeting, one collective, different sizes */
-    CROSSED,    /* two meetings in different orders */
-    GROUP,      /* two meetings that both lack members, of groups that differ */
-};
-
-struct finding {
-    enum what what;
-    uint32_t nth;         /* message or collective of its communicator, from 1 */
-    struct ty_issue a, b; /* what the two sides issue; REPEATED: the two times */
-};
 
 /* Operations with partners in another gang. */
 struct list {
@@ -41,7 +19,8 @@ struct list {
 struct search {
     const struct ty_program *p;
     struct ty_mismatch *out;
-    struct finding first;
+    struct ty_arena *arena;
+    int code;                   /* TY_ENOMEM: not all findings are kept */
     struct list all;            /* by gang, in the order of issue */
     uint32_t *first_of;         /* [n_gangs + 1] into `all` */
     struct ty_issue *sent;      /* [n_slots] who sends a message; gang == NOBODY: nobody */
@@ -61,16 +40,19 @@ static const struct ty_kind *kind_of(const struct search *s, struct ty_issue at)
     return &s->p->kinds[ty_issue_op(s->p, at)->kind];
 }
 
-/* Notes a disagreement: what is barred, and whether it is the first. */
-static void note(struct search *s, enum what what, uint32_t nth, struct ty_issue a,
+/* Notes a disagreement, and what is barred. */
+static void note(struct search *s, enum ty_disagreement what, uint32_t nth, struct ty_issue a,
                  struct ty_issue b, enum ty_bar bar)
 {
-    const struct finding *first = &s->first;
-    s->out->barred[slot_of(s, b)] |= (uint8_t)bar;
-    if (s->out->n++ == 0 || b.pass < first->b.pass ||
-        (b.pass == first->b.pass && b.gang < first->b.gang)) {
-        s->first = (struct finding){what, nth, a, b};
+    struct ty_finding *f = ty_arena_array(s->arena, struct ty_finding, 1);
+    if (f == NULL) {
+        s->code = TY_ENOMEM;
+        return;
     }
+    *f = (struct ty_finding){s->out->last, what, nth, a, b};
+    s->out->last = f;
+    s->out->barred[slot_of(s, b)] |= (uint8_t)bar;
+    s->out->n++;
 }
 
 /* ---- lists ---- */
@@ -206,7 +188,7 @@ static int deal(struct search *s, struct ty_arena *arena)
         struct list *list = &(send ? s->sends : s->recvs)[s->comm[op->link]];
         list->at[list->n++] = at;
         if (before->gang != NOBODY) {
-            note(s, REPEATED, list->n, *before, at, send ? TY_BAR_SEND : TY_BAR_RECV);
+            note(s, TY_DISAGREE_REPEATED, list->n, *before, at, send ? TY_BAR_SEND : TY_BAR_RECV);
         } else {
             *before = at;
         }
@@ -222,7 +204,7 @@ static void compare_sides(struct search *s, uint32_t comm)
     while (i < sends->n) {
         const struct ty_issue send = sends->at[i];
         if (s->taken[slot_of(s, send)].gang == NOBODY) {
-            note(s, UNRECEIVED, i + 1, send, send, TY_BAR_SEND);
+            note(s, TY_DISAGREE_UNRECEIVED, i + 1, send, send, TY_BAR_SEND);
             return;
         }
         while (k < recvs->n && s->sent[slot_of(s, recvs->at[k])].gang == NOBODY) {
@@ -233,12 +215,12 @@ static void compare_sides(struct search *s, uint32_t comm)
         }
         const struct ty_issue recv = recvs->at[k];
         if (slot_of(s, recv) != slot_of(s, send)) {
-            note(s, ORDER, i + 1, send, recv, TY_BAR_RECV);
+            note(s, TY_DISAGREE_ORDER, i + 1, send, recv, TY_BAR_RECV);
             return;
         }
         const double out = kind_of(s, send)->bytes, in = kind_of(s, recv)->bytes;
         if (out > in || out < in) {
-            note(s, SIZE, i + 1, send, recv, TY_BAR_RECV);
+            note(s, TY_DISAGREE_SIZE, i + 1, send, recv, TY_BAR_RECV);
             return;
         }
         i++;
@@ -276,7 +258,7 @@ static uint32_t number_of(const struct search *s, struct ty_issue issue)
 }
 
 /* How two gangs differ about one meeting. */
-static enum what difference(const struct search *s, struct ty_issue a, struct ty_issue b)
+static enum ty_disagreement difference(const struct search *s, struct ty_issue a, struct ty_issue b)
 {
     const struct ty_kind *want = kind_of(s, a);
     const char *name = s->p->meets[ty_issue_op(s->p, a)->link].name;
@@ -286,10 +268,10 @@ static enum what difference(const struct search *s, struct ty_issue a, struct ty
         const bool later = at.pass > b.pass || (at.pass == b.pass && at.op > b.op);
         if (later && op->sync == TY_SYNC_MEET && same_text(s->p->meets[op->link].name, name) &&
             same_collective(want, kind_of(s, at))) {
-            return SWAPPED;
+            return TY_DISAGREE_SWAPPED;
         }
     }
-    return same_text(want->name, kind_of(s, b)->name) ? BYTES : KIND;
+    return same_text(want->name, kind_of(s, b)->name) ? TY_DISAGREE_BYTES : TY_DISAGREE_KIND;
 }
 
 /* The next meeting of gang g from *i on that bears the stamp; NULL: none. */
@@ -331,7 +313,7 @@ static void compare_gangs(struct search *s, uint32_t g, uint32_t h, uint32_t *ma
             break;
         }
         if (slot_of(s, *a) != slot_of(s, *b)) {
-            note(s, CROSSED, nth, *a, *b, TY_BAR_MEET);
+            note(s, TY_DISAGREE_CROSSED, nth, *a, *b, TY_BAR_MEET);
             s->out->barred[slot_of(s, *a)] |= TY_BAR_MEET;
             break;
         }
@@ -363,7 +345,8 @@ static int compare_meetings(struct search *s, struct ty_arena *arena)
             if (first->gang == NOBODY) {
                 *first = at;
             } else if (first->gang == h) {
-                note(s, REPEATED, ty_issue_pass(s->p, at)->step + 1u, *first, at, TY_BAR_MEET);
+                note(s, TY_DISAGREE_REPEATED, ty_issue_pass(s->p, at)->step + 1u, *first, at,
+                     TY_BAR_MEET);
             } else if (seen[first->gang] != h) {
                 seen[first->gang] = h;
                 compare_gangs(s, first->gang, h, mark);
@@ -425,7 +408,7 @@ static int compare_groups(struct search *s, struct ty_arena *arena)
         const uint32_t absent = first[g] == NOBODY ? NOBODY : absent_from(s, s->all.at[first[g]]);
         if (absent != NOBODY && first[absent] != NOBODY) {
             const struct ty_issue a = s->all.at[first[g]], b = s->all.at[first[absent]];
-            note(s, GROUP, number_of(s, a), a, b, TY_BAR_MEET);
+            note(s, TY_DISAGREE_GROUP, number_of(s, a), a, b, TY_BAR_MEET);
             s->out->barred[slot_of(s, a)] |= TY_BAR_MEET;
             break;
         }
@@ -433,56 +416,12 @@ static int compare_groups(struct search *s, struct ty_arena *arena)
     return first == NULL ? TY_ENOMEM : 0;
 }
 
-/* ---- words ---- */
-
-/* "stage 0 (ranks 0-7) sends act of micro-batch 3 (32 MiB, group pp) in forward 3" */
-static char *say_side(const struct search *s, struct ty_issue at, char *buf, size_t size)
-{
-    char gang[TY_SAY], what[TY_SAY], pass[TY_SAY];
-    static const char *const verbs[] = {
-        [TY_SYNC_MEET] = "issues", [TY_SYNC_SEND] = "sends", [TY_SYNC_RECV] = "receives"};
-    const struct ty_op *op = ty_issue_op(s->p, at);
-    const struct ty_pass *p = ty_issue_pass(s->p, at);
-    snprintf(buf, size, "%s %s %s in %s", ty_say_gang(s->p, at.gang, gang), verbs[op->sync],
-             ty_say_op(s->p, p, op, what), ty_say_pass(s->p, p, pass));
-    return buf;
-}
-
-static void say_first(struct search *s)
-{
-    static const char *const ends[] = {
-        [ORDER] = "; messages between two ranks are matched in the order of issue",
-        [SIZE] = "; both sides must mean equally many bytes",
-        [UNRECEIVED] = ", which is never received",
-        [REPEATED] = " again",
-        [KIND] = "; all members must issue the same collective",
-        [SWAPPED] = "; collectives must be issued in the same order by all members",
-        [BYTES] = "; all members must mean equally many bytes",
-        [CROSSED] = "; collectives must be issued in the same order by all members",
-        [GROUP] = "; all members must name the same group",
-    };
-    const struct finding *f = &s->first;
-    const struct ty_op *op = ty_issue_op(s->p, f->b);
-    const bool one = f->what == UNRECEIVED || f->what == REPEATED;
-    char a[4 * TY_SAY], b[4 * TY_SAY], where[TY_SAY];
-    if (op->sync == TY_SYNC_MEET) {
-        const char *name = s->p->meets[ty_issue_op(s->p, f->a)->link].name;
-        snprintf(where, sizeof(where), "collective %u of %.80s", (unsigned)f->nth,
-                 f->what == CROSSED ? "those that two stages share" : name);
-    } else {
-        const struct ty_channel *c = &s->p->channels[op->link];
-        snprintf(where, sizeof(where), "message %u of %.40s from %.40s to %.40s", (unsigned)f->nth,
-                 c->name, s->p->gangs[c->from].name, s->p->gangs[c->to].name);
-    }
-    snprintf(s->out->text, sizeof(s->out->text), "%s: %s%s%s%s", where,
-             say_side(s, f->what == REPEATED ? f->b : f->a, a, sizeof(a)), one ? "" : ", ",
-             one ? "" : say_side(s, f->b, b, sizeof(b)), ends[f->what]);
-}
+/* ---- the whole ---- */
 
 int ty_mismatch_find(struct ty_mismatch *out, const struct ty_program *p, struct ty_arena *arena,
                      struct ty_err *err)
 {
-    struct search s = {.p = p, .out = out};
+    struct search s = {.p = p, .out = out, .arena = arena};
     *out = (struct ty_mismatch){.barred = ty_arena_array(arena, uint8_t, (size_t)p->n_slots + 1)};
     int rc = out->barred == NULL ? TY_ENOMEM : list_all(&s, arena);
     rc = rc < 0 ? rc : number_comms(&s, arena);
@@ -492,8 +431,5 @@ int ty_mismatch_find(struct ty_mismatch *out, const struct ty_program *p, struct
     }
     rc = rc < 0 ? rc : compare_meetings(&s, arena);
     rc = rc < 0 ? rc : compare_groups(&s, arena);
-    if (rc == 0 && out->n > 0) {
-        say_first(&s);
-    }
-    return rc < 0 ? ty_fail_memory(err) : 0;
+    return rc < 0 || s.code < 0 ? ty_fail_memory(err) : 0;
 }

@@ -12,11 +12,11 @@
  *     MEET    a collective that spans gangs: the same.
  *     SEND    none: sending is asynchronous. The message arrives `delay` after the send ends.
  *     RECV    starts when the message has arrived, too.
- *   Issuing costs no time and never blocks. Issue orders, messages and collectives together must
- *   be free of cycles (as NCCL demands of communicators used side by side), counting every
- *   operation as following the one issued before it, on whatever stream; a cycle, a missing
- *   message or a missing partner is a deadlock and is reported, never waited for. Messages are
- *   received on the receive stream, which does nothing else.
+ *   Issuing costs no time and never blocks, and what waits on one stream holds up no other: an
+ *   operation waits for those issued before it on its own stream and for what is listed here, and
+ *   for nothing else. These must be free of cycles (as NCCL demands of communicators used side by
+ *   side); a cycle, a missing message or a missing partner is a deadlock and is reported, never
+ *   waited for. Messages are received on the receive stream, which does nothing else.
  *
  * IMPLICIT FORM. Ranks that issue the same operations form a gang (a pipeline stage: all its
  * tensor and data ranks). A gang's program is a list of passes (forward of micro-batch 3, ...);

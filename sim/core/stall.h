@@ -2,26 +2,29 @@
 #ifndef TY_CORE_STALL_H
 #define TY_CORE_STALL_H
 
-#include "sim/core/timeline.h"
-
-/* What is known never to happen, by slot: bits of stall_find's `barred`. */
-enum ty_bar {
-    TY_BAR_SEND = 1,
-    TY_BAR_RECV = 2,
-    TY_BAR_MEET = 4,
-};
+#include "sim/core/fronts.h"
+#include "sim/core/mismatch.h"
 
 struct ty_stall {
-    struct ty_stop *stop; /* [n_gangs] */
-    uint32_t *arrived;    /* [n_slots]: sends done, or gangs that stand at the meeting */
-    uint32_t n_stuck;     /* gangs that never finish */
+    struct ty_front *front; /* [n_gangs][TY_N_STREAMS]; NULL: everybody finishes */
+    uint32_t *arrived;      /* [n_slots]: sends done, or gangs that stand at the meeting */
+    uint32_t n_stuck;       /* gangs that never finish */
 };
 
-/* Runs every gang through its order without a clock, each operation after the one issued before
- * it, until nobody can go on. That is the meaning of a deadlock (program.h): the sweep stops there,
- * too; the queue may have got further on streams that do not depend on what is missing. barred:
- * [n_slots] of enum ty_bar, or NULL. O(operations). Columns are owned by the arena. TY_ENOMEM. */
+/* Runs every stream of every gang through its operations without a clock until nobody can go on:
+ * where they stand then is where any executor halts. barred: [n_slots] of enum ty_bar, or NULL.
+ * O(operations). Columns are owned by the arena. TY_ENOMEM. */
 int ty_stall_find(struct ty_stall *stall, const struct ty_program *p, const uint8_t *barred,
                   struct ty_arena *arena);
+
+/* Whether a disagreement was come to: about a meeting by all its members, about two meetings by
+ * both sides; about a message by who receives it, or sends what is never received. */
+bool ty_stall_reaches(const struct ty_stall *stall, const struct ty_program *p,
+                      const struct ty_finding *f);
+
+/* The first disagreement that was come to, by pass and gang; NULL: none, all stop before. */
+const struct ty_finding *ty_stall_disagreement(const struct ty_stall *stall,
+                                               const struct ty_program *p,
+                                               const struct ty_mismatch *mismatch);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "sim/core/program.h"
 
-/* Where a gang stopped: the operation that can never start, by pass within the gang and number
- * within the block. pass == n_passes: it finished. */
+/* An operation that can never start, by pass within the gang and number within the block. pass ==
+ * n_passes: there is none. */
 struct ty_stop {
     uint32_t pass, op;
 };
@@ -18,7 +18,8 @@ struct ty_stop {
 /* What could not be of an execution that deadlocked. */
 struct ty_halt {
     const struct ty_program *whole; /* borrowed */
-    struct ty_stop *stop;           /* [n_gangs], in the whole program */
+    struct ty_stop *stop;           /* [n_gangs] where it is said to stand, in the whole program */
+    struct ty_stop *front; /* [n_gangs][TY_N_STREAMS] first operation that was not executed */
 };
 
 /* Told now and then how far it is, 0..1; tell NULL: nobody is. */
@@ -27,14 +28,17 @@ struct ty_progress {
     void *arg;
 };
 
+struct ty_mismatch; /* mismatch.h */
+
 struct ty_timeline {
-    const struct ty_program *program; /* borrowed; after a deadlock: what was issued of it */
-    ty_ps *start;                     /* [n_tasks] */
-    ty_ps *dur;                       /* [n_tasks], or NULL: durations of the program hold */
-    ty_ps makespan;                   /* end of the last task */
-    const struct ty_halt *halt;       /* NULL: everything finished */
-    struct ty_arena arena;            /* owns the halt and the program that goes with it */
-    struct ty_progress progress;      /* told how far the execution is */
+    const struct ty_program *program;   /* borrowed; after a deadlock: what was executed of it */
+    ty_ps *start;                       /* [n_tasks] */
+    ty_ps *dur;                         /* [n_tasks], or NULL: durations of the program hold */
+    ty_ps makespan;                     /* end of the last task */
+    const struct ty_halt *halt;         /* NULL: everything finished */
+    struct ty_arena arena;              /* owns the halt and the program that goes with it */
+    struct ty_progress progress;        /* told how far the execution is */
+    const struct ty_mismatch *mismatch; /* where an execution is to halt; NULL: nowhere */
 };
 
 /* Columns for a sealed program. TY_ENOMEM or TY_ELIMIT with a message. */
@@ -44,15 +48,22 @@ int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *prog
 int ty_timeline_keep_durations(struct ty_timeline *timeline, struct ty_err *err);
 void ty_timeline_release(struct ty_timeline *timeline);
 
-/* Cuts a timeline down to what every gang issued before it stopped: the program becomes a prefix of
- * the whole one with the same numbering, the makespan the end of the last task in it. Readers of
- * finished timelines work on it as it is. stop[n_gangs] is copied; what is new is the arena's,
- * often the timeline's own. TY_ENOMEM with a message. */
-int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_stop *stop,
+/* Cuts a timeline down to what was executed before all came to a halt: the program becomes that
+ * part of the whole one, numbered anew, its passes those of which something was executed; the
+ * columns are moved together and the makespan is the end of the last task. Readers of finished
+ * timelines work on it as it is. `halt` is copied; what is new is the arena's, often the
+ * timeline's own. TY_ENOMEM with a message, and nothing is changed. */
+int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_halt *halt,
                     struct ty_arena *arena, struct ty_err *err);
+/* The same where columns are to be filled, or have been, by the numbers of the cut program. */
+int ty_timeline_cut_program(struct ty_timeline *timeline, const struct ty_halt *halt,
+                            struct ty_arena *arena, struct ty_err *err);
 
-/* The operation that a gang can never start, and its pass, in the whole program; NULL: the gang
- * finished. */
+/* Whether a gang did not finish. */
+bool ty_timeline_halts(const struct ty_timeline *timeline, uint32_t gang);
+
+/* The operation at which a gang is said to stand for ever, and its pass, in the whole program;
+ * NULL: it finished. */
 const struct ty_op *ty_timeline_stuck(const struct ty_timeline *timeline, uint32_t gang,
                                       const struct ty_pass **pass);
 

@@ -7,7 +7,6 @@
 #include "sim/base/clock.h"
 #include "sim/base/machine.h"
 #include "sim/core/contention.h"
-#include "sim/core/deadlock.h"
 #include "sim/core/execute.h"
 #include "sim/core/fold.h"
 #include "sim/core/mismatch.h"
@@ -86,12 +85,11 @@ static int execute_one(const struct ty_program *program, struct ty_timeline *tim
     struct ty_mismatch mismatch;
     int rc = ty_timeline_init(timeline, program, err);
     timeline->progress = *progress;
+    timeline->mismatch = &mismatch;
     rc = rc < 0 ? rc : ty_mismatch_find(&mismatch, program, &arena, err);
-    if (rc == 0) {
-        rc = execute_timeline(timeline, engine, shared, mismatch.n > 0 ? NULL : err);
-        rc = mismatch.n > 0 ? ty_deadlock_report(timeline, &mismatch, err) : rc;
-    }
+    rc = rc < 0 ? rc : execute_timeline(timeline, engine, shared, err);
     timeline->progress = (struct ty_progress){.tell = NULL}; /* as long as this call */
+    timeline->mismatch = NULL;
     ty_arena_release(&arena);
     return rc;
 }

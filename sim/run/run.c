@@ -141,15 +141,18 @@ int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
     struct ty_arena arena = {.head = NULL};
     struct ty_mismatch mismatch;
     struct ty_stall stall;
+    char text[TY_MISMATCH_TEXT];
     int rc = ty_run_own_fault(run, err);
     if (rc < 0 || !any_own(run)) {
         return rc;
     }
     rc = ty_mismatch_find(&mismatch, program, &arena, err);
-    if (rc == 0 && mismatch.n > 0) {
-        rc = ty_fail(err, TY_EDEADLOCK, "mismatch: %s", mismatch.text);
-    } else if (rc == 0 && ty_stall_find(&stall, program, NULL, &arena) < 0) {
+    if (rc == 0 && ty_stall_find(&stall, program, ty_mismatch_bars(&mismatch), &arena) < 0) {
         rc = ty_fail_memory(err);
+    }
+    const struct ty_finding *f = rc == 0 ? ty_stall_disagreement(&stall, program, &mismatch) : NULL;
+    if (f != NULL) {
+        rc = ty_fail(err, TY_EDEADLOCK, "mismatch: %s", ty_mismatch_say(program, f, text));
     } else if (rc == 0 && stall.n_stuck > 0) {
         rc = ty_fail(err, TY_EDEADLOCK,
                      "deadlock: %u of %u pipeline ranks can never finish; `trainyard run` tells "

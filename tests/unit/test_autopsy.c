@@ -109,8 +109,7 @@ START_TEST(published_schedules_have_no_mismatch)
             struct ty_mismatch mismatch;
             if (ty_sched_program(&program, ty_schedules[i], &shape, &d, &arena, NULL) == 0) {
                 ck_assert_int_eq(ty_mismatch_find(&mismatch, &program, &arena, &err), 0);
-                ck_assert_msg(mismatch.n == 0, "%s, %u ranks: %s", ty_schedules[i]->name,
-                              (unsigned)p, mismatch.text);
+                ck_assert_msg(mismatch.n == 0, "%s, %u ranks", ty_schedules[i]->name, (unsigned)p);
                 n++;
             }
             ty_arena_release(&arena);
@@ -258,9 +257,13 @@ START_TEST(the_first_mismatch_is_told_with_rank_operation_group_bytes_and_micro_
         struct ty_arena arena = {.head = NULL};
         struct ty_program program;
         struct ty_mismatch mismatch;
+        char text[TY_MISMATCH_TEXT] = "";
         lay_out(&program, mismatches[i].issue, mismatches[i].n, &arena, &err);
         ck_assert_int_eq(ty_mismatch_find(&mismatch, &program, &arena, &err), 0);
-        ck_assert_str_eq(mismatch.text, mismatches[i].text);
+        if (mismatch.last != NULL) {
+            ty_mismatch_say(&program, mismatch.last, text);
+        }
+        ck_assert_str_eq(text, mismatches[i].text);
         ck_assert_uint_eq(mismatch.n, mismatches[i].found);
         ty_arena_release(&arena);
     }

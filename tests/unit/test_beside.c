@@ -6,6 +6,7 @@
 #include "sim/core/execute.h"
 #include "sim/core/stats.h"
 #include "tests/common/random_program.h"
+#include "tests/unit/halt.h"
 #include "tests/unit/suite.h"
 
 #define PARTS 3u
@@ -100,7 +101,7 @@ START_TEST(where_one_stopped_the_whole_is_cut_there)
         struct ty_stop *stop = ty_arena_array(&s.arena, struct ty_stop, s.program[1].n_gangs);
         cut.arena = (struct ty_arena){.head = NULL};
         stop[0].pass = 1; /* the first gang gets that far, the others nowhere */
-        ck_assert_int_eq(ty_timeline_cut(&cut, stop, &s.arena, &err), 0);
+        ck_assert_int_eq(halt_at(&cut, stop, &s.arena, &err), 0);
         parts[0] = (struct ty_beside_part){"a", &s.alone[0]};
         parts[1] = (struct ty_beside_part){"b", &cut};
         ck_assert_msg(ty_timeline_beside(&both, parts, 2, &s.arena, &err) == 0, "%s", err.text);

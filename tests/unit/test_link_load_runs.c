@@ -6,6 +6,7 @@
 #include "sim/core/execute.h"
 #include "sim/run/links.h"
 #include "sim/run/report_links.h"
+#include "tests/unit/halt.h"
 #include "tests/unit/link_load_runs.h"
 
 static struct ty_err err;
@@ -58,7 +59,7 @@ static void halt_somewhere(struct quick_run *q, uint64_t seed)
             stop[g].op = (uint32_t)(ty_hash4(seed, g, 1, 0) % p->blocks[pass->block].n_ops);
         }
     }
-    ck_assert_int_eq(ty_timeline_cut(&q->run->all, stop, &q->run->all.arena, &err), 0);
+    ck_assert_int_eq(halt_at(&q->run->all, stop, &q->run->all.arena, &err), 0);
     q->run->timeline = q->run->all;
     ty_run_link_load_forget(q->run->link_load);
     free(stop);
