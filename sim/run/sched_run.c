@@ -10,6 +10,8 @@
 #include "model/slots_text.h"
 #include "sim/base/file.h"
 #include "sim/core/execute.h"
+#include "sim/core/mismatch.h"
+#include "sim/core/stall.h"
 #include "sim/run/limits.h"
 #include "sim/run/words.h"
 
@@ -220,7 +222,13 @@ static int execute(struct ty_sched_run *r, struct ty_err *err)
     int rc =
         ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena, err);
     rc = rc < 0 ? rc : ty_timeline_init(&r->timeline, &r->program, err);
+    struct ty_mismatch mismatch;
+    if (rc == 0 && r->sched == NULL) { /* a file may have messages in different orders */
+        rc = ty_mismatch_find(&mismatch, &r->program, &r->arena, err);
+        r->timeline.mismatch = &mismatch;
+    }
     rc = rc < 0 ? rc : ty_sweep(&r->timeline, err);
+    r->timeline.mismatch = NULL;
     return rc < 0 ? rc : ty_stats_compute(&r->stats, &r->timeline, &r->arena, err);
 }
 
@@ -241,6 +249,39 @@ static bool is_file(const char *name)
                                            strchr(name, '.') != NULL || access(name, R_OK) == 0);
 }
 
+/* Tells what is wrong between ranks that are right by themselves. Where they would wait for ever it
+ * is a deadlock, as it is for a run; else some of the work is missing and nobody would notice. */
+static int tell_fault(const struct ty_slots_file *file, const char *text, struct ty_err *err)
+{
+    static const struct ty_sched_durations none = {.overlap = UINT64_MAX};
+    struct ty_arena arena = {.head = NULL};
+    struct ty_program program;
+    struct ty_stall stall;
+    int rc = ty_sched_program_of(&program, file->placement, &file->shape, &file->slots, &none,
+                                 &arena, err);
+    if (rc == 0 && ty_stall_find(&stall, &program, NULL, &arena) < 0) {
+        rc = ty_fail_memory(err);
+    }
+    if (rc == 0) {
+        rc = ty_fail(err, stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT, "%s", text);
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+static int check_between(const struct ty_slots_file *file, struct ty_err *err)
+{
+    struct ty_err *found = ty_err_new();
+    int rc = found == NULL
+                 ? ty_fail_memory(err)
+                 : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, found);
+    if (found != NULL && rc < 0) {
+        rc = rc == TY_EINPUT ? tell_fault(file, ty_err_text(found), err) : ty_fail_memory(err);
+    }
+    ty_err_free(found);
+    return rc;
+}
+
 /* Orders of the user's own; sizes are what the file says. */
 static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o,
                      struct ty_err *err)
@@ -249,7 +290,8 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     size_t len;
     struct ty_slots_file file;
     int rc = ty_file_read(&r->arena, o->name, TY_SLOTS_MAX_BYTES, &text, &len, err);
-    rc = rc < 0 ? rc : ty_slots_read(&file, o->name, text, len, &r->arena, err);
+    rc = rc < 0 ? rc : ty_slots_read_each(&file, o->name, text, len, &r->arena, err);
+    rc = rc < 0 ? rc : check_between(&file, err);
     if (rc < 0) {
         return rc;
     }
