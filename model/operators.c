@@ -7,6 +7,7 @@
 
 #include "model/operators_internal.h"
 #include "sim/base/number_text.h"
+#include "topology/gpu_name.h"
 
 const char *ty_operator_name(int op)
 {
@@ -165,4 +166,29 @@ bool ty_operators_find(const struct ty_operators *table, const struct ty_operato
         table->note(table->note_arg, key, size, curve != NULL ? found : NULL);
     }
     return curve != NULL;
+}
+
+int ty_operators_check_gpu(const struct ty_operators *table, const char *gpu, struct ty_err *err)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < table->n_gpus && gpu != NULL; i++) {
+        const struct ty_operator_gpu *on = &table->gpu[i];
+        if (ty_gpu_names_differ(on->name, gpu)) {
+            code = ty_fail_at(err, TY_EINPUT, &on->at,
+                              "gpu: %u row%s measured on another GPU (%.60s) than the cluster's "
+                              "(%s); measure on that, or empty this column to take the times all "
+                              "the same",
+                              (unsigned)on->n_rows, on->n_rows == 1 ? "" : "s", on->name, gpu);
+        }
+    }
+    return code;
+}
+
+uint32_t ty_operators_waiting(const struct ty_operators *table)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < table->n_colls; i++) {
+        n += table->coll[i].members > 0 && table->coll[i].members < table->coll[i].ranks;
+    }
+    return n;
 }

@@ -79,8 +79,18 @@ struct ty_operator_coll {
     enum ty_coll coll;
     uint32_t ranks, nodes;
     double bytes, seconds;
-    uint32_t number; /* of the CSV row, header 0 */
+    uint32_t number;  /* of the CSV row, header 0 */
+    uint32_t members; /* whose times are known: with less than `ranks` it may hold waiting; 0: not
+                       * said */
 };
+
+/* A GPU that rows of a table were measured on. */
+struct ty_operator_gpu {
+    const char *name;
+    uint32_t n_rows;
+    struct ty_place at; /* of the first */
+};
+#define TY_OPERATOR_GPUS 4u /* told apart; real tables have one */
 
 /* A time from the table; `at` differs from what was asked for beyond the ends of the curve. */
 struct ty_operator_time {
@@ -97,6 +107,8 @@ struct ty_operators {
     uint32_t n, n_rows;
     const struct ty_operator_coll *coll; /* [n_colls], by collective, ranks, nodes, bytes */
     uint32_t n_colls;
+    struct ty_operator_gpu gpu[TY_OPERATOR_GPUS]; /* [n_gpus], of rows that say it */
+    uint32_t n_gpus;
     ty_operator_note_fn *note; /* NULL: nobody */
     void *note_arg;
 };
@@ -120,6 +132,13 @@ char *ty_operator_sizes(const struct ty_operator_key *key, double size,
 /* Reads a table. All wrong cells are reported, by line and column. Owned by the arena. */
 int ty_operators_load(struct ty_operators *table, const char *path, struct ty_arena *arena,
                       struct ty_err *err);
+
+/* Refuses a table that was measured on another GPU than that name (NULL: it has none) says. 0 or
+ * TY_EINPUT. */
+int ty_operators_check_gpu(const struct ty_operators *table, const char *gpu, struct ty_err *err);
+
+/* Of its collectives, those whose times may hold waiting for members that were not recorded. */
+uint32_t ty_operators_waiting(const struct ty_operators *table);
 
 /* The key of a product; *size gets what its curve is over. */
 struct ty_operator_key ty_operator_matmul(int role, int dtype, double m, double n, double k,

@@ -33,16 +33,19 @@ enum column {
     NODES,
     BYTES,
     TIME,
+    GPU,
+    MEMBERS,
     N_COLUMNS
 };
 
 static const char *const column_names[N_COLUMNS] = {
-    "op",    "role",     "kernel",   "dtype",  "m",        "n",     "k",     "batch", "sequence",
-    "heads", "kv_heads", "head_dim", "causal", "elements", "ranks", "nodes", "bytes", "time_us",
+    "op",    "role",     "kernel", "dtype",    "m",        "n",       "k",
+    "batch", "sequence", "heads",  "kv_heads", "head_dim", "causal",  "elements",
+    "ranks", "nodes",    "bytes",  "time_us",  "gpu",      "members",
 };
 
 /* Columns that say where a row comes from, and nothing else. */
-static const char *const note_names[] = {"gpu", "date", "software", "clock_mhz", "source", "note"};
+static const char *const note_names[] = {"date", "software", "clock_mhz", "source", "note"};
 
 #define BIT(column) (1u << (column))
 #define PRODUCT     (BIT(M) | BIT(N) | BIT(K))
@@ -242,6 +245,13 @@ static int read_coll(struct reader *r, enum ty_coll coll)
     } else if (code == 0 && size[NODES] > size[RANKS]) {
         code = wrong(r, NODES, "%g ranks on %g nodes; write on how many nodes they are",
                      size[RANKS], size[NODES]);
+    } else if (code == 0 && cell(r, MEMBERS)[0] != '\0') {
+        code = read_number(r, MEMBERS, true, &size[MEMBERS]);
+        if (code == 0 && size[MEMBERS] > size[RANKS]) {
+            code =
+                wrong(r, MEMBERS, "%g members of %g ranks; write of how many the times are known",
+                      size[MEMBERS], size[RANKS]);
+        }
     }
     if (code == 0) {
         r->coll[r->n_colls++] = (struct ty_operator_coll){.coll = coll,
@@ -249,7 +259,8 @@ static int read_coll(struct reader *r, enum ty_coll coll)
                                                           .nodes = (uint32_t)size[NODES],
                                                           .bytes = size[BYTES],
                                                           .seconds = size[TIME] * 1e-6,
-                                                          .number = r->number};
+                                                          .number = r->number,
+                                                          .members = (uint32_t)size[MEMBERS]};
     }
     return code;
 }
@@ -434,6 +445,23 @@ static int make_curves(struct ty_operators *table, const struct row *row, uint32
     return rc;
 }
 
+/* Keeps on what the row was measured. */
+static void note_gpu(const struct reader *r, struct ty_operators *table)
+{
+    const char *name = cell(r, GPU);
+    uint32_t i = 0;
+    while (i < table->n_gpus && strcmp(table->gpu[i].name, name) != 0) {
+        i++;
+    }
+    if (name[0] == '\0' || i == TY_OPERATOR_GPUS) {
+        return;
+    }
+    if (i == table->n_gpus) {
+        table->gpu[table->n_gpus++] = (struct ty_operator_gpu){.name = name, .at = place(r, GPU)};
+    }
+    table->gpu[i].n_rows++;
+}
+
 int ty_operators_load(struct ty_operators *table, const char *path, struct ty_arena *arena,
                       struct ty_err *err)
 {
@@ -458,6 +486,7 @@ int ty_operators_load(struct ty_operators *table, const char *path, struct ty_ar
         r.number = i + 1;
         const int rc = read_row(&r);
         code = code < 0 ? code : rc;
+        note_gpu(&r, table);
     }
     if (code < 0) {
         return code;

@@ -42,9 +42,10 @@ static int read_table(struct ty_calibration *c)
     struct ty_config *config = NULL;
     struct table *table = ty_arena_array(&c->arena, struct table, 1);
     int rc = table == NULL ? ty_fail_memory(c->err) : ty_cal_parts_open(c, &config);
-    ty_config_free(config);
     rc = rc < 0 ? rc
                 : ty_operators_load(&table->operators, c->options->operators, &c->arena, c->err);
+    rc = rc < 0 ? rc : ty_operators_check_gpu(&table->operators, config->cluster.gpu, c->err);
+    ty_config_free(config);
     rc = rc < 0 ? rc : ty_cal_room(c, table->operators.n_rows);
     if (rc < 0) {
         return rc;

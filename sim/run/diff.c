@@ -1,8 +1,6 @@
 /* diff.c - comparisons of trainyard.h, as text. */
 #include "sim/run/diff.h"
 
-#include <math.h>
-
 #include "sim/base/text.h"
 
 static int check(const struct ty_diff_run *runs, size_t n, struct ty_err *err)
@@ -62,21 +60,6 @@ static void lump(struct ty_diff_side *side)
     }
 }
 
-/* A profile does not say what was trained: tokens and MFU are those of the run file beside it, if
- * that has as many GPUs. */
-static void assume_work(struct ty_diff *d, struct ty_diff_side *side)
-{
-    for (uint32_t i = 0; i < d->n && isnan(side->tokens); i++) {
-        const struct ty_diff_side *from = &d->side[i];
-        if (from->from->run != NULL && from->n_gpus == side->n_gpus) {
-            side->tokens = from->tokens;
-            side->tokens_per_s = side->tokens / side->step_s;
-            side->mfu = from->mfu * from->step_s / side->step_s;
-            side->assumed = from->letter;
-        }
-    }
-}
-
 /* What runs that are measured leave for the others to tell. */
 static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_arena *arena)
 {
@@ -87,8 +70,8 @@ static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_ar
     for (uint32_t i = 0; i < d->n && d->seen && rc == 0; i++) {
         const struct ty_recording *own = runs[i].recording;
         rc = match_ranks(&d->side[i], runs, d->n, arena);
-        if (own != NULL) {
-            assume_work(d, &d->side[i]);
+        if (own != NULL && rc == 0) {
+            rc = ty_diff_assume_work(d, &d->side[i]);
         }
         d->lumped = d->lumped || (own != NULL && own->unphased_s > 0.99 * own->computed_s);
     }

@@ -28,6 +28,8 @@ struct ty_diff_side {
     const char *stack;                  /* its framework.preset; NULL: measured */
     char letter;                        /* 'A' the first */
     char assumed;                       /* measured: the run whose work it is taken to do; 0 */
+    char unlike;                        /* measured: a run that does other work; 0 */
+    double unlike_mfu, unlike_flops;    /* its MFU if it did; its products, of the run's FLOPs */
     uint32_t n_gpus, n_steps;
     const bool *counted; /* [ranks of the timeline] those that means are over; NULL: all */
     uint32_t n_counted;
@@ -103,6 +105,10 @@ struct ty_diff {
     struct ty_diff_pair pair[TY_DIFF_RUNS_MAX]; /* [n], the first one is empty */
     uint32_t n;
 };
+
+/* What a measured side worked on, as far as the runs beside it tell: tokens and MFU, or whose work
+ * it is not. 0 or TY_ENOMEM. diff_work.c */
+int ty_diff_assume_work(struct ty_diff *diff, struct ty_diff_side *side);
 
 struct ty_text;
 void ty_diff_table(const struct ty_diff *diff, struct ty_text *text);

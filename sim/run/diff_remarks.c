@@ -54,11 +54,10 @@ static void remark_work(struct ty_diff_pair *pair, struct ty_arena *arena, int *
 
 /* ---- measured beside simulated ---- */
 
-static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_side *side,
-                             struct ty_arena *arena, int *rc)
+/* Whose work a profile is taken to do, or cannot have done. */
+static void remark_work_of(struct ty_diff_pair *pair, const struct ty_diff_side *side,
+                           struct ty_arena *arena, int *rc)
 {
-    const struct ty_recording *r = side->from->recording;
-    const double unphased = r->computed_s > 0 ? r->unphased_s / r->computed_s : 0;
     char text[64];
     if (side->assumed != 0) {
         remark(pair,
@@ -67,7 +66,34 @@ static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_sid
                                "follow from that",
                                side->letter, side->assumed),
                rc);
+    } else if (side->unlike != 0 && side->unlike_flops > 1) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%c does not train what %c does: its matrix products alone are %s "
+                               "of the FLOPs of a step of %c, so its tokens/s and MFU are not "
+                               "known",
+                               side->letter, side->unlike,
+                               ty_words_share(side->unlike_flops, text, sizeof(text)),
+                               side->unlike),
+               rc);
+    } else if (side->unlike != 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%c does not train what %c does: its MFU would be %s, so its "
+                               "tokens/s and MFU are not known; compare with its own model",
+                               side->letter, side->unlike,
+                               ty_words_share(side->unlike_mfu, text, sizeof(text))),
+               rc);
     }
+}
+
+static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_side *side,
+                             struct ty_arena *arena, int *rc)
+{
+    const struct ty_recording *r = side->from->recording;
+    const double unphased = r->computed_s > 0 ? r->unphased_s / r->computed_s : 0;
+    char text[64];
+    remark_work_of(pair, side, arena, rc);
     if (!r->marked) {
         const struct ty_diff_side *other = side == pair->a ? pair->b : pair->a;
         char several[160] = "";

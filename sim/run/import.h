@@ -151,6 +151,10 @@ struct ty_import_recorded {
 enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
                                           struct ty_import_key *key, bool *is_operator);
 
+/* FLOPs of an operator that is a matrix product whose shapes were recorded; else 0. */
+double ty_import_product_flops(const struct ty_profile *profile, const struct ty_profile_rank *rank,
+                               uint32_t op);
+
 int ty_import_operators(struct ty_import *im);     /* import_operators.c */
 int ty_import_collectives(struct ty_import *im);   /* import_colls.c */
 int ty_import_measure_lanes(struct ty_import *im); /* import_lanes.c */

@@ -106,6 +106,15 @@ static bool product(const struct scene *s, uint64_t mnk[3], uint32_t *first)
     return true;
 }
 
+double ty_import_product_flops(const struct ty_profile *profile, const struct ty_profile_rank *rank,
+                               uint32_t op)
+{
+    const struct scene s = scene_of(profile, rank, op);
+    uint64_t mnk[3];
+    uint32_t first;
+    return product(&s, mnk, &first) ? 2.0 * (double)mnk[0] * (double)mnk[1] * (double)mnk[2] : 0;
+}
+
 /* Whether operator i lies inside operator `around`; those that do follow it. */
 static bool inside(const struct ty_profile_rank *rank, uint32_t around, uint32_t i)
 {

@@ -179,7 +179,7 @@ void ty_import_put_table(const struct ty_import *im, struct ty_text *t)
     }
     (void)snprintf(source, sizeof(source), "%.200s%s", ty_path_name(first->file), more);
     ty_text_add(t, "op,role,kernel,dtype,m,n,k,batch,sequence,heads,kv_heads,head_dim,causal,"
-                   "elements,ranks,nodes,bytes,time_us,gpu,source,note\n");
+                   "elements,ranks,nodes,bytes,time_us,gpu,source,members,note\n");
     for (uint32_t i = 0; i < im->n_rows; i++) {
         const struct ty_import_row *row = &im->rows[i];
         const bool coll = row->key.op >= TY_IMPORT_COLL;
@@ -188,6 +188,13 @@ void ty_import_put_table(const struct ty_import *im, struct ty_text *t)
         put_quoted(t, first->gpu);
         ty_text_add(t, ",");
         put_quoted(t, source);
+        if (coll) {
+            /* what trainyard writes holds no waiting */
+            const uint32_t all = (uint32_t)row->key.dim[0];
+            ty_text_add(t, ",%u", (unsigned)(im->profile->own ? all : row->members));
+        } else {
+            ty_text_add(t, ",");
+        }
         if (coll && row->members > 1) {
             ty_text_add(t, ",\"median of %u, each the shortest of %u members\"\n",
                         (unsigned)row->samples, (unsigned)row->members);

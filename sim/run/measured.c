@@ -102,6 +102,17 @@ static bool is_table(const char *path)
     return ty_path_ends(path, ".csv");
 }
 
+/* A table that was measured on another GPU is refused where it says so. */
+static int check_gpu(const struct ty_config *c, const struct ty_operators *table, const char *key,
+                     const struct ty_place *at, struct ty_err *err)
+{
+    const int rc = ty_operators_check_gpu(table, c->cluster.gpu, err);
+    if (rc < 0) {
+        ty_hint_named(err, key, at);
+    }
+    return rc;
+}
+
 /* The tables in cluster.collectives.measured; of others nothing is read. */
 static int load_tables(struct ty_config *c, struct ty_operators *tables, struct ty_err *err)
 {
@@ -112,6 +123,9 @@ static int load_tables(struct ty_config *c, struct ty_operators *tables, struct 
         const char *file = c->cluster.measured_files.item[i];
         const char *path = is_table(file) ? ty_config_beside(c, &at, file) : NULL;
         int rc = path == NULL ? 0 : ty_operators_load(&tables[i], path, &c->arena, err);
+        if (path != NULL && rc == 0) {
+            rc = check_gpu(c, &tables[i], "cluster.collectives.measured", &at, err);
+        }
         if (path != NULL && rc == 0 && tables[i].n_colls == 0) {
             rc = ty_fail_at(err, TY_EINPUT, &at,
                             "cluster.collectives.measured: a table without collectives (%s)", file);
@@ -177,7 +191,7 @@ static int load_operators(struct ty_config *c, struct ty_err *err)
         return rc;
     }
     c->cluster.operator_table = table;
-    return 0;
+    return check_gpu(c, table, "cluster.operators", &at, err);
 }
 
 int ty_measured_load(struct ty_config *config, struct ty_err *err)

@@ -6,6 +6,7 @@
 #include "sim/run/gpus.h"
 #include "sim/run/remedy.h"
 #include "sim/run/report_links.h"
+#include "sim/run/report_table.h"
 #include "sim/run/together.h"
 
 static void number(struct ty_text *t, double x)
@@ -168,6 +169,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     traffic(t, &f);
     rc = rc < 0 ? rc : ty_report_links_json(run, t, err);
     ty_together_json(run, f.step_s, t);
+    rc = rc < 0 ? rc : ty_report_cover_json(run, t, err);
     ty_text_add(t, "  \"gpus\": %u,\n", (unsigned)run->lowered.program.n_ranks);
     kinds(t, run);
     ty_text_add(t, "  \"steps\": %u,\n", (unsigned)run->lowered.program.n_steps);

@@ -170,6 +170,17 @@ static void gang_uses(const struct ty_run *run, const struct ty_gang *gang, stru
     }
 }
 
+static void put_waiting(struct ty_text *t, const struct ty_operators *table)
+{
+    const uint32_t n = table != NULL ? ty_operators_waiting(table) : 0;
+    if (n > 0) {
+        ty_text_add(t,
+                    "  of %u rows of communication in %s %u may hold waiting: not all members "
+                    "were recorded\n",
+                    (unsigned)table->n_colls, ty_path_name(table->file), (unsigned)n);
+    }
+}
+
 static void put_collectives(struct ty_text *t, const struct ty_run *run)
 {
     const struct ty_coll_measured *measured = run->config->cluster.measured;
@@ -186,6 +197,7 @@ static void put_collectives(struct ty_text *t, const struct ty_run *run)
     for (uint32_t i = 0; i < n; i++) {
         put_use(t, run, &uses[i]);
     }
+    put_waiting(t, run->config->cluster.operator_table);
 }
 
 /* ---- operators ---- */
@@ -292,4 +304,97 @@ int ty_report_measured(const struct ty_run *run, struct ty_text *t, struct ty_er
         put_collectives(t, run);
     }
     return run->config->cluster.operator_table != NULL ? put_operators(t, run, err) : 0;
+}
+
+/* ---- in short ---- */
+
+struct cover {
+    const struct ty_operators *table; /* or NULL */
+    uint32_t kernels, kernels_found, products, products_found, colls, colls_found;
+    uint32_t waiting; /* rows of the table */
+};
+
+static int find_cover(const struct ty_run *run, struct cover *cover, struct ty_err *err)
+{
+    const struct ty_cluster *cluster = &run->config->cluster;
+    struct use uses[LINES_MAX];
+    struct kernels seen = {.n = 0};
+    struct ty_arena arena = {.head = NULL};
+    int rc = 0;
+    *cover = (struct cover){.table = cluster->operator_table};
+    if (cluster->operator_table != NULL) {
+        rc = look_up(run, &seen, &arena, err);
+        cover->waiting = ty_operators_waiting(cluster->operator_table);
+    }
+    for (uint32_t i = 0; i < seen.n; i++) {
+        const bool product = seen.row[i].key.op == TY_OPERATOR_MATMUL;
+        cover->kernels_found += seen.row[i].found;
+        cover->products += product;
+        cover->products_found += product && seen.row[i].found;
+    }
+    cover->kernels = seen.n;
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs && cluster->measured != NULL; s++) {
+        gang_uses(run, &run->lowered.program.gangs[s], uses, &cover->colls);
+    }
+    for (uint32_t i = 0; i < cover->colls; i++) {
+        cover->colls_found += strcmp(uses[i].kind->algorithm, ty_coll_measured.name) == 0;
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+static void put_cover_of_table(struct ty_text *t, const struct cover *c)
+{
+    const char *file = ty_path_name(c->table->file);
+    if (c->table->n == 0) {
+        return;
+    }
+    ty_text_add(t, "  %u of the %u kernels of this run are from %s, the others the model's\n",
+                (unsigned)c->kernels_found, (unsigned)c->kernels, file);
+    if (c->kernels_found == 0 || (c->products > 0 && c->products_found == 0)) {
+        ty_text_add(t,
+                    "  none of its %u %s is there: the table has other shapes or another type "
+                    "(model, layout,\n  micro-batch)\n",
+                    (unsigned)(c->kernels_found == 0 ? c->kernels : c->products),
+                    c->kernels_found == 0 ? "kernels" : "matrix products");
+    }
+}
+
+int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct cover c;
+    const struct ty_cluster *cluster = &run->config->cluster;
+    if (cluster->operator_table == NULL && cluster->measured == NULL) {
+        return 0;
+    }
+    const int rc = find_cover(run, &c, err);
+    if (rc < 0) {
+        return rc;
+    }
+    ty_text_add(t, "\nmeasured (trainyard check lists what)\n");
+    if (c.table != NULL) {
+        put_cover_of_table(t, &c);
+    }
+    if (cluster->measured != NULL) {
+        ty_text_add(t, "  %u of the %u kinds of communication of this run\n",
+                    (unsigned)c.colls_found, (unsigned)c.colls);
+    }
+    put_waiting(t, c.table);
+    return 0;
+}
+
+int ty_report_cover_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct cover c;
+    const struct ty_cluster *cluster = &run->config->cluster;
+    if (cluster->operator_table == NULL && cluster->measured == NULL) {
+        return 0;
+    }
+    const int rc = find_cover(run, &c, err);
+    ty_text_add(t,
+                "  \"measured\": {\"kernels\": %u, \"kernels_of_run\": %u, \"collectives\": %u, "
+                "\"collectives_of_run\": %u, \"rows_with_waiting\": %u},\n",
+                (unsigned)c.kernels_found, (unsigned)c.kernels, (unsigned)c.colls_found,
+                (unsigned)c.colls, (unsigned)c.waiting);
+    return rc;
 }

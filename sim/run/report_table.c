@@ -223,6 +223,10 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
         return rc;
     }
     ty_together_table(run, f.step_s, t);
+    rc = ty_report_cover(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
     const struct ty_program *p = run->all.program;
     ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
                 ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_ranks,

@@ -18,6 +18,10 @@ void ty_report_fabric(const struct ty_run *run, struct ty_text *text);
  * groups and kernels of this run they cover; nothing without such files. */
 int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
+/* The same in a few lines, for a run; nothing without such files. */
+int ty_report_cover(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_cover_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
 /* culprits.c: what slow GPUs, worse links and random spread add to the step of an executed run, and
  * which ranks the others wait for; nothing where all parts are alike. */
 int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *text,

@@ -83,7 +83,7 @@ class Known:
 def run(binary, *args, code=0, cwd=None):
     p = subprocess.run([binary, *map(str, args)], capture_output=True, text=True, cwd=cwd,
                        check=False)
-    if p.returncode not in (code, 1 if args[0] == "run" else code):  # 1: does not fit in memory
+    if p.returncode not in (code, 1 if args[0] == "run" else code, 0 if code == 1 else code):  # 1: does not fit in memory
         raise SystemExit(f"{args}: exit {p.returncode}\n{p.stderr}")
     return p
 
@@ -402,6 +402,57 @@ def older_versions(binary, folder):
           "13.50 us after:" in told, told)
 
 
+def where_from(binary, folder):
+    """A table knows its GPU, its shapes and its members; a comparison whose work it is."""
+    traces = folder / "traces"
+    table = (folder / "table.csv").read_text()
+    check("a table names its GPU and its members", table_of(folder / "table.csv")[0]["gpu"] ==
+          "NVIDIA A100-SXM4-80GB" and all(r["members"] == "2" for r in table_of(
+              folder / "table.csv") if r["ranks"]), table[:300])
+    (folder / "run.yaml").write_text(RUN, encoding="utf-8")
+    said = run(binary, "run", "run.yaml", cwd=folder).stdout
+    check("a run says how much is measured", "kernels of this run are from table.csv" in said and
+          "1 of the 1 kinds of communication" in said and "waiting" not in said, said)
+    stats = json.loads(run(binary, "run", "run.yaml", "--stats", "json", cwd=folder).stdout)
+    check("and so does its JSON", stats["measured"]["collectives"] == 1 and
+          0 < stats["measured"]["kernels"] < stats["measured"]["kernels_of_run"], stats["measured"])
+    for sets in (["model.hidden=1024", "model.heads=16"], ["model.dtype=fp16"]):
+        none = run(binary, "run", "run.yaml", *[w for s in sets for w in ("--set", s)],
+                   cwd=folder).stdout
+        check(f"shapes that are not there are told: {' '.join(sets)}", re.search(
+            r"none of its \d+ matrix products is there: the table has other shapes or another "
+            r"type", none) and "none of its" not in said, none)
+    for gpu, code in (("AMD Instinct MI300X", 3), ("NVIDIA H100 80GB HBM3", 3), ("", 0),
+                      ("NVIDIA A100-PCIE-40GB", 3), ("NVIDIA A100-SXM4-40GB", 0)):
+        (folder / "other.csv").write_text(table.replace("NVIDIA A100-SXM4-80GB", gpu))
+        p = subprocess.run([binary, "run", "run.yaml", "--set", "cluster.operators=other.csv"],
+                           cwd=folder, capture_output=True, text=True, check=False)
+        check(f"a table of {gpu or 'nobody'} is {'refused' if code else 'taken'}",
+              (p.returncode in (0, 1) if code == 0 else p.returncode == code and
+               f"measured on another GPU ({gpu}) than the cluster's (a100-sxm-80g)" in p.stderr),
+              p.stderr)
+    run(binary, "import", "kineto", next(iter(sorted(traces.iterdir()))), "-o", folder / "one.csv")
+    said = run(binary, "run", "run.yaml", "--set", "cluster.operators=one.csv", cwd=folder).stdout
+    check("waiting that may be in a table is told",
+          "of 1 rows of communication in one.csv 1 may hold waiting" in said, said)
+    # the profile against the run of its model, and against one of another
+    both = json.loads(run(binary, "diff", "traces", "run.yaml", "--stats", "json",
+                          cwd=folder).stdout)
+    check("a profile has the MFU of the model it trains", 0 < both["runs"][0]["mfu"] < 1, both)
+    other = (RUN.replace("layers: 3", "layers: 96").replace("hidden: 768", "hidden: 12288")
+             .replace("ffn: 3072", "ffn: 49152").replace("heads: 12", "heads: 96"))
+    (folder / "large.yaml").write_text(other.replace("operators: table.csv", "derate: 1").replace(
+        "derate: 1, nvlink", "nvlink"))
+    small = RUN.replace("layers: 3", "layers: 1").replace("vocabulary: 32000", "vocabulary: 512")
+    (folder / "small.yaml").write_text(small)
+    for name, words in (("large", "its MFU would be"), ("small", "its matrix products alone are")):
+        p = run(binary, "diff", "traces", f"{name}.yaml", cwd=folder, code=1)
+        both = json.loads(run(binary, "diff", "traces", f"{name}.yaml", "--stats", "json",
+                              cwd=folder, code=1).stdout)
+        check(f"but not beside a {name} one", words in p.stdout and both["runs"][0]["mfu"] is None
+              and both["runs"][0]["tokens_per_s"] is None, p.stdout)
+
+
 # ---- trainyard's own files ----
 
 # example, options, how near a run with the table comes: the reductions of a loss over a tensor group
@@ -464,6 +515,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         with_shapes(binary, folder)
+        where_from(binary, folder)
         in_doubt(binary, folder)
         sizes_and_ends(binary, folder)
         optimizers(binary, folder)

@@ -9,6 +9,7 @@
 
 #include "tests/unit/cluster_preset.h"
 #include "tests/unit/suite.h"
+#include "topology/gpu_name.h"
 
 static size_t value_size(enum ty_field_type type)
 {
@@ -354,10 +355,39 @@ START_TEST(bus_bandwidths_meet_published_limits)
 }
 END_TEST
 
-TY_SUITE("cluster", every_member_is_a_key, every_key_has_a_line_of_documentation,
-         every_gpu_preset_is_complete_and_plausible, every_cluster_preset_is_complete_and_plausible,
-         every_line_of_a_preset_names_its_source, a_cluster_without_presets_is_complete,
-         a_key_beside_a_preset_overrides_it, the_reserve_leaves_what_a100_runs_could_use,
+START_TEST(names_of_gpus_differ_by_their_models)
+{
+    static const struct {
+        const char *a, *b;
+        bool differ;
+    } rows[] = {
+        {"NVIDIA A100-SXM4-80GB", "a100-sxm-80g", false},
+        {"NVIDIA A100-SXM4-40GB", "a100-sxm-80g", false}, /* as fast, but for memory */
+        {"NVIDIA A100-PCIE-40GB", "a100-sxm-40g", true},
+        {"NVIDIA H100 80GB HBM3", "h100-sxm", false},
+        {"NVIDIA H100 PCIe", "h100-sxm", true},
+        {"AMD Instinct MI300X", "h100-sxm", true},
+        {"gfx942:sramecc+:xnack-", "h100-sxm", true},
+        {"Tesla V100-SXM2-16GB", "v100-sxm2-32g", false},
+        {"NVIDIA GB200", "b200-sxm", true},
+        {"NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 3090", true},
+        {"NVIDIA GeForce RTX 4090", "a100-sxm-80g", true},
+        {"our node, 80GB", "h100-sxm", false}, /* says no model */
+        {"", "h100-sxm", false},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        ck_assert_msg(ty_gpu_names_differ(rows[i].a, rows[i].b) == rows[i].differ, "%s, %s",
+                      rows[i].a, rows[i].b);
+        ck_assert(ty_gpu_names_differ(rows[i].b, rows[i].a) == rows[i].differ);
+    }
+}
+END_TEST
+
+TY_SUITE("cluster", names_of_gpus_differ_by_their_models, every_member_is_a_key,
+         every_key_has_a_line_of_documentation, every_gpu_preset_is_complete_and_plausible,
+         every_cluster_preset_is_complete_and_plausible, every_line_of_a_preset_names_its_source,
+         a_cluster_without_presets_is_complete, a_key_beside_a_preset_overrides_it,
+         the_reserve_leaves_what_a100_runs_could_use,
          reserve_is_context_and_communicators_unless_given, checks_point_at_the_value_to_change,
          collective_words_name_their_algorithms, all_reduces_in_a_node_meet_measurements,
          a_ring_over_32_nodes_has_nccls_latency, bus_bandwidths_meet_published_limits)
