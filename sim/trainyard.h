@@ -169,8 +169,8 @@ TY_API int ty_run_report(const struct ty_run *run, const char *format, char **te
 
 /* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
  * "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu",
- * "mfu_causal", "hfu", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part of the step, as
- * "breakdown.exposed_data". (2) for another name, and before execution. */
+ * "mfu_causal", "hfu", "hfu_causal", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part of
+ * the step, as "breakdown.exposed_data". (2) for another name, and before execution. */
 TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
                          struct ty_err *err);
 

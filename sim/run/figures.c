@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "model/flops.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "sim/run/traffic.h"
@@ -19,6 +20,7 @@ const struct ty_figure_row ty_figure_rows[] = {
     ROW("mfu", mfu),
     ROW("mfu_causal", mfu_causal),
     ROW("hfu", hfu),
+    ROW("hfu_causal", hfu_causal),
     ROW("bubble_fraction", bubble_fraction),
     ROW("bubble_over_ideal", bubble_over_ideal),
     ROW("ideal_s", ideal_s),
@@ -62,20 +64,30 @@ static double peak_rss(void)
     return (double)usage.ru_maxrss * 1024;
 }
 
+/* Shares of the peak: model FLOPs, and those with what is repeated. */
+static void utilisations(const struct ty_run *run, struct ty_figures *f)
+{
+    const struct ty_config *c = run->config;
+    const double peak = ty_run_peak(run);
+    double *const share[2][2] = {{&f->mfu, &f->hfu}, {&f->mfu_causal, &f->hfu_causal}};
+    for (int causal = 0; causal < 2; causal++) {
+        const double model = ty_flops_model(&c->arch, causal);
+        const double repeated = ty_flops_repeated(&c->arch, &c->layout, causal);
+        *share[causal][0] = model * f->tokens_per_s_per_gpu / peak;
+        *share[causal][1] = (model + repeated) * f->tokens_per_s_per_gpu / peak;
+    }
+}
+
 void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
 {
     const struct ty_config *c = run->config;
     const struct ty_program *p = &run->lowered.program;
     const double steps = p->n_steps, gpus = p->n_ranks;
-    const double peak = ty_run_peak(run);
     *f = (struct ty_figures){.step_s = ty_s_from_ps(run->timeline.makespan) / steps};
     f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
     f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
-    const double model = ty_arch_flops_palm(&c->arch, false);
-    f->model_tflops_per_gpu = model * f->tokens_per_s_per_gpu * 1e-12;
-    f->mfu = model * f->tokens_per_s_per_gpu / peak;
-    f->mfu_causal = ty_arch_flops_palm(&c->arch, true) * f->tokens_per_s_per_gpu / peak;
-    f->hfu = run->stats.flops / steps / gpus / f->step_s / peak;
+    f->model_tflops_per_gpu = ty_flops_model(&c->arch, false) * f->tokens_per_s_per_gpu * 1e-12;
+    utilisations(run, f);
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         f->bucket_s[b] = run->stats.bucket_s[b] / steps;
     }

@@ -96,6 +96,7 @@ static void put_figures(struct ty_out *out, const struct ty_run *run)
     put_number(out, "mfu", f.mfu);
     put_number(out, "mfu_causal", f.mfu_causal);
     put_number(out, "hfu", f.hfu);
+    put_number(out, "hfu_causal", f.hfu_causal);
     put_number(out, "bubble_fraction", f.bubble_fraction);
     put_number(out, "bubble_over_ideal", f.bubble_over_ideal);
     put_number(out, "ideal_s", f.ideal_s);

@@ -128,8 +128,9 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     snprintf(note, sizeof(note), "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",
              ty_words_share(f->mfu_causal, share, sizeof(share)));
     row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
-    row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)),
-        "products executed: attention causal, lookups not counted, recomputation is");
+    snprintf(note, sizeof(note), "the same and what recomputation repeats (causal: %s)",
+             ty_words_share(f->hfu_causal, share, sizeof(share)));
+    row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)), note);
     if (ty_run_n_generations(run) > 1) {
         ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", 1e-12 * ty_run_peak(run));
         row(t, "peak", value, "per GPU: MFU and HFU are shares of the sum of all GPUs' peaks");

@@ -72,7 +72,7 @@ struct ty_traffic {
 #define TY_TRAFFIC_MAX 16
 struct ty_figures {
     double step_s, tokens_per_s, tokens_per_s_per_gpu;
-    double model_tflops_per_gpu, mfu, mfu_causal, hfu;
+    double model_tflops_per_gpu, mfu, mfu_causal, hfu, hfu_causal;
     double bubble_s, bubble_fraction, bubble_over_ideal, ideal_s;
     double bucket_s[TY_N_BUCKETS]; /* per step, mean over ranks */
     struct ty_traffic traffic[TY_TRAFFIC_MAX];
