@@ -6,6 +6,8 @@
  *     q  h x a d    k, v  h x kv d each    o  a d x h
  *     up h x f      gate (SwiGLU) h x f    down f x h
  *
+ * and, where model.qk_norm says so, a norm of width d on every head of q and k.
+ *
  * Sources: Vaswani et al. 2017; Shazeer 2020 (SwiGLU); Chowdhery et al. 2022, appendix B (FLOPs).
  */
 #include "model/arch.h"
@@ -22,6 +24,14 @@ static const struct ty_word mlp_words[] = {
 static const struct ty_word norm_kind_words[] = {
     {"layernorm", TY_NORM_LAYER, "scale and shift (Ba et al. 2016)"},
     {"rmsnorm", TY_NORM_RMS, "scale only (Zhang and Sennrich 2019)"},
+    {NULL, 0, NULL},
+};
+static const struct ty_word bias_words[] = {
+    {"false", TY_BIAS_NONE, "in none"},
+    {"qkv", TY_BIAS_QKV, "in those of q, k and v"},
+    {"attention", TY_BIAS_ATTENTION, "in those of q, k, v and the output projection"},
+    {"mlp", TY_BIAS_MLP, "in those of the MLP"},
+    {"true", TY_BIAS_ALL, "in all"},
     {NULL, 0, NULL},
 };
 static const struct ty_word fusion_words[] = {
@@ -90,7 +100,8 @@ const struct ty_field ty_arch_fields[] = {
     FLAG(full_attention,
          "whether flash kernels compute all scores, not the causal half (a bias or mask "
          "they do not know, such as ALiBi)"),
-    FLAG(bias, "whether the linear layers have biases"),
+    WORD(bias, bias_words, "false", "which linear layers of a layer have biases"),
+    FLAG(qk_norm, "whether every head of q and k has an RMSNorm before its rotary embedding"),
     FLAG(tied, "whether the output matrix is the embedding matrix"),
     {.key = "positions",
      .type = TY_TYPE_UINT,
@@ -194,14 +205,56 @@ double ty_arch_norm_params(const struct ty_arch *arch)
     return (arch->norm_kind == TY_NORM_LAYER ? 2.0 : 1.0) * arch->hidden;
 }
 
+/* Inputs of a matrix column: `width` weights, and the bias if the layer has one. */
+static double column(double width, bool bias)
+{
+    return width + (bias ? 1 : 0);
+}
+
+static bool qkv_bias(const struct ty_arch *arch)
+{
+    return arch->bias == TY_BIAS_QKV || arch->bias == TY_BIAS_ATTENTION ||
+           arch->bias == TY_BIAS_ALL;
+}
+
+static bool mlp_bias(const struct ty_arch *arch)
+{
+    return arch->bias == TY_BIAS_MLP || arch->bias == TY_BIAS_ALL;
+}
+
+double ty_arch_kv_head_params(const struct ty_arch *arch)
+{
+    return 2.0 * arch->head_dim * column(arch->hidden, qkv_bias(arch));
+}
+
+double ty_arch_q_params(const struct ty_arch *arch)
+{
+    return (double)arch->heads * arch->head_dim * column(arch->hidden, qkv_bias(arch));
+}
+
+double ty_arch_proj_params(const struct ty_arch *arch)
+{
+    const bool bias = arch->bias == TY_BIAS_ATTENTION || arch->bias == TY_BIAS_ALL;
+    return arch->hidden * column((double)arch->heads * arch->head_dim, bias);
+}
+
+double ty_arch_up_params(const struct ty_arch *arch)
+{
+    const double matrices = arch->mlp == TY_MLP_SWIGLU ? 2 : 1;
+    return matrices * arch->ffn * column(arch->hidden, mlp_bias(arch));
+}
+
+double ty_arch_down_params(const struct ty_arch *arch)
+{
+    return arch->hidden * column(arch->ffn, mlp_bias(arch));
+}
+
 double ty_arch_layer_params(const struct ty_arch *arch)
 {
-    const double h = arch->hidden, f = arch->ffn;
-    const double q = (double)arch->heads * arch->head_dim;
-    const double kv = (double)arch->kv_heads * arch->head_dim;
-    const double wide = arch->mlp == TY_MLP_SWIGLU ? 2 * f : f; /* up, and gate */
-    const double biases = arch->bias ? q + 2 * kv + h + wide + h : 0;
-    return h * (q + 2 * kv) + q * h + h * wide + f * h + biases + 2 * ty_arch_norm_params(arch);
+    const double head_norms = arch->qk_norm ? 2.0 * arch->head_dim : 0;
+    return ty_arch_q_params(arch) + arch->kv_heads * ty_arch_kv_head_params(arch) +
+           ty_arch_proj_params(arch) + ty_arch_up_params(arch) + ty_arch_down_params(arch) +
+           head_norms + 2 * ty_arch_norm_params(arch);
 }
 
 double ty_arch_embedding_params(const struct ty_arch *arch)

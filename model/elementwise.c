@@ -52,16 +52,33 @@ static int direction(bool backward)
     return backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD;
 }
 
-struct ty_cost ty_norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                       const struct ty_shard *shard, bool backward)
+static struct ty_cost norm_of(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                              const struct ty_shard *shard, double elements, bool backward)
 {
     const double passes = arch->norm == TY_FUSED ? cluster->norm_passes / shard->norm_speed
                                                  : cluster->norm_passes_unfused;
-    const double elements = shard->norm_tokens * arch->hidden;
     /* a pass: the tensor is read and written once */
     const struct ty_cost model = moved(cluster, passes * 2 * shard->element_B * elements, 1);
     return ty_measured_or(cluster, TY_OPERATOR_NORM, direction(backward), shard->dtype, arch->norm,
                           elements, ty_cost_times(model, backward ? NORM_BACKWARD : 1));
+}
+
+struct ty_cost ty_norm(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                       const struct ty_shard *shard, bool backward)
+{
+    return norm_of(cluster, arch, shard, shard->norm_tokens * arch->hidden, backward);
+}
+
+/* Of q and of k, a kernel each; nothing without model.qk_norm. */
+struct ty_cost ty_head_norms(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                             const struct ty_shard *shard, bool backward)
+{
+    const double head = shard->tokens * arch->head_dim;
+    if (!arch->qk_norm) {
+        return (struct ty_cost){0, 0};
+    }
+    return ty_cost_plus(norm_of(cluster, arch, shard, shard->heads * head, backward),
+                        norm_of(cluster, arch, shard, shard->kv * head, backward));
 }
 
 /* Forward: two read, one written; with dropout the mask is written in the same kernel. Backward:

@@ -3,6 +3,7 @@
  * A family (model_type) is a row: which keys name its sizes and what the keys do not say. What a
  * file leaves out has the default of the transformers library. Models that trainyard has no costs
  * for (mixtures of experts, latent attention) are refused by the key that gives them away. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/arch.h"
@@ -27,23 +28,26 @@ struct family {
     const char *model_type;
     const struct keys *keys;
     const char *mlp, *norm_kind;
-    bool bias; /* in the linear layers, when no key says */
-    bool tied; /* when tie_word_embeddings is missing */
+    int attention_bias; /* TY_BIAS_NONE, _QKV or _ATTENTION, when no key says */
+    bool mlp_bias;      /* the same */
+    bool tied;          /* when tie_word_embeddings is missing */
+    bool qk_norm;       /* no key says */
+    bool both_halves;   /* of the MLP are in its width: gate and up */
 };
 
 /* Source: the configuration classes of huggingface/transformers. Gated MLPs with another activation
- * than SiLU (Gemma) have the shape and cost of SwiGLU. Biases of q, k and v alone (Qwen2) are left
- * out: less than 0.01 % of the parameters. */
+ * than SiLU (Gemma) have the shape and cost of SwiGLU. */
 static const struct family families[] = {
-    {"llama", &common_keys, "swiglu", "rmsnorm", false, false},
-    {"mistral", &common_keys, "swiglu", "rmsnorm", false, false},
-    {"qwen2", &common_keys, "swiglu", "rmsnorm", false, false},
-    {"qwen3", &common_keys, "swiglu", "rmsnorm", false, false},
-    {"phi3", &common_keys, "swiglu", "rmsnorm", false, false},
-    {"gemma", &common_keys, "swiglu", "rmsnorm", false, true},
-    {"starcoder2", &common_keys, "gelu", "layernorm", true, true},
-    {"gpt_neox", &common_keys, "gelu", "layernorm", true, false},
-    {"gpt2", &gpt2_keys, "gelu", "layernorm", true, true},
+    {"llama", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false},
+    {"mistral", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false},
+    {"qwen", &common_keys, "swiglu", "rmsnorm", TY_BIAS_QKV, false, false, false, true},
+    {"qwen2", &common_keys, "swiglu", "rmsnorm", TY_BIAS_QKV, false, false, false, false},
+    {"qwen3", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, true, false},
+    {"phi3", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, false, false, false},
+    {"gemma", &common_keys, "swiglu", "rmsnorm", TY_BIAS_NONE, false, true, false, false},
+    {"starcoder2", &common_keys, "gelu", "layernorm", TY_BIAS_ATTENTION, true, true, false, false},
+    {"gpt_neox", &common_keys, "gelu", "layernorm", TY_BIAS_ATTENTION, true, false, false, false},
+    {"gpt2", &gpt2_keys, "gelu", "layernorm", TY_BIAS_ATTENTION, true, true, false, false},
 };
 
 /* Keys of models that cannot be described by the section. */
@@ -104,7 +108,8 @@ static bool is_number(const struct ty_node *node, bool whole)
            node->text[0] != '\0' && node->text[strspn(node->text, digits)] == '\0';
 }
 
-static void copy_number(struct reader *r, const char *to, const char *from, bool needed)
+static void copy_number(struct reader *r, const char *to, const char *from, bool needed,
+                        unsigned long parts)
 {
     const struct ty_node *node = value_of(r, from);
     if (node == NULL) {
@@ -113,8 +118,11 @@ static void copy_number(struct reader *r, const char *to, const char *from, bool
         }
     } else if (!is_number(node, true)) {
         fail(r, node, from, "not a whole number");
-    } else {
+    } else if (parts == 1) {
         put(r, to, node->text);
+    } else {
+        const char *part = ty_arena_printf(r->arena, "%lu", strtoul(node->text, NULL, 10) / parts);
+        put(r, to, part != NULL ? part : node->text);
     }
 }
 
@@ -178,6 +186,20 @@ static void refuse(struct reader *r)
     }
 }
 
+/* As a word of model.bias. `attention_bias` is of q, k, v and the output projection; families with
+ * biases in q, k and v alone have no key for it. */
+static const char *bias_of(struct reader *r, const struct family *family)
+{
+    const bool given = value_of(r, "use_bias") != NULL, all = flag(r, "use_bias", false);
+    const bool usual = family->attention_bias == TY_BIAS_ATTENTION;
+    const bool attention = flag(r, "attention_bias", given ? all : usual);
+    const bool mlp = flag(r, "mlp_bias", given ? all : family->mlp_bias);
+    if (family->attention_bias == TY_BIAS_QKV) {
+        return "qkv";
+    }
+    return attention ? (mlp ? "true" : "attention") : (mlp ? "mlp" : "false");
+}
+
 static void convert(struct reader *r, const struct family *family)
 {
     const struct keys *keys = family->keys;
@@ -193,17 +215,18 @@ static void convert(struct reader *r, const struct family *family)
     };
     for (size_t i = 0; i < TY_COUNT(sizes); i++) {
         if (sizes[i].from != NULL) {
-            copy_number(r, sizes[i].to, sizes[i].from, sizes[i].needed);
+            const bool halved = family->both_halves && sizes[i].from == keys->ffn;
+            copy_number(r, sizes[i].to, sizes[i].from, sizes[i].needed, halved ? 2 : 1);
         }
     }
     const struct ty_node *dropout = value_of(r, keys->dropout);
     if (dropout != NULL && is_number(dropout, false)) {
         put(r, "dropout", dropout->text);
     }
-    const bool bias = flag(r, "attention_bias", family->bias) || flag(r, "use_bias", family->bias);
     put(r, "mlp", family->mlp);
     put(r, "norm_kind", family->norm_kind);
-    put(r, "bias", bias ? "true" : "false");
+    put(r, "bias", bias_of(r, family));
+    put(r, "qk_norm", family->qk_norm ? "true" : "false");
     put(r, "tied", flag(r, "tie_word_embeddings", family->tied) ? "true" : "false");
 }
 

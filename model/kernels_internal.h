@@ -57,6 +57,8 @@ struct ty_cost ty_norm(const struct ty_cluster *cluster, const struct ty_arch *a
                        const struct ty_shard *shard, bool backward);
 struct ty_cost ty_residual(const struct ty_cluster *cluster, const struct ty_arch *arch,
                            const struct ty_shard *shard, bool backward);
+struct ty_cost ty_head_norms(const struct ty_cluster *cluster, const struct ty_arch *arch,
+                             const struct ty_shard *shard, bool backward);
 struct ty_cost ty_rope(const struct ty_cluster *cluster, const struct ty_arch *arch,
                        const struct ty_shard *shard, bool backward);
 struct ty_cost ty_activation(const struct ty_cluster *cluster, const struct ty_arch *arch,

@@ -137,8 +137,10 @@ static void pass_costs(const struct layer *l, bool backward, struct ty_cost *out
     const struct ty_cost wide = ty_cost_plus(
         products(&l->up, role), ty_activation(l->cluster, l->arch, &l->shard, backward));
     out[TY_LAYER_NORM1] = out[TY_LAYER_NORM2] = norm;
-    out[TY_LAYER_QKV] =
-        ty_cost_plus(products(&l->qkv, role), ty_rope(l->cluster, l->arch, &l->shard, backward));
+    const struct ty_cost turned =
+        ty_cost_plus(ty_head_norms(l->cluster, l->arch, &l->shard, backward),
+                     ty_rope(l->cluster, l->arch, &l->shard, backward));
+    out[TY_LAYER_QKV] = ty_cost_plus(products(&l->qkv, role), turned);
     out[TY_LAYER_ATTENTION] = ty_attention(l->cluster, l->arch, l->layout, backward);
     out[TY_LAYER_PROJ] = products(&l->proj, role);
     out[TY_LAYER_MLP] = ty_cost_plus(wide, products(&l->down, role));

@@ -466,9 +466,8 @@ struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct t
 
 double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_arch *arch)
 {
-    const double t = layout->tensor;
-    const double kv = 2.0 * arch->hidden * arch->kv_heads * arch->head_dim;
-    const double copies = layout->tensor > arch->kv_heads ? kv / arch->kv_heads - kv / t : 0;
+    const double t = layout->tensor, head = ty_arch_kv_head_params(arch);
+    const double copies = layout->tensor > arch->kv_heads ? head - head * arch->kv_heads / t : 0;
     return ty_arch_layer_params(arch) / t + copies;
 }
 

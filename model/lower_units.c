@@ -27,26 +27,26 @@ static double unit_params(const struct ty_lowering *l, enum ty_unit_kind kind)
 static uint32_t mlp_pieces(const struct ty_lowering *l, double piece[TY_PIECES])
 {
     const struct ty_arch *arch = l->in->arch;
-    const double t = l->in->layout->tensor, h = arch->hidden, f = arch->ffn, b = arch->bias;
+    const double t = l->in->layout->tensor;
     const bool gated = arch->mlp == TY_MLP_SWIGLU;
     const uint32_t matrices = gated && !l->in->layout->framework.fused_gate ? 2 : 1;
     uint32_t n = 0;
-    piece[n++] = (h * f + b * h) / t;
+    piece[n++] = ty_arch_down_params(arch) / t;
     for (uint32_t i = 0; i < matrices; i++) {
-        piece[n++] = (gated ? 2 : 1) * (h * f + b * f) / t / matrices;
+        piece[n++] = ty_arch_up_params(arch) / t / matrices;
     }
     piece[n++] = ty_arch_norm_params(arch) / t;
     return n;
 }
 
-/* Attention: output projection, v, k and q (or one matrix of all three), norm. */
+/* Attention: output projection, v, k and q (or one matrix of all three; norms of their heads travel
+ * with them), norm. */
 static uint32_t attention_pieces(const struct ty_lowering *l, double layer, double piece[TY_PIECES])
 {
     const struct ty_arch *arch = l->in->arch;
-    const double t = l->in->layout->tensor, h = arch->hidden, b = arch->bias;
-    const double q = (double)arch->heads * arch->head_dim * (h + b) / t;
+    const double t = l->in->layout->tensor, q = ty_arch_q_params(arch) / t;
     const double norm = ty_arch_norm_params(arch) / t;
-    const double proj = ((double)arch->heads * arch->head_dim * h + b * h) / t;
+    const double proj = ty_arch_proj_params(arch) / t;
     double mlp[TY_PIECES], qkv = layer - proj - norm;
     uint32_t n = 0;
     for (uint32_t i = mlp_pieces(l, mlp); i > 0; i--) {

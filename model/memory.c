@@ -115,6 +115,8 @@ static void put_layer(const struct sizes *z)
     put(z, TY_UNIT_LAYER, rest, "32-bit copies of unfused norms",
         arch->norm == TY_UNFUSED ? z->own * 16 * z->h : 0);
     put(z, TY_UNIT_LAYER, rest, "q, k, v", z->tokens * z->e * (z->heads + 2 * z->kv) * z->d);
+    put(z, TY_UNIT_LAYER, rest, "inputs of q's and k's norms",
+        arch->qk_norm ? z->tokens * z->e * (z->heads + z->kv) * z->d : 0);
     put(z, TY_UNIT_LAYER, rest, "attention output", z->tokens * z->e * z->heads * z->d);
     if (flash(arch)) {
         put(z, TY_UNIT_LAYER, core, "softmax statistics", z->tokens * 4 * z->heads);

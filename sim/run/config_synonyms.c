@@ -29,6 +29,8 @@ const struct ty_synonym ty_config_synonyms[] = {
      NULL},
     {"model", "tied", "tie_word_embeddings tie_embeddings", NULL},
     {"model", "mlp", "activation hidden_act activation_function", NULL},
+    {"model", "bias", "add_bias_linear use_bias attention_bias qkv_bias add_qkv_bias", NULL},
+    {"model", "qk_norm", "qk_layernorm use_qk_norm", NULL},
     {"model", "norm_kind", "normalization norm_type", NULL},
     {"model", "attention", "flash flash_attn use_flash_attn attention_backend", NULL},
     {"model", "dtype", "precision torch_dtype mixed_precision", NULL},

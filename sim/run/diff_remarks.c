@@ -16,8 +16,9 @@ static void remark(struct ty_diff_pair *pair, const char *text, int *rc)
 
 static bool model_differs(const struct ty_diff_pair *pair)
 {
-    static const char *const shape[] = {"layers", "hidden",     "heads",    "kv_heads", "head_dim",
-                                        "ffn",    "vocabulary", "sequence", "mlp",      "tied"};
+    static const char *const shape[] = {"layers",   "hidden", "heads",      "kv_heads",
+                                        "head_dim", "ffn",    "vocabulary", "sequence",
+                                        "mlp",      "tied",   "bias",       "qk_norm"};
     for (uint32_t i = 0; i < pair->n_keys; i++) {
         for (size_t k = 0; k < TY_COUNT(shape); k++) {
             if (strncmp(pair->key[i].key, "model.", 6) == 0 &&

@@ -230,7 +230,7 @@ START_TEST(a_llama_config_gives_the_model_of_the_preset)
     ck_assert_uint_eq(c.arch.kv_heads, 8);
     ck_assert_int_eq(c.arch.mlp, TY_MLP_SWIGLU);
     ck_assert_int_eq(c.arch.norm_kind, TY_NORM_RMS);
-    ck_assert(!c.arch.tied && !c.arch.bias);
+    ck_assert(!c.arch.tied && c.arch.bias == TY_BIAS_NONE);
     ck_assert_uint_eq(c.arch.sequence, 2048); /* what a model can read is not what it trains on */
     model_case_release(&c);
     model_case_release(&preset);
@@ -252,9 +252,86 @@ START_TEST(a_gpt2_config_gives_its_124_million_parameters)
     ck_assert_uint_eq(c.arch.positions, 1024);
     ck_assert_uint_eq(c.arch.sequence, 1024);
     ck_assert_double_eq(c.arch.dropout, 0.1);
-    ck_assert(c.arch.tied && c.arch.bias);
+    ck_assert(c.arch.tied && c.arch.bias == TY_BIAS_ALL);
     ck_assert_int_eq(c.arch.norm_kind, TY_NORM_LAYER);
     model_case_release(&c);
+}
+END_TEST
+
+#define QWEN(type, layers, hidden, heads, kv, ffn, vocabulary, more)                               \
+    "{\"model_type\": \"" type "\", \"num_hidden_layers\": " #layers ", \"hidden_size\": " #hidden \
+    ", \"num_attention_heads\": " #heads ", \"num_key_value_heads\": " #kv                         \
+    ", \"intermediate_size\": " #ffn ", \"vocab_size\": " #vocabulary more "}"
+
+/* Biases of q, k and v, norms of heads, to the last of the parameters in the released checkpoints. */
+START_TEST(qwen_configs_give_the_parameters_of_their_checkpoints)
+{
+    static const struct {
+        const char *json;
+        double params;
+        enum ty_bias bias;
+        bool qk_norm;
+    } rows[] = {
+        /* Qwen-7B: its width counts gate and up */
+        {"{\"model_type\": \"qwen\", \"num_hidden_layers\": 32, \"hidden_size\": 4096,"
+         " \"num_attention_heads\": 32, \"intermediate_size\": 22016, \"vocab_size\": 151936,"
+         " \"no_bias\": true, \"tie_word_embeddings\": false}",
+         7721324544, TY_BIAS_QKV, false},
+        /* Qwen2-0.5B, Qwen2-7B and Qwen2.5-7B, Qwen2-72B */
+        {QWEN("qwen2", 24, 896, 14, 2, 4864, 151936, ", \"tie_word_embeddings\": true"), 494032768,
+         TY_BIAS_QKV, false},
+        {QWEN("qwen2", 28, 3584, 28, 4, 18944, 152064, ", \"tie_word_embeddings\": false"),
+         7615616512, TY_BIAS_QKV, false},
+        {QWEN("qwen2", 80, 8192, 64, 8, 29568, 152064, ""), 72706203648, TY_BIAS_QKV, false},
+        /* Qwen3-0.6B, Qwen3-8B */
+        {QWEN("qwen3", 28, 1024, 16, 8, 3072, 151936,
+              ", \"head_dim\": 128, \"tie_word_embeddings\": true, \"attention_bias\": false"),
+         596049920, TY_BIAS_NONE, true},
+        {QWEN("qwen3", 36, 4096, 32, 8, 12288, 151936, ", \"head_dim\": 128"), 8190735360,
+         TY_BIAS_NONE, true},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        char path[64];
+        ck_assert_msg(convert(&c, rows[i].json, path) == 0, "%s", c.err.text);
+        ck_assert_double_eq(ty_arch_params(&c.arch), rows[i].params);
+        ck_assert_int_eq(c.arch.bias, (int)rows[i].bias);
+        ck_assert_int_eq(c.arch.qk_norm, rows[i].qk_norm);
+        model_case_release(&c);
+    }
+}
+END_TEST
+
+/* attention_bias is of four matrices, mlp_bias of the others, use_bias of all. */
+START_TEST(keys_of_biases_are_of_their_matrices)
+{
+    static const struct {
+        const char *json;
+        enum ty_bias bias;
+        double biases; /* of a layer */
+    } rows[] = {
+        {QWEN("llama", 2, 64, 4, 2, 192, 100, ""), TY_BIAS_NONE, 0},
+        {QWEN("llama", 2, 64, 4, 2, 192, 100, ", \"attention_bias\": true"), TY_BIAS_ATTENTION,
+         64 + 2 * 32 + 64},
+        {QWEN("llama", 2, 64, 4, 2, 192, 100, ", \"mlp_bias\": true"), TY_BIAS_MLP, 2 * 192 + 64},
+        {QWEN("llama", 2, 64, 4, 2, 192, 100, ", \"attention_bias\": true, \"mlp_bias\": true"),
+         TY_BIAS_ALL, 64 + 2 * 32 + 64 + 2 * 192 + 64},
+        {QWEN("qwen2", 2, 64, 4, 2, 192, 100, ""), TY_BIAS_QKV, 64 + 2 * 32},
+        {QWEN("starcoder2", 2, 64, 4, 2, 192, 100, ""), TY_BIAS_ALL, 64 + 2 * 32 + 64 + 192 + 64},
+        {QWEN("starcoder2", 2, 64, 4, 2, 192, 100, ", \"use_bias\": false"), TY_BIAS_NONE, 0},
+        {QWEN("gpt_neox", 2, 64, 4, 2, 192, 100, ", \"attention_bias\": false"), TY_BIAS_MLP,
+         192 + 64},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        char path[64];
+        ck_assert_msg(convert(&c, rows[i].json, path) == 0, "%s", c.err.text);
+        ck_assert_int_eq(c.arch.bias, (int)rows[i].bias);
+        const double with = ty_arch_layer_params(&c.arch);
+        c.arch.bias = TY_BIAS_NONE;
+        ck_assert_double_eq(with - ty_arch_layer_params(&c.arch), rows[i].biases);
+        model_case_release(&c);
+    }
 }
 END_TEST
 
@@ -268,7 +345,8 @@ START_TEST(a_config_that_cannot_be_used_says_why)
          "version; use a dense model\n     \"num_local_experts\": 8}\n"
          "                          ^"},
         {"{\"model_type\": \"frog\"}",
-         "1:16: model_type: unknown (frog); known are llama, mistral, qwen2, qwen3, phi3, gemma, "
+         "1:16: model_type: unknown (frog); known are llama, mistral, qwen, qwen2, qwen3, phi3, "
+         "gemma, "
          "starcoder2, gpt_neox, gpt2; else give layers, hidden, heads and vocabulary in the model "
          "section\n    {\"model_type\": \"frog\"}\n                   ^"},
         {"{\"model_type\": \"gpt2\", \"n_embd\": \"wide\",\n \"n_layer\": 2, \"n_head\": 2,"
@@ -298,4 +376,6 @@ TY_SUITE("arch", presets_have_their_published_parameters,
          learned_positions_of_a_preset_follow_the_sequence, what_must_divide_is_said_at_its_place,
          a_preset_that_no_longer_fits_is_blamed_on_what_changed,
          a_llama_config_gives_the_model_of_the_preset,
-         a_gpt2_config_gives_its_124_million_parameters, a_config_that_cannot_be_used_says_why)
+         a_gpt2_config_gives_its_124_million_parameters,
+         qwen_configs_give_the_parameters_of_their_checkpoints,
+         keys_of_biases_are_of_their_matrices, a_config_that_cannot_be_used_says_why)

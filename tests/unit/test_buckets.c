@@ -122,6 +122,31 @@ START_TEST(bucket_size_has_a_best_value)
 }
 END_TEST
 
+/* Eight ranks share four key heads, each a whole one: what they hold, keep gradients of and reduce is
+ * the same number, with biases, norms of heads, and q, k and v apart. */
+START_TEST(shared_heads_are_reduced_as_they_are_held)
+{
+    static const char *const bias[] = {"model.bias=false", "model.bias=qkv", "model.bias=true"};
+    static const char *const norm[] = {"model.qk_norm=false", "model.qk_norm=true"};
+    for (int i = 0; i < 6; i++) {
+        struct quick_run q = run(SETS("layout.zero=0", "layout.tensor=8", "model.kv_heads=4",
+                                      bias[i % 3], norm[i / 3], "framework.fused_qkv=false"));
+        const uint32_t n = spans_of(&q, "all-reduce", TY_PHASE_BACKWARD, span);
+        double bytes = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            bytes += span[k].op->stream == TY_STREAM_DATA ? span[k].kind->bytes : 0;
+        }
+        const struct ty_arch *a = &q.config->arch;
+        const double h = a->hidden, d = a->head_dim, column = h + (i % 3 > 0);
+        const double held = ty_arch_params(a) / 8 + a->layers * (2 * d * column / 2);
+        ck_assert_double_eq_tol(q.run->lowered.stage[0].params, held, 1e-9 * held);
+        ck_assert_double_eq_tol(q.run->lowered.stage[0].states.grads, 2 * held, 2e-9 * held);
+        ck_assert_double_eq_tol(bytes, 2 * held, 2e-9 * held);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 /* ---- ZeRO-1: gathering updated parameters ---- */
 
 START_TEST(gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes)
@@ -178,5 +203,6 @@ END_TEST
 TY_SUITE("buckets", buckets_close_with_the_matrix_that_fills_them, the_first_bucket_is_small,
          bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
          the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
+         shared_heads_are_reduced_as_they_are_held,
          gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
          stages_gather_as_soon_as_parameters_are_updated)

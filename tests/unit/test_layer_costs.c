@@ -5,6 +5,7 @@
 
 #include "model/flops.h"
 #include "model/kernels_internal.h"
+#include "model/memory.h"
 #include "tests/unit/model_case.h"
 
 /* ---- layers ---- */
@@ -349,7 +350,36 @@ START_TEST(hfu_counts_what_is_repeated)
 }
 END_TEST
 
-TY_SUITE("layer costs", hfu_counts_what_is_repeated,
+/* Two kernels more forward, twice their bytes backward, and what they read is kept. */
+START_TEST(norms_of_heads_cost_their_bytes)
+{
+    struct model_case plain, normed;
+    struct ty_layer_costs without, with;
+    struct ty_tensors a, b;
+    const char *const layout = "{tensor: 2, data: 4, global_batch: 4}";
+    model_case(&plain, 1, "llama3-8b", "{sequence: 4096}", layout);
+    model_case(&normed, 1, "llama3-8b", "{sequence: 4096, qk_norm: true}", layout);
+    ty_layer_costs(&plain.cluster, &plain.arch, &plain.layout, &without);
+    ty_layer_costs(&normed.cluster, &normed.arch, &normed.layout, &with);
+    const struct ty_cluster *g = &normed.cluster;
+    const double elements = 4096.0 * (16 + 4) * 128;
+    const double once = g->derate * 2 * 2 * elements * g->norm_passes /
+                        normed.layout.framework.norm_speed / g->memory_bandwidth;
+    const double launches = g->derate * 2 * g->kernel_overhead;
+    const double forward =
+        with.forward[TY_LAYER_QKV].seconds - without.forward[TY_LAYER_QKV].seconds;
+    const double backward = with.dgrad[TY_LAYER_QKV].seconds - without.dgrad[TY_LAYER_QKV].seconds;
+    ck_assert_double_eq_tol(forward, once + launches, 1e-9 * forward);
+    ck_assert_double_eq_tol(backward, 2 * (once + launches), 1e-9 * backward);
+    ty_memory_tensors(&plain.arch, &plain.layout, &a);
+    ty_memory_tensors(&normed.arch, &normed.layout, &b);
+    ck_assert_double_eq(ty_tensors_sum(&b, TY_UNIT_LAYER, TY_LIFE_KEPT) -
+                            ty_tensors_sum(&a, TY_UNIT_LAYER, TY_LIFE_KEPT),
+                        2 * elements);
+}
+END_TEST
+
+TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repeated,
          a_llama_65b_layer_takes_the_time_of_its_kernels,
          attention_of_a_full_gpu_takes_its_published_time,
          executed_flops_of_a_layer_are_those_of_its_products,

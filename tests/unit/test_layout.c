@@ -247,10 +247,24 @@ START_TEST(shared_key_heads_are_copied)
 }
 END_TEST
 
+/* A bias belongs to its head: 128 more for k and for v, whole on each rank that has the head. */
+START_TEST(biases_of_shared_key_heads_are_copied_with_them)
+{
+    static const char *const words[] = {"{bias: qkv}", "{bias: attention}", "{bias: true}"};
+    for (size_t i = 0; i < TY_COUNT(words); i++) {
+        struct model_case c;
+        model_case(&c, 2, "llama3-8b", words[i], "{tensor: 16, global_batch: 32}");
+        const double kv = 2.0 * (4096 + 1) * 128;
+        assert_near(ty_layout_layer_params(&c.layout, &c.arch) * 16,
+                    ty_arch_layer_params(&c.arch) - 8 * kv + 16 * kv, 1e-12); /* rounding */
+    }
+}
+END_TEST
+
 TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_value_to_change,
          two_mistakes_are_two_messages, an_unsupported_type_is_refused,
          sequence_parallelism_needs_a_divisible_sequence_and_nothing_else,
          few_key_heads_are_shared_by_whole_numbers_of_ranks,
          stages_cover_the_layers_evenly_and_in_order, llama3_405b_on_16_stages_spares_both_ends,
          given_stage_layers_are_taken, stages_hold_all_parameters_between_them,
-         shared_key_heads_are_copied)
+         shared_key_heads_are_copied, biases_of_shared_key_heads_are_copied_with_them)
