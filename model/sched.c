@@ -42,7 +42,10 @@ const struct ty_field ty_sched_fields[] = {
     {.key = "file",
      .type = TY_TYPE_STRING,
      .offset = offsetof(struct ty_sched_options, file),
-     .doc = "a schedule of your own, as slots text or PyTorch CSV, in place of a name"},
+     .blank = "none",
+     .fallback = "none",
+     .doc = "a schedule of your own, as slots text or PyTorch CSV, in place of a name; none: the "
+            "schedule of schedule.name"},
     {.key = "chunks",
      .type = TY_TYPE_UINT,
      .offset = offsetof(struct ty_sched_options, chunks),

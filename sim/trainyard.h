@@ -149,6 +149,10 @@ typedef void ty_progress_fn(void *arg, double share);
 /* Whom later calls of ty_run_execute tell, with `arg`; NULL: nobody. */
 TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
 
+/* On how many threads explanations and pages may try variants of the run; 0, as at first: one per
+ * core. Results do not depend on it. */
+TY_API void ty_run_threads(struct ty_run *run, uint32_t threads);
+
 /* Executes the plan by "sweep", "events" or "auto", the faster of those that are exact for it;
  * NULL: as run.engine says. May be called again; what the execution before had is gone then. (2)
  * for another engine, which leaves all as it was; (3) when this machine has no room for it; (4) for
@@ -217,8 +221,8 @@ TY_API int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_t
 TY_API void ty_tasks_free(struct ty_tasks *tasks);
 
 /* Where the time of an executed run goes: published formula beside simulation, idle time by stage,
- * critical path, and what would help, each verified by another run. For people. (2) before
- * execution. */
+ * critical path, what changes of layout, schedule and stack do, and what better hardware would,
+ * each by another run. For people. (2) before execution. */
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
 
 /* What a plan is: cluster, layout, tasks, memory bill. Who talks over which class of link, and how

@@ -101,6 +101,9 @@ uint32_t cli_columns(void);
  * 2. */
 int cli_number(const struct cli_options *o, const char *option, const char *text, uint32_t *out);
 
+/* The value of --jobs, 0 without; returns 0, or 2 as cli_number. */
+int cli_jobs(const struct cli_options *o, uint32_t *jobs);
+
 /* One function per command: the exit status. */
 #define X(name) int cmd_##name(const struct cli_options *options);
 CLI_COMMANDS(X)

@@ -114,8 +114,8 @@ int cmd_calibrate(const struct cli_options *o)
         .output = o->output,
     };
     struct cli_progress progress = cli_progress("calibrating", o->quiet);
-    if ((o->jobs != NULL && cli_number(o, "--jobs", o->jobs, &c.jobs) != 0) ||
-        (o->prior != NULL && read_prior(o->prior, &c.prior) != 0) || check_output(o) != 0) {
+    if (cli_jobs(o, &c.jobs) != 0 || (o->prior != NULL && read_prior(o->prior, &c.prior) != 0) ||
+        check_output(o) != 0) {
         return 2;
     }
     c.progress = progress.on ? cli_progress_line : NULL;

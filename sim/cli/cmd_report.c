@@ -100,7 +100,8 @@ static int write_page(const struct cli_options *o, const struct shown *s, size_t
 
 /* Reads and executes all runs, then writes. A deadlock is a run with a picture; s[i].rc keeps
  * it. */
-static int make(const struct cli_options *o, struct shown *s, size_t n, struct ty_err *err)
+static int make(const struct cli_options *o, struct shown *s, size_t n, uint32_t jobs,
+                struct ty_err *err)
 {
     struct ty_page_options options = {
         .command = o->line, .ranks = o->ranks, .detail = o->detail, .order = o->order};
@@ -113,6 +114,7 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, struct t
         rc = rc < 0 ? rc : ty_run_page_check(s[i].run, &options, err);
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
+        ty_run_threads(s[i].run, jobs);
         s[i].err = ty_err_new();
         s[i].rc = cli_execute(o, s[i].run, o->engine, s[i].err);
         if (s[i].rc < 0 && !ty_run_halted(s[i].run)) {
@@ -143,11 +145,12 @@ int cmd_report(const struct cli_options *o)
     struct shown s[RUNS_MAX] = {{.path = o->operand}, {.path = other_path(o)}};
     const size_t n = s[1].path != NULL ? 2 : 1;
     struct ty_err *err = NULL;
-    if (check_words(o) != 0) {
+    uint32_t jobs;
+    if (check_words(o) != 0 || cli_jobs(o, &jobs) != 0) {
         return 2;
     }
     err = ty_err_new();
-    const int rc = make(o, s, n, err);
+    const int rc = make(o, s, n, jobs, err);
     if (rc == WOULD_OVERWRITE) {
         cli_fail_overwrites(o, o->output);
     }

@@ -212,7 +212,10 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
                    struct ty_err *err)
 {
     char *text = NULL;
+    uint32_t jobs = 0;
     int rc = cli_check_path(target(o, config), err);
+    (void)cli_jobs(o, &jobs); /* cmd_explain has read it */
+    ty_run_threads(run, jobs);
     rc = rc < 0 ? rc : cli_execute(o, run, o->engine, err);
     rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
     rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
@@ -268,5 +271,6 @@ int cmd_check(const struct cli_options *o)
 
 int cmd_explain(const struct cli_options *o)
 {
-    return plan_and(o, explain);
+    uint32_t jobs;
+    return cli_jobs(o, &jobs) != 0 ? 2 : plan_and(o, explain);
 }

@@ -46,7 +46,7 @@ int cmd_sweep(const struct cli_options *o)
                                  .n_with = o->with.n,
                                  .sets = sets,
                                  .n_sets = n_sets};
-    if (o->jobs != NULL && cli_number(o, "--jobs", o->jobs, &s.jobs) != 0) {
+    if (cli_jobs(o, &s.jobs) != 0) {
         return 2;
     }
     struct ty_sweep_summary summary;

@@ -65,6 +65,12 @@ int cli_number(const struct cli_options *o, const char *option, const char *text
     return 0;
 }
 
+int cli_jobs(const struct cli_options *o, uint32_t *jobs)
+{
+    *jobs = 0;
+    return o->jobs != NULL ? cli_number(o, "--jobs", o->jobs, jobs) : 0;
+}
+
 /* Whether something is made that would have to be removed again; a pipe may wait for its reader. */
 static bool makes_file(const char *path)
 {

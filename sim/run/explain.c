@@ -1,10 +1,9 @@
 /* explain.c - `trainyard explain`: where the time goes, formula beside simulation, whom the
- * others wait for, what would help.
+ * others wait for, what can be changed and what would help (explain_changes.c).
  *
  * Nothing here is modelled anew: pass times are read off the timeline, idle time comes from the
  * statistics, the critical path from sim/core/crit.c, and every "what would help" is another run of
  * the same plan with one thing changed. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,6 @@
 #include "sim/run/report_table.h"
 #include "sim/run/together.h"
 #include "sim/run/words.h"
-#include "topology/exceptions.h"
-
-#define COLUMN 22
 
 /* ---- formula ---- */
 
@@ -39,16 +35,14 @@ static void put_reasons(const struct ty_run *run, const struct ty_figures *f,
                         const struct ty_stage_times *st, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
-    const struct ty_sched_options *schedule = &run->config->schedule;
-    const uint32_t rounds =
-        l->micro_batches * ty_sched_chunks(schedule) * ty_sched_slices(schedule);
     char note[160];
     if (st->most > 1.005 * st->work) {
         ty_snprintf(note, sizeof(note),
                     "stage %u takes %.1f %% longer than the mean in each of %u "
                     "rounds",
-                    (unsigned)st->slowest, 100 * (st->most / st->work - 1), (unsigned)rounds);
-        put_seconds(t, "uneven stages", rounds * (st->most - st->work), note);
+                    (unsigned)st->slowest, 100 * (st->most / st->work - 1),
+                    (unsigned)ty_stage_times_rounds(run));
+        put_seconds(t, "uneven stages", ty_stage_times_uneven(run, st), note);
     }
     if (f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE] > 0) {
         put_seconds(t, "messages", f->bucket_s[TY_BUCKET_EXPOSED_PIPELINE],
@@ -154,8 +148,8 @@ struct path_part {
 
 struct path {
     const struct ty_program *p;
-    struct path_part *part;          /* [n_kinds], by first kind of that name */
-    double compute, nvlink, network; /* s, by what would make them shorter */
+    struct path_part *part; /* [n_kinds], by first kind of that name */
+    struct ty_path_sums sum;
 };
 
 static void add_to_path(void *arg, const struct ty_crit_task *task)
@@ -166,9 +160,9 @@ static void add_to_path(void *arg, const struct ty_crit_task *task)
     const struct ty_kind *kind = &path->p->kinds[op->kind];
     const double seconds = ty_s_from_ps(task->dur + task->delay);
     /* a collective that leaves its node is as fast as the network lets it */
-    double *sum = op->stream == TY_STREAM_COMPUTE ? &path->compute
-                  : kind->net_B > 0               ? &path->network
-                                                  : &path->nvlink;
+    double *sum = op->stream == TY_STREAM_COMPUTE ? &path->sum.compute
+                  : kind->net_B > 0               ? &path->sum.network
+                                                  : &path->sum.nvlink;
     uint32_t k = 0;
     while (strcmp(path->p->kinds[k].name, kind->name) != 0 ||
            path->p->kinds[k].category != kind->category) {
@@ -222,117 +216,6 @@ static int put_path(const struct ty_run *run, struct path *path, struct ty_text 
     return rc;
 }
 
-/* ---- what would help ---- */
-
-static void faster_gpus(struct ty_config *c)
-{
-    c->cluster.derate /= 1.1;
-}
-
-/* Those of other generations; NULL: there are none, or no memory. */
-static const struct ty_exceptions *faster_others(const struct ty_cluster *cluster,
-                                                 struct ty_arena *arena)
-{
-    const bool none = cluster->exceptions == NULL;
-    struct ty_exceptions *faster = none ? NULL : ty_arena_array(arena, struct ty_exceptions, 1);
-    return faster != NULL && ty_exceptions_faster(cluster, 1.1, faster, arena) == 0 ? faster : NULL;
-}
-
-static void faster_nvlink(struct ty_config *c)
-{
-    c->cluster.nvlink_bandwidth *= 1.1;
-}
-
-static void faster_network(struct ty_config *c)
-{
-    c->cluster.nic_bandwidth *= 1.1;
-}
-
-static void shorter_latency(struct ty_config *c)
-{
-    double *const latencies[] = {&c->cluster.nvlink_latency,
-                                 &c->cluster.nvlink_latency_per_rank,
-                                 &c->cluster.nvlink_gather_latency,
-                                 &c->cluster.nvlink_step,
-                                 &c->cluster.nvlink_tree_step,
-                                 &c->cluster.nvlink_p2p_latency,
-                                 &c->cluster.net_step,
-                                 &c->cluster.net_tree_step,
-                                 &c->cluster.net_latency,
-                                 &c->cluster.net_p2p_latency};
-    for (size_t i = 0; i < TY_COUNT(latencies); i++) {
-        *latencies[i] /= 1.1;
-    }
-}
-
-static void more_micro_batches(struct ty_config *c)
-{
-    c->layout.global_batch *= 2;
-    c->layout.micro_batches *= 2;
-}
-
-/* Writes one change of the time per token, and what was expected of it. TY_ENOMEM. */
-static int put_change(const struct ty_figures *f, const struct ty_config *changed, double expected,
-                      struct ty_text *t, struct ty_err *why)
-{
-    struct ty_run *other = NULL;
-    struct ty_figures g;
-    why->code = 0;
-    int rc = ty_run_new(&other, changed, why);
-    rc = rc < 0 ? rc : ty_run_execute(other, NULL, why);
-    if (rc < 0) {
-        ty_text_add(t, "cannot be run (%s)\n", ty_code_name(rc));
-    } else {
-        ty_run_figures(other, &g);
-        ty_text_add(t, "%+.2f %%", 100 * (f->tokens_per_s / g.tokens_per_s - 1));
-        if (!isnan(expected)) {
-            ty_text_pad(t, 48);
-            ty_text_add(t, "expected from the critical path: %+.2f %%", 100 * expected);
-        }
-        ty_text_add(t, "\n");
-    }
-    ty_run_free(other);
-    return rc == TY_ENOMEM ? rc : 0;
-}
-
-static int put_what_if(const struct ty_run *run, const struct ty_figures *f,
-                       const struct path *path, struct ty_text *t, struct ty_err *why)
-{
-    const double total = ty_s_from_ps(run->timeline.makespan);
-    const double gain = 1 - 1 / 1.1; /* of the part of the path that gets faster */
-    const struct {
-        const char *label;
-        void (*change)(struct ty_config *);
-        double predicted; /* change of time per token by the path; NAN: it does not say */
-    } rows[] = {
-        {"GPUs 10 % faster", faster_gpus, -gain * path->compute / total},
-        {"NVLink 10 % faster", faster_nvlink, -gain * path->nvlink / total},
-        {"network 10 % faster", faster_network, -gain * path->network / total},
-        {"latencies 10 % shorter", shorter_latency, (double)NAN},
-        {"twice the micro-batches", more_micro_batches, (double)NAN},
-    };
-    struct ty_arena arena = {.head = NULL};
-    const struct ty_exceptions *faster = faster_others(&run->config->cluster, &arena);
-    ty_text_add(t, "what would help: time per token, by a run with one thing changed\n");
-    int rc = 0;
-    for (size_t i = 0; i < TY_COUNT(rows) && rc == 0; i++) {
-        struct ty_config changed = *run->config;
-        rows[i].change(&changed);
-        if (rows[i].change == faster_gpus && faster != NULL) {
-            changed.cluster.exceptions = faster;
-        }
-        ty_text_add(t, "  %s", rows[i].label);
-        ty_text_pad(t, 34);
-        if (rows[i].change == more_micro_batches && changed.schedule.own != NULL) {
-            ty_text_add(t, "a schedule of your own has as many as it has\n");
-            continue;
-        }
-        rc = put_change(f, &changed, rows[i].predicted, t, why);
-    }
-    ty_arena_release(&arena);
-    return rc;
-}
-
 int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
@@ -351,8 +234,9 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     struct ty_err *why = ty_err_new();
     if (rc == 0 && why != NULL) {
         rc = ty_together_explain(run, f.step_s, &t, why);
-        rc = rc < 0 ? rc : put_what_if(run, &f, &path, &t, why);
     }
+    rc = rc < 0 ? rc : ty_report_changes(run, &t, err);
+    rc = rc < 0 ? rc : ty_report_what_if(run, f.tokens_per_s, &path.sum, &t, err);
     *text = rc == 0 && why != NULL ? ty_text_take(&t) : NULL;
     if (*text == NULL && (rc == 0 || rc == TY_ENOMEM)) {
         rc = ty_fail_memory(err);

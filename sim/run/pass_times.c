@@ -20,6 +20,24 @@ static uint32_t slowest_member(const struct ty_run *run, const struct ty_gang *g
     return slowest;
 }
 
+/* From the first operation of a pass on the compute stream of a member to the last, ps. */
+static ty_ps pass_time(const struct ty_run *run, const struct ty_gang *gang,
+                       const struct ty_pass *pass, uint32_t member)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_op *ops = ty_pass_ops(p, pass);
+    ty_ps first = UINT64_MAX, last = 0;
+    for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+        if (ops[k].stream == TY_STREAM_COMPUTE) {
+            const uint64_t ordinal = (uint64_t)pass->first_op + k;
+            const ty_ps start = ty_timeline_starts(&run->timeline, gang, ordinal)[member];
+            first = start < first ? start : first;
+            last = start + ty_timeline_dur(&run->timeline, gang, &ops[k], ordinal, member);
+        }
+    }
+    return first < last ? last - first : 0;
+}
+
 static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
 {
     const struct ty_program *p = &run->lowered.program;
@@ -28,18 +46,9 @@ static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
     struct pass_times times = {.mean = {0}};
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        ty_ps first = UINT64_MAX, last = 0;
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            if (ops[k].stream == TY_STREAM_COMPUTE) {
-                const uint64_t ordinal = (uint64_t)pass->first_op + k;
-                const ty_ps start = ty_timeline_starts(&run->timeline, gang, ordinal)[member];
-                first = start < first ? start : first;
-                last = start + ty_timeline_dur(&run->timeline, gang, &ops[k], ordinal, member);
-            }
-        }
-        if (first < last) {
-            times.mean[pass->phase] += ty_s_from_ps(last - first);
+        const ty_ps time = pass_time(run, gang, pass, member);
+        if (time > 0) {
+            times.mean[pass->phase] += ty_s_from_ps(time);
             times.n[pass->phase]++;
         }
     }
@@ -47,6 +56,26 @@ static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
         times.mean[k] /= times.n[k] > 0 ? times.n[k] : 1;
     }
     return times;
+}
+
+void ty_stage_work(const struct ty_run *run, double *work)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const uint32_t stages = p->n_gangs * ty_sched_chunks(&run->config->schedule);
+    const double rounds = (double)run->config->layout.micro_batches * p->n_steps;
+    for (uint32_t s = 0; s < stages; s++) {
+        work[s] = 0;
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        const uint32_t member = slowest_member(run, gang);
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            if (pass->phase != TY_PHASE_STEP) {
+                work[pass->stage] += ty_s_from_ps(pass_time(run, gang, pass, member)) / rounds;
+            }
+        }
+    }
 }
 
 struct ty_stage_times ty_stage_times_of(const struct ty_run *run)
@@ -67,6 +96,18 @@ struct ty_stage_times ty_stage_times_of(const struct ty_run *run)
         out.most = work > out.most ? work : out.most;
     }
     return out;
+}
+
+double ty_stage_times_uneven(const struct ty_run *run, const struct ty_stage_times *times)
+{
+    return (times->most - times->work) * ty_stage_times_rounds(run);
+}
+
+uint32_t ty_stage_times_rounds(const struct ty_run *run)
+{
+    const struct ty_sched_options *schedule = &run->config->schedule;
+    return run->config->layout.micro_batches * ty_sched_chunks(schedule) *
+           ty_sched_slices(schedule);
 }
 
 double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times)

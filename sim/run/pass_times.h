@@ -13,6 +13,15 @@ struct ty_stage_times {
 };
 struct ty_stage_times ty_stage_times_of(const struct ty_run *run);
 
+/* Mean forward + backward of each virtual stage on its rank, s, into work[pipeline x chunks]. */
+void ty_stage_work(const struct ty_run *run, double *work);
+
+/* Passes forward, and as many backward, of a stage in a step. */
+uint32_t ty_stage_times_rounds(const struct ty_run *run);
+
+/* What uneven stages add to a step, s: in each round all wait for the slowest. */
+double ty_stage_times_uneven(const struct ty_run *run, const struct ty_stage_times *times);
+
 /* What the formula of the run's schedule says of a step, s; its schedule has one (makespan is not
  * NULL). */
 double ty_stage_times_formula(const struct ty_run *run, const struct ty_stage_times *times);

@@ -1,210 +1,64 @@
 /* remedy.c - what would make a plan fit.
  *
- * A change is a function that alters a copy of the configuration and notes the --set that does the
- * same; the copy is completed, checked and planned like any other, so a change that the layout or
- * the schedule refuses is none. */
+ * Changes (change.h) are planned alone, and in pairs where that is not enough. */
 #include "sim/run/remedy.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/check.h"
-
 /* ---- changes ---- */
 
-static void note(struct ty_remedy *r, const char *key, const char *value)
+/* More of it only: less takes more memory. */
+static bool recompute(struct ty_config *c, int to)
 {
-    if (r->n_sets < TY_REMEDY_SETS) {
-        (void)snprintf(r->set[r->n_sets++], sizeof(r->set[0]), "%s=%s", key, value);
-    }
+    return c->layout.recompute < to && ty_change_recompute(c, to);
 }
 
-static void note_number(struct ty_remedy *r, const char *key, uint32_t value)
+static bool shard(struct ty_config *c, int to)
 {
-    char text[16];
-    (void)snprintf(text, sizeof(text), "%u", (unsigned)value);
-    note(r, key, text);
+    return c->layout.zero < (uint32_t)to && ty_change_zero(c, to);
 }
 
-static bool recompute(struct ty_config *c, struct ty_remedy *r, enum ty_recompute mode,
-                      const char *word)
+/* Kernels that write the scores are the large ones. */
+static bool flash_attention(struct ty_config *c, int to)
 {
-    if (c->layout.recompute >= (int)mode) {
-        return false;
-    }
-    c->layout.recompute = (int)mode;
-    note(r, "layout.recompute", word);
-    return true;
+    return c->arch.attention < TY_ATTENTION_FLASH1 && ty_change_attention(c, to);
 }
-
-static bool recompute_selective(struct ty_config *c, struct ty_remedy *r)
-{
-    return recompute(c, r, TY_RECOMPUTE_SELECTIVE, "selective");
-}
-
-static bool recompute_ffn(struct ty_config *c, struct ty_remedy *r)
-{
-    return recompute(c, r, TY_RECOMPUTE_FFN, "ffn");
-}
-
-static bool recompute_full(struct ty_config *c, struct ty_remedy *r)
-{
-    return recompute(c, r, TY_RECOMPUTE_FULL, "full");
-}
-
-static bool shard(struct ty_config *c, struct ty_remedy *r, uint32_t zero)
-{
-    if (c->layout.zero >= zero || c->layout.data == 1) {
-        return false;
-    }
-    const char *const stack = c->layout.framework.preset;
-    const bool given = ty_check_given(&c->sections[TY_SECTION_FRAMEWORK], "preset");
-    c->layout.zero = zero;
-    note_number(r, "layout.zero", zero);
-    if (!given && strcmp(stack, ty_framework_default(zero)) != 0) {
-        note(r, "framework.preset", stack); /* sharding the weights would change it */
-    }
-    return true;
-}
-
-static bool shard_optimizer(struct ty_config *c, struct ty_remedy *r)
-{
-    return shard(c, r, 1);
-}
-
-static bool shard_gradients(struct ty_config *c, struct ty_remedy *r)
-{
-    return shard(c, r, 2);
-}
-
-static bool shard_weights(struct ty_config *c, struct ty_remedy *r)
-{
-    return shard(c, r, 3);
-}
-
-static bool smaller_micro_batch(struct ty_config *c, struct ty_remedy *r)
-{
-    if (c->layout.micro_batch % 2 != 0 || c->schedule.own != NULL) {
-        return false;
-    }
-    c->layout.micro_batch /= 2;
-    note_number(r, "layout.micro_batch", c->layout.micro_batch);
-    return true;
-}
-
-/* Ranks of an axis taken from the replicas. */
-static bool more_ranks(struct ty_config *c, struct ty_remedy *r, const char *key, uint32_t *axis,
-                       uint32_t times)
-{
-    if (c->layout.data % times != 0 || c->schedule.own != NULL) {
-        return false;
-    }
-    *axis *= times;
-    c->layout.data /= times;
-    note_number(r, key, *axis);
-    return true;
-}
-
-#define MORE(name_, axis_, times_)                                                                 \
-    static bool name_(struct ty_config *c, struct ty_remedy *r)                                    \
-    {                                                                                              \
-        return more_ranks(c, r, "layout." #axis_, &c->layout.axis_, (times_));                     \
-    }
-MORE(tensor_2, tensor, 2)
-MORE(tensor_4, tensor, 4)
-MORE(tensor_8, tensor, 8)
-MORE(pipeline_2, pipeline, 2)
-MORE(pipeline_4, pipeline, 4)
-MORE(pipeline_8, pipeline, 8)
 
 /* The schedule that holds least without splitting the backward. */
-static bool one_forward_one_backward(struct ty_config *c, struct ty_remedy *r)
+static bool one_forward_one_backward(struct ty_config *c, int to)
 {
     int index = 0;
-    while (ty_schedules[index] != NULL && strcmp(ty_schedules[index]->name, "1f1b") != 0) {
-        index++;
-    }
-    if (c->layout.pipeline == 1 || c->schedule.own != NULL || c->schedule.name == index ||
-        ty_schedules[index] == NULL) {
-        return false;
-    }
-    c->schedule.name = index;
-    note(r, "schedule.name", "1f1b");
-    if (c->schedule.chunks > 1) { /* given for the other schedule */
-        c->schedule.chunks = 1;
-        note(r, "schedule.chunks", "1");
-    }
-    if (c->schedule.slices > 1) {
-        c->schedule.slices = 1;
-        note(r, "schedule.slices", "1");
-    }
-    return true;
+    (void)to;
+    return c->schedule.own == NULL && ty_word_value(ty_sched_words, "1f1b", &index) &&
+           ty_change_schedule(c, index);
 }
 
-static bool split_sequence(struct ty_config *c, struct ty_remedy *r)
-{
-    if (c->layout.tensor == 1 || c->layout.sequence_parallel) {
-        return false;
-    }
-    c->layout.sequence_parallel = true;
-    note(r, "layout.sequence_parallel", "true");
-    return true;
-}
-
-static bool fused_norm(struct ty_config *c, struct ty_remedy *r)
-{
-    if (c->arch.norm == TY_FUSED) {
-        return false;
-    }
-    c->arch.norm = TY_FUSED;
-    note(r, "model.norm", "fused");
-    return true;
-}
-
-static bool flash_attention(struct ty_config *c, struct ty_remedy *r)
-{
-    if (c->arch.attention >= TY_ATTENTION_FLASH1) {
-        return false;
-    }
-    c->arch.attention = TY_ATTENTION_FLASH2;
-    note(r, "model.attention", "flash2");
-    return true;
-}
-
-static bool fused_loss(struct ty_config *c, struct ty_remedy *r)
-{
-    if (c->layout.framework.fused_loss) {
-        return false;
-    }
-    c->layout.framework.fused_loss = true;
-    note(r, "framework.fused_loss", "true");
-    return true;
-}
-
-/* Makes the change and says how to type it; false: it does not apply. */
-typedef bool change_fn(struct ty_config *c, struct ty_remedy *r);
-
-static change_fn *const changes[] = {
-    flash_attention,
-    fused_norm,
-    fused_loss,
-    recompute_selective,
-    recompute_ffn,
-    recompute_full,
-    shard_optimizer,
-    shard_gradients,
-    shard_weights,
-    split_sequence,
-    smaller_micro_batch,
-    tensor_2,
-    tensor_4,
-    tensor_8,
-    pipeline_2,
-    pipeline_4,
-    pipeline_8,
-    one_forward_one_backward,
+/* What changes, to what, and the key that says so. */
+static const struct {
+    ty_change_fn *make;
+    int to;
+    const char *key;
+} changes[] = {
+    {flash_attention, TY_ATTENTION_FLASH2, "model.attention"},
+    {ty_change_norm, TY_FUSED, "model.norm"},
+    {ty_change_fused_loss, true, "framework.fused_loss"},
+    {recompute, TY_RECOMPUTE_SELECTIVE, "layout.recompute"},
+    {recompute, TY_RECOMPUTE_FFN, "layout.recompute"},
+    {recompute, TY_RECOMPUTE_FULL, "layout.recompute"},
+    {shard, 1, "layout.zero"},
+    {shard, 2, "layout.zero"},
+    {shard, 3, "layout.zero"},
+    {ty_change_sequence_parallel, true, "layout.sequence_parallel"},
+    {ty_change_micro_batch, -2, "layout.micro_batch"},
+    {ty_change_tensor, 2, "layout.tensor"},
+    {ty_change_tensor, 4, "layout.tensor"},
+    {ty_change_tensor, 8, "layout.tensor"},
+    {ty_change_pipeline, 2, "layout.pipeline"},
+    {ty_change_pipeline, 4, "layout.pipeline"},
+    {ty_change_pipeline, 8, "layout.pipeline"},
+    {one_forward_one_backward, 0, "schedule.name"},
 };
 
 /* ---- plans ---- */
@@ -217,122 +71,119 @@ static int step_s(struct ty_run *run, double *seconds, struct ty_err *err)
     return rc;
 }
 
-/* The plan as it is. */
-struct before {
-    const struct ty_config *config;
+/* The plan as it is, and what is changed of it: by itself, and in no more detail than the
+ * differences need, as there are many to try. */
+struct search {
+    const struct ty_config *original;
+    struct ty_config alone;
     enum ty_verdict verdict;
     double seconds;
+    struct ty_arena *arena;
+    struct ty_err *why; /* why a change is none: nobody asks */
 };
 
 /* Completes and plans a changed configuration. 1: its verdict is better, 0: it is not, or cannot be
  * planned, or TY_ENOMEM. */
-static int try_plan(const struct before *before, struct ty_config *c, struct ty_remedy *r,
-                    struct ty_err *why)
+static int try_plan(const struct search *s, struct ty_config *c, struct ty_remedy *r)
 {
-    const struct ty_config *original = before->config;
-    const struct ty_section *layout = &original->sections[TY_SECTION_LAYOUT];
-    const size_t data = (size_t)(ty_section_field(layout, "data") - layout->fields);
-    const size_t shard = (size_t)(ty_section_field(layout, "shard") - layout->fields);
     struct ty_run *run = NULL;
     struct ty_bill bill;
-    if (c->layout.data != original->layout.data && !original->was_blank[TY_SECTION_LAYOUT][data]) {
-        note_number(r, "layout.data", c->layout.data);
-    }
-    if (original->was_blank[TY_SECTION_LAYOUT][shard]) {
-        c->layout.shard = 0; /* derived anew */
-    }
-    why->code = 0;
-    int rc = ty_layout_finish(&c->layout, layout, &c->arch, &c->cluster,
-                              ty_sched_chunks(&c->schedule), why);
-    rc = rc < 0 || c->schedule.own != NULL
-             ? rc
-             : ty_sched_finish(&c->schedule, &original->sections[TY_SECTION_SCHEDULE],
-                               c->layout.pipeline, c->layout.micro_batches, c->arch.sequence, why);
-    rc = rc < 0 ? rc : ty_run_new(&run, c, why);
+    s->why->code = 0;
+    int rc = ty_change_finish(&r->change, s->original, c, s->arena, s->why);
+    rc = rc < 0 ? rc : ty_run_new(&run, c, s->why);
     if (rc < 0) {
         return rc == TY_ENOMEM ? rc : 0;
     }
     ty_run_fullest(run, &bill);
     r->peak_B = bill.total_B;
-    const bool better = ty_bill_verdict(&bill, bill.capacity_B) < before->verdict;
+    const bool better = ty_bill_verdict(&bill, bill.capacity_B) < s->verdict;
     double seconds = 0;
-    rc = better ? step_s(run, &seconds, why) : 0;
-    r->slower = seconds / before->seconds - 1;
+    rc = better ? step_s(run, &seconds, s->why) : 0;
+    r->slower = seconds / s->seconds - 1;
     ty_run_free(run);
     return rc < 0 ? (rc == TY_ENOMEM ? rc : 0) : better;
 }
 
-/* Whether two --set texts are of one key. */
-static bool same_key(const char *a, const char *b)
+/* Makes change number i in a copy. 1: it applies, 0, or TY_ENOMEM. */
+static int make_change(const struct search *s, size_t i, struct ty_config *c, struct ty_remedy *r)
 {
-    const size_t n = strcspn(a, "=");
-    return strncmp(a, b, n + 1) == 0;
+    struct ty_config before = *c;
+    if (!changes[i].make(c, changes[i].to)) {
+        return 0;
+    }
+    const int rc = ty_change_note(&r->change, &before, c, s->arena);
+    return rc < 0 ? rc : 1;
 }
 
 /* Changes number i and, unless it is the same, number k. Adds the plan when its verdict is better
  * and it is faster than `limit`. */
-static int try_changes(const struct before *before, size_t i, size_t k, double limit,
-                       struct ty_remedies *out, struct ty_err *why)
+static int try_changes(const struct search *s, size_t i, size_t k, double limit,
+                       struct ty_remedies *out)
 {
-    struct ty_config changed = *before->config;
-    struct ty_remedy remedy = {.n_sets = 0};
-    if (!changes[i](&changed, &remedy)) {
+    struct ty_config changed = s->alone;
+    struct ty_remedy remedy = {.peak_B = 0};
+    if (i != k && strcmp(changes[i].key, changes[k].key) == 0) {
         return 0;
     }
-    const uint32_t first = remedy.n_sets;
-    if (k != i && (!changes[k](&changed, &remedy) || same_key(remedy.set[0], remedy.set[first]))) {
-        return 0;
-    }
-    const int rc = try_plan(before, &changed, &remedy, why);
+    int rc = make_change(s, i, &changed, &remedy);
+    rc = rc <= 0 || i == k ? rc : make_change(s, k, &changed, &remedy);
+    rc = rc <= 0 ? rc : try_plan(s, &changed, &remedy);
     if (rc > 0 && remedy.slower < limit && out->n < TY_REMEDIES_MAX) {
         out->item[out->n++] = remedy;
     }
     return rc < 0 ? rc : 0;
 }
 
-static int fastest_first(const void *a, const void *b)
+static int fastest_first(const void *first, const void *second)
 {
-    const struct ty_remedy *x = a, *y = b;
+    const struct ty_remedy *x = first, *y = second;
     if (x->slower != y->slower) {
         return x->slower > y->slower ? 1 : -1;
     }
-    const int order = strcmp(x->set[0], y->set[0]);
-    return order != 0 || x->n_sets < 2 || y->n_sets < 2 ? order : strcmp(x->set[1], y->set[1]);
+    const struct ty_change *a = &x->change, *b = &y->change;
+    const int order = strcmp(a->set[0], b->set[0]);
+    return order != 0 || a->n < 2 || b->n < 2 ? order : strcmp(a->set[1], b->set[1]);
 }
 
-int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_err *err)
+static int find(const struct search *s, struct ty_remedies *out)
 {
-    struct ty_bill bill;
-    struct ty_run *again = NULL;
-    ty_run_fullest(run, &bill);
-    /* by itself, and in no more detail than the differences need: there are many to try */
-    struct ty_config alone = *run->config;
-    alone.n_jobs = 0;
-    alone.run.detail = TY_RUN_FLOWS;
-    struct before before = {&alone, ty_bill_verdict(&bill, bill.capacity_B), 0};
-    int rc = ty_run_new(&again, &alone, err);
-    rc = rc < 0 ? rc : step_s(again, &before.seconds, err);
-    ty_run_free(again);
-    if (rc < 0) {
-        return rc;
-    }
-    struct ty_err *why = ty_err_new(); /* why a change is none: nobody asks */
-    rc = why != NULL ? 0 : TY_ENOMEM;
+    double best = HUGE_VAL;
+    int rc = 0;
     *out = (struct ty_remedies){.n = 0};
     for (size_t i = 0; i < TY_COUNT(changes) && rc == 0; i++) {
-        rc = try_changes(&before, i, i, HUGE_VAL, out, why);
+        rc = try_changes(s, i, i, HUGE_VAL, out);
     }
-    double best = HUGE_VAL;
     for (uint32_t i = 0; i < out->n; i++) {
         best = out->item[i].slower < best ? out->item[i].slower : best;
     }
     out->pairs = best > TY_REMEDY_CHEAP;
     for (size_t i = 0; i < TY_COUNT(changes) && rc == 0 && out->pairs; i++) {
         for (size_t k = i + 1; k < TY_COUNT(changes) && rc == 0; k++) {
-            rc = try_changes(&before, i, k, best, out, why);
+            rc = try_changes(s, i, k, best, out);
         }
     }
-    ty_err_free(why);
     qsort(out->item, out->n, sizeof(out->item[0]), fastest_first);
+    return rc;
+}
+
+int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_arena *arena,
+                    struct ty_err *err)
+{
+    struct ty_bill bill;
+    struct ty_run *again = NULL;
+    struct search s = {.original = run->config, .alone = *run->config, .arena = arena};
+    ty_run_fullest(run, &bill);
+    s.verdict = ty_bill_verdict(&bill, bill.capacity_B);
+    s.alone.n_jobs = 0;
+    s.alone.run.detail = TY_RUN_FLOWS;
+    int rc = ty_run_new(&again, &s.alone, err);
+    rc = rc < 0 ? rc : step_s(again, &s.seconds, err);
+    ty_run_free(again);
+    if (rc < 0) {
+        return rc;
+    }
+    s.why = ty_err_new();
+    rc = s.why != NULL ? find(&s, out) : TY_ENOMEM;
+    ty_err_free(s.why);
     return rc == 0 ? 0 : ty_fail_memory(err);
 }

@@ -3,8 +3,8 @@
 #define TY_RUN_REMEDY_H
 
 #include "sim/run/bill.h"
+#include "sim/run/change.h"
 
-#define TY_REMEDY_SETS  6u
 #define TY_REMEDIES_MAX 100u
 
 /* A single change that costs no more than this share of the time ends the search. */
@@ -12,8 +12,7 @@
 
 /* A plan with a better verdict: it fits, or one that was tight is clear of the limit. */
 struct ty_remedy {
-    char set[TY_REMEDY_SETS][48]; /* "layout.zero=2": what to give to --set */
-    uint32_t n_sets;
+    struct ty_change change;
     double peak_B; /* of its fullest stage */
     double slower; /* its step time over that of the plan as it is, minus 1 */
 };
@@ -27,7 +26,8 @@ struct ty_remedies {
 /* Plans every single change, and if none of them helps and is cheap every pair, of which those are
  * listed that are faster than any single change. Plans that fit are executed, one member of each
  * gang where members cannot differ. 0, or a negative code when the plan as it is cannot be
- * executed. */
-int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_err *err);
+ * executed. Texts are the arena's. */
+int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_arena *arena,
+                    struct ty_err *err);
 
 #endif

@@ -48,14 +48,15 @@ static void tensors(struct ty_text *t, const struct ty_bill *bill)
 
 static int remedies(struct ty_text *t, const struct ty_run *run, struct ty_err *err)
 {
+    struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
-    const int rc = ty_run_remedies(run, &list, err);
+    const int rc = ty_run_remedies(run, &list, &arena, err);
     ty_text_add(t, ",\n    \"would_fit\": [");
     for (uint32_t i = 0; rc == 0 && i < list.n; i++) {
         const struct ty_remedy *r = &list.item[i];
         ty_text_add(t, "%s\n      {\"set\": [", i == 0 ? "" : ",");
-        for (uint32_t k = 0; k < r->n_sets; k++) {
-            ty_text_add(t, "%s\"%s\"", k == 0 ? "" : ", ", r->set[k]);
+        for (uint32_t k = 0; k < r->change.n; k++) {
+            ty_text_add(t, "%s\"%s\"", k == 0 ? "" : ", ", r->change.set[k]);
         }
         ty_text_add(t, "], \"peak_bytes\": ");
         number(t, r->peak_B);
@@ -64,6 +65,7 @@ static int remedies(struct ty_text *t, const struct ty_run *run, struct ty_err *
         ty_text_add(t, "}");
     }
     ty_text_add(t, "]");
+    ty_arena_release(&arena);
     return rc;
 }
 

@@ -155,32 +155,38 @@ static void put_largest(const struct ty_run *run, uint32_t stage, const struct t
 
 /* ---- what would help ---- */
 
-static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
 {
-    struct ty_remedies list;
-    const int rc = ty_run_remedies(run, &list, err);
-    if (rc < 0) {
-        return rc;
-    }
-    if (list.n == 0) {
+    if (list->n == 0) {
         ty_text_add(
             t, "\nno one or two changes of recomputation, sharding, parallel degrees, micro-batch, "
                "schedule or kernels that were tried make it fit\n");
-        return 0;
+        return;
     }
     ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",
-                list.pairs ? "one or two changes" : "one change each");
-    for (uint32_t i = 0; i < list.n && i < REMEDIES_SHOWN; i++) {
-        const struct ty_remedy *r = &list.item[i];
+                list->pairs ? "one or two changes" : "one change each");
+    for (uint32_t i = 0; i < list->n && i < REMEDIES_SHOWN; i++) {
+        const struct ty_remedy *r = &list->item[i];
         char value[64];
         ty_text_add(t, "  %10s", ty_words_bytes(r->peak_B, value, sizeof(value)));
         ty_text_add(t, "  time %+6.1f %%  ", 100 * r->slower);
-        for (uint32_t k = 0; k < r->n_sets; k++) {
-            ty_text_add(t, " --set %s", r->set[k]);
+        for (uint32_t k = 0; k < r->change.n; k++) {
+            ty_text_add(t, " --set %s", r->change.set[k]);
         }
         ty_text_add(t, "\n");
     }
-    return 0;
+}
+
+static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    const int rc = ty_run_remedies(run, &list, &arena, err);
+    if (rc == 0) {
+        put_remedy_list(&list, t);
+    }
+    ty_arena_release(&arena);
+    return rc;
 }
 
 int ty_report_memory(const struct ty_run *run, struct ty_text *t, struct ty_err *err)

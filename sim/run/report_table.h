@@ -27,4 +27,14 @@ int ty_report_cover_json(const struct ty_run *run, struct ty_text *text, struct 
 int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *text,
                        struct ty_err *err);
 
+/* explain_changes.c: what changes of layout, schedule and stack would do to an executed run, and
+ * what better hardware would, by runs with one thing changed. `path`: what its critical path, all
+ * steps long, consists of. */
+struct ty_path_sums {
+    double compute, nvlink, network; /* s, by what would make them shorter */
+};
+int ty_report_changes(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
+                      const struct ty_path_sums *path, struct ty_text *text, struct ty_err *err);
+
 #endif

@@ -80,6 +80,20 @@ static double takes(const struct ty_run *run)
     return (double)run->arena.total + ty_limit_execution_B(run->config, p, &use);
 }
 
+int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see, void *arg,
+                   struct ty_err *err)
+{
+    const double need = takes(run);
+    enter(gate, need, run->config);
+    const int rc = ty_run_execute_folded(run, err);
+    if (rc == 0) {
+        see(run, arg);
+    }
+    ty_run_free(run);
+    leave(gate, need);
+    return rc;
+}
+
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err)
 {
@@ -90,16 +104,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     source.sets = ty_row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
     int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
     rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
-    const double need = rc < 0 ? 0 : takes(run);
-    if (rc == 0) {
-        enter(rows->gate, need, config);
-        rc = ty_run_execute_folded(run, err);
-        if (rc == 0) {
-            see(run, arg);
-        }
-        ty_run_free(run);
-        leave(rows->gate, need);
-    }
+    rc = rc < 0 ? rc : ty_row_execute(run, rows->gate, see, arg, err);
     ty_config_free(config);
     ty_arena_release(&arena);
     return rc;

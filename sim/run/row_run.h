@@ -31,6 +31,11 @@ const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const c
 /* What looks at an executed run before it is freed. */
 typedef void ty_row_fn(const struct ty_run *run, void *arg);
 
+/* Executes a plan behind the gate (NULL: at once), for figures only (ty_run_execute_folded), shows
+ * it and frees it. */
+int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see, void *arg,
+                   struct ty_err *err);
+
 /* Reads, plans and executes row `row` under `extra` settings, which beat its cells, and shows the
  * run. Different rows may run on different threads. */
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,

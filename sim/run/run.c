@@ -43,6 +43,11 @@ void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
     run->progress = (struct ty_progress){.tell = progress, .arg = arg};
 }
 
+void ty_run_threads(struct ty_run *run, uint32_t threads)
+{
+    run->threads = threads;
+}
+
 /* `folded`: of the run one member of each gang will be executed. */
 static int plan(struct ty_run **out, const struct ty_config *config, bool folded,
                 struct ty_err *err)

@@ -189,20 +189,21 @@ END_TEST
 static void assert_remedies_hold(const char *zero)
 {
     struct quick_run q = quick_run(large, NULL, SETS(zero));
+    struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
     ck_assert(!ty_run_fits(q.run));
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
     ck_assert_uint_gt(list.n, 0);
     for (uint32_t i = 0; i < list.n; i++) {
         const struct ty_remedy *r = &list.item[i];
-        const char *sets[TY_REMEDY_SETS + 2] = {zero};
+        const char *sets[TY_CHANGE_SETS + 2] = {zero};
         struct ty_bill bill;
-        for (uint32_t k = 0; k < r->n_sets; k++) {
-            sets[k + 1] = r->set[k];
+        for (uint32_t k = 0; k < r->change.n; k++) {
+            sets[k + 1] = r->change.set[k];
         }
         struct quick_run other = quick_run(large, NULL, sets);
         ty_run_fullest(other.run, &bill);
-        ck_assert_msg(bill.total_B == r->peak_B, "%s: %.17g, promised %.17g", r->set[0],
+        ck_assert_msg(bill.total_B == r->peak_B, "%s: %.17g, promised %.17g", r->change.set[0],
                       bill.total_B, r->peak_B);
         ck_assert(ty_run_fits(other.run));
         ck_assert(i == 0 || r->slower >= list.item[i - 1].slower);
@@ -210,6 +211,7 @@ static void assert_remedies_hold(const char *zero)
         ck_assert_double_eq_tol(other.figures.step_s / q.figures.step_s - 1, r->slower, 1e-12);
         quick_run_free(&other);
     }
+    ty_arena_release(&arena);
     quick_run_free(&q);
 }
 
@@ -222,24 +224,27 @@ static const char in_pieces[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
 START_TEST(a_remedy_of_another_schedule_says_all_of_it)
 {
     struct quick_run q = quick_run(in_pieces, NULL, SETS("run.steps=1"));
+    struct ty_arena arena = {.head = NULL};
     struct ty_remedies list;
     uint32_t found = 0;
-    ck_assert_int_eq(ty_run_remedies(q.run, &list, NULL), 0);
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
     for (uint32_t i = 0; i < list.n; i++) {
         const struct ty_remedy *r = &list.item[i];
-        if (strcmp(r->set[0], "schedule.name=1f1b") != 0 || r->n_sets != 2) {
+        if (strcmp(r->change.set[0], "schedule.name=1f1b") != 0 || r->change.n != 2) {
             continue;
         }
         struct ty_bill bill;
-        struct quick_run other = quick_run(in_pieces, NULL, SETS(r->set[0], r->set[1]));
+        struct quick_run other =
+            quick_run(in_pieces, NULL, SETS(r->change.set[0], r->change.set[1]));
         ty_run_fullest(other.run, &bill);
-        ck_assert_str_eq(r->set[1], "schedule.chunks=1");
+        ck_assert_str_eq(r->change.set[1], "schedule.chunks=auto");
         ck_assert_double_eq(bill.total_B, r->peak_B);
         ck_assert_double_eq_tol(other.figures.step_s / q.figures.step_s - 1, r->slower, 1e-12);
         quick_run_free(&other);
         found++;
     }
     ck_assert_uint_eq(found, 1);
+    ty_arena_release(&arena);
     quick_run_free(&q);
 }
 END_TEST
