@@ -27,9 +27,10 @@ static const char *ranks_of(const struct ty_page_options *options)
     return options->ranks != NULL ? options->ranks : RANKS;
 }
 
-/* The slices of one run and everything else about it. */
+/* The slices of one run and everything else about it; `variants`: with other schedules. */
 static int put_run(struct ty_out *out, const struct ty_page_run *shown,
-                   const struct ty_page_options *options, uint32_t *n_ranks, struct ty_err *err)
+                   const struct ty_page_options *options, bool variants, uint32_t *n_ranks,
+                   struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
     struct ty_selection selection = {.n = 0};
@@ -47,7 +48,7 @@ static int put_run(struct ty_out *out, const struct ty_page_run *shown,
         ty_out_str(out, ",\"trouble\":");
         ty_out_html_json_string(out, shown->trouble != NULL ? shown->trouble : "");
         ty_out_printf(out, ",\"halted\":%s,\n", ty_run_halted(shown->run) ? "true" : "false");
-        rc = ty_page_put_run(out, shown->run, &selection, err);
+        rc = ty_page_put_run(out, shown->run, &selection, variants, err);
     }
     rc = rc < 0 ? rc : ty_page_put(&page, out, err);
     ty_out_str(out, "}");
@@ -66,7 +67,7 @@ static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n
     ty_out_str(out, ",\n\"runs\":[");
     for (size_t i = 0; i < n && rc == 0; i++) {
         ty_out_str(out, i == 0 ? "" : ",\n");
-        rc = put_run(out, &runs[i], options, n_ranks, err);
+        rc = put_run(out, &runs[i], options, i == 0, n_ranks, err); /* two are an answer already */
     }
     ty_out_str(out, "]}");
     ty_out_bytes(out, (const char *)ty_page_tail, ty_page_tail_len);

@@ -118,72 +118,6 @@ static void put_figures(struct ty_out *out, const struct ty_run *run)
     ty_out_str(out, "]},\n");
 }
 
-/* Times of one of v chunks of a rank, from those of one of `own`. A backward that was not split
- * falls into halves (guess: both are one multiplication per weight matrix). */
-static struct ty_sched_times chunk_times(const struct ty_sched_times *mean, uint32_t own,
-                                         uint32_t v)
-{
-    const double scale = (double)own / v, half = mean->backward / 2;
-    return (struct ty_sched_times){
-        .forward = scale * mean->forward,
-        .backward = scale * mean->backward,
-        .input = scale * (mean->weight > 0 ? mean->input : half),
-        .weight = scale * (mean->weight > 0 ? mean->weight : half),
-        .overlap = -1,
-    };
-}
-
-/* Whether a formula of the schedule can be asked for a step of this run. */
-static bool can_ask(const struct ty_sched *sched, const struct ty_run *run,
-                    const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    struct ty_err err = {.n = 0};
-    return sched->makespan != NULL && !sched->asynchronous && !sched->sliced &&
-           (uint64_t)shape->p * shape->v <= run->config->arch.layers &&
-           (sched->check == NULL || sched->check(shape, &err) == 0) &&
-           (sched->in_domain == NULL || sched->in_domain(shape, times));
-}
-
-/* Most micro-batches' worth of activations that a rank holds by rule; 0: there is no rule. */
-static double most_in_flight(const struct ty_sched *sched, const struct ty_sched_shape *shape)
-{
-    uint32_t most = 0;
-    for (uint32_t r = 0; r < shape->p && sched->in_flight != NULL; r++) {
-        const uint32_t n = sched->in_flight(shape, r);
-        most = n > most ? n : most;
-    }
-    return (double)most / shape->v;
-}
-
-/* Other schedules for the same passes: name, chunks, share of idle time by their formulas, held. */
-static void put_others(struct ty_out *out, const struct ty_run *run,
-                       const struct ty_sched_times *mean)
-{
-    const struct ty_layout *l = &run->config->layout;
-    const uint32_t own = ty_sched_chunks(&run->config->schedule);
-    const char *between = "";
-    ty_out_str(out, "\"others\":[");
-    for (size_t i = 0; ty_schedules[i] != NULL && l->pipeline > 1; i++) {
-        const struct ty_sched *sched = ty_schedules[i];
-        const struct ty_sched_shape shape = {.p = l->pipeline,
-                                             .m = l->micro_batches,
-                                             .v = sched->chunks != 0 ? sched->chunks : 2,
-                                             .slices = 1};
-        const struct ty_sched_times times = chunk_times(mean, own, shape.v);
-        if (sched == ty_sched_of(&run->config->schedule) || !can_ask(sched, run, &shape, &times)) {
-            continue;
-        }
-        const double work = (double)shape.m * shape.v * (times.forward + times.backward);
-        ty_out_printf(out, "%s[\"%s\",%u,", between, sched->name, (unsigned)shape.v);
-        ty_out_json_number(out, 1 - work / sched->makespan(&shape, &times));
-        ty_out_str(out, ",");
-        ty_out_json_number(out, most_in_flight(sched, &shape));
-        ty_out_str(out, "]");
-        between = ",";
-    }
-    ty_out_str(out, "],");
-}
-
 /* What is published of the schedule, with the passes as they were. */
 static void put_formula(struct ty_out *out, const struct ty_run *run)
 {
@@ -199,6 +133,7 @@ static void put_formula(struct ty_out *out, const struct ty_run *run)
     put_number(out, "weight_s", st.mean.weight);
     put_number(out, "slowest_over_mean", st.work > 0 ? st.most / st.work : 1);
     put_whole(out, "slowest", st.slowest);
+    put_number(out, "uneven_s", ty_stage_times_uneven(run, &st));
     put_whole(out, "slices", shape.slices);
     if (sched->makespan != NULL) {
         const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
@@ -207,7 +142,6 @@ static void put_formula(struct ty_out *out, const struct ty_run *run)
         put_text(out, "in_domain", domain ? "yes" : "no");
     }
     put_text(out, "source", sched->source);
-    put_others(out, run, &st.mean);
     put_key(out, "expression");
     ty_out_html_json_string(out, sched->makespan != NULL ? sched->formula : "");
     ty_out_str(out, "},\n");
@@ -340,7 +274,7 @@ static void put_rows(struct ty_out *out, const struct ty_run *run,
 }
 
 int ty_page_put_run(struct ty_out *out, const struct ty_run *run,
-                    const struct ty_selection *selection, struct ty_err *err)
+                    const struct ty_selection *selection, bool variants, struct ty_err *err)
 {
     struct ty_text links = {.data = NULL};
     int rc = put_head(out, run, err);
@@ -351,7 +285,8 @@ int ty_page_put_run(struct ty_out *out, const struct ty_run *run,
     }
     put_figures(out, run);
     put_formula(out, run);
-    rc = ty_report_links_json(run, &links, err); /* ends with a comma */
+    rc = variants ? ty_page_put_schedules(out, run, err) : 0;
+    rc = rc < 0 ? rc : ty_report_links_json(run, &links, err); /* ends with a comma */
     if (rc == 0 && links.failed) {
         rc = ty_fail_memory(err);
     }

@@ -25,6 +25,7 @@ PAGES = {
     "stop.html": ["deadlock/circle.yaml"],
     "chunks.html": ["llama-30b-256xa100.yaml", "--set", "schedule.name=interleaved",
                     "--set", "schedule.chunks=3", "--set", "layout.global_batch=256"],
+    "uneven.html": ["llama-30b-256xa100.yaml", "--set", "layout.global_batch=1024"],
     "shards.html": ["llama3-8b-fsdp-8xh100.yaml"],
     "full.html": ["gpipe-memory.yaml", "--set", "layout.recompute=none"],
     "long.html": ["gpt3-175b-1024xa100.yaml", "--set", "cluster.nodes=16", "--set",

@@ -39,6 +39,7 @@ LARGE = [
     ("gpt3-175b-1024xa100.yaml", LONG + INTERLEAVED, 0, 16),
     ("gpt3-175b-1024xa100.yaml", LONG + INTERLEAVED + ["--against-set", "schedule.chunks=3"], 0, 16),
 ]
+RETYPED = PAGES[8][:2]  # the page whose table of schedules is typed line by line
 LIMIT = 300_000  # bytes of a run on up to 16 ranks, and of what every page has
 
 
@@ -179,6 +180,7 @@ def check_page(text, n_rows):
             yield f"{len(run['rows'])} rows"
         if not run["halted"]:
             yield from check_memory(run)
+        if not run["halted"] and run is data["runs"][0]:
             yield from check_others({**run, "layers": layers_of(run)})
         if run["halted"] != bool(run["trouble"]):
             yield "a deadlock without a word, or a word without a deadlock"
@@ -205,22 +207,55 @@ def check_memory(run):
 
 
 def check_others(run):
-    """What formulas say of other schedules, where everybody knows it."""
+    """Other schedules: in order, this run among them, and formulas where everybody knows them."""
     p, m = run["pipeline"], run["micro_batches"]
-    others = {name: (chunks, share, held) for name, chunks, share, held in run["formula"]["others"]}
+    items = run["schedules"]["items"]
+    if p == 1:
+        if items:
+            yield "schedules for a pipeline of one stage"
+        return
+    own = [item for item in items if item["own"]]
+    if len(own) != 1 or own[0]["set"] or own[0]["name"] != run["schedule"]:
+        yield f"this run is not among the schedules: {own}"
+    elif not run["schedules"]["no_dice"] and \
+            abs(own[0]["step_s"] / run["figures"]["step_time_s"] - 1) > 1e-12:
+        yield f"this run takes {own[0]['step_s']} there"
+    if items != sorted(items, key=lambda item: item["step_s"]):
+        yield "schedules are not in order of time"
+    if any((item["verdict"] == "does not fit") != (item["peak"] > item["capacity"])
+           for item in items):
+        yield "a verdict that its bytes do not have"
+    others = {item["name"]: (item["chunks"], item["formula"], item["held"]) for item in items
+              if not item["balance"]}
     known = {"gpipe": (1, (p - 1) / (m + p - 1), m), "1f1b": (1, (p - 1) / (m + p - 1), min(p, m)),
-             "bfs": (2, (p - 1) / (2 * m + p - 1), m)}
-    if p == 1 and others:
-        yield "schedules for a pipeline of one stage"
+             "bfs": (max(run["chunks"], 2), (p - 1) / (max(run["chunks"], 2) * m + p - 1), m)}
     for name, (chunks, share, held) in known.items():
-        if p == 1 or name == run["schedule"] or (name == "bfs" and p * 2 > run["layers"]):
-            if name in others:
-                yield f"{name} is no other schedule"
-        elif name not in others:
+        if name == run["schedule"] or p * chunks > run["layers"]:
+            continue
+        if name not in others:
             yield f"{name} is not among {sorted(others)}"
-        elif others[name][0] != chunks or abs(others[name][1] - share) > 1e-9 or \
-                others[name][2] != held:
+        elif others[name][0] != chunks or others[name][2] != held or \
+                abs(others[name][1] - share) > 1e-9:
             yield f"{name}: {others[name]} is not {(chunks, share, held)}"
+
+
+def check_retyped(binary, text, example, options):
+    """What stands in the table comes out when it is typed."""
+    run = data_of(text)["runs"][0]
+    sets = [w for k, w in zip(options, options[1:]) if k == "--set"]
+    for item in run["schedules"]["items"]:
+        done = subprocess.run(
+            [binary, "run", str(EXAMPLES / example), "-q", "--stats", "json"] +
+            [w for s in sets + item["set"] for w in ("--set", s)],
+            capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):
+            yield f"{item['set']} cannot be typed: {done.stderr}"
+            continue
+        said = json.loads(done.stdout)
+        was = (item["step_s"], item["bubble"], item["peak"])
+        now = (said["step_time_s"], said["bubble_fraction"], max(said["memory"]["peak_bytes"]))
+        if any(abs(a - b) > 1e-9 * b for a, b in zip(was, now)):
+            yield f"{item['set']}: {was} in the table, {now} when typed"
 
 
 def layers_of(run):
@@ -265,6 +300,8 @@ def main():
                 problems += list(check_page(text, n_rows))
                 if status in (0, 1):
                     problems += list(check_figures(binary, text, example, options))
+                if (example, options) == RETYPED:
+                    problems += list(check_retyped(binary, text, example, options))
                 if len(text.encode()) > LIMIT * (1 + ("--against-set" in options)):
                     problems.append(f"{len(text.encode())} bytes")
         failed += bool(problems)

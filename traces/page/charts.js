@@ -120,31 +120,68 @@ function formulaWords(run, f) {
   return out;
 }
 
-/* What the formulas of other schedules make of the same passes. */
+/* ---- other schedules ---- */
+
+/* Whether the others wait for the slowest stage longer than for filling and draining. */
+function isUneven(run) {
+  return run.formula.uneven_s > run.figures.breakdown.bubble_fill + run.figures.breakdown.bubble_drain;
+}
+
+/* What helps against it, from the simulations: layers moved between stages. */
+function unevenWords(run) {
+  const f = run.formula, b = run.figures.breakdown, moved = run.schedules.items.find((item) => item.balance);
+  const own = run.schedules.items.find((item) => item.own);
+  return `Most of it comes from uneven stages: stage ${f.slowest} takes ${share(f.slowest_over_mean - 1)} longer than the mean, and in every round all wait for it, ` +
+    `${secs(f.uneven_s)} a step; filling and draining are ${secs(b.bubble_fill + b.bubble_drain)}. More micro-batches would not change that, moving layers may: ` +
+    (moved ? `with ${moved.set[0]} the step takes ${secs(moved.step_s)} (${signedShare(moved.step_s / own.step_s - 1)}).` :
+      'these stages are as even as whole layers make them, so other numbers of stages or chunks are left.');
+}
+
+/* Words of a row: "zb-v, 2 chunks", "1f1b, layers [15, 15, 16, 14]". */
+function scheduleName(item) {
+  const name = item.name === 'file' ? 'own order' : item.name;
+  const layers = item.balance ? item.set[0].split('=')[1] : '';
+  return name + (item.chunks > 1 ? `, ${item.chunks} chunks` : '') + (item.own ? ': this run' : layers ? `, layers ${layers.length > 24 ? 'dealt anew' : layers}` : '');
+}
+
+/* Each of them simulated, the fastest first. */
 function othersTable(run, name) {
-  const own = formulaShare(run), others = run.formula.others.map(([what, chunks, x, most]) => ({what, chunks, x, most}));
-  if (others.length === 0) {
-    return [];
+  const items = run.schedules.items, own = items.find((item) => item.own);
+  const row = (item) => [secs(item.step_s), item.own ? '' : signedShare(item.step_s / own.step_s - 1), share(item.bubble),
+    item.formula === null ? '\u2013' : share(item.formula), bytes(item.peak) + (item.verdict === 'fits' ? '' : item.verdict === 'tight' ? ', tight' : ', too much')];
+  const heads = [name.trim(), 'step', 'change', 'bubble', 'by formula', 'fullest GPU'];
+  return el('table', {}, el('caption', {class: 'visually-hidden'}, `${name}other schedules, simulated`),
+    el('thead', {}, el('tr', {}, ...heads.map((h) => el('th', {scope: 'col'}, h)))),
+    el('tbody', {}, ...items.map((item) => el('tr', {class: item.own ? 'this' : item.verdict === 'does not fit' ? 'nofit' : undefined},
+      el('th', {scope: 'row', title: `${held(Math.round(item.held * 10) / 10)} held at most`}, scheduleName(item)), ...row(item).map((x) => el('td', {}, x))))));
+}
+
+/* What follows from the table: the cause of the bubble first, then the fastest that fits. */
+function othersWords(run) {
+  const items = run.schedules.items, own = items.find((item) => item.own), out = [];
+  const best = items.find((item) => !item.own && item.verdict !== 'does not fit');
+  if (isUneven(run)) {
+    out.push(el('p', {class: 'small'}, 'Where the bubble of this run comes from: ' + unevenWords(run)));
   }
-  const held = Math.max(...run.rows.map((row) => row.peak_held)) / run.chunks;
-  const mine = {what: `${run.schedule === 'file' ? 'own order' : run.schedule}: this run`, chunks: run.chunks, x: own ? own.share : -1, most: held, own: true};
-  const body = [mine, ...others].sort((a, b) => a.x - b.x).map((row) => el('tr', {class: row.own ? 'this' : undefined}, el('th', {scope: 'row'}, row.what),
-    ...[String(row.chunks), row.x < 0 ? '\u2013' : share(row.x), row.most > 0 ? String(Math.round(row.most * 10) / 10) : '\u2013'].map((x) => el('td', {}, x))));
-  const best = others.reduce((a, b) => (b.x < a.x ? b : a));
-  const sets = `--against-set schedule.name=${best.what}${best.chunks > 1 ? ` --against-set schedule.chunks=${best.chunks}` : ''}`;
-  return [el('table', {}, el('caption', {class: 'visually-hidden'}, `${name}other schedules by their formulas`),
-    el('thead', {}, el('tr', {}, ...[name.trim(), 'chunks per GPU', 'bubble by formula', 'micro-batches held'].map((h) => el('th', {scope: 'col'}, h)))), el('tbody', {}, ...body)),
-  el('p', {class: 'small'}, 'To see one beside this run: '), el('code', {class: 'formula'}, `trainyard report ${run.file} ${sets} -o compare.html`)];
+  if (best) {
+    const sets = best.set.map((set) => ` --against-set ${/[^\w.=-]/.test(set) ? `'${set}'` : set}`).join('');
+    out.push(el('p', {class: 'small'}, best.step_s < own.step_s ? `The fastest that fits is ${scheduleName(best)}. To see it beside this run: ` : 'None that fits is faster. To see the next one beside this run: '),
+      el('code', {class: 'formula'}, `trainyard report ${run.file}${sets} -o compare.html`));
+  }
+  return out;
 }
 
 /* Of the first run: of two, the second is an answer already. */
 function othersCard(card, runs) {
-  const parts = runs[0].figures ? othersTable(runs[0], nameOf(runs, 0)) : [];
-  card.hidden = parts.length === 0;
-  card.replaceChildren(el('h2', {id: 'h-others'}, 'What would another schedule do?'),
-    el('p', {class: 'lead'}, 'By the formulas that are claimed to hold here, with the mean passes of this run' +
-      (runs[0].formula && runs[0].formula.weight_s > 0 ? '' : '; a backward that is split is taken as two halves, a guess') +
-      '. The more micro-batches a GPU holds, the more memory its activations take.'), ...parts);
+  const run = runs[0];
+  card.hidden = !run.schedules || run.schedules.items.length < 2;
+  card.replaceChildren();
+  if (!card.hidden) {
+    card.append(el('h2', {id: 'h-others'}, 'What would another schedule do?'),
+      el('p', {class: 'lead'}, `Each is simulated on this job${run.schedules.no_dice ? ', this run too, without jitter and spread' : ''}; beside its bubble is what its formula promises for the passes of this run, where it is claimed to hold` +
+        (run.formula.weight_s > 0 ? '' : ' (a backward that is split is taken as two halves, a guess)') + '.'),
+      othersTable(run, nameOf(runs, 0)), ...othersWords(run));
+  }
 }
 
 /* ---- bars of stacked parts ---- */

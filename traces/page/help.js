@@ -58,9 +58,10 @@ function aboutHeld(run) {
 function aboutBubble(run) {
   const f = formulaShare(run), simple = f && simpleShare(run, f);
   const more = simple ? ` With twice the micro-batches the formula says ${share((run.pipeline - 1) / (2 * run.micro_batches * run.chunks + run.pipeline - 1))} instead of ${share(f.share)}.` : '';
+  const cause = run.schedules && isUneven(run) ? unevenWords(run) :
+    `While the first micro-batch travels down the stages, and while the last gradient travels back, some of them have nothing to do. More micro-batches a step make that a smaller share.${more}`;
   return ['How can the bubble become smaller?',
-    `While the first micro-batch travels down the stages, and while the last gradient travels back, some of them have nothing to do. More micro-batches a step make that a smaller share.${more} ` +
-    'Other schedules change the order of the work: the card \u201cBubbles\u201d below says what their formulas promise, and a second run beside this one shows whether they keep it.'];
+    `${cause} Other schedules change the order of the work: the card \u201cWhat would another schedule do?\u201d below has each of them simulated on this job.`];
 }
 
 function aboutMfu(run) {
