@@ -149,8 +149,7 @@ typedef void ty_progress_fn(void *arg, double share);
 /* Whom later calls of ty_run_execute tell, with `arg`; NULL: nobody. */
 TY_API void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg);
 
-/* On how many threads explanations and pages may try variants of the run; 0, as at first: one per
- * core. Results do not depend on it. */
+/* Threads on which explanations and pages try variants of a run; 0, as at first: one per core. */
 TY_API void ty_run_threads(struct ty_run *run, uint32_t threads);
 
 /* Executes the plan by "sweep", "events" or "auto", the faster of those that are exact for it;
@@ -173,8 +172,8 @@ TY_API int ty_run_report(const struct ty_run *run, const char *format, char **te
 
 /* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
  * "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu",
- * "mfu_causal", "hfu", "hfu_causal", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part of
- * the step, as "breakdown.exposed_data". (2) for another name, and before execution. */
+ * "mfu_causal", "hfu", "hfu_causal", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part
+ * of the step, as "breakdown.exposed_data". (2) for another name, and before execution. */
 TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
                          struct ty_err *err);
 
@@ -220,9 +219,8 @@ TY_API int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_t
                         struct ty_err *err);
 TY_API void ty_tasks_free(struct ty_tasks *tasks);
 
-/* Where the time of an executed run goes: published formula beside simulation, idle time by stage,
- * critical path, what changes of layout, schedule and stack do, and what better hardware would,
- * each by another run. For people. (2) before execution. */
+/* Where the time of an executed run goes, and what changes of layout, schedule, stack and hardware
+ * do, each by another run. For people. (2) before execution. */
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
 
 /* What a plan is: cluster, layout, tasks, memory bill. Who talks over which class of link, and how
