@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "model/arch.h"
+#include "sim/base/path.h"
+#include "sim/base/utf8.h"
 #include "sim/base/yaml.h"
 
 /* Where the sizes are; NULL: the family has no such key. */
@@ -230,14 +232,6 @@ static void convert(struct reader *r, const struct family *family)
     put(r, "tied", flag(r, "tie_word_embeddings", family->tied) ? "true" : "false");
 }
 
-/* The last part of a path, without an ending. */
-static const char *stem_of(const struct reader *r, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
-    const char *dot = strrchr(base, '.');
-    return ty_arena_strndup(r->arena, base, dot != NULL ? (size_t)(dot - base) : strlen(base));
-}
-
 /* A text that YAML reads as it is, in single quotes; what is no text is left out. */
 static const char *quoted(const struct reader *r, const char *text)
 {
@@ -258,19 +252,27 @@ static const char *quoted(const struct reader *r, const char *text)
     return out;
 }
 
+/* Whether a name can be written down: weights are not refused for the place they come from. */
+static bool can_be_said(const char *name)
+{
+    struct ty_err err = TY_ERR_NONE;
+    return name[0] != '\0' && ty_utf8_check("", name, strlen(name), &err) == 0;
+}
+
 /* Where the weights are from, or how the file is called; most are called config.json, which says
  * less than the family. A path on somebody's disk counts by its end. */
 static void put_name(struct reader *r, const char *path, const char *family)
 {
     const struct ty_node *node = value_of(r, "_name_or_path");
     const char *from = node != NULL && node->kind == TY_NODE_SCALAR ? node->text : "";
-    const char *file = stem_of(r, path), *name = family;
+    const char *base = ty_path_name(path), *name = family;
+    const char *file = ty_arena_strndup(r->arena, base, ty_path_stem(base));
     if (from[0] == '/' || from[0] == '.') {
-        from = strrchr(from, '/') != NULL ? strrchr(from, '/') + 1 : "";
+        from = ty_path_name(from);
     }
-    if (from[0] != '\0') {
+    if (can_be_said(from)) {
         name = from;
-    } else if (file != NULL && strcmp(file, "config") != 0) {
+    } else if (file != NULL && strcmp(file, "config") != 0 && can_be_said(file)) {
         name = file;
     }
     name = file != NULL ? quoted(r, name) : NULL;

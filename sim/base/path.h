@@ -19,4 +19,11 @@ static inline const char *ty_path_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+/* Length of a file's name (no slash in it) without its ending: 5 of "llama.json". */
+static inline size_t ty_path_stem(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot != NULL && dot > name ? (size_t)(dot - name) : strlen(name);
+}
+
 #endif

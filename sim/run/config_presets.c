@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/path.h"
+
 #define NAMES_MAX 128 /* presets looked at for a hint */
 
 /* A value the user gave, before anything is applied: of the last --set, else of the last file. */
@@ -192,27 +194,20 @@ static void model_presets(struct ty_loader *l)
     }
 }
 
-/* "llama" of "models/llama.yaml". */
-static const char *stem_of(struct ty_arena *arena, const char *file)
-{
-    const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
-    const char *dot = strrchr(base, '.');
-    const size_t n = dot != NULL && dot > base ? (size_t)(dot - base) : strlen(base);
-    return ty_arena_strndup(arena, base, n);
-}
-
 void ty_loader_name_model(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
     const struct ty_section *section = &c->sections[TY_SECTION_MODEL];
     const struct ty_origin *layers = ty_field_origin(section, ty_section_field(section, "layers"));
     const char *file = layers->kind == TY_ORIGIN_FILE ? layers->name : c->docs[0].file;
+    const char *base = ty_path_name(file);
     if (c->arch.name != NULL) {
         return;
     }
-    c->arch.name = c->arch.preset != NULL         ? c->arch.preset
-                   : strcmp(file, "<stdin>") == 0 ? "model"
-                                                  : stem_of(&c->arena, file);
+    c->arch.name = c->arch.preset != NULL ? c->arch.preset
+                   : strcmp(file, "<stdin>") == 0
+                       ? "model"
+                       : ty_arena_strndup(&c->arena, base, ty_path_stem(base));
     ty_loader_note(l, TY_SECTION_MODEL, c->arch.name != NULL ? 0 : ty_fail_memory(l->err));
 }
 

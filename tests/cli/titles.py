@@ -22,6 +22,7 @@ HF = {"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 512, "num_at
       "intermediate_size": 1024, "vocab_size": 1000}
 FILES = {"tiny.json": HF, "config.json": HF,
          "named.json": {"_name_or_path": "acme/it's-4: x", **HF},
+         "broken.json": {"_name_or_path": "\u009b31m", **HF},
          "placed.json": {"_name_or_path": "/models/acme-4", **HF}}
 # Model section, settings, title.
 TITLES = [
@@ -34,6 +35,7 @@ TITLES = [
     ("huggingface: config.json", [], "llama"),
     ("huggingface: named.json", [], "acme/it's-4: x"),
     ("huggingface: placed.json", [], "acme-4"),
+    ("huggingface: broken.json", [], "broken"),
     ("huggingface: named.json, name: own", [], "own"),
     ("huggingface: named.json", ["model.preset=llama-7b"], "llama-7b"),
 ]

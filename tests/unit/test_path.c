@@ -21,5 +21,15 @@ START_TEST(a_name_is_what_is_behind_the_last_slash)
 }
 END_TEST
 
+START_TEST(a_stem_is_a_name_without_its_last_ending)
+{
+    ck_assert_uint_eq(ty_path_stem("llama.json"), 5);
+    ck_assert_uint_eq(ty_path_stem("llama-3.1.json"), 9);
+    ck_assert_uint_eq(ty_path_stem("llama"), 5);
+    ck_assert_uint_eq(ty_path_stem(".hidden"), 7);
+    ck_assert_uint_eq(ty_path_stem(""), 0);
+}
+END_TEST
+
 TY_SUITE("path", an_ending_may_be_the_whole_path_and_no_more,
-         a_name_is_what_is_behind_the_last_slash)
+         a_name_is_what_is_behind_the_last_slash, a_stem_is_a_name_without_its_last_ending)
