@@ -4,6 +4,7 @@
 
 #include "sim/core/contention.h"
 #include "sim/core/evq.h"
+#include "sim/core/link_meter.h"
 #include "sim/core/maxmin.h"
 #include "sim/core/mismatch.h"
 #include "sim/core/timeline.h"
@@ -102,7 +103,8 @@ struct ty_events {
     double *slows;          /* [lanes]: share of computation's speed that its collective takes */
     uint32_t *lane_of_flow; /* [max_flows] */
     uint32_t *flow_of_lane; /* [lanes] */
-    struct ty_player *player; /* [lanes]; NULL: no collective is played */
+    struct ty_link_meter *meter; /* NULL: no collective is played */
+    struct ty_player *player;    /* [lanes]; NULL: no collective is played */
     uint8_t *
         *arrived; /* [n_groups][lanes]: of the group of that kind that a lane is the first of */
 };

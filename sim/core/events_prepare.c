@@ -159,11 +159,12 @@ static int make_players(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
     const size_t lanes = (size_t)p->n_ranks * TY_N_STREAMS;
+    q->meter = ty_link_meter_new(q->timeline, q->shared, arena);
     q->player = ty_arena_array(arena, struct ty_player, lanes);
     q->arrived = ty_arena_array(arena, uint8_t *, lanes * p->n_groups + 1);
     uint32_t *most = ty_arena_array(arena, uint32_t, lanes * p->n_groups + 1);
     const struct ty_owner *owner;
-    if (q->player == NULL || q->arrived == NULL || most == NULL ||
+    if (q->meter == NULL || q->player == NULL || q->arrived == NULL || most == NULL ||
         ty_owners_find(&owner, p, arena, NULL) < 0) {
         return TY_ENOMEM;
     }

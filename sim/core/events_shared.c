@@ -68,6 +68,9 @@ static void begin_flow(struct ty_events *q, uint32_t lane, const struct ty_flow 
 {
     const uint32_t f =
         ty_maxmin_add(q->maxmin, q->shared->uses + flow->first_use, flow->n_uses, flow->weight);
+    if (q->meter != NULL) {
+        ty_link_meter_begin(q->meter, f, flow);
+    }
     q->lane_of_flow[f] = lane;
     q->flow_of_lane[lane] = f;
     q->lane[lane].state = TY_LANE_RUNNING;
@@ -119,17 +122,27 @@ void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, 
 
 static void changed(void *arg, uint32_t flow, double now)
 {
-    set_speed(arg, ((struct ty_events *)arg)->lane_of_flow[flow], now);
+    struct ty_events *q = arg;
+    set_speed(q, q->lane_of_flow[flow], now);
+    if (q->meter != NULL) {
+        ty_link_meter_speed(q->meter, flow, now);
+    }
 }
 
 void ty_events_share(struct ty_events *q)
 {
     ty_maxmin_solve(q->maxmin, changed, q);
+    if (q->meter != NULL) {
+        ty_link_meter_read(q->meter, q->now);
+    }
 }
 
 void ty_events_flow_over(struct ty_events *q, uint32_t lane)
 {
     if (q->flow_of_lane[lane] != UINT32_MAX) {
+        if (q->meter != NULL) {
+            ty_link_meter_end(q->meter, q->flow_of_lane[lane]);
+        }
         ty_maxmin_remove(q->maxmin, q->flow_of_lane[lane]);
         q->flow_of_lane[lane] = UINT32_MAX;
     }

@@ -88,7 +88,8 @@ struct ty_link_load_peak {
 };
 #define TY_LINK_FULL 0.99
 
-/* Of every link: out[n_links]. Links that are used alike, at the same times, are followed once. */
+/* Of every link: out[n_links]: as measured while messages were played, else found by a walk. Links
+ * that are used alike, at the same times, are followed once. */
 int ty_link_load_peaks(const struct ty_link_load *load, const struct ty_timeline *timeline,
                        struct ty_link_load_peak *out, struct ty_err *err);
 

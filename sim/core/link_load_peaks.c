@@ -96,6 +96,10 @@ int ty_link_load_peaks(const struct ty_link_load *h, const struct ty_timeline *t
     int rc = order != NULL ? remember(&memory, h->program, err) : TY_ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < h->program->n_links; i++) {
         const uint32_t link = order[i].link;
+        if (timeline->peak != NULL && timeline->peak[link].Bps >= 0) {
+            out[link] = timeline->peak[link];
+            continue;
+        }
         struct measure m = {.full_Bps = TY_LINK_FULL * h->program->links[link].capacity};
         if (i > 0 && order[i - 1].hash == order[i].hash && are_alike(h, order[i - 1].link, link)) {
             out[link] = out[order[i - 1].link];

@@ -28,7 +28,8 @@ struct ty_progress {
     void *arg;
 };
 
-struct ty_mismatch; /* mismatch.h */
+struct ty_mismatch;       /* mismatch.h */
+struct ty_link_load_peak; /* link_load.h */
 
 struct ty_timeline {
     const struct ty_program *program;   /* borrowed; after a deadlock: what was executed of it */
@@ -38,6 +39,8 @@ struct ty_timeline {
     const struct ty_halt *halt;         /* NULL: everything finished */
     struct ty_arena arena;              /* owns the halt and the program that goes with it */
     struct ty_progress progress;        /* told how far the execution is */
+    struct ty_link_load_peak *peak;     /* as measured while it was executed (link_meter.h), the
+                                         * arena's; NULL: not */
     const struct ty_mismatch *mismatch; /* where an execution is to halt; NULL: nowhere */
 };
 

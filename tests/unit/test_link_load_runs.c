@@ -26,6 +26,8 @@ START_TEST(bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one
             ck_assert_uint_eq(p->n_tenants, v == JOBS ? 2 : 0);
             ck_assert_int_eq(ty_link_load_init(&load, p, &arena, &err), 0);
             load.lockstep = q.run->lockstep;
+            ck_assert((q.run->all.peak != NULL) == (v == STEPS));
+            q.run->all.peak = NULL; /* found from the timeline alone */
             ck_assert_int_eq(ty_link_load_peaks(&load, &q.run->all, peak, &err), 0);
             for (uint32_t l = 0; l < p->n_links; l++) {
                 const struct ty_link_load_peak want = naive_peak(&naive[l], p->links[l].capacity);
@@ -60,6 +62,7 @@ static void halt_somewhere(struct quick_run *q, uint64_t seed)
         }
     }
     ck_assert_int_eq(halt_at(&q->run->all, stop, &q->run->all.arena, &err), 0);
+    q->run->all.peak = NULL; /* of all that was executed */
     q->run->timeline = q->run->all;
     ty_run_link_load_forget(q->run->link_load);
     free(stop);
@@ -239,7 +242,67 @@ START_TEST(links_carry_twice_what_ranks_send)
 }
 END_TEST
 
-TY_SUITE("load of runs", bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one,
+/* ---- capacities ---- */
+
+static uint32_t draw(uint64_t *state, uint32_t n)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(*state >> 33) % n;
+}
+
+static const char *pick(uint64_t *state, const char *const *from, uint32_t n)
+{
+    return from[draw(state, n)];
+}
+#define PICK(...)                                                                                  \
+    pick(&state, (const char *const[]){__VA_ARGS__}, TY_COUNT(((const char *const[]){__VA_ARGS__})))
+
+/* Random jobs, whose links are shared as they are used: none carries more than it can, at any
+ * time, whether collectives are flows or messages; nor is it full for longer than there is time,
+ * or carries less at its fullest than on average. */
+START_TEST(no_link_of_a_random_job_is_above_what_it_has)
+{
+    uint64_t state = 20;
+    uint32_t n_full[2] = {0, 0};
+    for (int job = 0; job < 40; job++) {
+        const char *const sets[] = {
+            PICK("cluster.nics_per_node=1", "cluster.nics_per_node=2", "cluster.nics_per_node=8"),
+            PICK("cluster.collectives=auto", "cluster.collectives=ring",
+                 "cluster.collectives=tree"),
+            PICK("fabric.topology=fat-tree", "fabric.topology=rail-optimized"),
+            PICK("fabric.oversubscription=1", "fabric.oversubscription=3"),
+            PICK("layout.tensor=1", "layout.tensor=2", "layout.tensor=8"),
+            PICK("layout.pipeline=1", "layout.pipeline=2"),
+            PICK("layout.zero=0", "layout.zero=1", "layout.zero=2", "layout.zero=3"),
+            PICK("layout.order=[tensor,context,data,pipeline]",
+                 "layout.order=[pipeline,tensor,context,data]"),
+            PICK("framework.preset=megatron-lm", "framework.preset=megatron-deepspeed",
+                 "framework.preset=fsdp"),
+            job % 2 == 0 ? "run.detail=flows" : "run.detail=steps",
+            NULL};
+        struct quick_run q = quick_run("cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                                       "fabric: {leaf_nodes: 2}\n"
+                                       "model: {preset: llama-7b, layers: 4, vocabulary: 1000}\n"
+                                       "layout: {global_batch: 64}\n",
+                                       NULL, sets);
+        struct ty_class_use use[TY_N_LINK_CLASSES];
+        ck_assert_int_eq(ty_run_link_use(q.run, use, &err), 0);
+        for (int c = 0; c < TY_N_LINK_CLASSES; c++) {
+            ck_assert_msg(use[c].peak <= 1 + 1e-6, "job %d: %s at %.17g", job,
+                          ty_link_class_key((enum ty_link_class)c), use[c].peak);
+            ck_assert_double_ge(use[c].peak * (1 + 1e-9), use[c].mean);
+            ck_assert_double_le(use[c].full_s, q.figures.step_s);
+            n_full[job % 2] += use[c].peak > 0.99;
+        }
+        quick_run_free(&q);
+    }
+    ck_assert_uint_gt(n_full[0], 10); /* there is something to be above of */
+    ck_assert_uint_gt(n_full[1], 10);
+}
+END_TEST
+
+TY_SUITE("load of runs", no_link_of_a_random_job_is_above_what_it_has,
+         bytes_peaks_and_full_times_are_those_of_intervals_added_up_one_by_one,
          of_a_run_that_halted_what_was_issued_counts,
          no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_shared,
          a_folded_run_and_members_in_lockstep_tell_the_same_as_all_ranks,
