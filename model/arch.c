@@ -1,15 +1,5 @@
-/* arch.c - the `model` section, parameters and FLOPs.
- *
- * One layer is a pre-norm decoder block: norm, attention with grouped key and value heads (Ainslie
- * et al. 2023), norm, MLP. Its matrices, with d = head_dim:
- *
- *     q  h x a d    k, v  h x kv d each    o  a d x h
- *     up h x f      gate (SwiGLU) h x f    down f x h
- *
- * and, where model.qk_norm says so, a norm of width d on every head of q and k.
- *
- * Sources: Vaswani et al. 2017; Shazeer 2020 (SwiGLU); Chowdhery et al. 2022, appendix B (FLOPs).
- */
+/* arch.c - the `model` section: keys, and what must divide what. What layers are made of is in
+ * model/block. */
 #include "model/arch.h"
 
 #include <stddef.h>
@@ -198,77 +188,7 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
     return ty_check_first(rc, check_positions(arch, section, err));
 }
 
-/* ---- parameters ---- */
-
 double ty_arch_norm_params(const struct ty_arch *arch)
 {
     return (arch->norm_kind == TY_NORM_LAYER ? 2.0 : 1.0) * arch->hidden;
-}
-
-/* Inputs of a matrix column: `width` weights, and the bias if the layer has one. */
-static double column(double width, bool bias)
-{
-    return width + (bias ? 1 : 0);
-}
-
-static bool qkv_bias(const struct ty_arch *arch)
-{
-    return arch->bias == TY_BIAS_QKV || arch->bias == TY_BIAS_ATTENTION ||
-           arch->bias == TY_BIAS_ALL;
-}
-
-static bool mlp_bias(const struct ty_arch *arch)
-{
-    return arch->bias == TY_BIAS_MLP || arch->bias == TY_BIAS_ALL;
-}
-
-double ty_arch_kv_head_params(const struct ty_arch *arch)
-{
-    return 2.0 * arch->head_dim * column(arch->hidden, qkv_bias(arch));
-}
-
-double ty_arch_q_params(const struct ty_arch *arch)
-{
-    return (double)arch->heads * arch->head_dim * column(arch->hidden, qkv_bias(arch));
-}
-
-double ty_arch_proj_params(const struct ty_arch *arch)
-{
-    const bool bias = arch->bias == TY_BIAS_ATTENTION || arch->bias == TY_BIAS_ALL;
-    return arch->hidden * column((double)arch->heads * arch->head_dim, bias);
-}
-
-double ty_arch_up_params(const struct ty_arch *arch)
-{
-    const double matrices = arch->mlp == TY_MLP_SWIGLU ? 2 : 1;
-    return matrices * arch->ffn * column(arch->hidden, mlp_bias(arch));
-}
-
-double ty_arch_down_params(const struct ty_arch *arch)
-{
-    return arch->hidden * column(arch->ffn, mlp_bias(arch));
-}
-
-double ty_arch_layer_params(const struct ty_arch *arch)
-{
-    const double head_norms = arch->qk_norm ? 2.0 * arch->head_dim : 0;
-    return ty_arch_q_params(arch) + arch->kv_heads * ty_arch_kv_head_params(arch) +
-           ty_arch_proj_params(arch) + ty_arch_up_params(arch) + ty_arch_down_params(arch) +
-           head_norms + 2 * ty_arch_norm_params(arch);
-}
-
-double ty_arch_embedding_params(const struct ty_arch *arch)
-{
-    return ((double)arch->vocabulary + arch->positions) * arch->hidden;
-}
-
-double ty_arch_head_params(const struct ty_arch *arch)
-{
-    return ty_arch_norm_params(arch) + (arch->tied ? 0 : (double)arch->vocabulary * arch->hidden);
-}
-
-double ty_arch_params(const struct ty_arch *arch)
-{
-    return arch->layers * ty_arch_layer_params(arch) + ty_arch_embedding_params(arch) +
-           ty_arch_head_params(arch);
 }

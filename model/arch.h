@@ -1,8 +1,8 @@
-/* arch.h - the shape of a transformer, its parameters and its FLOPs. */
+/* arch.h - the shape of a transformer: the `model` section. */
 #ifndef TY_MODEL_ARCH_H
 #define TY_MODEL_ARCH_H
 
-#include "topology/cluster.h"
+#include "model/kernel/operators.h"
 
 enum ty_mlp {
     TY_MLP_GELU,
@@ -12,17 +12,14 @@ enum ty_norm_kind {
     TY_NORM_LAYER, /* LayerNorm: scale and shift */
     TY_NORM_RMS
 };
-/* Which linear layers have biases. */
+/* Which linear layers have biases: bits. */
 enum ty_bias {
-    TY_BIAS_NONE,
-    TY_BIAS_QKV,       /* those of q, k and v alone: Qwen to Qwen2.5 */
-    TY_BIAS_ATTENTION, /* and the output projection */
-    TY_BIAS_MLP,
-    TY_BIAS_ALL
-};
-enum ty_fusion {
-    TY_UNFUSED,
-    TY_FUSED
+    TY_BIAS_NONE = 0,
+    TY_BIAS_QKV = 1, /* those of q, k and v alone: Qwen to Qwen2.5 */
+    TY_BIAS_PROJ = 2,
+    TY_BIAS_MLP = 4,
+    TY_BIAS_ATTENTION = TY_BIAS_QKV | TY_BIAS_PROJ,
+    TY_BIAS_ALL = TY_BIAS_ATTENTION | TY_BIAS_MLP
 };
 
 /* The `model` section. */
@@ -35,7 +32,7 @@ struct ty_arch {
     int attention;       /* enum ty_attention */
     int dtype;           /* enum ty_dtype */
     bool full_attention; /* flash kernels compute the masked half too */
-    int bias;            /* enum ty_bias */
+    int bias;            /* of enum ty_bias */
     bool qk_norm;        /* an RMSNorm on each head of q and of k, of one scale for all heads */
     bool tied;           /* output matrix is the embedding matrix */
     uint32_t positions;  /* learned position embeddings; 0: rotary ones */
@@ -55,16 +52,6 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
 int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
                         struct ty_err *err);
 
-/* Parameters, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al. 2021). */
-double ty_arch_layer_params(const struct ty_arch *arch);   /* one layer, norms and biases too */
-double ty_arch_norm_params(const struct ty_arch *arch);    /* one norm of hidden states */
-double ty_arch_kv_head_params(const struct ty_arch *arch); /* k and v of one head, with biases */
-double ty_arch_q_params(const struct ty_arch *arch);       /* q of all heads, with biases */
-double ty_arch_proj_params(const struct ty_arch *arch);    /* output projection of attention */
-double ty_arch_up_params(const struct ty_arch *arch);      /* up, and gate if there is one */
-double ty_arch_down_params(const struct ty_arch *arch);
-double ty_arch_embedding_params(const struct ty_arch *arch); /* input matrix and positions */
-double ty_arch_head_params(const struct ty_arch *arch); /* final norm and untied output matrix */
-double ty_arch_params(const struct ty_arch *arch);      /* all */
+double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
 
 #endif

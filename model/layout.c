@@ -1,4 +1,4 @@
-/* layout.c - the `layout` section, and where layers and parameters go.
+/* layout.c - the `layout` section, and which layers go where.
  *
  * Every rule is a function that reports at the value to change, with values that would do. Rules
  * that need another one to hold are skipped when it does not: one mistake, one message.
@@ -154,7 +154,7 @@ static int check_generations(const struct layout_check *c)
     for (uint32_t i = 0; e != NULL && i < e->n; i++) {
         const struct ty_exception *x = &e->item[i];
         if (x->kind == TY_EXCEPTION_GENERATION &&
-            ty_exceptions_cluster(c->cluster, x->count)->peak[c->arch->dtype] <= 0) {
+            ty_exceptions_cluster(c->cluster, x->count)->gpu.peak[c->arch->dtype] <= 0) {
             rc = ty_check_first(rc, ty_fail_at(c->err, TY_EINPUT, &x->at,
                                                "cluster.exceptions: that GPU has no %s (%.60s), "
                                                "the model.dtype; write a dtype that all GPUs have, "
@@ -183,7 +183,7 @@ static int check_supported(const struct layout_check *c)
                                                   (unsigned)rows[i].value, rows[i].what));
         }
     }
-    if (c->cluster->peak[c->arch->dtype] <= 0) {
+    if (c->cluster->gpu.peak[c->arch->dtype] <= 0) {
         struct ty_err *err = c->err; /* the section at hand is not the model's: no place */
         rc = ty_check_first(
             rc, ty_fail(err, TY_EINPUT,
@@ -462,33 +462,4 @@ struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct t
     layers.first = stage * even + on_first + before;
     layers.count = even + (stage <= with_one ? 1 : 0);
     return layers;
-}
-
-double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_arch *arch)
-{
-    const double t = layout->tensor, head = ty_arch_kv_head_params(arch);
-    const double copies = layout->tensor > arch->kv_heads ? head - head * arch->kv_heads / t : 0;
-    return ty_arch_layer_params(arch) / t + copies;
-}
-
-double ty_layout_head_params(const struct ty_layout *layout, const struct ty_arch *arch)
-{
-    const bool copy = arch->tied && layout->pipeline > 1;
-    const double matrix = copy ? (double)arch->vocabulary * arch->hidden : 0;
-    return (ty_arch_head_params(arch) + matrix) / layout->tensor;
-}
-
-double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_arch *arch,
-                              uint32_t stages, uint32_t stage)
-{
-    const double t = layout->tensor;
-    const struct ty_layers layers = ty_layout_layers(layout, arch, stages, stage);
-    double params = layers.count * ty_layout_layer_params(layout, arch);
-    if (stage == 0) {
-        params += ty_arch_embedding_params(arch) / t;
-    }
-    if (stage == stages - 1) {
-        params += ty_layout_head_params(layout, arch);
-    }
-    return params;
 }

@@ -87,17 +87,4 @@ struct ty_layers {
 struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
                                   uint32_t stages, uint32_t stage);
 
-/* Parameters of one layer on one tensor rank. Key and value heads are kept by several ranks when
- * there are fewer of them than ranks; everything else is divided. */
-double ty_layout_layer_params(const struct ty_layout *layout, const struct ty_arch *arch);
-
-/* Parameters of final norm and output matrix on one tensor rank. A tied matrix is a copy when the
- * last stage is not the first. */
-double ty_layout_head_params(const struct ty_layout *layout, const struct ty_arch *arch);
-
-/* Parameters held by one tensor rank of a stage, before data-parallel sharding: its layers / t,
- * the embedding / t on the first stage, the head / t on the last (a tied head is a copy there). */
-double ty_layout_stage_params(const struct ty_layout *layout, const struct ty_arch *arch,
-                              uint32_t stages, uint32_t stage);
-
 #endif

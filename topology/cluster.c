@@ -28,6 +28,11 @@ const struct ty_word ty_attention_words[] = {
     {NULL, 0, NULL},
 };
 
+double ty_dtype_bytes(enum ty_dtype dtype)
+{
+    return dtype == TY_DTYPE_FP32 ? 4 : 2;
+}
+
 #define AT(member) offsetof(struct ty_cluster, member)
 
 #define TEXT(key_, doc_)                                                                           \
@@ -55,7 +60,7 @@ const struct ty_word ty_attention_words[] = {
 
 #define NEEDED(key_, dim_, min_, max_, doc_)                                                       \
     {                                                                                              \
-        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(key_),          \
+        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(gpu.key_),      \
         .min = (min_), .max = (max_), .required = true, .doc = (doc_)                              \
     }
 
@@ -63,16 +68,24 @@ const struct ty_word ty_attention_words[] = {
 #define SHARE(key_, fallback_, doc_)        VALUE(key_, key_, RATIO, 0.001, 1, fallback_, doc_)
 #define LATENCY(key_, fallback_, doc_)      VALUE(key_, key_, SECONDS, 0, 1, fallback_, doc_)
 #define FACTOR(key_, max_, fallback_, doc_) VALUE(key_, key_, COUNT, 0.1, max_, fallback_, doc_)
+#define GPU_SHARE(key_, fallback_, doc_)    VALUE(key_, gpu.key_, RATIO, 0.001, 1, fallback_, doc_)
+#define GPU_LATENCY(key_, fallback_, doc_)  VALUE(key_, gpu.key_, SECONDS, 0, 1, fallback_, doc_)
+#define GPU_FACTOR(key_, max_, fallback_, doc_)                                                    \
+    VALUE(key_, gpu.key_, COUNT, 0.1, max_, fallback_, doc_)
 #define PEAK(key_, dtype_, doc_)                                                                   \
-    OPTIONAL(key_, peak[TY_DTYPE_##dtype_], FLOPS, 1e9, 1e18, "none", doc_)
+    OPTIONAL(key_, gpu.peak[TY_DTYPE_##dtype_], FLOPS, 1e9, 1e18, "none", doc_)
 #define RATE(key_, attention_, doc_)                                                               \
-    OPTIONAL(key_, attention[TY_ATTENTION_##attention_].rate_max, FLOPS, 1e9, 1e18, "auto", doc_)
+    OPTIONAL(key_, gpu.attention[TY_ATTENTION_##attention_].rate_max, FLOPS, 1e9, 1e18, "auto",    \
+             doc_)
 #define HALF(key_, attention_, fallback_, doc_)                                                    \
-    VALUE(key_, attention[TY_ATTENTION_##attention_].half, COUNT, 0, 1e6, fallback_, doc_)
+    VALUE(key_, gpu.attention[TY_ATTENTION_##attention_].half, COUNT, 0, 1e6, fallback_, doc_)
 
 const struct ty_field ty_cluster_fields[] = {
     TEXT(preset, "a machine to start from (trainyard list clusters); other keys override it"),
-    TEXT(gpu, "a GPU to start from (trainyard list gpus); other keys override it"),
+    {.key = "gpu",
+     .type = TY_TYPE_STRING,
+     .offset = AT(gpu_preset),
+     .doc = "a GPU to start from (trainyard list gpus); other keys override it"},
 
     PEAK(peak_bf16, BF16, "dense bf16 matrix rate of a GPU, FLOP/s"),
     PEAK(peak_fp16, FP16, "dense fp16 matrix rate of a GPU, FLOP/s"),
@@ -80,15 +93,21 @@ const struct ty_field ty_cluster_fields[] = {
     PEAK(peak_fp8, FP8, "dense fp8 matrix rate of a GPU, FLOP/s"),
     NEEDED(memory, BYTES, 1e6, 1e14, "memory of a GPU as a framework sees it, bytes"),
     NEEDED(memory_bandwidth, BYTES_PER_S, 1e6, 1e15, "memory bandwidth of a GPU, B/s"),
-    COUNT(sms, 1, 10000, "128", "streaming multiprocessors of a GPU"),
-    SHARE(gemm_efficiency, "0.72", "share of the peak a large matrix product reaches"),
-    LATENCY(gemm_overhead, "8 us", "fixed time of a matrix product, s"),
-    VALUE(gemm_ramp, gemm_ramp, COUNT, 0, 10000, "0",
+    {.key = "sms",
+     .type = TY_TYPE_UINT,
+     .offset = AT(gpu.sms),
+     .min = 1,
+     .max = 10000,
+     .fallback = "128",
+     .doc = "streaming multiprocessors of a GPU"},
+    GPU_SHARE(gemm_efficiency, "0.72", "share of the peak a large matrix product reaches"),
+    GPU_LATENCY(gemm_overhead, "8 us", "fixed time of a matrix product, s"),
+    VALUE(gemm_ramp, gpu.gemm_ramp, COUNT, 0, 10000, "0",
           "length by which the inner dimension of a matrix product counts longer: filling and "
           "draining its tiles"),
-    VALUE(gemm_wave, gemm_wave, RATIO, 0, 1, "0",
+    VALUE(gemm_wave, gpu.gemm_wave, RATIO, 0, 1, "0",
           "weight of wave quantisation: 0 smooth, 1 whole waves of tiles"),
-    FACTOR(wgrad_slowdown, 10, "1.05", "factor on the time of weight-gradient products"),
+    GPU_FACTOR(wgrad_slowdown, 10, "1.05", "factor on the time of weight-gradient products"),
     RATE(flash1_rate, FLASH1,
          "limit for long sequences of FlashAttention 1, forward and backward, causal, FLOP/s; "
          "auto: 0.2 of the 16-bit peak (guess)"),
@@ -99,19 +118,20 @@ const struct ty_field ty_cluster_fields[] = {
     RATE(flash3_rate, FLASH3,
          "the same for FlashAttention 3, FLOP/s; auto: 0.55 of the 16-bit peak (guess)"),
     HALF(flash3_half, FLASH3, "600", "tokens of sequence at which flash3 reaches half its limit"),
-    SHARE(add_efficiency, "0.88", "share of memory_bandwidth in a residual addition"),
-    SHARE(activation_efficiency, "0.5", "share of memory_bandwidth in an activation function"),
-    SHARE(rope_efficiency, "0.45", "share of memory_bandwidth in a rotary embedding"),
-    FACTOR(norm_passes, 1000, "3.1",
-           "time of a fused norm, in reads and writes of its tensor at memory_bandwidth"),
-    FACTOR(norm_passes_unfused, 1000, "16", "the same for a norm made of framework operators"),
-    LATENCY(kernel_overhead, "2 us", "fixed time of an elementwise kernel, s"),
-    FACTOR(host_speed, 100, "1",
-           "speed of the host thread that launches kernels, over that of an A100 host: divides "
-           "framework.layer_floor and framework.pass_overhead"),
-    SHARE(optimizer_efficiency, "0.8", "share of memory_bandwidth in an optimizer step (guess)"),
-    FACTOR(derate, 10, "1.1",
-           "factor on every compute time: training stacks against kernel benchmarks (guess)"),
+    GPU_SHARE(add_efficiency, "0.88", "share of memory_bandwidth in a residual addition"),
+    GPU_SHARE(activation_efficiency, "0.5", "share of memory_bandwidth in an activation function"),
+    GPU_SHARE(rope_efficiency, "0.45", "share of memory_bandwidth in a rotary embedding"),
+    GPU_FACTOR(norm_passes, 1000, "3.1",
+               "time of a fused norm, in reads and writes of its tensor at memory_bandwidth"),
+    GPU_FACTOR(norm_passes_unfused, 1000, "16", "the same for a norm made of framework operators"),
+    GPU_LATENCY(kernel_overhead, "2 us", "fixed time of an elementwise kernel, s"),
+    GPU_FACTOR(host_speed, 100, "1",
+               "speed of the host thread that launches kernels, over that of an A100 host: divides "
+               "framework.layer_floor and framework.pass_overhead"),
+    GPU_SHARE(optimizer_efficiency, "0.8",
+              "share of memory_bandwidth in an optimizer step (guess)"),
+    GPU_FACTOR(derate, 10, "1.1",
+               "factor on every compute time: training stacks against kernel benchmarks (guess)"),
 
     FACTOR(
         collective_derate, 10, "1",
@@ -215,9 +235,9 @@ const struct ty_field ty_cluster_fields[] = {
      .doc = "a table of measured kernels (CSV), beside the run file: it replaces the model for the "
             "kernels it has"},
 
-    /* With these three and the tensors of model/memory.c, 259 of 273 outcomes of Hagemann et al.
-     * 2023 are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with
-     * 6 to 2 % of fragmentation do as well. */
+    /* With these three and the tensors of model/block, 259 of 273 outcomes of Hagemann et al. 2023
+     * are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with 6 to
+     * 2 % of fragmentation do as well. */
     VALUE(context_memory, context_memory, BYTES, 0, 1e13, "1 GiB",
           "memory of the CUDA context and loaded kernels, bytes (0.5 to 1.8 GiB by version)"),
     VALUE(communicator_memory, communicator_memory, BYTES, 0, 1e13, "0.875 GiB",
@@ -249,10 +269,10 @@ static void derive(struct ty_cluster *cluster)
         [TY_ATTENTION_FLASH2] = 0.45,
         [TY_ATTENTION_FLASH3] = 0.55,
     };
-    const double bf16 = cluster->peak[TY_DTYPE_BF16], fp16 = cluster->peak[TY_DTYPE_FP16];
+    const double bf16 = cluster->gpu.peak[TY_DTYPE_BF16], fp16 = cluster->gpu.peak[TY_DTYPE_FP16];
     for (int i = 0; i < TY_N_ATTENTION; i++) {
-        if (cluster->attention[i].rate_max <= 0) {
-            cluster->attention[i].rate_max = share[i] * (bf16 > fp16 ? bf16 : fp16);
+        if (cluster->gpu.attention[i].rate_max <= 0) {
+            cluster->gpu.attention[i].rate_max = share[i] * (bf16 > fp16 ? bf16 : fp16);
         }
     }
     if (cluster->nics_per_node == 0) {
@@ -285,7 +305,7 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
     bool has_peak = false;
     derive(cluster);
     for (int i = 0; i < TY_N_DTYPES; i++) {
-        has_peak = has_peak || cluster->peak[i] > 0;
+        has_peak = has_peak || cluster->gpu.peak[i] > 0;
     }
     if (!has_peak) {
         rc = fail(section, "gpu", err,
@@ -302,13 +322,14 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
                   "cluster.nic_bandwidth: missing, and there is more than one node; give the "
                   "bandwidth of a network interface, such as 200 Gb/s");
     }
-    if (cluster->memory > 0 && ty_cluster_reserve(cluster, 0) >= cluster->memory) {
+    if (cluster->gpu.memory > 0 && ty_cluster_reserve(cluster, 0) >= cluster->gpu.memory) {
         const char *const key = cluster->reserve > 0 ? "reserve" : "context_memory";
         char has[64], message[200];
         (void)snprintf(message, sizeof(message),
                        "cluster.%s: leaves no memory for the model; write less than cluster.memory "
                        "(%s)",
-                       key, ty_quantity_format(cluster->memory, TY_DIM_BYTES, has, sizeof(has)));
+                       key,
+                       ty_quantity_format(cluster->gpu.memory, TY_DIM_BYTES, has, sizeof(has)));
         rc = fail(section, key, err, message);
     }
     return rc;

@@ -1,9 +1,9 @@
 /* cluster.h - the machine: GPUs, the links between them, and how well they do in practice.
  *
- * One flat struct filled from the `cluster` section: a cluster preset names a GPU preset, keys
- * beside the preset override either. Every member is a key of the section under its own name; the
- * arrays are spelled peak_<dtype> and <attention>_rate, <attention>_half. All bandwidths are per
- * direction. Members that say "auto" may be left out: ty_cluster_check derives them. */
+ * Filled from the `cluster` section: a cluster preset names a GPU preset, keys beside the preset
+ * override either. Every member is a key of the section under its own name; the arrays are spelled
+ * peak_<dtype> and <attention>_rate, <attention>_half. All bandwidths are per direction. Members
+ * that say "auto" may be left out: ty_cluster_check derives them. */
 #ifndef TY_TOPOLOGY_CLUSTER_H
 #define TY_TOPOLOGY_CLUSTER_H
 
@@ -33,13 +33,12 @@ struct ty_attention_curve {
 };
 
 struct ty_coll_measured; /* topology/coll_measured.h */
-struct ty_operators;     /* model/operators.h */
+struct ty_operators;     /* model/kernel/operators.h */
 struct ty_exceptions;    /* topology/exceptions.h */
 
-struct ty_cluster {
-    const char *preset, *gpu; /* names; NULL: spelled out */
-
-    /* GPU: peak to derate, one run of members (topology/exceptions.c takes it as one) */
+/* One GPU: what it can do, and how well kernels do on it. Nodes may have GPUs of several kinds
+ * (topology/exceptions.h), one of these each. */
+struct ty_gpu {
     double peak[TY_N_DTYPES]; /* dense FLOP/s by enum ty_dtype; 0: not supported */
     double memory;            /* B, usable as a framework sees it */
     double memory_bandwidth;  /* B/s */
@@ -60,6 +59,13 @@ struct ty_cluster {
     double host_speed;           /* of one thread that launches kernels; A100 hosts: 1 */
     double optimizer_efficiency; /* share of memory_bandwidth in an optimizer step */
     double derate; /* factor on every compute time: real stacks against kernel benchmarks */
+    const struct ty_operators *operator_table; /* kernels timed on it; NULL: none */
+};
+
+struct ty_cluster {
+    const char *preset, *gpu_preset; /* names; NULL: spelled out */
+
+    struct ty_gpu gpu;
     double collective_derate; /* the same of collectives: training steps against nccl-tests */
 
     /* node */
@@ -106,8 +112,7 @@ struct ty_cluster {
     /* Files of measurements, and what the loader of the run file made of them; NULL: none. */
     struct ty_string_list measured_files; /* logs of nccl-tests */
     const struct ty_coll_measured *measured;
-    const char *operators; /* a table of kernels */
-    const struct ty_operators *operator_table;
+    const char *operators; /* a table of kernels, made gpu.operator_table */
 
     /* memory that no tensor of the model has */
     double context_memory;      /* B: CUDA context and kernels */
@@ -126,6 +131,9 @@ extern const uint32_t ty_n_cluster_fields;
 extern const struct ty_preset ty_cluster_presets[]; /* ends with a NULL name */
 extern const struct ty_preset ty_gpu_presets[];     /* ends with a NULL name */
 extern const struct ty_word ty_dtype_words[], ty_attention_words[];
+
+/* Bytes of a weight or an activation. Products in fp8 take and give tensors kept in 16 bit. */
+double ty_dtype_bytes(enum ty_dtype dtype);
 
 /* Derives what is "auto", then checks what needs more than one field (a bandwidth for every link
  * that the shape uses, a peak, ...). Messages point at the value that would have to change, by the

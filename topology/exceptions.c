@@ -2,8 +2,6 @@
  * exceptions.h. */
 #include "topology/exceptions_internal.h"
 
-#include <stddef.h>
-
 /* ---- tables ---- */
 
 static double *filled(struct ty_arena *arena, size_t n)
@@ -145,7 +143,7 @@ int ty_exceptions_faster(const struct ty_cluster *cluster, double by, struct ty_
     }
     for (uint32_t i = 0; i < n; i++) {
         copies[i] = *cluster->exceptions->generation[i];
-        copies[i].derate /= by;
+        copies[i].gpu.derate /= by;
         out->generation[i] = &copies[i];
     }
     return 0;
@@ -195,14 +193,6 @@ static int preset_cluster(struct ty_cluster *out, const struct ty_preset *preset
     return rc < 0 ? rc : ty_section_defaults(&section, arena, err);
 }
 
-/* What belongs to a GPU is one run of members. */
-static void take_gpu(struct ty_cluster *to, const struct ty_cluster *from)
-{
-    const size_t first = offsetof(struct ty_cluster, peak);
-    const size_t end = offsetof(struct ty_cluster, collective_derate);
-    memcpy((char *)to + first, (const char *)from + first, end - first);
-}
-
 static int make_generation(struct ty_exceptions *e, const struct ty_cluster *cluster,
                            const struct ty_preset *preset, struct ty_arena *arena,
                            struct ty_err *err)
@@ -216,12 +206,11 @@ static int make_generation(struct ty_exceptions *e, const struct ty_cluster *clu
     }
     int rc = preset_cluster(&out[1], preset, arena, err);
     out[0] = *cluster;
-    out[0].gpu = preset->name;
+    out[0].gpu_preset = preset->name;
+    out[0].gpu = out[1].gpu;
     out[0].exceptions = NULL;
     out[0].operators = NULL; /* measured on the cluster's own */
-    out[0].operator_table = NULL;
-    take_gpu(&out[0], &out[1]);
-    if (rc == 0 && ty_cluster_reserve(&out[0], 0) >= out[0].memory) {
+    if (rc == 0 && ty_cluster_reserve(&out[0], 0) >= out[0].gpu.memory) {
         return TY_EINPUT;
     }
     rc = rc < 0 ? rc : ty_cluster_check(&out[0], NULL, err);
@@ -233,7 +222,7 @@ int ty_exceptions_generation_of(struct ty_exceptions *e, const struct ty_cluster
                                 const char *preset, struct ty_arena *arena, struct ty_err *err)
 {
     for (uint32_t k = 0; k < e->n_generations; k++) {
-        if (strcmp(e->generation[k]->gpu, preset) == 0) {
+        if (strcmp(e->generation[k]->gpu_preset, preset) == 0) {
             return (int)k + 1;
         }
     }

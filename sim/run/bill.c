@@ -1,8 +1,8 @@
 /* bill.c - the memory of a stage at its fullest moment, tensor by tensor.
  *
  * ty_memory_profile finds the moment; the passes up to it are counted once more, here by what they
- * hold: layers, embeddings, heads. Counts times the list of model/memory.c are the activations, so
- * that the names add up to the line they stand under. */
+ * hold: layers, embeddings, heads. Counts times the list of model/block/memory.c are the
+ * activations, so that the names add up to the line they stand under. */
 #include "sim/run/bill.h"
 
 #include <stdio.h>
@@ -111,12 +111,11 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
                             const struct ty_gang_memory *memory, struct ty_bill *bill)
 {
     const struct stages s = stages_of(run);
-    const struct ty_config *c = run->config;
     struct ty_tensors tensors;
     struct held held = count_held(run, &s, gang, memory->peak_pass);
     const bool head = bill->pass->stage == s.n - 1;
     double kept = 0, transient = 0;
-    ty_memory_tensors(&c->arch, &c->layout, &tensors);
+    ty_memory_tensors(run->lowered.units, &tensors);
     bill->kind = ty_memory_pass(&tensors, (enum ty_phase)bill->pass->phase, head).kind;
     if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD && head) {
         held.kept[TY_UNIT_HEAD]--; /* done with */
@@ -225,6 +224,6 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank)
     const struct ty_config *c = run->config;
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
-    return (ty_run_gpu(run, rank)->memory - ty_cluster_reserve(&c->cluster, n)) /
+    return (ty_run_gpu(run, rank)->gpu.memory - ty_cluster_reserve(&c->cluster, n)) /
            (1 + c->cluster.fragmentation);
 }

@@ -4,8 +4,8 @@
  * training step takes longer than its kernels alone. */
 #include <math.h>
 
-#include "model/kernels.h"
-#include "model/operators.h"
+#include "model/block/block.h"
+#include "model/kernel/operators.h"
 #include "sim/run/calibrate.h"
 
 #define ROWS_ASKED 256u /* reading the run file takes as long as some hundred kernels (guess) */
@@ -44,7 +44,8 @@ static int read_table(struct ty_calibration *c)
     int rc = table == NULL ? ty_fail_memory(c->err) : ty_cal_parts_open(c, &config);
     rc = rc < 0 ? rc
                 : ty_operators_load(&table->operators, c->options->operators, &c->arena, c->err);
-    rc = rc < 0 ? rc : ty_operators_check_gpu(&table->operators, config->cluster.gpu, c->err);
+    rc =
+        rc < 0 ? rc : ty_operators_check_gpu(&table->operators, config->cluster.gpu_preset, c->err);
     ty_config_free(config);
     rc = rc < 0 ? rc : ty_cal_room(c, table->operators.n_rows);
     if (rc < 0) {
@@ -71,7 +72,7 @@ static int seconds_of(const struct ty_calibration *c, const struct ty_config *co
 {
     const struct kernel *kernel = kernel_of(c, row);
     struct ty_cost cost;
-    if (!ty_operator_cost(&config->cluster, &config->arch, &config->layout, kernel->key,
+    if (!ty_operator_cost(&config->cluster.gpu, &config->arch, &config->layout, kernel->key,
                           kernel->size, &cost)) {
         return ty_fail(err, TY_EINPUT, "this GPU has no rate for it (cluster.peak_%s)",
                        ty_dtype_words[kernel->key->dtype].name);

@@ -111,7 +111,7 @@ int ty_report_changes(const struct ty_run *run, struct ty_text *t, struct ty_err
 
 static void faster_gpus(struct ty_config *c)
 {
-    c->cluster.derate /= 1.1;
+    c->cluster.gpu.derate /= 1.1;
 }
 
 /* Those of other generations; NULL: there are none, or no memory. */

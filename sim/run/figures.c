@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "model/flops.h"
+#include "model/block/flops.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "sim/run/traffic.h"

@@ -33,7 +33,7 @@ uint32_t ty_run_n_generations(const struct ty_run *run)
 
 const char *ty_run_gpu_name(const struct ty_run *run, uint32_t generation)
 {
-    const char *name = ty_exceptions_cluster(&run->config->cluster, generation)->gpu;
+    const char *name = ty_exceptions_cluster(&run->config->cluster, generation)->gpu_preset;
     return name != NULL ? name : "custom GPU";
 }
 
@@ -54,11 +54,11 @@ double ty_run_peak(const struct ty_run *run)
 {
     const struct ty_cluster *cluster = &run->config->cluster;
     const int dtype = run->config->arch.dtype;
-    const double own = cluster->peak[dtype];
+    const double own = cluster->gpu.peak[dtype];
     double mean = own;
     for (uint32_t g = 1; g < ty_exceptions_n_generations(cluster); g++) {
         const double share = (double)ty_run_gpus(run, g) / run->lowered.grid.n_ranks;
-        mean += share * (ty_exceptions_cluster(cluster, g)->peak[dtype] - own);
+        mean += share * (ty_exceptions_cluster(cluster, g)->gpu.peak[dtype] - own);
     }
     return mean;
 }
@@ -69,7 +69,7 @@ double ty_run_memory(const struct ty_run *run, uint32_t stage, uint32_t *node)
     double least = 0;
     for (uint32_t i = 0; i < gang->n_ranks; i++) {
         const uint32_t rank = gang->rank_of[i];
-        const double memory = ty_run_gpu(run, rank)->memory;
+        const double memory = ty_run_gpu(run, rank)->gpu.memory;
         if (i == 0 || memory < least) {
             least = memory;
             *node = ty_grid_node(&run->lowered.grid, rank);

@@ -9,7 +9,7 @@
 #ifndef TY_RUN_IMPORT_H
 #define TY_RUN_IMPORT_H
 
-#include "model/operators.h"
+#include "model/kernel/operators.h"
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "traces/profile.h"

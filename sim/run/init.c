@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/arch.h"
+#include "model/block/block.h"
 #include "sim/base/json.h"
 #include "sim/base/number_text.h"
 #include "sim/run/config_load.h"
@@ -273,7 +273,7 @@ static int look(struct ty_init_job *job, struct ty_arena *arena, struct ty_err *
         return rc;
     }
     job->whole_node = job->per_node = c->cluster.gpus_per_node;
-    job->half = c->cluster.peak[TY_DTYPE_BF16] <= 0;
+    job->half = c->cluster.gpu.peak[TY_DTYPE_BF16] <= 0;
     job->heads = c->arch.heads;
     job->layers = c->arch.layers;
     job->sequence = c->arch.sequence < SEQUENCE_MOST ? c->arch.sequence : SEQUENCE_MOST;

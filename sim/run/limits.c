@@ -9,7 +9,7 @@
 
 #define SHARE       0.8 /* of the machine's memory: the rest is for the system and others */
 #define LITTLE      (32.0 * 1024 * 1024) /* B */
-#define PASS_MARKS  5.0                  /* B of a pass while orders are made: model/lower.c */
+#define PASS_MARKS  5.0  /* B of a pass while orders are made: model/lower/lower.c */
 #define LINK_LOAD_B 60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
 
 static const char remedy[] =

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/operators.h"
+#include "model/kernel/operators.h"
 #include "sim/base/noise.h"
 #include "sim/base/path.h"
 #include "topology/coll_measured.h"
@@ -106,7 +106,7 @@ static bool is_table(const char *path)
 static int check_gpu(const struct ty_config *c, const struct ty_operators *table, const char *key,
                      const struct ty_place *at, struct ty_err *err)
 {
-    const int rc = ty_operators_check_gpu(table, c->cluster.gpu, err);
+    const int rc = ty_operators_check_gpu(table, c->cluster.gpu_preset, err);
     if (rc < 0) {
         ty_hint_named(err, key, at);
     }
@@ -139,7 +139,7 @@ static int load_collectives(struct ty_config *c, struct ty_err *err)
 {
     const struct ty_place at =
         ty_section_place(&c->sections[TY_SECTION_CLUSTER], "collectives.measured");
-    const struct ty_operators *rows = c->cluster.operator_table;
+    const struct ty_operators *rows = c->cluster.gpu.operator_table;
     const struct ty_string_list *files = &c->cluster.measured_files;
     struct ty_coll_measured *measured = ty_arena_array(&c->arena, struct ty_coll_measured, 1);
     struct ty_cluster *on = ty_arena_array(&c->arena, struct ty_cluster, 1);
@@ -190,7 +190,7 @@ static int load_operators(struct ty_config *c, struct ty_err *err)
         ty_hint_named(err, "cluster.operators", &at);
         return rc;
     }
-    c->cluster.operator_table = table;
+    c->cluster.gpu.operator_table = table;
     return check_gpu(c, table, "cluster.operators", &at, err);
 }
 
@@ -240,5 +240,6 @@ static uint64_t hash_operators(uint64_t h, const struct ty_operators *table)
 
 uint64_t ty_measured_digest(const struct ty_config *config)
 {
-    return hash_operators(hash_logs(0, config->cluster.measured), config->cluster.operator_table);
+    return hash_operators(hash_logs(0, config->cluster.measured),
+                          config->cluster.gpu.operator_table);
 }

@@ -238,7 +238,7 @@ static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
     put_whole(out, "cp", coord[TY_AXIS_CONTEXT]);
     put_whole(out, "node", ty_grid_node(grid, at.rank));
     put_whole(out, "gpu", ty_grid_gpu(grid, at.rank) % grid->gpus_per_node);
-    put_number(out, "capacity", ty_run_gpu(at.run, at.rank)->memory);
+    put_number(out, "capacity", ty_run_gpu(at.run, at.rank)->gpu.memory);
     put_number(out, "peak", bill.total_B);
     put_number(out, "reserve", bill.total_B - memory->peak_B);
     put_whole(out, "peak_held", memory->peak_held);

@@ -147,10 +147,11 @@ static void kinds(struct ty_text *t, const struct ty_run *run)
         const struct ty_cluster *c = ty_exceptions_cluster(&run->config->cluster, g);
         const uint32_t n = ty_run_gpus(run, g);
         if (n > 0) {
-            ty_text_add(t, "%s{\"gpu\": %s%s%s, \"count\": %u, \"peak_flops\": ",
-                        shown++ > 0 ? ", " : "", c->gpu != NULL ? "\"" : "",
-                        c->gpu != NULL ? c->gpu : "null", c->gpu != NULL ? "\"" : "", (unsigned)n);
-            number(t, c->peak[run->config->arch.dtype]);
+            ty_text_add(
+                t, "%s{\"gpu\": %s%s%s, \"count\": %u, \"peak_flops\": ", shown++ > 0 ? ", " : "",
+                c->gpu_preset != NULL ? "\"" : "", c->gpu_preset != NULL ? c->gpu_preset : "null",
+                c->gpu_preset != NULL ? "\"" : "", (unsigned)n);
+            number(t, c->gpu.peak[run->config->arch.dtype]);
             ty_text_add(t, "}");
         }
     }
@@ -176,7 +177,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     kinds(t, run);
     ty_text_add(t, "  \"steps\": %u,\n", (unsigned)run->lowered.program.n_steps);
     ty_text_add(t, "  \"framework\": \"%s\",\n", run->config->layout.framework.preset);
-    pair(t, "derate", run->config->cluster.derate);
+    pair(t, "derate", run->config->cluster.gpu.derate);
     ty_text_add(t, "  \"engine\": \"%s\",\n", run->engine);
     ty_text_add(t, "  \"sharing\": \"%s\",\n  \"shared_links\": %u,\n",
                 ty_sharing_words[run->sharing], (unsigned)run->shared.n_links);

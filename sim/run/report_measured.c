@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/operators.h"
+#include "model/kernel/operators.h"
 #include "sim/base/path.h"
 #include "sim/core/issue.h"
 #include "sim/run/gpus.h"
@@ -197,7 +197,7 @@ static void put_collectives(struct ty_text *t, const struct ty_run *run)
     for (uint32_t i = 0; i < n; i++) {
         put_use(t, run, &uses[i]);
     }
-    put_waiting(t, run->config->cluster.operator_table);
+    put_waiting(t, run->config->cluster.gpu.operator_table);
 }
 
 /* ---- operators ---- */
@@ -236,7 +236,7 @@ static int look_up(const struct ty_run *run, struct kernels *seen, struct ty_are
                    struct ty_err *err)
 {
     struct ty_cluster cluster = run->config->cluster;
-    struct ty_operators table = *cluster.operator_table;
+    struct ty_operators table = *cluster.gpu.operator_table;
     struct ty_lowered lowered = {.stage = NULL};
     seen->row = ty_arena_array(arena, struct kernel, KERNELS_MAX);
     if (seen->row == NULL) {
@@ -244,7 +244,7 @@ static int look_up(const struct ty_run *run, struct kernels *seen, struct ty_are
     }
     table.note = note_kernel;
     table.note_arg = seen;
-    cluster.operator_table = &table;
+    cluster.gpu.operator_table = &table;
     return ty_run_lower(run->config, &cluster, &lowered, arena, err);
 }
 
@@ -272,7 +272,7 @@ static void put_kernels(struct ty_text *t, const struct kernels *seen, bool foun
 
 static int put_operators(struct ty_text *t, const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_operators *table = run->config->cluster.operator_table;
+    const struct ty_operators *table = run->config->cluster.gpu.operator_table;
     struct ty_arena arena = {.head = NULL};
     struct kernels seen = {.n = 0};
     const int rc = look_up(run, &seen, &arena, err);
@@ -303,7 +303,7 @@ int ty_report_measured(const struct ty_run *run, struct ty_text *t, struct ty_er
     if (run->config->cluster.measured != NULL) {
         put_collectives(t, run);
     }
-    return run->config->cluster.operator_table != NULL ? put_operators(t, run, err) : 0;
+    return run->config->cluster.gpu.operator_table != NULL ? put_operators(t, run, err) : 0;
 }
 
 /* ---- in short ---- */
@@ -321,10 +321,10 @@ static int find_cover(const struct ty_run *run, struct cover *cover, struct ty_e
     struct kernels seen = {.n = 0};
     struct ty_arena arena = {.head = NULL};
     int rc = 0;
-    *cover = (struct cover){.table = cluster->operator_table};
-    if (cluster->operator_table != NULL) {
+    *cover = (struct cover){.table = cluster->gpu.operator_table};
+    if (cluster->gpu.operator_table != NULL) {
         rc = look_up(run, &seen, &arena, err);
-        cover->waiting = ty_operators_waiting(cluster->operator_table);
+        cover->waiting = ty_operators_waiting(cluster->gpu.operator_table);
     }
     for (uint32_t i = 0; i < seen.n; i++) {
         const bool product = seen.row[i].key.op == TY_OPERATOR_MATMUL;
@@ -364,7 +364,7 @@ int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *
 {
     struct cover c;
     const struct ty_cluster *cluster = &run->config->cluster;
-    if (cluster->operator_table == NULL && cluster->measured == NULL) {
+    if (cluster->gpu.operator_table == NULL && cluster->measured == NULL) {
         return 0;
     }
     const int rc = find_cover(run, &c, err);
@@ -387,7 +387,7 @@ int ty_report_cover_json(const struct ty_run *run, struct ty_text *t, struct ty_
 {
     struct cover c;
     const struct ty_cluster *cluster = &run->config->cluster;
-    if (cluster->operator_table == NULL && cluster->measured == NULL) {
+    if (cluster->gpu.operator_table == NULL && cluster->measured == NULL) {
         return 0;
     }
     const int rc = find_cover(run, &c, err);

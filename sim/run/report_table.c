@@ -142,7 +142,7 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
         ty_words_share((l->pipeline - 1.0) / ((double)l->micro_batches * v), other, sizeof(other)));
     row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
     imbalance(run, t);
-    const double derate = run->config->cluster.derate;
+    const double derate = run->config->cluster.gpu.derate;
     if (derate != 1) {
         ty_snprintf(value, sizeof(value), "x %g", derate);
         row(t, "in-situ derate", value, "on compute times (cluster.derate), see docs/model.md");

@@ -2,7 +2,7 @@
 #ifndef TY_RUN_RUN_H
 #define TY_RUN_RUN_H
 
-#include "model/lower.h"
+#include "model/lower/lower.h"
 #include "sim/core/execute.h"
 #include "sim/core/stats.h"
 #include "sim/run/config.h"

@@ -152,7 +152,7 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     text(m, "model", c->arch.name);
     text(m, "cluster", c->cluster.preset);
     ty_run_gpu_words(run, m->gpus, sizeof(m->gpus));
-    text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu);
+    text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu_preset);
     number(m, "gpus", c->layout.ranks);
     number(m, "tp", c->layout.tensor);
     number(m, "pp", c->layout.pipeline);

@@ -1,6 +1,6 @@
 /* fuzz_operators.c - any bytes as a table of measured kernels: every row that is kept is found
  * again, and takes a time. */
-#include "model/operators.h"
+#include "model/kernel/operators.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
  * Every argument is a run file; the answer is one line for each. */
 #include <stdio.h>
 
-#include "model/memory.h"
+#include "model/block/memory.h"
 #include "sim/run/config.h"
 #include "sim/trainyard.h"
 
@@ -16,7 +16,11 @@ int main(int argc, char **argv)
         if (rc < 0) {
             fprintf(stderr, "%s\n", ty_err_text(err));
         } else {
-            printf("%.0f\n", ty_memory_layer_activations(&config->arch, &config->layout));
+            struct ty_units units;
+            struct ty_tensors tensors;
+            ty_units_make(&units, &config->arch, &config->layout);
+            ty_memory_tensors(&units, &tensors);
+            printf("%.0f\n", ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_KEPT));
         }
         const int status = rc < 0 ? ty_err_exit_status(err) : 0;
         ty_config_free(config);

@@ -5,13 +5,13 @@
  *     gemm forward|dgrad|wgrad M N K
  *     flash forward|backward SEQUENCES TOKENS HEADS KV_HEADS HEAD_DIM
  *     norm|add TOKENS HIDDEN        rope TOKENS WIDTH        activation TOKENS FFN */
-#include "model/kernels_internal.h"
+#include "model/kernel/kernel_internal.h"
 
 #include "tests/ledger/ask.h"
 
 static void print(const struct ty_config *config, struct ty_cost cost)
 {
-    printf("%.9g %.9g\n", cost.seconds, cost.seconds * config->cluster.derate);
+    printf("%.9g %.9g\n", cost.seconds, cost.seconds * config->cluster.gpu.derate);
 }
 
 static bool gemm(struct ty_config *config, const char *role, const char *sizes)
@@ -21,10 +21,10 @@ static bool gemm(struct ty_config *config, const char *role, const char *sizes)
     if (sscanf(sizes, "%lf %lf %lf", &m, &n, &k) != 3) {
         return false;
     }
-    for (int r = TY_GEMM_FORWARD; r <= TY_GEMM_WGRAD; r++) {
+    for (int r = TY_FORWARD; r <= TY_WGRAD; r++) {
         if (strcmp(role, names[r]) == 0) {
-            print(config, ty_gemm_cost_at(&config->cluster, (enum ty_dtype)config->arch.dtype,
-                                          (enum ty_gemm_role)r, 1, m, n, k));
+            print(config, ty_gemm_cost(&config->cluster.gpu, (enum ty_dtype)config->arch.dtype,
+                                       (enum ty_direction)r, 1, m, n, k));
             return true;
         }
     }
@@ -33,39 +33,49 @@ static bool gemm(struct ty_config *config, const char *role, const char *sizes)
 
 static bool flash(struct ty_config *config, const char *direction, const char *sizes)
 {
-    struct ty_arch arch = config->arch;
-    struct ty_layout layout = config->layout;
-    if (sscanf(sizes, "%u %u %u %u %u", &layout.micro_batch, &arch.sequence, &arch.heads,
-               &arch.kv_heads, &arch.head_dim) != 5) {
+    struct ty_kernel kernel = {.op = TY_OPERATOR_ATTENTION,
+                               .dtype = config->arch.dtype,
+                               .variant = config->arch.attention,
+                               .dropout = config->arch.dropout > 0};
+    struct ty_attention_core *x = &kernel.attention;
+    x->full = config->arch.full_attention;
+    if (sscanf(sizes, "%lf %lf %lf %lf %lf", &x->sequences, &x->tokens, &x->heads, &x->kv_heads,
+               &x->head_dim) != 5) {
         return false;
     }
     const bool backward = strcmp(direction, "backward") == 0;
-    print(config, ty_attention(&config->cluster, &arch, &layout, backward));
+    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, backward ? TY_DGRAD : TY_FORWARD));
     return true;
 }
 
-static bool elementwise(struct ty_config *config, const char *kernel, const char *sizes)
+static bool elementwise(struct ty_config *config, const char *name, const char *sizes)
 {
-    struct ty_arch arch = config->arch;
-    struct ty_shard shard = ty_shard_of(&arch, &config->layout);
-    unsigned width;
-    if (sscanf(sizes, "%lf %u", &shard.tokens, &width) != 2) {
-        return false;
-    }
-    shard.norm_tokens = shard.tokens;
-    shard.ffn = shard.heads = width; /* heads of width 1 */
-    shard.kv = 0;
-    arch.hidden = width;
-    arch.head_dim = 1;
+    const struct ty_framework *framework = &config->layout.framework;
+    const bool swiglu = config->arch.mlp == TY_MLP_SWIGLU;
     const struct {
         const char *name;
-        struct ty_cost (*cost)(const struct ty_cluster *, const struct ty_arch *,
-                               const struct ty_shard *, bool backward);
-    } kernels[] = {
-        {"norm", ty_norm}, {"add", ty_residual}, {"rope", ty_rope}, {"activation", ty_activation}};
-    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-        if (strcmp(kernel, kernels[i].name) == 0) {
-            print(config, kernels[i].cost(&config->cluster, &arch, &shard, false));
+        enum ty_operator op;
+        int variant;
+    } rows[] = {{"norm", TY_OPERATOR_NORM, config->arch.norm},
+                {"add", TY_OPERATOR_RESIDUAL, TY_ANY_KERNEL},
+                {"rope", TY_OPERATOR_ROTARY, framework->fused_rotary ? TY_FUSED : TY_UNFUSED},
+                {"activation", TY_OPERATOR_ACTIVATION,
+                 !swiglu                       ? TY_ACTIVATION_GELU
+                 : framework->fused_activation ? TY_ACTIVATION_SWIGLU
+                                               : TY_ACTIVATION_SWIGLU_UNFUSED}};
+    double tokens, width;
+    if (sscanf(sizes, "%lf %lf", &tokens, &width) != 2) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(name, rows[i].name) == 0) {
+            const struct ty_kernel kernel = {.op = rows[i].op,
+                                             .dtype = config->arch.dtype,
+                                             .variant = rows[i].variant,
+                                             .dropout = config->arch.dropout > 0,
+                                             .speed = framework->norm_speed,
+                                             .elements = tokens * width};
+            print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, TY_FORWARD));
             return true;
         }
     }

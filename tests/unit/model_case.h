@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "model/memory.h"
+#include "model/block/memory.h"
 
 #include "tests/unit/suite.h"
 
@@ -33,6 +33,11 @@ struct model_case {
 static inline struct ty_cluster a100(uint32_t nodes)
 {
     struct ty_cluster c = {
+        .collective_derate = 1,
+        .nodes = nodes,
+        .gpus_per_node = 8,
+    };
+    c.gpu = (struct ty_gpu){
         .peak = {[TY_DTYPE_BF16] = 312e12, [TY_DTYPE_FP16] = 312e12, [TY_DTYPE_FP32] = 19.5e12},
         .memory = 79.15 * 1073741824,
         .memory_bandwidth = 2039e9,
@@ -48,14 +53,11 @@ static inline struct ty_cluster a100(uint32_t nodes)
         .kernel_overhead = 2e-6,
         .optimizer_efficiency = 0.8,
         .derate = 1,
-        .collective_derate = 1,
         .host_speed = 1,
-        .nodes = nodes,
-        .gpus_per_node = 8,
     };
-    c.attention[TY_ATTENTION_FLASH1] = (struct ty_attention_curve){81e12, 273};
-    c.attention[TY_ATTENTION_FLASH2] = (struct ty_attention_curve){194e12, 485};
-    c.attention[TY_ATTENTION_FLASH3] = (struct ty_attention_curve){194e12, 485};
+    c.gpu.attention[TY_ATTENTION_FLASH1] = (struct ty_attention_curve){81e12, 273};
+    c.gpu.attention[TY_ATTENTION_FLASH2] = (struct ty_attention_curve){194e12, 485};
+    c.gpu.attention[TY_ATTENTION_FLASH3] = (struct ty_attention_curve){194e12, 485};
     return c;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "model/flops.h"
+#include "model/block/flops.h"
 #include "tests/unit/model_case.h"
 
 START_TEST(presets_have_their_published_parameters)

@@ -1,7 +1,7 @@
 /* test_calibrate_operators.c - keys recovered from kernels that the model itself timed, through the
  * public interface. */
-#include "model/kernels.h"
-#include "model/operators.h"
+#include "model/block/block.h"
+#include "model/kernel/operators.h"
 #include "sim/base/noise.h"
 #include "sim/base/text.h"
 #include "tests/unit/calibration.h"
@@ -97,7 +97,7 @@ static void put_kernels(const struct place *p, struct kernels *t, const char *co
     for (uint32_t i = 0; i < t->n; i++) {
         struct ty_cost cost;
         struct kernel *x = &t->kernel[i];
-        ck_assert(ty_operator_cost(&config->cluster, &config->arch, &config->layout, &x->key,
+        ck_assert(ty_operator_cost(&config->cluster.gpu, &config->arch, &config->layout, &x->key,
                                    x->size, &cost));
         x->seconds = cost.seconds * exp(noise * ty_noise_normal(7, i, 0, 0));
         ty_text_add(&text, "%s,%.12g\n", x->cells, 1e6 * x->seconds);
@@ -180,7 +180,7 @@ START_TEST(kernels_under_the_overlay_have_the_fitted_times)
     for (uint32_t i = 0; i < t.n; i++) {
         struct ty_cost cost;
         const struct kernel *x = &t.kernel[i];
-        ck_assert(ty_operator_cost(&fitted->cluster, &fitted->arch, &fitted->layout, &x->key,
+        ck_assert(ty_operator_cost(&fitted->cluster.gpu, &fitted->arch, &fitted->layout, &x->key,
                                    x->size, &cost));
         sum += fabs(cost.seconds / x->seconds - 1);
     }

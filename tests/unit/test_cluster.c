@@ -37,11 +37,11 @@ START_TEST(every_member_is_a_key)
         }
     }
     /* The curves of the attention kinds that have none. */
-    memset(covered + offsetof(struct ty_cluster, attention[TY_ATTENTION_UNFUSED]), 1,
+    memset(covered + offsetof(struct ty_cluster, gpu.attention[TY_ATTENTION_UNFUSED]), 1,
            2 * sizeof(struct ty_attention_curve));
     /* What is made of the files that keys name. */
     memset(covered + offsetof(struct ty_cluster, measured), 1, sizeof(void *));
-    memset(covered + offsetof(struct ty_cluster, operator_table), 1, sizeof(void *));
+    memset(covered + offsetof(struct ty_cluster, gpu.operator_table), 1, sizeof(void *));
     memset(covered + offsetof(struct ty_cluster, exceptions), 1, sizeof(void *));
     size_t gap = 0;
     for (size_t b = 0; b < sizeof(covered); b++) {
@@ -66,31 +66,31 @@ END_TEST
 /* What any GPU of the last ten years satisfies; a slip of a unit or a power of ten does not. */
 static void check_gpu(const char *name, const struct ty_cluster *c)
 {
-    const double peak = c->peak[TY_DTYPE_FP16];
+    const double peak = c->gpu.peak[TY_DTYPE_FP16];
     ck_assert_msg(peak >= 100e12 && peak <= 5000e12, "%s: peak %g", name, peak);
-    ck_assert_msg(c->memory > 10.0 * (1 << 30) && c->memory < 1e12, "%s: memory %g", name,
-                  c->memory);
+    ck_assert_msg(c->gpu.memory > 10.0 * (1 << 30) && c->gpu.memory < 1e12, "%s: memory %g", name,
+                  c->gpu.memory);
     /* Bytes of memory traffic per FLOP: 0.0034 on H100 to 0.0072 on V100. */
-    const double balance = c->memory_bandwidth / peak;
+    const double balance = c->gpu.memory_bandwidth / peak;
     ck_assert_msg(balance > 0.002 && balance < 0.01, "%s: %g B/FLOP", name, balance);
     /* Tensor cores do 1024 to 8192 dense FLOPs per cycle and SM at 1 to 2 GHz. */
-    const double per_sm = peak / c->sms;
+    const double per_sm = peak / c->gpu.sms;
     ck_assert_msg(per_sm > 1e12 && per_sm < 17e12, "%s: %g FLOP/s per SM", name, per_sm);
-    if (c->peak[TY_DTYPE_FP8] > 0) {
-        const double ratio = c->peak[TY_DTYPE_FP8] / peak;
+    if (c->gpu.peak[TY_DTYPE_FP8] > 0) {
+        const double ratio = c->gpu.peak[TY_DTYPE_FP8] / peak;
         ck_assert_msg(ratio > 1.9 && ratio < 2.1, "%s: fp8 is %g of fp16", name, ratio);
     }
-    ck_assert_msg(c->norm_passes_unfused > 2 * c->norm_passes, "%s: norms", name);
+    ck_assert_msg(c->gpu.norm_passes_unfused > 2 * c->gpu.norm_passes, "%s: norms", name);
     for (int i = TY_ATTENTION_FLASH1; i <= TY_ATTENTION_FLASH3; i++) {
-        const struct ty_attention_curve *curve = &c->attention[i];
+        const struct ty_attention_curve *curve = &c->gpu.attention[i];
         ck_assert_msg(curve->rate_max > 0.1 * peak && curve->rate_max < 0.9 * peak,
                       "%s: attention %d", name, i);
         ck_assert_msg(curve->half > 100 && curve->half < 2000, "%s: attention %d", name, i);
     }
-    ck_assert_double_ge(c->attention[TY_ATTENTION_FLASH2].rate_max,
-                        c->attention[TY_ATTENTION_FLASH1].rate_max);
-    ck_assert_double_ge(c->attention[TY_ATTENTION_FLASH3].rate_max,
-                        c->attention[TY_ATTENTION_FLASH2].rate_max);
+    ck_assert_double_ge(c->gpu.attention[TY_ATTENTION_FLASH2].rate_max,
+                        c->gpu.attention[TY_ATTENTION_FLASH1].rate_max);
+    ck_assert_double_ge(c->gpu.attention[TY_ATTENTION_FLASH3].rate_max,
+                        c->gpu.attention[TY_ATTENTION_FLASH2].rate_max);
 }
 
 START_TEST(every_gpu_preset_is_complete_and_plausible)
@@ -162,8 +162,8 @@ START_TEST(a_cluster_without_presets_is_complete)
     ck_assert_int_eq(ty_section_require(&c.section, &c.err), 0);
     ck_assert_uint_eq(ty_cluster_gpus(&c.cluster), 16);
     ck_assert_uint_eq(c.cluster.nics_per_node, 4);
-    ck_assert_double_eq(c.cluster.peak[TY_DTYPE_FP16], 0);
-    ck_assert_double_eq_tol(c.cluster.attention[TY_ATTENTION_FLASH2].rate_max, 180e12, 1);
+    ck_assert_double_eq(c.cluster.gpu.peak[TY_DTYPE_FP16], 0);
+    ck_assert_double_eq_tol(c.cluster.gpu.attention[TY_ATTENTION_FLASH2].rate_max, 180e12, 1);
     ck_assert_double_eq(c.cluster.nic_bandwidth, 12.5e9);
     ck_assert_int_eq(c.cluster.collectives, 0);
 
@@ -180,12 +180,12 @@ START_TEST(a_key_beside_a_preset_overrides_it)
     const struct ty_cluster c = cluster_preset(
         "dgx-a100-80g", "memory: 60 GiB\nnics_per_node: 1\nnvls_efficiency: none\n"
                         "flash2_rate: 100 TFLOP/s\ncollectives: tree\nnvlink_latency: 0 us");
-    ck_assert_double_eq(c.memory, 60.0 * (1 << 30));
+    ck_assert_double_eq(c.gpu.memory, 60.0 * (1 << 30));
     ck_assert_uint_eq(c.nics_per_node, 1);
-    ck_assert_double_eq(c.attention[TY_ATTENTION_FLASH2].rate_max, 100e12);
+    ck_assert_double_eq(c.gpu.attention[TY_ATTENTION_FLASH2].rate_max, 100e12);
     ck_assert_double_eq(c.nvlink_latency, 0);
     ck_assert_ptr_eq(ty_coll_algorithms[c.collectives - 1], &ty_coll_tree);
-    ck_assert_double_eq(c.peak[TY_DTYPE_BF16], 312e12);
+    ck_assert_double_eq(c.gpu.peak[TY_DTYPE_BF16], 312e12);
 }
 END_TEST
 
@@ -196,7 +196,7 @@ START_TEST(the_reserve_leaves_what_a100_runs_could_use)
 {
     const struct ty_cluster c = cluster_preset("dgx-a100-80g", NULL);
     const double gib = 1 << 30;
-    const double limit = (c.memory - ty_cluster_reserve(&c, 4)) / (1 + c.fragmentation);
+    const double limit = (c.gpu.memory - ty_cluster_reserve(&c, 4)) / (1 + c.fragmentation);
     ck_assert_double_eq_tol(limit / gib, 72.5, 0.8);
 }
 END_TEST

@@ -88,7 +88,7 @@ START_TEST(values_come_from_presets_file_and_defaults)
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "nodes"), "run.yaml:3");
     ck_assert_uint_eq(c->cluster.gpus_per_node, 8);
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "gpus_per_node"), "preset dgx-a100-80g");
-    ck_assert(c->cluster.peak[TY_DTYPE_BF16] == 312e12);
+    ck_assert(c->cluster.gpu.peak[TY_DTYPE_BF16] == 312e12);
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "peak_bf16"), "preset a100-sxm-80g");
     ck_assert_uint_eq(c->arch.layers, 60);
     ck_assert_str_eq(origin(c, TY_SECTION_MODEL, "layers"), "preset llama-30b");
@@ -120,10 +120,10 @@ START_TEST(the_stronger_source_wins)
     static const char *const sets[] = {"layout.tensor=4", "layout.tensor=2", "cluster.sms=99"};
     struct ty_config *c = load(text, sets, TY_COUNT(sets));
     /* the GPU of the file, not that of the cluster preset */
-    ck_assert_str_eq(c->cluster.gpu, "h100-sxm");
+    ck_assert_str_eq(c->cluster.gpu_preset, "h100-sxm");
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "memory"), "preset h100-sxm");
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "nvlink_bandwidth"), "preset dgx-a100-80g");
-    ck_assert_uint_eq(c->cluster.sms, 99);
+    ck_assert_uint_eq(c->cluster.gpu.sms, 99);
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "sms"), "--set");
     ck_assert_uint_eq(c->arch.sequence, 4096);
     ck_assert_uint_eq(c->layout.tensor, 2); /* the last --set */

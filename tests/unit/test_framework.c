@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 
-#include "model/kernels_internal.h"
 #include "sim/run/bill.h"
 #include "sim/run/stack.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/model_case.h"
+#include "tests/unit/priced.h"
 
 #define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -239,9 +239,11 @@ START_TEST(full_attention_computes_the_masked_half)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "{sequence: 32768}", "{data: 8, global_batch: 8}");
-    const struct ty_cost causal = ty_attention(&c.cluster, &c.arch, &c.layout, false);
+    const struct ty_cost causal =
+        kernel_of(&c.cluster, &c.arch, &c.layout, TY_OPERATOR_ATTENTION, false);
     c.arch.full_attention = true;
-    const struct ty_cost full = ty_attention(&c.cluster, &c.arch, &c.layout, false);
+    const struct ty_cost full =
+        kernel_of(&c.cluster, &c.arch, &c.layout, TY_OPERATOR_ATTENTION, false);
     ck_assert_double_eq(full.flops, 2 * causal.flops);
     assert_near(full.seconds, 2 * causal.seconds, 0.02);
 }

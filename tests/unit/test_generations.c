@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/flops.h"
-#include "model/kernels.h"
+#include "model/block/flops.h"
 #include "sim/base/text.h"
 #include "sim/core/fold.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "tests/common/quick_run.h"
+#include "tests/unit/priced.h"
 #include "tests/unit/suite.h"
 
 #define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -220,7 +220,7 @@ static const char alone[] =
 static double sum_of(const struct ty_cost *cost)
 {
     double s = 0;
-    for (uint32_t op = 0; op < TY_N_LAYER_OPS; op++) {
+    for (uint32_t op = 0; op < N_LAYER_OPS; op++) {
         s += cost[op].seconds;
     }
     return s;
@@ -234,10 +234,10 @@ static double gpipe_s(const struct quick_run *q, uint32_t slow_node)
     double sum = 0, forward = 0, backward = 0, optimizer = 0;
     for (uint32_t s = 0; s < NODES; s++) {
         const struct ty_cluster *gpu = ty_exceptions_cluster(&c->cluster, s == slow_node);
-        struct ty_layer_costs layer;
-        struct ty_edge_costs edge;
-        ty_layer_costs(gpu, &c->arch, &c->layout, &layer);
-        ty_edge_costs(gpu, &c->arch, &c->layout, &edge);
+        struct layer_times layer;
+        struct edge_times edge;
+        layer_times(gpu, &c->arch, &c->layout, &layer);
+        edge_times(gpu, &c->arch, &c->layout, &edge);
         const uint32_t layers = c->arch.layers / NODES;
         double f = layers * sum_of(layer.forward);
         double b = layers * (sum_of(layer.dgrad) + sum_of(layer.wgrad));
@@ -248,8 +248,9 @@ static double gpipe_s(const struct quick_run *q, uint32_t slow_node)
         sum += f + b;
         forward = fmax(forward, f);
         backward = fmax(backward, b);
-        optimizer = fmax(
-            optimizer, ty_optimizer_cost(gpu, &c->layout, q->run->lowered.stage[s].params).seconds);
+        optimizer =
+            fmax(optimizer,
+                 ty_optimizer_cost(&gpu->gpu, &c->layout, q->run->lowered.stage[s].params).seconds);
     }
     return sum + (BATCH - 1) * (forward + backward) + optimizer;
 }
@@ -295,9 +296,9 @@ START_TEST(a_stage_has_the_memory_of_its_smallest_gpu)
     struct ty_bill first, last, fullest;
     ty_run_bill(q.run, 0, &first);
     ty_run_bill(q.run, 1, &last);
-    ck_assert_double_eq(first.capacity_B, q.config->cluster.memory);
+    ck_assert_double_eq(first.capacity_B, q.config->cluster.gpu.memory);
     ck_assert_uint_eq(first.node, 0);
-    ck_assert_double_eq(last.capacity_B, ty_exceptions_cluster(&q.config->cluster, 1)->memory);
+    ck_assert_double_eq(last.capacity_B, ty_exceptions_cluster(&q.config->cluster, 1)->gpu.memory);
     ck_assert_uint_eq(last.node, 3);
     /* the first holds more, but a smaller share of what it has */
     ck_assert_double_gt(first.total_B, last.total_B);

@@ -2,8 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/kernels_internal.h"
+#include "model/kernel/kernel_internal.h"
 #include "tests/unit/model_case.h"
+#include "tests/unit/priced.h"
 
 /* LLaMA shapes on A100, one sequence of 2048 tokens, tensor 8 and 1: 2 m n k / (0.724 x 312e12) +
  * 10 us, the line fitted on microsoft/vidur's timings; rounded to whole microseconds, hence 0.5 %
@@ -19,24 +20,21 @@ START_TEST(gemms_of_llama_layers_take_their_fitted_times)
     const struct ty_cluster cluster = a100(1);
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const struct ty_cost cost =
-            ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 2048, rows[i].n, rows[i].k);
+            ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 2048, rows[i].n, rows[i].k);
         assert_near(us(cost.seconds), rows[i].us, 0.005);
         ck_assert_double_eq(cost.flops, 2 * 2048 * rows[i].n * rows[i].k);
     }
 }
 END_TEST
 
-START_TEST(weight_gradients_and_derate_are_factors)
+START_TEST(weight_gradients_take_longer)
 {
-    struct ty_cluster cluster = a100(1);
+    const struct ty_cluster cluster = a100(1);
     const double plain =
-        ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_DGRAD, 4096, 4096, 4096).seconds;
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_DGRAD, 1, 4096, 4096, 4096).seconds;
     const double wgrad =
-        ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_WGRAD, 4096, 4096, 4096).seconds;
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_WGRAD, 1, 4096, 4096, 4096).seconds;
     assert_near(wgrad, 1.05 * plain, 1e-12);
-    cluster.derate = 1.12;
-    assert_near(ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_DGRAD, 4096, 4096, 4096).seconds,
-                1.12 * plain, 1e-12);
 }
 END_TEST
 
@@ -44,7 +42,7 @@ START_TEST(thin_products_are_bound_by_memory)
 {
     const struct ty_cluster cluster = a100(1);
     const struct ty_cost cost =
-        ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 1, 8192, 8192);
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 1, 8192, 8192);
     /* the weights at 0.8 of 2039 GB/s and 10 us; the vectors are 2 in 8192 of that */
     assert_near(cost.seconds, 2 * 8192.0 * 8192 / (0.8 * 2039e9) + 10e-6, 1e-3);
     ck_assert_double_eq(cost.flops, 2 * 8192.0 * 8192);
@@ -54,31 +52,36 @@ END_TEST
 START_TEST(waves_of_tiles_cost_what_they_are_weighted)
 {
     struct ty_cluster cluster = a100(1);
-    cluster.gemm_overhead = 0;
+    cluster.gpu.gemm_overhead = 0;
     const double rate = 312e12 * 0.724, k = 8192;
     /* 109 tiles of 128 x 256 on 108 SMs: one wave and a bit */
     static const double weights[] = {0.25, 1};
     for (size_t i = 0; i < TY_COUNT(weights); i++) {
         const double c = weights[i], waves = 109.0 / 108;
-        cluster.gemm_wave = c;
+        cluster.gpu.gemm_wave = c;
         const double seconds =
-            ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 128, 109 * 256, k).seconds;
+            ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 128, 109 * 256, k).seconds;
         assert_near(seconds, 2 * k * 128 * 256 * 108 * ((1 - c) * waves + c * 2) / rate, 1e-12);
     }
     /* the other orientation needs half the tiles */
-    cluster.gemm_wave = 0.25;
+    cluster.gpu.gemm_wave = 0.25;
     const double flat =
-        ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 256, 108 * 128, k).seconds;
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 256, 108 * 128, k).seconds;
     assert_near(flat, 2 * k * 128 * 256 * 108 / rate, 1e-12);
     /* every tile is filled and drained, as if k were longer */
-    cluster.gemm_ramp = 64;
+    cluster.gpu.gemm_ramp = 64;
     const double ramp =
-        ty_gemm_cost(&cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 256, 108 * 128, k).seconds;
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 256, 108 * 128, k).seconds;
     assert_near(ramp, flat * (k + 64) / k, 1e-12);
 }
 END_TEST
 
 /* ---- attention ---- */
+
+static struct ty_cost core(const struct model_case *c, bool backward)
+{
+    return kernel_of(&c->cluster, &c->arch, &c->layout, TY_OPERATOR_ATTENTION, backward);
+}
 
 /* One scan of the MooreThreads/SimuMax A100 file: TFLOP/s at 4096 tokens, head size 128, causal.
  * Tolerance 6 %: how well the two constants fit the ten numbers. */
@@ -121,9 +124,9 @@ START_TEST(flash_attention_meets_its_charts)
         (void)snprintf(layout, sizeof(layout), "{data: 8, micro_batch: %u, global_batch: %u}",
                        16384 / rows[i].sequence, 8 * 16384 / rows[i].sequence);
         model_case(&c, 1, NULL, model, layout);
-        c.cluster.kernel_overhead = 0;
-        const struct ty_cost f = ty_attention(&c.cluster, &c.arch, &c.layout, false);
-        const struct ty_cost b = ty_attention(&c.cluster, &c.arch, &c.layout, true);
+        c.cluster.gpu.kernel_overhead = 0;
+        const struct ty_cost f = core(&c, false);
+        const struct ty_cost b = core(&c, true);
         assert_near((f.flops + b.flops) / (f.seconds + b.seconds) * 1e-12, rows[i].tflops,
                     rows[i].tolerance);
     }
@@ -135,9 +138,9 @@ START_TEST(flash_attention_runs_slower_backward)
 {
     struct model_case c;
     model_case(&c, 1, "llama-65b", "sequence: 4096", "{data: 8, global_batch: 8}");
-    c.cluster.kernel_overhead = 0;
-    const struct ty_cost f = ty_attention(&c.cluster, &c.arch, &c.layout, false);
-    const struct ty_cost b = ty_attention(&c.cluster, &c.arch, &c.layout, true);
+    c.cluster.gpu.kernel_overhead = 0;
+    const struct ty_cost f = core(&c, false);
+    const struct ty_cost b = core(&c, true);
     assert_near((b.flops / b.seconds) / (f.flops / f.seconds), 157.0 / 185, 0.01);
     ck_assert_double_eq(b.flops, 2.5 * f.flops); /* five products, two of them forward */
 }
@@ -153,13 +156,13 @@ START_TEST(unfused_attention_is_slower_than_in_the_charts)
                "{layers: 1, hidden: 2048, heads: 16, vocabulary: 100, sequence: 8192, attention: "
                "unfused}",
                "{data: 8, micro_batch: 2, global_batch: 16}");
-    const struct ty_cost f = ty_attention(&c.cluster, &c.arch, &c.layout, false);
-    const struct ty_cost b = ty_attention(&c.cluster, &c.arch, &c.layout, true);
+    const struct ty_cost f = core(&c, false);
+    const struct ty_cost b = core(&c, true);
     const double causal = 2.0 * 2 * 8192 * 8192 * 2048;
     const double rate = 3.5 * causal / (f.seconds + b.seconds) * 1e-12;
     ck_assert_msg(rate < 34 && rate > 17, "%g TFLOP/s", rate);
     c.arch.dropout = 0.1; /* reads a score, writes it and a byte of mask, in a kernel of its own */
-    const double more = ty_attention(&c.cluster, &c.arch, &c.layout, false).seconds - f.seconds;
+    const double more = core(&c, false).seconds - f.seconds;
     assert_near(more, 5.0 * 2 * 16 * 8192 * 8192 / (0.88 * 2039e9) + 2e-6, 1e-9);
     ck_assert_double_eq(f.flops, 2 * causal); /* what the hardware executes: the full square */
     ck_assert_double_eq(b.flops, 4 * causal);
@@ -175,8 +178,7 @@ START_TEST(better_attention_is_faster)
         char model[64];
         (void)snprintf(model, sizeof(model), "attention: %s", words[i]);
         model_case(&c, 1, "llama-13b", model, "global_batch: 8");
-        const double seconds = ty_attention(&c.cluster, &c.arch, &c.layout, false).seconds +
-                               ty_attention(&c.cluster, &c.arch, &c.layout, true).seconds;
+        const double seconds = core(&c, false).seconds + core(&c, true).seconds;
         ck_assert_double_lt(seconds, before);
         before = seconds;
     }
@@ -191,31 +193,31 @@ START_TEST(elementwise_kernels_move_their_bytes)
     struct model_case c;
     const double T = 2048, h = 4096, f = 11008, V = 32000;
     model_case(&c, 1, "llama-7b", "dropout: 0.1", "{data: 8, global_batch: 8}");
-    const struct ty_cluster *gpu = &c.cluster;
-    c.cluster.kernel_overhead = 0;
+    const struct ty_cluster *on = &c.cluster;
+    const struct ty_layout *layout = &c.layout;
+    c.cluster.gpu.kernel_overhead = 0;
     const struct ty_arch swiglu = c.arch;
     struct ty_arch gelu = c.arch, learned = c.arch;
     gelu.mlp = TY_MLP_GELU;
     learned.positions = 2048;
-    const struct ty_shard x = ty_shard_of(&swiglu, &c.layout);
     const struct {
         struct ty_cost cost;
         double share, bytes;
     } rows[] = {
-        {ty_norm(gpu, &swiglu, &x, false), 1, 3.09 * 4 * T * h},
-        {ty_norm(gpu, &swiglu, &x, true), 1, 2 * 3.09 * 4 * T * h},
-        {ty_residual(gpu, &swiglu, &x, false), 0.88, 7 * T * h},
-        {ty_residual(gpu, &swiglu, &x, true), 0.88, 11 * T * h},
-        {ty_rope(gpu, &swiglu, &x, false), 0.42, 4 * T * 2 * h},
-        {ty_rope(gpu, &learned, &x, true), 0.42, 0},
-        {ty_activation(gpu, &swiglu, &x, false), 0.49, 6 * T * f},
-        {ty_activation(gpu, &swiglu, &x, true), 0.49, 10 * T * f},
-        {ty_activation(gpu, &gelu, &x, false), 0.49, 4 * T * f},
-        {ty_activation(gpu, &gelu, &x, true), 0.49, 6 * T * f},
-        {ty_embedding(gpu, &swiglu, &x, false), 0.15, 5 * T * h},
-        {ty_embedding(gpu, &swiglu, &x, true), 0.15, 7 * T * h},
-        {ty_cross_entropy(gpu, &x, false), 0.81, 14 * T * V},
-        {ty_cross_entropy(gpu, &x, true), 0.81, 8 * T * V},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_NORM, false), 1, 3.09 * 4 * T * h},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_NORM, true), 1, 2 * 3.09 * 4 * T * h},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_RESIDUAL, false), 0.88, 7 * T * h},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_RESIDUAL, true), 0.88, 11 * T * h},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_ROTARY, false), 0.42, 4 * T * 2 * h},
+        {kernel_of(on, &learned, layout, TY_OPERATOR_ROTARY, true), 0.42, 0},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_ACTIVATION, false), 0.49, 6 * T * f},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_ACTIVATION, true), 0.49, 10 * T * f},
+        {kernel_of(on, &gelu, layout, TY_OPERATOR_ACTIVATION, false), 0.49, 4 * T * f},
+        {kernel_of(on, &gelu, layout, TY_OPERATOR_ACTIVATION, true), 0.49, 6 * T * f},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_EMBEDDING, false), 0.15, 5 * T * h},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_EMBEDDING, true), 0.15, 7 * T * h},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 14 * T * V},
+        {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 8 * T * V},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const double moved = rows[i].cost.seconds * rows[i].share * 2039e9;
@@ -226,9 +228,8 @@ START_TEST(elementwise_kernels_move_their_bytes)
 }
 END_TEST
 
-TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times,
-         weight_gradients_and_derate_are_factors, thin_products_are_bound_by_memory,
-         waves_of_tiles_cost_what_they_are_weighted, few_heads_slow_flash_attention_as_measured,
-         flash_attention_meets_its_charts, flash_attention_runs_slower_backward,
-         unfused_attention_is_slower_than_in_the_charts, better_attention_is_faster,
-         elementwise_kernels_move_their_bytes)
+TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times, weight_gradients_take_longer,
+         thin_products_are_bound_by_memory, waves_of_tiles_cost_what_they_are_weighted,
+         few_heads_slow_flash_attention_as_measured, flash_attention_meets_its_charts,
+         flash_attention_runs_slower_backward, unfused_attention_is_slower_than_in_the_charts,
+         better_attention_is_faster, elementwise_kernels_move_their_bytes)

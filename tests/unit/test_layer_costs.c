@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/flops.h"
-#include "model/kernels_internal.h"
-#include "model/memory.h"
+#include "model/block/flops.h"
+#include "model/kernel/kernel_internal.h"
 #include "tests/unit/model_case.h"
+#include "tests/unit/priced.h"
 
 /* ---- layers ---- */
 
@@ -16,15 +16,15 @@
 START_TEST(a_llama_65b_layer_takes_the_time_of_its_kernels)
 {
     struct model_case c;
-    struct ty_layer_costs costs;
+    struct layer_times costs;
     model_case(&c, 1, "llama-65b", "", "{tensor: 8, global_batch: 8}");
-    c.cluster.kernel_overhead = 0;
-    ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+    c.cluster.gpu.kernel_overhead = 0;
+    layer_times(&c.cluster, &c.arch, &c.layout, &costs);
     const struct ty_cost *f = costs.forward;
-    assert_near(us(f[TY_LAYER_NORM1].seconds + f[TY_LAYER_NORM2].seconds), 203 + 112, 0.03);
-    assert_near(us(f[TY_LAYER_QKV].seconds), 466 + 20, 0.03);
-    assert_near(us(f[TY_LAYER_PROJ].seconds), 162, 0.03);
-    assert_near(us(f[TY_LAYER_MLP].seconds), 827 + 34 + 419, 0.03);
+    assert_near(us(f[NORM1].seconds + f[NORM2].seconds), 203 + 112, 0.03);
+    assert_near(us(f[QKV].seconds), 466 + 20, 0.03);
+    assert_near(us(f[PROJ].seconds), 162, 0.03);
+    assert_near(us(f[MLP].seconds), 827 + 34 + 419, 0.03);
 }
 END_TEST
 
@@ -42,11 +42,10 @@ START_TEST(attention_of_a_full_gpu_takes_its_published_time)
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;
-        struct ty_layer_costs costs;
+        struct layer_times costs;
         model_case(&c, 1, rows[i].preset, "", rows[i].layout);
-        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
-        assert_near(us(costs.forward[TY_LAYER_ATTENTION].seconds) / rows[i].batch, rows[i].us,
-                    0.15);
+        layer_times(&c.cluster, &c.arch, &c.layout, &costs);
+        assert_near(us(costs.forward[ATTENTION].seconds) / rows[i].batch, rows[i].us, 0.15);
     }
 }
 END_TEST
@@ -54,11 +53,11 @@ END_TEST
 START_TEST(executed_flops_of_a_layer_are_those_of_its_products)
 {
     struct model_case c;
-    struct ty_layer_costs costs;
+    struct layer_times costs;
     model_case(&c, 1, "llama3-8b", "sequence: 2048", "{tensor: 4, global_batch: 8}");
-    ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+    layer_times(&c.cluster, &c.arch, &c.layout, &costs);
     double forward = 0, backward = 0;
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+    for (int op = 0; op < N_LAYER_OPS; op++) {
         forward += costs.forward[op].flops;
         backward += costs.dgrad[op].flops + costs.wgrad[op].flops;
     }
@@ -72,15 +71,15 @@ END_TEST
 START_TEST(sequence_parallelism_shares_norms_and_nothing_else)
 {
     struct model_case whole, shared;
-    struct ty_layer_costs a, b;
+    struct layer_times a, b;
     model_case(&whole, 1, "llama-65b", "", "{tensor: 8, global_batch: 8}");
     model_case(&shared, 1, "llama-65b", "",
                "{tensor: 8, global_batch: 8, sequence_parallel: true}");
-    whole.cluster.kernel_overhead = shared.cluster.kernel_overhead = 0;
-    ty_layer_costs(&whole.cluster, &whole.arch, &whole.layout, &a);
-    ty_layer_costs(&shared.cluster, &shared.arch, &shared.layout, &b);
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
-        const bool norm = op == TY_LAYER_NORM1 || op == TY_LAYER_NORM2;
+    whole.cluster.gpu.kernel_overhead = shared.cluster.gpu.kernel_overhead = 0;
+    layer_times(&whole.cluster, &whole.arch, &whole.layout, &a);
+    layer_times(&shared.cluster, &shared.arch, &shared.layout, &b);
+    for (int op = 0; op < N_LAYER_OPS; op++) {
+        const bool norm = op == NORM1 || op == NORM2;
         assert_near(a.forward[op].seconds, b.forward[op].seconds * (norm ? 8 : 1), 1e-12);
         assert_near(a.dgrad[op].seconds, b.dgrad[op].seconds * (norm ? 8 : 1), 1e-12);
     }
@@ -92,13 +91,13 @@ END_TEST
 START_TEST(unfused_norms_cost_their_passes)
 {
     struct model_case fused, unfused;
-    struct ty_layer_costs a, b;
+    struct layer_times a, b;
     model_case(&fused, 1, "llama-13b", "", "global_batch: 8");
     model_case(&unfused, 1, "llama-13b", "norm: unfused", "global_batch: 8");
-    ty_layer_costs(&fused.cluster, &fused.arch, &fused.layout, &a);
-    ty_layer_costs(&unfused.cluster, &unfused.arch, &unfused.layout, &b);
+    layer_times(&fused.cluster, &fused.arch, &fused.layout, &a);
+    layer_times(&unfused.cluster, &unfused.arch, &unfused.layout, &b);
     double more = 0;
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+    for (int op = 0; op < N_LAYER_OPS; op++) {
         more += b.forward[op].seconds - a.forward[op].seconds;
         more += b.dgrad[op].seconds - a.dgrad[op].seconds;
     }
@@ -110,25 +109,25 @@ START_TEST(recomputation_repeats_what_its_mode_says)
 {
     static const struct {
         const char *layout;
-        bool ops[TY_N_LAYER_OPS];
+        bool ops[N_LAYER_OPS];
     } rows[] = {
         {"{global_batch: 8, recompute: none}", {0}},
-        {"{global_batch: 8, recompute: selective}", {[TY_LAYER_ATTENTION] = true}},
-        {"{global_batch: 8, recompute: ffn}", {[TY_LAYER_MLP] = true}},
+        {"{global_batch: 8, recompute: selective}", {[ATTENTION] = true}},
+        {"{global_batch: 8, recompute: ffn}", {[MLP] = true}},
         {"{global_batch: 8, recompute: full}", {true, true, true, true, true, true}},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;
-        struct ty_layer_costs costs;
+        struct layer_times costs;
         model_case(&c, 1, "llama-7b", "", rows[i].layout);
-        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
-        for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+        layer_times(&c.cluster, &c.arch, &c.layout, &costs);
+        for (int op = 0; op < N_LAYER_OPS; op++) {
             const double again = costs.recompute[op].seconds;
             if (!rows[i].ops[op]) {
                 ck_assert_double_eq(again, 0);
             } else if (c.layout.recompute == TY_RECOMPUTE_FFN) { /* all but the down product */
                 const double down =
-                    ty_gemm_cost(&c.cluster, TY_DTYPE_BF16, TY_GEMM_FORWARD, 2048, 4096, 11008)
+                    ty_gemm_cost(&c.cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 2048, 4096, 11008)
                         .seconds;
                 assert_near(again, costs.forward[op].seconds - down, 1e-12);
             } else {
@@ -142,7 +141,7 @@ END_TEST
 static double total(const struct ty_cost *costs)
 {
     double sum = 0;
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+    for (int op = 0; op < N_LAYER_OPS; op++) {
         sum += costs[op].seconds;
     }
     return sum;
@@ -151,29 +150,26 @@ static double total(const struct ty_cost *costs)
 START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
 {
     struct model_case small, large;
-    struct ty_layer_costs free_run, held;
+    struct layer_times free_run, held;
     model_case(&small, 1, "gpt3-125m", "", "{global_batch: 8, recompute: full}");
-    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &free_run);
+    layer_times(&small.cluster, &small.arch, &small.layout, &free_run);
     small.layout.framework.layer_floor = 1.05e-3; /* Megatron-DeepSpeed on A100 hosts */
-    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held);
-    ty_layer_host(&small.cluster, &small.layout, 0, 0, &held);
+    layer_times_with(&small.cluster, &small.arch, &small.layout, true, 0, 0, &held);
     assert_near(total(held.forward), 1.05e-3, 1e-12);
     assert_near(total(held.recompute), 1.05e-3, 1e-12);
     assert_near(total(held.dgrad) + total(held.wgrad), 1.3 * 1.05e-3, 1e-12);
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) { /* in proportion */
+    for (int op = 0; op < N_LAYER_OPS; op++) { /* in proportion */
         assert_near(held.forward[op].seconds / free_run.forward[op].seconds,
                     1.05e-3 / total(free_run.forward), 1e-12);
         ck_assert_double_eq(held.forward[op].flops, free_run.forward[op].flops);
     }
-    ty_layer_costs(&small.cluster, &small.arch, &small.layout, &held); /* waits count, too */
-    ty_layer_host(&small.cluster, &small.layout, 0.25e-3, 2e-3, &held);
+    layer_times_with(&small.cluster, &small.arch, &small.layout, true, 0.25e-3, 2e-3, &held);
     assert_near(total(held.forward), 0.8e-3, 1e-12);
     ck_assert_double_eq(total(held.dgrad), total(free_run.dgrad));
     model_case(&large, 1, "llama-65b", "", "{tensor: 4, global_batch: 8}");
-    ty_layer_costs(&large.cluster, &large.arch, &large.layout, &free_run);
+    layer_times(&large.cluster, &large.arch, &large.layout, &free_run);
     large.layout.framework.layer_floor = 1.05e-3;
-    ty_layer_costs(&large.cluster, &large.arch, &large.layout, &held);
-    ty_layer_host(&large.cluster, &large.layout, 0, 0, &held);
+    layer_times_with(&large.cluster, &large.arch, &large.layout, true, 0, 0, &held);
     ck_assert_double_eq(total(free_run.forward), total(held.forward));
 }
 END_TEST
@@ -187,15 +183,15 @@ START_TEST(derate_multiplies_every_compute_time)
     };
     for (size_t i = 0; i < TY_COUNT(layouts); i++) {
         struct model_case c;
-        struct ty_layer_costs a, b;
-        struct ty_edge_costs ea, eb;
+        struct layer_times a, b;
+        struct edge_times ea, eb;
         model_case(&c, 1, "llama-30b", "", layouts[i]);
-        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &a);
-        ty_edge_costs(&c.cluster, &c.arch, &c.layout, &ea);
-        const double adam = ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds;
-        c.cluster.derate = 1.25;
-        ty_layer_costs(&c.cluster, &c.arch, &c.layout, &b);
-        ty_edge_costs(&c.cluster, &c.arch, &c.layout, &eb);
+        layer_times(&c.cluster, &c.arch, &c.layout, &a);
+        edge_times(&c.cluster, &c.arch, &c.layout, &ea);
+        const double adam = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds;
+        c.cluster.gpu.derate = 1.25;
+        layer_times(&c.cluster, &c.arch, &c.layout, &b);
+        edge_times(&c.cluster, &c.arch, &c.layout, &eb);
         assert_near(total(b.forward), 1.25 * total(a.forward), 1e-12);
         assert_near(total(b.dgrad), 1.25 * total(a.dgrad), 1e-12);
         assert_near(total(b.wgrad), 1.25 * total(a.wgrad), 1e-12);
@@ -205,7 +201,7 @@ START_TEST(derate_multiplies_every_compute_time)
         assert_near(eb.head_forward.seconds, 1.25 * ea.head_forward.seconds, 1e-12);
         assert_near(eb.head_dgrad.seconds, 1.25 * ea.head_dgrad.seconds, 1e-12);
         assert_near(eb.head_wgrad.seconds, 1.25 * ea.head_wgrad.seconds, 1e-12);
-        assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, 1.25 * adam, 1e-12);
+        assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds, 1.25 * adam, 1e-12);
     }
 }
 END_TEST
@@ -214,14 +210,14 @@ END_TEST
 START_TEST(the_head_weighs_as_many_layers_as_its_products)
 {
     struct model_case c;
-    struct ty_layer_costs layer;
-    struct ty_edge_costs edge;
+    struct layer_times layer;
+    struct edge_times edge;
     model_case(&c, 1, "llama-13b", "vocabulary: 128000", "global_batch: 8");
-    ty_layer_costs(&c.cluster, &c.arch, &c.layout, &layer);
-    ty_edge_costs(&c.cluster, &c.arch, &c.layout, &edge);
+    layer_times(&c.cluster, &c.arch, &c.layout, &layer);
+    edge_times(&c.cluster, &c.arch, &c.layout, &edge);
     double flops = 0;
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
-        flops += op == TY_LAYER_ATTENTION ? 0 : layer.forward[op].flops;
+    for (int op = 0; op < N_LAYER_OPS; op++) {
+        flops += op == ATTENTION ? 0 : layer.forward[op].flops;
     }
     assert_near(edge.head_forward.flops / flops, 128000.0 / (4 * 5120 + 3 * 13824), 1e-12);
     ck_assert_double_eq(edge.head_dgrad.flops, edge.head_forward.flops);
@@ -233,13 +229,14 @@ START_TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
 {
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{zero: 0, global_batch: 8}");
-    c.cluster.kernel_overhead = 0;
-    const double all = ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds;
+    c.cluster.gpu.kernel_overhead = 0;
+    const double all = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds;
     assert_near(all, 28e9 / (0.8 * 2039e9), 1e-12);
     c.layout.zero = 1;
-    assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, all / 8, 1e-12);
+    assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds, all / 8, 1e-12);
     c.layout.framework.grad_fp32 = true;
-    assert_near(ty_optimizer_cost(&c.cluster, &c.layout, 1e9).seconds, all / 8 * 30 / 28, 1e-12);
+    assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds, all / 8 * 30 / 28,
+                1e-12);
 }
 END_TEST
 
@@ -285,35 +282,45 @@ START_TEST(extremes_stay_finite)
                                              .recompute = TY_RECOMPUTE_FULL};
             struct ty_cluster cluster = a100(1);
             for (int waves = 0; waves < 2; waves++) {
-                struct ty_layer_costs layer;
-                struct ty_edge_costs edge;
-                cluster.gemm_wave = waves;
-                cluster.kernel_overhead = cluster.gemm_overhead = 0;
-                ty_layer_costs(&cluster, &arch, &layout, &layer);
-                ty_edge_costs(&cluster, &arch, &layout, &edge);
-                assert_sound(layer.forward, TY_N_LAYER_OPS);
-                assert_sound(layer.dgrad, TY_N_LAYER_OPS);
-                assert_sound(layer.wgrad, TY_N_LAYER_OPS);
-                assert_sound(layer.recompute, TY_N_LAYER_OPS);
+                struct layer_times layer;
+                struct edge_times edge;
+                cluster.gpu.gemm_wave = waves;
+                cluster.gpu.kernel_overhead = cluster.gpu.gemm_overhead = 0;
+                layer_times(&cluster, &arch, &layout, &layer);
+                edge_times(&cluster, &arch, &layout, &edge);
+                assert_sound(layer.forward, N_LAYER_OPS);
+                assert_sound(layer.dgrad, N_LAYER_OPS);
+                assert_sound(layer.wgrad, N_LAYER_OPS);
+                assert_sound(layer.recompute, N_LAYER_OPS);
                 assert_sound(&edge.embedding_forward, 1);
                 assert_sound(&edge.head_forward, 1);
                 assert_sound(&edge.head_dgrad, 1);
                 assert_sound(&edge.head_wgrad, 1);
             }
             ck_assert(isfinite(ty_flops_model(&arch, false)));
-            ck_assert(isfinite(ty_memory_layer_activations(&arch, &layout)));
-            ck_assert(isfinite(ty_memory_logits(&arch, &layout)));
+            struct ty_units units;
+            struct ty_tensors tensors;
+            ty_units_make(&units, &arch, &layout);
+            ty_memory_tensors(&units, &tensors);
+            ck_assert(isfinite(ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_KEPT)));
+            ck_assert(isfinite(ty_tensors_sum(&tensors, TY_UNIT_HEAD, TY_LIFE_LOSS)));
         }
     }
 }
 END_TEST
 
-START_TEST(operations_have_names_without_digits)
+START_TEST(operators_have_names_without_digits)
 {
-    for (int op = 0; op < TY_N_LAYER_OPS; op++) {
-        const char *name = ty_layer_op_name((enum ty_layer_op)op);
-        ck_assert_ptr_nonnull(name);
-        ck_assert_uint_eq(strcspn(name, "0123456789"), strlen(name));
+    struct model_case c;
+    struct ty_units units;
+    model_case(&c, 1, "llama-7b", "", "global_batch: 8");
+    ty_units_make(&units, &c.arch, &c.layout);
+    for (int u = 0; u < TY_N_UNIT_KINDS; u++) {
+        for (uint32_t i = 0; i < units.kind[u].n; i++) {
+            const char *name = units.kind[u].op[i].name;
+            ck_assert_ptr_nonnull(name);
+            ck_assert_uint_eq(strcspn(name, "0123456789"), strlen(name));
+        }
     }
 }
 END_TEST
@@ -333,12 +340,12 @@ START_TEST(hfu_counts_what_is_repeated)
     for (size_t k = 0; k < TY_COUNT(models); k++) {
         for (size_t i = 0; i < TY_COUNT(rows); i++) {
             struct model_case c;
-            struct ty_layer_costs costs;
+            struct layer_times costs;
             model_case(&c, 1, models[k], "{sequence: 2048}", "{data: 8, global_batch: 8}");
             c.layout.recompute = (int)rows[i].mode;
-            ty_layer_costs(&c.cluster, &c.arch, &c.layout, &costs);
+            layer_times(&c.cluster, &c.arch, &c.layout, &costs);
             double executed = 0;
-            for (int op = 0; op < TY_N_LAYER_OPS; op++) {
+            for (int op = 0; op < N_LAYER_OPS; op++) {
                 executed += costs.recompute[op].flops;
             }
             executed *= c.arch.layers / (double)c.arch.sequence;
@@ -354,25 +361,27 @@ END_TEST
 START_TEST(norms_of_heads_cost_their_bytes)
 {
     struct model_case plain, normed;
-    struct ty_layer_costs without, with;
+    struct layer_times without, with;
     struct ty_tensors a, b;
     const char *const layout = "{tensor: 2, data: 4, global_batch: 4}";
     model_case(&plain, 1, "llama3-8b", "{sequence: 4096}", layout);
     model_case(&normed, 1, "llama3-8b", "{sequence: 4096, qk_norm: true}", layout);
-    ty_layer_costs(&plain.cluster, &plain.arch, &plain.layout, &without);
-    ty_layer_costs(&normed.cluster, &normed.arch, &normed.layout, &with);
-    const struct ty_cluster *g = &normed.cluster;
+    layer_times(&plain.cluster, &plain.arch, &plain.layout, &without);
+    layer_times(&normed.cluster, &normed.arch, &normed.layout, &with);
+    const struct ty_gpu *g = &normed.cluster.gpu;
     const double elements = 4096.0 * (16 + 4) * 128;
     const double once = g->derate * 2 * 2 * elements * g->norm_passes /
                         normed.layout.framework.norm_speed / g->memory_bandwidth;
     const double launches = g->derate * 2 * g->kernel_overhead;
-    const double forward =
-        with.forward[TY_LAYER_QKV].seconds - without.forward[TY_LAYER_QKV].seconds;
-    const double backward = with.dgrad[TY_LAYER_QKV].seconds - without.dgrad[TY_LAYER_QKV].seconds;
+    const double forward = with.forward[QKV].seconds - without.forward[QKV].seconds;
+    const double backward = with.dgrad[QKV].seconds - without.dgrad[QKV].seconds;
     ck_assert_double_eq_tol(forward, once + launches, 1e-9 * forward);
     ck_assert_double_eq_tol(backward, 2 * (once + launches), 1e-9 * backward);
-    ty_memory_tensors(&plain.arch, &plain.layout, &a);
-    ty_memory_tensors(&normed.arch, &normed.layout, &b);
+    struct ty_units units;
+    ty_units_make(&units, &plain.arch, &plain.layout);
+    ty_memory_tensors(&units, &a);
+    ty_units_make(&units, &normed.arch, &normed.layout);
+    ty_memory_tensors(&units, &b);
     ck_assert_double_eq(ty_tensors_sum(&b, TY_UNIT_LAYER, TY_LIFE_KEPT) -
                             ty_tensors_sum(&a, TY_UNIT_LAYER, TY_LIFE_KEPT),
                         2 * elements);
@@ -388,4 +397,4 @@ TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repe
          a_slow_host_stretches_small_layers_and_leaves_large_ones,
          derate_multiplies_every_compute_time, the_head_weighs_as_many_layers_as_its_products,
          the_optimizer_moves_28_bytes_of_its_own_parameters, extremes_stay_finite,
-         operations_have_names_without_digits)
+         operators_have_names_without_digits)

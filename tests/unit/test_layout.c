@@ -224,9 +224,12 @@ START_TEST(stages_hold_all_parameters_between_them)
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;
         model_case(&c, 4, rows[i].preset, "", rows[i].layout);
+        struct ty_units units;
         double sum = 0;
+        ty_units_make(&units, &c.arch, &c.layout);
         for (uint32_t s = 0; s < rows[i].stages; s++) {
-            sum += ty_layout_stage_params(&c.layout, &c.arch, rows[i].stages, s);
+            const struct ty_layers layers = ty_layout_layers(&c.layout, &c.arch, rows[i].stages, s);
+            sum += ty_stage_params(&units, layers.count, s == 0, s == rows[i].stages - 1);
         }
         /* a tied matrix has a copy on the last stage */
         const bool copied = c.arch.tied && c.layout.pipeline > 1;
@@ -242,7 +245,9 @@ START_TEST(shared_key_heads_are_copied)
     model_case(&c, 2, "llama3-8b", "", "{tensor: 16, global_batch: 32}");
     /* one of 8 key and value heads of 128 on each of 16 ranks: 16 times two matrices 4096 x 128 */
     const double kv = 2.0 * 4096 * 128;
-    assert_near(ty_layout_layer_params(&c.layout, &c.arch) * 16,
+    struct ty_units units;
+    ty_units_make(&units, &c.arch, &c.layout);
+    assert_near(ty_unit_params(&units.kind[TY_UNIT_LAYER]) * 16,
                 ty_arch_layer_params(&c.arch) - 8 * kv + 16 * kv, 1e-12); /* rounding */
 }
 END_TEST
@@ -255,7 +260,9 @@ START_TEST(biases_of_shared_key_heads_are_copied_with_them)
         struct model_case c;
         model_case(&c, 2, "llama3-8b", words[i], "{tensor: 16, global_batch: 32}");
         const double kv = 2.0 * (4096 + 1) * 128;
-        assert_near(ty_layout_layer_params(&c.layout, &c.arch) * 16,
+        struct ty_units units;
+        ty_units_make(&units, &c.arch, &c.layout);
+        assert_near(ty_unit_params(&units.kind[TY_UNIT_LAYER]) * 16,
                     ty_arch_layer_params(&c.arch) - 8 * kv + 16 * kv, 1e-12); /* rounding */
     }
 }

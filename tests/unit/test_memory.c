@@ -40,11 +40,20 @@ END_TEST
 
 /* ---- activations ---- */
 
+static double sum_of(const struct model_case *c, enum ty_unit_kind unit, enum ty_tensor_life life)
+{
+    struct ty_units units;
+    struct ty_tensors tensors;
+    ty_units_make(&units, &c->arch, &c->layout);
+    ty_memory_tensors(&units, &tensors);
+    return ty_tensors_sum(&tensors, unit, life);
+}
+
 static double activations(const char *preset, const char *model, const char *layout)
 {
     struct model_case c;
     model_case(&c, 1, preset, model, layout);
-    return ty_memory_layer_activations(&c.arch, &c.layout);
+    return sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
 }
 
 /* Korthikanti et al. 2022, figure 7: per cent of tensor parallelism alone, t = 8. Tolerance 0.3
@@ -148,8 +157,8 @@ START_TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
         (void)snprintf(layout, sizeof(layout), "{tensor: 2, global_batch: 4, recompute: %s}",
                        modes[i]);
         model_case(&c, 1, "llama-7b", "attention: unfused", layout);
-        const double kept = ty_memory_layer_activations(&c.arch, &c.layout);
-        const double again = ty_memory_layer_recomputed(&c.arch, &c.layout);
+        const double kept = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+        const double again = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_RECOMPUTED);
         whole = i == 0 ? kept : whole;
         assert_near(kept + again, whole, 1e-12); /* rounding */
         ck_assert_double_ge(again, 0);
@@ -163,13 +172,13 @@ START_TEST(loss_and_head_need_14_bytes_a_logit)
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
     const double tokens = 2048, logits = tokens * 32000 / 2;
-    ck_assert_double_eq(ty_memory_logits(&c.arch, &c.layout) +
-                            ty_memory_head_activations(&c.arch, &c.layout),
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS) +
+                            sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT),
                         14 * logits + 4 * tokens * 4096);
-    ck_assert_double_eq(ty_memory_embedding_activations(&c.arch, &c.layout), 8 * tokens);
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_EMBEDDING, TY_LIFE_KEPT), 8 * tokens);
     model_case(&c, 1, "llama-7b", "dropout: 0.1",
                "{tensor: 2, global_batch: 4, sequence_parallel: true}");
-    ck_assert_double_eq(ty_memory_embedding_activations(&c.arch, &c.layout),
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_EMBEDDING, TY_LIFE_KEPT),
                         8 * tokens + tokens * 4096 / 2);
 }
 END_TEST
@@ -180,8 +189,8 @@ START_TEST(a_fused_loss_keeps_the_logits_alone)
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
     c.layout.framework.fused_loss = true;
-    ck_assert_double_eq(ty_memory_logits(&c.arch, &c.layout), 0);
-    ck_assert_double_eq(ty_memory_head_activations(&c.arch, &c.layout),
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS), 0);
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT),
                         2.0 * 2048 * 32000 / 2 + 4 * 2048.0 * 4096);
 }
 END_TEST
@@ -193,10 +202,12 @@ START_TEST(a_pass_never_needs_less_than_what_is_held)
                                            TY_PHASE_WGRAD, TY_PHASE_STEP};
     for (int fused = 0; fused < 2; fused++) {
         struct model_case c;
+        struct ty_units units;
         struct ty_tensors tensors;
         model_case(&c, 1, "llama-7b", "vocabulary: 1000000", "{tensor: 2, global_batch: 4}");
         c.layout.framework.fused_loss = fused != 0;
-        ty_memory_tensors(&c.arch, &c.layout, &tensors);
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
         for (size_t i = 0; i < TY_COUNT(phases); i++) {
             ck_assert_double_ge(ty_memory_pass(&tensors, phases[i], true).bytes, 0);
             ck_assert_double_ge(ty_memory_pass(&tensors, phases[i], false).bytes, 0);
@@ -229,9 +240,11 @@ START_TEST(every_tensor_has_room_and_a_name_of_its_own)
         "{attention: fused-softmax, norm: unfused, dropout: 0.1, mlp: gelu}", "attention: flash2"};
     for (size_t i = 0; i < TY_COUNT(models); i++) {
         struct model_case c;
+        struct ty_units units;
         struct ty_tensors tensors;
         model_case(&c, 1, "llama-7b", models[i], "{tensor: 2, global_batch: 4}");
-        ty_memory_tensors(&c.arch, &c.layout, &tensors);
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
         ck_assert_uint_lt(tensors.n, TY_TENSORS_MAX);
         for (uint32_t k = 0; k < tensors.n; k++) {
             ck_assert_double_gt(tensors.item[k].bytes, 0);
@@ -252,8 +265,8 @@ START_TEST(the_fastest_published_13b_layout_fits)
     model_case(&c, 8, "llama-13b", "vocabulary: 128000", "{zero: 1, global_batch: 2048}");
     const struct ty_state_bytes s = ty_memory_states(&c.layout, ty_arch_params(&c.arch));
     const double bytes =
-        s.weights + s.grads + s.optimizer + 40 * ty_memory_layer_activations(&c.arch, &c.layout) +
-        ty_memory_head_activations(&c.arch, &c.layout) + ty_memory_logits(&c.arch, &c.layout);
+        s.weights + s.grads + s.optimizer + 40 * sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT) +
+        sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT) + sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS);
     ck_assert_msg(bytes + 2.5 * GIB < 79.15 * GIB, "%.1f GiB", bytes / GIB);
     ck_assert_msg(bytes > 65 * GIB, "%.1f GiB", bytes / GIB); /* and it is no easy fit */
 }

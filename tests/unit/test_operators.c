@@ -1,15 +1,16 @@
 /* test_operators.c - tables of measured kernels: what is read, what is refused, and the times that
  * come out of the kernels' functions. */
-#include "model/operators.h"
+#include "model/kernel/operators.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/kernels_internal.h"
-#include "model/operators_internal.h"
+#include "model/kernel/kernel_internal.h"
+#include "model/kernel/operators_internal.h"
 #include "tests/unit/model_case.h"
+#include "tests/unit/priced.h"
 #include "tests/unit/temp_dir.h"
 
 #define HEAD                                                                                       \
@@ -50,17 +51,16 @@ START_TEST(a_product_left_out_is_found_between_its_neighbours)
                  &arena);
     struct ty_cluster cluster = a100(1);
     const double model =
-        ty_gemm_cost(&cluster, TY_DTYPE_FP16, TY_GEMM_FORWARD, 2048, 22016, 4096).seconds;
-    cluster.operator_table = &table;
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP16, TY_FORWARD, 1, 2048, 22016, 4096).seconds;
+    cluster.gpu.operator_table = &table;
     const struct ty_cost cost =
-        ty_gemm_cost(&cluster, TY_DTYPE_FP16, TY_GEMM_FORWARD, 2048, 22016, 4096);
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP16, TY_FORWARD, 1, 2048, 22016, 4096);
     assert_near(cost.seconds, 1694e-6, 0.02);
     ck_assert(fabs(cost.seconds - 1694e-6) < fabs(model - 1694e-6));
     ck_assert_double_eq(cost.flops, 2.0 * 2048 * 22016 * 4096);
-    /* a measured point is met, and derate comes on top */
-    cluster.derate = 1.12;
-    assert_near(ty_gemm_cost(&cluster, TY_DTYPE_FP16, TY_GEMM_FORWARD, 1024, 22016, 4096).seconds,
-                1.12 * 877e-6, 1e-12);
+    /* a measured point is met */
+    assert_near(ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP16, TY_FORWARD, 1, 1024, 22016, 4096).seconds,
+                877e-6, 1e-12);
     ty_arena_release(&arena);
 }
 END_TEST
@@ -73,41 +73,47 @@ START_TEST(beyond_the_ends_the_model_gives_the_ratio)
                       "matmul,wgrad,,bf16,8192,4096,2048,,,,,,,,3000\n",
                  &arena);
     static const struct {
-        enum ty_gemm_role role;
+        enum ty_direction role;
         double m, n, k, from_m, from_k, us;
     } rows[] = {
-        {TY_GEMM_DGRAD, 8192, 4096, 8192, 1024, 8192, 1000},
-        {TY_GEMM_DGRAD, 16, 4096, 8192, 1024, 8192, 1000},
-        {TY_GEMM_WGRAD, 8192, 4096, 9000, 8192, 2048, 3000},
-        {TY_GEMM_WGRAD, 4096, 8192, 9000, 4096, 2048, 3000}, /* its transpose */
+        {TY_DGRAD, 8192, 4096, 8192, 1024, 8192, 1000},
+        {TY_DGRAD, 16, 4096, 8192, 1024, 8192, 1000},
+        {TY_WGRAD, 8192, 4096, 9000, 8192, 2048, 3000},
+        {TY_WGRAD, 4096, 8192, 9000, 4096, 2048, 3000}, /* its transpose */
     };
     struct ty_cluster model = a100(1), measured = model;
-    measured.operator_table = &table;
+    measured.gpu.operator_table = &table;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        const double there = ty_gemm_cost(&model, TY_DTYPE_BF16, rows[i].role, rows[i].from_m,
-                                          rows[i].n, rows[i].from_k)
+        const double there = ty_gemm_cost(&model.gpu, TY_DTYPE_BF16, rows[i].role, 1,
+                                          rows[i].from_m, rows[i].n, rows[i].from_k)
                                  .seconds;
-        const double here =
-            ty_gemm_cost(&model, TY_DTYPE_BF16, rows[i].role, rows[i].m, rows[i].n, rows[i].k)
-                .seconds;
-        assert_near(
-            ty_gemm_cost(&measured, TY_DTYPE_BF16, rows[i].role, rows[i].m, rows[i].n, rows[i].k)
-                .seconds,
-            rows[i].us * 1e-6 * here / there, 1e-12);
+        const double here = ty_gemm_cost(&model.gpu, TY_DTYPE_BF16, rows[i].role, 1, rows[i].m,
+                                         rows[i].n, rows[i].k)
+                                .seconds;
+        assert_near(ty_gemm_cost(&measured.gpu, TY_DTYPE_BF16, rows[i].role, 1, rows[i].m,
+                                 rows[i].n, rows[i].k)
+                        .seconds,
+                    rows[i].us * 1e-6 * here / there, 1e-12);
     }
     /* another role, type or shape is another kernel */
-    ck_assert(ty_gemm_cost(&measured, TY_DTYPE_BF16, TY_GEMM_FORWARD, 1024, 4096, 8192).seconds ==
-              ty_gemm_cost(&model, TY_DTYPE_BF16, TY_GEMM_FORWARD, 1024, 4096, 8192).seconds);
-    ck_assert(ty_gemm_cost(&measured, TY_DTYPE_FP16, TY_GEMM_DGRAD, 1024, 4096, 8192).seconds ==
-              ty_gemm_cost(&model, TY_DTYPE_FP16, TY_GEMM_DGRAD, 1024, 4096, 8192).seconds);
-    ck_assert(ty_gemm_cost(&measured, TY_DTYPE_BF16, TY_GEMM_DGRAD, 1024, 4096, 8191).seconds ==
-              ty_gemm_cost(&model, TY_DTYPE_BF16, TY_GEMM_DGRAD, 1024, 4096, 8191).seconds);
+    ck_assert(ty_gemm_cost(&measured.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 1024, 4096, 8192).seconds ==
+              ty_gemm_cost(&model.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, 1024, 4096, 8192).seconds);
+    ck_assert(ty_gemm_cost(&measured.gpu, TY_DTYPE_FP16, TY_DGRAD, 1, 1024, 4096, 8192).seconds ==
+              ty_gemm_cost(&model.gpu, TY_DTYPE_FP16, TY_DGRAD, 1, 1024, 4096, 8192).seconds);
+    ck_assert(ty_gemm_cost(&measured.gpu, TY_DTYPE_BF16, TY_DGRAD, 1, 1024, 4096, 8191).seconds ==
+              ty_gemm_cost(&model.gpu, TY_DTYPE_BF16, TY_DGRAD, 1, 1024, 4096, 8191).seconds);
     ty_arena_release(&arena);
 }
 END_TEST
 
 static const char tiny[] = "layers: 2\nhidden: 1024\nheads: 8\nkv_heads: 4\nffn: 4096\n"
                            "vocabulary: 32000\nsequence: 512\nmlp: swiglu\n";
+
+static struct ty_cost timed(const struct ty_cluster *on, const struct model_case *c,
+                            enum ty_operator op, bool backward)
+{
+    return kernel_of(on, &c->arch, &c->layout, op, backward);
+}
 
 /* Every kernel of a layer and of the ends, named once each with a time of its own. */
 START_TEST(each_kernel_takes_its_own_row)
@@ -135,50 +141,49 @@ START_TEST(each_kernel_takes_its_own_row)
     const struct ty_operators table = table_of(rows, &arena);
     model_case(&c, 1, NULL, tiny, "tensor: 2\nmicro_batch: 2\nglobal_batch: 32");
     c.layout.framework.grad_fp32 = true;
-    struct ty_cluster *gpu = &c.cluster;
-    const struct ty_shard x = ty_shard_of(&c.arch, &c.layout);
-    gpu->operator_table = &table;
+    struct ty_cluster *on = &c.cluster;
+    on->gpu.operator_table = &table;
     const double us[] = {
-        ty_attention(gpu, &c.arch, &c.layout, false).seconds,
-        ty_attention(gpu, &c.arch, &c.layout, true).seconds,
-        ty_norm(gpu, &c.arch, &x, false).seconds,
-        ty_norm(gpu, &c.arch, &x, true).seconds,
-        ty_activation(gpu, &c.arch, &x, false).seconds,
-        ty_activation(gpu, &c.arch, &x, true).seconds,
-        ty_rope(gpu, &c.arch, &x, false).seconds,
-        ty_rope(gpu, &c.arch, &x, true).seconds,
-        ty_residual(gpu, &c.arch, &x, false).seconds,
-        ty_residual(gpu, &c.arch, &x, true).seconds,
-        ty_embedding(gpu, &c.arch, &x, false).seconds,
-        ty_embedding(gpu, &c.arch, &x, true).seconds,
-        ty_cross_entropy(gpu, &x, false).seconds,
-        ty_cross_entropy(gpu, &x, true).seconds,
-        ty_optimizer_cost(gpu, &c.layout, 1000000).seconds,
+        timed(on, &c, TY_OPERATOR_ATTENTION, false).seconds,
+        timed(on, &c, TY_OPERATOR_ATTENTION, true).seconds,
+        timed(on, &c, TY_OPERATOR_NORM, false).seconds,
+        timed(on, &c, TY_OPERATOR_NORM, true).seconds,
+        timed(on, &c, TY_OPERATOR_ACTIVATION, false).seconds,
+        timed(on, &c, TY_OPERATOR_ACTIVATION, true).seconds,
+        timed(on, &c, TY_OPERATOR_ROTARY, false).seconds,
+        timed(on, &c, TY_OPERATOR_ROTARY, true).seconds,
+        timed(on, &c, TY_OPERATOR_RESIDUAL, false).seconds,
+        timed(on, &c, TY_OPERATOR_RESIDUAL, true).seconds,
+        timed(on, &c, TY_OPERATOR_EMBEDDING, false).seconds,
+        timed(on, &c, TY_OPERATOR_EMBEDDING, true).seconds,
+        timed(on, &c, TY_OPERATOR_CROSS_ENTROPY, false).seconds,
+        timed(on, &c, TY_OPERATOR_CROSS_ENTROPY, true).seconds,
+        ty_optimizer_cost(&on->gpu, &c.layout, 1000000).seconds,
     };
     for (size_t i = 0; i < TY_COUNT(us); i++) {
         ck_assert_msg(fabs(us[i] * 1e6 - (11 + (double)i)) < 1e-9, "row %zu: %.9g us", i,
                       us[i] * 1e6);
     }
     /* another size: in proportion, but for the kernel's fixed time */
-    struct ty_cluster model = *gpu;
-    model.operator_table = NULL;
-    assert_near(ty_optimizer_cost(gpu, &c.layout, 5e6).seconds,
-                25e-6 * ty_optimizer_cost(&model, &c.layout, 5e6).seconds /
-                    ty_optimizer_cost(&model, &c.layout, 1e6).seconds,
+    struct ty_cluster model = *on;
+    model.gpu.operator_table = NULL;
+    assert_near(ty_optimizer_cost(&on->gpu, &c.layout, 5e6).seconds,
+                25e-6 * ty_optimizer_cost(&model.gpu, &c.layout, 5e6).seconds /
+                    ty_optimizer_cost(&model.gpu, &c.layout, 1e6).seconds,
                 1e-12);
-    const double pair = ty_attention(&model, &c.arch, &c.layout, false).seconds;
+    const double pair = timed(&model, &c, TY_OPERATOR_ATTENTION, false).seconds;
     c.layout.micro_batch = 4;
-    assert_near(ty_attention(gpu, &c.arch, &c.layout, false).seconds,
-                11e-6 * ty_attention(&model, &c.arch, &c.layout, false).seconds / pair, 1e-12);
+    assert_near(timed(on, &c, TY_OPERATOR_ATTENTION, false).seconds,
+                11e-6 * timed(&model, &c, TY_OPERATOR_ATTENTION, false).seconds / pair, 1e-12);
     c.layout.micro_batch = 2;
     c.arch.full_attention = true; /* the row that is not causal */
-    assert_near(ty_attention(gpu, &c.arch, &c.layout, false).seconds, 99e-6, 1e-12);
+    assert_near(timed(on, &c, TY_OPERATOR_ATTENTION, false).seconds, 99e-6, 1e-12);
     c.arch.full_attention = false;
     /* another kind of attention has no row forward, but the backward one is for all kinds */
     c.arch.attention = TY_ATTENTION_FUSED_SOFTMAX;
-    ck_assert(ty_attention(gpu, &c.arch, &c.layout, false).seconds ==
-              ty_attention(&model, &c.arch, &c.layout, false).seconds);
-    assert_near(ty_attention(gpu, &c.arch, &c.layout, true).seconds, 12e-6, 1e-12);
+    ck_assert(timed(on, &c, TY_OPERATOR_ATTENTION, false).seconds ==
+              timed(&model, &c, TY_OPERATOR_ATTENTION, false).seconds);
+    assert_near(timed(on, &c, TY_OPERATOR_ATTENTION, true).seconds, 12e-6, 1e-12);
     ty_arena_release(&arena);
 }
 END_TEST
@@ -337,16 +342,16 @@ static double sum_of(const struct ty_cost *cost, size_t n)
 /* A layer, both ends of the model, an optimizer step. */
 static double all_seconds(const struct model_case *c)
 {
-    struct ty_layer_costs layer;
-    struct ty_edge_costs ends;
-    ty_layer_costs(&c->cluster, &c->arch, &c->layout, &layer);
-    ty_edge_costs(&c->cluster, &c->arch, &c->layout, &ends);
+    struct layer_times layer;
+    struct edge_times ends;
+    layer_times(&c->cluster, &c->arch, &c->layout, &layer);
+    edge_times(&c->cluster, &c->arch, &c->layout, &ends);
     const struct ty_cost rest[] = {
         ends.embedding_forward, ends.embedding_backward,
         ends.head_forward,      ends.head_dgrad,
-        ends.head_wgrad,        ty_optimizer_cost(&c->cluster, &c->layout, 1e9)};
-    return sum_of(layer.forward, TY_N_LAYER_OPS) + sum_of(layer.dgrad, TY_N_LAYER_OPS) +
-           sum_of(layer.wgrad, TY_N_LAYER_OPS) + sum_of(rest, TY_COUNT(rest));
+        ends.head_wgrad,        ty_optimizer_cost(&c->cluster.gpu, &c->layout, 1e9)};
+    return sum_of(layer.forward, N_LAYER_OPS) + sum_of(layer.dgrad, N_LAYER_OPS) +
+           sum_of(layer.wgrad, N_LAYER_OPS) + sum_of(rest, TY_COUNT(rest));
 }
 
 /* A table in which each kernel takes twice what ty_operator_cost says. */
@@ -365,7 +370,8 @@ static struct ty_operators twice(struct wanted *wanted, const struct model_case 
              i++) {
             struct ty_cost cost;
             x[n] = wanted->kernel[i].size;
-            ck_assert(ty_operator_cost(&c->cluster, &c->arch, &c->layout, &next->key, x[n], &cost));
+            ck_assert(
+                ty_operator_cost(&c->cluster.gpu, &c->arch, &c->layout, &next->key, x[n], &cost));
             y[n++] = 2 * cost.seconds;
         }
         ck_assert_int_eq(ty_curve_init(&next->curve, x, y, n, arena, &err), 0);
@@ -383,16 +389,16 @@ static void check_twice(const char *model, const char *layout, bool fused, bool 
     struct ty_arena arena = {0};
     model_case(&c, 1, NULL, model, layout);
     struct ty_framework *framework = &c.layout.framework;
-    c.cluster.derate = 1.3;
+    c.cluster.gpu.derate = 1.3;
     framework->fused_activation = framework->fused_rotary = fused;
     framework->fused_optimizer = framework->fused_accumulation = fused;
     framework->grad_fp32 = grad_fp32;
     const struct ty_operators nothing = {.note = want, .note_arg = &wanted};
-    c.cluster.operator_table = &nothing;
+    c.cluster.gpu.operator_table = &nothing;
     const double once = all_seconds(&c);
     ck_assert_uint_gt(wanted.n, 20);
     const struct ty_operators table = twice(&wanted, &c, curve, &arena);
-    c.cluster.operator_table = &table;
+    c.cluster.gpu.operator_table = &table;
     assert_near(all_seconds(&c), 2 * once, 1e-12);
     ty_arena_release(&arena);
 }
@@ -416,9 +422,9 @@ START_TEST(a_gpu_without_a_peak_cannot_multiply)
     model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
     const struct ty_operator_key fp8 =
         ty_operator_matmul(TY_ROLE_FORWARD, TY_DTYPE_FP8, 512, 512, 512, &tokens);
-    ck_assert(!ty_operator_cost(&c.cluster, &c.arch, &c.layout, &fp8, tokens, &cost));
-    c.cluster.peak[TY_DTYPE_FP8] = 1e15;
-    ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &fp8, tokens, &cost));
+    ck_assert(!ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &fp8, tokens, &cost));
+    c.cluster.gpu.peak[TY_DTYPE_FP8] = 1e15;
+    ck_assert(ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &fp8, tokens, &cost));
 }
 END_TEST
 
@@ -445,11 +451,11 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
                                       .dtype = TY_DTYPE_BF16,
                                       .kernel = TY_ANY_KERNEL};
         struct ty_cost any, named, other;
-        ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &any));
+        ck_assert(ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &key, 1e6, &any));
         key.kernel = rows[i].named;
-        ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &named));
+        ck_assert(ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &key, 1e6, &named));
         key.kernel = rows[i].other;
-        ck_assert(ty_operator_cost(&c.cluster, &c.arch, &c.layout, &key, 1e6, &other));
+        ck_assert(ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &key, 1e6, &other));
         ck_assert(any.seconds == named.seconds && other.seconds < any.seconds);
     }
 }

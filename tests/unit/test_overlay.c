@@ -171,8 +171,8 @@ START_TEST(an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set)
     ck_assert_int_eq(read_with(&c, "cluster: {derate: 1.2, norm_passes: 5, nic_efficiency: 50 %}\n",
                                "cluster: {norm_passes: 6}\n", "cluster.nic_efficiency=0.7", &err),
                      0);
-    ck_assert(c->cluster.derate == 1.2);
-    ck_assert(c->cluster.norm_passes == 6);
+    ck_assert(c->cluster.gpu.derate == 1.2);
+    ck_assert(c->cluster.gpu.norm_passes == 6);
     ck_assert(c->cluster.nic_efficiency == 0.7);
     const struct ty_section *s = &c->sections[TY_SECTION_CLUSTER];
     char text[256];
@@ -190,9 +190,9 @@ START_TEST(an_overlay_can_choose_presets)
     ck_assert_int_eq(read_with(&c, "cluster: {preset: dgx-h100}\nmodel: {preset: llama-13b}\n",
                                NULL, "layout.pipeline=4", &err),
                      0);
-    ck_assert_str_eq(c->cluster.gpu, "h100-sxm");
+    ck_assert_str_eq(c->cluster.gpu_preset, "h100-sxm");
     ck_assert_uint_eq(c->arch.layers, 40);
-    ck_assert(c->cluster.derate == 1.5);
+    ck_assert(c->cluster.gpu.derate == 1.5);
     ck_assert_uint_eq(c->layout.pipeline, 4);
     ty_config_free(c);
 }

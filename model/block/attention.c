@@ -1,0 +1,147 @@
+/* attention.c - attention with grouped key and value heads (Ainslie et al. 2023).
+ *
+ *     qkv  h x (a + 2 kv) d, rotary embedding    core  scores, softmax, values    proj  a d x h
+ *
+ * and, where model.qk_norm says so, a norm of width d on every head of q and k before rotation.
+ *
+ * Kept, bytes per token of e bytes an element: q, k, v  e (a + 2 kv) d; the output  e a d; scores
+ * in memory: probabilities e a s, with dropout the dropped ones and a mask (e + 1) a s, made of
+ * framework operators the 32-bit result of the softmax as well, 4 a s; flash attention: logarithms
+ * of the sums of exponentials, 4 a. Source: Korthikanti et al. 2022, table 2. */
+#include "model/block/block_internal.h"
+
+static bool is_flash(const struct ty_arch *arch)
+{
+    return arch->attention >= TY_ATTENTION_FLASH1;
+}
+
+/* Norms of heads travel with their matrix. A bias belongs to its head: k's and v's are kept whole
+ * by every rank that has the head. */
+static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const struct ty_arch *arch = b->arch;
+    const double d = arch->head_dim, norm = arch->qk_norm ? d / b->shard.ranks : 0;
+    const double rows = arch->hidden + ((arch->bias & TY_BIAS_QKV) != 0 ? 1.0 : 0.0);
+    const double q = b->shard.heads * d * rows + norm, kv = b->shard.kv_heads * d * rows;
+    if (op->n_reduces == 1) {
+        ty_block_weight(op, "qkv", q + kv + norm + kv);
+        return;
+    }
+    ty_block_weight(op, "q", q);
+    ty_block_weight(op, "k", kv + norm);
+    ty_block_weight(op, "v", kv);
+}
+
+static void qkv(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const bool fused = b->layout->framework.fused_qkv;
+    const double h = arch->hidden, d = arch->head_dim;
+    const double q = b->shard.heads * d, kv = b->shard.kv_heads * d;
+    const double apart[] = {q, kv, kv}, together[] = {q + 2 * kv};
+    struct ty_unit_op *op = ty_block_op(b, TY_PART_ATTENTION, "qkv", "qkv dgrad", "qkv wgrad");
+    op->column = true;
+    op->n_reduces = fused ? 1 : 3;
+    ty_block_linear(b, op, h, fused ? together : apart, fused ? 1 : 3);
+    if (arch->qk_norm) { /* of q and of k, a kernel each */
+        const double head = b->shard.tokens * d;
+        ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.heads * head);
+        ty_block_elementwise(b, op, TY_OPERATOR_NORM, arch->norm, b->shard.kv_heads * head);
+    }
+    if (arch->positions == 0) {
+        const bool one = b->layout->framework.fused_rotary;
+        ty_block_elementwise(b, op, TY_OPERATOR_ROTARY, one ? TY_FUSED : TY_UNFUSED,
+                             b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d);
+    }
+    weights(b, op);
+}
+
+static void core(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    struct ty_unit_op *op =
+        ty_block_op(b, TY_PART_ATTENTION, "attention core", "attention core backward", NULL);
+    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
+                                            .dtype = arch->dtype,
+                                            .variant = arch->attention,
+                                            .dropout = arch->dropout > 0,
+                                            .attention = {.sequences = b->shard.sequences,
+                                                          .tokens = b->shard.sequence,
+                                                          .heads = b->shard.heads,
+                                                          .kv_heads = b->shard.kv_heads,
+                                                          .head_dim = arch->head_dim,
+                                                          .full = arch->full_attention}});
+}
+
+static void proj(struct ty_block_maker *b)
+{
+    const double h = b->arch->hidden, out[] = {h};
+    const double q = b->shard.heads * b->arch->head_dim;
+    struct ty_unit_op *op =
+        ty_block_op(b, TY_PART_ATTENTION, "proj", "proj backward", "proj wgrad");
+    op->row = true;
+    ty_block_linear(b, op, q, out, 1);
+    const bool bias = (b->arch->bias & TY_BIAS_PROJ) != 0;
+    ty_block_weight(op, "proj", q * h + (bias ? h / b->shard.ranks : 0));
+}
+
+/* What the backward pass of the core finds, and what it makes while it runs. */
+static void scores(const struct ty_block_maker *b, uint32_t core)
+{
+    const struct ty_arch *arch = b->arch;
+    const struct ty_shard *x = &b->shard;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
+    const double all = x->tokens * x->heads * x->sequence;
+    const bool drop = arch->dropout > 0;
+    const bool wide = arch->attention == TY_ATTENTION_UNFUSED && e < 4;
+    if (is_flash(arch)) {
+        ty_block_keep(b, core, core, "softmax statistics", x->tokens * 4 * x->heads);
+        return;
+    }
+    ty_block_keep(b, core, core, "attention probabilities", e * all);
+    ty_block_keep(b, core, core, "attention probabilities in 32 bit", wide ? 4 * all : 0);
+    ty_block_keep(b, core, core, "dropped probabilities", drop ? e * all : 0);
+    ty_block_keep(b, core, core, "dropout masks of scores", drop ? all : 0);
+}
+
+static void gradients(const struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const struct ty_shard *x = &b->shard;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), d = arch->head_dim;
+    const double all = x->tokens * x->heads * x->sequence;
+    const bool wide = arch->attention == TY_ATTENTION_UNFUSED && e < 4;
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "gradients of q, k, v and output",
+                  x->tokens * e * (2 * x->heads + 2 * x->kv_heads) * d);
+    if (is_flash(arch)) {
+        ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "32-bit sums of q's gradient",
+                      x->tokens * 4 * x->heads * d);
+        return;
+    }
+    /* of the probabilities, 16 bit; framework operators: of the 32-bit softmax's result and
+     * input */
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "gradients of scores",
+                  wide ? (e + 8) * all : 2 * e * all);
+}
+
+void ty_block_attention(struct ty_block_maker *b)
+{
+    const struct ty_shard *x = &b->shard;
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype), d = b->arch->head_dim;
+    const uint32_t first = b->out->n;
+    qkv(b);
+    core(b);
+    proj(b);
+    struct ty_unit_op *op = &b->out->op[first];
+    const bool full = b->layout->recompute == TY_RECOMPUTE_FULL;
+    const bool selective = b->layout->recompute == TY_RECOMPUTE_SELECTIVE;
+    for (uint32_t i = 0; i < 3; i++) {
+        op[i].n_again = full || (selective && i == 1) ? op[i].n_kernels : 0;
+    }
+    ty_block_keep(b, first, first + 1, "q, k, v", x->tokens * e * (x->heads + 2 * x->kv_heads) * d);
+    ty_block_keep(b, first, first, "inputs of q's and k's norms",
+                  b->arch->qk_norm ? x->tokens * e * (x->heads + x->kv_heads) * d : 0);
+    ty_block_keep(b, first + 1, first + 2, "attention output", x->tokens * e * x->heads * d);
+    scores(b, first + 1);
+    gradients(b);
+}

@@ -1,0 +1,112 @@
+/* block.c - the pieces that lists of operators are put together from. See block.h. */
+#include "model/block/block_internal.h"
+
+#include <assert.h>
+#include <math.h>
+
+struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout)
+{
+    const double t = layout->tensor;
+    const double tokens = (double)layout->micro_batch * arch->sequence;
+    return (struct ty_shard){
+        .sequences = layout->micro_batch,
+        .sequence = arch->sequence,
+        .tokens = tokens,
+        .own_tokens = layout->sequence_parallel ? tokens / t : tokens,
+        .heads = arch->heads / t,
+        .kv_heads = fmax(arch->kv_heads / t, 1), /* shared by several ranks when there are fewer */
+        .ffn = arch->ffn / t,
+        .vocabulary = arch->vocabulary / t,
+        .ranks = t,
+    };
+}
+
+struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
+                               const char *backward, const char *weight)
+{
+    assert(b->out->n < TY_UNIT_OPS);
+    struct ty_unit_op *op = &b->out->op[b->out->n++];
+    *op = (struct ty_unit_op){
+        .name = name, .backward = backward, .weight = weight, .part = part, .n_reduces = 1};
+    return op;
+}
+
+void ty_block_kernel(struct ty_unit_op *op, const struct ty_kernel *kernel)
+{
+    assert(op->n_kernels < TY_OP_KERNELS);
+    op->kernel[op->n_kernels++] = *kernel;
+}
+
+void ty_block_elementwise(const struct ty_block_maker *b, struct ty_unit_op *op,
+                          enum ty_operator kind, int variant, double elements)
+{
+    ty_block_kernel(op, &(struct ty_kernel){.op = kind,
+                                            .dtype = b->arch->dtype,
+                                            .variant = variant,
+                                            .dropout = b->arch->dropout > 0,
+                                            .speed = b->layout->framework.norm_speed,
+                                            .elements = elements});
+}
+
+void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    ty_block_elementwise(b, op, TY_OPERATOR_NORM, b->arch->norm,
+                         b->shard.own_tokens * b->arch->hidden);
+    ty_block_weight(op, "norm", ty_arch_norm_params(b->arch) / b->shard.ranks);
+}
+
+void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
+                     const double *out, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
+                                                .dtype = b->arch->dtype,
+                                                .variant = TY_ANY_KERNEL,
+                                                .matmul = {b->shard.tokens, in, out[i]}});
+    }
+}
+
+void ty_block_weight(struct ty_unit_op *op, const char *name, double params)
+{
+    assert(op->n_weights < TY_OP_WEIGHTS);
+    op->weights[op->n_weights++] = (struct ty_weight){name, params};
+}
+
+static void put_saved(const struct ty_block_maker *b, const struct ty_saved *saved)
+{
+    if (saved->bytes > 0) {
+        assert(b->out->n_saved < TY_UNIT_SAVED);
+        b->out->saved[b->out->n_saved++] = *saved;
+    }
+}
+
+void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
+                   double bytes)
+{
+    const struct ty_unit_op *op = b->out->op;
+    const bool again = made != TY_INPUT && op[made].n_again > 0 && op[used].n_again > 0;
+    put_saved(b, &(struct ty_saved){name, again ? TY_LIFE_RECOMPUTED : TY_LIFE_KEPT, TY_PART_NONE,
+                                    bytes});
+}
+
+void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
+                   const char *name, double bytes)
+{
+    put_saved(b, &(struct ty_saved){name, life, part, bytes});
+}
+
+void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
+                   const struct ty_layout *layout)
+{
+    static void (*const make[TY_N_UNIT_KINDS])(struct ty_block_maker *) = {
+        [TY_UNIT_EMBEDDING] = ty_block_embedding,
+        [TY_UNIT_LAYER] = ty_block_layer,
+        [TY_UNIT_HEAD] = ty_block_head,
+    };
+    units->shard = ty_shard_of(arch, layout);
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        struct ty_block_maker b = {arch, layout, units->shard, &units->kind[k]};
+        b.out->n = b.out->n_saved = 0;
+        make[k](&b);
+    }
+}

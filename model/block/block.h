@@ -1,0 +1,156 @@
+/* block.h - what a model consists of, as data: lists of operators.
+ *
+ * A model is an embedding, layers and a head; each is a unit, and a unit is a list of operators in
+ * the order of its forward pass, as one rank executes them on one micro-batch:
+ *
+ *     embedding   embedding >
+ *     layer       norm  > qkv  attention  proj >   norm  > mlp >
+ *     head        > logits and loss
+ *
+ * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
+ * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
+ * and what it keeps for the backward pass. Everything else reads these lists:
+ *
+ *     price.c     seconds of a forward, an input and a weight gradient, a recomputation
+ *     params.c    parameters of a unit, a stage, a model
+ *     memory.h    bytes that are kept, recomputed, needed for a moment
+ *     lower_*.c   operations, messages, gradient buckets
+ *
+ * attention.c, mlp.c and ends.c write them. A new kind of block is a file like those. */
+#ifndef TY_MODEL_BLOCK_H
+#define TY_MODEL_BLOCK_H
+
+#include "model/kernel/kernel.h"
+#include "model/layout.h"
+#include "sim/core/program.h"
+
+/* Kinds of units. Layers are all of one kind. */
+enum ty_unit_kind {
+    TY_UNIT_EMBEDDING,
+    TY_UNIT_LAYER,
+    TY_UNIT_HEAD,
+    TY_N_UNIT_KINDS
+};
+
+/* What a rank has of the model's dimensions, and works on in one micro-batch. */
+struct ty_shard {
+    double sequences, sequence; /* of a micro-batch; tokens of each */
+    double tokens;              /* their product */
+    double own_tokens;      /* those whose hidden states it keeps outside the tensor-parallel parts:
+                        * fewer with sequence parallelism */
+    double heads, kv_heads; /* of this rank; at least one of the latter */
+    double ffn;             /* inner width */
+    double vocabulary;      /* columns of the output matrix */
+    double ranks;           /* that share each weight */
+};
+struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
+
+struct ty_weight {
+    const char *name;
+    double params; /* on this rank */
+};
+
+#define TY_OP_KERNELS 6u
+#define TY_OP_WEIGHTS 3u
+struct ty_unit_op {
+    /* in traces; weight NULL: it has no weight gradient to speak of */
+    const char *name, *backward, *weight;
+    enum ty_part part;
+    struct ty_kernel kernel[TY_OP_KERNELS]; /* [n_kernels] in forward order */
+    uint32_t n_kernels;
+    uint32_t n_again; /* of these, the first so many run again before the backward pass */
+    struct ty_weight weights[TY_OP_WEIGHTS]; /* [n_weights] in forward order, biases included */
+    uint32_t n_weights;
+    bool column;        /* needs the whole input; its input gradient is a sum over tensor ranks, */
+    uint32_t n_reduces; /* reduced once for each matrix that is a module of its own */
+    bool row;           /* its result is a sum over tensor ranks */
+    bool first;         /* nothing comes before it: it has no input gradient */
+    bool loss;          /* tensor ranks exchange what the loss needs after it */
+};
+
+/* How long a tensor lives. */
+enum ty_tensor_life {
+    TY_LIFE_KEPT,       /* from the forward to the backward of its micro-batch */
+    TY_LIFE_RECOMPUTED, /* comes back when the backward of its layer runs */
+    TY_LIFE_BACKWARD,   /* while the backward of its layer runs */
+    TY_LIFE_LOSS        /* while head and loss run */
+};
+
+/* A tensor of one micro-batch. What one operator makes and another uses, or makes for its own
+ * backward, is given up where both run again; numbers of operators in the unit, or TY_INPUT: the
+ * unit's input. */
+#define TY_INPUT UINT32_MAX
+struct ty_saved {
+    const char *name;
+    enum ty_tensor_life life;
+    enum ty_part part; /* TY_LIFE_BACKWARD: while the backward of this part runs; NONE: of any */
+    double bytes;
+};
+
+#define TY_UNIT_OPS   12u
+#define TY_UNIT_SAVED 32u
+struct ty_unit_ops {
+    struct ty_unit_op op[TY_UNIT_OPS]; /* [n] */
+    uint32_t n;
+    struct ty_saved saved[TY_UNIT_SAVED]; /* [n_saved] */
+    uint32_t n_saved;
+};
+
+/* The units of a model, by enum ty_unit_kind. */
+struct ty_units {
+    struct ty_shard shard;
+    struct ty_unit_ops kind[TY_N_UNIT_KINDS];
+};
+void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
+                   const struct ty_layout *layout);
+
+/* ---- params.c ---- */
+
+/* Parameters that one rank has of a unit, and of a stage of so many layers: before data-parallel
+ * sharding. Key and value heads are kept by several ranks when there are fewer of them than ranks,
+ * and a tied output matrix is a copy when the last stage is not the first. */
+double ty_unit_params(const struct ty_unit_ops *unit);
+double ty_stage_params(const struct ty_units *units, uint32_t n_layers, bool first, bool last);
+
+/* Of the whole model, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al.
+ * 2021). Embedding: input matrix and positions; head: final norm and untied output matrix. */
+double ty_arch_layer_params(const struct ty_arch *arch);
+double ty_arch_embedding_params(const struct ty_arch *arch);
+double ty_arch_head_params(const struct ty_arch *arch);
+double ty_arch_params(const struct ty_arch *arch);
+
+/* ---- price.c ---- */
+
+/* What an operator costs one rank: `dgrad` is everything an input gradient needs (without weights:
+ * the whole backward), `recompute` the forward work repeated before the backward. Times are for an
+ * undisturbed GPU and carry its `derate`. */
+struct ty_op_costs {
+    struct ty_cost forward, dgrad, wgrad, recompute;
+};
+struct ty_unit_costs {
+    struct ty_op_costs op[TY_UNIT_OPS]; /* [n of the unit] */
+};
+void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
+                   const struct ty_gpu *gpu, struct ty_unit_costs *out);
+
+/* Stretches the passes of a layer, operators in proportion, where the host needs longer to launch
+ * them than the GPU to run them: a forward, with `forward_comm_s` of collectives it has to wait
+ * for, lasts at least framework.layer_floor / host_speed, a backward 1.3 times that. */
+void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout,
+                  const struct ty_gpu *gpu, double forward_comm_s, double backward_comm_s,
+                  struct ty_unit_costs *costs);
+
+/* One optimizer step (Adam) over `params` parameters held in full by this rank before ZeRO
+ * sharding; ZeRO >= 1 updates its shard. */
+struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
+                                 double params);
+
+/* What one kernel of a table of operators (operators.h) costs by the model alone, over `size` of
+ * what its curve is over; without a table and without `derate`, as tables hold isolated kernels.
+ * `arch` and `layout` say what a row does not. False when this GPU cannot run it: no peak for its
+ * type. */
+bool ty_operator_cost(const struct ty_gpu *gpu, const struct ty_arch *arch,
+                      const struct ty_layout *layout, const struct ty_operator_key *key,
+                      double size, struct ty_cost *out);
+
+#endif

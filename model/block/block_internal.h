@@ -1,0 +1,45 @@
+/* block_internal.h - for the files that write lists of operators; see block.h. */
+#ifndef TY_MODEL_BLOCK_INTERNAL_H
+#define TY_MODEL_BLOCK_INTERNAL_H
+
+#include "model/block/block.h"
+
+/* What a list is made from. */
+struct ty_block_maker {
+    const struct ty_arch *arch;
+    const struct ty_layout *layout;
+    struct ty_shard shard;
+    struct ty_unit_ops *out;
+};
+
+/* An operator at the end of the list, empty but for its names; its number is out->n - 1. */
+struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
+                               const char *backward, const char *weight);
+
+/* Kernels at the end of an operator, on `elements` where one is that simple. */
+void ty_block_kernel(struct ty_unit_op *op, const struct ty_kernel *kernel);
+void ty_block_elementwise(const struct ty_block_maker *b, struct ty_unit_op *op,
+                          enum ty_operator kind, int variant, double elements);
+/* A norm of hidden states, and its weights. */
+void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op);
+/* n products with one input: one matrix, or several that are modules of their own. */
+void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
+                     const double *out, uint32_t n);
+void ty_block_weight(struct ty_unit_op *op, const char *name, double params);
+
+/* A tensor that operator `made` leaves for operator `used`; see struct ty_saved. Nothing is noted
+ * of no bytes. */
+void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
+                   double bytes);
+/* One that is there for a moment. */
+void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
+                   const char *name, double bytes);
+
+/* The parts of units, each in its own file. */
+void ty_block_attention(struct ty_block_maker *b);
+void ty_block_mlp(struct ty_block_maker *b);
+void ty_block_layer(struct ty_block_maker *b);
+void ty_block_embedding(struct ty_block_maker *b);
+void ty_block_head(struct ty_block_maker *b);
+
+#endif

@@ -1,0 +1,43 @@
+/* layer.c - a pre-norm decoder layer: the stream of hidden states, and two blocks beside it.
+ *
+ *     x = x + attention(norm(x))     x = x + mlp(norm(x))        (Vaswani et al. 2017)
+ *
+ * Kept, h wide, e bytes an element, on every tensor rank (a share of the tokens with sequence
+ * parallelism): the inputs of both norms and of both blocks, 4 e h; two dropout masks 2 h; unfused
+ * norms: 32-bit copies of their input and output 16 h. With what the blocks keep, e = 2, dropout,
+ * GELU, f = 4 h, a d = h and the softmax in one kernel these are the s b h (10 + 24/t + 5 a s /
+ * (h t)) of Korthikanti et al. 2022, table 2. */
+#include "model/block/block_internal.h"
+
+/* A block's norm, with the addition of what the block before it gave. */
+static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
+{
+    struct ty_unit_op *op = ty_block_op(b, part, "norm", "norm backward", NULL);
+    ty_block_elementwise(b, op, TY_OPERATOR_RESIDUAL, TY_ANY_KERNEL,
+                         b->shard.own_tokens * b->arch->hidden);
+    ty_block_norm(b, op);
+    op->n_again = b->layout->recompute == TY_RECOMPUTE_FULL ? op->n_kernels : 0;
+    return b->out->n - 1;
+}
+
+void ty_block_layer(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = arch->hidden;
+    const double own = b->shard.own_tokens, hidden = own * e * h;
+    const uint32_t first = norm(b, TY_PART_ATTENTION);
+    ty_block_attention(b);
+    const uint32_t second = norm(b, TY_PART_MLP);
+    ty_block_mlp(b);
+    ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
+    ty_block_keep(b, first, first + 1, "inputs of q, k, v", hidden);
+    ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
+    ty_block_keep(b, second, second + 1, "inputs of the MLP", hidden);
+    ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
+    ty_block_keep(b, first, second, "32-bit copies of unfused norms",
+                  arch->norm == TY_UNFUSED ? own * 16 * h : 0);
+    /* With sequence parallelism a linear layer's whole input, gathered again, has the place of its
+     * gradient. */
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "gradients of hidden states",
+                  own * e * h + b->shard.tokens * e * h);
+}

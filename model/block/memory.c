@@ -1,0 +1,109 @@
+/* memory.c - bytes a rank holds.
+ *
+ * STATES (Rajbhandari et al. 2020): 16-bit weights and gradients, 2 B each, and 12 B of Adam state
+ * in 32 bit (master weight, two moments); N replicas share what the ZeRO stage says.
+ *
+ * ACTIVATIONS are the tensors that the lists of operators note (block.h), each with its name, its
+ * bytes and how long it lives; every sum is a sum over them, so what a report names is what the
+ * bill counts. */
+#include "model/block/memory.h"
+
+/* ---- states ---- */
+
+double ty_memory_grad_bytes(const struct ty_layout *layout)
+{
+    return layout->framework.grad_fp32 ? 4 : 2;
+}
+
+struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params)
+{
+    const double shared = params / ty_layout_shards(layout);
+    const double gradient = ty_memory_grad_bytes(layout);
+    /* added up over micro-batches before they are reduced, in the type that is */
+    const bool whole = layout->zero >= 2 && layout->data > 1 && layout->micro_batches > 1 &&
+                       !ty_layout_reduces_every(layout);
+    const double added = layout->framework.reduce_fp32 ? 4 : gradient;
+    return (struct ty_state_bytes){
+        .weights = 2 * (layout->zero >= 3 ? shared : params),
+        .grads = whole ? added * params : gradient * (layout->zero >= 2 ? shared : params),
+        .optimizer = 12 * (layout->zero >= 1 ? shared : params),
+    };
+}
+
+/* ---- activations ---- */
+
+/* What the parts of a unit need for a moment: that of the fullest. */
+static enum ty_part fullest_part(const struct ty_unit_ops *unit)
+{
+    double sum[UINT8_MAX + 1] = {0};
+    enum ty_part most = TY_PART_NONE;
+    for (uint32_t i = 0; i < unit->n_saved; i++) {
+        const struct ty_saved *x = &unit->saved[i];
+        sum[x->part] += x->life == TY_LIFE_BACKWARD && x->part != TY_PART_NONE ? x->bytes : 0;
+    }
+    for (uint32_t i = 0; i < unit->n; i++) {
+        most = sum[unit->op[i].part] > sum[most] ? unit->op[i].part : most;
+    }
+    return most;
+}
+
+void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out)
+{
+    out->n = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        const struct ty_unit_ops *unit = &units->kind[k];
+        const enum ty_part fullest = fullest_part(unit);
+        for (uint32_t i = 0; i < unit->n_saved; i++) {
+            const struct ty_saved *x = &unit->saved[i];
+            if (x->life != TY_LIFE_BACKWARD || x->part == TY_PART_NONE || x->part == fullest) {
+                out->item[out->n++] = (struct ty_tensor){x->name, k, x->life, x->bytes};
+            }
+        }
+    }
+}
+
+double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
+                      enum ty_tensor_life life)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < tensors->n; i++) {
+        const struct ty_tensor *x = &tensors->item[i];
+        sum += x->unit == unit && x->life == life ? x->bytes : 0;
+    }
+    return sum;
+}
+
+struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_phase phase,
+                                     bool head)
+{
+    const double loss = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_LOSS) : 0;
+    const double back = ty_tensors_sum(tensors, TY_UNIT_LAYER, TY_LIFE_BACKWARD);
+    struct ty_memory_peak layer = {TY_PEAK_NONE, 0};
+    if (phase == TY_PHASE_DGRAD) { /* what is recomputed stays until the weight gradients */
+        layer = (struct ty_memory_peak){TY_PEAK_LAYER, back};
+    } else if (phase == TY_PHASE_BACKWARD) {
+        const double again = ty_tensors_sum(tensors, TY_UNIT_LAYER, TY_LIFE_RECOMPUTED);
+        const double gone = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
+        layer = (struct ty_memory_peak){TY_PEAK_LAYER, back + again - gone};
+    }
+    if (phase == TY_PHASE_WGRAD || phase == TY_PHASE_STEP) {
+        return layer;
+    }
+    return head && loss >= layer.bytes ? (struct ty_memory_peak){TY_PEAK_LOSS, loss} : layer;
+}
+
+/* ---- buffers ---- */
+
+double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced)
+{
+    if (layout->data == 1) {
+        return 0;
+    }
+    if (layout->zero >= 3) {
+        return 2 * gathered + ty_memory_grad_bytes(layout) * reduced;
+    }
+    if (ty_layout_reduces_late(layout)) { /* when activations are gone: never at the peak */
+        return 0;
+    }
+    return ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
+}

@@ -1,0 +1,62 @@
+/* memory.h - bytes a rank holds: states by ZeRO stage, activations by what is kept. */
+#ifndef TY_MODEL_MEMORY_H
+#define TY_MODEL_MEMORY_H
+
+#include "model/block/block.h"
+#include "sim/core/category.h"
+
+/* Bytes of weights, gradients and optimizer state for `params` parameters of one rank's model
+ * part. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N, 2 P + 14 P/N, 16 P/N for
+ * 16-bit gradients; fp32 gradients add 2 B per parameter of the gradient term. Where ZeRO-2 or -3
+ * reduces only after the last of several micro-batches, gradients are whole until then. */
+struct ty_state_bytes {
+    double weights, grads, optimizer;
+};
+struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params);
+
+/* A tensor of one micro-batch on one rank; those of a layer are there once in each layer. */
+struct ty_tensor {
+    const char *name;
+    enum ty_unit_kind unit;
+    enum ty_tensor_life life;
+    double bytes;
+};
+#define TY_TENSORS_MAX (TY_N_UNIT_KINDS * TY_UNIT_SAVED)
+struct ty_tensors {
+    struct ty_tensor item[TY_TENSORS_MAX];
+    uint32_t n;
+};
+
+/* Every tensor that counts, of all units: the one source of the sums below and of the names in
+ * reports. Of what the parts of a layer need for a moment, one after the other, that of the fullest
+ * part. */
+void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out);
+double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
+                      enum ty_tensor_life life);
+
+/* The fullest moment inside a pass. */
+enum ty_peak_kind {
+    TY_PEAK_NONE,
+    TY_PEAK_LOSS, /* head and loss run */
+    TY_PEAK_LAYER /* the backward of a layer runs */
+};
+struct ty_memory_peak {
+    enum ty_peak_kind kind;
+    double bytes; /* beyond what is held from forward to backward */
+};
+
+/* What a pass needs besides what is held while it runs. `head`: of the stage that has the head,
+ * which is done with, and its tensors freed, when the backward of the layers begins. */
+struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_phase phase,
+                                     bool head);
+
+/* Communication buffers a rank always holds: the gradient bucket; with ZeRO-3 the weights of
+ * gathered units and whole gradients. `gathered`: parameters in the unit at work and those gathered
+ * ahead; `reduced`: in the unit at work and the one whose gradients are being reduced. 0 without
+ * replicas, and where the bucket is filled after the backward, with activations gone. */
+double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced);
+
+/* Bytes of a gradient, kept and on the wire. */
+double ty_memory_grad_bytes(const struct ty_layout *layout);
+
+#endif

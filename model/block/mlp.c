@@ -1,0 +1,71 @@
+/* mlp.c - the dense feed-forward block: up (and gate), activation, down.
+ *
+ *     GELU    down(gelu(up(x)))             up h x f            down f x h
+ *     SwiGLU  down(silu(gate(x)) up(x))     up, gate h x f each (Shazeer 2020)
+ *
+ * Kept, e bytes an element: GELU's input and output 2 e f; SwiGLU's gate, up, silu(gate), product
+ * 4 e f (Korthikanti et al. 2022, table 2, extended). */
+#include "model/block/block_internal.h"
+
+static bool is_gated(const struct ty_arch *arch)
+{
+    return arch->mlp == TY_MLP_SWIGLU;
+}
+
+static int activation(const struct ty_block_maker *b)
+{
+    const bool one = b->layout->framework.fused_activation;
+    return !is_gated(b->arch) ? TY_ACTIVATION_GELU
+           : one              ? TY_ACTIVATION_SWIGLU
+                              : TY_ACTIVATION_SWIGLU_UNFUSED;
+}
+
+static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const double h = b->arch->hidden, f = b->shard.ffn;
+    const bool biased = (b->arch->bias & TY_BIAS_MLP) != 0;
+    const double bias = biased ? f : 0, down_bias = biased ? h / b->shard.ranks : 0;
+    if (op->n_reduces == 2) {
+        ty_block_weight(op, "gate", h * f + bias);
+        ty_block_weight(op, "up", h * f + bias);
+    } else {
+        const double matrices = is_gated(b->arch) ? 2 : 1;
+        ty_block_weight(op, "up", matrices * (h * f + bias));
+    }
+    ty_block_weight(op, "down", f * h + down_bias);
+}
+
+static void tensors(const struct ty_block_maker *b, uint32_t mlp)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double inner = b->shard.tokens * e * b->shard.ffn;
+    static const char *const gated[] = {"MLP gate", "MLP up", "MLP silu(gate)", "MLP product"};
+    static const char *const plain[] = {"MLP up", "MLP activation"};
+    const bool gate = is_gated(b->arch);
+    for (uint32_t i = 0; i < (gate ? TY_COUNT(gated) : TY_COUNT(plain)); i++) {
+        ty_block_keep(b, mlp, mlp, gate ? gated[i] : plain[i], inner);
+    }
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
+}
+
+void ty_block_mlp(struct ty_block_maker *b)
+{
+    const double h = b->arch->hidden, f = b->shard.ffn;
+    const bool apart = is_gated(b->arch) && !b->layout->framework.fused_gate;
+    const double wide[] = {f, f}, whole[] = {is_gated(b->arch) ? 2 * f : f}, out[] = {h};
+    struct ty_unit_op *op =
+        ty_block_op(b, TY_PART_MLP, "mlp core", "mlp core dgrad", "mlp core wgrad");
+    op->column = op->row = true;
+    op->n_reduces = apart ? 2 : 1;
+    ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
+    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION, activation(b), b->shard.tokens * f);
+    if (b->layout->recompute == TY_RECOMPUTE_FFN) { /* nobody needs the product with `down` again */
+        op->n_again = op->n_kernels;
+    }
+    ty_block_linear(b, op, f, out, 1);
+    if (b->layout->recompute == TY_RECOMPUTE_FULL) {
+        op->n_again = op->n_kernels;
+    }
+    weights(b, op);
+    tensors(b, b->out->n - 1);
+}

@@ -1,0 +1,50 @@
+/* params.c - parameters, counted from the lists of operators. See block.h. */
+#include "model/block/block.h"
+
+double ty_unit_params(const struct ty_unit_ops *unit)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        for (uint32_t k = 0; k < unit->op[i].n_weights; k++) {
+            sum += unit->op[i].weights[k].params;
+        }
+    }
+    return sum;
+}
+
+double ty_stage_params(const struct ty_units *units, uint32_t n_layers, bool first, bool last)
+{
+    double sum = n_layers * ty_unit_params(&units->kind[TY_UNIT_LAYER]);
+    sum += first ? ty_unit_params(&units->kind[TY_UNIT_EMBEDDING]) : 0;
+    return sum + (last ? ty_unit_params(&units->kind[TY_UNIT_HEAD]) : 0);
+}
+
+/* On one rank that has it all. */
+static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
+{
+    static const struct ty_layout alone = {.tensor = 1, .pipeline = 1, .micro_batch = 1};
+    struct ty_units units;
+    ty_units_make(&units, arch, &alone);
+    return ty_unit_params(&units.kind[kind]);
+}
+
+double ty_arch_layer_params(const struct ty_arch *arch)
+{
+    return whole(arch, TY_UNIT_LAYER);
+}
+
+double ty_arch_embedding_params(const struct ty_arch *arch)
+{
+    return whole(arch, TY_UNIT_EMBEDDING);
+}
+
+double ty_arch_head_params(const struct ty_arch *arch)
+{
+    return whole(arch, TY_UNIT_HEAD);
+}
+
+double ty_arch_params(const struct ty_arch *arch)
+{
+    return arch->layers * ty_arch_layer_params(arch) + ty_arch_embedding_params(arch) +
+           ty_arch_head_params(arch);
+}

@@ -1,0 +1,173 @@
+/* attention.c - time of the attention core: scores, softmax, weighted values.
+ *
+ * FLASH  (FlashAttention 1, 2, 3: no score goes to memory.) FLOPs are causal, F = 2 b s^2 a d
+ * forward and 2.5 F backward: five products, of which one repeats the scores (Dao et al. 2022). The
+ * charts of Dao-AILab/flash-attention give the rate of both together, at 64 heads of 4096 tokens:
+ *
+ *     rate(s) = rate_max s / (s + half),   3.5 F / rate = F / forward + 2.5 F / (0.85 forward)
+ *
+ * so forward = 1.126 rate. Fewer heads leave the GPU partly idle (ty_attention_occupancy).
+ *
+ * SCORES IN MEMORY  (unfused; fused softmax: scale, mask and softmax in one kernel.) Two products
+ * of full, not causal, matrices at 0.4 of the usual efficiency, and what the softmax moves. */
+#include <math.h>
+
+#include "model/kernel/kernel_internal.h"
+
+/* Backward over forward rate, 64 heads: 157 / 185 TFLOP/s (MooreThreads/SimuMax, A100, s 4096). */
+#define BACKWARD_RATE 0.85
+#define BACKWARD_WORK 2.5 /* times the FLOPs of the forward (Dao et al. 2022) */
+/* Heads at which half the rate is reached, fitted on the same scan of 4 to 64 heads: forward 80,
+ * 121, 154, 175, 185 TFLOP/s (within 6 %), backward 105, 119, 138, 151, 157 (within 5 %). That
+ * longer sequences fill the GPU as more heads do is a guess; blocks are cut along both. */
+#define FORWARD_HALF_HEADS  5.5
+#define BACKWARD_HALF_HEADS 2.5
+/* Tokens at half the rate without a causal mask over those with one; the charts: 185 / 485 (A100,
+ * flash2), 191 / 532 and 209 / 603 (H100, flash2 and flash3), at rates within 6 % of the causal. */
+#define FULL_HALF     0.37
+#define FULL_HEADS    64.0   /* where the charts were taken */
+#define FULL_SEQUENCE 4096.0 /* the scan's sequence */
+/* Efficiency of batched score products over that of large ones. With it and a softmax in 16 bit the
+ * unfused curve of the flash-attention charts, 34 TFLOP/s at 8192 tokens, comes out at 31. */
+#define SCORE_GEMM_SHARE 0.4
+
+double ty_attention_occupancy(double x, bool backward)
+{
+    const double half = backward ? BACKWARD_HALF_HEADS : FORWARD_HALF_HEADS;
+    return fmin(1, (1 + half / FULL_HEADS) * x / (x + half));
+}
+
+/* Rate for other head sizes over that for 128, by what the flash-attention charts show for causal
+ * attention: A100 176 / 194 (flash2; H100 293 / 333), 95 / 81 (flash1); H100 503 / 655 and, at 256,
+ * 693 / 655 (flash3). Linear between; below 64 in proportion to the size (guess). */
+static double head_factor(enum ty_attention kind, double d)
+{
+    static const struct {
+        double at_64, at_256;
+    } rows[TY_N_ATTENTION] = {
+        [TY_ATTENTION_FLASH1] = {1.17, 1},
+        [TY_ATTENTION_FLASH2] = {0.9, 1},
+        [TY_ATTENTION_FLASH3] = {0.77, 1.06},
+    };
+    const double at_64 = rows[kind].at_64, at_256 = rows[kind].at_256;
+    if (d < 64) {
+        return at_64 * d / 64;
+    }
+    if (d < 128) {
+        return at_64 + (1 - at_64) * (d - 64) / 64;
+    }
+    return d < 256 ? 1 + (at_256 - 1) * (d - 128) / 128 : at_256;
+}
+
+static bool is_flash(const struct ty_kernel *kernel)
+{
+    return kernel->variant >= TY_ATTENTION_FLASH1;
+}
+
+/* FlashAttention knows 16 bit; fp32 has that rate scaled by the peaks (guess), fp8 that very
+ * rate. */
+static double type_factor(const struct ty_gpu *gpu, int dtype)
+{
+    const double half = fmax(gpu->peak[TY_DTYPE_BF16], gpu->peak[TY_DTYPE_FP16]);
+    if (dtype != TY_DTYPE_FP32 || half <= 0) {
+        return 1;
+    }
+    return gpu->peak[TY_DTYPE_FP32] / half;
+}
+
+static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool backward)
+{
+    const struct ty_attention_core *x = &kernel->attention;
+    const struct ty_attention_curve *curve = &gpu->attention[kernel->variant];
+    const double s = x->tokens, b = x->sequences;
+    /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
+    const double half = x->full ? FULL_HALF * curve->half : curve->half;
+    const double rate = curve->rate_max * s / (s + half) *
+                        head_factor((enum ty_attention)kernel->variant, x->head_dim) *
+                        type_factor(gpu, kernel->dtype);
+    const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
+    const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
+    const double occupancy = ty_attention_occupancy(b * x->heads * s / FULL_SEQUENCE, backward);
+    const double square = x->full ? 2 : 1;
+    const double forward_flops = square * 2 * b * s * s * x->heads * x->head_dim;
+    const double flops = backward ? BACKWARD_WORK * forward_flops : forward_flops;
+    return (struct ty_cost){flops / (own_rate * occupancy) + gpu->kernel_overhead, flops};
+}
+
+/* Bytes that softmax and what belongs to it move for each score, and kernels they take. e: bytes of
+ * an element; a dropout mask has 1.
+ *
+ * Unfused, forward: scale and mask read and write e each, the softmax is done in 32 bit: up (e +
+ * 4), softmax (8), down (4 + e). Backward: down and up again (4 + e each), softmax reads two and
+ * writes one (12), mask and scale as before. Dropout reads e, writes e and the mask, both ways.
+ * Fused softmax, forward: 7 + 5 with dropout at 16 bit, from Megatron-LM step times with dropout
+ * (VIA-Research/vTrain), which put the sum at 8 to 16, weakly; backward 3 e, and dropout. */
+struct score_traffic {
+    double bytes, kernels;
+};
+
+static struct score_traffic score_traffic(const struct ty_kernel *kernel, bool backward)
+{
+    const bool fused = kernel->variant == TY_ATTENTION_FUSED_SOFTMAX;
+    const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
+    struct score_traffic traffic;
+    if (backward) {
+        traffic = fused ? (struct score_traffic){3 * e, 1} : (struct score_traffic){6 * e + 20, 5};
+    } else {
+        traffic =
+            fused ? (struct score_traffic){3.5 * e, 1} : (struct score_traffic){6 * e + 16, 5};
+    }
+    traffic.bytes += kernel->dropout ? 2 * e + 1 : 0;
+    traffic.kernels += kernel->dropout ? 1 : 0;
+    return traffic;
+}
+
+static struct ty_cost in_memory(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                bool backward)
+{
+    const struct ty_attention_core *x = &kernel->attention;
+    const double s = x->tokens, d = x->head_dim;
+    const double batch = x->sequences * x->heads; /* score matrices */
+    /* One call each for scores and values, all matrices at once; backward: two each. */
+    const struct ty_cost product = ty_gemm_cost(gpu, (enum ty_dtype)kernel->dtype, TY_FORWARD,
+                                                SCORE_GEMM_SHARE, batch * s, s, d);
+    const struct score_traffic traffic = score_traffic(kernel, backward);
+    const double products = backward ? 4 : 2;
+    const double seconds =
+        traffic.bytes * batch * s * s / (gpu->memory_bandwidth * gpu->add_efficiency) +
+        traffic.kernels * gpu->kernel_overhead;
+    return (struct ty_cost){products * product.seconds + seconds, products * product.flops};
+}
+
+static struct ty_cost modelled(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                               bool backward)
+{
+    return is_flash(kernel) ? flash(gpu, kernel, backward) : in_memory(gpu, kernel, backward);
+}
+
+/* As measured, where it was; a size of micro-batch beyond those measured takes as many times the
+ * nearest as the model says. */
+struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                 bool backward)
+{
+    const struct ty_attention_core *x = &kernel->attention;
+    const struct ty_operator_key key = {
+        .op = TY_OPERATOR_ATTENTION,
+        .role = backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
+        .dtype = kernel->dtype,
+        .kernel = kernel->variant,
+        .dim = {x->tokens, x->heads, x->kv_heads, x->head_dim, x->full ? 0 : 1},
+    };
+    struct ty_cost cost = modelled(gpu, kernel, backward);
+    struct ty_operator_time measured;
+    if (!ty_operators_find(gpu->operator_table, &key, x->sequences, &measured)) {
+        return cost;
+    }
+    if (measured.at != x->sequences) {
+        struct ty_kernel there = *kernel;
+        there.attention.sequences = measured.at;
+        measured.seconds *= cost.seconds / modelled(gpu, &there, backward).seconds;
+    }
+    cost.seconds = measured.seconds;
+    return cost;
+}

@@ -1,0 +1,149 @@
+/* elementwise.c - kernels whose time is the bytes they move.
+ *
+ *     seconds = bytes / (share of memory_bandwidth) + kernel_overhead
+ *
+ * Bytes are the ideal ones, each tensor read or written once; the share is measured per kernel
+ * (microsoft/vidur, tensors above 50 MB). e: bytes of an element. */
+#include "model/kernel/kernel_internal.h"
+
+/* Share of memory_bandwidth of gathers and scatters of embedding rows; vidur: 300 of 2039 GB/s on
+ * A100, 550 of 3350 on H100. */
+#define EMBEDDING_SHARE 0.15
+/* Of the loss over a sharded vocabulary (MooreThreads/SimuMax, A100). */
+#define LOSS_SHARE 0.81
+/* Bytes per logit. Forward: 16-bit logit read, its 32-bit copy written, read for the maximum and
+ * for the exponentials. Backward: probability read, gradient written in 16 bit, read to scale.
+ * Implementations range from 6 (fused) to 24 in all. */
+#define LOSS_FORWARD_B  14.0
+#define LOSS_BACKWARD_B 8.0
+/* Norm: backward moves twice what forward does: reads output gradient, input and statistics, writes
+ * the input gradient, and sums the parameters' gradients in a second kernel. */
+#define NORM_BACKWARD 2.0
+/* Reads and writes of a tensor when framework operators rotate it: x cos and x' sin (read, write
+ * each), x' made by a negation and a concatenation (half read and written; read, write), their sum
+ * (two reads, a write). */
+#define ROPE_UNFUSED 10.0
+/* Bytes of an Adam step per parameter. One kernel: master weight and two moments read and written
+ * (24), 16-bit weight written (2), gradient read. Framework operators on 32-bit shards, each a pass
+ * over memory: clipping (norm 4, scale 8), decay (8), first moment (12), second moment (8, 12),
+ * square root, division, epsilon (8 each), update (16), 16-bit copy (6). */
+#define ADAM_B         26.0 /* and the gradient */
+#define ADAM_UNFUSED_B 98.0
+
+/* What a kernel moves for each of its elements, and the share of memory_bandwidth it does it at. */
+struct traffic {
+    double bytes, share;
+};
+
+/* A pass: the tensor is read and written once. The efficiency is in the number of passes. */
+static struct traffic norm(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e)
+{
+    const double passes =
+        kernel->variant == TY_FUSED ? gpu->norm_passes / kernel->speed : gpu->norm_passes_unfused;
+    return (struct traffic){passes * 2 * e, 1};
+}
+
+/* Forward: two read, one written; with dropout the mask is written in the same kernel. Backward:
+ * the branch's gradient joins the trunk's; dropout reads gradient and mask and writes one. */
+static struct traffic residual(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
+                               bool backward)
+{
+    const double masked = backward ? 2 * e + 1 : 1;
+    return (struct traffic){3 * e + (kernel->dropout ? masked : 0), gpu->add_efficiency};
+}
+
+/* Queries and keys are read and written, forward and backward. */
+static struct traffic rotary(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e)
+{
+    const bool fused = kernel->variant == TY_FUSED;
+    return (struct traffic){(fused ? 2 : ROPE_UNFUSED) * e,
+                            fused ? gpu->rope_efficiency : gpu->add_efficiency};
+}
+
+/* Tensors that the activation reads and writes. In one kernel SwiGLU reads gate and up and writes
+ * the product; as two, silu(gate) is written and read again. Backward, besides the inputs the
+ * output's gradient is read and each input's gradient written; as two kernels: the product reads
+ * three and writes two, silu reads two and writes one. GELU is one kernel; biases are fused. */
+static struct traffic activation(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
+                                 bool backward)
+{
+    static const struct {
+        double forward, backward;
+    } tensors[] = {[TY_ACTIVATION_GELU] = {2, 3},
+                   [TY_ACTIVATION_SWIGLU] = {3, 5},
+                   [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8}};
+    const double n =
+        backward ? tensors[kernel->variant].backward : tensors[kernel->variant].forward;
+    return (struct traffic){n * e, gpu->activation_efficiency};
+}
+
+/* Forward: rows are read and written; with dropout a mask too. Backward: the gradient is read, rows
+ * of the table's gradient are read and written. */
+static struct traffic embedding(const struct ty_kernel *kernel, double e, bool backward)
+{
+    return (struct traffic){(backward ? 3 : 2) * e + (kernel->dropout ? 1 : 0), EMBEDDING_SHARE};
+}
+
+static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                 bool backward)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
+    switch (kernel->op) {
+    case TY_OPERATOR_NORM:
+        return norm(gpu, kernel, e);
+    case TY_OPERATOR_RESIDUAL:
+        return residual(gpu, kernel, e, backward);
+    case TY_OPERATOR_ROTARY:
+        return rotary(gpu, kernel, e);
+    case TY_OPERATOR_ACTIVATION:
+        return activation(gpu, kernel, e, backward);
+    case TY_OPERATOR_EMBEDDING:
+        return embedding(kernel, e, backward);
+    default:
+        return (struct traffic){backward ? LOSS_BACKWARD_B : LOSS_FORWARD_B, LOSS_SHARE};
+    }
+}
+
+/* A kernel over so many elements as the GPU's table has it, else `model`, whose time but for
+ * kernel_overhead is in proportion to the elements. */
+static struct ty_cost measured_or(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                  enum ty_operator_role role, double elements, double model)
+{
+    const struct ty_operator_key key = {
+        .op = kernel->op, .role = role, .dtype = kernel->dtype, .kernel = kernel->variant};
+    const double fixed = gpu->kernel_overhead;
+    struct ty_operator_time measured;
+    if (!ty_operators_find(gpu->operator_table, &key, elements, &measured)) {
+        return (struct ty_cost){model, 0};
+    }
+    if (measured.at != elements) {
+        const double there = fixed + (model - fixed) * measured.at / elements;
+        measured.seconds *= model / there;
+    }
+    return (struct ty_cost){measured.seconds, 0};
+}
+
+struct ty_cost ty_elementwise_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                   bool backward)
+{
+    const struct traffic traffic = traffic_of(gpu, kernel, backward);
+    const double model =
+        traffic.bytes * kernel->elements / (gpu->memory_bandwidth * traffic.share) +
+        gpu->kernel_overhead;
+    const bool twice = backward && kernel->op == TY_OPERATOR_NORM;
+    return measured_or(gpu, kernel, backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD, kernel->elements,
+                       twice ? NORM_BACKWARD * model : model);
+}
+
+/* Accumulation: a 16-bit result is read, the gradients of earlier micro-batches are read and their
+ * sum written. */
+struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
+{
+    const struct ty_update *x = &kernel->update;
+    const bool adam = kernel->op == TY_OPERATOR_OPTIMIZER;
+    const double step_B = kernel->variant == TY_FUSED ? ADAM_B + x->gradient_B : ADAM_UNFUSED_B;
+    const double bytes = adam ? step_B : 2 + 2 * x->gradient_B;
+    const double share = adam ? gpu->optimizer_efficiency : gpu->add_efficiency;
+    const double model = x->params * bytes / (gpu->memory_bandwidth * share) + gpu->kernel_overhead;
+    return measured_or(gpu, kernel, adam ? TY_ROLE_STEP : TY_ROLE_WGRAD, x->params, model);
+}

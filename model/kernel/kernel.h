@@ -1,0 +1,76 @@
+/* kernel.h - a kernel as data, and the seconds and FLOPs it takes on one GPU.
+ *
+ * Whoever describes a model writes kernels down; what they cost is looked up here, in the GPU's
+ * table of measured ones (operators.h) or in a model of each: matmul.c, attention.c, elementwise.c.
+ * Times are those of kernel benchmarks: `derate` is for whoever puts kernels together. */
+#ifndef TY_MODEL_KERNEL_H
+#define TY_MODEL_KERNEL_H
+
+#include "model/kernel/operators.h"
+
+struct ty_cost {
+    double seconds;
+    double flops; /* of matrix products, as the hardware executes them (causal attention: half) */
+};
+
+static inline struct ty_cost ty_cost_plus(struct ty_cost a, struct ty_cost b)
+{
+    return (struct ty_cost){a.seconds + b.seconds, a.flops + b.flops};
+}
+
+/* Takes `factor` times as long for the same work. */
+static inline struct ty_cost ty_cost_times(struct ty_cost a, double factor)
+{
+    return (struct ty_cost){a.seconds * factor, a.flops};
+}
+
+/* Which pass a kernel runs in. A kernel without weights does its whole backward for the input
+ * gradient. */
+enum ty_direction {
+    TY_FORWARD,
+    TY_DGRAD,
+    TY_WGRAD
+};
+
+/* rows x in, times in x out. */
+struct ty_matmul {
+    double rows, in, out;
+};
+
+struct ty_attention_core {
+    double sequences, tokens; /* of a micro-batch; each sequence */
+    double heads, kv_heads;   /* of this rank */
+    double head_dim;
+    bool full; /* flash kernels compute the masked half too */
+};
+
+struct ty_update {
+    double params;     /* of this rank */
+    double gradient_B; /* bytes of a gradient that is kept */
+};
+
+/* What one rank works on in one micro-batch. */
+struct ty_kernel {
+    enum ty_operator op;
+    int dtype;    /* enum ty_dtype of what it reads; accumulation, optimizer: of kept gradients */
+    int variant;  /* which implementation: `kernel` of struct ty_operator_key */
+    bool dropout; /* attention, residual, embedding: it makes and applies masks */
+    double speed; /* norm: over the GPU's own, where it is fused */
+    union {
+        struct ty_matmul matmul;
+        struct ty_attention_core attention;
+        struct ty_update update; /* accumulation, optimizer */
+        double elements;         /* the others */
+    };
+};
+
+/* Seconds on an idle GPU: as measured, where the GPU's table has it, else by the model. Zero for a
+ * weight gradient of what has no weights. Optimizer and accumulation: TY_WGRAD. */
+struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                              enum ty_direction direction);
+
+/* Share of its full rate that a flash kernel reaches with x heads of 4096 tokens on the GPU
+ * (x = sequences heads s / 4096); 1 at 64 and above. */
+double ty_attention_occupancy(double x, bool backward);
+
+#endif

@@ -1,0 +1,26 @@
+/* kernel_internal.h - the kinds of kernels; see kernel.h. */
+#ifndef TY_MODEL_KERNEL_INTERNAL_H
+#define TY_MODEL_KERNEL_INTERNAL_H
+
+#include "model/kernel/kernel.h"
+
+/* C[m,n] = A[m,k] B[k,n]. Seconds of one call on an idle GPU:
+ *
+ *     max(2 m n k / (peak gemm_efficiency), bytes / (0.8 memory_bandwidth)) + gemm_overhead
+ *
+ * times wgrad_slowdown for weight gradients. gemm_wave > 0 counts whole tiles and, in part, whole
+ * waves of them. At `share` of gemm_efficiency; with a share of 1, as measured where it was. The
+ * GPU must have a peak for `dtype`. */
+struct ty_cost ty_gemm_cost(const struct ty_gpu *gpu, enum ty_dtype dtype,
+                            enum ty_direction direction, double share, double m, double n,
+                            double k);
+
+struct ty_cost ty_matmul_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                              enum ty_direction direction);
+struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                 bool backward);
+struct ty_cost ty_elementwise_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                   bool backward);
+struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel);
+
+#endif

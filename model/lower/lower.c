@@ -1,0 +1,483 @@
+/* lower.c - the outline: gangs, links, blocks, and the order of passes.
+ *
+ * Members of a gang are numbered tensor rank first, then context, then data rank, whatever the
+ * order of the grid: groups inside a gang are then (stride, count) pairs. */
+#include "model/lower/lower_internal.h"
+
+#include <string.h>
+
+static uint16_t index16(int index)
+{
+    return index < 0 ? 0 : (uint16_t)index;
+}
+
+static void make_grid(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    uint32_t size[TY_N_AXES] = {0};
+    size[TY_AXIS_TENSOR] = layout->tensor;
+    size[TY_AXIS_CONTEXT] = layout->context;
+    size[TY_AXIS_DATA] = layout->data;
+    size[TY_AXIS_PIPELINE] = layout->pipeline;
+    ty_grid_init(&l->out->grid, size, layout->order.item, l->in->cluster->gpus_per_node);
+    l->out->grid.gpu_of = layout->gpu_of;
+}
+
+static int make_fabric(struct ty_lowering *l)
+{
+    const int rc =
+        ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric, l->arena, l->b.err);
+    l->out->program.links = l->out->fabric.links;
+    l->out->program.n_links = l->out->fabric.n_links;
+    return rc;
+}
+
+/* Global ranks of the members of the current pipeline rank. */
+static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
+{
+    const struct ty_layout *layout = l->in->layout;
+    for (uint32_t i = 0; i < l->members; i++) {
+        uint32_t coord[TY_N_AXES];
+        coord[TY_AXIS_TENSOR] = i % layout->tensor;
+        coord[TY_AXIS_CONTEXT] = i / layout->tensor % layout->context;
+        coord[TY_AXIS_DATA] = i / (layout->tensor * layout->context);
+        coord[TY_AXIS_PIPELINE] = l->rank;
+        rank_of[i] = ty_grid_rank(&l->out->grid, coord);
+    }
+}
+
+/* ---- links ---- */
+
+static void make_groups(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t model = layout->tensor * layout->context;
+    l->tensor_group = index16(ty_build_group(&l->b, &(struct ty_group){"tp", 1, layout->tensor}));
+    const uint32_t shards = ty_layout_shards(layout), replicas = ty_layout_replicas(layout);
+    l->data_group = index16(
+        ty_build_group(&l->b, &(struct ty_group){replicas > 1 ? "shard" : "dp", model, shards}));
+    l->replica_group =
+        index16(ty_build_group(&l->b, &(struct ty_group){"replica", model * shards, replicas}));
+    /* whom the gradient norm is summed over: shards differ between data ranks, copies do not */
+    const uint32_t norm = layout->zero > 0 ? model * shards : model;
+    l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
+    l->norm_meet = l->tied_meet = TY_NONE;
+    if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {
+        l->norm_meet = index16(ty_build_meet(&l->b, &(struct ty_meet){.name = "gradient norm",
+                                                                      .group = l->world_group,
+                                                                      .n_gangs = l->shape.p}));
+    }
+    /* a tied embedding has two homes where first and last stage sit on different ranks */
+    if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
+        l->tied_meet = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
+    }
+}
+
+/* Two-way schedules: rank r and rank p - 1 - r hold the same two stages. */
+static int make_mirrors(struct ty_lowering *l)
+{
+    const uint32_t p = l->shape.p;
+    if (l->sched->placement != TY_PLACE_TWO_WAY) {
+        return 0;
+    }
+    l->mirror_meet = ty_arena_array(l->arena, uint16_t, p);
+    if (l->mirror_meet == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t r = 0; r < p / 2; r++) {
+        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "gradients of both copies", .group = TY_NONE, .n_gangs = 2}));
+    }
+    return 0;
+}
+
+/* ---- one pipeline rank ---- */
+
+static uint32_t n_vstages(const struct ty_lowering *l)
+{
+    return ty_sched_directions(l->sched->placement) * ty_sched_stages(&l->shape);
+}
+
+/* Whether virtual stage number k (direction x stages + stage) sits on this rank. */
+static bool is_mine(const struct ty_lowering *l, uint32_t k)
+{
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    return ty_sched_owner(l->sched->placement, &l->shape, k / stages, k % stages) == l->rank;
+}
+
+static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_arch *arch = l->in->arch;
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    plan->chunk = ty_arena_array(l->arena, struct ty_layers, n_vstages(l));
+    if (plan->chunk == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t k = 0; k < n_vstages(l); k++) {
+        if (is_mine(l, k)) {
+            const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k % stages);
+            plan->chunk[plan->n_chunks++] = layers;
+            plan->n_layers += layers.count;
+            plan->params +=
+                ty_stage_params(l->units, layers.count, k % stages == 0, k % stages == stages - 1);
+        }
+    }
+    /* the copies of two-way schedules are stages of their own and counted already */
+    plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
+                              ? 1
+                              : l->sched->weight_copies(&l->shape, l->rank);
+    plan->states = ty_memory_states(layout, plan->params);
+    plan->states.weights *= plan->weight_copies;
+    struct ty_tensors tensors;
+    ty_memory_tensors(l->units, &tensors);
+    plan->layer_activations_B = ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_KEPT);
+    return 0;
+}
+
+/* Parameters gathered at a time: those of the unit at work and of the gathers ahead of it, of a
+ * whole chunk where a chunk stays gathered, or all. */
+static double gathered(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    const struct ty_framework *framework = &l->in->layout->framework;
+    const uint32_t window = !framework->reshard_after_forward ? 0
+                            : l->sched->whole_chunks          ? UINT32_MAX
+                                                              : 1 + framework->prefetch;
+    return ty_lower_most_params(v, n, window);
+}
+
+static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
+{
+    struct ty_gang gang = {.n_ranks = l->members, .rank_of = l->rank_of};
+    gang.name = ty_arena_printf(l->arena, "stage %u", (unsigned)l->rank);
+    gang.static_B[TY_MEM_WEIGHTS] = plan->states.weights;
+    gang.static_B[TY_MEM_GRADS] = plan->states.grads;
+    gang.static_B[TY_MEM_OPTIMIZER] = plan->states.optimizer;
+    gang.static_B[TY_MEM_ACTIVATIONS] = plan->buffers_B;
+    ty_build_gang(&l->b, &gang);
+}
+
+/* Virtual stage number of an atom. */
+static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slot)
+{
+    return slot->direction * ty_sched_stages(&l->shape) + slot->stage;
+}
+
+/* Blocks are shared by all passes that are alike; l->block[] remembers them by
+ * [vstage][phase][slice][edge][found][partner + 1]. */
+static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
+                         const struct ty_slot *partner, bool edge, enum ty_found found)
+{
+    const uint32_t own = vstage_of(l, slot);
+    const uint32_t other = partner == NULL ? 0 : vstage_of(l, partner) + 1;
+    size_t index = own * TY_N_PHASES + slot->phase;
+    index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
+    uint32_t *block = &l->block[index * l->n_partners + other];
+    if (*block == UINT32_MAX) {
+        *block = ty_lower_block(
+            l, &(struct ty_block_want){.v = &l->vstage[own],
+                                       .partner = partner == NULL ? NULL : &l->vstage[other - 1],
+                                       .phase = (enum ty_phase)slot->phase,
+                                       .slice = slot->slice,
+                                       .edge = edge,
+                                       .found = found});
+    }
+    return *block;
+}
+
+/* ---- passes ---- */
+
+/* Orders of all ranks, over all steps where a schedule does not flush. */
+static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
+{
+    struct ty_sched_shape shape = l->shape;
+    const struct ty_cost f = l->layer_forward, i = l->layer_input, w = l->layer_weight;
+    const double layers = (double)l->in->arch->layers / ty_sched_stages(&shape);
+    const struct ty_sched_times times = {.forward = f.seconds * layers,
+                                         .backward = (i.seconds + w.seconds) * layers,
+                                         .input = i.seconds * layers,
+                                         .weight = w.seconds * layers,
+                                         .overlap = -1};
+    if (l->in->schedule->own != NULL) {
+        *slots = l->in->schedule->own->slots;
+        return 0;
+    }
+    if (l->sched->asynchronous) {
+        shape.m *= l->in->steps;
+    }
+    return ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
+}
+
+/* Marks the first F and the last B or W of each virtual stage on a rank, in each step. */
+static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
+{
+    bool *edge = ty_arena_array(l->arena, bool, order->n + 1);
+    uint32_t *seen =
+        ty_arena_array(l->arena, uint32_t, (size_t)2 * n_vstages(l)); /* 1 + step marked */
+    if (edge == NULL || seen == NULL) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < order->n; i++) {
+        const struct ty_slot *slot = &order->slot[i];
+        const uint32_t step = 1 + slot->mb / m, v = n_vstages(l) + vstage_of(l, slot);
+        if (slot->phase == TY_PHASE_FORWARD) {
+            edge[i] = seen[v] != step;
+            seen[v] = step;
+        }
+    }
+    for (uint32_t i = order->n; i > 0; i--) {
+        const struct ty_slot *slot = &order->slot[i - 1];
+        const uint32_t step = 1 + slot->mb / m, v = vstage_of(l, slot);
+        if (slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD) {
+            edge[i - 1] = seen[v] != step || l->sched->updates_each;
+            seen[v] = step;
+        }
+    }
+    return edge;
+}
+
+/* What a pass finds gathered when the parameters of a stage are given up after use. */
+static enum ty_found found_after(const struct ty_lowering *l, const struct ty_rank_slots *order,
+                                 uint32_t i)
+{
+    const struct ty_slot *slot = &order->slot[i];
+    if (i == 0 || slot[-1].paired || slot[-1].stage != slot->stage ||
+        slot[-1].direction != slot->direction) {
+        return TY_FOUND_NONE;
+    }
+    if (l->sched->whole_chunks) {
+        return TY_FOUND_ALL;
+    }
+    const bool backward = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
+    return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
+}
+
+/* What every pass of an order finds gathered. Without resharding after the forward a stage is
+ * gathered by its first forward and given up by the next backward, whichever micro-batch that is,
+ * or by an update of its parameters. */
+static enum ty_found *mark_found(struct ty_lowering *l, const struct ty_rank_slots *order,
+                                 const bool *edge)
+{
+    enum ty_found *found = ty_arena_array(l->arena, enum ty_found, order->n + 1);
+    bool *kept = ty_arena_array(l->arena, bool, n_vstages(l));
+    for (uint32_t i = 0; found != NULL && kept != NULL && i < order->n; i++) {
+        const struct ty_slot *slot = &order->slot[i];
+        const bool forward = slot->phase == TY_PHASE_FORWARD;
+        bool *own = &kept[vstage_of(l, slot)];
+        found[i] = *own ? TY_FOUND_ALL : found_after(l, order, i);
+        if (slot->phase != TY_PHASE_WGRAD) {
+            *own = forward && !l->in->layout->framework.reshard_after_forward;
+        }
+        if (l->sched->asynchronous && edge[i] && !forward) {
+            memset(kept, 0, n_vstages(l) * sizeof(*kept));
+        }
+    }
+    return kept == NULL ? NULL : found;
+}
+
+static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
+                     const struct ty_slot *partner, uint32_t step, bool edge, enum ty_found found)
+{
+    const uint32_t m = l->shape.m, q = l->shape.slices;
+    /* micro-batches of the second direction are numbered after those of the first */
+    const uint32_t base = slot->direction * (m / 2);
+    struct ty_pass pass = {.block = block_of(l, slot, partner, edge, found),
+                           .seq = (step * m + slot->mb) * q + slot->slice,
+                           .mb = (uint16_t)(base + slot->mb % m),
+                           .stage = slot->stage,
+                           .step = (uint16_t)(step + slot->mb / m),
+                           .phase = slot->phase,
+                           .direction = slot->direction};
+    if (partner != NULL) {
+        pass.seq2 = (step * m + partner->mb) * q + partner->slice;
+        pass.mb2 = (uint16_t)(partner->direction * (m / 2) + partner->mb % m);
+    }
+    ty_build_pass(&l->b, &pass);
+}
+
+static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
+{
+    ty_build_pass(&l->b, &(struct ty_pass){.block = block,
+                                           .stage = (uint16_t)l->rank,
+                                           .step = (uint16_t)step,
+                                           .phase = TY_PHASE_STEP});
+}
+
+/* The order of one step, or of all steps of a schedule without flush. An asynchronous schedule
+ * updates after the last backward of each step (PipeDream-2BW), or after every one (PipeDream,
+ * whose steps are single micro-batches). */
+static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t block)
+{
+    const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
+    const bool *edge = mark_edges(l, order, l->shape.m);
+    const enum ty_found *found = edge == NULL ? NULL : mark_found(l, order, edge);
+    const uint32_t first = l->b.program->n_passes;
+    int rc = found == NULL ? ty_fail_memory(l->b.err) : ty_build_reserve(&l->b, order->n + 1);
+    for (uint32_t step = 0; step < steps && rc == 0; step++) {
+        ty_lower_own_begin(l);
+        for (uint32_t i = 0; i < order->n; i++) {
+            const struct ty_slot *slot = &order->slot[i];
+            const bool pair = slot->paired && i + 1 < order->n;
+            add_pass(l, slot, pair ? slot + 1 : NULL, step, edge[i], found[i]);
+            if (pair) {
+                add_pass(l, slot + 1, slot, step, edge[i + 1], found[i + 1]);
+                i++;
+            }
+            ty_lower_own(l, order, i + 1);
+            if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
+                add_step(l, block, slot->mb / l->shape.m);
+            }
+        }
+        if (!l->sched->asynchronous) {
+            add_step(l, block, step);
+        }
+        rc = step == 0 ? ty_lower_weigh(l, first, steps) : 0;
+    }
+    return rc;
+}
+
+static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, uint32_t *n)
+{
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    for (uint32_t k = 0; k < n_vstages(l); k++) {
+        if (!is_mine(l, k)) {
+            continue;
+        }
+        struct ty_vstage *v = &l->vstage[k];
+        v->number = k;
+        v->edges = ty_sched_edges_of(&l->edges, k / stages, k % stages);
+        const int rc = ty_lower_units(l, k % stages, v);
+        if (rc < 0) {
+            return rc;
+        }
+        mine[(*n)++] = v;
+    }
+    return 0;
+}
+
+static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
+{
+    const size_t blocks =
+        (size_t)n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 * TY_N_FOUND * l->n_partners;
+    struct ty_stage_plan *plan = &l->out->stage[l->rank];
+    const struct ty_vstage **mine = ty_arena_alloc(l->arena, n_vstages(l), sizeof(*mine));
+    uint32_t n_mine = 0;
+    l->rank_of = ty_arena_array(l->arena, uint32_t, l->members);
+    l->block = l->block != NULL ? l->block : ty_arena_array(l->arena, uint32_t, blocks);
+    if (mine == NULL || l->rank_of == NULL || l->block == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    memset(l->block, 0xff, blocks * sizeof(*l->block));
+    l->own_first_block = l->b.program->n_blocks;
+    fill_ranks(l, l->rank_of);
+    int rc = plan_stage(l, plan);
+    rc = rc < 0 ? rc : ty_lower_gpus(l);
+    rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
+    rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
+    const bool whole = l->sched->whole_chunks; /* its gradients are added up */
+    plan->buffers_B = ty_memory_buffers(l->in->layout, gathered(l, mine, n_mine),
+                                        ty_lower_most_params(mine, n_mine, whole ? UINT32_MAX : 2));
+    make_gang(l, plan);
+    return rc < 0 ? rc : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));
+}
+
+/* Computation of a rank on a slow GPU takes longer. */
+static int set_slow(struct ty_lowering *l)
+{
+    const struct ty_cluster *cluster = l->in->cluster;
+    const uint32_t n = l->out->grid.n_ranks;
+    if (cluster->exceptions == NULL || cluster->exceptions->gpu_speed == NULL) {
+        return 0;
+    }
+    double *slow = ty_arena_array(l->arena, double, n);
+    if (slow == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    bool any = false;
+    for (uint32_t rank = 0; rank < n; rank++) {
+        slow[rank] = 1 / ty_exceptions_gpu_speed(cluster, ty_grid_gpu(&l->out->grid, rank));
+        any = any || slow[rank] > 1;
+    }
+    l->out->program.slow_of = any ? slow : NULL;
+    return 0;
+}
+
+static void set_jitter(struct ty_lowering *l)
+{
+    l->out->program.jitter = (struct ty_jitter){.seed = l->in->seed,
+                                                .cv = l->in->jitter,
+                                                .spread = l->in->gpu_spread,
+                                                .group = l->tensor_group};
+}
+
+/* What all orders need: columns, ranks and groups, costs of collectives. */
+static int prepare(struct ty_lowering *l)
+{
+    const struct ty_lower_input *in = l->in;
+    l->out->stage = ty_arena_array(l->arena, struct ty_stage_plan, l->shape.p);
+    l->vstage = ty_arena_array(l->arena, struct ty_vstage, n_vstages(l));
+    l->cost_of = ty_arena_array(l->arena, struct ty_coll_cost, l->members);
+    if (l->out->stage == NULL || l->vstage == NULL || l->cost_of == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    if (l->sched->updates_each && in->arch->tied && l->shape.p > 1) {
+        return ty_fail(l->b.err, TY_EINPUT,
+                       "schedule %s updates after every backward, and tied embeddings would make "
+                       "first and last stage meet each time; set model.tied to false, or use "
+                       "pipedream-2bw",
+                       l->sched->name);
+    }
+    make_grid(l);
+    make_groups(l);
+    int rc = make_fabric(l);
+    rc = rc < 0 ? rc : ty_lower_reaches(l);
+    return rc < 0 ? rc : ty_lower_price(l);
+}
+
+/* The operations of all ranks, in the order of the schedule. */
+static int lower_ranks(struct ty_lowering *l)
+{
+    struct ty_slots slots;
+    int rc = make_orders(l, &slots);
+    if (rc < 0) {
+        return rc;
+    }
+    l->n_partners = ty_slots_paired(&slots) ? n_vstages(l) + 1 : 1;
+    rc = make_mirrors(l);
+    rc = rc < 0 ? rc : ty_lower_own_groups(l, &slots);
+    rc = rc < 0 ? rc
+                : ty_sched_edges_build(&l->edges, &l->b, l->sched->placement, &l->shape,
+                                       l->shape.m * l->shape.slices * l->in->steps, 0);
+    for (l->rank = 0; l->rank < l->shape.p && rc == 0; l->rank++) {
+        rc = lower_rank(l, &slots);
+    }
+    return rc;
+}
+
+int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,
+             struct ty_err *err)
+{
+    *out = (struct ty_lowered){.stage = NULL};
+    struct ty_lowering l = {.in = in,
+                            .arena = arena,
+                            .out = out,
+                            .sched = ty_sched_of(in->schedule),
+                            .zero = &ty_zero_stages[in->layout->zero]};
+    l.b = (struct ty_builder){.program = &out->program, .arena = arena, .err = err};
+    l.shape = ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
+    l.members = in->layout->tensor * in->layout->context * in->layout->data;
+    out->program.n_steps = in->steps;
+    out->program.overlapping_steps = l.sched->asynchronous;
+    int rc = prepare(&l);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = lower_ranks(&l);
+    rc = rc < 0 ? rc : l.b.code;
+    set_jitter(&l);
+    rc = rc < 0 ? rc : set_slow(&l);
+    return rc == 0 ? ty_program_seal(&out->program, arena, err) : rc;
+}

@@ -1,0 +1,65 @@
+/* lower.h - from a layout to a program: what every rank of every stage issues.
+ *
+ *     schedule order of passes  x  blocks of operations  =  program
+ *
+ * One gang per pipeline rank holds all its tensor and data ranks. Blocks: the forward and the
+ * backward of each stage, the backward that also reduces gradients, and the optimizer step. All
+ * overlap comes out of the streams and events emitted here; there is no overlap ratio anywhere. */
+#ifndef TY_MODEL_LOWER_H
+#define TY_MODEL_LOWER_H
+
+#include "model/block/memory.h"
+#include "model/sched.h"
+#include "sim/core/program.h"
+#include "topology/fabric.h"
+
+/* How large a program is going to be, as far as its pipeline ranks are known. */
+struct ty_lower_size {
+    double ops;    /* of one member of each of them, over all steps */
+    double most;   /* of the one that has most */
+    double passes; /* of them, over all steps */
+    double layers; /* of them */
+    uint32_t members;
+    bool flows; /* links are used */
+};
+
+struct ty_lower_input {
+    const struct ty_cluster *cluster;
+    const struct ty_fabric_options *fabric;
+    const struct ty_arch *arch;
+    const struct ty_layout *layout;
+    const struct ty_sched_options *schedule;
+    uint32_t steps;
+    bool messages; /* collectives are played message by message where they can be */
+    uint64_t seed;
+    double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
+    /* Asked for each pipeline rank in turn when the passes of its first step are made, before those
+     * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
+    int (*allow)(const void *arg, const struct ty_lower_size *size, struct ty_err *err);
+    const void *allow_arg;
+};
+
+/* What a pipeline rank holds. */
+struct ty_stage_plan {
+    struct ty_layers *chunk; /* [n_chunks]: layers of each virtual stage it holds */
+    uint32_t n_chunks, n_layers;
+    uint32_t weight_copies; /* of which it keeps, for schedules that do not flush */
+    double params;          /* per rank, before data-parallel sharding */
+    struct ty_state_bytes states;
+    double buffers_B;
+    double layer_activations_B; /* one micro-batch, one layer */
+};
+
+/* Result; everything is owned by the arena. */
+struct ty_lowered {
+    struct ty_program program; /* sealed; gang s is pipeline rank s */
+    struct ty_grid grid;
+    struct ty_fabric fabric;      /* whose links the program shares */
+    struct ty_stage_plan *stage;  /* [pipeline] */
+    const struct ty_units *units; /* what the model consists of, a micro-batch at a time */
+};
+
+int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,
+             struct ty_err *err);
+
+#endif
