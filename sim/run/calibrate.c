@@ -246,6 +246,7 @@ static int calibrate(struct ty_calibration *c)
     rc = ty_cal_first_pass(c);
     rc = rc < 0 ? rc : ty_cal_choose(c);
     rc = rc < 0 ? rc : fit_all(c);
+    rc = rc < 0 ? rc : ty_cal_demands(c);
     rc = rc < 0 ? rc : leave_out(c);
     return rc < 0 ? rc : judge(c);
 }

@@ -112,6 +112,12 @@ struct ty_calibration {
     const char *unidentified[TY_FIT_MAX]; /* [n_unidentified] they matter, but are left */
     uint32_t n_unidentified;
 
+    /* Keys that could be fitted and were not, and what the residuals say of each. */
+    struct ty_cal_key other[TY_FIT_MAX];
+    struct ty_fit_demand demand[TY_FIT_MAX];
+    uint32_t n_others;
+    double left[2]; /* standard deviation of the residuals, and with those that are asked for */
+
     double *measured; /* [n_observed] s; 0: has none */
     uint32_t n_observed;
     struct ty_cal_row *rows; /* [n_rows], in the order of the source */
@@ -163,6 +169,12 @@ int ty_cal_choose(struct ty_calibration *c);
 
 /* Key k is not fitted any more. */
 void ty_cal_drop(struct ty_calibration *c, uint32_t k);
+
+/* After the fit: whether what is left asks for keys that were not chosen. */
+int ty_cal_demands(struct ty_calibration *c);
+
+/* Of calibrations that lack no key this share tells one. */
+#define TY_CAL_ALARMS 0.01
 
 /* Rounds the fitted value to what the overlay will say. */
 int ty_cal_key_round(struct ty_cal_key *key, double value, struct ty_err *err);

@@ -109,6 +109,9 @@ static const char *unfit(const struct ty_cal_key *key)
 
 void ty_cal_drop(struct ty_calibration *c, uint32_t k)
 {
+    if (unfit(&c->key[k]) == NULL) {
+        c->other[c->n_others++] = c->key[k];
+    }
     memmove(&c->key[k], &c->key[k + 1], (c->n_keys - k - 1) * sizeof(c->key[0]));
     c->n_keys--;
 }
@@ -201,6 +204,25 @@ int ty_cal_problem(struct ty_calibration *c, uint32_t without, struct ty_fit_pro
 double ty_cal_limit(const struct ty_calibration *c)
 {
     return c->options->prior > 0 && c->options->prior < LIMIT ? c->options->prior : LIMIT;
+}
+
+/* ---- what was not chosen ---- */
+
+int ty_cal_demands(struct ty_calibration *c)
+{
+    struct ty_fit_problem problem;
+    const uint32_t n_fitted = c->n_keys;
+    if (!c->chosen || c->n_others == 0) {
+        return 0;
+    }
+    memcpy(&c->key[n_fitted], c->other, c->n_others * sizeof(c->key[0]));
+    c->n_keys += c->n_others;
+    int rc = ty_cal_problem(c, UINT32_MAX, &problem);
+    rc = rc < 0 ? rc
+                : ty_fit_demands(&problem, &c->fit, n_fitted, TY_CAL_ALARMS, c->demand, c->left,
+                                 c->err);
+    c->n_keys = n_fitted;
+    return rc;
 }
 
 /* ---- values ---- */

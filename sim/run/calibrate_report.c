@@ -119,6 +119,39 @@ static void put_unidentified(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, c->n_unidentified > 0 ? "\n" : "");
 }
 
+/* Keys without which those that were fitted are off. */
+static void put_demands(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < c->n_others; i++) {
+        if (c->demand[i].told) {
+            ty_text_add(t, any ? ""
+                               : "\nnot fitted, though what the fit leaves asks for it: without, "
+                                 "fitted values may be off\n");
+            ty_text_add(t, "  %s", c->other[i].name);
+            ty_text_pad(t, 34);
+            ty_text_add(t, "F %.1f, p %.1g\n", c->demand[i].f, c->demand[i].p);
+            any = true;
+        }
+    }
+    if (!any) {
+        return;
+    }
+    ty_text_add(t,
+                "  what is left would fall from %.2g %% to about %.2g %%; of calibrations that "
+                "lack no key %.0f %%\n  say so; fit together: --fit ",
+                100 * c->left[0], 100 * c->left[1], 100 * TY_CAL_ALARMS);
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        ty_text_add(t, "%s%s", k > 0 ? "," : "", c->key[k].name);
+    }
+    for (uint32_t i = 0; i < c->n_others; i++) {
+        if (c->demand[i].told) {
+            ty_text_add(t, ",%s", c->other[i].name);
+        }
+    }
+    ty_text_add(t, "\n");
+}
+
 static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
 {
     bool any = false;
@@ -206,6 +239,7 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
     put_keys(c, t);
     put_rules(c, t);
     put_unidentified(c, t);
+    put_demands(c, t);
     put_correlations(c, t);
     ty_text_add(t, "\nerror of the %s", c->source->times);
     ty_text_pad(t, 34);
@@ -254,6 +288,23 @@ static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_t
                 !bound && f->data_error[k] <= ty_cal_limit(c) ? "true" : "false");
 }
 
+static void put_demands_json(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    ty_text_add(t, ",\n  \"asked_for\": [");
+    for (uint32_t i = 0; i < c->n_others; i++) {
+        if (c->demand[i].told) {
+            ty_text_add(t, "%s{\"key\": \"%s\", ", any ? ", " : "", c->other[i].name);
+            ty_json_put_member(t, "f", c->demand[i].f);
+            ty_text_add(t, ", ");
+            ty_json_put_member(t, "p", c->demand[i].p);
+            ty_text_add(t, "}");
+            any = true;
+        }
+    }
+    ty_text_add(t, "]");
+}
+
 static void put_correlations_json(const struct ty_calibration *c, struct ty_text *t)
 {
     ty_text_add(t, ",\n  \"correlation\": [");
@@ -291,6 +342,7 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, "%s\"%s\"", i > 0 ? ", " : "", c->unidentified[i]);
     }
     ty_text_add(t, "]");
+    put_demands_json(c, t);
     put_correlations_json(c, t);
     put_error_json(t, "before", &c->before);
     put_error_json(t, "after", &c->after);

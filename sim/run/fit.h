@@ -62,6 +62,21 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *problem, const d
 /* Standard errors, bounds and correlations at fit->value. */
 int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *problem, struct ty_err *err);
 
+/* What the residuals say of a parameter that was not fitted: F, and the chance of one as large if it
+ * is at its start. */
+struct ty_fit_demand {
+    double f, p;
+    bool told;
+};
+
+/* Of a problem whose first n_fitted parameters `fit` fitted (with its errors): which of the others
+ * the residuals ask for. Of fits that lack none a share of `alarms` tells one: p is below that over
+ * how many have an effect (Bonferroni). demand[n_parameters - n_fitted]; left: the standard
+ * deviation of the residuals, and about what it would be with all that are told. fit_demand.c */
+int ty_fit_demands(const struct ty_fit_problem *problem, const struct ty_fit *fit,
+                   uint32_t n_fitted, double alarms, struct ty_fit_demand *demand, double left[2],
+                   struct ty_err *err);
+
 /* Which parameters the rows could tell at all: in order, one is taken when rows that scatter by no
  * more than repeats of one run (TY_FIT_NOISE) would leave it, and all taken before it, a relative
  * standard error of at most `limit` each. alone[] is true for those that would be taken if they

@@ -142,8 +142,7 @@ static int errors(struct ty_fit *fit, const struct ty_fit_problem *q, const doub
     return rc;
 }
 
-/* Times and slopes at a point; to be freed. NULL and *rc on failure. */
-static double *linearise(const struct ty_fit_problem *q, const double *value, int *rc,
+double *ty_fit_linearise(const struct ty_fit_problem *q, const double *value, int *rc,
                          struct ty_err *err)
 {
     double *times = calloc((size_t)q->n_rows * (q->n_parameters + 1) + 1, sizeof(*times));
@@ -163,7 +162,7 @@ static double *linearise(const struct ty_fit_problem *q, const double *value, in
 int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *q, struct ty_err *err)
 {
     int rc;
-    double *times = linearise(q, fit->value, &rc, err);
+    double *times = ty_fit_linearise(q, fit->value, &rc, err);
     if (times != NULL) {
         ty_gsl_quiet();
         rc = errors(fit, q, times, times + q->n_rows, err);
@@ -203,7 +202,7 @@ int ty_fit_choose(const struct ty_fit_problem *q, double limit, bool taken[], bo
         value[j] = q->parameter[j].start;
         taken[j] = alone[j] = false;
     }
-    double *times = linearise(q, value, &rc, err);
+    double *times = ty_fit_linearise(q, value, &rc, err);
     if (times == NULL) {
         return rc;
     }

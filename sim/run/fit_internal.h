@@ -14,6 +14,10 @@ double ty_fit_soft(double r, double *slope);
 int ty_fit_slopes(const struct ty_fit_problem *problem, const double *value, const double *times,
                   double *slope, struct ty_err *err);
 
+/* Times and then slopes at a point; to be freed. NULL and *rc on failure. */
+double *ty_fit_linearise(const struct ty_fit_problem *problem, const double *value, int *rc,
+                         struct ty_err *err);
+
 /* Standard deviation of the residuals log(times / measured), softened like the fit softens them,
  * where n_free parameters were fitted. */
 double ty_fit_noise(const struct ty_fit_problem *problem, const double *times, uint32_t n_free);

@@ -256,6 +256,36 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
 }
 END_TEST
 
+/* Few rows fit derate alone, which takes what is due to another key: that is told; not when derate alone is wrong. */
+START_TEST(a_key_that_is_missing_from_the_choice_is_told)
+{
+    static const char *const one[] = {"cluster.derate=1.2", NULL};
+    static const char *const two[] = {"cluster.derate=1.2", "cluster.nvlink_efficiency=0.5", NULL};
+    for (int with_two = 0; with_two < 2; with_two++) {
+        struct place p;
+        struct table t;
+        struct ty_err err;
+        enter(&p);
+        make_table(&t);
+        t.n = 18;
+        measure(&p, &t, with_two ? two : one, 0.01);
+        ck_assert_msg(calibrate(&p, NULL, NULL, 0.2, 0, &err) == 0, "%s", err.text);
+        ck_assert(js_need(p.report, "keys")->n == 1);
+        const struct js *asked = js_need(p.report, "asked_for")->first;
+        ck_assert_msg((asked != NULL) == (with_two != 0), "%d", with_two);
+        bool found = false;
+        for (; asked != NULL; asked = asked->next) {
+            if (js_is(js_get(asked, "key"), "cluster.nvlink_efficiency")) {
+                found = true;
+                ck_assert(number(asked, "p") < 1e-3 && number(asked, "f") > 10);
+            }
+        }
+        ck_assert(found == (with_two != 0));
+        place_remove(&p);
+    }
+}
+END_TEST
+
 START_TEST(rows_that_cannot_run_are_counted_and_passed_over)
 {
     struct place p;
@@ -389,6 +419,7 @@ TY_SUITE("calibrate", known_values_are_recovered,
          noise_comes_back_as_error_and_the_truth_lies_within_it,
          a_run_with_the_overlay_gives_the_fitted_figures, a_key_that_no_row_uses_is_not_identified,
          a_value_beyond_its_bound_stays_there, few_rows_fit_one_factor_and_many_fit_what_they_tell,
+         a_key_that_is_missing_from_the_choice_is_told,
          rows_that_cannot_run_are_counted_and_passed_over,
          groups_are_left_out_and_one_group_says_so, threads_change_nothing,
          mistakes_have_their_message, a_time_may_have_a_unit)
