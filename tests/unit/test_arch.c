@@ -263,7 +263,7 @@ END_TEST
     ", \"num_attention_heads\": " #heads ", \"num_key_value_heads\": " #kv                         \
     ", \"intermediate_size\": " #ffn ", \"vocab_size\": " #vocabulary more "}"
 
-/* Biases of q, k and v, norms of heads, to the last of the parameters in the released checkpoints. */
+/* Biases of q, k and v, norms of heads: all parameters of the released checkpoints. */
 START_TEST(qwen_configs_give_the_parameters_of_their_checkpoints)
 {
     static const struct {

@@ -122,8 +122,8 @@ START_TEST(bucket_size_has_a_best_value)
 }
 END_TEST
 
-/* Eight ranks share four key heads, each a whole one: what they hold, keep gradients of and reduce is
- * the same number, with biases, norms of heads, and q, k and v apart. */
+/* Eight ranks share four key heads, each a whole one: what they hold, keep gradients of and reduce
+ * is the same number, with biases, norms of heads, and q, k and v apart. */
 START_TEST(shared_heads_are_reduced_as_they_are_held)
 {
     static const char *const bias[] = {"model.bias=false", "model.bias=qkv", "model.bias=true"};
