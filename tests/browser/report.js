@@ -12,7 +12,7 @@ const views = require('./report_view.js');
 
 const [,, executablePath, folder] = process.argv;
 const PAGES = ['one', 'two', 'op', 'stop', 'chunks', 'shards', 'full', 'long'].map((name) => name + '.html');
-const WINDOWS = [{width: 1440, height: 900}, {width: 390, height: 844}];
+const WINDOWS = [{width: 1440, height: 900}, {width: 390, height: 844}, {width: 1100, height: 800}];
 
 async function sums(page) {
   return page.evaluate(() => window.trainyard.runs.map((run) => {
@@ -256,6 +256,9 @@ async function fits(browser) {
       const {page, wrong} = await open(browser, name, {viewport});
       const over = await page.evaluate(() => document.scrollingElement.scrollWidth - window.innerWidth);
       is(over <= 0 && wrong.length === 0, `${name}: nothing sticks out of ${viewport.width} pixels`, [over, wrong]);
+      const cut = () => page.evaluate(() => [...document.querySelectorAll('.card')].filter((c) => c.scrollWidth > c.clientWidth + 1 &&
+        getComputedStyle(c).overflowX === 'visible').map((c) => [c.id, c.scrollWidth, c.clientWidth]));
+      is((await cut()).length === 0, `${name}: nothing sticks out of a card, ${viewport.width}`, await cut());
       const nameless = await unnamed(page);
       is(nameless.length === 0, `${name}, ${viewport.width}: what can be used or seen has a name`, nameless);
       await page.close();
