@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""Figures of papers beside simulations of the same runs.
+
+    papers.py BUILD/trainyard [--write docs/papers.md] [--check docs/papers.md]
+
+--write renews the tables of the page; --check fails when one of them is out of date, or when an
+error exceeds what the page states. Published figures are here, or in tests/ledger/data."""
+import argparse
+import json
+import pathlib
+import sys
+
+import datasets
+import tables
+from page import fill, percent, table
+
+A100 = 312e12
+
+# ---- Narayanan et al. 2021, table 1 ----
+
+# Billions of parameters, heads, hidden, layers, tensor, pipeline, GPUs, batch, TFLOP/s per GPU as
+# printed; micro-batch and chunks per pipeline rank as in the authors' released run_table_1.sh.
+SC21 = [
+    (1.7, 24, 2304, 24, 1, 1, 32, 512, 137, 16, 1),
+    (3.6, 32, 3072, 30, 2, 1, 64, 512, 138, 16, 1),
+    (7.5, 32, 4096, 36, 4, 1, 128, 512, 142, 16, 1),
+    (18.4, 48, 6144, 40, 8, 1, 256, 1024, 135, 8, 1),
+    (39.1, 64, 8192, 48, 8, 2, 512, 1536, 138, 4, 1),
+    (76.1, 80, 10240, 60, 8, 4, 1024, 1792, 140, 2, 3),
+    (145.6, 96, 12288, 80, 8, 8, 1536, 2304, 148, 2, 2),
+    (310.1, 128, 16384, 96, 8, 16, 1920, 2160, 155, 1, 2),
+    (529.6, 128, 20480, 105, 8, 35, 2520, 2520, 163, 1, 3),
+    (1008.0, 160, 25600, 128, 8, 64, 3072, 3072, 163, 1, 1),
+]
+SEQUENCE, VOCABULARY = 2048, 51200
+GPT = ("attention: fused-softmax, bias: true, tied: true, dropout: 0.1, positions: 2048, "
+       "dtype: fp16")
+SC21_STACK = ("preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
+              "layer_floor: 1.05 ms")
+SC21_LIMIT = 13.0  # percent
+
+
+def sc21_parameters(hidden, layers):
+    """Equation 2 of the paper."""
+    return 12 * layers * hidden**2 * (1 + 13 / (12 * hidden)
+                                      + (VOCABULARY + SEQUENCE) / (12 * layers * hidden))
+
+
+def sc21_flops(batch, hidden, layers):
+    """Equation 3: of a step, with activations computed again."""
+    return 96 * batch * SEQUENCE * layers * hidden**2 * (
+        1 + SEQUENCE / (6 * hidden) + VOCABULARY / (16 * layers * hidden))
+
+
+def gpt_keys(heads, hidden, layers, tensor, pipeline, gpus, batch, micro_batch, chunks):
+    return {"cluster.nodes": max(gpus // 8, 1), "cluster.gpus_per_node": min(gpus, 8),
+            "model.layers": layers, "model.hidden": hidden, "model.heads": heads,
+            "model.vocabulary": VOCABULARY, "model.sequence": SEQUENCE, "layout.tensor": tensor,
+            "layout.pipeline": pipeline, "layout.micro_batch": micro_batch,
+            "layout.global_batch": batch, "layout.recompute": "full",
+            "schedule.name": "interleaved" if chunks > 1 else "1f1b", "schedule.chunks": chunks}
+
+
+def table_1(context):
+    base = datasets.base("preset: dgx-a100-80g", GPT, "", SC21_STACK)
+    results = tables.sweep(context.binary, base, [
+        gpt_keys(heads, hidden, layers, t, p, gpus, batch, b, v)
+        for _, heads, hidden, layers, t, p, gpus, batch, _, b, v in SC21])
+    rows = []
+    for (billions, _, hidden, layers, t, p, gpus, batch, tflops, b, v), result in zip(SC21, results):
+        counted = sc21_parameters(hidden, layers) / 1e9
+        context.claim(f"{counted:.2f} billion parameters are printed as {billions:g}",
+                      round(counted, 1 if billions < 1000 else 0) == billions)
+        flops, simulated = sc21_flops(batch, hidden, layers), float(result["step_time_s"])
+        step = flops / gpus / (tflops * 1e12)
+        error = context.hold(f"table 1, {billions}B", 100 * (simulated / step - 1), SC21_LIMIT)
+        rows.append([f"{billions:g}B", gpus, f"{t}, {p}, {v}", f"{batch}, {b}", tflops,
+                     f"{flops / gpus / simulated / 1e12:.0f}", f"{step:.2f} s",
+                     f"{simulated:.2f} s", percent(error, True)])
+    context.page("table 1", table(
+        ["model", "GPUs", "tensor, pipeline, chunks", "batch, micro-batch", "TFLOP/s, paper",
+         "simulated", "step, from these", "simulated", "error"], rows))
+
+
+# ---- Korthikanti et al. 2022, table 5 ----
+
+KORTHIKANTI_LIMIT = 10.0
+
+
+def table_5(context):
+    data = next(d for d in datasets.DATASETS if d.name == "korthikanti")
+    published, _ = tables.Tables(None).read(data.table)
+    results = tables.sweep(context.binary, data.base, [data.keys(row) for row in published])
+    rows, times = [], {}
+    for row, result in zip(published, results):
+        model, how = row["model"], row["act_ckpt"]
+        step, simulated = float(row["step_time_s"]), float(result["step_time_s"])
+        times[model, how] = step, simulated
+        error = context.hold(f"table 5, {model} {how}", 100 * (simulated / step - 1),
+                             KORTHIKANTI_LIMIT)
+        gain = ["", ""]
+        if how == "selective":
+            gain = [percent(100 * (times[model, "full"][k] / times[model, how][k] - 1), True)
+                    for k in (0, 1)]
+        rows.append([model, row["gpus"], how + (", sequence parallel" * (how == "selective")),
+                     f"{step:.2f} s", f"{simulated:.2f} s", percent(error, True), *gain])
+    context.page("table 5", table(["model", "GPUs", "recomputation", "step, paper", "simulated",
+                                   "error", "throughput gained, paper", "simulated"], rows))
+
+
+# ---- Narayanan et al. 2021, interleaving ----
+
+
+def interleaving(context):
+    """175 billion parameters, 12 stages of 8 GPUs, one replica."""
+    batches = [12, 24, 36, 48, 60]
+    base = datasets.base("preset: dgx-a100-80g", GPT, "", SC21_STACK)
+    results = tables.sweep(context.binary, base, [
+        gpt_keys(96, 12288, 96, 8, 12, 96, batch, 1, v) for batch in batches for v in (1, 2)])
+    steps = [float(result["step_time_s"]) for result in results]
+    gains = [100 * (plain / chunked - 1) for plain, chunked in zip(steps[::2], steps[1::2])]
+    context.claim("interleaving gains more than 10 % at the smallest batch", gains[0] > 10)
+    context.claim("and less the larger the batch", gains == sorted(gains, reverse=True))
+    context.claim("but gains at all of them", gains[-1] > 0)
+    context.page("interleaving", table(
+        ["batch", "1F1B", "interleaved, 2 chunks", "throughput gained", "bubble by formula, 1 and 2 "
+         "chunks"],
+        [[batch, f"{plain:.2f} s", f"{chunked:.2f} s", percent(gain, True),
+          f"{100 * 11 / (batch + 11):.1f} %, {100 * 11 / (2 * batch + 11):.1f} %"]
+         for batch, plain, chunked, gain in zip(batches, steps[::2], steps[1::2], gains)]))
+
+
+# ---- Chowdhery et al. 2022 (PaLM), MFU ----
+
+PALM = {"layers": 118, "hidden": 18432, "heads": 48, "kv_heads": 1, "head_dim": 256,
+        "ffn": 73728, "vocabulary": 256000, "sequence": 2048}
+PALM_LIMIT = 1.2
+
+
+def palm(context):
+    tokens_per_s, chips, peak, published = 238.3e3, 6144, 275e12, 46.2
+    n = PALM["layers"] * PALM["hidden"] * (2 * PALM["heads"] * PALM["head_dim"]
+                                           + 2 * PALM["head_dim"] + 3 * PALM["ffn"])
+    n += PALM["vocabulary"] * PALM["hidden"]  # one matrix, for input and output
+    paper = 6 * n + 12 * PALM["layers"] * PALM["heads"] * PALM["head_dim"] * PALM["sequence"]
+    model = ", ".join(f"{key}: {value}" for key, value in PALM.items())
+    # any GPUs will do to ask how many FLOPs a token has
+    run = (f"cluster: {{preset: dgx-a100-80g, nodes: 2}}\n"
+           f"model: {{{model}, mlp: swiglu, tied: true, bias: false}}\n"
+           "layout: {tensor: 8, pipeline: 2, global_batch: 2}\nframework: {preset: megatron-lm}\n")
+    said = context.run(run)
+    ours = said["model_tflops_per_gpu"] * 1e12 / said["tokens_per_s_per_gpu"]
+    rows = []
+    for name, flops in [("6 N + 12 L H Q T, N = 540.35 billion", paper),
+                        ("trainyard, which counts input and output matrix both", ours)]:
+        mfu = 100 * tokens_per_s * flops / chips / peak
+        error = context.hold(f"PaLM, {name}", 100 * (mfu / published - 1), PALM_LIMIT)
+        rows.append([name, f"{flops / 1e12:.3f} TFLOP", f"{mfu:.1f} %", f"{published} %",
+                     percent(error, True)])
+    context.page("palm", table(["FLOPs of a token by", "FLOPs", "MFU at 238.3 thousand tokens/s",
+                                "paper", "error"], rows))
+
+
+# ---- Rajbhandari et al. 2020 (ZeRO), figure 1 ----
+
+ZERO = [(0, "data parallel", 120.0), (1, "P_os", 31.4), (2, "P_os+g", 16.6), (3, "P_os+g+p", 1.9)]
+ZERO_LIMIT = 2.0
+
+
+def zero(context):
+    """Bytes of a parameter, from a model of about that size, times 7.5 billion."""
+    rows, parameters = [], None
+    for stage, words, published in ZERO:
+        said = context.run(
+            "cluster: {preset: dgx-a100-80g, nodes: 8}\n"
+            "model: {layers: 36, hidden: 4096, heads: 32, vocabulary: 51200, sequence: 1024, "
+            "tied: true, dtype: fp16}\n"
+            f"layout: {{global_batch: 64, zero: {stage}}}\nframework: {{preset: megatron-lm}}\n")
+        what = dict(said["memory"]["largest"]["what"])
+        parameters = parameters or what["weights"] / 2
+        states = sum(what[item] for item in ("weights", "gradients", "optimizer"))
+        simulated = states / parameters * 7.5
+        error = context.hold(f"ZeRO stage {stage}", 100 * (simulated / published - 1), ZERO_LIMIT)
+        rows.append([words, stage, f"{published:g} GB", f"{simulated:.2f} GB", percent(error, True)])
+    context.page("zero", table(["what is shared", "layout.zero", "paper", "trainyard", "error"],
+                               rows))
+
+
+# ---- Hagemann et al. 2023, what they conclude ----
+
+
+def best(results, **fixed):
+    """Step time of the fastest layout that fits."""
+    times = [float(r["step_time_s"]) for r in results
+             if r["fits"] == "1" and all(r["layout." + k] == str(v) for k, v in fixed.items())]
+    return min(times)
+
+
+def conclusions(context):
+    def layouts(model, nodes, **more):
+        base = (f"cluster: {{preset: dgx-a100-80g, nodes: {nodes}}}\n"
+                f"model: {{preset: {model}, sequence: 2048, attention: flash2, norm: fused, "
+                "vocabulary: 128000}\n"
+                "layout: {zero: 1, global_batch: 2048}\n"
+                "framework: {preset: megatron-deepspeed}\n")
+        rows = [{"layout.tensor": t, "layout.pipeline": p, "layout.micro_batch": b,
+                 "layout.recompute": r, "layout.sequence_parallel": s}
+                for t in (1, 2, 4, 8) for p in (1, 2, 4, 8) for b in (1, 2, 4)
+                for r in ("none", "full") for s in more.get("shared", ("false",))
+                if s == "false" or t > 1]
+        return tables.sweep(context.binary, base, rows)
+    small, large = layouts("llama-13b", 8), layouts("llama-65b", 16, shared=("false", "true"))
+    rows = []
+
+    def add(words, gain):
+        rows.append([words, percent(gain, True), "yes" if gain > 0 else "no"])
+    for name, results in (("13B on 64 GPUs", small), ("65B on 128 GPUs", large)):
+        add(f"{name}: the best layout computes nothing again",
+            100 * (best(results, recompute="full") / best(results, recompute="none") - 1))
+        add(f"{name}: its micro-batch is 1",
+            100 * (min(best(results, micro_batch=b) for b in (2, 4))
+                   / best(results, micro_batch=1) - 1))
+    add("65B on 128 GPUs: sequence parallelism helps",
+        100 * (best(large, sequence_parallel="false") / best(large, sequence_parallel="true") - 1))
+    context.page("conclusions", table(["they conclude", "how much slower the best layout without "
+                                       "is", "simulated so"], rows))
+
+
+# ---- the page ----
+
+PARTS = [table_1, table_5, interleaving, palm, zero, conclusions]
+
+
+class Context:
+    def __init__(self, binary):
+        self.binary = pathlib.Path(binary).resolve()
+        self.blocks, self.checks = {}, []
+
+    def page(self, name, text):
+        self.blocks[name] = text
+
+    def hold(self, what, error, limit):
+        self.checks.append((f"{what}: {error:+.2f} %, at most {limit:g} %", abs(error) <= limit))
+        return error
+
+    def claim(self, what, holds):
+        self.checks.append((what, holds))
+
+    def run(self, text):
+        with tables.run_file(text) as path:
+            done = tables.output(self.binary, "run", path, "--stats", "json", "-q",
+                                 answers=(0, 1))  # what it is asked here need not fit
+        return json.loads(done)
+
+
+def check(context, page):
+    """TAP: that what the page shows is what comes out, and that every statement holds."""
+    shown = page.read_text(encoding="utf-8")
+    fresh = fill(shown, context.blocks) == shown
+    checks = [("docs/papers.md shows these figures; else papers.py --write renews it", fresh),
+              *context.checks]
+    print(f"1..{len(checks)}")
+    for number, (what, good) in enumerate(checks, 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {what}")
+    return 0 if all(good for _, good in checks) else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("trainyard", help="the program")
+    parser.add_argument("--write", metavar="PAGE", type=pathlib.Path, help="renew its tables")
+    parser.add_argument("--check", metavar="PAGE", type=pathlib.Path,
+                        help="fail when its tables are out of date, or an error is too large")
+    args = parser.parse_args()
+    context = Context(args.trainyard)
+    for part in PARTS:
+        part(context)
+    if args.write:
+        text = fill(args.write.read_text(encoding="utf-8"), context.blocks)
+        args.write.write_text(text, encoding="utf-8")
+    if args.check:
+        return check(context, args.check)
+    if not args.write:
+        for name, text in context.blocks.items():
+            print(f"## {name}\n\n{text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
