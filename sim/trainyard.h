@@ -359,9 +359,12 @@ struct ty_sweep_options {
 struct ty_sweep_summary {
     uint32_t n_rows, n_kept;          /* simulated by this call, kept by resume */
     uint32_t n_fit, n_not, n_invalid; /* of both: fit, do not, have an error */
-    uint32_t fastest;                 /* number of the fastest row that fits, from 1; 0: none */
-    double fastest_s;                 /* its step time */
-    char remark[512];                 /* lines for the user, about columns and earlier rows; "" */
+    uint32_t fastest; /* number of the row that fits with most tokens a second, from 1; 0: none */
+    double fastest_s; /* its step time */
+    char *best;       /* the five fastest that fit, a table; to be freed; NULL: none */
+    uint32_t n_left_out; /* combinations of `over` whose values cannot go together: no rows */
+    char left_out[1024]; /* that, and why, in a line; "" */
+    char remark[512];    /* lines for the user, about columns and earlier rows; "" */
 };
 
 /* Simulates every row and writes a table: one output row per row, in order, with the figures or the

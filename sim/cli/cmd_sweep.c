@@ -14,16 +14,18 @@ static void put_summary(const struct ty_sweep_summary *s)
     if (s->remark[0] != '\0') {
         cli_say("%s\n", s->remark);
     }
+    if (s->left_out[0] != '\0') {
+        cli_say("%s\n", s->left_out);
+    }
     cli_say("%u row%s simulated", s->n_rows, s->n_rows == 1 ? "" : "s");
     if (s->n_kept > 0) {
         cli_say(", %u kept", s->n_kept);
     }
-    cli_say(": %u fit%s, %u do%s not, %u with an error", s->n_fit, s->n_fit == 1 ? "s" : "",
+    cli_say(": %u fit%s, %u do%s not, %u with an error\n", s->n_fit, s->n_fit == 1 ? "s" : "",
             s->n_not, s->n_not == 1 ? "es" : "", s->n_invalid);
-    if (s->fastest > 0) {
-        cli_say("; fastest that fits: row %u, %.4g s", s->fastest, s->fastest_s);
+    if (s->best != NULL) {
+        cli_say("\nfastest that fit\n%s", s->best);
     }
-    cli_say("\n");
 }
 
 int cmd_sweep(const struct cli_options *o)
@@ -68,5 +70,6 @@ int cmd_sweep(const struct cli_options *o)
     if (!o->quiet) {
         put_summary(&summary);
     }
+    ty_text_free(summary.best);
     return 0;
 }

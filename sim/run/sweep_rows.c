@@ -18,10 +18,10 @@
 #include "sim/run/bill.h"
 #include "sim/run/inputs.h"
 #include "sim/run/stack.h"
+#include "sim/run/sweep_best.h"
+#include "sim/run/sweep_line.h"
+#include "sim/run/sweep_space.h"
 #include "sim/run/sweep_store.h"
-
-#define N_FIGURES 6           /* columns of numbers, between the inputs and `fits` */
-#define NO_ANSWER ",,,,,,,,," /* in place of them, `fits` and `framework`, before an error */
 
 struct sweep_job {
     const struct ty_sweep_options *options;
@@ -31,6 +31,8 @@ struct sweep_job {
     pthread_mutex_t lock;
     struct ty_row_gate gate;
     struct ty_sweep_summary summary;
+    struct ty_sweep_best best;
+    bool fleet;          /* some row has what a fleet section adds */
     struct ty_err fault; /* of the first row that could not be answered */
     uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
     bool any_times;      /* it has times */
@@ -42,60 +44,56 @@ struct sweep_job {
 
 /* ---- one row ---- */
 
-/* A cell as CSV: quoted when it has to be, and with the bytes that it came with. */
-static void put_cell(struct ty_text *t, const char *s)
-{
-    const bool quoted = strpbrk(s, ",\"\r\n") != NULL;
-    ty_text_bytes(t, "\"", quoted);
-    while (*s != '\0') {
-        const size_t n = strcspn(s, "\"");
-        ty_text_bytes(t, s, n);
-        ty_text_bytes(t, "\"\"", s[n] == '"' ? 2 : 0);
-        s += n + (s[n] == '"');
-    }
-    ty_text_bytes(t, "\"", quoted);
-}
-
 /* One row's text, and what it adds to the summary. */
 struct outcome {
     struct ty_text text;
-    double step_s; /* 0: an error */
-    bool fits;
+    struct ty_sweep_figures figures;
+    bool answers;
     bool by_layout;               /* nobody named its stack, and it is not the usual one */
     char message[TY_ROW_MESSAGE]; /* of the error */
 };
 
-static void put_figures(const struct ty_run *run, void *arg)
+/* A name that outlives the configuration. */
+static const char *stack_name(const struct ty_run *run)
+{
+    const struct ty_preset *preset = ty_framework_presets;
+    while (preset->name != NULL &&
+           strcmp(preset->name, run->config->layout.framework.preset) != 0) {
+        preset++;
+    }
+    return preset->name != NULL ? preset->name : "";
+}
+
+static void take_figures(const struct ty_run *run, void *arg)
 {
     struct outcome *out = arg;
-    struct ty_text *t = &out->text;
     struct ty_figures f;
     struct ty_bill bill;
     ty_run_figures(run, &f);
     ty_run_fullest(run, &bill);
-    const double values[N_FIGURES] = {f.step_s,          f.mfu,       f.hfu, f.tokens_per_s,
-                                      f.bubble_fraction, bill.total_B};
-    for (size_t i = 0; i < N_FIGURES; i++) {
-        char buf[TY_JSON_NUMBER];
-        ty_text_add(t, ",%s", ty_json_number(values[i], buf));
-    }
-    out->step_s = f.step_s;
-    out->fits = ty_run_fits(run);
+    out->figures = (struct ty_sweep_figures){
+        .fits = ty_run_fits(run),
+        .framework = stack_name(run),
+        .value = {[TY_SWEEP_STEP] = f.step_s,
+                  [TY_SWEEP_MFU] = f.mfu,
+                  [TY_SWEEP_HFU] = f.hfu,
+                  [TY_SWEEP_TOKENS] = f.tokens_per_s,
+                  [TY_SWEEP_BUBBLE] = f.bubble_fraction,
+                  [TY_SWEEP_PEAK] = bill.total_B},
+    };
+    out->answers = true;
     out->by_layout = ty_stack_by_layout(run->config);
-    ty_text_add(t, ",%d,%s,", out->fits ? 1 : 0, run->config->layout.framework.preset);
 }
 
 /* Under the lock, once threads run. */
-static void add_outcome(struct ty_sweep_summary *s, uint32_t row, const struct outcome *out)
+static void add_outcome(struct sweep_job *job, uint32_t row, struct outcome *out)
 {
-    s->n_invalid += out->step_s <= 0;
-    s->n_fit += out->step_s > 0 && out->fits;
-    s->n_not += out->step_s > 0 && !out->fits;
-    const bool best = s->fastest == 0 || out->step_s < s->fastest_s ||
-                      (out->step_s == s->fastest_s && row + 1 < s->fastest);
-    if (out->step_s > 0 && out->fits && best) {
-        s->fastest = row + 1;
-        s->fastest_s = out->step_s;
+    out->figures.row = row;
+    job->summary.n_invalid += !out->answers;
+    job->summary.n_fit += out->answers && out->figures.fits;
+    job->summary.n_not += out->answers && !out->figures.fits;
+    if (out->answers) {
+        ty_sweep_best_add(&job->best, &out->figures);
     }
 }
 
@@ -103,7 +101,7 @@ static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t 
 {
     for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
         ty_text_add(t, k == 0 ? "" : ",");
-        put_cell(t, ty_csv_cell(&job->table.csv, row, k));
+        ty_sweep_line_cell(t, ty_csv_cell(&job->table.csv, row, k));
     }
 }
 
@@ -119,15 +117,16 @@ static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome
 {
     struct ty_text *t = &out->text;
     put_inputs(t, job, row);
-    const int rc = ty_row_run(&job->rows, row, NULL, 0, put_figures, out, err);
+    const int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
     if (rc < 0 && ty_is_of_machine(rc)) { /* nothing about the row: it may come out another time */
         ty_text_release(t);
         return NULL;
     }
     if (rc < 0) {
         ty_row_message(err, out->message);
-        ty_text_add(t, "%s", NO_ANSWER);
-        put_cell(t, out->message);
+        ty_sweep_line_error(t, out->message, job->fleet);
+    } else {
+        ty_sweep_line_put(t, &out->figures, job->fleet);
     }
     ty_text_add(t, "\n");
     char *line = ty_text_take(t);
@@ -165,7 +164,7 @@ static bool do_row(void *arg, uint32_t row)
         keep_fault(job, row, err);
     } else if (ty_sweep_store_add(&job->store, row, line)) {
         job->summary.n_rows++;
-        add_outcome(&job->summary, row, &out);
+        add_outcome(job, row, &out);
         job->by_layout = job->by_layout || out.by_layout;
         if (out.message[0] != '\0' && row <= job->wrong_row) {
             job->wrong_row = row;
@@ -189,55 +188,14 @@ static char *make_header(const struct sweep_job *job)
     struct ty_text t = {.data = NULL};
     for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
         ty_text_add(&t, k == 0 ? "" : ",");
-        put_cell(&t, ty_csv_header(&job->table.csv, k));
+        ty_sweep_line_cell(&t, ty_csv_header(&job->table.csv, k));
     }
-    ty_text_add(&t, ",step_time_s,mfu,hfu,tokens_per_s,bubble_fraction,peak_memory_bytes,fits,"
-                    "framework,error\n");
+    ty_sweep_line_head(&t, job->fleet);
+    ty_text_add(&t, "\n");
     return ty_text_take(&t);
 }
 
 /* ---- what an earlier sweep left ---- */
-
-/* Whether a line ends with a stack and an empty error: "fsdp,\n". */
-static bool is_stack(const char *text, const char *end)
-{
-    for (const struct ty_preset *p = ty_framework_presets; p->name != NULL; p++) {
-        const size_t n = strlen(p->name);
-        if ((size_t)(end - text) == n + 2 && memcmp(text, p->name, n) == 0 &&
-            memcmp(text + n, ",\n", 2) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What an earlier sweep wrote of a row, behind its inputs: ",1.5,0.4,0.5,9e5,0.1,7e10,1,fsdp,\n",
- * or nothing but a message at the end. */
-static bool read_figures(const char *text, const char *end, struct outcome *out)
-{
-    const char *p = text;
-    *out = (struct outcome){.step_s = 0};
-    if ((size_t)(end - p) > strlen(NO_ANSWER) + 1 && memcmp(p, NO_ANSWER, strlen(NO_ANSWER)) == 0) {
-        return memchr(p, '\0', (size_t)(end - p)) == NULL;
-    }
-    for (int i = 0; i < N_FIGURES; i++) {
-        if (*p != ',') {
-            return false;
-        }
-        char *rest;
-        const double x = ty_strtod(p + 1, &rest);
-        if (rest == p + 1 || rest > end) {
-            return false;
-        }
-        out->step_s = i == 0 ? x : out->step_s;
-        p = rest;
-    }
-    if (end - p < 3 || out->step_s <= 0 || (memcmp(p, ",0,", 3) != 0 && memcmp(p, ",1,", 3) != 0)) {
-        return false;
-    }
-    out->fits = p[1] == '1';
-    return is_stack(p + 3, end);
-}
 
 /* Adds a row of an earlier sweep to the summary, if it is whole and has the inputs of this sweep's
  * row. */
@@ -257,14 +215,17 @@ static enum ty_sweep_kept look_at_row(void *arg, uint32_t row, const char *line,
     if (!same) {
         return memchr(line, '\0', len) != NULL ? TY_SWEEP_DAMAGED : TY_SWEEP_FOREIGN;
     }
-    if (!read_figures(line + n, line + len, &out)) {
+    const enum ty_sweep_read read =
+        ty_sweep_line_read(line + n, line + len, job->fleet, &out.figures);
+    if (read == TY_SWEEP_NONSENSE) {
         return TY_SWEEP_DAMAGED;
     }
+    out.answers = read == TY_SWEEP_ANSWER;
     job->summary.n_kept++;
-    add_outcome(&job->summary, row, &out);
-    if (out.step_s > 0 || !job->any_times) { /* a row with times tells more than one that failed */
+    add_outcome(job, row, &out);
+    if (out.answers || !job->any_times) { /* a row with times tells more than one that failed */
         job->last = row;
-        job->any_times = out.step_s > 0;
+        job->any_times = out.answers;
     }
     return TY_SWEEP_KEPT;
 }
@@ -289,8 +250,7 @@ static int check_kept(struct sweep_job *job, struct ty_err *err)
     if (rc == 0 && !same) {
         rc = ty_fail(err, TY_EINPUT,
                      "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
-                     "names, or this program is not what it was; run without --resume to start "
-                     "anew",
+                     "names, or this program is not what it was; remove it to start anew",
                      job->store.partial, job->last + 1);
     }
     free(line);
@@ -337,11 +297,6 @@ static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
         add_remark(job, arena, "%s: %" PRIu32 " line%s made no sense; %s simulated again",
                    job->store.partial, n, n == 1 ? "" : "s",
                    n == 1 ? "its row was" : "their rows were");
-    }
-    if (job->store.dropped) {
-        add_remark(job, arena,
-                   "%s: rows that an earlier sweep had finished were dropped; --resume keeps them",
-                   job->store.partial);
     }
 }
 
@@ -434,6 +389,9 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
     rc = rc < 0 ? rc : ty_rows_spare(&job.rows, options->output, err);
+    rc = rc < 0 ? rc
+                : ty_sweep_space(&job.rows, &job.table, options->jobs, &job.summary.n_left_out,
+                                 job.summary.left_out, sizeof(job.summary.left_out), &arena, err);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);
@@ -442,6 +400,11 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         pthread_mutex_destroy(&job.lock);
     }
     if (options->summary != NULL) {
+        if (rc == 0 && job.best.n > 0) {
+            job.summary.fastest = job.best.row[0].row + 1;
+            job.summary.fastest_s = job.best.row[0].value[TY_SWEEP_STEP];
+            job.summary.best = ty_sweep_best_text(&job.best, &job.table);
+        }
         *options->summary = job.summary;
         const char *remark = rc == 0 ? all_remarks(&job, &arena) : NULL;
         copy_remark(options->summary, remark != NULL ? remark : "");

@@ -160,8 +160,7 @@ static int keep(struct ty_sweep_store *store, const char *text, size_t len, ty_s
     size_t end = line_end(text, len, 0), next;
     if (end > 0 && !begins_right(store, text, end) && memchr(text, '\0', end) == NULL) {
         return ty_fail(err, TY_EINPUT,
-                       "%s: its columns are not those of this sweep; run without --resume to "
-                       "start anew",
+                       "%s: its columns are not those of this sweep; remove it to start anew",
                        store->partial);
     }
     if (end == 0 || !begins_right(store, text, end)) { /* not even the first line is whole */
@@ -176,8 +175,8 @@ static int keep(struct ty_sweep_store *store, const char *text, size_t len, ty_s
         }
         if (kept == TY_SWEEP_FOREIGN) {
             return ty_fail(err, TY_EINPUT,
-                           "%s: its row %" PRIu32 " is not that of this sweep; run without "
-                           "--resume to start anew",
+                           "%s: its row %" PRIu32 " is not that of this sweep; remove it to "
+                           "start anew",
                            store->partial, n);
         }
     }
@@ -194,8 +193,7 @@ static int read_partial(struct ty_sweep_store *store, ty_sweep_look *look, void 
     size_t len = 0;
     int rc = ty_file_read(&arena, store->partial, MAX_BYTES, &text, &len, err);
     if (rc == 0 && (fstat(store->fd, &st) != 0 || (uint64_t)st.st_size != len)) {
-        rc = ty_fail(err, TY_EINPUT,
-                     "%s: not what a sweep wrote; run without --resume to start anew",
+        rc = ty_fail(err, TY_EINPUT, "%s: not what a sweep wrote; remove it to start anew",
                      store->partial);
     }
     rc = rc < 0 ? rc : keep(store, text, len, look, arg, err);
@@ -245,7 +243,12 @@ int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void
         store->error = ty_fd_write(store->fd, store->header, strlen(store->header), NULL);
         return store->error != 0 ? ty_sweep_store_fail(store, err) : 0;
     }
-    store->dropped = look == NULL && has_rows(store);
+    if (look == NULL && has_rows(store)) {
+        return ty_fail(err, TY_EIO,
+                       "%s: rows that an earlier sweep finished; --resume goes on from there, or "
+                       "remove it to start anew",
+                       store->partial);
+    }
     const int rc = look == NULL ? 0 : read_partial(store, look, arg, err);
     return rc < 0 ? rc : begin_partial(store, err);
 }

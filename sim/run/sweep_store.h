@@ -30,7 +30,6 @@ struct ty_sweep_store {
     int fd, error;                        /* errno of the first failed write */
     int64_t end;                          /* of PATH.partial */
     uint32_t n_damaged;                   /* lines of an earlier sweep that make no sense */
-    bool dropped;                         /* rows of an earlier sweep, which nobody asked for */
 };
 
 /* What becomes of a line of an earlier sweep. */
@@ -51,7 +50,7 @@ int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32
                         const char *header, struct ty_arena *arena, struct ty_err *err);
 
 /* To be called once, before rows are added. With `look`, lines of PATH.partial that it keeps stay,
- * and one that belongs to another sweep is an error. */
+ * and one that belongs to another sweep is an error; without, rows that are there are one. */
 int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
                          struct ty_err *err);
 

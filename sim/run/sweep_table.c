@@ -159,7 +159,7 @@ static int cut(struct list *list, const char *text, struct ty_arena *arena, stru
     }
 }
 
-static int product(struct ty_csv *csv, const char *const *over, size_t n_over,
+static int product(struct ty_sweep_table *table, const char *const *over, size_t n_over,
                    struct ty_arena *arena, struct ty_err *err)
 {
     struct list *lists = ty_arena_array(arena, struct list, n_over);
@@ -176,10 +176,12 @@ static int product(struct ty_csv *csv, const char *const *over, size_t n_over,
         }
     }
     const char **cell = ty_arena_array(arena, const char *, (size_t)(rows + 1) * n_over);
-    if (cell == NULL) {
+    uint32_t *n_values = ty_arena_array(arena, uint32_t, n_over);
+    if (cell == NULL || n_values == NULL) {
         return ty_fail_memory(err);
     }
     for (size_t i = 0; i < n_over; i++) {
+        n_values[i] = lists[i].n;
         cell[i] = lists[i].key;
         uint64_t stride = 1; /* rows between changes: the last list changes in every row */
         for (size_t k = i + 1; k < n_over; k++) {
@@ -189,7 +191,9 @@ static int product(struct ty_csv *csv, const char *const *over, size_t n_over,
             cell[(row + 1) * n_over + i] = lists[i].value[row / stride % lists[i].n];
         }
     }
-    *csv = (struct ty_csv){.cell = cell, .n_columns = (uint32_t)n_over, .n_rows = (uint32_t)rows};
+    table->n_values = n_values;
+    table->csv =
+        (struct ty_csv){.cell = cell, .n_columns = (uint32_t)n_over, .n_rows = (uint32_t)rows};
     return 0;
 }
 
@@ -199,6 +203,7 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
     uint32_t n_keys = 0;
     struct ty_config blank = {.run = {.steps = 0}};
     table->remark = NULL;
+    table->n_values = NULL;
     if ((path != NULL) == (n_over > 0)) {
         return ty_fail(err, TY_EUSAGE, "%s; write one of them",
                        path != NULL ? "--rows and --over are both given"
@@ -207,7 +212,7 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
     int rc = ty_config_init(&blank, err);
     rc = rc < 0         ? rc
          : path != NULL ? ty_csv_load(&table->csv, path, arena, err)
-                        : product(&table->csv, over, n_over, arena, err);
+                        : product(table, over, n_over, arena, err);
     table->is_key = rc < 0 ? NULL : ty_arena_array(arena, bool, (size_t)table->csv.n_columns + 1);
     if (rc == 0 && table->is_key == NULL) {
         rc = ty_fail_memory(err);

@@ -9,8 +9,9 @@
 /* Columns that name keys ("layout.tensor") set them, the others pass through. */
 struct ty_sweep_table {
     struct ty_csv csv;
-    bool *is_key;       /* [n_columns] */
-    const char *remark; /* columns that pass through, though they look like keys; or NULL */
+    bool *is_key;             /* [n_columns] */
+    const uint32_t *n_values; /* [n_columns] of the lists; NULL: rows of a file */
+    const char *remark;       /* columns that pass through, though they look like keys; or NULL */
 };
 
 /* From a file, or from "KEY=V1,V2" lists whose last one varies fastest; exactly one of both. A

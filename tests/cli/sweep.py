@@ -58,19 +58,26 @@ class Suite:
             self.check("a device stays one, and a full one is an error", done.returncode == 3
                        and full.is_char_device(), done.stderr)
 
-    def dropped(self):
-        """Rows that --resume would have kept are not dropped without a word."""
+    def left_alone(self):
+        """Rows that --resume would keep are not thrown away by a sweep that nobody told to."""
         done = self.sweep("--rows", "rows.csv", "-o", "t.csv")
         lines = (self.folder / "t.csv").read_text(encoding="utf-8").splitlines(True)
-        said = ("t.csv.partial: rows that an earlier sweep had finished were dropped; --resume "
-                "keeps them\n")
-        self.check("a first sweep drops nothing", said not in done.stderr, done.stderr)
-        for rows, options, tells in (([0, 1], [], True), ([0, 1], ["-q"], False), ([], [], False),
-                                     ([0, 1], ["--resume"], False)):
-            (self.folder / "t.csv.partial").write_text(partial(lines, rows), encoding="utf-8")
+        left = self.folder / "t.csv.partial"
+        said = ("t.csv.partial: rows that an earlier sweep finished; --resume goes on from there, "
+                "or remove it to start anew\n")
+        self.check("a table that is finished is no obstacle", done.returncode == 0, done.stderr)
+        for rows, options, refused in (([0, 1], [], True), ([0, 1], ["-q"], True), ([], [], False),
+                                       ([0, 1], ["--resume"], False)):
+            left.write_text(partial(lines, rows), encoding="utf-8")
+            (self.folder / "t.csv").write_text("old\n", encoding="utf-8")
             done = self.sweep("--rows", "rows.csv", "-o", "t.csv", *options)
+            kept = left.exists() and left.read_text(encoding="utf-8") == partial(lines, rows)
+            table = (self.folder / "t.csv").read_text(encoding="utf-8")
+            good = (done.returncode == 3 and done.stderr.endswith(said) and kept and table == "old\n"
+                    if refused else done.returncode == 0 and table == "".join(lines))
             self.check(f"{len(rows)} rows of an earlier sweep, {' '.join(options) or 'no options'}",
-                       done.returncode == 0 and (said in done.stderr) == tells, done.stderr)
+                       good, done.stderr)
+            left.unlink(missing_ok=True)
         for options in ([], ["-o", "-"]):
             done = self.sweep("--rows", "rows.csv", "--resume", *options)
             self.check("--resume needs a table to go on with", done.returncode == 2 and done.stderr
@@ -92,7 +99,7 @@ class Suite:
         self.check("a row that does not fit carries times", table[3]["fits"] == "0"
                    and float(table[3]["step_time_s"]) > 0, str(table[3]))
         self.check("a summary goes to standard error", done.stderr.startswith(
-                   "4 rows simulated: 2 fit, 1 does not, 1 with an error; fastest that fits: row "),
+                   "4 rows simulated: 2 fit, 1 does not, 1 with an error\n\nfastest that fit\nrow "),
                    done.stderr)
         self.check("--quiet has none", self.sweep("--rows", "rows.csv", "-q").stderr == "")
         for column, key in [("tensor", "layout.tensor"), ("layout_zero", "layout.zero"),
@@ -105,7 +112,8 @@ class Suite:
                  "heads", "vocab", "ffn"]
         (self.folder / "slips.csv").write_text(",".join(slips) + "\n" + "1," * 9 + "1\n",
                                                encoding="utf-8")
-        *lines, last, _ = self.sweep("--rows", "slips.csv").stderr.splitlines()
+        said = self.sweep("--rows", "slips.csv").stderr.split("1 row simulated")[0]
+        *lines, last = said.splitlines()
         self.check("of many such columns whole lines are given", len(lines) > 5
                    and last == "(and others)"
                    and all(line.startswith("column ") and line.endswith("?") for line in lines),
@@ -117,6 +125,74 @@ class Suite:
                    and "layout.tensor is there twice; keep one" in twice.stderr, twice.stderr)
         misspelt = self.sweep("--over", "layout.tensr=1,2")
         self.check("a misspelt key is an error", misspelt.returncode == 2, misspelt.stderr)
+
+    def best(self):
+        """The table at the end is that of the rows with most tokens a second, and no other."""
+        over = ["--over", "layout.tensor=1,2,4,8", "--over", "layout.zero=0,1", "--over",
+                "schedule.name=gpipe,1f1b", "--over", "layout.micro_batch=1"]
+        done = self.sweep(*over)
+        table = list(csv.DictReader(done.stdout.splitlines()))
+        fit = [(-float(r["tokens_per_s"]), i) for i, r in enumerate(table) if r["fits"] == "1"]
+        head, *lines = done.stderr.split("fastest that fit\n")[1].splitlines()
+        rows = [line.split() for line in lines]
+        self.check("five rows are named, the fastest first",
+                   [int(r[0]) - 1 for r in rows] == [i for _, i in sorted(fit)[:5]], done.stderr)
+        self.check("with the keys that vary, what came out of them, and the stack", head.split() ==
+                   ["row", "tensor", "zero", "schedule", "step", "tokens/s", "MFU", "memory",
+                    "framework"], head)
+        self.check("as the table has them", all(
+            r[1:4] == [table[int(r[0]) - 1][k] for k in ("layout.tensor", "layout.zero",
+                                                         "schedule.name")]
+            and abs(float(r[4]) / float(table[int(r[0]) - 1]["step_time_s"]) - 1) < 1e-3
+            and r[-1] == table[int(r[0]) - 1]["framework"] for r in rows), done.stderr)
+        none = self.sweep("--over", "layout.tensor=1", "--over", "layout.micro_batch=32")
+        self.check("where nothing fits there is no such table", none.returncode == 0
+                   and "fastest" not in none.stderr and "1 does not" in none.stderr, none.stderr)
+
+    def space(self):
+        """Combinations whose values cannot go together have no rows; mistakes keep theirs."""
+        done = self.sweep("--over", "schedule.chunks=1,2,4", "--over",
+                          "schedule.name=1f1b,interleaved,zb-v")
+        table = list(csv.DictReader(done.stdout.splitlines()))
+        self.check("chunks are for schedules that have them",
+                   [(r["schedule.chunks"], r["schedule.name"]) for r in table] ==
+                   [("1", "1f1b"), ("1", "interleaved"), ("2", "interleaved"), ("2", "zb-v"),
+                    ("4", "interleaved")] and not any(r["error"] for r in table), done.stdout)
+        self.check("and the others are counted, with the reason", done.stderr.startswith(
+            "4 of 9 combinations left out, whose values cannot go together: 4 for schedule.chunks "
+            "(such as zb-v: 1 virtual stage per rank; it has exactly 2)\n5 rows simulated"),
+            done.stderr)
+        done = self.sweep("--over", "layout.tensor=2,3", "--over", "layout.pipeline=4,5,8")
+        table = list(csv.DictReader(done.stdout.splitlines()))
+        self.check("a value that is wrong beside all others keeps its rows, with the error",
+                   [(r["layout.tensor"], r["layout.pipeline"], bool(r["error"])) for r in table] ==
+                   [("2", "4", False), ("2", "5", True), ("2", "8", False), ("3", "4", True),
+                    ("3", "5", True), ("3", "8", True)] and "left out" not in done.stderr,
+                   done.stdout)
+        done = self.sweep("--over", "layout.tensor=8,4", "--over", "layout.pipeline=8,4", "--over",
+                          "layout.micro_batch=1,2")
+        self.check("GPUs that do not suffice for both are a reason", done.returncode == 0
+                   and done.stdout.count("\n") == 7 and "2 of 8 combinations left out" in done.stderr
+                   and "2 for layout.pipeline (such as tensor x context x pipeline" in done.stderr,
+                   done.stderr)
+        (self.folder / "chunks.csv").write_text("schedule.chunks,schedule.name\n1,1f1b\n2,1f1b\n"
+                                                "2,zb-v\n1,zb-v\n", encoding="utf-8")
+        done = self.sweep("--rows", "chunks.csv")
+        table = list(csv.DictReader(done.stdout.splitlines()))
+        self.check("rows that somebody wrote stay", [bool(r["error"]) for r in table] ==
+                   [False, True, False, True] and "left out" not in done.stderr, done.stdout)
+        self.left_out_and_resumed()
+
+    def left_out_and_resumed(self):
+        over = ["--over", "schedule.chunks=1,2", "--over", "schedule.name=1f1b,zb-v", "--over",
+                "layout.tensor=2,4", "-o", "space.csv"]
+        self.sweep(*over)
+        whole = (self.folder / "space.csv").read_text(encoding="utf-8")
+        (self.folder / "space.csv.partial").write_text(
+            partial(whole.splitlines(True), [3, 0]), encoding="utf-8")
+        done = self.sweep(*over, "--resume", "--jobs", "3")
+        self.check("what is left out stays out when a sweep goes on", done.stderr.count("2 kept") == 1
+                   and (self.folder / "space.csv").read_text(encoding="utf-8") == whole, done.stderr)
 
     def threads(self):
         whole = self.sweep(*OVER, "--jobs", "1", "-o", "one.csv")
@@ -135,7 +211,7 @@ class Suite:
             (self.folder / "kept.csv.partial").write_text(partial(lines, range(kept)),
                                                           encoding="utf-8")
             done = self.sweep("--rows", "rows.csv", "-o", "kept.csv", "--resume")
-            self.check(f"a summary counts {kept} kept rows", "fastest that fits" in found
+            self.check(f"a summary counts {kept} kept rows", "fastest that fit" in found
                        and done.stderr == f"{simulated} simulated, {kept} kept:{found}",
                        done.stderr)
 
@@ -150,7 +226,7 @@ class Suite:
             left.write_text(numbered)
             done = self.sweep("--over", over, "-o", "other.csv", "--resume")
             self.check(f"--resume refuses a partial table with {fact}", done.returncode == 3
-                       and "of this sweep; run without --resume" in done.stderr
+                       and "of this sweep; remove it to start anew" in done.stderr
                        and left.read_text() == numbered, done.stderr)
 
 
@@ -158,7 +234,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
         suite.rows()
-        suite.dropped()
+        suite.left_alone()
+        suite.best()
+        suite.space()
         suite.targets()
         suite.threads()
         suite.kept_rows()

@@ -218,7 +218,7 @@ def changes(test, folder):
         sweep.partial.write_bytes(whole)
         done = sweep.sweep("--resume")
         test.check(f"{fact}: told, and nothing is touched", done.returncode == 3
-                   and said in done.stderr and "without --resume" in done.stderr
+                   and said in done.stderr and "remove it to start anew" in done.stderr
                    and sweep.partial.read_bytes() == whole and not sweep.out.exists(), done)
         (folder / name).write_text(before)
     sweep.partial.write_bytes(b"\xef\xbb\xbf" + whole)

@@ -154,6 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_file(PARTIAL, data, size);
     struct ty_sweep_summary summary = {.n_kept = 0};
     const int rc = sweep(true, &summary, err);
+    ty_text_free(summary.best);
     fuzz_check(rc, err);
     FUZZ_DEMAND(rc == 0 || rc == TY_EINPUT);
     const bool is_cut = size <= strlen(whole) && memcmp(data, whole, size) == 0;
