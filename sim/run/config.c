@@ -59,6 +59,9 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         [TY_SECTION_RUN] = {.fields = ty_run_fields,
                             .n_fields = ty_n_run_fields,
                             .base = &config->run},
+        [TY_SECTION_FLEET] = {.fields = ty_fleet_fields,
+                              .n_fields = ty_n_fleet_fields,
+                              .base = &config->fleet},
         [TY_SECTION_OUTPUT] = {.fields = ty_output_fields,
                                .n_fields = ty_n_output_fields,
                                .base = &config->output},
@@ -97,7 +100,7 @@ int ty_config_unknown_section(const char *name, const struct ty_place *at, struc
     char hint[TY_SUGGESTION];
     return ty_fail_at(err, TY_EINPUT, at,
                       "%.60s: unknown section; write one of cluster, fabric, model, layout, "
-                      "framework, schedule, run, output, jobs%s",
+                      "framework, schedule, run, fleet, output, jobs%s",
                       name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
 }
 

@@ -8,6 +8,7 @@
 
 #include "model/layout.h"
 #include "model/sched.h"
+#include "sim/run/fleet.h"
 #include "sim/run/options.h"
 #include "sim/trainyard.h"
 #include "topology/fabric.h"
@@ -21,6 +22,7 @@
     X(FRAMEWORK, "framework", "what the training stack that runs it does")                         \
     X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
     X(RUN, "run", "how the plan is executed")                                                      \
+    X(FLEET, "fleet", "the training of which a run is a step; nothing of it changes the step")     \
     X(OUTPUT, "output", "what is shown of it")
 
 enum ty_section_index {
@@ -52,6 +54,7 @@ struct ty_config {
     struct ty_layout layout;
     struct ty_sched_options schedule;
     struct ty_run_options run;
+    struct ty_fleet_options fleet;
     struct ty_output_options output;
 
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
@@ -70,6 +73,12 @@ struct ty_config {
     size_t n_inputs, cap_inputs;
     struct ty_arena arena; /* owns everything above */
 };
+
+/* Whether a section says what a step does, and not only what is shown or asked of it. */
+static inline bool ty_config_matters(enum ty_section_index section)
+{
+    return section != TY_SECTION_OUTPUT && section != TY_SECTION_FLEET;
+}
 
 /* Public functions (load, free, show) are in sim/trainyard.h. */
 

@@ -64,7 +64,8 @@ uint64_t ty_config_digest(const struct ty_config *config)
     h ^= hash_exceptions(&config->cluster.exception_texts);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];
-        for (uint32_t k = 0; k < section->n_fields && i != TY_SECTION_OUTPUT; k++) {
+        for (uint32_t k = 0; k < section->n_fields && ty_config_matters((enum ty_section_index)i);
+             k++) {
             const enum ty_field_type type = section->fields[k].type;
             const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
             if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine) { /* names */

@@ -78,7 +78,8 @@ int ty_diff_keys(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_er
         return ty_fail_memory(err);
     }
     for (int i = 0; i < TY_N_SECTIONS && rc == 0; i++) {
-        for (uint32_t k = 0; i != TY_SECTION_OUTPUT && k < a->sections[i].n_fields && rc == 0;
+        for (uint32_t k = 0;
+             ty_config_matters((enum ty_section_index)i) && k < a->sections[i].n_fields && rc == 0;
              k++) {
             rc = compare_field(pair, &a->sections[i], &b->sections[i], k, arena);
         }

@@ -10,7 +10,11 @@
 
 #define ROW(name, member)                                                                          \
     {                                                                                              \
-        name, offsetof(struct ty_figures, member)                                                  \
+        name, offsetof(struct ty_figures, member), false                                           \
+    }
+#define ASKED(member)                                                                              \
+    {                                                                                              \
+#member, offsetof(struct ty_figures, fleet.member), true                                   \
     }
 const struct ty_figure_row ty_figure_rows[] = {
     ROW("step_time_s", step_s),
@@ -24,8 +28,13 @@ const struct ty_figure_row ty_figure_rows[] = {
     ROW("bubble_fraction", bubble_fraction),
     ROW("bubble_over_ideal", bubble_over_ideal),
     ROW("ideal_s", ideal_s),
+    ASKED(days_for_tokens),
+    ASKED(gpu_hours),
+    ASKED(cost),
+    ASKED(cost_per_billion_tokens),
     {.name = NULL},
 };
+#undef ASKED
 #undef ROW
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
@@ -86,6 +95,7 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
     *f = (struct ty_figures){.step_s = ty_s_from_ps(run->timeline.makespan) / steps};
     f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
     f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
+    f->fleet = ty_fleet_figures(&c->fleet, f->tokens_per_s, gpus);
     f->model_tflops_per_gpu = ty_flops_model(&c->arch, false) * f->tokens_per_s_per_gpu * 1e-12;
     utilisations(run, f);
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
@@ -123,6 +133,12 @@ int ty_run_figure(const struct ty_run *run, const char *name, double *value, str
     }
     ty_run_figures(run, &f);
     for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
+        if (strcmp(row->name, name) == 0 && row->asked && ty_figure(&f, row) <= 0) {
+            return ty_fail(err, TY_EUSAGE,
+                           "%s: the run file says nothing to work it out from; give fleet.tokens, "
+                           "and for costs fleet.price",
+                           name);
+        }
         if (strcmp(row->name, name) == 0) {
             *value = ty_figure(&f, row);
             return 0;

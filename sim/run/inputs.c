@@ -25,6 +25,38 @@ int ty_config_readable(const struct ty_source *source, struct ty_err *err)
     return rc;
 }
 
+static bool is_in_section(const char *key, const char *section)
+{
+    const size_t n = strlen(section);
+    return strncmp(key, section, n) == 0 && key[n] == '.';
+}
+
+int ty_rows_mention(const struct ty_row_source *rows, const char *section, bool *found,
+                    struct ty_err *err)
+{
+    const struct ty_csv *csv = &rows->table->csv;
+    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
+    *found = false;
+    if (!l.config) {
+        return ty_fail_memory(err);
+    }
+    const int rc = ty_loader_docs(&l, &rows->source);
+    for (size_t i = 0; rc == 0 && i < l.config->n_docs; i++) {
+        const struct ty_node *root = l.config->docs[i].root;
+        for (const struct ty_node *node = root->first; node; node = node->next) {
+            *found = *found || strcmp(node->key, section) == 0;
+        }
+    }
+    for (size_t i = 0; i < rows->source.n_sets; i++) {
+        *found = *found || is_in_section(rows->source.sets[i], section);
+    }
+    for (uint32_t k = 0; k < csv->n_columns; k++) {
+        *found = *found || is_in_section(ty_csv_header(csv, k), section);
+    }
+    ty_config_free(l.config);
+    return rc < 0 ? rc : l.code;
+}
+
 /* ---- one configuration ---- */
 
 static bool is_file(const char *path, const struct stat *file)

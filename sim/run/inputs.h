@@ -9,6 +9,10 @@
  * wrong in every row of a table. */
 int ty_config_readable(const struct ty_source *source, struct ty_err *err);
 
+/* Whether a section is there, in a file of the source, a setting or a column of the table. */
+int ty_rows_mention(const struct ty_row_source *rows, const char *section, bool *found,
+                    struct ty_err *err);
+
 /* TY_EUSAGE when `path` is a file that the source reads or names, also where what is in it is
  * wrong. NULL, "-", and what is no file, stand for nothing that could be lost. */
 int ty_config_spares(const struct ty_source *source, const char *path, struct ty_err *err);

@@ -100,6 +100,11 @@ static void put_figures(struct ty_out *out, const struct ty_run *run)
     put_number(out, "bubble_fraction", f.bubble_fraction);
     put_number(out, "bubble_over_ideal", f.bubble_over_ideal);
     put_number(out, "ideal_s", f.ideal_s);
+    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
+        if (row->asked && ty_figure(&f, row) > 0) {
+            put_number(out, row->name, ty_figure(&f, row));
+        }
+    }
     ty_out_str(out, "\"breakdown\":{");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         put_key(out, ty_bucket_name((enum ty_bucket)b));

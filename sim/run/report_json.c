@@ -164,7 +164,9 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_run_figures(run, &f);
     ty_text_add(t, "{\n");
     for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
-        pair(t, row->name, ty_figure(&f, row));
+        if (!row->asked || ty_figure(&f, row) > 0) {
+            pair(t, row->name, ty_figure(&f, row));
+        }
     }
     ty_text_add(t, "  \"fits\": %s,\n", ty_run_fits(run) ? "true" : "false");
     int rc = memory(t, run, err);

@@ -114,6 +114,31 @@ static void imbalance(const struct ty_run *run, struct ty_text *t)
     }
 }
 
+/* What the fleet section asks for: of a training that is nothing but this step. */
+static void training(const struct ty_run *run, const struct ty_fleet_figures *f, struct ty_text *t)
+{
+    const struct ty_fleet_options *fleet = &run->config->fleet;
+    char value[64], note[160], number[64];
+    if (fleet->tokens > 0) {
+        ty_snprintf(value, sizeof(value), "%.4g days", f->days_for_tokens);
+        ty_snprintf(note, sizeof(note), "%s GPU-hours for %g tokens, every step like this one",
+                    ty_words_count(f->gpu_hours, number, sizeof(number)), fleet->tokens);
+        row(t, "training", value, note);
+    }
+    if (fleet->price > 0) {
+        const bool all = fleet->tokens > 0;
+        const double cost = all ? f->cost : f->cost_per_billion_tokens;
+        if (cost < 1000) {
+            ty_snprintf(value, sizeof(value), "%.4g", cost);
+        } else {
+            ty_words_count(cost, value, sizeof(value));
+        }
+        ty_snprintf(note, sizeof(note), "%s at %g per GPU and hour",
+                    all ? "of these tokens" : "of a billion tokens", fleet->price);
+        row(t, "cost", value, note);
+    }
+}
+
 static void speed(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
     const struct ty_layout *l = &run->config->layout;
@@ -123,6 +148,7 @@ static void speed(const struct ty_run *run, const struct ty_figures *f, struct t
     snprintf(note, sizeof(note), "%s per GPU",
              ty_words_count(f->tokens_per_s_per_gpu, other, sizeof(other)));
     row(t, "tokens/s", ty_words_count(f->tokens_per_s, value, sizeof(value)), note);
+    training(run, &f->fleet, t);
     ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", f->model_tflops_per_gpu);
     row(t, "model FLOP/s", value, "per GPU");
     snprintf(note, sizeof(note), "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",

@@ -75,6 +75,7 @@ struct ty_figures {
     double step_s, tokens_per_s, tokens_per_s_per_gpu;
     double model_tflops_per_gpu, mfu, mfu_causal, hfu, hfu_causal;
     double bubble_s, bubble_fraction, bubble_over_ideal, ideal_s;
+    struct ty_fleet_figures fleet;
     double bucket_s[TY_N_BUCKETS]; /* per step, mean over ranks */
     struct ty_traffic traffic[TY_TRAFFIC_MAX];
     uint32_t n_traffic;
@@ -85,6 +86,7 @@ struct ty_figures {
 struct ty_figure_row {
     const char *name;
     size_t offset; /* of a double in struct ty_figures */
+    bool asked;    /* there only when the run file asks for it, else 0 */
 };
 extern const struct ty_figure_row ty_figure_rows[]; /* ends with a NULL name */
 

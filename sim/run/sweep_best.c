@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/run/words.h"
 
@@ -86,9 +87,21 @@ static void key_cell(const void *arg, uint32_t column, uint32_t line, char *buf,
     (void)snprintf(buf, size, "%s", value[0] != '\0' ? value : "-");
 }
 
+enum {
+    ROW,
+    STEP,
+    TOKENS,
+    MFU,
+    MEMORY,
+    DAYS,
+    COST,
+    FRAMEWORK
+};
+
 static void figure_cell(const void *arg, uint32_t column, uint32_t line, char *buf, size_t size)
 {
-    static const char *const heads[] = {"row", "step", "tokens/s", "MFU", "memory", "framework"};
+    static const char *const heads[] = {"row",    "step", "tokens/s", "MFU",
+                                        "memory", "days", "cost",     "framework"};
     const struct lines *l = arg;
     if (line == 0) {
         (void)snprintf(buf, size, "%s", heads[column]);
@@ -96,20 +109,26 @@ static void figure_cell(const void *arg, uint32_t column, uint32_t line, char *b
     }
     const struct ty_sweep_figures *f = &l->best->row[line - 1];
     switch (column) {
-    case 0:
+    case ROW:
         (void)snprintf(buf, size, "%u", (unsigned)f->row + 1);
         break;
-    case 1:
+    case STEP:
         ty_words_seconds(f->value[TY_SWEEP_STEP], buf, size);
         break;
-    case 2:
+    case TOKENS:
         ty_words_count(f->value[TY_SWEEP_TOKENS], buf, size);
         break;
-    case 3:
+    case MFU:
         ty_words_share(f->value[TY_SWEEP_MFU], buf, size);
         break;
-    case 4:
+    case MEMORY:
         ty_words_bytes(f->value[TY_SWEEP_PEAK], buf, size);
+        break;
+    case DAYS:
+        ty_snprintf(buf, size, "%.4g", f->value[TY_SWEEP_DAYS]);
+        break;
+    case COST:
+        ty_words_count(f->value[TY_SWEEP_COST], buf, size);
         break;
     default:
         (void)snprintf(buf, size, "%s", f->framework);
@@ -135,31 +154,54 @@ static void put(struct ty_text *line, const struct lines *l, cell_fn *cell, uint
     }
 }
 
+/* The lines, without blanks at their ends; NULL: no memory. */
+static char *joined(struct ty_text *line, uint32_t n)
+{
+    struct ty_text all = {.data = NULL};
+    bool whole = true;
+    for (uint32_t i = 0; i < n; i++) {
+        char *text = ty_text_take(&line[i]);
+        whole = whole && text != NULL;
+        size_t len = text != NULL ? strlen(text) : 0;
+        while (len > 0 && text[len - 1] == ' ') {
+            len--;
+        }
+        ty_text_bytes(&all, text, len);
+        ty_text_bytes(&all, "\n", 1);
+        free(text);
+    }
+    if (!whole) {
+        ty_text_release(&all);
+    }
+    return whole ? ty_text_take(&all) : NULL;
+}
+
+static bool is_shown(const struct ty_sweep_table *table, uint32_t column)
+{
+    return table->is_key[column] && varies(table, column) &&
+           strcmp(ty_csv_header(&table->csv, column), "framework.preset") != 0;
+}
+
 char *ty_sweep_best_text(const struct ty_sweep_best *best, const struct ty_sweep_table *table)
 {
     const struct lines l = {.best = best, .table = table};
-    struct ty_text line[TY_SWEEP_BEST + 1] = {{.data = NULL}}, all = {.data = NULL};
+    struct ty_text line[TY_SWEEP_BEST + 1] = {{.data = NULL}};
     if (best->n == 0) {
         return NULL;
     }
-    put(line, &l, figure_cell, 0, true);
+    put(line, &l, figure_cell, ROW, true);
     for (uint32_t k = 0; k < table->csv.n_columns; k++) {
-        if (table->is_key[k] && varies(table, k) &&
-            strcmp(ty_csv_header(&table->csv, k), "framework.preset") != 0) {
+        if (is_shown(table, k)) {
             put(line, &l, key_cell, k, false);
         }
     }
-    for (uint32_t k = 1; k < 6; k++) {
-        put(line, &l, figure_cell, k, k < 5);
-    }
-    for (uint32_t i = 0; i <= best->n; i++) {
-        char *text = ty_text_take(&line[i]);
-        size_t n = text != NULL ? strlen(text) : 0;
-        while (n > 0 && text[n - 1] == ' ') {
-            n--;
+    const double *first = best->row[0].value;
+    for (uint32_t k = STEP; k <= FRAMEWORK; k++) {
+        const bool lacks =
+            (k == DAYS && first[TY_SWEEP_DAYS] <= 0) || (k == COST && first[TY_SWEEP_COST] <= 0);
+        if (!lacks) {
+            put(line, &l, figure_cell, k, k != FRAMEWORK);
         }
-        ty_text_add(&all, "%.*s\n", (int)n, text != NULL ? text : "");
-        free(text);
     }
-    return ty_text_take(&all);
+    return joined(line, best->n + 1);
 }

@@ -79,7 +79,11 @@ static void take_figures(const struct ty_run *run, void *arg)
                   [TY_SWEEP_HFU] = f.hfu,
                   [TY_SWEEP_TOKENS] = f.tokens_per_s,
                   [TY_SWEEP_BUBBLE] = f.bubble_fraction,
-                  [TY_SWEEP_PEAK] = bill.total_B},
+                  [TY_SWEEP_PEAK] = bill.total_B,
+                  [TY_SWEEP_DAYS] = f.fleet.days_for_tokens,
+                  [TY_SWEEP_GPU_HOURS] = f.fleet.gpu_hours,
+                  [TY_SWEEP_COST] = f.fleet.cost,
+                  [TY_SWEEP_COST_BILLION] = f.fleet.cost_per_billion_tokens},
     };
     out->answers = true;
     out->by_layout = ty_stack_by_layout(run->config);
@@ -388,6 +392,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
+    rc = rc < 0 ? rc : ty_rows_mention(&job.rows, "fleet", &job.fleet, err);
     rc = rc < 0 ? rc : ty_rows_spare(&job.rows, options->output, err);
     rc = rc < 0 ? rc
                 : ty_sweep_space(&job.rows, &job.table, options->jobs, &job.summary.n_left_out,

@@ -34,7 +34,13 @@ function compared(title, note, runs, entries) {
 
 function figuresTable(runs) {
   const f = (key) => (run) => run.figures[key];
-  const flops = (x) => x.toFixed(1) + ' TFLOP/s';
+  const flops = (x) => x.toFixed(1) + ' TFLOP/s', days = (x) => Number(x.toPrecision(4)) + ' days';
+  const asked = [ /* by a fleet section */
+    ['training, every step like this one', f('days_for_tokens'), days, -1],
+    ['GPU-hours of it', f('gpu_hours'), count, -1],
+    ['cost of it', f('cost'), count, -1],
+    ['cost of a billion tokens', f('cost_per_billion_tokens'), count, -1],
+  ].filter(([, value]) => runs.every((run) => value(run) !== undefined));
   return compared('Figures', 'of a step', runs, [
     ['step time', f('step_time_s'), secs, -1],
     ['without bubbles', f('ideal_s'), secs, -1],
@@ -47,6 +53,7 @@ function figuresTable(runs) {
     ['HFU, causal attention', f('hfu_causal'), share, 1],
     ['bubble, share of the step', f('bubble_fraction'), share, -1],
     ['bubble over ideal', f('bubble_over_ideal'), share, -1],
+    ...asked,
   ]);
 }
 

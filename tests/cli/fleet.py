@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The fleet section: days, GPU-hours and cost of a training, in reports, tables and pages, and no
+other step for it.
+
+usage: fleet.py TRAINYARD
+"""
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from tap import Test
+
+RUN = """\
+cluster: {preset: dgx-a100-80g, nodes: 2}
+model: {layers: 8, hidden: 1024, heads: 8, vocabulary: 32000, sequence: 1024}
+layout: {tensor: 2, pipeline: 2, global_batch: 64}
+"""
+FLEET = "fleet: {price: 2.5, tokens: 15.6e12}\n"
+NAMES = ["days_for_tokens", "gpu_hours", "cost", "cost_per_billion_tokens"]
+GPUS = 16
+
+
+def close(a, b):
+    return abs(a - b) <= 1e-9 * abs(b)
+
+
+def expected(tokens_per_s, price, tokens):
+    hours = tokens / tokens_per_s / 3600
+    return {"days_for_tokens": hours / 24, "gpu_hours": hours * GPUS, "cost": hours * GPUS * price,
+            "cost_per_billion_tokens": 1e9 / tokens_per_s / 3600 * GPUS * price}
+
+
+class Suite(Test):
+    def __init__(self, binary, folder):
+        super().__init__(binary)
+        self.folder = folder
+        (folder / "plain.yaml").write_text(RUN)
+        (folder / "fleet.yaml").write_text(RUN + FLEET)
+
+    def trainyard(self, *words):
+        return subprocess.run([self.binary, *words], cwd=self.folder, capture_output=True, text=True,
+                              check=False)
+
+    def stats(self, *words):
+        return json.loads(self.trainyard("run", *words, "--stats", "json").stdout)
+
+    def figures(self):
+        plain, fleet = self.stats("plain.yaml"), self.stats("fleet.yaml")
+        want = expected(fleet["tokens_per_s"], 2.5, 15.6e12)
+        self.check("days, GPU-hours and costs are those of so many tokens at this speed",
+                   all(close(fleet[k], want[k]) for k in NAMES), fleet)
+        self.check("they are not there when nobody asks", not set(NAMES) & set(plain), plain)
+        self.check("the step is the same, and so is its configuration",
+                   all(plain[k] == fleet[k] for k in ("step_time_s", "mfu", "config_digest")),
+                   (plain["config_digest"], fleet["config_digest"]))
+        tokens = self.stats("plain.yaml", "--set", "fleet.tokens=1e12")
+        price = self.stats("plain.yaml", "--set", "fleet.price=3")
+        self.check("what one of the two keys tells is told", set(NAMES) & set(tokens) ==
+                   {"days_for_tokens", "gpu_hours"} and set(NAMES) & set(price) ==
+                   {"cost_per_billion_tokens"}, (tokens, price))
+        said = self.trainyard("diff", "plain.yaml", "fleet.yaml").stdout
+        self.check("and a diff of two prices has no difference", "no key differs" in said, said)
+
+    def table(self):
+        f = self.stats("fleet.yaml")
+        lines = self.trainyard("run", "fleet.yaml").stdout.splitlines()
+        training = next((s.split(None, 1)[1] for s in lines if s.startswith("training ")), "")
+        cost = next((s.split(None, 1)[1] for s in lines if s.startswith("cost ")), "")
+        self.check("the report has them", training.split() == (
+            f"{f['days_for_tokens']:.4g} days {f['gpu_hours']:,.0f} GPU-hours for 1.56e+13 tokens, "
+            "every step like this one").split() and cost.split() == (
+            f"{f['cost']:,.0f} of these tokens at 2.5 per GPU and hour").split(), (training, cost))
+
+    def sweeps(self):
+        over = ["--over", "layout.zero=0,1", "--over", "layout.tensor=2,3"]
+        for words, given in ((["fleet.yaml", *over], True), (["plain.yaml", *over], False),
+                             (["plain.yaml", *over, "--set", "fleet.tokens=1e12"], True),
+                             (["plain.yaml", "--over", "fleet.price=1,2"], True)):
+            done = self.trainyard("sweep", *words)
+            rows = list(csv.DictReader(done.stdout.splitlines()))
+            there = [name for name in NAMES if name in rows[0]]
+            self.check(f"columns of {' '.join(words)}", there == (NAMES if given else [])
+                       and all(len(row) == len(rows[0]) and None not in row for row in rows),
+                       done.stdout)
+        done = self.trainyard("sweep", "fleet.yaml", *over, "-o", "t.csv")
+        text = (self.folder / "t.csv").read_text()
+        rows = list(csv.DictReader(text.splitlines()))
+        self.check("their values are those of each row", all(
+            row["error"] and not any(row[k] for k in NAMES) or all(close(
+                float(row[k]), expected(float(row["tokens_per_s"]), 2.5, 15.6e12)[k]) for k in NAMES)
+            for row in rows) and sum(not row["error"] for row in rows) == 2, text)
+        head = done.stderr.split("fastest that fit\n")[1].splitlines()[0].split()
+        self.check("the best are shown with days and cost", head[-3:] ==
+                   ["days", "cost", "framework"], done.stderr)
+        first, *lines = text.splitlines(True)
+        (self.folder / "t.csv.partial").write_text("row," + first + "3," + lines[2] + "2," + lines[1])
+        done = self.trainyard("sweep", "fleet.yaml", *over, "-o", "t.csv", "--resume")
+        self.check("rows with them are kept", ", 2 kept" in done.stderr
+                   and (self.folder / "t.csv").read_text() == text, done.stderr)
+
+    def page(self):
+        self.trainyard("report", "fleet.yaml", "-o", "fleet.html")
+        self.trainyard("report", "plain.yaml", "-o", "plain.html")
+        want = self.stats("fleet.yaml")
+        texts = [(self.folder / name).read_text() for name in ("fleet.html", "plain.html")]
+        self.check("the page has them when they are asked for", all(
+            f'"{k}":{json.dumps(want[k])}' in texts[0] for k in NAMES)
+            and not any(f'"{k}":' in texts[1] for k in NAMES), [text.find("days_for") for text in texts])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(name).resolve())
+        suite.figures()
+        suite.table()
+        suite.sweeps()
+        suite.page()
+        print(f"1..{suite.n}")
+        return 1 if suite.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
