@@ -173,12 +173,16 @@ static bool is_null(const struct ty_node *node)
 static int check_scalar(const struct ty_value_context *c, const struct ty_node *node)
 {
     char right[MESSAGE_BYTES];
-    expects(c->field, NULL, right, sizeof(right));
-    if (node->kind != TY_NODE_SCALAR) {
-        return value_fail(c, node, "%s where one value is due; write %s",
-                          node->kind == TY_NODE_LIST ? "a list" : "a mapping", right);
+    const bool null = is_null(node);
+    if (node->kind == TY_NODE_SCALAR && !null) {
+        return 0; /* nearly always: what would be right is worth its words only where it is told */
     }
-    return is_null(node) ? value_fail(c, node, "no value; write %s", right) : 0;
+    expects(c->field, NULL, right, sizeof(right));
+    if (null) {
+        return value_fail(c, node, "no value; write %s", right);
+    }
+    return value_fail(c, node, "%s where one value is due; write %s",
+                      node->kind == TY_NODE_LIST ? "a list" : "a mapping", right);
 }
 
 /* ---- scalars ---- */
