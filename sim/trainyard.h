@@ -434,10 +434,8 @@ struct ty_schedule_options {
 TY_API int ty_schedule_show(const struct ty_schedule_options *options, char **text,
                             struct ty_err *err);
 
-/* What a schedule would take of this machine's memory, in words, where that is much; NULL: little.
- * `advice` has to be freed. */
-TY_API int ty_schedule_advice(const struct ty_schedule_options *options, char **advice,
-                              struct ty_err *err);
+/* What a large schedule would take of this machine's memory, to be freed; NULL: little. */
+TY_API int ty_schedule_advice(const struct ty_schedule_options *o, char **advice, struct ty_err *);
 
 /* Several: a table and stacked Gantt charts on one time axis (format "svg": a picture of the
  * charts). options->name is a list "gpipe,1f1b,zb-v", options->times are of a whole stage, whatever
