@@ -53,7 +53,9 @@ const struct ty_field ty_sched_fields[] = {
      .max = 64,
      .blank = "auto",
      .fallback = "auto",
-     .doc = "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs"},
+     .doc =
+         "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
+         "it takes any number"},
     {.key = "group",
      .type = TY_TYPE_UINT,
      .offset = offsetof(struct ty_sched_options, group),
