@@ -362,8 +362,7 @@ struct ty_sweep_summary {
     uint32_t fastest; /* number of the row that fits with most tokens a second, from 1; 0: none */
     double fastest_s; /* its step time */
     char *best;       /* the five fastest that fit, a table; to be freed; NULL: none */
-    uint32_t n_left_out; /* combinations of `over` whose values cannot go together: no rows */
-    char left_out[1024]; /* that, and why, in a line; "" */
+    char left_out[1024]; /* combinations of `over` that cannot be, counted, and why; "": none */
     char remark[512];    /* lines for the user, about columns and earlier rows; "" */
 };
 

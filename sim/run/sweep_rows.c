@@ -395,8 +395,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     rc = rc < 0 ? rc : ty_rows_mention(&job.rows, "fleet", &job.fleet, err);
     rc = rc < 0 ? rc : ty_rows_spare(&job.rows, options->output, err);
     rc = rc < 0 ? rc
-                : ty_sweep_space(&job.rows, &job.table, options->jobs, &job.summary.n_left_out,
-                                 job.summary.left_out, sizeof(job.summary.left_out), &arena, err);
+                : ty_sweep_space(&job.rows, &job.table, options->jobs, job.summary.left_out,
+                                 sizeof(job.summary.left_out), &arena, err);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);

@@ -215,10 +215,10 @@ static int take_out(struct space *s, struct ty_sweep_table *table, uint32_t n,
 }
 
 int ty_sweep_space(const struct ty_row_source *rows, struct ty_sweep_table *table, uint32_t jobs,
-                   uint32_t *n, char *why, size_t size, struct ty_arena *arena, struct ty_err *err)
+                   char *why, size_t size, struct ty_arena *arena, struct ty_err *err)
 {
     struct space s = {.rows = rows, .table = table};
-    *n = 0;
+    uint32_t n = 0;
     why[0] = '\0';
     if (table->n_values == NULL || table->csv.n_columns < 2) {
         return 0;
@@ -229,12 +229,12 @@ int ty_sweep_space(const struct ty_row_source *rows, struct ty_sweep_table *tabl
         if (is_left_out(&s, row)) {
             struct reason *r = &s.reason[s.state[row] - FIRST_REASON];
             r->row = r->n++ == 0 ? row : r->row;
-            (*n)++;
+            n++;
         }
     }
-    if (rc < 0 || *n == 0) {
+    if (rc < 0 || n == 0) {
         return rc;
     }
-    tell(&s, *n, why, size);
-    return take_out(&s, table, *n, arena, err);
+    tell(&s, n, why, size);
+    return take_out(&s, table, n, arena, err);
 }

@@ -11,8 +11,8 @@
 #include "sim/run/row_run.h"
 
 /* Takes such rows out of a table of --over (that of --rows stays as it is); rows->table is `table`.
- * *n: how many; `why`: that and the reasons as a line, "" for none. */
+ * `why`: how many, and the reasons, as a line; "" for none. */
 int ty_sweep_space(const struct ty_row_source *rows, struct ty_sweep_table *table, uint32_t jobs,
-                   uint32_t *n, char *why, size_t size, struct ty_arena *arena, struct ty_err *err);
+                   char *why, size_t size, struct ty_arena *arena, struct ty_err *err);
 
 #endif
