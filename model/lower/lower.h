@@ -18,7 +18,7 @@ struct ty_lower_size {
     double ops;    /* of one member of each of them, over all steps */
     double most;   /* of the one that has most */
     double passes; /* of them, over all steps */
-    double layers; /* of them */
+    double share;  /* of all layers that they hold */
     uint32_t members;
     bool flows; /* links are used */
 };

@@ -17,7 +17,8 @@ int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps)
     l->size.ops += ops * steps;
     l->size.most = ops * steps > l->size.most ? ops * steps : l->size.most;
     l->size.passes += made * steps;
-    l->size.layers += l->out->stage[l->rank].n_layers;
+    const double copies = ty_sched_directions(l->sched->placement);
+    l->size.share += l->out->stage[l->rank].n_layers / (copies * l->in->arch->layers);
     l->size.members = l->members;
     l->size.flows = p->n_flows > 0;
     const int rc = l->in->allow != NULL ? l->in->allow(l->in->allow_arg, &l->size, l->b.err) : 0;

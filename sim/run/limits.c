@@ -92,14 +92,13 @@ int ty_limit_allow(const void *arg, const struct ty_lower_size *size, struct ty_
     const bool varies = c->run.jitter > 0 || c->run.gpu_spread > 0;
     const double loads = links && varies && !plan->folded ? LINK_LOAD_B * size->most : 0;
     const double held = size->passes * sizeof(struct ty_pass) + tasks * columns_B(varies, links);
-    const double ranks = c->arch.layers / size->layers; /* all over those that are known */
     char what[96], count[64];
     if (ty_limit_allows(c, held + loads)) {
         return 0;
     }
     (void)snprintf(what, sizeof(what), "a run of about %s tasks",
-                   ty_words_count(tasks * ranks, count, sizeof(count)));
-    return ty_limit_check(c, what, held * ranks + loads, 0, remedy, err);
+                   ty_words_count(tasks / size->share, count, sizeof(count)));
+    return ty_limit_check(c, what, held / size->share + loads, 0, remedy, err);
 }
 
 double ty_limit_execution_B(const struct ty_config *config, const struct ty_program *p,

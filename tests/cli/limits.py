@@ -65,8 +65,9 @@ def at_once(test, folder):
     first step of a rank is known, before the passes of a thousand are made."""
     one = ["cluster.nodes=1", "cluster.gpus_per_node=1", "layout.tensor=1", "layout.pipeline=1",
            "model.layers=8", "run.steps=1000", "layout.global_batch=60000"]
-    for settings, least in ((one, 24 << 30), (["model.layers=8", "run.steps=1000",
-                                              "layout.global_batch=10000"], 5 << 30)):
+    long = ["model.layers=8", "run.steps=1000", "layout.global_batch=10000"]
+    for settings, least in ((one, 24 << 30), (long, 5 << 30),
+                            ([*long, "schedule.name=dualpipe"], 5 << 30)):
         words = ["run", "run.yaml", "-q", *with_sets([*settings, f"run.memory_limit={least}B"])]
         status, said, most = peak(test.binary, folder, words)
         tasks = re.search(r"a run of about ([\d,]+) tasks would take about ([\d.]+) GiB", said)
