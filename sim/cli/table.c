@@ -157,7 +157,7 @@ const struct cli_option_row cli_option_rows[] = {
     {"rows", 0, CLI_VALUE, AT(rows), BIT(sweep) | BIT(calibrate), "CSV", CLI_TAKES_FILE, ".csv",
      "table whose columns name keys of the run file"},
     {"over", 0, CLI_LIST, AT(over), BIT(sweep), "KEY=V1,V2,..", CLI_TAKES_SETTINGS, NULL,
-     "values of a key; several: all combinations"},
+     "values of a key; several: all combinations that can be"},
     {"jobs", 'j', CLI_VALUE, AT(jobs), BIT(sweep) | BIT(calibrate) | BIT(explain) | BIT(report),
      "N", CLI_TAKES_TEXT, NULL, "threads; one per core when left out"},
     {"resume", 0, CLI_FLAG, AT(resume), BIT(sweep), NULL, CLI_TAKES_NOTHING, NULL,
