@@ -48,7 +48,8 @@ int ty_out_check(const char *path, struct ty_err *err);
  * Frees the buffer: nothing can be put any more. Errors are kept for the commit. */
 void ty_out_finish(struct ty_out *out);
 
-/* Flushes, closes and renames; `total` and `stored` stay readable. On failure the temporary file is removed. */
+/* Flushes, closes and renames; `total` and `stored` stay readable. On failure the temporary file is
+ * removed. */
 int ty_out_commit(struct ty_out *out, struct ty_err *err);
 
 /* Closes and removes what was written. Safe after commit (does nothing). */

@@ -62,8 +62,8 @@ int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *problem, const d
 /* Standard errors, bounds and correlations at fit->value. */
 int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *problem, struct ty_err *err);
 
-/* What the residuals say of a parameter that was not fitted: F, and the chance of one as large if it
- * is at its start. */
+/* What the residuals say of a parameter that was not fitted: F, and the chance of one as large if
+ * it is at its start. */
 struct ty_fit_demand {
     double f, p;
     bool told;

@@ -256,7 +256,8 @@ START_TEST(few_rows_fit_one_factor_and_many_fit_what_they_tell)
 }
 END_TEST
 
-/* Few rows fit derate alone, which takes what is due to another key: that is told; not when derate alone is wrong. */
+/* Few rows fit derate alone, which takes what is due to another key: that is told; not when derate
+ * alone is wrong. */
 START_TEST(a_key_that_is_missing_from_the_choice_is_told)
 {
     static const char *const one[] = {"cluster.derate=1.2", NULL};
