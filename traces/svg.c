@@ -380,6 +380,7 @@ static int svg_write(const struct ty_trace *trace, struct ty_out *out, struct ty
     const struct ty_svg_panel panel = {.timeline = trace->timeline,
                                        .ranks = trace->ranks,
                                        .n_ranks = trace->n_ranks,
+                                       .stats = trace->stats,
                                        .title = title.len > 0 ? title.data : NULL};
     struct ty_svg svg = {.panels = trace->n_panels > 0 ? trace->panels : &panel,
                          .n_panels = trace->n_panels > 0 ? trace->n_panels : 1,

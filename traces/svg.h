@@ -13,7 +13,7 @@
 #define TY_TRACES_SVG_H
 
 #include "sim/base/text.h"
-#include "sim/core/timeline.h"
+#include "sim/core/stats.h"
 
 #define TY_SVG_WIDTH_M     0.17 /* when none is asked for: A4 between its margins */
 #define TY_SVG_MIN_WIDTH_M 0.06
@@ -43,8 +43,9 @@ struct ty_svg_panel {
     const struct ty_timeline *timeline;
     const uint32_t *ranks; /* [n_ranks] rows; none: the first rank of every gang */
     uint32_t n_ranks;
-    const char *title;      /* "1f1b"; NULL: none */
-    const char *remark;     /* behind the length of the run; NULL: none */
+    const struct ty_stats *stats; /* marks slow ranks; NULL: it does not */
+    const char *title;            /* "1f1b"; NULL: none */
+    const char *remark;           /* behind the length of the run; NULL: none */
     const char *difference; /* to the length of the first panel's, in few words; NULL: not shown */
 };
 

@@ -36,6 +36,13 @@ struct ty_svg_row {
     size_t first, n;
 };
 
+/* The rank that falls furthest behind the others of its gang, when it is slow. */
+struct ty_svg_slow {
+    uint32_t rank;
+    double by; /* time to compute over the median of its gang, less 1; 0: none is slow */
+    bool shown;
+};
+
 struct ty_svg_items {
     struct ty_svg_item *item; /* [n_items] */
     struct ty_svg_row *row;   /* [n_rows] */
@@ -44,13 +51,19 @@ struct ty_svg_items {
     ty_ps time[TY_SVG_N_KINDS]; /* sum over rows */
     ty_ps inside[TY_N_BUCKETS]; /* waited inside passes, part of their boxes; sum over rows */
     ty_ps end;                  /* of the run, from `from` to `to` */
-    bool merged;                /* a row stands for several ranks */
-    bool halted;                /* the run ended in a deadlock */
+    struct ty_svg_slow slowest;
+    bool marked; /* labels of slow ranks say by how much */
+    bool merged; /* a row stands for several ranks */
+    bool halted; /* the run ended in a deadlock */
 };
 
 /* Of the stretch from..to of a panel. Columns are owned by the arena. 0 or TY_ENOMEM. */
 int ty_svg_collect(struct ty_svg_items *items, const struct ty_svg_panel *panel, ty_ps from,
                    ty_ps to, struct ty_arena *arena);
+
+/* svg_slow.c: marks the labels of slow rows, and finds the slowest of all ranks. 0 or TY_ENOMEM. */
+int ty_svg_mark_slow(struct ty_svg_items *items, const struct ty_svg_panel *panel,
+                     const uint32_t *rank_of_row, struct ty_arena *arena);
 
 /* ---- marks ---- */
 

@@ -131,8 +131,11 @@ int ty_svg_collect(struct ty_svg_items *items, const struct ty_svg_panel *panel,
     if (items->row == NULL) {
         return TY_ENOMEM;
     }
+    uint32_t *ranks = ty_arena_array(arena, uint32_t, rows.n_rows);
+    rc = ranks == NULL ? TY_ENOMEM : 0;
     for (uint32_t i = 0; i < rows.n_rows && rc == 0; i++) {
         rc = add_row(&c, &rows, &rows.row[i], &gaps);
+        ranks[i] = rows.row[i].rank;
     }
-    return rc;
+    return rc == 0 ? ty_svg_mark_slow(items, panel, ranks, arena) : rc;
 }

@@ -1,4 +1,4 @@
-/* svg_page.c - around the rows of a picture: sizes, time axis, legend, remarks. */
+/* svg_page.c - around the rows of a picture: sizes, time axis, legend. */
 #include "traces/svg_page.h"
 
 #include <math.h>
@@ -9,13 +9,12 @@
 #include "traces/axis.h"
 
 /* Sizes on a picture of TY_SVG_WIDTH_M, um: 8 and 7 points, as captions and labels of papers. */
-#define FONT       2820
-#define SMALL      2470
-#define MIN_NUMBER 1200 /* a micro-batch number smaller than 3.4 points is left out */
-#define ROW_MAX    5600
-#define ROW_MIN    350
-#define SEAMLESS   1000 /* rows closer than that touch: lines between them would be all one sees */
-#define ROWS_MAX   190000 /* height of all rows: with the rest, an A4 page */
+#define FONT     2820
+#define SMALL    2470
+#define ROW_MAX  5600
+#define ROW_MIN  350
+#define SEAMLESS 1000   /* rows closer than that touch: lines between them would be all one sees */
+#define ROWS_MAX 190000 /* height of all rows: with the rest, an A4 page */
 
 /* ---- elements ---- */
 
@@ -131,15 +130,15 @@ static void choose_numbers(const struct ty_svg_page *page, struct ty_svg_sheet *
 {
     const int32_t most = page->row * 6 / 10 < page->font ? page->row * 6 / 10 : page->font;
     for (uint32_t phase = 0; phase < TY_N_PHASES; phase++) {
-        const size_t fit = count(sheet, phase, MIN_NUMBER, false);
+        const size_t fit = count(sheet, phase, TY_SVG_MIN_NUMBER, false);
         int32_t font = most;
-        if (most < MIN_NUMBER || fit == 0 || 3 * fit < 2 * count(sheet, phase, 0, true)) {
+        if (most < TY_SVG_MIN_NUMBER || fit == 0 || 3 * fit < 2 * count(sheet, phase, 0, true)) {
             continue;
         }
-        while (font > MIN_NUMBER && count(sheet, phase, font, false) < fit - fit / 10) {
+        while (font > TY_SVG_MIN_NUMBER && count(sheet, phase, font, false) < fit - fit / 10) {
             font = font * 95 / 100;
         }
-        sheet->number[phase] = font > MIN_NUMBER ? font : MIN_NUMBER;
+        sheet->number[phase] = font > TY_SVG_MIN_NUMBER ? font : TY_SVG_MIN_NUMBER;
     }
 }
 
@@ -292,7 +291,7 @@ void ty_svg_put_axis(struct ty_svg_page *page)
     page->y = base + page->small * 7 / 10;
 }
 
-/* ---- legend and remarks ---- */
+/* ---- legend ---- */
 
 struct flow {
     struct ty_svg_page *page;
@@ -336,36 +335,6 @@ static void put_entry(struct flow *f, uint32_t kind, const char *word)
     }
     ty_svg_put_text(page, f->x + swatch + gap, base, font, "start", "", word);
     f->x += entry_width(page, kind, word);
-}
-
-static void put_remark(struct ty_svg_page *page, const char *remark)
-{
-    page->y += page->small;
-    ty_svg_put_lines(page, page->small * 9 / 10, " fill=\"#555\"", remark);
-    page->y += page->small * 2 / 10;
-}
-
-static void put_remarks(struct ty_svg_page *page)
-{
-    uint64_t n = 0, merged = 0;
-    bool shared = false;
-    char remark[160];
-    for (uint32_t i = 0; i < page->svg->n_panels; i++) {
-        n += page->sheet[i].marks.n_boxes;
-        merged += page->sheet[i].marks.n_merged;
-        shared = shared || page->sheet[i].items.merged;
-    }
-    if (merged > 0) {
-        ty_snprintf(
-            remark, sizeof(remark),
-            "%llu of %llu passes are thinner than %g mm: drawn together, heights are shares "
-            "of time",
-            (unsigned long long)merged, (unsigned long long)n, page->thin / 1000.0);
-        put_remark(page, remark);
-    }
-    if (shared) {
-        put_remark(page, "ranks that do the same at the same time share a row");
-    }
 }
 
 /* Causes of idling: beside the phases where all fit, else on lines of their own. */
@@ -412,6 +381,6 @@ void ty_svg_put_legend(struct ty_svg_page *page)
     }
     put_causes(&f);
     page->y += page->small * 15 / 10;
-    put_remarks(page);
+    ty_svg_put_remarks(page);
     ty_text_add(page->out, "</g>\n");
 }

@@ -51,9 +51,12 @@ void ty_svg_put_head(struct ty_svg_page *page, const struct ty_svg_sheet *sheet)
 void ty_svg_put_difference(struct ty_svg_page *page, const struct ty_svg_sheet *sheet,
                            int32_t height);
 
-/* Below the panels: axis, legend, remarks. */
+#define TY_SVG_MIN_NUMBER 1200 /* a micro-batch number smaller than 3.4 points is left out, um */
+
+/* Below the panels: axis, legend, and svg_remarks.c: remarks. */
 void ty_svg_put_axis(struct ty_svg_page *page);
 void ty_svg_put_legend(struct ty_svg_page *page);
+void ty_svg_put_remarks(struct ty_svg_page *page);
 
 /* Thin lines at the ticks of the axis, from y0 to y1. */
 void ty_svg_put_grid(struct ty_svg_page *page, int32_t y0, int32_t y1);

@@ -16,17 +16,47 @@ static int hand_over(const struct cli_options *o, int rc, char *text, const char
     return 0;
 }
 
+/* The form of the answer: as asked for, else by the end of the path; NULL: a chart. */
+static const char *format_of(const struct cli_options *o)
+{
+    static const struct {
+        const char *end, *format;
+    } ends[] = {{".svg", "svg"}, {".json", "json"}, {".slots", "slots"}, {".csv", "csv"}};
+    const size_t n = o->output != NULL ? strlen(o->output) : 0;
+    const char *format = o->format;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && format == NULL; i++) {
+        const size_t m = strlen(ends[i].end);
+        if (n > m && strcmp(o->output + n - m, ends[i].end) == 0) {
+            format = ends[i].format;
+        }
+    }
+    return format;
+}
+
+/* A chart in a file whose name promises something else. */
+static void say_chart(const struct cli_options *o, const char *format)
+{
+    const char *end = o->output != NULL ? strrchr(o->output, '.') : NULL;
+    if (!o->quiet && format == NULL && end != NULL && strchr(end, '/') == NULL && end[1] != '\0' &&
+        strcmp(end, ".txt") != 0) {
+        cli_say("%s has a chart as text; --format svg, json, slots or csv writes something else\n",
+                o->output);
+    }
+}
+
 /* Options that belong to a picture, formats that a comparison has. */
-static int check_options(const struct cli_options *o, bool svg)
+static int check_options(const struct cli_options *o, const char *format, bool svg)
 {
     if (!svg && (o->palette != NULL || o->bubbles != NULL)) {
         cli_say("trainyard schedule: %s is for pictures; add --format svg\n",
                 o->palette != NULL ? "--palette" : "--bubbles");
         return 2;
     }
-    if (o->compare != NULL && o->format != NULL && !svg) {
+    if (o->compare != NULL && format != NULL && !svg) {
         cli_say("trainyard schedule: --compare draws tables and charts; of --format it has "
-                "svg only\n");
+                "svg only%s%s\n",
+                o->format == NULL ? ", so not what the name asks for: " : "",
+                o->format == NULL ? o->output : "");
         return 2;
     }
     return 0;
@@ -60,13 +90,14 @@ static int check_output(const struct cli_options *o)
 
 int cmd_schedule(const struct cli_options *o)
 {
+    const char *format = format_of(o);
     struct ty_schedule_options s = {.name = o->operand,
                                     .times = o->times,
-                                    .format = o->format,
+                                    .format = format,
                                     .width = cli_columns(),
                                     .palette = o->palette,
                                     .bubbles = o->bubbles};
-    const bool svg = o->format != NULL && strcmp(o->format, "svg") == 0;
+    const bool svg = format != NULL && strcmp(format, "svg") == 0;
     s.svg_width = svg ? o->width : NULL;
     const struct {
         const char *option, *text;
@@ -82,7 +113,7 @@ int cmd_schedule(const struct cli_options *o)
             return 2;
         }
     }
-    if (check_options(o, svg) != 0 || check_output(o) != 0) {
+    if (check_options(o, format, svg) != 0 || check_output(o) != 0) {
         return 2;
     }
     struct ty_err *err = ty_err_new();
@@ -96,7 +127,11 @@ int cmd_schedule(const struct cli_options *o)
     }
     const int rc =
         o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
-    return hand_over(o, rc, text, o->output, err);
+    const int done = hand_over(o, rc, text, o->output, err);
+    if (done == 0) {
+        say_chart(o, format);
+    }
+    return done;
 }
 
 int cmd_list(const struct cli_options *o)

@@ -187,7 +187,7 @@ const struct cli_option_row cli_option_rows[] = {
     {"times", 0, CLI_VALUE, AT(times), BIT(schedule), "F=1,B=2,C=0", CLI_TAKES_TEXT, NULL,
      "forward, backward (I and W its parts), FB an overlapped slot, C delay of a message"},
     {"format", 0, CLI_VALUE, AT(format), BIT(schedule), "gantt|svg|slots|csv|json", CLI_TAKES_WORD,
-     "gantt|svg|slots|csv|json", "form of the answer"},
+     "gantt|svg|slots|csv|json", "form of the answer; left out: as PATH ends, else gantt"},
     {"compare", 0, CLI_VALUE, AT(compare), BIT(schedule), "NAME,NAME,..", CLI_TAKES_KEY_WORDS,
      "schedule.name",
      "one table and stacked charts (svg: charts only); times are then of a whole stage"},

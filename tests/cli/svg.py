@@ -306,6 +306,62 @@ def check_kept(binary, picture):
     return "as drawn"
 
 
+def said(data):
+    """The remarks below a picture."""
+    return " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", data.decode()))
+
+
+def check_narrow(binary):
+    """Too narrow for numbers, a picture says how wide it has to be; so wide, all boxes have theirs."""
+    words = ["schedule", "1f1b", "-p", "4", "-m", "64", "--format", "svg"]
+    narrow = run(binary, words)
+    told = re.search(r"from a width of (\d+) mm on they fit", said(narrow))
+    assert told and not Picture(narrow).panels[0].numbers
+    assert int(told[1]) % 10 == 0 and 170 < int(told[1]) < 600, told[1]
+    wide = run(binary, words + ["--width", told[1] + "mm"])
+    picture = Picture(wide)
+    check_paper(picture)
+    assert len(picture.panels[0].numbers) == 2 * 4 * 64 and "too narrow" not in said(wide)
+    narrower = run(binary, words + ["--width", f"{int(told[1]) - 20}mm"])
+    assert len(Picture(narrower).panels[0].numbers) < 2 * 4 * 64
+    return told[0]
+
+
+def check_told(binary):
+    """Which part of a run there is, and which ranks are slow, as the statistics have it."""
+    part = said(run(binary, LLAMA + ["--window", "1s:3s"] + QUIET))
+    assert "a part of the run: 1 s to 3 s of 21.13 s" in part and "longer than" not in part, part
+    assert "a part of" not in said(run(binary, LLAMA + QUIET))
+    job = ["run", str(EXAMPLES / "slow-gpu.yaml"), "--ranks"]
+    for ranks, label, remark in (("0,16,17", "rank 17, +25 %", ""), ("0,16", "", "; it is not shown")):
+        told = said(run(binary, job + [ranks] + QUIET))
+        assert f"rank 17 computes 25 % longer than the median of its stage{remark}" in told, told
+        assert label in told and told.count(" +") == bool(label), told
+        assert ("not shown" in told) == bool(remark), told
+    return "parts and slow ranks"
+
+
+def check_ends(binary):
+    """The end of a path says what is written, unless --format does; other ends are remarked on."""
+    words = ["schedule", "1f1b", "-p", "2", "-m", "2"]
+    forms = {"a.svg": "svg", "a.json": "json", "a.slots": "slots", "a.csv": "csv", "a.txt": "gantt",
+             "a": "gantt", "a.png": "gantt", "a.svg.d/a": "gantt"}
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "a.svg.d").mkdir()
+        for name, form in forms.items():
+            done = subprocess.run([binary] + words + ["-o", name], cwd=folder, check=True,
+                                  capture_output=True, text=True)
+            assert pathlib.Path(folder, name).read_bytes() == run(binary, words + ["--format", form])
+            assert bool(done.stderr) == (name == "a.png") and not done.stdout, (name, done.stderr)
+        assert done.returncode == 0
+        subprocess.run([binary] + words + ["-o", "a.svg", "--format", "gantt"], cwd=folder, check=True)
+        assert pathlib.Path(folder, "a.svg").read_bytes() == run(binary, words)
+        wrong = subprocess.run([binary, "schedule", "--compare", "gpipe,1f1b", "-p", "2", "-m", "2",
+                                "-o", "b.json"], cwd=folder, check=False, capture_output=True)
+        assert wrong.returncode == 2 and not pathlib.Path(folder, "b.json").exists()
+    return f"{len(forms)} ends"
+
+
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     if "--update" in sys.argv:
@@ -315,6 +371,8 @@ def main():
               for shape, names, options in SHAPES]
     checks += [(f"{example} {' '.join(options)}", check_run, (binary, example, options, most))
                for example, options, most in RUNS + (LARGE if "--all" in sys.argv else [])]
+    checks += [("numbers that do not fit", check_narrow, (binary,)),
+               ("remarks", check_told, (binary,)), ("ends of paths", check_ends, (binary,))]
     checks += [("colours", check_colours, (binary,))]
     checks += [(name, check_kept, (binary, name)) for name in KEPT]
     failed = 0
