@@ -186,12 +186,51 @@ static inline bool rules_extent(struct rules *r, const struct rules_event *first
     return true;
 }
 
-/* One row: slices nest or are disjoint; on the compute row the outermost ones follow each other
- * without a hole when there are bubbles. events[first .. end). */
+/* The outermost slices of a compute row follow each other without a hole when there are bubbles. */
+static inline bool rules_follows(struct rules *r, const struct rules_event *e, bool first,
+                                 unsigned long long until)
+{
+    if (!rules_outer(r, e)) {
+        return false;
+    }
+    const bool hole = !first && e->ts != until;
+    r->n_holes += hole;
+    return r->n_bubbles == 0 || !hole ||
+           rules_fail(r, e, "hole before this slice: neither pass nor bubble");
+}
+
+/* Slices that a row is in: pass, part, operation. */
+struct rules_stack {
+    const struct rules_event *e[3];
+    size_t depth;
+};
+
+/* Leaves those that have ended when e begins, and enters e. */
+static inline bool rules_enter(struct rules *r, struct rules_stack *s, const struct rules_event *e,
+                               double from)
+{
+    while (s->depth > 0 && e->ts >= s->e[s->depth - 1]->ts + s->e[s->depth - 1]->dur) {
+        if (!rules_closed(r, s->e[--s->depth], e, from)) {
+            return false;
+        }
+    }
+    const struct rules_event *up = s->depth > 0 ? s->e[s->depth - 1] : NULL;
+    const char *wrong = up != NULL ? rules_inside(e, up, s->depth) : NULL;
+    if (wrong != NULL) {
+        return rules_fail(r, e, "%s", wrong);
+    }
+    if (!rules_shortfall(r, e, up, s->depth, from)) {
+        return false;
+    }
+    s->e[s->depth++] = e;
+    return true;
+}
+
+/* One row: slices nest or are disjoint. events[first .. end). */
 static inline bool rules_row(struct rules *r, size_t first, size_t end)
 {
     const struct rules_event *e = r->events;
-    size_t stack[3], depth = 0; /* pass, part, operation */
+    struct rules_stack stack = {.depth = 0};
     unsigned long long until = 0;
     const bool compute = e[first].tid == 11;
     if (!rules_named(r, "thread_name", e[first].pid, e[first].tid) ||
@@ -199,32 +238,15 @@ static inline bool rules_row(struct rules *r, size_t first, size_t end)
         return rules_fail(r, &e[first], "row without thread_name or thread_sort_index");
     }
     for (size_t i = first; i < end; i++) {
-        while (depth > 0 && e[i].ts >= e[stack[depth - 1]].ts + e[stack[depth - 1]].dur) {
-            if (!rules_closed(r, &e[stack[--depth]], &e[i], e[first].start)) {
-                return false;
-            }
+        if (!rules_enter(r, &stack, &e[i], e[first].start)) {
+            return false;
         }
-        if (depth > 0) {
-            const char *wrong = rules_inside(&e[i], &e[stack[depth - 1]], depth);
-            if (wrong != NULL) {
-                return rules_fail(r, &e[i], "%s", wrong);
-            }
-        } else if (compute) {
-            if (!rules_outer(r, &e[i])) {
+        if (compute && stack.depth == 1) {
+            if (!rules_follows(r, &e[i], i == first, until)) {
                 return false;
-            }
-            const bool hole = i > first && e[i].ts != until;
-            r->n_holes += hole;
-            if (r->n_bubbles > 0 && hole) {
-                return rules_fail(r, &e[i], "hole before this slice: neither pass nor bubble");
             }
             until = e[i].ts + e[i].dur;
         }
-        if (!rules_shortfall(r, &e[i], depth > 0 ? &e[stack[depth - 1]] : NULL, depth,
-                             e[first].start)) {
-            return false;
-        }
-        stack[depth++] = i;
     }
     return !compute || r->n_bubbles == 0 || rules_extent(r, &e[first], until);
 }
