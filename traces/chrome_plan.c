@@ -77,15 +77,21 @@ static void add_args(struct text *h, const struct ty_view_slice *slice)
 }
 
 /* Catapult alone honours colours. It hashes others from the name with its number, so passes would
- * flicker without; what has no number keeps to one colour. */
-static bool coloured(const struct ty_chrome *c, const struct ty_view_slice *slice)
+ * flicker without; what has no number keeps to one colour. Those of "attention" and "mlp" are two
+ * pinks that nobody tells apart: the latter asks for another. NULL: it asks for none. */
+static const char *colour_of(const struct ty_chrome *c, const struct ty_view_slice *slice)
 {
-    return c->view.trace->args == TY_ARGS_FULL ||
-           (slice->numbered && slice->stream == TY_STREAM_COMPUTE);
+    const bool part = slice->depth == 1 && strcmp(slice->name, ty_part_name(TY_PART_MLP)) == 0;
+    if (c->view.trace->args == TY_ARGS_FULL ||
+        (slice->numbered && slice->stream == TY_STREAM_COMPUTE)) {
+        return ty_chrome_colour(slice->category);
+    }
+    return part ? TY_CHROME_MLP : NULL;
 }
 
 static void render(const struct ty_chrome *c, struct text *h, const struct ty_view_slice *slice)
 {
+    const char *colour = colour_of(c, slice);
     char tid[24];
     h->head = (struct ty_chrome_head){.len = 0};
     add(h, ",\n{\"name\":\"");
@@ -96,9 +102,9 @@ static void render(const struct ty_chrome *c, struct text *h, const struct ty_vi
     }
     add(h, "\",\"cat\":\"");
     add(h, ty_category_name(slice->category));
-    if (coloured(c, slice)) {
+    if (colour != NULL) {
         add(h, "\",\"cname\":\"");
-        add(h, ty_chrome_colour(slice->category));
+        add(h, colour);
     }
     snprintf(tid, sizeof(tid), "\",\"ph\":\"X\",\"tid\":%u",
              ty_stream_tid((enum ty_stream)slice->stream));

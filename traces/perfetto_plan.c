@@ -6,15 +6,16 @@
 #include "traces/perfetto.h"
 
 /* What a viewer colours by. Each word is hashed to a hue (google/perfetto, ui/src/components/
- * colorizer.ts): 126, 208, 4, 68, 328 and 164 for computation; 44, 88, 304, 343, 264 for
- * communication; 248 for a bubble. No two on one row are close. */
+ * colorizer.ts): 126, 208, 296, 328, 328 and 164 for computation; 44, 88, 304, 343, 264 for
+ * communication; 248 for a bubble. The words of the two gradients are those whose hues, beside the
+ * green of a forward, stay apart without one kind of cones: tests/cli/native.py computes it. */
 const char *ty_pf_correlation(uint8_t category)
 {
     static const char *const words[] = {
         [TY_CAT_FORWARD] = "forward",
         [TY_CAT_BACKWARD] = "backward",
-        [TY_CAT_DGRAD] = "dgrad",
-        [TY_CAT_WGRAD] = "wgrad",
+        [TY_CAT_DGRAD] = "input gradient",
+        [TY_CAT_WGRAD] = "grad weight",
         [TY_CAT_RECOMPUTE] = "recompute",
         [TY_CAT_OPTIMIZER] = "optimizer step",
         [TY_CAT_OTHER] = "other",

@@ -3,6 +3,9 @@
 
 usage: native.py TRAINYARD WRITE_SMALL [--all]
 """
+import colorsys
+import itertools
+import math
 import pathlib
 import re
 import subprocess
@@ -11,6 +14,7 @@ import tempfile
 
 import pftrace
 import rules
+import svg
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FORMS = [
@@ -30,6 +34,7 @@ FORMS = [
     ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
     ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window", "0s:0.2s"]),
     ("background-job.yaml", ["--detail", "stage", "--set", "layout.global_batch=128"]),
+    ("gpipe-memory.yaml", ["--set", "schedule.name=zb-v", "--set", "layout.global_batch=64"]),
 ]
 # With --all: a hundred thousand slices each.
 LARGE = [
@@ -181,12 +186,30 @@ def tree(native, chrome):
     return len(native.tracks)
 
 
+def hue(word):
+    """Of a word in Perfetto's page (ui/src/components/colorizer.ts): FNV, in numbers that are doubles."""
+    value = 0x811c9dc5 & 0xfffffff
+    for letter in word:
+        value = int(float(value - (value >= 2**31) * 2**32 ^ ord(letter)) * 16777619) & 0xffffffff
+    return abs(value - (value >= 2**31) * 2**32) % 360
+
+
+def apart(words):
+    """The least difference of the colours of words, to eyes of any kind."""
+    fills = ["#" + "".join(f"{round(255 * part):02x}" for part in
+                           colorsys.hls_to_rgb(hue(word) / 360, 0.5, 0.8)) for word in words]
+    return min(math.dist(svg.lab(svg.linear(a), sight), svg.lab(svg.linear(b), sight))
+               for a, b in itertools.combinations(fills, 2) for sight in svg.SIGHT)
+
+
 def colours(native):
-    """One word for each category."""
+    """One word for each category; forwards and the two gradients, which share a row, are told apart."""
     words = {}
     for _, _, _, _, _, category, colour, _ in native.slices:
         assert words.setdefault(category, colour) == colour
     assert len(set(words.values())) == len(words), words
+    row = [words[c] for c in ("compute.forward", "compute.dgrad", "compute.wgrad") if c in words]
+    assert len(row) < 3 or apart(row) > 20 > apart(["forward", "dgrad", "wgrad"]), apart(row)
 
 
 def compare(native, json):

@@ -129,8 +129,10 @@ class Trace:
     def slice(self, e):
         e["length"] = float(e["dur"])
         e["dur"], e["short"] = length(e["dur"], "dur has four decimals, a tenth short", e)
-        need(COLOURS.get(e["cat"]) == e.get("cname", COLOURS.get(e["cat"], "none")),
+        need(COLOURS.get(e["cat"]) == e.get("cname", COLOURS.get(e["cat"], "none"))
+             or (e["name"], e["cname"]) == ("mlp", "yellow"),
              "category and colour belong together", e)
+        need(e["name"] != "mlp" or "cname" in e, "an mlp is not as pink as attention", e)
         need("cname" in e or e["cat"] != "bubble", "bubbles have a colour", e)
         kind, number = split(e["name"])
         need(re.fullmatch(r"[a-z-][a-z -]*", kind) and (number is None or kind in NUMBERED),
@@ -376,6 +378,8 @@ BREAKS = [
     ("a slice is a tenth", put("dur", lambda e: longer(e["dur"], 1e-4), ph="X", name="qkv", tid=11)),
     ("as doubles, a slice", days_later),
     ("category", put("cat", "compute,forward", **PASS)), ("category", put("cname", "red", **PASS)),
+    ("an mlp is not", put("cname", None, ph="X", name="mlp", tid=11)),
+    ("category", put("cname", "yellow", **PASS)),
     ("a name is", put("name", "forward 3 1", **PASS)), ("a name is", put("name", "fwd2", **OP)),
     ("a name is", put("name", "attention 3", **OP)),
     ("the number is", put("name", "forward 99", **PASS)),

@@ -177,7 +177,7 @@ static inline bool rules_category(const struct rules_event *e, const struct js *
         TY_CATEGORIES(X)
 #undef X
             "grey",
-        NULL};
+        "yellow", NULL};
     return rules_listed(e->cat, cats) && (colour == NULL || rules_listed(colour, colours));
 }
 
@@ -220,8 +220,9 @@ static inline bool rules_slice(struct rules *r, struct rules_event *e)
     if (!rules_called(e->name, &number)) {
         return rules_fail(r, e, "a name is `kind` or `kind number`");
     }
-    if (colour == NULL && e->tid == 11 && (number || js_is(e->cat, "bubble"))) {
-        return rules_fail(r, e, "a pass or a bubble without a colour");
+    if (colour == NULL && e->tid == 11 &&
+        (number || js_is(e->cat, "bubble") || js_is(e->name, "mlp"))) {
+        return rules_fail(r, e, "a pass, a bubble or an mlp without a colour");
     }
     if (!rules_bubble(r, e)) {
         return rules_fail(r, e, "a bubble says why, and of what kind it is");
