@@ -3,7 +3,6 @@
  * A rank that is slow by nature (an old GPU, a hot one) makes others wait; in the picture it is one
  * of the rows without gaps. Its label says so, and of how much the slowest of all is behind, shown
  * or not, a remark below the rows. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "traces/svg_internal.h"
@@ -69,12 +68,10 @@ int ty_svg_mark_slow(struct ty_svg_items *items, const struct ty_svg_panel *pane
     for (uint32_t i = 0; i < items->n_rows && items->slowest.by > 0; i++) {
         const uint32_t rank = rank_of_row[i];
         const double by = behind(panel, rank, usual[ty_program_seat(p, rank).gang]);
-        char text[96];
         items->slowest.shown = items->slowest.shown || rank == items->slowest.rank;
         if (by > 0) {
-            const int n =
-                snprintf(text, sizeof(text), "%s, +%.0f %%", items->row[i].label, 100 * by);
-            items->row[i].label = ty_arena_strndup(arena, text, (size_t)n);
+            items->row[i].label =
+                ty_arena_printf(arena, "%s, +%.0f %%", items->row[i].label, 100 * by);
             items->marked = true;
         }
         if (items->row[i].label == NULL) {

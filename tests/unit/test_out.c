@@ -344,7 +344,7 @@ START_TEST(json_strings_escape_what_json_demands_and_nothing_else)
         {"", "\"\""},
         {"rank 12 · pp1", "\"rank 12 · pp1\""},
         {"a\"b\\c/", "\"a\\\"b\\\\c/\""},
-        {"\n\t\x01\x1f\x7f", "\"\\u000a\\u0009\\u0001\\u001f\x7f\""},
+        {"\n\t\x01\x1f\x7f", "\"\\u000a\\u0009\\u0001\\u001f\\u007f\""},
     };
     begin();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
