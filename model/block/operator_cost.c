@@ -35,7 +35,6 @@ static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *ke
     switch (key->op) {
     case TY_OPERATOR_MATMUL: /* m, n, k of the call back to rows, in and out */
         kernel->matmul = key->role == TY_ROLE_FORWARD ? (struct ty_matmul){size, dim[1], dim[0]}
-                         : key->role == TY_ROLE_DGRAD ? (struct ty_matmul){size, dim[0], dim[1]}
                                                       : (struct ty_matmul){size, dim[0], dim[1]};
         break;
     case TY_OPERATOR_ATTENTION:
