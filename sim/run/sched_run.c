@@ -185,12 +185,14 @@ static int check_memory(const struct ty_sched_run *r, double weights, struct ty_
 int ty_schedule_advice(const struct ty_schedule_options *o, char **advice, struct ty_err *err)
 {
     const struct ty_sched *sched = ty_sched_find(o->name);
-    const struct ty_sched_shape shape =
-        sched != NULL ? shape_of(o, sched) : (struct ty_sched_shape){.p = 0};
-    const double pieces = pieces_of(&shape), need = pieces * PIECE_B;
     char count[64], size[64];
     struct ty_text t = {.data = NULL};
     *advice = NULL;
+    if (sched == NULL) { /* a file is as large as it is */
+        return 0;
+    }
+    const struct ty_sched_shape shape = shape_of(o, sched);
+    const double pieces = pieces_of(&shape), need = pieces * PIECE_B;
     if (need <= LARGE_B) {
         return 0;
     }

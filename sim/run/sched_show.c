@@ -36,7 +36,7 @@ void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
         ty_text_add(t, ", 1 %s (as %s)", r->sched->sliced ? "slice" : "chunk per stage",
                     r->sched->reduced);
     }
-    if (r->shape.group != 0 && !r->sched->grouped) {
+    if (r->shape.group != 0 && r->sched != NULL && !r->sched->grouped) {
         ty_text_add(t, ", no groups (%u is left aside)", (unsigned)r->shape.group);
     }
     ty_text_add(t, ", tF = %s, ", ty_json_number(r->times.forward, a));
