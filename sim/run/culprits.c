@@ -26,6 +26,7 @@ struct culprits {
     double step_s;
     struct ty_text *t;
     struct ty_err *why; /* of runs that fail */
+    bool no_memory;     /* for one of them */
 };
 
 /* ---- names ---- */
@@ -138,6 +139,7 @@ static bool put_cost(struct culprits *c, const char *label, const struct ty_conf
     ty_text_add(c->t, "  %s", label);
     ty_text_pad(c->t, COST_COLUMN);
     if (rc < 0) {
+        c->no_memory = c->no_memory || rc == TY_ENOMEM;
         ty_text_add(c->t, "the run without it failed (%s)", ty_code_name(rc));
         return false;
     }
@@ -158,6 +160,7 @@ static double put_exceptions(struct culprits *c, struct ty_arena *arena)
         struct ty_config without = *config;
         double gain = 0;
         if (ty_exceptions_without(&config->cluster, i, &less, arena) < 0) {
+            c->no_memory = true;
             return best;
         }
         without.cluster.exceptions = &less;
@@ -309,5 +312,5 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     ty_text_add(t, "\n");
     ty_err_free(c.why);
     ty_arena_release(&arena);
-    return rc;
+    return rc == 0 && c.no_memory ? ty_fail_memory(err) : rc;
 }

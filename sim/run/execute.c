@@ -127,7 +127,9 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
     } else {
         run->lockstep = ty_program_folds(whole);
     }
-    if (rc == 0 && folds) {
+    if (rc == TY_ENOMEM) {
+        rc = ty_fail_memory(err);
+    } else if (rc == 0 && folds) {
         rc = ty_timeline_init(&run->all, whole, err);
         rc = rc < 0 ? rc : ty_timeline_unfold(&run->all, &one, err);
     } else { /* a fold that fails is told of all ranks */
@@ -218,8 +220,12 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     const struct ty_program *whole = &run->lowered.program;
     enum ty_engine engine = TY_ENGINE_AUTO;
     bool folds = false;
+    const int fault = ty_run_own_fault(run, NULL);
+    if (fault == TY_ENOMEM) {
+        return ty_fail_memory(err);
+    }
     /* the timeline of jobs is unfolded for the parts of it; a wrong schedule file is told of */
-    if (run->together != NULL || ty_run_own_fault(run, NULL) < 0) {
+    if (run->together != NULL || fault < 0) {
         return execute_jobs(run, NULL, false, err);
     }
     begin(run);
@@ -228,6 +234,9 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return rc;
     }
     rc = execute_fold(run, whole, engine, &run->all, &folds, NULL);
+    if (rc == TY_ENOMEM) { /* all ranks come to figures that differ in their last digit */
+        return ty_fail_memory(err);
+    }
     if (rc < 0) {
         return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
     }

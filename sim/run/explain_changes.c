@@ -114,13 +114,17 @@ static void faster_gpus(struct ty_config *c)
     c->cluster.gpu.derate /= 1.1;
 }
 
-/* Those of other generations; NULL: there are none, or no memory. */
-static const struct ty_exceptions *faster_others(const struct ty_cluster *cluster,
-                                                 struct ty_arena *arena)
+/* Those of other generations; *faster NULL: there are none. TY_ENOMEM. */
+static int faster_others(const struct ty_cluster *cluster, const struct ty_exceptions **faster,
+                         struct ty_arena *arena)
 {
-    const bool none = cluster->exceptions == NULL;
-    struct ty_exceptions *faster = none ? NULL : ty_arena_array(arena, struct ty_exceptions, 1);
-    return faster != NULL && ty_exceptions_faster(cluster, 1.1, faster, arena) == 0 ? faster : NULL;
+    *faster = NULL;
+    if (cluster->exceptions == NULL) {
+        return 0;
+    }
+    struct ty_exceptions *others = ty_arena_array(arena, struct ty_exceptions, 1);
+    *faster = others;
+    return others != NULL ? ty_exceptions_faster(cluster, 1.1, others, arena) : TY_ENOMEM;
 }
 
 static void faster_nvlink(struct ty_config *c)
@@ -197,11 +201,12 @@ int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
         {"twice the micro-batches", more_micro_batches, (double)NAN},
     };
     struct ty_arena arena = {.head = NULL};
-    const struct ty_exceptions *faster = faster_others(&run->config->cluster, &arena);
+    const struct ty_exceptions *faster;
+    int rc = faster_others(&run->config->cluster, &faster, &arena);
     struct ty_trial *trial = ty_arena_array(&arena, struct ty_trial, TY_COUNT(rows));
     struct ty_trial *runs[TY_COUNT(rows)];
     uint32_t n = 0;
-    int rc = trial != NULL ? 0 : ty_fail_memory(err);
+    rc = rc == 0 && trial != NULL ? 0 : ty_fail_memory(err);
     for (size_t i = 0; i < TY_COUNT(rows) && rc == 0; i++) {
         trial[i].config = ty_trial_config(run);
         rows[i].change(&trial[i].config);

@@ -258,12 +258,11 @@ int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighb
     out->no_dice = set_dice_aside(run, &s.base);
     int rc = find(&s, schedules);
     ty_err_free(s.why);
-    if (rc == TY_EBUG) {
-        return ty_fail(err, rc, "more changes than there is room for");
+    if (rc < 0) {
+        return rc == TY_ENOMEM ? ty_fail_memory(err)
+                               : ty_fail(err, rc, "more changes than there is room for");
     }
-    if (rc == 0) {
-        leave_out(out, tasks_of(run, run->lockstep || out->no_dice));
-    }
-    rc = rc < 0 ? rc : execute(run, out, arena, err);
+    leave_out(out, tasks_of(run, run->lockstep || out->no_dice));
+    rc = execute(run, out, arena, err);
     return rc == 0 && rank(out, arena) < 0 ? ty_fail_memory(err) : rc;
 }

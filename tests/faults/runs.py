@@ -12,6 +12,14 @@ layout: {global_batch: 8, pipeline: 2, tensor: 2}
 """
 JOBS = (RUN + "jobs: [{name: other, layout: {gpus: 4-7, data: 1}}]\n").replace(
     "pipeline: 2", "pipeline: 2, gpus: 0-3")
+# parts that wait for each other, and what a training costs
+UNEVEN = RUN + """
+run: {jitter: 0.02, gpu_spread: 0.03}
+fleet: {price: 2, tokens: 1e9}
+"""
+UNEVEN = UNEVEN.replace("nodes: 1", 'nodes: 1, exceptions: ["gpu 1 at 80 %", "nvlink 3 at 50 %"]')
+THREE_JOBS = JOBS.replace("4-7, data: 1}}", "4-5, pipeline: 1, data: 1}}, "
+                          "{name: third, layout: {gpus: 6-7, pipeline: 1, data: 1}}")
 WRONG = RUN.replace("nodes", "node").replace("heads", "hedas")
 PROFILE = "profile"  # in place of a run file: what the run file's own --trace kineto has of a rank
 ROWS = "layout.tensor,seconds\n1,0.002\n2,0.003\n"
@@ -80,6 +88,11 @@ COMMANDS = [
 # what reads the other files there are, and threads: only for allocations
 READERS = [
     (["run", "run.yaml", "--with", "overlay.yaml", "-o", "out"], ["out"], READER),
+    (["run", "run.yaml", "--stats", "json", "-o", "out"], ["out"], UNEVEN),
+    (["explain", "run.yaml", "-o", "out"], ["out"], UNEVEN),
+    (["explain", "run.yaml", "-o", "out"], ["out"], THREE_JOBS),
+    (["report", "run.yaml", "--against-set", "layout.tensor=1", "-o", "page.html"], ["page.html"],
+     UNEVEN),
     (["schedule", "two.slots", "-o", "out"], ["out"], RUN),
     (["schedule", "torch.csv", "-o", "out"], ["out"], RUN),
     (["sweep", "run.yaml", "--rows", "rows.csv", "-j", "2", "-o", "table.csv"], ["table.csv"], RUN),
