@@ -16,7 +16,6 @@
 
 enum {
     ACCEPTED,
-    FAILED,       /* it has to be asked again */
     FIRST_REASON, /* and so on: refused */
 };
 
@@ -34,6 +33,8 @@ struct space {
     pthread_mutex_t lock;
     struct reason reason[MAX_REASONS];
     uint32_t n_reasons;
+    int failure; /* of the machine, which says nothing about a combination; 0: none */
+    char message[TY_ROW_MESSAGE];
 };
 
 /* Reads the run file of a row; message: why it is refused. */
@@ -90,18 +91,20 @@ static uint8_t reason_of(struct space *s, const char *message)
 static bool look(void *arg, uint32_t row)
 {
     struct space *s = arg;
-    char message[TY_ROW_MESSAGE];
+    char message[TY_ROW_MESSAGE] = "memory is exhausted";
     struct ty_err *err = ty_err_new();
     const int rc = err != NULL ? read_row(s, row, message, err) : TY_ENOMEM;
+    const bool failed = rc < 0 && ty_is_of_machine(rc);
     ty_err_free(err);
-    if (rc < 0 && ty_is_of_machine(rc)) {
-        s->state[row] = FAILED;
+    pthread_mutex_lock(&s->lock);
+    if (failed) {
+        s->failure = rc;
+        memcpy(s->message, message, sizeof(message));
     } else if (rc < 0) {
-        pthread_mutex_lock(&s->lock);
         s->state[row] = reason_of(s, message);
-        pthread_mutex_unlock(&s->lock);
     }
-    return s->state[row] != FAILED;
+    pthread_mutex_unlock(&s->lock);
+    return !failed;
 }
 
 /* The number of a row's value in its list. */
@@ -144,12 +147,10 @@ static int look_at_all(struct space *s, uint32_t jobs, struct ty_err *err)
     pthread_mutex_init(&s->lock, NULL);
     ty_pool_run(0, csv->n_rows, jobs, look, s);
     pthread_mutex_destroy(&s->lock);
+    if (s->failure < 0) {
+        return ty_fail(err, s->failure, "%s", s->message);
+    }
     for (uint32_t row = 0; row < csv->n_rows; row++) {
-        if (s->state[row] == FAILED) {
-            char message[TY_ROW_MESSAGE];
-            const int rc = read_row(s, row, message, err);
-            return rc < 0 ? rc : ty_fail_memory(err);
-        }
         for (uint32_t k = 0; s->state[row] == ACCEPTED && k < csv->n_columns; k++) {
             s->alive[s->first[k] + value_of(s->table, row, k)] = true;
         }
@@ -169,7 +170,7 @@ static struct reason *most(struct space *s)
 }
 
 /* "690 of 1,440 combinations left out, ...: 600 for schedule.chunks (...), 90 for ..." */
-static void tell(struct space *s, uint32_t n, char *why, size_t size)
+static int tell(struct space *s, uint32_t n, char *why, size_t size, struct ty_err *err)
 {
     char left[64], all[64];
     int len = snprintf(why, size, "%s of %s combinations left out, whose values cannot go together",
@@ -178,18 +179,22 @@ static void tell(struct space *s, uint32_t n, char *why, size_t size)
     for (uint32_t i = 0; i < SHOWN && len > 0 && (size_t)len < size; i++) {
         struct reason *r = most(s);
         char message[TY_ROW_MESSAGE] = "";
-        struct ty_err err = TY_ERR_NONE;
+        struct ty_err refusal = TY_ERR_NONE;
         size_t key;
         if (r->n == 0) {
-            return;
+            return 0;
         }
-        (void)read_row(s, r->row, message, &err);
+        const int rc = read_row(s, r->row, message, &refusal);
+        if (rc < 0 && ty_is_of_machine(rc)) {
+            return ty_fail(err, rc, "%s", message);
+        }
         const char *at = blamed(message, &key);
         len += snprintf(why + len, size - (size_t)len, "%s %s for %s (%s%s)", i == 0 ? ":" : ",",
                         ty_words_count(r->n, left, sizeof(left)), r->key,
                         r->n > 1 ? "such as " : "", at + key + (key > 0 ? 2 : 0));
         r->n = 0;
     }
+    return 0;
 }
 
 static int take_out(struct space *s, struct ty_sweep_table *table, uint32_t n,
@@ -235,6 +240,6 @@ int ty_sweep_space(const struct ty_row_source *rows, struct ty_sweep_table *tabl
     if (rc < 0 || n == 0) {
         return rc;
     }
-    tell(&s, n, why, size);
-    return take_out(&s, table, n, arena, err);
+    rc = tell(&s, n, why, size, err);
+    return rc < 0 ? rc : take_out(&s, table, n, arena, err);
 }

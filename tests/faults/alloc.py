@@ -2,8 +2,8 @@
 """Every allocation of small runs of every command fails once, each in a run of its own.
 
 alloc.py BINARY SHIM [STRIDE]: with a stride only every so-manieth of them, and every one of the
-last, where commands differ; without, all processors take part. calibrate makes over 100,000, mostly
-the same for each of its runs: of them one in THINNED. The run ends as if nothing had happened
+last, where commands differ; without, all processors take part. calibrate makes tens of thousands,
+mostly the same for each of its runs: of them one in THINNED. The run ends as if nothing had happened
 (somebody could do without), or with exit status 4, a message and no output file; never by a signal,
 never with half of an answer.
 """
@@ -35,6 +35,8 @@ def complaint(right, now):
     if litter:
         return f"left behind: {litter}"
     if now.status == right.status:
+        if now.status == 0 and "memory is exhausted" in now.err:
+            return f"as if done, with the message {now.err!r}"
         if now.printed != right.printed and now.files == right.files:
             return "another answer"
         return None if now.files == right.files else f"files {sorted(now.files)}"

@@ -93,6 +93,8 @@ READERS = [
     (["explain", "run.yaml", "-o", "out"], ["out"], THREE_JOBS),
     (["report", "run.yaml", "--against-set", "layout.tensor=1", "-o", "page.html"], ["page.html"],
      UNEVEN),
+    (["sweep", "run.yaml", "--over", "schedule.name=1f1b,interleaved", "--over",
+      "schedule.chunks=1,2", "-j", "1", "-o", "table.csv"], ["table.csv"], UNEVEN),
     (["schedule", "two.slots", "-o", "out"], ["out"], RUN),
     (["schedule", "torch.csv", "-o", "out"], ["out"], RUN),
     (["sweep", "run.yaml", "--rows", "rows.csv", "-j", "2", "-o", "table.csv"], ["table.csv"], RUN),
