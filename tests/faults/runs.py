@@ -3,7 +3,11 @@ import functools
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+import torch_profile  # noqa: E402
 
 RUN = """
 cluster: {preset: dgx-a100-80g, nodes: 1}
@@ -22,6 +26,7 @@ THREE_JOBS = JOBS.replace("4-7, data: 1}}", "4-5, pipeline: 1, data: 1}}, "
                           "{name: third, layout: {gpus: 6-7, pipeline: 1, data: 1}}")
 WRONG = RUN.replace("nodes", "node").replace("heads", "hedas")
 PROFILE = "profile"  # in place of a run file: what the run file's own --trace kineto has of a rank
+HOSTS = [f"host-{rank}.1700000000.pt.trace.json" for rank in range(2)]  # as PyTorch writes them
 ROWS = "layout.tensor,seconds\n1,0.002\n2,0.003\n"
 LOG = """# nThread 1 nGpus 2 minBytes 1024 maxBytes 4194304 step: 2(factor)
 #  Rank  0 Group  0 Pid   1000 on     node-0 device  0 [0x07] NVIDIA A100-SXM4-80GB
@@ -81,6 +86,9 @@ COMMANDS = [
       "svg:both.svg"], ["out", "both.svg"], RUN),
     (["import", "kineto", "rank-0.json", "-o", "table.csv"], ["table.csv"], PROFILE),
     (["schedule", "zb-v", "-p", "2", "-m", "4", "-o", "out"], ["out"], ""),
+    (["schedule", "1f1b", "-p", "2", "-m", "4", "-o", "out.svg"], ["out.svg"], ""),
+    (["init", "--model", "gpt3-125m", "--cluster", "h100-sxm", "--gpus", "2", "-o", "first.yaml"],
+     ["first.yaml"], ""),
     (["list", "schema"], [], ""),
     (["list", "keys", "layout"], [], ""),
     (["list", "models"], [], ""),
@@ -88,11 +96,15 @@ COMMANDS = [
 # what reads the other files there are, and threads: only for allocations
 READERS = [
     (["run", "run.yaml", "--with", "overlay.yaml", "-o", "out"], ["out"], READER),
+    (["init", "--model", "config.json", "--cluster", "dgx-a100-80g", "-o", "first.yaml"],
+     ["first.yaml"], RUN),
     (["run", "run.yaml", "--stats", "json", "-o", "out"], ["out"], UNEVEN),
     (["explain", "run.yaml", "-o", "out"], ["out"], UNEVEN),
     (["explain", "run.yaml", "-o", "out"], ["out"], THREE_JOBS),
     (["report", "run.yaml", "--against-set", "layout.tensor=1", "-o", "page.html"], ["page.html"],
      UNEVEN),
+    (["diff", "run.yaml", "rank-0.json", "-o", "out"], ["out"], RUN),
+    (["import", "kineto", *HOSTS, "-o", "table.csv"], ["table.csv"], RUN),
     (["sweep", "run.yaml", "--over", "schedule.name=1f1b,interleaved", "--over",
       "schedule.chunks=1,2", "-j", "1", "-o", "table.csv"], ["table.csv"], UNEVEN),
     (["schedule", "two.slots", "-o", "out"], ["out"], RUN),
@@ -124,6 +136,19 @@ def profile(binary):
         return (here / "folder/rank-0.json").read_text()
 
 
+class Short(torch_profile.Shape):
+    layers, steps = 1, 2
+
+
+@functools.lru_cache(maxsize=1)
+def hosts():
+    """Of two ranks, with operators and their shapes, and collectives that have both members."""
+    with tempfile.TemporaryDirectory() as folder:
+        here = pathlib.Path(folder)
+        torch_profile.write(here, Short(), lambda *_: 20_000)
+        return {name: (here / name).read_text() for name in HOSTS}
+
+
 @functools.lru_cache(maxsize=1)
 def interrupted(binary):
     """What a sweep of rows.csv keeps of its rows when it ends in its second."""
@@ -147,8 +172,11 @@ class Outcome:
     def __init__(self, binary, words, yaml, environment, more=None):
         with tempfile.TemporaryDirectory() as folder:
             here = pathlib.Path(folder)
-            inputs = {"rank-0.json": profile(binary)} if yaml == PROFILE else (
-                {"run.yaml": yaml, **FILES} if yaml else {})
+            inputs = {"run.yaml": yaml, **FILES} if yaml not in ("", PROFILE) else {}
+            if yaml == PROFILE or "rank-0.json" in words:
+                inputs["rank-0.json"] = profile(binary)
+            if HOSTS[0] in words:
+                inputs.update(hosts())
             if "--resume" in words and not more:
                 more = {"table.csv.partial": interrupted(binary)}
             for name, text in {**inputs, **(more or {})}.items():
