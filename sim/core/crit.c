@@ -80,23 +80,35 @@ static bool find_meeting(const struct walker *w, const struct spot *s, uint32_t 
     return false;
 }
 
-/* The send of the message that an operation receives. */
+/* Whether a pass sends the message of a slot, and where. */
+static bool sends(const struct walker *w, struct spot at, uint32_t seq, uint32_t slot,
+                  struct spot *out)
+{
+    const struct ty_pass *pass = pass_at(w, &at);
+    const bool may = pass->seq == seq || pass->seq2 == seq;
+    for (; may && at.op < w->p->blocks[pass->block].n_ops; at.op++) {
+        if (op_at(w, &at)->sync == TY_SYNC_SEND && ty_op_slot(w->p, pass, op_at(w, &at)) == slot) {
+            *out = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The send of the message that an operation receives. Gangs have about as many passes, in about the
+ * same order, so it is looked for around the place of the receive, farther and farther away. */
 static bool find_send(const struct walker *w, const struct spot *s, struct spot *out)
 {
     const uint32_t slot = ty_op_slot(w->p, pass_at(w, s), op_at(w, s));
     const uint32_t from = w->p->channels[op_at(w, s)->link].from;
     const uint32_t seq = ty_op_seq(pass_at(w, s), op_at(w, s));
-    const struct ty_gang *g = &w->p->gangs[from];
-    for (uint32_t i = 0; i < g->n_passes; i++) {
-        struct spot at = {from, s->member, i, 0};
-        const struct ty_pass *pass = pass_at(w, &at);
-        const bool may = pass->seq == seq || pass->seq2 == seq;
-        for (; may && at.op < w->p->blocks[pass->block].n_ops; at.op++) {
-            if (op_at(w, &at)->sync == TY_SYNC_SEND &&
-                ty_op_slot(w->p, pass, op_at(w, &at)) == slot) {
-                *out = at;
-                return true;
-            }
+    const uint32_t n = w->p->gangs[from].n_passes, middle = s->pass < n ? s->pass : n;
+    for (uint32_t far = 0; far < n; far++) {
+        const struct spot after = {from, s->member, middle + far, 0};
+        const struct spot before = {from, s->member, middle - far - 1, 0};
+        if ((far < n - middle && sends(w, after, seq, slot, out)) ||
+            (far < middle && sends(w, before, seq, slot, out))) {
+            return true;
         }
     }
     return false;
