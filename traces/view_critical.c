@@ -293,18 +293,6 @@ static void describe(struct ty_view *v, const struct step *s, struct ty_view_ste
     }
 }
 
-static char *put_step_name(char *p, struct ty_view *v, const struct step *s)
-{
-    struct ty_view_step step;
-    describe(v, s, &step);
-    p = ty_view_put_name(p, step.name, TY_VIEW_NAME);
-    if (step.numbered) {
-        *p++ = ' ';
-        p = ty_put_u64(p, step.mb);
-    }
-    return p;
-}
-
 /* The message that an operation sends or takes: "act 3". */
 static char *put_message(char *p, const struct ty_view *v, const struct step *s)
 {
@@ -313,6 +301,21 @@ static char *put_message(char *p, const struct ty_view *v, const struct step *s)
     p = ty_view_put_name(p, v->program->channels[op->link].name, TY_VIEW_NAME);
     *p++ = ' ';
     return ty_put_u64(p, ty_op_mb(pass, op));
+}
+
+/* "forward 3", "qkv", "recv act 3" */
+static char *put_step_name(char *p, struct ty_view *v, const struct step *s)
+{
+    struct ty_view_step step;
+    describe(v, s, &step);
+    p = ty_view_put_name(p, step.name, TY_VIEW_NAME);
+    if (!step.numbered) {
+        return p;
+    }
+    *p++ = ' ';
+    const enum ty_sync sync = (enum ty_sync)op_of(v, s->gang, s->pass, s->op)->sync;
+    const bool message = (sync == TY_SYNC_SEND || sync == TY_SYNC_RECV) && !is_pass(v, s);
+    return message ? put_message(p, v, s) : ty_put_u64(p, step.mb);
 }
 
 /* Why the path came here, from the step before (NULL: it begins here). */

@@ -136,7 +136,7 @@ START_TEST(steps_say_how_the_path_came_to_them)
         "\"row\":\"pipeline recv\",\"stage\":1,\"mb\":0,\"why\":\"message act 0 arrived from rank "
         "0\","
         "\"from\":0}",
-        "\"row\":\"compute\",\"stage\":1,\"mb\":0,\"why\":\"waited for recv 0\",\"from\":2}",
+        "\"row\":\"compute\",\"stage\":1,\"mb\":0,\"why\":\"waited for recv act 0\",\"from\":2}",
         ("\"name\":\"optimizer step\",\"cat\":\"optimizer\",\"cname\":\"rail_load\","
          "\"ph\":\"X\",\"tid\":10,"),
     };
