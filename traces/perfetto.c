@@ -159,6 +159,8 @@ static int perfetto_write(const struct ty_trace *trace, struct ty_out *out, stru
 #define COUNTER_B 24.0  /* a value */
 #define FLOW_B    10.0  /* one end of an arrow */
 #define ROW_B     95.0  /* a row: its track and first packet */
+#define WHY_B     9.0   /* why it started, a string of its row */
+#define TEXT_B    36.0  /* the same spelled out */
 #define STRING_B  13.0  /* a string of a row, without its letters */
 #define RANK_B    370.0 /* track and moments of a rank, and a node now and then */
 #define MEMORY_B  260.0 /* tracks and fixed memory of a rank */
@@ -169,6 +171,7 @@ static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
 {
     const struct ty_view_plan *plan = ty_view_plan(&f->view, pass);
     const struct ty_pf_plan *mine = &f->plans[ty_view_plan_number(pass)];
+    const bool full = f->view.trace->args == TY_ARGS_FULL;
     double bytes = ty_view_counts(&f->view, TY_COUNTERS_MEMORY) ? 2 * COUNTER_B : 0;
     for (uint32_t i = 0; plan != NULL && i < plan->n; i++) {
         const struct ty_pf_head *head = &mine->heads[i];
@@ -177,6 +180,7 @@ static double pass_bytes(struct ty_pf *f, const struct ty_pass *pass)
         bytes += head->len + 7.0 * head->n_holes + 2 * PACKET_B + 4;
         bytes += head->name != NULL ? (double)strlen(head->name) + 7 : 0;
         bytes += plan->slices[i].partner != 0 ? PARTNER_B : 0;
+        bytes += full ? (plan->slices[i].numbered ? TEXT_B : WHY_B) : 0;
         bytes += message && f->view.trace->flows == TY_FLOWS_P2P ? FLOW_B : 0;
     }
     return bytes;

@@ -17,7 +17,7 @@
 #include "traces/view.h"
 
 #define TY_PF_BODY   2048u /* most bytes of an event */
-#define TY_PF_PACKET 2560u /* most bytes of a packet with an event */
+#define TY_PF_PACKET 3072u /* most bytes of a packet with an event */
 
 _Static_assert(TY_PF_PACKET <= TY_OUT_SLACK, "a packet is put in one piece");
 
@@ -124,6 +124,14 @@ struct ty_pf_plan {
     uint32_t *order;          /* [2 * slices] */
 };
 
+/* The reason of one slice as an annotation, with the last of the row's values that it needs. */
+struct ty_pf_note {
+    struct ty_view_why why;
+    char text[sizeof(((struct ty_view_why *)0)->text) + 32];
+    size_t len;
+    uint32_t value; /* 0: none */
+};
+
 /* Bytes of a member that go into events as they are. */
 struct ty_pf_piece {
     char text[63]; /* whole blocks are copied */
@@ -195,6 +203,12 @@ const char *ty_pf_correlation(uint8_t category);
 
 /* perfetto_slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */
 int ty_pf_slices(struct ty_pf *f);
+
+/* perfetto_why.c: why the slice of a shown member started when it did, as an annotation. It
+ * needs a string, and may be one more of the row. 0 or TY_ENOMEM. */
+int ty_pf_intern_why(struct ty_pf *f);
+int ty_pf_why(struct ty_pf *f, const struct ty_pass *pass, const struct ty_view_slice *slice,
+              uint32_t member, struct ty_pf_note *note);
 
 /* perfetto_critical.c: the track of the critical path; the event of a slice of that stream,
  * body[n], with the remark that it lies on it, which needs a string. */

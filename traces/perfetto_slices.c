@@ -14,6 +14,7 @@ struct lane {
     uint64_t bytes; /* sequence, little-endian */
     uint64_t last;  /* ns */
     uint32_t len;
+    uint32_t n_values; /* strings that values of arguments have in the file so far */
 };
 
 struct walk {
@@ -51,6 +52,48 @@ static inline void put_end(struct ty_out *out, struct lane *lane, uint64_t ns)
     *p++ = TY_PF_TYPE << 3 | TY_PROTO_VARINT;
     *p++ = TY_PF_END;
     ty_out_advance(out, p);
+}
+
+/* ---- strings ---- */
+
+/* A string a packet, so that each fits. */
+static void put_string(struct ty_pf *f, uint32_t stream, const struct lane *lane, uint32_t table,
+                       uint32_t i)
+{
+    static const uint32_t fields[] = {
+#define X(id, field) field,
+        TY_PF_TABLES(X)
+#undef X
+    };
+    char text[TY_VIEW_NAME], entry[sizeof(text) + 32], data[sizeof(entry) + 16];
+    char *q = ty_view_put_name(text, f->strings[stream].text[table][i], sizeof(text));
+    char *e = ty_proto_u64(entry, TY_PF_IID, i + 1ULL);
+    e = ty_proto_bytes(e, TY_PF_TEXT, text, (size_t)(q - text));
+    char *d = ty_proto_bytes(data, fields[table], entry, (size_t)(e - entry));
+    char packet[sizeof(data) + 32];
+    memcpy(packet, &lane->bytes, sizeof(lane->bytes));
+    char *p = ty_proto_bytes(packet + lane->len, TY_PF_INTERNED, data, (size_t)(d - data));
+    char *room = ty_out_room(f->out, TY_PF_PACKET);
+    ty_out_advance(f->out, ty_proto_bytes(room, TY_PF_TRACE_PACKET, packet, (size_t)(p - packet)));
+}
+
+/* Values of arguments up to number n that the row does not have yet. */
+static void put_values(struct ty_pf *f, uint32_t stream, struct lane *lane, uint32_t n)
+{
+    for (; lane->n_values < n; lane->n_values++) {
+        put_string(f, stream, lane, TY_PF_TABLE_VALUE, lane->n_values);
+    }
+}
+
+static void put_strings(struct ty_pf *f, uint32_t stream, struct lane *lane)
+{
+    const struct ty_pf_strings *s = &f->strings[stream];
+    for (uint32_t t = 0; t < TY_PF_N_TABLES; t++) {
+        for (uint32_t i = 0; i < s->n[t]; i++) {
+            put_string(f, stream, lane, t, i);
+        }
+    }
+    lane->n_values = s->n[TY_PF_TABLE_VALUE];
 }
 
 /* ---- messages ---- */
@@ -121,8 +164,10 @@ static size_t assemble(const struct ty_pf *f, const struct ty_pass *pass,
     return (size_t)(p - body);
 }
 
-static void put_begins(struct walk *w, const struct ty_pass *pass,
-                       const struct ty_view_slice *slice, const char *body, size_t len)
+/* `why` NULL: slices do not say it. */
+static inline void put_each(struct walk *w, const struct ty_pass *pass,
+                            const struct ty_view_slice *slice, const char *body, size_t len,
+                            struct ty_pf_note *why)
 {
     static const struct ty_pf_piece nothing = {.len = 0};
     struct ty_pf *f = w->f;
@@ -139,15 +184,34 @@ static void put_begins(struct walk *w, const struct ty_pass *pass,
         if (!ty_view_clip(&f->view, e.start[m], ty_view_extent_end(&e, m), &start, &end)) {
             continue;
         }
+        struct lane *lane = &w->lane[slice->stream][i];
+        if (why != NULL) {
+            w->rc = ty_pf_why(f, pass, slice, m, why);
+            put_values(f, slice->stream, lane, why->value);
+        }
         const bool arrow = peer.shown != NULL && peer_shows(f, &peer, m);
-        const size_t n = len + piece->len + (arrow ? 10 : 0);
-        char *p =
-            put_packet(ty_out_room(f->out, TY_PF_PACKET), &w->lane[slice->stream][i], start, n);
+        const size_t n = len + piece->len + (why != NULL ? why->len : 0) + (arrow ? 10 : 0);
+        char *p = put_packet(ty_out_room(f->out, TY_PF_PACKET), lane, start, n);
         p = ty_put_blocks(p, body, len);
         p = pieces != NULL ? ty_put_blocks(p, piece->text, piece->len) : p;
+        p = why != NULL ? ty_put_blocks(p, why->text, why->len) : p;
         p = arrow ? ty_proto_fixed64(p, peer.field, peer.id + m) : p;
         ty_out_advance(f->out, p);
     }
+}
+
+static void put_begins(struct walk *w, const struct ty_pass *pass,
+                       const struct ty_view_slice *slice, const char *body, size_t len)
+{
+    struct ty_pf_note why;
+    if (w->f->view.trace->args != TY_ARGS_FULL) {
+        put_each(w, pass, slice, body, len, NULL);
+        return;
+    }
+    why.why.known = false;
+    why.len = 0;
+    why.value = 0;
+    put_each(w, pass, slice, body, len, &why);
 }
 
 static void put_ends(struct walk *w, const struct ty_pass *pass, const struct ty_view_slice *slice)
@@ -315,32 +379,6 @@ static char *put_defaults(char *p, uint64_t track)
     return ty_proto_bytes(p, TY_PF_DEFAULTS, body, (size_t)(b - body));
 }
 
-/* A string a packet, so that each fits. */
-static void put_strings(struct ty_pf *f, uint32_t stream, const struct lane *lane)
-{
-    static const uint32_t fields[] = {
-#define X(id, field) field,
-        TY_PF_TABLES(X)
-#undef X
-    };
-    const struct ty_pf_strings *s = &f->strings[stream];
-    for (uint32_t t = 0; t < TY_PF_N_TABLES; t++) {
-        for (uint32_t i = 0; i < s->n[t]; i++) {
-            char text[TY_VIEW_NAME], entry[TY_VIEW_NAME + 32], data[sizeof(entry) + 16];
-            char *q = ty_view_put_name(text, s->text[t][i], sizeof(text));
-            char *e = ty_proto_u64(entry, TY_PF_IID, i + 1ULL);
-            e = ty_proto_bytes(e, TY_PF_TEXT, text, (size_t)(q - text));
-            char *d = ty_proto_bytes(data, fields[t], entry, (size_t)(e - entry));
-            char packet[sizeof(data) + 32];
-            memcpy(packet, &lane->bytes, sizeof(lane->bytes));
-            char *p = ty_proto_bytes(packet + lane->len, TY_PF_INTERNED, data, (size_t)(d - data));
-            char *room = ty_out_room(f->out, TY_PF_PACKET);
-            ty_out_advance(f->out,
-                           ty_proto_bytes(room, TY_PF_TRACE_PACKET, packet, (size_t)(p - packet)));
-        }
-    }
-}
-
 /* The first packets of a row. */
 static void start_row(struct ty_pf *f, struct lane *lane, uint32_t rank, uint32_t stream)
 {
@@ -365,6 +403,7 @@ static int put_gang(struct ty_pf *f, struct walk *w, struct ty_gaps *gaps)
     int rc = ty_pf_begin_gang(f, shown);
     rc = rc == 0 && f->view.trace->bubbles ? intern_bubble(f) : rc;
     rc = rc == 0 ? ty_pf_intern_critical(f) : rc;
+    rc = rc == 0 ? ty_pf_intern_why(f) : rc;
     for (uint32_t s = 0; s < TY_N_STREAMS && rc == 0; s++) {
         for (uint32_t i = 0; i < shown->n && (streams >> s & 1u) != 0; i++) {
             start_row(f, &w->lane[s][i], shown->gang->rank_of[shown->member[i]], s);

@@ -2,7 +2,8 @@
  *
  * Ranks with rows; passes with the parts of layers and operations inside them; bubbles with their
  * reasons; messages; memory and links over time; moments. Formats differ in how they write this,
- * never in what there is: chrome*.c makes lines of JSON of it, perfetto*.c protobuf messages.
+ * never in what there is: chrome*.c makes lines of JSON of it, perfetto*.c protobuf messages. Only
+ * why slices started is in protobuf alone, where most of it is a number.
  *
  * Slices are visited gang by gang and operation by operation, all shown members abreast, as the
  * timeline stores them: memory is read in order, and neighbours that run in step differ in their
@@ -349,6 +350,22 @@ int ty_view_find_path(struct ty_view *v, struct ty_err *err);
 void ty_view_release_path(struct ty_view *v);
 uint32_t ty_view_count_path(const struct ty_view *v);
 void ty_view_critical(struct ty_view *v, ty_view_step_fn *visit, void *arg);
+
+/* Why a task started when it did, in the words of the path. */
+struct ty_view_why {
+    char text[2 * TY_VIEW_NAME + 96];
+    bool recurs; /* the text has no number: many slices have the same */
+    bool same;   /* as the time before: for the same operation of another member */
+    /* of that time */
+    bool known;
+    uint8_t why;
+    uint32_t pass, op, slice;
+};
+
+/* For an operation and one shown member after the other (`known` false before the first). 1; 0:
+ * nobody knows; TY_ENOMEM. */
+int ty_view_why(struct ty_view *v, const struct ty_view_shown *shown, const struct ty_pass *pass,
+                uint32_t op, uint32_t member, struct ty_view_why *out);
 
 /* A slice that lies on it, by shown member and number in its plan. */
 struct ty_view_mark_at {

@@ -6,7 +6,7 @@
  * Tasks of one slice of a rank that follow each other are one step here; what the detail does not
  * show belongs to the pass it happened in, or is a step by itself, as is a message between the end
  * of its send and its receive. So the steps fill the row, and the sum of their lengths is that of
- * the run. */
+ * the run. Why any other slice started when it did is told in the same words. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +29,7 @@ struct step {
     uint32_t gang, member, pass, op; /* its first task; of a message on its way, the send */
     uint32_t slice;                  /* of the plan, or TY_VIEW_NONE */
     uint8_t why;                     /* enum why */
+    bool partly;                     /* its slice goes on */
 };
 
 struct ty_view_path {
@@ -66,31 +67,47 @@ static bool inside_pass(struct ty_view *v, const struct ty_crit_task *t)
            t->start >= e.start[t->member] && t->start + t->dur <= ty_view_extent_end(&e, t->member);
 }
 
-/* The innermost slice of the plan that shows a task, or TY_VIEW_NONE; rc: no memory. */
-static uint32_t slice_of(struct finder *f, const struct ty_crit_task *t)
+/* How many slices of a plan come before those that begin after operation `op`: the pass comes
+ * first, the others in order. */
+static uint32_t begun_by(const struct ty_view_plan *plan, uint32_t op)
 {
-    const struct ty_op *op = op_of(f->v, t->gang, t->pass, t->op);
-    const struct ty_view_plan *plan = ty_view_plan(f->v, pass_of(f->v, t->gang, t->pass));
-    uint32_t found = TY_VIEW_NONE;
-    if (plan == NULL) {
-        f->rc = TY_ENOMEM;
-        return found;
-    }
-    for (uint32_t i = 0; i < plan->n; i++) { /* parents come first */
-        const struct ty_view_slice *s = &plan->slices[i];
-        if (s->stream == op->stream && s->first <= t->op && t->op <= s->last) {
-            found = i;
+    uint32_t low = plan->n > 0, high = plan->n;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (plan->slices[mid].first <= op) {
+            low = mid + 1;
+        } else {
+            high = mid;
         }
     }
-    const bool hidden = found == TY_VIEW_NONE && plan->first_compute != TY_VIEW_NONE;
-    return hidden && inside_pass(f->v, t) ? 0 : found; /* slice 0 is the pass */
+    return low;
 }
 
-static enum why why_later(const struct finder *f, const struct ty_crit_task *t)
+/* The innermost slice of the plan that shows a task, or TY_VIEW_NONE; rc: no memory. */
+static uint32_t slice_of(struct ty_view *v, const struct ty_crit_task *t, int *rc)
 {
-    const struct ty_crit_task *next = &f->later;
-    const struct ty_op *op = op_of(f->v, t->gang, t->pass, t->op);
-    const struct ty_op *then = op_of(f->v, next->gang, next->pass, next->op);
+    const struct ty_op *op = op_of(v, t->gang, t->pass, t->op);
+    const struct ty_view_plan *plan = ty_view_plan(v, pass_of(v, t->gang, t->pass));
+    if (plan == NULL) {
+        *rc = TY_ENOMEM;
+        return TY_VIEW_NONE;
+    }
+    const bool computes = plan->first_compute != TY_VIEW_NONE; /* slice 0 is the pass */
+    for (uint32_t i = begun_by(plan, t->op); i-- > 0;) {       /* children come after parents */
+        const struct ty_view_slice *s = &plan->slices[i];
+        if (s->stream == op->stream && s->first <= t->op && t->op <= s->last) {
+            return i;
+        }
+    }
+    return computes && inside_pass(v, t) ? 0 : TY_VIEW_NONE;
+}
+
+/* What joins a task to the next one, which it held back. */
+static enum why why_next(const struct ty_view *v, const struct ty_crit_task *t,
+                         const struct ty_crit_task *next)
+{
+    const struct ty_op *op = op_of(v, t->gang, t->pass, t->op);
+    const struct ty_op *then = op_of(v, next->gang, next->pass, next->op);
     if (t->gang != next->gang || t->member != next->member) {
         return op->sync == TY_SYNC_SEND && then->sync == TY_SYNC_RECV ? WHY_MESSAGE : WHY_PARTNER;
     }
@@ -125,11 +142,12 @@ static void add_task(void *arg, const struct ty_crit_task *t)
                         t->member,
                         t->pass,
                         t->op,
-                        f->rc == 0 ? slice_of(f, t) : TY_VIEW_NONE,
-                        WHY_START};
+                        f->rc == 0 ? slice_of(f->v, t, &f->rc) : TY_VIEW_NONE,
+                        WHY_START,
+                        false};
     struct step *last = path->n > 0 ? &path->step[path->n - 1] : NULL;
     if (last != NULL && f->rc == 0) {
-        last->why = (uint8_t)why_later(f, t);
+        last->why = (uint8_t)why_next(f->v, t, &f->later);
     }
     f->later = *t;
     if (last != NULL && step.slice != TY_VIEW_NONE && last->slice == step.slice &&
@@ -140,8 +158,8 @@ static void add_task(void *arg, const struct ty_crit_task *t)
         return;
     }
     if (t->delay > 0 && f->rc == 0) {
-        const struct step flight = {step.end, step.end + t->delay, t->gang,  t->member, t->pass,
-                                    t->op,    TY_VIEW_NONE,        WHY_FLIES};
+        const struct step flight = {step.end, step.end + t->delay, t->gang,   t->member, t->pass,
+                                    t->op,    TY_VIEW_NONE,        WHY_FLIES, false};
         add(f, &flight);
     }
     if (f->rc == 0) {
@@ -308,7 +326,7 @@ static char *put_step_name(char *p, struct ty_view *v, const struct step *s)
 {
     struct ty_view_step step;
     describe(v, s, &step);
-    p = ty_view_put_name(p, step.name, TY_VIEW_NAME);
+    p = ty_view_put_name(ty_put_str(p, s->partly ? "a part of " : ""), step.name, TY_VIEW_NAME);
     if (!step.numbered) {
         return p;
     }
@@ -395,4 +413,65 @@ void ty_view_critical(struct ty_view *v, ty_view_step_fn *visit, void *arg)
             visit(arg, &out);
         }
     }
+}
+
+/* ---- other slices ---- */
+
+/* Whether the slice that shows a task goes on after it. */
+static bool goes_on(struct ty_view *v, const struct step *s)
+{
+    return s->slice != TY_VIEW_NONE &&
+           ty_view_plan(v, pass_of(v, s->gang, s->pass))->slices[s->slice].last != s->op;
+}
+
+/* Members in step have the same reason, up to their numbers. */
+static int tell(struct ty_view *v, const struct step *s, struct step *before,
+                struct ty_view_why *out)
+{
+    struct ty_view_step step;
+    const bool own = s->why == WHY_ORDER || s->why == WHY_EVENT; /* not of another member */
+    out->same = out->known && own && out->why == s->why && out->pass == before->pass &&
+                out->op == before->op && out->slice == before->slice;
+    if (out->same) {
+        return 1;
+    }
+    before->partly = goes_on(v, before);
+    describe(v, before, &step);
+    *put_why(out->text, v, s, before) = '\0';
+    out->recurs = own && !step.numbered;
+    out->known = own;
+    out->why = s->why;
+    out->pass = before->pass;
+    out->op = before->op;
+    out->slice = before->slice;
+    return 1;
+}
+
+int ty_view_why(struct ty_view *v, const struct ty_view_shown *shown, const struct ty_pass *pass,
+                uint32_t op, uint32_t member, struct ty_view_why *out)
+{
+    struct step s = {.gang = (uint32_t)(shown - v->shown),
+                     .member = member,
+                     .pass = (uint32_t)(pass - ty_gang_passes(v->program, shown->gang)),
+                     .op = op};
+    const struct ty_crit_task at = {.gang = s.gang, .member = member, .pass = s.pass, .op = op};
+    struct ty_crit_task cause;
+    int rc = 0;
+    out->same = false;
+    if (ty_timeline_starts(v->timeline, shown->gang, (uint64_t)pass->first_op + op)[member] == 0) {
+        *put_why(out->text, v, &s, NULL) = '\0';
+        out->recurs = true;
+        out->known = false;
+        return 1;
+    }
+    if (!ty_critical_cause(v->timeline, &at, &cause)) {
+        return 0;
+    }
+    struct step before = {.gang = cause.gang,
+                          .member = cause.member,
+                          .pass = cause.pass,
+                          .op = cause.op,
+                          .slice = slice_of(v, &cause, &rc)};
+    s.why = (uint8_t)why_next(v, &cause, &at);
+    return rc < 0 ? rc : tell(v, &s, &before, out);
 }

@@ -1,6 +1,6 @@
 /* bench_trace.c - speed of a timeline writer into memory.
  *
- * usage: bench_trace FORMAT [T P D M L [DETAIL [JITTER]]]     FORMAT: chrome or perfetto
+ * usage: bench_trace FORMAT [T P D M L [DETAIL [JITTER [full]]]]     FORMAT: chrome or perfetto
  * The program has the durations of the reference job: 256 GPUs (tensor 4, pipeline 8, data 8), 256
  * micro-batches, 10 layers a stage make 7,979,008 tasks. The best of five is printed. */
 #define _XOPEN_SOURCE 700 /* clock_gettime */
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     unsigned v[6];
     const struct ty_trace_format *format = argc > 1 ? ty_trace_format(argv[1]) : NULL;
     if (format == NULL) {
-        fprintf(stderr, "usage: bench_trace FORMAT [T P D M L [DETAIL [JITTER]]]\n");
+        fprintf(stderr, "usage: bench_trace FORMAT [T P D M L [DETAIL [JITTER [full]]]]\n");
         return 2;
     }
     for (int i = 0; i < 6; i++) {
@@ -73,12 +73,13 @@ int main(int argc, char **argv)
     for (uint32_t r = 0; r < run.program.n_ranks; r++) {
         ranks[r] = r;
     }
+    const bool full = argc > 9 && strcmp(argv[9], "full") == 0;
     const struct ty_trace trace = {.timeline = &run.timeline,
                                    .stats = &run.stats,
                                    .ranks = ranks,
                                    .n_ranks = run.program.n_ranks,
                                    .detail = (enum ty_detail)v[5],
-                                   .args = TY_ARGS_SHORT,
+                                   .args = full ? TY_ARGS_FULL : TY_ARGS_SHORT,
                                    .window_to = UINT64_MAX,
                                    .bubbles = true};
     double best = 1e9;

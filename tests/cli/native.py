@@ -44,6 +44,19 @@ LARGE = [
 ]
 
 
+# With all ranks, and all that they do.
+WHOLE = [
+    ("stragglers.yaml", ["--set", "cluster.nodes=2", "--set", "layout.global_batch=8"]),
+    ("llama3-8b-fsdp-8xh100.yaml", ["--set", "layout.global_batch=8"]),
+]
+BY_HAND_RUN = [
+    str(EXAMPLES / "gpipe-memory.yaml"), "--ranks", "0,1", "--detail", "microbatch",
+    "--set", "cluster.nodes=1", "--set", "cluster.gpus_per_node=2", "--set", "layout.pipeline=2",
+    "--set", "layout.global_batch=4", "--set", "schedule.name=1f1b",
+    "--set", "framework.overlap_p2p=true",
+]
+
+
 def number(x):
     """A number of the JSON, of which some are kept as text."""
     return float(x) if isinstance(x, str) else x
@@ -86,9 +99,12 @@ def row_of(path, chrome):
 
 
 def slices(native, chrome):
-    """The same slices with the same arguments; nothing nests that did not."""
+    """The same slices with the same arguments, but for `why` they started, which only bubbles and
+    the critical path have in JSON; nothing nests that did not."""
     ours, theirs = {}, {}
     for track, start, end, _, name, category, _, args in native.slices:
+        if name != "bubble" and row_of(native.path(track), chrome)[1] != "critical path":
+            args = {key: value for key, value in args.items() if key != "why"}
         ours.setdefault((row_of(native.path(track), chrome), start, end, name, category), []).append(args)
     for e in chrome.of("X"):
         key = (chrome.row_of(e), e["ts"], e["ts"] + e["dur"], e["name"], e["cat"])
@@ -186,6 +202,51 @@ def tree(native, chrome):
     return len(native.tracks)
 
 
+WHY = re.compile("(?P<start>start of the run)|(?:next in order after|waited for) (?P<own>.*)"
+                 "|message .* arrived from rank (?P<sender>[0-9]+)"
+                 "|the last to join was rank (?P<rank>[0-9]+), after (?P<late>.*)")
+
+
+def hold(native):
+    """Where everything is shown, what is said to have ended when a slice started did so."""
+    paths = {track: native.path(track) for track in native.tracks}
+    rank = [re.search("rank ([0-9]+)|$", paths[s[0]][0])[1] for s in native.slices]
+    ended = {(who, s[4], s[2]) for who, s in zip(rank, native.slices)}
+    left = {arrives: leaves for leaves, arrives in native.flows.values()}
+    kinds = {}
+    for i, (_, start, _, _, name, _, _, args) in enumerate(native.slices):
+        if rank[i] is None or name == "bubble":
+            continue
+        told = WHY.fullmatch(args["why"])
+        if told["start"]:
+            good = start == 0
+        elif told["sender"]:  # the send itself says of which message it is
+            good = rank[left[i]] == told["sender"] == str(args["peer"])
+        else:
+            what = re.sub("^(send|recv) .* ", r"\1 ", told["own"] or told["late"])
+            good = (told["rank"] or rank[i], what, start) in ended
+        assert good, (rank[i], start, name, args)
+        kinds.setdefault(told.lastgroup, []).append(i)
+    assert {"start", "own"} <= kinds.keys() and len(left) == len(kinds.get("sender", [])), kinds.keys()
+    return {kind: len(found) for kind, found in kinds.items()}
+
+
+# By stage and name, of the first micro-batches of 1F1B with two stages.
+BY_HAND = {
+    (0, "forward 0"): "start of the run",
+    (0, "send 0"): "waited for forward 0",
+    (1, "recv 0"): "message act 0 arrived from rank 0",
+    (1, "forward 0"): "waited for recv act 0",
+    (0, "forward 1"): "next in order after forward 0",
+    (1, "backward 0"): "next in order after forward 0",
+    (1, "send 0"): "waited for backward 0",
+    (0, "recv 0"): "message grad 0 arrived from rank 1",
+    (0, "backward 0"): "waited for recv grad 0",
+    (1, "forward 1"): "next in order after backward 0",
+    (0, "forward 2"): "next in order after backward 0",
+}
+
+
 def hue(word):
     """Of a word in Perfetto's page (ui/src/components/colorizer.ts): FNV, in numbers that are doubles."""
     value = 0x811c9dc5 & 0xfffffff
@@ -212,7 +273,13 @@ def colours(native):
     assert len(row) < 3 or apart(row) > 20 > apart(["forward", "dgrad", "wgrad"]), apart(row)
 
 
-def compare(native, json):
+def why(native):
+    """Whether slices of ranks say why they started: all those whose cause is known, or none."""
+    return any("why" in args for track, _, _, _, name, *_, args in native.slices
+               if name != "bubble" and native.path(track) != ("critical path",))
+
+
+def compare(native, json, full=None):
     if json.stat().st_size < 2_000_000:  # check_trace has the larger ones
         rules.check(json)
     native, chrome = pftrace.Native(pftrace.load(native)), Chrome(pftrace.chrome(json))
@@ -220,6 +287,7 @@ def compare(native, json):
             f"{counters(native, chrome)} values, {marks(native, chrome)} instants, "
             f"{tree(native, chrome)} tracks")
     colours(native)
+    assert full is None or why(native) == full, "reasons of slices"
     return said
 
 
@@ -233,7 +301,29 @@ def check(binary, example, options, folder):
                           capture_output=True, text=True, check=False)
     assert done.returncode in ((4,) if "deadlock" in example else (0, 1)), done.stderr
     assert pftrace.load(plain) == pftrace.load(packed), "gzip differs"
-    return compare(plain, json)
+    return compare(plain, json, "full" in options)
+
+
+def trace_of(binary, options, folder):
+    path = folder / "t.pftrace"
+    done = subprocess.run([binary, "run", *options, "-q", "-o", "/dev/null", "--args", "full",
+                           "--trace", f"perfetto:{path}"], capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return pftrace.Native(pftrace.load(path))
+
+
+def check_causes(binary, folder):
+    """A run whose schedule is known by hand, and runs that are shown whole."""
+    native = trace_of(binary, BY_HAND_RUN, folder)
+    told = {}
+    for track, _, _, _, name, *_, args in native.slices:
+        place = re.search("pp([01]) ", native.path(track)[0])
+        if place and "why" in args and name != "bubble":
+            told.setdefault((int(place[1]), name), args["why"])
+    for place, reason in BY_HAND.items():
+        assert told[place] == reason, (place, told[place], reason)
+    return [hold(trace_of(binary, [str(EXAMPLES / example), *options, "--ranks", "all", "--detail",
+                                   "op"], folder)) for example, options in WHOLE]
 
 
 def check_small(writer, folder):
@@ -257,6 +347,7 @@ def main():
     forms = FORMS + (LARGE if "--all" in sys.argv else [])
     tests = [(" ".join([example] + options), lambda folder, e=example, o=options:
               check(binary, e, o, folder)) for example, options in forms]
+    tests.append(("why slices started", lambda folder: check_causes(binary, folder)))
     tests.append(("small programs", lambda folder: check_small(writer, folder)))
     for i, (name, test) in enumerate(tests, 1):
         with tempfile.TemporaryDirectory() as folder:
