@@ -106,14 +106,30 @@ static bool is_out_of_order(const struct oracle *o, const struct oracle_op *x)
     return false;
 }
 
-/* Whether nobody receives what is sent, and those before it were received in order. */
+/* The k-th receive of a communicator, of those whose message is sent, or ORACLE_NONE. */
+static uint32_t receive_number(const struct oracle *o, const struct oracle_op *x, uint32_t k)
+{
+    for (uint32_t i = 0; i < o->n_ops; i++) {
+        const struct oracle_op *y = &o->ops[i];
+        const bool one = y->op->sync == TY_SYNC_RECV && y->sender != ORACLE_NONE;
+        if (one && is_same_comm(o, x, y) && k-- == 0) {
+            return i;
+        }
+    }
+    return ORACLE_NONE;
+}
+
+/* Whether nobody receives what is sent, and each of those before it was received in its turn: both
+ * sides part here. */
 static bool is_unreceived(const struct oracle *o, const struct oracle_op *x)
 {
+    uint32_t k = 0;
     for (uint32_t i = o->first[x->gang]; &o->ops[i] < x; i++) {
         const struct oracle_op *y = &o->ops[i];
         if (y->op->sync == TY_SYNC_SEND && is_same_comm(o, x, y)) {
             const uint32_t to = receiver_of(o, i);
-            if (to == ORACLE_NONE || is_out_of_order(o, &o->ops[to])) {
+            if (to == ORACLE_NONE || receive_number(o, x, k++) != to ||
+                is_out_of_order(o, &o->ops[to])) {
                 return false;
             }
         }
