@@ -88,6 +88,26 @@ static int check_output(const struct cli_options *o)
                : 0;
 }
 
+/* The names to compare: an operand comes first, unless it is among them. */
+#define NAMES_SIZE 4096u
+static const char *with_operand(const struct cli_options *o, char all[NAMES_SIZE])
+{
+    bool listed = o->operand == NULL;
+    for (const char *at = o->compare; !listed; at++) {
+        const size_t n = strcspn(at, ",");
+        listed = n == strlen(o->operand) && strncmp(at, o->operand, n) == 0;
+        at += n;
+        if (*at == '\0') {
+            break;
+        }
+    }
+    if (listed) {
+        return o->compare;
+    }
+    (void)snprintf(all, NAMES_SIZE, "%s,%s", o->operand, o->compare);
+    return all;
+}
+
 int cmd_schedule(const struct cli_options *o)
 {
     const char *format = format_of(o);
@@ -118,10 +138,11 @@ int cmd_schedule(const struct cli_options *o)
     }
     struct ty_err *err = ty_err_new();
     char *text = NULL;
+    char all[NAMES_SIZE];
     if (o->compare != NULL) {
-        s.name = o->compare;
+        s.name = with_operand(o, all);
     } else if (!o->quiet && ty_schedule_advice(&s, &text, NULL) == 0 && text != NULL) {
-        fprintf(stderr, "%s\n", text);
+        cli_say("%s\n", text);
         ty_text_free(text);
         text = NULL;
     }

@@ -111,8 +111,8 @@ static void remark_pieces(struct ty_text *out, const struct ty_config *c)
     }
     ty_origin_format(ty_field_origin(s, ty_section_field(s, from_key)), from, sizeof(from));
     if (is_auto) {
-        ty_text_add(out, "%s: schedule.%s is auto: %s with %u %s; write how many you mean\n", from,
-                    key, sched->name, (unsigned)few, what);
+        ty_text_add(out, "%s: schedule.%s is auto: %s with %u %s; schedule.%s: %u says so\n", from,
+                    key, sched->name, (unsigned)few, what, key, (unsigned)few);
     } else {
         ty_text_add(out,
                     "%s: schedule.%s is 1, which makes %s the same as %s; with %u %s write %u\n",

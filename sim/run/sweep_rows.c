@@ -339,16 +339,18 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     return rc;
 }
 
-/* Those about the table, and where no row has an answer, why the first has none. NULL: nothing. */
+/* Those about the table, and why the first row without an answer has none. NULL: nothing. */
 static const char *all_remarks(const struct sweep_job *job, struct ty_arena *arena)
 {
     const char *table = job->table.remark;
     const struct ty_sweep_summary *s = &job->summary;
-    if (job->wrong_row == UINT32_MAX || s->n_fit + s->n_not > 0) {
+    if (job->wrong_row == UINT32_MAX) {
         return table;
     }
-    return ty_arena_printf(arena, "%s%sno row can be simulated; row %" PRIu32 ": %s",
-                           table ? table : "", table ? "\n" : "", job->wrong_row + 1, job->message);
+    return ty_arena_printf(arena, "%s%s%srow %" PRIu32 ": %s", table ? table : "",
+                           table ? "\n" : "",
+                           s->n_fit + s->n_not == 0 ? "no row can be simulated; " : "",
+                           job->wrong_row + 1, job->message);
 }
 
 /* The lines of a remark that have room. */

@@ -71,20 +71,20 @@ START_TEST(a_schedule_of_pieces_says_how_many_where_nobody_did)
         uint32_t chunks, slices;
     } rows[] = {
         {"interleaved",
-         "one.yaml:1: schedule.chunks is auto: interleaved with 2 virtual stages per rank; write "
-         "how many you mean\n",
+         "one.yaml:1: schedule.chunks is auto: interleaved with 2 virtual stages per rank; "
+         "schedule.chunks: 2 says so\n",
          2, 1},
         {"interleaved-zb",
          "one.yaml:1: schedule.chunks is auto: interleaved-zb with 2 virtual stages per rank; "
-         "write how many you mean\n",
+         "schedule.chunks: 2 says so\n",
          2, 1},
         {"bfs, chunks: 1",
          "one.yaml:1: schedule.chunks is 1, which makes bfs the same as gpipe; with 2 virtual "
          "stages per rank write 2\n",
          1, 1},
         {"seq1f1b",
-         "one.yaml:1: schedule.slices is auto: seq1f1b with 4 slices of a sequence; write how many "
-         "you mean\n",
+         "one.yaml:1: schedule.slices is auto: seq1f1b with 4 slices of a sequence; "
+         "schedule.slices: 4 says so\n",
          1, 4},
         {"seq1f1b, slices: 1",
          "one.yaml:1: schedule.slices is 1, which makes seq1f1b the same as 1f1b; with 4 slices of "
