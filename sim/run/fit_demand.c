@@ -173,7 +173,7 @@ static void select_all(struct space *s, const struct candidates *c, double alarm
     double variance;
     const double degrees = of_all(*s, c, &variance);
     const uint32_t chances = count(s, c);
-    for (uint32_t round = 0; round < c->n; round++) {
+    for (uint32_t round = 0; round < c->n && chances > 0; round++) {
         uint32_t best = c->n;
         for (uint32_t k = 0; k < c->n; k++) {
             if (!demand[k].told) {

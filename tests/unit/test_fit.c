@@ -361,6 +361,11 @@ START_TEST(what_cannot_be_told_is_not_asked_for)
     s.problem.n_rows = 2;
     ck_assert_int_eq(ty_fit_demands(&s.problem, &s.fit, 1, 0.01, out, s.left, &s.err), 0);
     ck_assert(out[C - 1].p == 1);
+    demand(&s, 1, truth, 0, out);
+    s.world.sum_only = true;
+    n_keys = s.problem.n_parameters = 2; /* b alone: nobody has an effect of its own */
+    ck_assert_int_eq(ty_fit_demands(&s.problem, &s.fit, 1, 0.01, out, s.left, &s.err), 0);
+    ck_assert(out[B - 1].p == 1 && !out[B - 1].told);
 }
 END_TEST
 
