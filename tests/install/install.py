@@ -138,14 +138,12 @@ def there_is_one_version(tree):
 
 
 def there_is_one_licence(_tree):
-    """In what a build, a package and a reader are told, and its text for all of them."""
+    """In what a build, a package and a reader are told."""
     project = (SOURCE / "meson.build").read_text()
-    copying = (SOURCE / "docs/COPYING").read_text()
     assert re.search(r"license: '(.*?)'", project)[1] == "GPL-3.0-or-later"
-    assert "[GPL-3.0-or-later](docs/COPYING)" in (SOURCE / "README.md").read_text()
+    assert "\nLicence: [GPL-3.0-or-later](" in (SOURCE / "README.md").read_text()
     assert "Files: *\nCopyright: " in (SOURCE / "docs/debian/copyright").read_text()
     assert "\nLicense: GPL-3+\n" in (SOURCE / "docs/debian/copyright").read_text()
-    assert copying.split()[:7] == "GNU GENERAL PUBLIC LICENSE Version 3, 29".split()
 
 
 def every_public_function_is_documented(tree):
