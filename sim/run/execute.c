@@ -82,11 +82,14 @@ static int execute_one(const struct ty_program *program, struct ty_timeline *tim
                        const struct ty_progress *progress, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
-    struct ty_mismatch mismatch;
+    struct ty_mismatch *mismatch = ty_arena_array(&arena, struct ty_mismatch, 1);
     int rc = ty_timeline_init(timeline, program, err);
     timeline->progress = *progress;
-    timeline->mismatch = &mismatch;
-    rc = rc < 0 ? rc : ty_mismatch_find(&mismatch, program, &arena, err);
+    timeline->mismatch = mismatch;
+    if (rc == 0 && mismatch == NULL) {
+        rc = ty_fail_memory(err);
+    }
+    rc = rc < 0 ? rc : ty_mismatch_find(mismatch, program, &arena, err);
     rc = rc < 0 ? rc : execute_timeline(timeline, engine, shared, err);
     timeline->progress = (struct ty_progress){.tell = NULL}; /* as long as this call */
     timeline->mismatch = NULL;

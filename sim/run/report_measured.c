@@ -317,7 +317,7 @@ struct cover {
 static int find_cover(const struct ty_run *run, struct cover *cover, struct ty_err *err)
 {
     const struct ty_cluster *cluster = &run->config->cluster;
-    struct use uses[LINES_MAX];
+    struct use uses[LINES_MAX] = {{.kind = NULL}};
     struct kernels seen = {.n = 0};
     struct ty_arena arena = {.head = NULL};
     int rc = 0;

@@ -123,8 +123,8 @@ struct pick {
 
 static uint32_t list_picks(struct pick *picks)
 {
-    uint32_t n = 0;
-    picks[n++] = (struct pick){.n = 0};
+    uint32_t n = 1;
+    picks[0] = (struct pick){.n = 0};
     for (uint32_t a = 0; a < 4; a++) {
         for (uint32_t x = 0; x < 2; x++) {
             picks[n++] = (struct pick){1, {a, 0}, {x, 0}};
