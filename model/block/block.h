@@ -104,6 +104,9 @@ struct ty_units {
 void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
                    const struct ty_layout *layout);
 
+/* mlp.c: the kernel of its activation, enum ty_activation_kernel. */
+int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework);
+
 /* ---- params.c ---- */
 
 /* Parameters that one rank has of a unit, and of a stage of so many layers: before data-parallel

@@ -12,12 +12,12 @@ static bool is_gated(const struct ty_arch *arch)
     return arch->mlp == TY_MLP_SWIGLU;
 }
 
-static int activation(const struct ty_block_maker *b)
+int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework)
 {
-    const bool one = b->layout->framework.fused_activation;
-    return !is_gated(b->arch) ? TY_ACTIVATION_GELU
-           : one              ? TY_ACTIVATION_SWIGLU
-                              : TY_ACTIVATION_SWIGLU_UNFUSED;
+    if (!is_gated(arch)) {
+        return TY_ACTIVATION_GELU;
+    }
+    return framework->fused_activation ? TY_ACTIVATION_SWIGLU : TY_ACTIVATION_SWIGLU_UNFUSED;
 }
 
 static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
@@ -58,7 +58,8 @@ void ty_block_mlp(struct ty_block_maker *b)
     op->column = op->row = true;
     op->n_reduces = apart ? 2 : 1;
     ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
-    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION, activation(b), b->shard.tokens * f);
+    ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
+                         ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
     if (b->layout->recompute == TY_RECOMPUTE_FFN) { /* nobody needs the product with `down` again */
         op->n_again = op->n_kernels;
     }

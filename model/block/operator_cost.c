@@ -17,9 +17,7 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
     case TY_OPERATOR_NORM:
         return arch->norm;
     case TY_OPERATOR_ACTIVATION:
-        return arch->mlp == TY_MLP_GELU      ? TY_ACTIVATION_GELU
-               : framework->fused_activation ? TY_ACTIVATION_SWIGLU
-                                             : TY_ACTIVATION_SWIGLU_UNFUSED;
+        return ty_activation_of(arch, framework);
     case TY_OPERATOR_ROTARY:
         return framework->fused_rotary ? TY_FUSED : TY_UNFUSED;
     case TY_OPERATOR_OPTIMIZER:

@@ -20,11 +20,16 @@ double ty_stage_params(const struct ty_units *units, uint32_t n_layers, bool fir
 }
 
 /* On one rank that has it all. */
-static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
+static void make_whole(struct ty_units *units, const struct ty_arch *arch)
 {
     static const struct ty_layout alone = {.tensor = 1, .pipeline = 1, .micro_batch = 1};
+    ty_units_make(units, arch, &alone);
+}
+
+static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
+{
     struct ty_units units;
-    ty_units_make(&units, arch, &alone);
+    make_whole(&units, arch);
     return ty_unit_params(&units.kind[kind]);
 }
 
@@ -45,6 +50,7 @@ double ty_arch_head_params(const struct ty_arch *arch)
 
 double ty_arch_params(const struct ty_arch *arch)
 {
-    return arch->layers * ty_arch_layer_params(arch) + ty_arch_embedding_params(arch) +
-           ty_arch_head_params(arch);
+    struct ty_units units;
+    make_whole(&units, arch);
+    return ty_stage_params(&units, arch->layers, true, true);
 }
