@@ -149,4 +149,7 @@ static inline uint32_t ty_cluster_gpus(const struct ty_cluster *c)
     return c->nodes * c->gpus_per_node;
 }
 
+/* What the key `collectives` takes: "auto" (0), or 1 + an index into ty_coll_algorithms (coll.h). */
+extern const struct ty_word ty_coll_algorithm_words[];
+
 #endif

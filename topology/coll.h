@@ -95,9 +95,6 @@ extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierar
 extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
 const char *ty_coll_name(enum ty_coll coll);
 
-/* "auto" (0) or 1 + index into ty_coll_algorithms: for the `cluster.collectives` key. */
-extern const struct ty_word ty_coll_algorithm_words[];
-
 /* The cost by the given algorithm; NULL: as measured where a log covers the group, else by the
  * cluster's `collectives`, "auto" being the fastest that applies of those that NCCL has. One rank
  * costs nothing. If the given one does not apply, "auto" decides: choices are made per group, and a

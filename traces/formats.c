@@ -1,5 +1,9 @@
 /* formats.c - the table of trace formats (a new format is a file and a row), and what several of
  * them ask of a trace. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/text.h"
 #include "traces/writer.h"
 
 const struct ty_trace_format *const ty_trace_formats[] = {
@@ -15,6 +19,38 @@ const struct ty_trace_format *ty_trace_format(const char *name)
         }
     }
     return NULL;
+}
+
+int ty_trace_target(const char *whose, const char *target, const struct ty_trace_format **format,
+                    const char **path, struct ty_err *err)
+{
+    const char *colon = strchr(target, ':');
+    const char *names[16] = {NULL};
+    size_t n = 0;
+    char list[160] = "";
+    for (; n < TY_COUNT(names) && ty_trace_formats[n] != NULL; n++) {
+        names[n] = ty_trace_formats[n]->name;
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
+                 names[n]);
+    }
+    if (colon == NULL || colon[1] == '\0') {
+        return ty_fail(err, TY_EUSAGE, "%s %s: not FORMAT:PATH; write it like chrome:step.json",
+                       whose, target);
+    }
+    char name[32];
+    snprintf(name, sizeof(name), "%.*s", (int)(colon - target), target);
+    *path = colon + 1;
+    *format = ty_trace_format(name);
+    if (*format != NULL) {
+        return 0;
+    }
+    ty_fail(err, TY_EUSAGE, "%s %s: unknown format (%s); write one of %s", whose, target, name,
+            list);
+    const char *near = ty_nearest(name, names, n);
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
 }
 
 double ty_trace_window_share(const struct ty_trace *trace)

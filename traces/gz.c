@@ -25,7 +25,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "sim/base/fd.h"
+#include "sim/base/file.h"
 
 #define GZ_LEVEL   1
 #define GZ_WINDOW  (-MAX_WBITS)      /* negative: no wrapper (zlib manual, deflateInit2) */

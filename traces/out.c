@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/base/fd.h"
+#include "sim/base/file.h"
 #include "sim/base/json.h"
 #include "sim/base/number_text.h"
 #include "sim/base/path.h"

@@ -13,31 +13,11 @@
 #define TY_TRACES_SVG_H
 
 #include "sim/base/text.h"
-#include "sim/core/stats.h"
+#include "traces/writer.h"
 
 #define TY_SVG_WIDTH_M     0.17 /* when none is asked for: A4 between its margins */
 #define TY_SVG_MIN_WIDTH_M 0.06
 #define TY_SVG_MAX_WIDTH_M 2.0
-
-enum ty_svg_palette {
-    TY_SVG_TRACES, /* the colours of Chrome traces */
-    TY_SVG_SAFE,   /* colours that the colour-blind tell apart */
-    TY_SVG_PRINT,  /* patterns in black and white */
-    TY_SVG_N_PALETTES
-};
-
-enum ty_svg_bubbles {
-    TY_SVG_SHADED, /* idle time is tinted by its cause, and named where there is room */
-    TY_SVG_NAMED,  /* named only */
-    TY_SVG_NONE,   /* left empty */
-};
-
-/* Zero is the default of each. */
-struct ty_svg_style {
-    double width_m; /* of the picture; 0: TY_SVG_WIDTH_M */
-    int palette;    /* enum ty_svg_palette */
-    int bubbles;    /* enum ty_svg_bubbles */
-};
 
 struct ty_svg_panel {
     const struct ty_timeline *timeline;

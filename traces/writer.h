@@ -9,7 +9,6 @@
 #include "sim/core/link_load.h"
 #include "sim/core/stats.h"
 #include "traces/out.h"
-#include "traces/svg.h"
 
 enum ty_detail {
     TY_DETAIL_STAGE,      /* passes of the compute stream and bubbles only */
@@ -39,6 +38,27 @@ enum ty_flows {
     TY_FLOWS_NONE,
 };
 
+/* How a picture looks. */
+enum ty_svg_palette {
+    TY_SVG_TRACES, /* the colours of Chrome traces */
+    TY_SVG_SAFE,   /* colours that the colour-blind tell apart */
+    TY_SVG_PRINT,  /* patterns in black and white */
+    TY_SVG_N_PALETTES
+};
+
+enum ty_svg_bubbles {
+    TY_SVG_SHADED, /* idle time is tinted by its cause, and named where there is room */
+    TY_SVG_NAMED,  /* named only */
+    TY_SVG_NONE,   /* left empty */
+};
+
+/* Zero is the default of each. */
+struct ty_svg_style {
+    double width_m; /* of the picture; 0: TY_SVG_WIDTH_M */
+    int palette;    /* enum ty_svg_palette */
+    int bubbles;    /* enum ty_svg_bubbles */
+};
+
 /* One entry of the metadata: flat scalars. Exactly one of text, number and flag is meant. */
 struct ty_meta {
     const char *key;
@@ -46,6 +66,8 @@ struct ty_meta {
     double number;
     bool flag; /* the value is `true` */
 };
+
+struct ty_svg_panel; /* svg.h */
 
 /* Everything a writer needs to know, borrowed for the call. */
 struct ty_trace {
@@ -112,5 +134,9 @@ int ty_trace_write_check(const struct ty_trace_format *format, const struct ty_t
 
 /* By name, or NULL. */
 const struct ty_trace_format *ty_trace_format(const char *name);
+
+/* "FORMAT:PATH" taken apart; 0 or TY_EUSAGE, with `whose` ("--trace") before the message. */
+int ty_trace_target(const char *whose, const char *target, const struct ty_trace_format **format,
+                    const char **path, struct ty_err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Reads at most one byte more than the limit, so that the caller sees that there is more. */
 static int stream_read(FILE *stream, size_t most, char **data, size_t *len)
@@ -78,4 +79,23 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
     }
     free(data);
     return rc;
+}
+
+int ty_fd_write(int fd, const char *bytes, size_t n, const volatile int *stop)
+{
+    while (n > 0) {
+        const ssize_t written = write(fd, bytes, n);
+        if (written < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (written > 0) {
+            bytes += written;
+            n -= (size_t)written;
+        }
+        /* a signal may also have cut a write short */
+        if (n > 0 && stop != NULL && *stop != 0) {
+            return EINTR;
+        }
+    }
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* file.h - a whole file in memory, of bounded size. */
+/* file.h - files, read and written whole. */
 #ifndef TY_BASE_FILE_H
 #define TY_BASE_FILE_H
 
@@ -9,5 +9,9 @@
  * mark at its beginning. text[*len] is zero. TY_EIO, TY_ENOMEM, or TY_ELIMIT when it is larger. */
 int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const char **text,
                  size_t *len, struct ty_err *err);
+
+/* All n bytes to fd, through interruptions and short writes. Returns 0 or an errno: EINTR when a
+ * signal came and *stop is set (stop may be NULL). */
+int ty_fd_write(int fd, const char *bytes, size_t n, const volatile int *stop);
 
 #endif

@@ -81,13 +81,6 @@ int ty_link_load_walk(const struct ty_link_load *load, const struct ty_timeline 
                       const uint32_t *links, uint32_t n, ty_ps quantum, ty_link_load_fn *visit,
                       void *arg, struct ty_err *err);
 
-/* The most that a link carried at a time, and how long it was full. */
-struct ty_link_load_peak {
-    double Bps;
-    ty_ps full; /* at 99 % of its capacity or above */
-};
-#define TY_LINK_FULL 0.99
-
 /* Of every link: out[n_links]: as measured while messages were played, else found by a walk. Links
  * that are used alike, at the same times, are followed once. */
 int ty_link_load_peaks(const struct ty_link_load *load, const struct ty_timeline *timeline,

@@ -1,7 +1,6 @@
 /* link_meter.c - see link_meter.h. */
 #include "sim/core/link_meter.h"
 
-#include "sim/core/link_load.h"
 
 struct gauge {
     double Bps;       /* carried now */

@@ -9,6 +9,13 @@
 
 #include "sim/core/program.h"
 
+/* The most that a link carried at a time, and how long it was full. */
+struct ty_link_load_peak {
+    double Bps;
+    ty_ps full; /* at 99 % of its capacity or above */
+};
+#define TY_LINK_FULL 0.99
+
 /* An operation that can never start, by pass within the gang and number within the block. pass ==
  * n_passes: there is none. */
 struct ty_stop {
@@ -29,7 +36,6 @@ struct ty_progress {
 };
 
 struct ty_mismatch;       /* mismatch.h */
-struct ty_link_load_peak; /* link_load.h */
 
 struct ty_timeline {
     const struct ty_program *program;   /* borrowed; after a deadlock: what was executed of it */

@@ -17,7 +17,7 @@
 #include "sim/run/jobs.h"
 #include "sim/run/measured.h"
 #include "sim/run/placement.h"
-#include "sim/run/trace_internal.h"
+#include "traces/writer.h"
 #include "sim/trainyard.h"
 #include "topology/exceptions.h"
 

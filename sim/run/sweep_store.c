@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sim/base/fd.h"
 #include "sim/base/file.h"
 #include "sim/base/yaml.h"
 

@@ -23,12 +23,7 @@ struct ty_trace_figures {
 };
 void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run);
 
-/* trace_request.c: "FORMAT:PATH" taken apart; 0 or TY_EUSAGE, with `whose` ("--trace") before the
- * message. */
-int ty_trace_target(const char *whose, const char *target, const struct ty_trace_format **format,
-                    const char **path, struct ty_err *err);
-
-/* Window, detail, arguments, arrows, counters, bubbles and style; what is not asked for is as
+/* trace_request.c: window, detail, arguments, arrows, counters, bubbles and style; what is not asked for is as
  * `defaults` says. Of --steps nothing but that there is no window beside it. */
 int ty_trace_read_options(const struct ty_trace_options *options,
                           const struct ty_output_options *defaults, struct ty_trace *trace,

@@ -151,39 +151,6 @@ static int parse_counters(const char *name, int fallback, enum ty_counters *out,
     return 0;
 }
 
-/* "FORMAT:PATH" */
-int ty_trace_target(const char *whose, const char *target, const struct ty_trace_format **format,
-                    const char **path, struct ty_err *err)
-{
-    const char *colon = strchr(target, ':');
-    const char *names[16] = {NULL};
-    size_t n = 0;
-    char list[160] = "";
-    for (; n < TY_COUNT(names) && ty_trace_formats[n] != NULL; n++) {
-        names[n] = ty_trace_formats[n]->name;
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
-                 names[n]);
-    }
-    if (colon == NULL || colon[1] == '\0') {
-        return ty_fail(err, TY_EUSAGE, "%s %s: not FORMAT:PATH; write it like chrome:step.json",
-                       whose, target);
-    }
-    char name[32];
-    snprintf(name, sizeof(name), "%.*s", (int)(colon - target), target);
-    *path = colon + 1;
-    *format = ty_trace_format(name);
-    if (*format != NULL) {
-        return 0;
-    }
-    ty_fail(err, TY_EUSAGE, "%s %s: unknown format (%s); write one of %s", whose, target, name,
-            list);
-    const char *near = ty_nearest(name, names, n);
-    if (near != NULL) {
-        ty_hint(err, "did you mean \"%s\"?", near);
-    }
-    return TY_EUSAGE;
-}
-
 /* The path is that of the run file's own job. Where something never ends there is none. */
 static int parse_critical(const char *name, const struct ty_run *run, struct ty_trace *trace,
                           struct ty_err *err)
