@@ -2,7 +2,7 @@
 #ifndef TY_MODEL_CHECK_H
 #define TY_MODEL_CHECK_H
 
-#include "sim/base/fields.h"
+#include "sim/document/fields.h"
 
 /* Appends "section.key: message" at the place where the user gave the value, or named the preset
  * that did; without a place for a default. `section` may be NULL (then only the key is named).

@@ -6,9 +6,9 @@
 #ifndef TY_MODEL_FRAMEWORK_H
 #define TY_MODEL_FRAMEWORK_H
 
-#include "sim/base/fields.h"
+#include "sim/document/fields.h"
 
-#define TY_PREFETCH_MAX 8 /* an event each; see lower_internal.h */
+#define TY_PREFETCH_MAX 8 /* an event each; see model/lower/internal.h */
 enum ty_grad_dtype {
     TY_GRAD_MODEL, /* 16 bit */
     TY_GRAD_FP32,

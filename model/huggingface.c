@@ -9,7 +9,7 @@
 #include "model/arch.h"
 #include "sim/base/path.h"
 #include "sim/base/utf8.h"
-#include "sim/base/yaml.h"
+#include "sim/document/yaml.h"
 
 /* Where the sizes are; NULL: the family has no such key. */
 struct keys {

@@ -5,7 +5,7 @@
 #ifndef TY_MODEL_ZERO_H
 #define TY_MODEL_ZERO_H
 
-#include "topology/coll.h"
+#include "topology/collectives/coll.h"
 
 struct ty_zero {
     const char *name;

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-
 const struct ty_word ty_dtype_words[] = {
     {"bf16", TY_DTYPE_BF16, "bfloat16, 8 bits of exponent"},
     {"fp16", TY_DTYPE_FP16, "IEEE half precision"},

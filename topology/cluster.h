@@ -7,7 +7,7 @@
 #ifndef TY_TOPOLOGY_CLUSTER_H
 #define TY_TOPOLOGY_CLUSTER_H
 
-#include "sim/base/fields.h"
+#include "sim/document/fields.h"
 
 enum ty_dtype {
     TY_DTYPE_BF16,
@@ -32,7 +32,7 @@ struct ty_attention_curve {
     double half;     /* tokens of sequence at which half the rate is reached */
 };
 
-struct ty_coll_measured; /* topology/coll_measured.h */
+struct ty_coll_measured; /* topology/collectives/measured.h */
 struct ty_operators;     /* model/kernel/operators.h */
 struct ty_exceptions;    /* topology/exceptions.h */
 
@@ -149,7 +149,8 @@ static inline uint32_t ty_cluster_gpus(const struct ty_cluster *c)
     return c->nodes * c->gpus_per_node;
 }
 
-/* What the key `collectives` takes: "auto" (0), or 1 + an index into ty_coll_algorithms (coll.h). */
+/* What the key `collectives` takes: "auto" (0), or 1 + an index into ty_coll_algorithms (coll.h).
+ * */
 extern const struct ty_word ty_coll_algorithm_words[];
 
 #endif

@@ -9,7 +9,7 @@
 #include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
 
-#include "traces/view.h"
+#include "traces/view/view.h"
 
 static const char header[] =
     "rank,stream,phase,micro_batch,stage,step,layer,name,category,start_ps,dur_ps,bytes,flops,"

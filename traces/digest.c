@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "sim/base/noise.h"
-#include "sim/core/issue.h"
-#include "traces/writer.h"
+#include "sim/core/program/issue.h"
+#include "traces/out/writer.h"
 
 /* Mixes a task's own words into the hash of its operation and rank: multiply, fold, multiply, fold,
  * with the odd constants of splitmix64's finaliser. */

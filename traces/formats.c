@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/base/text.h"
-#include "traces/writer.h"
+#include "traces/out/writer.h"
 
 const struct ty_trace_format *const ty_trace_formats[] = {
     &ty_trace_chrome, &ty_trace_perfetto, &ty_trace_kineto, &ty_trace_csv,

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "sim/base/path.h"
-#include "traces/writer.h"
+#include "traces/out/writer.h"
 
 static int write_file(const struct ty_trace_format *format, const struct ty_trace *trace,
                       const char *path, const volatile int *stop, uint64_t *bytes,

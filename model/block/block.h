@@ -22,7 +22,7 @@
 
 #include "model/kernel/kernel.h"
 #include "model/layout.h"
-#include "sim/core/program.h"
+#include "sim/core/program/program.h"
 
 /* Kinds of units. Layers are all of one kind. */
 enum ty_unit_kind {

@@ -5,12 +5,12 @@
  * curve. Inside it times are read off; beyond its ends the nearest time is scaled by what the model
  * says of both. Times are those of isolated kernels: `derate` comes on top, as on a model's.
  *
- * A row may be a collective instead: those are handed on to coll_measured.h. */
+ * A row may be a collective instead: those are handed on to topology/collectives/measured.h. */
 #ifndef TY_MODEL_OPERATORS_H
 #define TY_MODEL_OPERATORS_H
 
 #include "sim/base/curve.h"
-#include "topology/coll.h"
+#include "topology/collectives/coll.h"
 
 /* id, name in the table */
 #define TY_OPERATORS(X)                                                                            \

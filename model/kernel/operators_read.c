@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model/kernel/operators_internal.h"
-#include "sim/base/csv.h"
+#include "sim/document/csv.h"
 #include "sim/base/number_text.h"
 
 enum column {

@@ -2,7 +2,7 @@
  *
  * Members of a gang are numbered tensor rank first, then context, then data rank, whatever the
  * order of the grid: groups inside a gang are then (stride, count) pairs. */
-#include "model/lower/lower_internal.h"
+#include "model/lower/internal.h"
 
 #include <string.h>
 

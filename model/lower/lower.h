@@ -9,9 +9,9 @@
 #define TY_MODEL_LOWER_H
 
 #include "model/block/memory.h"
-#include "model/sched.h"
-#include "sim/core/program.h"
-#include "topology/fabric.h"
+#include "model/schedule/schedule.h"
+#include "sim/core/program/program.h"
+#include "topology/fabric/fabric.h"
 
 /* How large a program is going to be, as far as its pipeline ranks are known. */
 struct ty_lower_size {

@@ -6,7 +6,7 @@
 
 #include "sim/base/err.h"
 #include "sim/base/utf8.h"
-#include "traces/out.h"
+#include "traces/out/out.h"
 
 const char *ty_version(void)
 {

@@ -3,7 +3,7 @@
 #ifndef TY_RUN_LINKS_H
 #define TY_RUN_LINKS_H
 
-#include "sim/core/link_load.h"
+#include "sim/core/analyse/link_load.h"
 #include "sim/run/run.h"
 
 /* The load of an executed run with all jobs in it, to go with run->all; replayed where links were

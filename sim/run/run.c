@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "sim/base/clock.h"
-#include "sim/core/mismatch.h"
-#include "sim/core/stall.h"
+#include "sim/core/deadlock/mismatch.h"
+#include "sim/core/deadlock/stall.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
 #include "sim/run/together.h"

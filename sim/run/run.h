@@ -3,9 +3,9 @@
 #define TY_RUN_RUN_H
 
 #include "model/lower/lower.h"
-#include "sim/core/execute.h"
-#include "sim/core/stats.h"
-#include "sim/run/config.h"
+#include "sim/core/execute/execute.h"
+#include "sim/core/analyse/stats.h"
+#include "sim/config/config.h"
 #include "sim/trainyard.h"
 
 /* What an execution did about what several want at once. */

@@ -1,7 +1,7 @@
 /* tasks.c - an executed run as columns, for programs that compute with it.
  *
- * A task is nowhere stored as a row (sim/core/program.h); here the tasks of some ranks are written
- * out, each column in one allocation that readers may use in place. */
+ * A task is nowhere stored as a row (sim/core/program/program.h); here the tasks of some ranks are
+ * written out, each column in one allocation that readers may use in place. */
 #include <stdio.h>
 #include <stdlib.h>
 

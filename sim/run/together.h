@@ -1,13 +1,13 @@
 /* together.h - other jobs of a run file, executed with its own on one fabric.
  *
- * Each job is planned by itself and the programs are merged (sim/core/merge.h). The run's own job
- * takes its steps once; the others begin with it and repeat theirs until it is done, unless they
- * have a number of steps of their own. What they take is read off the steps that were over by then,
- * so that nobody is timed while half of the fabric has gone home. */
+ * Each job is planned by itself and the programs are merged (sim/core/program/merge.h). The run's
+ * own job takes its steps once; the others begin with it and repeat theirs until it is done, unless
+ * they have a number of steps of their own. What they take is read off the steps that were over by
+ * then, so that nobody is timed while half of the fabric has gone home. */
 #ifndef TY_RUN_TOGETHER_H
 #define TY_RUN_TOGETHER_H
 
-#include "sim/core/merge.h"
+#include "sim/core/program/merge.h"
 #include "sim/run/run.h"
 
 struct ty_other {
@@ -48,8 +48,8 @@ struct ty_located {
 uint32_t ty_together_ranks(const struct ty_run *run);
 struct ty_located ty_together_locate(const struct ty_run *run, uint32_t rank);
 
-/* together_report.c: what is known of the other jobs before execution; what they took, and what the
- * jobs cost each other; the same as a key of the JSON object. Nothing for a job alone. */
+/* sim/report/together.c: what is known of the other jobs before execution; what they took, and what
+ * the jobs cost each other; the same as a key of the JSON object. Nothing for a job alone. */
 struct ty_text;
 void ty_together_describe(const struct ty_run *run, struct ty_text *text);
 void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *text);

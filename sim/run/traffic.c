@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sim/core/issue.h"
+#include "sim/core/program/issue.h"
 
 static bool equal(const char *a, const char *b)
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sim/core/execute.h"
+#include "sim/core/execute/execute.h"
 #include "tests/common/explicit_job.h"
 
 static double cpu_s(void)

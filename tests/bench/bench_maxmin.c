@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sim/core/maxmin.h"
+#include "sim/core/execute/maxmin.h"
 
 #define PORT_BPS 300e9
 #define NIC_BPS  25e9

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sim/core/fold.h"
+#include "sim/core/execute/fold.h"
 #include "sim/run/run.h"
 
 static double cpu_s(void)

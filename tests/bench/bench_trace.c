@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/unit/tiny_run.h"
-#include "traces/writer.h"
+#include "traces/out/writer.h"
 
 static double now(void)
 {

@@ -2,7 +2,7 @@
  *
  * usage: write_small FOLDER     writes FOLDER/N.json and FOLDER/N.pftrace */
 #include "tests/unit/tiny_run.h"
-#include "traces/writer.h"
+#include "traces/out/writer.h"
 
 static const struct tiny shapes[] = {
     {.p = 1, .t = 1, .d = 1, .m = 1, .layers = 1},

@@ -2,7 +2,7 @@
 #ifndef TY_TESTS_EXPLICIT_JOB_H
 #define TY_TESTS_EXPLICIT_JOB_H
 
-#include "sim/core/program.h"
+#include "sim/core/program/program.h"
 #include "tests/common/explicit_spec.h"
 
 /* Links of a platform; routes are worked out when asked for. */

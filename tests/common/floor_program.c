@@ -1,7 +1,7 @@
 /* floor_program.c - see floor_program.h. */
 #include "tests/common/floor_program.h"
 
-#include "model/sched.h"
+#include "model/schedule/schedule.h"
 
 enum {
     QKV,

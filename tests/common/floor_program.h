@@ -6,7 +6,7 @@
 #ifndef TY_TESTS_FLOOR_PROGRAM_H
 #define TY_TESTS_FLOOR_PROGRAM_H
 
-#include "sim/core/program.h"
+#include "sim/core/program/program.h"
 
 struct floor_shape {
     uint32_t tp, pp, dp, m, ls;

@@ -1,14 +1,14 @@
 /* oracle.h - what a program does, worked out the slow way, and what can be said where it halts.
  *
  * Every task is looked at again and again until none can start any more. A task starts when those
- * it needs have ended, by the words of sim/core/program.h; nothing is shared with the executors or
- * with the autopsy but the program and the words for gangs, passes and operations. */
+ * it needs have ended, by the words of sim/core/program/program.h; nothing is shared with the
+ * executors or with the autopsy but the program and the words for gangs, passes and operations. */
 #ifndef TY_TESTS_ORACLE_H
 #define TY_TESTS_ORACLE_H
 
 #include <string.h>
 
-#include "sim/core/timeline.h"
+#include "sim/core/program/timeline.h"
 
 /* One operation of a gang. */
 struct oracle_op {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/core/say.h"
+#include "sim/core/program/say.h"
 #include "tests/common/oracle.h"
 
 /* ---- where it halts ---- */

@@ -2,7 +2,7 @@
 #ifndef TY_TESTS_RANDOM_PROGRAM_H
 #define TY_TESTS_RANDOM_PROGRAM_H
 
-#include "sim/core/program.h"
+#include "sim/core/program/program.h"
 
 /* Builds and seals a program in the arena; equal seeds give equal programs. Gangs, groups,
  * meetings of all or some on any stream, messages with delays, repeated blocks, waits across

@@ -11,7 +11,9 @@ import json
 import subprocess
 import sys
 
-FOLDERS = ["sim/base", "sim/core", "topology", "model", "traces", "sim/run", "sim/cli"]
+FOLDERS = ["sim/base", "sim/document", "sim/core", "topology", "model", "traces", "sim/config",
+           "sim/run", "sim/search", "sim/calibrate", "sim/report", "sim/draw", "sim/diff",
+           "sim/profile", "sim/schedule", "sim/cli"]
 
 
 class Count:

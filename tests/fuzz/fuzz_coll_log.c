@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "topology/coll_log.h"
+#include "topology/collectives/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

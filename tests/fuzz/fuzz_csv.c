@@ -2,7 +2,7 @@
  * file. */
 #include <string.h>
 
-#include "sim/base/csv.h"
+#include "sim/document/csv.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_cells(const struct ty_csv *csv)

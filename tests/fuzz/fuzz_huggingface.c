@@ -1,7 +1,7 @@
 /* fuzz_huggingface.c - any bytes as a Hugging Face config.json: what is accepted is text of a model
  * section. */
 #include "model/arch.h"
-#include "sim/base/yaml.h"
+#include "sim/document/yaml.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/slots_text.h"
+#include "model/orders/text.h"
 #include "tests/fuzz/fuzz.h"
 
 static char *written(const struct ty_slots_file *file)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "model/block/memory.h"
-#include "sim/run/config.h"
+#include "sim/config/config.h"
 #include "sim/trainyard.h"
 
 int main(int argc, char **argv)

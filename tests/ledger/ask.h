@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/run/config.h"
+#include "sim/config/config.h"
 #include "sim/trainyard.h"
 
 #define ASK_LINE 512

@@ -2,7 +2,7 @@
  *
  * A question is `COLLECTIVE RANKS PER_NODE BYTES`, with sizes as nccl-tests counts them; the answer
  * is seconds and the algorithm chosen. A message is asked for as send-recv 2 2 or 2 1. */
-#include "topology/coll.h"
+#include "topology/collectives/coll.h"
 
 #include "tests/ledger/ask.h"
 

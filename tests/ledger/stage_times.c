@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/sched_program.h"
-#include "sim/core/execute.h"
+#include "model/orders/program.h"
+#include "sim/core/execute/execute.h"
 
 #define STAGES_MAX 64u
 #define PS_PER_US  1000000.0

@@ -13,10 +13,10 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["sim/base", "sim/core", "topology", "model", "traces", "sim/run", "sim/cli"]
+FOLDERS = ["sim", "topology", "model", "traces"]
 SINKS = {"ty_fail", "ty_fail_at", "ty_hint", "cli_say"}
 WRITERS = {"ty_text_add", "ty_out_printf", "ty_arena_printf"}  # reports and traces are no messages
-REMARKS = {"config_remarks.c", "diff_remarks.c"}  # texts for standard error that are no errors
+REMARKS = {"config/remarks.c", "diff/remarks.c"}  # texts for standard error that are no errors
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|'
                    r"[A-Za-z_]\w*|[0-9][\w.]*|\s+|.", re.S)
 KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "else", "do"}
@@ -108,7 +108,7 @@ def literals(args):
 def read(root):
     files = {}
     for folder in FOLDERS:
-        for path in sorted((root / folder).glob("*.c")):
+        for path in sorted((root / folder).rglob("*.c")):
             toks = list(tokens(path.read_text(encoding="utf-8")))
             files[path.relative_to(root)] = (toks, list(functions(toks)))
     return files
@@ -142,7 +142,7 @@ def messages(root):
     shared -= WRITERS
     for path, (toks, _) in files.items():
         names = common | shared | own[path] | {"fprintf", "fputs", "snprintf"}
-        names = names - WRITERS | (WRITERS if path.name in REMARKS else set())
+        names = names - WRITERS | (WRITERS if "/".join(path.parts[-2:]) in REMARKS else set())
         for call, _, args in calls(toks, names):
             if not is_message_call(call, args):
                 continue

@@ -7,8 +7,8 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ["sim/base", "sim/core", "topology", "model", "traces", "sim/run"]
-HOME = "number_text.c"
+FOLDERS = ["sim", "topology", "model", "traces"]
+APART = {"sim/base/number_text.c", "sim/cli", "sim/manual"}  # its home; programs of the C locale
 CALL = re.compile(r"(?<!\w)(v?s?n?printf|strto[df]|strtold|atof|v?sscanf)\(")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 REAL = re.compile(r"%[-+ #0-9.*]*l*[aefgAEFG]")
@@ -38,7 +38,9 @@ def violations(path):
 def main():
     root = pathlib.Path(sys.argv[1])
     bad = [line for folder in FOLDERS for path in sorted((root / folder).rglob("*.[ch]"))
-           if path.name != HOME for line in violations(path)]
+           if not APART & {path.relative_to(root).as_posix(),
+                           path.parent.relative_to(root).as_posix()}
+           for line in violations(path)]
     print("\n".join(bad) if bad else "numbers ok")
     return 1 if bad else 0
 

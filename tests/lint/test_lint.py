@@ -71,9 +71,9 @@ class Layers(unittest.TestCase):
             return list(layers.violations(root))
 
     def test_includes_that_point_upward_are_told(self):
-        self.assertEqual(self.violations({"sim/core/a.c": '#include "sim/base/err.h"\n'}), [])
-        self.assertEqual(self.violations({"sim/core/a.c": '\n#include "topology/a.h"\n'}),
-                         ["sim/core/a.c:2: sim/core may not include topology/a.h"])
+        self.assertEqual(self.violations({"sim/core/program/a.c": '#include "sim/base/err.h"\n'}), [])
+        self.assertEqual(self.violations({"sim/core/program/a.c": '\n#include "topology/a.h"\n'}),
+                         ["sim/core/program/a.c:2: sim/core/program may not include topology/a.h"])
 
     def test_a_folder_without_a_layer_is_told(self):
         self.assertEqual(self.violations({"sim/new/a.c": ""}),

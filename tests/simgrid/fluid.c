@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "sim/core/maxmin.h"
+#include "sim/core/execute/maxmin.h"
 #include "tests/simgrid/flows.h"
 #include "tests/unit/asserts.h"
 

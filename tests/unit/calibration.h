@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "sim/base/err.h"
-#include "sim/run/config.h"
+#include "sim/config/config.h"
 #include "sim/trainyard.h"
 #include "tests/unit/json_tree.h"
 #include "tests/unit/suite.h"

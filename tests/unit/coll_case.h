@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "topology/coll.h"
+#include "topology/collectives/coll.h"
 
 #include "tests/unit/suite.h"
 

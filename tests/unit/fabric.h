@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "topology/coll.h"
+#include "topology/collectives/coll.h"
 
 #include "tests/unit/suite.h"
 

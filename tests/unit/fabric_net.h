@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/run/config.h"
+#include "sim/config/config.h"
 #include "sim/trainyard.h"
-#include "topology/fabric.h"
+#include "topology/fabric/fabric.h"
 
 #include "tests/unit/suite.h"
 

@@ -2,7 +2,7 @@
 #ifndef TY_TESTS_HALT_H
 #define TY_TESTS_HALT_H
 
-#include "sim/core/timeline.h"
+#include "sim/core/program/timeline.h"
 
 /* Every gang stops with all its streams before stop[gang]. */
 static inline int halt_at(struct ty_timeline *timeline, struct ty_stop *stop,

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/core/link_load.h"
+#include "sim/core/analyse/link_load.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 

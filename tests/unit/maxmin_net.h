@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sim/core/maxmin.h"
+#include "sim/core/execute/maxmin.h"
 #include "tests/unit/asserts.h"
 
 #define NO_LINK UINT32_MAX

@@ -1,7 +1,7 @@
 /* sched_play.h - plays the orders of a schedule, straight from the rules at the top of
- * model/sched.h and apart from the simulator: repeat, until nothing moves, for each rank: start the
- * next slot if all that it needs has a known end. Slow and obvious: an oracle. Times are integers
- * and may differ from stage to stage. */
+ * model/schedule/schedule.h and apart from the simulator: repeat, until nothing moves, for each
+ * rank: start the next slot if all that it needs has a known end. Slow and obvious: an oracle.
+ * Times are integers and may differ from stage to stage. */
 #ifndef TY_TESTS_SCHED_PLAY_H
 #define TY_TESTS_SCHED_PLAY_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/sched.h"
+#include "model/schedule/schedule.h"
 #include "tests/unit/suite.h"
 
 #define PLAY_STAGES 64 /* p v at most */

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/core/execute.h"
-#include "sim/core/stats.h"
+#include "sim/core/execute/execute.h"
+#include "sim/core/analyse/stats.h"
 
 struct tiny {
     uint32_t p, t, d, m; /* pipeline, tensor, data; micro-batches */

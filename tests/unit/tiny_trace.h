@@ -5,7 +5,7 @@
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
 #include "tests/unit/tiny_run.h"
-#include "traces/writer.h"
+#include "traces/out/writer.h"
 
 static struct ty_err err;
 

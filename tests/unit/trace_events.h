@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "sim/base/compiler.h"
-#include "sim/core/category.h"
+#include "sim/core/program/category.h"
 #include "tests/unit/json_tree.h"
 
 struct rules_event {

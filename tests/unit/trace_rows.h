@@ -3,7 +3,7 @@
 #ifndef TY_TESTS_TRACE_ROWS_H
 #define TY_TESTS_TRACE_ROWS_H
 
-#include "sim/core/program.h"
+#include "sim/core/program/program.h"
 #include "tests/unit/trace_events.h"
 
 /* ---- rows ---- */

@@ -1,7 +1,8 @@
 /* trace_rules.h - every rule that a Chrome trace has to keep, checked on the text of one.
  *
- * The rules are those that viewers need (see traces/chrome.c) and those that trainyard promises:
- * names, rows, arguments, counters, arrows, and that passes and bubbles fill every compute row. */
+ * The rules are those that viewers need (see traces/chrome/chrome.c) and those that trainyard
+ * promises: names, rows, arguments, counters, arrows, and that passes and bubbles fill every
+ * compute row. */
 #ifndef TY_TESTS_TRACE_RULES_H
 #define TY_TESTS_TRACE_RULES_H
 

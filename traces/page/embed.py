@@ -99,7 +99,7 @@ def main():
     html = page.read_text(encoding="utf-8")
     html = html.replace("%STYLE%", text[".css"]).replace("%SCRIPT%", text[".js"])
     head, tail = (part.encode() for part in html.split("%DATA%"))
-    output.write_text('/* Made by traces/page/embed.py. */\n#include "traces/page.h"\n\n' +
+    output.write_text('/* Made by traces/page/embed.py. */\n#include "traces/page/page.h"\n\n' +
                       array("head", head) + "\n" + array("tail", tail), encoding="ascii")
 
 

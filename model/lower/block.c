@@ -1,0 +1,286 @@
+/* block.c - whole passes: the forward, the backward and the optimizer step of a stage.
+ *
+ * Parts of units in their order, messages before and after, and what replicas say to each other in
+ * between (data.c). */
+#include "model/lower/internal.h"
+
+/* ---- pieces ---- */
+
+static uint32_t begin_block(struct ty_lowering *l, const struct ty_block *block)
+{
+    l->n_need = 0;
+    const int index = ty_build_block(&l->b, block);
+    return index < 0 ? 0 : (uint32_t)index;
+}
+
+/* Which neighbour a pipeline rank is: 0 the next, 1 the previous. */
+static int peer_of(const struct ty_lowering *l, uint32_t rank)
+{
+    return rank == (l->rank + 1) % l->shape.p ? 0 : 1;
+}
+
+static void receive(struct ty_lowering *l, int back, uint16_t channel, bool second)
+{
+    if (channel == TY_NONE) {
+        return;
+    }
+    struct ty_op op = TY_OP_INIT;
+    op.kind = l->comm.recv[back][peer_of(l, l->b.program->channels[channel].from)];
+    op.stream = TY_STREAM_RECV;
+    op.sync = TY_SYNC_RECV;
+    op.link = channel;
+    op.second = second;
+    op.record = TY_EVENT_RECV;
+    ty_lower_emit(l, op, NULL, 0);
+    ty_lower_need(l, TY_EVENT_RECV);
+}
+
+/* Whether a message holds up the next pass. */
+static bool blocks(const struct ty_lowering *l)
+{
+    const int overlap = l->in->layout->framework.overlap_p2p;
+    return overlap == TY_OVERLAP_P2P_FALSE || (overlap == TY_OVERLAP_P2P_AUTO && l->shape.v == 1);
+}
+
+static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool second)
+{
+    if (channel == TY_NONE) {
+        return;
+    }
+    struct ty_op op = TY_OP_INIT;
+    op.kind = l->comm.send[back][peer_of(l, l->b.program->channels[channel].to)];
+    op.stream = TY_STREAM_SEND;
+    op.sync = TY_SYNC_SEND;
+    op.link = channel;
+    op.second = second;
+    op.record = blocks(l) ? TY_EVENT_SENT : TY_NO_EVENT;
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_TENSOR};
+    ty_lower_emit(l, op, waits, ty_lower_has_tensor(l) && !back ? 2 : 1);
+}
+
+static bool is_head_stage(const struct ty_vstage *v)
+{
+    return v->n_units > 0 && v->units[v->n_units - 1].kind == TY_UNIT_HEAD;
+}
+
+/* What comes before the computation of a pass: the last message has left, where messages block,
+ * and the host is ready. */
+static void begin_pass(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    if (blocks(l) && l->shape.p > 1) {
+        ty_lower_need(l, TY_EVENT_SENT);
+    }
+    ty_lower_host(l, want->phase);
+}
+
+/* ---- memory ---- */
+
+/* Tensors of one life in all units of a stage, by slice. */
+static double all_units(const struct ty_lowering *l, const struct ty_vstage *v,
+                        const struct ty_tensors *tensors, enum ty_tensor_life life)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < v->n_units; i++) {
+        sum += ty_tensors_sum(tensors, v->units[i].kind, life);
+    }
+    return sum / l->shape.slices;
+}
+
+/* What a pass takes and gives back. What recomputation brings back a split backward needs until its
+ * weight part has run; a whole one needs it layer by layer. */
+static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_block_want *want)
+{
+    struct ty_block block = {.n_ops = 0};
+    struct ty_tensors tensors;
+    ty_memory_tensors(l->units, &tensors);
+    const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
+    const double again = all_units(l, want->v, &tensors, TY_LIFE_RECOMPUTED);
+    const struct ty_memory_peak peak =
+        ty_memory_pass(&tensors, want->phase, is_head_stage(want->v));
+    switch (want->phase) {
+    case TY_PHASE_FORWARD:
+        block.acquire_B = held;
+        break;
+    case TY_PHASE_BACKWARD:
+        block.release_B = held;
+        break;
+    case TY_PHASE_DGRAD:
+        block.acquire_B = again;
+        break;
+    case TY_PHASE_WGRAD:
+        block.release_B = held + again;
+        break;
+    default:
+        break;
+    }
+    block.transient_B = peak.bytes / l->shape.slices;
+    block.transient_what = peak.kind == TY_PEAK_LOSS    ? "logits"
+                           : peak.kind == TY_PEAK_LAYER ? "backward of a layer"
+                                                        : NULL;
+    return block;
+}
+
+/* ---- passes ---- */
+
+static void forward(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_vstage *v = want->v;
+    struct ty_gathers gathers;
+    ty_lower_need_params(l);
+    receive(l, 0, v->edges.act_in, false);
+    if (want->partner != NULL) {
+        receive(l, 1, want->partner->edges.grad_in, true);
+    }
+    begin_pass(l, want);
+    ty_lower_gather_begin(l, &gathers, want);
+    for (uint32_t u = 0; u < v->n_units; u++) {
+        const struct ty_unit *unit = &v->units[u];
+        for (uint32_t k = 0; k < unit->n_parts; k++) {
+            ty_lower_gather(l, &gathers, 2 * u + k);
+            ty_lower_part_forward(l, unit, unit->part[k].part);
+        }
+    }
+    if (want->partner == NULL) {
+        put_send(l, 0, v->edges.act_out, false);
+    }
+}
+
+/* A backward, whole or its input part: part after part from the last. */
+static void backward(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_vstage *v = want->v;
+    const bool whole = want->phase == TY_PHASE_BACKWARD;
+    const bool reducing = whole && ty_lower_is_reducing(l, want);
+    const bool late = ty_layout_reduces_late(l->in->layout);
+    struct ty_gathers gathers;
+    if (want->partner == NULL) {
+        receive(l, 1, v->edges.grad_in, false);
+    }
+    if (is_head_stage(v) && ty_lower_has_tensor(l)) {
+        ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
+    }
+    begin_pass(l, want);
+    ty_lower_gather_begin(l, &gathers, want);
+    for (uint32_t u = v->n_units; u > 0; u--) {
+        const struct ty_unit *unit = &v->units[u - 1];
+        for (uint32_t k = unit->n_parts; k > 0; k--) {
+            ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
+            (whole ? ty_lower_part_backward : ty_lower_part_input)(l, unit, unit->part[k - 1].part);
+            if (reducing && !late) {
+                ty_lower_reduce(l, v, u - 1, k - 1);
+            }
+        }
+    }
+    if (want->partner != NULL) {
+        put_send(l, 0, want->partner->edges.act_out, true);
+    }
+    put_send(l, 1, v->edges.grad_out, false);
+    if (reducing && late) {
+        ty_lower_reduce_late(l, v);
+    }
+}
+
+/* The weight part of a split backward. */
+static void weights(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_vstage *v = want->v;
+    const bool reducing = ty_lower_is_reducing(l, want);
+    const bool late = ty_layout_reduces_late(l->in->layout);
+    begin_pass(l, want);
+    ty_lower_need_reduced(l);
+    for (uint32_t u = v->n_units; u > 0; u--) {
+        const struct ty_unit *unit = &v->units[u - 1];
+        for (uint32_t k = unit->n_parts; k > 0; k--) {
+            ty_lower_part_weight(l, unit, unit->part[k - 1].part);
+            if (reducing && !late) {
+                ty_lower_reduce(l, v, u - 1, k - 1);
+            }
+        }
+    }
+    if (reducing && late) {
+        ty_lower_reduce_late(l, v);
+    }
+}
+
+uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
+{
+    const struct ty_block block = memory_of(l, want);
+    const uint32_t index = begin_block(l, &block);
+    l->kinds = &l->gpus->slice[want->slice + (want->partner != NULL ? l->shape.slices : 0)];
+    switch (want->phase) {
+    case TY_PHASE_FORWARD:
+        forward(l, want);
+        break;
+    case TY_PHASE_WGRAD:
+        weights(l, want);
+        break;
+    default:
+        backward(l, want);
+        break;
+    }
+    ty_lower_overlap(l, index);
+    return index;
+}
+
+/* ---- the step ---- */
+
+/* A collective that spans pipeline ranks. */
+static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t record)
+{
+    struct ty_op op = TY_OP_INIT;
+    op.kind = kind;
+    op.stream = TY_STREAM_DATA;
+    op.sync = TY_SYNC_MEET;
+    op.link = link;
+    op.record = record;
+    const uint8_t waits[] = {TY_EVENT_COMPUTE, ty_lower_reduced_event(l), TY_EVENT_TENSOR};
+    ty_lower_emit(l, op, waits, 3);
+}
+
+/* One collective of the user's own; the optimizer waits for it. */
+uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
+{
+    const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
+    meet(l, kind, link, TY_EVENT_REDUCED);
+    return index;
+}
+
+/* Gradients of norms (sequence parallelism) and of tied embeddings, the gradient norm that all
+ * ranks wait for, the optimizer, and the parameters back to those who hold none. */
+uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
+    const bool ends = l->rank == 0 || l->rank == l->shape.p - 1;
+    if (ty_lower_has_tensor(l) && l->in->layout->sequence_parallel) {
+        struct ty_op op = TY_OP_INIT;
+        op.kind = l->comm.norm_grads;
+        op.stream = TY_STREAM_TENSOR;
+        op.sync = TY_SYNC_GROUP;
+        op.link = l->tensor_group;
+        op.record = TY_EVENT_TENSOR;
+        const uint8_t waits[] = {TY_EVENT_COMPUTE};
+        ty_lower_emit(l, op, waits, 1);
+        ty_lower_need(l, TY_EVENT_TENSOR);
+    }
+    if (l->tied_meet != TY_NONE && ends) {
+        meet(l, l->comm.tied, l->tied_meet, TY_EVENT_REDUCED);
+    }
+    if (l->mirror_meet != NULL) {
+        meet(l, l->comm.mirror, l->mirror_meet[l->rank], TY_EVENT_REDUCED);
+    }
+    ty_lower_need(l, ty_lower_reduced_event(l));
+    if (l->norm_meet != TY_NONE) { /* on the stream of the data group, after all it reduced */
+        meet(l, l->comm.grad_norm, l->norm_meet, TY_EVENT_NORM);
+        ty_lower_need(l, TY_EVENT_NORM);
+    } else {
+        ty_lower_need(l, TY_EVENT_REDUCED);
+    }
+    struct ty_op op = TY_OP_INIT;
+    op.kind = l->optimizer;
+    op.stream = TY_STREAM_COMPUTE;
+    op.record = ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE;
+    ty_lower_emit(l, op, l->need, l->n_need);
+    l->n_need = 0;
+    ty_lower_regain(l, v, n);
+    return index;
+}

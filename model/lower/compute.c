@@ -1,0 +1,149 @@
+/* compute.c - what computation costs: on each kind of GPU in use once, for all stages. */
+#include "model/lower/internal.h"
+
+#include <math.h>
+
+static struct ty_cost scaled(struct ty_cost c, double by)
+{
+    return (struct ty_cost){c.seconds * by, c.flops * by};
+}
+
+/* Slice q of n of a causal sequence attends to itself and to what came before: 2 q + 1 of the n^2
+ * equal parts of the whole triangle (Li et al., "TeraPipe", ICML 2021, section 3). */
+static void attention_of_slice(const struct ty_unit_ops *unit, const struct ty_unit_costs *whole,
+                               uint32_t q, uint32_t n, struct ty_unit_costs *c)
+{
+    const double share = (2.0 * q + 1) / ((double)n * n);
+    for (uint32_t i = 0; i < unit->n; i++) {
+        if (unit->op[i].kernel[0].op == TY_OPERATOR_ATTENTION) {
+            c->op[i].forward = scaled(whole->op[i].forward, share);
+            c->op[i].dgrad = scaled(whole->op[i].dgrad, share);
+            c->op[i].recompute = scaled(whole->op[i].recompute, share);
+        }
+    }
+}
+
+static double tensor_seconds(const struct ty_lowering *l, enum ty_coll coll, double bytes)
+{
+    struct ty_coll_cost cost;
+    ty_coll_cost(l->in->cluster, NULL, coll, bytes, &l->tensor_at[0], &cost);
+    return ty_coll_seconds(&cost) * l->in->cluster->collective_derate;
+}
+
+/* Seconds of tensor collectives that the computation of a layer waits for, as layer.c issues
+ * them. The host runs ahead of them as it does of kernels. */
+static void waited_comm(const struct ty_lowering *l, const struct ty_units *units,
+                        const struct ty_unit_costs *layer, double *forward, double *backward)
+{
+    const struct ty_unit_ops *ops = &units->kind[TY_UNIT_LAYER];
+    const double bytes = units->shard.tokens * l->in->arch->hidden *
+                         ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
+    const bool parts = l->in->layout->sequence_parallel;
+    const double enter = parts ? tensor_seconds(l, TY_COLL_ALL_GATHER, bytes) : 0;
+    const double leave =
+        tensor_seconds(l, parts ? TY_COLL_REDUCE_SCATTER : TY_COLL_ALL_REDUCE, bytes);
+    *forward = *backward = 0;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        const struct ty_unit_op *op = &ops->op[i];
+        const double reduce = op->n_reduces * leave;
+        const bool beside = l->in->layout->framework.overlap_tensor_reduce;
+        *forward += (op->column ? enter : 0) + (op->row ? leave : 0);
+        *backward += op->row ? enter : 0;
+        if (op->column) { /* the weight gradient covers what it can */
+            *backward += beside ? fmax(0, reduce - layer->op[i].wgrad.seconds) : reduce;
+        }
+    }
+}
+
+/* Into the costs of a slice: alone (by 1), or in a slot in which a forward and a backward overlap.
+ * Only layers stretch there: ends are at the edges of a pipeline. */
+static void fill(const struct ty_units *units, const struct ty_unit_costs *unit, double by,
+                 struct ty_compute_costs *c)
+{
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        const double stretch = u == TY_UNIT_LAYER ? by : 1;
+        for (uint32_t i = 0; i < units->kind[u].n; i++) {
+            const struct ty_op_costs *from = &unit[u].op[i];
+            c->op[u][i] =
+                (struct ty_op_costs){.forward = ty_cost_times(from->forward, stretch),
+                                     .dgrad = ty_cost_times(from->dgrad, stretch),
+                                     .wgrad = ty_cost_times(from->wgrad, stretch),
+                                     .recompute = ty_cost_times(from->recompute, stretch)};
+            c->whole[u][i] = ty_cost_plus(c->op[u][i].dgrad, c->op[u][i].wgrad);
+        }
+    }
+}
+
+/* Generators of orders are told the times of the slowest GPU, which sets the pace. */
+static void note_layer(struct ty_lowering *l, const struct ty_unit_costs *layer)
+{
+    struct ty_cost forward = {0, 0}, input = {0, 0}, weight = {0, 0};
+    for (uint32_t i = 0; i < l->units->kind[TY_UNIT_LAYER].n; i++) {
+        const struct ty_op_costs *op = &layer->op[i];
+        forward = ty_cost_plus(forward, op->forward);
+        input = ty_cost_plus(input, ty_cost_plus(op->dgrad, op->recompute));
+        weight = ty_cost_plus(weight, op->wgrad);
+    }
+    if (forward.seconds + input.seconds + weight.seconds >
+        l->layer_forward.seconds + l->layer_input.seconds + l->layer_weight.seconds) {
+        l->layer_forward = forward;
+        l->layer_input = input;
+        l->layer_weight = weight;
+    }
+}
+
+/* Links are those of the cluster, whatever the GPU. part: the units of a slice. */
+static void price(struct ty_lowering *l, const struct ty_gpu *gpu, const struct ty_units *part,
+                  struct ty_compute_costs *c)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t n = l->shape.slices;
+    struct ty_unit_costs whole, unit[TY_N_UNIT_KINDS];
+    double forward_comm, backward_comm;
+    ty_unit_price(&l->units->kind[TY_UNIT_LAYER], layout, gpu, &whole);
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        ty_unit_price(&part->kind[u], layout, gpu, &unit[u]);
+    }
+    struct ty_unit_costs *layer = &unit[TY_UNIT_LAYER];
+    const struct ty_unit_ops *ops = &part->kind[TY_UNIT_LAYER];
+    waited_comm(l, part, layer, &forward_comm, &backward_comm);
+    ty_unit_host(ops, layout, gpu, forward_comm, backward_comm, layer);
+    note_layer(l, layer);
+    /* the GPU waits for its host at the start of every pass of a pipeline */
+    const double pause = layout->framework.pass_overhead / gpu->host_speed;
+    for (uint32_t q = 0; q < n; q++) {
+        if (n > 1) {
+            attention_of_slice(ops, &whole, q, n, layer);
+        }
+        fill(part, unit, 1, &c[q]);
+        fill(part, unit, l->in->schedule->overlap_cost, &c[n + q]);
+        c[q].host.seconds = c[n + q].host.seconds = l->shape.p > 1 ? pause : 0;
+    }
+}
+
+int ty_lower_price(struct ty_lowering *l)
+{
+    const struct ty_cluster *cluster = l->in->cluster;
+    const uint32_t generations = ty_exceptions_n_generations(cluster), row = 2 * l->shape.slices;
+    bool used[TY_GENERATIONS_MAX] = {false};
+    struct ty_arch arch = *l->in->arch;
+    struct ty_units *units = ty_arena_array(l->arena, struct ty_units, 2);
+    l->costs = ty_arena_array(l->arena, struct ty_compute_costs, (size_t)generations * row);
+    if (l->costs == NULL || units == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    ty_units_make(&units[0], &arch, l->in->layout);
+    arch.sequence /= l->shape.slices;
+    ty_units_make(&units[1], &arch, l->in->layout);
+    l->units = l->out->units = &units[0];
+    for (uint32_t rank = 0; rank < l->out->grid.n_ranks; rank++) {
+        used[ty_lower_generation(l, rank)] = true;
+    }
+    for (uint32_t g = 0; g < generations; g++) {
+        if (used[g]) {
+            price(l, &ty_exceptions_cluster(cluster, g)->gpu, &units[1],
+                  &l->costs[(size_t)g * row]);
+        }
+    }
+    return 0;
+}

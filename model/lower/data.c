@@ -1,0 +1,220 @@
+/* data.c - what replicas say to each other: gathers of parameters, reductions of gradients.
+ *
+ *     data comm   AG1 AG2      AG3      ...  |  AG3     AG2  RS4     AG1  RS3  ...
+ *     compute         F1       F2       F3   |  B4           B3           B2
+ *
+ * ZeRO-3 gathers the parameters of a unit while units before it compute: `prefetch` gathers are in
+ * flight or unused beside the unit at work. A gather is issued when a unit begins and waits until
+ * everything before that unit has been computed, so that no more than 1 + prefetch units exist
+ * whole. One reduction may be under way while the next unit computes; then the computation waits,
+ * because gradients would pile up (as PyTorch FSDP2 does, FSDPParamGroup.post_backward); it also
+ * waits for the last one of a pass. Gathers and reductions share a communicator and a stream: they
+ * take turns in the order of issue.
+ *
+ * ZeRO-1 and -2 may gather updated parameters in the first forward of a step, bucket by bucket. All
+ * are on their way as soon as the optimizer is done, on every stage, whenever its first message
+ * comes (Megatron-LM's align_param_gather); a part of a layer waits for its own.
+ * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group
+ * does that while the backward goes on. */
+#include "model/lower/internal.h"
+
+/* Events that they take turns in, less one: they wait for nothing but each other. */
+#define REGAINS_AHEAD 1u
+
+/* Gradient shards meet those of the other replicas once their own group has summed them. */
+static void replicate(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t wait)
+{
+    struct ty_op op = TY_OP_INIT;
+    op.kind = kind;
+    op.stream = TY_STREAM_REPLICA;
+    op.sync = TY_SYNC_GROUP;
+    op.link = l->replica_group;
+    op.record = TY_EVENT_REPLICATED;
+    op.layer = layer;
+    ty_lower_emit(l, op, &wait, 1);
+}
+
+static void data_after(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record,
+                       const uint8_t *waits, uint32_t n_waits)
+{
+    struct ty_op op = TY_OP_INIT;
+    op.kind = kind;
+    op.stream = TY_STREAM_DATA;
+    op.sync = TY_SYNC_GROUP;
+    op.link = l->data_group;
+    op.record = record;
+    op.layer = layer;
+    ty_lower_emit(l, op, waits, n_waits);
+}
+
+/* After what was computed before it in the order of issue. */
+static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record)
+{
+    const uint8_t waits[] = {TY_EVENT_COMPUTE};
+    data_after(l, kind, layer, record, waits, 1);
+}
+
+static bool shards_params(const struct ty_lowering *l)
+{
+    return l->zero->gather_in_passes && l->in->layout->data > 1;
+}
+
+/* ---- parameters ---- */
+
+bool ty_lower_regains_late(const struct ty_lowering *l)
+{
+    return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
+           l->in->layout->data > 1 && !l->sched->asynchronous;
+}
+
+void ty_lower_need_params(struct ty_lowering *l)
+{
+    if (l->zero->gather_after_step && l->in->layout->data > 1 && !ty_lower_regains_late(l)) {
+        ty_lower_need(l, TY_EVENT_PARAMS);
+    }
+}
+
+static bool regaining(const struct ty_lowering *l, const struct ty_block_want *want)
+{
+    return want->phase == TY_PHASE_FORWARD && want->edge && ty_lower_regains_late(l);
+}
+
+void ty_lower_need_reduced(struct ty_lowering *l)
+{
+    if (shards_params(l)) {
+        ty_lower_need(l, ty_lower_reduced_event(l));
+    }
+}
+
+/* Number of the place that comes `nth` in the order of use. */
+static uint32_t place(const struct ty_gathers *g, uint32_t nth)
+{
+    const uint32_t places = 2 * g->want->v->n_units;
+    return g->want->phase == TY_PHASE_FORWARD ? nth : places - 1 - nth;
+}
+
+/* Whether a part waits for a gather of its own. */
+static bool gathers_at(const struct ty_lowering *l, const struct ty_gathers *g, uint32_t at)
+{
+    const struct ty_vstage *v = g->want->v;
+    const struct ty_unit *unit = &v->units[at / 2];
+    const uint32_t k = at % 2;
+    if (regaining(l, g->want)) {
+        return k < unit->n_parts && unit->part[k].n_buckets > 0;
+    }
+    if (unit->gather == TY_NONE || g->want->found == TY_FOUND_ALL ||
+        (g->want->found == TY_FOUND_LAST && at / 2 == v->n_units - 1)) {
+        return false;
+    }
+    return k == (g->want->phase == TY_PHASE_FORWARD ? 0 : unit->n_parts - 1);
+}
+
+static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at)
+{
+    const struct ty_unit *unit = &g->want->v->units[at / 2];
+    const struct ty_unit_part *part = &unit->part[at % 2];
+    const uint8_t event = (uint8_t)(TY_EVENT_GATHER + g->issued % (g->ahead + 1));
+    if (!regaining(l, g->want)) {
+        /* reductions of the pass before come first: those of the group on this very stream */
+        const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
+        const bool first = g->issued == 0 && ty_lower_is_hybrid(l);
+        data_after(l, unit->gather, unit->layer, event, waits, first ? 2 : 1);
+    } else {
+        const uint8_t updated = TY_EVENT_PARAMS;
+        for (uint32_t i = part->n_buckets; i > 0; i--) { /* forward order */
+            data_after(l, part->bucket[i - 1].regain, unit->layer, event, &updated, 1);
+        }
+    }
+    g->issued++;
+}
+
+/* Issues what comes next in the order of use until `n` gathers are issued. */
+static void issue_until(struct ty_lowering *l, struct ty_gathers *g, uint32_t n)
+{
+    for (; g->issued < n && g->at < 2 * g->want->v->n_units; g->at++) {
+        const uint32_t at = place(g, g->at);
+        if (gathers_at(l, g, at)) {
+            issue_gather(l, g, at);
+        }
+    }
+}
+
+void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
+                           const struct ty_block_want *want)
+{
+    *g = (struct ty_gathers){.want = want};
+    g->ahead = regaining(l, want) ? REGAINS_AHEAD : l->in->layout->framework.prefetch;
+    issue_until(l, g, g->ahead);
+    if (want->found == TY_FOUND_ALL) { /* a gather would come after them on its stream */
+        ty_lower_need_reduced(l);
+    }
+}
+
+void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at)
+{
+    if (gathers_at(l, g, at)) {
+        issue_until(l, g, g->used + g->ahead + 1);
+        ty_lower_need(l, (uint8_t)(TY_EVENT_GATHER + g->used % (g->ahead + 1)));
+        g->used++;
+    }
+}
+
+void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    if (!l->zero->gather_after_step || l->in->layout->data == 1 || ty_lower_regains_late(l)) {
+        return;
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t at = 2 * v[s]->n_units; at > 0; at--) {
+            const struct ty_unit *unit = &v[s]->units[(at - 1) / 2];
+            const struct ty_unit_part *part = &unit->part[(at - 1) % 2];
+            for (uint32_t i = 0; i < part->n_buckets; i++) {
+                data(l, part->bucket[i].regain, unit->layer, TY_EVENT_PARAMS);
+            }
+        }
+    }
+}
+
+/* ---- gradients ---- */
+
+bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want)
+{
+    /* slices of a sequence add up locally; backwards visit them from the last to the first */
+    const bool every =
+        ty_layout_reduces_every(l->in->layout) && !l->sched->whole_chunks && want->slice == 0;
+    return every || want->edge;
+}
+
+/* Without overlap a gradient that is kept in shards only has no place to wait. */
+static bool reduces_at_once(const struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    return !layout->framework.overlap_grad_reduce && !ty_layout_reduces_late(layout);
+}
+
+void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)
+{
+    const struct ty_unit *unit = &v->units[u];
+    const struct ty_unit_part *part = &unit->part[k];
+    const bool odd = shards_params(l) && u % 2 == 1;
+    const uint8_t event = odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
+    const uint8_t before = odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD; /* of the unit before */
+    for (uint32_t i = 0; i < part->n_buckets; i++) {
+        data(l, part->bucket[i].reduce, unit->layer, event);
+        if (part->bucket[i].replicate != TY_NONE) {
+            replicate(l, part->bucket[i].replicate, unit->layer, event);
+        }
+    }
+    if (part->n_buckets > 0 && reduces_at_once(l)) {
+        ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : event);
+    } else if (part->n_buckets > 0 && shards_params(l)) {
+        ty_lower_need(l, before);
+    }
+}
+
+void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v)
+{
+    for (uint32_t at = 2 * v->n_units; at > 0; at--) {
+        ty_lower_reduce(l, v, (at - 1) / 2, (at - 1) % 2);
+    }
+}

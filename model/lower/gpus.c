@@ -1,0 +1,209 @@
+/* gpus.c - kinds of computation, with the durations that the GPUs of a gang give them.
+ *
+ * Nodes may have GPUs of different generations, so members of a gang may differ, and gangs may:
+ *
+ *     stage 0   A A A A   durations of A for all
+ *     stage 1   A A B B   member by member
+ *     stage 2   A A B B   the kinds of stage 1 once more
+ *
+ * Costs are worked out once per generation (compute.c), kinds made once per mix of them. */
+#include "model/lower/internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct ty_compute_costs) % sizeof(struct ty_cost) == 0, "costs only");
+
+uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank)
+{
+    return ty_exceptions_generation(l->in->cluster, ty_grid_node(&l->out->grid, rank));
+}
+
+/* ---- one kind ---- */
+
+void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind)
+{
+    const struct ty_gpu_mix *mix = l->gpus;
+    ty_ps of[TY_GENERATIONS_MAX];
+    bool equal = true;
+    assert(mix->n_used > 0);
+    for (uint32_t k = 0; k < mix->n_used; k++) {
+        of[mix->used[k]] = dur[k];
+        equal = equal && dur[k] == dur[0];
+    }
+    kind->dur = dur[0];
+    kind->dur_of = NULL;
+    if (equal) {
+        return;
+    }
+    ty_ps *table = ty_arena_array(l->arena, ty_ps, l->members);
+    for (uint32_t i = 0; table != NULL && i < l->members; i++) {
+        table[i] = of[mix->generation[i]];
+    }
+    kind->dur_of = table;
+    if (table == NULL) {
+        ty_build_no_memory(&l->b);
+    }
+}
+
+uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                               enum ty_phase phase, const struct ty_cost *cost, size_t stride)
+{
+    const struct ty_gpu_mix *mix = l->gpus;
+    struct ty_kind kind = {.name = name, .category = (uint8_t)category, .phase = (uint8_t)phase};
+    ty_ps dur[TY_GENERATIONS_MAX] = {0};
+    for (uint32_t k = 0; k < mix->n_used; k++) {
+        dur[k] = ty_lower_ps(l, cost[mix->used[k] * stride].seconds);
+    }
+    kind.flops = cost[mix->used[0] * stride].flops;
+    ty_lower_durations(l, dur, &kind);
+    return ty_lower_add_kind(l, &kind);
+}
+
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
+{
+    struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
+    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+        const uint32_t g = l->gpus->used[k];
+        cost[g] = ty_optimizer_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout,
+                                    params);
+    }
+    return ty_lower_compute_kind(l, "optimizer step", TY_CAT_OPTIMIZER, TY_PHASE_STEP, cost, 1);
+}
+
+/* ---- the kinds of a slice ---- */
+
+static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                     enum ty_phase phase, const struct ty_cost *cost)
+{
+    const size_t row = sizeof(struct ty_compute_costs) / sizeof(struct ty_cost);
+    return ty_lower_compute_kind(l, name, category, phase, cost, (size_t)2 * l->shape.slices * row);
+}
+
+/* All passes of one operator. */
+static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
+                                   const struct ty_op_costs *cost, const struct ty_cost *whole)
+{
+    struct ty_op_kinds k = {TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE};
+    const bool split = ty_lower_splits_wgrad(op);
+    const char *name = op->name, *back = op->backward, *weight = op->weight;
+    k.forward = kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &cost->forward);
+    if (op->n_again > 0) {
+        k.recompute = kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &cost->recompute);
+    }
+    k.dgrad = kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, split ? &cost->dgrad : whole);
+    if (split) {
+        k.wgrad = kind(l, weight, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &cost->wgrad);
+    }
+    if (!op->first) {
+        k.input = kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, &cost->dgrad);
+    }
+    if (weight != NULL) {
+        k.weight = kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, op->first ? whole : &cost->wgrad);
+    }
+    return k;
+}
+
+static void unit_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
+                       struct ty_compute_kinds *k)
+{
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
+            k->op[u][i] = op_kinds(l, &l->units->kind[u].op[i], &c->op[u][i], &c->whole[u][i]);
+        }
+    }
+}
+
+static void host_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
+                       struct ty_compute_kinds *k)
+{
+    static const struct {
+        enum ty_phase phase;
+        enum ty_category category;
+    } rows[] = {{TY_PHASE_FORWARD, TY_CAT_FORWARD},
+                {TY_PHASE_BACKWARD, TY_CAT_BACKWARD},
+                {TY_PHASE_DGRAD, TY_CAT_DGRAD},
+                {TY_PHASE_WGRAD, TY_CAT_WGRAD}};
+    const bool none = l->in->layout->framework.pass_overhead <= 0 || l->shape.p == 1;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        k->host[rows[i].phase] =
+            none ? TY_NONE : kind(l, "host", rows[i].category, rows[i].phase, &c->host);
+    }
+}
+
+static void slice_kinds(struct ty_lowering *l, uint32_t q, struct ty_compute_kinds *k)
+{
+    const struct ty_compute_costs *c = &l->costs[q];
+    unit_kinds(l, c, k);
+    host_kinds(l, c, k);
+}
+
+static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
+{
+    const uint32_t n = l->shape.slices;
+    mix->slice = ty_arena_array(l->arena, struct ty_compute_kinds, (size_t)2 * n);
+    if (mix->slice == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    l->gpus = mix;
+    for (uint32_t q = 0; q < n; q++) {
+        slice_kinds(l, q, &mix->slice[q]);
+        mix->slice[n + q] = mix->slice[q];
+        if (l->in->schedule->overlap_cost != 1) {
+            slice_kinds(l, n + q, &mix->slice[n + q]);
+        }
+    }
+    return 0;
+}
+
+/* ---- mixes ---- */
+
+/* What GPUs the members have. */
+static void look(const struct ty_lowering *l, struct ty_gpu_mix *mix)
+{
+    bool seen[TY_GENERATIONS_MAX] = {false};
+    mix->n_used = 0;
+    for (uint32_t i = 0; i < l->members; i++) {
+        const uint32_t g = ty_lower_generation(l, l->rank_of[i]);
+        if (mix->generation != NULL) {
+            mix->generation[i] = (uint8_t)g;
+        }
+        if (!seen[g]) {
+            seen[g] = true;
+            mix->used[mix->n_used] = (uint8_t)g;
+            mix->member[mix->n_used++] = i;
+        }
+    }
+}
+
+int ty_lower_gpus(struct ty_lowering *l)
+{
+    const bool one = ty_exceptions_n_generations(l->in->cluster) == 1;
+    if (l->mix == NULL) {
+        l->mix = ty_arena_array(l->arena, struct ty_gpu_mix, l->shape.p);
+    }
+    if (l->mix == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    struct ty_gpu_mix *mix = &l->mix[l->n_mixes]; /* given up again when there is one like it */
+    if (!one && mix->generation == NULL) {
+        mix->generation = ty_arena_array(l->arena, uint8_t, l->members);
+    }
+    if (!one && mix->generation == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    if (one && l->n_mixes > 0) {
+        return 0;
+    }
+    look(l, mix);
+    for (uint32_t i = 0; i < l->n_mixes; i++) {
+        if (memcmp(l->mix[i].generation, mix->generation, l->members) == 0) {
+            l->gpus = &l->mix[i];
+            return 0;
+        }
+    }
+    l->n_mixes++;
+    const int rc = mix_kinds(l, mix);
+    l->first_stretched = l->n_mixes == 1 ? l->b.program->n_kinds : l->first_stretched;
+    return rc;
+}

@@ -1,0 +1,340 @@
+/* internal.h - shared by the files that lower a layout; see lower.h. */
+#ifndef TY_MODEL_LOWER_INTERNAL_H
+#define TY_MODEL_LOWER_INTERNAL_H
+
+#include "model/lower/lower.h"
+#include "model/schedule/edges.h"
+#include "model/zero.h"
+#include "topology/exceptions.h"
+
+/* Events a rank records. A wait refers to the latest record before it in issue order, so one event
+ * per purpose is enough: waiting for COMPUTE means "all computation issued so far". */
+enum ty_lower_event {
+    TY_EVENT_COMPUTE,  /* every compute operation */
+    TY_EVENT_TENSOR,   /* every tensor collective whose result the next computation needs */
+    TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
+    TY_EVENT_RECV,
+    TY_EVENT_REDUCED,     /* gradients are reduced: all, or (ZeRO-3) those of even units, the first
+                           * of a stage among them, which comes last */
+    TY_EVENT_REDUCED_ODD, /* ZeRO-3: those of odd units */
+    TY_EVENT_REPLICATED,  /* hybrid sharding: gradient shards are summed over all replicas */
+    TY_EVENT_NORM,        /* gradient norm is known to all */
+    TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
+                           * updated */
+    TY_EVENT_SENT,   /* the last message has left */
+    TY_EVENT_GATHER, /* parameters are gathered: 1 + prefetch events in turn, to the last */
+    TY_EVENT_GATHER_LAST = TY_EVENT_GATHER + TY_PREFETCH_MAX,
+};
+_Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather in flight");
+
+/* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
+struct ty_comm_kinds {
+    uint16_t all_reduce[2], all_gather[2],
+        reduce_scatter[2]; /* tensor; [0] forward, [1] backward */
+    uint16_t loss;         /* tensor: maximum, target logit and sum of the sharded cross-entropy */
+    uint16_t norm_grads;   /* tensor: gradients of norms under sequence parallelism */
+    uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
+                                      * the previous rank */
+    uint16_t grad_norm, tied, mirror;
+};
+
+/* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1,
+ * -2) before its forward. A kind is TY_NONE where the layout has no such collective. */
+struct ty_grad_bucket {
+    uint16_t reduce, regain;
+    uint16_t replicate; /* hybrid sharding: the shard, between replicas */
+};
+
+/* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit.
+ * Buckets are those that close in its backward. */
+#define TY_PIECES 5u /* most weights of a part: output projection, v, k, q, norm */
+struct ty_unit_part {
+    enum ty_part part;
+    struct ty_grad_bucket bucket[TY_PIECES];
+    uint32_t n_buckets;
+};
+
+/* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
+struct ty_unit {
+    enum ty_unit_kind kind;
+    uint16_t layer;              /* TY_UNIT_LAYER: global number; else TY_NONE */
+    double params;               /* per tensor rank */
+    uint16_t gather;             /* ZeRO-3: kind of its all-gather, else TY_NONE */
+    struct ty_unit_part part[2]; /* [n_parts] in forward order */
+    uint32_t n_parts;
+};
+
+/* One virtual stage of one direction. */
+struct ty_vstage {
+    struct ty_unit *units; /* [n_units] in forward order */
+    uint32_t n_units;
+    struct ty_stage_edges edges;
+    uint32_t number; /* direction x stages + stage */
+};
+
+/* Kinds of one operator in one slice of a sequence (the whole, when there is one), TY_NONE where it
+ * has no such pass. A full backward keeps what no collective separates in one operation; split
+ * backwards have input and weight parts. */
+struct ty_op_kinds {
+    uint16_t forward, recompute;
+    uint16_t dgrad, wgrad;  /* of a full backward */
+    uint16_t input, weight; /* of a split one */
+};
+struct ty_compute_kinds {
+    struct ty_op_kinds op[TY_N_UNIT_KINDS][TY_UNIT_OPS];
+    uint16_t host[TY_N_PHASES]; /* the GPU waits for its host before a pass; TY_NONE: it does not */
+};
+
+/* What they cost on one kind of GPU. Costs only: ty_lower_compute_kind steps from one GPU's to the
+ * next by their number. */
+struct ty_compute_costs {
+    struct ty_op_costs op[TY_N_UNIT_KINDS][TY_UNIT_OPS];
+    struct ty_cost whole[TY_N_UNIT_KINDS][TY_UNIT_OPS]; /* input and weight gradient as one */
+    struct ty_cost host;
+};
+
+/* The kinds of GPU among the members of a gang, and the kinds of computation of gangs that are
+ * alike in this. */
+struct ty_gpu_mix {
+    uint8_t *generation;                 /* [members]; NULL: all the same */
+    uint8_t used[TY_GENERATIONS_MAX];    /* [n_used] generations, that of member 0 first ... */
+    uint32_t member[TY_GENERATIONS_MAX]; /* ... and a member with such a GPU */
+    uint32_t n_used;
+    struct ty_compute_kinds *slice; /* [2 x slices]: alone, then in an overlapped slot */
+};
+
+/* ZeRO-3: parameters of its stage that a pass finds gathered. */
+enum ty_found {
+    TY_FOUND_NONE,
+    TY_FOUND_LAST, /* the last unit: a backward right after a forward of the same stage */
+    TY_FOUND_ALL,  /* the pass before was of the same chunk, and chunks are kept whole */
+    TY_N_FOUND
+};
+
+/* Which block a pass needs. */
+struct ty_block_want {
+    const struct ty_vstage *v;
+    const struct ty_vstage *partner; /* other half of an overlapped slot, or NULL */
+    enum ty_phase phase;
+    uint32_t slice;
+    bool edge; /* the first forward of the stage in a step: parameters may have to be gathered; its
+                * last backward: gradients are reduced */
+    enum ty_found found;
+};
+
+struct ty_lowering {
+    const struct ty_lower_input *in;
+    struct ty_builder b;
+    struct ty_arena *arena;
+    struct ty_lowered *out;
+    const struct ty_sched *sched;
+    struct ty_sched_shape shape;
+    const struct ty_zero *zero;
+    const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
+    uint32_t members;             /* ranks per gang */
+
+    /* computation */
+    struct ty_compute_costs *costs; /* [generations][2 x slices]; of those that no rank has: zero */
+    struct ty_gpu_mix *mix;         /* [n_mixes] */
+    uint32_t n_mixes;
+    const struct ty_gpu_mix *gpus;        /* of the pipeline rank being lowered */
+    const struct ty_compute_kinds *kinds; /* of the block being built */
+    struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer on the slowest GPU,
+                                                              * for generators */
+
+    uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
+
+    /* where groups lie: [ranks of the grid] */
+    const struct ty_reach *tensor_at, *data_at, *replica_at;
+    const struct ty_reach *norm_at; /* ranks that hold one copy of the model's states */
+
+    /* links */
+    uint16_t tensor_group, world_group;
+    uint16_t data_group;    /* data ranks that share states; without sharding all of them */
+    uint16_t replica_group; /* hybrid sharding: ranks with the same shard; else alone */
+    struct ty_sched_edges edges;
+    uint16_t norm_meet, tied_meet;
+    struct ty_own_group *own_group; /* [n_own_groups] of collectives in the user's file */
+    uint32_t n_own_groups;
+    uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
+
+    /* the pipeline rank being lowered */
+    uint32_t rank;
+    uint32_t *rank_of;                                                /* [members] */
+    const struct ty_reach *tensor_reach, *data_reach, *replica_reach; /* [members] */
+    struct ty_coll_cost *cost_of;                                     /* [members]: scratch */
+    uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
+    struct ty_comm_kinds comm;
+    uint16_t optimizer;
+    struct ty_vstage *vstage;  /* [directions x stages]; filled rank by rank */
+    uint32_t *block;           /* blocks made so far on this rank; see block_of in lower.c */
+    uint32_t own_next;         /* of its collectives in the user's file */
+    uint32_t own_first_block;  /* blocks from here on may be one of theirs */
+    struct ty_lower_size size; /* so far */
+    size_t n_partners;         /* 1, or 1 + virtual stages when slots overlap */
+
+    /* events the next computation has to wait for */
+    uint8_t need[TY_WAITS];
+    uint32_t n_need;
+};
+
+static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
+{
+    return ty_layout_replicas(l->in->layout) > 1;
+}
+
+/* Recorded when all gradients reduced so far are those of all data ranks. */
+static inline uint8_t ty_lower_reduced_event(const struct ty_lowering *l)
+{
+    return ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : TY_EVENT_REDUCED;
+}
+
+/* The weight gradient is an operation of its own where a collective overlaps it. */
+static inline bool ty_lower_splits_wgrad(const struct ty_unit_op *op)
+{
+    return op->column;
+}
+
+static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
+{
+    return l->in->layout->tensor > 1;
+}
+
+/* compute.c: what computation costs on each kind of GPU. Needs the grid. */
+int ty_lower_price(struct ty_lowering *l);
+
+/* gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->rank
+ * have, as l->gpus, and makes the kinds of such a gang when it is the first. Needs l->rank_of. */
+int ty_lower_gpus(struct ty_lowering *l);
+/* The kind of GPU that a rank sits on: 0 is the cluster's own. */
+uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank);
+/* Durations of a kind from those on each GPU in use: [l->gpus->n_used]. */
+void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind);
+/* A kind that costs cost[generation x stride]. */
+uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
+                               enum ty_phase phase, const struct ty_cost *cost, size_t stride);
+/* The optimizer step over so many parameters. */
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
+
+/* Whose links a communication takes. */
+struct ty_route {
+    enum {
+        TY_ROUTE_NONE,
+        TY_ROUTE_GROUP,   /* members of a group of the gang */
+        TY_ROUTE_STAGES,  /* a member's likes on pipeline ranks, together */
+        TY_ROUTE_MESSAGE, /* from the first of two of them to the second */
+    } of;
+    uint16_t group;
+    const uint32_t *stage; /* [n_stages]: borrowed */
+    uint32_t n_stages;
+};
+static inline struct ty_route ty_route_group(uint16_t group)
+{
+    return (struct ty_route){TY_ROUTE_GROUP, group, NULL, 0};
+}
+
+/* flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with
+ * the links to itself. */
+void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty_route *route,
+                    const struct ty_coll_cost *cost);
+
+struct ty_collective {
+    enum ty_coll coll;
+    const struct ty_reach *reach; /* [members] */
+    double bytes;
+    double calls; /* one after the other, drawn as one */
+    struct ty_route route;
+};
+
+/* steps.c: the messages of a collective, where run.detail asks for them, into kind->script
+ * and kind->first_flow; cost[members]: of all its calls, with the links to itself. False: it is one
+ * flow, because its algorithm has no messages (sums in switches, measured times), groups differ, or
+ * it is between pipeline ranks. */
+bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct ty_collective *c,
+                     const struct ty_coll_cost *cost);
+
+/* kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
+ * the builder; the kind returned then is never used. */
+uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
+/* A collective of the data group, or between replicas. */
+uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes);
+uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes);
+/* A collective of equal members of several pipeline ranks. */
+struct ty_stages {
+    const char *name; /* one for all collectives of the group */
+    const uint32_t *rank;
+    uint32_t n;
+};
+/* stages.c: the GPU, and its node, of what corresponds to a member on another pipeline rank;
+ * where the groups of all members lie: [members], NULL: no memory. */
+uint32_t ty_lower_gpu_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
+uint32_t ty_lower_node_on(const struct ty_lowering *l, uint32_t member, uint32_t pipeline_rank);
+const struct ty_reach *ty_lower_stages_reaches(struct ty_lowering *l,
+                                               const struct ty_stages *stages);
+uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
+                              enum ty_coll coll, enum ty_phase phase, double bytes);
+ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
+int ty_lower_rank_kinds(struct ty_lowering *l);
+/* Where the groups of all ranks lie; needs the grid. */
+int ty_lower_reaches(struct ty_lowering *l);
+
+/* units.c: parameters of a stage, in units and buckets. */
+int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
+/* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */
+double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window);
+
+/* layer.c: the operations of a part of a unit, in each kind of pass. */
+/* The next computation waits for `event` (as last recorded when it is issued). */
+void ty_lower_need(struct ty_lowering *l, uint8_t event);
+void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
+void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
+void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+void ty_lower_part_weight(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+
+/* data.c: collectives between replicas. A pass begins with ty_lower_gather_begin, once its
+ * first computation may start, and calls ty_lower_gather before each part in the order of use:
+ * number 2 unit + part forward, from the last to the first backward. */
+struct ty_gathers {
+    const struct ty_block_want *want;
+    uint32_t ahead; /* gathers issued before they are needed */
+    uint32_t at, issued, used;
+};
+void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
+                           const struct ty_block_want *want);
+void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
+/* ZeRO-3: the computation waits for all reductions issued so far. */
+void ty_lower_need_reduced(struct ty_lowering *l);
+/* Whether a pass reduces the gradients it makes. */
+bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want);
+/* Buckets that close in the backward of part `k` of unit `u`; all those of a stage. */
+void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k);
+void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);
+/* Before a forward, ZeRO-1 and -2: parameters that were gathered at the end of the last step. */
+void ty_lower_need_params(struct ty_lowering *l);
+/* Whether updated parameters come back during the next forward pass. */
+bool ty_lower_regains_late(const struct ty_lowering *l);
+/* After the optimizer: they are gathered, unless the next forward does. */
+void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+
+/* overlap.c: slows the computations of a finished block that run beside collectives. */
+void ty_lower_overlap(struct ty_lowering *l, uint32_t block);
+
+/* own.c: collectives that the user's schedule file asks for. Their groups, before any rank;
+ * at the start of each step of a rank; and those that stand behind its first `after` atoms, whose
+ * passes are built already. */
+int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots);
+void ty_lower_own_begin(struct ty_lowering *l);
+void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after);
+
+/* size.c: after the passes of a rank's first step, which begin at `first`. */
+int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps);
+
+/* block.c: whole passes. Returns the index of the block. */
+uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want);
+uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t meet);
+uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
+
+#endif

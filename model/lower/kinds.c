@@ -1,0 +1,366 @@
+/* kinds.c - kinds of communication and their durations.
+ *
+ * They depend on where a group lies: the duration is worked out member by member and stored member
+ * by member only where it differs. */
+#include "model/lower/internal.h"
+
+#include <string.h>
+
+uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind)
+{
+    const int index = ty_build_kind(&l->b, kind);
+    return index < 0 ? 0 : (uint16_t)index;
+}
+
+/* Remembers that memory ran out; what is returned is never used. */
+static uint16_t out_of_memory(struct ty_lowering *l)
+{
+    ty_build_no_memory(&l->b);
+    return 0;
+}
+
+ty_ps ty_lower_ps(struct ty_lowering *l, double seconds)
+{
+    ty_ps ps = 0;
+    if (ty_ps_from_s(seconds, &ps) < 0 && l->b.code == 0) {
+        ty_build_note(&l->b,
+                      ty_fail(l->b.err, TY_EINPUT,
+                              "an operation takes %g s, which the simulated clock cannot hold; "
+                              "check the cluster's rates and latencies",
+                              seconds));
+    }
+    return ps;
+}
+
+/* ---- communication ---- */
+
+struct comm {
+    const char *name, *group;
+    enum ty_category category;
+    enum ty_phase phase;
+    double bytes;
+    struct ty_reach reach;                  /* of the first member's group; empty: a message */
+    struct ty_route route;                  /* whose links it takes */
+    const struct ty_collective *collective; /* NULL: a message */
+};
+
+/* Seconds and traffic of every member, through `cost_of`; `alone`: with its links to itself. Times
+ * in `out` are those of all its calls together. */
+typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
+                     struct ty_coll_cost *out, double *seconds);
+
+/* What members take with the links to themselves. */
+static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct comm *c,
+                      cost_fn *cost_of, const void *arg)
+{
+    const struct ty_cluster *cluster = l->in->cluster;
+    struct ty_coll_cost *cost = l->cost_of;
+    ty_ps *alone = ty_arena_array(l->arena, ty_ps, l->members);
+    bool equal = true, as_dur = true;
+    if (alone == NULL) {
+        out_of_memory(l);
+        return;
+    }
+    for (uint32_t i = 0; i < l->members; i++) {
+        double seconds = 0;
+        cost_of(l, arg, i, true, &cost[i], &seconds);
+        alone[i] = ty_lower_ps(l, seconds);
+        equal = equal && alone[i] == alone[0];
+        as_dur = as_dur && alone[i] == ty_kind_duration(kind, i);
+    }
+    kind->alone = as_dur ? 0 : alone[0];
+    kind->alone_of = equal || as_dur ? NULL : alone;
+    if (c->reach.ranks > 1) {
+        kind->slows =
+            kind->net_B > 0 ? cluster->net_overlap_slowdown : cluster->nvlink_overlap_slowdown;
+    }
+    if (c->collective == NULL || !ty_lower_script(l, kind, c->collective, cost)) {
+        ty_lower_flows(l, kind, &c->route, cost);
+    }
+}
+
+static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
+                          const void *arg)
+{
+    struct ty_kind kind = {.name = c->name,
+                           .category = (uint8_t)c->category,
+                           .phase = (uint8_t)c->phase,
+                           .group = c->group,
+                           .bytes = c->bytes,
+                           .ranks = c->reach.ranks,
+                           .nodes = c->reach.nodes,
+                           .sharing = c->reach.sharing};
+    ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
+    bool equal = true;
+    for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
+        struct ty_coll_cost cost = {.latency_s = 0};
+        double seconds = 0;
+        cost_of(l, arg, i, false, &cost, &seconds);
+        dur[i] = ty_lower_ps(l, seconds);
+        equal = equal && dur[i] == dur[0];
+        kind.nvlink_B += cost.nvlink_B / l->members;
+        kind.net_B += cost.net_B / l->members;
+        if (i == 0 && cost.algorithm != NULL) {
+            kind.algorithm = cost.algorithm->name;
+        }
+    }
+    if (dur == NULL) {
+        return out_of_memory(l);
+    }
+    kind.dur = dur[0];
+    kind.dur_of = equal ? NULL : dur;
+    add_flows(l, &kind, c, cost_of, arg);
+    return ty_lower_add_kind(l, &kind);
+}
+
+static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
+                            bool alone, struct ty_coll_cost *out, double *seconds)
+{
+    const struct ty_collective *c = arg;
+    const double times = c->calls * l->in->cluster->collective_derate;
+    struct ty_reach reach = c->reach[member];
+    ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &reach, out);
+    if (alone && reach.sharing > 1) { /* the library chooses once */
+        reach.sharing = 1;
+        ty_coll_cost(l->in->cluster, out->algorithm, c->coll, c->bytes, &reach, out);
+    }
+    *seconds = ty_coll_seconds(out) * times;
+    out->latency_s *= times;
+    /* A derate below one makes collectives faster, not what they take of links larger than it
+     * is. */
+    out->transfer_s *= times > c->calls ? times : c->calls;
+    out->nvlink_B *= c->calls;
+    out->net_B *= c->calls;
+}
+
+static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
+                                enum ty_phase phase, const struct ty_collective *c)
+{
+    const struct comm comm = {ty_coll_name(c->coll), group,       category, phase,
+                              c->bytes * c->calls,   c->reach[0], c->route, c};
+    return comm_kind(l, &comm, collective_cost, c);
+}
+
+static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes, double calls)
+{
+    const struct ty_collective c = {coll, l->tensor_reach, bytes, calls,
+                                    ty_route_group(l->tensor_group)};
+    return collective_kind(l, "tp", TY_CAT_COMM_TENSOR, phase, &c);
+}
+
+/* Layers are alike: a kind of this pipeline rank that was made before; negative: there is none. */
+static int known_kind(const struct ty_lowering *l, const char *group, enum ty_phase phase,
+                      const struct ty_collective *c)
+{
+    const struct ty_program *p = l->b.program;
+    for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
+        const struct ty_kind *kind = &p->kinds[k];
+        if (kind->group == group && kind->phase == (uint8_t)phase &&
+            !(kind->bytes < c->bytes || kind->bytes > c->bytes) &&
+            strcmp(kind->name, ty_coll_name(c->coll)) == 0) {
+            return (int)k;
+        }
+    }
+    return -1;
+}
+
+static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_phase phase,
+                            const struct ty_collective *c)
+{
+    const int known = known_kind(l, group, phase, c);
+    return known >= 0 ? (uint16_t)known : collective_kind(l, group, TY_CAT_COMM_DATA, phase, c);
+}
+
+uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
+                            double bytes)
+{
+    const struct ty_collective c = {coll, l->data_reach, bytes, 1, ty_route_group(l->data_group)};
+    return shared_kind(l, l->b.program->groups[l->data_group].name, phase, &c);
+}
+
+uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes)
+{
+    const struct ty_collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1,
+                                    ty_route_group(l->replica_group)};
+    return shared_kind(l, l->b.program->groups[l->replica_group].name, TY_PHASE_BACKWARD, &c);
+}
+
+/* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
+struct message {
+    uint32_t peer_stage;
+    double bytes;
+    bool receive;
+};
+
+static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
+                         struct ty_coll_cost *out, double *seconds)
+{
+    const struct message *m = arg;
+    const bool same =
+        ty_lower_node_on(l, member, m->peer_stage) == ty_lower_node_on(l, member, l->rank);
+    (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, m->bytes, out);
+    *seconds = m->receive ? out->latency_s : out->transfer_s;
+    out->latency_s = 0; /* it is the receiver's */
+    if (m->receive) {
+        out->nvlink_B = out->net_B = 0; /* counted where it is sent */
+    }
+}
+
+static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase phase,
+                             uint32_t peer, double bytes)
+{
+    const struct ty_route route = {receive ? TY_ROUTE_NONE : TY_ROUTE_MESSAGE, 0,
+                                   (const uint32_t[]){l->rank, peer}, 2};
+    const struct comm comm = {.name = receive ? "recv" : "send",
+                              .group = "pp",
+                              .category = TY_CAT_COMM_PIPELINE,
+                              .phase = phase,
+                              .bytes = bytes,
+                              .route = route};
+    const struct message m = {peer, bytes, receive};
+    return comm_kind(l, &comm, message_cost, &m);
+}
+
+/* Tokens of one pass: a micro-batch, or a slice of one. */
+static double tokens_of(const struct ty_lowering *l)
+{
+    return (double)l->in->layout->micro_batch * l->in->arch->sequence / l->shape.slices;
+}
+
+/* Bytes of their hidden states. */
+static double hidden_bytes(const struct ty_lowering *l)
+{
+    return tokens_of(l) * l->in->arch->hidden * ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
+}
+
+static void tensor_kinds(struct ty_lowering *l)
+{
+    const double bytes = hidden_bytes(l);
+    const double tokens = tokens_of(l);
+    for (int back = 0; back < 2; back++) {
+        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
+        l->comm.all_reduce[back] = tensor_kind(l, TY_COLL_ALL_REDUCE, phase, bytes, 1);
+        l->comm.all_gather[back] = tensor_kind(l, TY_COLL_ALL_GATHER, phase, bytes, 1);
+        l->comm.reduce_scatter[back] = tensor_kind(l, TY_COLL_REDUCE_SCATTER, phase, bytes, 1);
+    }
+    /* Shoeybi et al. 2019, section 3: logits stay sharded; fp32 maximum, target logit and sum of
+     * exponentials of each token are reduced. */
+    l->comm.loss = tensor_kind(l, TY_COLL_ALL_REDUCE, TY_PHASE_FORWARD, 4 * tokens, 3);
+}
+
+static void message_kinds(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t p = l->shape.p, next = (l->rank + 1) % p, previous = (l->rank + p - 1) % p;
+    /* With sequence parallelism a rank holds, and sends, its part of the sequence only. */
+    const double bytes = hidden_bytes(l) / (layout->sequence_parallel ? layout->tensor : 1);
+    const uint32_t peer[2] = {next, previous};
+    for (int back = 0; back < 2; back++) {
+        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
+        for (int k = 0; k < 2; k++) {
+            l->comm.send[back][k] = message_kind(l, false, phase, peer[k], bytes);
+            l->comm.recv[back][k] = message_kind(l, true, phase, peer[k], bytes);
+        }
+    }
+}
+
+/* What `at` says of each member; NULL: no memory. */
+static const struct ty_reach *of_members(struct ty_lowering *l, const struct ty_reach *at)
+{
+    struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
+    for (uint32_t i = 0; out != NULL && i < l->members; i++) {
+        out[i] = at[l->rank_of[i]];
+    }
+    return out;
+}
+
+static void norm_kind(struct ty_lowering *l)
+{
+    const struct ty_reach *reaches = of_members(l, l->norm_at);
+    if (reaches == NULL) {
+        out_of_memory(l);
+        return;
+    }
+    /* one fp32: nothing that a link would notice */
+    const struct ty_collective norm = {
+        TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
+    l->comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
+                                        TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+}
+
+uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
+                              enum ty_coll coll, enum ty_phase phase, double bytes)
+{
+    struct ty_collective c = {.coll = coll,
+                              .bytes = bytes,
+                              .calls = 1,
+                              .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n}};
+    const int known = known_kind(l, stages->name, phase, &c);
+    if (known >= 0) {
+        return (uint16_t)known;
+    }
+    c.reach = ty_lower_stages_reaches(l, stages);
+    return c.reach == NULL ? out_of_memory(l)
+                           : collective_kind(l, stages->name, TY_CAT_COMM_DATA, phase, &c);
+}
+
+/* An all-reduce between two pipeline ranks that hold copies of the same weights. */
+static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, uint32_t b,
+                          double params)
+{
+    const uint32_t rank[2] = {a, b};
+    const struct ty_stages stages = {group, rank, 2};
+    return ty_lower_stages_kind(l, &stages, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+                                params * ty_memory_grad_bytes(l->in->layout));
+}
+
+/* ---- a pipeline rank ---- */
+
+int ty_lower_reaches(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_grid *grid = &l->out->grid;
+    const struct ty_grid shard = ty_layout_shard_grid(layout, grid);
+    const struct ty_grid replica = ty_layout_replica_grid(layout, grid);
+    const unsigned all = (1u << TY_N_AXES) - 1, data = 1u << TY_AXIS_DATA;
+    l->tensor_at = ty_grid_reaches(grid, 1u << TY_AXIS_TENSOR, l->arena);
+    l->data_at = ty_grid_reaches(&shard, data, l->arena);
+    l->replica_at = ty_grid_reaches(&replica, data, l->arena);
+    l->norm_at = ty_grid_reaches(&shard, layout->zero > 0 ? all : all & ~data, l->arena);
+    return l->tensor_at != NULL && l->data_at != NULL && l->replica_at != NULL && l->norm_at != NULL
+               ? 0
+               : ty_fail_memory(l->b.err);
+}
+
+int ty_lower_rank_kinds(struct ty_lowering *l)
+{
+    l->tensor_reach = of_members(l, l->tensor_at);
+    l->data_reach = of_members(l, l->data_at);
+    l->replica_reach = of_members(l, l->replica_at);
+    if (l->tensor_reach == NULL || l->data_reach == NULL || l->replica_reach == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    l->first_kind = l->b.program->n_kinds;
+    tensor_kinds(l);
+    message_kinds(l);
+    norm_kind(l);
+    const struct ty_stage_plan *plan = &l->out->stage[l->rank];
+    if (l->tied_meet != TY_NONE) {
+        l->comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
+                                 (double)l->in->arch->vocabulary * l->in->arch->hidden /
+                                     l->in->layout->tensor);
+    }
+    if (l->mirror_meet != NULL) {
+        l->comm.mirror =
+            pair_kind(l, "mirror", l->rank, l->shape.p - 1 - l->rank,
+                      l->in->layout->zero > 0 ? plan->params / ty_layout_shards(l->in->layout)
+                                              : plan->params);
+    }
+    /* norms under sequence parallelism see part of the tokens: their gradients are summed */
+    l->comm.norm_grads = tensor_kind(
+        l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+        2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
+    l->optimizer = ty_lower_optimizer_kind(l, plan->params);
+    return l->b.code;
+}

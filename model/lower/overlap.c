@@ -1,0 +1,188 @@
+/* overlap.c - computation that shares its GPU with a collective is slower.
+ *
+ * A collective is kernels too: they hold SMs and move memory while they run. Every block is played
+ * once, alone, and each computation loses, for the time it has a collective beside it, the share
+ * of its speed that the cluster says:
+ *
+ *     compute     |  wgrad 1000 us  |             |  wgrad 1000 us + 110 us  |
+ *     tensor comm |all-reduce 500 us|      ->     |all-reduce 500 us|
+ *
+ * with nvlink_overlap_slowdown 18 %: 500 us x 0.18 / 0.82. Collectives left over from the pass
+ * before are not seen, and collectives themselves are not slowed down. A gang with GPUs of several
+ * generations is played once with each, as if all were like it. */
+#include "model/lower/internal.h"
+
+#include <string.h>
+
+#define NO_SPAN UINT32_MAX
+
+struct span {
+    ty_ps start, end;
+    double lost;   /* seconds of computation lost per second beside it */
+    uint32_t next; /* on the same stream, so later */
+};
+
+struct play {
+    struct ty_lowering *l;
+    uint32_t member; /* whose durations are played */
+    ty_ps free_at[TY_N_STREAMS], event[TY_EVENTS];
+    struct span *comm; /* [n_comm]: collectives so far */
+    uint32_t n_comm;
+    uint32_t first[TY_N_STREAMS], last[TY_N_STREAMS]; /* of a stream; first: that has not ended */
+};
+
+static double lost_beside(const struct ty_kind *kind)
+{
+    return kind->slows / (1 - kind->slows);
+}
+
+static bool is_collective(const struct ty_op *op)
+{
+    return op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET;
+}
+
+static void add_span(struct play *play, uint8_t stream, ty_ps start, ty_ps end, double lost)
+{
+    const uint32_t i = play->n_comm++;
+    play->comm[i] = (struct span){start, end, lost, NO_SPAN};
+    if (play->first[stream] == NO_SPAN) {
+        play->first[stream] = i;
+    } else {
+        play->comm[play->last[stream]].next = i;
+    }
+    play->last[stream] = i;
+}
+
+/* Time that a computation from `start` for `dur` loses; never more than if it were beside one
+ * collective all along. Computations come in order of time, so what has ended is passed for good,
+ * and what begins later ends the look at a stream. */
+static ty_ps lost(struct play *play, ty_ps start, ty_ps dur)
+{
+    double sum = 0, most = 0;
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        while (play->first[s] != NO_SPAN && play->comm[play->first[s]].end <= start) {
+            play->first[s] = play->comm[play->first[s]].next;
+        }
+        for (uint32_t i = play->first[s]; i != NO_SPAN && play->comm[i].start < start + dur;
+             i = play->comm[i].next) {
+            const struct span *comm = &play->comm[i];
+            const ty_ps from = comm->start > start ? comm->start : start;
+            const ty_ps to = comm->end < start + dur ? comm->end : start + dur;
+            if (from < to) {
+                sum += comm->lost * (double)(to - from);
+                most = comm->lost > most ? comm->lost : most;
+            }
+        }
+    }
+    const double limit = most * (double)dur;
+    return (ty_ps)(sum < limit ? sum : limit);
+}
+
+static bool same_times(const struct ty_lowering *l, const ty_ps *a, const ty_ps *b)
+{
+    return a == b || (a != NULL && b != NULL && memcmp(a, b, l->members * sizeof(*a)) == 0);
+}
+
+/* Gangs may have the same GPUs in another order, so tables are compared whole. */
+static bool same_durations(const struct ty_lowering *l, const struct ty_kind *a,
+                           const struct ty_kind *b)
+{
+    return a->dur == b->dur && a->alone == b->alone && same_times(l, a->dur_of, b->dur_of) &&
+           same_times(l, a->alone_of, b->alone_of);
+}
+
+/* The kind like `like` that takes dur[] on the GPUs in use: one made before, or a new one. */
+static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *dur)
+{
+    const struct ty_program *p = &l->out->program;
+    struct ty_kind kind = p->kinds[like];
+    kind.alone = kind.dur;
+    kind.alone_of = kind.dur_of;
+    ty_lower_durations(l, dur, &kind);
+    for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
+        const struct ty_kind *other = &p->kinds[i - 1];
+        if (other->name == kind.name && other->category == kind.category &&
+            other->phase == kind.phase && other->flops == kind.flops &&
+            same_durations(l, other, &kind)) {
+            return (uint16_t)(i - 1);
+        }
+    }
+    return ty_lower_add_kind(l, &kind);
+}
+
+/* Plays an operation; returns what it loses. */
+static ty_ps play_op(struct play *play, const struct ty_op *op)
+{
+    const struct ty_kind *kind = &play->l->out->program.kinds[op->kind];
+    ty_ps start = play->free_at[op->stream], more = 0;
+    const ty_ps dur = ty_kind_duration(kind, play->member);
+    for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
+        const ty_ps at = play->event[op->wait[w]];
+        start = at > start ? at : start;
+    }
+    if (is_collective(op)) {
+        add_span(play, op->stream, start, start + dur, lost_beside(kind));
+    } else if (op->stream == TY_STREAM_COMPUTE) {
+        more = lost(play, start, dur);
+    }
+    play->free_at[op->stream] = start + dur + more;
+    if (op->record != TY_NO_EVENT) {
+        play->event[op->record] = start + dur + more;
+    }
+    return more;
+}
+
+/* Plays a block with the durations of one member: more[] of every operation. */
+static void play_block(struct ty_lowering *l, const struct ty_block *block, uint32_t member,
+                       struct span *comm, ty_ps *more)
+{
+    struct play play = {.l = l, .member = member, .comm = comm};
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        play.first[s] = NO_SPAN;
+    }
+    for (uint32_t i = 0; i < block->n_ops; i++) {
+        more[i] = play_op(&play, &l->out->program.ops[block->first + i]);
+    }
+}
+
+/* Gives operation number i of a block a kind that takes as much longer: more[GPU in use][i]. */
+static void stretch(struct ty_lowering *l, const struct ty_block *block, uint32_t i,
+                    const ty_ps *more)
+{
+    struct ty_op *op = &l->out->program.ops[block->first + i];
+    ty_ps dur[TY_GENERATIONS_MAX];
+    bool any = false;
+    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+        const struct ty_kind *kind = &l->out->program.kinds[op->kind];
+        const ty_ps plus = more[(size_t)k * block->n_ops + i];
+        dur[k] = ty_kind_duration(kind, l->gpus->member[k]) + plus;
+        any = any || plus > 0;
+    }
+    op->kind = any ? kind_lasting(l, op->kind, dur) : op->kind;
+}
+
+void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
+{
+    const struct ty_program *p = &l->out->program;
+    uint32_t n_collectives = 0;
+    if (l->b.code < 0 || (l->in->cluster->nvlink_overlap_slowdown <= 0 &&
+                          l->in->cluster->net_overlap_slowdown <= 0)) {
+        return;
+    }
+    const struct ty_block block = p->blocks[index];
+    for (uint32_t i = 0; i < block.n_ops; i++) {
+        n_collectives += is_collective(&p->ops[block.first + i]);
+    }
+    struct span *comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
+    ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->gpus->n_used * block.n_ops + 1);
+    if (comm == NULL || more == NULL) {
+        ty_build_no_memory(&l->b);
+        return;
+    }
+    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+        play_block(l, &block, l->gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
+    }
+    for (uint32_t i = 0; i < block.n_ops; i++) {
+        stretch(l, &block, i, more);
+    }
+}

@@ -1,0 +1,129 @@
+/* units.c - the parameters of a stage: units, their parts, and the buckets of gradients.
+ *
+ * Gradients become known in reverse order of use, matrix by matrix. A bucket takes whole matrices
+ * and closes as soon as it holds as much as it should (PyTorch's DistributedDataParallel, whose
+ * first bucket is small so that reduction begins early; Megatron-LM does the same with one size).
+ * It is reduced when the part of the layer that it closes in, attention or MLP, has run its
+ * backward. What is left when the first parameter is reached, the embedding as a rule, is the last
+ * bucket: no computation is left that could hide it. ZeRO-3 reduces unit by unit, as it gathers. */
+#include <assert.h>
+
+#include "model/lower/internal.h"
+
+/* Parameters of a part's weights in the order their gradients become known. */
+static uint32_t pieces_of(const struct ty_lowering *l, const struct ty_unit *unit,
+                          enum ty_part part, double piece[TY_PIECES])
+{
+    const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
+    uint32_t n = 0;
+    for (uint32_t i = ops->n; i > 0; i--) {
+        const struct ty_unit_op *op = &ops->op[i - 1];
+        for (uint32_t k = op->n_weights; k > 0 && op->part == part; k--) {
+            piece[n++] = op->weights[k - 1].params;
+        }
+    }
+    return n;
+}
+
+static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, double params)
+{
+    struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
+    const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
+    const double bytes = params * (l->in->layout->framework.reduce_fp32 ? 4 : 2);
+    bucket->reduce = ty_lower_data_kind(l, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
+                                        TY_PHASE_BACKWARD, bytes);
+    bucket->replicate = ty_lower_is_hybrid(l)
+                            ? ty_lower_replica_kind(l, bytes / ty_layout_shards(l->in->layout))
+                            : TY_NONE;
+    bucket->regain = l->zero->gather_after_step
+                         ? ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
+                         : TY_NONE;
+}
+
+/* Units from the last to the first, matrices in the order of their gradients. */
+static void make_buckets(struct ty_lowering *l, struct ty_vstage *v)
+{
+    const double rest = ty_layout_bucket_params(l->in->layout);
+    double limit = ty_layout_first_bucket_params(l->in->layout), held = 0;
+    for (uint32_t u = v->n_units; u > 0; u--) {
+        struct ty_unit *unit = &v->units[u - 1];
+        for (uint32_t k = unit->n_parts; k > 0; k--) {
+            struct ty_unit_part *part = &unit->part[k - 1];
+            double piece[TY_PIECES];
+            const uint32_t n = pieces_of(l, unit, part->part, piece);
+            for (uint32_t i = 0; i < n; i++) {
+                const bool last = u == 1 && k == 1 && i == n - 1;
+                held += piece[i];
+                if (held > 0 && (last || held >= limit)) {
+                    close_bucket(l, part, held);
+                    held = 0;
+                    limit = rest;
+                }
+            }
+        }
+    }
+}
+
+/* The parts of a unit, in forward order. */
+static void find_parts(const struct ty_lowering *l, struct ty_unit *unit)
+{
+    const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
+    for (uint32_t i = 0; i < ops->n; i++) {
+        if (i == 0 || ops->op[i].part != ops->op[i - 1].part) {
+            assert(unit->n_parts < TY_COUNT(unit->part));
+            unit->part[unit->n_parts++].part = ops->op[i].part;
+        }
+    }
+}
+
+static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_kind kind,
+                      uint16_t layer)
+{
+    *unit = (struct ty_unit){.kind = kind, .layer = layer, .gather = TY_NONE};
+    unit->params = ty_unit_params(&l->units->kind[kind]);
+    find_parts(l, unit);
+    if (l->zero->gather_in_passes && l->in->layout->data > 1) {
+        unit->gather =
+            ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2);
+        close_bucket(l, &unit->part[0], unit->params);
+    }
+}
+
+int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
+{
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
+    v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 2);
+    if (v->units == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    if (stage == 0) {
+        make_unit(l, &v->units[v->n_units++], TY_UNIT_EMBEDDING, TY_NONE);
+    }
+    for (uint32_t i = 0; i < layers.count; i++) {
+        make_unit(l, &v->units[v->n_units++], TY_UNIT_LAYER, (uint16_t)(layers.first + i));
+    }
+    if (stage == stages - 1) {
+        make_unit(l, &v->units[v->n_units++], TY_UNIT_HEAD, TY_NONE);
+    }
+    if (l->in->layout->data > 1 && !l->zero->gather_in_passes) {
+        make_buckets(l, v);
+    }
+    return 0;
+}
+
+double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window)
+{
+    double most = 0, all = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t i = 0; i < v[s]->n_units; i++) {
+            double sum = 0;
+            for (uint32_t k = i; k < v[s]->n_units && k - i < window; k++) {
+                sum += v[s]->units[k].params;
+            }
+            most = sum > most ? sum : most;
+            all += v[s]->units[i].params;
+        }
+    }
+    return window == 0 ? all : most;
+}

@@ -1,0 +1,421 @@
+/* check.c - the rules of a schedule, piece by piece.
+ *
+ * First every atom is entered in a table by what it computes; atoms outside the shape, on a wrong
+ * rank, in a wrong pair or there twice are found on the way. Then every piece is looked up: what is
+ * missing, and what stands before something it needs on its own rank. What is left are waits
+ * between ranks, the business of sweep.c. Each step runs only if the one before it found
+ * nothing wrong that would make it talk nonsense. */
+#include "model/orders/check.h"
+
+#include <stdio.h>
+
+#include "model/orders/internal.h"
+
+#define SPARE_PIECES (1u << 20) /* pieces a table may have beyond one per atom */
+
+/* ---- names and places ---- */
+
+uint32_t ty_slots_slot_number(const struct ty_rank_slots *rank, uint32_t i)
+{
+    uint32_t number = i;
+    for (uint32_t k = 0; k < i; k++) {
+        number -= rank->slot[k].paired;
+    }
+    return number;
+}
+
+struct ty_place ty_slots_place(const struct ty_slots_marks *marks, uint32_t rank, uint32_t i)
+{
+    if (marks == NULL) {
+        return (struct ty_place){.file = NULL};
+    }
+    const struct ty_slot_mark mark = marks->rank[rank].slot[i];
+    return (struct ty_place){marks->file, marks->source, mark.line, mark.col};
+}
+
+char *ty_slots_name(const struct ty_slots *slots, uint32_t rank, uint32_t i, char *buf, size_t size)
+{
+    char atom[32];
+    snprintf(buf, size, "rank %u slot %u (%s)", (unsigned)rank,
+             (unsigned)ty_slots_slot_number(&slots->rank[rank], i),
+             ty_slot_text(&slots->rank[rank].slot[i], atom, sizeof(atom)));
+    return buf;
+}
+
+/* The rank of a position, which is at least 1: the last rank that begins before it. */
+static uint32_t rank_of(const struct ty_slots_index *index, uint32_t position)
+{
+    uint32_t low = 0, high = index->slots->p;
+    while (high - low > 1) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (index->first[mid] < position) {
+            low = mid;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+/* An atom in a message. */
+struct spot {
+    uint32_t rank, i;
+    struct ty_slot slot;
+    char name[TY_SLOTS_NAME]; /* "rank 0 slot 3 (F1.2)" */
+    struct ty_place at;
+};
+
+static void spot_set(struct spot *spot, const struct ty_slots_index *index, uint32_t position)
+{
+    spot->rank = rank_of(index, position);
+    spot->i = position - 1 - index->first[spot->rank];
+    spot->slot = index->slots->rank[spot->rank].slot[spot->i];
+    spot->at = ty_slots_place(index->marks, spot->rank, spot->i);
+    (void)ty_slots_name(index->slots, spot->rank, spot->i, spot->name, sizeof(spot->name));
+}
+
+/* Counts an error at an atom; true when its message is wanted and the spot is filled. */
+static bool fails(struct ty_slots_index *index, uint32_t position, struct spot *spot)
+{
+    index->failed = true;
+    if (ty_slots_crowded(index->err)) {
+        return false;
+    }
+    spot_set(spot, index, position);
+    return true;
+}
+
+/* "I3.1" for F3.1. */
+static char *sibling(struct ty_slot slot, enum ty_phase phase, char *buf, size_t size)
+{
+    slot.phase = (uint8_t)phase;
+    return ty_slot_text(&slot, buf, size);
+}
+
+/* ---- atoms ---- */
+
+static bool is_backward(const struct ty_slot *slot)
+{
+    return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
+}
+
+static bool is_inside(const struct ty_slots_index *index, const struct ty_slot *slot)
+{
+    return slot->phase <= TY_PHASE_WGRAD && slot->direction < index->directions &&
+           slot->stage < index->stages && slot->mb < index->mbs && slot->slice < index->slices;
+}
+
+static void check_rank(struct ty_slots_index *index, enum ty_sched_placement placement,
+                       uint32_t rank, const struct ty_slot *slot, uint32_t position)
+{
+    struct spot spot;
+    const uint32_t owner = index->owner[slot->direction * index->stages + slot->stage];
+    if (owner != rank && fails(index, position, &spot)) {
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at, "%s: stage %u%s belongs on rank %u (%s)",
+                         spot.name, (unsigned)slot->stage, slot->direction == 1 ? "^" : "",
+                         (unsigned)owner, ty_slots_placement_text(placement));
+    }
+}
+
+/* Two halves may overlap when neither needs the other. A backward needs all forwards of its
+ * micro-batch: those of earlier slices and stages directly, those of later stages because the
+ * gradient starts at the last one. */
+static void check_pair(struct ty_slots_index *index, const struct ty_rank_slots *rank, uint32_t i,
+                       uint32_t position)
+{
+    struct spot spot;
+    char other[32];
+    const struct ty_slot *slot = &rank->slot[i];
+    if (i + 1 == rank->n || slot->phase != TY_PHASE_FORWARD || !is_backward(slot + 1) ||
+        slot[1].paired) {
+        if (fails(index, position, &spot)) {
+            (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
+                             "%s: an overlapped slot is a forward and a backward", spot.name);
+        }
+    } else if (slot->mb == slot[1].mb && slot->direction == slot[1].direction &&
+               fails(index, position + 1, &spot)) {
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
+                         "%s: overlaps with %s, which it needs: both are of micro-batch %u%s",
+                         spot.name, ty_slot_text(slot, other, sizeof(other)), (unsigned)slot->mb,
+                         slot->direction == 1 ? "^" : "");
+    }
+}
+
+/* Enters an atom at its piece. */
+static void enter(struct ty_slots_index *index, const struct ty_slot *slot, uint32_t position)
+{
+    struct ty_slots_piece *piece = &index->piece[ty_slots_piece_of(index, slot)];
+    uint32_t *const entry = slot->phase == TY_PHASE_FORWARD ? &piece->forward
+                            : slot->phase == TY_PHASE_WGRAD ? &piece->weight
+                                                            : &piece->backward;
+    struct spot spot, earlier;
+    if (*entry == 0) {
+        *entry = position;
+    } else if (fails(index, position, &spot)) {
+        spot_set(&earlier, index, *entry);
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
+                         earlier.slot.phase == spot.slot.phase
+                             ? "%s: repeats %s"
+                             : "%s: computes again what %s computes",
+                         spot.name, earlier.name);
+    }
+}
+
+static void enter_all(struct ty_slots_index *index, enum ty_sched_placement placement)
+{
+    struct spot spot;
+    for (uint32_t r = 0; r < index->slots->p; r++) {
+        const struct ty_rank_slots *rank = &index->slots->rank[r];
+        for (uint32_t i = 0; i < rank->n; i++) {
+            const struct ty_slot *slot = &rank->slot[i];
+            const uint32_t position = index->first[r] + i + 1;
+            if (is_inside(index, slot)) {
+                check_rank(index, placement, r, slot, position);
+                enter(index, slot, position);
+            } else if (fails(index, position, &spot)) {
+                (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
+                                 "%s: outside %u direction%s of %u micro-batches, %u stages, %u "
+                                 "slices",
+                                 spot.name, (unsigned)index->directions,
+                                 index->directions == 1 ? "" : "s", (unsigned)index->mbs,
+                                 (unsigned)index->stages, (unsigned)index->slices);
+            }
+            if (slot->paired) {
+                check_pair(index, rank, i, position);
+            }
+        }
+    }
+}
+
+/* ---- pieces ---- */
+
+/* Neither forward nor backward: there is no atom to point at, only the rank. */
+static void report_nothing(struct ty_slots_index *index, const struct ty_slot *slot)
+{
+    char forward[32];
+    struct ty_place at = {.file = NULL};
+    index->failed = true;
+    if (ty_slots_crowded(index->err)) {
+        return;
+    }
+    const uint32_t rank = index->owner[slot->direction * index->stages + slot->stage];
+    if (index->marks != NULL) {
+        const struct ty_slot_mark mark = index->marks->rank[rank].row;
+        at = (struct ty_place){index->marks->file, index->marks->source, mark.line, mark.col};
+    }
+    (void)ty_fail_at(index->err, TY_EINPUT, &at,
+                     "rank %u: %s and its backward are missing; every micro-batch passes every "
+                     "stage",
+                     (unsigned)rank, ty_slot_text(slot, forward, sizeof(forward)));
+}
+
+/* Reports what a piece lacks, or has beside a full backward. True: it is complete. */
+static bool check_complete(struct ty_slots_index *index, const struct ty_slots_piece *piece,
+                           const struct ty_slot *slot)
+{
+    struct spot spot;
+    char a[32], b[32], c[32];
+    const uint32_t any = piece->backward != 0 ? piece->backward : piece->weight;
+    if (piece->forward == 0 && any == 0) {
+        if (!index->each) {
+            report_nothing(index, slot);
+        }
+        return false;
+    }
+    if (piece->forward == 0 && fails(index, any, &spot)) {
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at, "%s: its forward %s is missing",
+                         spot.name, sibling(*slot, TY_PHASE_FORWARD, a, sizeof(a)));
+    }
+    if (any == 0 && fails(index, piece->forward, &spot)) {
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
+                         "%s: its backward is missing; write %s, or %s and %s", spot.name,
+                         sibling(*slot, TY_PHASE_BACKWARD, a, sizeof(a)),
+                         sibling(*slot, TY_PHASE_DGRAD, b, sizeof(b)),
+                         sibling(*slot, TY_PHASE_WGRAD, c, sizeof(c)));
+    }
+    if (any != 0 && piece->backward == 0 && fails(index, any, &spot)) {
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at, "%s: its input gradient %s is missing",
+                         spot.name, sibling(*slot, TY_PHASE_DGRAD, a, sizeof(a)));
+    }
+    return piece->forward != 0 && piece->backward != 0;
+}
+
+/* W beside I, and none beside B. */
+static void check_weight(struct ty_slots_index *index, const struct ty_slots_piece *piece,
+                         uint32_t rank)
+{
+    struct spot spot, other;
+    char name[32];
+    const uint32_t i = piece->backward - 1 - index->first[rank];
+    const struct ty_slot *backward = &index->slots->rank[rank].slot[i];
+    const bool split = backward->phase == TY_PHASE_DGRAD;
+    if (split && piece->weight == 0 && fails(index, piece->backward, &spot)) {
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at, "%s: its weight gradient %s is missing",
+                         spot.name, sibling(*backward, TY_PHASE_WGRAD, name, sizeof(name)));
+    }
+    if (!split && piece->weight != 0 && fails(index, piece->weight, &spot)) {
+        spot_set(&other, index, piece->backward);
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
+                         "%s: %s computes the weight gradient too; write %s there, or leave this "
+                         "one out",
+                         spot.name, other.name,
+                         sibling(*backward, TY_PHASE_DGRAD, name, sizeof(name)));
+    }
+}
+
+/* Reports an atom that stands before one it needs on the same rank. */
+static void check_order(struct ty_slots_index *index, uint32_t position, uint32_t needed,
+                        const char *why)
+{
+    struct spot spot, other;
+    if (position < needed && fails(index, position, &spot)) {
+        spot_set(&other, index, needed);
+        (void)ty_fail_at(index->err, TY_EINPUT, &spot.at, "%s: before %s; %s", spot.name,
+                         other.name, why);
+    }
+}
+
+/* Atoms that are missing are nowhere else. */
+static bool is_local(const struct ty_slots_index *index, const struct ty_slots_piece *piece,
+                     uint32_t rank)
+{
+    const uint32_t positions[] = {piece->forward, piece->backward, piece->weight};
+    for (size_t i = 0; i < TY_COUNT(positions); i++) {
+        const uint32_t position = positions[i];
+        if (position != 0 &&
+            (position <= index->first[rank] || position > index->first[rank + 1])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A complete piece on its own rank. `next`: the same of the next slice, or NULL. */
+static void check_piece(struct ty_slots_index *index, const struct ty_slots_piece *piece,
+                        const struct ty_slots_piece *next, uint32_t rank)
+{
+    check_weight(index, piece, rank);
+    check_order(index, piece->backward, piece->forward, "a backward needs its forward");
+    if (piece->weight != 0) {
+        check_order(index, piece->weight, piece->backward,
+                    "a weight gradient needs the input gradient of its stage");
+    }
+    if (next == NULL || !is_local(index, next, rank)) {
+        return;
+    }
+    if (next->forward != 0) {
+        check_order(index, next->forward, piece->forward,
+                    "slices of a sequence go forward in ascending order");
+    }
+    if (next->backward != 0) {
+        check_order(index, piece->backward, next->backward,
+                    "slices of a sequence go backward in descending order");
+    }
+}
+
+/* All pieces of one stage. */
+static void check_stage(struct ty_slots_index *index, uint32_t direction, uint32_t stage)
+{
+    const uint32_t rank = index->owner[direction * index->stages + stage];
+    struct ty_slot slot = {.stage = (uint16_t)stage, .direction = (uint8_t)direction};
+    for (uint32_t mb = 0; mb < index->mbs; mb++) {
+        for (uint32_t q = 0; q < index->slices; q++) {
+            slot.mb = (uint16_t)mb;
+            slot.slice = (uint8_t)q;
+            const struct ty_slots_piece *piece = &index->piece[ty_slots_piece_of(index, &slot)];
+            if (check_complete(index, piece, &slot) && is_local(index, piece, rank)) {
+                check_piece(index, piece, q + 1 < index->slices ? piece + 1 : NULL, rank);
+            }
+        }
+    }
+}
+
+/* ---- the whole ---- */
+
+/* Shapes that no order could fill, before anything is sized by them. */
+static int check_shape(const struct ty_slots_index *index, enum ty_sched_placement placement,
+                       const struct ty_sched_shape *shape)
+{
+    const uint64_t atoms = index->first[index->slots->p];
+    const uint64_t stages = (uint64_t)index->directions * index->stages;
+    const uint64_t pieces = (uint64_t)index->mbs * index->slices;
+    if (shape->p != index->slots->p || shape->p == 0 || index->stages == 0 || pieces == 0 ||
+        (placement == TY_PLACE_V && shape->v != 2) ||
+        (placement == TY_PLACE_TWO_WAY && (shape->v != 1 || shape->m % 2 != 0))) {
+        return ty_fail(index->err, TY_EINPUT,
+                       "schedule: %u ranks, %u micro-batches, %u stages per rank do not fit %s",
+                       (unsigned)shape->p, (unsigned)shape->m, (unsigned)shape->v,
+                       ty_slots_placement_text(placement));
+    }
+    if (pieces > (atoms + SPARE_PIECES) / stages) {
+        return ty_fail(index->err, TY_EINPUT,
+                       "%s%s%u micro-batches of %u slice%s through %llu stages take at least %llu "
+                       "passes; only %llu are there",
+                       index->marks != NULL ? index->marks->file : "schedule", ": ",
+                       (unsigned)index->mbs, (unsigned)index->slices, index->slices == 1 ? "" : "s",
+                       (unsigned long long)stages, 2ULL * pieces * stages,
+                       (unsigned long long)atoms);
+    }
+    return 0;
+}
+
+static int index_init(struct ty_slots_index *index, enum ty_sched_placement placement,
+                      const struct ty_sched_shape *shape)
+{
+    const uint32_t p = index->slots->p;
+    index->directions = ty_sched_directions(placement);
+    index->stages = ty_sched_stages(shape);
+    index->mbs = shape->m / index->directions;
+    index->slices = shape->slices;
+    index->first = ty_arena_array(&index->arena, uint32_t, (size_t)p + 1);
+    for (uint32_t r = 0; index->first != NULL && r < p; r++) {
+        index->first[r + 1] = index->first[r] + index->slots->rank[r].n;
+    }
+    const int rc = index->first != NULL ? check_shape(index, placement, shape) : TY_ENOMEM;
+    if (rc < 0) {
+        return rc;
+    }
+    const size_t stages = (size_t)index->directions * index->stages;
+    index->owner = ty_arena_array(&index->arena, uint32_t, stages);
+    index->piece =
+        ty_arena_array(&index->arena, struct ty_slots_piece, stages * ty_slots_stage_step(index));
+    for (size_t s = 0; index->owner != NULL && s < stages; s++) {
+        index->owner[s] = ty_sched_owner(placement, shape, (uint32_t)(s / index->stages),
+                                         (uint32_t)(s % index->stages));
+    }
+    return index->owner != NULL && index->piece != NULL ? 0 : TY_ENOMEM;
+}
+
+static int check(struct ty_slots_index *index, enum ty_sched_placement placement,
+                 const struct ty_sched_shape *shape)
+{
+    int rc = index_init(index, placement, shape);
+    if (rc == TY_ENOMEM) {
+        (void)ty_fail_memory(index->err);
+    }
+    if (rc == 0) {
+        enter_all(index, placement);
+        for (uint32_t s = 0; s < index->directions * index->stages; s++) {
+            check_stage(index, s / index->stages, s % index->stages);
+        }
+        rc = index->failed ? TY_EINPUT : index->each ? 0 : ty_slots_sweep(index);
+    }
+    ty_arena_release(&index->arena);
+    return rc;
+}
+
+int ty_slots_check(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                   const struct ty_slots *slots, const struct ty_slots_marks *marks,
+                   struct ty_err *err)
+{
+    struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err};
+    return check(&index, placement, shape);
+}
+
+int ty_slots_check_each(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                        const struct ty_slots *slots, const struct ty_slots_marks *marks,
+                        struct ty_err *err)
+{
+    struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err, .each = true};
+    return check(&index, placement, shape);
+}

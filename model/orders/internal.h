@@ -1,0 +1,158 @@
+/* internal.h - shared by the files that read and check schedules; see text.h. */
+#ifndef TY_MODEL_ORDERS_INTERNAL_H
+#define TY_MODEL_ORDERS_INTERNAL_H
+
+#include "model/orders/text.h"
+
+/* Largest numbers: counts of micro-batches, stages and slices must fit their fields as well. */
+#define TY_SLOTS_MAX_MB    65534u
+#define TY_SLOTS_MAX_STAGE 65534u
+#define TY_SLOTS_MAX_SLICE 254u
+#define TY_SLOTS_MAX_RANK  65534u
+
+/* ---- reading ---- */
+
+/* The line of one rank. */
+struct ty_slots_row {
+    uint32_t rank;
+    uint32_t first, n;            /* its atoms among all */
+    uint32_t first_coll, n_colls; /* its collectives among all */
+    struct ty_slot_mark at;
+};
+
+/* A file being read, line by line. */
+struct ty_slots_reader {
+    const char *file, *source;
+    const char *at, *stop; /* what is left of the current line */
+    const char *start;     /* of the current line */
+    uint32_t line, wide;   /* wide: bytes since `start` that begin no character */
+    struct ty_slot *slot;  /* [cap] atoms in the order of the file */
+    struct ty_slot_mark *mark;
+    uint32_t n, cap;
+    struct ty_slots_row *row; /* [cap_rows] */
+    uint32_t n_rows, cap_rows;
+    struct ty_slot_coll *coll; /* [cap_colls] collectives in the order of the file */
+    struct ty_slot_mark *coll_mark;
+    uint32_t n_colls, cap_colls;
+    struct ty_arena *arena;
+    int code;     /* of the first error */
+    bool stopped; /* the rest of the file is not read */
+    struct ty_err *err;
+};
+
+/* A piece of the current line, and where it begins. */
+struct ty_slots_word {
+    const char *at, *end;
+    struct ty_slot_mark mark;
+};
+
+/* True where no further message would be shown: the error is counted. Callers look before they
+ * word a message, so that a file with a million errors costs no more than one with twenty. */
+bool ty_slots_crowded(struct ty_err *err);
+
+/* Remembers that there was an error. */
+static inline void ty_slots_reader_fails(struct ty_slots_reader *reader, int code)
+{
+    reader->code = reader->code != 0 ? reader->code : code;
+}
+
+/* The characters up to `end` as a word, and the cursor behind them. */
+struct ty_slots_word ty_slots_take(struct ty_slots_reader *reader, const char *end);
+
+/* Bytes of a word that are worth quoting in a message. */
+int ty_slots_quote(const struct ty_slots_word *word);
+
+/* "wrong slot (WORD); REMEDY" at the word. */
+void ty_slots_wrong(struct ty_slots_reader *reader, const struct ty_slots_word *word,
+                    const char *remedy);
+
+/* Digits at *at, before `end`: *at moves behind them. False: none, or above max. */
+bool ty_slots_number(const char **at, const char *end, uint32_t max, uint32_t *out);
+
+/* What would be right where no number was taken: a smaller one if digits stand there, else `form`.
+ */
+const char *ty_slots_number_remedy(const char *at, const char *end, const char *form);
+
+/* Phase of 'F', 'B', 'I', 'W'; false for others. */
+bool ty_slots_phase(char letter, uint8_t *phase);
+
+/* Begins the row of a rank; false when there are too many: reading stops. */
+bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty_slot_mark at);
+
+/* Adds an atom to the last row. */
+void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
+                  const struct ty_slots_word *word, const char *at);
+
+/* Adds two halves that overlap, forward first. False when they are not a forward and a backward. */
+bool ty_slots_put_pair(struct ty_slots_reader *reader, const struct ty_slot half[2],
+                       const struct ty_slots_word *word, const char *const at[2]);
+
+/* coll.c: collectives between ranks. Whether a word means one, not whether it is right. */
+bool ty_slots_is_coll(const struct ty_slots_word *word);
+/* Adds one to the last row. NULL, or what would be right. */
+const char *ty_slots_put_coll(struct ty_slots_reader *reader, const struct ty_slots_word *word);
+/* Checks the groups of one row, now that the number of ranks is known. */
+void ty_slots_check_colls(struct ty_slots_reader *reader, const struct ty_slots_row *row);
+
+/* Appends decimal digits, at most ten; returns the end. */
+char *ty_slots_write_number(char *p, uint32_t value);
+
+/* Reads the current line, which is neither blank nor a comment. */
+void ty_slots_text_row(struct ty_slots_reader *reader);
+void ty_slots_csv_row(struct ty_slots_reader *reader);
+
+/* Sizes and placement of what was read. */
+int ty_slots_infer(struct ty_slots_file *file, struct ty_err *err);
+
+/* "looped (stage s on rank s mod p)" and the like, static. */
+const char *ty_slots_placement_text(enum ty_sched_placement placement);
+
+/* ---- checking ---- */
+
+/* Where the atoms of one piece stand: positions, counted from 1 over all ranks; 0: nowhere. */
+struct ty_slots_piece {
+    uint32_t forward, backward, weight; /* backward: B or I */
+};
+
+/* Every atom of a schedule by what it computes. */
+struct ty_slots_index {
+    const struct ty_slots *slots;
+    const struct ty_slots_marks *marks;       /* or NULL */
+    uint32_t directions, stages, mbs, slices; /* mbs: of one direction */
+    uint32_t *first;                          /* [p + 1] positions before each rank */
+    uint32_t *owner;                          /* [directions][stages] */
+    struct ty_slots_piece *piece;             /* [directions][stages][mbs][slices] */
+    struct ty_arena arena;
+    struct ty_err *err;
+    bool each; /* ranks are looked at one by one only */
+    bool failed;
+};
+
+/* The piece of an atom, and the distance to the same one stage on. */
+static inline size_t ty_slots_piece_of(const struct ty_slots_index *index,
+                                       const struct ty_slot *slot)
+{
+    const size_t stage = (size_t)slot->direction * index->stages + slot->stage;
+    return (stage * index->mbs + slot->mb) * index->slices + slot->slice;
+}
+static inline size_t ty_slots_stage_step(const struct ty_slots_index *index)
+{
+    return (size_t)index->mbs * index->slices;
+}
+
+/* Slot number of atom i of a rank. O(i). */
+uint32_t ty_slots_slot_number(const struct ty_rank_slots *rank, uint32_t i);
+
+/* "rank 0 slot 3 (F1.2)": atom i of a rank. Returns buf. O(i). */
+#define TY_SLOTS_NAME 64
+char *ty_slots_name(const struct ty_slots *slots, uint32_t rank, uint32_t i, char *buf,
+                    size_t size);
+
+/* Place of atom i of a rank; without one when there are no marks. */
+struct ty_place ty_slots_place(const struct ty_slots_marks *marks, uint32_t rank, uint32_t i);
+
+/* Runs all ranks through their orders; names every ring of ranks that wait for each other. The
+ * index is complete and every rank is in order by itself. */
+int ty_slots_sweep(struct ty_slots_index *index);
+
+#endif

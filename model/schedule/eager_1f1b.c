@@ -1,0 +1,42 @@
+/* eager_1f1b.c - 1F1B with twice the warm-up.
+ *
+ *     p = 3, m = 5
+ *     rank 0 |F0 F1 F2 F3 F4 .. .. B0 == .. B1 == .. B2 == .. B3 == .. B4 ==|
+ *     rank 1 |.. F0 F1 F2 .. B0 == F3 B1 == F4 B2 == .. B3 == .. B4 == .. ..|
+ *     rank 2 |.. .. F0 B0 == F1 B1 == F2 B2 == F3 B3 == F4 B4 == .. .. .. ..|
+ *
+ * Rank r warms up with min(2 (p - 1 - r), m) forwards and holds at most min(m, 2 (p - r) - 1)
+ * micro-batches, about twice what 1F1B holds. Nothing is gained while messages are free; a message
+ * delay of up to (tF + tB) / 2 costs one round trip, where 1F1B pays it every p micro-batches.
+ * Source: Zhuang et al., "On optimizing the communication of model parallelism", MLSys 2023. */
+#include "model/schedule/steady.h"
+
+static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
+                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
+{
+    (void)times, (void)arena, (void)err;
+    for (uint32_t r = 0; r < shape->p; r++) {
+        ty_slots_steady(slots, shape, r, shape->m, 2 * (shape->p - 1 - r), ty_slot_plain);
+    }
+    return 0;
+}
+
+static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
+{
+    const uint32_t window = 2 * (shape->p - rank) - 1;
+    return window < shape->m ? window : shape->m;
+}
+
+extern const struct ty_sched ty_sched_eager_1f1b;
+const struct ty_sched ty_sched_eager_1f1b = {
+    .name = "eager-1f1b",
+    .summary = "1F1B with twice the warm-up: hides messages for twice the activations",
+    .source = "Zhuang et al. 2023, On optimizing the communication of model parallelism",
+    .placement = TY_PLACE_LOOPED,
+    .chunks = 1,
+    .generate = generate,
+    .formula = "(m + p - 1)(tF + tB)",
+    .domain = "equal stages",
+    .makespan = ty_sched_one_round_each,
+    .in_flight = in_flight,
+};

@@ -1,0 +1,308 @@
+/* schedule.c - the table of schedules and what they share. */
+#include "model/schedule/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "model/check.h"
+
+#define X(id, name) extern const struct ty_sched ty_sched_##id;
+TY_SCHEDULES(X)
+#undef X
+
+const struct ty_sched *const ty_schedules[] = {
+#define X(id, name) &ty_sched_##id,
+    TY_SCHEDULES(X)
+#undef X
+        NULL,
+};
+
+enum sched_index {
+#define X(id, name) SCHED_##id,
+    TY_SCHEDULES(X)
+#undef X
+};
+
+const struct ty_word ty_sched_words[] = {
+#define X(id, name) {name, SCHED_##id, NULL},
+    TY_SCHEDULES(X)
+#undef X
+        {NULL, 0, NULL},
+};
+
+const struct ty_field ty_sched_fields[] = {
+    {.key = "name",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_sched_options, name),
+     .words = ty_sched_words,
+     .any_case = true,
+     .fallback = "1f1b",
+     .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"},
+    {.key = "file",
+     .type = TY_TYPE_STRING,
+     .offset = offsetof(struct ty_sched_options, file),
+     .blank = "none",
+     .fallback = "none",
+     .doc = "a schedule of your own, as slots text or PyTorch CSV, in place of a name; none: the "
+            "schedule of schedule.name"},
+    {.key = "chunks",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_sched_options, chunks),
+     .min = 1,
+     .max = 64,
+     .blank = "auto",
+     .fallback = "auto",
+     .doc =
+         "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
+         "it takes any number"},
+    {.key = "group",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_sched_options, group),
+     .min = 1,
+     .max = 65535,
+     .blank = "auto",
+     .fallback = "auto",
+     .doc = "interleaved: micro-batches that go through a chunk together; auto: pipeline ranks"},
+    {.key = "slices",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_sched_options, slices),
+     .min = 1,
+     .max = 255,
+     .blank = "auto",
+     .fallback = "auto",
+     .doc =
+         "slices of each sequence, for schedules that pipeline within a sequence; auto: what the "
+         "schedule needs"},
+    {.key = "barrier",
+     .type = TY_TYPE_BOOL,
+     .offset = offsetof(struct ty_sched_options, barrier),
+     .fallback = "true",
+     .doc = "all ranks wait for the global gradient norm before they update their weights"},
+    {.key = "overlap_cost",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = offsetof(struct ty_sched_options, overlap_cost),
+     .min = 0.01,
+     .max = 10,
+     .fallback = "100 %",
+     .doc = "time of layers in a slot in which a forward and a backward overlap, as share of what "
+            "they take alone"},
+};
+const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
+
+const struct ty_sched *ty_sched_find(const char *name)
+{
+    for (size_t i = 0; ty_schedules[i] != NULL; i++) {
+        if (strcasecmp(ty_schedules[i]->name, name) == 0) {
+            return ty_schedules[i];
+        }
+    }
+    return NULL;
+}
+
+const struct ty_sched *ty_sched_of(const struct ty_sched_options *options)
+{
+    return options->own != NULL ? &options->own->sched : ty_schedules[options->name];
+}
+
+static uint32_t first_given(uint32_t given, uint32_t needed, uint32_t usual)
+{
+    return given > 0 ? given : needed > 0 ? needed : usual > 0 ? usual : 1;
+}
+
+uint32_t ty_sched_chunks_of(const struct ty_sched *sched, uint32_t n)
+{
+    return first_given(n, sched->chunks, sched->auto_chunks);
+}
+
+uint32_t ty_sched_slices_of(const struct ty_sched *sched, uint32_t n)
+{
+    return first_given(n, 0, sched->auto_slices);
+}
+
+uint32_t ty_sched_chunks(const struct ty_sched_options *options)
+{
+    return options->own != NULL ? options->own->shape.v
+                                : ty_sched_chunks_of(ty_sched_of(options), options->chunks);
+}
+
+uint32_t ty_sched_slices(const struct ty_sched_options *options)
+{
+    const uint32_t own = options->own != NULL ? options->own->shape.slices : 0;
+    return ty_sched_slices_of(ty_sched_of(options), options->slices > 0 ? options->slices : own);
+}
+
+struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,
+                                        uint32_t micro_batches)
+{
+    return (struct ty_sched_shape){.p = pipeline,
+                                   .m = micro_batches,
+                                   .v = ty_sched_chunks(options),
+                                   .group = options->group,
+                                   .slices = ty_sched_slices(options)};
+}
+
+/* Micro-batches are numbered in 16 bits, virtual stages and slices too. */
+static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                       struct ty_err *err)
+{
+    if (shape->p == 0 || shape->m == 0 || shape->v == 0 || shape->slices == 0 ||
+        shape->m > UINT16_MAX || ty_sched_stages(shape) > UINT16_MAX || shape->slices > 255) {
+        return ty_fail(err, TY_EUSAGE,
+                       "%s: %u ranks, %u micro-batches, %u virtual stages per rank, %u "
+                       "slices; each is at least 1, with at most 65535 micro-batches and stages",
+                       sched->name, (unsigned)shape->p, (unsigned)shape->m, (unsigned)shape->v,
+                       (unsigned)shape->slices);
+    }
+    if (shape->slices > 1 && !sched->sliced) {
+        return ty_fail(err, TY_EUSAGE, "%s: %u slices; it works on whole sequences, 1 slice",
+                       sched->name, (unsigned)shape->slices);
+    }
+    if (sched->chunks != 0 && sched->chunks != shape->v) {
+        return ty_fail(err, TY_EUSAGE, "%s: %u virtual stage%s per rank; it has exactly %u",
+                       sched->name, (unsigned)shape->v, shape->v == 1 ? "" : "s",
+                       (unsigned)sched->chunks);
+    }
+    return 0;
+}
+
+/* The key to blame: that of a number the user gave and this schedule cannot have, else its name. */
+static const char *check_key(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                             const struct ty_section *section)
+{
+    if (shape->slices > 1 && !sched->sliced) {
+        return "slices";
+    }
+    const bool chunks = sched->chunks != 0 && sched->chunks != shape->v;
+    return chunks && ty_check_given(section, "chunks") ? "chunks" : "name";
+}
+
+/* A file fixes what the layout asks for. */
+static int check_own(const struct ty_sched_options *options, const struct ty_section *section,
+                     uint32_t pipeline, uint32_t micro_batches, struct ty_err *err)
+{
+    const struct ty_sched_shape *own = &options->own->shape;
+    const uint32_t m = own->m;
+    const struct ty_place at = ty_section_place(section, "file");
+    if (own->p != pipeline || m != micro_batches || own->slices != ty_sched_slices(options)) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "schedule.file: p = %u ranks, m = %u micro-batches and q = %u slices in "
+                          "the file; the run file has p = %u (layout.pipeline), m = %u and q = %u "
+                          "(schedule.slices)",
+                          (unsigned)own->p, (unsigned)m, (unsigned)own->slices, (unsigned)pipeline,
+                          (unsigned)micro_batches, (unsigned)ty_sched_slices(options));
+    }
+    return 0;
+}
+
+int ty_sched_finish(const struct ty_sched_options *options, const struct ty_section *section,
+                    uint32_t pipeline, uint32_t micro_batches, uint32_t sequence,
+                    struct ty_err *err)
+{
+    const struct ty_sched *sched = ty_sched_of(options);
+    const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
+    const struct ty_place slices = ty_section_place(section, "slices");
+    struct ty_err why = TY_ERR_NONE;
+    if (options->own != NULL) {
+        return check_own(options, section, pipeline, micro_batches, err);
+    }
+    int rc = check_sizes(sched, &shape, &why);
+    if (rc == 0 && sched->check != NULL) {
+        rc = sched->check(&shape, &why);
+    }
+    if (rc < 0) {
+        const char *key = check_key(sched, &shape, section);
+        const struct ty_place at = ty_section_place(section, key);
+        return ty_fail_at(err, TY_EINPUT, &at, "schedule.%s: %s", key, why.text);
+    }
+    if (sequence % shape.slices != 0) {
+        return ty_fail_at(
+            err, TY_EINPUT, &slices,
+            "schedule.slices: %u does not divide model.sequence (%u); write a divisor, such as 1",
+            (unsigned)shape.slices, (unsigned)sequence);
+    }
+    return 0;
+}
+
+uint32_t ty_sched_owner(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                        uint32_t direction, uint32_t stage)
+{
+    switch (placement) {
+    case TY_PLACE_LOOPED:
+        return stage % shape->p;
+    case TY_PLACE_V:
+        return stage < shape->p ? stage : 2 * shape->p - 1 - stage;
+    case TY_PLACE_TWO_WAY:
+        break;
+    }
+    return direction == 0 ? stage : shape->p - 1 - stage;
+}
+
+int ty_slots_init(struct ty_slots *slots, const struct ty_sched_shape *shape,
+                  struct ty_arena *arena, struct ty_err *err)
+{
+    const size_t cap = (size_t)3 * shape->m * shape->v * shape->slices;
+    *slots = (struct ty_slots){.p = shape->p};
+    slots->rank = ty_arena_array(arena, struct ty_rank_slots, shape->p);
+    for (uint32_t r = 0; slots->rank != NULL && r < shape->p; r++) {
+        slots->rank[r].cap = (uint32_t)cap;
+        slots->rank[r].slot = ty_arena_array(arena, struct ty_slot, cap);
+        if (slots->rank[r].slot == NULL) {
+            return ty_fail_memory(err);
+        }
+    }
+    return slots->rank != NULL ? 0 : ty_fail_memory(err);
+}
+
+int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                   const struct ty_sched_times *times, struct ty_slots *out, struct ty_arena *arena,
+                   struct ty_err *err)
+{
+    int rc = check_sizes(sched, shape, err);
+    if (rc == 0 && sched->check != NULL) {
+        rc = sched->check(shape, err);
+    }
+    if (rc == 0) {
+        rc = ty_slots_init(out, shape, arena, err);
+    }
+    return rc == 0 ? sched->generate(shape, times, out, arena, err) : rc;
+}
+
+bool ty_slots_paired(const struct ty_slots *slots)
+{
+    for (uint32_t r = 0; r < slots->p; r++) {
+        for (uint32_t i = 0; i < slots->rank[r].n; i++) {
+            if (slots->rank[r].slot[i].paired) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+uint32_t ty_slots_peak(const struct ty_rank_slots *rank, enum ty_phase until)
+{
+    uint32_t held = 0, peak = 0;
+    for (uint32_t i = 0; i < rank->n; i++) {
+        const uint8_t phase = rank->slot[i].phase;
+        if (phase == TY_PHASE_FORWARD) {
+            held++;
+            peak = held > peak ? held : peak;
+        } else if (phase == TY_PHASE_BACKWARD || phase == until) {
+            held--;
+        }
+    }
+    return peak;
+}
+
+char *ty_slot_text(const struct ty_slot *slot, char *buf, size_t size)
+{
+    const int n =
+        snprintf(buf, size, "%c%u.%u%s", ty_phase_letter((enum ty_phase)slot->phase),
+                 (unsigned)slot->mb, (unsigned)slot->stage, slot->direction != 0 ? "^" : "");
+    if (slot->slice != 0 && n > 0 && (size_t)n < size) {
+        snprintf(buf + n, size - (size_t)n, "#%u", (unsigned)slot->slice);
+    }
+    return buf;
+}

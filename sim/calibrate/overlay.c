@@ -1,0 +1,92 @@
+/* overlay.c - the fitted keys as a file for --with.
+ *
+ * The head says what they were fitted to and how well, without a date: equal data give equal
+ * files. Values have few enough digits to be read back exactly. */
+#include "sim/calibrate/calibrate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/text.h"
+
+/* A user's text inside a comment: line ends would end it. */
+static void put_inline(struct ty_text *t, const char *s)
+{
+    while (*s != '\0') {
+        const size_t n = strcspn(s, "\n");
+        ty_text_add(t, "%.*s%s", (int)n, s, s[n] == '\n' ? "?" : "");
+        s += n + (s[n] == '\n');
+    }
+}
+
+static void put_head(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_calibrate_options *o = c->options;
+    ty_text_add(t, "# Fitted by trainyard " TRAINYARD_VERSION " calibrate to ");
+    put_inline(t, c->title);
+    ty_text_add(t, ", on ");
+    put_inline(t, o->source.path);
+    for (size_t i = 0; i < o->source.n_with; i++) {
+        ty_text_add(t, ", ");
+        put_inline(t, o->source.with[i]);
+    }
+    for (size_t i = 0; i < o->source.n_sets; i++) {
+        ty_text_add(t, ", ");
+        put_inline(t, o->source.sets[i]);
+    }
+    ty_text_add(
+        t,
+        "\n# %u %s used, %u without a time, %u that cannot be simulated; seed %" PRIu64 "; prior ",
+        (unsigned)c->n_rows, c->source->rows, (unsigned)c->n_empty, (unsigned)c->n_failed, c->seed);
+    ty_text_add(t, o->prior > 0 ? "%.3g %%\n" : "none\n", 100 * o->prior);
+    ty_text_add(t, "# Mean error of the %s: before %.2f %%, after %.2f %% (training)",
+                c->source->times, 100 * c->before.mape, 100 * c->after.mape);
+    if (c->n_folds > 1) {
+        ty_text_add(t, ", %.2f %% on groups left out\n", 100 * c->left_out.mape);
+    } else {
+        ty_text_add(t, "; nothing was left out\n");
+    }
+    if (c->unused != NULL) {
+        ty_text_add(t,
+                    "# %s of the run file: set aside for the fit; in runs what they measured still "
+                    "counts\n",
+                    c->unused);
+    }
+    ty_text_add(t, "# trainyard run FILE --with this file\n");
+}
+
+void ty_cal_overlay(const struct ty_calibration *c, struct ty_text *t)
+{
+    static const char *const section[] = {
+#define X(id, name, doc) name,
+        TY_SECTIONS(X)
+#undef X
+    };
+    put_head(c, t);
+    for (int s = 0; s < TY_N_SECTIONS; s++) {
+        bool named = false;
+        for (uint32_t k = 0; k < c->n_keys; k++) {
+            const struct ty_cal_key *key = &c->key[k];
+            char text[128];
+            if ((int)key->section != s) {
+                continue;
+            }
+            if (!named) {
+                ty_text_add(t, "%s:\n", section[s]);
+            }
+            named = true;
+            ty_text_add(t, "  %s: %s", key->field->key, key->text);
+            ty_text_pad(t, 42);
+            ty_text_add(t, "# was %s",
+                        ty_quantity_format(key->start, key->field->dim, text, sizeof(text)));
+            ty_cal_remark(c, k, text, sizeof(text));
+            if (text[0] != '\0') {
+                ty_text_add(t, "; %s\n", text);
+            } else {
+                ty_text_add(t, "; +- %.2g %%\n", 100 * c->fit.error[k]);
+            }
+        }
+    }
+}

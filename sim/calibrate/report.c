@@ -1,0 +1,366 @@
+/* report.c - what a calibration found, for people and for programs. */
+#include "sim/calibrate/calibrate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/document/json.h"
+#include "sim/base/text.h"
+
+#define CORRELATION_SHOWN 0.9
+#define GROUPS_SHOWN      30u
+
+/* ---- the table ---- */
+
+static void put_percent(struct ty_text *t, size_t column, double x)
+{
+    ty_text_pad(t, column);
+    if (!isfinite(x)) {
+        ty_text_add(t, "-");
+    } else if (x > 10) {
+        ty_text_add(t, "> 1000 %%");
+    } else {
+        const int digits = fabs(x) < 0.0995 ? 2 : 1;
+        const double shown = fabs(x) < 0.00005 ? 0 : 100 * x; /* no -0.00 */
+        ty_text_add(t, "%.*f %%", digits, shown);
+    }
+}
+
+static void put_rows(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_calibrate_options *o = c->options;
+    ty_text_add(t, "%s, on %s\n", c->title, o->source.path);
+    ty_text_add(t, "%u %s used; skipped: ", (unsigned)c->n_rows, c->source->rows);
+    if (c->source->may_lack_times) {
+        ty_text_add(t, "%u without a time, ", (unsigned)c->n_empty);
+    }
+    ty_text_add(t, "%u that cannot be simulated\n", (unsigned)c->n_failed);
+    for (uint32_t i = 0; i < c->n_shown; i++) {
+        ty_text_add(t, "  %s\n", c->failed[i]);
+    }
+    if (c->n_failed > c->n_shown) {
+        ty_text_add(t, "  and %u more, for these or other reasons\n",
+                    (unsigned)(c->n_failed - c->n_shown));
+    }
+    if (c->unused != NULL) {
+        ty_text_add(t, "%s of the run file: set aside here, as the model itself is fitted\n",
+                    c->unused);
+    }
+}
+
+static void put_keys(const struct ty_calibration *c, struct ty_text *t)
+{
+    ty_text_add(t, "\nkey");
+    ty_text_pad(t, 34);
+    ty_text_add(t, "start");
+    ty_text_pad(t, 47);
+    ty_text_add(t, "fitted");
+    ty_text_pad(t, 64);
+    ty_text_add(t, "error");
+    ty_text_pad(t, 73);
+    ty_text_add(t, "by data alone\n");
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        const struct ty_cal_key *key = &c->key[k];
+        const bool bound = c->fit.at_low[k] || c->fit.at_high[k];
+        char text[128];
+        ty_text_add(t, "%s", key->name);
+        ty_text_pad(t, 34);
+        ty_text_add(t, "%s", ty_quantity_format(key->start, key->field->dim, text, sizeof(text)));
+        ty_text_pad(t, 47);
+        ty_text_add(t, "%s", key->text);
+        put_percent(t, 64, bound ? HUGE_VAL : c->fit.error[k]);
+        put_percent(t, 73, bound ? HUGE_VAL : c->fit.data_error[k]);
+        ty_cal_remark(c, k, text, sizeof(text));
+        if (text[0] != '\0') {
+            ty_text_pad(t, 83);
+            ty_text_add(t, "%s", text);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+static void put_rules(const struct ty_calibration *c, struct ty_text *t)
+{
+    char remark[128];
+    bool unknown = false;
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        ty_cal_remark(c, k, remark, sizeof(remark));
+        unknown = unknown || strncmp(remark, "not identified", 14) == 0;
+    }
+    if (c->options->prior > 0) {
+        ty_text_add(t,
+                    "error: relative standard error, with a prior of %.3g %% around the start; by "
+                    "data alone: without it\n",
+                    100 * c->options->prior);
+    } else {
+        ty_text_add(t, "error: relative standard error; no prior was used\n");
+    }
+    if (unknown) {
+        ty_text_add(t, "not identified: the data alone leave an error above %.3g %%%s\n",
+                    100 * ty_cal_limit(c),
+                    c->options->prior > 0 ? "; its value is as much the prior's as theirs" : "");
+    }
+    if (!c->fit.converged) {
+        ty_text_add(t, "the search stopped after %u steps without settling\n",
+                    (unsigned)c->fit.iterations);
+    }
+}
+
+static void put_unidentified(const struct ty_calibration *c, struct ty_text *t)
+{
+    for (uint32_t i = 0; i < c->n_unidentified; i++) {
+        ty_text_add(t, "%s%s",
+                    i == 0 ? "left as they are, not identified by these data:\n  " : ", ",
+                    c->unidentified[i]);
+    }
+    ty_text_add(t, c->n_unidentified > 0 ? "\n" : "");
+}
+
+/* Keys without which those that were fitted are off. */
+static void put_demands(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < c->n_others; i++) {
+        if (c->demand[i].told) {
+            ty_text_add(t, any ? ""
+                               : "\nnot fitted, though what the fit leaves asks for it: without, "
+                                 "fitted values may be off\n");
+            ty_text_add(t, "  %s", c->other[i].name);
+            ty_text_pad(t, 34);
+            ty_text_add(t, "F %.1f, p %.1g\n", c->demand[i].f, c->demand[i].p);
+            any = true;
+        }
+    }
+    if (!any) {
+        return;
+    }
+    ty_text_add(t,
+                "  what is left would fall from %.2g %% to about %.2g %%; of calibrations that "
+                "lack no key %.0f %%\n  say so; fit together: --fit ",
+                100 * c->left[0], 100 * c->left[1], 100 * TY_CAL_ALARMS);
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        ty_text_add(t, "%s%s", k > 0 ? "," : "", c->key[k].name);
+    }
+    for (uint32_t i = 0; i < c->n_others; i++) {
+        if (c->demand[i].told) {
+            ty_text_add(t, ",%s", c->other[i].name);
+        }
+    }
+    ty_text_add(t, "\n");
+}
+
+static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t a = 0; a < c->n_keys; a++) {
+        for (uint32_t b = a + 1; b < c->n_keys; b++) {
+            const double r = c->fit.correlation[a][b];
+            if (fabs(r) > CORRELATION_SHOWN) {
+                ty_text_add(t, any ? ""
+                                   : "\nstrongly correlated: these rows tell only the two "
+                                     "together\n");
+                ty_text_add(t, "  %s, %s", c->key[a].name, c->key[b].name);
+                ty_text_pad(t, 69);
+                ty_text_add(t, "%+.3f\n", r);
+                any = true;
+            }
+        }
+    }
+}
+
+static void put_error(struct ty_text *t, const char *name, const struct ty_cal_error *e)
+{
+    ty_text_add(t, "%s", name);
+    ty_text_pad(t, 34);
+    ty_text_add(t, "%u", (unsigned)e->n);
+    put_percent(t, 43, e->mape);
+    put_percent(t, 53, e->median);
+    put_percent(t, 63, e->p90);
+    put_percent(t, 73, e->bias);
+    ty_text_add(t, "\n");
+}
+
+static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_calibrate_options *o = c->options;
+    if (c->n_folds < 2) {
+        if (c->n_groups < 2) {
+            ty_text_add(t,
+                        "all %s are one group (%s): no error of %s left out; expect more than the "
+                        "training error on others\n",
+                        c->source->rows, o->group != NULL ? o->group : c->source->grouped,
+                        c->source->rows);
+        } else {
+            ty_text_add(t, "too few rows to leave a group out: expect more than the training error "
+                           "on others\n");
+        }
+        return;
+    }
+    put_error(t, "left out, each group in turn", &c->left_out);
+    for (uint32_t g = 0; g < c->n_groups && g < GROUPS_SHOWN; g++) {
+        struct ty_cal_error e;
+        char name[128];
+        if (ty_cal_error_of(c, offsetof(struct ty_cal_row, left_out_s), g, &e) < 0) {
+            t->failed = true;
+            return;
+        }
+        snprintf(name, sizeof(name), "  %s", c->group[g][0] != '\0' ? c->group[g] : "(empty)");
+        put_error(t, name, &e);
+    }
+    if (c->n_groups > GROUPS_SHOWN) {
+        ty_text_add(t, "  and %u more groups\n", (unsigned)(c->n_groups - GROUPS_SHOWN));
+    }
+    if (c->n_folds < c->n_groups) {
+        ty_text_add(t, "%u groups were left out in %u fits, several at a time\n",
+                    (unsigned)c->n_groups, (unsigned)c->n_folds);
+    }
+}
+
+/* Times that no machine explains are most often in another unit. */
+static void put_scale(const struct ty_calibration *c, struct ty_text *t)
+{
+    const double ratio = 1 + c->before.bias; /* simulated over measured, mean */
+    if (ratio > 0.05 && ratio < 20) {
+        return;
+    }
+    ty_text_add(
+        t,
+        "\nmeasured times are %.3g times those simulated: a bare number is in seconds; write "
+        "a unit, such as 812 ms\n",
+        1 / ratio);
+}
+
+void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
+{
+    put_rows(c, t);
+    put_keys(c, t);
+    put_rules(c, t);
+    put_unidentified(c, t);
+    put_demands(c, t);
+    put_correlations(c, t);
+    ty_text_add(t, "\nerror of the %s", c->source->times);
+    ty_text_pad(t, 34);
+    ty_text_add(t, "%s", c->source->rows);
+    ty_text_pad(t, 43);
+    ty_text_add(t, "mean      median    90 %%      bias\n");
+    put_error(t, "before", &c->before);
+    put_error(t, "after (training error)", &c->after);
+    put_left_out(c, t);
+    put_scale(c, t);
+}
+
+/* ---- JSON ---- */
+
+static void put_error_json(struct ty_text *t, const char *name, const struct ty_cal_error *e)
+{
+    ty_text_add(t, ",\n  \"%s\": {\"rows\": %u, ", name, (unsigned)e->n);
+    ty_json_put_member(t, "mape", e->mape);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "median", e->median);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "p90", e->p90);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "bias", e->bias);
+    ty_text_add(t, "}");
+}
+
+static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_text *t)
+{
+    const struct ty_cal_key *key = &c->key[k];
+    const struct ty_fit *f = &c->fit;
+    const bool bound = f->at_low[k] || f->at_high[k];
+    ty_text_add(t, "%s\n    {\"key\": \"%s\", \"unit\": \"%s\", ", k > 0 ? "," : "", key->name,
+                ty_dimension_base(key->field->dim));
+    ty_json_put_member(t, "start", key->start);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "value", key->value);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "error", bound ? HUGE_VAL : f->error[k]);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "data_error", bound ? HUGE_VAL : f->data_error[k]);
+    ty_text_add(t, ", \"bound\": %s, \"identified\": %s}",
+                f->at_low[k]    ? "\"lower\""
+                : f->at_high[k] ? "\"upper\""
+                                : "null",
+                !bound && f->data_error[k] <= ty_cal_limit(c) ? "true" : "false");
+}
+
+static void put_demands_json(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    ty_text_add(t, ",\n  \"asked_for\": [");
+    for (uint32_t i = 0; i < c->n_others; i++) {
+        if (c->demand[i].told) {
+            ty_text_add(t, "%s{\"key\": \"%s\", ", any ? ", " : "", c->other[i].name);
+            ty_json_put_member(t, "f", c->demand[i].f);
+            ty_text_add(t, ", ");
+            ty_json_put_member(t, "p", c->demand[i].p);
+            ty_text_add(t, "}");
+            any = true;
+        }
+    }
+    ty_text_add(t, "]");
+}
+
+static void put_correlations_json(const struct ty_calibration *c, struct ty_text *t)
+{
+    ty_text_add(t, ",\n  \"correlation\": [");
+    for (uint32_t a = 0; a < c->n_keys; a++) {
+        ty_text_add(t, "%s\n    [", a > 0 ? "," : "");
+        for (uint32_t b = 0; b < c->n_keys; b++) {
+            char buf[TY_JSON_NUMBER];
+            ty_text_add(t, "%s%s", b > 0 ? ", " : "",
+                        ty_json_number(c->fit.correlation[a][b], buf));
+        }
+        ty_text_add(t, "]");
+    }
+    ty_text_add(t, "]");
+}
+
+void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
+{
+    ty_text_add(t, "{\n  \"measured\": \"%s\", \"set_aside\": ", c->source->option);
+    if (c->unused != NULL) {
+        ty_json_put(t, c->unused);
+    } else {
+        ty_text_add(t, "null");
+    }
+    ty_text_add(t, ",\n  \"rows_used\": %u, \"rows_without_time\": %u, \"rows_failed\": %u,\n  ",
+                (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
+    ty_json_put_member(t, "prior", c->options->prior);
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, "residual_noise", c->fit.noise);
+    ty_text_add(t, ", \"converged\": %s,\n  \"keys\": [", c->fit.converged ? "true" : "false");
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        put_key_json(c, k, t);
+    }
+    ty_text_add(t, "],\n  \"left_as_they_are\": [");
+    for (uint32_t i = 0; i < c->n_unidentified; i++) {
+        ty_text_add(t, "%s\"%s\"", i > 0 ? ", " : "", c->unidentified[i]);
+    }
+    ty_text_add(t, "]");
+    put_demands_json(c, t);
+    put_correlations_json(c, t);
+    put_error_json(t, "before", &c->before);
+    put_error_json(t, "after", &c->after);
+    if (c->n_folds > 1) {
+        put_error_json(t, "left_out", &c->left_out);
+    } else {
+        ty_text_add(t, ",\n  \"left_out\": null");
+    }
+    ty_text_add(t, ",\n  \"groups\": [");
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        ty_text_add(t, g > 0 ? ", " : "");
+        ty_json_put(t, c->group[g]);
+    }
+    ty_text_add(t, "],\n  \"failed\": [");
+    for (uint32_t i = 0; i < c->n_shown; i++) {
+        ty_text_add(t, i > 0 ? ", " : "");
+        ty_json_put(t, c->failed[i]);
+    }
+    ty_text_add(t, "],\n  \"seed\": %" PRIu64 ", \"version\": \"" TRAINYARD_VERSION "\"\n}\n",
+                c->seed);
+}

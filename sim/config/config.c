@@ -1,0 +1,469 @@
+/* config.c - loading a run file.
+ *
+ * Order: the file, its overlays and every --set are parsed; presets are looked up; then values are
+ * applied from the weakest source to the strongest (GPU preset, cluster preset; Hugging Face file
+ * or model preset; file; overlays; --set), defaults fill what is left, and the modules check and
+ * derive. A section with a wrong value is not checked further, the others are: one load reports
+ * what it can. */
+#include "sim/config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/orders/text.h"
+#include "sim/base/file.h"
+#include "sim/config/load.h"
+#include "sim/config/jobs.h"
+#include "sim/config/measured.h"
+#include "sim/config/placement.h"
+#include "traces/out/writer.h"
+#include "sim/trainyard.h"
+#include "topology/exceptions.h"
+
+static const struct {
+    const char *name, *doc;
+} labels[] = {
+#define X(id, name, doc) {name, doc},
+    TY_SECTIONS(X)
+#undef X
+};
+
+const char *ty_config_section_name(enum ty_section_index section)
+{
+    return labels[section].name;
+}
+
+int ty_config_init(struct ty_config *config, struct ty_err *err)
+{
+    *config = (struct ty_config){.arena = {0}};
+    const struct ty_section tables[] = {
+        [TY_SECTION_CLUSTER] = {.fields = ty_cluster_fields,
+                                .n_fields = ty_n_cluster_fields,
+                                .base = &config->cluster},
+        [TY_SECTION_FABRIC] = {.fields = ty_fabric_fields,
+                               .n_fields = ty_n_fabric_fields,
+                               .base = &config->fabric},
+        [TY_SECTION_MODEL] = {.fields = ty_arch_fields,
+                              .n_fields = ty_n_arch_fields,
+                              .base = &config->arch},
+        [TY_SECTION_LAYOUT] = {.fields = ty_layout_fields,
+                               .n_fields = ty_n_layout_fields,
+                               .base = &config->layout},
+        [TY_SECTION_FRAMEWORK] = {.fields = ty_framework_fields,
+                                  .n_fields = ty_n_framework_fields,
+                                  .base = &config->layout.framework},
+        [TY_SECTION_SCHEDULE] = {.fields = ty_sched_fields,
+                                 .n_fields = ty_n_sched_fields,
+                                 .base = &config->schedule},
+        [TY_SECTION_RUN] = {.fields = ty_run_fields,
+                            .n_fields = ty_n_run_fields,
+                            .base = &config->run},
+        [TY_SECTION_FLEET] = {.fields = ty_fleet_fields,
+                              .n_fields = ty_n_fleet_fields,
+                              .base = &config->fleet},
+        [TY_SECTION_OUTPUT] = {.fields = ty_output_fields,
+                               .n_fields = ty_n_output_fields,
+                               .base = &config->output},
+    };
+    for (size_t i = 0; i < TY_N_SECTIONS; i++) {
+        struct ty_section *section = &config->sections[i];
+        *section = tables[i];
+        section->name = labels[i].name;
+        section->doc = labels[i].doc;
+        section->synonyms = ty_config_synonyms;
+        section->origins = ty_arena_array(&config->arena, struct ty_origin, section->n_fields);
+        config->was_blank[i] = ty_arena_array(&config->arena, bool, section->n_fields);
+        if (!section->origins || !config->was_blank[i]) {
+            return ty_fail_memory(err);
+        }
+    }
+    return 0;
+}
+
+enum ty_section_index ty_config_section(const char *name, size_t len)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        if (strlen(labels[i].name) == len && memcmp(labels[i].name, name, len) == 0) {
+            return (enum ty_section_index)i;
+        }
+    }
+    return TY_N_SECTIONS;
+}
+
+int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err)
+{
+    const char *names[TY_N_SECTIONS + 1] = {[TY_N_SECTIONS] = "jobs"};
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        names[i] = labels[i].name;
+    }
+    char hint[TY_SUGGESTION];
+    return ty_fail_at(err, TY_EINPUT, at,
+                      "%.60s: unknown section; write one of cluster, fabric, model, layout, "
+                      "framework, schedule, run, fleet, output, jobs%s",
+                      name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
+}
+
+int ty_loader_settings(struct ty_loader *l, const struct ty_source *source)
+{
+    const size_t n = source->n_sets, plain = n - source->n_against;
+    l->settings = ty_arena_array(&l->config->arena, struct ty_setting, n);
+    if (!l->settings) {
+        return ty_fail_memory(l->err);
+    }
+    l->n_settings = n;
+    int code = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int rc =
+            ty_setting_parse(&l->settings[i], l->config, i < plain ? "--set" : "--against-set",
+                             source->sets[i], l->err);
+        code = code < 0 ? code : rc;
+    }
+    return code;
+}
+
+/* ---- values ---- */
+
+static bool remember(struct ty_config *config, const char *path)
+{
+    if (config->n_inputs == config->cap_inputs) {
+        const size_t cap = config->cap_inputs > 0 ? 2 * config->cap_inputs : 8;
+        const char **larger = ty_arena_array(&config->arena, const char *, cap);
+        if (!larger) {
+            return false;
+        }
+        for (size_t i = 0; i < config->n_inputs; i++) {
+            larger[i] = config->inputs[i];
+        }
+        config->inputs = larger;
+        config->cap_inputs = cap;
+    }
+    config->inputs[config->n_inputs++] = path;
+    return true;
+}
+
+const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
+                             const char *path)
+{
+    const char *file = config->docs[0].file;
+    for (size_t i = 0; i < config->n_docs; i++) {
+        file = config->docs[i].file == given_at->file ? given_at->file : file;
+    }
+    const char *slash = strrchr(file, '/');
+    const char *found = path[0] == '/' || !slash ? path
+                                                 : ty_arena_printf(&config->arena, "%.*s/%s",
+                                                                   (int)(slash - file), file, path);
+    return found && remember(config, found) ? found : NULL;
+}
+
+const char *ty_config_input(const struct ty_config *config, size_t i)
+{
+    if (i < config->n_docs) {
+        return config->docs[i].file;
+    }
+    i -= config->n_docs;
+    if (i < config->n_inputs) {
+        return config->inputs[i];
+    }
+    i -= config->n_inputs;
+    for (uint32_t j = 0; j < config->n_jobs; j++) {
+        const struct ty_config *job = config->jobs[j].config;
+        const size_t n = job != NULL ? job->n_docs + job->n_inputs : 0;
+        if (i < n) {
+            return ty_config_input(job, i);
+        }
+        i -= n;
+    }
+    return NULL;
+}
+
+static bool is_nothing(const struct ty_node *node)
+{
+    return node->kind == TY_NODE_SCALAR && !node->quoted && (!node->text || !node->text[0]);
+}
+
+/* The sections that a key outside may belong to: what they lack may stand there. */
+static void lacks_key(struct ty_config *config, const char *key)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        config->failed[i] = config->failed[i] || ty_section_field(&config->sections[i], key);
+    }
+}
+
+static void doc_apply(struct ty_loader *l, const struct ty_doc *doc)
+{
+    struct ty_config *config = l->config;
+    for (const struct ty_node *node = doc->root->first; node; node = node->next) {
+        const struct ty_place at = ty_node_key_place(doc, node);
+        const enum ty_section_index i = ty_config_section(node->key, strlen(node->key));
+        if (strcmp(node->key, TY_JOBS_KEY) == 0) {
+            continue; /* jobs.c reads it, when the rest is known */
+        }
+        if (i == TY_N_SECTIONS) {
+            const int rc = ty_setting_outside(config, node->key, &at, l->err);
+            l->code = l->code < 0 ? l->code : rc;
+            l->misspelt = true;
+            lacks_key(config, node->key);
+        } else if (!is_nothing(node)) {
+            const struct ty_value_source file = {doc, TY_ORIGIN_FILE, doc->file};
+            ty_loader_note(
+                l, i, ty_section_apply(&config->sections[i], &file, node, &config->arena, l->err));
+        }
+    }
+}
+
+static void settings_apply(struct ty_loader *l)
+{
+    for (size_t i = 0; i < l->n_settings; i++) {
+        const struct ty_setting *s = &l->settings[i];
+        if (s->field) {
+            const struct ty_value_source command = {&s->doc, TY_ORIGIN_COMMAND, s->doc.file};
+            ty_loader_note(l, s->section,
+                           ty_field_apply(&l->config->sections[s->section], s->field, &command,
+                                          s->doc.root, &l->config->arena, l->err));
+        }
+    }
+}
+
+/* Defaults, then what must be given. */
+static void complete(struct ty_loader *l)
+{
+    struct ty_config *config = l->config;
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const enum ty_section_index index = (enum ty_section_index)i;
+        const struct ty_section *section = &config->sections[i];
+        ty_loader_note(l, index, ty_section_defaults(section, &config->arena, l->err));
+        if (section->at.line == 0 && l->misspelt) {
+            config->failed[i] = true; /* it may be there under the wrong name */
+        }
+        if (!config->failed[i]) {
+            ty_loader_note(l, index, ty_section_require(section, l->err));
+        }
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            config->was_blank[i][k] = ty_field_is_blank(section, &section->fields[k]);
+        }
+    }
+}
+
+/* What is wrong between ranks that are right by themselves is kept, and told by whoever executes:
+ * there it is a deadlock, with more to be said about it than the file shows. */
+static int keep_fault(struct ty_loader *l, struct ty_sched_own *own,
+                      const struct ty_slots_file *file)
+{
+    struct ty_err *found = ty_err_new();
+    int rc = found == NULL
+                 ? TY_ENOMEM
+                 : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, found);
+    if (rc == TY_EINPUT) {
+        const char *text = ty_err_text(found);
+        own->fault = ty_arena_strndup(&l->config->arena, text, strlen(text));
+        rc = own->fault == NULL ? TY_ENOMEM : 0;
+    }
+    ty_err_free(found);
+    return rc == TY_ENOMEM ? ty_fail(l->err, rc, "memory is exhausted") : rc;
+}
+
+/* The user's own schedule. */
+static void schedule_file(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    const struct ty_section *section = &c->sections[TY_SECTION_SCHEDULE];
+    const struct ty_place at = ty_section_place(section, "file");
+    struct ty_sched_own *own = ty_arena_array(&c->arena, struct ty_sched_own, 1);
+    const char *text = NULL;
+    size_t len = 0;
+    struct ty_slots_file file;
+    const char *path = own ? ty_config_beside(c, &at, c->schedule.file) : NULL;
+    int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
+                  : ty_fail_memory(l->err);
+    rc = rc < 0 ? rc : ty_slots_read_each(&file, path, text, len, &c->arena, l->err);
+    rc = rc < 0 ? rc : keep_fault(l, own, &file);
+    ty_loader_note(l, TY_SECTION_SCHEDULE, rc);
+    if (rc < 0) {
+        ty_hint_named(l->err, "schedule.file", &at);
+        return;
+    }
+    own->sched = (struct ty_sched){.name = "file", .placement = file.placement};
+    own->shape = file.shape;
+    own->slots = file.slots;
+    c->schedule.own = own;
+}
+
+/* What needs more than one value: of the cluster, */
+static void check_cluster(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    if (!c->failed[TY_SECTION_CLUSTER]) {
+        ty_loader_note(l, TY_SECTION_CLUSTER,
+                       ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER]) {
+        ty_loader_note(
+            l, TY_SECTION_CLUSTER,
+            ty_exceptions_read(&c->cluster, &c->sections[TY_SECTION_CLUSTER], &c->arena, l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER]) {
+        ty_loader_note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
+    }
+    if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_FABRIC]) {
+        ty_loader_note(
+            l, TY_SECTION_FABRIC,
+            ty_fabric_check(&c->fabric, &c->cluster, &c->sections[TY_SECTION_FABRIC], l->err));
+    }
+}
+
+/* Whether all that the layout is made of is right so far. */
+static bool layout_stands(const struct ty_config *c)
+{
+    return !c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
+           !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE];
+}
+
+/* of the layout, */
+static void check_layout(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    c->schedule.slices = ty_sched_slices(&c->schedule);
+    if (layout_stands(c)) {
+        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
+    }
+    if (layout_stands(c)) {
+        ty_loader_note(l, TY_SECTION_LAYOUT,
+                       ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
+                                        &c->cluster, ty_sched_chunks(&c->schedule), l->err));
+    }
+    if (layout_stands(c)) {
+        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
+        ty_loader_note(l, TY_SECTION_SCHEDULE,
+                       ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE],
+                                       c->layout.pipeline, c->layout.micro_batches,
+                                       c->arch.sequence, l->err));
+    }
+}
+
+/* and of the output: formats and paths, each at its own place in the list. */
+static void check_output(struct ty_loader *l)
+{
+    const struct ty_config *c = l->config;
+    struct ty_place at = ty_section_place(&c->sections[TY_SECTION_OUTPUT], "trace");
+    for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
+        const struct ty_trace_format *format;
+        const char *path;
+        struct ty_err why = TY_ERR_NONE;
+        if (ty_trace_target("output.trace:", c->output.trace.item[i], &format, &path, &why) < 0) {
+            at.line = c->output.trace.at[i].line;
+            at.col = c->output.trace.at[i].col;
+            ty_loader_note(l, TY_SECTION_OUTPUT,
+                           ty_fail_at(l->err, TY_EINPUT, &at, "%s", why.text));
+        }
+    }
+}
+
+static void check(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    check_cluster(l);
+    ty_loader_name_model(l);
+    if (!c->failed[TY_SECTION_MODEL]) {
+        ty_loader_note(l, TY_SECTION_MODEL,
+                       ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
+    }
+    check_layout(l);
+    check_output(l);
+}
+
+/* Where each section begins, in the first file that has it. */
+static void find_sections(struct ty_config *c)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        struct ty_section *section = &c->sections[i];
+        section->at = (struct ty_place){.file = c->docs[0].file};
+        for (size_t k = 0; k < c->n_docs && section->at.line == 0; k++) {
+            const struct ty_node *node = ty_node_child(c->docs[k].root, labels[i].name);
+            section->at = node ? ty_node_key_place(&c->docs[k], node) : section->at;
+        }
+    }
+}
+
+int ty_loader_docs(struct ty_loader *l, const struct ty_source *source)
+{
+    struct ty_config *c = l->config;
+    c->n_docs = 1 + source->n_with;
+    c->docs = ty_arena_array(&c->arena, struct ty_doc, c->n_docs);
+    if (!c->docs) {
+        return ty_fail_memory(l->err);
+    }
+    int rc = ty_loader_doc(l, &c->docs[0], source->path, false);
+    for (size_t i = 0; i < source->n_with && rc == 0; i++) {
+        rc = ty_loader_doc(l, &c->docs[i + 1], source->with[i], true);
+    }
+    return rc;
+}
+
+void ty_loader_fill(struct ty_loader *l)
+{
+    find_sections(l->config);
+    ty_loader_presets(l);
+    const int rc = ty_loader_keep_preset_values(l);
+    l->code = l->code < 0 ? l->code : rc;
+    for (size_t i = 0; i < l->config->n_docs; i++) {
+        doc_apply(l, &l->config->docs[i]);
+    }
+    settings_apply(l);
+    complete(l);
+    if (l->config->schedule.file && !l->config->failed[TY_SECTION_SCHEDULE]) {
+        schedule_file(l);
+    }
+    check(l);
+}
+
+int ty_loader_read(struct ty_loader *l, const struct ty_source *source)
+{
+    int rc = ty_config_init(l->config, l->err);
+    rc = rc < 0 ? rc : ty_loader_docs(l, source);
+    if (rc < 0) {
+        return rc;
+    }
+    const int set_rc = ty_loader_settings(l, source);
+    l->code = l->code < 0 ? l->code : set_rc;
+    const int jobs_rc = ty_jobs_find(l);
+    l->code = l->code < 0 ? l->code : jobs_rc;
+    ty_loader_fill(l);
+    const int load_rc = ty_jobs_load(l, source);
+    return l->code < 0 ? l->code : load_rc;
+}
+
+int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
+{
+    *config = NULL;
+    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
+    if (!l.config) {
+        return ty_fail_memory(err);
+    }
+    const int rc = ty_loader_read(&l, source);
+    if (rc < 0) {
+        ty_config_free(l.config);
+        return rc;
+    }
+    *config = l.config;
+    return 0;
+}
+
+int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,
+                   size_t n_sets, struct ty_err *err)
+{
+    const struct ty_source source = {.path = path, .sets = sets, .n_sets = n_sets};
+    return ty_config_read(config, &source, err);
+}
+
+void ty_config_free(struct ty_config *config)
+{
+    if (config) {
+        for (uint32_t i = 0; i < config->n_jobs; i++) {
+            ty_config_free(config->jobs[i].config);
+        }
+        struct ty_arena arena = config->arena;
+        ty_arena_release(&arena);
+        free(config);
+    }
+}

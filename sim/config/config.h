@@ -1,0 +1,113 @@
+/* config.h - a whole run file, read, completed and checked.
+ *
+ * A value comes from the last of: what the module derives, the default of its field, the GPU
+ * preset, the cluster or model preset (or a Hugging Face config.json), the run file, its
+ * overlays in their order, --set. Every value knows which. */
+#ifndef TY_CONFIG_CONFIG_H
+#define TY_CONFIG_CONFIG_H
+
+#include "model/layout.h"
+#include "model/schedule/schedule.h"
+#include "sim/config/fleet.h"
+#include "sim/config/options.h"
+#include "sim/trainyard.h"
+#include "topology/fabric/fabric.h"
+
+/* enum suffix, name and member, doc */
+#define TY_SECTIONS(X)                                                                             \
+    X(CLUSTER, "cluster", "the machine: GPUs, links, efficiencies")                                \
+    X(FABRIC, "fabric", "the network that joins the nodes")                                        \
+    X(MODEL, "model", "the transformer")                                                           \
+    X(LAYOUT, "layout", "how the model is laid over the GPUs")                                     \
+    X(FRAMEWORK, "framework", "what the training stack that runs it does")                         \
+    X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
+    X(RUN, "run", "how the plan is executed")                                                      \
+    X(FLEET, "fleet", "the training of which a run is a step; nothing of it changes the step")     \
+    X(OUTPUT, "output", "what is shown of it")
+
+enum ty_section_index {
+#define X(id, name, doc) TY_SECTION_##id,
+    TY_SECTIONS(X)
+#undef X
+    TY_N_SECTIONS
+};
+
+#define TY_CONFIG_VALUE 2048 /* bytes of a value as text: longer lists are cut */
+
+/* Another job on the same cluster: an entry of the list `jobs`. */
+struct ty_job {
+    const char *name;
+    struct ty_config *config; /* complete, as if it were a run file; has no jobs of its own */
+    uint32_t steps;           /* 0: as many as it takes to outlast the run file's own job */
+    struct ty_place at;       /* of the entry */
+};
+
+/* What a preset said of a key, before files and settings. */
+struct ty_preset_value {
+    const char *preset, *text; /* its name, the value as a user would write it; NULL: nothing */
+};
+
+struct ty_config {
+    struct ty_cluster cluster;
+    struct ty_fabric_options fabric;
+    struct ty_arch arch; /* section "model" */
+    struct ty_layout layout;
+    struct ty_sched_options schedule;
+    struct ty_run_options run;
+    struct ty_fleet_options fleet;
+    struct ty_output_options output;
+
+    struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
+    bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
+    struct ty_preset_value *preset_values[TY_N_SECTIONS]; /* [n_fields] */
+    bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
+    struct ty_job *jobs;        /* [n_jobs]: those that share the cluster with this one */
+    uint32_t n_jobs;
+    bool shares;        /* other jobs have GPUs of the cluster; first_gpu: those from it on are */
+    uint32_t first_gpu; /* free for a job that does not say where it sits */
+    struct ty_place job_at; /* of an entry of `jobs`: where it is; else line 0 */
+    const uint32_t *seats;  /* [layout.n_gpus] GPUs it has, when it does */
+    struct ty_doc *docs; /* [n_docs] the run file, then overlays, each stronger than those before */
+    size_t n_docs;
+    const char **inputs; /* [n_inputs] other files that it names and reads */
+    size_t n_inputs, cap_inputs;
+    struct ty_arena arena; /* owns everything above */
+};
+
+/* Whether a section says what a step does, and not only what is shown or asked of it. */
+static inline bool ty_config_matters(enum ty_section_index section)
+{
+    return section != TY_SECTION_OUTPUT && section != TY_SECTION_FLEET;
+}
+
+/* Public functions (load, free, show) are in sim/trainyard.h. */
+
+/* The presets that a key names, up to one without a name; NULL where it names none. */
+const struct ty_preset *ty_config_presets(enum ty_section_index section, const char *key);
+
+/* A JSON schema (draft 7) of the run file, for editors. */
+int ty_config_schema(char **text, struct ty_err *err);
+
+/* A hash of what is simulated: equal when two configurations have equal values, wherever these come
+ * from. The names of presets and the output section are left out, as they change no result. */
+uint64_t ty_config_digest(const struct ty_config *config);
+
+/* A configuration without values: sections with their tables, all fields unset. 0 or TY_ENOMEM. */
+int ty_config_init(struct ty_config *config, struct ty_err *err);
+
+/* Name of a section in a run file; that of a job's section in messages says whose it is. */
+const char *ty_config_section_name(enum ty_section_index section);
+
+/* The section called name[0..len), or TY_N_SECTIONS. */
+enum ty_section_index ty_config_section(const char *name, size_t len);
+
+/* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the
+ * command line counts from the run file: it stands for a line of it. The file is remembered as
+ * read. */
+const char *ty_config_beside(struct ty_config *config, const struct ty_place *given_at,
+                             const char *path);
+
+/* Reports a section that does not exist, with the nearest one as a hint. */
+int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err);
+
+#endif

@@ -1,0 +1,77 @@
+/* digest.c - a hash of what a configuration asks to be simulated, see config.h.
+ *
+ * Values count, not where they come from; of files, what is in them, not what they are called. */
+#include <string.h>
+
+#include "sim/base/noise.h"
+#include "sim/config/jobs.h"
+#include "sim/config/measured.h"
+#include "sim/config/placement.h"
+
+static uint64_t hash_field(uint64_t h, const struct ty_section *section,
+                           const struct ty_field *field)
+{
+    const void *slot = (const char *)section->base + field->offset;
+    const uint64_t key =
+        ty_hash4(ty_hash_text(section->name), ty_hash_text(field->key), field->type, 0);
+    uint64_t bits = 0;
+    if (field->type == TY_TYPE_QUANTITY) {
+        memcpy(&bits, slot, sizeof(double));
+    } else if (field->type == TY_TYPE_UINT64) {
+        memcpy(&bits, slot, sizeof(uint64_t));
+    } else {
+        /* Whole numbers, words and lists are written exactly. */
+        char value[TY_CONFIG_VALUE];
+        bits = ty_hash_text(ty_field_format(section, field, value, sizeof(value)));
+    }
+    return ty_hash4(h, key, bits, 0);
+}
+
+/* Orders that come from a file decide the run as much as any value. */
+static uint64_t hash_slots(const struct ty_slots *slots)
+{
+    uint64_t h = slots->p;
+    for (uint32_t r = 0; r < slots->p; r++) {
+        for (uint32_t i = 0; i < slots->rank[r].n; i++) {
+            uint64_t atom;
+            memcpy(&atom, &slots->rank[r].slot[i], sizeof(atom));
+            h = ty_hash4(h, atom, r, i);
+        }
+        for (uint32_t i = 0; i < slots->rank[r].n_colls; i++) {
+            const struct ty_slot_coll *c = &slots->rank[r].coll[i];
+            uint64_t bytes;
+            memcpy(&bytes, &c->bytes, sizeof(bytes));
+            h = ty_hash4(h, (uint64_t)c->after << 8 | c->coll, ty_hash_text(c->ranks), bytes);
+        }
+    }
+    return h;
+}
+
+/* Lines of texts are left out as names; those that say what a cluster is like are none. */
+static uint64_t hash_exceptions(const struct ty_string_list *texts)
+{
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < texts->n; i++) {
+        h = ty_hash4(h, ty_hash_text(texts->item[i]), i, 1);
+    }
+    return h;
+}
+
+uint64_t ty_config_digest(const struct ty_config *config)
+{
+    uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
+    h ^= ty_measured_digest(config) ^ ty_placement_digest(config) ^ ty_jobs_digest(config);
+    h ^= hash_exceptions(&config->cluster.exception_texts);
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &config->sections[i];
+        for (uint32_t k = 0; k < section->n_fields && ty_config_matters((enum ty_section_index)i);
+             k++) {
+            const enum ty_field_type type = section->fields[k].type;
+            const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
+            if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine) { /* names */
+                h = hash_field(h, section, &section->fields[k]);
+            }
+        }
+    }
+    return h;
+}

@@ -1,0 +1,242 @@
+/* keys.c - the keys of the run file as rows for others: lists, manual pages, completions.
+ *
+ * From the field tables that read the file; an entry of `jobs`, which is no section, has rows of
+ * its own here. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/framework.h"
+#include "sim/base/text.h"
+#include "sim/config/config.h"
+#include "sim/trainyard.h"
+
+static const struct ty_key job_keys[] = {
+    {"jobs", "list | none", "none",
+     "other jobs on the cluster; each may also have keys of model, layout, framework and schedule "
+     "that differ",
+     NULL, 0, false},
+    {"jobs.name", "letters, digits, - and _", NULL, "what reports call it", NULL, 0, true},
+    {"jobs.file", "text", NULL,
+     "another run file, whose sections the job has in place of this one's", NULL, 0, false},
+    {"jobs.steps", "whole number 1 .. 65535 | auto", "auto",
+     "optimizer steps it takes; auto: until the run file's own job is done", NULL, 0, false},
+};
+
+static const struct {
+    enum ty_section_index section;
+    const char *key;
+    const struct ty_preset *presets;
+} named[] = {
+    {TY_SECTION_CLUSTER, "preset", ty_cluster_presets},
+    {TY_SECTION_CLUSTER, "gpu", ty_gpu_presets},
+    {TY_SECTION_FABRIC, "preset", ty_fabric_presets},
+    {TY_SECTION_MODEL, "preset", ty_arch_presets},
+    {TY_SECTION_FRAMEWORK, "preset", ty_framework_presets},
+};
+
+const struct ty_preset *ty_config_presets(enum ty_section_index section, const char *key)
+{
+    for (size_t i = 0; i < TY_COUNT(named); i++) {
+        if (named[i].section == section && strcmp(named[i].key, key) == 0) {
+            return named[i].presets;
+        }
+    }
+    return NULL;
+}
+
+/* ---- what may be written ---- */
+
+static void range_add(struct ty_text *out, const struct ty_field *field)
+{
+    char low[64], high[64];
+    const enum ty_dimension dim = field->type == TY_TYPE_QUANTITY ? field->dim : TY_DIM_COUNT;
+    ty_quantity_format(field->min, dim, low, sizeof(low));
+    ty_quantity_format(field->max, dim, high, sizeof(high));
+    if (field->max != 0) {
+        ty_text_add(out, "%s .. %s", low, high);
+    } else {
+        ty_text_add(out, "from %s", low);
+    }
+}
+
+static void words_add(struct ty_text *out, const struct ty_field *field, const char *separator)
+{
+    for (const struct ty_word *w = field->words; w->name; w++) {
+        ty_text_add(out, "%s%s", w == field->words ? "" : separator, w->name);
+    }
+}
+
+static void domain_add(struct ty_text *out, const struct ty_field *field)
+{
+    switch (field->type) {
+    case TY_TYPE_UINT:
+    case TY_TYPE_UINT64:
+        ty_text_add(out, "whole number ");
+        range_add(out, field);
+        break;
+    case TY_TYPE_QUANTITY:
+        ty_text_add(out, "like %s, ", ty_field_example(field));
+        range_add(out, field);
+        break;
+    case TY_TYPE_BOOL:
+        ty_text_add(out, "true | false");
+        break;
+    case TY_TYPE_WORD:
+        words_add(out, field, " | ");
+        break;
+    case TY_TYPE_WORDS:
+        ty_text_add(out, "order of ");
+        words_add(out, field, ", ");
+        break;
+    case TY_TYPE_STRING:
+        ty_text_add(out, "text");
+        break;
+    case TY_TYPE_UINTS:
+        ty_text_add(out, "list of whole numbers ");
+        range_add(out, field);
+        break;
+    case TY_TYPE_STRINGS:
+        ty_text_add(out, "list of texts");
+        break;
+    }
+    if (field->blank) {
+        ty_text_add(out, " | %s", field->blank);
+    }
+}
+
+/* ---- rows ---- */
+
+/* What a word means; schedules have that in their own table. */
+static const char *word_doc(const struct ty_field *field, const struct ty_word *word)
+{
+    if (field->words == ty_sched_words) {
+        return ty_schedules[word->value]->summary;
+    }
+    return word->doc != NULL ? word->doc : "";
+}
+
+/* A row of words while it is counted, `word` NULL, or filled. */
+struct words {
+    struct ty_key_word *word;
+    size_t n;
+};
+
+static void word_put(struct words *out, const char *name, const char *doc)
+{
+    if (out->word != NULL) {
+        out->word[out->n] = (struct ty_key_word){name, doc};
+    }
+    out->n++;
+}
+
+static size_t words_put(const struct ty_field *field, const struct ty_preset *preset,
+                        struct ty_key_word *word)
+{
+    struct words out = {.word = word};
+    for (; preset != NULL && preset->name != NULL; preset++) {
+        word_put(&out, preset->name, preset->summary);
+    }
+    if (field->type == TY_TYPE_WORD || field->type == TY_TYPE_WORDS) {
+        for (const struct ty_word *w = field->words; w->name != NULL; w++) {
+            word_put(&out, w->name, word_doc(field, w));
+        }
+    }
+    if (field->type == TY_TYPE_BOOL) {
+        word_put(&out, "true", "");
+        word_put(&out, "false", "");
+    }
+    if (field->blank != NULL) {
+        word_put(&out, field->blank, "");
+    }
+    return out.n;
+}
+
+static int row_fill(struct ty_arena *arena, const struct ty_section *section,
+                    enum ty_section_index index, const struct ty_field *field, struct ty_key *key)
+{
+    struct ty_text domain = {.data = NULL};
+    domain_add(&domain, field);
+    char *accepts = ty_text_take(&domain);
+    const struct ty_preset *presets = ty_config_presets(index, field->key);
+    const size_t n = words_put(field, presets, NULL);
+    struct ty_key_word *words = ty_arena_array(arena, struct ty_key_word, n + 1);
+    *key = (struct ty_key){
+        .name = ty_arena_printf(arena, "%s.%s", section->name, field->key),
+        .accepts = accepts != NULL ? ty_arena_strndup(arena, accepts, strlen(accepts)) : NULL,
+        .fallback = field->fallback,
+        .doc = field->doc,
+        .words = words,
+        .n_words = n,
+        .required = field->required,
+    };
+    free(accepts);
+    if (words == NULL || key->name == NULL || key->accepts == NULL) {
+        return TY_ENOMEM;
+    }
+    words_put(field, presets, words);
+    return 0;
+}
+
+/* What the public struct is the beginning of. */
+struct keys {
+    struct ty_keys keys;
+    struct ty_config config; /* its arena owns the rows */
+};
+
+static int fill(struct keys *out)
+{
+    struct ty_config *config = &out->config;
+    size_t n = TY_COUNT(job_keys);
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        n += config->sections[i].n_fields;
+    }
+    struct ty_key *key = ty_arena_array(&config->arena, struct ty_key, n);
+    struct ty_key_word *sections =
+        ty_arena_array(&config->arena, struct ty_key_word, TY_N_SECTIONS + 1);
+    if (key == NULL || sections == NULL) {
+        return TY_ENOMEM;
+    }
+    out->keys =
+        (struct ty_keys){.n = n, .key = key, .n_sections = TY_N_SECTIONS + 1, .section = sections};
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &config->sections[i];
+        sections[i] = (struct ty_key_word){section->name, section->doc};
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            if (row_fill(&config->arena, section, (enum ty_section_index)i, &section->fields[k],
+                         key++) < 0) {
+                return TY_ENOMEM;
+            }
+        }
+    }
+    sections[TY_N_SECTIONS] = (struct ty_key_word){"jobs", "other jobs on the same cluster"};
+    memcpy(key, job_keys, sizeof(job_keys));
+    return 0;
+}
+
+int ty_keys_new(struct ty_keys **keys, struct ty_err *err)
+{
+    struct keys *out = calloc(1, sizeof(*out));
+    *keys = NULL;
+    if (out == NULL) {
+        return ty_fail_memory(err);
+    }
+    int rc = ty_config_init(&out->config, err);
+    if (rc == 0 && (rc = fill(out)) < 0) {
+        ty_fail_memory(err);
+    }
+    if (rc < 0) {
+        ty_keys_free(&out->keys);
+        return rc;
+    }
+    *keys = &out->keys;
+    return 0;
+}
+
+void ty_keys_free(struct ty_keys *keys)
+{
+    struct keys *all = (struct keys *)(void *)keys;
+    if (all != NULL) {
+        ty_arena_release(&all->config.arena);
+        free(all);
+    }
+}

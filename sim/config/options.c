@@ -1,0 +1,267 @@
+/* options.c - the rows of the `run` and `output` sections. */
+#include "sim/config/options.h"
+
+#include <stdio.h>
+
+#include "sim/core/execute/execute.h"
+#include "traces/out/writer.h"
+
+const struct ty_word ty_engine_words[] = {
+    {"auto", TY_ENGINE_AUTO, "the fastest that is exact for this run"},
+    {"sweep", TY_ENGINE_SWEEP, "every rank runs ahead until something has not arrived; no sharing"},
+    {"events", TY_ENGINE_EVENTS, "a queue of completions in time order"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word stats_words[] = {
+    {"table", TY_STATS_TABLE, "for reading"},
+    {"json", TY_STATS_JSON, "for programs"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word run_detail_words[] = {
+    {"flows", TY_RUN_FLOWS, "a collective is one flow over the links of its group"},
+    {"steps", TY_RUN_STEPS, "rings, trees and all-to-alls are played message by message"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_detail_words[] = {
+    {"stage", TY_DETAIL_STAGE, "passes of the compute stream"},
+    {"microbatch", TY_DETAIL_MICROBATCH, "and communication between passes"},
+    {"layer", TY_DETAIL_LAYER, "and parts of layers and tensor collectives"},
+    {"op", TY_DETAIL_OP, "every task"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_counters_words[] = {
+    {"all", TY_COUNTERS_ALL, "memory of ranks and load of links"},
+    {"memory", TY_COUNTERS_MEMORY, "memory of ranks"},
+    {"net", TY_COUNTERS_NET, "load of the links of nodes"},
+    {"none", TY_COUNTERS_NONE, "no counters"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_args_words[] = {
+    {"full", TY_ARGS_FULL, "everything, on every slice, and colours for Catapult"},
+    {"short", TY_ARGS_SHORT, "not what its name, its row or the slice around it says"},
+    {"none", TY_ARGS_NONE, "no arguments"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_flows_words[] = {
+    {"p2p", TY_FLOWS_P2P, "from sends to receives"},
+    {"none", TY_FLOWS_NONE, "no arrows"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_critical_words[] = {
+    {"path", true, "a row of its own, and a mark on slices that lie on it"},
+    {"none", false, "not shown"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word palette_words[] = {
+    {"traces", TY_SVG_TRACES, "the colours of Chrome traces"},
+    {"safe", TY_SVG_SAFE, "colours that the colour-blind tell apart"},
+    {"print", TY_SVG_PRINT, "patterns in black and white"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word bubbles_words[] = {
+    {"shaded", TY_SVG_SHADED, "tinted by their cause, and named where there is room"},
+    {"named", TY_SVG_NAMED, "named only"},
+    {"none", TY_SVG_NONE, "left empty"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_field ty_run_fields[] = {
+    {.key = "steps",
+     .type = TY_TYPE_UINT,
+     .offset = offsetof(struct ty_run_options, steps),
+     .min = 1,
+     .max = 1000,
+     .fallback = "1",
+     .doc = "optimizer steps to simulate"},
+    {.key = "seed",
+     .type = TY_TYPE_UINT64,
+     .offset = offsetof(struct ty_run_options, seed),
+     .fallback = "1",
+     .doc = "seed of all random factors; equal seeds give equal runs"},
+    {.key = "jitter",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = offsetof(struct ty_run_options, jitter),
+     .max = 1,
+     .fallback = "none",
+     .blank = "none",
+     .doc = "coefficient of variation of compute times: one log-normal factor per tensor group, "
+            "pass and layer"},
+    {.key = "gpu_spread",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_RATIO,
+     .offset = offsetof(struct ty_run_options, gpu_spread),
+     .max = 0.2,
+     .fallback = "none",
+     .blank = "none",
+     .doc = "standard deviation of a lasting factor per GPU on its compute times"},
+    {.key = "engine",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_run_options, engine),
+     .words = ty_engine_words,
+     .fallback = "auto",
+     .doc = "executor; auto: sweep where no link and no GPU can be shared, else events"},
+    {.key = "contention",
+     .type = TY_TYPE_BOOL,
+     .offset = offsetof(struct ty_run_options, contention),
+     .fallback = "true",
+     .doc = "whether communications that meet on a link share it, and computation beside them is "
+            "slowed down, as they happen; false, and engine sweep: as estimated beforehand"},
+    {.key = "detail",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_run_options, detail),
+     .words = run_detail_words,
+     .fallback = "flows",
+     .doc = "what a collective is simulated as; steps need engine events and contention"},
+    {.key = "memory_limit",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = offsetof(struct ty_run_options, memory_limit),
+     .min = 1e7,
+     .max = 1e15,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc = "memory of this machine that a run may take before it is refused; auto: 80 % of the "
+            "least of its memory, the limit of the control group and those of ulimit"},
+};
+const uint32_t ty_n_run_fields = TY_COUNT(ty_run_fields);
+
+const struct ty_field ty_output_fields[] = {
+    {.key = "stats",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, stats),
+     .words = stats_words,
+     .fallback = "table",
+     .doc = "form of the statistics"},
+    {.key = "trace",
+     .type = TY_TYPE_STRINGS,
+     .offset = offsetof(struct ty_output_options, trace),
+     .fallback = "[]",
+     .doc = "traces to write, each FORMAT:PATH, such as chrome:step.json.gz"},
+    {.key = "trace_limit",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_BYTES,
+     .offset = offsetof(struct ty_output_options, trace_limit),
+     .min = 1e3,
+     .max = 1e15,
+     .fallback = "1 GiB",
+     .doc = "largest trace that is written without being forced, before compression"},
+    {.key = "detail",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, detail),
+     .words = ty_detail_words,
+     .fallback = "layer",
+     .doc = "finest slices of a trace"},
+    {.key = "counters",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, counters),
+     .words = ty_counters_words,
+     .fallback = "all",
+     .doc = "values over time that a trace shows"},
+    {.key = "args",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, args),
+     .words = ty_args_words,
+     .fallback = "short",
+     .doc = "what slices of chrome and perfetto traces say of themselves"},
+    {.key = "flows",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, flows),
+     .words = ty_flows_words,
+     .fallback = "p2p",
+     .doc = "arrows of chrome and perfetto traces"},
+    {.key = "critical",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, critical),
+     .words = ty_critical_words,
+     .fallback = "path",
+     .doc = "the critical path in chrome and perfetto traces"},
+    {.key = "ranks",
+     .type = TY_TYPE_STRING,
+     .offset = offsetof(struct ty_output_options, ranks),
+     .fallback = "\"\"",
+     .doc =
+         "ranks a trace shows, such as all, 0-15,64, dp=0 or one-per-stage; empty: all up to 32, "
+         "one data-parallel replica above"},
+    {.key = "svg",
+     .inner = "palette",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, svg.palette),
+     .words = palette_words,
+     .fallback = "traces",
+     .doc = "colours of svg traces"},
+    {.key = "svg.width",
+     .type = TY_TYPE_QUANTITY,
+     .dim = TY_DIM_METRES,
+     .offset = offsetof(struct ty_output_options, svg.width_m),
+     .min = TY_SVG_MIN_WIDTH_M,
+     .max = TY_SVG_MAX_WIDTH_M,
+     .fallback = "170 mm",
+     .doc = "width of svg traces"},
+    {.key = "svg.bubbles",
+     .type = TY_TYPE_WORD,
+     .offset = offsetof(struct ty_output_options, svg.bubbles),
+     .words = bubbles_words,
+     .fallback = "shaded",
+     .doc = "idle time in svg traces"},
+};
+const uint32_t ty_n_output_fields = TY_COUNT(ty_output_fields);
+
+/* ---- the same from the command line ---- */
+
+/* "traces, safe or print" */
+static const char *list_words(const struct ty_word *words, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (; words->name != NULL && n < size; words++) {
+        const char *before = n == 0 ? "" : words[1].name == NULL ? " or " : ", ";
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", before, words->name);
+    }
+    return buf;
+}
+
+int ty_word_read(const char *option, const char *text, const struct ty_word *words, int *value,
+                 struct ty_err *err)
+{
+    const char *names[8] = {NULL};
+    char list[96];
+    if (text == NULL || ty_word_value(words, text, value)) {
+        return 0;
+    }
+    ty_fail(err, TY_EUSAGE, "%s %s: unknown; write %s", option, text,
+            list_words(words, list, sizeof(list)));
+    for (size_t i = 0; i < TY_COUNT(names) && words[i].name != NULL; i++) {
+        names[i] = words[i].name;
+    }
+    const char *near = ty_nearest(text, names, TY_COUNT(names));
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
+}
+
+int ty_svg_style_read(struct ty_svg_style *style, const char *width, const char *palette,
+                      const char *bubbles, struct ty_err *err)
+{
+    char why[256];
+    if (width != NULL &&
+        ty_quantity_parse(width, TY_DIM_METRES, &style->width_m, why, sizeof(why)) < 0) {
+        return ty_fail(err, TY_EUSAGE, "--width %s: %s", width, why);
+    }
+    if (width != NULL &&
+        (style->width_m < TY_SVG_MIN_WIDTH_M || style->width_m > TY_SVG_MAX_WIDTH_M)) {
+        return ty_fail(err, TY_EUSAGE, "--width %s: out of range; a picture is %g mm to %g mm wide",
+                       width, 1e3 * TY_SVG_MIN_WIDTH_M, 1e3 * TY_SVG_MAX_WIDTH_M);
+    }
+    const int rc = ty_word_read("--palette", palette, palette_words, &style->palette, err);
+    return rc < 0 ? rc : ty_word_read("--bubbles", bubbles, bubbles_words, &style->bubbles, err);
+}

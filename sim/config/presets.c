@@ -1,0 +1,220 @@
+/* presets.c - the presets a configuration starts from.
+ *
+ * Their names are looked up in all sources before any value is applied, the strongest source
+ * deciding: a preset named by --set replaces that of the file and still lies below the file's
+ * values. */
+#include "sim/config/load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/path.h"
+
+#define NAMES_MAX 128 /* presets looked at for a hint */
+
+/* A value the user gave, before anything is applied: of the last --set, else of the last file. */
+struct given {
+    const char *text; /* NULL: not given, or no single word */
+    struct ty_place at;
+    size_t strength; /* number of the file, all settings above */
+};
+
+static struct given given(const struct ty_loader *l, enum ty_section_index section, const char *key)
+{
+    const struct ty_section *s = &l->config->sections[section];
+    const struct ty_field *field = ty_section_field(s, key);
+    const char *blank = field && field->blank ? field->blank : "";
+    const struct ty_doc *doc = NULL;
+    const struct ty_node *node = NULL;
+    size_t strength = 0;
+    for (size_t i = 0; i < l->config->n_docs; i++) {
+        const struct ty_node *found = ty_node_child(
+            ty_node_child(l->config->docs[i].root, ty_config_section_name(section)), key);
+        if (found) {
+            doc = &l->config->docs[i];
+            node = found;
+            strength = i;
+        }
+    }
+    for (size_t i = 0; i < l->n_settings; i++) {
+        const struct ty_setting *setting = &l->settings[i];
+        if (setting->field && setting->section == section &&
+            strcmp(setting->field->key, key) == 0) {
+            doc = &setting->doc;
+            node = setting->doc.root;
+            strength = l->config->n_docs;
+        }
+    }
+    const bool usable = node && node->kind == TY_NODE_SCALAR && node->text &&
+                        node->text[0] != '\0' && strcmp(node->text, blank) != 0;
+    return (struct given){
+        .text = usable ? node->text : NULL,
+        .at = node ? ty_node_place(doc, node) : (struct ty_place){.line = 0},
+        .strength = strength,
+    };
+}
+
+/* A catalogue of presets, and how users see it. */
+struct catalogue {
+    enum ty_section_index section;
+    const struct ty_preset *presets; /* ends with a NULL name */
+    const char *key, *list;          /* "preset"; "trainyard list ..." */
+};
+
+static const struct ty_preset *preset_find(struct ty_loader *l, const struct catalogue *catalogue,
+                                           const struct given *wanted)
+{
+    const char *names[NAMES_MAX];
+    size_t n = 0;
+    for (const struct ty_preset *p = catalogue->presets; p->name; p++) {
+        if (strcmp(p->name, wanted->text) == 0) {
+            return p;
+        }
+        if (n < NAMES_MAX) {
+            names[n++] = p->name;
+        }
+    }
+    char hint[TY_SUGGESTION];
+    ty_loader_note(l, catalogue->section,
+                   ty_fail_at(l->err, TY_EINPUT, &wanted->at,
+                              "%s.%s: unknown preset (%.60s); \"trainyard list %s\" shows all%s",
+                              l->config->sections[catalogue->section].name, catalogue->key,
+                              wanted->text, catalogue->list,
+                              ty_suggestion(wanted->text, names, n, hint)));
+    return NULL;
+}
+
+/* Parses and applies the text of a preset. */
+static void preset_apply(struct ty_loader *l, enum ty_section_index section, const char *name,
+                         const char *text)
+{
+    struct ty_arena *arena = &l->config->arena;
+    struct ty_doc doc;
+    const char *file = ty_arena_printf(arena, "preset %s", name);
+    int rc = ty_doc_parse(&doc, arena, file ? file : name, text, strlen(text), l->err);
+    if (rc == 0 && doc.root) {
+        const struct ty_value_source preset = {&doc, TY_ORIGIN_PRESET, name};
+        rc = ty_section_apply(&l->config->sections[section], &preset, doc.root, arena, l->err);
+    }
+    ty_loader_note(l, section, rc);
+}
+
+/* The GPU that a cluster preset names, or NULL. */
+static const char *preset_gpu(struct ty_loader *l, const struct ty_preset *preset)
+{
+    struct ty_doc doc;
+    const int rc = ty_doc_parse(&doc, &l->config->arena, preset->name, preset->text,
+                                strlen(preset->text), l->err);
+    ty_loader_note(l, TY_SECTION_CLUSTER, rc);
+    const struct ty_node *node = rc == 0 ? ty_node_child(doc.root, "gpu") : NULL;
+    return node ? node->text : NULL;
+}
+
+static void cluster_presets(struct ty_loader *l)
+{
+    static const struct catalogue clusters = {TY_SECTION_CLUSTER, ty_cluster_presets, "preset",
+                                              "clusters"};
+    static const struct catalogue gpus = {TY_SECTION_CLUSTER, ty_gpu_presets, "gpu", "gpus"};
+    const struct given wanted = given(l, TY_SECTION_CLUSTER, "preset");
+    struct given gpu_wanted = given(l, TY_SECTION_CLUSTER, "gpu");
+    const struct ty_preset *cluster = wanted.text ? preset_find(l, &clusters, &wanted) : NULL;
+    if (cluster && !gpu_wanted.text) {
+        gpu_wanted = (struct given){.text = preset_gpu(l, cluster)};
+    }
+    const struct ty_preset *gpu = gpu_wanted.text ? preset_find(l, &gpus, &gpu_wanted) : NULL;
+    if (gpu) {
+        preset_apply(l, TY_SECTION_CLUSTER, gpu->name, gpu->text);
+    }
+    if (cluster) {
+        preset_apply(l, TY_SECTION_CLUSTER, cluster->name, cluster->text);
+    }
+}
+
+static void fabric_preset(struct ty_loader *l)
+{
+    static const struct catalogue fabrics = {TY_SECTION_FABRIC, ty_fabric_presets, "preset",
+                                             "fabrics"};
+    const struct given wanted = given(l, TY_SECTION_FABRIC, "preset");
+    const struct ty_preset *preset = wanted.text ? preset_find(l, &fabrics, &wanted) : NULL;
+    if (preset) {
+        preset_apply(l, TY_SECTION_FABRIC, preset->name, preset->text);
+    }
+}
+
+/* Left out, it is the one that can do what the layout asks for. */
+static void framework_preset(struct ty_loader *l)
+{
+    static const struct catalogue frameworks = {TY_SECTION_FRAMEWORK, ty_framework_presets,
+                                                "preset", "frameworks"};
+    struct given wanted = given(l, TY_SECTION_FRAMEWORK, "preset");
+    const struct given zero = given(l, TY_SECTION_LAYOUT, "zero");
+    if (!wanted.text) {
+        wanted.text = ty_framework_default(zero.text ? (uint32_t)strtoul(zero.text, NULL, 10) : 0);
+    }
+    const struct ty_preset *preset = preset_find(l, &frameworks, &wanted);
+    if (preset) {
+        preset_apply(l, TY_SECTION_FRAMEWORK, preset->name, preset->text);
+    }
+}
+
+static void model_presets(struct ty_loader *l)
+{
+    static const struct catalogue models = {TY_SECTION_MODEL, ty_arch_presets, "preset", "models"};
+    struct given wanted = given(l, TY_SECTION_MODEL, "preset");
+    struct given json = given(l, TY_SECTION_MODEL, "huggingface");
+    if (wanted.strength != json.strength) { /* the stronger source beats the weaker */
+        *(wanted.strength > json.strength ? &json.text : &wanted.text) = NULL;
+    }
+    if (wanted.text && json.text) {
+        ty_loader_note(
+            l, TY_SECTION_MODEL,
+            ty_fail_at(l->err, TY_EINPUT, &json.at,
+                       "model.huggingface: a second source of the model (%.60s); keep this or "
+                       "model.preset, not both",
+                       json.text));
+        return;
+    }
+    if (wanted.text) {
+        const struct ty_preset *preset = preset_find(l, &models, &wanted);
+        if (preset) {
+            preset_apply(l, TY_SECTION_MODEL, preset->name, preset->text);
+        }
+    } else if (json.text) {
+        const char *text = NULL;
+        const char *path = ty_config_beside(l->config, &json.at, json.text);
+        const int rc = path ? ty_arch_huggingface(&l->config->arena, path, &text, l->err)
+                            : ty_fail_memory(l->err);
+        ty_loader_note(l, TY_SECTION_MODEL, rc);
+        if (rc < 0) {
+            ty_hint_named(l->err, "model.huggingface", &json.at);
+        } else {
+            preset_apply(l, TY_SECTION_MODEL, json.text, text);
+        }
+    }
+}
+
+void ty_loader_name_model(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    const struct ty_section *section = &c->sections[TY_SECTION_MODEL];
+    const struct ty_origin *layers = ty_field_origin(section, ty_section_field(section, "layers"));
+    const char *file = layers->kind == TY_ORIGIN_FILE ? layers->name : c->docs[0].file;
+    const char *base = ty_path_name(file);
+    if (c->arch.name != NULL) {
+        return;
+    }
+    c->arch.name = c->arch.preset != NULL ? c->arch.preset
+                   : strcmp(file, "<stdin>") == 0
+                       ? "model"
+                       : ty_arena_strndup(&c->arena, base, ty_path_stem(base));
+    ty_loader_note(l, TY_SECTION_MODEL, c->arch.name != NULL ? 0 : ty_fail_memory(l->err));
+}
+
+void ty_loader_presets(struct ty_loader *l)
+{
+    cluster_presets(l);
+    fabric_preset(l);
+    model_presets(l);
+    framework_preset(l);
+}

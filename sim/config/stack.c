@@ -1,0 +1,26 @@
+/* stack.c - see stack.h. */
+#include "sim/config/stack.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/check.h"
+#include "sim/config/config.h"
+
+bool ty_stack_by_layout(const struct ty_config *config)
+{
+    return !ty_check_given(&config->sections[TY_SECTION_FRAMEWORK], "preset") &&
+           strcmp(config->layout.framework.preset, ty_framework_default(0)) != 0;
+}
+
+char *ty_stack_words(const struct ty_config *config, char buf[TY_STACK_WORDS])
+{
+    const struct ty_layout *layout = &config->layout;
+    if (ty_stack_by_layout(config)) {
+        (void)snprintf(buf, TY_STACK_WORDS, "%s (not named; layout.zero is %u)",
+                       layout->framework.preset, (unsigned)layout->zero);
+    } else {
+        (void)snprintf(buf, TY_STACK_WORDS, "%s", layout->framework.preset);
+    }
+    return buf;
+}

@@ -1,0 +1,237 @@
+/* gaps.c - why a compute stream was idle: a replay of a finished timeline.
+ *
+ * Operations are visited in issue order with the ends of the events, as in the sweep, but with all
+ * start times known. A gap before an operation is split along the events it waited for, in the
+ * order they are listed: each takes the part up to its own end that earlier ones left open. The
+ * event of a message counts as waiting for the neighbour until the message was sent, and as
+ * exposed communication from then on; that of a meeting as waiting for the others until the last
+ * arrived. */
+#include "sim/core/analyse/gaps.h"
+
+#include "sim/core/analyse/seen.h"
+#include "sim/core/analyse/stats.h"
+
+/* Ordinal of the send of every message, within the sending gang. */
+static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)
+{
+    const struct ty_program *p = gaps->timeline->program;
+    gaps->send_ordinal = ty_arena_array(arena, uint32_t, p->n_slots);
+    uint32_t *sends = ty_arena_array(arena, uint32_t, p->n_ops);      /* op numbers, by block */
+    uint32_t *n_sends = ty_arena_array(arena, uint32_t, p->n_blocks); /* from block->first on */
+    if (gaps->send_ordinal == NULL || sends == NULL || n_sends == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t b = 0; b < p->n_blocks; b++) {
+        const struct ty_block *block = &p->blocks[b];
+        for (uint32_t k = 0; k < block->n_ops; k++) {
+            if (p->ops[block->first + k].sync == TY_SYNC_SEND) {
+                sends[block->first + n_sends[b]++] = k;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < p->n_passes; i++) {
+        const struct ty_pass *pass = &p->passes[i];
+        for (uint32_t s = 0; s < n_sends[pass->block]; s++) {
+            const uint32_t k = sends[p->blocks[pass->block].first + s];
+            const struct ty_op *op = &ty_pass_ops(p, pass)[k];
+            gaps->send_ordinal[ty_op_slot(p, pass, op)] = pass->first_op + k;
+        }
+    }
+    return 0;
+}
+
+int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena)
+{
+    *gaps = (struct ty_gaps){.timeline = timeline};
+    gaps->width = timeline->program->slot_width;
+    gaps->end = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
+    gaps->from = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
+    if (gaps->end == NULL || gaps->from == NULL) {
+        return TY_ENOMEM;
+    }
+    gaps->over = ty_arena_array(arena, ty_ps, (size_t)timeline->program->n_tenants + 1);
+    if (gaps->over == NULL) {
+        return TY_ENOMEM;
+    }
+    gaps->over[0] = timeline->makespan;
+    for (uint32_t t = 0; t < timeline->program->n_tenants; t++) {
+        const struct ty_tenant *tenant = &timeline->program->tenants[t];
+        gaps->over[t] = ty_timeline_end(timeline, tenant->first_gang, tenant->n_gangs);
+    }
+    return index_sends(gaps, arena);
+}
+
+/* What an event stands for, by the operation that recorded it last. */
+struct cause {
+    uint8_t idle;    /* bucket until `from` */
+    uint8_t exposed; /* bucket from `from` on */
+    bool recorded;
+};
+
+struct walk {
+    struct ty_gaps *gaps;
+    const struct ty_program *p;
+    const struct ty_gang *gang;
+    uint32_t first, n; /* members */
+    struct cause cause[TY_EVENTS];
+    /* the last compute operation: where the next gap begins */
+    const struct ty_op *last;
+    uint64_t last_ordinal;
+    const struct ty_pass *pass;
+    bool filled;    /* the gang has computed in this step */
+    uint32_t peers; /* gangs of its program, itself among them */
+    ty_gap_fn *visit;
+    void *arg;
+};
+
+/* Notes the end of the event that `op` records, member by member. */
+static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
+{
+    const struct ty_timeline *t = w->gaps->timeline;
+    const ty_ps *start = ty_timeline_starts(t, w->gang, ordinal);
+    ty_ps *end = w->gaps->end + (size_t)op->record * w->gaps->width;
+    ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
+    struct cause *cause = &w->cause[op->record];
+    *cause = (struct cause){
+        TY_BUCKET_BUBBLE_STALL,
+        (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category), true};
+    const ty_ps *sent = NULL;
+    if (op->sync == TY_SYNC_RECV) {
+        const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
+        sent = ty_timeline_starts(t, sender, w->gaps->send_ordinal[ty_op_slot(w->p, w->pass, op)]);
+        cause->idle = w->filled ? TY_BUCKET_BUBBLE_STALL : TY_BUCKET_BUBBLE_FILL;
+    } else if (op->sync == TY_SYNC_MEET && w->p->meets[op->link].n_gangs > 1) {
+        cause->idle = TY_BUCKET_BUBBLE_DRAIN;
+        sent = start;
+    }
+    for (uint32_t i = 0; i < w->n; i++) {
+        const uint32_t m = w->first + i;
+        end[i] = start[m] + ty_timeline_dur(t, w->gang, op, ordinal, m);
+        from[i] = sent != NULL ? sent[m] : 0;
+    }
+}
+
+static void emit(struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t bucket,
+                 const struct ty_op *op, uint8_t event)
+{
+    if (to > from) {
+        const struct ty_gap gap = {.start = from,
+                                   .dur = to - from,
+                                   .bucket = bucket,
+                                   .before = op == NULL ? NULL : w->pass,
+                                   .op = op,
+                                   .event = event};
+        w->visit(w->arg, member, &gap);
+    }
+}
+
+/* End of the last compute operation on a member; 0 before the first. */
+static ty_ps computed_until(const struct walk *w, uint32_t member)
+{
+    if (w->last == NULL) {
+        return 0;
+    }
+    return ty_timeline_starts(w->gaps->timeline, w->gang, w->last_ordinal)[member] +
+           ty_timeline_dur(w->gaps->timeline, w->gang, w->last, w->last_ordinal, member);
+}
+
+/* Splits the gap of one member before `op`, which started at `start`. */
+static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps start)
+{
+    ty_ps t = computed_until(w, w->first + i);
+    for (uint32_t k = 0; k < TY_WAITS && op->wait[k] != TY_NO_EVENT; k++) {
+        const uint8_t event = op->wait[k];
+        const ty_ps end = w->gaps->end[(size_t)event * w->gaps->width + i];
+        if (!w->cause[event].recorded || end <= t) {
+            continue;
+        }
+        ty_ps from = w->gaps->from[(size_t)event * w->gaps->width + i];
+        from = from < t ? t : from > end ? end : from;
+        emit(w, w->first + i, t, from, w->cause[event].idle, op, event);
+        emit(w, w->first + i, from, end, w->cause[event].exposed, op, event);
+        t = end;
+    }
+    /* a collective on the compute stream itself waits for its slowest member */
+    const uint8_t own =
+        op->sync == TY_SYNC_LOCAL
+            ? (uint8_t)TY_BUCKET_BUBBLE_STALL
+            : (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category);
+    emit(w, w->first + i, t, start, own, op, TY_NO_EVENT);
+}
+
+static void visit_op(struct walk *w, const struct ty_op *op, uint64_t ordinal)
+{
+    if (op->stream == TY_STREAM_COMPUTE) {
+        const bool may_wait = op->wait[0] != TY_NO_EVENT || op->sync != TY_SYNC_LOCAL;
+        const ty_ps *start = ty_timeline_starts(w->gaps->timeline, w->gang, ordinal);
+        for (uint32_t i = 0; may_wait && i < w->n; i++) {
+            split(w, op, i, start[w->first + i]);
+        }
+        w->last = op;
+        w->last_ordinal = ordinal;
+        w->filled = true;
+    }
+    if (op->record != TY_NO_EVENT) {
+        record(w, op, ordinal);
+    }
+}
+
+/* From the last compute operation to the makespan: data communication that still runs, then
+ * nothing. `data_end` comes from the last operation of the data stream. */
+static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal)
+{
+    const struct ty_timeline *t = w->gaps->timeline;
+    for (uint32_t i = 0; i < w->n; i++) {
+        const uint32_t m = w->first + i;
+        const ty_ps until = computed_until(w, m);
+        ty_ps busy = until;
+        if (data != NULL) {
+            const ty_ps end = ty_timeline_starts(t, w->gang, data_ordinal)[m] +
+                              ty_timeline_dur(t, w->gang, data, data_ordinal, m);
+            busy = end > until ? end : until;
+        }
+        emit(w, m, until, busy, TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
+        emit(w, m, busy, w->gaps->over[w->gang->tenant],
+             w->peers > 1 ? TY_BUCKET_BUBBLE_DRAIN : TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
+    }
+}
+
+void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n, ty_gap_fn *visit,
+                  void *arg)
+{
+    const struct ty_program *p = gaps->timeline->program;
+    struct walk w = {.gaps = gaps,
+                     .p = p,
+                     .gang = &p->gangs[gang],
+                     .first = first,
+                     .n = n,
+                     .visit = visit,
+                     .arg = arg};
+    const struct ty_tenant *tenant = p->n_tenants > 0 ? &p->tenants[w.gang->tenant] : NULL;
+    const bool overlapping = tenant != NULL ? tenant->overlapping_steps : p->overlapping_steps;
+    const struct ty_op *data = NULL;
+    uint64_t data_ordinal = 0;
+    if (tenant != NULL ? tenant->observed : p->observed) {
+        for (uint32_t i = 0; i < n; i++) {
+            ty_seen_walk(gaps->timeline, gang, first + i, gaps->over[w.gang->tenant], visit, arg);
+        }
+        return;
+    }
+    w.peers = tenant != NULL ? tenant->n_gangs : p->n_gangs;
+    for (uint32_t i = 0; i < w.gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, w.gang)[i];
+        if (w.pass != NULL && w.pass->step != pass->step && !overlapping) {
+            w.filled = false;
+        }
+        w.pass = pass;
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            visit_op(&w, &ops[k], pass->first_op + k);
+            if (ops[k].stream == TY_STREAM_DATA) {
+                data = &ops[k];
+                data_ordinal = pass->first_op + k;
+            }
+        }
+    }
+    tail(&w, data, data_ordinal);
+}

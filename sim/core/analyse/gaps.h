@@ -1,0 +1,24 @@
+/* gaps.h - replaying a timeline to say why compute streams were idle. */
+#ifndef TY_CORE_ANALYSE_GAPS_H
+#define TY_CORE_ANALYSE_GAPS_H
+
+#include "sim/core/analyse/stats.h"
+
+/* Scratch of a replay; make it once, walk as often as needed. Owned by the arena. */
+struct ty_gaps {
+    const struct ty_timeline *timeline;
+    uint32_t width;         /* members of the largest gang */
+    ty_ps *end, *from;      /* [TY_EVENTS][width] */
+    uint32_t *send_ordinal; /* [n_slots] */
+    ty_ps *over;            /* [n_tenants]: when each is done; [0] without tenants */
+};
+int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena);
+
+typedef void ty_gap_fn(void *arg, uint32_t member, const struct ty_gap *gap);
+
+/* Visits the gaps of members first .. first + n - 1 of a gang; those of one member come in time
+ * order. Never calls visit with an empty gap. */
+void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n, ty_gap_fn *visit,
+                  void *arg);
+
+#endif

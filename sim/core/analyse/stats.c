@@ -1,0 +1,120 @@
+/* stats.c - sums over a finished timeline: buckets, busy streams, memory. */
+#include "sim/core/analyse/stats.h"
+
+#include "sim/core/analyse/gaps.h"
+
+struct tally {
+    struct ty_stats *stats;
+    const struct ty_gang *gang;
+};
+
+static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
+{
+    const struct tally *tally = arg;
+    tally->stats->rank[tally->gang->rank_of[member]].bucket[gap->bucket] += gap->dur;
+}
+
+/* Busy time. Durations that are equal for all members are summed once for the gang. */
+static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
+                     const struct ty_gang *gang)
+{
+    const struct ty_program *p = t->program;
+    struct ty_rank_stats common = {.bucket = {0}};
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            const struct ty_op *op = &ops[k];
+            const struct ty_kind *kind = &p->kinds[op->kind];
+            const uint8_t bucket = (uint8_t)ty_category_bucket((enum ty_category)kind->category);
+            const bool compute = op->stream == TY_STREAM_COMPUTE;
+            stats->flops += kind->flops * gang->n_ranks;
+            if (t->dur == NULL && kind->dur_of == NULL) {
+                common.stream_busy[op->stream] += kind->dur;
+                common.bucket[bucket] += compute ? kind->dur : 0;
+                continue;
+            }
+            for (uint32_t m = 0; m < gang->n_ranks; m++) {
+                struct ty_rank_stats *rank = &stats->rank[gang->rank_of[m]];
+                const ty_ps dur = ty_timeline_dur(t, gang, op, pass->first_op + k, m);
+                rank->stream_busy[op->stream] += dur;
+                rank->bucket[bucket] += compute ? dur : 0;
+            }
+        }
+    }
+    for (uint32_t m = 0; m < gang->n_ranks; m++) {
+        struct ty_rank_stats *rank = &stats->rank[gang->rank_of[m]];
+        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+            rank->bucket[b] += common.bucket[b];
+        }
+        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+            rank->stream_busy[s] += common.stream_busy[s];
+        }
+    }
+}
+
+void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
+                       struct ty_gang_memory *out)
+{
+    double fixed = 0, held = 0;
+    uint32_t n_held = 0;
+    *out = (struct ty_gang_memory){.peak_B = 0};
+    for (uint32_t k = 0; k < TY_N_MEMORY; k++) {
+        fixed += gang->static_B[k];
+    }
+    out->peak_B = fixed;
+    out->peak_activations_B = gang->static_B[TY_MEM_ACTIVATIONS];
+    for (uint32_t i = 0; i < gang->n_passes; i++) {
+        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+        const struct ty_block *block = &p->blocks[pass->block];
+        const bool input = pass->phase == TY_PHASE_DGRAD; /* may hold more, not another piece */
+        held += block->acquire_B;
+        n_held += block->acquire_B > 0 && !input;
+        if (fixed + held + block->transient_B > out->peak_B) {
+            out->peak_B = fixed + held + block->transient_B;
+            out->peak_activations_B =
+                gang->static_B[TY_MEM_ACTIVATIONS] + held + block->transient_B;
+            out->transient_B = block->transient_B;
+            out->transient_what = block->transient_what;
+            out->peak_held = n_held;
+            out->peak_pass = i;
+        }
+        held -= block->release_B;
+        n_held -= block->release_B > 0 && n_held > 0;
+    }
+}
+
+static void average(struct ty_stats *stats)
+{
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        double sum = 0;
+        for (uint32_t r = 0; r < stats->n_ranks; r++) {
+            sum += ty_s_from_ps(stats->rank[r].bucket[b]);
+        }
+        stats->bucket_s[b] = stats->n_ranks > 0 ? sum / stats->n_ranks : 0;
+    }
+    stats->bubble_s =
+        stats->bucket_s[TY_BUCKET_BUBBLE_FILL] + stats->bucket_s[TY_BUCKET_BUBBLE_STALL] +
+        stats->bucket_s[TY_BUCKET_BUBBLE_DRAIN] + stats->bucket_s[TY_BUCKET_EXPOSED_PIPELINE];
+}
+
+int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
+                     struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_program *p = timeline->program;
+    struct ty_gaps gaps;
+    *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = p->n_ranks};
+    stats->rank = ty_arena_array(arena, struct ty_rank_stats, p->n_ranks);
+    stats->memory = ty_arena_array(arena, struct ty_gang_memory, p->n_gangs);
+    if (stats->rank == NULL || stats->memory == NULL || ty_gaps_init(&gaps, timeline, arena) < 0) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        struct tally tally = {.stats = stats, .gang = &p->gangs[g]};
+        add_busy(stats, timeline, &p->gangs[g]);
+        ty_gaps_walk(&gaps, g, 0, p->gangs[g].n_ranks, add_gap, &tally);
+        ty_memory_profile(p, &p->gangs[g], &stats->memory[g]);
+    }
+    average(stats);
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* stats.h - where the time went: every picosecond of every compute stream gets one bucket.
+ *
+ * A gap before a task is charged to what the task waited for: a tensor collective, a data-parallel
+ * collective, a message in flight (exposed_pipeline), or a neighbour that had not produced the
+ * message yet (bubble: fill before a rank's first pass of a step, stall later). Waiting for the
+ * other stages before the optimizer, and for the end, is drain; where there are no other stages it
+ * is exposed_data. The buckets of a rank sum to the makespan exactly. */
+#ifndef TY_CORE_ANALYSE_STATS_H
+#define TY_CORE_ANALYSE_STATS_H
+
+#include "sim/core/program/timeline.h"
+
+struct ty_rank_stats {
+    ty_ps bucket[TY_N_BUCKETS];
+    ty_ps stream_busy[TY_N_STREAMS];
+};
+
+struct ty_gang_memory {
+    double peak_B;             /* static + activations at the fullest moment, per rank */
+    double peak_activations_B; /* of which activations, transient part included */
+    double transient_B;        /* of which transient */
+    const char *transient_what;
+    uint32_t peak_held; /* forward passes whose activations are held at the peak */
+    uint32_t peak_pass; /* pass within the gang at which it happens */
+};
+
+struct ty_stats {
+    ty_ps makespan;
+    uint32_t n_ranks;
+    struct ty_rank_stats *rank;    /* [n_ranks], by global rank */
+    struct ty_gang_memory *memory; /* [n_gangs] */
+    double bucket_s[TY_N_BUCKETS]; /* mean over ranks, seconds */
+    double bubble_s; /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
+    double flops;    /* executed by all ranks */
+};
+
+/* Memory of a gang's ranks along its order of passes. Needs no execution. */
+void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
+                       struct ty_gang_memory *out);
+
+/* Analyses a finished timeline. Columns are owned by the arena. */
+int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
+                     struct ty_arena *arena, struct ty_err *err);
+
+/* A stretch in which a rank's compute stream was idle; gaps.h walks them. */
+struct ty_gap {
+    ty_ps start, dur;
+    uint8_t bucket;               /* enum ty_bucket */
+    const struct ty_pass *before; /* the pass that waited; NULL: idle until the end */
+    const struct ty_op *op;       /* the operation that waited; NULL: idle until the end */
+    uint8_t event;                /* event it waited for last; TY_NO_EVENT: none */
+};
+
+#endif

@@ -1,0 +1,366 @@
+/* events.c - the executor with a queue: completions in time order, one task at a time.
+ *
+ * A lane is one stream of one rank. It stands before its next operation until the events that
+ * operation waits for have been recorded often enough (the n-th record of an event, n counted in
+ * issue order, so that streams may run ahead of each other), its message has arrived, or its
+ * partners have joined. Everything happens at the time of the event that made it possible, so a
+ * start time is simply the current time. With fixed durations the result equals the sweep; where
+ * links and GPUs are shared, a lane's event moves while its task runs (events_shared.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/core/deadlock/deadlock.h"
+#include "sim/core/execute/events_internal.h"
+#include "sim/core/execute/execute.h"
+#include "sim/core/execute/rows.h"
+
+static void look(struct ty_events *q, uint32_t lane);
+
+/* Moves a lane past passes in which its stream has nothing (more) to do, to the next operation. */
+static void settle(struct ty_events *q, uint32_t lane)
+{
+    struct ty_lane *l = &q->lane[lane];
+    const struct ty_gang *gang = l->at.gang;
+    const struct ty_pass *pass = &ty_gang_passes(q->p, gang)[l->pass];
+    for (; l->pass < gang->n_passes; l->pass++, pass++, l->pos = 0) {
+        const struct ty_stream_ops *ops =
+            &q->of_block[(size_t)pass->block * TY_N_STREAMS + lane % TY_N_STREAMS];
+        if (l->pos < ops->n) {
+            const uint32_t index = q->stream_op[ops->first + l->pos];
+            l->at.pass = pass;
+            l->at.op = &ty_pass_ops(q->p, pass)[index];
+            l->at.task = gang->first_task + (uint64_t)(pass->first_op + index) * gang->n_ranks +
+                         l->at.member;
+            return;
+        }
+    }
+    l->state = TY_LANE_DONE;
+    q->n_done++;
+}
+
+/* What a task takes by itself. */
+static ty_ps nominal(const struct ty_events *q, const struct ty_at *at)
+{
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    if (ty_program_varies(q->p)) {
+        return q->timeline->dur[at->task];
+    }
+    return q->shared != NULL ? ty_kind_alone(kind, at->member) : ty_kind_duration(kind, at->member);
+}
+
+/* The lane's task starts now. `leads`: its event is its own; it ends what `ends` says. */
+static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bool leads,
+                  enum ty_lane_ends ends)
+{
+    q->timeline->start[at->task] = q->now;
+    q->lane[lane].state = TY_LANE_RUNNING;
+    q->lane[lane].ends = (uint8_t)ends;
+    if (q->shared != NULL) {
+        ty_events_work(q, lane, at, leads ? nominal(q, at) : TY_NEVER);
+    } else if (leads) {
+        ty_evq_set(&q->queue, lane, q->now + nominal(q, at));
+    }
+}
+
+/* Whether all members of a gang take equally long. */
+static bool equally_long(const struct ty_events *q, const struct ty_at *at)
+{
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    return kind->dur_of == NULL && kind->alone_of == NULL &&
+           !(ty_program_varies(q->p) && at->op->stream == TY_STREAM_COMPUTE);
+}
+
+static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *at)
+{
+    const struct ty_group *g = &q->p->groups[at->op->link];
+    const uint32_t first_rank = ty_lane_rank(lane) - at->member;
+    const uint32_t first = first_rank + ty_group_first(g, at->member);
+    uint32_t *joined =
+        &q->joined[((size_t)at->op->link * TY_N_STREAMS + lane % TY_N_STREAMS) * q->p->n_ranks +
+                   first];
+    q->lane[lane].state = TY_LANE_JOINED;
+    if (++*joined < g->count) {
+        return;
+    }
+    *joined = 0;
+    /* one event ends them all when they share a flow or take equally long */
+    const uint32_t leader = first * TY_N_STREAMS + lane % TY_N_STREAMS;
+    if (q->shared != NULL && q->p->kinds[at->op->kind].script != 0) {
+        for (uint32_t i = 0; i < g->count; i++) {
+            const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
+            start(q, peer, &q->lane[peer].at, false, TY_ENDS_MESSAGE);
+        }
+        ty_events_play(q, leader, g);
+        return;
+    }
+    const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL || equally_long(q, at);
+    for (uint32_t i = 0; i < g->count; i++) {
+        const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
+        start(q, peer, &q->lane[peer].at, i == 0 || !together,
+              together ? TY_ENDS_GROUP : TY_ENDS_ITSELF);
+    }
+}
+
+/* Where the lanes of a meeting's group are chained. */
+static size_t chain_of(const struct ty_events *q, const struct ty_at *at)
+{
+    const struct ty_meet *m = &q->p->meets[at->op->link];
+    const uint32_t first =
+        m->group == TY_NONE ? at->member : ty_group_first(&q->p->groups[m->group], at->member);
+    return (size_t)ty_op_slot(q->p, at->pass, at->op) * q->p->slot_width + first;
+}
+
+/* All have come. The first of them stands for the flow, as in contention.c. */
+static void start_meeting(struct ty_events *q, uint32_t head)
+{
+    uint32_t leader = head;
+    for (uint32_t peer = head; peer != TY_NO_LANE; peer = q->lane[peer].chain) {
+        leader = peer < leader ? peer : leader;
+    }
+    const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL;
+    for (uint32_t peer = head; peer != TY_NO_LANE; peer = q->lane[peer].chain) {
+        start(q, peer, &q->lane[peer].at, peer == leader || !together,
+              together ? TY_ENDS_MEETING : TY_ENDS_ITSELF);
+    }
+}
+
+static void join_meeting(struct ty_events *q, uint32_t lane, const struct ty_at *at)
+{
+    const struct ty_meet *m = &q->p->meets[at->op->link];
+    const uint32_t members = m->group == TY_NONE ? 1 : q->p->groups[m->group].count;
+    const size_t here = chain_of(q, at);
+    q->lane[lane].state = TY_LANE_JOINED;
+    q->lane[lane].chain = q->chain[here];
+    q->chain[here] = lane;
+    if (++q->meeting[here] == members * m->n_gangs &&
+        !ty_is_barred(q->barred, ty_op_slot(q->p, at->pass, at->op), TY_BAR_MEET)) {
+        start_meeting(q, lane);
+    }
+}
+
+/* True when the event was recorded as often as the operation needs; else notes what is missing. */
+static bool events_done(struct ty_events *q, uint32_t lane, const struct ty_at *at)
+{
+    const uint32_t *recorded = q->recorded + (size_t)ty_lane_rank(lane) * TY_EVENTS;
+    const uint32_t *base = q->base + (size_t)(at->pass - q->p->passes) * TY_EVENTS;
+    const uint32_t *need = q->need + (size_t)(at->op - q->p->ops) * TY_WAITS;
+    for (uint32_t w = 0; w < TY_WAITS && at->op->wait[w] != TY_NO_EVENT; w++) {
+        const uint8_t event = at->op->wait[w];
+        if (recorded[event] < base[event] + need[w]) {
+            q->lane[lane].blocked = event;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Looks whether an idle lane can start its next operation, and starts it. */
+static void look(struct ty_events *q, uint32_t lane)
+{
+    struct ty_lane *l = &q->lane[lane];
+    if (l->state != TY_LANE_IDLE) {
+        return;
+    }
+    const struct ty_at *at = &l->at;
+    l->blocked = TY_NO_EVENT;
+    if (!events_done(q, lane, at)) {
+        return;
+    }
+    switch ((enum ty_sync)at->op->sync) {
+    case TY_SYNC_LOCAL:
+        start(q, lane, at, true, TY_ENDS_ITSELF);
+        return;
+    case TY_SYNC_SEND:
+        if (!ty_is_barred(q->barred, ty_op_slot(q->p, at->pass, at->op), TY_BAR_SEND)) {
+            start(q, lane, at, true, TY_ENDS_ITSELF);
+        }
+        return;
+    case TY_SYNC_GROUP:
+        join_group(q, lane, at);
+        return;
+    case TY_SYNC_MEET:
+        join_meeting(q, lane, at);
+        return;
+    case TY_SYNC_RECV: {
+        const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
+        const ty_ps arrival = q->arrival[(size_t)slot * q->p->slot_width + at->member];
+        if (ty_is_barred(q->barred, slot, TY_BAR_RECV)) {
+            return;
+        }
+        if (arrival <= q->now) {
+            start(q, lane, at, true, TY_ENDS_ITSELF);
+        } else if (arrival != TY_NEVER) {
+            l->state = TY_LANE_ASLEEP;
+            ty_evq_set(&q->queue, lane, arrival);
+        }
+        return;
+    }
+    }
+}
+
+static void post(struct ty_events *q, const struct ty_at *at)
+{
+    const struct ty_channel *c = &q->p->channels[at->op->link];
+    const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
+    q->arrival[(size_t)slot * q->p->slot_width + at->member] = q->now + c->delay;
+    look(q, (q->first_rank[c->to] + at->member) * TY_N_STREAMS + TY_STREAM_RECV);
+}
+
+/* The lane's task ends now. */
+static void complete(struct ty_events *q, uint32_t lane)
+{
+    struct ty_lane *l = &q->lane[lane];
+    const struct ty_at at = l->at;
+    if (q->shared != NULL) {
+        q->timeline->dur[at.task] = q->now - q->timeline->start[at.task];
+        ty_events_work_over(q, lane);
+    }
+    l->state = TY_LANE_IDLE;
+    l->pos++;
+    settle(q, lane);
+    if (at.op->sync == TY_SYNC_SEND) {
+        post(q, &at);
+    }
+    const uint8_t event = at.op->record;
+    if (event != TY_NO_EVENT) {
+        const uint32_t rank = ty_lane_rank(lane);
+        q->recorded[(size_t)rank * TY_EVENTS + event]++;
+        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+            if (q->lane[rank * TY_N_STREAMS + s].blocked == event) {
+                look(q, rank * TY_N_STREAMS + s);
+            }
+        }
+    }
+    look(q, lane);
+}
+
+/* The lane's task ends now, and those that it stands for. */
+static void complete_all(struct ty_events *q, uint32_t lane)
+{
+    const struct ty_at at = q->lane[lane].at;
+    switch ((enum ty_lane_ends)q->lane[lane].ends) {
+    case TY_ENDS_ITSELF:
+        complete(q, lane);
+        return;
+    case TY_ENDS_GROUP: {
+        const struct ty_group *g = &q->p->groups[at.op->link];
+        for (uint32_t i = 0; i < g->count; i++) {
+            complete(q, lane + i * g->stride * TY_N_STREAMS);
+        }
+        return;
+    }
+    case TY_ENDS_MEETING:
+        for (uint32_t peer = q->chain[chain_of(q, &at)], next; peer != TY_NO_LANE; peer = next) {
+            next = q->lane[peer].chain;
+            complete(q, peer);
+        }
+        return;
+    case TY_ENDS_MESSAGE: {
+        uint32_t over[2];
+        ty_events_message_over(q, lane, over);
+        for (int i = 0; i < 2 && over[i] != TY_NO_LANE; i++) {
+            complete(q, over[i]);
+        }
+        return;
+    }
+    }
+}
+
+static void handle(struct ty_events *q, uint32_t lane)
+{
+    switch ((enum ty_lane_state)q->lane[lane].state) {
+    case TY_LANE_RUNNING:
+        complete_all(q, lane);
+        return;
+    case TY_LANE_LEADING:
+        ty_events_lead_over(q, lane);
+        return;
+    default:
+        q->lane[lane].state = TY_LANE_IDLE;
+        look(q, lane);
+        return;
+    }
+}
+
+#define TOLD_EVERY 65536u /* events; a look at all lanes costs less than a thousandth of them */
+
+/* Share of the passes that the lanes have been through. */
+static void tell(const struct ty_events *q)
+{
+    const struct ty_progress *progress = &q->timeline->progress;
+    double done = 0, all = 0;
+    for (uint32_t g = 0; g < q->p->n_gangs; g++) {
+        const struct ty_gang *gang = &q->p->gangs[g];
+        const struct ty_lane *lane =
+            &q->lane[(size_t)q->first_rank[g] * TY_N_STREAMS + TY_STREAM_COMPUTE];
+        done += lane->pass; /* of one member: the others are about as far */
+        all += gang->n_passes;
+    }
+    progress->tell(progress->arg, all > 0 ? done / all : 0);
+}
+
+/* What begins or ends at one instant is shared out at once, before time moves on. */
+static void run(struct ty_events *q)
+{
+    for (uint32_t n = 1;; n++) {
+        if (n % TOLD_EVERY == 0 && q->timeline->progress.tell != NULL) {
+            tell(q);
+        }
+        if (q->shared != NULL && ty_maxmin_is_dirty(q->maxmin) &&
+            (q->queue.n == 0 || q->queue.row[0].t > q->now)) {
+            ty_events_share(q);
+        }
+        if (q->queue.n == 0) {
+            return;
+        }
+        const struct ty_ev ev = ty_evq_pop(&q->queue);
+        q->now = ev.t;
+        if (q->now >= TY_CLOCK_END) {
+            return;
+        }
+        handle(q, ev.lane);
+    }
+}
+
+static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *err)
+{
+    if (ty_events_prepare(q, arena) < 0) {
+        return ty_fail_memory(err);
+    }
+    const uint32_t lanes = q->p->n_ranks * TY_N_STREAMS;
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        q->lane[lane].blocked = TY_NO_EVENT;
+        settle(q, lane);
+    }
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        look(q, lane);
+    }
+    run(q);
+    if (q->now >= TY_CLOCK_END) {
+        return ty_fail(err, TY_ELIMIT,
+                       "links are shared so narrowly that the run lasts longer than the simulated "
+                       "clock can hold (4.6e6 s); simulate fewer steps, or check bandwidths and "
+                       "oversubscription");
+    }
+    q->timeline->makespan = q->now;
+    return q->n_done == lanes ? 0 : ty_deadlock_report(q->timeline, err);
+}
+
+int ty_events(struct ty_timeline *timeline, struct ty_err *err)
+{
+    return ty_events_shared(timeline, NULL, err);
+}
+
+int ty_events_shared(struct ty_timeline *timeline, const struct ty_contention *shared,
+                     struct ty_err *err)
+{
+    struct ty_events q = {.timeline = timeline,
+                          .p = timeline->program,
+                          .shared = shared,
+                          .barred = ty_mismatch_bars(timeline->mismatch)};
+    struct ty_arena arena = {.head = NULL};
+    int rc = shared == NULL ? 0 : ty_timeline_keep_durations(timeline, err);
+    rc = rc < 0 ? rc : execute(&q, &arena, err);
+    ty_arena_release(&arena);
+    return rc;
+}

@@ -1,0 +1,164 @@
+/* events_internal.h - the state of the executor with a queue; see events.c. */
+#ifndef TY_CORE_EXECUTE_EVENTS_INTERNAL_H
+#define TY_CORE_EXECUTE_EVENTS_INTERNAL_H
+
+#include "sim/core/execute/contention.h"
+#include "sim/core/execute/evq.h"
+#include "sim/core/execute/link_meter.h"
+#include "sim/core/execute/maxmin.h"
+#include "sim/core/deadlock/mismatch.h"
+#include "sim/core/program/timeline.h"
+
+#define TY_NEVER     UINT64_MAX
+#define TY_NO_LANE   UINT32_MAX
+#define TY_CLOCK_END ((ty_ps)1 << 62) /* as of check_clock, program.c */
+
+enum ty_lane_state {
+    TY_LANE_IDLE,    /* stands before its next operation */
+    TY_LANE_JOINED,  /* and has joined its partners */
+    TY_LANE_ASLEEP,  /* its message is on the way: the event is its arrival */
+    TY_LANE_LEADING, /* the latency of its flow passes: the event is that it may move bytes */
+    TY_LANE_RUNNING, /* the event is its end, or that of the lane that stands for it */
+    TY_LANE_DONE
+};
+
+/* Whose tasks end with that of a lane. */
+enum ty_lane_ends {
+    TY_ENDS_ITSELF,
+    TY_ENDS_GROUP,
+    TY_ENDS_MEETING, /* the lanes chained to it */
+    TY_ENDS_MESSAGE, /* nobody's: one of its messages is sent */
+};
+
+/* The operation a lane stands before or runs: found once, looked at often. */
+struct ty_at {
+    const struct ty_gang *gang;
+    const struct ty_pass *pass;
+    const struct ty_op *op;
+    uint64_t task;
+    uint32_t member;
+};
+
+struct ty_lane {
+    struct ty_at at;
+    uint32_t pass,
+        pos;         /* of `at`: pass within the gang, position in the block's list of the stream */
+    uint32_t chain;  /* next lane at the same meeting */
+    uint8_t state;   /* enum ty_lane_state */
+    uint8_t ends;    /* enum ty_lane_ends */
+    uint8_t blocked; /* event that was missing at the last look */
+};
+
+/* Operations of a block that run on one stream. */
+struct ty_stream_ops {
+    uint32_t first, n;
+};
+
+/* Work that does not run at one speed from start to end: a flow, or computation beside one. */
+struct ty_work {
+    double left;  /* ps at full speed */
+    double speed; /* 0: it has not begun */
+    ty_ps since;  /* when `left` was true */
+};
+
+/* A member in the middle of a collective that is played message by message. */
+struct ty_player {
+    const struct ty_script *script;
+    const struct ty_flow *flows; /* [n_pairs] of its group, on contended links */
+    uint8_t *arrived;            /* [messages]: shared by its group */
+    uint32_t next, end;          /* the message it sends, or sends next; after its last */
+    uint32_t missing;            /* messages that have not arrived */
+    bool sending;
+};
+
+struct ty_events {
+    struct ty_timeline *timeline;
+    const struct ty_program *p;
+    struct ty_evq queue;
+    ty_ps now;
+    uint32_t n_done;
+
+    /* per lane: rank number here is first_rank[gang] + member, lane = rank * streams + stream */
+    struct ty_lane *lane;
+    uint32_t *first_rank; /* [n_gangs] */
+    uint32_t *recorded;   /* [ranks][TY_EVENTS]: how often each event has happened */
+
+    /* the program, seen by stream */
+    struct ty_stream_ops *of_block; /* [n_blocks][TY_N_STREAMS] */
+    uint32_t *stream_op;            /* operation numbers within their block */
+    uint32_t *need; /* [n_ops][TY_WAITS]: records within the block before the operation */
+    uint32_t *base; /* [n_passes][TY_EVENTS]: records before the pass */
+
+    /* partners */
+    ty_ps *arrival;    /* [n_slots][slot_width]: messages */
+    uint32_t *joined;  /* [n_groups][streams][ranks]: members that stand at a group's operation */
+    uint32_t *meeting; /* [n_slots][slot_width]: lanes that stand at a meeting */
+    uint32_t *chain;   /* [n_slots][slot_width]: one of them, or TY_NO_LANE */
+    const uint8_t *barred; /* [n_slots] of enum ty_bar, or NULL */
+
+    /* shared links and GPUs; NULL: durations are fixed */
+    const struct ty_contention *shared;
+    struct ty_maxmin *maxmin;
+    struct ty_work *work;   /* [lanes]: of the flow a lane stands for; compute lanes: computation */
+    double *slows;          /* [lanes]: share of computation's speed that its collective takes */
+    uint32_t *lane_of_flow; /* [max_flows] */
+    uint32_t *flow_of_lane; /* [lanes] */
+    struct ty_link_meter *meter; /* NULL: no collective is played */
+    struct ty_player *player;    /* [lanes]; NULL: no collective is played */
+    uint8_t *
+        *arrived; /* [n_groups][lanes]: of the group of that kind that a lane is the first of */
+};
+
+static inline uint32_t ty_lane_rank(uint32_t lane)
+{
+    return lane / TY_N_STREAMS;
+}
+
+/* events_prepare.c: tables of a run; 0 or TY_ENOMEM. Durations under jitter are drawn first: they
+ * are functions of identity, not of order. */
+int ty_events_prepare(struct ty_events *q, struct ty_arena *arena);
+
+/* events_shared.c: tasks whose speed changes while they run. Only where q->shared is set. */
+
+/* The flow of an operation that has one. */
+static inline const struct ty_flow *ty_events_own_flow(const struct ty_events *q,
+                                                       const struct ty_at *at)
+{
+    return &q->shared->flows[q->p->kinds[at->op->kind].first_flow - 1 + at->member];
+}
+
+/* The flow on contended links that a lane stands for when it starts this; NULL: none. */
+static inline const struct ty_flow *ty_events_flow(const struct ty_events *q,
+                                                   const struct ty_at *at)
+{
+    const struct ty_kind *kind = &q->p->kinds[at->op->kind];
+    if (q->shared == NULL || kind->first_flow == 0 || kind->script != 0) {
+        return NULL;
+    }
+    const struct ty_flow *flow = ty_events_own_flow(q, at);
+    return flow->n_uses == 0 ? NULL : flow;
+}
+
+/* The lane's operation starts now and would take `nominal` by itself: sets its event. TY_NEVER:
+ * another lane stands for it. */
+void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal);
+/* The latency of its flow has passed. */
+void ty_events_lead_over(struct ty_events *q, uint32_t lane);
+/* Speeds after all flows that began or ended now. */
+void ty_events_share(struct ty_events *q);
+/* The flow of a lane ends now, not its operation. */
+void ty_events_flow_over(struct ty_events *q, uint32_t lane);
+/* The lane's operation ends now. */
+void ty_events_work_over(struct ty_events *q, uint32_t lane);
+/* Starts the work of a flow: `nominal` in all, with its latency. */
+void ty_events_begin(struct ty_events *q, uint32_t lane, const struct ty_flow *flow, ty_ps nominal);
+
+/* events_steps.c: collectives as their messages. */
+
+/* All members of the group of `leader`, the lane of its first, have come: they start to send. */
+void ty_events_play(struct ty_events *q, uint32_t leader, const struct ty_group *g);
+/* A message of the lane has been sent. True: the lane's operation, or the receiver's, ends now, and
+ * over[2] lists the lanes, TY_NO_LANE where there is none. */
+void ty_events_message_over(struct ty_events *q, uint32_t lane, uint32_t over[2]);
+
+#endif

@@ -1,0 +1,84 @@
+/* fold.c - see fold.h. */
+#include "sim/core/execute/fold.h"
+
+#include <string.h>
+
+bool ty_program_folds(const struct ty_program *p)
+{
+    if (ty_program_varies(p) || p->n_scripts > 0) {
+        return false;
+    }
+    for (uint32_t k = 0; k < p->n_kinds; k++) {
+        if (p->kinds[k].dur_of != NULL || p->kinds[k].alone_of != NULL) {
+            return false;
+        }
+    }
+    for (uint32_t g = 1; g < p->n_gangs; g++) {
+        if (p->gangs[g].tenant == p->gangs[g - 1].tenant &&
+            p->gangs[g].n_ranks != p->gangs[g - 1].n_ranks) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct ty_arena *arena,
+                    struct ty_err *err)
+{
+    uint32_t *ranks = ty_arena_array(arena, uint32_t, (size_t)p->n_gangs + 1);
+    *out = *p;
+    out->gangs = ty_arena_array(arena, struct ty_gang, (size_t)p->n_gangs + 1);
+    out->groups = ty_arena_array(arena, struct ty_group, (size_t)p->n_groups + 1);
+    /* these keep numbers that depend on the size of a gang */
+    out->passes = ty_arena_array(arena, struct ty_pass, (size_t)p->n_passes + 1);
+    out->meets = ty_arena_array(arena, struct ty_meet, (size_t)p->n_meets + 1);
+    out->channels = ty_arena_array(arena, struct ty_channel, (size_t)p->n_channels + 1);
+    if (ranks == NULL || out->gangs == NULL || out->groups == NULL || out->passes == NULL ||
+        out->meets == NULL || out->channels == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        ranks[g] = g;
+        out->gangs[g] = p->gangs[g];
+        out->gangs[g].n_ranks = 1;
+        out->gangs[g].rank_of = &ranks[g];
+    }
+    for (uint32_t g = 0; g < p->n_groups; g++) {
+        out->groups[g] = (struct ty_group){p->groups[g].name, 1, 1};
+    }
+    memcpy(out->passes, p->passes, p->n_passes * sizeof(*p->passes));
+    if (p->n_meets > 0) {
+        memcpy(out->meets, p->meets, p->n_meets * sizeof(*p->meets));
+    }
+    if (p->n_channels > 0) {
+        memcpy(out->channels, p->channels, p->n_channels * sizeof(*p->channels));
+    }
+    return ty_program_seal(out, arena, err);
+}
+
+/* The same row for every member. */
+static void spread(ty_ps *out, const ty_ps *one, uint32_t n_ops, uint32_t members)
+{
+    for (uint32_t k = 0; k < n_ops; k++) {
+        for (uint32_t i = 0; i < members; i++) {
+            out[(size_t)k * members + i] = one[k];
+        }
+    }
+}
+
+int ty_timeline_unfold(struct ty_timeline *out, const struct ty_timeline *folded,
+                       struct ty_err *err)
+{
+    const struct ty_program *p = out->program;
+    const int rc = folded->dur == NULL ? 0 : ty_timeline_keep_durations(out, err);
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        const uint64_t from = folded->program->gangs[g].first_task;
+        spread(out->start + gang->first_task, folded->start + from, gang->n_ops, gang->n_ranks);
+        if (folded->dur != NULL) {
+            spread(out->dur + gang->first_task, folded->dur + from, gang->n_ops, gang->n_ranks);
+        }
+    }
+    out->makespan = folded->makespan;
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* fold.h - one member for all of a gang, where they cannot differ.
+ *
+ * Members of a gang issue the same operations. When every duration holds for all of them and
+ * nothing is random, they start the same operation at the same time, so that one of them tells the
+ * times of all: by induction over the operations, the maximum over a group of equal times is that
+ * time. A folded program has one member per gang and the makespan of the whole.
+ *
+ * Where links are shared, members must also see links alike: all flows of a kind use, as often and
+ * at the same rates, links that in turn are used alike. Then all of them get the same speed at any
+ * time (links and kinds form an equitable partition, and max-min fair shares are constant on its
+ * cells), and a folded link stands for a cell: it has the capacity of one link, and each kind takes
+ * of it what its flows together take of that one. */
+#ifndef TY_CORE_EXECUTE_FOLD_H
+#define TY_CORE_EXECUTE_FOLD_H
+
+#include "sim/core/program/timeline.h"
+
+/* True when members cannot differ, links aside: no duration is given member by member, none
+ * varies, no collective is played message by message, and all gangs (of a tenant) are of one
+ * size. */
+bool ty_program_folds(const struct ty_program *program);
+
+/* A sealed program like `program`, which folds, with one member per gang: rank g is gang g. It
+ * shares the columns that do not change; the rest is the arena's. 0, or TY_ENOMEM, TY_EBUG. */
+int ty_program_fold(struct ty_program *out, const struct ty_program *program,
+                    struct ty_arena *arena, struct ty_err *err);
+
+/* fold_links.c: gives a folded program its links. *alike: whether members see them alike; if not,
+ * the folded program must not be executed with shared links. */
+int ty_program_fold_links(struct ty_program *folded, const struct ty_program *program, bool *alike,
+                          struct ty_arena *arena, struct ty_err *err);
+
+/* The times of a folded program's timeline, for all members: into an initialised timeline of the
+ * whole program, with durations if the folded one has them. */
+int ty_timeline_unfold(struct ty_timeline *out, const struct ty_timeline *folded,
+                       struct ty_err *err);
+
+#endif

@@ -1,0 +1,231 @@
+/* remarks.c - what a reader must know before comparing two sides. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/diff/diff.h"
+#include "sim/config/stack.h"
+#include "sim/base/words.h"
+
+static void remark(struct ty_diff_pair *pair, const char *text, int *rc)
+{
+    *rc = text == NULL ? TY_ENOMEM : *rc;
+    if (text != NULL && pair->n_remarks < TY_COUNT(pair->remark)) {
+        pair->remark[pair->n_remarks++] = text;
+    }
+}
+
+static bool model_differs(const struct ty_diff_pair *pair)
+{
+    static const char *const shape[] = {"layers",   "hidden", "heads",      "kv_heads",
+                                        "head_dim", "ffn",    "vocabulary", "sequence",
+                                        "mlp",      "tied",   "bias",       "qk_norm"};
+    for (uint32_t i = 0; i < pair->n_keys; i++) {
+        for (size_t k = 0; k < TY_COUNT(shape); k++) {
+            if (strncmp(pair->key[i].key, "model.", 6) == 0 &&
+                strcmp(pair->key[i].key + 6, shape[k]) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The work of a step, and who does it. */
+static void remark_work(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+{
+    const struct ty_diff_side *a = pair->a, *b = pair->b;
+    char x[64], y[64];
+    if (model_differs(pair)) {
+        remark(pair, "the models differ: a step is not the same work", rc);
+    }
+    if (a->tokens < b->tokens || a->tokens > b->tokens) {
+        remark(pair,
+               ty_arena_printf(arena, "a step of %c has %s tokens, one of %c %s: compare tokens/s",
+                               a->letter, ty_words_count(a->tokens, x, sizeof(x)), b->letter,
+                               ty_words_count(b->tokens, y, sizeof(y))),
+               rc);
+    }
+    if (a->n_gpus != b->n_gpus) {
+        remark(pair,
+               ty_arena_printf(arena, "%c has %u GPUs, %c %u: all times are means over GPUs",
+                               a->letter, (unsigned)a->n_gpus, b->letter, (unsigned)b->n_gpus),
+               rc);
+    }
+}
+
+/* ---- measured beside simulated ---- */
+
+/* Whose work a profile is taken to do, or cannot have done. */
+static void remark_work_of(struct ty_diff_pair *pair, const struct ty_diff_side *side,
+                           struct ty_arena *arena, int *rc)
+{
+    char text[64];
+    if (side->assumed != 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%c is taken to train what %c does: tokens/s and MFU "
+                               "follow from that",
+                               side->letter, side->assumed),
+               rc);
+    } else if (side->unlike != 0 && side->unlike_flops > 1) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%c does not train what %c does: its matrix products alone are %s "
+                               "of the FLOPs of a step of %c, so its tokens/s and MFU are not "
+                               "known",
+                               side->letter, side->unlike,
+                               ty_words_share(side->unlike_flops, text, sizeof(text)),
+                               side->unlike),
+               rc);
+    } else if (side->unlike != 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%c does not train what %c does: its MFU would be %s, so its "
+                               "tokens/s and MFU are not known; compare with its own model",
+                               side->letter, side->unlike,
+                               ty_words_share(side->unlike_mfu, text, sizeof(text))),
+               rc);
+    }
+}
+
+static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_side *side,
+                             struct ty_arena *arena, int *rc)
+{
+    const struct ty_recording *r = side->from->recording;
+    const double unphased = r->computed_s > 0 ? r->unphased_s / r->computed_s : 0;
+    char text[64];
+    remark_work_of(pair, side, arena, rc);
+    if (!r->marked) {
+        const struct ty_diff_side *other = side == pair->a ? pair->b : pair->a;
+        char several[160] = "";
+        if (other->n_steps > 1) {
+            snprintf(several, sizeof(several),
+                     ", while %c has %u; if it recorded as many, its step time is that many times "
+                     "too long",
+                     other->letter, (unsigned)other->n_steps);
+        }
+        remark(pair,
+               ty_arena_printf(arena, "no step is marked in %c: all of it is taken as one%s",
+                               side->letter, several),
+               rc);
+    }
+    if (r->marked && r->n_unmarked > 0) {
+        remark(pair,
+               ty_arena_printf(
+                   arena, "in %c %u of %u ranks %s no step marked: nothing of %s is counted",
+                   side->letter, (unsigned)r->n_unmarked, (unsigned)r->n_ranks,
+                   r->n_unmarked == 1 ? "has" : "have", r->n_unmarked == 1 ? "it" : "them"),
+               rc);
+    }
+    if (!pair->lumped && unphased >= 0.01) {
+        remark(pair,
+               ty_arena_printf(arena, "of %s of the computation in %c the phase is not known",
+                               ty_words_share(unphased, text, sizeof(text)), side->letter),
+               rc);
+    }
+    if (r->group_unknown) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%c has groups whose names say nothing: they count as "
+                               "data parallel",
+                               side->letter),
+               rc);
+    }
+    if (r->n_left_out > 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "%llu kernels in %c run beside more than %u others and "
+                               "are left out",
+                               (unsigned long long)r->n_left_out, side->letter, TY_N_STREAMS - 1),
+               rc);
+    }
+}
+
+static void remark_seen(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+{
+    const struct ty_diff_side *sides[] = {pair->a, pair->b};
+    remark(pair,
+           "times without computation are told by what ran meanwhile, in both: a profile does "
+           "not say what waited for what",
+           rc);
+    if (pair->lumped) {
+        remark(pair, "no phases are known: forward, backward and the others are one part, compute",
+               rc);
+    }
+    for (size_t i = 0; i < TY_COUNT(sides); i++) {
+        if (sides[i]->from->recording != NULL) {
+            remark_recording(pair, sides[i], arena, rc);
+        } else if (sides[i]->counted != NULL) {
+            remark(pair,
+                   ty_arena_printf(arena,
+                                   "%u of %u ranks were measured; all times are means "
+                                   "over these",
+                                   (unsigned)sides[i]->n_counted, (unsigned)sides[i]->n_gpus),
+                   rc);
+        }
+    }
+}
+
+/* ---- simulated both ---- */
+
+static void remark_runs(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+{
+    const struct ty_config *a = pair->a->from->run->config, *b = pair->b->from->run->config;
+    const struct ty_diff_side *sides[] = {pair->a, pair->b};
+    if (a->n_jobs > 0 || b->n_jobs > 0) {
+        remark(pair, "other jobs share the cluster; all figures are of the run files' own", rc);
+    }
+    for (size_t i = 0; i < TY_COUNT(sides); i++) {
+        if (!sides[i]->fits) {
+            remark(pair,
+                   ty_arena_printf(arena, "%c does not fit into the memory of its GPUs",
+                                   sides[i]->letter),
+                   rc);
+        }
+    }
+    if (pair->n_keys == 0) {
+        remark(pair,
+               ty_config_digest(a) == ty_config_digest(b)
+                   ? "no key differs: both are the same run"
+                   : "no key differs, but what is in files that they name, or their other jobs",
+               rc);
+    }
+}
+
+/* One that nobody named, or two that differ, are told before the keys blame anything else. */
+static void remark_stacks(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+{
+    const struct ty_diff_side *sides[] = {pair->a, pair->b};
+    for (size_t i = 0; i < TY_COUNT(sides); i++) {
+        const struct ty_config *c = sides[i]->from->run->config;
+        if (ty_stack_by_layout(c)) {
+            remark(pair,
+                   ty_arena_printf(arena,
+                                   "%c names no framework.preset: layout.zero %u makes it %s",
+                                   sides[i]->letter, (unsigned)c->layout.zero, sides[i]->stack),
+                   rc);
+        }
+    }
+    if (strcmp(pair->a->stack, pair->b->stack) != 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "the stacks differ (%s, %s): part of the difference is theirs; "
+                               "--set framework.preset=%s is for both",
+                               pair->a->stack, pair->b->stack, pair->a->stack),
+               rc);
+    }
+}
+
+int ty_diff_remarks(struct ty_diff_pair *pair, struct ty_arena *arena)
+{
+    int rc = 0;
+    remark_work(pair, arena, &rc);
+    if (pair->seen) {
+        remark_seen(pair, arena, &rc);
+    }
+    if (pair->a->from->run != NULL && pair->b->from->run != NULL) {
+        remark_stacks(pair, arena, &rc);
+        remark_runs(pair, arena, &rc);
+    }
+    return rc;
+}

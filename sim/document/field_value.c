@@ -1,0 +1,434 @@
+/* field_value.c - one value: from YAML into memory, by its type.
+ *
+ * One function a type reads a single scalar; lists are read item by item with the same functions.
+ * Messages are `section.key: what is wrong (value); what would be right`. */
+#include "sim/document/field_value.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "sim/base/number_text.h"
+#include "sim/base/utf8.h"
+
+#define MESSAGE_BYTES 512
+#define SHOWN_BYTES   40 /* of a wrong value */
+
+/* ---- what would be right ---- */
+
+/* " from 1 to 1024", " of at least 1" or "", in the unit of the field. */
+static void range_text(const struct ty_field *field, char *buf, size_t size)
+{
+    char low[64], high[64];
+    const bool whole = field->type != TY_TYPE_QUANTITY;
+    if (whole) {
+        (void)ty_snprintf(low, sizeof(low), "%.0f", field->min);
+        (void)ty_snprintf(high, sizeof(high), "%.0f", field->max);
+    } else {
+        ty_quantity_format(field->min, field->dim, low, sizeof(low));
+        ty_quantity_format(field->max, field->dim, high, sizeof(high));
+    }
+    if (field->max != 0) {
+        (void)snprintf(buf, size, " from %s to %s", low, high);
+    } else {
+        (void)snprintf(buf, size, " of at least %s", low);
+    }
+}
+
+/* A whole number that reads naturally as an example: 8, or what comes nearest in the range. */
+static double example_of(const struct ty_field *field)
+{
+    const double wanted = 8;
+    if (wanted < field->min) {
+        return field->min;
+    }
+    return field->max != 0 && wanted > field->max ? field->max : wanted;
+}
+
+const char *ty_field_example(const struct ty_field *field)
+{
+    const char *text = field->fallback;
+    const bool number =
+        text != NULL && text[0] >= '0' && text[0] <= '9' && strpbrk(text, "123456789") != NULL;
+    return field->dim == TY_DIM_COUNT && number ? text : ty_dimension_example(field->dim);
+}
+
+/* "a, b, c". */
+static void words_text(const struct ty_field *field, char *buf, size_t size)
+{
+    size_t len = 0;
+    buf[0] = '\0';
+    for (const struct ty_word *w = field->words; w->name && len + 1 < size; w++) {
+        const int n = snprintf(buf + len, size - len, "%s%s", len > 0 ? ", " : "", w->name);
+        len += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void expects(const struct ty_field *field, const char *noun, char *buf, size_t size)
+{
+    char range[160], words[400] = "";
+    range_text(field, range, sizeof(range));
+    if (field->words) {
+        words_text(field, words, sizeof(words));
+    }
+    switch (field->type) {
+    case TY_TYPE_UINT:
+    case TY_TYPE_UINT64:
+        (void)ty_snprintf(buf, size, "%s%s, such as %.0f", noun ? noun : "a whole number", range,
+                          example_of(field));
+        break;
+    case TY_TYPE_QUANTITY:
+        if (noun) {
+            (void)snprintf(buf, size, "%s%s", noun, range);
+        } else {
+            (void)snprintf(buf, size, "it like %s", ty_field_example(field));
+        }
+        break;
+    case TY_TYPE_BOOL:
+        (void)snprintf(buf, size, "true or false");
+        break;
+    case TY_TYPE_WORD:
+        (void)snprintf(buf, size, "one of %s", words);
+        break;
+    case TY_TYPE_WORDS:
+        (void)snprintf(buf, size, "each of %s once, like [%s]", words, words);
+        break;
+    case TY_TYPE_STRING:
+        (void)snprintf(buf, size, "a text");
+        break;
+    case TY_TYPE_UINTS:
+        (void)ty_snprintf(buf, size, "%s%s, like [%.0f, %.0f]", noun ? noun : "whole numbers",
+                          range, example_of(field), example_of(field));
+        break;
+    case TY_TYPE_STRINGS:
+        (void)snprintf(buf, size, "texts in brackets, like %s",
+                       field->example ? field->example : "[a, b]");
+        break;
+    }
+    if (field->blank) {
+        const size_t len = strlen(buf);
+        (void)snprintf(buf + len, size - len, ", or %s", field->blank);
+    }
+}
+
+char *ty_field_expects(const struct ty_field *field, char *buf, size_t size)
+{
+    expects(field, NULL, buf, size);
+    return buf;
+}
+
+/* ---- what is wrong ---- */
+
+/* The text of a scalar on one line, cut when it is long. */
+static const char *shown(const struct ty_node *node, char *buf)
+{
+    const char *text = node->text ? node->text : "";
+    size_t n = strlen(text) <= SHOWN_BYTES ? strlen(text) : SHOWN_BYTES - 3;
+    while (n > 0 && text[n] != '\0' && !ty_utf8_begins(text[n])) {
+        n--; /* not in the middle of a character */
+    }
+    memcpy(buf, text, n);
+    for (size_t i = 0; i < n; i++) {
+        buf[i] = buf[i] == '\n' ? ' ' : buf[i];
+    }
+    memcpy(buf + n, text[n] != '\0' ? "..." : "", text[n] != '\0' ? 4 : 1);
+    return buf;
+}
+
+static int TY_PRINTF(3, 4) value_fail(const struct ty_value_context *c, const struct ty_node *node,
+                                      const char *format, ...)
+{
+    char message[2 * MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    const struct ty_place at = ty_node_place(c->doc, node);
+    const char *inner = c->field->inner;
+    return ty_fail_at(c->err, TY_EINPUT, &at, "%s.%s%s%s: %s", c->section, c->field->key,
+                      inner ? "." : "", inner ? inner : "", message);
+}
+
+/* "what (value); write noun from 1 to 1024, such as 8". */
+static int wrong(const struct ty_value_context *c, const struct ty_node *node, const char *what,
+                 const char *noun)
+{
+    char value[SHOWN_BYTES + 8], right[MESSAGE_BYTES];
+    expects(c->field, noun, right, sizeof(right));
+    return value_fail(c, node, "%s (%s); write %s", what, shown(node, value), right);
+}
+
+/* A scalar that says nothing: "key:", "~", "null". */
+static bool is_null(const struct ty_node *node)
+{
+    static const char *const spellings[] = {"", "~", "null", "Null", "NULL"};
+    bool found = !node->text;
+    for (size_t i = 0; i < TY_COUNT(spellings) && !found; i++) {
+        found = strcmp(node->text, spellings[i]) == 0;
+    }
+    return node->kind == TY_NODE_SCALAR && !node->quoted && found;
+}
+
+/* Reports a node that is no scalar with a value. */
+static int check_scalar(const struct ty_value_context *c, const struct ty_node *node)
+{
+    char right[MESSAGE_BYTES];
+    const bool null = is_null(node);
+    if (node->kind == TY_NODE_SCALAR && !null) {
+        return 0; /* nearly always: what would be right is worth its words only where it is told */
+    }
+    expects(c->field, NULL, right, sizeof(right));
+    if (null) {
+        return value_fail(c, node, "no value; write %s", right);
+    }
+    return value_fail(c, node, "%s where one value is due; write %s",
+                      node->kind == TY_NODE_LIST ? "a list" : "a mapping", right);
+}
+
+/* ---- scalars ---- */
+
+static int read_whole(const struct ty_value_context *c, const struct ty_node *node, uint64_t *out)
+{
+    const struct ty_field *field = c->field;
+    const uint64_t limit = field->type == TY_TYPE_UINT64 ? UINT64_MAX : UINT32_MAX;
+    const size_t digits = strspn(node->text, "0123456789");
+    if (node->text[0] == '-' && node->text[1] != '\0' &&
+        node->text[1 + strspn(node->text + 1, "0123456789")] == '\0') {
+        return wrong(c, node, "too small", NULL);
+    }
+    if (digits == 0 || node->text[digits] != '\0') {
+        return wrong(c, node, "not a whole number", "one");
+    }
+    uint64_t x = 0;
+    bool above = false;
+    for (const char *p = node->text; *p != '\0'; p++) {
+        const unsigned digit = (unsigned)(*p - '0');
+        above = above || x > (limit - digit) / 10;
+        x = above ? x : x * 10 + digit;
+    }
+    if (above || (field->max != 0 && (double)x > field->max)) {
+        return wrong(c, node, "too large", NULL);
+    }
+    if ((double)x < field->min) {
+        return wrong(c, node, "too small", NULL);
+    }
+    *out = x;
+    return 0;
+}
+
+static int read_uint(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    uint64_t x = 0;
+    const int rc = read_whole(c, node, &x);
+    if (rc == 0) {
+        *(uint32_t *)slot = (uint32_t)x;
+    }
+    return rc;
+}
+
+static int read_uint64(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    return read_whole(c, node, slot);
+}
+
+static int read_quantity(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    char why[MESSAGE_BYTES];
+    double value;
+    const struct ty_field *field = c->field;
+    if (ty_quantity_parse_like(node->text, field->dim, ty_field_example(field), &value, why,
+                               sizeof(why)) != 0) {
+        const bool asks = why[strlen(why) - 1] == '?'; /* for a unit: the blank was not meant */
+        const bool blank = field->blank && !asks;
+        return value_fail(c, node, "%s%s%s", why, blank ? ", or " : "", blank ? field->blank : "");
+    }
+    if (field->max != 0 && value > field->max) {
+        return wrong(c, node, "too large", "one");
+    }
+    if (value < field->min) {
+        return wrong(c, node, "too small", "one");
+    }
+    *(double *)slot = value;
+    return 0;
+}
+
+/* The spellings of the core schema (YAML 1.2.2, 10.3.2); Python writes True. */
+static int read_bool(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    static const struct {
+        const char *text;
+        bool value;
+    } spellings[] = {{"true", true},   {"True", true},   {"TRUE", true},
+                     {"false", false}, {"False", false}, {"FALSE", false}};
+    for (size_t i = 0; i < TY_COUNT(spellings); i++) {
+        if (strcmp(node->text, spellings[i].text) == 0) {
+            *(bool *)slot = spellings[i].value;
+            return 0;
+        }
+    }
+    return wrong(c, node, "neither true nor false", NULL);
+}
+
+static int read_word(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (const struct ty_word *w = c->field->words; w->name; w++) {
+        if ((c->field->any_case ? strcasecmp : strcmp)(w->name, node->text) == 0) {
+            *(int *)slot = w->value;
+            return 0;
+        }
+        if (n + 1 < TY_COUNT(names)) {
+            names[n++] = w->name;
+        }
+    }
+    if (c->field->blank) {
+        names[n++] = c->field->blank;
+    }
+    char value[SHOWN_BYTES + 8], right[MESSAGE_BYTES], hint[TY_SUGGESTION];
+    expects(c->field, NULL, right, sizeof(right));
+    return value_fail(c, node, "unknown word (%s); write %s%s", shown(node, value), right,
+                      ty_suggestion(node->text, names, n, hint));
+}
+
+static int read_string(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    const char *copy = ty_arena_strndup(c->arena, node->text, strlen(node->text));
+    if (!copy) {
+        return ty_fail_memory(c->err);
+    }
+    *(const char **)slot = copy;
+    return 0;
+}
+
+/* ---- lists ---- */
+
+/* Where the items of a list are in memory. */
+struct list_slots {
+    uint32_t *n;
+    char *items;
+    size_t item_size;
+    uint32_t max;
+};
+
+static int read_items(const struct ty_value_context *c, const struct ty_node *node,
+                      const struct list_slots *list,
+                      int (*read)(const struct ty_value_context *, const struct ty_node *, void *))
+{
+    /* One item need not be put in brackets. */
+    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
+    const uint32_t count = node->kind == TY_NODE_LIST ? node->n_children : 1;
+    if (count > list->max) {
+        return value_fail(c, node, "a list of %u items; write at most %u", (unsigned)count,
+                          (unsigned)list->max);
+    }
+    int code = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int rc = check_scalar(c, item);
+        rc = rc < 0 ? rc : read(c, item, list->items + i * list->item_size);
+        code = code < 0 ? code : rc;
+        item = node->kind == TY_NODE_LIST ? item->next : NULL;
+    }
+    *list->n = count;
+    return code;
+}
+
+static int read_uints(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    struct ty_uint_list list = {0};
+    const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]), TY_LIST_MAX};
+    const int rc = read_items(c, node, &slots, read_uint);
+    if (rc == 0) {
+        *(struct ty_uint_list *)slot = list;
+    }
+    return rc;
+}
+
+static int read_strings(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    struct ty_string_list list = {0};
+    const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]), TY_LIST_MAX};
+    const int rc = read_items(c, node, &slots, read_string);
+    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
+    for (uint32_t i = 0; rc == 0 && i < list.n; i++, item = item->next) {
+        list.at[i].line = item->line;
+        list.at[i].col = item->col;
+    }
+    if (rc == 0) {
+        *(struct ty_string_list *)slot = list;
+    }
+    return rc;
+}
+
+/* Every word of the field must be there exactly once. */
+static int read_words(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    struct ty_word_list list = {0};
+    const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]),
+                                     TY_COUNT(list.item)};
+    const int rc = read_items(c, node, &slots, read_word);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
+    for (uint32_t i = 0; i < list.n; i++, item = item->next) {
+        for (uint32_t j = 0; j < i; j++) {
+            if (list.item[i] == list.item[j]) {
+                return wrong(c, item, "given twice", NULL);
+            }
+        }
+    }
+    for (const struct ty_word *w = c->field->words; w->name; w++) {
+        bool found = false;
+        for (uint32_t i = 0; i < list.n; i++) {
+            found = found || list.item[i] == w->value;
+        }
+        if (!found) {
+            char right[MESSAGE_BYTES];
+            expects(c->field, NULL, right, sizeof(right));
+            return value_fail(c, node, "not given (%s); write %s", w->name, right);
+        }
+    }
+    *(struct ty_word_list *)slot = list;
+    return 0;
+}
+
+/* ---- by type ---- */
+
+static const struct {
+    int (*read)(const struct ty_value_context *, const struct ty_node *, void *);
+    size_t size;
+    bool is_list;
+} types[] = {
+    [TY_TYPE_UINT] = {read_uint, sizeof(uint32_t), false},
+    [TY_TYPE_UINT64] = {read_uint64, sizeof(uint64_t), false},
+    [TY_TYPE_QUANTITY] = {read_quantity, sizeof(double), false},
+    [TY_TYPE_BOOL] = {read_bool, sizeof(bool), false},
+    [TY_TYPE_WORD] = {read_word, sizeof(int), false},
+    [TY_TYPE_WORDS] = {read_words, sizeof(struct ty_word_list), true},
+    [TY_TYPE_STRING] = {read_string, sizeof(const char *), false},
+    [TY_TYPE_UINTS] = {read_uints, sizeof(struct ty_uint_list), true},
+    [TY_TYPE_STRINGS] = {read_strings, sizeof(struct ty_string_list), true},
+};
+
+size_t ty_value_size(enum ty_field_type type)
+{
+    return types[type].size;
+}
+
+int ty_value_read(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    const struct ty_field *field = c->field;
+    if (field->blank && node->kind == TY_NODE_SCALAR && node->text &&
+        strcmp(node->text, field->blank) == 0) {
+        memset(slot, 0, types[field->type].size);
+        return 0;
+    }
+    if (!types[field->type].is_list || node->kind != TY_NODE_LIST) {
+        const int rc = check_scalar(c, node);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return types[field->type].read(c, node, slot);
+}

@@ -1,0 +1,138 @@
+/* page.c - `trainyard report`: one or two runs as a page of their own, data between the two halves
+ * of the template (traces/page). */
+#include "sim/draw/page.h"
+
+#include <stdio.h>
+
+#include "sim/run/links.h"
+#include "sim/run/together.h"
+#include "sim/base/words.h"
+
+#define RANKS "one-per-stage" /* unless the user chooses */
+
+static const struct ty_page_options no_options;
+
+static int parse_detail(const char *name, enum ty_detail *out, struct ty_err *err)
+{
+    int value = TY_DETAIL_MICROBATCH;
+    if (ty_word_read("--detail", name, ty_detail_words, &value, err) < 0) {
+        return TY_EUSAGE;
+    }
+    *out = (enum ty_detail)value;
+    return 0;
+}
+
+static const char *ranks_of(const struct ty_page_options *options)
+{
+    return options->ranks != NULL ? options->ranks : RANKS;
+}
+
+/* The slices of one run and everything else about it; `variants`: with other schedules. */
+static int put_run(struct ty_out *out, const struct ty_page_run *shown,
+                   const struct ty_page_options *options, bool variants, uint32_t *n_ranks,
+                   struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_selection selection = {.n = 0};
+    struct ty_page page = {.n_slices = 0};
+    struct ty_trace trace = {.timeline = &shown->run->all, .window_to = UINT64_MAX};
+    int rc =
+        ty_select_ranks(shown->run, ranks_of(options), options->order, &arena, &selection, err);
+    rc = rc < 0 ? rc : parse_detail(options->detail, &trace.detail, err);
+    trace.ranks = selection.ranks;
+    trace.n_ranks = *n_ranks = selection.n;
+    rc = rc < 0 ? rc : ty_page_collect(&page, &trace, &shown->run->timeline, err);
+    if (rc == 0) {
+        ty_out_str(out, "{\"file\":");
+        ty_out_html_json_string(out, shown->name);
+        ty_out_str(out, ",\"trouble\":");
+        ty_out_html_json_string(out, shown->trouble != NULL ? shown->trouble : "");
+        ty_out_printf(out, ",\"halted\":%s,\n", ty_run_halted(shown->run) ? "true" : "false");
+        rc = ty_page_put_run(out, shown->run, &selection, variants, err);
+    }
+    rc = rc < 0 ? rc : ty_page_put(&page, out, err);
+    ty_out_str(out, "}");
+    ty_page_release(&page);
+    ty_arena_release(&arena);
+    return rc;
+}
+
+static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n,
+                    const struct ty_page_options *options, uint32_t *n_ranks, struct ty_err *err)
+{
+    int rc = 0;
+    ty_out_bytes(out, (const char *)ty_page_head, ty_page_head_len);
+    ty_out_str(out, "{\"version\":\"" TRAINYARD_VERSION "\",\"command\":");
+    ty_out_html_json_string(out, options->command != NULL ? options->command : "");
+    ty_out_str(out, ",\n\"runs\":[");
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        ty_out_str(out, i == 0 ? "" : ",\n");
+        rc = put_run(out, &runs[i], options, i == 0, n_ranks, err); /* two are an answer already */
+    }
+    ty_out_str(out, "]}");
+    ty_out_bytes(out, (const char *)ty_page_tail, ty_page_tail_len);
+    return rc;
+}
+
+/* Where the page is and whom it shows. */
+static char *make_note(const struct ty_page_run *runs, size_t n, const char *path, uint64_t bytes,
+                       uint32_t n_ranks, const struct ty_page_options *options)
+{
+    struct ty_text t = {.data = NULL};
+    const uint32_t all = ty_together_ranks(runs[n - 1].run);
+    char size[64];
+    bool halted = false;
+    ty_text_add(&t, "report: %s (%s", path, ty_words_bytes((double)bytes, size, sizeof(size)));
+    for (size_t i = 0; i < n; i++) {
+        halted = halted || ty_run_halted(runs[i].run);
+    }
+    if (options->ranks == NULL && n_ranks < all) {
+        ty_text_add(&t, "; %u of %u ranks: one of each stage, choose others with --ranks",
+                    (unsigned)n_ranks, (unsigned)all);
+    }
+    ty_text_add(&t, "%s)", halted ? "; incomplete: what ran before the deadlock" : "");
+    return ty_text_take(&t);
+}
+
+int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *options,
+                      struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_selection selection = {.n = 0};
+    enum ty_detail detail;
+    options = options != NULL ? options : &no_options;
+    int rc = ty_select_ranks(run, ranks_of(options), options->order, &arena, &selection, err);
+    rc = rc < 0 ? rc : parse_detail(options->detail, &detail, err);
+    ty_arena_release(&arena);
+    return rc;
+}
+
+int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
+                const struct ty_page_options *options, char **note, struct ty_err *err)
+{
+    struct ty_out out;
+    uint64_t bytes = 0;
+    uint32_t n_ranks = 0;
+    *note = NULL;
+    options = options != NULL ? options : &no_options;
+    for (size_t i = 0; i < n; i++) {
+        if (!runs[i].run->executed && !ty_run_halted(runs[i].run)) {
+            return ty_fail(err, TY_EUSAGE, "a page needs executed runs");
+        }
+    }
+    int rc = ty_out_open(&out, path, err);
+    if (rc < 0) {
+        return rc;
+    }
+    out.stop = options->stop;
+    rc = put_page(&out, runs, n, options, &n_ranks, err);
+    if (rc == 0) {
+        rc = ty_out_commit(&out, err);
+        bytes = out.stored;
+    }
+    ty_out_discard(&out);
+    if (rc == 0 && strcmp(path, "-") != 0) {
+        *note = make_note(runs, n, path, bytes, n_ranks, options);
+    }
+    return rc;
+}

@@ -1,0 +1,101 @@
+/* page_schedules.c - what other schedules would do to a run, for its page: each that is legal here
+ * executed on the same job, with its memory; beside it the share of idle time that its formula
+ * promises for the passes of the run, where it has one that is claimed to hold. */
+#include <math.h>
+
+#include "sim/search/neighbours.h"
+#include "sim/draw/page.h"
+#include "sim/run/pass_times.h"
+
+/* Times of one of v chunks and q slices of a rank's work on a micro-batch, from those of one of
+ * `own` pieces. A backward that was not split falls into halves (guess: both are one multiplication
+ * per weight matrix). */
+static struct ty_sched_times piece_times(const struct ty_sched_times *mean, uint32_t own,
+                                         uint32_t pieces)
+{
+    const double scale = (double)own / pieces, half = mean->backward / 2;
+    return (struct ty_sched_times){
+        .forward = scale * mean->forward,
+        .backward = scale * mean->backward,
+        .input = scale * (mean->weight > 0 ? mean->input : half),
+        .weight = scale * (mean->weight > 0 ? mean->weight : half),
+        .overlap = -1,
+    };
+}
+
+static uint32_t pieces_of(const struct ty_config *c)
+{
+    return ty_sched_chunks(&c->schedule) * ty_sched_slices(&c->schedule);
+}
+
+/* Share of idle time by the formula of a variant's schedule; NAN: there is none for it. */
+static double promised(const struct ty_run *run, const struct ty_config *variant,
+                       const struct ty_sched_times *mean)
+{
+    const struct ty_sched *sched = ty_sched_of(&variant->schedule);
+    const struct ty_sched_shape shape = ty_sched_shape_of(
+        &variant->schedule, variant->layout.pipeline, variant->layout.micro_batches);
+    const uint32_t pieces = pieces_of(variant);
+    const struct ty_sched_times times = piece_times(mean, pieces_of(run->config), pieces);
+    if (sched->makespan == NULL || sched->asynchronous ||
+        (sched->in_domain != NULL && !sched->in_domain(&shape, &times))) {
+        return (double)NAN;
+    }
+    const double work = (double)shape.m * pieces * (times.forward + times.backward);
+    return 1 - work / sched->makespan(&shape, &times);
+}
+
+static void put(struct ty_out *out, const char *key, double x)
+{
+    ty_out_printf(out, ",\"%s\":", key);
+    if (isnan(x)) {
+        ty_out_str(out, "null");
+    } else {
+        ty_out_json_number(out, x);
+    }
+}
+
+static void put_item(struct ty_out *out, const struct ty_run *run, const struct ty_neighbour *n,
+                     const struct ty_sched_times *mean)
+{
+    const struct ty_config *c = &n->trial.config;
+    ty_out_str(out, "{\"name\":");
+    ty_out_html_json_string(out, ty_sched_of(&c->schedule)->name);
+    ty_out_printf(out, ",\"chunks\":%u,\"own\":%s,\"balance\":%s,\"set\":[",
+                  (unsigned)ty_sched_chunks(&c->schedule), n->change.n == 0 ? "true" : "false",
+                  n->topic == TY_NEIGHBOUR_BALANCE ? "true" : "false");
+    for (uint32_t i = 0; i < n->change.n; i++) {
+        ty_out_str(out, i == 0 ? "" : ",");
+        ty_out_html_json_string(out, n->change.set[i]);
+    }
+    ty_out_str(out, "]");
+    put(out, "step_s", n->trial.step_s);
+    put(out, "bubble", n->trial.bubble);
+    put(out, "formula", promised(run, c, mean));
+    put(out, "held", n->trial.held);
+    put(out, "peak", n->trial.peak_B);
+    put(out, "capacity", n->trial.capacity_B);
+    ty_out_printf(out, ",\"verdict\":\"%s\"}", ty_verdict_word(n->trial.verdict));
+}
+
+int ty_page_put_schedules(struct ty_out *out, const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_stage_times st = ty_stage_times_of(run);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_neighbours all = {.n = 0};
+    const int rc =
+        run->config->layout.pipeline > 1 ? ty_run_neighbours(run, true, &all, &arena, err) : 0;
+    if (rc == 0) {
+        ty_out_printf(out, "\"schedules\":{\"no_dice\":%s,\"left_out\":%u,\"items\":[",
+                      all.no_dice ? "true" : "false", (unsigned)all.left_out);
+    }
+    for (uint32_t i = 0; rc == 0 && i < all.n; i++) {
+        ty_out_str(out, i == 0 ? "" : ",\n");
+        put_item(out, run, &all.item[i], &st.mean);
+    }
+    if (rc == 0) {
+        ty_out_str(out, "]},\n");
+    }
+    ty_arena_release(&arena);
+    return rc;
+}

@@ -1,0 +1,306 @@
+/* import_colls.c - samples of collectives and messages.
+ *
+ * A kernel of NCCL runs from when its rank comes until the last byte has come, so it holds the wait
+ * for members that are late. The member that came last waited for nobody: the shortest duration
+ * over the members of one collective (the same group, name and Seq) is what it took. Members whose
+ * files are missing may have come later, so that is an upper bound until all are there.
+ *
+ * In files of trainyard itself a send takes as long as its bytes, a receive the latency: their sum
+ * is the message. Sizes are those of nccl-tests (coll.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/profile/import.h"
+
+/* One kernel, to be found with those of the other members. */
+struct member {
+    uint32_t group, coll, nth; /* nth: of equal Seq on its rank */
+    uint64_t seq, bytes;
+    int64_t ns;
+    uint32_t rank, name;
+    uint32_t traffic; /* in im->traffic */
+    uint64_t pair;    /* of a message: from and to; else 0 */
+    bool has_seq;
+};
+
+struct collector {
+    struct ty_import *im;
+    struct member *members;
+    uint32_t n, cap;
+};
+
+/* enum ty_coll, or -1 where the table has no such row. */
+static int coll_of(int coll)
+{
+    switch (coll) {
+    case TY_PROFILE_COLL_ALL_REDUCE:
+        return TY_COLL_ALL_REDUCE;
+    case TY_PROFILE_COLL_ALL_GATHER:
+        return TY_COLL_ALL_GATHER;
+    case TY_PROFILE_COLL_REDUCE_SCATTER:
+        return TY_COLL_REDUCE_SCATTER;
+    case TY_PROFILE_COLL_ALL_TO_ALL:
+        return TY_COLL_ALL_TO_ALL;
+    case TY_PROFILE_COLL_BROADCAST:
+        return TY_COLL_BROADCAST;
+    case TY_PROFILE_COLL_SEND:
+    case TY_PROFILE_COLL_RECV:
+        return TY_COLL_SEND_RECV;
+    default:
+        return -1;
+    }
+}
+
+static uint64_t bytes_of(const struct ty_profile_comm *comm, int coll)
+{
+    const uint64_t in = comm->in_nelems, out = comm->out_nelems, more = in > out ? in : out;
+    const uint64_t n = coll == TY_PROFILE_COLL_ALL_GATHER       ? out
+                       : coll == TY_PROFILE_COLL_REDUCE_SCATTER ? in
+                       : coll == TY_PROFILE_COLL_ALL_TO_ALL     ? in
+                                                                : more;
+    return n * comm->element_B;
+}
+
+/* Nodes that the members are on; 0: not known. */
+static uint32_t nodes_of(const struct ty_import *im, const struct ty_profile_group *group)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; group->ranks != NULL && i < group->n; i++) {
+        n += i == 0 ||
+             group->ranks[i] / im->gpus_per_node != group->ranks[i - 1] / im->gpus_per_node;
+    }
+    return n;
+}
+
+/* Whom a communication connects. */
+struct reach {
+    uint32_t ranks, nodes; /* nodes 0: not known */
+    uint64_t pair; /* of a message: from << 32 | to; 0 otherwise and where it is not known */
+};
+
+/* Whom a message goes to or comes from, a global rank; TY_PROFILE_NONE: not known. PyTorch says the
+ * other end, as a rank of the group; trainyard both, as global ranks. */
+static uint32_t other_end(const struct ty_profile_comm *comm, const struct ty_profile_group *group,
+                          bool sends)
+{
+    const uint32_t other = sends ? comm->dst : comm->src;
+    if (comm->src != TY_PROFILE_NONE && comm->dst != TY_PROFILE_NONE) {
+        return other;
+    }
+    const bool named = group != NULL && group->ranks != NULL && other < group->n;
+    return named ? group->ranks[other] : TY_PROFILE_NONE;
+}
+
+static struct reach reach_of(const struct ty_import *im, uint32_t rank, int coll,
+                             const struct ty_profile_comm *comm,
+                             const struct ty_profile_group *group)
+{
+    const bool sends = coll == TY_PROFILE_COLL_SEND;
+    struct reach reach = {
+        .ranks = group != NULL && group->n > 0 ? group->n : comm->group_size,
+        .nodes = group != NULL ? nodes_of(im, group) : 0,
+    };
+    if (!sends && coll != TY_PROFILE_COLL_RECV) {
+        return reach;
+    }
+    const uint32_t other = other_end(comm, group, sends);
+    reach.ranks = 2;
+    if (other != TY_PROFILE_NONE && other != rank) {
+        const uint64_t from = sends ? rank : other, to = sends ? other : rank;
+        reach.pair = from << 32 | to;
+        reach.nodes = from / im->gpus_per_node == to / im->gpus_per_node ? 1 : 2;
+    } else {
+        reach.nodes = reach.nodes == 1 ? 1 : 0;
+    }
+    return reach;
+}
+
+static int find_traffic(struct ty_import *im, int coll, uint32_t desc, const struct reach *reach,
+                        uint32_t *out)
+{
+    for (uint32_t i = 0; i < im->n_traffic; i++) {
+        const struct ty_import_traffic *t = &im->traffic[i];
+        if (t->coll == coll && t->desc == desc && t->ranks == reach->ranks &&
+            t->nodes == reach->nodes) {
+            *out = i;
+            return 0;
+        }
+    }
+    if (!ty_profile_grow(&im->traffic, im->n_traffic, &im->cap_traffic, sizeof(*im->traffic))) {
+        return ty_fail_memory(im->err);
+    }
+    im->traffic[im->n_traffic] = (struct ty_import_traffic){
+        .coll = coll, .desc = desc, .ranks = reach->ranks, .nodes = reach->nodes};
+    *out = im->n_traffic++;
+    return 0;
+}
+
+/* ---- kernels ---- */
+
+static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel *k)
+{
+    struct ty_import *im = c->im;
+    const struct ty_profile_comm *comm = &im->profile->ranks[r].comms[k->comm];
+    const struct ty_profile_group *group =
+        comm->group != TY_PROFILE_NONE ? &im->profile->groups[comm->group] : NULL;
+    const struct reach reach = reach_of(im, im->profile->ranks[r].rank, k->coll, comm, group);
+    const bool sized = comm->has_size && comm->element_B > 0;
+    uint32_t traffic = 0;
+    int rc = find_traffic(im, k->coll, group != NULL ? group->desc : 0, &reach, &traffic);
+    if (rc < 0) {
+        return rc;
+    }
+    im->traffic[traffic].count++;
+    im->traffic[traffic].gpu_ns += k->dur_ns;
+    const uint64_t bytes = sized ? bytes_of(comm, k->coll) : 0;
+    im->traffic[traffic].bytes += (double)bytes;
+    const enum ty_import_reason reason = coll_of(k->coll) < 0                ? TY_IMPORT_NO_ROW
+                                         : !sized || bytes == 0              ? TY_IMPORT_NO_SIZE
+                                         : group == NULL || reach.nodes == 0 ? TY_IMPORT_NO_GROUP
+                                         : reach.ranks < 2                   ? TY_IMPORT_ALONE
+                                                                             : TY_IMPORT_TOLD;
+    if (reason != TY_IMPORT_TOLD) {
+        return ty_import_add_left(im, k->name, reason, true, k->dur_ns, 1);
+    }
+    if (!ty_profile_grow(&c->members, c->n, &c->cap, sizeof(*c->members))) {
+        return ty_fail_memory(im->err);
+    }
+    c->members[c->n] = (struct member){.group = comm->group,
+                                       .coll = (uint32_t)coll_of(k->coll),
+                                       .seq = comm->has_seq ? comm->seq : c->n,
+                                       .has_seq = comm->has_seq,
+                                       .bytes = bytes,
+                                       .ns = k->dur_ns,
+                                       .rank = r,
+                                       .name = k->name,
+                                       .traffic = traffic,
+                                       .pair = reach.pair};
+    c->n++;
+    return 0;
+}
+
+/* By collective, so that its members are neighbours; those of one rank with the same Seq in
+ * order. */
+static int by_rank(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    const uint64_t keys[][2] = {{x->group, y->group}, {x->coll, y->coll}, {x->has_seq, y->has_seq},
+                                {x->pair, y->pair},   {x->seq, y->seq},   {x->bytes, y->bytes},
+                                {x->rank, y->rank},   {x->nth, y->nth}};
+    for (size_t i = 0; i < TY_COUNT(keys); i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static int by_collective(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+    struct member p = *x, q = *y;
+    p.rank = x->nth;
+    p.nth = x->rank;
+    q.rank = y->nth;
+    q.nth = y->rank;
+    return by_rank(&p, &q);
+}
+
+static bool together(const struct member *a, const struct member *b)
+{
+    return a->group == b->group && a->coll == b->coll && a->has_seq && b->has_seq &&
+           a->pair == b->pair && a->seq == b->seq && a->bytes == b->bytes && a->nth == b->nth;
+}
+
+/* members[0 .. n) are of one collective. */
+static int sample(struct collector *c, const struct member *members, uint32_t n)
+{
+    struct ty_import *im = c->im;
+    const bool message = members->coll == TY_COLL_SEND_RECV;
+    const struct ty_import_traffic *t = &im->traffic[members->traffic];
+    struct ty_import_sample out = {.key = {.op = TY_IMPORT_COLL + (int32_t)members->coll,
+                                           .dim = {t->ranks, t->nodes, members->bytes},
+                                           .parts = 1},
+                                   .name = members->name,
+                                   .ns = members->ns,
+                                   .members = n};
+    for (uint32_t i = 0; i < n; i++) {
+        out.gpu_ns += members[i].ns;
+        out.ns = members[i].ns < out.ns ? members[i].ns : out.ns;
+    }
+    if (message && im->profile->own) {
+        out.ns = out.gpu_ns;
+    }
+    if ((message && im->profile->own && n != 2) || out.ns <= 0) {
+        return ty_import_add_left(im, members->name, TY_IMPORT_NO_END, true, out.gpu_ns, n);
+    }
+    im->traffic[members->traffic].best_ns += (double)out.ns;
+    im->traffic[members->traffic].best_bytes += (double)members->bytes;
+    return ty_import_add_sample(im, &out);
+}
+
+static int take_all(struct collector *c)
+{
+    const struct ty_import *im = c->im;
+    for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
+        const struct ty_profile_rank *rank = &im->profile->ranks[r];
+        for (uint32_t i = 0; i < rank->n_kernels; i++) {
+            const struct ty_profile_kernel *k = &rank->kernels[i];
+            if (k->class == TY_PROFILE_COMMUNICATION && ty_import_kernel_chosen(im, r, k)) {
+                const int rc = take(c, r, k);
+                if (rc < 0) {
+                    return rc;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether a rank issued the same once more. */
+static bool is_again(const struct member *before, const struct member *m)
+{
+    return before->group == m->group && before->coll == m->coll && before->pair == m->pair &&
+           before->seq == m->seq && before->bytes == m->bytes && before->rank == m->rank;
+}
+
+/* Which of those that a rank issued alike each is; members come as they were taken. */
+static void number(struct collector *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        c->members[i].nth = i; /* as they came */
+    }
+    qsort(c->members, c->n, sizeof(*c->members), by_rank);
+    for (uint32_t i = 0, nth = 0; i < c->n; i++) {
+        nth = i > 0 && is_again(&c->members[i - 1], &c->members[i]) ? nth + 1 : 0;
+        c->members[i].nth = nth;
+    }
+}
+
+/* One sample of each collective that was executed. */
+static int sample_all(struct collector *c)
+{
+    int rc = 0;
+    qsort(c->members, c->n, sizeof(*c->members), by_collective);
+    for (uint32_t i = 0; i < c->n && rc == 0;) {
+        uint32_t n = 1;
+        while (i + n < c->n && together(&c->members[i], &c->members[i + n])) {
+            n++;
+        }
+        rc = sample(c, &c->members[i], n);
+        i += n;
+    }
+    return rc;
+}
+
+int ty_import_collectives(struct ty_import *im)
+{
+    struct collector c = {.im = im};
+    int rc = take_all(&c);
+    if (c.n > 0 && rc == 0) {
+        number(&c);
+        rc = sample_all(&c);
+    }
+    free(c.members);
+    return rc;
+}

@@ -1,0 +1,336 @@
+/* import_report.c - what a profile says, for people. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/path.h"
+#include "sim/profile/import.h"
+#include "sim/base/words.h"
+
+#define COLUMN     40
+#define LEFT_SHOWN 6u /* of each reason */
+
+static double share(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static void put_head(const struct ty_import *im, struct ty_text *t)
+{
+    const struct ty_profile *p = im->profile;
+    char a[64];
+    ty_text_add(t, "measured: %u rank%s", (unsigned)p->n_ranks, p->n_ranks == 1 ? "" : "s");
+    if (p->world > p->n_ranks) {
+        ty_text_add(t, " of %u", (unsigned)p->world);
+    }
+    ty_text_add(t, "%s%s, %s kernels, %s", p->ranks[0].gpu[0] != '\0' ? ", " : "", p->ranks[0].gpu,
+                ty_words_count((double)im->n_kernels, a, sizeof(a)),
+                ty_path_name(p->ranks[0].file));
+    if (p->n_ranks > 1) {
+        ty_text_add(t, " and %u more", (unsigned)p->n_ranks - 1);
+    }
+    ty_text_add(t, "%s\nranks are taken to be on nodes of %u GPUs (--gpus-per-node)\n",
+                p->own ? " (of trainyard)" : "", (unsigned)im->gpus_per_node);
+}
+
+/* ---- steps ---- */
+
+static void put_steps(const struct ty_import *im, struct ty_text *t)
+{
+    const struct ty_profile *p = im->profile;
+    const struct ty_profile_rank *first = &p->ranks[0];
+    char a[64], b[64];
+    if (first->n_steps > 0) {
+        ty_text_add(t, "\nsteps%s%s\n", im->steps != NULL ? ", of which are used: " : "",
+                    im->steps != NULL ? im->steps : "");
+    }
+    for (uint32_t i = 0; i < first->n_steps; i++) {
+        int64_t least = INT64_MAX, most = 0;
+        for (uint32_t r = 0; r < p->n_ranks; r++) {
+            for (uint32_t k = 0; k < p->ranks[r].n_steps; k++) {
+                const struct ty_profile_step *step = &p->ranks[r].steps[k];
+                if (step->number == first->steps[i].number) {
+                    const int64_t ns = step->end_ns - step->start_ns;
+                    least = ns < least ? ns : least;
+                    most = ns > most ? ns : most;
+                }
+            }
+        }
+        ty_text_add(t, "  ProfilerStep#%u", (unsigned)first->steps[i].number);
+        ty_text_pad(t, COLUMN);
+        ty_text_add(t, "%s", ty_words_seconds((double)least * 1e-9, a, sizeof(a)));
+        if (most > least) {
+            ty_text_add(t, " to %s", ty_words_seconds((double)most * 1e-9, b, sizeof(b)));
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+/* The host issues a step and goes on: its marks are earlier than what they mark. */
+static void put_lag(const struct ty_import *im, struct ty_text *t)
+{
+    double host_ns = 0, gpu_ns = 0, begin_ns = 0, end_ns = 0, n = 0;
+    char a[64], b[64], c[64], d[64];
+    for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
+        const struct ty_profile_rank *rank = &im->profile->ranks[r];
+        int64_t from = INT64_MAX, to = INT64_MIN, first = INT64_MAX, last = INT64_MIN;
+        for (uint32_t i = 0; i < rank->n_kernels; i++) {
+            const struct ty_profile_kernel *k = &rank->kernels[i];
+            if (k->step != TY_PROFILE_NONE && ty_import_kernel_chosen(im, r, k)) {
+                const struct ty_profile_step *step = &rank->steps[k->step];
+                const int64_t end = k->start_ns + k->dur_ns;
+                from = step->start_ns < from ? step->start_ns : from;
+                to = step->end_ns > to ? step->end_ns : to;
+                first = k->start_ns < first ? k->start_ns : first;
+                last = end > last ? end : last;
+            }
+        }
+        if (first < last) {
+            host_ns += (double)(to - from);
+            gpu_ns += (double)(last - first);
+            begin_ns += (double)(first - from);
+            end_ns += (double)(last - to);
+            n++;
+        }
+    }
+    if (n > 0 && !im->profile->own) {
+        ty_text_add(
+            t,
+            "  the host issued them in %s; GPUs took %s, began %s after it and ended %s %s:\n"
+            "  a mark is when the host comes and goes, its kernels run when the GPU comes "
+            "to them\n",
+            ty_words_seconds(host_ns / n * 1e-9, a, sizeof(a)),
+            ty_words_seconds(gpu_ns / n * 1e-9, b, sizeof(b)),
+            ty_words_seconds(begin_ns / n * 1e-9, c, sizeof(c)),
+            ty_words_seconds((end_ns < 0 ? -end_ns : end_ns) / n * 1e-9, d, sizeof(d)),
+            end_ns < 0 ? "before" : "after");
+    }
+}
+
+/* ---- lanes ---- */
+
+static void put_lane(struct ty_text *t, const char *what, double ns, double whole)
+{
+    char a[64], b[64];
+    ty_text_add(t, "  %s", what);
+    ty_text_pad(t, COLUMN);
+    ty_text_add(t, "%10s %9s\n", ty_words_seconds(ns * 1e-9, a, sizeof(a)),
+                ty_words_share(whole > 0 ? ns / whole : 0, b, sizeof(b)));
+}
+
+static void put_lanes(const struct ty_import *im, struct ty_text *t)
+{
+    struct ty_import_lanes sum = {.span = 0};
+    const double n = im->profile->n_ranks;
+    char a[64];
+    for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
+        const struct ty_import_lanes *l = &im->lanes[r];
+        sum.span += l->span;
+        sum.compute += l->compute;
+        sum.communication += l->communication;
+        sum.overlap += l->overlap;
+        sum.exposed += l->exposed;
+        sum.memory_only += l->memory_only;
+        sum.idle += l->idle;
+    }
+    ty_text_add(t, "\na GPU from its first kernel to its last, mean over ranks: %s\n",
+                ty_words_seconds((double)sum.span / n * 1e-9, a, sizeof(a)));
+    put_lane(t, "computing", (double)sum.compute / n, (double)sum.span / n);
+    put_lane(t, "exposed communication", (double)sum.exposed / n, (double)sum.span / n);
+    put_lane(t, "copies and fills alone", (double)sum.memory_only / n, (double)sum.span / n);
+    put_lane(t, "idle", (double)sum.idle / n, (double)sum.span / n);
+    if (sum.communication > 0) {
+        ty_text_add(t, "  of communication, beside computation");
+        ty_text_pad(t, COLUMN);
+        ty_text_add(t, "%10s %9s\n", "",
+                    ty_words_share(share(sum.overlap, sum.communication), a, sizeof(a)));
+    }
+}
+
+/* ---- what it was ---- */
+
+static void put_kinds(const struct ty_import *im, struct ty_text *t)
+{
+    const double n = im->profile->n_ranks;
+    char a[64];
+    ty_text_add(t, "\ncomputation of a rank: %s\n",
+                ty_words_seconds((double)im->compute_ns / n * 1e-9, a, sizeof(a)));
+    for (int k = 0; k < TY_IMPORT_N_KINDS; k++) {
+        if (im->kind_ns[k] > 0) {
+            put_lane(t, ty_import_kind_word(k), (double)im->kind_ns[k] / n,
+                     (double)im->compute_ns / n);
+        }
+    }
+}
+
+double ty_import_bus_Bps(const struct ty_import_traffic *t)
+{
+    static const enum ty_coll colls[TY_PROFILE_N_COLLS] = {
+        [TY_PROFILE_COLL_ALL_REDUCE] = TY_COLL_ALL_REDUCE,
+        [TY_PROFILE_COLL_ALL_GATHER] = TY_COLL_ALL_GATHER,
+        [TY_PROFILE_COLL_REDUCE_SCATTER] = TY_COLL_REDUCE_SCATTER,
+        [TY_PROFILE_COLL_ALL_TO_ALL] = TY_COLL_ALL_TO_ALL,
+        [TY_PROFILE_COLL_BROADCAST] = TY_COLL_BROADCAST,
+        [TY_PROFILE_COLL_SEND] = TY_COLL_SEND_RECV,
+        [TY_PROFILE_COLL_RECV] = TY_COLL_SEND_RECV,
+    };
+    const double factor = t->ranks > 1 ? ty_coll_bus_factor(colls[t->coll], t->ranks) : 0;
+    return t->best_ns > 0 ? factor * t->best_bytes / (t->best_ns * 1e-9) : 0;
+}
+
+static void put_traffic(const struct ty_import *im, struct ty_text *t)
+{
+    const double n = im->profile->n_ranks;
+    char a[64], b[64], c[64];
+    if (im->n_traffic == 0) {
+        return;
+    }
+    ty_text_add(t, "\ncommunication of a rank: %s, waiting for other members included\n",
+                ty_words_seconds((double)im->communication_ns / n * 1e-9, a, sizeof(a)));
+    for (uint32_t i = 0; i < im->n_traffic; i++) {
+        const struct ty_import_traffic *f = &im->traffic[i];
+        const char *desc = ty_profile_text(im->profile, f->desc);
+        ty_text_add(t, "  %s%s%s", ty_profile_coll_word(f->coll), desc[0] != '\0' ? " " : "", desc);
+        ty_text_pad(t, 28);
+        ty_text_add(t, "%u rank%s", (unsigned)f->ranks, f->ranks == 1 ? "" : "s");
+        if (f->nodes > 0) {
+            ty_text_add(t, " on %u node%s", (unsigned)f->nodes, f->nodes == 1 ? "" : "s");
+        }
+        ty_text_pad(t, 50);
+        ty_text_add(t, "%8s x %-10s %9s", ty_words_count(f->count / n, c, sizeof(c)),
+                    f->bytes > 0 ? ty_words_bytes(f->bytes / f->count, a, sizeof(a)) : "?",
+                    ty_words_share(share(f->gpu_ns, im->communication_ns), b, sizeof(b)));
+        if (ty_import_bus_Bps(f) > 0) {
+            ty_text_add(t, "   %.4g GB/s", ty_import_bus_Bps(f) * 1e-9);
+        }
+        ty_text_add(t, "\n");
+    }
+    ty_text_add(t, "  sizes are means, GB/s bus bandwidth as nccl-tests mean them\n");
+}
+
+/* ---- the table ---- */
+
+static int by_share(const void *a, const void *b)
+{
+    const struct ty_import_left *x = a, *y = b;
+    return x->gpu_ns != y->gpu_ns ? (x->gpu_ns > y->gpu_ns ? -1 : 1)
+                                  : (x->name > y->name) - (x->name < y->name);
+}
+
+/* Names of one reason, the longest first; im->left is sorted. */
+static void put_reason(const struct ty_import *im, struct ty_text *t, uint32_t reason)
+{
+    const int64_t whole = im->compute_ns + im->communication_ns;
+    int64_t sum = 0, rest = 0;
+    uint32_t n = 0;
+    char a[64], b[64];
+    for (uint32_t i = 0; i < im->n_left; i++) {
+        sum += im->left[i].reason == reason ? im->left[i].gpu_ns : 0;
+    }
+    if (sum == 0) {
+        return;
+    }
+    ty_text_add(t, "  %9s  %s\n", ty_words_share(share(sum, whole), a, sizeof(a)),
+                ty_import_reason_text((int)reason));
+    for (uint32_t i = 0; i < im->n_left; i++) {
+        const struct ty_import_left *left = &im->left[i];
+        if (left->reason != reason) {
+            continue;
+        }
+        if (n++ >= LEFT_SHOWN) {
+            rest += left->gpu_ns;
+            continue;
+        }
+        ty_text_add(t, "             %9s  %.70s, %s kernel%s\n",
+                    ty_words_share(share(left->gpu_ns, whole), a, sizeof(a)),
+                    ty_profile_text(im->profile, left->name),
+                    ty_words_count(left->count, b, sizeof(b)), left->count == 1 ? "" : "s");
+    }
+    if (n > LEFT_SHOWN) {
+        ty_text_add(t, "             %9s  %u others\n",
+                    ty_words_share(share(rest, whole), a, sizeof(a)), (unsigned)(n - LEFT_SHOWN));
+    }
+}
+
+static void put_left(const struct ty_import *im, struct ty_text *t)
+{
+    if (im->n_left == 0) {
+        return;
+    }
+    qsort(im->left, im->n_left, sizeof(*im->left), by_share);
+    ty_text_add(t, "\nnot in the table, of computation and communication together\n");
+    for (uint32_t reason = 0; reason < TY_IMPORT_N_REASONS; reason++) {
+        put_reason(im, t, reason);
+    }
+}
+
+static void put_coverage(const struct ty_import *im, struct ty_text *t)
+{
+    int64_t compute = 0, communication = 0;
+    char a[64], b[64];
+    ty_import_coverage(im, &compute, &communication);
+    ty_text_add(t, "\ntable: %u rows, for %s of computation and %s of communication\n",
+                (unsigned)im->n_rows, ty_words_share(share(compute, im->compute_ns), a, sizeof(a)),
+                ty_words_share(share(communication, im->communication_ns), b, sizeof(b)));
+}
+
+/* ---- remarks ---- */
+
+static void put_remarks(const struct ty_import *im, struct ty_text *t)
+{
+    const struct ty_profile *p = im->profile;
+    uint32_t alone = 0, colls = 0;
+    uint64_t overlaps = 0, unlinked = 0;
+    bool marks = true;
+    for (uint32_t i = 0; i < im->n_rows; i++) {
+        colls += im->rows[i].key.op >= TY_IMPORT_COLL;
+        alone += im->rows[i].key.op >= TY_IMPORT_COLL && im->rows[i].members == 1;
+    }
+    for (uint32_t r = 0; r < p->n_ranks; r++) {
+        overlaps += p->ranks[r].n_overlaps;
+        unlinked += p->ranks[r].n_unlinked;
+        marks = marks && p->ranks[r].n_steps > 0;
+    }
+    ty_text_add(t, "\nremarks\n");
+    if (colls > alone) {
+        ty_text_add(t, "  of a collective the shortest time of the members whose files are given "
+                       "is taken: who came last\n  waited for nobody\n");
+    }
+    if (alone > 0) {
+        ty_text_add(t,
+                    "  of %u of %u collectives there is one member only, which may have waited in "
+                    "all of them: the\n  10 %% quantile of its times is taken; give the files of "
+                    "all ranks for better\n",
+                    (unsigned)alone, (unsigned)colls);
+    }
+    ty_text_add(t,
+                "  durations hold what kernels that run side by side cost one another; trainyard "
+                "adds that itself\n  to the times of a table, so kernels beside communication "
+                "count it twice\n");
+    if (!marks) {
+        ty_text_add(t,
+                    "  no ProfilerStep marks in %s: all that was recorded is taken as one "
+                    "stretch\n",
+                    p->n_ranks > 1 ? "some files" : "the file");
+    }
+    if (overlaps > 0) {
+        ty_text_add(t, "  %llu kernels begin before the one before them on their stream ends\n",
+                    (unsigned long long)overlaps);
+    }
+    if (unlinked > 0 && !p->own) {
+        ty_text_add(t, "  of %llu computing kernels the operator was not found\n",
+                    (unsigned long long)unlinked);
+    }
+}
+
+void ty_import_put_report(const struct ty_import *im, struct ty_text *t)
+{
+    put_head(im, t);
+    put_steps(im, t);
+    put_lag(im, t);
+    put_lanes(im, t);
+    put_kinds(im, t);
+    put_traffic(im, t);
+    put_coverage(im, t);
+    put_left(im, t);
+    put_remarks(im, t);
+}

@@ -1,0 +1,407 @@
+/* replay.c - see replay.h. */
+#include "sim/profile/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/base/path.h"
+#include "sim/profile/replay_kinds.h"
+
+#define PAUSES    500 /* pauses of 1/500 of a step end a stretch of a phase: what a picture shows */
+#define FAR_NS    ((int64_t)1 << 61)
+#define SPAN_NS   ((int64_t)1000000000000000)
+#define STEPS_MAX 65535u     /* the number of a step has 16 bits */
+#define SLOTS     (1u << 17) /* of the table of kinds: twice what can be numbered */
+
+/* What makes a kind: all else of its kernels may differ. */
+struct key {
+    uint32_t name; /* text, or enum ty_profile_coll */
+    uint8_t category, communicates;
+    const char *group;
+    double bytes;
+};
+
+struct slot {
+    struct key key;
+    uint32_t kind; /* and one; 0: empty */
+};
+
+struct builder {
+    struct ty_recording *r;
+    struct ty_builder b;
+    const struct ty_profile_rank *rank;
+    struct ty_replay_item *items;
+    uint32_t n;
+    struct slot *slots;
+    int64_t *start_ns, *dur_ns; /* [n_tasks] in the order of operations */
+    size_t n_tasks;
+    uint32_t *number; /* [n_steps] as the profiler counted them, ascending */
+    uint32_t n_steps;
+    struct ty_err *err;
+};
+
+/* ---- which kernels ---- */
+
+static bool is_replayed(const struct ty_recording *r, const struct ty_profile_kernel *k)
+{
+    return k->dur_ns > 0 && (!r->marked || k->step != TY_PROFILE_NONE);
+}
+
+/* Whether times are such that sums and differences of them are numbers. */
+static bool is_sane(const struct ty_profile_kernel *k)
+{
+    return k->start_ns > -FAR_NS && k->start_ns < FAR_NS && k->dur_ns < FAR_NS;
+}
+
+static int find_span(struct ty_recording *r, const char *path, struct ty_err *err)
+{
+    const struct ty_profile *p = r->profile;
+    for (uint32_t i = 0; i < p->n_ranks; i++) {
+        r->marked = r->marked || p->ranks[i].n_steps > 0;
+        r->n_unmarked += p->ranks[i].n_steps == 0;
+    }
+    r->base_ns = INT64_MAX;
+    r->end_ns = INT64_MIN;
+    for (uint32_t i = 0; i < p->n_ranks; i++) {
+        for (uint32_t k = 0; k < p->ranks[i].n_kernels; k++) {
+            const struct ty_profile_kernel *kernel = &p->ranks[i].kernels[k];
+            if (is_replayed(r, kernel) && !is_sane(kernel)) {
+                return ty_fail(err, TY_EINPUT, "%s: a kernel at %lld ns; times are within 70 years",
+                               p->ranks[i].file, (long long)kernel->start_ns);
+            }
+            if (is_replayed(r, kernel)) {
+                const int64_t end = kernel->start_ns + kernel->dur_ns;
+                r->base_ns = kernel->start_ns < r->base_ns ? kernel->start_ns : r->base_ns;
+                r->end_ns = end > r->end_ns ? end : r->end_ns;
+            }
+        }
+    }
+    if (r->end_ns <= r->base_ns) {
+        return ty_fail(err, TY_EINPUT,
+                       "%s: no kernel on a GPU%s; was the profile taken with "
+                       "ProfilerActivity.CUDA?",
+                       path, r->marked ? " in a step" : "");
+    }
+    return r->end_ns - r->base_ns <= SPAN_NS
+               ? 0
+               : ty_fail(err, TY_EINPUT,
+                         "%s: from the first kernel to the last are %.3g s; more than 11 days are "
+                         "no profile of a few steps",
+                         path, 1e-9 * (double)(r->end_ns - r->base_ns));
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Numbers of the steps that have a kernel, each once and in order: not every rank begins with the
+ * same one, and steps in which nothing ran are none. Without marks there is one step. */
+static int find_steps(struct builder *b)
+{
+    const struct ty_profile *p = b->r->profile;
+    size_t n = 0, most = 1;
+    for (uint32_t i = 0; i < p->n_ranks; i++) {
+        most += p->ranks[i].n_steps;
+    }
+    b->number = calloc(most, sizeof(*b->number));
+    for (uint32_t i = 0; i < p->n_ranks && b->number != NULL; i++) {
+        const struct ty_profile_rank *rank = &p->ranks[i];
+        bool *seen = calloc((size_t)rank->n_steps + 1, sizeof(*seen));
+        for (uint32_t k = 0; k < rank->n_kernels && seen != NULL; k++) {
+            const uint32_t step = rank->kernels[k].step;
+            if (is_replayed(b->r, &rank->kernels[k]) && step != TY_PROFILE_NONE && !seen[step]) {
+                seen[step] = true;
+                b->number[n++] = rank->steps[step].number;
+            }
+        }
+        if (seen == NULL) {
+            return TY_ENOMEM;
+        }
+        free(seen);
+    }
+    if (b->number == NULL) {
+        return TY_ENOMEM;
+    }
+    qsort(b->number, n, sizeof(*b->number), by_number);
+    for (size_t i = 0; i < n; i++) {
+        if (b->n_steps == 0 || b->number[b->n_steps - 1] != b->number[i]) {
+            b->number[b->n_steps++] = b->number[i];
+        }
+    }
+    b->n_steps = b->n_steps > 0 ? b->n_steps : 1;
+    return 0;
+}
+
+/* Which of these steps a kernel is of. */
+static uint16_t step_of(const struct builder *b, const struct ty_profile_kernel *k)
+{
+    if (!b->r->marked) {
+        return 0;
+    }
+    const uint32_t *at = bsearch(&b->rank->steps[k->step].number, b->number, b->n_steps,
+                                 sizeof(*b->number), by_number);
+    return (uint16_t)(at - b->number);
+}
+
+/* ---- kinds ---- */
+
+static struct key key_of(struct builder *b, const struct ty_profile_kernel *k)
+{
+    static const uint8_t phases[] = {[TY_PROFILE_OTHER] = TY_CAT_OTHER,
+                                     [TY_PROFILE_FORWARD] = TY_CAT_FORWARD,
+                                     [TY_PROFILE_RECOMPUTE] = TY_CAT_RECOMPUTE,
+                                     [TY_PROFILE_BACKWARD] = TY_CAT_BACKWARD,
+                                     [TY_PROFILE_OPTIMIZER] = TY_CAT_OPTIMIZER};
+    struct key key = {.name = ty_replay_name_text(b->rank, k), .category = phases[k->phase]};
+    if (k->class == TY_PROFILE_COMMUNICATION) {
+        const struct ty_replay_group group = ty_replay_group_of(b->r->profile, b->rank, k);
+        key = (struct key){.name = k->coll,
+                           .category = (uint8_t)group.category,
+                           .communicates = 1,
+                           .group = group.name};
+        b->r->group_unknown = b->r->group_unknown || !group.told;
+        if (k->comm != TY_PROFILE_NONE) {
+            const struct ty_profile_comm *comm = &b->rank->comms[k->comm];
+            const uint64_t most =
+                comm->in_nelems > comm->out_nelems ? comm->in_nelems : comm->out_nelems;
+            key.bytes = (double)most * comm->element_B;
+        }
+    }
+    return key;
+}
+
+static bool same(const struct key *x, const struct key *y)
+{
+    return x->name == y->name && x->category == y->category && x->communicates == y->communicates &&
+           x->group == y->group && !(x->bytes < y->bytes) && !(x->bytes > y->bytes);
+}
+
+/* Bytes go by their bits: a message may have more than 32 bits can count. */
+static uint32_t slot_of(const struct key *key)
+{
+    uint64_t bits;
+    memcpy(&bits, &key->bytes, sizeof(bits));
+    bits ^= (uint64_t)key->name << 32 | key->category;
+    return (uint32_t)(bits * 0x9E3779B97F4A7C15u >> 32) % SLOTS;
+}
+
+/* The kind of a kernel, made when it is the first. Negative on failure. */
+static int kind_of(struct builder *b, const struct ty_profile_kernel *k)
+{
+    const struct key key = key_of(b, k);
+    uint32_t at = slot_of(&key);
+    while (b->slots[at].kind != 0 && !same(&b->slots[at].key, &key)) {
+        at = (at + 1) % SLOTS;
+    }
+    if (b->slots[at].kind == 0) {
+        const struct ty_kind kind = {.name =
+                                         ty_replay_name(b->r->profile, b->rank, k, &b->r->arena),
+                                     .category = key.category,
+                                     .group = key.group,
+                                     .bytes = key.bytes};
+        const int index =
+            kind.name != NULL ? ty_build_kind(&b->b, &kind) : ty_build_no_memory(&b->b);
+        if (index < 0) {
+            return index;
+        }
+        b->slots[at] = (struct slot){.key = key, .kind = (uint32_t)index + 1};
+    }
+    return (int)b->slots[at].kind - 1;
+}
+
+/* ---- passes and operations ---- */
+
+static void begin_pass(struct builder *b, const struct ty_replay_item *item)
+{
+    const struct ty_block block = {.n_ops = 0};
+    const int index = ty_build_block(&b->b, &block);
+    const struct ty_pass pass = {.block = (uint32_t)(index < 0 ? 0 : index),
+                                 .mb = TY_NONE,
+                                 .mb2 = TY_NONE,
+                                 .step = step_of(b, item->kernel),
+                                 .phase = item->phase};
+    ty_build_pass(&b->b, &pass);
+}
+
+static void add_op(struct builder *b, const struct ty_replay_item *item)
+{
+    struct ty_op op = TY_OP_INIT;
+    const int kind = kind_of(b, item->kernel);
+    const double seconds = 1e-9 * (double)(item->end_ns - item->start_ns);
+    if (kind < 0) {
+        ty_build_note(&b->b, kind);
+        return;
+    }
+    op.kind = (uint16_t)kind;
+    op.stream = item->row;
+    op.wait[0] = TY_NO_EVENT;
+    ty_build_op(&b->b, &op);
+    b->start_ns[b->n_tasks] = item->start_ns;
+    b->dur_ns[b->n_tasks++] = item->end_ns - item->start_ns;
+    if (item->kernel->class == TY_PROFILE_COMPUTE) {
+        b->r->computed_s += seconds;
+        b->r->unphased_s += item->kernel->phase == TY_PROFILE_OTHER ? seconds : 0;
+    }
+}
+
+static int fill_items(struct builder *b)
+{
+    b->items = calloc((size_t)b->rank->n_kernels + 1, sizeof(*b->items));
+    b->n = 0;
+    for (uint32_t k = 0; b->items != NULL && k < b->rank->n_kernels; k++) {
+        const struct ty_profile_kernel *kernel = &b->rank->kernels[k];
+        if (is_replayed(b->r, kernel)) {
+            b->items[b->n++] = (struct ty_replay_item){.kernel = kernel,
+                                                       .start_ns = kernel->start_ns - b->r->base_ns,
+                                                       .end_ns = kernel->start_ns + kernel->dur_ns -
+                                                                 b->r->base_ns};
+        }
+    }
+    return b->items != NULL ? 0 : TY_ENOMEM;
+}
+
+static int add_rank(struct builder *b, uint32_t number)
+{
+    struct ty_recording *r = b->r;
+    const uint32_t steps = r->program.n_steps;
+    const char **names = ty_arena_array(&r->arena, const char *, TY_N_STREAMS);
+    uint32_t *self = ty_arena_array(&r->arena, uint32_t, 1);
+    struct ty_gang gang = {.n_ranks = 1, .rank_of = self, .row = names};
+    bool open = false;
+    int rc = 0;
+    b->rank = &r->profile->ranks[number];
+    gang.name = ty_arena_printf(&r->arena, "rank %u", (unsigned)b->rank->rank);
+    if (names == NULL || self == NULL || gang.name == NULL || fill_items(b) < 0) {
+        return TY_ENOMEM;
+    }
+    *self = number;
+    r->rank[number] = b->rank->rank;
+    ty_build_gang(&b->b, &gang);
+    r->n_left_out += ty_replay_rows(b->items, b->n, names, &r->arena, &rc);
+    ty_replay_passes(b->items, b->n, (r->end_ns - r->base_ns) / steps / PAUSES);
+    for (uint32_t i = 0; i < b->n && b->b.code == 0 && rc == 0; i++) {
+        const struct ty_replay_item *item = &b->items[i];
+        if (item->row == TY_REPLAY_DROPPED) {
+            continue;
+        }
+        if (item->begins || !open) {
+            begin_pass(b, item);
+            open = true;
+        }
+        add_op(b, item);
+    }
+    free(b->items);
+    b->items = NULL;
+    return rc < 0 ? rc : b->b.code;
+}
+
+static int build(struct builder *b)
+{
+    struct ty_recording *r = b->r;
+    size_t most = 1;
+    int rc = 0;
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        most += r->profile->ranks[i].n_kernels;
+    }
+    b->slots = calloc(SLOTS, sizeof(*b->slots));
+    b->start_ns = calloc(most, sizeof(*b->start_ns));
+    b->dur_ns = calloc(most, sizeof(*b->dur_ns));
+    r->rank = ty_arena_array(&r->arena, uint32_t, (size_t)r->n_ranks + 1);
+    if (b->slots == NULL || b->start_ns == NULL || b->dur_ns == NULL || r->rank == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < r->n_ranks && rc == 0; i++) {
+        rc = add_rank(b, i);
+    }
+    return rc;
+}
+
+/* The columns of times: gangs of one rank each, in order. */
+static int fill_timeline(struct builder *b)
+{
+    struct ty_timeline *t = &b->r->timeline;
+    int rc = ty_timeline_init(t, &b->r->program, b->err);
+    rc = rc < 0 ? rc : ty_timeline_keep_durations(t, b->err);
+    for (size_t i = 0; i < b->n_tasks && rc == 0; i++) {
+        t->start[i] = (ty_ps)b->start_ns[i] * 1000;
+        t->dur[i] = (ty_ps)b->dur_ns[i] * 1000;
+        t->makespan = t->start[i] + t->dur[i] > t->makespan ? t->start[i] + t->dur[i] : t->makespan;
+    }
+    return rc;
+}
+
+static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
+{
+    struct builder b = {
+        .r = r, .err = err, .b = {.program = &r->program, .arena = &r->arena, .err = err}};
+    int rc = find_span(r, path, err);
+    if (rc < 0) {
+        return rc;
+    }
+    r->n_ranks = r->profile->n_ranks;
+    r->world = r->profile->world;
+    rc = find_steps(&b);
+    if (b.n_steps > STEPS_MAX) {
+        free(b.number);
+        return ty_fail(err, TY_ELIMIT, "%s: more than %u steps", path, STEPS_MAX);
+    }
+    r->program =
+        (struct ty_program){.n_steps = b.n_steps, .observed = true, .jitter = {.group = TY_NONE}};
+    rc = rc < 0 ? rc : build(&b);
+    if (rc < 0 && (err == NULL || err->code == 0)) {
+        ty_fail_memory(err);
+    }
+    rc = rc < 0 ? rc : ty_program_seal(&r->program, &r->arena, err);
+    rc = rc < 0 ? rc : fill_timeline(&b);
+    free(b.number);
+    free(b.items);
+    free(b.slots);
+    free(b.start_ns);
+    free(b.dur_ns);
+    return rc;
+}
+
+/* ---- the public part ---- */
+
+bool ty_recording_named(const char *path)
+{
+    struct stat status;
+    return ty_path_ends(path, ".json") || ty_path_ends(path, ".json.gz") ||
+           (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+}
+
+bool ty_recording_has(const struct ty_recording *r, uint32_t rank)
+{
+    return bsearch(&rank, r->rank, r->n_ranks, sizeof(rank), by_number) != NULL;
+}
+
+int ty_recording_read(struct ty_recording **out, const char *path, struct ty_err *err)
+{
+    struct ty_recording *r = calloc(1, sizeof(*r));
+    *out = NULL;
+    if (r == NULL) {
+        return ty_fail_memory(err);
+    }
+    int rc = ty_profile_read(&r->profile, &path, 1, err);
+    rc = rc < 0 ? rc : replay(r, path, err);
+    if (rc < 0) {
+        ty_recording_free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void ty_recording_free(struct ty_recording *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    ty_timeline_release(&r->timeline);
+    ty_arena_release(&r->arena);
+    ty_profile_free(r->profile);
+    free(r);
+}

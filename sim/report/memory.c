@@ -1,0 +1,201 @@
+/* memory.c - does it fit: by how much, what fills the fullest GPU and when, what would
+ * help. */
+#include <stdio.h>
+
+#include "sim/run/gpus.h"
+#include "sim/search/remedy.h"
+#include "sim/report/table.h"
+#include "sim/base/words.h"
+
+#define COLUMN         22 /* where values begin */
+#define PARTS_SHOWN    6u /* largest tensors of a line */
+#define REMEDIES_SHOWN 5u
+
+/* "layers 0-9", "layers 0-4, 40-44": of each virtual stage, the first four. */
+static void write_layers(const struct ty_stage_plan *plan, struct ty_text *t)
+{
+    for (uint32_t i = 0; i < plan->n_chunks && i < 4; i++) {
+        const struct ty_layers *c = &plan->chunk[i];
+        ty_text_add(t, "%s%u-%u", i == 0 ? "layers " : ", ", (unsigned)c->first,
+                    (unsigned)(c->first + c->count - 1));
+    }
+    ty_text_add(t, plan->n_chunks > 4 ? ", ..." : "");
+}
+
+/* "fits, 12.0 GiB free (15.2 %)" */
+static void verdict(const struct ty_bill *bill, struct ty_text *t)
+{
+    char value[64];
+    const double capacity = bill->capacity_B, margin = capacity - bill->total_B;
+    switch (ty_bill_verdict(bill, capacity)) {
+    case TY_VERDICT_SHORT:
+        ty_text_add(t, "DOES NOT FIT, %s short (%.1f %%)",
+                    ty_words_bytes(-margin, value, sizeof(value)), -100 * margin / capacity);
+        break;
+    case TY_VERDICT_TIGHT:
+        ty_text_add(t, "TIGHT, %s free (%.1f %%; below %.0f %% it may fail)",
+                    ty_words_bytes(margin, value, sizeof(value)), 100 * margin / capacity,
+                    100 * TY_FITS_TIGHT);
+        break;
+    case TY_VERDICT_FITS:
+        ty_text_add(t, "fits, %s free (%.1f %%)", ty_words_bytes(margin, value, sizeof(value)),
+                    100 * margin / capacity);
+        break;
+    }
+}
+
+/* " on node 2: a100-sxm-40g, 39.4 GiB" */
+static void smallest(const struct ty_run *run, const struct ty_bill *bill, struct ty_text *t)
+{
+    char value[64];
+    const uint32_t generation = ty_exceptions_generation(&run->config->cluster, bill->node);
+    ty_text_add(t, " on node %u: %s, %s", (unsigned)bill->node, ty_run_gpu_name(run, generation),
+                ty_words_bytes(bill->capacity_B, value, sizeof(value)));
+}
+
+static void put_stages(const struct ty_run *run, struct ty_text *t)
+{
+    const bool mixed = ty_run_n_generations(run) > 1;
+    struct ty_bill bill;
+    char value[64];
+    ty_run_bill(run, 0, &bill);
+    ty_text_add(t, "\nmemory of a GPU, by pipeline stage (%s%s)\n",
+                mixed ? "that of the stage's smallest"
+                      : ty_words_bytes(bill.capacity_B, value, sizeof(value)),
+                mixed ? "" : " usable");
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        ty_run_bill(run, s, &bill);
+        ty_text_add(t, "  stage %u", (unsigned)s);
+        ty_text_pad(t, 12);
+        write_layers(&run->lowered.stage[s], t);
+        ty_text_pad(t, run->lowered.stage[0].n_chunks > 1 ? COLUMN + 24 : COLUMN + 6);
+        ty_text_add(t, "%10s  ", ty_words_bytes(bill.total_B, value, sizeof(value)));
+        verdict(&bill, t);
+        if (mixed) {
+            smallest(run, &bill, t);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+/* ---- what fills the fullest ---- */
+
+static void put_line(struct ty_text *t, const char *indent, const char *what, double bytes,
+                     const char *note)
+{
+    char value[64];
+    ty_text_add(t, "%s%s", indent, what);
+    ty_text_pad(t, COLUMN + 18);
+    ty_text_add(t, "%10s%s%s\n", ty_words_bytes(bytes, value, sizeof(value)),
+                note[0] != '\0' ? "  " : "", note);
+}
+
+/* "20 layers x 2 micro-batches" */
+static const char *copies(const struct ty_bill *bill, const struct ty_bill_part *part,
+                          const char *piece, char *buf, size_t size)
+{
+    const uint32_t per = bill->held > 0 ? bill->held : 1;
+    buf[0] = '\0';
+    if (!part->transient && part->unit == TY_UNIT_LAYER && part->copies % per == 0) {
+        const uint32_t layers = part->copies / per;
+        (void)snprintf(buf, size, "%u layer%s x %u %s", (unsigned)layers, layers == 1 ? "" : "s",
+                       (unsigned)per, piece);
+    } else if (!part->transient) {
+        (void)snprintf(buf, size, "%u times", (unsigned)part->copies);
+    }
+    return buf;
+}
+
+/* The largest tensors of a line, and the rest of them in one. */
+static void put_parts(const struct ty_bill *bill, bool transient, const char *piece,
+                      struct ty_text *t)
+{
+    uint32_t shown = 0, others = 0;
+    double rest = 0;
+    char note[64];
+    for (uint32_t i = 0; i < bill->n_parts; i++) {
+        const struct ty_bill_part *part = &bill->part[i];
+        if (part->transient != transient) {
+            continue;
+        }
+        if (shown < PARTS_SHOWN) {
+            put_line(t, "      ", part->what, part->bytes,
+                     copies(bill, part, piece, note, sizeof(note)));
+            shown++;
+        } else {
+            rest += part->bytes;
+            others++;
+        }
+    }
+    if (others > 0) {
+        (void)snprintf(note, sizeof(note), "%u more", (unsigned)others);
+        put_line(t, "      ", note, rest, "");
+    }
+}
+
+static void put_largest(const struct ty_run *run, uint32_t stage, const struct ty_bill *bill,
+                        struct ty_text *t)
+{
+    static const char *const during[] = {"", " (head and loss)", " (layer by layer)"};
+    const bool pieces =
+        run->lowered.stage[0].n_chunks > 1 || ty_sched_slices(&run->config->schedule) > 1;
+    const char *const piece = bill->held == 1 ? pieces ? "piece" : "micro-batch"
+                              : pieces        ? "pieces of micro-batches"
+                                              : "micro-batches";
+    ty_text_add(t, "  the fullest is stage %u, in the %s of micro-batch %u%s, %u %s held:\n",
+                (unsigned)stage, ty_phase_word((enum ty_phase)bill->pass->phase),
+                (unsigned)bill->pass->mb, during[bill->kind], (unsigned)bill->held, piece);
+    for (uint32_t i = 0; i < bill->n; i++) {
+        put_line(t, "    ", bill->item[i].what, bill->item[i].bytes, bill->item[i].note);
+        if (bill->item[i].life != TY_BILL_FIXED) {
+            put_parts(bill, bill->item[i].life == TY_BILL_TRANSIENT, piece, t);
+        }
+    }
+}
+
+/* ---- what would help ---- */
+
+static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
+{
+    if (list->n == 0) {
+        ty_text_add(
+            t, "\nno one or two changes of recomputation, sharding, parallel degrees, micro-batch, "
+               "schedule or kernels that were tried make it fit\n");
+        return;
+    }
+    ty_text_add(t, "\nwhat would make it fit, %s, fastest first\n",
+                list->pairs ? "one or two changes" : "one change each");
+    for (uint32_t i = 0; i < list->n && i < REMEDIES_SHOWN; i++) {
+        const struct ty_remedy *r = &list->item[i];
+        char value[64];
+        ty_text_add(t, "  %10s", ty_words_bytes(r->peak_B, value, sizeof(value)));
+        ty_text_add(t, "  time %+6.1f %%  ", 100 * r->slower);
+        for (uint32_t k = 0; k < r->change.n; k++) {
+            ty_text_add(t, " --set %s", r->change.set[k]);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    const int rc = ty_run_remedies(run, &list, &arena, err);
+    if (rc == 0) {
+        put_remedy_list(&list, t);
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+int ty_report_memory(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_bill largest;
+    const uint32_t stage = ty_run_fullest(run, &largest);
+    put_stages(run, t);
+    put_largest(run, stage, &largest, t);
+    return ty_bill_verdict(&largest, largest.capacity_B) == TY_VERDICT_FITS
+               ? 0
+               : put_remedies(run, t, err);
+}

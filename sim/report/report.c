@@ -1,0 +1,116 @@
+/* report.c - the reports of trainyard.h, as text. */
+#include <string.h>
+
+#include "sim/report/table.h"
+#include "sim/run/together.h"
+#include "sim/base/words.h"
+
+static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
+{
+    *text = ty_text_take(t);
+    return *text != NULL ? 0 : ty_fail_memory(err);
+}
+
+static const struct {
+    const char *name;
+    int (*write)(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+} formats[] = {{"table", ty_report_table}, {"json", ty_report_json}};
+
+int ty_run_report_check(const char *format, struct ty_err *err)
+{
+    for (size_t i = 0; i < TY_COUNT(formats); i++) {
+        if (strcmp(format, formats[i].name) == 0) {
+            return (int)i;
+        }
+    }
+    return ty_fail(err, TY_EUSAGE, "--stats %s: unknown; write table or json", format);
+}
+
+int ty_run_report(const struct ty_run *run, const char *format, char **text, struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    *text = NULL;
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "a report needs an executed run");
+    }
+    const int index = ty_run_report_check(format, err);
+    if (index < 0) {
+        return index;
+    }
+    const int rc = formats[index].write(run, &t, err);
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
+    return hand_over(&t, text, err);
+}
+
+/* What the simulator itself would need: the timeline column and the program. */
+static void describe_simulator(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_program *p =
+        run->together != NULL ? &run->together->program : &run->lowered.program;
+    const double bytes = ty_run_timeline_B(p);
+    char tasks[64], size[64];
+    ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
+                ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_passes,
+                (unsigned)p->n_blocks, ty_words_bytes(bytes, size, sizeof(size)));
+}
+
+/* The traces of the run file, and about how large they will be. */
+static int describe_traces(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    const char *trace;
+    int rc = 0;
+    for (size_t i = 0; (trace = ty_config_trace(run->config, i)) != NULL && rc == 0; i++) {
+        double bytes;
+        char size[64], *advice = NULL;
+        rc = ty_run_trace_size(run, trace, NULL, &bytes, &advice, err);
+        ty_text_add(t, "trace %s: %s%s\n", trace, bytes > 0 ? "about " : "small",
+                    bytes > 0 ? ty_words_bytes(bytes, size, sizeof(size)) : "");
+        if (bytes > run->config->output.trace_limit) {
+            ty_text_add(t, "  more than output.trace_limit: run will refuse it\n");
+        }
+        if (advice != NULL) {
+            ty_text_add(t, "  %s\n", advice);
+        }
+        ty_text_free(advice);
+    }
+    return rc;
+}
+
+int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    *text = NULL;
+    const int fault = ty_run_own_check(run, err);
+    if (fault < 0) {
+        return fault;
+    }
+    ty_report_head(run, &t);
+    ty_text_add(&t, "parameters held by a GPU before data-parallel sharding\n");
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        char params[64];
+        ty_text_add(&t, "  stage %u", (unsigned)s);
+        ty_text_pad(&t, 12);
+        ty_text_add(&t, "%s\n",
+                    ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
+    }
+    int rc = ty_report_memory(run, &t, err);
+    if (rc == 0) {
+        ty_report_fabric(run, &t);
+    }
+    rc = rc < 0 ? rc : ty_report_measured(run, &t, err);
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
+    ty_together_describe(run, &t);
+    describe_simulator(run, &t);
+    rc = run->together == NULL ? describe_traces(run, &t, err) : 0;
+    if (rc < 0) {
+        ty_text_release(&t);
+        return rc;
+    }
+    return hand_over(&t, text, err);
+}

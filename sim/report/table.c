@@ -1,0 +1,264 @@
+/* table.c - `run --stats table` and the head of `check`: for people. */
+#include "sim/report/table.h"
+
+#include <stdio.h>
+
+#include "sim/base/number_text.h"
+#include "sim/run/gpus.h"
+#include "sim/report/links.h"
+#include "sim/config/stack.h"
+#include "sim/run/together.h"
+#include "sim/base/words.h"
+
+#define COLUMN           22 /* where values begin */
+#define EXCEPTIONS_SHOWN 6u
+
+static void row(struct ty_text *t, const char *label, const char *value, const char *note)
+{
+    ty_text_add(t, "%s", label);
+    ty_text_pad(t, COLUMN);
+    ty_text_add(t, "%s", value);
+    if (note != NULL && note[0] != '\0') {
+        ty_text_pad(t, COLUMN + 16);
+        ty_text_add(t, "%s", note);
+    }
+    ty_text_add(t, "\n");
+}
+
+/* "except for gpu 17 at 80 %, nic 3.6 dead" */
+static void exceptions(const struct ty_string_list *texts, struct ty_text *t)
+{
+    for (uint32_t i = 0; i < texts->n && i < EXCEPTIONS_SHOWN; i++) {
+        ty_text_add(t, "%s%s", i == 0 ? "except for " : ", ", texts->item[i]);
+    }
+    if (texts->n > EXCEPTIONS_SHOWN) {
+        ty_text_add(t, " and %u more", (unsigned)(texts->n - EXCEPTIONS_SHOWN));
+    }
+    ty_text_add(t, texts->n > 0 ? "\n" : "");
+}
+
+/* "interleaved, 2 chunks per rank" */
+static void schedule(const struct ty_config *c, struct ty_text *t)
+{
+    const uint32_t chunks = ty_sched_chunks(&c->schedule), slices = ty_sched_slices(&c->schedule);
+    ty_text_add(t, "%s", ty_sched_of(&c->schedule)->name);
+    if (chunks > 1) {
+        ty_text_add(t, ", %u chunks per rank", (unsigned)chunks);
+    }
+    if (slices > 1) {
+        ty_text_add(t, ", %u slices", (unsigned)slices);
+    }
+}
+
+void ty_report_head(const struct ty_run *run, struct ty_text *t)
+{
+    static const char *const recompute[] = {"no recomputation", "selective recomputation",
+                                            "recomputation of the FFN", "full recomputation"};
+    const struct ty_config *c = run->config;
+    const struct ty_layout *l = &c->layout;
+    char params[64], gpus[512], of[32] = "", stack[TY_STACK_WORDS];
+    if (l->ranks < ty_cluster_gpus(&c->cluster)) {
+        (void)snprintf(of, sizeof(of), " of %u GPUs", (unsigned)ty_cluster_gpus(&c->cluster));
+    }
+    ty_run_gpu_words(run, gpus, sizeof(gpus));
+    ty_text_add(t, "%s, %s parameters, on %s%s (%u node%s of %u%s%s)\n", c->arch.name,
+                ty_words_count(ty_arch_params(&c->arch), params, sizeof(params)), gpus, of,
+                (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
+                (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
+                c->cluster.preset != NULL ? c->cluster.preset : "");
+    exceptions(&c->cluster.exception_texts, t);
+    ty_text_add(t, "tensor %u%s, pipeline %u (", (unsigned)l->tensor,
+                l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline);
+    schedule(c, t);
+    ty_text_add(t, "), data %u, ZeRO-%u", (unsigned)l->data, (unsigned)l->zero);
+    if (ty_layout_replicas(l) > 1) {
+        ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
+    }
+    ty_text_add(t, ", %s, framework %s\n", recompute[l->recompute], ty_stack_words(c, stack));
+    ty_text_add(
+        t, "%u sequence%s of %u token%s a step: %u micro-batch%s of %u on each pipeline\n\n",
+        (unsigned)l->global_batch, l->global_batch == 1 ? "" : "s", (unsigned)c->arch.sequence,
+        c->arch.sequence == 1 ? "" : "s", (unsigned)l->micro_batches,
+        l->micro_batches == 1 ? "" : "es", (unsigned)l->micro_batch);
+}
+
+/* Mean time that the ranks of a stage compute, s. */
+static double stage_compute_s(const struct ty_run *run, uint32_t stage)
+{
+    const struct ty_gang *gang = &run->lowered.program.gangs[stage];
+    double sum = 0;
+    for (uint32_t i = 0; i < gang->n_ranks; i++) {
+        sum += ty_s_from_ps(run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE]);
+    }
+    return sum / gang->n_ranks;
+}
+
+/* Uneven stages are the commonest reason for a bubble beyond the formula: say which one. */
+static void imbalance(const struct ty_run *run, struct ty_text *t)
+{
+    const uint32_t n = run->lowered.program.n_gangs;
+    double mean = 0, most = 0;
+    uint32_t slowest = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        const double seconds = stage_compute_s(run, s);
+        mean += seconds / n;
+        slowest = seconds > most ? s : slowest;
+        most = seconds > most ? seconds : most;
+    }
+    if (most > 1.01 * mean) {
+        char value[64], note[64];
+        ty_snprintf(value, sizeof(value), "+%.1f %%", 100 * (most / mean - 1));
+        snprintf(note, sizeof(note), "stage %u computes longer than the mean; all wait for it",
+                 (unsigned)slowest);
+        row(t, "slowest stage", value, note);
+    }
+}
+
+/* What the fleet section asks for: of a training that is nothing but this step. */
+static void training(const struct ty_run *run, const struct ty_fleet_figures *f, struct ty_text *t)
+{
+    const struct ty_fleet_options *fleet = &run->config->fleet;
+    char value[64], note[160], number[64];
+    if (fleet->tokens > 0) {
+        ty_snprintf(value, sizeof(value), "%.4g days", f->days_for_tokens);
+        ty_snprintf(note, sizeof(note), "%s GPU-hours for %g tokens, every step like this one",
+                    ty_words_count(f->gpu_hours, number, sizeof(number)), fleet->tokens);
+        row(t, "training", value, note);
+    }
+    if (fleet->price > 0) {
+        const bool all = fleet->tokens > 0;
+        const double cost = all ? f->cost : f->cost_per_billion_tokens;
+        if (cost < 1000) {
+            ty_snprintf(value, sizeof(value), "%.4g", cost);
+        } else {
+            ty_words_count(cost, value, sizeof(value));
+        }
+        ty_snprintf(note, sizeof(note), "%s at %g per GPU and hour",
+                    all ? "of these tokens" : "of a billion tokens", fleet->price);
+        row(t, "cost", value, note);
+    }
+}
+
+static void speed(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
+{
+    const struct ty_layout *l = &run->config->layout;
+    const uint32_t v = ty_sched_chunks(&run->config->schedule);
+    char value[64], note[160], share[32], other[32];
+    row(t, "step time", ty_words_seconds(f->step_s, value, sizeof(value)), "");
+    snprintf(note, sizeof(note), "%s per GPU",
+             ty_words_count(f->tokens_per_s_per_gpu, other, sizeof(other)));
+    row(t, "tokens/s", ty_words_count(f->tokens_per_s, value, sizeof(value)), note);
+    training(run, &f->fleet, t);
+    ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", f->model_tflops_per_gpu);
+    row(t, "model FLOP/s", value, "per GPU");
+    snprintf(note, sizeof(note), "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",
+             ty_words_share(f->mfu_causal, share, sizeof(share)));
+    row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
+    snprintf(note, sizeof(note), "the same and what recomputation repeats (causal: %s)",
+             ty_words_share(f->hfu_causal, share, sizeof(share)));
+    row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)), note);
+    if (ty_run_n_generations(run) > 1) {
+        ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", 1e-12 * ty_run_peak(run));
+        row(t, "peak", value, "per GPU: MFU and HFU are shares of the sum of all GPUs' peaks");
+    }
+    snprintf(
+        note, sizeof(note),
+        v > 1 ? "%s over ideal; (p - 1)/(m v) = %s" : "%s over ideal; (p - 1)/m = %s",
+        ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
+        ty_words_share((l->pipeline - 1.0) / ((double)l->micro_batches * v), other, sizeof(other)));
+    row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
+    imbalance(run, t);
+    const double derate = run->config->cluster.gpu.derate;
+    if (derate != 1) {
+        ty_snprintf(value, sizeof(value), "x %g", derate);
+        row(t, "in-situ derate", value, "on compute times (cluster.derate), see docs/model.md");
+    }
+}
+
+static void breakdown(const struct ty_figures *f, struct ty_text *t)
+{
+    ty_text_add(t, "\nwhere the step goes (mean over GPUs)\n");
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        char value[64], share[32];
+        if (f->bucket_s[b] <= 0) {
+            continue;
+        }
+        ty_text_add(t, "  %s", ty_bucket_name((enum ty_bucket)b));
+        ty_text_pad(t, COLUMN);
+        ty_text_add(t, "%-14s%8s\n", ty_words_seconds(f->bucket_s[b], value, sizeof(value)),
+                    ty_words_share(f->bucket_s[b] / f->step_s, share, sizeof(share)));
+    }
+}
+
+static void traffic(const struct ty_figures *f, struct ty_text *t)
+{
+    if (f->n_traffic == 0) {
+        return;
+    }
+    ty_text_add(t, "\ntraffic of a step, all GPUs together\n");
+    for (uint32_t i = 0; i < f->n_traffic; i++) {
+        char nvlink[64], net[64];
+        ty_text_add(t, "  %s", f->traffic[i].group);
+        ty_text_pad(t, COLUMN);
+        ty_text_add(t, "NVLink %12s   network %12s\n",
+                    ty_words_bytes(f->traffic[i].nvlink_B, nvlink, sizeof(nvlink)),
+                    ty_words_bytes(f->traffic[i].net_B, net, sizeof(net)));
+    }
+}
+
+/* What the executor did about links and GPUs that several want at once. */
+static void sharing(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_program *p = run->all.program;
+    char some[64], all[64];
+    if (run->sharing == TY_SHARING_NONE) {
+        ty_text_add(t, "nothing is shared: no link can be overloaded, and no GPU computes beside a "
+                       "collective");
+    } else if (run->sharing == TY_SHARING_ESTIMATED) {
+        ty_text_add(t, "sharing of links and GPUs was estimated beforehand");
+    } else if (run->shared.n_links > 0) {
+        ty_text_add(t, "links were shared as they were used (%s of %s can be overloaded)%s",
+                    ty_words_count(run->shared.n_links, some, sizeof(some)),
+                    ty_words_count(p->n_links, all, sizeof(all)),
+                    run->shared.gpus ? ", and GPUs that compute beside collectives" : "");
+    } else {
+        ty_text_add(t, "no link can be overloaded%s",
+                    run->shared.gpus ? ", but GPUs compute beside collectives" : "");
+    }
+    if (p->n_scripts > 0) {
+        ty_text_add(t, "; %u kinds of collectives were played message by message",
+                    (unsigned)p->n_scripts);
+    }
+    ty_text_add(t, "\n");
+}
+
+int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_figures f;
+    char tasks[64], wall[64], rss[64];
+    ty_run_figures(run, &f);
+    ty_report_head(run, t);
+    speed(run, &f, t);
+    breakdown(&f, t);
+    int rc = ty_report_memory(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
+    traffic(&f, t);
+    rc = ty_report_links_table(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
+    ty_together_table(run, f.step_s, t);
+    rc = ty_report_cover(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct ty_program *p = run->all.program;
+    ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
+                ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_ranks,
+                ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
+                ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
+    sharing(run, t);
+    return 0;
+}

@@ -1,0 +1,40 @@
+/* table.h - the pieces of the report for people; `check` shows some of them. */
+#ifndef TY_REPORT_TABLE_H
+#define TY_REPORT_TABLE_H
+
+#include "sim/base/text.h"
+#include "sim/run/run.h"
+
+void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, cluster, layout */
+
+/* Memory by stage, what fills the fullest, and if that is not clear of the limit what would help. 0
+ * or TY_ENOMEM. */
+int ty_report_memory(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
+/* fabric.c: the network as a tree, with counts and capacities. */
+void ty_report_fabric(const struct ty_run *run, struct ty_text *text);
+
+/* measured.c: what the files of measurements say, how well a fit describes them, and which
+ * groups and kernels of this run they cover; nothing without such files. */
+int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
+/* The same in a few lines, for a run; nothing without such files. */
+int ty_report_cover(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_cover_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+
+/* culprits.c: what slow GPUs, worse links and random spread add to the step of an executed run, and
+ * which ranks the others wait for; nothing where all parts are alike. */
+int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *text,
+                       struct ty_err *err);
+
+/* explain_changes.c: what changes of layout, schedule and stack would do to an executed run, and
+ * what better hardware would, by runs with one thing changed. `path`: what its critical path, all
+ * steps long, consists of. */
+struct ty_path_sums {
+    double compute, nvlink, network; /* s, by what would make them shorter */
+};
+int ty_report_changes(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
+                      const struct ty_path_sums *path, struct ty_text *text, struct ty_err *err);
+
+#endif

@@ -1,0 +1,222 @@
+/* together.c - what is said of jobs that share the cluster. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/document/json.h"
+#include "sim/run/bill.h"
+#include "sim/base/number_text.h"
+#include "sim/report/table.h"
+#include "sim/run/together.h"
+#include "sim/config/stack.h"
+#include "sim/base/words.h"
+
+#define OWN "this job"
+
+/* "1, 4-6", at most a few; the nodes that a job has GPUs on. */
+static void put_nodes(const struct ty_grid *grid, struct ty_text *t)
+{
+    const uint32_t n = ty_grid_nodes(grid);
+    bool *on = calloc(n, sizeof(*on));
+    uint32_t shown = 0;
+    for (uint32_t r = 0; on != NULL && r < grid->n_ranks; r++) {
+        on[ty_grid_node(grid, r)] = true;
+    }
+    for (uint32_t i = 0; on != NULL && i < n && shown < 5; i++) {
+        uint32_t last = i;
+        while (on[i] && last + 1 < n && on[last + 1]) {
+            last++;
+        }
+        if (on[i]) {
+            ty_text_add(t, "%s", shown == 0 ? "" : shown == 4 ? ", ..." : ", ");
+            if (shown++ < 4) {
+                ty_text_add(t, last > i ? "%u-%u" : "%u", (unsigned)i, (unsigned)last);
+            }
+        }
+        i = last;
+    }
+    free(on);
+}
+
+static void describe(const struct ty_other *o, struct ty_text *t)
+{
+    const struct ty_config *c = &o->config;
+    const struct ty_layout *l = &c->layout;
+    struct ty_bill bill;
+    char value[64], stack[TY_STACK_WORDS];
+    ty_run_fullest(o->run, &bill);
+    ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name, c->arch.name,
+                ty_words_count(ty_arch_params(&c->arch), value, sizeof(value)), (unsigned)l->ranks);
+    put_nodes(&o->run->lowered.grid, t);
+    ty_text_add(t, ")\n    tensor %u, pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s",
+                (unsigned)l->tensor, (unsigned)l->pipeline, ty_sched_of(&c->schedule)->name,
+                (unsigned)l->data, (unsigned)l->zero, ty_stack_words(c, stack),
+                ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));
+    if (o->job->steps > 0) {
+        ty_text_add(t, "; %u step%s", (unsigned)o->job->steps, o->job->steps == 1 ? "" : "s");
+    }
+    ty_text_add(t, "\n");
+}
+
+void ty_together_describe(const struct ty_run *run, struct ty_text *t)
+{
+    const struct ty_together *together = run->together;
+    if (together == NULL) {
+        return;
+    }
+    ty_text_add(t, "\njobs beside it: this one sits on nodes ");
+    put_nodes(&run->lowered.grid, t);
+    ty_text_add(t, "\n");
+    for (uint32_t i = 0; i < together->n; i++) {
+        describe(&together->other[i], t);
+    }
+}
+
+/* ---- after execution ---- */
+
+#define NAME_WIDTH 16
+
+static void put_row(struct ty_text *t, const char *name, uint32_t gpus, uint32_t steps, double step,
+                    double alone)
+{
+    char a[64], b[64];
+    ty_text_add(t, "  %-*s %6u %7u %13s %13s", NAME_WIDTH, name, (unsigned)gpus, (unsigned)steps,
+                ty_words_seconds(step, a, sizeof(a)),
+                alone > 0 ? ty_words_seconds(alone, b, sizeof(b)) : "-");
+    if (alone > 0) {
+        (void)ty_snprintf(a, sizeof(a), "%+.2f %%", 100 * (step / alone - 1));
+        ty_text_add(t, " %13s", a);
+    }
+    ty_text_add(t, "\n");
+}
+
+void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *t)
+{
+    const struct ty_together *together = run->together;
+    if (together == NULL) {
+        return;
+    }
+    ty_text_add(t, "\njobs that share the cluster\n  %-*s %6s %7s %13s %13s %13s\n", NAME_WIDTH, "",
+                "GPUs", "steps", "step time", "alone", "sharing costs");
+    put_row(t, OWN, run->lowered.program.n_ranks, run->lowered.program.n_steps, step_s,
+            together->own_alone_s);
+    for (uint32_t i = 0; i < together->n; i++) {
+        const struct ty_other *o = &together->other[i];
+        put_row(t, o->job->name, o->run->lowered.program.n_ranks, o->n_in_time, o->step_s,
+                o->alone_s);
+    }
+    if (together->unshared) {
+        ty_text_add(t, "  by engine sweep, or run.contention false, each is as if it were alone\n");
+    }
+    for (uint32_t i = 0; i < together->n; i++) {
+        const struct ty_other *o = &together->other[i];
+        char a[64], b[64];
+        if (!ty_run_fits(o->run)) {
+            ty_text_add(t, "  %s does not fit in memory: its times are as if it did\n",
+                        o->job->name);
+        }
+        if (o->early) {
+            ty_text_add(t, "  %s is done after %s of %s: the rest of the run is without it\n",
+                        o->job->name, ty_words_seconds(o->end_s, a, sizeof(a)),
+                        ty_words_seconds(ty_s_from_ps(run->timeline.makespan), b, sizeof(b)));
+        }
+    }
+}
+
+static void pair(struct ty_text *t, const char *key, double x)
+{
+    ty_text_add(t, ", ");
+    ty_json_put_member(t, key, x);
+}
+
+void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *t)
+{
+    const struct ty_together *together = run->together;
+    char buf[TY_JSON_NUMBER];
+    if (together == NULL) {
+        return;
+    }
+    ty_text_add(t, "  \"alone_step_time_s\": %s,\n", ty_json_number(together->own_alone_s, buf));
+    ty_text_add(t, "  \"sharing_slowdown\": %s,\n  \"jobs\": [",
+                ty_json_number(step_s / together->own_alone_s - 1, buf));
+    for (uint32_t i = 0; i < together->n; i++) {
+        const struct ty_other *o = &together->other[i];
+        struct ty_figures f;
+        ty_run_figures(o->run, &f);
+        ty_text_add(t,
+                    "%s\n    {\"name\": \"%s\", \"gpus\": %u, \"steps\": %u, \"steps_in_time\": %u",
+                    i == 0 ? "" : ",", o->job->name, (unsigned)o->run->lowered.program.n_ranks,
+                    (unsigned)o->config.run.steps, (unsigned)o->n_in_time);
+        pair(t, "step_time_s", o->step_s);
+        pair(t, "alone_step_time_s", o->alone_s);
+        pair(t, "sharing_slowdown", o->step_s / o->alone_s - 1);
+        pair(t, "mfu", f.mfu * f.step_s / o->step_s);
+        pair(t, "end_s", o->end_s);
+        ty_text_add(t, ", \"fits\": %s, \"done_before\": %s}",
+                    ty_run_fits(o->run) ? "true" : "false", o->early ? "true" : "false");
+    }
+    ty_text_add(t, "\n  ],\n");
+}
+
+/* ---- explain ---- */
+
+/* A step of the run's own job without one of the others. */
+static int without(const struct ty_run *run, uint32_t number, double *step_s, struct ty_err *why)
+{
+    struct ty_config changed = *run->config;
+    struct ty_run *other = NULL;
+    struct ty_job *jobs = calloc(changed.n_jobs, sizeof(*jobs));
+    if (jobs == NULL) {
+        return TY_ENOMEM;
+    }
+    changed.n_jobs = 0;
+    for (uint32_t i = 0; i < run->config->n_jobs; i++) {
+        if (i != number) {
+            jobs[changed.n_jobs++] = run->config->jobs[i];
+        }
+    }
+    changed.jobs = jobs;
+    why->code = 0;
+    int rc = ty_run_new(&other, &changed, why);
+    rc = rc < 0 ? rc : ty_run_execute_folded(other, why);
+    if (rc == 0) {
+        *step_s = ty_s_from_ps(other->timeline.makespan) / other->lowered.program.n_steps;
+    }
+    ty_run_free(other);
+    free(jobs);
+    return rc;
+}
+
+int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *t,
+                        struct ty_err *why)
+{
+    const struct ty_together *together = run->together;
+    if (together == NULL) {
+        return 0;
+    }
+    ty_text_add(t, "jobs on the same links: what sharing with each adds to a step, by a run "
+                   "without it\n");
+    for (uint32_t i = 0; i < together->n; i++) {
+        const char *name = together->other[i].job->name;
+        double without_s = together->own_alone_s;
+        const int rc = together->n > 1 ? without(run, i, &without_s, why) : 0;
+        char value[64];
+        ty_text_add(t, "  %s", name);
+        ty_text_pad(t, 34);
+        if (rc == TY_ENOMEM) {
+            return rc;
+        }
+        if (rc < 0) {
+            ty_text_add(t, "cannot be run (%s)\n", ty_code_name(rc));
+            continue;
+        }
+        ty_text_add(t, "%+.2f %%  (%s)\n", 100 * (step_s / without_s - 1),
+                    ty_words_seconds(step_s - without_s, value, sizeof(value)));
+    }
+    if (together->n > 1) {
+        ty_text_add(t, "  all of them");
+        ty_text_pad(t, 34);
+        ty_text_add(t, "%+.2f %%\n", 100 * (step_s / together->own_alone_s - 1));
+    }
+    ty_text_add(t, "\n");
+    return 0;
+}

@@ -1,0 +1,229 @@
+/* show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for
+ * scripts. */
+#include <string.h>
+
+#include "model/orders/csv.h"
+#include "model/orders/text.h"
+#include "sim/document/json.h"
+#include "sim/base/text.h"
+#include "sim/schedule/run.h"
+#include "traces/view/gantt.h"
+
+/* ---- for people ---- */
+
+static bool splits(const struct ty_sched_run *r)
+{
+    for (uint32_t i = 0; i < r->slots.rank[0].n; i++) {
+        if (r->slots.rank[0].slot[i].phase == TY_PHASE_WGRAD) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void ty_sched_describe(const struct ty_sched_run *r, struct ty_text *t)
+{
+    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER], c[TY_JSON_NUMBER];
+    ty_text_add(t, "%s, %u stage%s, %u micro-batch%s", r->name, (unsigned)r->shape.p,
+                r->shape.p == 1 ? "" : "s", (unsigned)r->shape.m, r->shape.m == 1 ? "" : "es");
+    if (r->shape.v > 1) {
+        ty_text_add(t, ", %u chunks per stage", (unsigned)r->shape.v);
+    }
+    if (r->shape.slices > 1) {
+        ty_text_add(t, ", %u slices", (unsigned)r->shape.slices);
+    }
+    if (r->sched != NULL && r->sched->reduced != NULL && r->shape.v * r->shape.slices == 1) {
+        ty_text_add(t, ", 1 %s (as %s)", r->sched->sliced ? "slice" : "chunk per stage",
+                    r->sched->reduced);
+    }
+    if (r->shape.group != 0 && r->sched != NULL && !r->sched->grouped) {
+        ty_text_add(t, ", no groups (%u is left aside)", (unsigned)r->shape.group);
+    }
+    ty_text_add(t, ", tF = %s, ", ty_json_number(r->times.forward, a));
+    if (splits(r)) {
+        ty_text_add(t, "tI = %s, tW = %s", ty_json_number(r->times.input, a),
+                    ty_json_number(r->times.weight, b));
+    } else {
+        ty_text_add(t, "tB = %s", ty_json_number(r->times.backward, b));
+    }
+    ty_text_add(t, ", message delay %s", ty_json_number(r->times.edge, c));
+}
+
+/* Why the formula and the simulation differ, in words. */
+static void put_verdict(const struct ty_sched_run *r, const struct ty_sched_summary *s,
+                        struct ty_text *t)
+{
+    if (s->holds) {
+        return;
+    }
+    if (!s->in_domain) {
+        ty_text_add(t, ", claimed for %s only", r->sched->domain);
+    } else if (r->times.edge > 0) {
+        ty_text_add(t, ", without message delays");
+    } else {
+        ty_text_add(t, ", which does not hold here");
+    }
+}
+
+static void write_summary(const struct ty_sched_run *r, const struct ty_sched_summary *s,
+                          struct ty_text *t)
+{
+    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER];
+    ty_text_add(t, "\nmakespan %s", ty_json_number(s->makespan, a));
+    if (s->formula > 0) {
+        ty_text_add(t, "; formula %s = %s", r->sched->formula, ty_json_number(s->formula, b));
+        put_verdict(r, s, t);
+    }
+    if (s->max_rank_span < s->makespan) {
+        ty_text_add(t, "; longest span of a rank %s", ty_json_number(s->max_rank_span, a));
+    }
+    ty_text_add(t, "\nbubble %.2f %% of the makespan, %.2f %% over ideal\nheld at most: ",
+                100 * s->bubble_fraction, 100 * s->bubble_over_ideal);
+    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
+        if (rank == 8 && r->shape.p > 9) {
+            ty_text_add(t, ", ...");
+            break;
+        }
+        ty_text_add(t, "%s%u", rank == 0 ? "" : ", ",
+                    (unsigned)ty_slots_peak(&r->slots.rank[rank], TY_PHASE_WGRAD));
+    }
+    const bool pieces = r->shape.v > 1 || r->shape.slices > 1;
+    const bool one = r->shape.p == 1 && ty_slots_peak(&r->slots.rank[0], TY_PHASE_WGRAD) == 1;
+    ty_text_add(t, pieces ? " micro-batch pieces" : one ? " micro-batch" : " micro-batches");
+    ty_text_add(t, s->weight_copies > 1 ? "; up to %u weight copies\n" : "\n",
+                (unsigned)s->weight_copies);
+}
+
+static int write_gantt(const struct ty_sched_run *r, uint32_t width, struct ty_text *t,
+                       struct ty_err *err)
+{
+    struct ty_sched_summary s;
+    const struct ty_gantt options = {.width = width, .unit = TY_SCHED_UNIT_PS};
+    ty_sched_summarise(r, &s);
+    ty_sched_describe(r, t);
+    ty_text_add(t, "\n\n");
+    const int rc = ty_gantt(&r->timeline, &options, t, err);
+    write_summary(r, &s, t);
+    return rc;
+}
+
+/* ---- for scripts ---- */
+
+/* One slot: an atom, or the two of a pair. Returns how many atoms it took. */
+static uint32_t write_slot(const struct ty_rank_slots *order, uint32_t i, struct ty_text *t)
+{
+    char a[32], b[32];
+    const struct ty_slot *slot = &order->slot[i];
+    if (!slot->paired || i + 1 >= order->n) {
+        ty_text_add(t, "%s", ty_slot_text(slot, a, sizeof(a)));
+        return 1;
+    }
+    ty_text_add(t, "(%s|%s)", ty_slot_text(slot, a, sizeof(a)),
+                ty_slot_text(slot + 1, b, sizeof(b)));
+    return 2;
+}
+
+static void write_json_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_text *t)
+{
+    const struct ty_rank_slots *order = &r->slots.rank[rank];
+    char buf[TY_JSON_NUMBER];
+    ty_text_add(t, "%s\n    {\"rank\": %u, \"actions\": [", rank == 0 ? "" : ",", (unsigned)rank);
+    for (uint32_t i = 0; i < order->n;) {
+        ty_text_add(t, i == 0 ? "\"" : ", \"");
+        i += write_slot(order, i, t);
+        ty_text_add(t, "\"");
+    }
+    ty_text_add(t, "], \"start\": [");
+    struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
+    struct ty_span span;
+    ty_ps busy = 0;
+    uint32_t atom = 0;
+    while (ty_span_next(&cursor, &span)) {
+        if (span.op->stream != TY_STREAM_COMPUTE) {
+            continue;
+        }
+        if (atom == 0 || !order->slot[atom - 1].paired) {
+            ty_text_add(t, "%s%s", atom == 0 ? "" : ", ",
+                        ty_json_number(ty_sched_units(span.start), buf));
+        }
+        busy += span.dur;
+        atom++;
+    }
+    ty_text_add(t, "], \"busy\": %s, \"peak_rel_I\": %u, \"peak_rel_W\": %u}",
+                ty_json_number(ty_sched_units(busy), buf),
+                (unsigned)ty_slots_peak(order, TY_PHASE_DGRAD),
+                (unsigned)ty_slots_peak(order, TY_PHASE_WGRAD));
+}
+
+static void write_json(const struct ty_sched_run *r, struct ty_text *t)
+{
+    struct ty_sched_summary s;
+    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER];
+    ty_sched_summarise(r, &s);
+    ty_text_add(t, "{\n  \"schedule\": \"%s\",\n  \"p\": %u,\n  \"m\": %u,\n  \"v\": %u,\n",
+                r->name, (unsigned)r->shape.p, (unsigned)r->shape.m, (unsigned)r->shape.v);
+    ty_text_add(t, "  \"makespan\": %s,\n  \"max_rank_span\": %s,\n", ty_json_number(s.makespan, a),
+                ty_json_number(s.max_rank_span, b));
+    ty_text_add(t, "  \"bubble_fraction\": %s,\n  \"bubble_over_ideal\": %s,\n",
+                ty_json_number(s.bubble_fraction, a), ty_json_number(s.bubble_over_ideal, b));
+    if (s.formula > 0) {
+        ty_text_add(t, "  \"formula\": {\"expression\": \"%s\", \"value\": %s, \"holds\": %s},\n",
+                    r->sched->formula, ty_json_number(s.formula, a), s.holds ? "true" : "false");
+    } else {
+        ty_text_add(t, "  \"formula\": null,\n");
+    }
+    ty_text_add(t, "  \"weight_copies\": %u,\n  \"messages\": %llu,\n  \"ranks\": [",
+                (unsigned)s.weight_copies, (unsigned long long)s.messages);
+    for (uint32_t rank = 0; rank < r->shape.p; rank++) {
+        write_json_rank(r, rank, t);
+    }
+    ty_text_add(t, "\n  ]\n}\n");
+}
+
+static int show(const struct ty_sched_run *r, const struct ty_schedule_options *options,
+                const char *format, struct ty_text *t, struct ty_err *err)
+{
+    if (strcmp(format, "gantt") == 0) {
+        return write_gantt(r, options->width, t, err);
+    }
+    if (strcmp(format, "svg") == 0) {
+        return ty_sched_svg(&r, 1, options, t, err);
+    }
+    if (strcmp(format, "csv") == 0) {
+        return ty_slots_write_csv(&r->slots, t, err);
+    }
+    if (strcmp(format, "slots") == 0) {
+        ty_slots_write_text(&r->slots, t);
+    } else {
+        write_json(r, t);
+    }
+    return 0;
+}
+
+static int check_format(const char *format, struct ty_err *err)
+{
+    const bool known = strcmp(format, "gantt") == 0 || strcmp(format, "svg") == 0 ||
+                       strcmp(format, "slots") == 0 || strcmp(format, "csv") == 0 ||
+                       strcmp(format, "json") == 0;
+    return known ? 0
+                 : ty_fail(err, TY_EUSAGE,
+                           "--format %s: unknown; write gantt, svg, slots, csv or json", format);
+}
+
+int ty_schedule_show(const struct ty_schedule_options *options, char **text, struct ty_err *err)
+{
+    const char *format = options->format != NULL ? options->format : "gantt";
+    struct ty_sched_run run = {.sched = NULL};
+    struct ty_text t = {.data = NULL};
+    *text = NULL;
+    int rc = check_format(format, err);
+    rc = rc < 0 ? rc : ty_sched_run(&run, options, 1, err);
+    rc = rc < 0 ? rc : show(&run, options, format, &t, err);
+    if (rc == 0) {
+        *text = ty_text_take(&t);
+        rc = *text != NULL ? 0 : ty_fail_memory(err);
+    }
+    ty_text_release(&t);
+    ty_sched_run_release(&run);
+    return rc;
+}

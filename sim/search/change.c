@@ -1,0 +1,319 @@
+/* change.c - see change.h. */
+#include "sim/search/change.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/check.h"
+
+/* ---- what changes ---- */
+
+bool ty_change_recompute(struct ty_config *c, int to)
+{
+    const bool other = c->layout.recompute != to;
+    c->layout.recompute = to;
+    return other;
+}
+
+bool ty_change_zero(struct ty_config *c, int to)
+{
+    const bool other = c->layout.zero != (uint32_t)to && to >= 0 && to <= 3 && c->layout.data > 1;
+    c->layout.zero = other ? (uint32_t)to : c->layout.zero;
+    return other;
+}
+
+bool ty_change_shard(struct ty_config *c, int to)
+{
+    const uint32_t ranks = to > 0 ? (uint32_t)to : c->layout.data;
+    const bool other = c->layout.zero > 0 && ranks > 1 && c->layout.shard != ranks;
+    c->layout.shard = other ? ranks : c->layout.shard;
+    return other;
+}
+
+bool ty_change_sequence_parallel(struct ty_config *c, int to)
+{
+    const bool other = c->layout.tensor > 1 && c->layout.sequence_parallel != (to != 0);
+    c->layout.sequence_parallel = other ? to != 0 : c->layout.sequence_parallel;
+    return other;
+}
+
+bool ty_change_attention(struct ty_config *c, int to)
+{
+    const bool faster = c->arch.attention < to;
+    c->arch.attention = faster ? to : c->arch.attention;
+    return faster;
+}
+
+bool ty_change_norm(struct ty_config *c, int to)
+{
+    const bool other = c->arch.norm != to;
+    c->arch.norm = to;
+    return other;
+}
+
+/* x times or over a factor; false: it does not divide. */
+static bool scale(uint32_t *x, int factor)
+{
+    const uint32_t by = (uint32_t)(factor < 0 ? -factor : factor);
+    if (factor < 0 && *x % by != 0) {
+        return false;
+    }
+    *x = factor < 0 ? *x / by : *x * by;
+    return true;
+}
+
+/* Layers given stage by stage are of so many stages; with others they are dealt evenly. */
+static void deal_layers(struct ty_config *c)
+{
+    const uint64_t stages = (uint64_t)c->layout.pipeline * ty_sched_chunks(&c->schedule);
+    if (c->layout.stage_layers.n != stages) {
+        c->layout.stage_layers.n = 0;
+    }
+}
+
+/* A file has the micro-batches of each rank. */
+static bool has_file(const struct ty_config *c)
+{
+    return c->schedule.own != NULL;
+}
+
+bool ty_change_micro_batch(struct ty_config *c, int to)
+{
+    return !has_file(c) && scale(&c->layout.micro_batch, to);
+}
+
+bool ty_change_tensor(struct ty_config *c, int to)
+{
+    return !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
+}
+
+bool ty_change_pipeline(struct ty_config *c, int to)
+{
+    const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.pipeline, to);
+    deal_layers(c);
+    return can;
+}
+
+bool ty_change_trade(struct ty_config *c, int to)
+{
+    const bool can =
+        !has_file(c) && scale(&c->layout.pipeline, -to) && scale(&c->layout.tensor, to);
+    deal_layers(c);
+    return can;
+}
+
+/* Numbers that were given for the schedule before, and that this one has, stay. */
+static void keep_numbers(struct ty_sched_options *options)
+{
+    const struct ty_sched *sched = ty_schedules[options->name];
+    const uint32_t given = options->chunks;
+    if (given > 0 && (sched->chunks > 0 ? given != sched->chunks : given == 1)) {
+        options->chunks = 0;
+    }
+    options->group = sched->grouped ? options->group : 0;
+    options->slices = sched->sliced && options->slices > 1 ? options->slices : 0;
+}
+
+bool ty_change_schedule(struct ty_config *c, int to)
+{
+    if (c->layout.pipeline == 1 || (c->schedule.own == NULL && c->schedule.name == to)) {
+        return false;
+    }
+    c->schedule.name = to;
+    c->schedule.file = NULL;
+    c->schedule.own = NULL;
+    keep_numbers(&c->schedule);
+    deal_layers(c);
+    return true;
+}
+
+bool ty_change_chunks(struct ty_config *c, int to)
+{
+    uint32_t chunks = ty_sched_chunks(&c->schedule);
+    if (has_file(c) || ty_sched_of(&c->schedule)->chunks > 0 || !scale(&chunks, to)) {
+        return false;
+    }
+    c->schedule.chunks = chunks;
+    deal_layers(c);
+    return true;
+}
+
+bool ty_change_stage_layers(struct ty_config *c, const uint32_t *layers, uint32_t n)
+{
+    struct ty_uint_list *list = &c->layout.stage_layers;
+    if (n > TY_LIST_MAX) {
+        return false;
+    }
+    list->n = n;
+    memcpy(list->item, layers, n * sizeof(*layers));
+    return true;
+}
+
+/* ---- habits of the stack ---- */
+
+static bool set_flag(bool *flag, int to, bool matters)
+{
+    const bool other = matters && *flag != (to != 0);
+    *flag = other ? to != 0 : *flag;
+    return other;
+}
+
+static bool shards_states(const struct ty_layout *l)
+{
+    return l->data > 1 && (l->zero == 1 || l->zero == 2);
+}
+
+bool ty_change_fused_loss(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.fused_loss, to, true);
+}
+
+bool ty_change_overlap_grad_reduce(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.overlap_grad_reduce, to, c->layout.data > 1);
+}
+
+bool ty_change_overlap_param_gather(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.overlap_param_gather, to, shards_states(&c->layout));
+}
+
+bool ty_change_overlap_tensor_reduce(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.overlap_tensor_reduce, to, c->layout.tensor > 1);
+}
+
+bool ty_change_overlap_p2p(struct ty_config *c, int to)
+{
+    int *overlap = &c->layout.framework.overlap_p2p;
+    const bool does = *overlap == TY_OVERLAP_P2P_AUTO ? ty_sched_chunks(&c->schedule) > 1
+                                                      : *overlap == TY_OVERLAP_P2P_TRUE;
+    if (c->layout.pipeline == 1 || does == (to != 0)) {
+        return false;
+    }
+    *overlap = to != 0 ? TY_OVERLAP_P2P_TRUE : TY_OVERLAP_P2P_FALSE;
+    return true;
+}
+
+bool ty_change_reduce_scatter(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.reduce_scatter, to, shards_states(&c->layout));
+}
+
+bool ty_change_reshard(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.reshard_after_forward, to, c->layout.zero == 3);
+}
+
+bool ty_change_prefetch(struct ty_config *c, int to)
+{
+    uint32_t *prefetch = &c->layout.framework.prefetch;
+    const bool other =
+        c->layout.zero == 3 && to >= 0 && to <= TY_PREFETCH_MAX && *prefetch != (uint32_t)to;
+    *prefetch = other ? (uint32_t)to : *prefetch;
+    return other;
+}
+
+/* ---- what to type ---- */
+
+/* The sections that changes are in, and where the struct is that a section fills. */
+static const struct {
+    enum ty_section_index section;
+    size_t at;
+} filled[] = {
+    {TY_SECTION_MODEL, offsetof(struct ty_config, arch)},
+    {TY_SECTION_LAYOUT, offsetof(struct ty_config, layout)},
+    {TY_SECTION_FRAMEWORK, offsetof(struct ty_config, layout.framework)},
+    {TY_SECTION_SCHEDULE, offsetof(struct ty_config, schedule)},
+};
+
+static int add(struct ty_change *change, const char *key, const char *to, const char *was,
+               struct ty_arena *arena)
+{
+    if (change->n == TY_CHANGE_SETS) {
+        return TY_EBUG;
+    }
+    change->set[change->n] = ty_arena_printf(arena, "%s=%s", key, to);
+    change->was[change->n] = ty_arena_strndup(arena, was, strlen(was));
+    const bool kept = change->set[change->n] != NULL && change->was[change->n] != NULL;
+    change->n += kept;
+    return kept ? 0 : TY_ENOMEM;
+}
+
+/* `derived`: nobody gave the value before. */
+static int note_field(struct ty_change *change, const struct ty_section *before,
+                      const struct ty_section *after, const struct ty_field *field, bool derived,
+                      struct ty_arena *arena)
+{
+    char was[TY_CONFIG_VALUE], is[TY_CONFIG_VALUE], key[96];
+    ty_field_format(before, field, was, sizeof(was));
+    ty_field_format(after, field, is, sizeof(is));
+    (void)snprintf(key, sizeof(key), "%s.%s", before->name, field->key);
+    const bool again = derived && ty_field_is_blank(after, field); /* to be derived anew */
+    return again || strcmp(was, is) == 0 || strcmp(key, "layout.data") == 0
+               ? 0
+               : add(change, key, is, was, arena);
+}
+
+int ty_change_note(struct ty_change *change, struct ty_config *before, struct ty_config *after,
+                   struct ty_arena *arena)
+{
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(filled); i++) {
+        struct ty_section a = before->sections[filled[i].section], b = a;
+        a.base = (char *)before + filled[i].at;
+        b.base = (char *)after + filled[i].at;
+        for (uint32_t k = 0; k < a.n_fields && rc == 0; k++) {
+            const bool derived = before->was_blank[filled[i].section][k];
+            rc = note_field(change, &a, &b, &a.fields[k], derived, arena);
+        }
+    }
+    return rc;
+}
+
+static bool was_auto(const struct ty_config *original, const char *key)
+{
+    const struct ty_section *layout = &original->sections[TY_SECTION_LAYOUT];
+    return original->was_blank[TY_SECTION_LAYOUT][ty_section_field(layout, key) - layout->fields];
+}
+
+/* The stack stays: where none is named, another ZeRO stage may mean another one. */
+static int note_stack(struct ty_change *change, const struct ty_config *original,
+                      const struct ty_config *c, struct ty_arena *arena)
+{
+    const char *const stack = c->layout.framework.preset;
+    const bool given = ty_check_given(&original->sections[TY_SECTION_FRAMEWORK], "preset");
+    return given || strcmp(stack, ty_framework_default(c->layout.zero)) == 0
+               ? 0
+               : add(change, "framework.preset", stack, stack, arena);
+}
+
+static int note_data(struct ty_change *change, const struct ty_config *original,
+                     const struct ty_config *c, struct ty_arena *arena)
+{
+    char to[16], was[16];
+    (void)snprintf(to, sizeof(to), "%u", (unsigned)c->layout.data);
+    (void)snprintf(was, sizeof(was), "%u", (unsigned)original->layout.data);
+    return c->layout.data == original->layout.data || was_auto(original, "data")
+               ? 0
+               : add(change, "layout.data", to, was, arena);
+}
+
+int ty_change_finish(struct ty_change *change, const struct ty_config *original,
+                     struct ty_config *c, struct ty_arena *arena, struct ty_err *why)
+{
+    int rc = note_stack(change, original, c, arena);
+    rc = rc < 0 ? rc : note_data(change, original, c, arena);
+    if (was_auto(original, "shard") && c->layout.shard == original->layout.shard) {
+        c->layout.shard = 0; /* derived anew */
+    }
+    c->schedule.slices = ty_sched_slices(&c->schedule);
+    rc = rc < 0 ? rc
+                : ty_layout_finish(&c->layout, &original->sections[TY_SECTION_LAYOUT], &c->arch,
+                                   &c->cluster, ty_sched_chunks(&c->schedule), why);
+    return rc < 0 || c->schedule.own != NULL
+               ? rc
+               : ty_sched_finish(&c->schedule, &original->sections[TY_SECTION_SCHEDULE],
+                                 c->layout.pipeline, c->layout.micro_batches, c->arch.sequence,
+                                 why);
+}

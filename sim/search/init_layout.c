@@ -1,0 +1,102 @@
+/* init_layout.c - a layout that fits and that a practitioner would start from.
+ *
+ * In the usual order (Narayanan et al. 2021, section 3): as few GPUs to a copy of the model as its
+ * memory lets, since every cut costs communication; of these, tensor ranks first, for which a node
+ * has NVLink, and pipeline stages for what a node cannot hold; the rest are replicas, which share
+ * the optimizer's state. Recomputation only where no cut fits without, for it costs a part of the
+ * forward or all of it. Then the micro-batch grows while there is memory, and enough of them to
+ * keep the pipeline full. Whether a layout fits is asked of the plan of the very file that would be
+ * written. */
+#include "sim/base/number_text.h"
+#include "sim/run/bill.h"
+#include "sim/search/init.h"
+#include "sim/run/run.h"
+
+#define TENSOR_MOST      8u /* beyond, matrices are too narrow for a GPU, on any machine we know */
+#define MICRO_BATCH_MOST 8u
+#define PER_STAGE        4u /* micro-batches for each stage: idle a fifth at most */
+
+static int fits(const struct ty_init_job *job)
+{
+    struct ty_config *config = NULL;
+    struct ty_run *run = NULL;
+    struct ty_err why = TY_ERR_NONE; /* of a cut that cannot be: nobody asks */
+    struct ty_bill bill;
+    int rc = ty_init_read(job, &config, &why);
+    rc = rc < 0 ? rc : ty_run_plan(&run, config, &why);
+    if (rc == 0) {
+        ty_run_fullest(run, &bill);
+        rc = ty_bill_verdict(&bill, bill.capacity_B) == TY_VERDICT_FITS;
+        ty_run_free(run);
+    } else {
+        rc = rc == TY_ENOMEM ? rc : 0;
+    }
+    ty_config_free(config);
+    return rc;
+}
+
+static uint32_t replicas(const struct ty_init_job *job)
+{
+    return job->nodes * job->per_node / (job->tensor * job->pipeline);
+}
+
+/* Micro-batches that a pipeline should have. */
+static uint32_t enough(const struct ty_init_job *job)
+{
+    return job->pipeline > 1 ? PER_STAGE * job->pipeline : 1;
+}
+
+/* A power of two of micro-batches for every replica: as many tokens as wanted, or more. */
+static void choose_batch(struct ty_init_job *job)
+{
+    const double wanted = job->batch_tokens / ((double)job->sequence * replicas(job));
+    uint32_t each = 1;
+    while (each < enough(job) || each < wanted) {
+        each *= 2;
+    }
+    job->global_batch = each * replicas(job);
+}
+
+/* The widest tensor group among `ranks` to a copy that stays in a node and divides the heads. */
+static uint32_t widest(const struct ty_init_job *job, uint32_t ranks)
+{
+    uint32_t tensor = TENSOR_MOST;
+    while (ranks % tensor != 0 || job->per_node % tensor != 0 || job->heads % tensor != 0) {
+        tensor /= 2;
+    }
+    return tensor;
+}
+
+static int grow_micro_batch(struct ty_init_job *job)
+{
+    int rc = 1;
+    while (rc > 0 && 2 * job->micro_batch <= MICRO_BATCH_MOST &&
+           job->global_batch / replicas(job) >= 2 * job->micro_batch * enough(job)) {
+        job->micro_batch *= 2;
+        rc = fits(job);
+        job->micro_batch /= rc > 0 ? 1 : 2;
+    }
+    return rc < 0 ? rc : 1;
+}
+
+int ty_init_layout(struct ty_init_job *job, bool recomputes, struct ty_err *err)
+{
+    static const char *const modes[] = {"none", "selective", "full"};
+    const uint32_t gpus = job->nodes * job->per_node;
+    int rc = 0;
+    for (size_t i = 0; i < (recomputes ? TY_COUNT(modes) : 1) && rc == 0; i++) {
+        for (uint32_t ranks = 1; ranks <= gpus && rc == 0; ranks++) {
+            if (gpus % ranks != 0) {
+                continue;
+            }
+            job->recompute = modes[i];
+            job->tensor = widest(job, ranks);
+            job->pipeline = ranks / job->tensor;
+            job->micro_batch = 1;
+            choose_batch(job);
+            rc = job->pipeline <= job->layers ? fits(job) : 0;
+        }
+    }
+    rc = rc > 0 ? grow_micro_batch(job) : rc;
+    return rc < 0 ? ty_fail_memory(err) : rc;
+}

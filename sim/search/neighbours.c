@@ -1,0 +1,268 @@
+/* neighbours.c - see neighbours.h.
+ *
+ * A neighbour costs what a folded run costs. Where members of a gang differ, a fold is impossible
+ * and each costs a whole run: the dice of a large one are then set aside, for the plan as it is,
+ * too, and where even that is not enough only the first neighbours are executed. How many is a
+ * matter of the program alone, so the answer is the same on every machine. */
+#include "sim/search/neighbours.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/run/balance.h"
+
+/* Tasks to execute; some 10 s of a core where links are shared, 1 s where they are not. */
+#define TASKS_MAX      64e6
+#define TASKS_LARGE    2e6 /* of one run whose dice are set aside */
+#define EXECUTED_LEAST 8u  /* neighbours, whatever they take */
+#define CAP            96u
+
+struct step {
+    ty_change_fn *make;
+    int to;
+};
+
+/* In order of what is executed first. Steps by a factor stay in reach of a step back. */
+static const struct step layout_steps[] = {
+    {ty_change_micro_batch, 2},
+    {ty_change_micro_batch, -2},
+    {ty_change_recompute, TY_RECOMPUTE_NONE},
+    {ty_change_recompute, TY_RECOMPUTE_SELECTIVE},
+    {ty_change_recompute, TY_RECOMPUTE_FFN},
+    {ty_change_recompute, TY_RECOMPUTE_FULL},
+    {ty_change_tensor, 2},
+    {ty_change_tensor, -2},
+    {ty_change_pipeline, 2},
+    {ty_change_pipeline, -2},
+    {ty_change_trade, 2},
+    {ty_change_trade, -2},
+    {ty_change_sequence_parallel, true},
+    {ty_change_sequence_parallel, false},
+};
+
+static const struct step stack_steps[] = {
+    {ty_change_overlap_grad_reduce, true},
+    {ty_change_overlap_grad_reduce, false},
+    {ty_change_overlap_param_gather, true},
+    {ty_change_overlap_param_gather, false},
+    {ty_change_overlap_tensor_reduce, true},
+    {ty_change_overlap_tensor_reduce, false},
+    {ty_change_overlap_p2p, true},
+    {ty_change_overlap_p2p, false},
+    {ty_change_reduce_scatter, true},
+    {ty_change_reduce_scatter, false},
+    {ty_change_reshard, true},
+    {ty_change_reshard, false},
+    {ty_change_attention, TY_ATTENTION_FLASH2},
+    {ty_change_norm, TY_FUSED},
+    {ty_change_fused_loss, true},
+};
+
+struct search {
+    const struct ty_run *run;
+    struct ty_config base; /* the plan as it is, as it is tried */
+    struct ty_neighbours *out;
+    struct ty_arena *arena;
+    struct ty_err *why; /* why a change is none: nobody asks */
+    int rc;
+};
+
+static struct ty_neighbour *room(struct search *s, enum ty_neighbour_topic topic)
+{
+    struct ty_neighbours *out = s->out;
+    if (out->n == out->cap) {
+        s->rc = TY_EBUG;
+        return NULL;
+    }
+    struct ty_neighbour *item = &out->item[out->n];
+    *item = (struct ty_neighbour){.topic = topic};
+    item->trial.config = s->base;
+    return item;
+}
+
+/* A copy that was changed: kept where the layout and the schedule take it. */
+static void keep(struct search *s, struct ty_neighbour *item)
+{
+    struct ty_config *c = &item->trial.config;
+    s->why->code = 0;
+    int rc = ty_change_note(&item->change, &s->base, c, s->arena);
+    rc = rc < 0 ? rc : ty_change_finish(&item->change, s->run->config, c, s->arena, s->why);
+    if (rc == TY_ENOMEM || rc == TY_EBUG) {
+        s->rc = rc;
+    }
+    s->out->n += rc == 0;
+}
+
+static void try_step(struct search *s, enum ty_neighbour_topic topic, struct step step)
+{
+    struct ty_neighbour *item = s->rc == 0 ? room(s, topic) : NULL;
+    if (item != NULL && step.make(&item->trial.config, step.to)) {
+        keep(s, item);
+    }
+}
+
+static void try_steps(struct search *s, enum ty_neighbour_topic topic, const struct step *step,
+                      size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        try_step(s, topic, step[i]);
+    }
+}
+
+/* One up, one down, and states shared within a node only, where that is less. */
+static void try_sharding(struct search *s)
+{
+    const struct ty_layout *l = &s->base.layout;
+    const uint32_t node = s->base.cluster.gpus_per_node;
+    const uint32_t beside = l->tensor <= node ? node / l->tensor : 1; /* data ranks of a node */
+    const bool hybrid = l->shard < l->data;
+    try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){ty_change_zero, (int)l->zero + 1});
+    try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){ty_change_zero, (int)l->zero - 1});
+    if (hybrid || (beside < l->data && beside > 1)) {
+        try_step(s, TY_NEIGHBOUR_LAYOUT, (struct step){ty_change_shard, hybrid ? 0 : (int)beside});
+    }
+}
+
+/* Those that flush alone, but beside one that does not: the others compute something else. */
+static void try_schedules(struct search *s)
+{
+    const bool stale = ty_sched_of(&s->base.schedule)->asynchronous;
+    for (int i = 0; ty_schedules[i] != NULL; i++) {
+        if (ty_schedules[i]->asynchronous == stale || stale) {
+            try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){ty_change_schedule, i});
+        }
+    }
+    const uint32_t chunks = ty_sched_chunks(&s->base.schedule);
+    if (chunks > 1) {
+        try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){ty_change_chunks, 2});
+    }
+    if (chunks > 2) { /* with one chunk it is another schedule */
+        try_step(s, TY_NEIGHBOUR_SCHEDULE, (struct step){ty_change_chunks, -2});
+    }
+}
+
+static void try_balance(struct search *s)
+{
+    uint32_t layers[TY_LIST_MAX];
+    const uint32_t n = ty_balance_layers(s->run, layers);
+    struct ty_neighbour *item = s->rc == 0 && n > 0 ? room(s, TY_NEIGHBOUR_BALANCE) : NULL;
+    if (item != NULL && ty_change_stage_layers(&item->trial.config, layers, n)) {
+        keep(s, item);
+    }
+}
+
+/* `each`: tasks of one. */
+static void leave_out(struct ty_neighbours *out, double each)
+{
+    const double most = TASKS_MAX / each;
+    const uint32_t n = most > CAP ? CAP : most < EXECUTED_LEAST ? EXECUTED_LEAST : (uint32_t)most;
+    for (uint32_t i = n + 1; i < out->n; i++) { /* the plan as it is comes first */
+        out->left_out++;
+    }
+    out->n -= out->left_out;
+}
+
+/* Tasks that an execution of the plan has to time. */
+static double tasks_of(const struct ty_run *run, bool folds)
+{
+    const struct ty_program *p = run->all.program;
+    return folds ? (double)p->n_tasks * p->n_gangs / p->n_ranks : (double)p->n_tasks;
+}
+
+static bool set_dice_aside(const struct ty_run *run, struct ty_config *base)
+{
+    const bool dice = base->run.jitter > 0 || base->run.gpu_spread > 0;
+    const bool aside = dice && tasks_of(run, false) > TASKS_LARGE;
+    base->run.jitter = aside ? 0 : base->run.jitter;
+    base->run.gpu_spread = aside ? 0 : base->run.gpu_spread;
+    return aside;
+}
+
+/* ---- ranking ---- */
+
+/* Whether a comes before b; `i` and `k` are where they were found. */
+static bool before(const struct ty_neighbour *a, const struct ty_neighbour *b, uint32_t i,
+                   uint32_t k)
+{
+    return a->trial.step_s != b->trial.step_s ? a->trial.step_s < b->trial.step_s : i < k;
+}
+
+/* Those that ran, in order; the others were refused by what comes after checks: memory of this
+ * machine, or of the plan. */
+static int rank(struct ty_neighbours *out, struct ty_arena *arena)
+{
+    struct ty_neighbour *sorted = ty_arena_array(arena, struct ty_neighbour, out->n);
+    uint32_t n = 0;
+    if (sorted == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < out->n; i++) {
+        uint32_t at = 0;
+        for (uint32_t k = 0; k < out->n; k++) {
+            const bool ran = out->item[k].trial.rc == 0;
+            at += ran && before(&out->item[k], &out->item[i], k, i);
+        }
+        if (out->item[i].trial.rc == 0) {
+            sorted[at] = out->item[i];
+            out->own = i == 0 ? at : out->own;
+            n++;
+        }
+    }
+    out->left_out += out->n - n;
+    out->item = sorted;
+    out->n = n;
+    return 0;
+}
+
+static int execute(const struct ty_run *run, struct ty_neighbours *out, struct ty_arena *arena,
+                   struct ty_err *err)
+{
+    struct ty_trial **trial = ty_arena_array(arena, struct ty_trial *, out->n);
+    if (trial == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < out->n; i++) {
+        trial[i] = &out->item[i].trial;
+    }
+    return ty_trials_execute(run, trial, out->n, err);
+}
+
+static int find(struct search *s, bool schedules)
+{
+    struct ty_neighbour *own = room(s, TY_NEIGHBOUR_LAYOUT);
+    s->out->n += own != NULL;
+    try_schedules(s);
+    try_balance(s);
+    if (!schedules) {
+        try_steps(s, TY_NEIGHBOUR_LAYOUT, layout_steps, TY_COUNT(layout_steps));
+        try_sharding(s);
+        try_steps(s, TY_NEIGHBOUR_STACK, stack_steps, TY_COUNT(stack_steps));
+        const int prefetch = (int)s->base.layout.framework.prefetch;
+        try_step(s, TY_NEIGHBOUR_STACK, (struct step){ty_change_prefetch, prefetch + 1});
+        try_step(s, TY_NEIGHBOUR_STACK, (struct step){ty_change_prefetch, prefetch - 1});
+    }
+    return s->rc;
+}
+
+int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighbours *out,
+                      struct ty_arena *arena, struct ty_err *err)
+{
+    struct search s = {.run = run, .base = ty_trial_config(run), .out = out, .arena = arena};
+    *out =
+        (struct ty_neighbours){.cap = CAP, .item = ty_arena_array(arena, struct ty_neighbour, CAP)};
+    s.why = ty_err_new();
+    if (out->item == NULL || s.why == NULL) {
+        ty_err_free(s.why);
+        return ty_fail_memory(err);
+    }
+    out->no_dice = set_dice_aside(run, &s.base);
+    int rc = find(&s, schedules);
+    ty_err_free(s.why);
+    if (rc < 0) {
+        return rc == TY_ENOMEM ? ty_fail_memory(err)
+                               : ty_fail(err, rc, "more changes than there is room for");
+    }
+    leave_out(out, tasks_of(run, run->lockstep || out->no_dice));
+    rc = execute(run, out, arena, err);
+    return rc == 0 && rank(out, arena) < 0 ? ty_fail_memory(err) : rc;
+}

@@ -1,0 +1,123 @@
+/* row_run.c - see row_run.h. */
+#include "sim/search/row_run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/core/execute/fold.h"
+#include "sim/run/limits.h"
+#include "sim/run/together.h"
+
+const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+                         size_t n_extra, struct ty_arena *arena, size_t *n_sets)
+{
+    const struct ty_csv *csv = &rows->table->csv;
+    const size_t most = rows->source.n_sets + csv->n_columns + n_extra;
+    const char **sets = ty_arena_array(arena, const char *, most + 1);
+    size_t n = 0;
+    for (size_t i = 0; sets != NULL && i < rows->source.n_sets; i++) {
+        sets[n++] = rows->source.sets[i];
+    }
+    for (uint32_t k = 0; sets != NULL && k < csv->n_columns; k++) {
+        const char *value = ty_csv_cell(csv, row, k);
+        if (rows->table->is_key[k] && value[0] != '\0') {
+            sets[n] = ty_arena_printf(arena, "%s=%s", ty_csv_header(csv, k), value);
+            sets = sets[n++] != NULL ? sets : NULL;
+        }
+    }
+    for (size_t i = 0; sets != NULL && i < n_extra; i++) {
+        sets[n++] = extra[i];
+    }
+    *n_sets = n;
+    return sets;
+}
+
+void ty_row_gate_init(struct ty_row_gate *gate)
+{
+    gate->taken = 0;
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->left, NULL);
+}
+
+void ty_row_gate_release(struct ty_row_gate *gate)
+{
+    pthread_cond_destroy(&gate->left);
+    pthread_mutex_destroy(&gate->lock);
+}
+
+/* One run at a time may always go on, so nobody waits for ever. */
+static void enter(struct ty_row_gate *gate, double need, const struct ty_config *config)
+{
+    if (gate == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gate->lock);
+    while (gate->taken > 0 && !ty_limit_allows(config, gate->taken + need)) {
+        pthread_cond_wait(&gate->left, &gate->lock);
+    }
+    gate->taken += need;
+    pthread_mutex_unlock(&gate->lock);
+}
+
+static void leave(struct ty_row_gate *gate, double need)
+{
+    if (gate == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gate->lock);
+    gate->taken -= need;
+    pthread_cond_broadcast(&gate->left);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+/* What the execution of a row takes, jobs beside it included. */
+static double takes(const struct ty_run *run)
+{
+    const bool jobs = run->together != NULL;
+    const struct ty_program *p = jobs ? &run->together->program : &run->lowered.program;
+    const struct ty_limit_use use = {.engine = (enum ty_engine)run->config->run.engine,
+                                     .folded = !jobs && ty_program_folds(p)};
+    return (double)run->arena.total + ty_limit_execution_B(run->config, p, &use);
+}
+
+int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see, void *arg,
+                   struct ty_err *err)
+{
+    const double need = takes(run);
+    enter(gate, need, run->config);
+    const int rc = ty_run_execute_folded(run, err);
+    if (rc == 0) {
+        see(run, arg);
+    }
+    ty_run_free(run);
+    leave(gate, need);
+    return rc;
+}
+
+int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+               size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_config *config = NULL;
+    struct ty_run *run = NULL;
+    struct ty_source source = rows->source;
+    source.sets = ty_row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
+    int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
+    rc = rc < 0 ? rc : ty_run_plan(&run, config, err);
+    rc = rc < 0 ? rc : ty_row_execute(run, rows->gate, see, arg, err);
+    ty_config_free(config);
+    ty_arena_release(&arena);
+    return rc;
+}
+
+void ty_row_message(const struct ty_err *err, char buf[TY_ROW_MESSAGE])
+{
+    char first[TY_ROW_MESSAGE];
+    snprintf(first, sizeof(first), "%.*s", (int)strcspn(err->text, "\n"), err->text);
+    const char *message = first;
+    if (strncmp(first, "--set ", 6) == 0) {
+        const char *key = strstr(first, ": ");
+        message = key != NULL ? key + 2 : first;
+    }
+    memmove(buf, message, strlen(message) + 1);
+}

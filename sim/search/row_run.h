@@ -1,0 +1,48 @@
+/* row_run.h - one row of a table as a run: what sweeps and calibrations repeat. */
+#ifndef TY_SEARCH_ROW_RUN_H
+#define TY_SEARCH_ROW_RUN_H
+
+#include <pthread.h>
+
+#include "sim/run/run.h"
+#include "sim/search/sweep_table.h"
+
+/* A table of runs. Cells beat the source's own settings. */
+struct ty_row_source {
+    struct ty_source source; /* path must be a file: it is read for every run */
+    const struct ty_sweep_table *table;
+    struct ty_row_gate *gate; /* NULL: runs may be beside each other, whatever they take */
+};
+
+/* Runs of one table that are executed beside each other take no more together than one of them may:
+ * a run waits until there is room. */
+struct ty_row_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t left;
+    double taken; /* B */
+};
+void ty_row_gate_init(struct ty_row_gate *gate);
+void ty_row_gate_release(struct ty_row_gate *gate);
+
+/* Settings of the source, then of the row, then the extra ones; NULL without memory. */
+const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+                         size_t n_extra, struct ty_arena *arena, size_t *n_sets);
+
+/* What looks at an executed run before it is freed. */
+typedef void ty_row_fn(const struct ty_run *run, void *arg);
+
+/* Executes a plan behind the gate (NULL: at once), for figures only (ty_run_execute_folded), shows
+ * it and frees it. */
+int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see, void *arg,
+                   struct ty_err *err);
+
+/* Reads, plans and executes row `row` under `extra` settings, which beat its cells, and shows the
+ * run. Different rows may run on different threads. */
+int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
+               size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err);
+
+/* The first message of err on one line, without the place inside a setting that no user wrote. */
+#define TY_ROW_MESSAGE 512
+void ty_row_message(const struct ty_err *err, char buf[TY_ROW_MESSAGE]);
+
+#endif

@@ -1,0 +1,421 @@
+/* sweep_rows.c - `trainyard sweep`: many runs, one row each, on several threads.
+ *
+ * Workers take rows in order and finish them in any; sweep_store.c keeps what is finished, and puts
+ * it in order. A row's bytes depend neither on threads nor on time, so a sweep that goes on from
+ * what an earlier one left writes the same table. A failure that says nothing about the row (a
+ * disk, a limit of the machine, memory) ends the sweep: it would be a wrong answer in the table for
+ * good. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/document/json.h"
+#include "sim/base/number_text.h"
+#include "sim/base/pool.h"
+#include "sim/base/text.h"
+#include "sim/run/bill.h"
+#include "sim/search/inputs.h"
+#include "sim/config/stack.h"
+#include "sim/search/sweep_best.h"
+#include "sim/search/sweep_line.h"
+#include "sim/search/sweep_space.h"
+#include "sim/search/sweep_store.h"
+
+struct sweep_job {
+    const struct ty_sweep_options *options;
+    struct ty_sweep_table table;
+    struct ty_row_source rows;
+    struct ty_sweep_store store;
+    pthread_mutex_t lock;
+    struct ty_row_gate gate;
+    struct ty_sweep_summary summary;
+    struct ty_sweep_best best;
+    bool fleet;          /* some row has what a fleet section adds */
+    struct ty_err fault; /* of the first row that could not be answered */
+    uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
+    bool any_times;      /* it has times */
+    bool by_layout;      /* the layout of some row chose its stack */
+    uint32_t
+        wrong_row; /* the first whose answer is an error, and what that says; UINT32_MAX: none */
+    char message[TY_ROW_MESSAGE];
+};
+
+/* ---- one row ---- */
+
+/* One row's text, and what it adds to the summary. */
+struct outcome {
+    struct ty_text text;
+    struct ty_sweep_figures figures;
+    bool answers;
+    bool by_layout;               /* nobody named its stack, and it is not the usual one */
+    char message[TY_ROW_MESSAGE]; /* of the error */
+};
+
+/* A name that outlives the configuration. */
+static const char *stack_name(const struct ty_run *run)
+{
+    const struct ty_preset *preset = ty_framework_presets;
+    while (preset->name != NULL &&
+           strcmp(preset->name, run->config->layout.framework.preset) != 0) {
+        preset++;
+    }
+    return preset->name != NULL ? preset->name : "";
+}
+
+static void take_figures(const struct ty_run *run, void *arg)
+{
+    struct outcome *out = arg;
+    struct ty_figures f;
+    struct ty_bill bill;
+    ty_run_figures(run, &f);
+    ty_run_fullest(run, &bill);
+    out->figures = (struct ty_sweep_figures){
+        .fits = ty_run_fits(run),
+        .framework = stack_name(run),
+        .value = {[TY_SWEEP_STEP] = f.step_s,
+                  [TY_SWEEP_MFU] = f.mfu,
+                  [TY_SWEEP_HFU] = f.hfu,
+                  [TY_SWEEP_TOKENS] = f.tokens_per_s,
+                  [TY_SWEEP_BUBBLE] = f.bubble_fraction,
+                  [TY_SWEEP_PEAK] = bill.total_B,
+                  [TY_SWEEP_DAYS] = f.fleet.days_for_tokens,
+                  [TY_SWEEP_GPU_HOURS] = f.fleet.gpu_hours,
+                  [TY_SWEEP_COST] = f.fleet.cost,
+                  [TY_SWEEP_COST_BILLION] = f.fleet.cost_per_billion_tokens},
+    };
+    out->answers = true;
+    out->by_layout = ty_stack_by_layout(run->config);
+}
+
+/* Under the lock, once threads run. */
+static void add_outcome(struct sweep_job *job, uint32_t row, struct outcome *out)
+{
+    out->figures.row = row;
+    job->summary.n_invalid += !out->answers;
+    job->summary.n_fit += out->answers && out->figures.fits;
+    job->summary.n_not += out->answers && !out->figures.fits;
+    if (out->answers) {
+        ty_sweep_best_add(&job->best, &out->figures);
+    }
+}
+
+static void put_inputs(struct ty_text *t, const struct sweep_job *job, uint32_t row)
+{
+    for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
+        ty_text_add(t, k == 0 ? "" : ",");
+        ty_sweep_line_cell(t, ty_csv_cell(&job->table.csv, row, k));
+    }
+}
+
+static bool no_memory(struct ty_err *err)
+{
+    ty_fail_memory(err);
+    return false;
+}
+
+/* The line of a row; NULL: it has no answer, and err says why. */
+static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome *out,
+                       struct ty_err *err)
+{
+    struct ty_text *t = &out->text;
+    put_inputs(t, job, row);
+    const int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
+    if (rc < 0 && ty_is_of_machine(rc)) { /* nothing about the row: it may come out another time */
+        ty_text_release(t);
+        return NULL;
+    }
+    if (rc < 0) {
+        ty_row_message(err, out->message);
+        ty_sweep_line_error(t, out->message, job->fleet);
+    } else {
+        ty_sweep_line_put(t, &out->figures, job->fleet);
+    }
+    ty_text_add(t, "\n");
+    char *line = ty_text_take(t);
+    if (line == NULL) {
+        no_memory(err);
+    }
+    return line;
+}
+
+/* Under the lock. */
+static void keep_fault(struct sweep_job *job, uint32_t row, const struct ty_err *err)
+{
+    char message[TY_ROW_MESSAGE] = "memory is exhausted";
+    if (job->fault.code != 0) {
+        return;
+    }
+    if (err != NULL) {
+        ty_row_message(err, message);
+    }
+    ty_fail(&job->fault, err != NULL ? err->code : TY_ENOMEM, "row %" PRIu32 ": %s", row + 1,
+            message);
+}
+
+static bool do_row(void *arg, uint32_t row)
+{
+    struct sweep_job *job = arg;
+    struct outcome out = {.text = {.data = NULL}};
+    if (ty_sweep_store_has(&job->store, row)) {
+        return true;
+    }
+    struct ty_err *err = ty_err_new();
+    char *line = err != NULL ? make_line(job, row, &out, err) : NULL;
+    pthread_mutex_lock(&job->lock);
+    if (line == NULL) {
+        keep_fault(job, row, err);
+    } else if (ty_sweep_store_add(&job->store, row, line)) {
+        job->summary.n_rows++;
+        add_outcome(job, row, &out);
+        job->by_layout = job->by_layout || out.by_layout;
+        if (out.message[0] != '\0' && row <= job->wrong_row) {
+            job->wrong_row = row;
+            memcpy(job->message, out.message, sizeof(job->message));
+        }
+    }
+    if (job->options->progress != NULL) {
+        const uint32_t done = job->summary.n_rows + job->summary.n_kept;
+        job->options->progress(job->options->progress_arg, (double)done / job->table.csv.n_rows);
+    }
+    const bool more = job->store.error == 0 && job->fault.code == 0;
+    pthread_mutex_unlock(&job->lock);
+    ty_err_free(err);
+    return more;
+}
+
+/* ---- the table ---- */
+
+static char *make_header(const struct sweep_job *job)
+{
+    struct ty_text t = {.data = NULL};
+    for (uint32_t k = 0; k < job->table.csv.n_columns; k++) {
+        ty_text_add(&t, k == 0 ? "" : ",");
+        ty_sweep_line_cell(&t, ty_csv_header(&job->table.csv, k));
+    }
+    ty_sweep_line_head(&t, job->fleet);
+    ty_text_add(&t, "\n");
+    return ty_text_take(&t);
+}
+
+/* ---- what an earlier sweep left ---- */
+
+/* Adds a row of an earlier sweep to the summary, if it is whole and has the inputs of this sweep's
+ * row. */
+static enum ty_sweep_kept look_at_row(void *arg, uint32_t row, const char *line, size_t len)
+{
+    struct sweep_job *job = arg;
+    struct ty_text t = {.data = NULL};
+    struct outcome out;
+    put_inputs(&t, job, row);
+    char *inputs = ty_text_take(&t);
+    if (inputs == NULL) {
+        return TY_SWEEP_NO_MEMORY;
+    }
+    const size_t n = strlen(inputs);
+    const bool same = n < len && memcmp(line, inputs, n) == 0;
+    free(inputs);
+    if (!same) {
+        return memchr(line, '\0', len) != NULL ? TY_SWEEP_DAMAGED : TY_SWEEP_FOREIGN;
+    }
+    const enum ty_sweep_read read =
+        ty_sweep_line_read(line + n, line + len, job->fleet, &out.figures);
+    if (read == TY_SWEEP_NONSENSE) {
+        return TY_SWEEP_DAMAGED;
+    }
+    out.answers = read == TY_SWEEP_ANSWER;
+    job->summary.n_kept++;
+    add_outcome(job, row, &out);
+    if (out.answers || !job->any_times) { /* a row with times tells more than one that failed */
+        job->last = row;
+        job->any_times = out.answers;
+    }
+    return TY_SWEEP_KEPT;
+}
+
+/* Simulates one of the kept rows once more: what changed since in the run file, in a file that it
+ * names or in this program shows in no other way, and one table must not be of two of them. */
+static int check_kept(struct sweep_job *job, struct ty_err *err)
+{
+    struct outcome out = {.text = {.data = NULL}};
+    if (job->summary.n_kept == 0) {
+        return 0;
+    }
+    struct ty_err *own = ty_err_new();
+    char *line = own != NULL ? make_line(job, job->last, &out, own) : NULL;
+    bool same = true;
+    int rc = 0;
+    if (line == NULL) {
+        keep_fault(job, job->last, own);
+    } else {
+        rc = ty_sweep_store_equals(&job->store, job->last, line, &same, err);
+    }
+    if (rc == 0 && !same) {
+        rc = ty_fail(err, TY_EINPUT,
+                     "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
+                     "names, or this program is not what it was; remove it to start anew",
+                     job->store.partial, job->last + 1);
+    }
+    free(line);
+    ty_err_free(own);
+    return rc;
+}
+
+/* ---- the sweep ---- */
+
+static int finish(struct sweep_job *job, struct ty_err *err)
+{
+    if (job->store.error != 0) {
+        return ty_sweep_store_fail(&job->store, err);
+    }
+    if (job->fault.code != 0) {
+        ty_fail(err, job->fault.code, "%s", job->fault.text);
+        ty_sweep_store_hint(&job->store, err);
+        if (job->options->jobs != 1) {
+            ty_hint(err, "fewer --jobs take less memory and fewer files at once");
+        }
+        return job->fault.code;
+    }
+    return ty_sweep_store_finish(&job->store, err);
+}
+
+static void TY_PRINTF(3, 4)
+    add_remark(struct sweep_job *job, struct ty_arena *arena, const char *format, ...)
+{
+    const char *before = job->table.remark;
+    char remark[512];
+    va_list args;
+    va_start(args, format);
+    (void)ty_vsnprintf(remark, sizeof(remark), format, args);
+    va_end(args);
+    job->table.remark = ty_arena_printf(arena, "%s%s%s", before != NULL ? before : "",
+                                        before != NULL ? "\n" : "", remark);
+}
+
+/* What became of an earlier sweep's rows. */
+static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
+{
+    const uint32_t n = job->store.n_damaged;
+    if (n > 0) {
+        add_remark(job, arena, "%s: %" PRIu32 " line%s made no sense; %s simulated again",
+                   job->store.partial, n, n == 1 ? "" : "s",
+                   n == 1 ? "its row was" : "their rows were");
+    }
+}
+
+/* A sweep over layouts is meant to compare layouts alone. */
+static void remark_stack(struct sweep_job *job, struct ty_arena *arena)
+{
+    if (job->by_layout) {
+        add_remark(job, arena,
+                   "framework.preset is not named: rows with layout.zero 3 are of %s, others of "
+                   "%s (column framework)",
+                   ty_framework_default(3), ty_framework_default(0));
+    }
+}
+
+static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_sweep_options *o = job->options;
+    char *header = make_header(job);
+    int rc = header == NULL ? ty_fail_memory(err)
+                            : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows,
+                                                  header, arena, err);
+    /* what the table grows in may not take the place of what rows are made from, either */
+    rc = rc < 0 ? rc : ty_rows_spare(&job->rows, job->store.partial, err);
+    rc = rc < 0 ? rc : ty_sweep_store_begin(&job->store, o->resume ? look_at_row : NULL, job, err);
+    rc = rc < 0 ? rc : check_kept(job, err);
+    if (rc == 0) {
+        remark_earlier(job, arena);
+        if (job->fault.code == 0) {
+            ty_pool_run(0, job->table.csv.n_rows, o->jobs, do_row, job);
+        }
+        remark_stack(job, arena);
+        rc = finish(job, err);
+    }
+    ty_sweep_store_release(&job->store);
+    free(header);
+    return rc;
+}
+
+/* Those about the table, and why the first row without an answer has none. NULL: nothing. */
+static const char *all_remarks(const struct sweep_job *job, struct ty_arena *arena)
+{
+    const char *table = job->table.remark;
+    const struct ty_sweep_summary *s = &job->summary;
+    if (job->wrong_row == UINT32_MAX) {
+        return table;
+    }
+    return ty_arena_printf(arena, "%s%s%srow %" PRIu32 ": %s", table ? table : "",
+                           table ? "\n" : "",
+                           s->n_fit + s->n_not == 0 ? "no row can be simulated; " : "",
+                           job->wrong_row + 1, job->message);
+}
+
+/* The lines of a remark that have room. */
+static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
+{
+    static const char more[] = "\n(and others)";
+    const size_t room = sizeof(summary->remark) - sizeof(more);
+    size_t n = strlen(remark);
+    const bool whole = n < sizeof(summary->remark);
+    n = whole ? n : room;
+    while (!whole && n > 0 && remark[n] != '\n') {
+        n--;
+    }
+    (void)snprintf(summary->remark, sizeof(summary->remark), "%.*s%s", (int)n, remark,
+                   whole ? "" : more + (n == 0));
+}
+
+int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
+{
+    struct sweep_job job = {
+        .options = options,
+        .store = {.fd = -1},
+        .wrong_row = UINT32_MAX,
+        .rows = {.source = {.path = options->path,
+                            .with = options->with,
+                            .n_with = options->n_with,
+                            .sets = options->sets,
+                            .n_sets = options->n_sets},
+                 .table = &job.table,
+                 .gate = &job.gate},
+    };
+    struct ty_arena arena = {.head = NULL};
+    if (strcmp(options->path, "-") == 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "a sweep reads its run file many times; write a file instead of -");
+    }
+    if (options->resume && (options->output == NULL || strcmp(options->output, "-") == 0)) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--resume goes on from the PATH.partial of -o PATH; name the table, such as "
+                       "-o table.csv");
+    }
+    int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
+    rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
+    rc = rc < 0 ? rc : ty_rows_mention(&job.rows, "fleet", &job.fleet, err);
+    rc = rc < 0 ? rc : ty_rows_spare(&job.rows, options->output, err);
+    rc = rc < 0 ? rc
+                : ty_sweep_space(&job.rows, &job.table, options->jobs, job.summary.left_out,
+                                 sizeof(job.summary.left_out), &arena, err);
+    if (rc == 0) {
+        pthread_mutex_init(&job.lock, NULL);
+        ty_row_gate_init(&job.gate);
+        rc = sweep(&job, &arena, err);
+        ty_row_gate_release(&job.gate);
+        pthread_mutex_destroy(&job.lock);
+    }
+    if (options->summary != NULL) {
+        if (rc == 0 && job.best.n > 0) {
+            job.summary.fastest = job.best.row[0].row + 1;
+            job.summary.fastest_s = job.best.row[0].value[TY_SWEEP_STEP];
+            job.summary.best = ty_sweep_best_text(&job.best, &job.table);
+        }
+        *options->summary = job.summary;
+        const char *remark = rc == 0 ? all_remarks(&job, &arena) : NULL;
+        copy_remark(options->summary, remark != NULL ? remark : "");
+    }
+    ty_arena_release(&arena);
+    return rc;
+}

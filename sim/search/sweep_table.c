@@ -1,0 +1,238 @@
+/* sweep_table.c - see sweep_table.h. */
+#include "sim/search/sweep_table.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "sim/base/text.h"
+#include "sim/config/config.h"
+
+#define MAX_PRODUCT 1000000u
+
+/* Whether "section.key" is a key of the run file. */
+static bool names_key(const struct ty_config *blank, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    for (int i = 0; dot != NULL && i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &blank->sections[i];
+        const size_t n = strlen(section->name);
+        if (n == (size_t)(dot - name) && strncmp(section->name, name, n) == 0) {
+            return ty_section_field(section, dot + 1) != NULL;
+        }
+    }
+    return false;
+}
+
+/* The key that somebody meant with a column that is none: its name without the section, or with
+ * another sign or case between the two. NULL: no such key. */
+static const char *meant(const struct ty_config *blank, const char *name, struct ty_arena *arena)
+{
+    for (int i = 0; i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &blank->sections[i];
+        const size_t n = strlen(section->name);
+        for (uint32_t k = 0; k < section->n_fields; k++) {
+            const char *key = section->fields[k].key;
+            const bool whole = strncasecmp(name, section->name, n) == 0 && name[n] != '\0' &&
+                               strcasecmp(name + n + 1, key) == 0;
+            const bool common = strcmp(key, "name") == 0; /* tables have names of their own */
+            if (whole || (strcasecmp(name, key) == 0 && !common)) {
+                return ty_arena_printf(arena, "%s.%s", section->name, key);
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A column "layout.tensr" is more likely a slip than data that passes through. path NULL: a key
+ * of --over, which has to be one. */
+static int check_column(const struct ty_config *blank, const char *name, const char *path,
+                        struct ty_arena *arena, struct ty_err *err)
+{
+    const int code = path != NULL ? TY_EINPUT : TY_EUSAGE;
+    const char *dot = strchr(name, '.');
+    for (int i = 0; dot != NULL && i < TY_N_SECTIONS; i++) {
+        const struct ty_section *section = &blank->sections[i];
+        const size_t n = strlen(section->name);
+        if (n != (size_t)(dot - name) || strncmp(section->name, name, n) != 0) {
+            continue;
+        }
+        const char *keys[256];
+        const size_t n_keys = section->n_fields < 256 ? section->n_fields : 256;
+        for (size_t k = 0; k < n_keys; k++) {
+            keys[k] = section->fields[k].key;
+        }
+        ty_fail(err, code, "%s%s%s: %s has no such key; \"trainyard list keys\" shows all",
+                path != NULL ? path : "--over ", path != NULL ? ": column " : "", name,
+                section->name);
+        const char *near = ty_nearest(dot + 1, keys, n_keys);
+        if (near != NULL) {
+            ty_hint(err, "did you mean \"%s.%s\"?", section->name, near);
+        }
+        return code;
+    }
+    if (path == NULL) {
+        const char *key = meant(blank, name, arena);
+        ty_fail(err, code, "--over %s: no such key; \"trainyard list keys\" shows all", name);
+        if (key != NULL) {
+            ty_hint(err, "did you mean \"%s\"?", key);
+        }
+        return code;
+    }
+    return 0;
+}
+
+static void remark(struct ty_sweep_table *table, const struct ty_config *blank, const char *name,
+                   struct ty_arena *arena)
+{
+    const char *key = meant(blank, name, arena);
+    if (key != NULL) {
+        table->remark = ty_arena_printf(arena, "%s%scolumn %s passes through; did you mean %s?",
+                                        table->remark != NULL ? table->remark : "",
+                                        table->remark != NULL ? "\n" : "", name, key);
+    }
+}
+
+static int check_twice(const struct ty_sweep_table *table, uint32_t k, const char *path,
+                       struct ty_err *err)
+{
+    for (uint32_t i = 0; i < k && table->is_key[k]; i++) {
+        if (strcmp(ty_csv_header(&table->csv, i), ty_csv_header(&table->csv, k)) == 0) {
+            const char *name = ty_csv_header(&table->csv, k);
+            return path != NULL
+                       ? ty_fail(err, TY_EINPUT, "%s: column %s is there twice; keep one", path,
+                                 name)
+                       : ty_fail(err, TY_EUSAGE,
+                                 "--over %s is given twice; write all its values in one, such as "
+                                 "%s=1,2",
+                                 name, name);
+        }
+    }
+    return 0;
+}
+
+/* ---- lists ---- */
+
+struct list {
+    const char *key;
+    const char **value; /* [n] */
+    uint32_t n;
+};
+
+static const char *trimmed(const char *from, size_t n, struct ty_arena *arena)
+{
+    const char *begin = ty_text_trim(from, &n);
+    return ty_arena_strndup(arena, begin, n);
+}
+
+/* Cuts "KEY=V1,V2" at commas that are not inside brackets. */
+static int cut(struct list *list, const char *text, struct ty_arena *arena, struct ty_err *err)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == '\0') {
+        return ty_fail(err, TY_EUSAGE,
+                       "--over %s: not KEY=V1,V2,..; write it like layout.tensor=1,2,4", text);
+    }
+    list->key = trimmed(text, (size_t)(equals - text), arena);
+    list->value = ty_arena_array(arena, const char *, strlen(equals));
+    if (list->key == NULL || list->value == NULL) {
+        return ty_fail_memory(err);
+    }
+    int depth = 0;
+    const char *from = equals + 1;
+    for (const char *p = from;; p++) {
+        depth += (*p == '[') - (*p == ']');
+        if (*p == '\0' || (*p == ',' && depth == 0)) {
+            const char *value = trimmed(from, (size_t)(p - from), arena);
+            if (value == NULL || value[0] == '\0') {
+                return value == NULL ? ty_fail_memory(err)
+                                     : ty_fail(err, TY_EUSAGE,
+                                               "--over %s: value %u is empty; write it, or one "
+                                               "comma less",
+                                               text, (unsigned)list->n + 1);
+            }
+            list->value[list->n++] = value;
+            from = p + 1;
+        }
+        if (*p == '\0') {
+            return 0;
+        }
+    }
+}
+
+static int product(struct ty_sweep_table *table, const char *const *over, size_t n_over,
+                   struct ty_arena *arena, struct ty_err *err)
+{
+    struct list *lists = ty_arena_array(arena, struct list, n_over);
+    uint64_t rows = 1;
+    for (size_t i = 0; i < n_over; i++) {
+        const int rc = lists == NULL ? ty_fail_memory(err) : cut(&lists[i], over[i], arena, err);
+        if (rc < 0) {
+            return rc;
+        }
+        rows *= lists[i].n;
+        if (rows > MAX_PRODUCT) {
+            return ty_fail(err, TY_ELIMIT, "--over: more than %u combinations; give fewer values",
+                           MAX_PRODUCT);
+        }
+    }
+    const char **cell = ty_arena_array(arena, const char *, (size_t)(rows + 1) * n_over);
+    uint32_t *n_values = ty_arena_array(arena, uint32_t, n_over);
+    if (cell == NULL || n_values == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (size_t i = 0; i < n_over; i++) {
+        n_values[i] = lists[i].n;
+        cell[i] = lists[i].key;
+        uint64_t stride = 1; /* rows between changes: the last list changes in every row */
+        for (size_t k = i + 1; k < n_over; k++) {
+            stride *= lists[k].n;
+        }
+        for (uint64_t row = 0; row < rows; row++) {
+            cell[(row + 1) * n_over + i] = lists[i].value[row / stride % lists[i].n];
+        }
+    }
+    table->n_values = n_values;
+    table->csv =
+        (struct ty_csv){.cell = cell, .n_columns = (uint32_t)n_over, .n_rows = (uint32_t)rows};
+    return 0;
+}
+
+int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *const *over,
+                   size_t n_over, struct ty_arena *arena, struct ty_err *err)
+{
+    uint32_t n_keys = 0;
+    struct ty_config blank = {.run = {.steps = 0}};
+    table->remark = NULL;
+    table->n_values = NULL;
+    if ((path != NULL) == (n_over > 0)) {
+        return ty_fail(err, TY_EUSAGE, "%s; write one of them",
+                       path != NULL ? "--rows and --over are both given"
+                                    : "neither --rows CSV nor --over KEY=V1,V2,.. is given");
+    }
+    int rc = ty_config_init(&blank, err);
+    rc = rc < 0         ? rc
+         : path != NULL ? ty_csv_load(&table->csv, path, arena, err)
+                        : product(table, over, n_over, arena, err);
+    table->is_key = rc < 0 ? NULL : ty_arena_array(arena, bool, (size_t)table->csv.n_columns + 1);
+    if (rc == 0 && table->is_key == NULL) {
+        rc = ty_fail_memory(err);
+    }
+    for (uint32_t k = 0; rc == 0 && k < table->csv.n_columns; k++) {
+        const char *name = ty_csv_header(&table->csv, k);
+        table->is_key[k] = names_key(&blank, name);
+        if (!table->is_key[k]) {
+            rc = check_column(&blank, name, path, arena, err);
+            remark(table, &blank, name, arena);
+        }
+        n_keys += table->is_key[k];
+        rc = rc < 0 ? rc : check_twice(table, k, path, err);
+    }
+    if (rc == 0 && n_keys == 0 && table->remark == NULL) {
+        table->remark = ty_arena_printf(arena,
+                                        "%s: no column is a key of the run file; every row is the "
+                                        "run file as it is",
+                                        path);
+    }
+    ty_arena_release(&blank.arena);
+    return rc;
+}

@@ -1,0 +1,23 @@
+/* sweep_table.h - which runs a sweep makes: the rows of a table, or the product of lists. */
+#ifndef TY_SEARCH_SWEEP_TABLE_H
+#define TY_SEARCH_SWEEP_TABLE_H
+
+#include <stdbool.h>
+
+#include "sim/document/csv.h"
+
+/* Columns that name keys ("layout.tensor") set them, the others pass through. */
+struct ty_sweep_table {
+    struct ty_csv csv;
+    bool *is_key;             /* [n_columns] */
+    const uint32_t *n_values; /* [n_columns] of the lists; NULL: rows of a file */
+    const char *remark;       /* columns that pass through, though they look like keys; or NULL */
+};
+
+/* From a file, or from "KEY=V1,V2" lists whose last one varies fastest; exactly one of both. A
+ * column that looks like a key (has a dot) and is none is an error with the nearest one, and so is
+ * a key that has two columns. */
+int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *const *over,
+                   size_t n_over, struct ty_arena *arena, struct ty_err *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* trial.c - see trial.h. Each has its place in the array: threads change nothing that comes out. */
+#include "sim/search/trial.h"
+
+#include <string.h>
+
+#include "sim/base/pool.h"
+#include "sim/search/row_run.h"
+
+struct ty_config ty_trial_config(const struct ty_run *run)
+{
+    struct ty_config config = *run->config;
+    if (run->sharing == TY_SHARING_ESTIMATED) { /* as --engine sweep has it */
+        config.run.engine = TY_ENGINE_SWEEP;
+    }
+    return config;
+}
+
+struct trials {
+    struct ty_trial *const *trial;
+    struct ty_row_gate gate;
+};
+
+static double most_held(const struct ty_run *run)
+{
+    const struct ty_sched_options *schedule = &run->config->schedule;
+    uint32_t most = 0;
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        const uint32_t held = run->stats.memory[s].peak_held;
+        most = held > most ? held : most;
+    }
+    return (double)most / ty_sched_chunks(schedule) / ty_sched_slices(schedule);
+}
+
+static void see(const struct ty_run *run, void *arg)
+{
+    struct ty_trial *t = arg;
+    struct ty_figures f;
+    struct ty_bill bill;
+    ty_run_figures(run, &f);
+    ty_run_fullest(run, &bill);
+    t->step_s = f.step_s;
+    t->tokens_per_s = f.tokens_per_s;
+    t->bubble = f.bubble_fraction;
+    t->peak_B = bill.total_B;
+    t->capacity_B = bill.capacity_B;
+    t->verdict = ty_bill_verdict(&bill, bill.capacity_B);
+    t->held = most_held(run);
+}
+
+static bool execute(void *arg, uint32_t i)
+{
+    struct trials *all = arg;
+    struct ty_trial *t = all->trial[i];
+    struct ty_run *run = NULL;
+    t->rc = ty_run_plan(&run, &t->config, NULL);
+    t->rc = t->rc < 0 ? t->rc : ty_row_execute(run, &all->gate, see, t, NULL);
+    return t->rc != TY_ENOMEM;
+}
+
+int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, uint32_t n,
+                      struct ty_err *err)
+{
+    struct trials all = {.trial = trial};
+    int rc = 0;
+    ty_row_gate_init(&all.gate);
+    ty_pool_run(0, n, run->threads, execute, &all);
+    ty_row_gate_release(&all.gate);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        const bool ours = trial[i]->rc == TY_EBUG || trial[i]->rc == TY_EDEADLOCK;
+        rc = trial[i]->rc == TY_ENOMEM ? ty_fail_memory(err)
+             : ours ? ty_fail(err, trial[i]->rc, "a variant of this run ended with %s",
+                              ty_code_name(trial[i]->rc))
+                    : 0;
+    }
+    return rc;
+}

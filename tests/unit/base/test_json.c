@@ -1,0 +1,63 @@
+/* test_json.c - numbers and strings as JSON wants them. */
+#include "sim/document/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim/base/compiler.h"
+#include "tests/unit/suite.h"
+
+/* Shortest, and equal when read back; 0.1 + 0.2 needs all 17 digits. */
+static const struct {
+    double x;
+    const char *text;
+} numbers[] = {
+    {0, "0"},
+    {-3, "-3"},
+    {1e14, "100000000000000"},
+    {0.1, "0.1"},
+    {0.1 + 0.2, "0.30000000000000004"},
+    {1e300, "1e+300"},
+    {-2.5e-7, "-2.5e-07"},
+    {HUGE_VAL, "null"},
+    {-HUGE_VAL, "null"},
+    {(double)NAN, "null"},
+};
+
+START_TEST(a_number_is_short_and_reads_back_equal)
+{
+    char buf[TY_JSON_NUMBER];
+    for (size_t i = 0; i < TY_COUNT(numbers); i++) {
+        ck_assert_str_eq(ty_json_number(numbers[i].x, buf), numbers[i].text);
+        if (isfinite(numbers[i].x)) {
+            ck_assert(strtod(buf, NULL) == numbers[i].x);
+        }
+    }
+}
+END_TEST
+
+START_TEST(strings_are_quoted_and_escaped)
+{
+    struct ty_text text = {0};
+    ty_json_put(&text, "a \"b\" \\ \n \x01 \xC2\xB5s");
+    ty_text_add(&text, ", ");
+    ty_json_put_member(&text, "x", 0.5);
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "\"a \\\"b\\\" \\\\ \\u000a \\u0001 \xC2\xB5s\", \"x\": 0.5");
+    free(s);
+}
+END_TEST
+
+START_TEST(what_is_not_shown_is_escaped_and_what_is_no_text_replaced)
+{
+    struct ty_text text = {0};
+    ty_json_put(&text, "\xC2\x9B\x7F\xE2\x80\xAE|\xFF\xED\xA0\x80|\xF0\x9F\x98\x80\xC3");
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, "\"\\u009b\\u007f\\u202e|\\ufffd\\ufffd\\ufffd\\ufffd|\xF0\x9F\x98\x80"
+                        "\\ufffd\"");
+    free(s);
+}
+END_TEST
+
+TY_SUITE("json", what_is_not_shown_is_escaped_and_what_is_no_text_replaced,
+         a_number_is_short_and_reads_back_equal, strings_are_quoted_and_escaped)

@@ -1,0 +1,259 @@
+/* Habits of training stacks: each key does what it says, in time and in bytes. */
+#include "model/framework.h"
+
+#include <stdio.h>
+
+#include "sim/run/bill.h"
+#include "sim/config/stack.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/model_case.h"
+#include "tests/unit/priced.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char pipeline[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                               "model: {preset: llama-7b, sequence: 2048}\n"
+                               "layout: {tensor: 2, pipeline: 4, zero: 1, global_batch: 32}\n"
+                               "framework: {preset: ideal}\n";
+
+static double step_s(const char *const *sets)
+{
+    struct quick_run q = quick_run(pipeline, NULL, sets);
+    const double seconds = q.figures.step_s;
+    quick_run_free(&q);
+    return seconds;
+}
+
+static double traffic(const char *const *sets, const char *group)
+{
+    struct quick_run q = quick_run(pipeline, NULL, sets);
+    const double bytes = (double)quick_run_traffic(&q, group);
+    quick_run_free(&q);
+    return bytes;
+}
+
+/* What costs time in one stack costs none in the ideal one. */
+START_TEST(every_habit_of_an_eager_stack_costs_time)
+{
+    static const char *const habits[] = {
+        "framework.grad_dtype=fp32",
+        "framework.fused_accumulation=false",
+        "framework.overlap_grad_reduce=false",
+        "framework.overlap_param_gather=false",
+        "framework.fused_qkv=false",
+        "framework.fused_gate=false",
+        "framework.overlap_tensor_reduce=false",
+        "framework.overlap_p2p=false",
+        "framework.fused_activation=false",
+        "framework.fused_rotary=false",
+        "framework.fused_optimizer=false",
+        "framework.norm_speed=1",
+        "framework.layer_floor=20 ms",
+        "framework.pass_overhead=1 ms",
+    };
+    const double ideal = step_s(NULL);
+    for (size_t i = 0; i < TY_COUNT(habits); i++) {
+        const double habit = step_s(SETS(habits[i]));
+        ck_assert_msg(habit > ideal, "%s: %.9g s, ideal %.9g s", habits[i], habit, ideal);
+    }
+    ck_assert_double_gt(step_s(SETS("framework.preset=megatron-deepspeed")),
+                        step_s(SETS("framework.preset=megatron-lm")));
+    ck_assert_double_gt(step_s(SETS("framework.preset=megatron-lm")), ideal);
+}
+END_TEST
+
+START_TEST(a_fused_loss_takes_less_memory)
+{
+    struct quick_run apart = quick_run(pipeline, NULL, SETS("layout.pipeline=1"));
+    struct quick_run fused =
+        quick_run(pipeline, NULL, SETS("layout.pipeline=1", "framework.fused_loss=true"));
+    struct ty_bill a, f;
+    ty_run_fullest(apart.run, &a);
+    ty_run_fullest(fused.run, &f);
+    ck_assert_double_lt(f.total_B, a.total_B);
+    quick_run_free(&apart);
+    quick_run_free(&fused);
+}
+END_TEST
+
+/* 32-bit gradients double what is scattered, not the parameters that are gathered. */
+START_TEST(gradients_travel_in_their_type)
+{
+    const double both16 = traffic(NULL, "dp");
+    const double wide = traffic(SETS("framework.reduce_dtype=fp32"), "dp");
+    const double kept = traffic(SETS("framework.grad_dtype=fp32"), "dp");
+    const double kept16 =
+        traffic(SETS("framework.grad_dtype=fp32", "framework.reduce_dtype=model"), "dp");
+    ck_assert_double_eq_tol(wide, 1.5 * both16, 1e-9 * both16);
+    ck_assert_double_eq_tol(kept, wide, 1e-9 * wide);
+    ck_assert_double_eq_tol(kept16, both16, 1e-9 * both16);
+}
+END_TEST
+
+START_TEST(auto_means_fp32_in_bf16_training_only)
+{
+    struct ty_framework f = {.grad_dtype = TY_GRAD_AUTO, .reduce_dtype = TY_GRAD_AUTO};
+    ty_framework_finish(&f, true);
+    ck_assert(f.grad_fp32 && f.reduce_fp32);
+    ty_framework_finish(&f, false);
+    ck_assert(!f.grad_fp32 && !f.reduce_fp32);
+    f.reduce_dtype = TY_GRAD_FP32;
+    ty_framework_finish(&f, false);
+    ck_assert(!f.grad_fp32 && f.reduce_fp32);
+}
+END_TEST
+
+/* Per layer two all-reduces forward and two backward; a gate of its own adds one, three matrices
+ * for q, k and v two. */
+START_TEST(matrices_apart_are_reduced_apart)
+{
+    const double fused = traffic(NULL, "tp");
+    const double gate = traffic(SETS("framework.fused_gate=false"), "tp");
+    const double apart =
+        traffic(SETS("framework.fused_gate=false", "framework.fused_qkv=false"), "tp");
+    const double one = gate - fused; /* 32 layers, every micro-batch */
+    ck_assert_double_gt(one, fused / 5);
+    ck_assert_double_lt(one, fused / 4);
+    ck_assert_double_eq_tol(apart - fused, 3 * one, 1e-9 * fused);
+}
+END_TEST
+
+/* The same bytes, bucket by bucket behind the first forward instead of after the step. */
+START_TEST(parameters_may_come_back_late)
+{
+    const char *const late = "framework.overlap_param_gather=true";
+    const char *const early = "framework.overlap_param_gather=false";
+    const char *const slow = "cluster.nic_bandwidth=25 Gb/s";
+    ck_assert_double_eq(traffic(SETS(late), "dp"), traffic(SETS(early), "dp"));
+    ck_assert_double_lt(step_s(SETS(late, slow)), step_s(SETS(early, slow)));
+    struct quick_run a = quick_run(pipeline, "sweep", SETS(late, "run.steps=2"));
+    struct quick_run b = quick_run(pipeline, "events", SETS(late, "run.steps=2"));
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+END_TEST
+
+/* A layer that its host holds up lasts the floor, whatever its collectives take of it; and those it
+ * has not, such as all-reduces under sequence parallelism, take nothing. */
+START_TEST(collectives_fit_under_the_floor_of_the_host)
+{
+    static const char *const base[] = {"framework.layer_floor=20 ms", "layout.pipeline=1",
+                                       "framework.overlap_tensor_reduce=false"};
+    static const char *const modes[] = {"layout.sequence_parallel=false",
+                                        "layout.sequence_parallel=true"};
+    static const char *const slower[] = {"cluster.nvlink_latency=500 us",
+                                         "cluster.nvlink_gather_latency=500 us",
+                                         "cluster.collective_derate=1.5"};
+    for (size_t m = 0; m < TY_COUNT(modes); m++) {
+        const double before = step_s(SETS(base[0], base[1], base[2], modes[m]));
+        for (size_t i = 0; i < TY_COUNT(slower); i++) {
+            const double after = step_s(SETS(base[0], base[1], base[2], modes[m], slower[i]));
+            ck_assert_msg(after > 0.999 * before && after < 1.01 * before, "%s, %s: %.9g s, %.9g s",
+                          modes[m], slower[i], before, after);
+        }
+    }
+}
+END_TEST
+
+/* A collective that outlasts the weight gradient beside it leaves the host time, too: overlap never
+ * makes a step that the host paces longer. */
+START_TEST(overlap_of_long_reductions_does_not_cost_a_slow_host_time)
+{
+    static const char yaml[] = "cluster: {preset: dgx-a100-80g, nvlink_latency: 400 us, "
+                               "nvlink_ll_efficiency: none, nvlink_overlap_slowdown: 0}\n"
+                               "model: {preset: gpt3-125m, sequence: 1024}\n"
+                               "layout: {tensor: 4, global_batch: 8}\n"
+                               "framework: {preset: ideal, layer_floor: 1.05 ms}\n";
+    struct quick_run beside = quick_run(yaml, NULL, SETS("framework.overlap_tensor_reduce=true"));
+    struct quick_run after = quick_run(yaml, NULL, SETS("framework.overlap_tensor_reduce=false"));
+    ck_assert_double_le(beside.figures.step_s, after.figures.step_s * (1 + 1e-9));
+    quick_run_free(&beside);
+    quick_run_free(&after);
+}
+END_TEST
+
+/* Megatron-LM's 1F1B blocks, its interleaved schedule does not. */
+START_TEST(messages_of_interleaved_schedules_do_not_block_by_default)
+{
+    static const struct {
+        const char *name, *chunks, *same, *other;
+    } rows[] = {
+        {"schedule.name=1f1b", "schedule.chunks=1", "framework.overlap_p2p=false",
+         "framework.overlap_p2p=true"},
+        {"schedule.name=interleaved", "schedule.chunks=2", "framework.overlap_p2p=true",
+         "framework.overlap_p2p=false"},
+    };
+    const char *const slow = "cluster.nvlink_p2p_efficiency=2 %";
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const char *const name = rows[i].name, *const chunks = rows[i].chunks;
+        const double by_default = step_s(SETS(name, chunks, slow, "framework.overlap_p2p=auto"));
+        ck_assert_double_eq(by_default, step_s(SETS(name, chunks, slow, rows[i].same)));
+        ck_assert_double_ne(by_default, step_s(SETS(name, chunks, slow, rows[i].other)));
+    }
+}
+END_TEST
+
+static const char unnamed[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                              "model: {preset: llama-7b, sequence: 2048}\n"
+                              "layout: {tensor: 2, pipeline: 4, global_batch: 32}\n";
+
+/* What two layouts differ in is never the stack; only who shards parameters has no choice. */
+START_TEST(a_layout_does_not_change_the_stack)
+{
+    static const char *const sets[][3] = {
+        {"layout.zero=0", NULL},       {"layout.zero=1", NULL},
+        {"layout.zero=2", NULL},       {"layout.tensor=4", "layout.zero=1", NULL},
+        {"layout.pipeline=1", NULL},   {"layout.recompute=full", "layout.zero=2", NULL},
+        {"schedule.name=zb-1p", NULL},
+    };
+    char words[TY_STACK_WORDS];
+    for (size_t i = 0; i < TY_COUNT(sets); i++) {
+        struct quick_run q = quick_run(unnamed, NULL, sets[i]);
+        ck_assert_str_eq(q.config->layout.framework.preset, "megatron-lm");
+        ck_assert_str_eq(ty_stack_words(q.config, words), "megatron-lm");
+        quick_run_free(&q);
+    }
+    struct quick_run sharded = quick_run(unnamed, NULL, SETS("layout.zero=3"));
+    ck_assert_str_eq(ty_stack_words(sharded.config, words), "fsdp (not named; layout.zero is 3)");
+    quick_run_free(&sharded);
+    struct quick_run named =
+        quick_run(unnamed, NULL, SETS("layout.zero=3", "framework.preset=megatron-lm"));
+    ck_assert_str_eq(ty_stack_words(named.config, words), "megatron-lm");
+    quick_run_free(&named);
+}
+END_TEST
+
+START_TEST(every_stack_runs)
+{
+    for (const struct ty_preset *p = ty_framework_presets; p->name != NULL; p++) {
+        char set[64];
+        (void)snprintf(set, sizeof(set), "framework.preset=%s", p->name);
+        ck_assert_double_gt(step_s(SETS(set)), 0);
+    }
+}
+END_TEST
+
+/* ALiBi and the like: twice the FLOPs of a causal kernel, at nearly its rate for long sequences. */
+START_TEST(full_attention_computes_the_masked_half)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-7b", "{sequence: 32768}", "{data: 8, global_batch: 8}");
+    const struct ty_cost causal =
+        kernel_of(&c.cluster, &c.arch, &c.layout, TY_OPERATOR_ATTENTION, false);
+    c.arch.full_attention = true;
+    const struct ty_cost full =
+        kernel_of(&c.cluster, &c.arch, &c.layout, TY_OPERATOR_ATTENTION, false);
+    ck_assert_double_eq(full.flops, 2 * causal.flops);
+    assert_near(full.seconds, 2 * causal.seconds, 0.02);
+}
+END_TEST
+
+TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel_in_their_type,
+         a_fused_loss_takes_less_memory, auto_means_fp32_in_bf16_training_only,
+         matrices_apart_are_reduced_apart, parameters_may_come_back_late,
+         collectives_fit_under_the_floor_of_the_host,
+         overlap_of_long_reductions_does_not_cost_a_slow_host_time,
+         messages_of_interleaved_schedules_do_not_block_by_default,
+         a_layout_does_not_change_the_stack, every_stack_runs,
+         full_attention_computes_the_masked_half)

@@ -1,0 +1,263 @@
+/* test_bill.c - the bill of a GPU: its names add up, its moment is the fullest, its remedies
+ * hold. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/search/remedy.h"
+
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 2}\n"
+                            "model: {preset: llama-7b, sequence: 2048}\n"
+                            "layout: {global_batch: 64, pipeline: 4}\n";
+
+/* No GPU holds this. */
+static const char large[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                            "model: {preset: llama-65b, attention: unfused, norm: unfused}\n"
+                            "layout: {global_batch: 256, tensor: 2, pipeline: 4, micro_batch: 2, "
+                            "zero: 1}\n";
+
+static double item_B(const struct ty_bill *bill, enum ty_bill_life life)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < bill->n; i++) {
+        sum += bill->item[i].life == life ? bill->item[i].bytes : 0;
+    }
+    return sum;
+}
+
+static double parts_B(const struct ty_bill *bill, bool transient)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < bill->n_parts; i++) {
+        sum += bill->part[i].transient == transient ? bill->part[i].bytes : 0;
+    }
+    return sum;
+}
+
+static double part_B(const struct ty_bill *bill, const char *what)
+{
+    for (uint32_t i = 0; i < bill->n_parts; i++) {
+        if (strcmp(bill->part[i].what, what) == 0) {
+            return bill->part[i].bytes;
+        }
+    }
+    return 0;
+}
+
+static double bill_item(const struct ty_bill *bill, const char *what)
+{
+    for (uint32_t i = 0; i < bill->n; i++) {
+        if (strcmp(bill->item[i].what, what) == 0) {
+            return bill->item[i].bytes;
+        }
+    }
+    return 0;
+}
+
+/* Two ways to the same sum: acquired and released bytes along the order of passes, and tensors
+ * times how often they are held. Rounding only. */
+START_TEST(tensors_add_up_to_what_the_passes_hold)
+{
+    static const char *const names[] = {
+        "gpipe", "1f1b",    "interleaved", "bfs",       "zb-1p",   "zb-2p",     "zb-v",
+        "v-min", "chimera", "dualpipe",    "dualpipev", "seq1f1b", "pipedream", "pipedream-2bw"};
+    static const char *const modes[] = {"none", "selective", "ffn", "full"};
+    for (size_t n = 0; n < TY_COUNT(names); n++) {
+        for (size_t r = 0; r < TY_COUNT(modes); r++) {
+            char name[64], mode[64];
+            (void)snprintf(name, sizeof(name), "schedule.name=%s", names[n]);
+            (void)snprintf(mode, sizeof(mode), "layout.recompute=%s", modes[r]);
+            const bool looped =
+                strcmp(names[n], "interleaved") == 0 || strcmp(names[n], "bfs") == 0;
+            const bool sliced = strcmp(names[n], "seq1f1b") == 0;
+            struct quick_run q =
+                quick_run(small, NULL,
+                          SETS(name, mode, "model.dropout=0.1", "model.attention=unfused",
+                               looped   ? "schedule.chunks=2"
+                               : sliced ? "schedule.slices=2"
+                                        : "run.seed=1"));
+            const struct ty_program *p = &q.run->lowered.program;
+            for (uint32_t s = 0; s < p->n_gangs; s++) {
+                struct ty_gang_memory memory;
+                struct ty_bill bill;
+                ty_memory_profile(p, &p->gangs[s], &memory);
+                ty_run_bill(q.run, s, &bill);
+                const double fixed =
+                    item_B(&bill, TY_BILL_FIXED) - bill_item(&bill, "fragmentation") -
+                    bill_item(&bill, "CUDA context") - bill_item(&bill, "communicators");
+                const double sum = fixed + parts_B(&bill, false) + parts_B(&bill, true);
+                ck_assert_double_eq(item_B(&bill, TY_BILL_HELD), parts_B(&bill, false));
+                ck_assert_double_eq_tol(item_B(&bill, TY_BILL_TRANSIENT), parts_B(&bill, true), 1);
+                ck_assert_msg(sum / memory.peak_B > 1 - 1e-12 && sum / memory.peak_B < 1 + 1e-12,
+                              "%s, %s, stage %u: %.17g, passes hold %.17g", names[n], modes[r],
+                              (unsigned)s, sum, memory.peak_B);
+            }
+            quick_run_free(&q);
+        }
+    }
+}
+END_TEST
+
+/* 1F1B, stage 0 of 4: four micro-batches of eight layers. */
+START_TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
+{
+    struct quick_run q = quick_run(small, NULL, SETS("layout.micro_batch=2"));
+    struct ty_bill bill;
+    ty_run_bill(q.run, 0, &bill);
+    const double tokens = 2 * 2048;
+    ck_assert_uint_eq(bill.held, 4);
+    ck_assert_int_eq(bill.pass->phase, TY_PHASE_BACKWARD);
+    ck_assert_uint_eq(bill.pass->mb, 0);
+    ck_assert_int_eq(bill.kind, TY_PEAK_LAYER);
+    ck_assert_double_eq(part_B(&bill, "q, k, v"), 4 * 8 * tokens * 3 * 2 * 4096);
+    ck_assert_double_eq(part_B(&bill, "MLP product"), 4 * 8 * tokens * 2 * 11008);
+    ck_assert_double_eq(part_B(&bill, "token numbers"), 4 * tokens * 8);
+    ck_assert_double_eq(part_B(&bill, "gradients in the MLP"), tokens * 3 * 2 * 11008);
+    ck_assert_double_eq(part_B(&bill, "logits"), 0);
+    ty_run_bill(q.run, 3, &bill); /* 14 B a logit weigh more than the backward of a layer */
+    ck_assert_int_eq(bill.kind, TY_PEAK_LOSS);
+    ck_assert_double_eq(part_B(&bill, "logits"), tokens * 2 * 32000);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* With everything recomputed, on the last stage, the loss is over before layers come back. */
+START_TEST(the_head_is_done_with_when_layers_are_recomputed)
+{
+    struct quick_run q =
+        quick_run(small, NULL, SETS("layout.recompute=full", "model.attention=unfused"));
+    struct ty_bill bill;
+    ty_run_bill(q.run, 3, &bill);
+    ck_assert_int_eq(bill.kind, TY_PEAK_LAYER);
+    ck_assert_double_eq(part_B(&bill, "probabilities of the loss, 32 bit"), 0);
+    ck_assert_double_eq(part_B(&bill, "attention probabilities"), 32.0 * 2048 * 2048 * 2);
+    quick_run_free(&q);
+}
+END_TEST
+
+START_TEST(communicators_are_those_of_groups_that_exist)
+{
+    static const struct {
+        const char *set, *names;
+        uint32_t n;
+    } rows[] = {{"layout.pipeline=1", "data, world", 2},
+                {"layout.pipeline=16", "pipeline, world", 2},
+                {"layout.tensor=2", "tensor, data, pipeline, world", 4},
+                {"model.tied=true", "data, pipeline, embedding, world", 4}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct quick_run q = quick_run(small, NULL, SETS(rows[i].set));
+        struct ty_bill bill;
+        ty_run_bill(q.run, 0, &bill);
+        const struct ty_bill_item *last = &bill.item[bill.n - 1];
+        ck_assert_str_eq(last->what, "communicators");
+        ck_assert_str_eq(last->note, rows[i].names);
+        ck_assert_double_eq(last->bytes, rows[i].n * 0.875 * 1073741824);
+        quick_run_free(&q);
+    }
+    struct quick_run q = quick_run(small, NULL, SETS("cluster.reserve=4 GiB"));
+    struct ty_bill bill;
+    ty_run_bill(q.run, 0, &bill);
+    ck_assert_double_eq(bill_item(&bill, "reserve"), 4 * 1073741824.0);
+    ck_assert_double_eq(bill_item(&bill, "communicators"), 0);
+    quick_run_free(&q);
+}
+END_TEST
+
+START_TEST(the_verdict_is_tight_below_its_margin)
+{
+    const double capacity = 1e9;
+    const struct {
+        double bytes;
+        enum ty_verdict verdict;
+    } rows[] = {{0, TY_VERDICT_FITS},
+                {(1 - TY_FITS_TIGHT) * 1e9 - 1, TY_VERDICT_FITS},
+                {(1 - TY_FITS_TIGHT) * 1e9 + 1, TY_VERDICT_TIGHT},
+                {1e9, TY_VERDICT_TIGHT},
+                {1e9 + 1, TY_VERDICT_SHORT}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_bill bill = {.total_B = rows[i].bytes};
+        ck_assert_int_eq(ty_bill_verdict(&bill, capacity), rows[i].verdict);
+    }
+}
+END_TEST
+
+/* What a remedy promises comes true when it is typed: with --set, over the same file. */
+static void assert_remedies_hold(const char *zero)
+{
+    struct quick_run q = quick_run(large, NULL, SETS(zero));
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    ck_assert(!ty_run_fits(q.run));
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert_uint_gt(list.n, 0);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const struct ty_remedy *r = &list.item[i];
+        const char *sets[TY_CHANGE_SETS + 2] = {zero};
+        struct ty_bill bill;
+        for (uint32_t k = 0; k < r->change.n; k++) {
+            sets[k + 1] = r->change.set[k];
+        }
+        struct quick_run other = quick_run(large, NULL, sets);
+        ty_run_fullest(other.run, &bill);
+        ck_assert_msg(bill.total_B == r->peak_B, "%s: %.17g, promised %.17g", r->change.set[0],
+                      bill.total_B, r->peak_B);
+        ck_assert(ty_run_fits(other.run));
+        ck_assert(i == 0 || r->slower >= list.item[i - 1].slower);
+        /* executed, too */
+        ck_assert_double_eq_tol(other.figures.step_s / q.figures.step_s - 1, r->slower, 1e-12);
+        quick_run_free(&other);
+    }
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+
+/* Chunks are given for a schedule that needs them: 1F1B has one. */
+static const char in_pieces[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                                "model: {preset: llama-13b, sequence: 2048}\n"
+                                "layout: {global_batch: 64, pipeline: 4}\n"
+                                "schedule: {name: bfs, chunks: 2}\n";
+
+START_TEST(a_remedy_of_another_schedule_says_all_of_it)
+{
+    struct quick_run q = quick_run(in_pieces, NULL, SETS("run.steps=1"));
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    uint32_t found = 0;
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    for (uint32_t i = 0; i < list.n; i++) {
+        const struct ty_remedy *r = &list.item[i];
+        if (strcmp(r->change.set[0], "schedule.name=1f1b") != 0 || r->change.n != 2) {
+            continue;
+        }
+        struct ty_bill bill;
+        struct quick_run other =
+            quick_run(in_pieces, NULL, SETS(r->change.set[0], r->change.set[1]));
+        ty_run_fullest(other.run, &bill);
+        ck_assert_str_eq(r->change.set[1], "schedule.chunks=auto");
+        ck_assert_double_eq(bill.total_B, r->peak_B);
+        ck_assert_double_eq_tol(other.figures.step_s / q.figures.step_s - 1, r->slower, 1e-12);
+        quick_run_free(&other);
+        found++;
+    }
+    ck_assert_uint_eq(found, 1);
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
+
+START_TEST(a_remedy_typed_gives_the_peak_it_promised)
+{
+    assert_remedies_hold("layout.zero=0"); /* another stage has another default framework */
+    assert_remedies_hold("layout.zero=1");
+}
+END_TEST
+
+TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
+         a_tensor_is_held_in_every_layer_of_every_micro_batch,
+         the_head_is_done_with_when_layers_are_recomputed,
+         communicators_are_those_of_groups_that_exist, the_verdict_is_tight_below_its_margin,
+         a_remedy_of_another_schedule_says_all_of_it, a_remedy_typed_gives_the_peak_it_promised)

@@ -1,0 +1,186 @@
+/* coll.c - the list of collective algorithms, the choice among them, and the rates they share. */
+#include "topology/collectives/coll.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "topology/collectives/measured.h"
+
+/* Every algorithm, in the order of ty_coll_algorithm_words. */
+const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
+    &ty_coll_ring,    &ty_coll_tree,     &ty_coll_hierarchical, &ty_coll_nvls,  &ty_coll_direct,
+    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree,    &ty_coll_sharp, NULL,
+};
+
+const struct ty_word ty_coll_algorithm_words[] = {
+    {"auto", 0, "the fastest for each group and size of those that NCCL has: not hierarchical"},
+    {"ring", 1, "rings along the ranks"},
+    {"tree", 2, "chain in the node, binary trees between nodes (all-reduce)"},
+    {"hierarchical", 3, "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)"},
+    {"nvls", 4, "sums in the NVSwitch, where there is one (all-reduce)"},
+    {"ring-ll128", 6, "rings with less latency and less bandwidth (all-reduce in a node)"},
+    {"nvls-tree", 8, "sums in the NVSwitch of each node, a tree between nodes (all-reduce)"},
+    {"sharp", 9, "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)"},
+    {NULL, 0, NULL},
+};
+
+static const char *const names[] = {
+#define X(id, name) [TY_COLL_##id] = (name),
+    TY_COLLECTIVES(X)
+#undef X
+};
+
+const char *ty_coll_name(enum ty_coll coll)
+{
+    return names[coll];
+}
+
+double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks)
+{
+    const double share = (ranks - 1.0) / ranks;
+    switch (coll) {
+    case TY_COLL_ALL_REDUCE:
+        return 2 * share;
+    case TY_COLL_ALL_GATHER:
+    case TY_COLL_REDUCE_SCATTER:
+    case TY_COLL_ALL_TO_ALL:
+        return share;
+    default:
+        return 1;
+    }
+}
+
+double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n)
+{
+    const double full = cluster->gpus_per_node;
+    double pair = 0; /* 0 for a full node, 1 for a pair */
+    if (n < cluster->gpus_per_node) {
+        pair = (1.0 / fmax(n, 2) - 1 / full) / (0.5 - 1 / full);
+    }
+    return cluster->nvlink_bandwidth *
+           (cluster->nvlink_efficiency * (1 - pair) + cluster->nvlink_pair_efficiency * pair);
+}
+
+static double nic_rate(const struct ty_cluster *cluster)
+{
+    return cluster->nic_bandwidth * cluster->nic_efficiency;
+}
+
+static double nics_per_gpu(const struct ty_cluster *cluster)
+{
+    return (double)cluster->nics_per_node / cluster->gpus_per_node;
+}
+
+double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
+{
+    const uint32_t fewest = ty_reach_fewest(reach);
+    double rate = HUGE_VAL;
+    if (reach->per_node > 1) {
+        rate = ty_coll_nvlink_rate(cluster, reach->per_node);
+    }
+    return fewest > 1 ? fmin(rate, ty_coll_nvlink_rate(cluster, fewest)) : rate;
+}
+
+double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach,
+                             uint32_t g)
+{
+    const double own = g * fmax(1, nics_per_gpu(cluster));
+    const double share = (double)cluster->nics_per_node / reach->sharing;
+    return nic_rate(cluster) * (nics_per_gpu(cluster) < 1 ? fmin(own, share) : own);
+}
+
+double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
+{
+    return ty_coll_node_net_rate(cluster, reach, ty_reach_fewest(reach));
+}
+
+double ty_coll_ring_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
+{
+    const double rate = ty_coll_in_node_rate(cluster, reach);
+    return reach->nodes > 1 ? fmin(rate, ty_coll_net_rate(cluster, reach)) : rate;
+}
+
+double ty_coll_phases(const struct ty_cluster *cluster, double sum_s, double longest_s)
+{
+    return longest_s + (1 - cluster->phase_overlap) * (sum_s - longest_s);
+}
+
+/* A message to another node, at most at `share` of a NIC. */
+static void p2p(const struct ty_cluster *cluster, bool same_node, double bytes, double share,
+                struct ty_coll_cost *out)
+{
+    const struct ty_coll_table *measured = ty_coll_measured_p2p(cluster, same_node);
+    *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct, .pattern = ty_coll_direct.pattern};
+    if (same_node) {
+        out->latency_s = cluster->nvlink_p2p_latency;
+        out->transfer_s = bytes / (cluster->nvlink_bandwidth * cluster->nvlink_p2p_efficiency);
+        out->nvlink_B = bytes;
+    } else {
+        const double alone = cluster->nic_bandwidth * cluster->net_p2p_efficiency;
+        out->latency_s = cluster->net_p2p_latency;
+        out->transfer_s = bytes / fmin(alone, nic_rate(cluster) * share);
+        out->net_B = bytes;
+    }
+    if (measured != NULL) {
+        const uint32_t nodes = same_node ? 1 : 2;
+        const struct ty_reach pair = {
+            .ranks = 2, .nodes = nodes, .per_node = 2 / nodes, .sharing = 1};
+        ty_coll_table_cost(measured, cluster, bytes, &pair, out);
+    }
+}
+
+void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
+                 struct ty_coll_cost *out)
+{
+    p2p(cluster, same_node, bytes, fmin(1, nics_per_gpu(cluster)), out);
+}
+
+void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double bytes,
+                       struct ty_coll_cost *out)
+{
+    p2p(cluster, same_node, bytes, 1, out);
+}
+
+static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_cluster *cluster,
+                    enum ty_coll coll, double bytes, const struct ty_reach *reach,
+                    struct ty_coll_cost *out)
+{
+    *out = (struct ty_coll_cost){.pattern = algorithm->pattern};
+    algorithm->cost(cluster, coll, bytes, reach, out);
+    out->algorithm = algorithm;
+    /* Whatever the size, a call takes that long; what was measured knows. */
+    if (reach->nodes == 1 && algorithm != &ty_coll_measured) {
+        out->latency_s = fmax(out->latency_s, cluster->nvlink_floor - out->transfer_s);
+    }
+}
+
+void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorithm *algorithm,
+                  enum ty_coll coll, double bytes, const struct ty_reach *reach,
+                  struct ty_coll_cost *out)
+{
+    *out = (struct ty_coll_cost){0};
+    if (reach->ranks < 2) {
+        return;
+    }
+    if (algorithm == NULL && ty_coll_measured.applies(cluster, coll, reach)) {
+        algorithm = &ty_coll_measured;
+    }
+    if (algorithm == NULL && cluster->collectives != 0) {
+        algorithm = ty_coll_algorithms[cluster->collectives - 1];
+    }
+    if (algorithm != NULL && algorithm->applies(cluster, coll, reach)) {
+        cost_by(algorithm, cluster, coll, bytes, reach, out);
+        return;
+    }
+    for (size_t i = 0; ty_coll_algorithms[i] != NULL; i++) {
+        const struct ty_coll_algorithm *other = ty_coll_algorithms[i];
+        struct ty_coll_cost candidate;
+        if (other->on_request || !other->applies(cluster, coll, reach)) {
+            continue;
+        }
+        cost_by(other, cluster, coll, bytes, reach, &candidate);
+        if (out->algorithm == NULL || ty_coll_seconds(&candidate) < ty_coll_seconds(out)) {
+            *out = candidate;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+/* coll.h - how long a collective takes on an idle fabric, and what it moves.
+ *
+ * An algorithm is one file coll_<name>.c ending in one descriptor; the table in coll.c lists them.
+ * Each gives a closed form in seconds and, for checking, the steps it is made of: the test suite
+ * executes the steps on an idle fabric and demands the closed form.
+ *
+ * Every closed form is
+ *
+ *     latency  = fixed + steps over NVLink x step latency + steps over the network x step latency
+ *     transfer = bytes through the narrowest link / its rate
+ *
+ * where `fixed` holds what is measured and belongs to no step (launch, NCCL's base latency). */
+#ifndef TY_TOPOLOGY_COLLECTIVES_COLL_H
+#define TY_TOPOLOGY_COLLECTIVES_COLL_H
+
+#include "topology/place.h"
+
+/* enum, name */
+#define TY_COLLECTIVES(X)                                                                          \
+    X(ALL_REDUCE, "all-reduce")                                                                    \
+    X(ALL_GATHER, "all-gather")                                                                    \
+    X(REDUCE_SCATTER, "reduce-scatter")                                                            \
+    X(BROADCAST, "broadcast")                                                                      \
+    X(ALL_TO_ALL, "all-to-all")                                                                    \
+    X(SEND_RECV, "send-recv")
+
+enum ty_coll {
+#define X(id, name) TY_COLL_##id,
+    TY_COLLECTIVES(X)
+#undef X
+    TY_N_COLLECTIVES
+};
+
+/* Which node sends to which: what tells how many bytes cross from leaf to leaf (fabric.h). */
+enum ty_coll_pattern {
+    TY_PATTERN_RING,      /* every node to the next one of the group, the last to the first */
+    TY_PATTERN_CHAIN,     /* the same, without the way back */
+    TY_PATTERN_TREES,     /* two binary trees of half the bytes, up and down */
+    TY_PATTERN_ALL_PAIRS, /* every member to every other */
+    TY_PATTERN_SWITCH,    /* every node into the switches, which add, and back */
+};
+
+struct ty_coll_algorithm;
+
+/* What one rank pays and moves. Sizes are nccl-tests' S: the whole tensor (for all-gather and
+ * reduce-scatter n times a rank's share; for all-to-all what one rank sends in total, its own share
+ * included). */
+struct ty_coll_cost {
+    double latency_s;  /* part that does not depend on the size */
+    double transfer_s; /* part that does */
+    double nvlink_B;   /* sent by one rank over NVLink, mean over members */
+    double net_B;      /* sent by one rank over its NIC, mean over members */
+    /* share of the time that it keeps its NICs in which they carry no bytes: not all that a closed
+     * form is bound by is volume */
+    double net_idle;
+    enum ty_coll_pattern pattern;              /* of what goes between nodes */
+    const struct ty_coll_algorithm *algorithm; /* NULL: a group of one */
+};
+static inline double ty_coll_seconds(const struct ty_coll_cost *c)
+{
+    return c->latency_s + c->transfer_s;
+}
+
+/* One message of an algorithm's expansion: in step `step`, rank `from` sends to `to`. Within a step
+ * a rank sends its messages over one link class one after the other. A rank may send step k+1 when
+ * it has received what step k brought it. Ranks are indices into the group. */
+struct ty_coll_step {
+    uint32_t step, from, to;
+    double bytes;
+};
+typedef void ty_coll_step_fn(void *arg, const struct ty_coll_step *step);
+
+struct ty_coll_algorithm {
+    const char *name, *summary, *source;
+    /* Never chosen by "auto", which stands for NCCL: only when `collectives` names it. */
+    bool on_request;
+    /* Its messages all move at one rate, so that its time tells that of each (script.h). */
+    bool one_rate;
+    enum ty_coll_pattern pattern;
+    /* True when it can do this operation over this reach on this cluster. */
+    bool (*applies)(const struct ty_cluster *, enum ty_coll, const struct ty_reach *);
+    /* Closed form; fills everything but `algorithm`. `pattern` comes in as above. */
+    void (*cost)(const struct ty_cluster *, enum ty_coll, double bytes, const struct ty_reach *,
+                 struct ty_coll_cost *out);
+    /* The messages of one execution over `n` ranks of which g consecutive ones share a node (g
+     * divides n, but for rings, which follow the ranks wherever nodes end), in order of steps;
+     * returns the number of steps. NULL: the algorithm has no message form (in-switch). */
+    uint32_t (*steps)(enum ty_coll, uint32_t n, uint32_t g, double bytes, ty_coll_step_fn *emit,
+                      void *arg);
+};
+
+extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierarchical,
+    ty_coll_nvls, ty_coll_nvls_tree, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured,
+    ty_coll_sharp;
+extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
+const char *ty_coll_name(enum ty_coll coll);
+
+/* The cost by the given algorithm; NULL: as measured where a log covers the group, else by the
+ * cluster's `collectives`, "auto" being the fastest that applies of those that NCCL has. One rank
+ * costs nothing. If the given one does not apply, "auto" decides: choices are made per group, and a
+ * tree cannot do an all-gather. */
+void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorithm *algorithm,
+                  enum ty_coll coll, double bytes, const struct ty_reach *reach,
+                  struct ty_coll_cost *out);
+
+/* nccl-tests' factor: busbw = factor * S / t. */
+double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks);
+
+/* A message between two ranks: latency and wire time, as measured where a log of sendrecv_perf
+ * covers it. When a node has fewer NICs than GPUs, all
+ * GPUs of a pipeline stage send at once, so each has its share of a NIC. */
+void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
+                 struct ty_coll_cost *out);
+
+/* The same with the NIC to itself. */
+void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double bytes,
+                       struct ty_coll_cost *out);
+
+/* ---- rates, shared by the algorithms ---- */
+
+/* Bus bandwidth in B/s of a collective among n GPUs of a node: nvlink_pair_efficiency at 2,
+ * nvlink_efficiency at a full node, linear in 1/n between, which meets the 219 GB/s measured for 4
+ * of 8 A100 (VIA-Research/vTrain, all-reduce table) within 2 %. */
+double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n);
+
+/* The same for a group over several nodes: that of the narrowest. Infinite where no two members
+ * share a node. */
+double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
+
+/* Rate in B/s at which a group leaves and enters a node, all its members there together:
+ *
+ *     Bi * min(g * max(1, nics_per_node / gpus_per_node), nics_per_node / sharing)
+ *
+ * with Bi = nic_bandwidth * nic_efficiency. A GPU drives one NIC, or its equal share where a node
+ * has more NICs than GPUs; where there are fewer, the `sharing` groups of a node run at the same
+ * time and divide its NICs evenly, so that the throughput of a node is conserved. Everything that
+ * enters a ring or a tree passes each of its nodes, so g are the members on the node with the
+ * fewest: NCCL, too, lays as many channels as the poorest node can carry. Consistent with SimuMax
+ * (simumax/core/config.py) and with 192 GB/s for 8 x 24 GB/s (NVIDIA GTC24 S62129). */
+double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
+
+/* The same for a node that has g members. */
+double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach,
+                             uint32_t g);
+
+/* Rate in B/s of a ring over the whole group: its narrowest link. NCCL lays one ring per NIC, each
+ * leaving the node through another one, so between nodes the rings have ty_coll_net_rate. */
+double ty_coll_ring_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
+
+/* Levels of a binary tree over that many nodes. */
+uint32_t ty_coll_tree_rounds(uint32_t nodes);
+
+/* Seconds of phases that pipeline: the longest, and of the others what phase_overlap leaves. */
+double ty_coll_phases(const struct ty_cluster *cluster, double sum_s, double longest_s);
+
+#endif

@@ -1,0 +1,103 @@
+/* direct.c - no forwarding: every rank sends straight to the one that wants the bytes.
+ *
+ * Send-receive is one message. All-to-all goes by node distance: in step d every rank sends S/n to
+ * each rank of the node d places on, in step 0 to the others of its own node:
+ *
+ *     step 0    NVLink    (g-1)/n S        step d = 1 .. k-1    NIC    g/n S
+ *
+ * Where nodes hold different numbers of members, that with the most is slowest inside, and outside
+ * one with the most or the fewest; bytes are exact where there are no numbers between these two.
+ *
+ * The first runs on other links than the rest and hides behind them as far as `phase_overlap` says;
+ * with phase_overlap 0 the time is that of the steps.
+ *
+ * Sources: nccl-tests doc/PERFORMANCE.md (volume); NVIDIA GTC25 S72583 (all-to-all in a node: 210
+ * GB/s on A100, 320 on H100, that is 0.9 of the ring's bus bandwidth). */
+#include "topology/collectives/coll.h"
+
+#include <math.h>
+
+#define ALL_TO_ALL_EFFICIENCY 0.9 /* of the ring's bus bandwidth: 210 / 228, 320 / 365 (S72583) */
+
+static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
+                    const struct ty_reach *reach)
+{
+    (void)cluster;
+    (void)reach;
+    return coll == TY_COLL_ALL_TO_ALL || coll == TY_COLL_SEND_RECV;
+}
+
+/* Seconds in which a node with g members sends its part to the others. */
+static double leave_s(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                      uint32_t g)
+{
+    const double n = reach->ranks;
+    return g * (n - g) / n * bytes / ty_coll_node_net_rate(cluster, reach, g);
+}
+
+static void all_to_all(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                       struct ty_coll_cost *out)
+{
+    const uint32_t most = reach->per_node, fewest = ty_reach_fewest(reach);
+    const double n = reach->ranks, k = reach->nodes;
+    /* Members on the node of a member, mean over members. */
+    const double together = most + fewest - k * most * fewest / n;
+    double nvlink_s = 0, net_s = 0;
+    out->latency_s =
+        k > 1 ? cluster->net_latency + (k - 1) * cluster->net_step : cluster->nvlink_gather_latency;
+    out->nvlink_B = (together - 1) / n * bytes;
+    out->net_B = (n - together) / n * bytes;
+    if (most > 1) {
+        out->latency_s += cluster->nvlink_step;
+        nvlink_s =
+            (most - 1) / n * bytes / (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, most));
+    }
+    if (k > 1) {
+        net_s = fmax(leave_s(cluster, bytes, reach, most), leave_s(cluster, bytes, reach, fewest));
+    }
+    out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
+}
+
+static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
+                 const struct ty_reach *reach, struct ty_coll_cost *out)
+{
+    if (coll == TY_COLL_SEND_RECV) {
+        ty_p2p_cost(cluster, reach->nodes == 1, bytes, out);
+    } else {
+        all_to_all(cluster, bytes, reach, out);
+    }
+}
+
+static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
+                      ty_coll_step_fn *emit, void *arg)
+{
+    if (coll == TY_COLL_SEND_RECV) {
+        emit(arg, &(struct ty_coll_step){0, 0, n - 1, bytes});
+        return 1;
+    }
+    const uint32_t k = n / g;
+    for (uint32_t distance = 0; distance < k; distance++) {
+        for (uint32_t from = 0; from < n; from++) {
+            const uint32_t node = (from / g + distance) % k;
+            for (uint32_t i = 0; i < g; i++) {
+                /* Start at the own place, so that no rank is everyone's first. */
+                const uint32_t to = node * g + (from + i) % g;
+                if (to != from) {
+                    emit(arg, &(struct ty_coll_step){distance, from, to, bytes / n});
+                }
+            }
+        }
+    }
+    return k;
+}
+
+const struct ty_coll_algorithm ty_coll_direct = {
+    .name = "direct",
+    .summary = "each rank sends straight to the receiver: all-to-all, send-recv",
+    .source = "nccl-tests doc/PERFORMANCE.md; NVIDIA GTC25 S72583",
+    .one_rate = true,
+    .pattern = TY_PATTERN_ALL_PAIRS,
+    .applies = applies,
+    .cost = cost,
+    .steps = steps,
+};

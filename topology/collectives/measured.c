@@ -1,0 +1,158 @@
+/* measured.c - see measured.h.
+ *
+ * Latency and transfer are told apart by the fit, for those who ask; their sum is the measured
+ * time. The log does not say which links the bytes take: that is left to the model of the group. */
+#include "topology/collectives/measured.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* Seconds a byte costs above the largest size: between it and the largest one of at most half, so
+ * that the noise of neighbours does not matter; by the fit where that says nothing. */
+static double last_slope(const struct ty_coll_table *table)
+{
+    const struct ty_coll_log *log = &table->log;
+    const uint32_t last = log->n - 1;
+    for (uint32_t i = last; i > 0; i--) {
+        if (log->size_B[i - 1] <= log->size_B[last] / 2) {
+            const double slope =
+                (log->time_s[last] - log->time_s[i - 1]) / (log->size_B[last] - log->size_B[i - 1]);
+            if (slope > 0) {
+                return slope;
+            }
+            break;
+        }
+    }
+    return ty_coll_bus_factor(log->coll, log->ranks) / table->fit.bus_Bps;
+}
+
+int ty_coll_table_init(struct ty_coll_table *table, struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_coll_log *log = &table->log;
+    int rc = ty_curve_init(&table->curve, log->size_B, log->time_s, log->n, arena, err);
+    rc = rc < 0 ? rc : ty_coll_fit_log(&table->fit, log, err);
+    if (rc == 0) {
+        table->s_per_B = last_slope(table);
+    }
+    return rc;
+}
+
+double ty_coll_table_seconds(const struct ty_coll_table *table, double bytes)
+{
+    const double above = bytes - table->log.size_B[table->log.n - 1];
+    return ty_curve_at(&table->curve, bytes) + (above > 0 ? above * table->s_per_B : 0);
+}
+
+static bool same_reach(const struct ty_coll_log *a, const struct ty_coll_log *b)
+{
+    return a->coll == b->coll && a->ranks == b->ranks && a->nodes == b->nodes &&
+           a->sharing == b->sharing;
+}
+
+const struct ty_coll_table *ty_coll_measured_same(const struct ty_coll_measured *measured,
+                                                  const struct ty_coll_log *log)
+{
+    for (uint32_t i = 0; i < measured->n; i++) {
+        if (same_reach(&measured->table[i].log, log)) {
+            return &measured->table[i];
+        }
+    }
+    return NULL;
+}
+
+/* True when so many groups at once have the bandwidth of those that were measured at once. */
+static bool holds_shared(const struct ty_cluster *cluster, const struct ty_coll_log *log,
+                         const struct ty_reach *reach)
+{
+    struct ty_reach then = *reach;
+    then.sharing = log->sharing;
+    return log->nodes == 1 || log->sharing == reach->sharing ||
+           ty_coll_net_rate(cluster, &then) == ty_coll_net_rate(cluster, reach);
+}
+
+const struct ty_coll_table *ty_coll_measured_find(const struct ty_cluster *cluster,
+                                                  enum ty_coll coll, const struct ty_reach *reach)
+{
+    const struct ty_coll_measured *measured = cluster->measured;
+    const struct ty_coll_table *found = NULL;
+    for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
+        const struct ty_coll_log *log = &measured->table[i].log;
+        if (log->coll == coll && log->ranks == reach->ranks && log->nodes == reach->nodes &&
+            holds_shared(cluster, log, reach) &&
+            (found == NULL || log->sharing == reach->sharing)) {
+            found = &measured->table[i];
+        }
+    }
+    return found;
+}
+
+const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluster, bool same_node)
+{
+    const struct ty_coll_measured *measured = cluster->measured;
+    /* All GPUs of a node send at once, each with its share of the NICs. */
+    const struct ty_reach all = {
+        .ranks = 2, .nodes = 2, .per_node = 1, .sharing = cluster->gpus_per_node};
+    const struct ty_coll_table *found = NULL;
+    for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
+        const struct ty_coll_log *log = &measured->table[i].log;
+        if (log->coll == TY_COLL_SEND_RECV && (log->nodes == 1) == same_node &&
+            holds_shared(cluster, log, &all) && (found == NULL || log->ranks < found->log.ranks)) {
+            found = &measured->table[i];
+        }
+    }
+    return found;
+}
+
+static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
+                    const struct ty_reach *reach)
+{
+    return ty_coll_measured_find(cluster, coll, reach) != NULL;
+}
+
+/* The model of `cluster`, without measurements. */
+static struct ty_coll_cost modelled(const struct ty_cluster *cluster, enum ty_coll coll,
+                                    double bytes, const struct ty_reach *reach)
+{
+    struct ty_cluster model = *cluster;
+    struct ty_coll_cost cost;
+    model.measured = NULL;
+    if (coll == TY_COLL_SEND_RECV) {
+        ty_p2p_cost(&model, reach->nodes == 1, bytes, &cost);
+    } else {
+        ty_coll_cost(&model, NULL, coll, bytes, reach, &cost);
+    }
+    return cost;
+}
+
+void ty_coll_table_cost(const struct ty_coll_table *table, const struct ty_cluster *cluster,
+                        double bytes, const struct ty_reach *reach, struct ty_coll_cost *out)
+{
+    const struct ty_cluster *on = cluster->measured->on;
+    double seconds = ty_coll_table_seconds(table, bytes);
+    *out = modelled(cluster, table->log.coll, bytes, reach);
+    if (on != NULL) {
+        const struct ty_coll_cost model = modelled(on, table->log.coll, bytes, reach);
+        const double then = ty_coll_seconds(&model);
+        seconds *= then > 0 ? ty_coll_seconds(out) / then : 1;
+    }
+    out->algorithm = &ty_coll_measured;
+    out->latency_s = fmin(table->fit.latency_s, seconds);
+    out->transfer_s = seconds - out->latency_s;
+}
+
+static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
+                 const struct ty_reach *reach, struct ty_coll_cost *out)
+{
+    ty_coll_table_cost(ty_coll_measured_find(cluster, coll, reach), cluster, bytes, reach, out);
+}
+
+const struct ty_coll_algorithm ty_coll_measured = {
+    .name = "measured",
+    .summary = "what nccl-tests timed on your cluster (cluster.collectives.measured)",
+    .source = "the logs named there",
+    .on_request = true,
+    .pattern = TY_PATTERN_RING, /* in fact that of the model, as all traffic */
+    .applies = applies,
+    .cost = cost,
+    .steps = NULL,
+};

@@ -1,0 +1,163 @@
+/* fabric.c - the links of a cluster, laid out class by class.
+ *
+ *     NVLink   of each GPU       out, in          PCIe   of each group of GPUs   out, in
+ *     NIC      of each node      out, in          leaf   of each leaf and spine  up, down
+ *                                                 pod    of each pod             up, down
+ *
+ * Classes follow each other in that order, and so do numbers of links in a list of uses. Leafs are
+ * counted block by block: leaf number = block x rails + rail, as in cluster.exceptions. */
+#include "topology/fabric/internal.h"
+
+#include <math.h>
+
+#include "topology/exceptions.h"
+
+#define DEAD_Bps  1.0 /* of a NIC that nothing goes through: a capacity is above zero */
+#define LINKS_MAX (UINT64_C(1) << 24) /* 64 B each with its name: 1 GiB */
+
+static uint32_t way_links(const struct ty_fabric_shape *s, enum ty_link_class class, uint64_t *n)
+{
+    const uint64_t counts[TY_N_LINK_CLASSES] = {
+        [TY_LINK_NVLINK] = s->nvlink_Bps > 0 ? (uint64_t)s->nodes * s->gpus : 0,
+        [TY_LINK_PCIE] = (uint64_t)s->nodes * s->pcie_groups,
+        [TY_LINK_NIC] = s->nic_Bps > 0 ? (uint64_t)s->nodes * s->nics : 0,
+        [TY_LINK_LEAF] = (uint64_t)s->blocks * s->rails * s->spines,
+        [TY_LINK_POD] = s->pods,
+    };
+    *n += 2 * counts[class];
+    return (uint32_t)counts[class];
+}
+
+static const char *name_of(const struct ty_fabric_shape *s, enum ty_link_class class, uint32_t i,
+                           int way, struct ty_arena *arena)
+{
+    static const char *const ways[] = {"out", "in"}, *const climbs[] = {"up", "down"};
+    const unsigned spine = s->spines > 0 ? i % s->spines : 0;
+    const unsigned leaf = s->spines > 0 ? i / s->spines : 0;
+    switch (class) {
+    case TY_LINK_NVLINK:
+        return ty_arena_printf(arena, "gpu %u nvlink %s", (unsigned)i, ways[way]);
+    case TY_LINK_PCIE:
+        return ty_arena_printf(arena, "node %u pcie %u %s", (unsigned)(i / s->pcie_groups),
+                               (unsigned)(i % s->pcie_groups), ways[way]);
+    case TY_LINK_NIC:
+        return ty_arena_printf(arena, "node %u nic %u %s", (unsigned)(i / s->nics),
+                               (unsigned)(i % s->nics), ways[way]);
+    case TY_LINK_LEAF:
+        if (s->ecmp_paths > 0) {
+            return ty_arena_printf(arena, "leaf %u %s spine %u", leaf,
+                                   way == OUT ? "up to" : "down from", spine);
+        }
+        return ty_arena_printf(arena, "leaf %u %s", leaf, climbs[way]);
+    default:
+        return ty_arena_printf(arena, "pod %u %s", (unsigned)i, climbs[way]);
+    }
+}
+
+/* The node of link pair i of a class. */
+static uint32_t node_of(const struct ty_fabric_shape *s, enum ty_link_class class, uint32_t i)
+{
+    switch (class) {
+    case TY_LINK_NVLINK:
+        return i / s->gpus;
+    case TY_LINK_PCIE:
+        return i / s->pcie_groups;
+    case TY_LINK_NIC:
+        return i / s->nics;
+    default:
+        return TY_NO_NODE;
+    }
+}
+
+/* Capacity of link pair i of a class, as share of that of its kind. */
+static double share_of(const struct ty_fabric *f, enum ty_link_class class, uint32_t i)
+{
+    const struct ty_fabric_shape *s = &f->shape;
+    switch (class) {
+    case TY_LINK_NVLINK:
+        return ty_exceptions_nvlink_share(f->cluster, i);
+    case TY_LINK_NIC:
+        return ty_exceptions_nic_share(f->cluster, i / s->nics, i % s->nics);
+    case TY_LINK_LEAF:
+        return ty_exceptions_leaf_share(f->cluster, i / s->spines);
+    default:
+        return 1;
+    }
+}
+
+static int fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n, struct ty_arena *arena,
+                struct ty_err *err)
+{
+    const struct ty_fabric_shape *s = &f->shape;
+    const double capacity[TY_N_LINK_CLASSES] = {
+        [TY_LINK_NVLINK] = s->nvlink_Bps, [TY_LINK_PCIE] = s->pcie_Bps, [TY_LINK_NIC] = s->nic_Bps,
+        [TY_LINK_LEAF] = s->spine_Bps,    [TY_LINK_POD] = s->pod_Bps,
+    };
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        struct ty_link *link = &f->links[f->first[class] + i];
+        *link = (struct ty_link){
+            .name = name_of(s, class, i / 2, (int)(i % 2), arena),
+            .class = (uint8_t) class,
+            .node = node_of(s, class, i / 2),
+            .capacity = fmax(capacity[class] * share_of(f, class, i / 2), DEAD_Bps),
+        };
+        if (link->name == NULL) {
+            return ty_fail_memory(err);
+        }
+    }
+    return 0;
+}
+
+static struct ty_fabric_scratch *scratch_new(const struct ty_fabric *f, struct ty_arena *arena)
+{
+    const struct ty_fabric_shape *s = &f->shape;
+    struct ty_fabric_scratch *w = ty_arena_array(arena, struct ty_fabric_scratch, 1);
+    if (w == NULL) {
+        return NULL;
+    }
+    w->load = ty_arena_array(arena, double, f->n_links);
+    w->touched = ty_arena_array(arena, uint32_t, f->n_links);
+    w->slot = ty_arena_array(arena, uint32_t, s->nodes);
+    w->node = ty_arena_array(arena, uint32_t, s->nodes);
+    w->members = ty_arena_array(arena, uint32_t, s->nodes);
+    w->rate[OUT] = ty_arena_array(arena, double, s->nodes);
+    w->rate[IN] = ty_arena_array(arena, double, s->nodes);
+    w->share = ty_arena_array(arena, double, (size_t)s->nodes * s->nics);
+    w->on_rail = ty_arena_array(arena, uint32_t, s->rails);
+    w->in_block = ty_arena_array(arena, uint32_t, s->blocks);
+    w->in_pod = ty_arena_array(arena, uint32_t, s->pods + 1);
+    const bool ok = w->load && w->touched && w->slot && w->node && w->members && w->rate[OUT] &&
+                    w->rate[IN] && w->share && w->on_rail && w->in_block && w->in_pod;
+    return ok ? w : NULL;
+}
+
+int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
+                    const struct ty_fabric_options *options, struct ty_arena *arena,
+                    struct ty_err *err)
+{
+    uint32_t count[TY_N_LINK_CLASSES];
+    uint64_t n = 0;
+    *fabric = (struct ty_fabric){.cluster = cluster};
+    ty_fabric_shape_init(&fabric->shape, options, cluster);
+    for (int i = 0; i < TY_N_LINK_CLASSES; i++) {
+        fabric->first[i] = (uint32_t)n;
+        count[i] = way_links(&fabric->shape, (enum ty_link_class)i, &n);
+        if (n > LINKS_MAX) {
+            return ty_fail(err, TY_ELIMIT,
+                           "the network has more than %u million links; choose fabric.routing "
+                           "adaptive, or fewer nodes",
+                           (unsigned)(LINKS_MAX >> 20));
+        }
+    }
+    fabric->n_links = (uint32_t)n;
+    fabric->links = ty_arena_array(arena, struct ty_link, n);
+    fabric->scratch = fabric->links != NULL ? scratch_new(fabric, arena) : NULL;
+    if (fabric->scratch == NULL) {
+        return ty_fail_memory(err);
+    }
+    int rc = 0;
+    for (int i = 0; i < TY_N_LINK_CLASSES && rc == 0; i++) {
+        rc = fill(fabric, (enum ty_link_class)i, count[i], arena, err);
+    }
+    return rc;
+}

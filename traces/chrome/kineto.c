@@ -1,0 +1,373 @@
+/* kineto.c - the GPU rows of a PyTorch profile, a file for each rank, for the tools that read them.
+ *
+ * What Holistic Trace Analysis (facebookresearch/HolisticTraceAnalysis) and PARAM
+ * (facebookresearch/ param, profiler_trace_analysis.py) ask for, found by trying: the first "rank":
+ * of the file, with a blank after the colon, is that of distributedInfo; tasks are events of
+ * category "kernel" with stream and correlation; communication is called nccl..., as NCCL's kernels
+ * are, with the five arguments that PyTorch copies onto them and a numbered process group. There is
+ * no host in a simulation: no launches, and so no ProfilerStep, without which HTA would drop every
+ * kernel.
+ *
+ * Types of elements are not known here: messages are counted in bytes, of type Byte. Times as in
+ * the Chrome trace. Detail does not matter: a kernel is a task. */
+#include "traces/chrome/kineto.h"
+
+#include <stdio.h>
+
+#include "sim/core/program/issue.h"
+#include "traces/view/view.h"
+
+#define LINE        4096u /* most bytes of an event */
+#define NAME        200u
+#define LISTED      16u /* ranks named in an event; all are in pg_config */
+#define COLLECTIVES 5u
+
+_Static_assert(LINE <= TY_OUT_SLACK, "an event is put in one piece");
+
+/* Names of a kind of communication: PyTorch's, and the part of the kernel's name. The share of a
+ * rank of n, of the bytes of a kind, that goes in and comes out: all or an n-th. */
+static const struct collective {
+    const char *name, *torch, *kernel;
+    bool in_part, out_part;
+} collectives[COLLECTIVES] = {
+    {"all-reduce", "allreduce", "AllReduce_Sum", false, false},
+    {"all-gather", "all_gather", "AllGather", true, false},
+    {"reduce-scatter", "reduce_scatter", "ReduceScatter_Sum", false, true},
+    {"all-to-all", "all_to_all", "SendRecv", false, false},
+    {"broadcast", "broadcast", "Broadcast", false, false},
+};
+
+struct kineto {
+    const struct ty_trace *trace;
+    const struct ty_program *p;
+    struct ty_out *out;
+    struct ty_arena arena;
+    uint32_t rank, device;
+    struct ty_seat seat;
+    struct ty_kineto_group *groups; /* [links of the program]; ranks NULL: not this rank's */
+    uint32_t n_groups;
+    uint64_t correlation; /* of the next kernel */
+};
+
+static bool communicates(const struct ty_kind *kind)
+{
+    return kind->category >= TY_CAT_COMM_TENSOR;
+}
+
+static char *put_safe(char *p, const char *name)
+{
+    for (size_t i = 0; name != NULL && name[i] != '\0' && i < NAME; i++) {
+        const unsigned char ch = (unsigned char)name[i];
+        *p++ = (char)(ch < 0x20 || ch >= 0x7f || ch == '"' || ch == '\\' ? '_' : ch);
+    }
+    return p;
+}
+
+/* ---- head ---- */
+
+static void put_ranks(struct ty_out *out, const struct ty_kineto_group *group)
+{
+    ty_out_str(out, "[");
+    for (uint32_t i = 0; i < group->n; i++) {
+        ty_out_printf(out, "%s%u", i > 0 ? ", " : "", (unsigned)group->ranks[i]);
+    }
+    ty_out_str(out, "]");
+}
+
+static void put_distributed(struct kineto *k)
+{
+    struct ty_out *out = k->out;
+    const char *comma = "";
+    ty_out_printf(out,
+                  "\"distributedInfo\": {\"rank\": %u, \"backend\": \"nccl\", \"world_size\": %u, "
+                  "\"pg_count\": %u, \"pg_config\": [",
+                  (unsigned)k->rank, (unsigned)k->p->n_ranks, (unsigned)k->n_groups);
+    for (uint32_t i = 0; i < ty_kineto_links(k->p); i++) {
+        const struct ty_kineto_group *group = &k->groups[i];
+        if (group->ranks != NULL) {
+            ty_out_printf(out, "%s\n{\"pg_name\": \"%llu\", \"pg_desc\": ", comma,
+                          (unsigned long long)group->number);
+            ty_out_json_string(out, group->what);
+            ty_out_printf(out, ", \"backend_config\": \"cuda:nccl\", \"pg_size\": %u, \"ranks\": ",
+                          (unsigned)group->n);
+            put_ranks(out, group);
+            ty_out_str(out, "}");
+            comma = ",";
+        }
+    }
+    ty_out_str(out, "]},\n");
+}
+
+static void put_metadata(struct kineto *k)
+{
+    ty_out_str(k->out, "\"trainyard\": {");
+    for (uint32_t i = 0; i < k->trace->n_meta; i++) {
+        const struct ty_meta *meta = &k->trace->meta[i];
+        ty_out_str(k->out, i > 0 ? ", " : "");
+        ty_out_json_string(k->out, meta->key);
+        ty_out_str(k->out, ": ");
+        ty_trace_put_meta(k->out, meta);
+    }
+    ty_out_str(k->out, "},\n");
+}
+
+static void put_naming(struct kineto *k, const char *what, uint32_t tid, const char *key,
+                       const char *text)
+{
+    ty_out_printf(k->out,
+                  "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %u, \"tid\": %u, \"ts\": 0.000, "
+                  "\"args\": {\"%s\": ",
+                  what, (unsigned)k->device, (unsigned)tid, key);
+    ty_out_json_string(k->out, text);
+    ty_out_str(k->out, "}},\n");
+}
+
+/* The model of the GPU, where all are of one. */
+static const char *gpu_name(const struct ty_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->n_meta; i++) {
+        if (strcmp(trace->meta[i].key, "gpu") == 0 && trace->meta[i].text != NULL) {
+            return trace->meta[i].text;
+        }
+    }
+    return "";
+}
+
+static void put_head(struct kineto *k)
+{
+    const struct ty_trace *trace = k->trace;
+    char text[64];
+    snprintf(text, sizeof(text), "rank %u", (unsigned)k->rank);
+    ty_out_str(k->out, "{");
+    put_distributed(k);
+    ty_out_printf(k->out, "\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": %u, \"name\": ",
+                  (unsigned)k->device);
+    ty_out_json_string(k->out, gpu_name(trace));
+    ty_out_str(k->out, "}],\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 0,\n");
+    put_metadata(k);
+    ty_out_str(k->out, "\"traceEvents\": [\n");
+    put_naming(k, "process_name", 0, "name",
+               trace->rank_name != NULL ? trace->rank_name(trace->arg, k->rank) : text);
+    snprintf(text, sizeof(text), "GPU %u", (unsigned)k->device);
+    put_naming(k, "process_labels", 0, "labels", text);
+    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        const unsigned tid = ty_stream_tid((enum ty_stream)s);
+        snprintf(text, sizeof(text), "stream %u: %s", tid, ty_stream_name((enum ty_stream)s));
+        put_naming(k, "thread_name", tid, "name", text);
+    }
+}
+
+/* ---- kernels ---- */
+
+static const struct collective *collective_of(const struct ty_kind *kind)
+{
+    for (uint32_t i = 0; i < COLLECTIVES; i++) {
+        if (kind->name != NULL && strcmp(kind->name, collectives[i].name) == 0) {
+            return &collectives[i];
+        }
+    }
+    return NULL;
+}
+
+/* "qkv", or "ncclDevKernel_AllReduce_Sum_RING(trainyard)": PARAM wants a bracket. */
+static char *put_name(char *p, const struct ty_op *op, const struct ty_kind *kind)
+{
+    const struct collective *known = collective_of(kind);
+    if (!communicates(kind)) {
+        return put_safe(p, kind->name);
+    }
+    p = ty_put_str(p, "ncclDevKernel_");
+    if (op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV) {
+        p = ty_put_str(p, op->sync == TY_SYNC_SEND ? "Send" : "Recv");
+    } else {
+        p = known != NULL ? ty_put_str(p, known->kernel) : put_safe(p, kind->name);
+    }
+    if (kind->algorithm != NULL) {
+        *p++ = '_';
+        p = put_safe(p, kind->algorithm);
+    }
+    return ty_put_str(p, "(trainyard)");
+}
+
+static char *put_arg_u64(char *p, const char *key, uint64_t x)
+{
+    p = ty_put_str(p, ", \"");
+    p = ty_put_str(p, key);
+    p = ty_put_str(p, "\": ");
+    return ty_put_u64(p, x);
+}
+
+static char *put_group(char *p, const struct ty_kineto_group *group)
+{
+    p = ty_put_str(p, ", \"Process Group Name\": \"");
+    p = ty_put_u64(p, group->number);
+    p = ty_put_str(p, "\", \"Process Group Description\": \"");
+    p = put_safe(p, group->what);
+    p = ty_put_str(p, "\", \"Process Group Ranks\": \"[");
+    for (uint32_t i = 0; i < group->n && i < LISTED; i++) {
+        p = ty_put_str(p, i > 0 ? ", " : "");
+        p = ty_put_u64(p, group->ranks[i]);
+    }
+    return ty_put_str(p, group->n > LISTED ? ", ...]\"" : "]\"");
+}
+
+static char *put_communication(char *p, const struct kineto *k, const struct ty_span *span)
+{
+    const struct ty_op *op = span->op;
+    const struct collective *known = collective_of(span->kind);
+    const uint64_t bytes = span->kind->bytes > 0 ? (uint64_t)span->kind->bytes : 0;
+    const bool sends = op->sync == TY_SYNC_SEND, takes = op->sync == TY_SYNC_RECV;
+    if (op->sync == TY_SYNC_LOCAL) {
+        return p;
+    }
+    const struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, op)];
+    p = ty_put_str(p, ", \"Collective name\": \"");
+    p = sends           ? ty_put_str(p, "send")
+        : takes         ? ty_put_str(p, "recv")
+        : known != NULL ? ty_put_str(p, known->torch)
+                        : put_safe(p, span->kind->name);
+    *p++ = '"';
+    p = put_arg_u64(p, "In msg nelems", known != NULL && known->in_part ? bytes / group->n : bytes);
+    p = put_arg_u64(p, "Out msg nelems",
+                    known != NULL && known->out_part ? bytes / group->n : bytes);
+    p = put_arg_u64(p, "Group size", group->n);
+    p = ty_put_str(p, ", \"dtype\": \"Byte\"");
+    p = put_group(p, group);
+    if (sends || takes) {
+        const struct ty_channel *channel = &k->p->channels[op->link];
+        p = put_arg_u64(p, "Src Rank", k->p->gangs[channel->from].rank_of[k->seat.member]);
+        p = put_arg_u64(p, "Dst Rank", k->p->gangs[channel->to].rank_of[k->seat.member]);
+    }
+    return put_arg_u64(p, "Seq",
+                       sends || takes             ? ty_op_seq(span->pass, op)
+                       : op->sync == TY_SYNC_MEET ? span->pass->step
+                                                  : span->ordinal);
+}
+
+static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s, uint64_t e)
+{
+    const unsigned stream = ty_stream_tid((enum ty_stream)span->op->stream);
+    char *p =
+        ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"");
+    p = put_name(p, span->op, span->kind);
+    p = ty_put_str(p, "\", \"pid\": ");
+    p = ty_put_u64(p, k->device);
+    p = ty_put_str(p, ", \"tid\": ");
+    p = ty_put_u64(p, stream);
+    p = ty_put_str(p, ", \"ts\": ");
+    p = ty_put_ns_as_us(p, s);
+    p = ty_put_str(p, ", \"dur\": ");
+    p = ty_put_tenths_as_us(p, ty_view_length(s, e, 0));
+    p = ty_put_str(p, ", \"args\": {\"External id\": ");
+    p = ty_put_u64(p, k->correlation);
+    p = put_arg_u64(p, "device", k->device);
+    p = put_arg_u64(p, "context", 1);
+    p = put_arg_u64(p, "stream", stream);
+    p = put_arg_u64(p, "correlation", k->correlation++);
+    p = ty_put_str(p, ", \"phase\": \"");
+    p = ty_put_str(p, ty_phase_word((enum ty_phase)span->pass->phase));
+    *p++ = '"';
+    if (span->pass->phase != TY_PHASE_STEP) {
+        p = put_arg_u64(p, "mb", ty_op_mb(span->pass, span->op));
+    }
+    p = put_arg_u64(p, "step", span->pass->step);
+    if (span->op->layer != TY_NONE) {
+        p = put_arg_u64(p, "layer", span->op->layer);
+    }
+    p = communicates(span->kind) ? put_communication(p, k, span) : p;
+    ty_out_advance(k->out, ty_put_str(p, "}},\n"));
+}
+
+static void put_kernels(struct kineto *k)
+{
+    const uint64_t from = k->trace->window_from / 1000, to = k->trace->window_to / 1000;
+    struct ty_span_cursor cursor = ty_spans_of(k->trace->timeline, k->rank);
+    struct ty_span span;
+    while (ty_span_next(&cursor, &span)) {
+        uint64_t s = span.start / 1000, e = (span.start + span.dur) / 1000;
+        s = s < from ? from : s;
+        e = e > to ? to : e;
+        if (e > s) {
+            put_kernel(k, &span, s, e);
+        }
+    }
+}
+
+/* ---- the file ---- */
+
+/* All groups that this rank communicates in. */
+static int find_groups(struct kineto *k)
+{
+    k->groups =
+        ty_arena_array(&k->arena, struct ty_kineto_group, (size_t)ty_kineto_links(k->p) + 1);
+    int rc = k->groups == NULL ? TY_ENOMEM : 0;
+    struct ty_issue at = ty_issue_of(k->p, &k->p->gangs[k->seat.gang]);
+    while (rc == 0 && ty_issue_next(&at)) {
+        struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, at.op)];
+        if (at.op->sync != TY_SYNC_LOCAL && group->ranks == NULL) {
+            rc = ty_kineto_group(k->p, k->seat, at.op, &k->arena, group);
+            k->n_groups++;
+        }
+    }
+    return rc;
+}
+
+/* Which of the GPUs of its node a rank has: in the order of ranks. */
+static uint32_t device_of(const struct ty_trace *trace, uint32_t rank)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; trace->node_of != NULL && r < rank; r++) {
+        n += trace->node_of[r] == trace->node_of[rank];
+    }
+    return n;
+}
+
+static int kineto_write(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err)
+{
+    struct kineto k = {.trace = trace, .p = trace->timeline->program, .out = out};
+    if (trace->n_ranks != 1 || trace->ranks[0] >= k.p->n_ranks) {
+        return ty_fail(err, TY_EBUG, "trace: a Kineto file is of one rank");
+    }
+    k.rank = trace->ranks[0];
+    k.seat = ty_program_seat(k.p, k.rank);
+    k.device = device_of(trace, k.rank);
+    k.correlation = 1;
+    const int rc = find_groups(&k);
+    if (rc == 0) {
+        put_head(&k);
+        put_kernels(&k);
+        ty_out_printf(
+            out, "{\"ph\": \"i\", \"s\": \"g\", \"name\": \"Record Window End\", \"pid\": \"\", "
+                 "\"tid\": \"\", \"ts\": ");
+        char end[32];
+        *ty_put_ns_as_us(end, trace->timeline->makespan / 1000) = '\0';
+        ty_out_printf(out, "%s}\n],\n\"traceName\": \"rank-%u.json\"}\n", end, (unsigned)k.rank);
+    }
+    ty_arena_release(&k.arena);
+    return rc == 0 ? 0 : ty_fail_memory(err);
+}
+
+static double kineto_estimate(const struct ty_trace *trace)
+{
+    const struct ty_program *p = trace->timeline->program;
+    const double kernel_B = 216, message_B = 330,
+                 file_B = 4000; /* measured; of communication more */
+    double bytes = 0;
+    for (uint32_t i = 0; i < trace->n_ranks; i++) {
+        const struct ty_gang *gang = &p->gangs[ty_program_seat(p, trace->ranks[i]).gang];
+        for (struct ty_issue at = ty_issue_of(p, gang); ty_issue_next(&at);) {
+            bytes += kernel_B + (at.op->stream != TY_STREAM_COMPUTE ? message_B : 0);
+        }
+    }
+    const double listed_B = 6.0 * p->n_ranks; /* the ranks of the largest group */
+    return ty_trace_window_share(trace) * bytes + (file_B + listed_B) * trace->n_ranks;
+}
+
+const struct ty_trace_format ty_trace_kineto = {
+    .name = "kineto",
+    .extension = "json",
+    .summary = "a folder with a PyTorch profile for each rank, for Holistic Trace Analysis",
+    .per_rank = true,
+    .estimate = kineto_estimate,
+    .write = kineto_write,
+};

@@ -1,0 +1,404 @@
+/* page.c - the slices of the shown ranks, see page.h. */
+#include "traces/page/page.h"
+
+#include <stdlib.h>
+
+#include "sim/core/analyse/gaps.h"
+#include "traces/view/view.h"
+
+int ty_page_room(void **rows, uint32_t n, uint32_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return 0;
+    }
+    const uint32_t more = *cap == 0 ? 256 : *cap * 2;
+    void *moved = realloc(*rows, more * size);
+    if (moved == NULL) {
+        return TY_ENOMEM;
+    }
+    *rows = moved;
+    *cap = more;
+    return 0;
+}
+
+void ty_page_release(struct ty_page *page)
+{
+    free(page->slice);
+    free(page->kind);
+    free(page->mix);
+    free(page->path);
+    ty_arena_release(&page->arena);
+    *page = (struct ty_page){.n_slices = 0};
+}
+
+/* ---- one row ---- */
+
+struct row {
+    struct ty_page *page;
+    const struct ty_gang *gang;
+    const struct ty_pass *passes;
+    uint32_t number, member;
+    struct ty_page_mix *mix; /* [passes of the gang] */
+    int rc;
+};
+
+static bool same_kind(const struct ty_page_kind *a, const struct ty_page_kind *b)
+{
+    return a->sort == b->sort && a->category == b->category && a->block == b->block &&
+           a->bytes == b->bytes && a->group == b->group && a->algorithm == b->algorithm &&
+           strcmp(a->name, b->name) == 0;
+}
+
+/* The number of a kind, new or known. */
+static uint32_t kind_of(struct row *r, const struct ty_page_kind *kind)
+{
+    struct ty_page *page = r->page;
+    for (uint32_t i = page->n_kinds; i > 0; i--) {
+        if (same_kind(&page->kind[i - 1], kind)) {
+            return i - 1;
+        }
+    }
+    if (ty_page_room((void **)&page->kind, page->n_kinds, &page->cap_kinds, sizeof(*kind)) < 0) {
+        r->rc = TY_ENOMEM;
+        return 0;
+    }
+    page->kind[page->n_kinds] = *kind;
+    return page->n_kinds++;
+}
+
+#define MIXES_BACK 64u /* neighbours alike are found among so many; others are written twice */
+
+static uint32_t mix_of(struct row *r, const struct ty_page_mix *mix)
+{
+    struct ty_page *page = r->page;
+    for (uint32_t i = page->n_mixes; i > 0 && i + MIXES_BACK > page->n_mixes; i--) {
+        if (memcmp(&page->mix[i - 1], mix, sizeof(*mix)) == 0) {
+            return i - 1;
+        }
+    }
+    if (ty_page_room((void **)&page->mix, page->n_mixes, &page->cap_mixes, sizeof(*mix)) < 0) {
+        r->rc = TY_ENOMEM;
+        return 0;
+    }
+    page->mix[page->n_mixes] = *mix;
+    return page->n_mixes++;
+}
+
+/* Keeps a slice that lasts. */
+static void keep(struct row *r, const struct ty_page_slice *slice)
+{
+    struct ty_page *page = r->page;
+    if (slice->dur == 0 || r->rc != 0) {
+        return;
+    }
+    if (page->n_slices == TY_PAGE_SLICES_MAX) { /* the rest is counted, to say how many there are */
+        page->n_beyond++;
+        return;
+    }
+    r->rc = ty_page_room((void **)&page->slice, page->n_slices, &page->cap_slices, sizeof(*slice));
+    if (r->rc == 0) {
+        page->slice[page->n_slices] = *slice;
+        page->slice[page->n_slices].row = r->number;
+        page->slice[page->n_slices++].before = TY_PAGE_NONE;
+    }
+}
+
+static struct ty_page_slice slice_of_pass(const struct row *r, uint32_t pass)
+{
+    const struct ty_pass *p = &r->passes[pass];
+    const bool numbered = p->phase != TY_PHASE_STEP;
+    return (struct ty_page_slice){.pass = pass,
+                                  .mix = TY_PAGE_NONE,
+                                  .via = TY_PAGE_NONE,
+                                  .mb = numbered ? p->mb : TY_NONE,
+                                  .stage = numbered ? p->stage : TY_NONE,
+                                  .layer = TY_NONE,
+                                  .step = p->step,
+                                  .event = TY_NO_EVENT};
+}
+
+/* Times from the start of operation `first` to the end of operation `last`. */
+static void set_times(const struct row *r, struct ty_page_slice *s, uint32_t first, uint32_t last)
+{
+    const struct ty_timeline *t = r->page->timeline;
+    const struct ty_pass *pass = &r->passes[s->pass];
+    const uint64_t end = (uint64_t)pass->first_op + last;
+    s->op = first;
+    s->last = last;
+    s->start = ty_timeline_starts(t, r->gang, (uint64_t)pass->first_op + first)[r->member];
+    s->dur =
+        ty_timeline_starts(t, r->gang, end)[r->member] +
+        ty_timeline_dur(t, r->gang, &ty_pass_ops(r->page->program, pass)[last], end, r->member) -
+        s->start;
+}
+
+/* ---- idle stretches ---- */
+
+static bool computes_before(const struct ty_op *ops, const struct ty_op *op)
+{
+    for (; ops < op; ops++) {
+        if (ops->stream == TY_STREAM_COMPUTE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void visit_gap(void *arg, uint32_t member, const struct ty_gap *gap)
+{
+    struct row *r = arg;
+    struct ty_page_slice s = {.pass = TY_PAGE_NONE,
+                              .mix = TY_PAGE_NONE,
+                              .via = TY_PAGE_NONE,
+                              .mb = TY_NONE,
+                              .stage = TY_NONE,
+                              .layer = TY_NONE,
+                              .open = true,
+                              .event = TY_NO_EVENT};
+    (void)member; /* one was asked for */
+    if (gap->before != NULL) {
+        const uint32_t pass = (uint32_t)(gap->before - r->passes);
+        const struct ty_op *ops = ty_pass_ops(r->page->program, gap->before);
+        if (computes_before(ops, gap->op)) {
+            r->mix[pass].bucket[gap->bucket] += gap->dur;
+            return;
+        }
+        s = slice_of_pass(r, pass);
+        s.op = s.last = (uint32_t)(gap->op - ops);
+        s.event = gap->event;
+    }
+    s.start = gap->start;
+    s.dur = gap->dur;
+    s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_IDLE,
+                                               .category = gap->bucket,
+                                               .name = ty_bucket_name((enum ty_bucket)gap->bucket),
+                                               .block = TY_PAGE_NONE});
+    keep(r, &s);
+}
+
+/* ---- passes, and what is in them ---- */
+
+static void add_pass(struct row *r, uint32_t pass)
+{
+    const struct ty_program *p = r->page->program;
+    const struct ty_op *ops = ty_pass_ops(p, &r->passes[pass]);
+    struct ty_page_slice s = slice_of_pass(r, pass);
+    uint32_t first = TY_PAGE_NONE, last = 0;
+    for (uint32_t k = 0; k < p->blocks[r->passes[pass].block].n_ops; k++) {
+        if (ops[k].stream == TY_STREAM_COMPUTE) {
+            first = first == TY_PAGE_NONE ? k : first;
+            last = k;
+            const uint8_t category = p->kinds[ops[k].kind].category;
+            r->mix[pass].bucket[ty_category_bucket((enum ty_category)category)] +=
+                ty_timeline_dur(r->page->timeline, r->gang, &ops[k],
+                                (uint64_t)r->passes[pass].first_op + k, r->member);
+        }
+    }
+    if (first == TY_PAGE_NONE) {
+        return;
+    }
+    const enum ty_phase phase = (enum ty_phase)r->passes[pass].phase;
+    set_times(r, &s, first, last);
+    s.mix = mix_of(r, &r->mix[pass]);
+    s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_PASS,
+                                               .category = (uint8_t)ty_phase_category(phase),
+                                               .name = ty_phase_word(phase),
+                                               .block = r->passes[pass].block});
+    keep(r, &s);
+}
+
+/* Consecutive compute operations of one part and layer, from operation `first` on. Returns the
+ * last. */
+static uint32_t add_part(struct row *r, uint32_t pass, uint32_t first)
+{
+    const struct ty_program *p = r->page->program;
+    const struct ty_op *ops = ty_pass_ops(p, &r->passes[pass]), *op = &ops[first];
+    struct ty_page_slice s = slice_of_pass(r, pass);
+    uint32_t last = first;
+    for (uint32_t k = first + 1; k < p->blocks[r->passes[pass].block].n_ops; k++) {
+        if (ops[k].stream == TY_STREAM_COMPUTE) {
+            if (ops[k].part != op->part || ops[k].layer != op->layer ||
+                p->kinds[ops[k].kind].category != p->kinds[op->kind].category) {
+                break;
+            }
+            last = k;
+        }
+    }
+    if (op->part != TY_PART_NONE) {
+        set_times(r, &s, first, last);
+        s.lane = TY_PAGE_LANE_PARTS;
+        s.layer = op->layer;
+        s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_PART,
+                                                   .category = p->kinds[op->kind].category,
+                                                   .name = ty_part_name((enum ty_part)op->part),
+                                                   .block = TY_PAGE_NONE});
+        keep(r, &s);
+    }
+    return last;
+}
+
+static void add_op(struct row *r, uint32_t pass, uint32_t k)
+{
+    static const char *const messages[] = {[TY_SYNC_SEND] = "send", [TY_SYNC_RECV] = "recv"};
+    const struct ty_program *p = r->page->program;
+    const struct ty_op *op = &ty_pass_ops(p, &r->passes[pass])[k];
+    const struct ty_kind *kind = &p->kinds[op->kind];
+    const bool compute = op->stream == TY_STREAM_COMPUTE;
+    const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
+    struct ty_page_slice s = slice_of_pass(r, pass);
+    set_times(r, &s, k, k);
+    s.lane = compute ? (uint32_t)TY_PAGE_LANE_OPS : op->stream;
+    s.layer = op->layer;
+    s.mb = s.mb == TY_NONE ? TY_NONE : ty_op_mb(&r->passes[pass], op);
+    s.kind = kind_of(
+        r, &(struct ty_page_kind){.sort = compute ? TY_PAGE_OP : TY_PAGE_COMM,
+                                  .category = kind->category,
+                                  .name = message ? messages[op->sync] : kind->name,
+                                  .group = message ? p->channels[op->link].name : kind->group,
+                                  .algorithm = kind->algorithm,
+                                  .bytes = compute ? 0 : kind->bytes,
+                                  .block = TY_PAGE_NONE});
+    keep(r, &s);
+}
+
+static void add_inside(struct row *r, uint32_t pass)
+{
+    const enum ty_detail detail = r->page->trace->detail;
+    const struct ty_program *p = r->page->program;
+    const struct ty_op *ops = ty_pass_ops(p, &r->passes[pass]);
+    uint32_t part_end = 0; /* 1 + the last operation of the part we are in */
+    for (uint32_t k = 0; k < p->blocks[r->passes[pass].block].n_ops; k++) {
+        if (detail >= TY_DETAIL_LAYER && ops[k].stream == TY_STREAM_COMPUTE && k >= part_end) {
+            part_end = add_part(r, pass, k) + 1;
+        }
+        if (ty_view_shows(detail, &ops[k])) {
+            add_op(r, pass, k);
+        }
+    }
+}
+
+static int add_row(struct ty_page *page, uint32_t number, struct ty_gaps *gaps)
+{
+    const struct ty_seat seat = page->seat[number];
+    const struct ty_gang *gang = &page->program->gangs[seat.gang];
+    struct row r = {.page = page,
+                    .gang = gang,
+                    .passes = ty_gang_passes(page->program, gang),
+                    .number = number,
+                    .member = seat.member};
+    r.mix = calloc((size_t)gang->n_passes + 1, sizeof(*r.mix));
+    if (r.mix == NULL) {
+        return TY_ENOMEM;
+    }
+    ty_gaps_walk(gaps, seat.gang, seat.member, 1, visit_gap, &r);
+    for (uint32_t i = 0; i < gang->n_passes && r.rc == 0; i++) {
+        add_pass(&r, i);
+        add_inside(&r, i);
+    }
+    free(r.mix);
+    return r.rc;
+}
+
+/* ---- all rows ---- */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct ty_page_slice *x = a, *y = b;
+    if (x->lane != y->lane) {
+        return x->lane < y->lane ? -1 : 1;
+    }
+    if (x->row != y->row) {
+        return x->row < y->row ? -1 : 1;
+    }
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int find_seats(struct ty_page *page)
+{
+    const struct ty_trace *trace = page->trace;
+    page->seat = ty_arena_array(&page->arena, struct ty_seat, trace->n_ranks);
+    page->row_of = ty_arena_array(&page->arena, uint32_t, page->program->n_ranks);
+    page->slice_of = ty_arena_array(&page->arena, uint32_t *, trace->n_ranks);
+    if (page->seat == NULL || page->row_of == NULL || page->slice_of == NULL) {
+        return TY_ENOMEM;
+    }
+    memset(page->row_of, 0xff, page->program->n_ranks * sizeof(*page->row_of));
+    for (uint32_t i = 0; i < trace->n_ranks; i++) {
+        page->seat[i] = ty_program_seat(page->program, trace->ranks[i]);
+        page->row_of[trace->ranks[i]] = i;
+        const uint32_t n = page->program->gangs[page->seat[i].gang].n_ops;
+        page->slice_of[i] = ty_arena_array(&page->arena, uint32_t, (size_t)n + 1);
+        if (page->slice_of[i] == NULL) {
+            return TY_ENOMEM;
+        }
+        memset(page->slice_of[i], 0xff, ((size_t)n + 1) * sizeof(uint32_t));
+    }
+    return 0;
+}
+
+/* Which slice shows an operation: lanes come from the outermost to the innermost. A pass shows what
+ * happens in it, also on streams that are not shown. */
+static void index_slices(struct ty_page *page)
+{
+    for (uint32_t i = 0; i < page->n_slices; i++) {
+        const struct ty_page_slice *s = &page->slice[i];
+        if (page->kind[s->kind].sort == TY_PAGE_IDLE) {
+            continue;
+        }
+        const struct ty_gang *gang = &page->program->gangs[page->seat[s->row].gang];
+        const struct ty_pass *pass = &ty_gang_passes(page->program, gang)[s->pass];
+        const struct ty_op *ops = ty_pass_ops(page->program, pass);
+        for (uint32_t k = s->op; k <= s->last; k++) {
+            if (page->kind[s->kind].sort == TY_PAGE_PASS || ops[k].stream == ops[s->op].stream) {
+                page->slice_of[s->row][pass->first_op + k] = i;
+            }
+        }
+    }
+}
+
+#define SLICE_B 2.0 /* packed: 0.8 of those measured, 5 where every duration differs */
+
+/* How large it would be, and what makes it smaller. */
+static int too_many(const struct ty_page *page, struct ty_err *err)
+{
+    static const char *const less[] = {[TY_DETAIL_STAGE] = "",
+                                       [TY_DETAIL_MICROBATCH] = " or less detail (--detail stage)",
+                                       [TY_DETAIL_LAYER] = " or less detail (--detail microbatch)",
+                                       [TY_DETAIL_OP] = " or less detail (--detail layer)"};
+    const double n = (double)page->n_slices + (double)page->n_beyond;
+    return ty_fail(
+        err, TY_ELIMIT,
+        "the page of %u ranks would have %.0f slices (about %.0f MB), more than a browser "
+        "opens without delay (%u); show fewer ranks (--ranks one-per-stage)%s",
+        (unsigned)page->trace->n_ranks, n, n * SLICE_B * 1e-6, TY_PAGE_SLICES_MAX,
+        less[page->trace->detail]);
+}
+
+static int collect(struct ty_page *page, const struct ty_timeline *own, struct ty_err *err)
+{
+    struct ty_gaps gaps;
+    int rc = find_seats(page);
+    rc = rc < 0 ? rc : ty_gaps_init(&gaps, page->timeline, &page->arena);
+    for (uint32_t i = 0; i < page->trace->n_ranks && rc == 0; i++) {
+        rc = add_row(page, i, &gaps);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (page->n_beyond > 0) {
+        return too_many(page, err);
+    }
+    qsort(page->slice, page->n_slices, sizeof(*page->slice), by_place);
+    index_slices(page);
+    rc = ty_page_find_causes(page);
+    return rc < 0 ? rc : ty_page_find_path(page, own, err);
+}
+
+int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
+                    const struct ty_timeline *own, struct ty_err *err)
+{
+    *page = (struct ty_page){
+        .trace = trace, .timeline = trace->timeline, .program = trace->timeline->program};
+    const int rc = collect(page, own, err);
+    return rc == TY_ENOMEM ? ty_fail_memory(err) : rc;
+}

@@ -1,0 +1,137 @@
+/* ink.c - what boxes and idle stretches look like.
+ *
+ * traces: the colours that Catapult gives the names of sim/core/program/category.h (its
+ * tracing/base/color_scheme.html), idle stretches pale. safe: Okabe and Ito, Color Universal Design
+ * (2008), those five that stay furthest apart together with their light versions, idle stretches as
+ * greys of different lightness. print: grey, and black lines on white. The
+ * other chunk of a rank, or the other direction, is lighter; in print it is on darker grey. */
+#include "traces/svg/internal.h"
+
+/* One row for a kind of stretch: word, colours, and in print what is drawn into a tile of so many
+ * tenths of a millimetre, turned by so many degrees. */
+struct ink {
+    const char *word;
+    const char *traces, *safe;
+    const char *ground;   /* in print */
+    const char *pattern;  /* in print: path in the tile; NULL: none */
+    const char *id, *pen; /* of the pattern: name, stroke */
+    int tile, turn;
+};
+
+#define BLACK "#222\" stroke-width=\"1.3"
+#define GREY  "#8a8a8a\" stroke-width=\"1"
+#define DOTS  "#333\" stroke-linecap=\"round\" stroke-width=\"2.8"
+#define FLY   "#8a8a8a\" stroke-linecap=\"round\" stroke-width=\"2"
+
+#define BACKWARD "M0 4.5h9"
+#define DGRAD    "M2 2h.01M7 7h.01"
+#define WGRAD    "M0 4.5h9M4.5 0v9"
+
+static const struct ink inks[TY_SVG_N_KINDS] = {
+    [TY_PHASE_FORWARD] = {"forward", "#7ec894", "#56b4e9", "#e8e8e8", NULL, "", "", 0, 0},
+    [TY_PHASE_BACKWARD] = {"backward", "#4387fd", "#e69f00", "#fff", BACKWARD, "b", BLACK, 9, -45},
+    [TY_PHASE_DGRAD] = {"input gradient", "#85a0d2", "#d55e00", "#fff", DGRAD, "i", DOTS, 10, 0},
+    [TY_PHASE_WGRAD] = {"weight gradient", "#ffff77", "#f0e442", "#fff", WGRAD, "w", BLACK, 9, 45},
+    [TY_PHASE_STEP] = {"optimizer step", "#0da861", "#0072b2", "#444", NULL, "", "", 0, 0},
+    [TY_PHASE_OTHER] = {"other computation", "#b0b0b0", "#999999", "#d0d0d0", NULL, "", "", 0, 0},
+
+    [TY_N_PHASES + TY_PHASE_FORWARD] = {"", "#bfe4ca", "#c4e5f7", "#bbb", NULL, "", "", 0, 0},
+    [TY_N_PHASES +
+        TY_PHASE_BACKWARD] = {"", "#a1c3fe", "#f6dda6", "#c6c6c6", BACKWARD, "bo", BLACK, 9, -45},
+    [TY_N_PHASES +
+        TY_PHASE_DGRAD] = {"", "#c2d0e9", "#f0c7a6", "#c6c6c6", DGRAD, "io", DOTS, 10, 0},
+    [TY_N_PHASES +
+        TY_PHASE_WGRAD] = {"", "#ffffc4", "#faf6bd", "#c6c6c6", WGRAD, "wo", BLACK, 9, 45},
+
+#define CAUSE(bucket) [2 * TY_N_PHASES + TY_BUCKET_##bucket]
+    CAUSE(BUBBLE_FILL) = {"fill", "#e7ebf2", "#f1f1f1", "#fff", "M2 2h.01M9 9h.01", "fill", FLY, 14,
+                          0},
+    CAUSE(BUBBLE_STALL) = {"stall", "#f3dddb", "#cdcdcd", "#fff", "M0 5h10", "stall", GREY, 10, 0},
+    CAUSE(BUBBLE_DRAIN) = {"drain", "#efe8d8", "#e0e0e0", "#fff", "M5 0v10", "drain", GREY, 10, 0},
+    CAUSE(EXPOSED_TENSOR) = {"exposed tensor", "#ffd199", "#d9bfa8", "#fff", "M0 6h12", "tensor",
+                             GREY, 12, 45},
+    CAUSE(EXPOSED_PIPELINE) = {"exposed p2p", "#e0cad2", "#dcd3ea", "#fff", "M0 6h12", "p2p", GREY,
+                               12, -45},
+    CAUSE(EXPOSED_DATA) = {"exposed data", "#e5d3c5", "#c9dccf", "#fff", "M0 6h12M6 0v12", "data",
+                           GREY, 12, 0},
+    CAUSE(EXPOSED_CONTEXT) = {"exposed context", "#ffd199", "#d9bfa8", "#fff", "M0 6h12", "context",
+                              GREY, 12, 30},
+    CAUSE(EXPOSED_EXPERT) = {"exposed expert", "#fbc1bd", "#e0c4c4", "#fff", "M0 6h12", "expert",
+                             GREY, 12, 60},
+#undef CAUSE
+    [2 * TY_N_PHASES +
+        TY_N_BUCKETS] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0, 0},
+    [2 * TY_N_PHASES + TY_N_BUCKETS + 1] = {"unknown", "#e9e9e9", "#e6e6e6", "#fff", "M6 6h.01",
+                                            "unknown", FLY, 12, 0},
+};
+
+const uint8_t ty_svg_causes[] = {
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_FILL,
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_STALL,
+    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_DRAIN,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_PIPELINE,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_TENSOR,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_CONTEXT,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_EXPERT,
+    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_DATA,
+    2 * TY_N_PHASES + TY_N_BUCKETS,
+    2 * TY_N_PHASES + TY_N_BUCKETS + 1,
+    TY_SVG_N_KINDS,
+};
+
+static const struct ink nothing = {"idle", "#eee", "#eee", "#fff", NULL, "", "", 0, 0};
+
+static const struct ink *ink_of(uint32_t kind)
+{
+    return inks[kind].word != NULL ? &inks[kind] : &nothing;
+}
+
+const char *ty_svg_word(uint32_t kind)
+{
+    return ink_of(kind)->word;
+}
+
+void ty_svg_put_fill(int palette, uint32_t kind, struct ty_text *out)
+{
+    const struct ink *ink = ink_of(kind);
+    if (palette == TY_SVG_PRINT && ink->pattern != NULL) {
+        ty_text_add(out, "url(#ty-%s)", ink->id);
+    } else {
+        ty_text_add(out, "%s",
+                    palette == TY_SVG_PRINT  ? ink->ground
+                    : palette == TY_SVG_SAFE ? ink->safe
+                                             : ink->traces);
+    }
+}
+
+bool ty_svg_patterned(int palette, uint32_t kind)
+{
+    return palette == TY_SVG_PRINT && ink_of(kind)->pattern != NULL;
+}
+
+const char *ty_svg_line(int palette)
+{
+    return palette == TY_SVG_PRINT ? "#222" : "#fff";
+}
+
+/* Coordinates and pens in a tile are tenths of a millimetre. */
+void ty_svg_put_patterns(int palette, const bool *used, struct ty_text *out)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < TY_SVG_N_KINDS; k++) {
+        const struct ink *ink = ink_of(k);
+        if (!used[k] || !ty_svg_patterned(palette, k)) {
+            continue;
+        }
+        ty_text_add(out, any ? "" : "<defs>\n");
+        any = true;
+        ty_text_add(out,
+                    "<pattern id=\"ty-%s\" patternUnits=\"userSpaceOnUse\" width=\"%d.%d\" "
+                    "height=\"%d.%d\" patternTransform=\"rotate(%d)\"><path fill=\"%s\" "
+                    "d=\"M0 0h9v9h-9z\"/><path transform=\"scale(.1)\" fill=\"none\" "
+                    "stroke=\"%s\" d=\"%s\"/></pattern>\n",
+                    ink->id, ink->tile / 10, ink->tile % 10, ink->tile / 10, ink->tile % 10,
+                    ink->turn, ink->ground, ink->pen, ink->pattern);
+    }
+    ty_text_add(out, any ? "</defs>\n" : "");
+}
