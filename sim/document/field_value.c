@@ -303,59 +303,80 @@ static int read_string(const struct ty_value_context *c, const struct ty_node *n
 
 /* ---- lists ---- */
 
-/* Where the items of a list are in memory. */
-struct list_slots {
-    uint32_t *n;
-    char *items;
-    size_t item_size;
-    uint32_t max;
-};
+/* One item need not be put in brackets. */
+static const struct ty_node *first_item(const struct ty_node *node)
+{
+    return node->kind == TY_NODE_LIST ? node->first : node;
+}
 
-static int read_items(const struct ty_value_context *c, const struct ty_node *node,
-                      const struct list_slots *list,
+static uint32_t count_items(const struct ty_node *node)
+{
+    return node->kind == TY_NODE_LIST ? node->n_children : 1;
+}
+
+/* Reads every item, also behind one that is wrong; returns the first failure. `items` has room for
+ * them all. */
+static int read_items(const struct ty_value_context *c, const struct ty_node *node, void *items,
+                      size_t item_size,
                       int (*read)(const struct ty_value_context *, const struct ty_node *, void *))
 {
-    /* One item need not be put in brackets. */
-    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
-    const uint32_t count = node->kind == TY_NODE_LIST ? node->n_children : 1;
-    if (count > list->max) {
-        return value_fail(c, node, "a list of %u items; write at most %u", (unsigned)count,
-                          (unsigned)list->max);
-    }
+    const struct ty_node *item = first_item(node);
     int code = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count_items(node); i++, item = item->next) {
         int rc = check_scalar(c, item);
-        rc = rc < 0 ? rc : read(c, item, list->items + i * list->item_size);
+        if (rc == 0) {
+            rc = read(c, item, (char *)items + i * item_size);
+        }
         code = code < 0 ? code : rc;
-        item = node->kind == TY_NODE_LIST ? item->next : NULL;
     }
-    *list->n = count;
     return code;
+}
+
+static int check_count(const struct ty_value_context *c, const struct ty_node *node, uint32_t max)
+{
+    const uint32_t n = count_items(node);
+    return n <= max ? 0
+                    : value_fail(c, node, "a list of %u items; write at most %u", (unsigned)n,
+                                 (unsigned)max);
 }
 
 static int read_uints(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
-    struct ty_uint_list list = {0};
-    const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]), TY_LIST_MAX};
-    const int rc = read_items(c, node, &slots, read_uint);
+    const uint32_t n = count_items(node);
+    int rc = check_count(c, node, TY_LIST_MAX);
+    if (rc < 0) {
+        return rc;
+    }
+    uint32_t *item = ty_arena_array(c->arena, uint32_t, n);
+    if (item == NULL) {
+        return ty_fail_memory(c->err);
+    }
+    rc = read_items(c, node, item, sizeof(*item), read_uint);
     if (rc == 0) {
-        *(struct ty_uint_list *)slot = list;
+        *(struct ty_uint_list *)slot = (struct ty_uint_list){n, item};
     }
     return rc;
 }
 
 static int read_strings(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
-    struct ty_string_list list = {0};
-    const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]), TY_LIST_MAX};
-    const int rc = read_items(c, node, &slots, read_string);
-    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
-    for (uint32_t i = 0; rc == 0 && i < list.n; i++, item = item->next) {
-        list.at[i].line = item->line;
-        list.at[i].col = item->col;
+    const uint32_t n = count_items(node);
+    int rc = check_count(c, node, TY_LIST_MAX);
+    if (rc < 0) {
+        return rc;
+    }
+    const char **item = ty_arena_array(c->arena, const char *, n);
+    struct ty_list_place *at = ty_arena_array(c->arena, struct ty_list_place, n);
+    if (item == NULL || at == NULL) {
+        return ty_fail_memory(c->err);
+    }
+    rc = read_items(c, node, item, sizeof(*item), read_string);
+    const struct ty_node *text = first_item(node);
+    for (uint32_t i = 0; i < n; i++, text = text->next) {
+        at[i] = (struct ty_list_place){text->line, text->col};
     }
     if (rc == 0) {
-        *(struct ty_string_list *)slot = list;
+        *(struct ty_string_list *)slot = (struct ty_string_list){n, item, at};
     }
     return rc;
 }
@@ -363,14 +384,15 @@ static int read_strings(const struct ty_value_context *c, const struct ty_node *
 /* Every word of the field must be there exactly once. */
 static int read_words(const struct ty_value_context *c, const struct ty_node *node, void *slot)
 {
-    struct ty_word_list list = {0};
-    const struct list_slots slots = {&list.n, (char *)list.item, sizeof(list.item[0]),
-                                     TY_COUNT(list.item)};
-    const int rc = read_items(c, node, &slots, read_word);
+    struct ty_word_list list = {.n = count_items(node)};
+    int rc = check_count(c, node, TY_COUNT(list.item));
+    if (rc == 0) {
+        rc = read_items(c, node, list.item, sizeof(list.item[0]), read_word);
+    }
     if (rc < 0) {
         return rc;
     }
-    const struct ty_node *item = node->kind == TY_NODE_LIST ? node->first : node;
+    const struct ty_node *item = first_item(node);
     for (uint32_t i = 0; i < list.n; i++, item = item->next) {
         for (uint32_t j = 0; j < i; j++) {
             if (list.item[i] == list.item[j]) {

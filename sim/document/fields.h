@@ -47,16 +47,18 @@ struct ty_word_list {
     uint32_t n;
     int item[8];
 };
+/* Items of these two are the arena's that the value was read with; copies share them. */
 struct ty_uint_list {
     uint32_t n;
-    uint32_t item[TY_LIST_MAX];
+    const uint32_t *item; /* [n] */
+};
+struct ty_list_place {
+    uint32_t line, col;
 };
 struct ty_string_list {
     uint32_t n;
-    const char *item[TY_LIST_MAX];
-    struct {
-        uint32_t line, col;
-    } at[TY_LIST_MAX]; /* of each item, in the text its field's origin names */
+    const char *const *item;        /* [n] */
+    const struct ty_list_place *at; /* [n]: in the text its field's origin names */
 };
 
 /* One key. A `max` of 0 means no upper limit (but that of the type). `fallback` is the default as a

@@ -67,7 +67,7 @@ static void deal_layers(struct ty_config *c)
 {
     const uint64_t stages = (uint64_t)c->layout.pipeline * ty_sched_chunks(&c->schedule);
     if (c->layout.stage_layers.n != stages) {
-        c->layout.stage_layers.n = 0;
+        c->layout.stage_layers = (struct ty_uint_list){0};
     }
 }
 
@@ -135,17 +135,6 @@ bool ty_change_chunks(struct ty_config *c, int to)
     }
     c->schedule.chunks = chunks;
     deal_layers(c);
-    return true;
-}
-
-bool ty_change_stage_layers(struct ty_config *c, const uint32_t *layers, uint32_t n)
-{
-    struct ty_uint_list *list = &c->layout.stage_layers;
-    if (n > TY_LIST_MAX) {
-        return false;
-    }
-    list->n = n;
-    memcpy(list->item, layers, n * sizeof(*layers));
     return true;
 }
 

@@ -46,9 +46,6 @@ ty_change_fn ty_change_reduce_scatter;
 ty_change_fn ty_change_reshard;
 ty_change_fn ty_change_prefetch; /* to so many units */
 
-/* Layers of each virtual stage. */
-bool ty_change_stage_layers(struct ty_config *c, const uint32_t *layers, uint32_t n);
-
 /* Notes what differs between two copies of `original`; data ranks are noted when it is finished.
  * Texts are the arena's. TY_ENOMEM. */
 int ty_change_note(struct ty_change *change, struct ty_config *before, struct ty_config *after,

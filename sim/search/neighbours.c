@@ -143,10 +143,15 @@ static void try_schedules(struct search *s)
 
 static void try_balance(struct search *s)
 {
-    uint32_t layers[TY_LIST_MAX];
+    uint32_t *layers = ty_arena_array(s->arena, uint32_t, TY_LIST_MAX);
+    if (layers == NULL) {
+        s->rc = TY_ENOMEM;
+        return;
+    }
     const uint32_t n = ty_balance_layers(s->run, layers);
     struct ty_neighbour *item = s->rc == 0 && n > 0 ? room(s, TY_NEIGHBOUR_BALANCE) : NULL;
-    if (item != NULL && ty_change_stage_layers(&item->trial.config, layers, n)) {
+    if (item != NULL) {
+        item->trial.config.layout.stage_layers = (struct ty_uint_list){n, layers};
         keep(s, item);
     }
 }
