@@ -105,42 +105,6 @@ double ty_coll_phases(const struct ty_cluster *cluster, double sum_s, double lon
     return longest_s + (1 - cluster->phase_overlap) * (sum_s - longest_s);
 }
 
-/* A message to another node, at most at `share` of a NIC. */
-static void p2p(const struct ty_cluster *cluster, bool same_node, double bytes, double share,
-                struct ty_coll_cost *out)
-{
-    const struct ty_coll_table *measured = ty_coll_measured_p2p(cluster, same_node);
-    *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct, .pattern = ty_coll_direct.pattern};
-    if (same_node) {
-        out->latency_s = cluster->nvlink_p2p_latency;
-        out->transfer_s = bytes / (cluster->nvlink_bandwidth * cluster->nvlink_p2p_efficiency);
-        out->nvlink_B = bytes;
-    } else {
-        const double alone = cluster->nic_bandwidth * cluster->net_p2p_efficiency;
-        out->latency_s = cluster->net_p2p_latency;
-        out->transfer_s = bytes / fmin(alone, nic_rate(cluster) * share);
-        out->net_B = bytes;
-    }
-    if (measured != NULL) {
-        const uint32_t nodes = same_node ? 1 : 2;
-        const struct ty_reach pair = {
-            .ranks = 2, .nodes = nodes, .per_node = 2 / nodes, .sharing = 1};
-        ty_coll_table_cost(measured, cluster, bytes, &pair, out);
-    }
-}
-
-void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
-                 struct ty_coll_cost *out)
-{
-    p2p(cluster, same_node, bytes, fmin(1, nics_per_gpu(cluster)), out);
-}
-
-void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double bytes,
-                       struct ty_coll_cost *out)
-{
-    p2p(cluster, same_node, bytes, 1, out);
-}
-
 static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_cluster *cluster,
                     enum ty_coll coll, double bytes, const struct ty_reach *reach,
                     struct ty_coll_cost *out)

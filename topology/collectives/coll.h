@@ -1,6 +1,6 @@
 /* coll.h - how long a collective takes on an idle fabric, and what it moves.
  *
- * An algorithm is one file coll_<name>.c ending in one descriptor; the table in coll.c lists them.
+ * An algorithm is one file <name>.c ending in one descriptor; the table in coll.c lists them.
  * Each gives a closed form in seconds and, for checking, the steps it is made of: the test suite
  * executes the steps on an idle fabric and demands the closed form.
  *
@@ -44,7 +44,7 @@ struct ty_coll_algorithm;
 
 /* What one rank pays and moves. Sizes are nccl-tests' S: the whole tensor (for all-gather and
  * reduce-scatter n times a rank's share; for all-to-all what one rank sends in total, its own share
- * included). */
+ * included; for send-recv what each rank sends to the next of the group, in a ring). */
 struct ty_coll_cost {
     double latency_s;  /* part that does not depend on the size */
     double transfer_s; /* part that does */
@@ -106,9 +106,14 @@ void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorit
 /* nccl-tests' factor: busbw = factor * S / t. */
 double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks);
 
-/* A message between two ranks: latency and wire time, as measured where a log of sendrecv_perf
- * covers it. When a node has fewer NICs than GPUs, all
- * GPUs of a pipeline stage send at once, so each has its share of a NIC. */
+/* Every member of a group sends `bytes` to the next, the last to the first, all at once, as
+ * measured where a log of sendrecv_perf covers it: ty_coll_cost of TY_COLL_SEND_RECV without
+ * nvlink_floor. */
+void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
+                        const struct ty_reach *reach, struct ty_coll_cost *out);
+
+/* A message between two ranks. When a node has fewer NICs than GPUs, all GPUs of a pipeline stage
+ * send at once, so each has its share of a NIC. */
 void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
                  struct ty_coll_cost *out);
 

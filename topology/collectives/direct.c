@@ -1,14 +1,18 @@
 /* direct.c - no forwarding: every rank sends straight to the one that wants the bytes.
  *
- * Send-receive is one message. All-to-all goes by node distance: in step d every rank sends S/n to
- * each rank of the node d places on, in step 0 to the others of its own node:
+ * Of a send-receive every member sends S to the next one, the last to the first, all at once: what
+ * sendrecv_perf times, a shift of a ring. It takes what a message between nodes takes where there
+ * is one. These have a NIC each, or an equal share where more groups leave a node than it has NICs.
+ *
+ * All-to-all goes by node distance: in step d every rank sends S/n to each rank of the node d
+ * places on, in step 0 to the others of its own node:
  *
  *     step 0    NVLink    (g-1)/n S        step d = 1 .. k-1    NIC    g/n S
  *
  * Where nodes hold different numbers of members, that with the most is slowest inside, and outside
  * one with the most or the fewest; bytes are exact where there are no numbers between these two.
  *
- * The first runs on other links than the rest and hides behind them as far as `phase_overlap` says;
+ * Step 0 runs on other links than the rest and hides behind them as far as `phase_overlap` says;
  * with phase_overlap 0 the time is that of the steps.
  *
  * Sources: nccl-tests doc/PERFORMANCE.md (volume); NVIDIA GTC25 S72583 (all-to-all in a node: 210
@@ -16,6 +20,8 @@
 #include "topology/collectives/coll.h"
 
 #include <math.h>
+
+#include "topology/collectives/measured.h"
 
 #define ALL_TO_ALL_EFFICIENCY 0.9 /* of the ring's bus bandwidth: 210 / 228, 320 / 365 (S72583) */
 
@@ -58,11 +64,56 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
 }
 
+void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
+                        const struct ty_reach *reach, struct ty_coll_cost *out)
+{
+    const struct ty_coll_table *measured = ty_coll_measured_p2p(cluster, reach->nodes == 1);
+    if (measured != NULL) {
+        ty_coll_table_cost(measured, cluster, bytes, reach, out);
+        return;
+    }
+    *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct, .pattern = TY_PATTERN_RING};
+    if (reach->nodes == 1) {
+        out->latency_s = cluster->nvlink_p2p_latency;
+        out->transfer_s = bytes / (cluster->nvlink_bandwidth * cluster->nvlink_p2p_efficiency);
+        out->nvlink_B = bytes;
+        return;
+    }
+    const double alone = cluster->nic_bandwidth * cluster->net_p2p_efficiency;
+    const double nics = fmin(1, (double)cluster->nics_per_node / reach->sharing);
+    out->latency_s = cluster->net_p2p_latency;
+    out->transfer_s = bytes / fmin(alone, cluster->nic_bandwidth * cluster->nic_efficiency * nics);
+    out->net_B = bytes * reach->nodes / reach->ranks;
+    out->nvlink_B = bytes - out->net_B;
+}
+
+/* Two ranks, of as many pairs at once as share a node. */
+static void message(const struct ty_cluster *cluster, bool same_node, double bytes,
+                    uint32_t sharing, struct ty_coll_cost *out)
+{
+    const uint32_t nodes = same_node ? 1 : 2;
+    const struct ty_reach pair = {
+        .ranks = 2, .nodes = nodes, .per_node = 2 / nodes, .sharing = sharing};
+    ty_coll_shift_cost(cluster, bytes, &pair, out);
+}
+
+void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
+                 struct ty_coll_cost *out)
+{
+    message(cluster, same_node, bytes, cluster->gpus_per_node, out);
+}
+
+void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double bytes,
+                       struct ty_coll_cost *out)
+{
+    message(cluster, same_node, bytes, 1, out);
+}
+
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     if (coll == TY_COLL_SEND_RECV) {
-        ty_p2p_cost(cluster, reach->nodes == 1, bytes, out);
+        ty_coll_shift_cost(cluster, bytes, reach, out);
     } else {
         all_to_all(cluster, bytes, reach, out);
     }
@@ -71,8 +122,10 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
 static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
                       ty_coll_step_fn *emit, void *arg)
 {
+    for (uint32_t from = 0; coll == TY_COLL_SEND_RECV && from < n; from++) {
+        emit(arg, &(struct ty_coll_step){0, from, (from + 1) % n, bytes});
+    }
     if (coll == TY_COLL_SEND_RECV) {
-        emit(arg, &(struct ty_coll_step){0, 0, n - 1, bytes});
         return 1;
     }
     const uint32_t k = n / g;

@@ -103,10 +103,18 @@ const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluste
     return found;
 }
 
+/* A message between two ranks stands for those of any group. */
+static const struct ty_coll_table *table_of(const struct ty_cluster *cluster, enum ty_coll coll,
+                                            const struct ty_reach *reach)
+{
+    return coll == TY_COLL_SEND_RECV ? ty_coll_measured_p2p(cluster, reach->nodes == 1)
+                                     : ty_coll_measured_find(cluster, coll, reach);
+}
+
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
-    return ty_coll_measured_find(cluster, coll, reach) != NULL;
+    return table_of(cluster, coll, reach) != NULL;
 }
 
 /* The model of `cluster`, without measurements. */
@@ -117,7 +125,7 @@ static struct ty_coll_cost modelled(const struct ty_cluster *cluster, enum ty_co
     struct ty_coll_cost cost;
     model.measured = NULL;
     if (coll == TY_COLL_SEND_RECV) {
-        ty_p2p_cost(&model, reach->nodes == 1, bytes, &cost);
+        ty_coll_shift_cost(&model, bytes, reach, &cost);
     } else {
         ty_coll_cost(&model, NULL, coll, bytes, reach, &cost);
     }
@@ -143,7 +151,7 @@ void ty_coll_table_cost(const struct ty_coll_table *table, const struct ty_clust
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
-    ty_coll_table_cost(ty_coll_measured_find(cluster, coll, reach), cluster, bytes, reach, out);
+    ty_coll_table_cost(table_of(cluster, coll, reach), cluster, bytes, reach, out);
 }
 
 const struct ty_coll_algorithm ty_coll_measured = {

@@ -220,6 +220,34 @@ START_TEST(all_to_all_time_is_that_of_its_steps)
 }
 END_TEST
 
+START_TEST(a_shift_takes_what_its_messages_take)
+{
+    for (size_t i = 0; i < TY_COUNT(shapes); i++) {
+        const uint32_t n = shapes[i].n, g = shapes[i].g;
+        const double bytes = 64e6;
+        struct fabric f;
+        struct ty_coll_cost cost;
+        fabric_init(&f, n, g);
+        f.rate[NVLINK] = 0.7 * 300e9;
+        f.rate[NET] = 0.8 * 25e9;
+        f.alpha_s[NVLINK] = 8e-6;
+        f.alpha_s[NET] = 12e-6;
+        ck_assert_uint_eq(ty_coll_direct.steps(TY_COLL_SEND_RECV, n, g, bytes, play, &f), 1);
+        const double seconds = cost_of(&ty_coll_direct, TY_COLL_SEND_RECV, n, g, bytes, &cost);
+        ck_assert_msg(relative(seconds, f.end_s) < EXACT, "n %u g %u: %g != %g", n, g, seconds,
+                      f.end_s);
+        ck_assert_int_eq(cost.pattern, TY_PATTERN_RING);
+    }
+    /* eight groups leave a node of two NICs: a quarter of one each */
+    struct ty_cluster cluster = ideal(8);
+    const struct ty_reach reach = {.ranks = 4, .nodes = 4, .per_node = 1, .sharing = 8};
+    struct ty_coll_cost cost;
+    cluster.nics_per_node = 2;
+    ty_coll_cost(&cluster, NULL, TY_COLL_SEND_RECV, 1e9, &reach, &cost);
+    ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.9 * 25e9 / 4), EXACT);
+}
+END_TEST
+
 /* Exact where the tree is full: nodes a power of two. Else some path is shorter than the depth. */
 START_TEST(tree_latency_is_that_of_its_steps)
 {
@@ -305,9 +333,6 @@ static const struct {
 static double textbook_volume(const struct ty_coll_algorithm *algorithm, enum ty_coll coll,
                               uint32_t n)
 {
-    if (coll == TY_COLL_SEND_RECV) {
-        return 1;
-    }
     if (coll == TY_COLL_BROADCAST) {
         return n - 1;
     }
@@ -326,7 +351,7 @@ START_TEST(bytes_are_conserved_and_booked_by_link)
         struct fabric f;
         struct ty_coll_cost cost;
         double sent = 0, received = 0;
-        if (!algorithm->applies(&cluster, coll, &reach) || (coll == TY_COLL_SEND_RECV && n > 2)) {
+        if (!algorithm->applies(&cluster, coll, &reach)) {
             continue;
         }
         fabric_init(&f, n, g);
@@ -338,12 +363,11 @@ START_TEST(bytes_are_conserved_and_booked_by_link)
             received += f.received[r];
         }
         const double volume = textbook_volume(algorithm, coll, n) * bytes;
-        const double members = coll == TY_COLL_SEND_RECV ? 1 : n;
         ck_assert_msg(relative(sent, volume) < EXACT, "%s %s n %u g %u: %g of %g", algorithm->name,
                       ty_coll_name(coll), n, g, sent, volume);
         ck_assert_double_eq_tol(received, sent, EXACT * sent);
-        ck_assert_double_eq_tol(members * cost.nvlink_B, f.carried[NVLINK], EXACT * volume);
-        ck_assert_double_eq_tol(members * cost.net_B, f.carried[NET], EXACT * volume);
+        ck_assert_double_eq_tol(n * cost.nvlink_B, f.carried[NVLINK], EXACT * volume);
+        ck_assert_double_eq_tol(n * cost.net_B, f.carried[NET], EXACT * volume);
     }
 }
 END_TEST
@@ -381,4 +405,4 @@ TY_SUITE("coll", ring_time_is_that_of_its_steps, rings_over_uneven_nodes_take_wh
          hierarchical_time_is_that_of_its_steps, all_to_all_time_is_that_of_its_steps,
          tree_latency_is_that_of_its_steps, tree_transfer_is_pipelined,
          phases_hide_as_far_as_the_overlap_says, bytes_are_conserved_and_booked_by_link,
-         every_rank_receives_its_share)
+         every_rank_receives_its_share, a_shift_takes_what_its_messages_take)

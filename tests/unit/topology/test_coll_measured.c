@@ -371,6 +371,11 @@ START_TEST(messages_take_what_sendrecv_measured)
     ck_assert(cost.net_B == 1e9 && cost.nvlink_B == 0);
     ty_p2p_cost(&cluster, true, 1e9, &cost);
     ck_assert_ptr_eq(cost.algorithm, &ty_coll_direct);
+    /* and a shift round more ranks, of which half send to their own node */
+    cost = cost_on(&cluster, TY_COLL_SEND_RECV, (struct ty_reach){4, 2, 2, 1, 2}, 1e9);
+    ck_assert_str_eq(cost.algorithm->name, "measured");
+    ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1, 1e-12);
+    ck_assert(cost.net_B == 5e8 && cost.nvlink_B == 5e8);
     ty_arena_release(&arena);
 }
 END_TEST
