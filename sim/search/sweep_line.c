@@ -73,34 +73,35 @@ void ty_sweep_line_error(struct ty_text *t, const char *message, bool fleet)
 
 /* ---- and back ---- */
 
-static bool read_number(const char **p, const char *end, bool may_lack, double *value)
+/* The number behind a comma; 0 where there is none and it may lack. */
+static bool read_number(const char **p, bool may_lack, double *value)
 {
     char *rest;
-    if (*p >= end || **p != ',') {
+    *value = 0;
+    if (**p != ',') {
         return false;
     }
-    *value = 0;
-    if (may_lack && end - *p > 1 && (*p)[1] == ',') {
+    if (may_lack && (*p)[1] == ',') {
         (*p)++;
         return true;
     }
     *value = ty_strtod(*p + 1, &rest);
-    const bool found = rest > *p + 1 && rest <= end;
+    const bool found = rest > *p + 1;
     *p = rest;
     return found;
 }
 
-/* "1,fsdp" */
-static bool read_stack(const char **p, const char *end, struct ty_sweep_figures *f)
+/* ",1,fsdp" */
+static bool read_stack(const char **p, struct ty_sweep_figures *f)
 {
-    if (end - *p < 3 || (memcmp(*p, ",0,", 3) != 0 && memcmp(*p, ",1,", 3) != 0)) {
+    if (strncmp(*p, ",0,", 3) != 0 && strncmp(*p, ",1,", 3) != 0) {
         return false;
     }
     f->fits = (*p)[1] == '1';
     *p += 3;
+    const size_t n = strcspn(*p, ",");
     for (const struct ty_preset *preset = ty_framework_presets; preset->name != NULL; preset++) {
-        const size_t n = strlen(preset->name);
-        if ((size_t)(end - *p) > n && memcmp(*p, preset->name, n) == 0 && (*p)[n] == ',') {
+        if (strlen(preset->name) == n && strncmp(*p, preset->name, n) == 0) {
             f->framework = preset->name;
             *p += n;
             return true;
@@ -109,34 +110,22 @@ static bool read_stack(const char **p, const char *end, struct ty_sweep_figures 
     return false;
 }
 
-/* Commas for all that an answer has, and a message. */
-static bool is_error(const char *text, const char *end, bool fleet)
+enum ty_sweep_read ty_sweep_line_read(const char *text, bool fleet, struct ty_sweep_figures *f)
 {
-    const size_t n = n_values(fleet) + 3;
-    size_t commas = 0;
-    while (commas < n && text + commas < end && text[commas] == ',') {
-        commas++;
-    }
-    return commas == n && (size_t)(end - text) > n + 1 &&
-           memchr(text, '\0', (size_t)(end - text)) == NULL;
-}
-
-enum ty_sweep_read ty_sweep_line_read(const char *text, const char *end, bool fleet,
-                                      struct ty_sweep_figures *f)
-{
+    const size_t n_empty = n_values(fleet) + 3; /* of an error */
     const char *p = text;
-    bool ok = true;
     *f = (struct ty_sweep_figures){.framework = ""};
-    if (is_error(text, end, fleet)) {
-        return TY_SWEEP_ERROR;
+    if (strspn(text, ",") >= n_empty) {
+        return text[n_empty] != '\n' && text[n_empty] != '\0' ? TY_SWEEP_ERROR : TY_SWEEP_NONSENSE;
     }
+    bool ok = true;
     for (uint32_t i = 0; i < TY_SWEEP_N_VALUES && ok; i++) {
-        ok = read_number(&p, end, false, &f->value[i]);
+        ok = read_number(&p, false, &f->value[i]);
     }
-    ok = ok && read_stack(&p, end, f);
+    ok = ok && read_stack(&p, f);
     for (uint32_t i = TY_SWEEP_N_VALUES; i < n_values(fleet) && ok; i++) {
-        ok = read_number(&p, end, true, &f->value[i]);
+        ok = read_number(&p, true, &f->value[i]);
     }
-    ok = ok && f->value[TY_SWEEP_STEP] > 0 && end - p == 2 && p[0] == ',' && p[1] == '\n';
+    ok = ok && f->value[TY_SWEEP_STEP] > 0 && strcmp(p, ",\n") == 0;
     return ok ? TY_SWEEP_ANSWER : TY_SWEEP_NONSENSE;
 }

@@ -48,8 +48,8 @@ enum ty_sweep_read {
     TY_SWEEP_ERROR
 };
 
-/* Reads what those wrote, with the end of the line, at `end`; of an error nothing but that. */
-enum ty_sweep_read ty_sweep_line_read(const char *text, const char *end, bool fleet,
+/* Reads what those wrote, with the end of the line; of an error nothing but that. */
+enum ty_sweep_read ty_sweep_line_read(const char *text, bool fleet,
                                       struct ty_sweep_figures *figures);
 
 #endif

@@ -158,7 +158,7 @@ static bool do_row(void *arg, uint32_t row)
 {
     struct sweep_job *job = arg;
     struct outcome out = {.text = {.data = NULL}};
-    if (ty_sweep_store_has(&job->store, row)) {
+    if (job->store.line[row] != NULL) { /* an earlier sweep did */
         return true;
     }
     struct ty_err *err = ty_err_new();
@@ -201,28 +201,20 @@ static char *make_header(const struct sweep_job *job)
 
 /* ---- what an earlier sweep left ---- */
 
-/* Adds a row of an earlier sweep to the summary, if it is whole and has the inputs of this sweep's
- * row. */
-static enum ty_sweep_kept look_at_row(void *arg, uint32_t row, const char *line, size_t len)
+/* Adds a row of an earlier sweep to the summary, if it has the inputs of this sweep's row. */
+static int look_at_row(void *arg, uint32_t row, const char *line)
 {
     struct sweep_job *job = arg;
-    struct ty_text t = {.data = NULL};
+    struct ty_text inputs = {.data = NULL};
     struct outcome out;
-    put_inputs(&t, job, row);
-    char *inputs = ty_text_take(&t);
-    if (inputs == NULL) {
-        return TY_SWEEP_NO_MEMORY;
-    }
-    const size_t n = strlen(inputs);
-    const bool same = n < len && memcmp(line, inputs, n) == 0;
-    free(inputs);
-    if (!same) {
-        return memchr(line, '\0', len) != NULL ? TY_SWEEP_DAMAGED : TY_SWEEP_FOREIGN;
-    }
+    put_inputs(&inputs, job, row);
+    const bool failed = inputs.failed;
+    const bool same = !failed && (inputs.len == 0 || strncmp(line, inputs.data, inputs.len) == 0);
     const enum ty_sweep_read read =
-        ty_sweep_line_read(line + n, line + len, job->fleet, &out.figures);
+        same ? ty_sweep_line_read(line + inputs.len, job->fleet, &out.figures) : TY_SWEEP_NONSENSE;
+    ty_text_release(&inputs);
     if (read == TY_SWEEP_NONSENSE) {
-        return TY_SWEEP_DAMAGED;
+        return failed ? TY_ENOMEM : TY_EINPUT;
     }
     out.answers = read == TY_SWEEP_ANSWER;
     job->summary.n_kept++;
@@ -231,7 +223,7 @@ static enum ty_sweep_kept look_at_row(void *arg, uint32_t row, const char *line,
         job->last = row;
         job->any_times = out.answers;
     }
-    return TY_SWEEP_KEPT;
+    return 0;
 }
 
 /* Simulates one of the kept rows once more: what changed since in the run file, in a file that it
@@ -244,14 +236,10 @@ static int check_kept(struct sweep_job *job, struct ty_err *err)
     }
     struct ty_err *own = ty_err_new();
     char *line = own != NULL ? make_line(job, job->last, &out, own) : NULL;
-    bool same = true;
     int rc = 0;
     if (line == NULL) {
         keep_fault(job, job->last, own);
-    } else {
-        rc = ty_sweep_store_equals(&job->store, job->last, line, &same, err);
-    }
-    if (rc == 0 && !same) {
+    } else if (strcmp(job->store.line[job->last], line) != 0) {
         rc = ty_fail(err, TY_EINPUT,
                      "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
                      "names, or this program is not what it was; remove it to start anew",
@@ -293,14 +281,13 @@ static void TY_PRINTF(3, 4)
                                         before != NULL ? "\n" : "", remark);
 }
 
-/* What became of an earlier sweep's rows. */
-static void remark_earlier(struct sweep_job *job, struct ty_arena *arena)
+static void remark_broken(struct sweep_job *job, struct ty_arena *arena)
 {
-    const uint32_t n = job->store.n_damaged;
-    if (n > 0) {
-        add_remark(job, arena, "%s: %" PRIu32 " line%s made no sense; %s simulated again",
-                   job->store.partial, n, n == 1 ? "" : "s",
-                   n == 1 ? "its row was" : "their rows were");
+    if (job->store.broken_B > 0) {
+        add_remark(job, arena,
+                   "%s: its last %zu bytes are no whole rows; those that they were are simulated "
+                   "again",
+                   job->store.partial, job->store.broken_B);
     }
 }
 
@@ -327,7 +314,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
     rc = rc < 0 ? rc : ty_sweep_store_begin(&job->store, o->resume ? look_at_row : NULL, job, err);
     rc = rc < 0 ? rc : check_kept(job, err);
     if (rc == 0) {
-        remark_earlier(job, arena);
+        remark_broken(job, arena);
         if (job->fault.code == 0) {
             ty_pool_run(0, job->table.csv.n_rows, o->jobs, do_row, job);
         }

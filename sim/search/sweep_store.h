@@ -15,33 +15,21 @@
 #include "sim/base/arena.h"
 #include "sim/base/err.h"
 
-struct ty_sweep_line {
-    char *text;   /* finished, and waits for those before it; standard output only */
-    int64_t at;   /* in PATH.partial, behind the number */
-    uint32_t len; /* 0: not finished, or not in a file */
-};
-
 struct ty_sweep_store {
     const char *path, *partial, *ordered; /* NULL: no file; ordered: PATH while it is written */
     const char *name;                     /* of what is written to, for messages */
     const char *header;                   /* line of the table, borrowed */
+    const char *head;                     /* line of PATH.partial */
+    char **line;                          /* [n_rows] that are finished, and not written in order */
     uint32_t n_rows, next;                /* next: the first not written, of standard output */
-    struct ty_sweep_line *line;           /* [n_rows] */
     int fd, error;                        /* errno of the first failed write */
     int64_t end;                          /* of PATH.partial */
-    uint32_t n_damaged;                   /* lines of an earlier sweep that make no sense */
+    size_t broken_B;                      /* at the end of what an earlier sweep left */
 };
 
-/* What becomes of a line of an earlier sweep. */
-enum ty_sweep_kept {
-    TY_SWEEP_KEPT,
-    TY_SWEEP_DAMAGED,
-    TY_SWEEP_FOREIGN,
-    TY_SWEEP_NO_MEMORY /* to look at it */
-};
-
-/* Looks at row `row` of an earlier sweep: its line of the table, len bytes with the newline. */
-typedef enum ty_sweep_kept ty_sweep_look(void *arg, uint32_t row, const char *line, size_t len);
+/* Looks at the line of row `row` that an earlier sweep left. 0; TY_EINPUT: it is not of this sweep;
+ * TY_ENOMEM. */
+typedef int ty_sweep_look(void *arg, uint32_t row, const char *line);
 
 /* Opens `output` (NULL or "-": standard output) for n_rows rows, and changes nothing in what is
  * there; memory is the arena's. An error when another sweep has it. The store has to be released,
@@ -49,21 +37,14 @@ typedef enum ty_sweep_kept ty_sweep_look(void *arg, uint32_t row, const char *li
 int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
                         const char *header, struct ty_arena *arena, struct ty_err *err);
 
-/* To be called once, before rows are added. With `look`, lines of PATH.partial that it keeps stay,
- * and one that belongs to another sweep is an error; without, rows that are there are one. */
+/* To be called once, before rows are added. With `look`, whole rows of PATH.partial stay, and one
+ * that belongs to another sweep is an error; without, rows that are there are one. */
 int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
                          struct ty_err *err);
 
-/* Whether the row is there already. */
-bool ty_sweep_store_has(const struct ty_sweep_store *store, uint32_t row);
-
 /* Adds a finished row, its line of the table; takes the text. One call at a time. False: it could
  * not be written, and store->error says why. */
-bool ty_sweep_store_add(struct ty_sweep_store *store, uint32_t row, char *text);
-
-/* Whether a kept row is this line, byte for byte: *same. TY_EIO when it cannot be read. */
-int ty_sweep_store_equals(const struct ty_sweep_store *store, uint32_t row, const char *line,
-                          bool *same, struct ty_err *err);
+bool ty_sweep_store_add(struct ty_sweep_store *store, uint32_t row, char *line);
 
 /* Puts all rows in order under the name of the output. On failure PATH.partial stays. */
 int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err);

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import zlib
 
 RUN = """\
 cluster: {preset: dgx-a100-80g, nodes: 4}
@@ -24,8 +25,12 @@ OVER = ["--over", "layout.tensor=1,2,4", "--over", "layout.zero=0,1,2,3", "--ove
 
 
 def partial(lines, rows):
-    """What an interrupted sweep leaves of a table: rows that are finished, their numbers in front."""
-    return "row," + lines[0] + "".join(f"{row + 1},{lines[row + 1]}" for row in rows)
+    """What an interrupted sweep leaves of a table: rows that are finished, with their number, length
+    and check in front."""
+    def record(row, line):
+        data = line.encode()
+        return f"{row + 1},{len(data)},{zlib.crc32(data, row + 1):08x},{line}"
+    return "row,bytes,crc32," + lines[0] + "".join(record(row, lines[row + 1]) for row in rows)
 
 
 class Suite:

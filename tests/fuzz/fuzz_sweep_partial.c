@@ -1,6 +1,9 @@
 /* fuzz_sweep_partial.c - any bytes as PATH.partial, which a crash may have cut or filled with
  * zeros: `sweep --resume` either refuses it, and loses nothing, or makes a table in which every row
- * is what the sweep simulates or, byte for byte, what the file said. */
+ * is what the sweep simulates or, byte for byte, what the file said.
+ *
+ * No search finds a checksum: so the bytes are tried as they are, and once more with a right length
+ * and check in front of each of their lines. */
 #define _GNU_SOURCE /* memmem */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +31,9 @@ enum name {
 };
 
 static char folder[64], path[N_NAMES][128];
-static char *right;      /* the table of a sweep that nothing disturbed */
-static char whole[4096]; /* its PATH.partial */
+static char *right; /* the table of a sweep that nothing disturbed */
+static char *whole; /* its PATH.partial */
+static size_t n_whole;
 
 static void write_file(enum name name, const void *data, size_t size)
 {
@@ -85,20 +89,63 @@ static void clean_up(void)
     }
     rmdir(folder);
     free(right);
+    free(whole);
+}
+
+/* CRC-32 as in RFC 1952, continued from `crc`. */
+static uint32_t crc32_of(uint32_t crc, const char *bytes, size_t n)
+{
+    crc = ~crc;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= (unsigned char)bytes[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ ((crc & 1u) != 0 ? UINT32_C(0xedb88320) : 0);
+        }
+    }
+    return ~crc;
+}
+
+/* "row,LINE" and "3,LINE" as PATH.partial has them; other lines as they are. The caller frees. */
+static char *records(const char *text, size_t *size)
+{
+    const size_t room = strlen(text) * 32 + 1;
+    char *out = malloc(room), *rest;
+    size_t at = 0;
+    FUZZ_DEMAND(out != NULL);
+    for (size_t n; *text != '\0'; text += n) {
+        n = line_length(text);
+        n = n > 0 ? n : strlen(text);
+        const unsigned long row = strtoul(text, &rest, 10);
+        if (strncmp(text, "row,", 4) == 0) {
+            at +=
+                (size_t)snprintf(out + at, room - at, "row,bytes,crc32,%.*s", (int)n - 4, text + 4);
+        } else if (row > 0 && *rest == ',' && rest < text + n) {
+            const size_t len = (size_t)(text + n - rest) - 1;
+            at += (size_t)snprintf(out + at, room - at, "%lu,%zu,%08x,%.*s", row, len,
+                                   (unsigned)crc32_of((uint32_t)row, rest + 1, len), (int)len,
+                                   rest + 1);
+        } else {
+            at += (size_t)snprintf(out + at, room - at, "%.*s", (int)n, text);
+        }
+    }
+    *size = at;
+    return out;
 }
 
 /* The rows of the table in PATH.partial. */
 static void number_rows(void)
 {
+    char numbered[2048] = "";
     const char *line = right;
     for (int row = 0; row <= N_ROWS; row++) {
-        const size_t n = line_length(line), at = strlen(whole);
-        FUZZ_DEMAND(n > 0 && at + n + 8 < sizeof(whole));
+        const size_t n = line_length(line), at = strlen(numbered);
+        FUZZ_DEMAND(n > 0 && at + n + 8 < sizeof(numbered));
         const int front =
-            row == 0 ? snprintf(whole + at, 8, "row,") : snprintf(whole + at, 8, "%d,", row);
-        memcpy(whole + at + front, line, n); /* what follows is zero */
+            row == 0 ? snprintf(numbered + at, 8, "row,") : snprintf(numbered + at, 8, "%d,", row);
+        memcpy(numbered + at + front, line, n); /* what follows is zero */
         line += n;
     }
+    whole = records(numbered, &n_whole);
 }
 
 static void set_up(struct ty_err *err)
@@ -144,12 +191,8 @@ static void check_table(const char *table, const uint8_t *data, size_t size, uin
     FUZZ_DEMAND(*table == '\0' && (n_other == 0 || n_other < n_kept));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void resume(const uint8_t *data, size_t size, struct ty_err *err)
 {
-    struct ty_err *err = ty_err_new();
-    if (right == NULL) {
-        set_up(err);
-    }
     unlink(path[TABLE]);
     write_file(PARTIAL, data, size);
     struct ty_sweep_summary summary = {.n_kept = 0};
@@ -157,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ty_text_free(summary.best);
     fuzz_check(rc, err);
     FUZZ_DEMAND(rc == 0 || rc == TY_EINPUT);
-    const bool is_cut = size <= strlen(whole) && memcmp(data, whole, size) == 0;
+    const bool is_cut = size <= n_whole && memcmp(data, whole, size) == 0;
     FUZZ_DEMAND(rc == 0 || !is_cut);
     size_t n_table = 0, n_left = 0;
     char *table = read_file(TABLE, &n_table), *left = read_file(PARTIAL, &n_left);
@@ -165,11 +208,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc == 0) {
         FUZZ_DEMAND(strlen(table) == n_table);
         check_table(table, data, size, summary.n_kept);
-    } else { /* at most a line that was cut is gone */
+    } else { /* at most what comes behind the last whole row is gone */
         FUZZ_DEMAND(n_left <= size && memcmp(left, data, n_left) == 0);
     }
     free(table);
     free(left);
+    ty_err_clear(err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ty_err *err = ty_err_new();
+    size_t n_checked = 0;
+    if (right == NULL) {
+        set_up(err);
+    }
+    char *text = fuzz_text(data, size), *checked = records(text, &n_checked);
+    resume(data, size, err);
+    resume((const uint8_t *)checked, n_checked, err);
+    free(text);
+    free(checked);
     ty_err_free(err);
     return 0;
 }
