@@ -132,12 +132,6 @@ void ty_block_attention(struct ty_block_maker *b)
     qkv(b);
     core(b);
     proj(b);
-    struct ty_unit_op *op = &b->out->op[first];
-    const bool full = b->layout->recompute == TY_RECOMPUTE_FULL;
-    const bool selective = b->layout->recompute == TY_RECOMPUTE_SELECTIVE;
-    for (uint32_t i = 0; i < 3; i++) {
-        op[i].n_again = full || (selective && i == 1) ? op[i].n_kernels : 0;
-    }
     ty_block_keep(b, first, first + 1, "q, k, v", x->tokens * e * (x->heads + 2 * x->kv_heads) * d);
     ty_block_keep(b, first, first, "inputs of q's and k's norms",
                   b->arch->qk_norm ? x->tokens * e * (x->heads + x->kv_heads) * d : 0);

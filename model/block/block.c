@@ -6,19 +6,15 @@
 
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout)
 {
-    const double t = layout->tensor;
-    const double tokens = (double)layout->micro_batch * arch->sequence;
-    return (struct ty_shard){
-        .sequences = layout->micro_batch,
-        .sequence = arch->sequence,
-        .tokens = tokens,
-        .own_tokens = layout->sequence_parallel ? tokens / t : tokens,
-        .heads = arch->heads / t,
-        .kv_heads = fmax(arch->kv_heads / t, 1), /* shared by several ranks when there are fewer */
-        .ffn = arch->ffn / t,
-        .vocabulary = arch->vocabulary / t,
-        .ranks = t,
-    };
+    struct ty_shard shard = {.sequences = layout->micro_batch,
+                             .sequence = arch->sequence,
+                             .tokens = (double)layout->micro_batch * arch->sequence};
+    for (size_t i = 0; ty_parallels[i] != NULL; i++) {
+        if (ty_parallels[i]->shard != NULL) {
+            ty_parallels[i]->shard(arch, layout, &shard);
+        }
+    }
+    return shard;
 }
 
 struct ty_unit_op *ty_block_op(struct ty_block_maker *b, enum ty_part part, const char *name,
@@ -83,16 +79,50 @@ static void put_saved(const struct ty_block_maker *b, const struct ty_saved *sav
 void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
                    double bytes)
 {
-    const struct ty_unit_op *op = b->out->op;
-    const bool again = made != TY_INPUT && op[made].n_again > 0 && op[used].n_again > 0;
-    put_saved(b, &(struct ty_saved){name, again ? TY_LIFE_RECOMPUTED : TY_LIFE_KEPT, TY_PART_NONE,
-                                    bytes});
+    put_saved(
+        b, &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, .made = made, .used = used});
 }
 
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes)
 {
-    put_saved(b, &(struct ty_saved){name, life, part, bytes});
+    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT});
+}
+
+double ty_block_hidden_bytes(const struct ty_block_maker *b)
+{
+    return b->shard.tokens * b->arch->hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+}
+
+void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
+                   uint32_t times)
+{
+    struct ty_op_comms *comms = &op->comms[place];
+    assert(comms->n < TY_PLACE_COMMS);
+    struct ty_op_comm *at = &comms->item[comms->n++];
+    *at = *comm;
+    at->calls = comm->calls > 0 ? comm->calls : 1;
+    at->times = (uint8_t)times;
+}
+
+/* ---- units ---- */
+
+/* What kinds of parallelism do to the operators of a finished list, and what that gives up. */
+static void transform(struct ty_block_maker *b)
+{
+    struct ty_unit_ops *unit = b->out;
+    for (size_t k = 0; ty_parallels[k] != NULL; k++) {
+        for (uint32_t i = 0; i < unit->n && ty_parallels[k]->around != NULL; i++) {
+            ty_parallels[k]->around(b, &unit->op[i]);
+        }
+    }
+    for (uint32_t i = 0; i < unit->n_saved; i++) {
+        struct ty_saved *x = &unit->saved[i];
+        if (x->life == TY_LIFE_KEPT && x->made != TY_INPUT && unit->op[x->made].n_again > 0 &&
+            unit->op[x->used].n_again > 0) {
+            x->life = TY_LIFE_RECOMPUTED;
+        }
+    }
 }
 
 void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
@@ -105,8 +135,9 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
     };
     units->shard = ty_shard_of(arch, layout);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        struct ty_block_maker b = {arch, layout, units->shard, &units->kind[k]};
+        struct ty_block_maker b = {arch, layout, units->shard, k, &units->kind[k]};
         b.out->n = b.out->n_saved = 0;
         make[k](&b);
+        transform(&b);
     }
 }

@@ -9,19 +9,20 @@
  *
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
  * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
- * and what it keeps for the backward pass. Everything else reads these lists:
+ * and what it keeps for the backward pass. attention.c, mlp.c and ends.c write that; a new kind of
+ * block is a file like those. Kinds of parallelism (model/parallel.h) then say what a rank has of
+ * it, and put collectives around it. Everything else reads these lists:
  *
  *     price.c     seconds of a forward, an input and a weight gradient, a recomputation
  *     params.c    parameters of a unit, a stage, a model
  *     memory.h    bytes that are kept, recomputed, needed for a moment
- *     lower_*.c   operations, messages, gradient buckets
- *
- * attention.c, mlp.c and ends.c write them. A new kind of block is a file like those. */
+ *     lower/      operations, messages, gradient buckets */
 #ifndef TY_MODEL_BLOCK_H
 #define TY_MODEL_BLOCK_H
 
 #include "model/kernel/kernel.h"
 #include "model/layout.h"
+#include "model/parallel.h"
 #include "sim/core/program/program.h"
 
 /* Kinds of units. Layers are all of one kind. */
@@ -50,6 +51,31 @@ struct ty_weight {
     double params; /* on this rank */
 };
 
+/* A collective of an operator. */
+struct ty_op_comm {
+    uint8_t group; /* enum ty_comm_group */
+    uint8_t coll;  /* enum ty_coll */
+    uint8_t calls; /* one after the other, drawn as one */
+    uint8_t times; /* operations like this */
+    double bytes;  /* of a call, as struct ty_coll_cost counts them */
+};
+
+/* Where it stands. What a computation gets before it, and all that comes after it, the next one
+ * waits for. */
+enum ty_comm_place {
+    TY_BEFORE_FORWARD,
+    TY_AFTER_FORWARD,
+    TY_BEFORE_DGRAD,
+    TY_AFTER_DGRAD,
+    TY_BEFORE_WGRAD, /* beside the input gradient */
+    TY_N_COMM_PLACES
+};
+#define TY_PLACE_COMMS 2u
+struct ty_op_comms {
+    struct ty_op_comm item[TY_PLACE_COMMS]; /* [n] */
+    uint32_t n;
+};
+
 #define TY_OP_KERNELS 6u
 #define TY_OP_WEIGHTS 3u
 struct ty_unit_op {
@@ -66,6 +92,7 @@ struct ty_unit_op {
     bool row;           /* its result is a sum over tensor ranks */
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
+    struct ty_op_comms comms[TY_N_COMM_PLACES];
 };
 
 /* How long a tensor lives. */
@@ -77,14 +104,15 @@ enum ty_tensor_life {
 };
 
 /* A tensor of one micro-batch. What one operator makes and another uses, or makes for its own
- * backward, is given up where both run again; numbers of operators in the unit, or TY_INPUT: the
- * unit's input. */
+ * backward, is given up where both run again: it is recomputed then, not kept. Numbers of operators
+ * in the unit, or TY_INPUT: the unit's input. */
 #define TY_INPUT UINT32_MAX
 struct ty_saved {
     const char *name;
     enum ty_tensor_life life;
     enum ty_part part; /* TY_LIFE_BACKWARD: while the backward of this part runs; NONE: of any */
     double bytes;
+    uint32_t made, used; /* by which operators; of what is kept only */
 };
 
 #define TY_UNIT_OPS   12u

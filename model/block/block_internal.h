@@ -3,12 +3,14 @@
 #define TY_MODEL_BLOCK_INTERNAL_H
 
 #include "model/block/block.h"
+#include "topology/collectives/coll.h"
 
 /* What a list is made from. */
 struct ty_block_maker {
     const struct ty_arch *arch;
     const struct ty_layout *layout;
     struct ty_shard shard;
+    enum ty_unit_kind kind;
     struct ty_unit_ops *out;
 };
 
@@ -26,6 +28,12 @@ void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op);
 void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
                      const double *out, uint32_t n);
 void ty_block_weight(struct ty_unit_op *op, const char *name, double params);
+
+/* Bytes of the hidden states of a micro-batch. */
+double ty_block_hidden_bytes(const struct ty_block_maker *b);
+/* `times` operations like this at a place; of one call each unless it says more. */
+void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
+                   uint32_t times);
 
 /* A tensor that operator `made` leaves for operator `used`; see struct ty_saved. Nothing is noted
  * of no bytes. */

@@ -16,7 +16,6 @@ static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
     ty_block_elementwise(b, op, TY_OPERATOR_RESIDUAL, TY_ANY_KERNEL,
                          b->shard.own_tokens * b->arch->hidden);
     ty_block_norm(b, op);
-    op->n_again = b->layout->recompute == TY_RECOMPUTE_FULL ? op->n_kernels : 0;
     return b->out->n - 1;
 }
 

@@ -60,13 +60,7 @@ void ty_block_mlp(struct ty_block_maker *b)
     ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
-    if (b->layout->recompute == TY_RECOMPUTE_FFN) { /* nobody needs the product with `down` again */
-        op->n_again = op->n_kernels;
-    }
     ty_block_linear(b, op, f, out, 1);
-    if (b->layout->recompute == TY_RECOMPUTE_FULL) {
-        op->n_again = op->n_kernels;
-    }
     weights(b, op);
     tensors(b, b->out->n - 1);
 }

@@ -252,14 +252,9 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
     const bool ends = l->rank == 0 || l->rank == l->shape.p - 1;
     if (ty_lower_has_tensor(l) && l->in->layout->sequence_parallel) {
-        struct ty_op op = TY_OP_INIT;
-        op.kind = l->comm.norm_grads;
-        op.stream = TY_STREAM_TENSOR;
-        op.sync = TY_SYNC_GROUP;
-        op.link = l->tensor_group;
-        op.record = TY_EVENT_TENSOR;
         const uint8_t waits[] = {TY_EVENT_COMPUTE};
-        ty_lower_emit(l, op, waits, 1);
+        ty_lower_collective(l, TY_GROUP_TENSOR, l->comm.norm_grads, TY_NONE, TY_PART_NONE,
+                            TY_EVENT_TENSOR, waits, 1);
         ty_lower_need(l, TY_EVENT_TENSOR);
     }
     if (l->tied_meet != TY_NONE && ends) {
@@ -275,12 +270,8 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     } else {
         ty_lower_need(l, TY_EVENT_REDUCED);
     }
-    struct ty_op op = TY_OP_INIT;
-    op.kind = l->optimizer;
-    op.stream = TY_STREAM_COMPUTE;
-    op.record = ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE;
-    ty_lower_emit(l, op, l->need, l->n_need);
-    l->n_need = 0;
+    ty_lower_compute(l, l->optimizer, TY_NONE, TY_PART_NONE,
+                     ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);
     ty_lower_regain(l, v, n);
     return index;
 }

@@ -23,35 +23,38 @@ static void attention_of_slice(const struct ty_unit_ops *unit, const struct ty_u
     }
 }
 
-static double tensor_seconds(const struct ty_lowering *l, enum ty_coll coll, double bytes)
+/* Seconds of an operator's collectives at a place. */
+static double comm_seconds(const struct ty_lowering *l, const struct ty_unit_op *op,
+                           enum ty_comm_place place)
 {
-    struct ty_coll_cost cost;
-    ty_coll_cost(l->in->cluster, NULL, coll, bytes, &l->tensor_at[0], &cost);
-    return ty_coll_seconds(&cost) * l->in->cluster->collective_derate;
+    double sum = 0;
+    for (uint32_t i = 0; i < op->comms[place].n; i++) {
+        const struct ty_op_comm *comm = &op->comms[place].item[i];
+        struct ty_coll_cost cost;
+        ty_coll_cost(l->in->cluster, NULL, (enum ty_coll)comm->coll, comm->bytes,
+                     &l->group[comm->group].at[0], &cost);
+        sum += comm->times *
+               (comm->calls * (ty_coll_seconds(&cost) * l->in->cluster->collective_derate));
+    }
+    return sum;
 }
 
-/* Seconds of tensor collectives that the computation of a layer waits for, as layer.c issues
- * them. The host runs ahead of them as it does of kernels. */
-static void waited_comm(const struct ty_lowering *l, const struct ty_units *units,
+/* Seconds of collectives that the computation of a layer waits for. The host runs ahead of them as
+ * it does of kernels. */
+static void waited_comm(const struct ty_lowering *l, const struct ty_unit_ops *ops,
                         const struct ty_unit_costs *layer, double *forward, double *backward)
 {
-    const struct ty_unit_ops *ops = &units->kind[TY_UNIT_LAYER];
-    const double bytes = units->shard.tokens * l->in->arch->hidden *
-                         ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
-    const bool parts = l->in->layout->sequence_parallel;
-    const double enter = parts ? tensor_seconds(l, TY_COLL_ALL_GATHER, bytes) : 0;
-    const double leave =
-        tensor_seconds(l, parts ? TY_COLL_REDUCE_SCATTER : TY_COLL_ALL_REDUCE, bytes);
+    const bool beside = l->in->layout->framework.overlap_tensor_reduce;
     *forward = *backward = 0;
     for (uint32_t i = 0; i < ops->n; i++) {
         const struct ty_unit_op *op = &ops->op[i];
-        const double reduce = op->n_reduces * leave;
-        const bool beside = l->in->layout->framework.overlap_tensor_reduce;
-        *forward += (op->column ? enter : 0) + (op->row ? leave : 0);
-        *backward += op->row ? enter : 0;
-        if (op->column) { /* the weight gradient covers what it can */
-            *backward += beside ? fmax(0, reduce - layer->op[i].wgrad.seconds) : reduce;
-        }
+        const double after = comm_seconds(l, op, TY_AFTER_DGRAD);
+        *forward += comm_seconds(l, op, TY_BEFORE_FORWARD) + comm_seconds(l, op, TY_AFTER_FORWARD);
+        *backward += comm_seconds(l, op, TY_BEFORE_DGRAD);
+        /* the weight gradient covers what it can */
+        *backward += beside && ty_lower_splits_wgrad(op)
+                         ? fmax(0, after - layer->op[i].wgrad.seconds)
+                         : after;
     }
 }
 
@@ -106,7 +109,7 @@ static void price(struct ty_lowering *l, const struct ty_gpu *gpu, const struct 
     }
     struct ty_unit_costs *layer = &unit[TY_UNIT_LAYER];
     const struct ty_unit_ops *ops = &part->kind[TY_UNIT_LAYER];
-    waited_comm(l, part, layer, &forward_comm, &backward_comm);
+    waited_comm(l, ops, layer, &forward_comm, &backward_comm);
     ty_unit_host(ops, layout, gpu, forward_comm, backward_comm, layer);
     note_layer(l, layer);
     /* the GPU waits for its host at the start of every pass of a pipeline */
@@ -136,6 +139,7 @@ int ty_lower_price(struct ty_lowering *l)
     arch.sequence /= l->shape.slices;
     ty_units_make(&units[1], &arch, l->in->layout);
     l->units = l->out->units = &units[0];
+    l->part = &units[1];
     for (uint32_t rank = 0; rank < l->out->grid.n_ranks; rank++) {
         used[ty_lower_generation(l, rank)] = true;
     }

@@ -21,30 +21,10 @@
 /* Events that they take turns in, less one: they wait for nothing but each other. */
 #define REGAINS_AHEAD 1u
 
-/* Gradient shards meet those of the other replicas once their own group has summed them. */
-static void replicate(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t wait)
-{
-    struct ty_op op = TY_OP_INIT;
-    op.kind = kind;
-    op.stream = TY_STREAM_REPLICA;
-    op.sync = TY_SYNC_GROUP;
-    op.link = l->replica_group;
-    op.record = TY_EVENT_REPLICATED;
-    op.layer = layer;
-    ty_lower_emit(l, op, &wait, 1);
-}
-
 static void data_after(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record,
                        const uint8_t *waits, uint32_t n_waits)
 {
-    struct ty_op op = TY_OP_INIT;
-    op.kind = kind;
-    op.stream = TY_STREAM_DATA;
-    op.sync = TY_SYNC_GROUP;
-    op.link = l->data_group;
-    op.record = record;
-    op.layer = layer;
-    ty_lower_emit(l, op, waits, n_waits);
+    ty_lower_collective(l, TY_GROUP_DATA, kind, layer, TY_PART_NONE, record, waits, n_waits);
 }
 
 /* After what was computed before it in the order of issue. */
@@ -202,7 +182,9 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     for (uint32_t i = 0; i < part->n_buckets; i++) {
         data(l, part->bucket[i].reduce, unit->layer, event);
         if (part->bucket[i].replicate != TY_NONE) {
-            replicate(l, part->bucket[i].replicate, unit->layer, event);
+            /* shards meet those of the other replicas once their own group has summed them */
+            ty_lower_collective(l, TY_GROUP_REPLICA, part->bucket[i].replicate, unit->layer,
+                                TY_PART_NONE, TY_EVENT_REPLICATED, &event, 1);
         }
     }
     if (part->n_buckets > 0 && reduces_at_once(l)) {

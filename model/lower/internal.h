@@ -29,10 +29,8 @@ _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather
 
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
-    uint16_t all_reduce[2], all_gather[2],
-        reduce_scatter[2]; /* tensor; [0] forward, [1] backward */
-    uint16_t loss;         /* tensor: maximum, target logit and sum of the sharded cross-entropy */
-    uint16_t norm_grads;   /* tensor: gradients of norms under sequence parallelism */
+    uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
+    uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
     uint16_t grad_norm, tied, mirror;
@@ -122,6 +120,13 @@ struct ty_block_want {
     enum ty_found found;
 };
 
+/* A group of ranks (model/parallel.h). */
+struct ty_lower_group {
+    uint16_t link;
+    const struct ty_reach *at;    /* [ranks of the grid] */
+    const struct ty_reach *reach; /* [members], of the pipeline rank being lowered */
+};
+
 struct ty_lowering {
     const struct ty_lower_input *in;
     struct ty_builder b;
@@ -131,6 +136,7 @@ struct ty_lowering {
     struct ty_sched_shape shape;
     const struct ty_zero *zero;
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
+    const struct ty_units *part;  /* the same, a slice of it at a time */
     uint32_t members;             /* ranks per gang */
 
     /* computation */
@@ -144,14 +150,10 @@ struct ty_lowering {
 
     uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
 
-    /* where groups lie: [ranks of the grid] */
-    const struct ty_reach *tensor_at, *data_at, *replica_at;
-    const struct ty_reach *norm_at; /* ranks that hold one copy of the model's states */
-
     /* links */
-    uint16_t tensor_group, world_group;
-    uint16_t data_group;    /* data ranks that share states; without sharding all of them */
-    uint16_t replica_group; /* hybrid sharding: ranks with the same shard; else alone */
+    struct ty_lower_group group[TY_N_COMM_GROUPS];
+    const struct ty_reach *norm_at; /* [ranks]: those that hold one copy of the model's states */
+    uint16_t world_group;
     struct ty_sched_edges edges;
     uint16_t norm_meet, tied_meet;
     struct ty_own_group *own_group; /* [n_own_groups] of collectives in the user's file */
@@ -160,10 +162,9 @@ struct ty_lowering {
 
     /* the pipeline rank being lowered */
     uint32_t rank;
-    uint32_t *rank_of;                                                /* [members] */
-    const struct ty_reach *tensor_reach, *data_reach, *replica_reach; /* [members] */
-    struct ty_coll_cost *cost_of;                                     /* [members]: scratch */
-    uint32_t first_kind; /* of this rank: kinds of communication depend on where it sits */
+    uint32_t *rank_of;            /* [members] */
+    struct ty_coll_cost *cost_of; /* [members]: scratch */
+    uint32_t first_kind;          /* of this rank: kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
     struct ty_vstage *vstage;  /* [directions x stages]; filled rank by rank */
@@ -173,9 +174,10 @@ struct ty_lowering {
     struct ty_lower_size size; /* so far */
     size_t n_partners;         /* 1, or 1 + virtual stages when slots overlap */
 
-    /* events the next computation has to wait for */
-    uint8_t need[TY_WAITS];
+    /* events the next computation has to wait for, and what each of them has waited for itself */
+    uint8_t need[TY_EVENTS];
     uint32_t n_need;
+    uint32_t behind[TY_EVENTS]; /* bit e: event e */
 };
 
 static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
@@ -256,10 +258,9 @@ bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct t
 /* kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
-/* A collective of the data group, or between replicas. */
-uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
-                            double bytes);
-uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes);
+/* A collective of a group, made once. */
+uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
+                             enum ty_phase phase, double bytes);
 /* A collective of equal members of several pipeline ranks. */
 struct ty_stages {
     const char *name; /* one for all collectives of the group */
@@ -284,10 +285,19 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out)
 /* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */
 double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window);
 
-/* layer.c: the operations of a part of a unit, in each kind of pass. */
+/* emit.c: single operations. */
 /* The next computation waits for `event` (as last recorded when it is issued). */
 void ty_lower_need(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
+/* A computation: waits for what is needed, and records `record`. */
+void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
+                      uint8_t record);
+/* A collective of a group, after `waits`. */
+void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16_t kind,
+                         uint16_t layer, enum ty_part part, uint8_t record, const uint8_t *waits,
+                         uint32_t n_waits);
+
+/* layer.c: the operations of a part of a unit, in each kind of pass. */
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
 void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);

@@ -34,6 +34,12 @@ ty_ps ty_lower_ps(struct ty_lowering *l, double seconds)
 
 /* ---- communication ---- */
 
+static const enum ty_category category_of[TY_N_COMM_GROUPS] = {
+#define X(id, name, stream, category) [TY_GROUP_##id] = TY_CAT_##category,
+    TY_COMM_GROUPS(X)
+#undef X
+};
+
 struct comm {
     const char *name, *group;
     enum ty_category category;
@@ -141,14 +147,6 @@ static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum t
     return comm_kind(l, &comm, collective_cost, c);
 }
 
-static uint16_t tensor_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
-                            double bytes, double calls)
-{
-    const struct ty_collective c = {coll, l->tensor_reach, bytes, calls,
-                                    ty_route_group(l->tensor_group)};
-    return collective_kind(l, "tp", TY_CAT_COMM_TENSOR, phase, &c);
-}
-
 /* Layers are alike: a kind of this pipeline rank that was made before; negative: there is none. */
 static int known_kind(const struct ty_lowering *l, const char *group, enum ty_phase phase,
                       const struct ty_collective *c)
@@ -165,25 +163,14 @@ static int known_kind(const struct ty_lowering *l, const char *group, enum ty_ph
     return -1;
 }
 
-static uint16_t shared_kind(struct ty_lowering *l, const char *group, enum ty_phase phase,
-                            const struct ty_collective *c)
+uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
+                             enum ty_phase phase, double bytes)
 {
-    const int known = known_kind(l, group, phase, c);
-    return known >= 0 ? (uint16_t)known : collective_kind(l, group, TY_CAT_COMM_DATA, phase, c);
-}
-
-uint16_t ty_lower_data_kind(struct ty_lowering *l, enum ty_coll coll, enum ty_phase phase,
-                            double bytes)
-{
-    const struct ty_collective c = {coll, l->data_reach, bytes, 1, ty_route_group(l->data_group)};
-    return shared_kind(l, l->b.program->groups[l->data_group].name, phase, &c);
-}
-
-uint16_t ty_lower_replica_kind(struct ty_lowering *l, double bytes)
-{
-    const struct ty_collective c = {TY_COLL_ALL_REDUCE, l->replica_reach, bytes, 1,
-                                    ty_route_group(l->replica_group)};
-    return shared_kind(l, l->b.program->groups[l->replica_group].name, TY_PHASE_BACKWARD, &c);
+    const struct ty_lower_group *g = &l->group[group];
+    const struct ty_collective c = {coll, g->reach, bytes, 1, ty_route_group(g->link)};
+    const char *name = l->b.program->groups[g->link].name;
+    const int known = known_kind(l, name, phase, &c);
+    return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, &c);
 }
 
 /* A message to or from a neighbouring stage: the wire occupies the sender, latency the receiver. */
@@ -222,31 +209,63 @@ static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase 
     return comm_kind(l, &comm, message_cost, &m);
 }
 
-/* Tokens of one pass: a micro-batch, or a slice of one. */
-static double tokens_of(const struct ty_lowering *l)
+/* The same collective of an operator that was looked at before, in a pass of the same direction. */
+static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
 {
-    return (double)l->in->layout->micro_batch * l->in->arch->sequence / l->shape.slices;
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
+            for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
+                const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];
+                for (uint32_t k = 0; k < comms->n; k++) {
+                    const struct ty_op_comm *other = &comms->item[k];
+                    if (other == comm) {
+                        return -1;
+                    }
+                    if (forward == (place <= TY_AFTER_FORWARD) && other->group == comm->group &&
+                        other->coll == comm->coll && other->calls == comm->calls &&
+                        !(other->bytes < comm->bytes || other->bytes > comm->bytes)) {
+                        return l->comm.op[u][i][place][k];
+                    }
+                }
+            }
+        }
+    }
+    return -1;
 }
 
-/* Bytes of their hidden states. */
+static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
+{
+    const int known = same_comm(l, comm, forward);
+    const struct ty_lower_group *g = &l->group[comm->group];
+    const struct ty_collective c = {(enum ty_coll)comm->coll, g->reach, comm->bytes, comm->calls,
+                                    ty_route_group(g->link)};
+    return known >= 0
+               ? (uint16_t)known
+               : collective_kind(l, l->b.program->groups[g->link].name, category_of[comm->group],
+                                 forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, &c);
+}
+
+/* Those of all operators. */
+static void op_comm_kinds(struct ty_lowering *l)
+{
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
+            for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
+                const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];
+                for (uint32_t k = 0; k < comms->n; k++) {
+                    l->comm.op[u][i][place][k] =
+                        op_comm_kind(l, &comms->item[k], place <= TY_AFTER_FORWARD);
+                }
+            }
+        }
+    }
+}
+
+/* Bytes of the hidden states of one pass: of a micro-batch, or a slice of one. */
 static double hidden_bytes(const struct ty_lowering *l)
 {
-    return tokens_of(l) * l->in->arch->hidden * ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
-}
-
-static void tensor_kinds(struct ty_lowering *l)
-{
-    const double bytes = hidden_bytes(l);
-    const double tokens = tokens_of(l);
-    for (int back = 0; back < 2; back++) {
-        const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
-        l->comm.all_reduce[back] = tensor_kind(l, TY_COLL_ALL_REDUCE, phase, bytes, 1);
-        l->comm.all_gather[back] = tensor_kind(l, TY_COLL_ALL_GATHER, phase, bytes, 1);
-        l->comm.reduce_scatter[back] = tensor_kind(l, TY_COLL_REDUCE_SCATTER, phase, bytes, 1);
-    }
-    /* Shoeybi et al. 2019, section 3: logits stay sharded; fp32 maximum, target logit and sum of
-     * exponentials of each token are reduced. */
-    l->comm.loss = tensor_kind(l, TY_COLL_ALL_REDUCE, TY_PHASE_FORWARD, 4 * tokens, 3);
+    return l->part->shard.tokens * l->in->arch->hidden *
+           ty_dtype_bytes((enum ty_dtype)l->in->arch->dtype);
 }
 
 static void message_kinds(struct ty_lowering *l)
@@ -320,29 +339,28 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 int ty_lower_reaches(struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
-    const struct ty_grid *grid = &l->out->grid;
-    const struct ty_grid shard = ty_layout_shard_grid(layout, grid);
-    const struct ty_grid replica = ty_layout_replica_grid(layout, grid);
+    const struct ty_grid shard = ty_layout_shard_grid(layout, &l->out->grid);
     const unsigned all = (1u << TY_N_AXES) - 1, data = 1u << TY_AXIS_DATA;
-    l->tensor_at = ty_grid_reaches(grid, 1u << TY_AXIS_TENSOR, l->arena);
-    l->data_at = ty_grid_reaches(&shard, data, l->arena);
-    l->replica_at = ty_grid_reaches(&replica, data, l->arena);
     l->norm_at = ty_grid_reaches(&shard, layout->zero > 0 ? all : all & ~data, l->arena);
-    return l->tensor_at != NULL && l->data_at != NULL && l->replica_at != NULL && l->norm_at != NULL
-               ? 0
-               : ty_fail_memory(l->b.err);
+    bool ok = l->norm_at != NULL;
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
+        l->group[g].at = ty_grid_reaches(&span.grid, span.dims, l->arena);
+        ok = ok && l->group[g].at != NULL;
+    }
+    return ok ? 0 : ty_fail_memory(l->b.err);
 }
 
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
-    l->tensor_reach = of_members(l, l->tensor_at);
-    l->data_reach = of_members(l, l->data_at);
-    l->replica_reach = of_members(l, l->replica_at);
-    if (l->tensor_reach == NULL || l->data_reach == NULL || l->replica_reach == NULL) {
-        return ty_fail_memory(l->b.err);
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        l->group[g].reach = of_members(l, l->group[g].at);
+        if (l->group[g].reach == NULL) {
+            return ty_fail_memory(l->b.err);
+        }
     }
     l->first_kind = l->b.program->n_kinds;
-    tensor_kinds(l);
+    op_comm_kinds(l);
     message_kinds(l);
     norm_kind(l);
     const struct ty_stage_plan *plan = &l->out->stage[l->rank];
@@ -358,9 +376,9 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
                                               : plan->params);
     }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
-    l->comm.norm_grads = tensor_kind(
-        l, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-        2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout), 1);
+    l->comm.norm_grads = ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+                                             2.0 * l->in->arch->hidden * plan->n_layers *
+                                                 ty_memory_grad_bytes(l->in->layout));
     l->optimizer = ty_lower_optimizer_kind(l, plan->params);
     return l->b.code;
 }

@@ -1,7 +1,7 @@
 /* layer.c - the operations of one unit (embedding, layer, head), forward and backward, by
  * parts: the attention and the MLP of a layer, because gradients of one are reduced, and weights
- * gathered, while the other computes. They are those of its list (block.h), and what tensor
- * parallelism puts before a column-parallel and after a row-parallel one; of a layer:
+ * gathered, while the other computes. They are those of its list (block.h), with the collectives
+ * that kinds of parallelism have put around them; of a layer under tensor parallelism:
  *
  *     forward   norm [AG] qkv attention proj AR|RS   norm [AG] mlp AR|RS
  *     backward  [AG] mlp-dgrad AR|RS || mlp-wgrad, norm, [AG] proj, attention,
@@ -13,65 +13,35 @@
  * || : the weight gradient does not wait for the collective. */
 #include "model/lower/internal.h"
 
-void ty_lower_need(struct ty_lowering *l, uint8_t event)
-{
-    uint32_t n = 0;
-    for (; n < TY_WAITS && n < l->n_need; n++) {
-        if (l->need[n] == event) {
-            return;
-        }
-    }
-    if (n == TY_WAITS) {
-        ty_build_note(&l->b, ty_fail(l->b.err, TY_EBUG,
-                                     "lowering: a computation waits for more than %u events",
-                                     (unsigned)TY_WAITS));
-        return;
-    }
-    l->need[n] = event;
-    l->n_need = n + 1;
-}
+/* Where an operator stands: its kinds and collectives. */
+struct at {
+    enum ty_unit_kind unit;
+    uint32_t number; /* within the unit */
+    const struct ty_unit_op *op;
+    const struct ty_op_kinds *kinds;
+    uint16_t layer;
+};
 
-void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits)
+/* Every computation of a pass is waited for by what follows it. */
+static void compute(struct ty_lowering *l, const struct at *at, uint16_t kind)
 {
-    for (uint32_t i = 0; i < TY_WAITS; i++) {
-        op.wait[i] = i < n_waits ? waits[i] : TY_NO_EVENT;
-    }
-    ty_build_op(&l->b, &op);
-}
-
-/* A computation: waits for what is needed, and is waited for by what follows. */
-static void compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part)
-{
-    struct ty_op op = TY_OP_INIT;
-    op.kind = kind;
-    op.stream = TY_STREAM_COMPUTE;
-    op.record = TY_EVENT_COMPUTE;
-    op.layer = layer;
-    op.part = (uint8_t)part;
-    ty_lower_emit(l, op, l->need, l->n_need);
-    l->n_need = 0;
+    ty_lower_compute(l, kind, at->layer, at->op->part, TY_EVENT_COMPUTE);
 }
 
 /* The host's share of a pass: after the message it waits for, before the first kernel. */
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase)
 {
     if (l->kinds->host[phase] != TY_NONE) {
-        compute(l, l->kinds->host[phase], TY_NONE, TY_PART_NONE);
+        ty_lower_compute(l, l->kinds->host[phase], TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
     }
 }
 
-/* A tensor collective on what has been computed so far, or on what just arrived. */
-static void tensor(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
-                   uint8_t record)
+/* Its collectives at a place, on what has been computed so far or just arrived. `wait`: the next
+ * computation needs them. */
+static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place, bool wait)
 {
-    struct ty_op op = TY_OP_INIT;
-    op.kind = kind;
-    op.stream = TY_STREAM_TENSOR;
-    op.sync = TY_SYNC_GROUP;
-    op.link = l->tensor_group;
-    op.record = record;
-    op.layer = layer;
-    op.part = (uint8_t)part;
+    const struct ty_op_comms *all = &at->op->comms[place];
+    const uint8_t record = place == TY_BEFORE_WGRAD ? TY_EVENT_REGATHER : TY_EVENT_TENSOR;
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
     uint32_t n = 1;
     for (uint32_t i = 0; i < l->n_need && n < TY_WAITS; i++) {
@@ -79,141 +49,77 @@ static void tensor(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty
             waits[n++] = TY_EVENT_RECV;
         }
     }
-    ty_lower_emit(l, op, waits, n);
-}
-
-static bool sequence_parallel(const struct ty_lowering *l)
-{
-    return ty_lower_has_tensor(l) && l->in->layout->sequence_parallel;
-}
-
-/* Before a column-parallel product: with sequence parallelism the whole sequence is needed. The
- * gather of what a message brought has waited for the message, so where an operation's waits are
- * taken it stands for both. */
-static void enter(struct ty_lowering *l, int back, uint16_t layer, enum ty_part part)
-{
-    if (!sequence_parallel(l)) {
-        return;
-    }
-    tensor(l, l->comm.all_gather[back], layer, part, TY_EVENT_TENSOR);
-    for (uint32_t i = 0; l->n_need == TY_WAITS && i < TY_WAITS; i++) {
-        if (l->need[i] == TY_EVENT_RECV) {
-            l->need[i] = TY_EVENT_TENSOR;
-            return;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const uint16_t kind = l->comm.op[at->unit][at->number][place][i];
+        for (uint32_t k = 0; k < all->item[i].times; k++) {
+            ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->layer,
+                                at->op->part, record, waits, n);
         }
-    }
-    ty_lower_need(l, TY_EVENT_TENSOR);
-}
-
-/* After a row-parallel product (backward: after the input gradient of a column-parallel one): the
- * partial sums meet. `wait`: the next computation needs them. */
-static void leave(struct ty_lowering *l, int back, uint16_t layer, const struct ty_unit_op *op,
-                  bool wait)
-{
-    if (!ty_lower_has_tensor(l)) {
-        return;
-    }
-    for (uint32_t i = back ? op->n_reduces : 1; i > 0; i--) {
-        tensor(l, sequence_parallel(l) ? l->comm.reduce_scatter[back] : l->comm.all_reduce[back],
-               layer, op->part, TY_EVENT_TENSOR);
-    }
-    if (wait) {
-        ty_lower_need(l, TY_EVENT_TENSOR);
-    }
-}
-
-/* With sequence parallelism the input of a column-parallel product is saved as shards, and gathered
- * again for its weight gradient. */
-static void regather(struct ty_lowering *l, uint16_t layer, enum ty_part part)
-{
-    if (sequence_parallel(l)) {
-        tensor(l, l->comm.all_gather[1], layer, part, TY_EVENT_REGATHER);
-    }
-}
-
-static void need_regathered(struct ty_lowering *l)
-{
-    if (sequence_parallel(l)) {
-        ty_lower_need(l, TY_EVENT_REGATHER);
-    }
-}
-
-/* Input gradient, its collective, and the weight gradient beside it. */
-static void backward_column(struct ty_lowering *l, const struct ty_unit_op *op,
-                            const struct ty_op_kinds *kinds, uint16_t layer)
-{
-    regather(l, layer, op->part);
-    compute(l, kinds->dgrad, layer, op->part);
-    leave(l, 1, layer, op, !l->in->layout->framework.overlap_tensor_reduce);
-    need_regathered(l);
-    compute(l, kinds->wgrad, layer, op->part);
-    if (ty_lower_has_tensor(l)) {
-        ty_lower_need(l, TY_EVENT_TENSOR);
+        if (wait) {
+            ty_lower_need(l, record);
+        }
     }
 }
 
 /* ---- operators ---- */
 
-/* `kind`: of the forward pass, or of one that repeats it. `whole`: down to the row-parallel
- * product, whose result is a sum. */
-static void forward_op(struct ty_lowering *l, const struct ty_unit_op *op, uint16_t kind,
-                       uint16_t layer, bool whole)
+/* `kind`: of the forward pass, or of one that repeats it. `whole`: down to what comes after it. */
+static void forward_op(struct ty_lowering *l, const struct at *at, uint16_t kind, bool whole)
 {
-    if (op->column) {
-        enter(l, 0, layer, op->part);
-    }
-    compute(l, kind, layer, op->part);
-    if (op->loss && ty_lower_has_tensor(l)) {
-        tensor(l, l->comm.loss, layer, op->part, TY_EVENT_TENSOR);
-        ty_lower_need(l, TY_EVENT_TENSOR);
-    }
-    if (op->row && whole) {
-        leave(l, 0, layer, op, true);
+    comms(l, at, TY_BEFORE_FORWARD, true);
+    compute(l, at, kind);
+    if (whole) {
+        comms(l, at, TY_AFTER_FORWARD, true);
     }
 }
 
-static void backward_op(struct ty_lowering *l, const struct ty_unit_op *op,
-                        const struct ty_op_kinds *kinds, uint16_t layer)
+/* Input gradient, what comes after it, and the weight gradient beside that. */
+static void backward_op(struct ty_lowering *l, const struct at *at)
 {
-    if (op->row) {
-        enter(l, 1, layer, op->part);
+    const bool split = ty_lower_splits_wgrad(at->op);
+    comms(l, at, TY_BEFORE_DGRAD, true);
+    comms(l, at, TY_BEFORE_WGRAD, false);
+    compute(l, at, at->kinds->dgrad);
+    comms(l, at, TY_AFTER_DGRAD, !split || !l->in->layout->framework.overlap_tensor_reduce);
+    if (!split) {
+        return;
     }
-    if (ty_lower_splits_wgrad(op)) {
-        backward_column(l, op, kinds, layer);
-    } else {
-        compute(l, kinds->dgrad, layer, op->part);
+    if (at->op->comms[TY_BEFORE_WGRAD].n > 0) {
+        ty_lower_need(l, TY_EVENT_REGATHER);
+    }
+    compute(l, at, at->kinds->wgrad);
+    if (at->op->comms[TY_AFTER_DGRAD].n > 0) {
+        ty_lower_need(l, TY_EVENT_TENSOR);
     }
 }
 
 /* The input gradient alone: what the stage before waits for. */
-static void input_op(struct ty_lowering *l, const struct ty_unit_op *op,
-                     const struct ty_op_kinds *kinds, uint16_t layer)
+static void input_op(struct ty_lowering *l, const struct at *at)
 {
-    if (op->first) {
+    if (at->op->first) {
         return;
     }
-    if (op->row) {
-        enter(l, 1, layer, op->part);
-    }
-    compute(l, kinds->input, layer, op->part);
-    if (op->column) {
-        leave(l, 1, layer, op, true);
-    }
+    comms(l, at, TY_BEFORE_DGRAD, true);
+    compute(l, at, at->kinds->input);
+    comms(l, at, TY_AFTER_DGRAD, true);
 }
 
-static void weight_op(struct ty_lowering *l, const struct ty_unit_op *op,
-                      const struct ty_op_kinds *kinds, uint16_t layer)
+static void weight_op(struct ty_lowering *l, const struct at *at)
 {
-    if (op->weight == NULL) {
+    if (at->op->weight == NULL) {
         return;
     }
-    if (op->row && op->first) { /* no input gradient has gathered it */
-        enter(l, 1, layer, op->part);
-    } else if (op->column) {
-        regather(l, layer, op->part);
-        need_regathered(l);
+    if (at->op->first) { /* no input gradient has gathered it */
+        comms(l, at, TY_BEFORE_DGRAD, true);
     }
-    compute(l, kinds->weight, layer, op->part);
+    comms(l, at, TY_BEFORE_WGRAD, true);
+    compute(l, at, at->kinds->weight);
+}
+
+static struct at at(const struct ty_lowering *l, const struct ty_unit *unit, uint32_t i)
+{
+    return (struct at){unit->kind, i, &l->units->kind[unit->kind].op[i],
+                       &l->kinds->op[unit->kind][i], unit->layer};
 }
 
 /* ---- parts of units ---- */
@@ -226,10 +132,9 @@ static void recompute(struct ty_lowering *l, const struct ty_unit *unit, enum ty
         return;
     }
     for (uint32_t i = 0; i < ops->n; i++) {
-        const struct ty_unit_op *op = &ops->op[i];
-        if (op->n_again > 0) {
-            forward_op(l, op, l->kinds->op[unit->kind][i].recompute, unit->layer,
-                       op->n_again == op->n_kernels);
+        const struct at again = at(l, unit, i);
+        if (again.op->n_again > 0) {
+            forward_op(l, &again, again.kinds->recompute, again.op->n_again == again.op->n_kernels);
         }
     }
 }
@@ -239,13 +144,13 @@ void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, en
     const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
     for (uint32_t i = 0; i < ops->n; i++) {
         if (ops->op[i].part == part) {
-            forward_op(l, &ops->op[i], l->kinds->op[unit->kind][i].forward, unit->layer, true);
+            const struct at one = at(l, unit, i);
+            forward_op(l, &one, one.kinds->forward, true);
         }
     }
 }
 
-typedef void op_fn(struct ty_lowering *l, const struct ty_unit_op *op,
-                   const struct ty_op_kinds *kinds, uint16_t layer);
+typedef void op_fn(struct ty_lowering *l, const struct at *at);
 
 /* Operators of a part from the last to the first. */
 static void reversed(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part,
@@ -254,7 +159,8 @@ static void reversed(struct ty_lowering *l, const struct ty_unit *unit, enum ty_
     const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
     for (uint32_t i = ops->n; i > 0; i--) {
         if (ops->op[i - 1].part == part) {
-            emit(l, &ops->op[i - 1], &l->kinds->op[unit->kind][i - 1], unit->layer);
+            const struct at one = at(l, unit, i - 1);
+            emit(l, &one);
         }
     }
 }

@@ -50,14 +50,19 @@ static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
 
 static void make_groups(struct ty_lowering *l)
 {
+    static const char *const name[TY_N_COMM_GROUPS] = {
+#define X(id, name, stream, category) [TY_GROUP_##id] = (name),
+        TY_COMM_GROUPS(X)
+#undef X
+    };
     const struct ty_layout *layout = l->in->layout;
-    const uint32_t model = layout->tensor * layout->context;
-    l->tensor_group = index16(ty_build_group(&l->b, &(struct ty_group){"tp", 1, layout->tensor}));
-    const uint32_t shards = ty_layout_shards(layout), replicas = ty_layout_replicas(layout);
-    l->data_group = index16(
-        ty_build_group(&l->b, &(struct ty_group){replicas > 1 ? "shard" : "dp", model, shards}));
-    l->replica_group =
-        index16(ty_build_group(&l->b, &(struct ty_group){"replica", model * shards, replicas}));
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
+        const bool shard = g == TY_GROUP_DATA && ty_layout_replicas(layout) > 1;
+        l->group[g].link = index16(ty_build_group(
+            &l->b, &(struct ty_group){shard ? "shard" : name[g], span.stride, span.count}));
+    }
+    const uint32_t model = layout->tensor * layout->context, shards = ty_layout_shards(layout);
     /* whom the gradient norm is summed over: shards differ between data ranks, copies do not */
     const uint32_t norm = layout->zero > 0 ? model * shards : model;
     l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
@@ -410,7 +415,7 @@ static void set_jitter(struct ty_lowering *l)
     l->out->program.jitter = (struct ty_jitter){.seed = l->in->seed,
                                                 .cv = l->in->jitter,
                                                 .spread = l->in->gpu_spread,
-                                                .group = l->tensor_group};
+                                                .group = l->group[TY_GROUP_TENSOR].link};
 }
 
 /* What all orders need: columns, ranks and groups, costs of collectives. */

@@ -30,14 +30,17 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, doubl
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
     const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
     const double bytes = params * (l->in->layout->framework.reduce_fp32 ? 4 : 2);
-    bucket->reduce = ty_lower_data_kind(l, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
-                                        TY_PHASE_BACKWARD, bytes);
-    bucket->replicate = ty_lower_is_hybrid(l)
-                            ? ty_lower_replica_kind(l, bytes / ty_layout_shards(l->in->layout))
-                            : TY_NONE;
-    bucket->regain = l->zero->gather_after_step
-                         ? ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
-                         : TY_NONE;
+    bucket->reduce = ty_lower_group_kind(
+        l, TY_GROUP_DATA, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce, TY_PHASE_BACKWARD, bytes);
+    bucket->replicate =
+        ty_lower_is_hybrid(l)
+            ? ty_lower_group_kind(l, TY_GROUP_REPLICA, TY_COLL_ALL_REDUCE, TY_PHASE_BACKWARD,
+                                  bytes / ty_layout_shards(l->in->layout))
+            : TY_NONE;
+    bucket->regain =
+        l->zero->gather_after_step
+            ? ty_lower_group_kind(l, TY_GROUP_DATA, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
+            : TY_NONE;
 }
 
 /* Units from the last to the first, matrices in the order of their gradients. */
@@ -83,8 +86,8 @@ static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_
     unit->params = ty_unit_params(&l->units->kind[kind]);
     find_parts(l, unit);
     if (l->zero->gather_in_passes && l->in->layout->data > 1) {
-        unit->gather =
-            ty_lower_data_kind(l, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, unit->params * 2);
+        unit->gather = ty_lower_group_kind(l, TY_GROUP_DATA, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
+                                           unit->params * 2);
         close_bucket(l, &unit->part[0], unit->params);
     }
 }

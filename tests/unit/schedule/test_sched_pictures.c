@@ -22,7 +22,7 @@ enum {
 static const struct {
     const char *name, *file;
 } sources[] = {
-#define X(id, name) {name, "model/sched_" #id ".c"},
+#define X(id, name) {name, "model/schedule/" #id ".c"},
     TY_SCHEDULES(X)
 #undef X
 };

@@ -1,0 +1,55 @@
+/* parallel.h - kinds of parallelism: how ranks share a model, each in one file of model/parallel.
+ *
+ * A kind has ranks, a rule of what they have to divide, a share that each of them keeps, and what
+ * it does to the operators of a block (model/block/block.h): mostly collectives, before and after
+ * them, among the ranks of a group. Sequence parallelism and recomputation are such kinds, too,
+ * though they have no ranks of their own. */
+#ifndef TY_MODEL_PARALLEL_H
+#define TY_MODEL_PARALLEL_H
+
+#include "model/layout.h"
+#include "sim/core/program/category.h"
+
+/* Ranks that talk to each other while a pass runs or about its gradients. id; name in traces; the
+ * stream and the category of what they say. */
+#define TY_COMM_GROUPS(X)                                                                          \
+    X(TENSOR, "tp", TENSOR, COMM_TENSOR)                                                           \
+    X(DATA, "dp", DATA, COMM_DATA) /* share states; "shard" where there are several groups */      \
+    X(REPLICA, "replica", REPLICA, COMM_DATA) /* hybrid sharding: have the same shard */
+
+enum ty_comm_group {
+#define X(id, name, stream, category) TY_GROUP_##id,
+    TY_COMM_GROUPS(X)
+#undef X
+    TY_N_COMM_GROUPS
+};
+
+/* Where a group lies: in the grid of ranks, whose axis `axis` is cut for it, along `dims` (bits of
+ * enum ty_axis), and among the members of a gang, which are numbered by tensor, context and data
+ * rank: `count` of them, `stride` apart. */
+struct ty_comm_span {
+    struct ty_grid grid;
+    unsigned dims;
+    uint32_t stride, count;
+};
+struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty_grid *grid,
+                                 enum ty_comm_group group);
+
+struct ty_shard;
+struct ty_unit_op;
+struct ty_block_maker;
+
+struct ty_parallel {
+    const char *name;
+    /* What it leaves of the whole for one rank; NULL: all. */
+    void (*shard)(const struct ty_arch *arch, const struct ty_layout *layout,
+                  struct ty_shard *shard);
+    /* What it does to an operator; NULL: nothing. */
+    void (*around)(const struct ty_block_maker *b, struct ty_unit_op *op);
+};
+
+/* In the order in which they are applied; ends with NULL. */
+extern const struct ty_parallel *const ty_parallels[];
+extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_recompute;
+
+#endif

@@ -1,0 +1,41 @@
+/* sequence.c - sequence parallelism (Korthikanti et al. 2022, section 4.2.2).
+ *
+ * Outside the products tensor ranks share the tokens, too: sums of hidden states are scattered over
+ * them, and gathered before the next product. The saved shard of an input is gathered again for the
+ * weight gradient, beside the input gradient. */
+#include "model/block/block_internal.h"
+
+static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
+                  struct ty_shard *shard)
+{
+    (void)arch;
+    shard->own_tokens = layout->sequence_parallel ? shard->tokens / layout->tensor : shard->tokens;
+}
+
+static void scatter_sums(struct ty_op_comms *comms)
+{
+    for (uint32_t i = 0; i < comms->n; i++) {
+        comms->item[i].coll = TY_COLL_REDUCE_SCATTER;
+    }
+}
+
+static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const struct ty_op_comm gather = {
+        .group = TY_GROUP_TENSOR, .coll = TY_COLL_ALL_GATHER, .bytes = ty_block_hidden_bytes(b)};
+    if (b->layout->tensor == 1 || !b->layout->sequence_parallel) {
+        return;
+    }
+    scatter_sums(&op->comms[TY_AFTER_DGRAD]);
+    if (op->column) {
+        ty_block_comm(op, TY_BEFORE_FORWARD, &gather, 1);
+        ty_block_comm(op, TY_BEFORE_WGRAD, &gather, 1);
+    }
+    if (op->row) {
+        scatter_sums(&op->comms[TY_AFTER_FORWARD]);
+        ty_block_comm(op, TY_BEFORE_DGRAD, &gather, 1);
+    }
+}
+
+const struct ty_parallel ty_parallel_sequence = {
+    .name = "sequence", .shard = shard, .around = around};
