@@ -1,10 +1,9 @@
 /* check.c - the rules of a schedule, piece by piece.
  *
  * First every atom is entered in a table by what it computes; atoms outside the shape, on a wrong
- * rank, in a wrong pair or there twice are found on the way. Then every piece is looked up: what is
- * missing, and what stands before something it needs on its own rank. What is left are waits
- * between ranks, the business of sweep.c. Each step runs only if the one before it found
- * nothing wrong that would make it talk nonsense. */
+ * rank, in a wrong pair or there twice are found on the way. Then every piece is looked up: what
+ * lacks its other half, and what stands before something it needs on its own rank. What is left is
+ * between ranks (between.c). */
 #include "model/orders/check.h"
 
 #include <stdio.h>
@@ -189,26 +188,6 @@ static void enter_all(struct ty_slots_index *index, enum ty_sched_placement plac
 
 /* ---- pieces ---- */
 
-/* Neither forward nor backward: there is no atom to point at, only the rank. */
-static void report_nothing(struct ty_slots_index *index, const struct ty_slot *slot)
-{
-    char forward[32];
-    struct ty_place at = {.file = NULL};
-    index->failed = true;
-    if (ty_slots_crowded(index->err)) {
-        return;
-    }
-    const uint32_t rank = index->owner[slot->direction * index->stages + slot->stage];
-    if (index->marks != NULL) {
-        const struct ty_slot_mark mark = index->marks->rank[rank].row;
-        at = (struct ty_place){index->marks->file, index->marks->source, mark.line, mark.col};
-    }
-    (void)ty_fail_at(index->err, TY_EINPUT, &at,
-                     "rank %u: %s and its backward are missing; every micro-batch passes every "
-                     "stage",
-                     (unsigned)rank, ty_slot_text(slot, forward, sizeof(forward)));
-}
-
 /* Reports what a piece lacks, or has beside a full backward. True: it is complete. */
 static bool check_complete(struct ty_slots_index *index, const struct ty_slots_piece *piece,
                            const struct ty_slot *slot)
@@ -217,10 +196,7 @@ static bool check_complete(struct ty_slots_index *index, const struct ty_slots_p
     char a[32], b[32], c[32];
     const uint32_t any = piece->backward != 0 ? piece->backward : piece->weight;
     if (piece->forward == 0 && any == 0) {
-        if (!index->each) {
-            report_nothing(index, slot);
-        }
-        return false;
+        return false; /* between.c */
     }
     if (piece->forward == 0 && fails(index, any, &spot)) {
         (void)ty_fail_at(index->err, TY_EINPUT, &spot.at, "%s: its forward %s is missing",
@@ -290,9 +266,27 @@ static bool is_local(const struct ty_slots_index *index, const struct ty_slots_p
     return true;
 }
 
-/* A complete piece on its own rank. `next`: the same of the next slice, or NULL. */
+/* A piece of the same rank that goes forward after this one, and backward before it. */
+static void check_neighbour(struct ty_slots_index *index, const struct ty_slots_piece *piece,
+                            const struct ty_slots_piece *other, uint32_t rank, const char *forward,
+                            const char *backward)
+{
+    if (other == NULL || !is_local(index, other, rank)) {
+        return;
+    }
+    if (other->forward != 0) {
+        check_order(index, other->forward, piece->forward, forward);
+    }
+    if (other->backward != 0) {
+        check_order(index, piece->backward, other->backward, backward);
+    }
+}
+
+/* A complete piece on its own rank. `next`: the same of the next slice, or NULL; `above`: of the
+ * next stage, if the same rank has that, too. */
 static void check_piece(struct ty_slots_index *index, const struct ty_slots_piece *piece,
-                        const struct ty_slots_piece *next, uint32_t rank)
+                        const struct ty_slots_piece *next, const struct ty_slots_piece *above,
+                        uint32_t rank)
 {
     check_weight(index, piece, rank);
     check_order(index, piece->backward, piece->forward, "a backward needs its forward");
@@ -300,23 +294,18 @@ static void check_piece(struct ty_slots_index *index, const struct ty_slots_piec
         check_order(index, piece->weight, piece->backward,
                     "a weight gradient needs the input gradient of its stage");
     }
-    if (next == NULL || !is_local(index, next, rank)) {
-        return;
-    }
-    if (next->forward != 0) {
-        check_order(index, next->forward, piece->forward,
-                    "slices of a sequence go forward in ascending order");
-    }
-    if (next->backward != 0) {
-        check_order(index, piece->backward, next->backward,
+    check_neighbour(index, piece, next, rank, "slices of a sequence go forward in ascending order",
                     "slices of a sequence go backward in descending order");
-    }
+    check_neighbour(index, piece, above, rank, "a forward needs that of the stage before",
+                    "a backward needs that of the stage behind");
 }
 
 /* All pieces of one stage. */
 static void check_stage(struct ty_slots_index *index, uint32_t direction, uint32_t stage)
 {
-    const uint32_t rank = index->owner[direction * index->stages + stage];
+    const uint32_t *owner = &index->owner[direction * index->stages + stage];
+    const uint32_t rank = owner[0];
+    const bool has_next_stage = stage + 1 < index->stages && owner[1] == rank;
     struct ty_slot slot = {.stage = (uint16_t)stage, .direction = (uint8_t)direction};
     for (uint32_t mb = 0; mb < index->mbs; mb++) {
         for (uint32_t q = 0; q < index->slices; q++) {
@@ -324,7 +313,8 @@ static void check_stage(struct ty_slots_index *index, uint32_t direction, uint32
             slot.slice = (uint8_t)q;
             const struct ty_slots_piece *piece = &index->piece[ty_slots_piece_of(index, &slot)];
             if (check_complete(index, piece, &slot) && is_local(index, piece, rank)) {
-                check_piece(index, piece, q + 1 < index->slices ? piece + 1 : NULL, rank);
+                check_piece(index, piece, q + 1 < index->slices ? piece + 1 : NULL,
+                            has_next_stage ? piece + ty_slots_stage_step(index) : NULL, rank);
             }
         }
     }
@@ -386,21 +376,17 @@ static int index_init(struct ty_slots_index *index, enum ty_sched_placement plac
     return index->owner != NULL && index->piece != NULL ? 0 : TY_ENOMEM;
 }
 
-static int check(struct ty_slots_index *index, enum ty_sched_placement placement,
-                 const struct ty_sched_shape *shape)
+/* Enters all atoms; what is wrong with one is reported. */
+static int index_fill(struct ty_slots_index *index, enum ty_sched_placement placement,
+                      const struct ty_sched_shape *shape)
 {
-    int rc = index_init(index, placement, shape);
+    const int rc = index_init(index, placement, shape);
     if (rc == TY_ENOMEM) {
-        (void)ty_fail_memory(index->err);
+        return ty_fail_memory(index->err);
     }
     if (rc == 0) {
         enter_all(index, placement);
-        for (uint32_t s = 0; s < index->directions * index->stages; s++) {
-            check_stage(index, s / index->stages, s % index->stages);
-        }
-        rc = index->failed ? TY_EINPUT : index->each ? 0 : ty_slots_sweep(index);
     }
-    ty_arena_release(&index->arena);
     return rc;
 }
 
@@ -409,13 +395,23 @@ int ty_slots_check(enum ty_sched_placement placement, const struct ty_sched_shap
                    struct ty_err *err)
 {
     struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err};
-    return check(&index, placement, shape);
+    int rc = index_fill(&index, placement, shape);
+    for (uint32_t s = 0; rc == 0 && s < index.directions * index.stages; s++) {
+        check_stage(&index, s / index.stages, s % index.stages);
+    }
+    ty_arena_release(&index.arena);
+    return rc == 0 && index.failed ? TY_EINPUT : rc;
 }
 
-int ty_slots_check_each(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
-                        const struct ty_slots *slots, const struct ty_slots_marks *marks,
-                        struct ty_err *err)
+int ty_slots_check_between(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                           const struct ty_slots *slots, const struct ty_slots_marks *marks,
+                           struct ty_err *err)
 {
-    struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err, .each = true};
-    return check(&index, placement, shape);
+    struct ty_slots_index index = {.slots = slots, .marks = marks, .err = err};
+    int rc = index_fill(&index, placement, shape);
+    if (rc == 0) {
+        rc = ty_slots_between(&index, placement, shape);
+    }
+    ty_arena_release(&index.arena);
+    return rc;
 }

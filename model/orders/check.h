@@ -21,20 +21,19 @@ struct ty_slots_marks {
     const struct ty_rank_marks *rank; /* [p] */
 };
 
-/* Checks that every piece (micro-batch, stage, slice, direction) has one F and either one B or one
- * I and one W, each on the rank of its stage and in an order that can run, locally and across
- * ranks. `marks` NULL: messages have no place. All broken rules are reported in one go; waiting
- * rings only if nothing else is wrong. Errors: TY_EINPUT, TY_ENOMEM. O(atoms) time, 12 bytes per
- * piece. */
+/* Checks every rank by itself: each piece (micro-batch, stage, slice, direction) that it has any of
+ * has one F and either one B or one I and one W, all on the rank of the stage and in an order that
+ * can run. `marks` NULL: messages have no place. All broken rules are reported in one go. Such
+ * orders can be lowered. Errors: TY_EINPUT, TY_ENOMEM. O(atoms) time, 12 bytes per piece. */
 int ty_slots_check(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
                    const struct ty_slots *slots, const struct ty_slots_marks *marks,
                    struct ty_err *err);
 
-/* The same for every rank by itself: what only shows when ranks are laid side by side is passed
- * over, which is pieces that one rank has and another lacks whole, and rings. An order that passes
- * this and not ty_slots_check can be lowered; it cannot finish, or not all of it is there. */
-int ty_slots_check_each(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
-                        const struct ty_slots *slots, const struct ty_slots_marks *marks,
-                        struct ty_err *err);
+/* What only shows when such ranks are laid side by side: pieces that one rank has and another lacks
+ * whole; if there are none, ranks that wait for each other. TY_EDEADLOCK where some can never
+ * finish, else TY_EINPUT; TY_ENOMEM, TY_ELIMIT. */
+int ty_slots_check_between(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                           const struct ty_slots *slots, const struct ty_slots_marks *marks,
+                           struct ty_err *err);
 
 #endif

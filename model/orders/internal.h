@@ -124,7 +124,6 @@ struct ty_slots_index {
     struct ty_slots_piece *piece;             /* [directions][stages][mbs][slices] */
     struct ty_arena arena;
     struct ty_err *err;
-    bool each; /* ranks are looked at one by one only */
     bool failed;
 };
 
@@ -151,8 +150,9 @@ char *ty_slots_name(const struct ty_slots *slots, uint32_t rank, uint32_t i, cha
 /* Place of atom i of a rank; without one when there are no marks. */
 struct ty_place ty_slots_place(const struct ty_slots_marks *marks, uint32_t rank, uint32_t i);
 
-/* Runs all ranks through their orders; names every ring of ranks that wait for each other. The
- * index is complete and every rank is in order by itself. */
-int ty_slots_sweep(struct ty_slots_index *index);
+/* Of orders that are right rank by rank, entered in the index: names every piece that is missing
+ * whole, or else every ring of ranks that wait for each other. */
+int ty_slots_between(struct ty_slots_index *index, enum ty_sched_placement placement,
+                     const struct ty_sched_shape *shape);
 
 #endif

@@ -6,8 +6,6 @@
  * for each (direction, stage, phase, role in a pair). */
 #include "model/orders/program.h"
 
-#include <string.h>
-
 #include "model/schedule/edges.h"
 
 enum {
@@ -23,10 +21,15 @@ struct outline {
     const struct ty_sched_durations *times;
     struct ty_sched_edges edges;
     uint16_t kind[TY_N_PHASES], half[TY_N_PHASES], send, recv;
-    size_t partners; /* 1, or 1 + directions x stages when slots overlap */
-    uint32_t
-        *block; /* [directions][stages][TY_N_PHASES][partners]: by atom, then by partner (0: alone);
-                      * UINT32_MAX: not made yet */
+    /* Blocks of an atom, one for each other half that it has in a slot, as a list: 1 + the newest,
+     * and of each block 1 + the one before. 0: none. */
+    uint32_t *newest;  /* [directions][stages][TY_N_PHASES] */
+    struct made *made; /* [n_passes] by block */
+};
+
+struct made {
+    uint32_t partner; /* 1 + directions x stages; 0: alone */
+    uint32_t before;
 };
 
 /* ---- kinds ---- */
@@ -148,19 +151,26 @@ static uint32_t add_block(struct outline *o, const struct ty_slot *slot,
     return index < 0 ? 0 : (uint32_t)index;
 }
 
+static uint32_t stage_of(const struct outline *o, const struct ty_slot *slot)
+{
+    return slot->direction * o->edges.stages + slot->stage;
+}
+
 /* Blocks are shared; those of pairs are looked up by both halves, which are few. */
 static uint32_t block_of(struct outline *o, const struct ty_slot *slot,
                          const struct ty_slot *partner)
 {
-    const uint32_t stages = o->edges.stages;
-    const size_t own = ((size_t)slot->direction * stages + slot->stage) * TY_N_PHASES + slot->phase;
-    const size_t other =
-        partner == NULL ? 0 : 1 + (size_t)partner->direction * stages + partner->stage;
-    uint32_t *block = &o->block[own * o->partners + other];
-    if (*block == UINT32_MAX) {
-        *block = add_block(o, slot, partner);
+    uint32_t *newest = &o->newest[(size_t)stage_of(o, slot) * TY_N_PHASES + slot->phase];
+    const uint32_t other = partner == NULL ? 0 : 1 + stage_of(o, partner);
+    for (uint32_t i = *newest; i != 0; i = o->made[i - 1].before) {
+        if (o->made[i - 1].partner == other) {
+            return i - 1;
+        }
     }
-    return *block;
+    const uint32_t block = add_block(o, slot, partner);
+    o->made[block] = (struct made){other, *newest};
+    *newest = block + 1;
+    return block;
 }
 
 /* ---- ranks ---- */
@@ -208,14 +218,16 @@ static int add_rank(struct outline *o, uint32_t rank)
 static int allocate(struct outline *o)
 {
     const size_t stages = (size_t)ty_sched_directions(o->placement) * ty_sched_stages(o->shape);
-    o->partners = ty_slots_paired(o->slots) ? 1 + stages : 1;
-    const size_t n = stages * TY_N_PHASES * o->partners;
-    o->block = ty_arena_array(o->b.arena, uint32_t, n);
-    if (o->block == NULL) {
+    size_t n_passes = 0;
+    for (uint32_t rank = 0; rank < o->shape->p; rank++) {
+        n_passes += o->slots->rank[rank].n;
+    }
+    o->newest = ty_arena_array(o->b.arena, uint32_t, stages * TY_N_PHASES);
+    o->made = ty_arena_array(o->b.arena, struct made, n_passes);
+    if (o->newest == NULL || o->made == NULL) {
         return ty_fail_memory(o->b.err);
     }
-    memset(o->block, 0xff, n * sizeof(*o->block));
-    return 0;
+    return ty_build_reserve(&o->b, n_passes);
 }
 
 int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement placement,
@@ -227,19 +239,17 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
     o.b = (struct ty_builder){.program = program, .arena = arena, .err = err};
     *program = (struct ty_program){.n_steps = 1};
     int rc = allocate(&o);
-    rc = rc < 0 ? rc
-                : ty_sched_edges_build(&o.edges, &o.b, placement, shape, shape->m * shape->slices,
-                                       times->edge);
-    add_kinds(&o);
-    size_t n = 0;
-    for (uint32_t rank = 0; rank < shape->p; rank++) {
-        n += slots->rank[rank].n;
+    if (rc == 0) {
+        rc = ty_sched_edges_build(&o.edges, &o.b, placement, shape, shape->m * shape->slices,
+                                  times->edge);
     }
-    rc = rc < 0 ? rc : ty_build_reserve(&o.b, n);
+    add_kinds(&o);
     for (uint32_t rank = 0; rank < shape->p && rc == 0; rank++) {
         rc = add_rank(&o, rank);
     }
-    rc = rc < 0 ? rc : o.b.code;
+    if (rc == 0) {
+        rc = o.b.code;
+    }
     return rc == 0 ? ty_program_seal(program, arena, err) : rc;
 }
 

@@ -331,12 +331,3 @@ int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text
     return rc < 0 ? rc
                   : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, err);
 }
-
-int ty_slots_read_each(struct ty_slots_file *file, const char *name, const char *text, size_t len,
-                       struct ty_arena *arena, struct ty_err *err)
-{
-    const int rc = read_file(file, name, text, len, arena, err);
-    return rc < 0 ? rc
-                  : ty_slots_check_each(file->placement, &file->shape, &file->slots, &file->marks,
-                                        err);
-}

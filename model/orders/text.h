@@ -28,16 +28,13 @@ struct ty_slots_file {
     struct ty_slots_marks marks;
 };
 
-/* Reads and checks a schedule: slots text, or the CSV of csv.h when the first line that says
- * something does not begin with a letter. `text` has `len` bytes and a zero behind them; it and
- * `name` (for messages) must live as long as the file. All errors are reported in one go: those of
- * syntax, else those of shape, else those of ty_slots_check. TY_EINPUT, TY_ELIMIT, TY_ENOMEM. */
+/* Reads a schedule and checks it rank by rank (ty_slots_check): slots text, or the CSV of csv.h
+ * when the first line that says something does not begin with a letter. `text` has `len` bytes and
+ * a zero behind them; it and `name` (for messages) must live as long as the file. All errors are
+ * reported in one go: those of syntax, else those of shape, else those of the ranks. TY_EINPUT,
+ * TY_ELIMIT, TY_ENOMEM. */
 int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text, size_t len,
                   struct ty_arena *arena, struct ty_err *err);
-
-/* The same, but checks every rank by itself only (ty_slots_check_each). */
-int ty_slots_read_each(struct ty_slots_file *file, const char *name, const char *text, size_t len,
-                       struct ty_arena *arena, struct ty_err *err);
 
 /* Appends one line per rank. ty_slots_read reads it back. */
 void ty_slots_write_text(const struct ty_slots *slots, struct ty_text *text);

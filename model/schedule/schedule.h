@@ -8,7 +8,7 @@
  *     B, I(mb, s, q) after F(mb, s, q), B or I(mb, s + 1, q) and B or I(mb, s, q + 1)
  *     W(mb, s, q)    after I(mb, s, q)
  *
- * A schedule is one file sched_<name>.c ending in one descriptor, and one row below. */
+ * A schedule is one file <name>.c ending in one descriptor, and one row below. */
 #ifndef TY_MODEL_SCHEDULE_SCHEDULE_H
 #define TY_MODEL_SCHEDULE_SCHEDULE_H
 

@@ -251,16 +251,20 @@ static int keep_fault(struct ty_loader *l, struct ty_sched_own *own,
                       const struct ty_slots_file *file)
 {
     struct ty_err *found = ty_err_new();
-    int rc = found == NULL
-                 ? TY_ENOMEM
-                 : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, found);
-    if (rc == TY_EINPUT) {
-        const char *text = ty_err_text(found);
+    if (found == NULL) {
+        return ty_fail_memory(l->err);
+    }
+    int rc =
+        ty_slots_check_between(file->placement, &file->shape, &file->slots, &file->marks, found);
+    const char *text = ty_err_text(found);
+    if (rc == TY_EINPUT || rc == TY_EDEADLOCK) {
         own->fault = ty_arena_strndup(&l->config->arena, text, strlen(text));
-        rc = own->fault == NULL ? TY_ENOMEM : 0;
+        rc = own->fault == NULL ? ty_fail_memory(l->err) : 0;
+    } else if (rc < 0) {
+        rc = ty_fail(l->err, rc, "%s", text);
     }
     ty_err_free(found);
-    return rc == TY_ENOMEM ? ty_fail(l->err, rc, "memory is exhausted") : rc;
+    return rc;
 }
 
 /* The user's own schedule. */
@@ -276,7 +280,7 @@ static void schedule_file(struct ty_loader *l)
     const char *path = own ? ty_config_beside(c, &at, c->schedule.file) : NULL;
     int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
                   : ty_fail_memory(l->err);
-    rc = rc < 0 ? rc : ty_slots_read_each(&file, path, text, len, &c->arena, l->err);
+    rc = rc < 0 ? rc : ty_slots_read(&file, path, text, len, &c->arena, l->err);
     rc = rc < 0 ? rc : keep_fault(l, own, &file);
     ty_loader_note(l, TY_SECTION_SCHEDULE, rc);
     if (rc < 0) {

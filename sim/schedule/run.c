@@ -11,7 +11,6 @@
 #include "sim/base/file.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/deadlock/mismatch.h"
-#include "sim/core/deadlock/stall.h"
 #include "sim/run/limits.h"
 #include "sim/base/words.h"
 
@@ -251,39 +250,6 @@ static bool is_file(const char *name)
                                            strchr(name, '.') != NULL || access(name, R_OK) == 0);
 }
 
-/* Tells what is wrong between ranks that are right by themselves. Where they would wait for ever it
- * is a deadlock, as it is for a run; else some of the work is missing and nobody would notice. */
-static int tell_fault(const struct ty_slots_file *file, const char *text, struct ty_err *err)
-{
-    static const struct ty_sched_durations none = {.overlap = UINT64_MAX};
-    struct ty_arena arena = {.head = NULL};
-    struct ty_program program;
-    struct ty_stall stall;
-    int rc = ty_sched_program_of(&program, file->placement, &file->shape, &file->slots, &none,
-                                 &arena, err);
-    if (rc == 0 && ty_stall_find(&stall, &program, NULL, &arena) < 0) {
-        rc = ty_fail_memory(err);
-    }
-    if (rc == 0) {
-        rc = ty_fail(err, stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT, "%s", text);
-    }
-    ty_arena_release(&arena);
-    return rc;
-}
-
-static int check_between(const struct ty_slots_file *file, struct ty_err *err)
-{
-    struct ty_err *found = ty_err_new();
-    int rc = found == NULL
-                 ? ty_fail_memory(err)
-                 : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, found);
-    if (found != NULL && rc < 0) {
-        rc = rc == TY_EINPUT ? tell_fault(file, ty_err_text(found), err) : ty_fail_memory(err);
-    }
-    ty_err_free(found);
-    return rc;
-}
-
 /* Orders of the user's own; sizes are what the file says. */
 static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o,
                      struct ty_err *err)
@@ -292,8 +258,10 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     size_t len;
     struct ty_slots_file file;
     int rc = ty_file_read(&r->arena, o->name, TY_SLOTS_MAX_BYTES, &text, &len, err);
-    rc = rc < 0 ? rc : ty_slots_read_each(&file, o->name, text, len, &r->arena, err);
-    rc = rc < 0 ? rc : check_between(&file, err);
+    rc = rc < 0 ? rc : ty_slots_read(&file, o->name, text, len, &r->arena, err);
+    rc = rc < 0
+             ? rc
+             : ty_slots_check_between(file.placement, &file.shape, &file.slots, &file.marks, err);
     if (rc < 0) {
         return rc;
     }

@@ -22,6 +22,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int rc = ty_slots_read(&file, "slots", text, size, &arena, &err);
     fuzz_check(rc, &err);
     if (rc == 0) {
+        const int between =
+            ty_slots_check_between(file.placement, &file.shape, &file.slots, &file.marks, &err);
+        fuzz_check(between, &err);
         char *once = written(&file);
         FUZZ_DEMAND(once != NULL);
         FUZZ_DEMAND(ty_slots_read(&again, "again", once, strlen(once), &arena, &err) == 0);

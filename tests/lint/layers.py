@@ -26,7 +26,7 @@ ALLOWED = {  # what a folder may include besides itself
     "model/kernel": MACHINE,
     "model": MACHINE + ["sim/core/program", "model/kernel"],
     "model/schedule": MACHINE[:2] + ["sim/core/program", "model"],
-    "model/orders": MACHINE + ["sim/core/program", "model", "model/schedule"],
+    "model/orders": MACHINE + CORE[1:3] + ["model", "model/schedule"],
     "model/block": MACHINE + ["sim/core/program", "model", "model/kernel"],
     "model/parallel": MACHINE + ["sim/core/program", "model", "model/kernel", "model/block"],
     "model/lower": MACHINE + ["sim/core/program", "topology/fabric", "model", "model/kernel",

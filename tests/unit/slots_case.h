@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "model/orders/text.h"
 #include "tests/unit/sched_play.h"
 
 static struct ty_err err;
@@ -12,6 +13,23 @@ static struct ty_err err;
 static inline void clear_err(void)
 {
     err = (struct ty_err)TY_ERR_NONE;
+}
+
+/* Ranks by themselves, then beside each other. */
+static inline int check_all(enum ty_sched_placement placement, const struct ty_sched_shape *shape,
+                            const struct ty_slots *slots)
+{
+    const int rc = ty_slots_check(placement, shape, slots, NULL, &err);
+    return rc < 0 ? rc : ty_slots_check_between(placement, shape, slots, NULL, &err);
+}
+
+static inline int read_all(struct ty_slots_file *file, const char *name, const char *text,
+                           size_t len, struct ty_arena *arena)
+{
+    const int rc = ty_slots_read(file, name, text, len, arena, &err);
+    return rc < 0 ? rc
+                  : ty_slots_check_between(file->placement, &file->shape, &file->slots,
+                                           &file->marks, &err);
 }
 
 static inline char *read_file(const char *name)

@@ -50,12 +50,12 @@ static void set_orders(struct job *job, const char *text, struct ty_arena *arena
     struct ty_slots_file file;
     static struct ty_err found;
     found = (struct ty_err)TY_ERR_NONE;
-    ck_assert_msg(ty_slots_read_each(&file, "orders", text, strlen(text), arena, &err) == 0,
-                  "%s\n%s", err.text, text);
+    ck_assert_msg(ty_slots_read(&file, "orders", text, strlen(text), arena, &err) == 0, "%s\n%s",
+                  err.text, text);
     job->own = (struct ty_sched_own){.sched = {.name = "file", .placement = file.placement},
                                      .shape = file.shape,
                                      .slots = file.slots};
-    if (ty_slots_check(file.placement, &file.shape, &file.slots, &file.marks, &found) < 0) {
+    if (ty_slots_check_between(file.placement, &file.shape, &file.slots, &file.marks, &found) < 0) {
         job->own.fault = found.text;
     }
     job->config->schedule.own = &job->own;

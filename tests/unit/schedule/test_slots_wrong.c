@@ -144,7 +144,7 @@ START_TEST(a_long_ring_is_cut_short)
         ty_text_add(&text, " F1.%u B0.%u B0.%u B1.%u B1.%u\n", up, up, r, up, r);
     }
     clear_err();
-    ck_assert_int_eq(ty_slots_read(&file, "f", text.data, text.len, &arena, &err), TY_EINPUT);
+    ck_assert_int_eq(read_all(&file, "f", text.data, text.len, &arena), TY_EDEADLOCK);
     ck_assert_str_eq(
         err.text,
         "f:1:14: 12 ranks wait in a ring: rank 0 slot 1 (F0.12) waits for F0.11 on rank 11, which "
@@ -188,7 +188,7 @@ static void visit_swaps(const struct play *generated)
         }
         clear_err();
         play_run(&play);
-        const int rc = ty_slots_check(play.sched->placement, &play.shape, &play.slots, NULL, &err);
+        const int rc = check_all(play.sched->placement, &play.shape, &play.slots);
         ck_assert_msg((rc == 0) == play.done, "%s p=%u m=%u v=%u: %s", play.sched->name,
                       (unsigned)play.shape.p, (unsigned)play.shape.m, (unsigned)play.shape.v,
                       err.text);
@@ -217,12 +217,12 @@ static void visit_losses(const struct play *play)
                 continue;
             }
             rank->slot[i] = *other;
-            ck_assert_int_lt(
-                ty_slots_check(play->sched->placement, &play->shape, &play->slots, NULL, NULL), 0);
+            clear_err();
+            ck_assert_int_lt(check_all(play->sched->placement, &play->shape, &play->slots), 0);
             rank->slot[i] = kept;
             rank->slot[i].stage = (uint16_t)((kept.stage + 1) % ty_sched_stages(&play->shape));
-            ck_assert_int_lt(
-                ty_slots_check(play->sched->placement, &play->shape, &play->slots, NULL, NULL), 0);
+            clear_err();
+            ck_assert_int_lt(check_all(play->sched->placement, &play->shape, &play->slots), 0);
             rank->slot[i] = kept;
         }
     }
@@ -253,7 +253,7 @@ START_TEST(damaged_files_are_read_or_refused_with_a_message)
         struct ty_arena arena = {.head = NULL};
         struct ty_slots_file file;
         clear_err();
-        const int rc = ty_slots_read(&file, "f", text, strlen(text), &arena, &err);
+        const int rc = read_all(&file, "f", text, strlen(text), &arena);
         ck_assert_int_eq(rc == 0, err.n == 0);
         ck_assert_int_eq(rc, err.code);
         ty_arena_release(&arena);
