@@ -31,6 +31,12 @@ struct cli_options {
 /* Reads the words after the command. Returns 0, or prints what is wrong and returns 2. */
 int cli_parse(enum cli_command command, int argc, char **argv, struct cli_options *out);
 
+/* Number of a command, or CLI_N_COMMANDS. */
+size_t cli_find(const char *name);
+
+/* complete.c: prints what may stand in place of the last word, for shells. The exit status. */
+int cli_complete(int n, char **words);
+
 /* Usage of a command on standard output. */
 void cli_print_help(enum cli_command command);
 

@@ -31,8 +31,7 @@ static void print_usage(FILE *f)
     }
 }
 
-/* Number of a command, or CLI_N_COMMANDS. */
-static size_t find(const char *name)
+size_t cli_find(const char *name)
 {
     size_t i = 0;
     while (i < CLI_N_COMMANDS && strcmp(name, cli_commands[i].name) != 0) {
@@ -74,7 +73,7 @@ static int help(int argc, char **argv)
         print_usage(stdout);
         return 0;
     }
-    const size_t command = find(argv[2]);
+    const size_t command = cli_find(argv[2]);
     if (command == CLI_N_COMMANDS) {
         return unknown(argv[2]);
     }
@@ -95,11 +94,14 @@ static int dispatch(int argc, char **argv)
         printf("trainyard " TRAINYARD_VERSION "\n");
         return 0;
     }
+    if (strcmp(argv[1], "--complete") == 0) {
+        return cli_complete(argc - 2, argv + 2);
+    }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         return help(argc, argv);
     }
-    const size_t command = find(argv[1]);
+    const size_t command = cli_find(argv[1]);
     if (command == CLI_N_COMMANDS) {
         return unknown(argv[1]);
     }

@@ -8,9 +8,9 @@ static const struct {
     const char *name;
     void (*write)(const struct manual *manual);
 } forms[] = {
-    {"trainyard.1", manual_page},    {"trainyard.5", manual_page_keys},
-    {"trainyard.bash", manual_bash}, {"_trainyard", manual_zsh},
-    {"trainyard.fish", manual_fish}, {"keys.md", manual_markdown},
+    {"trainyard.1", manual_page},
+    {"trainyard.5", manual_page_keys},
+    {"keys.md", manual_markdown},
 };
 
 int main(int argc, char **argv)

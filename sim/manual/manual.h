@@ -1,4 +1,4 @@
-/* manual.h - manual pages, completions of shells and docs/keys.md, made while trainyard is built.
+/* manual.h - manual pages and docs/keys.md, made while trainyard is built.
  *
  * All of it is told once, in sim/cli/table.h and by ty_keys_new; a form is a file with one function
  * that writes it to standard output, and a row in main.c. */
@@ -28,29 +28,12 @@ struct manual {
 int manual_init(struct manual *manual, const char *doc_dir);
 void manual_release(struct manual *manual);
 
-/* "a|b|c" taken apart; `out` owns the words. */
-void manual_split(const char *text, struct manual_words *out);
-
-/* The words of what an option takes; none where it takes no words. */
-void manual_words(const struct manual *manual, const struct cli_option_row *row,
-                  struct manual_words *out);
-
-/* Whether a key may be the name of a file: a text that is no preset. */
-bool manual_names_file(const struct ty_key *key);
-
 /* The commands of an option as "run, check"; returns buf. */
 char *manual_commands(const struct cli_option_row *row, char *buf, size_t size);
-
-/* In single quotes, as bash and zsh read them; fish reads a backslash in them, too. */
-void manual_quote(const char *text);
-void manual_quote_fish(const char *text);
 
 /* The forms. */
 void manual_page(const struct manual *manual);      /* trainyard(1) */
 void manual_page_keys(const struct manual *manual); /* trainyard(5), the run file */
-void manual_bash(const struct manual *manual);
-void manual_zsh(const struct manual *manual);
-void manual_fish(const struct manual *manual);
-void manual_markdown(const struct manual *manual); /* docs/keys.md */
+void manual_markdown(const struct manual *manual);  /* docs/keys.md */
 
 #endif

@@ -69,43 +69,6 @@ void manual_release(struct manual *manual)
     ty_keys_free(manual->keys);
 }
 
-void manual_split(const char *text, struct manual_words *out)
-{
-    out->n = 0;
-    snprintf(out->text, sizeof(out->text), "%s", text);
-    for (char *at = out->text, *end; *at != '\0'; at = end) {
-        end = at + strcspn(at, "|");
-        const char *name = at;
-        if (*end == '|') {
-            *end++ = '\0';
-        }
-        add(out, name, "");
-    }
-}
-
-void manual_words(const struct manual *manual, const struct cli_option_row *row,
-                  struct manual_words *out)
-{
-    out->n = 0;
-    if (row->takes == CLI_TAKES_WORD) {
-        manual_split(row->words, out);
-    }
-    const bool of_key = row->takes == CLI_TAKES_KEY_WORD || row->takes == CLI_TAKES_KEY_WORDS;
-    for (size_t i = 0; i < manual->keys->n && of_key; i++) {
-        const struct ty_key *key = &manual->keys->key[i];
-        for (size_t k = 0; k < key->n_words && strcmp(key->name, row->words) == 0; k++) {
-            add(out, key->words[k].name, key->words[k].doc);
-        }
-    }
-}
-
-bool manual_names_file(const struct ty_key *key)
-{
-    const bool text =
-        strncmp(key->accepts, "text", 4) == 0 || strncmp(key->accepts, "list of texts", 13) == 0;
-    return text && (key->n_words == 0 || key->words[0].doc[0] == '\0');
-}
-
 char *manual_commands(const struct cli_option_row *row, char *buf, size_t size)
 {
     size_t n = 0;
@@ -117,25 +80,4 @@ char *manual_commands(const struct cli_option_row *row, char *buf, size_t size)
         }
     }
     return buf;
-}
-
-void manual_quote(const char *text)
-{
-    putchar('\'');
-    for (; *text != '\0'; text++) {
-        fputs(*text == '\'' ? "'\\''" : (char[]){*text, '\0'}, stdout);
-    }
-    putchar('\'');
-}
-
-void manual_quote_fish(const char *text)
-{
-    putchar('\'');
-    for (; *text != '\0'; text++) {
-        if (*text == '\'' || *text == '\\') {
-            putchar('\\');
-        }
-        putchar(*text);
-    }
-    putchar('\'');
 }

@@ -18,7 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"
 import needs  # noqa: E402
 
 BINARY, MANUAL = map(os.path.abspath, sys.argv[1:3])
-SOURCE = pathlib.Path(sys.argv[3])
+SOURCE = pathlib.Path(sys.argv[3]).resolve()
+SHELLS = SOURCE / "sim/manual"
+FOUND = {**os.environ, "PATH": f"{os.path.dirname(BINARY)}:{os.environ['PATH']}"}
 BREAKS = "=:"  # bash splits words there, among others
 COMMANDS = ["init", "run", "check", "report", "diff", "explain", "sweep", "calibrate", "import",
             "schedule", "list"]
@@ -59,30 +61,41 @@ def words_of(line):
     return parts + [""] if line[-1] == " " else parts
 
 
-def bash(line, folder=None):
-    """What bash would offer; as readline puts it in place of the word after the last break."""
-    words = " ".join(map(shlex.quote, words_of(line)))
-    with tempfile.NamedTemporaryFile("w", suffix=".bash") as script:
-        script.write(form("trainyard.bash"))
-        script.flush()
-        done = call("bash", "--norc", "-c", f"""
-            . {script.name}
-            COMP_LINE={shlex.quote(line)} COMP_POINT=${{#COMP_LINE}} COMP_WORDS=({words})
-            COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
-            _trainyard
-            ((${{#COMPREPLY[@]}} == 0)) || printf '%s\\n' "${{COMPREPLY[@]}}" """, cwd=folder)
+def offers(shell, script, line, folder):
+    done = call(*shell, script, cwd=folder, env=FOUND)
     assert done.returncode == 0 and not done.stderr, (line, done.stderr)
     return done.stdout.splitlines()
 
 
+def bash(line, folder=None):
+    """What bash would offer; as readline puts it in place of the word after the last break."""
+    words = " ".join(map(shlex.quote, words_of(line)))
+    return offers(["bash", "--norc", "-c"], f"""
+        . {shlex.quote(str(SHELLS / "trainyard.bash"))}
+        COMP_LINE={shlex.quote(line)} COMP_POINT=${{#COMP_LINE}} COMP_WORDS=({words})
+        COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)) COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
+        _trainyard
+        ((${{#COMPREPLY[@]}} == 0)) || printf '%s\\n' "${{COMPREPLY[@]}}" """, line, folder)
+
+
 def fish(line, folder=None):
-    with tempfile.NamedTemporaryFile("w", suffix=".fish") as script:
-        script.write(form("trainyard.fish"))
-        script.flush()
-        done = call("fish", "--no-config", "-c",
-                    f"source {script.name}; complete -C {shlex.quote(line)}", cwd=folder)
-    assert done.returncode == 0 and not done.stderr, (line, done.stderr)
-    return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+    script = shlex.quote(str(SHELLS / "trainyard.fish"))
+    return [offer.split("\t")[0]
+            for offer in offers(["fish", "--no-config", "-c"],
+                                f"source {script}; complete -C {shlex.quote(line)}", line, folder)]
+
+
+def zsh(line, folder=None):
+    """What the script hands to the functions of zsh that would show it: words that begin with what
+    is typed, and where names of files are looked for."""
+    shown = offers(["zsh", "-fc"], f"""
+        _describe() {{ print -rl -- "${{(@M)whole:#$PREFIX*}}" "${{(@M)begun:#$PREFIX*}}" }}
+        _files() {{ print -r -- files "$@" }}
+        compset() {{ PREFIX=${{PREFIX:$2}} }}
+        complete_it() {{ . {shlex.quote(str(SHELLS / "_trainyard"))} }}
+        words=({" ".join(map(shlex.quote, line.split(" ")))}) CURRENT=$#words PREFIX=$words[-1]
+        complete_it""", line, folder)
+    return [offer.replace("\\:", ":") for offer in shown if offer]
 
 
 def the_page_has_every_command_and_option(folder):
@@ -218,20 +231,23 @@ def bash_offers_files_where_files_are_meant(folder):
 
 def shellcheck_has_nothing_to_say(folder):
     needs.program("shellcheck")
-    done = call("shellcheck", "-s", "bash", "-", input=form("trainyard.bash"))
+    done = call("shellcheck", "-s", "bash", str(SHELLS / "trainyard.bash"))
     assert done.returncode == 0, done.stdout
 
 
-def zsh_reads_its_completion(folder):
+def zsh_offers_the_same(folder):
     needs.program("zsh")
-    text = form("_trainyard")
-    assert text.startswith("#compdef trainyard\n")
-    done = call("zsh", "-fn", "/dev/stdin", input=text)
-    assert done.returncode == 0 and not done.stderr, done.stderr
+    said_of = [offer.split(":")[0] for offer in zsh("trainyard ")]
+    assert set(COMMANDS) <= set(said_of), said_of
     for command in COMMANDS:
-        part = text.split(f"\n    {command})\n        _arguments")[1].split(";;")[0]
-        for name in options(command):
-            assert re.search(rf"--{name}[='}}\[]", part), (command, name)
+        assert [offer.split(":")[0] for offer in zsh(f"trainyard {command} --")] == \
+            [f"--{name}" for name in options(command)]
+    assert zsh("trainyard run --stats=j") == ["--stats=json:for programs"]
+    assert [offer.split(":")[0] for offer in zsh("trainyard list keys layout.z")] == ["layout.zero"]
+    assert zsh("trainyard run --trace chr")[0].startswith("chrome::")
+    assert zsh("trainyard run on") == ["files -g (*.yaml|*.yml)"]
+    assert zsh("trainyard diff on") == ["files"]
+    assert zsh("trainyard run --trace chrome:on") == ["files"]
 
 
 def fish_offers_the_same(folder):
@@ -277,7 +293,7 @@ def main():
              bash_offers_every_command_and_option, bash_offers_values,
              bash_offers_the_values_that_help_tells_of, bash_offers_every_key_and_its_words,
              bash_offers_files_where_files_are_meant, shellcheck_has_nothing_to_say,
-             zsh_reads_its_completion, fish_offers_the_same, docs_keys_is_what_the_tables_say,
+             zsh_offers_the_same, fish_offers_the_same, docs_keys_is_what_the_tables_say,
              a_section_reads_in_80_columns]
     print(f"1..{len(tests)}")
     failed = 0
