@@ -33,4 +33,7 @@ static inline unsigned ty_lowest_bit(unsigned long long x)
 /* Number of elements of a real array. */
 #define TY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* -1, 0 or 1: a before, with or behind b. By several keys: 2 * TY_ORDER(first) + TY_ORDER(next). */
+#define TY_ORDER(a, b) (((a) > (b)) - ((a) < (b)))
+
 #endif

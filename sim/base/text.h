@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "sim/base/compiler.h"
 
@@ -35,6 +36,11 @@ char *ty_text_take(struct ty_text *text);
 
 /* Frees what is held; the text is empty and usable again. */
 void ty_text_release(struct ty_text *text);
+
+static inline bool ty_text_begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
 
 /* Where text[0..*n) begins without the blanks around it; *n becomes the length that is left. */
 const char *ty_text_trim(const char *text, size_t *n);

@@ -12,7 +12,7 @@
 #include "model/kernel/operators.h"
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
-#include "traces/profile/profile.h"
+#include "sim/profile/read/profile.h"
 
 /* What computation is for: id, word. */
 #define TY_IMPORT_KINDS(X)                                                                         \

@@ -12,7 +12,7 @@
 
 #include "sim/core/program/timeline.h"
 #include "sim/trainyard.h"
-#include "traces/profile/profile.h"
+#include "sim/profile/read/profile.h"
 
 struct ty_recording {
     struct ty_profile *profile;

@@ -3,7 +3,7 @@
 #define TY_PROFILE_REPLAY_KINDS_H
 
 #include "sim/core/program/program.h"
-#include "traces/profile/profile.h"
+#include "sim/profile/read/profile.h"
 
 struct ty_replay_group {
     const char *name; /* "tp", "dp", "pp", "cp", "ep" */

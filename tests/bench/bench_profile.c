@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <yajl/yajl_parse.h>
 
-#include "traces/profile/profile.h"
+#include "sim/profile/read/profile.h"
 
 /* Of this process, so that other work beside it counts little. */
 static double now_s(void)

@@ -2,7 +2,7 @@
  * to what is there, and a summary. */
 #include "sim/trainyard.h"
 #include "tests/fuzz/fuzz.h"
-#include "traces/profile/profile.h"
+#include "sim/profile/read/profile.h"
 
 static void check_rank(const struct ty_profile *profile, const struct ty_profile_rank *rank)
 {

@@ -8,7 +8,7 @@
 
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
-#include "traces/profile/profile.h"
+#include "sim/profile/read/profile.h"
 
 /* Of rank 0 of 2, with a group of both; base 5 s after 1970. */
 #define PROFILE_HEAD                                                                               \

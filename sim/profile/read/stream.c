@@ -10,8 +10,7 @@
 #include <zlib.h>
 
 #include "sim/base/number_text.h"
-
-#include "traces/profile/json.h"
+#include "sim/profile/read/read.h"
 
 #define CHUNK       (256u << 10)
 #define MAX_SILENCE (32u << 20) /* bytes without a value */
@@ -48,11 +47,32 @@ void ty_profile_count(struct ty_profile_reader *r)
     count_to(r, to < r->chunk_len ? to : r->chunk_len);
 }
 
-int ty_profile_fail_here(struct ty_profile_reader *r, const char *message)
+/* Reports something wrong at the place that was counted up to. */
+static int fail(struct ty_profile_reader *r, const char *format, va_list args)
 {
-    ty_profile_count(r);
     const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
+    char message[400];
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     r->code = ty_fail_at(r->err, TY_EINPUT, &at, "%s", message);
+    return r->code;
+}
+
+TY_PRINTF(2, 3) static int fail_at(struct ty_profile_reader *r, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fail(r, format, args);
+    va_end(args);
+    return r->code;
+}
+
+int ty_profile_fail_here(struct ty_profile_reader *r, const char *format, ...)
+{
+    va_list args;
+    ty_profile_count(r);
+    va_start(args, format);
+    (void)fail(r, format, args);
+    va_end(args);
     return 0;
 }
 
@@ -62,26 +82,44 @@ int ty_profile_no_memory(struct ty_profile_reader *r)
     return 0;
 }
 
-int ty_profile_wrong_event(struct ty_profile_reader *r, int key, const char *format, ...)
+/* ---- memory for yajl ---- */
+
+/* yajl does not look whether it got any: a failure leaves the parser by longjmp, before it can
+ * write through what it did not get. It is not to be used or freed after that; what it holds is
+ * known, and freed by the reader. */
+static void **block_of(struct ty_profile_reader *r, const void *piece)
 {
-    static const char *const names[TY_N_KEYS] = {
-#define X(id, key) key,
-        TY_PROFILE_EVENT_KEYS(X)
-#undef X
-#define X(id, key) "args." key,
-            TY_PROFILE_ARG_KEYS(X)
-#undef X
-    };
-    char message[400];
-    va_list args;
-    va_start(args, format);
-    (void)ty_vsnprintf(message, sizeof(message), format, args);
-    va_end(args);
-    const struct ty_place at = {.file = r->path, .line = r->event_line, .col = r->event_col};
-    r->code = ty_fail_at(r->err, TY_EINPUT, &at, "traceEvents[%llu]%s%s: %s",
-                         (unsigned long long)r->event, key >= 0 ? "." : "",
-                         key >= 0 ? names[key] : "", message);
-    return 0;
+    uint32_t i = 0;
+    while (i < TY_YAJL_BLOCKS && r->block[i] != piece) {
+        i++;
+    }
+    return i < TY_YAJL_BLOCKS ? &r->block[i] : NULL;
+}
+
+/* A piece of the size, in place of an old one; NULL: of none. */
+static void *resize(void *ctx, void *old, size_t size)
+{
+    struct ty_profile_reader *r = ctx;
+    void **block = block_of(r, old);
+    void *piece = block != NULL ? realloc(old, size) : NULL;
+    if (piece == NULL) {
+        longjmp(r->no_memory, 1);
+    }
+    *block = piece;
+    return piece;
+}
+
+static void *make(void *ctx, size_t size)
+{
+    return resize(ctx, NULL, size);
+}
+
+static void drop(void *ctx, void *piece)
+{
+    if (piece != NULL) {
+        *block_of(ctx, piece) = NULL;
+        free(piece);
+    }
 }
 
 /* ---- the file ---- */
@@ -104,9 +142,7 @@ static int syntax_error(struct ty_profile_reader *r)
     const char *near = (const char *)r->chunk + (at > 0 && at <= r->chunk_len ? at - 1 : 0);
     const bool not_finite = r->chunk_len > 0 && (*near == 'N' || *near == 'I');
     count_to(r, at > 0 && at <= r->chunk_len ? at - 1 : r->counted); /* yajl is behind it */
-    const struct ty_place place = {.file = r->path, .line = r->line, .col = r->col};
-    r->code = ty_fail_at(r->err, TY_EINPUT, &place,
-                         "not JSON from here on%s; a PyTorch profile is needed", message);
+    (void)fail_at(r, "not JSON from here on%s; a PyTorch profile is needed", message);
     if (not_finite) {
         ty_hint(r->err, "JSON has no NaN and no Infinity; a script wrote this file, not PyTorch");
     }
@@ -128,10 +164,8 @@ static int parse_chunk(struct ty_profile_reader *r, const unsigned char *chunk, 
     count_to(r, n);
     r->chunk_at += n;
     if (r->chunk_at - r->last_value_at > MAX_SILENCE) {
-        const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
-        return ty_fail_at(r->err, TY_EINPUT, &at,
-                          "%u MiB up to here without a value; a PyTorch profile is needed",
-                          MAX_SILENCE >> 20);
+        return fail_at(r, "%u MiB up to here without a value; a PyTorch profile is needed",
+                       MAX_SILENCE >> 20);
     }
     return 0;
 }
@@ -139,20 +173,16 @@ static int parse_chunk(struct ty_profile_reader *r, const unsigned char *chunk, 
 /* After the last byte. */
 static int finish(struct ty_profile_reader *r)
 {
-    const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
     if (r->chunk_at == 0) {
         return ty_fail(r->err, TY_EINPUT, "%s: empty; a PyTorch profile is needed", r->path);
     }
     if (yajl_complete_parse(r->yajl) != yajl_status_ok || r->where != TY_IN_END) {
-        return r->code != 0
-                   ? r->code
-                   : ty_fail_at(r->err, TY_EINPUT, &at,
-                                "the file ends here, in the middle; it was cut, or the profiler "
-                                "was stopped while it wrote");
+        return r->code != 0 ? r->code
+                            : fail_at(r, "the file ends here, in the middle; it was cut, or the "
+                                         "profiler was stopped while it wrote");
     }
-    if (!r->seen_events) {
-        return ty_fail_at(r->err, TY_EINPUT, &at,
-                          "no traceEvents up to here; a PyTorch profile is needed");
+    if ((r->seen >> TY_IN_EVENTS & 1u) == 0) {
+        return fail_at(r, "no traceEvents up to here; a PyTorch profile is needed");
     }
     return 0;
 }
@@ -161,16 +191,13 @@ static int unzip_error(struct ty_profile_reader *r, gzFile in)
 {
     int code = Z_OK;
     const char *said = gzerror(in, &code);
-    const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
     if (code == Z_MEM_ERROR) {
-        return ty_profile_no_memory(r);
+        return ty_fail_memory(r->err);
     }
-    return code == Z_ERRNO
-               ? ty_fail(r->err, TY_EIO, "%s: cannot be read (%s)", r->path, ty_errno_text(errno))
-               : ty_fail_at(r->err, TY_EINPUT, &at,
-                            "the compressed file is damaged or cut behind what says "
-                            "this (%s)",
-                            said);
+    if (code == Z_ERRNO) {
+        return ty_fail(r->err, TY_EIO, "%s: cannot be read (%s)", r->path, ty_errno_text(errno));
+    }
+    return fail_at(r, "the compressed file is damaged or cut behind what says this (%s)", said);
 }
 
 static int read_all(struct ty_profile_reader *r, gzFile in, unsigned char *buf)
@@ -198,10 +225,11 @@ static int read_all(struct ty_profile_reader *r, gzFile in, unsigned char *buf)
 /* Makes the parser and reads; whatever it needs and does not get ends here. */
 static int read_guarded(struct ty_profile_reader *r, gzFile in, unsigned char *buf)
 {
-    if (setjmp(r->memory.failed) != 0) {
-        return ty_profile_no_memory(r);
+    yajl_alloc_funcs memory = {.malloc = make, .realloc = resize, .free = drop, .ctx = r};
+    if (setjmp(r->no_memory) != 0) {
+        return ty_fail_memory(r->err);
     }
-    r->yajl = yajl_alloc(&ty_profile_callbacks, &r->memory.calls, r);
+    r->yajl = yajl_alloc(&ty_profile_callbacks, &memory, r);
     (void)gzbuffer(in, CHUNK);
     return read_all(r, in, buf);
 }
@@ -209,8 +237,14 @@ static int read_guarded(struct ty_profile_reader *r, gzFile in, unsigned char *b
 int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *store, const char *path,
                      struct ty_err *err)
 {
-    struct ty_profile_reader r = {
-        .file = file, .store = store, .path = path, .err = err, .line = 1, .col = 1, .key = -1};
+    struct ty_profile_reader r = {.file = file,
+                                  .store = store,
+                                  .path = path,
+                                  .err = err,
+                                  .line = 1,
+                                  .col = 1,
+                                  .key = TY_KEY_NONE,
+                                  .scratch_cap = 1u << 16};
     errno = 0;
     gzFile in = strcmp(path, "-") == 0 ? gzdopen(dup(STDIN_FILENO), "rb") : gzopen(path, "rb");
     if (in == NULL) {
@@ -219,20 +253,16 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
                        errno != 0 ? ty_errno_text(errno) : "memory is exhausted");
     }
     unsigned char *buf = malloc(CHUNK);
-    r.scratch_cap = 1u << 16;
     r.scratch = malloc(r.scratch_cap);
-    ty_profile_memory_init(&r.memory);
-    ty_profile_make_keys(&r);
-    int rc =
-        buf != NULL && r.scratch != NULL ? read_guarded(&r, in, buf) : ty_profile_no_memory(&r);
     file->rank.file = ty_arena_strndup(&store->arena, path, strlen(path));
+    ty_profile_make_keys(&r);
+    int rc = buf != NULL && r.scratch != NULL && file->rank.file != NULL ? read_guarded(&r, in, buf)
+                                                                         : ty_fail_memory(err);
     file->rank.gpu = file->rank.gpu != NULL ? file->rank.gpu : "";
     file->rank.json_B = r.chunk_at;
-    if (rc == 0 && file->rank.file == NULL) {
-        (void)ty_profile_no_memory(&r);
-        rc = TY_ENOMEM;
+    for (uint32_t i = 0; i < TY_YAJL_BLOCKS; i++) {
+        free(r.block[i]);
     }
-    ty_profile_memory_release(&r.memory);
     free(buf);
     free(r.scratch);
     free(r.threads);

@@ -6,12 +6,7 @@
  * arguments are the input. An argument is a tensor or a list of some. Schemas are from memory. */
 #include <string.h>
 
-#include "traces/profile/internal.h"
-
-static bool begins(const char *s, const char *with)
-{
-    return strncmp(s, with, strlen(with)) == 0;
-}
+#include "sim/profile/read/read.h"
 
 /* Where an operator has what one rank gives, or, with `output`, what one rank gets. */
 static const struct issuer {
@@ -109,7 +104,7 @@ static void take_size(struct ty_profile_comm *comm, uint8_t coll, const struct i
 static const struct issuer *issuer_of(const char *op)
 {
     for (size_t i = 0; i < TY_COUNT(issuers); i++) {
-        if (begins(op, issuers[i].name)) {
+        if (ty_text_begins(op, issuers[i].name)) {
             return &issuers[i];
         }
     }
@@ -125,7 +120,7 @@ void ty_profile_name_comm(struct ty_profile_rank *rank, const struct ty_profile_
     bool named = comm->name != 0;
     for (uint32_t i = kernel->op; i != TY_PROFILE_NONE && !named; i = rank->ops[i].parent) {
         const char *op = store->text[rank->ops[i].name];
-        named = begins(op, "nccl:") || begins(op, "c10d::");
+        named = ty_text_begins(op, "nccl:") || ty_text_begins(op, "c10d::");
         if (named) {
             kernel->coll = (uint8_t)ty_profile_coll_of("", name, op);
         }

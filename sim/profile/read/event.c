@@ -3,94 +3,77 @@
  * Values arrive as text. PyTorch writes numbers as numbers, and some ids as texts in some versions;
  * both are taken where a number is due. What no version writes in an event that counts (no start, a
  * negative duration, a stream that is no number) is an error. */
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "sim/profile/read/read.h"
 
-#include "traces/profile/json.h"
-
-#define MAX_DUR_NS ((int64_t)1 << 56)
+#define MAX_DUR_NS  ((int64_t)1 << 56)
+#define MAX_THREADS 4096u
+#define STEP_MARK   "ProfilerStep#"
 
 /* ---- numbers ---- */
 
-bool ty_profile_integer(const char *text, int64_t *out)
+static bool is_digit(char c)
 {
-    const bool negative = *text == '-';
-    const char *p = text + (negative ? 1 : 0);
+    return c >= '0' && c <= '9';
+}
+
+bool ty_profile_integer(const char *text, size_t n, int64_t *out)
+{
+    const bool negative = n > 0 && *text == '-';
+    const size_t first = negative ? 1 : 0;
     int64_t x = 0;
-    if (*p < '0' || *p > '9') {
-        return false;
-    }
-    for (; *p >= '0' && *p <= '9'; p++) {
-        if (x > (INT64_MAX - 9) / 10) {
+    for (size_t i = first; i < n; i++) {
+        if (!is_digit(text[i]) || x > (INT64_MAX - 9) / 10) {
             return false;
         }
-        x = 10 * x + (*p - '0');
+        x = 10 * x + (text[i] - '0');
     }
     *out = negative ? -x : x;
-    return *p == '\0';
+    return n > first;
 }
 
-/* Appends digits of a number up to a count of them and moves behind those; false: too large. */
-static bool take_digits(const char **p, int count, int64_t *x)
-{
-    for (; **p >= '0' && **p <= '9' && count > 0; (*p)++, count--) {
-        if (*x > TY_PROFILE_MAX_NS / 10) {
-            return false;
-        }
-        *x = 10 * *x + (**p - '0');
-    }
-    return true;
-}
-
-/* Microseconds with decimals as nanoseconds, 12346 of "12.3456"; false: not one, or out of
+/* Microseconds with decimals, a number of JSON, as nanoseconds: 12346 of "12.3456"; -1: out of
  * range. */
-static bool nanoseconds(const char *text, int64_t *out)
+static int64_t nanoseconds(const char *text)
 {
     const char *p = text;
     int64_t ns = 0;
-    if (!take_digits(&p, INT_MAX, &ns)) {
-        return false;
+    for (; is_digit(*p); p++) {
+        ns = 10 * ns + (*p - '0');
+        if (ns >= TY_PROFILE_MAX_NS / 1000) {
+            return -1;
+        }
     }
-    const bool point = *p == '.';
-    bool digits = p > text;
-    const char *fraction = p + point;
-    p = fraction;
-    if (point && !take_digits(&p, 3, &ns)) {
-        return false;
+    p += *p == '.';
+    for (int decimals = 0; decimals < 3; decimals++) {
+        ns = 10 * ns + (is_digit(*p) ? *p++ - '0' : 0);
     }
-    const int decimals = (int)(p - fraction);
-    digits = digits || decimals > 0;
-    if (decimals == 3) { /* beyond nanoseconds: rounded, the rest does not matter */
-        ns += *p >= '5' && *p <= '9';
-        p += strspn(p, "0123456789");
-    }
-    if (*p == 'e' || *p == 'E') {
+    ns += *p >= '5' && *p <= '9';
+    p += strspn(p, "0123456789");
+    if (*p != '\0') { /* a sign before it, or an exponent behind it */
         const double us = ty_strtod(text, NULL);
-        *out = us >= 0 && us < 4e15 ? llround(us * 1000) : -1;
-        return *out >= 0;
+        return us >= 0 && us < 4e15 && *text != '-' ? llround(us * 1000) : -1;
     }
-    const char *zeros = "000";
-    const bool fits = take_digits(&zeros, 3 - decimals, &ns);
-    *out = ns;
-    return fits && *p == '\0' && digits && ns < TY_PROFILE_MAX_NS;
+    return ns;
 }
 
 static const char *text_of(const struct ty_profile_reader *r, int key)
 {
     const struct ty_profile_field *field = &r->field[key];
-    return field->kind != TY_VALUE_NONE && field->kind != TY_VALUE_OTHER ? r->scratch + field->from
-                                                                         : "";
+    const bool told = field->kind != TY_VALUE_NONE && field->kind != TY_VALUE_OTHER;
+    return told ? r->scratch + field->from : "";
 }
 
 /* A whole number where there is one, else `otherwise`. */
 static int64_t number_of(const struct ty_profile_reader *r, int key, int64_t otherwise)
 {
+    const char *text = text_of(r, key);
     int64_t x;
-    return ty_profile_integer(text_of(r, key), &x) ? x : otherwise;
+    return ty_profile_integer(text, strlen(text), &x) ? x : otherwise;
 }
 
 static int time_of(struct ty_profile_reader *r, int key, int64_t *out)
@@ -98,7 +81,8 @@ static int time_of(struct ty_profile_reader *r, int key, int64_t *out)
     if (r->field[key].kind == TY_VALUE_NONE) {
         return ty_profile_wrong_event(r, key, "missing; an event of this category has one");
     }
-    if (r->field[key].kind != TY_VALUE_NUMBER || !nanoseconds(text_of(r, key), out)) {
+    *out = r->field[key].kind == TY_VALUE_NUMBER ? nanoseconds(text_of(r, key)) : -1;
+    if (*out < 0) {
         return ty_profile_wrong_event(
             r, key, "not a time (%.40s); a number of microseconds, at least 0, is due",
             text_of(r, key));
@@ -155,10 +139,10 @@ static int thread_of(struct ty_profile_reader *r, uint32_t *out)
         i++;
     }
     if (i == r->n_threads) {
-        if (r->n_threads == 4096) {
-            return ty_profile_wrong_event(r, TY_KEY_TID, "more than 4096 threads");
+        if (r->n_threads == MAX_THREADS) {
+            return ty_profile_wrong_event(r, TY_KEY_TID, "more than %u threads", MAX_THREADS);
         }
-        if (!ty_profile_grow(&r->threads, i, &r->cap_threads, sizeof(*r->threads))) {
+        if (!TY_PROFILE_GROW(r->threads, i, r->cap_threads)) {
             return ty_profile_no_memory(r);
         }
         r->threads[r->n_threads++] = thread;
@@ -169,48 +153,49 @@ static int thread_of(struct ty_profile_reader *r, uint32_t *out)
 
 /* ---- what is kept ---- */
 
-static int keep_step(struct ty_profile_reader *r, const struct ty_profile_op *op)
+/* `number`: the text behind "ProfilerStep#". */
+static int keep_step(struct ty_profile_reader *r, const struct ty_profile_op *op,
+                     const char *number)
 {
     struct ty_profile_file *file = r->file;
-    int64_t number;
-    if (!ty_profile_integer(text_of(r, TY_KEY_NAME) + strlen("ProfilerStep#"), &number) ||
-        number < 0 || number > UINT32_MAX) {
+    int64_t n;
+    if (!ty_profile_integer(number, strlen(number), &n) || n < 0 || n > UINT32_MAX) {
         return 1; /* somebody's own mark */
     }
-    if (!ty_profile_grow(&file->rank.steps, file->rank.n_steps, &file->cap_steps,
-                         sizeof(*file->rank.steps))) {
+    if (!TY_PROFILE_GROW(file->rank.steps, file->rank.n_steps, file->cap_steps)) {
         return ty_profile_no_memory(r);
     }
     file->rank.steps[file->rank.n_steps++] = (struct ty_profile_step){
-        .start_ns = op->start_ns, .end_ns = op->start_ns + op->dur_ns, .number = (uint32_t)number};
+        .start_ns = op->start_ns, .end_ns = op->start_ns + op->dur_ns, .number = (uint32_t)n};
     return 1;
 }
 
 static int keep_op(struct ty_profile_reader *r)
 {
     struct ty_profile_file *file = r->file;
-    struct ty_profile_op op = {.sequence = number_of(r, TY_KEY_SEQUENCE, -1),
-                               .parent = TY_PROFILE_NONE,
-                               .forward = TY_PROFILE_NONE,
-                               .annotation = r->cat == TY_EVENT_ANNOTATION};
-    op.has_fwd_thread = number_of(r, TY_KEY_FWD_THREAD, 0) > 0;
+    struct ty_profile_op op = {
+        .sequence = number_of(r, TY_KEY_SEQUENCE, -1),
+        .external = number_of(r, TY_KEY_EXTERNAL, 0),
+        .parent = r->file->rank.n_ops, /* until they are in order: as in the file */
+        .forward = TY_PROFILE_NONE,
+        .annotation = r->cat == TY_EVENT_ANNOTATION,
+        .has_fwd_thread = number_of(r, TY_KEY_FWD_THREAD, 0) > 0};
+    const char *name = text_of(r, TY_KEY_NAME);
+    uint32_t thread;
     if (!time_of(r, TY_KEY_TS, &op.start_ns) || !time_of(r, TY_KEY_DUR, &op.dur_ns) ||
-        !intern(r, TY_KEY_NAME, &op.name) || !thread_of(r, &op.thread) ||
+        !intern(r, TY_KEY_NAME, &op.name) || !thread_of(r, &thread) ||
         !intern(r, TY_KEY_DIMS, &op.dims) || !intern(r, TY_KEY_TYPES, &op.types) ||
         !intern(r, TY_KEY_VALUES, &op.values) || !intern(r, TY_KEY_STRIDES, &op.strides)) {
         return 0;
     }
-    if (strncmp(text_of(r, TY_KEY_NAME), "ProfilerStep#", strlen("ProfilerStep#")) == 0) {
-        return keep_step(r, &op);
+    op.thread = (uint16_t)thread;
+    if (ty_text_begins(name, STEP_MARK)) {
+        return keep_step(r, &op, name + strlen(STEP_MARK));
     }
     if (file->rank.n_ops == TY_PROFILE_NONE - 1 ||
-        !ty_profile_grow(&file->rank.ops, file->rank.n_ops, &file->cap_ops,
-                         sizeof(*file->rank.ops)) ||
-        !ty_profile_grow(&file->externals, file->rank.n_ops, &file->cap_externals,
-                         sizeof(*file->externals))) {
+        !TY_PROFILE_GROW(file->rank.ops, file->rank.n_ops, file->cap_ops)) {
         return ty_profile_no_memory(r);
     }
-    file->externals[file->rank.n_ops] = number_of(r, TY_KEY_EXTERNAL, 0);
     file->rank.ops[file->rank.n_ops++] = op;
     return 1;
 }
@@ -226,16 +211,11 @@ static int keep_call(struct ty_profile_reader *r)
     if (!time_of(r, TY_KEY_TS, &call.start_ns) || !thread_of(r, &call.thread)) {
         return 0;
     }
-    if (!ty_profile_grow(&file->calls, file->n_calls, &file->cap_calls, sizeof(*file->calls))) {
+    if (!TY_PROFILE_GROW(file->calls, file->n_calls, file->cap_calls)) {
         return ty_profile_no_memory(r);
     }
     file->calls[file->n_calls++] = call;
     return 1;
-}
-
-static bool has_size(const struct ty_profile_reader *r)
-{
-    return number_of(r, TY_KEY_IN_NELEMS, -1) >= 0 && number_of(r, TY_KEY_OUT_NELEMS, -1) >= 0;
 }
 
 /* A number that fits below a limit, or what stands for none. */
@@ -244,24 +224,18 @@ static uint32_t below(int64_t number, int64_t limit, uint32_t none)
     return number >= 0 && number < limit ? (uint32_t)number : none;
 }
 
-/* Room for one more communication in all columns. */
-static bool grow_comms(struct ty_profile_file *file, uint32_t n)
-{
-    return ty_profile_grow(&file->rank.comms, n, &file->cap_comms, sizeof(*file->rank.comms)) &&
-           ty_profile_grow(&file->pg_names, n, &file->cap_names, sizeof(uint32_t)) &&
-           ty_profile_grow(&file->pg_descs, n, &file->cap_descs, sizeof(uint32_t)) &&
-           ty_profile_grow(&file->pg_ranks, n, &file->cap_ranks, sizeof(uint32_t));
-}
-
 static int keep_comm(struct ty_profile_reader *r)
 {
     struct ty_profile_file *file = r->file;
     const uint32_t n = file->rank.n_comms;
     const int64_t seq = number_of(r, TY_KEY_SEQ, -1);
+    const int64_t in = number_of(r, TY_KEY_IN_NELEMS, -1),
+                  out = number_of(r, TY_KEY_OUT_NELEMS, -1);
+    struct ty_profile_named named;
     struct ty_profile_comm comm = {
         .seq = seq >= 0 ? (uint64_t)seq : 0,
         .has_seq = seq >= 0,
-        .has_size = has_size(r),
+        .has_size = in >= 0 && out >= 0,
         .group = TY_PROFILE_NONE,
         .group_size = below(number_of(r, TY_KEY_GROUP_SIZE, 0), INT32_MAX, 0),
         .src = below(number_of(r, TY_KEY_SRC, -1), INT32_MAX, TY_PROFILE_NONE),
@@ -269,22 +243,22 @@ static int keep_comm(struct ty_profile_reader *r)
         .element_B = ty_profile_element_bytes(text_of(r, TY_KEY_DTYPE)),
     };
     if (comm.has_size) {
-        comm.in_nelems = (uint64_t)number_of(r, TY_KEY_IN_NELEMS, 0);
-        comm.out_nelems = (uint64_t)number_of(r, TY_KEY_OUT_NELEMS, 0);
+        comm.in_nelems = (uint64_t)in;
+        comm.out_nelems = (uint64_t)out;
     }
     if (comm.in_nelems > UINT64_MAX / 2 / 16 || comm.out_nelems > UINT64_MAX / 2 / 16) {
         return ty_profile_wrong_event(r, TY_KEY_IN_NELEMS, "more elements than there is memory");
     }
-    if (!grow_comms(file, n)) {
+    if (!intern(r, TY_KEY_COLL, &comm.name) || !intern(r, TY_KEY_PG_NAME, &named.name) ||
+        !intern(r, TY_KEY_PG_DESC, &named.desc) || !intern(r, TY_KEY_PG_RANKS, &named.ranks)) {
+        return 0;
+    }
+    if (!TY_PROFILE_GROW(file->rank.comms, n, file->cap_comms) ||
+        !TY_PROFILE_GROW(file->named, n, file->cap_named)) {
         return ty_profile_no_memory(r);
     }
     file->rank.comms[n] = comm;
-    if (!intern(r, TY_KEY_COLL, &file->rank.comms[n].name) ||
-        !intern(r, TY_KEY_PG_NAME, &file->pg_names[n]) ||
-        !intern(r, TY_KEY_PG_DESC, &file->pg_descs[n]) ||
-        !intern(r, TY_KEY_PG_RANKS, &file->pg_ranks[n])) {
-        return 0;
-    }
+    file->named[n] = named;
     file->rank.n_comms++;
     return 1;
 }
@@ -298,13 +272,10 @@ static int keep_kernel(struct ty_profile_reader *r)
     struct ty_profile_kernel k = {
         .op = TY_PROFILE_NONE, .comm = TY_PROFILE_NONE, .step = TY_PROFILE_NONE};
     if (stream < 0 || stream > UINT32_MAX) {
-        return r->field[TY_KEY_STREAM].kind == TY_VALUE_NONE
-                   ? ty_profile_wrong_event(r, TY_KEY_STREAM,
-                                            "missing; the number of a CUDA stream is due")
-                   : ty_profile_wrong_event(
-                         r, TY_KEY_STREAM,
-                         "not a stream (%.40s); the number of a CUDA stream is due",
-                         text_of(r, TY_KEY_STREAM));
+        const bool missing = r->field[TY_KEY_STREAM].kind == TY_VALUE_NONE;
+        return ty_profile_wrong_event(
+            r, TY_KEY_STREAM, "%s%.40s%s; the number of a CUDA stream is due",
+            missing ? "missing" : "not a stream (", text_of(r, TY_KEY_STREAM), missing ? "" : ")");
     }
     if (!time_of(r, TY_KEY_TS, &k.start_ns) || !time_of(r, TY_KEY_DUR, &k.dur_ns) ||
         !intern(r, TY_KEY_NAME, &k.name)) {
@@ -323,9 +294,8 @@ static int keep_kernel(struct ty_profile_reader *r)
         }
     }
     if (rank->n_kernels == TY_PROFILE_NONE - 1 ||
-        !ty_profile_grow(&rank->kernels, rank->n_kernels, &file->cap_kernels, sizeof(k)) ||
-        !ty_profile_grow(&file->launches, rank->n_kernels, &file->cap_launches,
-                         sizeof(*file->launches))) {
+        !TY_PROFILE_GROW(rank->kernels, rank->n_kernels, file->cap_kernels) ||
+        !TY_PROFILE_GROW(file->launches, rank->n_kernels, file->cap_launches)) {
         return ty_profile_no_memory(r);
     }
     file->launches[rank->n_kernels] =

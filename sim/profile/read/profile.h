@@ -1,7 +1,7 @@
 /* profile.h - what PyTorch's profiler recorded of some ranks, kept so far as GPUs are concerned.
  *
- *     files ── profile_json (yajl, zlib) ── profile_event ──> kernels, operators, marks of a rank
- *           ── profile_link: who launched what, in which phase and step ──> struct ty_profile
+ *     files ── stream, json (zlib, yajl) ── event ──> kernels, operators, marks of a rank
+ *           ── link: who launched what, in which phase and step ──> struct ty_profile
  *
  * A file is read as it streams by; what stays is a record for each kernel, and one for each
  * operator of the host that launched any, or has one inside it that did. Times are nanoseconds from
@@ -11,14 +11,15 @@
  * The form is that of pytorch/kineto, libkineto/src/output_json.cpp; what PyTorch's own part of it
  * (operators and their arguments) looks like is written down from memory. 58 of 66 public profiles
  * (V100 to B200, MI210 to MI300X) are accepted; none is part of the tests. */
-#ifndef TY_TRACES_PROFILE_PROFILE_H
-#define TY_TRACES_PROFILE_PROFILE_H
+#ifndef TY_PROFILE_READ_PROFILE_H
+#define TY_PROFILE_READ_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "sim/base/err.h"
+#include "sim/base/text.h"
 
 #define TY_PROFILE_NONE UINT32_MAX
 
@@ -87,6 +88,7 @@ struct ty_profile_comm {
 /* An operator of the host (cpu_op, user_annotation), by which kernels were launched. */
 struct ty_profile_op {
     int64_t start_ns, dur_ns;
+    int64_t external; /* by which kernels name it; 0: none */
     int64_t sequence; /* of autograd, -1: none */
     uint32_t name;
     uint32_t dims;    /* "[[8,4096],[4096,512],[]]", of its arguments; 0: shapes not recorded */
@@ -95,15 +97,17 @@ struct ty_profile_op {
     uint32_t strides; /* as dims; 0: not recorded */
     uint32_t parent;  /* that encloses it, in `ops`; or TY_PROFILE_NONE */
     uint32_t forward; /* an operator of autograd's backward: what it is the backward of; or NONE */
-    uint32_t thread;
+    uint16_t thread;
     uint8_t phase; /* enum ty_profile_phase */
-    bool annotation, has_fwd_thread;
+    bool annotation : 1, has_fwd_thread : 1;
 };
+_Static_assert(sizeof(struct ty_profile_op) == 64, "operators are many");
 
 /* A ProfilerStep#N of the host. */
 struct ty_profile_step {
     int64_t start_ns, end_ns;
     uint32_t number;
+    bool cut; /* of trainyard: only a part of it was written, or executed */
 };
 
 /* A process group. The same group of several files is one when its name and ranks are. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "traces/profile/internal.h"
+#include "sim/profile/read/read.h"
 
 #define SLOTS 4096u
 
@@ -12,7 +12,8 @@ int ty_profile_store_init(struct ty_profile_store *store)
     *store = (struct ty_profile_store){.n_slots = SLOTS, .n_texts = 1, .cap_texts = SLOTS / 2};
     store->slot = calloc(store->n_slots, sizeof(*store->slot));
     store->text = calloc(store->cap_texts, sizeof(*store->text));
-    if (store->slot == NULL || store->text == NULL) {
+    store->len = calloc(store->cap_texts, sizeof(*store->len));
+    if (store->slot == NULL || store->text == NULL || store->len == NULL) {
         ty_profile_store_release(store);
         return TY_ENOMEM;
     }
@@ -24,6 +25,7 @@ void ty_profile_store_release(struct ty_profile_store *store)
 {
     free(store->slot);
     free(store->text);
+    free(store->len);
     ty_arena_release(&store->arena);
     *store = (struct ty_profile_store){.n_texts = 0};
 }
@@ -44,54 +46,55 @@ static uint64_t hash(const char *text, size_t len)
     return h ^ h >> 32;
 }
 
+/* Where a text is, or would be. */
+static uint32_t slot_of(const struct ty_profile_store *store, const char *text, size_t len)
+{
+    uint32_t at = (uint32_t)hash(text, len) & (store->n_slots - 1);
+    for (uint32_t i; (i = store->slot[at]) != 0; at = (at + 1) & (store->n_slots - 1)) {
+        if (store->len[i] == len && memcmp(store->text[i], text, len) == 0) {
+            break;
+        }
+    }
+    return at;
+}
+
 static bool widen(struct ty_profile_store *store)
 {
-    const uint32_t n_slots = 2 * store->n_slots, cap = n_slots / 2;
-    uint32_t *slot = calloc(n_slots, sizeof(*slot));
-    const char **text = slot != NULL ? realloc(store->text, cap * sizeof(*text)) : NULL;
-    if (text == NULL) {
+    uint32_t cap_texts = store->cap_texts, cap_len = store->cap_texts;
+    uint32_t *slot = calloc((size_t)2 * store->n_slots, sizeof(*slot));
+    if (slot == NULL || !TY_PROFILE_GROW(store->text, store->n_texts, cap_texts) ||
+        !TY_PROFILE_GROW(store->len, store->n_texts, cap_len)) {
         free(slot);
         return false;
     }
-    for (uint32_t i = 1; i < store->n_texts; i++) {
-        uint32_t at = (uint32_t)hash(text[i], strlen(text[i])) & (n_slots - 1);
-        while (slot[at] != 0) {
-            at = (at + 1) & (n_slots - 1);
-        }
-        slot[at] = i;
-    }
     free(store->slot);
     store->slot = slot;
-    store->text = text;
-    store->n_slots = n_slots;
-    store->cap_texts = cap;
+    store->n_slots *= 2;
+    store->cap_texts = cap_len;
+    for (uint32_t i = 1; i < store->n_texts; i++) {
+        store->slot[slot_of(store, store->text[i], store->len[i])] = i;
+    }
     return true;
 }
 
 uint32_t ty_profile_intern(struct ty_profile_store *store, const char *text, size_t len)
 {
-    const char *zero = len > 0 ? memchr(text, '\0', len) : NULL;
-    len = zero != NULL ? (size_t)(zero - text) : len; /* "\u0000" ends a text */
     if (len == 0) {
         return 0;
     }
-    if (store->n_texts == store->cap_texts && !widen(store)) {
+    if (len > UINT32_MAX || (store->n_texts == store->cap_texts && !widen(store))) {
         return TY_PROFILE_NONE;
     }
-    uint32_t at = (uint32_t)hash(text, len) & (store->n_slots - 1);
-    for (; store->slot[at] != 0; at = (at + 1) & (store->n_slots - 1)) {
-        const char *other = store->text[store->slot[at]];
-        if (strncmp(other, text, len) == 0 && other[len] == '\0') {
-            return store->slot[at];
+    const uint32_t at = slot_of(store, text, len);
+    if (store->slot[at] == 0) {
+        store->text[store->n_texts] = ty_arena_strndup(&store->arena, text, len);
+        if (store->text[store->n_texts] == NULL) {
+            return TY_PROFILE_NONE;
         }
+        store->len[store->n_texts] = (uint32_t)len;
+        store->slot[at] = store->n_texts++;
     }
-    char *copy = ty_arena_strndup(&store->arena, text, len);
-    if (copy == NULL) {
-        return TY_PROFILE_NONE;
-    }
-    store->text[store->n_texts] = copy;
-    store->slot[at] = store->n_texts;
-    return store->n_texts++;
+    return store->slot[at];
 }
 
 bool ty_profile_grow(void *array, uint32_t n, uint32_t *cap, size_t size)

@@ -9,59 +9,58 @@
 #include <sys/stat.h>
 
 #include "sim/base/path.h"
-#include "traces/profile/internal.h"
+#include "sim/profile/read/read.h"
 
 #define MAX_FILES   16384u
 #define MAX_SPAN_NS ((int64_t)500000000000000) /* nearly six days */
 
+struct source {
+    const char *path;
+    bool told; /* the rank is known from the file or its name */
+    int64_t base_ns;
+};
+
 struct reading {
     struct ty_profile *profile;
     struct ty_profile_store *store;
-    const char **paths; /* [n_paths] */
-    bool *told;         /* [n_paths]: the rank is known from the file or its name */
-    int64_t *base_ns;   /* [n_paths] */
-    uint32_t n_paths, cap_paths;
+    struct source *sources; /* [n], in the order of the profile's ranks until they are checked */
+    uint32_t n, cap;
     struct ty_profile_groups groups;
     struct ty_err *err;
 };
-
-static int no_memory(struct reading *r)
-{
-    return ty_fail_memory(r->err);
-}
 
 /* ---- which files ---- */
 
 static int add_path(struct reading *r, const char *path)
 {
-    if (r->n_paths == MAX_FILES) {
+    if (r->n == MAX_FILES) {
         return ty_fail(r->err, TY_ELIMIT, "more than %u profiles", MAX_FILES);
     }
     char *copy = ty_arena_strndup(&r->store->arena, path, strlen(path));
-    if (copy == NULL || !ty_profile_grow(&r->paths, r->n_paths, &r->cap_paths, sizeof(*r->paths))) {
-        return no_memory(r);
+    if (copy == NULL || !TY_PROFILE_GROW(r->sources, r->n, r->cap)) {
+        return ty_fail_memory(r->err);
     }
-    r->paths[r->n_paths++] = copy;
+    r->sources[r->n++] = (struct source){.path = copy};
     return 0;
 }
 
 /* By name; numbers in them by value, so that rank-2 comes before rank-10. */
 static int by_name(const void *a, const void *b)
 {
-    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    const char *x = ((const struct source *)a)->path, *y = ((const struct source *)b)->path;
     while (*x != '\0' && *y != '\0') {
         if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
             x += strspn(x, "0");
             y += strspn(y, "0");
             const size_t n = strspn(x, "0123456789"), k = strspn(y, "0123456789");
-            const int order = n != k ? (n < k ? -1 : 1) : strncmp(x, y, n);
+            const int order = n != k ? TY_ORDER(n, k) : strncmp(x, y, n);
             if (order != 0) {
                 return order;
             }
             x += n;
             y += k;
         } else if (*x != *y) {
-            return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+            return TY_ORDER((unsigned char)*x, (unsigned char)*y);
         } else {
             x++;
             y++;
@@ -72,7 +71,7 @@ static int by_name(const void *a, const void *b)
 
 static int add_folder(struct reading *r, const char *path)
 {
-    const uint32_t from = r->n_paths;
+    const uint32_t from = r->n;
     DIR *dir = opendir(path);
     int rc = 0;
     if (dir == NULL) {
@@ -84,16 +83,16 @@ static int add_folder(struct reading *r, const char *path)
         if (name[0] != '.' && (ty_path_ends(name, ".json") || ty_path_ends(name, ".json.gz"))) {
             char *file = ty_arena_printf(&r->store->arena, "%s%s%s", path,
                                          ty_path_ends(path, "/") ? "" : "/", name);
-            rc = file != NULL ? add_path(r, file) : no_memory(r);
+            rc = file != NULL ? add_path(r, file) : ty_fail_memory(r->err);
         }
     }
     (void)closedir(dir);
-    if (rc == 0 && r->n_paths == from) {
+    if (rc == 0 && r->n == from) {
         return ty_fail(r->err, TY_EINPUT,
                        "%s: a folder without profiles; they end in .json or .json.gz", path);
     }
     if (rc == 0) {
-        qsort(r->paths + from, r->n_paths - from, sizeof(*r->paths), by_name);
+        qsort(r->sources + from, r->n - from, sizeof(*r->sources), by_name);
     }
     return rc;
 }
@@ -120,23 +119,29 @@ static bool rank_in_name(const char *path, uint32_t *rank)
 static int by_rank(const void *a, const void *b)
 {
     const struct ty_profile_rank *x = a, *y = b;
-    return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->file, y->file);
+    return 2 * TY_ORDER(x->rank, y->rank) + TY_ORDER(strcmp(x->file, y->file), 0);
+}
+
+static bool is_told(const struct reading *r, uint32_t rank)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (r->sources[i].told && r->profile->ranks[i].rank == rank) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Files that do not say get the smallest ranks that are left. */
 static void number_rest(struct reading *r)
 {
-    struct ty_profile *p = r->profile;
     uint32_t next = 0;
-    for (uint32_t i = 0; i < p->n_ranks; i++) {
-        for (uint32_t k = 0; !r->told[i] && k < p->n_ranks; k++) {
-            if (r->told[k] && p->ranks[k].rank == next) {
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!r->sources[i].told) {
+            while (is_told(r, next)) {
                 next++;
-                k = UINT32_MAX;
             }
-        }
-        if (!r->told[i]) {
-            p->ranks[i].rank = next++;
+            r->profile->ranks[i].rank = next++;
         }
     }
 }
@@ -174,24 +179,14 @@ static int check_ranks(struct reading *r)
 
 /* ---- the whole ---- */
 
-static void release_rank(struct ty_profile_rank *rank)
-{
-    free(rank->kernels);
-    free(rank->comms);
-    free(rank->ops);
-    free(rank->steps);
-}
-
 /* All but the arrays of its rank. */
 static void release_file(struct ty_profile_file *file)
 {
     free(file->launches);
-    free(file->externals);
+    free(file->named);
     free(file->calls);
     free(file->pgs);
-    free(file->pg_names);
-    free(file->pg_ranks);
-    free(file->pg_descs);
+    free(file->cuts);
 }
 
 /* Times that can be added up, whatever a hostile file says: sums over MAX_FILES have 63 bits. */
@@ -218,21 +213,20 @@ static int check_times(const struct ty_profile_rank *rank, struct ty_err *err)
     return 0;
 }
 
-static int read_file(struct reading *r, uint32_t i)
+static int read_file(struct reading *r, struct source *source, struct ty_profile_rank *rank)
 {
     struct ty_profile_file file = {.base_ns = 0};
-    struct ty_profile_rank *rank = &r->profile->ranks[i];
-    int rc = ty_profile_parse(&file, r->store, r->paths[i], r->err);
+    int rc = ty_profile_parse(&file, r->store, source->path, r->err);
     if (rc == 0 && file.rank.n_kernels == 0) {
         rc = ty_fail(
             r->err, TY_EINPUT, "%s: no kernels of a GPU in it; record with ProfilerActivity.CUDA%s",
-            r->paths[i], file.rank.n_ops > 0 ? "" : " (of trainyard: --trace kineto:FOLDER)");
+            source->path, file.rank.n_ops > 0 ? "" : " (of trainyard: --trace kineto:FOLDER)");
     }
     rc = rc == 0 ? ty_profile_link(&file, r->store, r->err) : rc;
     rc = rc == 0 ? check_times(&file.rank, r->err) : rc;
     rc = rc == 0 ? ty_profile_find_groups(&r->groups, &file, r->err) : rc;
-    r->told[i] = file.has_rank || rank_in_name(r->paths[i], &file.rank.rank);
-    r->base_ns[i] = file.base_ns;
+    source->told = file.has_rank || rank_in_name(source->path, &file.rank.rank);
+    source->base_ns = file.base_ns;
     r->profile->own = r->profile->own || file.own;
     *rank = file.rank;
     release_file(&file);
@@ -266,23 +260,19 @@ static int read_files(struct reading *r)
 {
     struct ty_profile *p = r->profile;
     int rc = 0;
-    assert(r->n_paths > 0);
-    p->ranks = calloc(r->n_paths, sizeof(*p->ranks));
-    r->told = calloc(r->n_paths, sizeof(*r->told));
-    r->base_ns = calloc(r->n_paths, sizeof(*r->base_ns));
-    if (p->ranks == NULL || r->told == NULL || r->base_ns == NULL) {
-        return no_memory(r);
+    assert(r->n > 0);
+    p->ranks = calloc(r->n, sizeof(*p->ranks));
+    p->base_ns = INT64_MAX;
+    if (p->ranks == NULL) {
+        return ty_fail_memory(r->err);
     }
-    for (uint32_t i = 0; i < r->n_paths; i++) {
-        const int one = read_file(r, i); /* all wrong files are told of */
+    for (uint32_t i = 0; i < r->n; i++) {
+        const int one = read_file(r, &r->sources[i], &p->ranks[i]); /* all wrong ones are told of */
         rc = rc < 0 ? rc : one;
+        p->base_ns = r->sources[i].base_ns < p->base_ns ? r->sources[i].base_ns : p->base_ns;
     }
-    p->base_ns = r->base_ns[0];
-    for (uint32_t i = 1; i < r->n_paths; i++) {
-        p->base_ns = r->base_ns[i] < p->base_ns ? r->base_ns[i] : p->base_ns;
-    }
-    for (uint32_t i = 0; i < r->n_paths && rc == 0; i++) {
-        rc = shift(r, &p->ranks[i], r->base_ns[i] - p->base_ns);
+    for (uint32_t i = 0; i < r->n && rc == 0; i++) {
+        rc = shift(r, &p->ranks[i], r->sources[i].base_ns - p->base_ns);
     }
     if (rc == 0) {
         number_rest(r);
@@ -312,10 +302,8 @@ int ty_profile_read(struct ty_profile **profile, const char *const *paths, size_
         rc = folder ? add_folder(&r, paths[i]) : add_path(&r, paths[i]);
     }
     rc = rc == 0 ? read_files(&r) : rc;
-    free(r.paths);
-    free(r.told);
-    free(r.base_ns);
-    ty_profile_groups_release(&r.groups);
+    free(r.sources);
+    free(r.groups.of_text);
     if (rc != 0) {
         ty_profile_free(p);
         return rc;
@@ -330,7 +318,10 @@ void ty_profile_free(struct ty_profile *profile)
         return;
     }
     for (uint32_t i = 0; i < profile->n_ranks && profile->ranks != NULL; i++) {
-        release_rank(&profile->ranks[i]);
+        free(profile->ranks[i].kernels);
+        free(profile->ranks[i].comms);
+        free(profile->ranks[i].ops);
+        free(profile->ranks[i].steps);
     }
     free(profile->ranks);
     free(profile->groups);

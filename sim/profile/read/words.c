@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/core/program/category.h"
-#include "traces/profile/internal.h"
+#include "sim/profile/read/read.h"
 
 const char *ty_profile_coll_word(int coll)
 {
@@ -149,11 +149,6 @@ uint8_t ty_profile_element_bytes(const char *dtype)
     return 0;
 }
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* facebookresearch/HolisticTraceAnalysis, hta/utils/utils.py, is_comm_kernel, is_memory_kernel;
  * its ^hip for AMD's communication is left out, since it takes in hipMemcpy. AMD's library keeps
  * NVIDIA's names, in some versions as a template; kernels of symmetric memory
@@ -162,7 +157,7 @@ enum ty_profile_class ty_profile_class_of(const char *kernel)
 {
     static const char *const parts[] = {"ncclKernel", "ncclDevKernel",       "rccl",
                                         "multimem_",  "one_shot_all_reduce", "two_shot_all_reduce"};
-    if (begins(kernel, "nccl") || begins(kernel, "hccl")) {
+    if (ty_text_begins(kernel, "nccl") || ty_text_begins(kernel, "hccl")) {
         return TY_PROFILE_COMMUNICATION;
     }
     for (size_t i = 0; i < TY_COUNT(parts); i++) {
@@ -170,8 +165,9 @@ enum ty_profile_class ty_profile_class_of(const char *kernel)
             return TY_PROFILE_COMMUNICATION;
         }
     }
-    const char *bare = begins(kernel, "hip") ? kernel + strlen("hip") : kernel;
-    return begins(bare, "Memcpy") || begins(bare, "Memset") || begins(kernel, "dma")
+    const char *bare = ty_text_begins(kernel, "hip") ? kernel + strlen("hip") : kernel;
+    return ty_text_begins(bare, "Memcpy") || ty_text_begins(bare, "Memset") ||
+                   ty_text_begins(kernel, "dma")
                ? TY_PROFILE_MEMORY
                : TY_PROFILE_COMPUTE;
 }

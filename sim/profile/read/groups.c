@@ -1,0 +1,156 @@
+/* groups.c - the process groups of a profile, each once.
+ *
+ * Files number groups as they please: PyTorch counts those of each rank, so that one name stands
+ * for other ranks in another file. A group is one with another when its name and its ranks are, as
+ * far as they are known: both together are a text of the store. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/profile/read/read.h"
+
+#define MAX_GROUPS 65536u
+
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return TY_ORDER(x, y);
+}
+
+/* "[0, 1, 2]" as ranks; they are not whole ("...") unless it is such a list. */
+static void parse_ranks(struct ty_arena *arena, const char *text, struct ty_profile_pg *pg)
+{
+    const size_t len = strlen(text);
+    uint32_t n = 0;
+    uint32_t *ranks = ty_arena_array(arena, uint32_t, len / 2 + 1);
+    if (ranks == NULL || len < 3 || text[0] != '[' || text[len - 1] != ']') {
+        return;
+    }
+    for (const char *p = text + 1; *p != ']' && *p != '\0';) {
+        const size_t digits = strspn(p, "0123456789");
+        if (digits == 0 || digits > 9) {
+            return;
+        }
+        ranks[n++] = (uint32_t)strtoul(p, NULL, 10);
+        p += digits;
+        p += strspn(p, ", ");
+    }
+    pg->ranks = ranks;
+    pg->n = n;
+    pg->whole = n > 0;
+}
+
+/* What is said of a group: by the list on the kernel, if it is whole; by distributedInfo. */
+static struct ty_profile_pg describe(const struct ty_profile_groups *t,
+                                     const struct ty_profile_file *file, uint32_t comm)
+{
+    const struct ty_profile_named *named = &file->named[comm];
+    const struct ty_profile_pg *listed = NULL;
+    struct ty_profile_pg pg = {.name = named->name, .desc = named->desc};
+    for (uint32_t i = 0; i < file->n_pgs && listed == NULL; i++) {
+        listed = file->pgs[i].name == pg.name ? &file->pgs[i] : NULL;
+    }
+    parse_ranks(&t->store->arena, t->store->text[named->ranks], &pg);
+    if (!pg.whole && listed != NULL) {
+        pg.ranks = listed->ranks;
+        pg.n = listed->n;
+        pg.whole = listed->whole;
+    }
+    pg.desc = pg.desc == 0 && listed != NULL ? listed->desc : pg.desc;
+    if (pg.whole) {
+        qsort(pg.ranks, pg.n, sizeof(*pg.ranks), ascending);
+    } else {
+        pg.n = pg.n != 0 ? pg.n : file->rank.comms[comm].group_size;
+    }
+    return pg;
+}
+
+/* The text of a group's name and ranks; TY_PROFILE_NONE when memory is exhausted. */
+static uint32_t text_of(struct ty_profile_groups *t, const struct ty_profile_pg *pg)
+{
+    const uint32_t n = pg->whole ? pg->n : 0;
+    uint32_t *key = malloc(((size_t)n + 3) * sizeof(*key));
+    if (key == NULL) {
+        return TY_PROFILE_NONE;
+    }
+    key[0] = pg->name;
+    key[1] = pg->n;
+    key[2] = pg->whole;
+    memcpy(key + 3, n > 0 ? pg->ranks : key, n * sizeof(*key));
+    const uint32_t text =
+        ty_profile_intern(t->store, (const char *)key, ((size_t)n + 3) * sizeof(*key));
+    free(key);
+    return text;
+}
+
+/* Room for the numbers of groups up to that of a text. */
+static bool reach(struct ty_profile_groups *t, uint32_t text)
+{
+    const uint32_t n = t->store->cap_texts;
+    uint32_t *wider =
+        text < t->n_of_text ? t->of_text : realloc(t->of_text, n * sizeof(*t->of_text));
+    if (wider == NULL) {
+        return false;
+    }
+    t->of_text = wider;
+    for (; t->n_of_text <= text; t->n_of_text++) {
+        wider[t->n_of_text] = 0;
+    }
+    return true;
+}
+
+/* The number of a group among the profile's, new or known. */
+static int find_group(struct ty_profile_groups *t, const struct ty_profile_pg *pg, uint32_t *out,
+                      struct ty_err *err)
+{
+    struct ty_profile *p = t->profile;
+    const uint32_t text = text_of(t, pg);
+    if (text == TY_PROFILE_NONE || !reach(t, text)) {
+        return ty_fail_memory(err);
+    }
+    if (t->of_text[text] == 0) {
+        if (p->n_groups == MAX_GROUPS) {
+            return ty_fail(err, TY_ELIMIT, "more than %u process groups", MAX_GROUPS);
+        }
+        if (!TY_PROFILE_GROW(p->groups, p->n_groups, t->cap_groups)) {
+            return ty_fail_memory(err);
+        }
+        p->groups[p->n_groups] = (struct ty_profile_group){
+            .name = pg->name, .desc = pg->desc, .ranks = pg->whole ? pg->ranks : NULL, .n = pg->n};
+        t->of_text[text] = ++p->n_groups;
+    }
+    *out = t->of_text[text] - 1;
+    return 0;
+}
+
+int ty_profile_find_groups(struct ty_profile_groups *t, struct ty_profile_file *file,
+                           struct ty_err *err)
+{
+    struct {
+        uint32_t name, ranks, size, group;
+    } known[64]; /* the first ones, and the last of the others: a rank is in few */
+    uint32_t n = 0;
+    int rc = 0;
+    for (uint32_t c = 0; c < file->rank.n_comms && rc == 0; c++) {
+        struct ty_profile_comm *comm = &file->rank.comms[c];
+        const struct ty_profile_named *named = &file->named[c];
+        uint32_t i = 0;
+        if (named->name == 0 && named->ranks == 0) {
+            continue; /* nothing is said */
+        }
+        while (i < n && (known[i].name != named->name || known[i].ranks != named->ranks ||
+                         known[i].size != comm->group_size)) {
+            i++;
+        }
+        if (i == n) {
+            const struct ty_profile_pg pg = describe(t, file, c);
+            i = n < TY_COUNT(known) ? n++ : n - 1;
+            known[i].name = named->name;
+            known[i].ranks = named->ranks;
+            known[i].size = comm->group_size;
+            known[i].group = TY_PROFILE_NONE;
+            rc = find_group(t, &pg, &known[i].group, err);
+        }
+        comm->group = known[i].group;
+    }
+    return rc;
+}
