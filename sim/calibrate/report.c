@@ -1,7 +1,6 @@
 /* report.c - what a calibration found, for people and for programs. */
 #include "sim/calibrate/calibrate.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -254,113 +253,133 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
 
 /* ---- JSON ---- */
 
-static void put_error_json(struct ty_text *t, const char *name, const struct ty_cal_error *e)
+static void put_error_json(struct ty_json *j, const char *name, const struct ty_cal_error *e)
 {
-    ty_text_add(t, ",\n  \"%s\": {\"rows\": %u, ", name, (unsigned)e->n);
-    ty_json_put_member(t, "mape", e->mape);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "median", e->median);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "p90", e->p90);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "bias", e->bias);
-    ty_text_add(t, "}");
+    ty_json_line(j, 2);
+    ty_json_object(j, name);
+    ty_json_whole(j, "rows", e->n);
+    ty_json_real(j, "mape", e->mape);
+    ty_json_real(j, "median", e->median);
+    ty_json_real(j, "p90", e->p90);
+    ty_json_real(j, "bias", e->bias);
+    ty_json_end(j);
 }
 
-static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_text *t)
+static const char *bound_of(const struct ty_fit *f, uint32_t k)
+{
+    if (f->at_low[k]) {
+        return "lower";
+    }
+    return f->at_high[k] ? "upper" : NULL;
+}
+
+static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_json *j)
 {
     const struct ty_cal_key *key = &c->key[k];
     const struct ty_fit *f = &c->fit;
-    const bool bound = f->at_low[k] || f->at_high[k];
-    ty_text_add(t, "%s\n    {\"key\": \"%s\", \"unit\": \"%s\", ", k > 0 ? "," : "", key->name,
-                ty_dimension_base(key->field->dim));
-    ty_json_put_member(t, "start", key->start);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "value", key->value);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "error", bound ? HUGE_VAL : f->error[k]);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "data_error", bound ? HUGE_VAL : f->data_error[k]);
-    ty_text_add(t, ", \"bound\": %s, \"identified\": %s}",
-                f->at_low[k]    ? "\"lower\""
-                : f->at_high[k] ? "\"upper\""
-                                : "null",
-                !bound && f->data_error[k] <= ty_cal_limit(c) ? "true" : "false");
+    const char *bound = bound_of(f, k);
+    ty_json_object(j, NULL);
+    ty_json_text(j, "key", key->name);
+    ty_json_text(j, "unit", ty_dimension_base(key->field->dim));
+    ty_json_real(j, "start", key->start);
+    ty_json_real(j, "value", key->value);
+    ty_json_real(j, "error", bound != NULL ? HUGE_VAL : f->error[k]);
+    ty_json_real(j, "data_error", bound != NULL ? HUGE_VAL : f->data_error[k]);
+    ty_json_text(j, "bound", bound);
+    ty_json_bool(j, "identified", bound == NULL && f->data_error[k] <= ty_cal_limit(c));
+    ty_json_end(j);
 }
 
-static void put_demands_json(const struct ty_calibration *c, struct ty_text *t)
+static void put_keys_json(const struct ty_calibration *c, struct ty_json *j)
 {
-    bool any = false;
-    ty_text_add(t, ",\n  \"asked_for\": [");
+    ty_json_line(j, 2);
+    ty_json_array(j, "keys");
+    ty_json_rows(j);
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        put_key_json(c, k, j);
+    }
+    ty_json_end(j);
+}
+
+static void put_demands_json(const struct ty_calibration *c, struct ty_json *j)
+{
+    ty_json_line(j, 2);
+    ty_json_array(j, "asked_for");
     for (uint32_t i = 0; i < c->n_others; i++) {
         if (c->demand[i].told) {
-            ty_text_add(t, "%s{\"key\": \"%s\", ", any ? ", " : "", c->other[i].name);
-            ty_json_put_member(t, "f", c->demand[i].f);
-            ty_text_add(t, ", ");
-            ty_json_put_member(t, "p", c->demand[i].p);
-            ty_text_add(t, "}");
-            any = true;
+            ty_json_object(j, NULL);
+            ty_json_text(j, "key", c->other[i].name);
+            ty_json_real(j, "f", c->demand[i].f);
+            ty_json_real(j, "p", c->demand[i].p);
+            ty_json_end(j);
         }
     }
-    ty_text_add(t, "]");
+    ty_json_end(j);
 }
 
-static void put_correlations_json(const struct ty_calibration *c, struct ty_text *t)
+static void put_correlations_json(const struct ty_calibration *c, struct ty_json *j)
 {
-    ty_text_add(t, ",\n  \"correlation\": [");
+    ty_json_line(j, 2);
+    ty_json_array(j, "correlation");
+    ty_json_rows(j);
     for (uint32_t a = 0; a < c->n_keys; a++) {
-        ty_text_add(t, "%s\n    [", a > 0 ? "," : "");
+        ty_json_array(j, NULL);
         for (uint32_t b = 0; b < c->n_keys; b++) {
-            char buf[TY_JSON_NUMBER];
-            ty_text_add(t, "%s%s", b > 0 ? ", " : "",
-                        ty_json_number(c->fit.correlation[a][b], buf));
+            ty_json_real(j, NULL, c->fit.correlation[a][b]);
         }
-        ty_text_add(t, "]");
+        ty_json_end(j);
     }
-    ty_text_add(t, "]");
+    ty_json_end(j);
+}
+
+static void put_texts_json(struct ty_json *j, const char *key, const char *const *text, uint32_t n)
+{
+    ty_json_line(j, 2);
+    ty_json_array(j, key);
+    for (uint32_t i = 0; i < n; i++) {
+        ty_json_text(j, NULL, text[i]);
+    }
+    ty_json_end(j);
+}
+
+static void put_rows_json(const struct ty_calibration *c, struct ty_json *j)
+{
+    ty_json_line(j, 2);
+    ty_json_text(j, "measured", c->source->option);
+    ty_json_text(j, "set_aside", c->unused);
+    ty_json_line(j, 2);
+    ty_json_whole(j, "rows_used", c->n_rows);
+    ty_json_whole(j, "rows_without_time", c->n_empty);
+    ty_json_whole(j, "rows_failed", c->n_failed);
+    ty_json_line(j, 2);
+    ty_json_real(j, "prior", c->options->prior);
+    ty_json_real(j, "residual_noise", c->fit.noise);
+    ty_json_bool(j, "converged", c->fit.converged);
 }
 
 void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
 {
-    ty_text_add(t, "{\n  \"measured\": \"%s\", \"set_aside\": ", c->source->option);
-    if (c->unused != NULL) {
-        ty_json_put(t, c->unused);
-    } else {
-        ty_text_add(t, "null");
-    }
-    ty_text_add(t, ",\n  \"rows_used\": %u, \"rows_without_time\": %u, \"rows_failed\": %u,\n  ",
-                (unsigned)c->n_rows, (unsigned)c->n_empty, (unsigned)c->n_failed);
-    ty_json_put_member(t, "prior", c->options->prior);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "residual_noise", c->fit.noise);
-    ty_text_add(t, ", \"converged\": %s,\n  \"keys\": [", c->fit.converged ? "true" : "false");
-    for (uint32_t k = 0; k < c->n_keys; k++) {
-        put_key_json(c, k, t);
-    }
-    ty_text_add(t, "],\n  \"left_as_they_are\": [");
-    for (uint32_t i = 0; i < c->n_unidentified; i++) {
-        ty_text_add(t, "%s\"%s\"", i > 0 ? ", " : "", c->unidentified[i]);
-    }
-    ty_text_add(t, "]");
-    put_demands_json(c, t);
-    put_correlations_json(c, t);
-    put_error_json(t, "before", &c->before);
-    put_error_json(t, "after", &c->after);
+    struct ty_json j = ty_json_to_text(t);
+    ty_json_object(&j, NULL);
+    put_rows_json(c, &j);
+    put_keys_json(c, &j);
+    put_texts_json(&j, "left_as_they_are", c->unidentified, c->n_unidentified);
+    put_demands_json(c, &j);
+    put_correlations_json(c, &j);
+    put_error_json(&j, "before", &c->before);
+    put_error_json(&j, "after", &c->after);
     if (c->n_folds > 1) {
-        put_error_json(t, "left_out", &c->left_out);
+        put_error_json(&j, "left_out", &c->left_out);
     } else {
-        ty_text_add(t, ",\n  \"left_out\": null");
+        ty_json_line(&j, 2);
+        ty_json_text(&j, "left_out", NULL);
     }
-    ty_text_add(t, ",\n  \"groups\": [");
-    for (uint32_t g = 0; g < c->n_groups; g++) {
-        ty_text_add(t, g > 0 ? ", " : "");
-        ty_json_put(t, c->group[g]);
-    }
-    ty_text_add(t, "],\n  \"failed\": [");
-    for (uint32_t i = 0; i < c->n_shown; i++) {
-        ty_text_add(t, i > 0 ? ", " : "");
-        ty_json_put(t, c->failed[i]);
-    }
-    ty_text_add(t, "],\n  \"seed\": %" PRIu64 ", \"version\": \"" TRAINYARD_VERSION "\"\n}\n",
-                c->seed);
+    put_texts_json(&j, "groups", (const char *const *)c->group, c->n_groups);
+    put_texts_json(&j, "failed", c->failed, c->n_shown);
+    ty_json_line(&j, 2);
+    ty_json_whole(&j, "seed", c->seed);
+    ty_json_text(&j, "version", TRAINYARD_VERSION);
+    ty_json_line(&j, 0);
+    ty_json_end(&j);
+    ty_text_bytes(t, "\n", 1);
 }

@@ -92,6 +92,10 @@ int ty_config_schema(char **text, struct ty_err *err);
  * from. The names of presets and the output section are left out, as they change no result. */
 uint64_t ty_config_digest(const struct ty_config *config);
 
+/* The same as 16 digits, as outputs have it. Returns buf. */
+#define TY_DIGEST_TEXT 17u
+char *ty_config_digest_text(const struct ty_config *config, char buf[TY_DIGEST_TEXT]);
+
 /* A configuration without values: sections with their tables, all fields unset. 0 or TY_ENOMEM. */
 int ty_config_init(struct ty_config *config, struct ty_err *err);
 

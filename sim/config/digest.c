@@ -1,6 +1,8 @@
 /* digest.c - a hash of what a configuration asks to be simulated, see config.h.
  *
  * Values count, not where they come from; of files, what is in them, not what they are called. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sim/base/noise.h"
@@ -74,4 +76,10 @@ uint64_t ty_config_digest(const struct ty_config *config)
         }
     }
     return h;
+}
+
+char *ty_config_digest_text(const struct ty_config *config, char buf[TY_DIGEST_TEXT])
+{
+    (void)snprintf(buf, TY_DIGEST_TEXT, "%016" PRIx64, ty_config_digest(config));
+    return buf;
 }

@@ -1,131 +1,144 @@
 /* json.c - a comparison for programs: seconds, bytes, shares in 0..1. */
-#include <inttypes.h>
-
 #include "sim/document/json.h"
-#include "sim/base/text.h"
 #include "sim/diff/diff.h"
 
-static void side(struct ty_text *t, const struct ty_diff_side *s)
+static void put_side(struct ty_json *j, const struct ty_diff_side *s)
 {
-    ty_text_add(t, "    {\"name\": ");
-    ty_json_put(t, s->from->name);
-    ty_text_add(t, ", \"letter\": \"%c\", \"gpus\": %u, \"steps\": %u,\n     ", s->letter,
-                (unsigned)s->n_gpus, (unsigned)s->n_steps);
-    ty_json_put_member(t, "step_time_s", s->step_s);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "tokens_per_step", s->tokens);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "tokens_per_s", s->tokens_per_s);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "mfu", s->mfu);
-    ty_text_add(t, ",\n     ");
-    ty_json_put_member(t, "idle_fraction", s->idle);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "peak_memory_bytes", s->peak_B);
-    if (s->from->run == NULL) {
-        ty_text_add(t, ", \"measured\": true, \"ranks\": %u}", (unsigned)s->n_counted);
-        return;
+    const bool measured = s->from->run == NULL;
+    char digest[TY_DIGEST_TEXT];
+    ty_json_object(j, NULL);
+    ty_json_text(j, "name", s->from->name);
+    ty_json_text(j, "letter", (const char[]){s->letter, '\0'});
+    ty_json_whole(j, "gpus", s->n_gpus);
+    ty_json_whole(j, "steps", s->n_steps);
+    ty_json_line(j, 5);
+    ty_json_real(j, "step_time_s", s->step_s);
+    ty_json_real(j, "tokens_per_step", s->tokens);
+    ty_json_real(j, "tokens_per_s", s->tokens_per_s);
+    ty_json_real(j, "mfu", s->mfu);
+    ty_json_line(j, 5);
+    ty_json_real(j, "idle_fraction", s->idle);
+    ty_json_real(j, "peak_memory_bytes", s->peak_B);
+    ty_json_bool(j, "measured", measured);
+    ty_json_whole(j, "ranks", s->n_counted);
+    if (!measured) {
+        ty_json_line(j, 5);
+        ty_json_whole(j, "fullest_stage", s->stage);
+        ty_json_text(j, "framework", s->stack);
+        ty_json_bool(j, "fits", s->fits);
+        ty_json_text(j, "config_digest", ty_config_digest_text(s->from->run->config, digest));
     }
-    ty_text_add(t, ", \"measured\": false, \"ranks\": %u,\n     \"fullest_stage\": %u, ",
-                (unsigned)s->n_counted, (unsigned)s->stage);
-    ty_text_add(t, "\"framework\": ");
-    ty_json_put(t, s->stack);
-    ty_text_add(t, ", \"fits\": %s, \"config_digest\": \"%016" PRIx64 "\"}",
-                s->fits ? "true" : "false", ty_config_digest(s->from->run->config));
+    ty_json_end(j);
 }
 
-static void keys(struct ty_text *t, const struct ty_diff_pair *p)
+static void put_remarks(struct ty_json *j, const struct ty_diff_pair *p)
 {
-    ty_text_add(t, "     \"keys\": [");
+    ty_json_line(j, 5);
+    ty_json_array(j, "remarks");
+    for (uint32_t i = 0; i < p->n_remarks; i++) {
+        ty_json_text(j, NULL, p->remark[i]);
+    }
+    ty_json_end(j);
+}
+
+/* An item of a list of a pair: on a line of its own. */
+static void put_row(struct ty_json *j)
+{
+    ty_json_line(j, 6);
+    ty_json_object(j, NULL);
+}
+
+static void put_keys(struct ty_json *j, const struct ty_diff_pair *p)
+{
+    ty_json_line(j, 5);
+    ty_json_array(j, "keys");
     for (uint32_t i = 0; i < p->n_keys; i++) {
         const struct ty_diff_key *key = &p->key[i];
-        ty_text_add(t, "%s\n      {\"key\": \"%s\", \"a\": ", i == 0 ? "" : ",", key->key);
-        ty_json_put(t, key->a);
-        ty_text_add(t, ", \"b\": ");
-        ty_json_put(t, key->b);
-        ty_text_add(t, ", \"given\": %s}", key->given ? "true" : "false");
+        put_row(j);
+        ty_json_text(j, "key", key->key);
+        ty_json_text(j, "a", key->a);
+        ty_json_text(j, "b", key->b);
+        ty_json_bool(j, "given", key->given);
+        ty_json_end(j);
     }
-    ty_text_add(t, "],\n");
+    ty_json_end(j);
 }
 
-static void remarks(struct ty_text *t, const struct ty_diff_pair *p)
-{
-    ty_text_add(t, "     \"remarks\": [");
-    for (uint32_t i = 0; i < p->n_remarks; i++) {
-        ty_text_add(t, i == 0 ? "" : ", ");
-        ty_json_put(t, p->remark[i]);
-    }
-    ty_text_add(t, "],\n");
-}
-
-static void parts(struct ty_text *t, const struct ty_diff_pair *p)
+static void put_parts(struct ty_json *j, const struct ty_diff_pair *p)
 {
     const double whole = p->b->step_s - p->a->step_s;
-    ty_text_add(t, "     \"breakdown\": [");
+    ty_json_line(j, 5);
+    ty_json_array(j, "breakdown");
     for (uint32_t i = 0; i < p->n_parts; i++) {
         const struct ty_diff_part *part = &p->part[i];
-        ty_text_add(t, "%s\n      {\"part\": \"%s\", ", i == 0 ? "" : ",", part->name);
-        ty_json_put_member(t, "a_s", part->a);
-        ty_text_add(t, ", ");
-        ty_json_put_member(t, "b_s", part->b);
-        ty_text_add(t, ", ");
-        ty_json_put_member(t, "difference_s", part->b - part->a);
-        ty_text_add(t, ", ");
-        ty_json_put_member(t, "share", whole < 0 || whole > 0 ? (part->b - part->a) / whole : 0);
-        ty_text_add(t, "}");
+        const double change = part->b - part->a;
+        put_row(j);
+        ty_json_text(j, "part", part->name);
+        ty_json_real(j, "a_s", part->a);
+        ty_json_real(j, "b_s", part->b);
+        ty_json_real(j, "difference_s", change);
+        ty_json_real(j, "share", whole < 0 || whole > 0 ? change / whole : 0);
+        ty_json_end(j);
     }
-    ty_text_add(t, "],\n");
+    ty_json_end(j);
 }
 
-static void kind_side(struct ty_text *t, const char *key, const struct ty_diff_kind *kind)
+static void put_kind(struct ty_json *j, const char *key, const struct ty_diff_kind *kind)
 {
-    ty_text_add(t, "\"%s\": {", key);
-    ty_json_put_member(t, "count", kind->count);
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, "time_s", kind->seconds);
-    ty_text_add(t, "}, ");
+    ty_json_object(j, key);
+    ty_json_real(j, "count", kind->count);
+    ty_json_real(j, "time_s", kind->seconds);
+    ty_json_end(j);
 }
 
-static void kinds(struct ty_text *t, const struct ty_diff_pair *p)
+static void put_kinds(struct ty_json *j, const struct ty_diff_pair *p)
 {
-    ty_text_add(t, "     \"operations\": [");
+    ty_json_line(j, 5);
+    ty_json_array(j, "operations");
     for (uint32_t i = 0; i < p->n_kinds; i++) {
         const struct ty_diff_both *both = &p->kind[i];
-        ty_text_add(t, "%s\n      {\"name\": ", i == 0 ? "" : ",");
-        ty_json_put(t, both->a.name);
-        ty_text_add(
-            t, ", \"part\": \"%s\", \"group\": ", ty_bucket_name((enum ty_bucket)both->a.bucket));
-        if (both->a.group != NULL) {
-            ty_json_put(t, both->a.group);
-        } else {
-            ty_text_add(t, "null");
-        }
-        ty_text_add(t, ", ");
-        kind_side(t, "a", &both->a);
-        kind_side(t, "b", &both->b);
-        ty_json_put_member(t, "difference_s", both->b.seconds - both->a.seconds);
-        ty_text_add(t, "}");
+        put_row(j);
+        ty_json_text(j, "name", both->a.name);
+        ty_json_text(j, "part", ty_bucket_name((enum ty_bucket)both->a.bucket));
+        ty_json_text(j, "group", both->a.group);
+        put_kind(j, "a", &both->a);
+        put_kind(j, "b", &both->b);
+        ty_json_real(j, "difference_s", both->b.seconds - both->a.seconds);
+        ty_json_end(j);
     }
-    ty_text_add(t, "]}");
+    ty_json_end(j);
+}
+
+static void put_pair(struct ty_json *j, const struct ty_diff_pair *p, uint32_t run)
+{
+    ty_json_object(j, NULL);
+    ty_json_whole(j, "run", run);
+    ty_json_real(j, "step_time_difference_s", p->b->step_s - p->a->step_s);
+    put_remarks(j, p);
+    put_keys(j, p);
+    put_parts(j, p);
+    put_kinds(j, p);
+    ty_json_end(j);
 }
 
 void ty_diff_json(const struct ty_diff *d, struct ty_text *t)
 {
-    ty_text_add(t, "{\n  \"runs\": [\n");
+    struct ty_json j = ty_json_to_text(t);
+    ty_json_object(&j, NULL);
+    ty_json_lines(&j);
+    ty_json_array(&j, "runs");
+    ty_json_rows(&j);
     for (uint32_t i = 0; i < d->n; i++) {
-        side(t, &d->side[i]);
-        ty_text_add(t, i + 1 < d->n ? ",\n" : "],\n");
+        put_side(&j, &d->side[i]);
     }
-    ty_text_add(t, "  \"against_first\": [");
+    ty_json_end(&j);
+    ty_json_array(&j, "against_first");
+    ty_json_rows(&j);
     for (uint32_t i = 1; i < d->n; i++) {
-        const struct ty_diff_pair *p = &d->pair[i];
-        ty_text_add(t, "%s\n    {\"run\": %u, ", i == 1 ? "" : ",", (unsigned)i);
-        ty_json_put_member(t, "step_time_difference_s", p->b->step_s - p->a->step_s);
-        ty_text_add(t, ",\n");
-        remarks(t, p);
-        keys(t, p);
-        parts(t, p);
-        kinds(t, p);
+        put_pair(&j, &d->pair[i], i);
     }
-    ty_text_add(t, "],\n  \"version\": \"%s\"\n}\n", TRAINYARD_VERSION);
+    ty_json_end(&j);
+    ty_json_text(&j, "version", TRAINYARD_VERSION);
+    ty_json_end(&j);
+    ty_text_bytes(t, "\n", 1);
 }

@@ -1,6 +1,8 @@
 /* json.c - see json.h. */
 #include "sim/document/json.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,24 +57,161 @@ size_t ty_json_escape(const char *s, char buf[TY_JSON_ESCAPE])
     return c.bytes;
 }
 
-void ty_json_put(struct ty_text *text, const char *s)
+void ty_json_string(ty_json_put_fn *put, void *to, const char *s, const char *also)
 {
-    ty_text_bytes(text, "\"", 1);
+    put(to, "\"", 1);
     while (*s != '\0') {
         char buf[TY_JSON_ESCAPE];
-        const size_t n = ty_json_plain(s, "");
-        ty_text_bytes(text, s, n);
+        const size_t n = ty_json_plain(s, also);
+        put(to, s, n);
         s += n;
-        if (*s != '\0') {
+        if (*s != '\0' && strchr(also, *s) != NULL) {
+            (void)snprintf(buf, sizeof(buf), "\\u%04x", (unsigned)(unsigned char)*s++);
+            put(to, buf, strlen(buf));
+        } else if (*s != '\0') {
             s += ty_json_escape(s, buf);
-            ty_text_bytes(text, buf, strlen(buf));
+            put(to, buf, strlen(buf));
         }
     }
-    ty_text_bytes(text, "\"", 1);
+    put(to, "\"", 1);
 }
 
-void ty_json_put_member(struct ty_text *text, const char *key, double x)
+static void put_bytes(void *to, const char *bytes, size_t n)
+{
+    ty_text_bytes(to, bytes, n);
+}
+
+void ty_json_put(struct ty_text *text, const char *s)
+{
+    ty_json_string(put_bytes, text, s, "");
+}
+
+/* ---- the writer ---- */
+
+struct ty_json ty_json_to_text(struct ty_text *text)
+{
+    return (struct ty_json){.put = put_bytes, .to = text, .also = ""};
+}
+
+static void put(struct ty_json *j, const char *s)
+{
+    j->put(j->to, s, strlen(s));
+}
+
+void ty_json_line(struct ty_json *j, uint32_t blanks)
+{
+    j->line = true;
+    j->next = blanks;
+}
+
+static void break_line(struct ty_json *j)
+{
+    put(j, "\n");
+    for (uint32_t i = 0; i < j->next; i++) {
+        put(j, " ");
+    }
+    j->indent = j->next;
+    j->line = false;
+}
+
+/* What stands between items of what is open: a comma, and a blank or the end of the line. */
+static void separate(struct ty_json *j, struct ty_json_level *in)
+{
+    const bool first = !in->any;
+    if (!first) {
+        put(j, ",");
+    }
+    if (in->rows && !j->line && !(first && j->tight)) {
+        ty_json_line(j, j->tight ? 0 : in->begun + 2);
+    }
+    if (!first && !j->line && !j->tight) {
+        put(j, " ");
+    }
+    in->any = true;
+}
+
+void ty_json_key(struct ty_json *j, const char *key)
+{
+    if (j->depth > 0) {
+        separate(j, &j->level[j->depth - 1]);
+    }
+    if (j->line) {
+        break_line(j);
+    }
+    if (key != NULL) {
+        ty_json_string(j->put, j->to, key, j->also);
+        put(j, j->tight ? ":" : ": ");
+    }
+}
+
+static void begin(struct ty_json *j, const char *key, const char *open, char close)
+{
+    ty_json_key(j, key);
+    assert(j->depth < TY_JSON_DEPTH);
+    j->level[j->depth++] = (struct ty_json_level){.close = close, .begun = j->indent};
+    put(j, open);
+}
+
+void ty_json_object(struct ty_json *j, const char *key)
+{
+    begin(j, key, "{", '}');
+}
+
+void ty_json_array(struct ty_json *j, const char *key)
+{
+    begin(j, key, "[", ']');
+}
+
+void ty_json_end(struct ty_json *j)
+{
+    assert(j->depth > 0);
+    const struct ty_json_level *in = &j->level[--j->depth];
+    if (in->lines && in->any && !j->tight) {
+        ty_json_line(j, in->begun);
+    }
+    if (j->line) {
+        break_line(j);
+    }
+    j->put(j->to, &in->close, 1);
+}
+
+void ty_json_rows(struct ty_json *j)
+{
+    j->level[j->depth - 1].rows = true;
+}
+
+void ty_json_lines(struct ty_json *j)
+{
+    j->level[j->depth - 1].rows = j->level[j->depth - 1].lines = true;
+}
+
+void ty_json_text(struct ty_json *j, const char *key, const char *value)
+{
+    ty_json_key(j, key);
+    if (value != NULL) {
+        ty_json_string(j->put, j->to, value, j->also);
+    } else {
+        put(j, "null");
+    }
+}
+
+void ty_json_real(struct ty_json *j, const char *key, double value)
 {
     char buf[TY_JSON_NUMBER];
-    ty_text_add(text, "\"%s\": %s", key, ty_json_number(x, buf));
+    ty_json_key(j, key);
+    put(j, ty_json_number(value, buf));
+}
+
+void ty_json_whole(struct ty_json *j, const char *key, uint64_t value)
+{
+    char buf[TY_JSON_NUMBER];
+    ty_json_key(j, key);
+    (void)snprintf(buf, sizeof(buf), "%" PRIu64, value);
+    put(j, buf);
+}
+
+void ty_json_bool(struct ty_json *j, const char *key, bool value)
+{
+    ty_json_key(j, key);
+    put(j, value ? "true" : "false");
 }

@@ -28,7 +28,7 @@ static const char *ranks_of(const struct ty_page_options *options)
 }
 
 /* The slices of one run and everything else about it; `variants`: with other schedules. */
-static int put_run(struct ty_out *out, const struct ty_page_run *shown,
+static int put_run(struct ty_json *j, const struct ty_page_run *shown,
                    const struct ty_page_options *options, bool variants, uint32_t *n_ranks,
                    struct ty_err *err)
 {
@@ -43,15 +43,16 @@ static int put_run(struct ty_out *out, const struct ty_page_run *shown,
     trace.n_ranks = *n_ranks = selection.n;
     rc = rc < 0 ? rc : ty_page_collect(&page, &trace, &shown->run->timeline, err);
     if (rc == 0) {
-        ty_out_str(out, "{\"file\":");
-        ty_out_html_json_string(out, shown->name);
-        ty_out_str(out, ",\"trouble\":");
-        ty_out_html_json_string(out, shown->trouble != NULL ? shown->trouble : "");
-        ty_out_printf(out, ",\"halted\":%s,\n", ty_run_halted(shown->run) ? "true" : "false");
-        rc = ty_page_put_run(out, shown->run, &selection, variants, err);
+        ty_json_object(j, NULL);
+        ty_json_text(j, "file", shown->name);
+        ty_json_text(j, "trouble", shown->trouble != NULL ? shown->trouble : "");
+        ty_json_bool(j, "halted", ty_run_halted(shown->run));
+        rc = ty_page_put_run(j, shown->run, &selection, variants, err);
     }
-    rc = rc < 0 ? rc : ty_page_put(&page, out, err);
-    ty_out_str(out, "}");
+    if (rc == 0) {
+        rc = ty_page_put(&page, j, err);
+        ty_json_end(j);
+    }
     ty_page_release(&page);
     ty_arena_release(&arena);
     return rc;
@@ -60,16 +61,23 @@ static int put_run(struct ty_out *out, const struct ty_page_run *shown,
 static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n,
                     const struct ty_page_options *options, uint32_t *n_ranks, struct ty_err *err)
 {
+    struct ty_json j = ty_out_html_json(out);
     int rc = 0;
     ty_out_bytes(out, (const char *)ty_page_head, ty_page_head_len);
-    ty_out_str(out, "{\"version\":\"" TRAINYARD_VERSION "\",\"command\":");
-    ty_out_html_json_string(out, options->command != NULL ? options->command : "");
-    ty_out_str(out, ",\n\"runs\":[");
+    ty_json_object(&j, NULL);
+    ty_json_text(&j, "version", TRAINYARD_VERSION);
+    ty_json_text(&j, "command", options->command != NULL ? options->command : "");
+    ty_json_line(&j, 0);
+    ty_json_array(&j, "runs");
+    ty_json_rows(&j);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        ty_out_str(out, i == 0 ? "" : ",\n");
-        rc = put_run(out, &runs[i], options, i == 0, n_ranks, err); /* two are an answer already */
+        rc = put_run(&j, &runs[i], options, i == 0, n_ranks, err); /* two are an answer already */
     }
-    ty_out_str(out, "]}");
+    if (rc < 0) {
+        return rc;
+    }
+    ty_json_end(&j);
+    ty_json_end(&j);
     ty_out_bytes(out, (const char *)ty_page_tail, ty_page_tail_len);
     return rc;
 }

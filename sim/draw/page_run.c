@@ -13,202 +13,165 @@
 #include "sim/config/stack.h"
 #include "sim/run/together.h"
 
-/* ---- members of objects ---- */
-
-static void put_key(struct ty_out *out, const char *key)
-{
-    ty_out_printf(out, "\"%s\":", key);
-}
-
-static void put_text(struct ty_out *out, const char *key, const char *value)
-{
-    put_key(out, key);
-    if (value == NULL) {
-        ty_out_str(out, "null");
-    } else {
-        ty_out_html_json_string(out, value);
-    }
-    ty_out_str(out, ",");
-}
-
-static void put_number(struct ty_out *out, const char *key, double x)
-{
-    put_key(out, key);
-    ty_out_json_number(out, x);
-    ty_out_str(out, ",");
-}
-
-static void put_whole(struct ty_out *out, const char *key, uint64_t x)
-{
-    put_key(out, key);
-    ty_out_u64(out, x);
-    ty_out_str(out, ",");
-}
-
 /* ---- who it is ---- */
 
-static int put_head(struct ty_out *out, const struct ty_run *run, struct ty_err *err)
+static int put_head(struct ty_json *j, const struct ty_run *run, struct ty_err *err)
 {
     const struct ty_config *c = run->config;
     struct ty_text t = {.data = NULL};
-    char digest[20], stack[TY_STACK_WORDS];
+    char digest[TY_DIGEST_TEXT], stack[TY_STACK_WORDS];
     ty_report_head(run, &t);
-    (void)snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)ty_config_digest(c));
     char *text = ty_text_take(&t);
     if (text == NULL) {
         return ty_fail_memory(err);
     }
-    put_text(out, "head", text);
+    ty_json_line(j, 0);
+    ty_json_text(j, "head", text);
     ty_text_free(text);
-    put_text(out, "model", c->arch.name);
-    put_text(out, "cluster", c->cluster.preset);
-    put_text(out, "stack", ty_stack_words(c, stack));
-    put_text(out, "schedule", ty_sched_of(&c->schedule)->name);
-    put_text(out, "engine", run->engine);
-    put_text(out, "sharing", ty_sharing_words[run->sharing]);
-    put_text(out, "digest", digest);
-    put_whole(out, "seed", c->run.seed);
-    put_whole(out, "tensor", c->layout.tensor);
-    put_whole(out, "pipeline", c->layout.pipeline);
-    put_whole(out, "data", c->layout.data);
-    put_whole(out, "context", c->layout.context);
-    put_whole(out, "micro_batches", c->layout.micro_batches);
-    put_whole(out, "chunks", ty_sched_chunks(&c->schedule));
-    put_whole(out, "steps", run->lowered.program.n_steps);
-    put_whole(out, "ranks", ty_together_ranks(run));
-    put_whole(out, "tasks", run->all.program->n_tasks);
-    put_whole(out, "makespan_ps", run->all.makespan);
-    ty_out_printf(out, "\"lockstep\":%s,\n", run->lockstep ? "true" : "false");
+    ty_json_text(j, "model", c->arch.name);
+    ty_json_text(j, "cluster", c->cluster.preset);
+    ty_json_text(j, "stack", ty_stack_words(c, stack));
+    ty_json_text(j, "schedule", ty_sched_of(&c->schedule)->name);
+    ty_json_text(j, "engine", run->engine);
+    ty_json_text(j, "sharing", ty_sharing_words[run->sharing]);
+    ty_json_text(j, "digest", ty_config_digest_text(c, digest));
+    ty_json_whole(j, "seed", c->run.seed);
+    ty_json_whole(j, "tensor", c->layout.tensor);
+    ty_json_whole(j, "pipeline", c->layout.pipeline);
+    ty_json_whole(j, "data", c->layout.data);
+    ty_json_whole(j, "context", c->layout.context);
+    ty_json_whole(j, "micro_batches", c->layout.micro_batches);
+    ty_json_whole(j, "chunks", ty_sched_chunks(&c->schedule));
+    ty_json_whole(j, "steps", run->lowered.program.n_steps);
+    ty_json_whole(j, "ranks", ty_together_ranks(run));
+    ty_json_whole(j, "tasks", run->all.program->n_tasks);
+    ty_json_whole(j, "makespan_ps", run->all.makespan);
+    ty_json_bool(j, "lockstep", run->lockstep);
     return 0;
 }
 
 /* ---- figures ---- */
 
-static void put_figures(struct ty_out *out, const struct ty_run *run)
+static void put_traffic(struct ty_json *j, const struct ty_figures *f)
+{
+    ty_json_array(j, "traffic");
+    for (uint32_t i = 0; i < f->n_traffic; i++) {
+        ty_json_array(j, NULL);
+        ty_json_text(j, NULL, f->traffic[i].group);
+        ty_json_real(j, NULL, f->traffic[i].nvlink_B);
+        ty_json_real(j, NULL, f->traffic[i].net_B);
+        ty_json_end(j);
+    }
+    ty_json_end(j);
+}
+
+static void put_figures(struct ty_json *j, const struct ty_run *run)
 {
     struct ty_figures f;
     ty_run_figures(run, &f);
-    ty_out_str(out, "\"figures\":{");
-    put_number(out, "step_time_s", f.step_s);
-    put_number(out, "tokens_per_s", f.tokens_per_s);
-    put_number(out, "tokens_per_s_per_gpu", f.tokens_per_s_per_gpu);
-    put_number(out, "model_tflops_per_gpu", f.model_tflops_per_gpu);
-    put_number(out, "mfu", f.mfu);
-    put_number(out, "mfu_causal", f.mfu_causal);
-    put_number(out, "hfu", f.hfu);
-    put_number(out, "hfu_causal", f.hfu_causal);
-    put_number(out, "bubble_fraction", f.bubble_fraction);
-    put_number(out, "bubble_over_ideal", f.bubble_over_ideal);
-    put_number(out, "ideal_s", f.ideal_s);
+    ty_json_line(j, 0);
+    ty_json_object(j, "figures");
     for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
-        if (row->asked && ty_figure(&f, row) > 0) {
-            put_number(out, row->name, ty_figure(&f, row));
+        if (!row->asked || ty_figure(&f, row) > 0) {
+            ty_json_real(j, row->name, ty_figure(&f, row));
         }
     }
-    ty_out_str(out, "\"breakdown\":{");
+    ty_json_object(j, "breakdown");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        put_key(out, ty_bucket_name((enum ty_bucket)b));
-        ty_out_json_number(out, f.bucket_s[b]);
-        ty_out_str(out, b + 1 < TY_N_BUCKETS ? "," : "},\"traffic\":[");
+        ty_json_real(j, ty_bucket_name((enum ty_bucket)b), f.bucket_s[b]);
     }
-    for (uint32_t i = 0; i < f.n_traffic; i++) {
-        ty_out_str(out, i == 0 ? "[" : ",[");
-        ty_out_html_json_string(out, f.traffic[i].group);
-        ty_out_str(out, ",");
-        ty_out_json_number(out, f.traffic[i].nvlink_B);
-        ty_out_str(out, ",");
-        ty_out_json_number(out, f.traffic[i].net_B);
-        ty_out_str(out, "]");
-    }
-    ty_out_str(out, "]},\n");
+    ty_json_end(j);
+    put_traffic(j, &f);
+    ty_json_end(j);
 }
 
 /* What is published of the schedule, with the passes as they were. */
-static void put_formula(struct ty_out *out, const struct ty_run *run)
+static void put_formula(struct ty_json *j, const struct ty_run *run)
 {
     const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
     const struct ty_layout *l = &run->config->layout;
     const struct ty_stage_times st = ty_stage_times_of(run);
     const struct ty_sched_shape shape =
         ty_sched_shape_of(&run->config->schedule, l->pipeline, l->micro_batches);
-    ty_out_str(out, "\"formula\":{");
-    put_number(out, "forward_s", st.mean.forward);
-    put_number(out, "backward_s", st.mean.backward);
-    put_number(out, "input_s", st.mean.input);
-    put_number(out, "weight_s", st.mean.weight);
-    put_number(out, "slowest_over_mean", st.work > 0 ? st.most / st.work : 1);
-    put_whole(out, "slowest", st.slowest);
-    put_number(out, "uneven_s", ty_stage_times_uneven(run, &st));
-    put_whole(out, "slices", shape.slices);
+    ty_json_line(j, 0);
+    ty_json_object(j, "formula");
+    ty_json_real(j, "forward_s", st.mean.forward);
+    ty_json_real(j, "backward_s", st.mean.backward);
+    ty_json_real(j, "input_s", st.mean.input);
+    ty_json_real(j, "weight_s", st.mean.weight);
+    ty_json_real(j, "slowest_over_mean", st.work > 0 ? st.most / st.work : 1);
+    ty_json_whole(j, "slowest", st.slowest);
+    ty_json_real(j, "uneven_s", ty_stage_times_uneven(run, &st));
+    ty_json_whole(j, "slices", shape.slices);
     if (sched->makespan != NULL) {
         const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
-        put_number(out, "makespan_s", ty_stage_times_formula(run, &st));
-        put_text(out, "domain", sched->domain != NULL ? sched->domain : "equal stages");
-        put_text(out, "in_domain", domain ? "yes" : "no");
+        ty_json_real(j, "makespan_s", ty_stage_times_formula(run, &st));
+        ty_json_text(j, "domain", sched->domain != NULL ? sched->domain : "equal stages");
+        ty_json_text(j, "in_domain", domain ? "yes" : "no");
     }
-    put_text(out, "source", sched->source);
-    put_key(out, "expression");
-    ty_out_html_json_string(out, sched->makespan != NULL ? sched->formula : "");
-    ty_out_str(out, "},\n");
+    ty_json_text(j, "source", sched->source);
+    ty_json_text(j, "expression", sched->makespan != NULL ? sched->formula : "");
+    ty_json_end(j);
 }
 
 /* ---- stages ---- */
 
-static void put_bill(struct ty_out *out, const struct ty_bill *bill)
+static void put_bill(struct ty_json *j, const struct ty_bill *bill)
 {
-    put_number(out, "capacity", bill->capacity_B);
-    put_number(out, "total", bill->total_B);
-    put_text(out, "verdict", ty_verdict_word(ty_bill_verdict(bill, bill->capacity_B)));
-    put_whole(out, "held", bill->held);
-    put_text(out, "during", ty_phase_word((enum ty_phase)bill->pass->phase));
-    put_whole(out, "during_mb", bill->pass->mb);
-    ty_out_str(out, "\"bill\":[");
+    ty_json_real(j, "capacity", bill->capacity_B);
+    ty_json_real(j, "total", bill->total_B);
+    ty_json_text(j, "verdict", ty_verdict_word(ty_bill_verdict(bill, bill->capacity_B)));
+    ty_json_whole(j, "held", bill->held);
+    ty_json_text(j, "during", ty_phase_word((enum ty_phase)bill->pass->phase));
+    ty_json_whole(j, "during_mb", bill->pass->mb);
+    ty_json_array(j, "bill");
     for (uint32_t i = 0; i < bill->n; i++) {
-        ty_out_str(out, i == 0 ? "[" : ",[");
-        ty_out_html_json_string(out, bill->item[i].what);
-        ty_out_str(out, ",");
-        ty_out_json_number(out, bill->item[i].bytes);
-        ty_out_str(out, ",");
-        ty_out_html_json_string(out, bill->item[i].note);
-        ty_out_str(out, "]");
+        ty_json_array(j, NULL);
+        ty_json_text(j, NULL, bill->item[i].what);
+        ty_json_real(j, NULL, bill->item[i].bytes);
+        ty_json_text(j, NULL, bill->item[i].note);
+        ty_json_end(j);
     }
-    ty_out_str(out, "]");
+    ty_json_end(j);
 }
 
 /* "0-9, 40-49": layers of each virtual stage. */
-static void put_layers(struct ty_out *out, const struct ty_stage_plan *plan)
+static void put_layers(struct ty_json *j, const struct ty_stage_plan *plan)
 {
-    put_key(out, "layers");
+    struct ty_out *out = j->to;
+    ty_json_key(j, "layers");
     ty_out_str(out, "\"");
     for (uint32_t i = 0; i < plan->n_chunks; i++) {
         const struct ty_layers *c = &plan->chunk[i];
         ty_out_printf(out, "%s%u-%u", i == 0 ? "" : ", ", (unsigned)c->first,
                       (unsigned)(c->first + c->count - 1));
     }
-    ty_out_str(out, "\",");
+    ty_out_str(out, "\"");
 }
 
-static void put_stages(struct ty_out *out, const struct ty_run *run)
+static void put_stages(struct ty_json *j, const struct ty_run *run)
 {
     const struct ty_program *p = &run->lowered.program;
-    ty_out_str(out, "\"stages\":[");
+    ty_json_line(j, 0);
+    ty_json_array(j, "stages");
+    ty_json_rows(j);
     for (uint32_t s = 0; s < p->n_gangs; s++) {
         struct ty_bill bill;
         ty_run_bill(run, s, &bill);
-        ty_out_str(out, s == 0 ? "{" : ",\n{");
-        put_layers(out, &run->lowered.stage[s]);
-        put_whole(out, "ranks", p->gangs[s].n_ranks);
-        put_number(out, "params", run->lowered.stage[s].params);
-        put_bill(out, &bill);
-        ty_out_str(out, "}");
+        ty_json_object(j, NULL);
+        put_layers(j, &run->lowered.stage[s]);
+        ty_json_whole(j, "ranks", p->gangs[s].n_ranks);
+        ty_json_real(j, "params", run->lowered.stage[s].params);
+        put_bill(j, &bill);
+        ty_json_end(j);
     }
-    ty_out_str(out, "],\n");
+    ty_json_end(j);
 }
 
 /* ---- rows ---- */
 
 /* What a rank that can never finish stands at; nothing for others. */
-static void put_stuck(struct ty_out *out, const struct ty_run *run, uint32_t rank)
+static void put_stuck(struct ty_json *j, const struct ty_run *run, uint32_t rank)
 {
     const struct ty_pass *pass;
     const struct ty_seat seat = ty_program_seat(run->all.program, rank);
@@ -218,11 +181,11 @@ static void put_stuck(struct ty_out *out, const struct ty_run *run, uint32_t ran
         const struct ty_program *whole = run->all.halt->whole;
         (void)snprintf(text, sizeof(text), "%s: %s", ty_say_pass(whole, pass, a),
                        ty_say_op(whole, pass, op, b));
-        put_text(out, "stuck", text);
+        ty_json_text(j, "stuck", text);
     }
 }
 
-static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
+static void put_row(struct ty_json *j, const struct ty_run *run, uint32_t rank)
 {
     const struct ty_located at = ty_together_locate(run, rank);
     const struct ty_grid *grid = &at.run->lowered.grid;
@@ -234,70 +197,72 @@ static void put_row(struct ty_out *out, const struct ty_run *run, uint32_t rank)
     struct ty_bill bill;
     ty_run_bill(at.run, seat.gang, &bill);
     ty_grid_coords(grid, at.rank, coord);
-    put_text(out, "job", at.job);
-    put_stuck(out, run, rank);
-    put_whole(out, "rank", at.rank);
-    put_whole(out, "stage", coord[TY_AXIS_PIPELINE]);
-    put_whole(out, "dp", coord[TY_AXIS_DATA]);
-    put_whole(out, "tp", coord[TY_AXIS_TENSOR]);
-    put_whole(out, "cp", coord[TY_AXIS_CONTEXT]);
-    put_whole(out, "node", ty_grid_node(grid, at.rank));
-    put_whole(out, "gpu", ty_grid_gpu(grid, at.rank) % grid->gpus_per_node);
-    put_number(out, "capacity", ty_run_gpu(at.run, at.rank)->gpu.memory);
-    put_number(out, "peak", bill.total_B);
-    put_number(out, "reserve", bill.total_B - memory->peak_B);
-    put_whole(out, "peak_held", memory->peak_held);
-    put_text(out, "transient_what", memory->transient_what);
-    ty_out_str(out, "\"fixed\":[");
+    ty_json_object(j, NULL);
+    ty_json_text(j, "job", at.job);
+    put_stuck(j, run, rank);
+    ty_json_whole(j, "rank", at.rank);
+    ty_json_whole(j, "stage", coord[TY_AXIS_PIPELINE]);
+    ty_json_whole(j, "dp", coord[TY_AXIS_DATA]);
+    ty_json_whole(j, "tp", coord[TY_AXIS_TENSOR]);
+    ty_json_whole(j, "cp", coord[TY_AXIS_CONTEXT]);
+    ty_json_whole(j, "node", ty_grid_node(grid, at.rank));
+    ty_json_whole(j, "gpu", ty_grid_gpu(grid, at.rank) % grid->gpus_per_node);
+    ty_json_real(j, "capacity", ty_run_gpu(at.run, at.rank)->gpu.memory);
+    ty_json_real(j, "peak", bill.total_B);
+    ty_json_real(j, "reserve", bill.total_B - memory->peak_B);
+    ty_json_whole(j, "peak_held", memory->peak_held);
+    ty_json_text(j, "transient_what", memory->transient_what);
+    ty_json_array(j, "fixed");
     for (uint32_t k = 0; k < TY_N_MEMORY; k++) {
-        ty_out_str(out, k == 0 ? "" : ",");
-        ty_out_json_number(out, gang->static_B[k]);
+        ty_json_real(j, NULL, gang->static_B[k]);
     }
-    ty_out_str(out, "],\"buckets_ps\":[");
+    ty_json_end(j);
+    ty_json_array(j, "buckets_ps");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        ty_out_str(out, b == 0 ? "" : ",");
-        ty_out_u64(out, stats->bucket[b]);
+        ty_json_whole(j, NULL, stats->bucket[b]);
     }
-    ty_out_str(out, "],\"busy_ps\":[");
+    ty_json_end(j);
+    ty_json_array(j, "busy_ps");
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        ty_out_str(out, s == 0 ? "" : ",");
-        ty_out_u64(out, stats->stream_busy[s]);
+        ty_json_whole(j, NULL, stats->stream_busy[s]);
     }
-    ty_out_str(out, "]");
+    ty_json_end(j);
+    ty_json_end(j);
 }
 
-static void put_rows(struct ty_out *out, const struct ty_run *run,
+static void put_rows(struct ty_json *j, const struct ty_run *run,
                      const struct ty_selection *selection)
 {
-    ty_out_str(out, "\"rows\":[");
+    ty_json_line(j, 0);
+    ty_json_array(j, "rows");
+    ty_json_rows(j);
     for (uint32_t i = 0; i < selection->n; i++) {
-        ty_out_str(out, i == 0 ? "{" : ",\n{");
-        put_row(out, run, selection->ranks[i]);
-        ty_out_str(out, "}");
+        put_row(j, run, selection->ranks[i]);
     }
-    ty_out_str(out, "],\n");
+    ty_json_end(j);
 }
 
-int ty_page_put_run(struct ty_out *out, const struct ty_run *run,
+/* As `run --stats json` has it. */
+static int put_links(struct ty_json *j, const struct ty_run *run, struct ty_err *err)
+{
+    j->tight = false;
+    ty_json_line(j, 2);
+    const int rc = ty_report_links_json(run, j, err);
+    j->tight = true;
+    return rc;
+}
+
+int ty_page_put_run(struct ty_json *j, const struct ty_run *run,
                     const struct ty_selection *selection, bool variants, struct ty_err *err)
 {
-    struct ty_text links = {.data = NULL};
-    int rc = put_head(out, run, err);
-    put_stages(out, run);
-    put_rows(out, run, selection);
+    int rc = put_head(j, run, err);
+    put_stages(j, run);
+    put_rows(j, run, selection);
     if (rc < 0 || ty_run_halted(run)) {
         return rc;
     }
-    put_figures(out, run);
-    put_formula(out, run);
-    rc = variants ? ty_page_put_schedules(out, run, err) : 0;
-    rc = rc < 0 ? rc : ty_report_links_json(run, &links, err); /* ends with a comma */
-    if (rc == 0 && links.failed) {
-        rc = ty_fail_memory(err);
-    }
-    if (rc == 0 && links.data != NULL) {
-        ty_out_bytes(out, links.data, links.len);
-    }
-    ty_text_release(&links);
-    return rc;
+    put_figures(j, run);
+    put_formula(j, run);
+    rc = variants ? ty_page_put_schedules(j, run, err) : 0;
+    return rc < 0 ? rc : put_links(j, run, err);
 }

@@ -45,40 +45,31 @@ static double promised(const struct ty_run *run, const struct ty_config *variant
     return 1 - work / sched->makespan(&shape, &times);
 }
 
-static void put(struct ty_out *out, const char *key, double x)
-{
-    ty_out_printf(out, ",\"%s\":", key);
-    if (isnan(x)) {
-        ty_out_str(out, "null");
-    } else {
-        ty_out_json_number(out, x);
-    }
-}
-
-static void put_item(struct ty_out *out, const struct ty_run *run, const struct ty_neighbour *n,
+static void put_item(struct ty_json *j, const struct ty_run *run, const struct ty_neighbour *n,
                      const struct ty_sched_times *mean)
 {
     const struct ty_config *c = &n->trial.config;
-    ty_out_str(out, "{\"name\":");
-    ty_out_html_json_string(out, ty_sched_of(&c->schedule)->name);
-    ty_out_printf(out, ",\"chunks\":%u,\"own\":%s,\"balance\":%s,\"set\":[",
-                  (unsigned)ty_sched_chunks(&c->schedule), n->change.n == 0 ? "true" : "false",
-                  n->topic == TY_NEIGHBOUR_BALANCE ? "true" : "false");
+    ty_json_object(j, NULL);
+    ty_json_text(j, "name", ty_sched_of(&c->schedule)->name);
+    ty_json_whole(j, "chunks", ty_sched_chunks(&c->schedule));
+    ty_json_bool(j, "own", n->change.n == 0);
+    ty_json_bool(j, "balance", n->topic == TY_NEIGHBOUR_BALANCE);
+    ty_json_array(j, "set");
     for (uint32_t i = 0; i < n->change.n; i++) {
-        ty_out_str(out, i == 0 ? "" : ",");
-        ty_out_html_json_string(out, n->change.set[i]);
+        ty_json_text(j, NULL, n->change.set[i]);
     }
-    ty_out_str(out, "]");
-    put(out, "step_s", n->trial.step_s);
-    put(out, "bubble", n->trial.bubble);
-    put(out, "formula", promised(run, c, mean));
-    put(out, "held", n->trial.held);
-    put(out, "peak", n->trial.peak_B);
-    put(out, "capacity", n->trial.capacity_B);
-    ty_out_printf(out, ",\"verdict\":\"%s\"}", ty_verdict_word(n->trial.verdict));
+    ty_json_end(j);
+    ty_json_real(j, "step_s", n->trial.step_s);
+    ty_json_real(j, "bubble", n->trial.bubble);
+    ty_json_real(j, "formula", promised(run, c, mean));
+    ty_json_real(j, "held", n->trial.held);
+    ty_json_real(j, "peak", n->trial.peak_B);
+    ty_json_real(j, "capacity", n->trial.capacity_B);
+    ty_json_text(j, "verdict", ty_verdict_word(n->trial.verdict));
+    ty_json_end(j);
 }
 
-int ty_page_put_schedules(struct ty_out *out, const struct ty_run *run, struct ty_err *err)
+int ty_page_put_schedules(struct ty_json *j, const struct ty_run *run, struct ty_err *err)
 {
     const struct ty_stage_times st = ty_stage_times_of(run);
     struct ty_arena arena = {.head = NULL};
@@ -86,15 +77,17 @@ int ty_page_put_schedules(struct ty_out *out, const struct ty_run *run, struct t
     const int rc =
         run->config->layout.pipeline > 1 ? ty_run_neighbours(run, true, &all, &arena, err) : 0;
     if (rc == 0) {
-        ty_out_printf(out, "\"schedules\":{\"no_dice\":%s,\"left_out\":%u,\"items\":[",
-                      all.no_dice ? "true" : "false", (unsigned)all.left_out);
-    }
-    for (uint32_t i = 0; rc == 0 && i < all.n; i++) {
-        ty_out_str(out, i == 0 ? "" : ",\n");
-        put_item(out, run, &all.item[i], &st.mean);
-    }
-    if (rc == 0) {
-        ty_out_str(out, "]},\n");
+        ty_json_line(j, 0);
+        ty_json_object(j, "schedules");
+        ty_json_bool(j, "no_dice", all.no_dice);
+        ty_json_whole(j, "left_out", all.left_out);
+        ty_json_array(j, "items");
+        ty_json_rows(j);
+        for (uint32_t i = 0; i < all.n; i++) {
+            put_item(j, run, &all.item[i], &st.mean);
+        }
+        ty_json_end(j);
+        ty_json_end(j);
     }
     ty_arena_release(&arena);
     return rc;

@@ -141,8 +141,7 @@ static void put_algorithms(struct ty_trace_figures *m, const struct ty_program *
 void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
 {
     const struct ty_config *c = run->config;
-    snprintf(m->digest, sizeof(m->digest), "%016llx",
-             (unsigned long long)ty_config_digest(run->config));
+    ty_config_digest_text(c, m->digest);
     snprintf(m->seed, sizeof(m->seed), "%llu", (unsigned long long)c->run.seed);
     text(m, "generator", "trainyard");
     text(m, "version", TRAINYARD_VERSION);

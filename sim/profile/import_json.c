@@ -2,111 +2,140 @@
 #include "sim/document/json.h"
 #include "sim/profile/import.h"
 
-static void put_seconds(struct ty_text *t, const char *key, int64_t ns)
+static void put_seconds(struct ty_json *j, const char *key, int64_t ns)
 {
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, ", \"%s\": %s", key, ty_json_number((double)ns * 1e-9, buf));
+    ty_json_real(j, key, (double)ns * 1e-9);
 }
 
-static void put_steps(const struct ty_profile_rank *rank, struct ty_text *t)
+static void put_rank(const struct ty_profile_rank *rank, const struct ty_import_lanes *l,
+                     struct ty_json *j)
 {
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, ", \"steps\": [");
+    ty_json_object(j, NULL);
+    ty_json_whole(j, "rank", rank->rank);
+    ty_json_text(j, "file", rank->file);
+    ty_json_whole(j, "kernels", rank->n_kernels);
+    put_seconds(j, "span_s", l->span);
+    put_seconds(j, "busy_s", l->busy);
+    put_seconds(j, "compute_s", l->compute);
+    put_seconds(j, "communication_s", l->communication);
+    put_seconds(j, "overlap_s", l->overlap);
+    put_seconds(j, "exposed_s", l->exposed);
+    put_seconds(j, "memory_only_s", l->memory_only);
+    put_seconds(j, "idle_s", l->idle);
+    ty_json_array(j, "steps");
     for (uint32_t i = 0; i < rank->n_steps; i++) {
         const struct ty_profile_step *step = &rank->steps[i];
-        ty_text_add(t, "%s[%u, %s]", i > 0 ? ", " : "", (unsigned)step->number,
-                    ty_json_number((double)(step->end_ns - step->start_ns) * 1e-9, buf));
+        ty_json_array(j, NULL);
+        ty_json_whole(j, NULL, step->number);
+        put_seconds(j, NULL, step->end_ns - step->start_ns);
+        ty_json_end(j);
     }
-    ty_text_add(t, "]");
+    ty_json_end(j);
+    ty_json_end(j);
 }
 
-static void put_ranks(const struct ty_import *im, struct ty_text *t)
+/* Items on lines of their own, the end as well, also of none. */
+static void begin_list(struct ty_json *j, const char *key)
 {
-    ty_text_add(t, "  \"ranks\": [");
+    ty_json_array(j, key);
+    ty_json_rows(j);
+}
+
+static void end_list(struct ty_json *j)
+{
+    ty_json_line(j, 2);
+    ty_json_end(j);
+}
+
+static void put_ranks(const struct ty_import *im, struct ty_json *j)
+{
+    begin_list(j, "ranks");
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
-        const struct ty_profile_rank *rank = &im->profile->ranks[r];
-        const struct ty_import_lanes *l = &im->lanes[r];
-        ty_text_add(t, "%s\n    {\"rank\": %u, \"file\": ", r > 0 ? "," : "", (unsigned)rank->rank);
-        ty_json_put(t, rank->file);
-        ty_text_add(t, ", \"kernels\": %u", (unsigned)rank->n_kernels);
-        put_seconds(t, "span_s", l->span);
-        put_seconds(t, "busy_s", l->busy);
-        put_seconds(t, "compute_s", l->compute);
-        put_seconds(t, "communication_s", l->communication);
-        put_seconds(t, "overlap_s", l->overlap);
-        put_seconds(t, "exposed_s", l->exposed);
-        put_seconds(t, "memory_only_s", l->memory_only);
-        put_seconds(t, "idle_s", l->idle);
-        put_steps(rank, t);
-        ty_text_add(t, "}");
+        put_rank(&im->profile->ranks[r], &im->lanes[r], j);
     }
-    ty_text_add(t, "\n  ],\n");
+    end_list(j);
 }
 
-static void put_kinds(const struct ty_import *im, struct ty_text *t)
+static void put_kinds(const struct ty_import *im, struct ty_json *j)
 {
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, "  \"computation_s\": {");
+    ty_json_object(j, "computation_s");
     for (int k = 0; k < TY_IMPORT_N_KINDS; k++) {
-        ty_text_add(t, "%s\"%s\": %s", k > 0 ? ", " : "", ty_import_kind_word(k),
-                    ty_json_number((double)im->kind_ns[k] * 1e-9, buf));
+        put_seconds(j, ty_import_kind_word(k), im->kind_ns[k]);
     }
-    ty_text_add(t, "},\n");
+    ty_json_end(j);
 }
 
-static void put_traffic(const struct ty_import *im, struct ty_text *t)
+static void put_traffic(const struct ty_import *im, struct ty_json *j)
 {
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, "  \"communication\": [");
+    begin_list(j, "communication");
     for (uint32_t i = 0; i < im->n_traffic; i++) {
         const struct ty_import_traffic *f = &im->traffic[i];
-        ty_text_add(t, "%s\n    {\"name\": \"%s\", \"group\": ", i > 0 ? "," : "",
-                    ty_profile_coll_word(f->coll));
-        ty_json_put(t, ty_profile_text(im->profile, f->desc));
-        ty_text_add(t, ", \"ranks\": %u, \"nodes\": %u, \"kernels\": %u", (unsigned)f->ranks,
-                    (unsigned)f->nodes, (unsigned)f->count);
-        put_seconds(t, "seconds", f->gpu_ns);
-        ty_text_add(t, ", \"bytes\": %s", ty_json_number(f->bytes, buf));
-        ty_text_add(t, ", \"bus_bytes_per_s\": %s}", ty_json_number(ty_import_bus_Bps(f), buf));
+        ty_json_object(j, NULL);
+        ty_json_text(j, "name", ty_profile_coll_word(f->coll));
+        ty_json_text(j, "group", ty_profile_text(im->profile, f->desc));
+        ty_json_whole(j, "ranks", f->ranks);
+        ty_json_whole(j, "nodes", f->nodes);
+        ty_json_whole(j, "kernels", f->count);
+        put_seconds(j, "seconds", f->gpu_ns);
+        ty_json_real(j, "bytes", f->bytes);
+        ty_json_real(j, "bus_bytes_per_s", ty_import_bus_Bps(f));
+        ty_json_end(j);
     }
-    ty_text_add(t, "\n  ],\n");
+    end_list(j);
 }
 
-static void put_left(const struct ty_import *im, struct ty_text *t)
+static void put_table(const struct ty_import *im, struct ty_json *j)
 {
-    ty_text_add(t, "  \"not_in_table\": [");
+    int64_t compute = 0, communication = 0;
+    ty_import_coverage(im, &compute, &communication);
+    ty_json_object(j, "table");
+    ty_json_whole(j, "rows", im->n_rows);
+    put_seconds(j, "computation_s", compute);
+    put_seconds(j, "communication_s", communication);
+    ty_json_end(j);
+}
+
+static void put_left(const struct ty_import *im, struct ty_json *j)
+{
+    begin_list(j, "not_in_table");
     for (uint32_t i = 0; i < im->n_left; i++) {
         const struct ty_import_left *left = &im->left[i];
-        ty_text_add(t, "%s\n    {\"name\": ", i > 0 ? "," : "");
-        ty_json_put(t, ty_profile_text(im->profile, left->name));
-        ty_text_add(t, ", \"kernels\": %u", (unsigned)left->count);
-        put_seconds(t, "seconds", left->gpu_ns);
-        ty_text_add(t, ", \"why\": ");
-        ty_json_put(t, ty_import_reason_text((int)left->reason));
-        ty_text_add(t, "}");
+        ty_json_object(j, NULL);
+        ty_json_text(j, "name", ty_profile_text(im->profile, left->name));
+        ty_json_whole(j, "kernels", left->count);
+        put_seconds(j, "seconds", left->gpu_ns);
+        ty_json_text(j, "why", ty_import_reason_text((int)left->reason));
+        ty_json_end(j);
     }
-    ty_text_add(t, "\n  ],\n");
+    end_list(j);
+}
+
+static void put_all(const struct ty_import *im, struct ty_json *j)
+{
+    ty_json_object(j, "all");
+    ty_json_bool(j, "own", im->profile->own);
+    put_seconds(j, "computation_s", im->compute_ns);
+    put_seconds(j, "communication_s", im->communication_ns);
+    put_seconds(j, "memory_s", im->memory_ns);
+    ty_json_end(j);
 }
 
 void ty_import_put_json(const struct ty_import *im, struct ty_text *t)
 {
-    int64_t compute = 0, communication = 0;
-    ty_text_add(t, "{\n  \"world_size\": %u, \"gpus_per_node\": %u, \"gpu\": ",
-                (unsigned)im->profile->world, (unsigned)im->gpus_per_node);
-    ty_json_put(t, im->profile->ranks[0].gpu);
-    ty_text_add(t, ", \"kernels\": %llu,\n", (unsigned long long)im->n_kernels);
-    put_ranks(im, t);
-    put_kinds(im, t);
-    put_traffic(im, t);
-    ty_import_coverage(im, &compute, &communication);
-    ty_text_add(t, "  \"table\": {\"rows\": %u", (unsigned)im->n_rows);
-    put_seconds(t, "computation_s", compute);
-    put_seconds(t, "communication_s", communication);
-    ty_text_add(t, "},\n");
-    put_left(im, t);
-    ty_text_add(t, "  \"all\": {\"own\": %s", im->profile->own ? "true" : "false");
-    put_seconds(t, "computation_s", im->compute_ns);
-    put_seconds(t, "communication_s", im->communication_ns);
-    put_seconds(t, "memory_s", im->memory_ns);
-    ty_text_add(t, "}\n}\n");
+    struct ty_json j = ty_json_to_text(t);
+    ty_json_object(&j, NULL);
+    ty_json_line(&j, 2);
+    ty_json_whole(&j, "world_size", im->profile->world);
+    ty_json_whole(&j, "gpus_per_node", im->gpus_per_node);
+    ty_json_text(&j, "gpu", im->profile->ranks[0].gpu);
+    ty_json_whole(&j, "kernels", im->n_kernels);
+    ty_json_lines(&j);
+    put_ranks(im, &j);
+    put_kinds(im, &j);
+    put_traffic(im, &j);
+    put_table(im, &j);
+    put_left(im, &j);
+    put_all(im, &j);
+    ty_json_end(&j);
+    ty_text_bytes(t, "\n", 1);
 }

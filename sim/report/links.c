@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "sim/document/json.h"
 #include "sim/run/links.h"
 #include "sim/base/words.h"
 
@@ -142,54 +141,55 @@ int ty_report_links_table(const struct ty_run *run, struct ty_text *t, struct ty
 
 /* ---- for programs ---- */
 
-static void number(struct ty_text *t, const char *key, double x)
+/* What links and classes of them have alike. */
+static void put_use(struct ty_json *j, double bytes, double mean, double peak, double full_s)
 {
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, key, x);
+    ty_json_real(j, "bytes", bytes);
+    ty_json_real(j, "mean_utilisation", mean);
+    ty_json_real(j, "peak_utilisation", peak);
+    ty_json_real(j, "full_s", full_s);
 }
 
-static void one_link(const struct ty_run *run, const struct ty_link_use *use, struct ty_text *t)
+static void put_link(const struct ty_run *run, const struct ty_link_use *use, struct ty_json *j)
 {
     const struct ty_link *link = &run->lowered.program.links[use->link];
-    ty_text_add(t, "{\"name\": \"%s\", \"node\": ", link->name);
+    ty_json_object(j, NULL);
+    ty_json_text(j, "name", link->name);
     if (link->node == TY_NO_NODE) {
-        ty_text_add(t, "null");
+        ty_json_text(j, "node", NULL);
     } else {
-        ty_text_add(t, "%u", (unsigned)link->node);
+        ty_json_whole(j, "node", link->node);
     }
-    number(t, "capacity_bytes_per_s", link->capacity);
-    number(t, "bytes", use->bytes);
-    number(t, "mean_utilisation", use->mean);
-    number(t, "peak_utilisation", use->peak);
-    number(t, "full_s", use->full_s);
-    ty_text_add(t, "}");
+    ty_json_real(j, "capacity_bytes_per_s", link->capacity);
+    put_use(j, use->bytes, use->mean, use->peak, use->full_s);
+    ty_json_end(j);
 }
 
-int ty_report_links_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+int ty_report_links_json(const struct ty_run *run, struct ty_json *j, struct ty_err *err)
 {
     struct ty_class_use use[TY_N_LINK_CLASSES];
     const int rc = ty_run_link_use(run, use, err);
-    const char *between = "";
-    ty_text_add(t, "  \"links\": {");
-    for (uint32_t c = 0; rc == 0 && c < TY_N_LINK_CLASSES; c++) {
+    if (rc < 0) {
+        return rc;
+    }
+    ty_json_object(j, "links");
+    ty_json_lines(j);
+    for (uint32_t c = 0; c < TY_N_LINK_CLASSES; c++) {
         if (use[c].n_used == 0) {
             continue;
         }
-        ty_text_add(t, "%s\n    \"%s\": {\"links\": %u, \"used\": %u", between,
-                    ty_link_class_key((enum ty_link_class)c), (unsigned)use[c].n_links,
-                    (unsigned)use[c].n_used);
-        between = ",";
-        number(t, "bytes", use[c].bytes);
-        number(t, "mean_utilisation", use[c].mean);
-        number(t, "peak_utilisation", use[c].peak);
-        number(t, "full_s", use[c].full_s);
-        ty_text_add(t, ", \"busiest\": [");
+        ty_json_object(j, ty_link_class_key((enum ty_link_class)c));
+        ty_json_whole(j, "links", use[c].n_links);
+        ty_json_whole(j, "used", use[c].n_used);
+        put_use(j, use[c].bytes, use[c].mean, use[c].peak, use[c].full_s);
+        ty_json_array(j, "busiest");
+        ty_json_rows(j);
         for (uint32_t i = 0; i < TY_BUSIEST && i < use[c].n_used; i++) {
-            ty_text_add(t, "%s\n      ", i == 0 ? "" : ",");
-            one_link(run, &use[c].busiest[i], t);
+            put_link(run, &use[c].busiest[i], j);
         }
-        ty_text_add(t, "]}");
+        ty_json_end(j);
+        ty_json_end(j);
     }
-    ty_text_add(t, "%s},\n", between[0] != '\0' ? "\n  " : "");
-    return rc;
+    ty_json_end(j);
+    return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "sim/base/text.h"
 #include "sim/core/analyse/link_load.h"
+#include "sim/document/json.h"
 #include "sim/run/run.h"
 
 #define TY_BUSIEST 3u
@@ -31,6 +32,6 @@ int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct t
 
 /* Sections of the two reports. */
 int ty_report_links_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
-int ty_report_links_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_links_json(const struct ty_run *run, struct ty_json *json, struct ty_err *err);
 
 #endif

@@ -383,7 +383,7 @@ int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *
     return 0;
 }
 
-int ty_report_cover_json(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+int ty_report_cover_json(const struct ty_run *run, struct ty_json *j, struct ty_err *err)
 {
     struct cover c;
     const struct ty_cluster *cluster = &run->config->cluster;
@@ -391,10 +391,15 @@ int ty_report_cover_json(const struct ty_run *run, struct ty_text *t, struct ty_
         return 0;
     }
     const int rc = find_cover(run, &c, err);
-    ty_text_add(t,
-                "  \"measured\": {\"kernels\": %u, \"kernels_of_run\": %u, \"collectives\": %u, "
-                "\"collectives_of_run\": %u, \"rows_with_waiting\": %u},\n",
-                (unsigned)c.kernels_found, (unsigned)c.kernels, (unsigned)c.colls_found,
-                (unsigned)c.colls, (unsigned)c.waiting);
-    return rc;
+    if (rc < 0) {
+        return rc;
+    }
+    ty_json_object(j, "measured");
+    ty_json_whole(j, "kernels", c.kernels_found);
+    ty_json_whole(j, "kernels_of_run", c.kernels);
+    ty_json_whole(j, "collectives", c.colls_found);
+    ty_json_whole(j, "collectives_of_run", c.colls);
+    ty_json_whole(j, "rows_with_waiting", c.waiting);
+    ty_json_end(j);
+    return 0;
 }

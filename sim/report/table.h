@@ -3,6 +3,7 @@
 #define TY_REPORT_TABLE_H
 
 #include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/run/run.h"
 
 void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, cluster, layout */
@@ -20,7 +21,7 @@ int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty
 
 /* The same in a few lines, for a run; nothing without such files. */
 int ty_report_cover(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
-int ty_report_cover_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_cover_json(const struct ty_run *run, struct ty_json *json, struct ty_err *err);
 
 /* culprits.c: what slow GPUs, worse links and random spread add to the step of an executed run, and
  * which ranks the others wait for; nothing where all parts are alike. */

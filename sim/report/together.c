@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/document/json.h"
 #include "sim/run/bill.h"
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"
@@ -122,39 +121,39 @@ void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *
     }
 }
 
-static void pair(struct ty_text *t, const char *key, double x)
+static void put_job(struct ty_json *j, const struct ty_other *o)
 {
-    ty_text_add(t, ", ");
-    ty_json_put_member(t, key, x);
+    struct ty_figures f;
+    ty_run_figures(o->run, &f);
+    ty_json_object(j, NULL);
+    ty_json_text(j, "name", o->job->name);
+    ty_json_whole(j, "gpus", o->run->lowered.program.n_ranks);
+    ty_json_whole(j, "steps", o->config.run.steps);
+    ty_json_whole(j, "steps_in_time", o->n_in_time);
+    ty_json_real(j, "step_time_s", o->step_s);
+    ty_json_real(j, "alone_step_time_s", o->alone_s);
+    ty_json_real(j, "sharing_slowdown", o->step_s / o->alone_s - 1);
+    ty_json_real(j, "mfu", f.mfu * f.step_s / o->step_s);
+    ty_json_real(j, "end_s", o->end_s);
+    ty_json_bool(j, "fits", ty_run_fits(o->run));
+    ty_json_bool(j, "done_before", o->early);
+    ty_json_end(j);
 }
 
-void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *t)
+void ty_together_json(const struct ty_run *run, double step_s, struct ty_json *j)
 {
     const struct ty_together *together = run->together;
-    char buf[TY_JSON_NUMBER];
     if (together == NULL) {
         return;
     }
-    ty_text_add(t, "  \"alone_step_time_s\": %s,\n", ty_json_number(together->own_alone_s, buf));
-    ty_text_add(t, "  \"sharing_slowdown\": %s,\n  \"jobs\": [",
-                ty_json_number(step_s / together->own_alone_s - 1, buf));
+    ty_json_real(j, "alone_step_time_s", together->own_alone_s);
+    ty_json_real(j, "sharing_slowdown", step_s / together->own_alone_s - 1);
+    ty_json_array(j, "jobs");
+    ty_json_lines(j);
     for (uint32_t i = 0; i < together->n; i++) {
-        const struct ty_other *o = &together->other[i];
-        struct ty_figures f;
-        ty_run_figures(o->run, &f);
-        ty_text_add(t,
-                    "%s\n    {\"name\": \"%s\", \"gpus\": %u, \"steps\": %u, \"steps_in_time\": %u",
-                    i == 0 ? "" : ",", o->job->name, (unsigned)o->run->lowered.program.n_ranks,
-                    (unsigned)o->config.run.steps, (unsigned)o->n_in_time);
-        pair(t, "step_time_s", o->step_s);
-        pair(t, "alone_step_time_s", o->alone_s);
-        pair(t, "sharing_slowdown", o->step_s / o->alone_s - 1);
-        pair(t, "mfu", f.mfu * f.step_s / o->step_s);
-        pair(t, "end_s", o->end_s);
-        ty_text_add(t, ", \"fits\": %s, \"done_before\": %s}",
-                    ty_run_fits(o->run) ? "true" : "false", o->early ? "true" : "false");
+        put_job(j, &together->other[i]);
     }
-    ty_text_add(t, "\n  ],\n");
+    ty_json_end(j);
 }
 
 /* ---- explain ---- */

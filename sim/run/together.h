@@ -51,9 +51,10 @@ struct ty_located ty_together_locate(const struct ty_run *run, uint32_t rank);
 /* sim/report/together.c: what is known of the other jobs before execution; what they took, and what
  * the jobs cost each other; the same as a key of the JSON object. Nothing for a job alone. */
 struct ty_text;
+struct ty_json;
 void ty_together_describe(const struct ty_run *run, struct ty_text *text);
 void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *text);
-void ty_together_json(const struct ty_run *run, double step_s, struct ty_text *text);
+void ty_together_json(const struct ty_run *run, double step_s, struct ty_json *json);
 
 /* What each of the other jobs costs the run's own, by runs without it. 0 or TY_ENOMEM. */
 int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *text,

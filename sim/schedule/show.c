@@ -1,5 +1,6 @@
 /* show.c - `trainyard schedule`: a pipeline schedule by itself, for people and for
  * scripts. */
+#include <stdio.h>
 #include <string.h>
 
 #include "model/orders/csv.h"
@@ -110,74 +111,100 @@ static int write_gantt(const struct ty_sched_run *r, uint32_t width, struct ty_t
 /* ---- for scripts ---- */
 
 /* One slot: an atom, or the two of a pair. Returns how many atoms it took. */
-static uint32_t write_slot(const struct ty_rank_slots *order, uint32_t i, struct ty_text *t)
+static uint32_t put_slot(const struct ty_rank_slots *order, uint32_t i, struct ty_json *j)
 {
-    char a[32], b[32];
+    char a[32], b[32], both[68];
     const struct ty_slot *slot = &order->slot[i];
+    ty_slot_text(slot, a, sizeof(a));
     if (!slot->paired || i + 1 >= order->n) {
-        ty_text_add(t, "%s", ty_slot_text(slot, a, sizeof(a)));
+        ty_json_text(j, NULL, a);
         return 1;
     }
-    ty_text_add(t, "(%s|%s)", ty_slot_text(slot, a, sizeof(a)),
-                ty_slot_text(slot + 1, b, sizeof(b)));
+    (void)snprintf(both, sizeof(both), "(%s|%s)", a, ty_slot_text(slot + 1, b, sizeof(b)));
+    ty_json_text(j, NULL, both);
     return 2;
 }
 
-static void write_json_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_text *t)
+/* When each slot of a rank starts; returns how long the rank computes. */
+static ty_ps put_starts(const struct ty_sched_run *r, uint32_t rank, struct ty_json *j)
 {
     const struct ty_rank_slots *order = &r->slots.rank[rank];
-    char buf[TY_JSON_NUMBER];
-    ty_text_add(t, "%s\n    {\"rank\": %u, \"actions\": [", rank == 0 ? "" : ",", (unsigned)rank);
-    for (uint32_t i = 0; i < order->n;) {
-        ty_text_add(t, i == 0 ? "\"" : ", \"");
-        i += write_slot(order, i, t);
-        ty_text_add(t, "\"");
-    }
-    ty_text_add(t, "], \"start\": [");
     struct ty_span_cursor cursor = ty_spans_of(&r->timeline, rank);
     struct ty_span span;
     ty_ps busy = 0;
     uint32_t atom = 0;
+    ty_json_array(j, "start");
     while (ty_span_next(&cursor, &span)) {
         if (span.op->stream != TY_STREAM_COMPUTE) {
             continue;
         }
         if (atom == 0 || !order->slot[atom - 1].paired) {
-            ty_text_add(t, "%s%s", atom == 0 ? "" : ", ",
-                        ty_json_number(ty_sched_units(span.start), buf));
+            ty_json_real(j, NULL, ty_sched_units(span.start));
         }
         busy += span.dur;
         atom++;
     }
-    ty_text_add(t, "], \"busy\": %s, \"peak_rel_I\": %u, \"peak_rel_W\": %u}",
-                ty_json_number(ty_sched_units(busy), buf),
-                (unsigned)ty_slots_peak(order, TY_PHASE_DGRAD),
-                (unsigned)ty_slots_peak(order, TY_PHASE_WGRAD));
+    ty_json_end(j);
+    return busy;
+}
+
+static void put_rank(const struct ty_sched_run *r, uint32_t rank, struct ty_json *j)
+{
+    const struct ty_rank_slots *order = &r->slots.rank[rank];
+    ty_json_object(j, NULL);
+    ty_json_whole(j, "rank", rank);
+    ty_json_array(j, "actions");
+    for (uint32_t i = 0; i < order->n;) {
+        i += put_slot(order, i, j);
+    }
+    ty_json_end(j);
+    const ty_ps busy = put_starts(r, rank, j);
+    ty_json_real(j, "busy", ty_sched_units(busy));
+    ty_json_whole(j, "peak_rel_I", ty_slots_peak(order, TY_PHASE_DGRAD));
+    ty_json_whole(j, "peak_rel_W", ty_slots_peak(order, TY_PHASE_WGRAD));
+    ty_json_end(j);
+}
+
+static void put_formula(const struct ty_sched_run *r, const struct ty_sched_summary *s,
+                        struct ty_json *j)
+{
+    if (s->formula <= 0) {
+        ty_json_text(j, "formula", NULL);
+        return;
+    }
+    ty_json_object(j, "formula");
+    ty_json_text(j, "expression", r->sched->formula);
+    ty_json_real(j, "value", s->formula);
+    ty_json_bool(j, "holds", s->holds);
+    ty_json_end(j);
 }
 
 static void write_json(const struct ty_sched_run *r, struct ty_text *t)
 {
+    struct ty_json j = ty_json_to_text(t);
     struct ty_sched_summary s;
-    char a[TY_JSON_NUMBER], b[TY_JSON_NUMBER];
     ty_sched_summarise(r, &s);
-    ty_text_add(t, "{\n  \"schedule\": \"%s\",\n  \"p\": %u,\n  \"m\": %u,\n  \"v\": %u,\n",
-                r->name, (unsigned)r->shape.p, (unsigned)r->shape.m, (unsigned)r->shape.v);
-    ty_text_add(t, "  \"makespan\": %s,\n  \"max_rank_span\": %s,\n", ty_json_number(s.makespan, a),
-                ty_json_number(s.max_rank_span, b));
-    ty_text_add(t, "  \"bubble_fraction\": %s,\n  \"bubble_over_ideal\": %s,\n",
-                ty_json_number(s.bubble_fraction, a), ty_json_number(s.bubble_over_ideal, b));
-    if (s.formula > 0) {
-        ty_text_add(t, "  \"formula\": {\"expression\": \"%s\", \"value\": %s, \"holds\": %s},\n",
-                    r->sched->formula, ty_json_number(s.formula, a), s.holds ? "true" : "false");
-    } else {
-        ty_text_add(t, "  \"formula\": null,\n");
-    }
-    ty_text_add(t, "  \"weight_copies\": %u,\n  \"messages\": %llu,\n  \"ranks\": [",
-                (unsigned)s.weight_copies, (unsigned long long)s.messages);
+    ty_json_object(&j, NULL);
+    ty_json_lines(&j);
+    ty_json_text(&j, "schedule", r->name);
+    ty_json_whole(&j, "p", r->shape.p);
+    ty_json_whole(&j, "m", r->shape.m);
+    ty_json_whole(&j, "v", r->shape.v);
+    ty_json_real(&j, "makespan", s.makespan);
+    ty_json_real(&j, "max_rank_span", s.max_rank_span);
+    ty_json_real(&j, "bubble_fraction", s.bubble_fraction);
+    ty_json_real(&j, "bubble_over_ideal", s.bubble_over_ideal);
+    put_formula(r, &s, &j);
+    ty_json_whole(&j, "weight_copies", s.weight_copies);
+    ty_json_whole(&j, "messages", s.messages);
+    ty_json_array(&j, "ranks");
+    ty_json_lines(&j);
     for (uint32_t rank = 0; rank < r->shape.p; rank++) {
-        write_json_rank(r, rank, t);
+        put_rank(r, rank, &j);
     }
-    ty_text_add(t, "\n  ]\n}\n");
+    ty_json_end(&j);
+    ty_json_end(&j);
+    ty_text_bytes(t, "\n", 1);
 }
 
 static int show(const struct ty_sched_run *r, const struct ty_schedule_options *options,

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "sim/base/file.h"
-#include "sim/document/json.h"
 #include "sim/base/number_text.h"
 #include "sim/base/path.h"
 #include "traces/out/gz.h"
@@ -256,32 +255,19 @@ void ty_out_printf(struct ty_out *out, const char *format, ...)
     free(whole);
 }
 
-static void put_json_string(struct ty_out *out, const char *s, const char *also)
+static void put_bytes(void *out, const char *bytes, size_t n)
 {
-    ty_out_bytes(out, "\"", 1);
-    while (*s != '\0') {
-        char buf[TY_JSON_ESCAPE];
-        const size_t n = ty_json_plain(s, also);
-        ty_out_bytes(out, s, n);
-        s += n;
-        if (*s != '\0' && strchr(also, *s) != NULL) {
-            ty_out_printf(out, "\\u%04x", (unsigned)(unsigned char)*s++);
-        } else if (*s != '\0') {
-            s += ty_json_escape(s, buf);
-            ty_out_str(out, buf);
-        }
-    }
-    ty_out_bytes(out, "\"", 1);
+    ty_out_bytes(out, bytes, n);
 }
 
 void ty_out_json_string(struct ty_out *out, const char *s)
 {
-    put_json_string(out, s, "");
+    ty_json_string(put_bytes, out, s, "");
 }
 
-void ty_out_html_json_string(struct ty_out *out, const char *s)
+struct ty_json ty_out_html_json(struct ty_out *out)
 {
-    put_json_string(out, s, "<>&");
+    return (struct ty_json){.put = put_bytes, .to = out, .also = "<>&", .tight = true};
 }
 
 void ty_out_json_number(struct ty_out *out, double x)

@@ -13,6 +13,7 @@
 
 #include "sim/base/err.h"
 #include "sim/base/units.h"
+#include "sim/document/json.h"
 #include "traces/out/put.h"
 
 #define TY_OUT_BUFFER (1u << 20)
@@ -76,11 +77,11 @@ void ty_out_str(struct ty_out *out, const char *s);
 void ty_out_u64(struct ty_out *out, uint64_t x);
 void ty_out_printf(struct ty_out *out, const char *format, ...) TY_PRINTF(2, 3);
 
-/* s as a JSON string with quotes, as ty_json_put writes it. */
+/* s as a JSON string with quotes. */
 void ty_out_json_string(struct ty_out *out, const char *s);
 
-/* The same for JSON inside an HTML script element, where <, > and & are escaped, too. */
-void ty_out_html_json_string(struct ty_out *out, const char *s);
+/* A writer of JSON inside an HTML script element: without blanks, and with <, > and & escaped. */
+struct ty_json ty_out_html_json(struct ty_out *out);
 
 /* As ty_json_number writes it: what reads back equal; NaN and infinities become null. */
 void ty_out_json_number(struct ty_out *out, double x);

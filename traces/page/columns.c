@@ -55,11 +55,12 @@ static void add_token(struct ty_text *t, struct tokens *tokens, uint64_t x)
 }
 
 /* Writes a column and empties it. */
-static int put_column(struct ty_out *out, const char *name, struct ty_text *t, bool last)
+static int put_column(struct ty_json *j, const char *name, struct ty_text *t)
 {
-    ty_out_printf(out, "\"%s\":\"", name);
-    const int rc = t->failed ? TY_ENOMEM : ty_page_put_packed(out, t->data, t->len);
-    ty_out_str(out, last ? "\"" : "\",\n");
+    ty_json_key(j, name);
+    ty_out_str(j->to, "\"");
+    const int rc = t->failed ? TY_ENOMEM : ty_page_put_packed(j->to, t->data, t->len);
+    ty_out_str(j->to, "\"");
     ty_text_release(t);
     return rc;
 }
@@ -222,88 +223,101 @@ static void add_sparse(struct columns *c, uint64_t (*value)(struct columns *c, u
     }
 }
 
-static int put_columns(const struct ty_page *page, struct ty_out *out)
+static int put_columns(const struct ty_page *page, struct ty_json *j)
 {
     struct columns c = {.page = page, .last = calloc((size_t)page->n_kinds + 1, sizeof(*c.last))};
     int rc = c.last == NULL ? TY_ENOMEM : 0;
-    ty_out_str(out, "\"columns\":{");
+    ty_json_line(j, 0);
+    ty_json_object(j, "columns");
+    ty_json_rows(j);
     for (size_t k = 0; k < TY_COUNT(dense) && rc == 0; k++) {
         c.tokens.n = 0;
         for (uint32_t i = 0; i < page->n_slices; i++) {
             dense[k].add(&c, i);
         }
-        rc = put_column(out, dense[k].name, &c.text, false);
+        rc = put_column(j, dense[k].name, &c.text);
     }
     for (size_t k = 0; k < TY_COUNT(sparse) && rc == 0; k++) {
         add_sparse(&c, sparse[k].value);
-        rc = put_column(out, sparse[k].name, &c.text, k + 1 == TY_COUNT(sparse));
+        rc = put_column(j, sparse[k].name, &c.text);
     }
-    ty_out_str(out, "},\n");
+    ty_json_end(j);
     free(c.last);
     return rc;
 }
 
 /* ---- what columns refer to ---- */
 
-static void put_lanes(const struct ty_page *page, struct ty_out *out)
+static void put_lanes(const struct ty_page *page, struct ty_json *j)
 {
-    ty_out_str(out, "\"lanes\":[");
+    ty_json_line(j, 0);
+    ty_json_array(j, "lanes");
     for (uint32_t i = 0, first = 0; i < page->n_slices; i++) {
         const struct ty_page_slice *s = &page->slice[i];
         if (i + 1 == page->n_slices || s[1].row != s->row || s[1].lane != s->lane) {
-            ty_out_printf(out, "%s[%u,%u,%u]", first == 0 ? "" : ",", (unsigned)s->row,
-                          (unsigned)s->lane, (unsigned)(i + 1 - first));
+            ty_json_array(j, NULL);
+            ty_json_whole(j, NULL, s->row);
+            ty_json_whole(j, NULL, s->lane);
+            ty_json_whole(j, NULL, i + 1 - first);
+            ty_json_end(j);
             first = i + 1;
         }
     }
-    ty_out_str(out, "],\n\"lane_names\":[");
+    ty_json_end(j);
+    ty_json_line(j, 0);
+    ty_json_array(j, "lane_names");
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        ty_out_printf(out, "\"%s\",", ty_stream_name((enum ty_stream)s));
+        ty_json_text(j, NULL, ty_stream_name((enum ty_stream)s));
     }
-    ty_out_str(out, "\"parts of layers\",\"operations\"],\n");
+    ty_json_text(j, NULL, "parts of layers");
+    ty_json_text(j, NULL, "operations");
+    ty_json_end(j);
 }
 
-static void put_pair(struct ty_out *out, const char *key, double x)
-{
-    ty_out_printf(out, ",\"%s\":", key);
-    ty_out_json_number(out, x);
-}
-
-static void put_kind(const struct ty_page *page, const struct ty_page_kind *kind,
-                     struct ty_out *out)
+static void put_kind(const struct ty_page *page, const struct ty_page_kind *kind, struct ty_json *j)
 {
     static const char *const sorts[] = {
 #define X(id, word) word,
         TY_PAGE_SORTS(X)
 #undef X
     };
-    ty_out_printf(out, "{\"sort\":\"%s\",\"name\":", sorts[kind->sort]);
-    ty_out_html_json_string(out, kind->name);
+    ty_json_object(j, NULL);
+    ty_json_text(j, "sort", sorts[kind->sort]);
+    ty_json_text(j, "name", kind->name);
     if (kind->sort != TY_PAGE_IDLE) {
-        ty_out_printf(out, ",\"cat\":\"%s\"", ty_category_name((enum ty_category)kind->category));
+        ty_json_text(j, "cat", ty_category_name((enum ty_category)kind->category));
     }
     if (kind->group != NULL) {
-        ty_out_str(out, ",\"group\":");
-        ty_out_html_json_string(out, kind->group);
+        ty_json_text(j, "group", kind->group);
     }
     if (kind->algorithm != NULL) {
-        ty_out_str(out, ",\"algorithm\":");
-        ty_out_html_json_string(out, kind->algorithm);
+        ty_json_text(j, "algorithm", kind->algorithm);
     }
     if (kind->bytes > 0) {
-        put_pair(out, "bytes", kind->bytes);
+        ty_json_real(j, "bytes", kind->bytes);
     }
     if (kind->block != TY_PAGE_NONE) {
         const struct ty_block *block = &page->program->blocks[kind->block];
-        put_pair(out, "acquire", block->acquire_B);
-        put_pair(out, "release", block->release_B);
-        put_pair(out, "transient", block->transient_B);
+        ty_json_real(j, "acquire", block->acquire_B);
+        ty_json_real(j, "release", block->release_B);
+        ty_json_real(j, "transient", block->transient_B);
     }
-    ty_out_str(out, "}");
+    ty_json_end(j);
+}
+
+static void put_kinds(const struct ty_page *page, struct ty_json *j)
+{
+    ty_json_line(j, 0);
+    ty_json_array(j, "kinds");
+    ty_json_rows(j);
+    for (uint32_t i = 0; i < page->n_kinds; i++) {
+        put_kind(page, &page->kind[i], j);
+    }
+    ty_json_end(j);
 }
 
 /* How many buckets; each with its time. */
-static int put_mixes(const struct ty_page *page, struct ty_out *out)
+static int put_mixes(const struct ty_page *page, struct ty_json *j)
 {
     struct ty_text t = {.data = NULL};
     for (uint32_t i = 0; i < page->n_mixes; i++) {
@@ -320,29 +334,33 @@ static int put_mixes(const struct ty_page *page, struct ty_out *out)
             }
         }
     }
-    return put_column(out, "mixes", &t, false);
+    ty_json_line(j, 0);
+    return put_column(j, "mixes", &t);
 }
 
-static void put_words(struct ty_out *out)
+static void put_words(struct ty_json *j)
 {
     static const char *const hows[] = {
 #define X(id, word) word,
         TY_PAGE_HOWS(X)
 #undef X
     };
-    ty_out_str(out, "\"buckets\":");
+    ty_json_line(j, 0);
+    ty_json_array(j, "buckets");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        ty_out_printf(out, "%s\"%s\"", b == 0 ? "[" : ",", ty_bucket_name((enum ty_bucket)b));
+        ty_json_text(j, NULL, ty_bucket_name((enum ty_bucket)b));
     }
-    ty_out_str(out, "],\n\"hows\":");
+    ty_json_end(j);
+    ty_json_line(j, 0);
+    ty_json_array(j, "hows");
     for (size_t h = 0; h < TY_COUNT(hows); h++) {
-        ty_out_printf(out, "%s\"%s\"", h == 0 ? "[" : ",", hows[h]);
+        ty_json_text(j, NULL, hows[h]);
     }
-    ty_out_str(out, "],\n");
+    ty_json_end(j);
 }
 
 /* Slice + 1 (0: not shown), rank where it is not shown, time. */
-static int put_path(const struct ty_page *page, struct ty_out *out)
+static int put_path(const struct ty_page *page, struct ty_json *j)
 {
     struct ty_text t = {.data = NULL};
     for (uint32_t i = 0; i < page->n_path; i++) {
@@ -354,22 +372,19 @@ static int put_path(const struct ty_page *page, struct ty_out *out)
         }
         add_number(&t, step->dur);
     }
-    return put_column(out, "path", &t, true);
+    ty_json_line(j, 0);
+    return put_column(j, "path", &t);
 }
 
-int ty_page_put(const struct ty_page *page, struct ty_out *out, struct ty_err *err)
+int ty_page_put(const struct ty_page *page, struct ty_json *j, struct ty_err *err)
 {
-    ty_out_printf(out, "\"n_slices\":%u,\n", (unsigned)page->n_slices);
-    put_lanes(page, out);
-    put_words(out);
-    ty_out_str(out, "\"kinds\":[");
-    for (uint32_t i = 0; i < page->n_kinds; i++) {
-        ty_out_str(out, i == 0 ? "" : ",\n");
-        put_kind(page, &page->kind[i], out);
+    ty_json_line(j, 0);
+    ty_json_whole(j, "n_slices", page->n_slices);
+    put_lanes(page, j);
+    put_words(j);
+    put_kinds(page, j);
+    if (put_mixes(page, j) < 0 || put_columns(page, j) < 0 || put_path(page, j) < 0) {
+        return ty_fail_memory(err);
     }
-    ty_out_str(out, "],\n");
-    int rc = put_mixes(page, out);
-    rc = rc < 0 ? rc : put_columns(page, out);
-    rc = rc < 0 ? rc : put_path(page, out);
-    return rc < 0 ? ty_fail_memory(err) : 0;
+    return 0;
 }

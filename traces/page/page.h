@@ -110,9 +110,9 @@ int ty_page_collect(struct ty_page *page, const struct ty_trace *trace,
                     const struct ty_timeline *own, struct ty_err *err);
 void ty_page_release(struct ty_page *page);
 
-/* columns.c: writes them as the members of a JSON object, without its braces. docs/report.md
+/* columns.c: puts them as members of the object that is open in a ty_out_html_json. docs/report.md
  * has the fields. */
-int ty_page_put(const struct ty_page *page, struct ty_out *out, struct ty_err *err);
+int ty_page_put(const struct ty_page *page, struct ty_json *json, struct ty_err *err);
 
 /* pack.c: bytes[n] by raw deflate, as base64: letters, digits, + / =. TY_ENOMEM. */
 int ty_page_put_packed(struct ty_out *out, const char *bytes, size_t n);

@@ -40,10 +40,8 @@ START_TEST(strings_are_quoted_and_escaped)
 {
     struct ty_text text = {0};
     ty_json_put(&text, "a \"b\" \\ \n \x01 \xC2\xB5s");
-    ty_text_add(&text, ", ");
-    ty_json_put_member(&text, "x", 0.5);
     char *s = ty_text_take(&text);
-    ck_assert_str_eq(s, "\"a \\\"b\\\" \\\\ \\u000a \\u0001 \xC2\xB5s\", \"x\": 0.5");
+    ck_assert_str_eq(s, "\"a \\\"b\\\" \\\\ \\u000a \\u0001 \xC2\xB5s\"");
     free(s);
 }
 END_TEST
@@ -59,5 +57,60 @@ START_TEST(what_is_not_shown_is_escaped_and_what_is_no_text_replaced)
 }
 END_TEST
 
-TY_SUITE("json", what_is_not_shown_is_escaped_and_what_is_no_text_replaced,
+/* An object of each kind of value, a list in rows and one of lines. */
+static void put_all(struct ty_json *j)
+{
+    ty_json_object(j, NULL);
+    ty_json_text(j, "text", "<a>");
+    ty_json_text(j, "none", NULL);
+    ty_json_real(j, "real", 0.5);
+    ty_json_whole(j, "whole", UINT64_MAX);
+    ty_json_array(j, "rows");
+    ty_json_rows(j);
+    ty_json_whole(j, NULL, 1);
+    ty_json_whole(j, NULL, 2);
+    ty_json_end(j);
+    ty_json_line(j, 1);
+    ty_json_object(j, "lines");
+    ty_json_lines(j);
+    ty_json_bool(j, "yes", true);
+    ty_json_object(j, "no");
+    ty_json_lines(j);
+    ty_json_end(j);
+    ty_json_end(j);
+    ty_json_end(j);
+}
+
+static void check_written(bool tight, const char *also, const char *expected)
+{
+    struct ty_text text = {0};
+    struct ty_json j = ty_json_to_text(&text);
+    j.tight = tight;
+    j.also = also;
+    put_all(&j);
+    char *s = ty_text_take(&text);
+    ck_assert_str_eq(s, expected);
+    free(s);
+}
+
+START_TEST(commas_blanks_and_lines_are_the_writers)
+{
+    check_written(false, "",
+                  "{\"text\": \"<a>\", \"none\": null, \"real\": 0.5, \"whole\": "
+                  "18446744073709551615, \"rows\": [\n  1,\n  2],\n \"lines\": {\n   \"yes\": "
+                  "true,\n   \"no\": {}\n }}");
+}
+END_TEST
+
+START_TEST(the_tight_style_has_lines_after_commas_only)
+{
+    check_written(true, "<>",
+                  "{\"text\":\"\\u003ca\\u003e\",\"none\":null,\"real\":0.5,\"whole\":"
+                  "18446744073709551615,\"rows\":[1,\n2],\n \"lines\":{\"yes\":true,\n\"no\":{}}}");
+}
+END_TEST
+
+TY_SUITE("json", commas_blanks_and_lines_are_the_writers,
+         the_tight_style_has_lines_after_commas_only,
+         what_is_not_shown_is_escaped_and_what_is_no_text_replaced,
          a_number_is_short_and_reads_back_equal, strings_are_quoted_and_escaped)

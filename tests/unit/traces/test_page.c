@@ -193,7 +193,8 @@ START_TEST(strings_cannot_end_the_element_they_are_in)
     temp_dir_make(&dir);
     const char *path = temp_dir_file(&dir, "strings");
     ck_assert_int_eq(ty_out_open(&out, path, &err), 0);
-    ty_out_html_json_string(&out, "</script>&\"\\\n\xc3\xa9");
+    struct ty_json json = ty_out_html_json(&out);
+    ty_json_text(&json, NULL, "</script>&\"\\\n\xc3\xa9");
     ck_assert_int_eq(ty_out_commit(&out, &err), 0);
     char *text = file_text(path, &n);
     ck_assert_str_eq(text, "\"\\u003c/script\\u003e\\u0026\\\"\\\\\\u000a\xc3\xa9\"");
