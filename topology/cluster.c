@@ -38,9 +38,9 @@ double ty_dtype_bytes(enum ty_dtype dtype)
         .key = #key_, .type = TY_TYPE_STRING, .offset = AT(key_), .doc = (doc_)                    \
     }
 
-#define COUNT(key_, min_, max_, fallback_, doc_)                                                   \
+#define COUNT(key_, member_, min_, max_, fallback_, doc_)                                          \
     {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = (min_), .max = (max_),      \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(member_), .min = (min_), .max = (max_),   \
         .fallback = (fallback_), .doc = (doc_)                                                     \
     }
 
@@ -63,13 +63,10 @@ double ty_dtype_bytes(enum ty_dtype dtype)
     }
 
 /* The common kinds: a share of a hardware figure, a latency, a plain factor, a peak, a curve. */
-#define SHARE(key_, fallback_, doc_)        VALUE(key_, key_, RATIO, 0.001, 1, fallback_, doc_)
-#define LATENCY(key_, fallback_, doc_)      VALUE(key_, key_, SECONDS, 0, 1, fallback_, doc_)
-#define FACTOR(key_, max_, fallback_, doc_) VALUE(key_, key_, COUNT, 0.1, max_, fallback_, doc_)
-#define GPU_SHARE(key_, fallback_, doc_)    VALUE(key_, gpu.key_, RATIO, 0.001, 1, fallback_, doc_)
-#define GPU_LATENCY(key_, fallback_, doc_)  VALUE(key_, gpu.key_, SECONDS, 0, 1, fallback_, doc_)
-#define GPU_FACTOR(key_, max_, fallback_, doc_)                                                    \
-    VALUE(key_, gpu.key_, COUNT, 0.1, max_, fallback_, doc_)
+#define SHARE(key_, member_, fallback_, doc_)   VALUE(key_, member_, RATIO, 0.001, 1, fallback_, doc_)
+#define LATENCY(key_, member_, fallback_, doc_) VALUE(key_, member_, SECONDS, 0, 1, fallback_, doc_)
+#define FACTOR(key_, member_, max_, fallback_, doc_)                                               \
+    VALUE(key_, member_, COUNT, 0.1, max_, fallback_, doc_)
 #define PEAK(key_, dtype_, doc_)                                                                   \
     OPTIONAL(key_, gpu.peak[TY_DTYPE_##dtype_], FLOPS, 1e9, 1e18, "none", doc_)
 #define RATE(key_, attention_, doc_)                                                               \
@@ -98,14 +95,16 @@ const struct ty_field ty_cluster_fields[] = {
      .max = 10000,
      .fallback = "128",
      .doc = "streaming multiprocessors of a GPU"},
-    GPU_SHARE(gemm_efficiency, "0.72", "share of the peak a large matrix product reaches"),
-    GPU_LATENCY(gemm_overhead, "8 us", "fixed time of a matrix product, s"),
+    SHARE(gemm_efficiency, gpu.gemm_efficiency, "0.72",
+          "share of the peak a large matrix product reaches"),
+    LATENCY(gemm_overhead, gpu.gemm_overhead, "8 us", "fixed time of a matrix product, s"),
     VALUE(gemm_ramp, gpu.gemm_ramp, COUNT, 0, 10000, "0",
           "length by which the inner dimension of a matrix product counts longer: filling and "
           "draining its tiles"),
     VALUE(gemm_wave, gpu.gemm_wave, RATIO, 0, 1, "0",
           "weight of wave quantisation: 0 smooth, 1 whole waves of tiles"),
-    GPU_FACTOR(wgrad_slowdown, 10, "1.05", "factor on the time of weight-gradient products"),
+    FACTOR(wgrad_slowdown, gpu.wgrad_slowdown, 10, "1.05",
+           "factor on the time of weight-gradient products"),
     RATE(flash1_rate, FLASH1,
          "limit for long sequences of FlashAttention 1, forward and backward, causal, FLOP/s; "
          "auto: 0.2 of the 16-bit peak (guess)"),
@@ -116,27 +115,31 @@ const struct ty_field ty_cluster_fields[] = {
     RATE(flash3_rate, FLASH3,
          "the same for FlashAttention 3, FLOP/s; auto: 0.55 of the 16-bit peak (guess)"),
     HALF(flash3_half, FLASH3, "600", "tokens of sequence at which flash3 reaches half its limit"),
-    GPU_SHARE(add_efficiency, "0.88", "share of memory_bandwidth in a residual addition"),
-    GPU_SHARE(activation_efficiency, "0.5", "share of memory_bandwidth in an activation function"),
-    GPU_SHARE(rope_efficiency, "0.45", "share of memory_bandwidth in a rotary embedding"),
-    GPU_FACTOR(norm_passes, 1000, "3.1",
-               "time of a fused norm, in reads and writes of its tensor at memory_bandwidth"),
-    GPU_FACTOR(norm_passes_unfused, 1000, "16", "the same for a norm made of framework operators"),
-    GPU_LATENCY(kernel_overhead, "2 us", "fixed time of an elementwise kernel, s"),
-    GPU_FACTOR(host_speed, 100, "1",
-               "speed of the host thread that launches kernels, over that of an A100 host: divides "
-               "framework.layer_floor and framework.pass_overhead"),
-    GPU_SHARE(optimizer_efficiency, "0.8",
-              "share of memory_bandwidth in an optimizer step (guess)"),
-    GPU_FACTOR(derate, 10, "1.1",
-               "factor on every compute time: training stacks against kernel benchmarks (guess)"),
+    SHARE(add_efficiency, gpu.add_efficiency, "0.88",
+          "share of memory_bandwidth in a residual addition"),
+    SHARE(activation_efficiency, gpu.activation_efficiency, "0.5",
+          "share of memory_bandwidth in an activation function"),
+    SHARE(rope_efficiency, gpu.rope_efficiency, "0.45",
+          "share of memory_bandwidth in a rotary embedding"),
+    FACTOR(norm_passes, gpu.norm_passes, 1000, "3.1",
+           "time of a fused norm, in reads and writes of its tensor at memory_bandwidth"),
+    FACTOR(norm_passes_unfused, gpu.norm_passes_unfused, 1000, "16",
+           "the same for a norm made of framework operators"),
+    LATENCY(kernel_overhead, gpu.kernel_overhead, "2 us", "fixed time of an elementwise kernel, s"),
+    FACTOR(host_speed, gpu.host_speed, 100, "1",
+           "speed of the host thread that launches kernels, over that of an A100 host: divides "
+           "framework.layer_floor and framework.pass_overhead"),
+    SHARE(optimizer_efficiency, gpu.optimizer_efficiency, "0.8",
+          "share of memory_bandwidth in an optimizer step (guess)"),
+    FACTOR(derate, gpu.derate, 10, "1.1",
+           "factor on every compute time: training stacks against kernel benchmarks (guess)"),
 
     FACTOR(
-        collective_derate, 10, "1",
+        collective_derate, collectives.derate, 10, "1",
         "factor on every time of a collective: training steps, where ranks arrive apart, against "
         "nccl-tests"),
 
-    COUNT(nodes, 1, 65536, "1", "nodes of the cluster"),
+    COUNT(nodes, nodes, 1, 65536, "1", "nodes of the cluster"),
     {.key = "gpus_per_node",
      .type = TY_TYPE_UINT,
      .offset = AT(gpus_per_node),
@@ -144,83 +147,93 @@ const struct ty_field ty_cluster_fields[] = {
      .max = 1024,
      .required = true,
      .doc = "GPUs that NVLink joins"},
-    OPTIONAL(nvlink_bandwidth, nvlink_bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
+    OPTIONAL(nvlink_bandwidth, nvlink.bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
              "NVLink bandwidth of a GPU, one direction, B/s"),
-    VALUE(nvlink_efficiency, nvlink_efficiency, RATIO, 0.001, 2, "0.76",
+    VALUE(nvlink_efficiency, nvlink.efficiency, RATIO, 0.001, 2, "0.76",
           "nccl-tests bus bandwidth over a full node, as share of nvlink_bandwidth"),
-    VALUE(nvlink_pair_efficiency, nvlink_pair_efficiency, RATIO, 0.001, 2, "0.64",
+    VALUE(nvlink_pair_efficiency, nvlink.pair_efficiency, RATIO, 0.001, 2, "0.64",
           "the same between two GPUs; in between: linear in 1/n"),
-    SHARE(nvlink_p2p_efficiency, "0.8", "share of nvlink_bandwidth that one message reaches"),
-    OPTIONAL(nvls_efficiency, nvls_efficiency, RATIO, 0.001, 4, "none",
+    SHARE(nvlink_p2p_efficiency, nvlink.p2p_efficiency, "0.8",
+          "share of nvlink_bandwidth that one message reaches"),
+    OPTIONAL(nvls_efficiency, nvls.efficiency, RATIO, 0.001, 4, "none",
              "bus bandwidth of an all-reduce in the NVSwitch, as share of nvlink_bandwidth"),
-    LATENCY(nvls_latency, "50 us", "fixed time of an all-reduce in the NVSwitch, s"),
+    LATENCY(nvls_latency, nvls.latency, "50 us", "fixed time of an all-reduce in the NVSwitch, s"),
     LATENCY(
-        nvls_tree_latency, "420 us",
+        nvls_tree_latency, nvls.tree_latency, "420 us",
         "fixed time of an all-reduce in the NVSwitches of several nodes, s (4 nodes of B200 with "
         "EFA: 418 us)"),
-    COUNT(nvls_min_ranks, 2, 1024, "5", "smallest group that sums in the NVSwitch"),
-    LATENCY(nvlink_latency, "38 us", "fixed time of an all-reduce inside a node, s"),
-    LATENCY(nvlink_latency_per_rank, "6 us", "and its time per rank, s"),
-    LATENCY(nvlink_ll_latency, "0 s",
+    COUNT(nvls_min_ranks, nvls.min_ranks, 2, 1024, "5", "smallest group that sums in the NVSwitch"),
+    LATENCY(nvlink_latency, nvlink.latency, "38 us",
+            "fixed time of an all-reduce inside a node, s"),
+    LATENCY(nvlink_latency_per_rank, nvlink.latency_per_rank, "6 us", "and its time per rank, s"),
+    LATENCY(nvlink_ll_latency, nvlink.ll_latency, "0 s",
             "fixed time of an all-reduce inside a node with LL128's flags, s"),
-    LATENCY(nvlink_ll_latency_per_rank, "0 s", "and its time per rank, s"),
-    OPTIONAL(nvlink_ll_efficiency, nvlink_ll_efficiency, RATIO, 0.001, 1, "none",
+    LATENCY(nvlink_ll_latency_per_rank, nvlink.ll_latency_per_rank, "0 s",
+            "and its time per rank, s"),
+    OPTIONAL(nvlink_ll_efficiency, nvlink.ll_efficiency, RATIO, 0.001, 1, "none",
              "share of the bus bandwidth that is left with those flags"),
-    LATENCY(nvlink_floor, "0 s", "shortest time of a collective inside a node, s"),
-    LATENCY(nvlink_gather_latency, "18.4 us",
+    LATENCY(nvlink_floor, nvlink.floor, "0 s", "shortest time of a collective inside a node, s"),
+    LATENCY(nvlink_gather_latency, nvlink.gather_latency, "18.4 us",
             "fixed time of the other collectives inside a node, s"),
-    LATENCY(nvlink_step, "3.4 us", "time of a ring's step over NVLink, s (NCCL tuning)"),
-    LATENCY(nvlink_tree_step, "4 us", "time of a tree's step over NVLink, s (NCCL tuning)"),
-    LATENCY(nvlink_p2p_latency, "8 us", "fixed time of a message inside a node, s"),
+    LATENCY(nvlink_step, nvlink.step, "3.4 us",
+            "time of a ring's step over NVLink, s (NCCL tuning)"),
+    LATENCY(nvlink_tree_step, nvlink.tree_step, "4 us",
+            "time of a tree's step over NVLink, s (NCCL tuning)"),
+    LATENCY(nvlink_p2p_latency, nvlink.p2p_latency, "8 us",
+            "fixed time of a message inside a node, s"),
 
     {.key = "nics_per_node",
      .type = TY_TYPE_UINT,
-     .offset = AT(nics_per_node),
+     .offset = AT(net.nics),
      .min = 1,
      .max = 4096,
      .fallback = "auto",
      .blank = "auto",
      .doc = "network interfaces of a node; auto: one per GPU"},
-    OPTIONAL(nic_bandwidth, nic_bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
+    OPTIONAL(nic_bandwidth, net.nic_bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
              "bandwidth of a network interface, one direction, B/s"),
-    SHARE(nic_efficiency, "0.96", "share of nic_bandwidth that a collective reaches"),
-    LATENCY(net_step, "14 us", "time of a ring's step between nodes, s (NCCL tuning)"),
-    LATENCY(net_tree_step, "14 us", "time of a tree's level between nodes, s (NCCL tuning)"),
+    SHARE(nic_efficiency, net.nic_efficiency, "0.96",
+          "share of nic_bandwidth that a collective reaches"),
+    LATENCY(net_step, net.step, "14 us", "time of a ring's step between nodes, s (NCCL tuning)"),
+    LATENCY(net_tree_step, net.tree_step, "14 us",
+            "time of a tree's level between nodes, s (NCCL tuning)"),
     {.key = "two_node_tree",
      .type = TY_TYPE_BOOL,
-     .offset = AT(two_node_tree),
+     .offset = AT(net.two_node_tree),
      .fallback = "false",
      .doc = "whether the trees of an all-reduce over two nodes cross the network once, not twice"},
-    LATENCY(net_latency, "8.4 us",
+    LATENCY(net_latency, net.latency, "8.4 us",
             "fixed time of a collective that leaves the node, s (NCCL tuning)"),
-    FACTOR(net_ring_factor, 10, "1.4",
+    FACTOR(net_ring_factor, net.ring_factor, 10, "1.4",
            "factor on the latency of a ring all-reduce that leaves the node (NCCL tuning)"),
-    SHARE(net_p2p_efficiency, "0.75", "share of nic_bandwidth that one message reaches (guess)"),
-    LATENCY(net_p2p_latency, "15 us", "fixed time of a message between nodes, s (guess)"),
+    SHARE(net_p2p_efficiency, net.p2p_efficiency, "0.75",
+          "share of nic_bandwidth that one message reaches (guess)"),
+    LATENCY(net_p2p_latency, net.p2p_latency, "15 us",
+            "fixed time of a message between nodes, s (guess)"),
     OPTIONAL(
-        sharp_efficiency, sharp_efficiency, RATIO, 0.001, 2, "none",
+        sharp_efficiency, sharp.efficiency, RATIO, 0.001, 2, "none",
         "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as "
         "share of nic_bandwidth: 1.2 on NDR (480 GB/s over 8 NICs); none: switches do not add"),
-    LATENCY(sharp_latency, "31 us",
+    LATENCY(sharp_latency, sharp.latency, "31 us",
             "fixed time of such an all-reduce between nodes, s (NCCL tuning)"),
-    VALUE(phase_overlap, phase_overlap, RATIO, 0, 1, "0.7",
+    VALUE(phase_overlap, collectives.phase_overlap, RATIO, 0, 1, "0.7",
           "share of the shorter phases of a hierarchical all-reduce or an all-to-all that hides "
           "behind the longest (guess)"),
-    VALUE(nvlink_overlap_slowdown, nvlink_overlap_slowdown, RATIO, 0, 0.9, "18 %",
+    VALUE(nvlink_overlap_slowdown, nvlink.overlap_slowdown, RATIO, 0, 0.9, "18 %",
           "share of its speed that computation loses while a collective inside the node runs "
           "beside it (mean of arXiv 2507.03114: 18.9 %)"),
-    VALUE(net_overlap_slowdown, net_overlap_slowdown, RATIO, 0, 0.9, "10 %",
+    VALUE(net_overlap_slowdown, net.overlap_slowdown, RATIO, 0, 0.9, "10 %",
           "the same beside a collective between nodes (guess: fewer channels)"),
     {.key = "collectives",
      .inner = "algorithm",
      .type = TY_TYPE_WORD,
-     .offset = AT(collectives),
+     .offset = AT(collectives.algorithm),
      .words = ty_coll_algorithm_words,
      .fallback = "auto",
      .doc = "algorithm of collectives, where it applies"},
     {.key = "collectives.measured",
      .type = TY_TYPE_STRINGS,
-     .offset = AT(measured_files),
+     .offset = AT(collectives.measured_files),
      .fallback = "none",
      .blank = "none",
      .doc = "logs of nccl-tests, beside the run file: they replace the model for the groups they "
@@ -236,15 +249,15 @@ const struct ty_field ty_cluster_fields[] = {
     /* With these three and the tensors of model/block, 259 of 273 outcomes of Hagemann et al. 2023
      * are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with 6 to
      * 2 % of fragmentation do as well. */
-    VALUE(context_memory, context_memory, BYTES, 0, 1e13, "1 GiB",
+    VALUE(context_memory, overhead.context, BYTES, 0, 1e13, "1 GiB",
           "memory of the CUDA context and loaded kernels, bytes (0.5 to 1.8 GiB by version)"),
-    VALUE(communicator_memory, communicator_memory, BYTES, 0, 1e13, "0.875 GiB",
+    VALUE(communicator_memory, overhead.communicator, BYTES, 0, 1e13, "0.875 GiB",
           "memory of one communicator: 9.2 MiB a channel and peer in NCCL, bytes (guess within 0.2 "
           "to 1.5 GiB)"),
-    OPTIONAL(reserve, reserve, BYTES, 1, 1e13, "auto",
+    OPTIONAL(reserve, overhead.reserve, BYTES, 1, 1e13, "auto",
              "memory that context and communicators take together, bytes; auto: context_memory and "
              "communicator_memory times the communicators of the layout"),
-    VALUE(fragmentation, fragmentation, RATIO, 0, 1, "4 %",
+    VALUE(fragmentation, overhead.fragmentation, RATIO, 0, 1, "4 %",
           "memory lost to fragmentation and workspaces, as share of the model's bytes"),
     {.key = "exceptions",
      .type = TY_TYPE_STRINGS,
@@ -273,8 +286,8 @@ static void derive(struct ty_cluster *cluster)
             cluster->gpu.attention[i].rate_max = share[i] * (bf16 > fp16 ? bf16 : fp16);
         }
     }
-    if (cluster->nics_per_node == 0) {
-        cluster->nics_per_node = cluster->gpus_per_node;
+    if (cluster->net.nics == 0) {
+        cluster->net.nics = cluster->gpus_per_node;
     }
 }
 
@@ -310,18 +323,18 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
                   "cluster.peak_bf16: missing; name a `gpu` or a `preset`, or give at least one of "
                   "peak_bf16, peak_fp16, peak_fp32, peak_fp8, such as 312 TFLOP/s");
     }
-    if (cluster->gpus_per_node > 1 && cluster->nvlink_bandwidth <= 0) {
+    if (cluster->gpus_per_node > 1 && cluster->nvlink.bandwidth <= 0) {
         rc = fail(section, "gpus_per_node", err,
                   "cluster.nvlink_bandwidth: missing, and a node has more than one GPU; give the "
                   "bandwidth of a GPU's links in one direction, such as 300 GB/s");
     }
-    if (cluster->nodes > 1 && cluster->nic_bandwidth <= 0) {
+    if (cluster->nodes > 1 && cluster->net.nic_bandwidth <= 0) {
         rc = fail(section, "nodes", err,
                   "cluster.nic_bandwidth: missing, and there is more than one node; give the "
                   "bandwidth of a network interface, such as 200 Gb/s");
     }
     if (cluster->gpu.memory > 0 && ty_cluster_reserve(cluster, 0) >= cluster->gpu.memory) {
-        const char *const key = cluster->reserve > 0 ? "reserve" : "context_memory";
+        const char *const key = cluster->overhead.reserve > 0 ? "reserve" : "context_memory";
         char has[64], message[200];
         (void)snprintf(message, sizeof(message),
                        "cluster.%s: leaves no memory for the model; write less than cluster.memory "
@@ -335,7 +348,7 @@ int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *sectio
 
 double ty_cluster_reserve(const struct ty_cluster *cluster, uint32_t n_communicators)
 {
-    return cluster->reserve > 0
-               ? cluster->reserve
-               : cluster->context_memory + n_communicators * cluster->communicator_memory;
+    return cluster->overhead.reserve > 0
+               ? cluster->overhead.reserve
+               : cluster->overhead.context + n_communicators * cluster->overhead.communicator;
 }

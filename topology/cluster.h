@@ -1,9 +1,8 @@
 /* cluster.h - the machine: GPUs, the links between them, and how well they do in practice.
  *
  * Filled from the `cluster` section: a cluster preset names a GPU preset, keys beside the preset
- * override either. Every member is a key of the section under its own name; the arrays are spelled
- * peak_<dtype> and <attention>_rate, <attention>_half. All bandwidths are per direction. Members
- * that say "auto" may be left out: ty_cluster_check derives them. */
+ * override either. Every member is a key of the section (ty_cluster_fields). All bandwidths are per
+ * direction. Members that say "auto" may be left out: ty_cluster_check derives them. */
 #ifndef TY_TOPOLOGY_CLUSTER_H
 #define TY_TOPOLOGY_CLUSTER_H
 
@@ -62,64 +61,87 @@ struct ty_gpu {
     const struct ty_operators *operator_table; /* kernels timed on it; NULL: none */
 };
 
+/* The links of a GPU to those of its node, and what collectives make of them. Bus bandwidths are
+ * those of nccl-tests. */
+struct ty_nvlink {
+    double bandwidth; /* B/s, hardware, per GPU */
+    /* Bus bandwidths as shares of it, so that they follow it. */
+    double efficiency;       /* of a collective over a full node */
+    double pair_efficiency;  /* of one between two GPUs; between: linear in 1/n */
+    double p2p_efficiency;   /* of one message */
+    double p2p_latency;      /* s */
+    double latency;          /* s, fixed part of an all-reduce inside a node ... */
+    double latency_per_rank; /* ... and per rank */
+    double ll_latency;       /* s, the same with LL128's flags ... */
+    double ll_latency_per_rank;
+    double ll_efficiency;    /* ... and its share of the bus bandwidth; 0: not used */
+    double floor;            /* s, no collective inside a node is shorter */
+    double gather_latency;   /* s, fixed part of the other collectives inside a node */
+    double step;             /* s per ring step inside a node: all but that all-reduce */
+    double tree_step;        /* s per link of a tree inside a node */
+    double overlap_slowdown; /* share of its speed that computation loses beside a collective */
+};
+
+/* Sums in the switch inside a node. */
+struct ty_nvls {
+    double efficiency;   /* bus bandwidth of an all-reduce, as share of nvlink.bandwidth; 0: none;
+                          * may exceed 1 */
+    double latency;      /* s, of such an all-reduce */
+    double tree_latency; /* s, of one with a tree between nodes */
+    uint32_t min_ranks;  /* smallest group that uses it */
+};
+
+/* The way from node to node. */
+struct ty_network {
+    uint32_t nics;           /* of a node; auto: one per GPU */
+    double nic_bandwidth;    /* B/s, hardware */
+    double nic_efficiency;   /* share of it that a collective reaches */
+    double p2p_efficiency;   /* share of it that one message reaches */
+    double p2p_latency;      /* s */
+    double step;             /* s per ring step between nodes */
+    double tree_step;        /* s per tree level between nodes */
+    bool two_node_tree;      /* with two nodes a tree crosses the network once, not twice */
+    double latency;          /* s, fixed part of a collective that leaves the node */
+    double ring_factor;      /* on the latency of a ring all-reduce that leaves the node */
+    double overlap_slowdown; /* as of NVLink */
+};
+
+/* Sums in the switches between nodes. */
+struct ty_sharp {
+    double efficiency; /* bus bandwidth per NIC of an all-reduce, as share of net.nic_bandwidth; 0:
+                        * none; may exceed 1 */
+    double latency;    /* s, its fixed part between nodes */
+};
+
+struct ty_collectives {
+    int algorithm;        /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
+    double derate;        /* factor on every time: training steps against nccl-tests */
+    double phase_overlap; /* share of the shorter phases of a hierarchical collective or an
+                           * all-to-all that hides behind the longest one */
+    /* Logs of nccl-tests, and what the loader of the run file made of them; NULL: none. */
+    struct ty_string_list measured_files;
+    const struct ty_coll_measured *measured;
+};
+
+/* Memory that no tensor of the model has. */
+struct ty_overhead {
+    double context;       /* B: CUDA context and kernels */
+    double communicator;  /* B: buffers of one communicator */
+    double reserve;       /* B: in place of both, when it is not 0 */
+    double fragmentation; /* share of the model's bytes: allocator, workspaces */
+};
+
 struct ty_cluster {
     const char *preset, *gpu_preset; /* names; NULL: spelled out */
-
-    struct ty_gpu gpu;
-    double collective_derate; /* the same of collectives: training steps against nccl-tests */
-
-    /* node */
     uint32_t nodes, gpus_per_node;
-    double nvlink_bandwidth; /* B/s, hardware, per GPU */
-    /* Bus bandwidths (nccl-tests) as shares of nvlink_bandwidth, so that they follow it. */
-    double nvlink_efficiency;       /* of a collective over a full node */
-    double nvlink_pair_efficiency;  /* of one between two GPUs; between: linear in 1/n */
-    double nvlink_p2p_efficiency;   /* of one message */
-    double nvls_efficiency;         /* of an all-reduce in the switch; 0: none; may exceed 1 */
-    double nvls_latency;            /* s, of such an all-reduce */
-    double nvls_tree_latency;       /* s, of one with a tree between nodes */
-    uint32_t nvls_min_ranks;        /* smallest group that uses it */
-    double nvlink_latency;          /* s, fixed part of an all-reduce inside a node ... */
-    double nvlink_latency_per_rank; /* ... and per rank */
-    double nvlink_ll_latency;       /* s, the same with LL128's flags ... */
-    double nvlink_ll_latency_per_rank;
-    double nvlink_ll_efficiency;  /* ... and its share of the bus bandwidth; 0: not used */
-    double nvlink_floor;          /* s, no collective inside a node is shorter */
-    double nvlink_gather_latency; /* s, fixed part of the other collectives inside a node */
-    double nvlink_step;           /* s per ring step inside a node: all but that all-reduce */
-    double nvlink_tree_step;      /* s per link of a tree inside a node */
-    double nvlink_p2p_latency;    /* s */
-
-    /* network */
-    uint32_t nics_per_node;    /* auto: one per GPU */
-    double nic_bandwidth;      /* B/s, hardware */
-    double nic_efficiency;     /* share of it that a collective reaches */
-    double net_step;           /* s per ring step between nodes */
-    double net_tree_step;      /* s per tree level between nodes */
-    bool two_node_tree;        /* with two nodes a tree crosses the network once, not twice */
-    double net_latency;        /* s, fixed part of a collective that leaves the node */
-    double net_ring_factor;    /* on the latency of a ring all-reduce that leaves the node */
-    double net_p2p_efficiency; /* share of nic_bandwidth that one message reaches */
-    double net_p2p_latency;    /* s */
-    double sharp_efficiency;   /* bus bandwidth per NIC of an all-reduce in the switches between
-                                * nodes, as share of nic_bandwidth; 0: none; may exceed 1 */
-    double sharp_latency;      /* s, its fixed part between nodes */
-    double phase_overlap;      /* share of the shorter phases of a hierarchical collective or an
-                               * all-to-all that hides behind the longest one */
-    double nvlink_overlap_slowdown; /* share of its speed that computation loses beside a */
-    double net_overlap_slowdown;    /* collective inside a node, between nodes */
-    int collectives; /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
-    /* Files of measurements, and what the loader of the run file made of them; NULL: none. */
-    struct ty_string_list measured_files; /* logs of nccl-tests */
-    const struct ty_coll_measured *measured;
-    const char *operators; /* a table of kernels, made gpu.operator_table */
-
-    /* memory that no tensor of the model has */
-    double context_memory;      /* B: CUDA context and kernels */
-    double communicator_memory; /* B: buffers of one communicator */
-    double reserve;             /* B: in place of both, when it is not 0 */
-    double fragmentation;       /* share of the model's bytes: allocator, workspaces */
-
+    struct ty_gpu gpu;
+    struct ty_nvlink nvlink;
+    struct ty_nvls nvls;
+    struct ty_network net;
+    struct ty_sharp sharp;
+    struct ty_collectives collectives;
+    struct ty_overhead overhead;
+    const char *operators; /* a table of kernels, made gpu.operator_table; NULL: none */
     /* Parts that differ from what is above, and what ty_exceptions_read made of them; NULL:
      * none. */
     struct ty_string_list exception_texts;
@@ -149,8 +171,7 @@ static inline uint32_t ty_cluster_gpus(const struct ty_cluster *c)
     return c->nodes * c->gpus_per_node;
 }
 
-/* What the key `collectives` takes: "auto" (0), or 1 + an index into ty_coll_algorithms (coll.h).
- * */
+/* What the key `collectives` takes (topology/collectives/coll.c). */
 extern const struct ty_word ty_coll_algorithm_words[];
 
 #endif

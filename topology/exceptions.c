@@ -25,7 +25,7 @@ static double **table_of(struct ty_exceptions *e, enum ty_exception_kind kind,
         return &e->nvlink_share;
     case TY_EXCEPTION_NIC:
     case TY_EXCEPTION_NICS:
-        *n = (size_t)c->nodes * c->nics_per_node;
+        *n = (size_t)c->nodes * c->net.nics;
         return &e->nic_share;
     case TY_EXCEPTION_LEAF:
         *n = e->n_leaves;
@@ -55,8 +55,8 @@ static int fill_shares(struct ty_exceptions *e, const struct ty_cluster *c, stru
                 (*table)[part] = x->share;
                 continue;
             }
-            for (uint32_t nic = x->count; nic < c->nics_per_node; nic++) {
-                (*table)[(size_t)part * c->nics_per_node + nic] = 0;
+            for (uint32_t nic = x->count; nic < c->net.nics; nic++) {
+                (*table)[(size_t)part * c->net.nics + nic] = 0;
             }
         }
     }
@@ -70,8 +70,8 @@ static int count_nics(struct ty_exceptions *e, const struct ty_cluster *c, struc
         return e->nic_share != NULL ? TY_ENOMEM : 0;
     }
     for (uint32_t node = 0; node < c->nodes; node++) {
-        for (uint32_t nic = 0; nic < c->nics_per_node; nic++) {
-            e->nics[node] += e->nic_share[(size_t)node * c->nics_per_node + nic] > 0;
+        for (uint32_t nic = 0; nic < c->net.nics; nic++) {
+            e->nics[node] += e->nic_share[(size_t)node * c->net.nics + nic] > 0;
         }
     }
     return 0;

@@ -101,7 +101,7 @@ static inline double ty_exceptions_nic_share(const struct ty_cluster *c, uint32_
                                              uint32_t nic)
 {
     return c->exceptions != NULL && c->exceptions->nic_share != NULL
-               ? c->exceptions->nic_share[(size_t)node * c->nics_per_node + nic]
+               ? c->exceptions->nic_share[(size_t)node * c->net.nics + nic]
                : 1;
 }
 
@@ -109,7 +109,7 @@ static inline double ty_exceptions_nic_share(const struct ty_cluster *c, uint32_
 static inline uint32_t ty_exceptions_nics(const struct ty_cluster *c, uint32_t node)
 {
     return c->exceptions != NULL && c->exceptions->nics != NULL ? c->exceptions->nics[node]
-                                                                : c->nics_per_node;
+                                                                : c->net.nics;
 }
 
 /* Bandwidth of a leaf's uplinks as a share of the cluster's. */

@@ -110,7 +110,7 @@ static uint32_t per_node(const struct reader *r)
     case TY_EXCEPTION_NVLINK:
         return r->cluster->gpus_per_node;
     case TY_EXCEPTION_NIC:
-        return r->cluster->nics_per_node;
+        return r->cluster->net.nics;
     default:
         return 0;
     }
@@ -197,9 +197,9 @@ static int read_nics(struct reader *r, uint32_t count)
     if (*r->rest != '\0') {
         return wrong(r, "nothing is due after the nics");
     }
-    if (count < 1 || count > r->cluster->nics_per_node) {
+    if (count < 1 || count > r->cluster->net.nics) {
         (void)snprintf(right, sizeof(right), "write 1 to %u, the cluster.nics_per_node",
-                       (unsigned)r->cluster->nics_per_node);
+                       (unsigned)r->cluster->net.nics);
         return fail(r, count < 1 ? "no NIC is left" : "more NICs than nodes have", right);
     }
     r->item->count = count;
@@ -255,12 +255,12 @@ static int check_link(const struct reader *r)
 {
     const struct ty_cluster *c = r->cluster;
     if (r->item->kind == TY_EXCEPTION_NVLINK &&
-        (c->gpus_per_node == 1 || c->nvlink_bandwidth <= 0)) {
+        (c->gpus_per_node == 1 || c->nvlink.bandwidth <= 0)) {
         return fail(r, "the cluster has no NVLink", "leave the line out");
     }
     const bool network = r->item->kind == TY_EXCEPTION_NIC || r->item->kind == TY_EXCEPTION_NICS ||
                          r->item->kind == TY_EXCEPTION_LEAF;
-    if (network && c->nic_bandwidth <= 0) {
+    if (network && c->net.nic_bandwidth <= 0) {
         return fail(r, "the cluster has no network",
                     "leave the line out, or give cluster.nic_bandwidth");
     }
@@ -298,7 +298,7 @@ static int check_nic(const struct ty_exceptions *e, const struct ty_cluster *c, 
     for (uint32_t k = 0; k < e->n && x->kind == TY_EXCEPTION_NIC; k++) {
         const struct ty_exception *y = &e->item[k];
         for (uint32_t nic = x->first; nic <= x->last && y->kind == TY_EXCEPTION_NICS; nic++) {
-            const uint32_t node = nic / c->nics_per_node, number = nic % c->nics_per_node;
+            const uint32_t node = nic / c->net.nics, number = nic % c->net.nics;
             if (node >= y->first && node <= y->last && number >= y->count) {
                 return ty_fail_at(err, TY_EINPUT, &x->at,
                                   "cluster.exceptions: node %u has no NIC %u (%.60s), as it is one "
@@ -317,8 +317,8 @@ static const struct ty_exception *taker(const struct ty_exceptions *e, const str
     const struct ty_exception *last = NULL;
     for (uint32_t i = 0; i < e->n; i++) {
         const struct ty_exception *x = &e->item[i];
-        if (x->kind == TY_EXCEPTION_NIC && x->share <= 0 && x->first / c->nics_per_node <= node &&
-            x->last / c->nics_per_node >= node) {
+        if (x->kind == TY_EXCEPTION_NIC && x->share <= 0 && x->first / c->net.nics <= node &&
+            x->last / c->net.nics >= node) {
             last = x;
         }
     }
@@ -335,7 +335,7 @@ static int check_reachable(const struct ty_exceptions *e, const struct ty_cluste
                               "cluster.exceptions: no NIC of node %u is left (%.60s), and other "
                               "nodes have to reach it; leave it at least one of %u, or take the "
                               "node out of cluster.nodes",
-                              (unsigned)node, x->text, (unsigned)c->nics_per_node);
+                              (unsigned)node, x->text, (unsigned)c->net.nics);
         }
     }
     return 0;

@@ -34,7 +34,7 @@ static double comm_seconds(const struct ty_lowering *l, const struct ty_unit_op 
         ty_coll_cost(l->in->cluster, NULL, (enum ty_coll)comm->coll, comm->bytes,
                      &l->group[comm->group].at[0], &cost);
         sum += comm->times *
-               (comm->calls * (ty_coll_seconds(&cost) * l->in->cluster->collective_derate));
+               (comm->calls * (ty_coll_seconds(&cost) * l->in->cluster->collectives.derate));
     }
     return sum;
 }

@@ -78,7 +78,7 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
     kind->alone_of = equal || as_dur ? NULL : alone;
     if (c->reach.ranks > 1) {
         kind->slows =
-            kind->net_B > 0 ? cluster->net_overlap_slowdown : cluster->nvlink_overlap_slowdown;
+            kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
     }
     if (c->collective == NULL || !ty_lower_script(l, kind, c->collective, cost)) {
         ty_lower_flows(l, kind, &c->route, cost);
@@ -123,7 +123,7 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
                             bool alone, struct ty_coll_cost *out, double *seconds)
 {
     const struct ty_collective *c = arg;
-    const double times = c->calls * l->in->cluster->collective_derate;
+    const double times = c->calls * l->in->cluster->collectives.derate;
     struct ty_reach reach = c->reach[member];
     ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &reach, out);
     if (alone && reach.sharing > 1) { /* the library chooses once */

@@ -165,8 +165,8 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
 {
     const struct ty_program *p = &l->out->program;
     uint32_t n_collectives = 0;
-    if (l->b.code < 0 || (l->in->cluster->nvlink_overlap_slowdown <= 0 &&
-                          l->in->cluster->net_overlap_slowdown <= 0)) {
+    if (l->b.code < 0 || (l->in->cluster->nvlink.overlap_slowdown <= 0 &&
+                          l->in->cluster->net.overlap_slowdown <= 0)) {
         return;
     }
     const struct ty_block block = p->blocks[index];

@@ -75,7 +75,7 @@ static int check_log(const struct ty_coll_log *log, const struct ty_cluster *clu
                        "of the machine that was measured",
                        log->file, (unsigned)log->per_node, (unsigned)cluster->gpus_per_node);
     }
-    if (log->nodes > 1 && cluster->nic_bandwidth <= 0) {
+    if (log->nodes > 1 && cluster->net.nic_bandwidth <= 0) {
         return ty_fail(
             err, TY_EINPUT,
             "%s: %u nodes, but cluster.nic_bandwidth is missing; give the bandwidth of a "

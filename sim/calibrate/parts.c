@@ -17,7 +17,7 @@ int ty_cal_parts_open(struct ty_calibration *c, struct ty_config **config)
         return rc;
     }
     const bool operators = (*config)->cluster.operators != NULL;
-    const bool logs = (*config)->cluster.measured_files.n > 0;
+    const bool logs = (*config)->cluster.collectives.measured_files.n > 0;
     c->unused = operators && logs ? "cluster.operators and cluster.collectives.measured"
                 : operators       ? "cluster.operators"
                 : logs            ? "cluster.collectives.measured"

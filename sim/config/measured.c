@@ -119,8 +119,8 @@ static int load_tables(struct ty_config *c, struct ty_operators *tables, struct 
     const struct ty_place at =
         ty_section_place(&c->sections[TY_SECTION_CLUSTER], "collectives.measured");
     int code = 0;
-    for (uint32_t i = 0; i < c->cluster.measured_files.n; i++) {
-        const char *file = c->cluster.measured_files.item[i];
+    for (uint32_t i = 0; i < c->cluster.collectives.measured_files.n; i++) {
+        const char *file = c->cluster.collectives.measured_files.item[i];
         const char *path = is_table(file) ? ty_config_beside(c, &at, file) : NULL;
         int rc = path == NULL ? 0 : ty_operators_load(&tables[i], path, &c->arena, err);
         if (path != NULL && rc == 0) {
@@ -140,7 +140,7 @@ static int load_collectives(struct ty_config *c, struct ty_err *err)
     const struct ty_place at =
         ty_section_place(&c->sections[TY_SECTION_CLUSTER], "collectives.measured");
     const struct ty_operators *rows = c->cluster.gpu.operator_table;
-    const struct ty_string_list *files = &c->cluster.measured_files;
+    const struct ty_string_list *files = &c->cluster.collectives.measured_files;
     struct ty_coll_measured *measured = ty_arena_array(&c->arena, struct ty_coll_measured, 1);
     struct ty_cluster *on = ty_arena_array(&c->arena, struct ty_cluster, 1);
     struct ty_operators *tables = ty_arena_array(&c->arena, struct ty_operators, files->n + 1);
@@ -170,7 +170,7 @@ static int load_collectives(struct ty_config *c, struct ty_err *err)
     }
     *on = c->cluster;
     measured->on = on;
-    c->cluster.measured = measured;
+    c->cluster.collectives.measured = measured;
     return code;
 }
 
@@ -240,6 +240,6 @@ static uint64_t hash_operators(uint64_t h, const struct ty_operators *table)
 
 uint64_t ty_measured_digest(const struct ty_config *config)
 {
-    return hash_operators(hash_logs(0, config->cluster.measured),
+    return hash_operators(hash_logs(0, config->cluster.collectives.measured),
                           config->cluster.gpu.operator_table);
 }

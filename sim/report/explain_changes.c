@@ -129,26 +129,26 @@ static int faster_others(const struct ty_cluster *cluster, const struct ty_excep
 
 static void faster_nvlink(struct ty_config *c)
 {
-    c->cluster.nvlink_bandwidth *= 1.1;
+    c->cluster.nvlink.bandwidth *= 1.1;
 }
 
 static void faster_network(struct ty_config *c)
 {
-    c->cluster.nic_bandwidth *= 1.1;
+    c->cluster.net.nic_bandwidth *= 1.1;
 }
 
 static void shorter_latency(struct ty_config *c)
 {
-    double *const latencies[] = {&c->cluster.nvlink_latency,
-                                 &c->cluster.nvlink_latency_per_rank,
-                                 &c->cluster.nvlink_gather_latency,
-                                 &c->cluster.nvlink_step,
-                                 &c->cluster.nvlink_tree_step,
-                                 &c->cluster.nvlink_p2p_latency,
-                                 &c->cluster.net_step,
-                                 &c->cluster.net_tree_step,
-                                 &c->cluster.net_latency,
-                                 &c->cluster.net_p2p_latency};
+    double *const latencies[] = {&c->cluster.nvlink.latency,
+                                 &c->cluster.nvlink.latency_per_rank,
+                                 &c->cluster.nvlink.gather_latency,
+                                 &c->cluster.nvlink.step,
+                                 &c->cluster.nvlink.tree_step,
+                                 &c->cluster.nvlink.p2p_latency,
+                                 &c->cluster.net.step,
+                                 &c->cluster.net.tree_step,
+                                 &c->cluster.net.latency,
+                                 &c->cluster.net.p2p_latency};
     for (size_t i = 0; i < TY_COUNT(latencies); i++) {
         *latencies[i] /= 1.1;
     }

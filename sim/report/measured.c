@@ -117,7 +117,7 @@ static enum ty_coll coll_of(const char *name)
 /* Why the model stays. */
 static void put_reason(struct ty_text *t, const struct ty_run *run, const struct use *use)
 {
-    const struct ty_coll_measured *measured = run->config->cluster.measured;
+    const struct ty_coll_measured *measured = run->config->cluster.collectives.measured;
     const enum ty_coll coll = coll_of(use->kind->name);
     for (uint32_t i = 0; i < measured->n && use->reach.ranks > 0; i++) {
         const struct ty_coll_log *log = &measured->table[i].log;
@@ -183,7 +183,7 @@ static void put_waiting(struct ty_text *t, const struct ty_operators *table)
 
 static void put_collectives(struct ty_text *t, const struct ty_run *run)
 {
-    const struct ty_coll_measured *measured = run->config->cluster.measured;
+    const struct ty_coll_measured *measured = run->config->cluster.collectives.measured;
     struct use uses[LINES_MAX];
     uint32_t n = 0;
     ty_text_add(t, "\nmeasured collectives\n");
@@ -300,7 +300,7 @@ static int put_operators(struct ty_text *t, const struct ty_run *run, struct ty_
 
 int ty_report_measured(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
-    if (run->config->cluster.measured != NULL) {
+    if (run->config->cluster.collectives.measured != NULL) {
         put_collectives(t, run);
     }
     return run->config->cluster.gpu.operator_table != NULL ? put_operators(t, run, err) : 0;
@@ -333,7 +333,8 @@ static int find_cover(const struct ty_run *run, struct cover *cover, struct ty_e
         cover->products_found += product && seen.row[i].found;
     }
     cover->kernels = seen.n;
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs && cluster->measured != NULL; s++) {
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs && cluster->collectives.measured != NULL;
+         s++) {
         gang_uses(run, &run->lowered.program.gangs[s], uses, &cover->colls);
     }
     for (uint32_t i = 0; i < cover->colls; i++) {
@@ -364,7 +365,7 @@ int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *
 {
     struct cover c;
     const struct ty_cluster *cluster = &run->config->cluster;
-    if (cluster->gpu.operator_table == NULL && cluster->measured == NULL) {
+    if (cluster->gpu.operator_table == NULL && cluster->collectives.measured == NULL) {
         return 0;
     }
     const int rc = find_cover(run, &c, err);
@@ -375,7 +376,7 @@ int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *
     if (c.table != NULL) {
         put_cover_of_table(t, &c);
     }
-    if (cluster->measured != NULL) {
+    if (cluster->collectives.measured != NULL) {
         ty_text_add(t, "  %u of the %u kinds of communication of this run\n",
                     (unsigned)c.colls_found, (unsigned)c.colls);
     }
@@ -387,7 +388,7 @@ int ty_report_cover_json(const struct ty_run *run, struct ty_json *j, struct ty_
 {
     struct cover c;
     const struct ty_cluster *cluster = &run->config->cluster;
-    if (cluster->gpu.operator_table == NULL && cluster->measured == NULL) {
+    if (cluster->gpu.operator_table == NULL && cluster->collectives.measured == NULL) {
         return 0;
     }
     const int rc = find_cover(run, &c, err);

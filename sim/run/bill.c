@@ -143,16 +143,16 @@ static void add_reserve(const struct ty_config *c, struct ty_bill *bill)
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
     char note[96] = "";
-    if (c->cluster.reserve > 0) {
-        add_item(bill, "reserve", c->cluster.reserve, TY_BILL_FIXED, "cluster.reserve");
+    if (c->cluster.overhead.reserve > 0) {
+        add_item(bill, "reserve", c->cluster.overhead.reserve, TY_BILL_FIXED, "cluster.reserve");
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
         const size_t at = strlen(note);
         (void)snprintf(note + at, sizeof(note) - at, "%s%s", i == 0 ? "" : ", ", name[i]);
     }
-    add_item(bill, "CUDA context", c->cluster.context_memory, TY_BILL_FIXED, "");
-    add_item(bill, "communicators", n * c->cluster.communicator_memory, TY_BILL_FIXED, note);
+    add_item(bill, "CUDA context", c->cluster.overhead.context, TY_BILL_FIXED, "");
+    add_item(bill, "communicators", n * c->cluster.overhead.communicator, TY_BILL_FIXED, note);
 }
 
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
@@ -168,8 +168,8 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     add_item(out, "optimizer", gang->static_B[TY_MEM_OPTIMIZER], TY_BILL_FIXED, "");
     add_activations(run, gang, &memory, out);
     add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS], TY_BILL_FIXED, "");
-    add_item(out, "fragmentation", run->config->cluster.fragmentation * out->total_B, TY_BILL_FIXED,
-             "");
+    add_item(out, "fragmentation", run->config->cluster.overhead.fragmentation * out->total_B,
+             TY_BILL_FIXED, "");
     add_reserve(run->config, out);
     out->capacity_B = ty_run_memory(run, stage, &out->node);
 }
@@ -225,5 +225,5 @@ double ty_run_capacity(const struct ty_run *run, uint32_t rank)
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
     return (ty_run_gpu(run, rank)->gpu.memory - ty_cluster_reserve(&c->cluster, n)) /
-           (1 + c->cluster.fragmentation);
+           (1 + c->cluster.overhead.fragmentation);
 }

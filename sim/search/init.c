@@ -258,9 +258,9 @@ static double batch_for(double params)
 /* Links of a machine, as one would write them. */
 static bool keep_links(struct ty_init_job *job, const struct ty_cluster *c, struct ty_arena *arena)
 {
-    job->links[0] = ty_arena_printf(arena, "%.6g GB/s", c->nvlink_bandwidth / 1e9);
-    job->links[1] = ty_arena_printf(arena, "%u", (unsigned)c->nics_per_node);
-    job->links[2] = ty_arena_printf(arena, "%.6g Gb/s", 8 * c->nic_bandwidth / 1e9);
+    job->links[0] = ty_arena_printf(arena, "%.6g GB/s", c->nvlink.bandwidth / 1e9);
+    job->links[1] = ty_arena_printf(arena, "%u", (unsigned)c->net.nics);
+    job->links[2] = ty_arena_printf(arena, "%.6g Gb/s", 8 * c->net.nic_bandwidth / 1e9);
     return job->links[0] != NULL && job->links[1] != NULL && job->links[2] != NULL;
 }
 

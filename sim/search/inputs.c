@@ -82,7 +82,7 @@ static void name_files(struct ty_config *c)
             (void)ty_config_beside(c, &at, keys[i].file);
         }
     }
-    const struct ty_string_list *logs = &c->cluster.measured_files;
+    const struct ty_string_list *logs = &c->cluster.collectives.measured_files;
     const struct ty_place at =
         ty_section_place(&c->sections[TY_SECTION_CLUSTER], "collectives.measured");
     for (uint32_t i = 0; i < logs->n; i++) {

@@ -33,7 +33,7 @@ struct model_case {
 static inline struct ty_cluster a100(uint32_t nodes)
 {
     struct ty_cluster c = {
-        .collective_derate = 1,
+        .collectives.derate = 1,
         .nodes = nodes,
         .gpus_per_node = 8,
     };

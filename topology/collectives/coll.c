@@ -57,18 +57,18 @@ double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n)
     if (n < cluster->gpus_per_node) {
         pair = (1.0 / fmax(n, 2) - 1 / full) / (0.5 - 1 / full);
     }
-    return cluster->nvlink_bandwidth *
-           (cluster->nvlink_efficiency * (1 - pair) + cluster->nvlink_pair_efficiency * pair);
+    return cluster->nvlink.bandwidth *
+           (cluster->nvlink.efficiency * (1 - pair) + cluster->nvlink.pair_efficiency * pair);
 }
 
 static double nic_rate(const struct ty_cluster *cluster)
 {
-    return cluster->nic_bandwidth * cluster->nic_efficiency;
+    return cluster->net.nic_bandwidth * cluster->net.nic_efficiency;
 }
 
 static double nics_per_gpu(const struct ty_cluster *cluster)
 {
-    return (double)cluster->nics_per_node / cluster->gpus_per_node;
+    return (double)cluster->net.nics / cluster->gpus_per_node;
 }
 
 double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach)
@@ -85,7 +85,7 @@ double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_r
                              uint32_t g)
 {
     const double own = g * fmax(1, nics_per_gpu(cluster));
-    const double share = (double)cluster->nics_per_node / reach->sharing;
+    const double share = (double)cluster->net.nics / reach->sharing;
     return nic_rate(cluster) * (nics_per_gpu(cluster) < 1 ? fmin(own, share) : own);
 }
 
@@ -102,7 +102,7 @@ double ty_coll_ring_rate(const struct ty_cluster *cluster, const struct ty_reach
 
 double ty_coll_phases(const struct ty_cluster *cluster, double sum_s, double longest_s)
 {
-    return longest_s + (1 - cluster->phase_overlap) * (sum_s - longest_s);
+    return longest_s + (1 - cluster->collectives.phase_overlap) * (sum_s - longest_s);
 }
 
 static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_cluster *cluster,
@@ -114,7 +114,7 @@ static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_c
     out->algorithm = algorithm;
     /* Whatever the size, a call takes that long; what was measured knows. */
     if (reach->nodes == 1 && algorithm != &ty_coll_measured) {
-        out->latency_s = fmax(out->latency_s, cluster->nvlink_floor - out->transfer_s);
+        out->latency_s = fmax(out->latency_s, cluster->nvlink.floor - out->transfer_s);
     }
 }
 
@@ -129,8 +129,8 @@ void ty_coll_cost(const struct ty_cluster *cluster, const struct ty_coll_algorit
     if (algorithm == NULL && ty_coll_measured.applies(cluster, coll, reach)) {
         algorithm = &ty_coll_measured;
     }
-    if (algorithm == NULL && cluster->collectives != 0) {
-        algorithm = ty_coll_algorithms[cluster->collectives - 1];
+    if (algorithm == NULL && cluster->collectives.algorithm != 0) {
+        algorithm = ty_coll_algorithms[cluster->collectives.algorithm - 1];
     }
     if (algorithm != NULL && algorithm->applies(cluster, coll, reach)) {
         cost_by(algorithm, cluster, coll, bytes, reach, out);

@@ -50,11 +50,11 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     const double together = most + fewest - k * most * fewest / n;
     double nvlink_s = 0, net_s = 0;
     out->latency_s =
-        k > 1 ? cluster->net_latency + (k - 1) * cluster->net_step : cluster->nvlink_gather_latency;
+        k > 1 ? cluster->net.latency + (k - 1) * cluster->net.step : cluster->nvlink.gather_latency;
     out->nvlink_B = (together - 1) / n * bytes;
     out->net_B = (n - together) / n * bytes;
     if (most > 1) {
-        out->latency_s += cluster->nvlink_step;
+        out->latency_s += cluster->nvlink.step;
         nvlink_s =
             (most - 1) / n * bytes / (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, most));
     }
@@ -74,15 +74,16 @@ void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
     }
     *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct, .pattern = TY_PATTERN_RING};
     if (reach->nodes == 1) {
-        out->latency_s = cluster->nvlink_p2p_latency;
-        out->transfer_s = bytes / (cluster->nvlink_bandwidth * cluster->nvlink_p2p_efficiency);
+        out->latency_s = cluster->nvlink.p2p_latency;
+        out->transfer_s = bytes / (cluster->nvlink.bandwidth * cluster->nvlink.p2p_efficiency);
         out->nvlink_B = bytes;
         return;
     }
-    const double alone = cluster->nic_bandwidth * cluster->net_p2p_efficiency;
-    const double nics = fmin(1, (double)cluster->nics_per_node / reach->sharing);
-    out->latency_s = cluster->net_p2p_latency;
-    out->transfer_s = bytes / fmin(alone, cluster->nic_bandwidth * cluster->nic_efficiency * nics);
+    const double alone = cluster->net.nic_bandwidth * cluster->net.p2p_efficiency;
+    const double nics = fmin(1, (double)cluster->net.nics / reach->sharing);
+    out->latency_s = cluster->net.p2p_latency;
+    out->transfer_s =
+        bytes / fmin(alone, cluster->net.nic_bandwidth * cluster->net.nic_efficiency * nics);
     out->net_B = bytes * reach->nodes / reach->ranks;
     out->nvlink_B = bytes - out->net_B;
 }

@@ -37,8 +37,8 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const double nvlink_s = 2 * in_node / ty_coll_nvlink_rate(cluster, reach->per_node);
     const double net_s = between * g / ty_coll_net_rate(cluster, reach);
     out->latency_s =
-        2 * (cluster->nvlink_gather_latency + (g - 1) * cluster->nvlink_step) +
-        cluster->net_ring_factor * (cluster->net_latency + 2 * (k - 1) * cluster->net_step);
+        2 * (cluster->nvlink.gather_latency + (g - 1) * cluster->nvlink.step) +
+        cluster->net.ring_factor * (cluster->net.latency + 2 * (k - 1) * cluster->net.step);
     out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
     out->nvlink_B = 2 * in_node;
     out->net_B = between;

@@ -73,7 +73,7 @@ static bool holds_shared(const struct ty_cluster *cluster, const struct ty_coll_
 const struct ty_coll_table *ty_coll_measured_find(const struct ty_cluster *cluster,
                                                   enum ty_coll coll, const struct ty_reach *reach)
 {
-    const struct ty_coll_measured *measured = cluster->measured;
+    const struct ty_coll_measured *measured = cluster->collectives.measured;
     const struct ty_coll_table *found = NULL;
     for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
         const struct ty_coll_log *log = &measured->table[i].log;
@@ -88,7 +88,7 @@ const struct ty_coll_table *ty_coll_measured_find(const struct ty_cluster *clust
 
 const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluster, bool same_node)
 {
-    const struct ty_coll_measured *measured = cluster->measured;
+    const struct ty_coll_measured *measured = cluster->collectives.measured;
     /* All GPUs of a node send at once, each with its share of the NICs. */
     const struct ty_reach all = {
         .ranks = 2, .nodes = 2, .per_node = 1, .sharing = cluster->gpus_per_node};
@@ -123,7 +123,7 @@ static struct ty_coll_cost modelled(const struct ty_cluster *cluster, enum ty_co
 {
     struct ty_cluster model = *cluster;
     struct ty_coll_cost cost;
-    model.measured = NULL;
+    model.collectives.measured = NULL;
     if (coll == TY_COLL_SEND_RECV) {
         ty_coll_shift_cost(&model, bytes, reach, &cost);
     } else {
@@ -135,7 +135,7 @@ static struct ty_coll_cost modelled(const struct ty_cluster *cluster, enum ty_co
 void ty_coll_table_cost(const struct ty_coll_table *table, const struct ty_cluster *cluster,
                         double bytes, const struct ty_reach *reach, struct ty_coll_cost *out)
 {
-    const struct ty_cluster *on = cluster->measured->on;
+    const struct ty_cluster *on = cluster->collectives.measured->on;
     double seconds = ty_coll_table_seconds(table, bytes);
     *out = modelled(cluster, table->log.coll, bytes, reach);
     if (on != NULL) {

@@ -12,16 +12,16 @@
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
-    return coll == TY_COLL_ALL_REDUCE && reach->nodes == 1 && cluster->nvls_efficiency > 0 &&
-           reach->ranks >= cluster->nvls_min_ranks;
+    return coll == TY_COLL_ALL_REDUCE && reach->nodes == 1 && cluster->nvls.efficiency > 0 &&
+           reach->ranks >= cluster->nvls.min_ranks;
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
-    out->latency_s = cluster->nvls_latency;
+    out->latency_s = cluster->nvls.latency;
     out->transfer_s = ty_coll_bus_factor(coll, reach->ranks) * bytes /
-                      (cluster->nvlink_bandwidth * cluster->nvls_efficiency);
+                      (cluster->nvlink.bandwidth * cluster->nvls.efficiency);
     out->nvlink_B = bytes;
     out->net_B = 0;
 }

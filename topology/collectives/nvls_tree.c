@@ -17,8 +17,8 @@
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
-    return coll == TY_COLL_ALL_REDUCE && reach->nodes > 1 && cluster->nvls_efficiency > 0 &&
-           ty_reach_fewest(reach) >= cluster->nvls_min_ranks;
+    return coll == TY_COLL_ALL_REDUCE && reach->nodes > 1 && cluster->nvls.efficiency > 0 &&
+           ty_reach_fewest(reach) >= cluster->nvls.min_ranks;
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
@@ -26,11 +26,11 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
 {
     const double n = reach->ranks, k = reach->nodes;
     const double in_switch = ty_coll_bus_factor(coll, reach->per_node) * bytes /
-                             (cluster->nvlink_bandwidth * cluster->nvls_efficiency);
-    const double times = reach->nodes == 2 && cluster->two_node_tree ? 1 : 2;
+                             (cluster->nvlink.bandwidth * cluster->nvls.efficiency);
+    const double times = reach->nodes == 2 && cluster->net.two_node_tree ? 1 : 2;
     const double net_s = times * bytes / ty_coll_net_rate(cluster, reach);
     out->latency_s =
-        cluster->nvls_tree_latency + 2 * ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step;
+        cluster->nvls.tree_latency + 2 * ty_coll_tree_rounds(reach->nodes) * cluster->net.tree_step;
     out->transfer_s = fmax(in_switch, net_s);
     out->nvlink_B = bytes;
     out->net_B = 2 * bytes * (k - 1) / n;

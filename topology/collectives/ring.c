@@ -56,17 +56,17 @@ static double latency(const struct ty_cluster *cluster, enum ty_coll coll,
     const double n = reach->ranks, k = reach->nodes;
     const double links = coll == TY_COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
     if (k == 1 && coll == TY_COLL_ALL_REDUCE) {
-        const double per_rank = cluster->nvlink_latency_per_rank;
-        return cluster->nvlink_latency + per_rank + links * per_rank / 2;
+        const double per_rank = cluster->nvlink.latency_per_rank;
+        return cluster->nvlink.latency + per_rank + links * per_rank / 2;
     }
     if (k == 1) {
-        return cluster->nvlink_gather_latency + links * cluster->nvlink_step;
+        return cluster->nvlink.gather_latency + links * cluster->nvlink.step;
     }
     /* A chain starts at a node's first rank: it crosses between nodes and never comes back. */
     const double net = coll == TY_COLL_BROADCAST ? k - 1 : crossings(links, n, k, reach->per_node);
-    const double factor = coll == TY_COLL_ALL_REDUCE ? cluster->net_ring_factor : 1;
+    const double factor = coll == TY_COLL_ALL_REDUCE ? cluster->net.ring_factor : 1;
     return factor *
-           (cluster->net_latency + net * cluster->net_step + (links - net) * cluster->nvlink_step);
+           (cluster->net.latency + net * cluster->net.step + (links - net) * cluster->nvlink.step);
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,

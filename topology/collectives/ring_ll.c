@@ -9,16 +9,16 @@
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
-    return coll == TY_COLL_ALL_REDUCE && reach->nodes == 1 && cluster->nvlink_ll_efficiency > 0;
+    return coll == TY_COLL_ALL_REDUCE && reach->nodes == 1 && cluster->nvlink.ll_efficiency > 0;
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const double volume = ty_coll_bus_factor(coll, reach->ranks) * bytes;
-    const double rate = ty_coll_ring_rate(cluster, reach) * cluster->nvlink_ll_efficiency;
+    const double rate = ty_coll_ring_rate(cluster, reach) * cluster->nvlink.ll_efficiency;
     out->latency_s =
-        cluster->nvlink_ll_latency + reach->ranks * cluster->nvlink_ll_latency_per_rank;
+        cluster->nvlink.ll_latency + reach->ranks * cluster->nvlink.ll_latency_per_rank;
     out->transfer_s = volume / rate;
     out->nvlink_B = volume;
 }

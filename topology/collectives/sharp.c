@@ -26,14 +26,14 @@
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
-    return coll == TY_COLL_ALL_REDUCE && reach->nodes > 1 && cluster->sharp_efficiency > 0 &&
+    return coll == TY_COLL_ALL_REDUCE && reach->nodes > 1 && cluster->sharp.efficiency > 0 &&
            reach->nodes * reach->per_node == reach->ranks;
 }
 
 /* Seconds of the network: its rate is in proportion to that of other collectives. */
 static double network(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach)
 {
-    const double ratio = cluster->sharp_efficiency / cluster->nic_efficiency;
+    const double ratio = cluster->sharp.efficiency / cluster->net.nic_efficiency;
     return 2 * bytes / (ty_coll_net_rate(cluster, reach) * ratio);
 }
 
@@ -41,19 +41,19 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const double g = reach->per_node, net_s = network(cluster, bytes, reach);
-    out->latency_s = cluster->sharp_latency;
+    out->latency_s = cluster->sharp.latency;
     out->transfer_s = net_s;
     out->net_B = bytes * reach->nodes / reach->ranks;
-    if (cluster->nvls_efficiency > 0 && reach->per_node >= cluster->nvls_min_ranks) {
+    if (cluster->nvls.efficiency > 0 && reach->per_node >= cluster->nvls.min_ranks) {
         const double in_switch = ty_coll_bus_factor(coll, reach->per_node) * bytes /
-                                 (cluster->nvlink_bandwidth * cluster->nvls_efficiency);
-        out->latency_s += cluster->nvls_latency;
+                                 (cluster->nvlink.bandwidth * cluster->nvls.efficiency);
+        out->latency_s += cluster->nvls.latency;
         out->transfer_s = fmax(in_switch, net_s);
         out->nvlink_B = bytes;
     } else if (reach->per_node > 1) {
         out->nvlink_B = 2 * (g - 1) / g * bytes;
         const double nvlink_s = out->nvlink_B / ty_coll_nvlink_rate(cluster, reach->per_node);
-        out->latency_s += 2 * (cluster->nvlink_gather_latency + (g - 1) * cluster->nvlink_step);
+        out->latency_s += 2 * (cluster->nvlink.gather_latency + (g - 1) * cluster->nvlink.step);
         out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
     }
 }

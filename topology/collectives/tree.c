@@ -56,12 +56,12 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
 {
     (void)coll;
     const double n = reach->ranks, k = reach->nodes, g = reach->per_node;
-    const double net_volume = (reach->nodes == 2 && cluster->two_node_tree ? 1 : 2) * bytes;
+    const double net_volume = (reach->nodes == 2 && cluster->net.two_node_tree ? 1 : 2) * bytes;
     const double net_s = net_volume / ty_coll_net_rate(cluster, reach);
     const double nvlink_s = 2 * bytes / ty_coll_in_node_rate(cluster, reach);
     out->latency_s =
-        cluster->net_latency + 2 * ((g - 1) * cluster->nvlink_tree_step +
-                                    ty_coll_tree_rounds(reach->nodes) * cluster->net_tree_step);
+        cluster->net.latency + 2 * ((g - 1) * cluster->nvlink.tree_step +
+                                    ty_coll_tree_rounds(reach->nodes) * cluster->net.tree_step);
     out->transfer_s = fmax(net_s, nvlink_s) / (TREE_EFFICIENCY * filled(bytes));
     out->nvlink_B = 2 * bytes * (n - k) / n;
     out->net_B = 2 * bytes * (k - 1) / n;

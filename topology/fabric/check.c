@@ -118,7 +118,7 @@ static int check_pods(const struct ty_fabric_options *options, const struct ty_f
 int ty_fabric_check(const struct ty_fabric_options *options, const struct ty_cluster *cluster,
                     const struct ty_section *section, struct ty_err *err)
 {
-    const uint32_t rails = ty_fabric_rails(options, cluster), nics = cluster->nics_per_node;
+    const uint32_t rails = ty_fabric_rails(options, cluster), nics = cluster->net.nics;
     struct ty_fabric_shape shape;
     int rc = check_form(options, section, err);
     const int pairs = check_pairs(options, section, err);

@@ -91,7 +91,7 @@ bool ty_fabric_has_rails(const struct ty_fabric_options *options)
 
 uint32_t ty_fabric_rails(const struct ty_fabric_options *options, const struct ty_cluster *cluster)
 {
-    const uint32_t given = options->rails > 0 ? options->rails : cluster->nics_per_node;
+    const uint32_t given = options->rails > 0 ? options->rails : cluster->net.nics;
     return ty_fabric_has_rails(options) ? given : 1;
 }
 
@@ -105,15 +105,15 @@ static uint32_t ceil_div(uint32_t a, uint32_t b)
  * SHARP sends half of its bus bandwidth (topology/collectives/sharp.c). */
 static void ports(struct ty_fabric_shape *shape, const struct ty_cluster *cluster)
 {
-    const double smallest = cluster->nvls_min_ranks;
+    const double smallest = cluster->nvls.min_ranks;
     const double nvls =
-        smallest > 1 ? cluster->nvls_efficiency * smallest / (2 * (smallest - 1)) : 0;
-    const double nvlink = fmax(fmax(cluster->nvlink_efficiency, cluster->nvlink_pair_efficiency),
-                               fmax(cluster->nvlink_p2p_efficiency, nvls));
-    const double nic = fmax(fmax(cluster->nic_efficiency, cluster->net_p2p_efficiency),
-                            cluster->sharp_efficiency / 2);
-    shape->nvlink_Bps = shape->gpus > 1 ? cluster->nvlink_bandwidth * nvlink : 0;
-    shape->nic_Bps = shape->nodes > 1 ? cluster->nic_bandwidth * nic : 0;
+        smallest > 1 ? cluster->nvls.efficiency * smallest / (2 * (smallest - 1)) : 0;
+    const double nvlink = fmax(fmax(cluster->nvlink.efficiency, cluster->nvlink.pair_efficiency),
+                               fmax(cluster->nvlink.p2p_efficiency, nvls));
+    const double nic = fmax(fmax(cluster->net.nic_efficiency, cluster->net.p2p_efficiency),
+                            cluster->sharp.efficiency / 2);
+    shape->nvlink_Bps = shape->gpus > 1 ? cluster->nvlink.bandwidth * nvlink : 0;
+    shape->nic_Bps = shape->nodes > 1 ? cluster->net.nic_bandwidth * nic : 0;
 }
 
 static void uplinks(struct ty_fabric_shape *shape, const struct ty_fabric_options *options)
@@ -142,7 +142,7 @@ void ty_fabric_shape_init(struct ty_fabric_shape *shape, const struct ty_fabric_
     *shape = (struct ty_fabric_shape){
         .nodes = cluster->nodes,
         .gpus = cluster->gpus_per_node,
-        .nics = cluster->nics_per_node,
+        .nics = cluster->net.nics,
         .gpus_per_pcie = options->gpus_per_pcie,
         .rails = ty_fabric_rails(options, cluster),
         .leaf_nodes = cluster->nodes,

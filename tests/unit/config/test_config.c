@@ -145,13 +145,13 @@ START_TEST(set_can_choose_presets_and_lists)
     };
     struct ty_config *c = load(good, sets, TY_COUNT(sets));
     ck_assert_uint_eq(c->arch.layers, 80);
-    ck_assert(c->cluster.nvlink_bandwidth == 450e9);
+    ck_assert(c->cluster.nvlink.bandwidth == 450e9);
     ck_assert_str_eq(origin(c, TY_SECTION_CLUSTER, "memory"), "preset h200-sxm");
     ck_assert_int_eq(c->layout.order.item[0], TY_AXIS_DATA);
     ck_assert_uint_eq(c->output.trace.n, 2);
     ck_assert_str_eq(c->output.trace.item[1], "csv:b");
     ck_assert(c->run.jitter == 0.03);
-    ck_assert(c->cluster.nic_bandwidth == 12.5e9);
+    ck_assert(c->cluster.net.nic_bandwidth == 12.5e9);
     ty_config_free(c);
     clean_up();
 }

@@ -61,7 +61,7 @@ START_TEST(settings_of_the_command_line_are_those_of_the_first_job)
     ck_assert_uint_eq(b->layout.micro_batch, 1);
     ck_assert_uint_eq(b->layout.zero, 1);
     ck_assert_uint_eq(b->arch.layers, 6);
-    ck_assert_double_eq(b->cluster.nic_bandwidth, 12.5e9);
+    ck_assert_double_eq(b->cluster.net.nic_bandwidth, 12.5e9);
     quick_run_free(&q);
 }
 END_TEST

@@ -86,8 +86,9 @@ START_TEST(logs_lie_beside_the_run_file)
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         ck_assert_msg(load(&f, rows[i].keys, rows[i].set) == 0, "row %zu: %s", i, f.err.text);
         const struct ty_cluster *c = &f.config->cluster;
-        ck_assert_uint_eq(c->measured != NULL ? c->measured->n : 0, rows[i].n);
-        ck_assert_int_eq(c->collectives, rows[i].collectives);
+        ck_assert_uint_eq(c->collectives.measured != NULL ? c->collectives.measured->n : 0,
+                          rows[i].n);
+        ck_assert_int_eq(c->collectives.algorithm, rows[i].collectives);
         ty_config_free(f.config);
     }
     temp_dir_remove(&f.dir);
@@ -206,7 +207,7 @@ START_TEST(collectives_of_a_table_are_like_those_of_logs)
         struct folder f = begin();
         put(&f, "t.csv", ROWS);
         ck_assert_msg(load(&f, keys[i], NULL) == 0, "%s", f.err.text);
-        const struct ty_coll_measured *measured = f.config->cluster.measured;
+        const struct ty_coll_measured *measured = f.config->cluster.collectives.measured;
         ck_assert(measured != NULL && measured->n == 2);
         const struct ty_coll_table *pair = &measured->table[0], *message = &measured->table[1];
         ck_assert(pair->log.coll == TY_COLL_ALL_REDUCE && pair->log.ranks == 2);

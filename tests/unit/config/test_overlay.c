@@ -173,7 +173,7 @@ START_TEST(an_overlay_beats_the_file_and_yields_to_later_ones_and_to_set)
                      0);
     ck_assert(c->cluster.gpu.derate == 1.2);
     ck_assert(c->cluster.gpu.norm_passes == 6);
-    ck_assert(c->cluster.nic_efficiency == 0.7);
+    ck_assert(c->cluster.net.nic_efficiency == 0.7);
     const struct ty_section *s = &c->sections[TY_SECTION_CLUSTER];
     char text[256];
     ty_origin_format(ty_field_origin(s, ty_section_field(s, "derate")), text, sizeof(text));

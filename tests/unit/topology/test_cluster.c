@@ -40,7 +40,7 @@ START_TEST(every_member_is_a_key)
     memset(covered + offsetof(struct ty_cluster, gpu.attention[TY_ATTENTION_UNFUSED]), 1,
            2 * sizeof(struct ty_attention_curve));
     /* What is made of the files that keys name. */
-    memset(covered + offsetof(struct ty_cluster, measured), 1, sizeof(void *));
+    memset(covered + offsetof(struct ty_cluster, collectives.measured), 1, sizeof(void *));
     memset(covered + offsetof(struct ty_cluster, gpu.operator_table), 1, sizeof(void *));
     memset(covered + offsetof(struct ty_cluster, exceptions), 1, sizeof(void *));
     size_t gap = 0;
@@ -117,11 +117,11 @@ START_TEST(every_cluster_preset_is_complete_and_plausible)
         check_gpu(p->name, &c);
         ck_assert_uint_eq(c.nodes, 2);
         ck_assert_uint_ge(c.gpus_per_node, 8);
-        ck_assert_msg(c.nvlink_bandwidth >= 150e9 && c.nvlink_bandwidth <= 900e9, "%s", p->name);
-        ck_assert_msg(c.nic_bandwidth >= 12.5e9 && c.nic_bandwidth <= 50e9, "%s", p->name);
+        ck_assert_msg(c.nvlink.bandwidth >= 150e9 && c.nvlink.bandwidth <= 900e9, "%s", p->name);
+        ck_assert_msg(c.net.nic_bandwidth >= 12.5e9 && c.net.nic_bandwidth <= 50e9, "%s", p->name);
         /* NVLink is worth several NICs, or nobody would keep tensor parallelism in the node. */
-        ck_assert_double_gt(c.nvlink_bandwidth * c.nvlink_efficiency, 4 * c.nic_bandwidth);
-        ck_assert_double_gt(c.net_step, c.nvlink_step);
+        ck_assert_double_gt(c.nvlink.bandwidth * c.nvlink.efficiency, 4 * c.net.nic_bandwidth);
+        ck_assert_double_gt(c.net.step, c.nvlink.step);
     }
 }
 END_TEST
@@ -161,11 +161,11 @@ START_TEST(a_cluster_without_presets_is_complete)
     ck_assert_int_eq(cluster_end(&c), 0);
     ck_assert_int_eq(ty_section_require(&c.section, &c.err), 0);
     ck_assert_uint_eq(ty_cluster_gpus(&c.cluster), 16);
-    ck_assert_uint_eq(c.cluster.nics_per_node, 4);
+    ck_assert_uint_eq(c.cluster.net.nics, 4);
     ck_assert_double_eq(c.cluster.gpu.peak[TY_DTYPE_FP16], 0);
     ck_assert_double_eq_tol(c.cluster.gpu.attention[TY_ATTENTION_FLASH2].rate_max, 180e12, 1);
-    ck_assert_double_eq(c.cluster.nic_bandwidth, 12.5e9);
-    ck_assert_int_eq(c.cluster.collectives, 0);
+    ck_assert_double_eq(c.cluster.net.nic_bandwidth, 12.5e9);
+    ck_assert_int_eq(c.cluster.collectives.algorithm, 0);
 
     const struct ty_cluster before = c.cluster;
     ck_assert_int_eq(ty_cluster_check(&c.cluster, &c.section, &c.err), 0);
@@ -181,10 +181,10 @@ START_TEST(a_key_beside_a_preset_overrides_it)
         "dgx-a100-80g", "memory: 60 GiB\nnics_per_node: 1\nnvls_efficiency: none\n"
                         "flash2_rate: 100 TFLOP/s\ncollectives: tree\nnvlink_latency: 0 us");
     ck_assert_double_eq(c.gpu.memory, 60.0 * (1 << 30));
-    ck_assert_uint_eq(c.nics_per_node, 1);
+    ck_assert_uint_eq(c.net.nics, 1);
     ck_assert_double_eq(c.gpu.attention[TY_ATTENTION_FLASH2].rate_max, 100e12);
-    ck_assert_double_eq(c.nvlink_latency, 0);
-    ck_assert_ptr_eq(ty_coll_algorithms[c.collectives - 1], &ty_coll_tree);
+    ck_assert_double_eq(c.nvlink.latency, 0);
+    ck_assert_ptr_eq(ty_coll_algorithms[c.collectives.algorithm - 1], &ty_coll_tree);
     ck_assert_double_eq(c.gpu.peak[TY_DTYPE_BF16], 312e12);
 }
 END_TEST
@@ -196,17 +196,18 @@ START_TEST(the_reserve_leaves_what_a100_runs_could_use)
 {
     const struct ty_cluster c = cluster_preset("dgx-a100-80g", NULL);
     const double gib = 1 << 30;
-    const double limit = (c.gpu.memory - ty_cluster_reserve(&c, 4)) / (1 + c.fragmentation);
+    const double limit =
+        (c.gpu.memory - ty_cluster_reserve(&c, 4)) / (1 + c.overhead.fragmentation);
     ck_assert_double_eq_tol(limit / gib, 72.5, 0.8);
 }
 END_TEST
 
 START_TEST(reserve_is_context_and_communicators_unless_given)
 {
-    struct ty_cluster c = {.context_memory = 1e9, .communicator_memory = 2e8};
+    struct ty_cluster c = {.overhead.context = 1e9, .overhead.communicator = 2e8};
     ck_assert_double_eq(ty_cluster_reserve(&c, 0), 1e9);
     ck_assert_double_eq(ty_cluster_reserve(&c, 5), 2e9);
-    c.reserve = 3e9;
+    c.overhead.reserve = 3e9;
     ck_assert_double_eq(ty_cluster_reserve(&c, 5), 3e9);
 }
 END_TEST

@@ -142,7 +142,7 @@ START_TEST(the_poorest_node_decides_between_nodes)
                                        .fewest = rows[i].fewest};
         struct ty_coll_cost tree, even;
         struct ty_reach smaller = reach;
-        cluster.nics_per_node = rows[i].nics;
+        cluster.net.nics = rows[i].nics;
         const double rate = ty_coll_net_rate(&cluster, &reach);
         ck_assert_msg(relative(rate, rows[i].n_nics * 22.5e9) < EXACT, "row %zu: %g", i, rate);
         /* a tree takes the time of one over nodes that are all like the poorest, but for its
@@ -152,7 +152,7 @@ START_TEST(the_poorest_node_decides_between_nodes)
         ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 64e6, &reach, &tree);
         ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 64e6, &smaller, &even);
         ck_assert_double_eq(tree.transfer_s, even.transfer_s);
-        const double longer = 2 * (rows[i].per_node - rows[i].fewest) * cluster.nvlink_tree_step;
+        const double longer = 2 * (rows[i].per_node - rows[i].fewest) * cluster.nvlink.tree_step;
         ck_assert_double_eq_tol(tree.latency_s - even.latency_s, longer, 1e-15);
     }
 }
@@ -242,7 +242,7 @@ START_TEST(a_shift_takes_what_its_messages_take)
     struct ty_cluster cluster = ideal(8);
     const struct ty_reach reach = {.ranks = 4, .nodes = 4, .per_node = 1, .sharing = 8};
     struct ty_coll_cost cost;
-    cluster.nics_per_node = 2;
+    cluster.net.nics = 2;
     ty_coll_cost(&cluster, NULL, TY_COLL_SEND_RECV, 1e9, &reach, &cost);
     ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.9 * 25e9 / 4), EXACT);
 }
@@ -305,7 +305,7 @@ START_TEST(phases_hide_as_far_as_the_overlap_says)
         struct ty_cluster cluster = ideal(8);
         const struct ty_reach reach = reach_of(32, 8);
         struct ty_coll_cost cost;
-        cluster.phase_overlap = overlaps[i];
+        cluster.collectives.phase_overlap = overlaps[i];
         ty_coll_cost(&cluster, &ty_coll_hierarchical, TY_COLL_ALL_REDUCE, 1e9, &reach, &cost);
         seconds[i] = cost.transfer_s;
     }

@@ -42,7 +42,7 @@ START_TEST(the_collectives_key_overrides_the_choice)
         const bool in_node = w->value == 4 || w->value == 6;
         const struct ty_reach there = in_node ? reach_of(8, 8) : reach;
         struct ty_coll_cost cost;
-        cluster.collectives = w->value;
+        cluster.collectives.algorithm = w->value;
         ty_coll_cost(&cluster, NULL, TY_COLL_ALL_REDUCE, 1e8, &there, &cost);
         ck_assert_str_eq(cost.algorithm->name, w->name);
     }
@@ -82,7 +82,7 @@ START_TEST(two_nodes_may_halve_a_tree)
     const struct ty_reach reach = reach_of(16, 8);
     struct ty_coll_cost once, twice;
     ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 1e9, &reach, &once);
-    cluster.two_node_tree = false;
+    cluster.net.two_node_tree = false;
     ty_coll_cost(&cluster, &ty_coll_tree, TY_COLL_ALL_REDUCE, 1e9, &reach, &twice);
     ck_assert_double_eq_tol(twice.transfer_s, 2e9 / (0.92 * 0.9 * 8 * 22.5e9), 1e-9);
     ck_assert_double_lt(once.transfer_s, twice.transfer_s);
@@ -160,7 +160,7 @@ START_TEST(two_groups_on_one_nic_take_twice_as_long)
         struct ty_cluster cluster = ideal(8);
         struct ty_reach reach = {.ranks = 4, .nodes = 4, .per_node = 1, .sharing = 1};
         struct ty_coll_cost one, two;
-        cluster.nics_per_node = 1;
+        cluster.net.nics = 1;
         ty_coll_cost(&cluster, rows[i].algorithm, rows[i].coll, 1e9, &reach, &one);
         reach.sharing = 2;
         ty_coll_cost(&cluster, rows[i].algorithm, rows[i].coll, 1e9, &reach, &two);
@@ -193,7 +193,7 @@ START_TEST(groups_of_a_node_share_its_nics_and_no_more)
                                        .nodes = 64 / rows[i].per_node,
                                        .per_node = rows[i].per_node,
                                        .sharing = rows[i].sharing};
-        cluster.nics_per_node = rows[i].nics;
+        cluster.net.nics = rows[i].nics;
         const double rate = ty_coll_net_rate(&cluster, &reach);
         ck_assert_msg(relative(rate, rows[i].n_nics * 22.5e9) < EXACT, "row %zu: %g", i, rate);
         ck_assert_double_le(rate * rows[i].sharing, rows[i].nics * 22.5e9 * (1 + EXACT));
@@ -209,7 +209,7 @@ START_TEST(messages_share_a_nic_where_gpus_do)
     ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.8 * 25e9), EXACT);
     ck_assert_double_eq(cost.latency_s, 12e-6);
     ck_assert_double_eq(cost.net_B, 1e9);
-    cluster.nics_per_node = 2;
+    cluster.net.nics = 2;
     ty_p2p_cost(&cluster, false, 1e9, &cost);
     ck_assert_double_eq_tol(cost.transfer_s, 1e9 / (0.9 * 25e9 / 4), EXACT);
     ty_p2p_cost(&cluster, true, 1e9, &cost);

@@ -302,7 +302,7 @@ START_TEST(a_log_replaces_the_model_of_its_reach_only)
     struct ty_coll_table table =
         table_of(TY_COLL_ALL_REDUCE, 4, 1, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, NULL};
-    cluster.measured = &measured;
+    cluster.collectives.measured = &measured;
     const struct ty_coll_cost cost = cost_on(&cluster, TY_COLL_ALL_REDUCE, same, 1e6);
     ck_assert_str_eq(cost.algorithm->name, "measured");
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1e-3, 1e-15);
@@ -325,7 +325,7 @@ START_TEST(what_was_measured_may_be_below_the_floor)
     const struct ty_coll_measured measured = {&table, 1, NULL};
     struct ty_coll_cost cost = cost_on(&cluster, TY_COLL_ALL_REDUCE, node, 1e6);
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1, 1e-12);
-    cluster.measured = &measured;
+    cluster.collectives.measured = &measured;
     cost = cost_on(&cluster, TY_COLL_ALL_REDUCE, node, 1e6);
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1e-3, 1e-15);
     ty_arena_release(&arena);
@@ -345,7 +345,7 @@ START_TEST(groups_that_share_nics_need_a_log_that_did)
     } rows[] = {{"nodes: 2\nnics_per_node: 8", true}, {"nodes: 2\nnics_per_node: 4", false}};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_cluster cluster = cluster_preset("dgx-a100-80g", rows[i].text);
-        cluster.measured = &measured;
+        cluster.collectives.measured = &measured;
         ck_assert_ptr_nonnull(ty_coll_measured_find(&cluster, TY_COLL_ALL_REDUCE, &alone));
         ck_assert_int_eq(ty_coll_measured_find(&cluster, TY_COLL_ALL_REDUCE, &crowd) != NULL,
                          rows[i].crowd_too);
@@ -364,7 +364,7 @@ START_TEST(messages_take_what_sendrecv_measured)
     struct ty_coll_table table = table_of(TY_COLL_SEND_RECV, 2, 2, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, NULL};
     struct ty_coll_cost cost;
-    cluster.measured = &measured;
+    cluster.collectives.measured = &measured;
     ty_p2p_cost(&cluster, false, 1e9, &cost);
     ck_assert_str_eq(cost.algorithm->name, "measured");
     ck_assert_double_eq_tol(ty_coll_seconds(&cost), 1, 1e-12);
@@ -390,10 +390,10 @@ START_TEST(a_changed_machine_scales_what_was_measured)
         table_of(TY_COLL_ALL_REDUCE, 8, 1, two_sizes, two_times, 2, &arena);
     const struct ty_coll_measured measured = {&table, 1, &on};
     const struct ty_reach reach = {8, 1, 8, 1, 8};
-    faster.nvlink_bandwidth *= 2;
+    faster.nvlink.bandwidth *= 2;
     const struct ty_coll_cost before = cost_on(&on, TY_COLL_ALL_REDUCE, reach, 1e9);
     const struct ty_coll_cost after = cost_on(&faster, TY_COLL_ALL_REDUCE, reach, 1e9);
-    faster.measured = &measured;
+    faster.collectives.measured = &measured;
     const struct ty_coll_cost cost = cost_on(&faster, TY_COLL_ALL_REDUCE, reach, 1e9);
     ck_assert_double_eq_tol(ty_coll_seconds(&cost),
                             ty_coll_seconds(&after) / ty_coll_seconds(&before), 1e-12);

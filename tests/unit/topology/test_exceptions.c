@@ -112,8 +112,8 @@ START_TEST(a_generation_is_the_cluster_with_other_gpus)
     const struct ty_cluster *other = ty_exceptions_cluster(c, 1);
     ck_assert_str_eq(other->gpu_preset, "h100-sxm");
     ck_assert_mem_eq(&other->gpu, &h100.gpu, sizeof(h100.gpu));
-    ck_assert_double_eq(other->nvlink_bandwidth, c->nvlink_bandwidth);
-    ck_assert_double_eq(other->collective_derate, c->collective_derate);
+    ck_assert_double_eq(other->nvlink.bandwidth, c->nvlink.bandwidth);
+    ck_assert_double_eq(other->collectives.derate, c->collectives.derate);
     ck_assert_uint_eq(other->nodes, 4);
     quick_run_free(&q);
 }

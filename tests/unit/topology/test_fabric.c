@@ -17,8 +17,8 @@ START_TEST(links_are_ports_and_nics_in_both_directions)
     }
     near(capacity(&net, "node 3 nic 7 in"), NIC);
     near(capacity(&net, "gpu 31 nvlink out"),
-         300e9 * fmax(net.config->cluster.nvlink_efficiency,
-                      net.config->cluster.nvlink_p2p_efficiency));
+         300e9 * fmax(net.config->cluster.nvlink.efficiency,
+                      net.config->cluster.nvlink.p2p_efficiency));
     net_free(&net);
 }
 END_TEST

@@ -95,11 +95,11 @@ START_TEST(a_message_takes_a_port_or_a_nic_at_either_end)
     struct net net = net_of(A100_4);
     message(&net, 9, 14);
     ck_assert_uint_eq(net.uses.n, 2);
-    near(used(&net, "gpu 9 nvlink out"), 300e9 * net.config->cluster.nvlink_p2p_efficiency);
+    near(used(&net, "gpu 9 nvlink out"), 300e9 * net.config->cluster.nvlink.p2p_efficiency);
     near(used(&net, "gpu 14 nvlink in"), used(&net, "gpu 9 nvlink out"));
     message(&net, 9, 30);
     ck_assert_uint_eq(net.uses.n, 2);
-    near(used(&net, "node 1 nic 1 out"), 25e9 * net.config->cluster.net_p2p_efficiency);
+    near(used(&net, "node 1 nic 1 out"), 25e9 * net.config->cluster.net.p2p_efficiency);
     near(used(&net, "node 3 nic 6 in"), used(&net, "node 1 nic 1 out"));
     near(net.weight, 1 / used(&net, "node 1 nic 1 out"));
     message(&net, 9, 9);
