@@ -269,7 +269,10 @@ static int read_row(struct reader *r)
 {
     static const char *const ops[] = {
 #define X(id, name) name,
-        TY_OPERATORS(X) TY_COLLECTIVES(X)
+        TY_OPERATORS(X)
+#undef X
+#define X(id, name, test, shares) name,
+            TY_COLLECTIVES(X)
 #undef X
     };
     static const char *const roles[] = {

@@ -6,48 +6,52 @@
 
 #include "topology/collectives/measured.h"
 
-/* Every algorithm, in the order of ty_coll_algorithm_words. */
+/* The key `collectives`: 0, or 1 + an index into the table. */
+enum {
+    AT_auto,
+#define X(id, name, doc) AT_##id,
+    TY_COLL_ALGORITHMS(X, X)
+#undef X
+};
+
 const struct ty_coll_algorithm *const ty_coll_algorithms[] = {
-    &ty_coll_ring,    &ty_coll_tree,     &ty_coll_hierarchical, &ty_coll_nvls,  &ty_coll_direct,
-    &ty_coll_ring_ll, &ty_coll_measured, &ty_coll_nvls_tree,    &ty_coll_sharp, NULL,
+#define X(id, name, doc) &ty_coll_##id,
+    TY_COLL_ALGORITHMS(X, X)
+#undef X
+        NULL,
 };
 
+#define WORD(id, name, doc) {name, AT_##id, doc},
+#define ONLY(id, name, doc)
 const struct ty_word ty_coll_algorithm_words[] = {
-    {"auto", 0, "the fastest for each group and size of those that NCCL has: not hierarchical"},
-    {"ring", 1, "rings along the ranks"},
-    {"tree", 2, "chain in the node, binary trees between nodes (all-reduce)"},
-    {"hierarchical", 3, "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)"},
-    {"nvls", 4, "sums in the NVSwitch, where there is one (all-reduce)"},
-    {"ring-ll128", 6, "rings with less latency and less bandwidth (all-reduce in a node)"},
-    {"nvls-tree", 8, "sums in the NVSwitch of each node, a tree between nodes (all-reduce)"},
-    {"sharp", 9, "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)"},
-    {NULL, 0, NULL},
+    {"auto", AT_auto,
+     "the fastest for each group and size of those that NCCL has: not hierarchical"},
+    TY_COLL_ALGORITHMS(WORD, ONLY){NULL, 0, NULL},
 };
 
-static const char *const names[] = {
-#define X(id, name) [TY_COLL_##id] = (name),
+static const struct {
+    const char *name, *test;
+    int shares;
+} colls[] = {
+#define X(id, name, test, shares) {name, test, shares},
     TY_COLLECTIVES(X)
 #undef X
 };
 
 const char *ty_coll_name(enum ty_coll coll)
 {
-    return names[coll];
+    return colls[coll].name;
+}
+
+const char *ty_coll_test(enum ty_coll coll)
+{
+    return colls[coll].test;
 }
 
 double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks)
 {
     const double share = (ranks - 1.0) / ranks;
-    switch (coll) {
-    case TY_COLL_ALL_REDUCE:
-        return 2 * share;
-    case TY_COLL_ALL_GATHER:
-    case TY_COLL_REDUCE_SCATTER:
-    case TY_COLL_ALL_TO_ALL:
-        return share;
-    default:
-        return 1;
-    }
+    return colls[coll].shares == 0 ? 1 : colls[coll].shares * share;
 }
 
 double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n)

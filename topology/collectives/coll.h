@@ -1,6 +1,6 @@
 /* coll.h - how long a collective takes on an idle fabric, and what it moves.
  *
- * An algorithm is one file <name>.c ending in one descriptor; the table in coll.c lists them.
+ * An algorithm is one file <name>.c ending in one descriptor, and one row of TY_COLL_ALGORITHMS.
  * Each gives a closed form in seconds and, for checking, the steps it is made of: the test suite
  * executes the steps on an idle fabric and demands the closed form.
  *
@@ -15,17 +15,18 @@
 
 #include "topology/place.h"
 
-/* enum, name */
+/* enum, name, the test of nccl-tests (TEST_perf), and how many times (n-1)/n of the tensor its bus
+ * bandwidth counts; 0: once the whole */
 #define TY_COLLECTIVES(X)                                                                          \
-    X(ALL_REDUCE, "all-reduce")                                                                    \
-    X(ALL_GATHER, "all-gather")                                                                    \
-    X(REDUCE_SCATTER, "reduce-scatter")                                                            \
-    X(BROADCAST, "broadcast")                                                                      \
-    X(ALL_TO_ALL, "all-to-all")                                                                    \
-    X(SEND_RECV, "send-recv")
+    X(ALL_REDUCE, "all-reduce", "all_reduce", 2)                                                   \
+    X(ALL_GATHER, "all-gather", "all_gather", 1)                                                   \
+    X(REDUCE_SCATTER, "reduce-scatter", "reduce_scatter", 1)                                       \
+    X(BROADCAST, "broadcast", "broadcast", 0)                                                      \
+    X(ALL_TO_ALL, "all-to-all", "alltoall", 1)                                                     \
+    X(SEND_RECV, "send-recv", "sendrecv", 0)
 
 enum ty_coll {
-#define X(id, name) TY_COLL_##id,
+#define X(id, name, test, shares) TY_COLL_##id,
     TY_COLLECTIVES(X)
 #undef X
     TY_N_COLLECTIVES
@@ -89,11 +90,29 @@ struct ty_coll_algorithm {
                       void *arg);
 };
 
-extern const struct ty_coll_algorithm ty_coll_ring, ty_coll_tree, ty_coll_hierarchical,
-    ty_coll_nvls, ty_coll_nvls_tree, ty_coll_direct, ty_coll_ring_ll, ty_coll_measured,
-    ty_coll_sharp;
+/* Identifier, name, and what the key `collectives` says of it; ONLY: the key cannot name it. */
+#define TY_COLL_ALGORITHMS(WORD, ONLY)                                                             \
+    WORD(ring, "ring", "rings along the ranks")                                                    \
+    WORD(tree, "tree", "chain in the node, binary trees between nodes (all-reduce)")               \
+    WORD(hierarchical, "hierarchical",                                                             \
+         "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)")                 \
+    WORD(nvls, "nvls", "sums in the NVSwitch, where there is one (all-reduce)")                    \
+    ONLY(direct, "direct", NULL)                                                                   \
+    WORD(ring_ll, "ring-ll128",                                                                    \
+         "rings with less latency and less bandwidth (all-reduce in a node)")                      \
+    ONLY(measured, "measured", NULL)                                                               \
+    WORD(nvls_tree, "nvls-tree",                                                                   \
+         "sums in the NVSwitch of each node, a tree between nodes (all-reduce)")                   \
+    WORD(sharp, "sharp",                                                                           \
+         "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)")
+
+#define X(id, name, doc) extern const struct ty_coll_algorithm ty_coll_##id;
+TY_COLL_ALGORITHMS(X, X)
+#undef X
 extern const struct ty_coll_algorithm *const ty_coll_algorithms[]; /* ends with NULL */
-const char *ty_coll_name(enum ty_coll coll);
+
+const char *ty_coll_name(enum ty_coll coll); /* "all-reduce" */
+const char *ty_coll_test(enum ty_coll coll); /* "all_reduce", as nccl-tests spells it */
 
 /* The cost by the given algorithm; NULL: as measured where a log covers the group, else by the
  * cluster's `collectives`, "auto" being the fastest that applies of those that NCCL has. One rank

@@ -6,15 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *test; /* as nccl-tests spells it; file names may leave out what is no letter */
-    enum ty_coll coll;
-} tests[] = {
-    {"all_reduce", TY_COLL_ALL_REDUCE},         {"all_gather", TY_COLL_ALL_GATHER},
-    {"reduce_scatter", TY_COLL_REDUCE_SCATTER}, {"alltoall", TY_COLL_ALL_TO_ALL},
-    {"broadcast", TY_COLL_BROADCAST},           {"sendrecv", TY_COLL_SEND_RECV},
-};
-
 #define KNOWN                                                                                      \
     "all_reduce_perf, all_gather_perf, reduce_scatter_perf, alltoall_perf, broadcast_perf or "     \
     "sendrecv_perf"
@@ -30,10 +21,11 @@ static int read_stated(struct ty_log_reader *r, const struct ty_log_word *w)
                           "a second test in one log (%.*s); put each into a file of its own",
                           (int)w->len, w->start);
     }
-    for (size_t i = 0; i < TY_COUNT(tests); i++) {
-        const size_t n = strlen(tests[i].test);
-        if (w->len == n + strlen("_perf") && memcmp(w->start, tests[i].test, n) == 0) {
-            r->log->coll = tests[i].coll;
+    for (int i = 0; i < TY_N_COLLECTIVES; i++) {
+        const char *test = ty_coll_test((enum ty_coll)i);
+        const size_t n = strlen(test);
+        if (w->len == n + strlen("_perf") && memcmp(w->start, test, n) == 0) {
+            r->log->coll = (enum ty_coll)i;
             r->stated = true;
             return 0;
         }
@@ -145,16 +137,16 @@ static int read_name(struct ty_log_reader *r)
         }
     }
     letters[n] = '\0';
-    for (size_t i = 0; i < TY_COUNT(tests); i++) {
+    for (int i = 0; i < TY_N_COLLECTIVES; i++) {
         char wanted[32];
         size_t k = 0;
-        for (const char *p = tests[i].test; *p != '\0'; p++) {
+        for (const char *p = ty_coll_test((enum ty_coll)i); *p != '\0'; p++) {
             wanted[k] = *p;
             k += *p != '_';
         }
         wanted[k] = '\0';
         if (strstr(letters, wanted) != NULL) {
-            r->log->coll = tests[i].coll;
+            r->log->coll = (enum ty_coll)i;
             found++;
         }
     }
