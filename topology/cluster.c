@@ -63,10 +63,9 @@ double ty_dtype_bytes(enum ty_dtype dtype)
     }
 
 /* The common kinds: a share of a hardware figure, a latency, a plain factor, a peak, a curve. */
-#define SHARE(key_, member_, fallback_, doc_)   VALUE(key_, member_, RATIO, 0.001, 1, fallback_, doc_)
-#define LATENCY(key_, member_, fallback_, doc_) VALUE(key_, member_, SECONDS, 0, 1, fallback_, doc_)
-#define FACTOR(key_, member_, max_, fallback_, doc_)                                               \
-    VALUE(key_, member_, COUNT, 0.1, max_, fallback_, doc_)
+#define SHARE(key_, at_, fallback_, doc_)        VALUE(key_, at_, RATIO, 0.001, 1, fallback_, doc_)
+#define LATENCY(key_, at_, fallback_, doc_)      VALUE(key_, at_, SECONDS, 0, 1, fallback_, doc_)
+#define FACTOR(key_, at_, max_, fallback_, doc_) VALUE(key_, at_, COUNT, 0.1, max_, fallback_, doc_)
 #define PEAK(key_, dtype_, doc_)                                                                   \
     OPTIONAL(key_, gpu.peak[TY_DTYPE_##dtype_], FLOPS, 1e9, 1e18, "none", doc_)
 #define RATE(key_, attention_, doc_)                                                               \
