@@ -1,8 +1,8 @@
 /* overlap.c - computation that shares its GPU with a collective is slower.
  *
  * A collective is kernels too: they hold SMs and move memory while they run. Every block is played
- * once, alone, and each computation loses, for the time it has a collective beside it, the share
- * of its speed that the cluster says:
+ * once, alone, as an executor would (rows.h, of one member), and each computation loses, for the
+ * time it has a collective beside it, the share of its speed that the cluster says:
  *
  *     compute     |  wgrad 1000 us  |             |  wgrad 1000 us + 110 us  |
  *     tensor comm |all-reduce 500 us|      ->     |all-reduce 500 us|
@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+#include "sim/core/execute/rows.h"
+
 #define NO_SPAN UINT32_MAX
 
 struct span {
@@ -23,9 +25,9 @@ struct span {
 };
 
 struct play {
-    struct ty_lowering *l;
+    const struct ty_program *program;
     uint32_t member; /* whose durations are played */
-    ty_ps free_at[TY_N_STREAMS], event[TY_EVENTS];
+    struct ty_rows rows;
     struct span *comm; /* [n_comm]: collectives so far */
     uint32_t n_comm;
     uint32_t first[TY_N_STREAMS], last[TY_N_STREAMS]; /* of a stream; first: that has not ended */
@@ -113,35 +115,31 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
 /* Plays an operation; returns what it loses. */
 static ty_ps play_op(struct play *play, const struct ty_op *op)
 {
-    const struct ty_kind *kind = &play->l->out->program.kinds[op->kind];
-    ty_ps start = play->free_at[op->stream], more = 0;
+    const struct ty_kind *kind = &play->program->kinds[op->kind];
     const ty_ps dur = ty_kind_duration(kind, play->member);
-    for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
-        const ty_ps at = play->event[op->wait[w]];
-        start = at > start ? at : start;
-    }
+    ty_ps start, more = 0;
+    ty_rows_ready(&play->rows, op, &start);
     if (is_collective(op)) {
         add_span(play, op->stream, start, start + dur, lost_beside(kind));
     } else if (op->stream == TY_STREAM_COMPUTE) {
         more = lost(play, start, dur);
     }
-    play->free_at[op->stream] = start + dur + more;
-    if (op->record != TY_NO_EVENT) {
-        play->event[op->record] = start + dur + more;
-    }
+    ty_rows_finish(&play->rows, op, &start, dur + more, NULL);
     return more;
 }
 
 /* Plays a block with the durations of one member: more[] of every operation. */
-static void play_block(struct ty_lowering *l, const struct ty_block *block, uint32_t member,
-                       struct span *comm, ty_ps *more)
+static void play_block(const struct ty_program *program, const struct ty_block *block,
+                       uint32_t member, struct span *comm, ty_ps *more)
 {
-    struct play play = {.l = l, .member = member, .comm = comm};
+    ty_ps stream[TY_N_STREAMS] = {0}, event[TY_EVENTS + 1] = {0};
+    struct play play = {
+        .program = program, .member = member, .rows = {1, stream, event}, .comm = comm};
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         play.first[s] = NO_SPAN;
     }
     for (uint32_t i = 0; i < block->n_ops; i++) {
-        more[i] = play_op(&play, &l->out->program.ops[block->first + i]);
+        more[i] = play_op(&play, &program->ops[block->first + i]);
     }
 }
 
@@ -180,7 +178,7 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
         return;
     }
     for (uint32_t k = 0; k < l->gpus->n_used; k++) {
-        play_block(l, &block, l->gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
+        play_block(p, &block, l->gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
     }
     for (uint32_t i = 0; i < block.n_ops; i++) {
         stretch(l, &block, i, more);
