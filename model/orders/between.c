@@ -75,9 +75,9 @@ static void TY_PRINTF(2, 3) ring_add(struct ring_text *ring, const char *format,
 
 /* The atom of a message: the forward half of an overlapped slot takes those of both, the backward
  * half sends them. */
-static uint32_t atom_of(const struct ty_autopsy *a, struct ty_issue at)
+static uint32_t atom_of(const struct ty_autopsy *a, struct ty_op_ref at)
 {
-    const struct ty_op *op = ty_issue_op(a->p, at);
+    const struct ty_op *op = ty_op_ref_op(a->p, at);
     if (!op->second) {
         return at.pass;
     }
@@ -91,7 +91,7 @@ static void add_link(struct ring_text *ring, const struct ty_slots_index *index,
     char what[32], head[32];
     const struct ty_wait *wait = &a->wait[front];
     const struct ty_rank_slots *other = &index->slots->rank[wait->at.gang];
-    const struct ty_issue stands = ty_autopsy_issue(a, wait->next);
+    const struct ty_op_ref stands = ty_autopsy_issue(a, wait->next);
     const uint32_t needed = atom_of(a, wait->at), waiting = atom_of(a, stands);
     const unsigned number = (unsigned)ty_slots_slot_number(other, stands.pass);
     ring_add(ring, " waits for %s on rank %u",

@@ -20,7 +20,7 @@ static struct ty_stop first_left(const struct ty_autopsy *a, uint32_t gang)
 
 /* Where a gang has still to execute an operation of that slot and kind; false: nowhere. */
 static bool find_issue(const struct ty_autopsy *a, uint32_t gang, enum ty_sync sync, uint32_t slot,
-                       struct ty_issue *at)
+                       struct ty_op_ref *at)
 {
     const struct ty_gang *g = &a->p->gangs[gang];
     const struct ty_front *front = &a->stall.front[(size_t)gang * TY_N_STREAMS];
@@ -32,7 +32,7 @@ static bool find_issue(const struct ty_autopsy *a, uint32_t gang, enum ty_sync s
              k++) {
             if (ops[k].sync == sync && ty_op_slot(a->p, pass, &ops[k]) == slot &&
                 !is_before((struct ty_stop){i, k}, front[ops[k].stream].at)) {
-                *at = (struct ty_issue){gang, i, k};
+                *at = (struct ty_op_ref){gang, i, k};
                 return true;
             }
         }
@@ -40,9 +40,9 @@ static bool find_issue(const struct ty_autopsy *a, uint32_t gang, enum ty_sync s
     return false;
 }
 
-static uint32_t front_of(const struct ty_autopsy *a, struct ty_issue at)
+static uint32_t front_of(const struct ty_autopsy *a, struct ty_op_ref at)
 {
-    return at.gang * TY_N_STREAMS + ty_issue_op(a->p, at)->stream;
+    return at.gang * TY_N_STREAMS + ty_op_ref_op(a->p, at)->stream;
 }
 
 static const struct ty_comers *comers_of(struct ty_autopsy *a, uint32_t slot)
@@ -53,7 +53,7 @@ static const struct ty_comers *comers_of(struct ty_autopsy *a, uint32_t slot)
     }
     *c = (struct ty_comers){.known = true, .at = {.gang = TY_NOBODY}};
     for (uint32_t g = 0; g < a->p->n_gangs; g++) {
-        struct ty_issue at;
+        struct ty_op_ref at;
         if (!find_issue(a, g, TY_SYNC_MEET, slot, &at)) {
             continue;
         }
@@ -70,7 +70,7 @@ static uint32_t absent_from(const struct ty_autopsy *a, const struct ty_meet *me
 {
     uint32_t absent = TY_NOBODY;
     for (uint32_t i = 0; meet->gangs != NULL && i < meet->n_gangs; i++) {
-        struct ty_issue at;
+        struct ty_op_ref at;
         if (!find_issue(a, meet->gangs[i], TY_SYNC_MEET, slot, &at)) {
             if (absent != TY_NOBODY) {
                 return TY_NOBODY;
@@ -109,7 +109,7 @@ static void look(struct ty_autopsy *a, uint32_t i)
         w->next = i - i % TY_N_STREAMS + front->behind;
         return;
     }
-    const struct ty_op *op = ty_issue_op(a->p, ty_autopsy_issue(a, i));
+    const struct ty_op *op = ty_op_ref_op(a->p, ty_autopsy_issue(a, i));
     if (a->unmatched[front->slot]) {
         w->why = TY_WHY_MISMATCHED;
     } else if (op->sync == TY_SYNC_MEET) {
@@ -199,10 +199,11 @@ static void mark_unmatched(struct ty_autopsy *a, const struct ty_mismatch *misma
     const struct ty_finding *f = mismatch == NULL ? NULL : mismatch->last;
     for (; f != NULL; f = f->before) {
         const bool reached = ty_stall_reaches(&a->stall, p, f);
-        const struct ty_issue side[] = {f->b, f->a};
-        const bool meets = ty_issue_op(p, f->b)->sync == TY_SYNC_MEET;
+        const struct ty_op_ref side[] = {f->b, f->a};
+        const bool meets = ty_op_ref_op(p, f->b)->sync == TY_SYNC_MEET;
         for (size_t i = 0; reached && i < (meets ? 2 : 1); i++) {
-            a->unmatched[ty_op_slot(p, ty_issue_pass(p, side[i]), ty_issue_op(p, side[i]))] = true;
+            a->unmatched[ty_op_slot(p, ty_op_ref_pass(p, side[i]), ty_op_ref_op(p, side[i]))] =
+                true;
         }
     }
 }

@@ -28,20 +28,20 @@ enum ty_why {
 
 /* Of one front. */
 struct ty_wait {
-    uint8_t why;        /* enum ty_why */
-    bool is_end;        /* a cause, or in a circle */
-    uint32_t next;      /* BEHIND: that stream; WAITS: the front that holds `at` up */
-    struct ty_issue at; /* WAITS: what that gang has still to execute */
-    uint32_t missing;   /* NO_PARTNER: gangs, ... */
-    uint32_t absent;    /* ... the only one, or TY_NOBODY */
-    uint32_t seen;      /* search that passed here, 1 + its first front; 0: none */
+    uint8_t why;         /* enum ty_why */
+    bool is_end;         /* a cause, or in a circle */
+    uint32_t next;       /* BEHIND: that stream; WAITS: the front that holds `at` up */
+    struct ty_op_ref at; /* WAITS: what that gang has still to execute */
+    uint32_t missing;    /* NO_PARTNER: gangs, ... */
+    uint32_t absent;     /* ... the only one, or TY_NOBODY */
+    uint32_t seen;       /* search that passed here, 1 + its first front; 0: none */
 };
 
 /* Who still comes to a meeting; looked up once. */
 struct ty_comers {
     bool known;
-    uint32_t n;         /* gangs that stand there or will come */
-    struct ty_issue at; /* where the first of those that will come issues it; gang TY_NOBODY */
+    uint32_t n;          /* gangs that stand there or will come */
+    struct ty_op_ref at; /* where the first of those that will come issues it; gang TY_NOBODY */
 };
 
 struct ty_autopsy {
@@ -75,10 +75,10 @@ static inline uint32_t ty_front_gang(uint32_t front)
 {
     return front / TY_N_STREAMS;
 }
-static inline struct ty_issue ty_autopsy_issue(const struct ty_autopsy *a, uint32_t front)
+static inline struct ty_op_ref ty_autopsy_issue(const struct ty_autopsy *a, uint32_t front)
 {
     const struct ty_stop at = a->stall.front[front].at;
-    return (struct ty_issue){ty_front_gang(front), at.pass, at.op};
+    return (struct ty_op_ref){ty_front_gang(front), at.pass, at.op};
 }
 
 /* Whether a front waits for another gang, or for what never comes: that is what can be told. That

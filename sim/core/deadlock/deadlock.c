@@ -21,12 +21,12 @@ struct report {
 
 static const struct ty_pass *pass_at(const struct report *r, uint32_t front)
 {
-    return ty_issue_pass(r->p, ty_autopsy_issue(&r->graph, front));
+    return ty_op_ref_pass(r->p, ty_autopsy_issue(&r->graph, front));
 }
 
 static const struct ty_op *op_at(const struct report *r, uint32_t front)
 {
-    return ty_issue_op(r->p, ty_autopsy_issue(&r->graph, front));
+    return ty_op_ref_op(r->p, ty_autopsy_issue(&r->graph, front));
 }
 
 /* Whether there is a line for a front, and none yet. */
@@ -64,7 +64,7 @@ static void say_reason(const struct report *r, uint32_t front, char *buf, size_t
     say_wanted(r, front, wanted, sizeof(wanted));
     switch ((enum ty_why)w->why) {
     case TY_WHY_WAITS:
-        ty_say_pass(r->p, ty_issue_pass(r->p, w->at), where);
+        ty_say_pass(r->p, ty_op_ref_pass(r->p, w->at), where);
         if (meets) {
             snprintf(buf, size, "waits in %s, for %.64s, which comes in %s", wanted,
                      r->p->gangs[w->at.gang].name, where);

@@ -12,7 +12,7 @@
 
 /* Operations with partners in another gang. */
 struct list {
-    struct ty_issue *at;
+    struct ty_op_ref *at;
     uint32_t n;
 };
 
@@ -23,26 +23,26 @@ struct search {
     int code;                   /* TY_ENOMEM: not all findings are kept */
     struct list all;            /* by gang, in the order of issue */
     uint32_t *first_of;         /* [n_gangs + 1] into `all` */
-    struct ty_issue *sent;      /* [n_slots] who sends a message; gang == NOBODY: nobody */
-    struct ty_issue *taken;     /* [n_slots] who receives it, or who met first */
+    struct ty_op_ref *sent;     /* [n_slots] who sends a message; gang == NOBODY: nobody */
+    struct ty_op_ref *taken;    /* [n_slots] who receives it, or who met first */
     uint32_t *comm;             /* [n_channels] communicator of a channel */
     struct list *sends, *recvs; /* [n_channels] by communicator */
     uint32_t n_comms;
 };
 
-static uint32_t slot_of(const struct search *s, struct ty_issue at)
+static uint32_t slot_of(const struct search *s, struct ty_op_ref at)
 {
-    return ty_op_slot(s->p, ty_issue_pass(s->p, at), ty_issue_op(s->p, at));
+    return ty_op_slot(s->p, ty_op_ref_pass(s->p, at), ty_op_ref_op(s->p, at));
 }
 
-static const struct ty_kind *kind_of(const struct search *s, struct ty_issue at)
+static const struct ty_kind *kind_of(const struct search *s, struct ty_op_ref at)
 {
-    return &s->p->kinds[ty_issue_op(s->p, at)->kind];
+    return &s->p->kinds[ty_op_ref_op(s->p, at)->kind];
 }
 
 /* Notes a disagreement, and what is barred. */
-static void note(struct search *s, enum ty_disagreement what, uint32_t nth, struct ty_issue a,
-                 struct ty_issue b, enum ty_bar bar)
+static void note(struct search *s, enum ty_disagreement what, uint32_t nth, struct ty_op_ref a,
+                 struct ty_op_ref b, enum ty_bar bar)
 {
     struct ty_finding *f = ty_arena_array(s->arena, struct ty_finding, 1);
     if (f == NULL) {
@@ -69,7 +69,7 @@ static void fill_list(struct search *s, const uint32_t *count_of)
             uint32_t left = count_of[pass->block];
             for (uint32_t k = 0; left > 0; k++) {
                 if (ops[k].sync >= TY_SYNC_MEET) {
-                    s->all.at[s->all.n++] = (struct ty_issue){g, i, k};
+                    s->all.at[s->all.n++] = (struct ty_op_ref){g, i, k};
                     left--;
                 }
             }
@@ -91,7 +91,7 @@ static int list_all(struct search *s, struct ty_arena *arena)
     for (uint32_t i = 0; count_of != NULL && i < p->n_passes; i++) {
         n += count_of[p->passes[i].block];
     }
-    s->all.at = ty_arena_array(arena, struct ty_issue, n + 1);
+    s->all.at = ty_arena_array(arena, struct ty_op_ref, n + 1);
     s->first_of = ty_arena_array(arena, uint32_t, (size_t)p->n_gangs + 1);
     if (count_of == NULL || s->all.at == NULL || s->first_of == NULL) {
         return TY_ENOMEM;
@@ -147,11 +147,11 @@ static int number_comms(struct search *s, struct ty_arena *arena)
 static int make_lists(struct search *s, struct ty_arena *arena)
 {
     const struct ty_program *p = s->p;
-    struct ty_issue *rows = ty_arena_array(arena, struct ty_issue, (size_t)s->all.n + 1);
+    struct ty_op_ref *rows = ty_arena_array(arena, struct ty_op_ref, (size_t)s->all.n + 1);
     s->sends = ty_arena_array(arena, struct list, (size_t)s->n_comms + 1);
     s->recvs = ty_arena_array(arena, struct list, (size_t)s->n_comms + 1);
-    s->sent = ty_arena_array(arena, struct ty_issue, (size_t)p->n_slots + 1);
-    s->taken = ty_arena_array(arena, struct ty_issue, (size_t)p->n_slots + 1);
+    s->sent = ty_arena_array(arena, struct ty_op_ref, (size_t)p->n_slots + 1);
+    s->taken = ty_arena_array(arena, struct ty_op_ref, (size_t)p->n_slots + 1);
     if (rows == NULL || s->sends == NULL || s->recvs == NULL || s->sent == NULL ||
         s->taken == NULL) {
         return TY_ENOMEM;
@@ -159,7 +159,7 @@ static int make_lists(struct search *s, struct ty_arena *arena)
     memset(s->sent, 0xff, p->n_slots * sizeof(*s->sent)); /* NOBODY */
     memset(s->taken, 0xff, p->n_slots * sizeof(*s->taken));
     for (uint32_t i = 0; i < s->all.n; i++) {
-        const struct ty_op *op = ty_issue_op(p, s->all.at[i]);
+        const struct ty_op *op = ty_op_ref_op(p, s->all.at[i]);
         if (op->sync != TY_SYNC_MEET) {
             (op->sync == TY_SYNC_SEND ? s->sends : s->recvs)[s->comm[op->link]].n++;
         }
@@ -178,13 +178,13 @@ static int deal(struct search *s, struct ty_arena *arena)
 {
     const int rc = make_lists(s, arena);
     for (uint32_t i = 0; i < s->all.n && rc == 0; i++) {
-        const struct ty_issue at = s->all.at[i];
-        const struct ty_op *op = ty_issue_op(s->p, at);
+        const struct ty_op_ref at = s->all.at[i];
+        const struct ty_op *op = ty_op_ref_op(s->p, at);
         if (op->sync == TY_SYNC_MEET) {
             continue;
         }
         const bool send = op->sync == TY_SYNC_SEND;
-        struct ty_issue *before = &(send ? s->sent : s->taken)[slot_of(s, at)];
+        struct ty_op_ref *before = &(send ? s->sent : s->taken)[slot_of(s, at)];
         struct list *list = &(send ? s->sends : s->recvs)[s->comm[op->link]];
         list->at[list->n++] = at;
         if (before->gang != NOBODY) {
@@ -202,7 +202,7 @@ static void compare_sides(struct search *s, uint32_t comm)
     const struct list *sends = &s->sends[comm], *recvs = &s->recvs[comm];
     uint32_t i = 0, k = 0;
     while (i < sends->n) {
-        const struct ty_issue send = sends->at[i];
+        const struct ty_op_ref send = sends->at[i];
         if (s->taken[slot_of(s, send)].gang == NOBODY) {
             note(s, TY_DISAGREE_UNRECEIVED, i + 1, send, send, TY_BAR_SEND);
             return;
@@ -213,7 +213,7 @@ static void compare_sides(struct search *s, uint32_t comm)
         if (k == recvs->n) {
             return; /* repeated sends, noted already */
         }
-        const struct ty_issue recv = recvs->at[k];
+        const struct ty_op_ref recv = recvs->at[k];
         if (slot_of(s, recv) != slot_of(s, send)) {
             note(s, TY_DISAGREE_ORDER, i + 1, send, recv, TY_BAR_RECV);
             return;
@@ -242,13 +242,13 @@ static bool same_collective(const struct ty_kind *a, const struct ty_kind *b)
 }
 
 /* Number of a collective among those of its communicator on its own gang, from 1. */
-static uint32_t number_of(const struct search *s, struct ty_issue issue)
+static uint32_t number_of(const struct search *s, struct ty_op_ref issue)
 {
-    const char *name = s->p->meets[ty_issue_op(s->p, issue)->link].name;
+    const char *name = s->p->meets[ty_op_ref_op(s->p, issue)->link].name;
     uint32_t n = 0;
     for (uint32_t i = s->first_of[issue.gang]; i < s->first_of[issue.gang + 1]; i++) {
-        const struct ty_issue at = s->all.at[i];
-        const struct ty_op *op = ty_issue_op(s->p, at);
+        const struct ty_op_ref at = s->all.at[i];
+        const struct ty_op *op = ty_op_ref_op(s->p, at);
         n += op->sync == TY_SYNC_MEET && same_text(s->p->meets[op->link].name, name);
         if (at.pass == issue.pass && at.op == issue.op) {
             break;
@@ -258,13 +258,14 @@ static uint32_t number_of(const struct search *s, struct ty_issue issue)
 }
 
 /* How two gangs differ about one meeting. */
-static enum ty_disagreement difference(const struct search *s, struct ty_issue a, struct ty_issue b)
+static enum ty_disagreement difference(const struct search *s, struct ty_op_ref a,
+                                       struct ty_op_ref b)
 {
     const struct ty_kind *want = kind_of(s, a);
-    const char *name = s->p->meets[ty_issue_op(s->p, a)->link].name;
+    const char *name = s->p->meets[ty_op_ref_op(s->p, a)->link].name;
     for (uint32_t i = s->first_of[b.gang]; i < s->first_of[b.gang + 1]; i++) {
-        const struct ty_issue at = s->all.at[i];
-        const struct ty_op *op = ty_issue_op(s->p, at);
+        const struct ty_op_ref at = s->all.at[i];
+        const struct ty_op *op = ty_op_ref_op(s->p, at);
         const bool later = at.pass > b.pass || (at.pass == b.pass && at.op > b.op);
         if (later && op->sync == TY_SYNC_MEET && same_text(s->p->meets[op->link].name, name) &&
             same_collective(want, kind_of(s, at))) {
@@ -275,12 +276,12 @@ static enum ty_disagreement difference(const struct search *s, struct ty_issue a
 }
 
 /* The next meeting of gang g from *i on that bears the stamp; NULL: none. */
-static const struct ty_issue *next_shared(const struct search *s, uint32_t g, uint32_t *i,
-                                          const uint32_t *mark, uint32_t stamp)
+static const struct ty_op_ref *next_shared(const struct search *s, uint32_t g, uint32_t *i,
+                                           const uint32_t *mark, uint32_t stamp)
 {
     for (; *i < s->first_of[g + 1]; ++*i) {
-        const struct ty_issue *at = &s->all.at[*i];
-        if (ty_issue_op(s->p, *at)->sync == TY_SYNC_MEET && mark[slot_of(s, *at)] == stamp) {
+        const struct ty_op_ref *at = &s->all.at[*i];
+        if (ty_op_ref_op(s->p, *at)->sync == TY_SYNC_MEET && mark[slot_of(s, *at)] == stamp) {
             return at;
         }
     }
@@ -291,7 +292,7 @@ static void stamp_meets(const struct search *s, uint32_t g, uint32_t *mark, uint
                         uint32_t to)
 {
     for (uint32_t i = s->first_of[g]; i < s->first_of[g + 1]; i++) {
-        if (ty_issue_op(s->p, s->all.at[i])->sync == TY_SYNC_MEET) {
+        if (ty_op_ref_op(s->p, s->all.at[i])->sync == TY_SYNC_MEET) {
             uint32_t *slot = &mark[slot_of(s, s->all.at[i])];
             *slot = *slot == from ? to : *slot;
         }
@@ -306,8 +307,8 @@ static void compare_gangs(struct search *s, uint32_t g, uint32_t h, uint32_t *ma
     stamp_meets(s, g, mark, 0, 1);
     stamp_meets(s, h, mark, 1, 2);
     for (;; i++, k++) {
-        const struct ty_issue *a = next_shared(s, g, &i, mark, 2);
-        const struct ty_issue *b = next_shared(s, h, &k, mark, 2);
+        const struct ty_op_ref *a = next_shared(s, g, &i, mark, 2);
+        const struct ty_op_ref *b = next_shared(s, h, &k, mark, 2);
         nth++;
         if (a == NULL || b == NULL) {
             break;
@@ -337,15 +338,15 @@ static int compare_meetings(struct search *s, struct ty_arena *arena)
     }
     for (uint32_t h = 0; h < s->p->n_gangs; h++) {
         for (uint32_t i = s->first_of[h]; i < s->first_of[h + 1]; i++) {
-            const struct ty_issue at = s->all.at[i];
-            if (ty_issue_op(s->p, at)->sync != TY_SYNC_MEET) {
+            const struct ty_op_ref at = s->all.at[i];
+            if (ty_op_ref_op(s->p, at)->sync != TY_SYNC_MEET) {
                 continue;
             }
-            struct ty_issue *first = &s->taken[slot_of(s, at)];
+            struct ty_op_ref *first = &s->taken[slot_of(s, at)];
             if (first->gang == NOBODY) {
                 *first = at;
             } else if (first->gang == h) {
-                note(s, TY_DISAGREE_REPEATED, ty_issue_pass(s->p, at)->step + 1u, *first, at,
+                note(s, TY_DISAGREE_REPEATED, ty_op_ref_pass(s->p, at)->step + 1u, *first, at,
                      TY_BAR_MEET);
             } else if (seen[first->gang] != h) {
                 seen[first->gang] = h;
@@ -357,13 +358,13 @@ static int compare_meetings(struct search *s, struct ty_arena *arena)
 }
 
 /* The first member of a meeting that never issues it; NOBODY: all do. */
-static uint32_t absent_from(const struct search *s, struct ty_issue at)
+static uint32_t absent_from(const struct search *s, struct ty_op_ref at)
 {
-    const struct ty_meet *meet = &s->p->meets[ty_issue_op(s->p, at)->link];
+    const struct ty_meet *meet = &s->p->meets[ty_op_ref_op(s->p, at)->link];
     for (uint32_t i = 0; i < meet->n_gangs; i++) {
         const uint32_t g = meet->gangs[i];
         uint32_t k = s->first_of[g];
-        while (k < s->first_of[g + 1] && (ty_issue_op(s->p, s->all.at[k])->sync != TY_SYNC_MEET ||
+        while (k < s->first_of[g + 1] && (ty_op_ref_op(s->p, s->all.at[k])->sync != TY_SYNC_MEET ||
                                           slot_of(s, s->all.at[k]) != slot_of(s, at))) {
             k++;
         }
@@ -385,11 +386,11 @@ static uint32_t *first_lacking(const struct search *s, struct ty_arena *arena)
     }
     memset(first, 0xff, s->p->n_gangs * sizeof(*first));
     for (uint32_t i = 0; i < s->all.n; i++) {
-        came[slot_of(s, s->all.at[i])] += ty_issue_op(s->p, s->all.at[i])->sync == TY_SYNC_MEET;
+        came[slot_of(s, s->all.at[i])] += ty_op_ref_op(s->p, s->all.at[i])->sync == TY_SYNC_MEET;
     }
     for (uint32_t i = s->all.n; i > 0; i--) {
-        const struct ty_issue at = s->all.at[i - 1];
-        const struct ty_op *op = ty_issue_op(s->p, at);
+        const struct ty_op_ref at = s->all.at[i - 1];
+        const struct ty_op *op = ty_op_ref_op(s->p, at);
         if (op->sync == TY_SYNC_MEET && s->p->meets[op->link].gangs != NULL &&
             came[slot_of(s, at)] < s->p->meets[op->link].n_gangs) {
             first[at.gang] = i - 1;
@@ -407,7 +408,7 @@ static int compare_groups(struct search *s, struct ty_arena *arena)
     for (uint32_t g = 0; first != NULL && g < s->p->n_gangs; g++) {
         const uint32_t absent = first[g] == NOBODY ? NOBODY : absent_from(s, s->all.at[first[g]]);
         if (absent != NOBODY && first[absent] != NOBODY) {
-            const struct ty_issue a = s->all.at[first[g]], b = s->all.at[first[absent]];
+            const struct ty_op_ref a = s->all.at[first[g]], b = s->all.at[first[absent]];
             note(s, TY_DISAGREE_GROUP, number_of(s, a), a, b, TY_BAR_MEET);
             s->out->barred[slot_of(s, a)] |= TY_BAR_MEET;
             break;

@@ -40,8 +40,8 @@ enum ty_disagreement {
 struct ty_finding {
     struct ty_finding *before; /* found before this one; NULL: none */
     enum ty_disagreement what;
-    uint32_t nth;         /* message or collective of its communicator, from 1 */
-    struct ty_issue a, b; /* what the two sides issue; REPEATED: the two times */
+    uint32_t nth;          /* message or collective of its communicator, from 1 */
+    struct ty_op_ref a, b; /* what the two sides issue; REPEATED: the two times */
 };
 
 struct ty_mismatch {

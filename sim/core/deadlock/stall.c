@@ -158,9 +158,9 @@ int ty_stall_find(struct ty_stall *stall, const struct ty_program *p, const uint
 }
 
 /* Whether a gang stands before an operation, and has arrived there if it is a meeting. */
-static bool stands_at(const struct ty_stall *stall, const struct ty_program *p, struct ty_issue at)
+static bool stands_at(const struct ty_stall *stall, const struct ty_program *p, struct ty_op_ref at)
 {
-    const struct ty_op *op = ty_issue_op(p, at);
+    const struct ty_op *op = ty_op_ref_op(p, at);
     const struct ty_front *front = &stall->front[at.gang * TY_N_STREAMS + op->stream];
     return front->at.pass == at.pass && front->at.op == at.op &&
            (op->sync == TY_SYNC_MEET ? front->met : front->slot != TY_NO_SLOT);
@@ -169,7 +169,7 @@ static bool stands_at(const struct ty_stall *stall, const struct ty_program *p, 
 bool ty_stall_reaches(const struct ty_stall *stall, const struct ty_program *p,
                       const struct ty_finding *f)
 {
-    const struct ty_op *op = ty_issue_op(p, f->b);
+    const struct ty_op *op = ty_op_ref_op(p, f->b);
     if (stall->front == NULL) {
         return false;
     }
@@ -182,7 +182,7 @@ bool ty_stall_reaches(const struct ty_stall *stall, const struct ty_program *p,
     default:
         return stands_at(stall, p, f->b) &&
                (op->sync != TY_SYNC_MEET ||
-                stall->arrived[ty_op_slot(p, ty_issue_pass(p, f->b), op)] >=
+                stall->arrived[ty_op_slot(p, ty_op_ref_pass(p, f->b), op)] >=
                     p->meets[op->link].n_gangs);
     }
 }

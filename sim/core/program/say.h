@@ -7,17 +7,17 @@
 #define TY_SAY 160u /* bytes that suffice for each of these */
 
 /* An operation of a program by gang, pass within the gang and number within the block. */
-struct ty_issue {
+struct ty_op_ref {
     uint32_t gang, pass, op;
 };
 
-static inline const struct ty_pass *ty_issue_pass(const struct ty_program *p, struct ty_issue at)
+static inline const struct ty_pass *ty_op_ref_pass(const struct ty_program *p, struct ty_op_ref at)
 {
     return &ty_gang_passes(p, &p->gangs[at.gang])[at.pass];
 }
-static inline const struct ty_op *ty_issue_op(const struct ty_program *p, struct ty_issue at)
+static inline const struct ty_op *ty_op_ref_op(const struct ty_program *p, struct ty_op_ref at)
 {
-    return &ty_pass_ops(p, ty_issue_pass(p, at))[at.op];
+    return &ty_pass_ops(p, ty_op_ref_pass(p, at))[at.op];
 }
 
 /* "stage 3 (ranks 24-31)". All return buf. */
