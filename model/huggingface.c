@@ -255,8 +255,7 @@ static const char *quoted(const struct reader *r, const char *text)
 /* Whether a name can be written down: weights are not refused for the place they come from. */
 static bool can_be_said(const char *name)
 {
-    struct ty_err err = TY_ERR_NONE;
-    return name[0] != '\0' && ty_utf8_check("", name, strlen(name), &err) == 0;
+    return name[0] != '\0' && ty_utf8_check("", name, strlen(name), NULL) == 0;
 }
 
 /* Where the weights are from, or how the file is called; most are called config.json, which says

@@ -203,10 +203,11 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
     const struct ty_sched *sched = ty_sched_of(options);
     const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
     const struct ty_place slices = ty_section_place(section, "slices");
-    struct ty_err why = TY_ERR_NONE;
+    struct ty_err why;
     if (options->own != NULL) {
         return check_own(options, section, pipeline, micro_batches, err);
     }
+    ty_err_init(&why);
     int rc = check_sizes(sched, &shape, &why);
     if (rc == 0 && sched->check != NULL) {
         rc = sched->check(&shape, &why);

@@ -159,7 +159,8 @@ int ty_fail(struct ty_err *err, int code, const char *format, ...)
     if (!err) {
         return code;
     }
-    struct scratch s = {.len = 0};
+    struct scratch s;
+    s.len = 0;
     va_list args;
     va_start(args, format);
     scratch_vadd(&s, format, args);
@@ -178,7 +179,8 @@ int ty_fail_at(struct ty_err *err, int code, const struct ty_place *at, const ch
     if (!err) {
         return code;
     }
-    struct scratch s = {.len = 0};
+    struct scratch s;
+    s.len = 0;
     const bool shown = at->line > 0 && !is_option(at);
     if (shown) {
         scratch_add(&s, "%s:%u:%u: ", at->file, (unsigned)at->line, (unsigned)at->col);
@@ -231,7 +233,8 @@ void ty_hint(struct ty_err *err, const char *format, ...)
     if (!err || err->n == 0 || err->n_dropped > 0) {
         return;
     }
-    struct scratch s = {.len = 0};
+    struct scratch s;
+    s.len = 0;
     scratch_add(&s, "\nhint: ");
     va_list args;
     va_start(args, format);

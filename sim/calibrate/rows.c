@@ -243,7 +243,7 @@ static void keep_first_failure(struct batch *b, uint32_t piece, const struct ty_
         const char *name = q->n_rows == 1 ? b->c->source->name(b->c, q->rows[0]) : NULL;
         b->failed = piece;
         b->code = rc;
-        *b->err = (struct ty_err)TY_ERR_NONE;
+        ty_err_init(b->err);
         ty_fail(b->err, rc, "%s%swhile fitting: %s", name != NULL ? name : "",
                 name != NULL ? ", " : "", message);
     }

@@ -353,7 +353,8 @@ static void check_output(struct ty_loader *l)
     for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
         const struct ty_trace_format *format;
         const char *path;
-        struct ty_err why = TY_ERR_NONE;
+        struct ty_err why;
+        ty_err_init(&why);
         if (ty_trace_target("output.trace:", c->output.trace.item[i], &format, &path, &why) < 0) {
             at.line = c->output.trace.at[i].line;
             at.col = c->output.trace.at[i].col;

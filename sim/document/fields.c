@@ -207,7 +207,8 @@ static int read_default(const struct ty_field *field, struct ty_doc *doc, struct
 int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena,
                         struct ty_err *err)
 {
-    struct ty_err inner = TY_ERR_NONE;
+    struct ty_err inner;
+    ty_err_init(&inner);
     for (uint32_t i = 0; i < section->n_fields; i++) {
         const struct ty_field *field = &section->fields[i];
         if (!field->fallback || section->origins[i].kind != TY_ORIGIN_UNSET) {

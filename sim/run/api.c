@@ -15,7 +15,11 @@ const char *ty_version(void)
 
 struct ty_err *ty_err_new(void)
 {
-    return calloc(1, sizeof(struct ty_err));
+    struct ty_err *err = malloc(sizeof(*err));
+    if (err != NULL) {
+        ty_err_init(err);
+    }
+    return err;
 }
 
 void ty_err_free(struct ty_err *err)
@@ -26,7 +30,7 @@ void ty_err_free(struct ty_err *err)
 void ty_err_clear(struct ty_err *err)
 {
     if (err != NULL) {
-        *err = (struct ty_err)TY_ERR_NONE;
+        ty_err_init(err);
     }
 }
 

@@ -273,7 +273,8 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
     }
     /* in the run file an empty text leaves the choice to the rule; nobody types one to mean that */
     const bool chosen = text != NULL && (text[0] != '\0' || text != run->config->output.ranks);
-    struct ty_err why = TY_ERR_NONE;
+    struct ty_err why;
+    ty_err_init(&why);
     out->by_rule = !chosen && n > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
     int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, &why);
     if (rc < 0) {

@@ -20,10 +20,11 @@ static int fits(const struct ty_init_job *job)
 {
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
-    struct ty_err why = TY_ERR_NONE; /* of a cut that cannot be: nobody asks */
     struct ty_bill bill;
-    int rc = ty_init_read(job, &config, &why);
-    rc = rc < 0 ? rc : ty_run_plan(&run, config, &why);
+    int rc = ty_init_read(job, &config, NULL); /* nobody asks why a cut cannot be */
+    if (rc == 0) {
+        rc = ty_run_plan(&run, config, NULL);
+    }
     if (rc == 0) {
         ty_run_fullest(run, &bill);
         rc = ty_bill_verdict(&bill, bill.capacity_B) == TY_VERDICT_FITS;

@@ -179,8 +179,9 @@ static int tell(struct space *s, uint32_t n, char *why, size_t size, struct ty_e
     for (uint32_t i = 0; i < SHOWN && len > 0 && (size_t)len < size; i++) {
         struct reason *r = most(s);
         char message[TY_ROW_MESSAGE] = "";
-        struct ty_err refusal = TY_ERR_NONE;
+        struct ty_err refusal;
         size_t key;
+        ty_err_init(&refusal);
         if (r->n == 0) {
             return 0;
         }
