@@ -64,16 +64,6 @@ void ty_grid_coords(const struct ty_grid *grid, uint32_t rank, uint32_t coord[TY
     }
 }
 
-struct ty_ranks ty_grid_group(const struct ty_grid *grid, enum ty_axis dim, uint32_t rank)
-{
-    const uint32_t stride = grid->stride[dim];
-    return (struct ty_ranks){
-        .first = rank - digit(grid, (int)dim, rank) * stride,
-        .stride = stride,
-        .count = grid->size[dim],
-    };
-}
-
 /* The lowest rank of the sub-grid. */
 static uint32_t subgrid_first(const struct ty_grid *grid, unsigned dims, uint32_t rank)
 {
@@ -109,19 +99,6 @@ static uint32_t subgrid_next(const struct ty_grid *grid, unsigned dims, uint32_t
         rank -= (grid->size[axis] - 1) * grid->stride[axis];
     }
     return rank;
-}
-
-uint32_t ty_grid_subgrid(const struct ty_grid *grid, unsigned dims, uint32_t rank, uint32_t *out)
-{
-    const uint32_t n = subgrid_count(grid, dims);
-    if (out != NULL) {
-        uint32_t member = subgrid_first(grid, dims, rank);
-        for (uint32_t i = 0; i < n; i++) {
-            out[i] = member;
-            member = subgrid_next(grid, dims, member);
-        }
-    }
-    return n;
 }
 
 uint32_t ty_grid_nodes(const struct ty_grid *grid)

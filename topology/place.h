@@ -50,19 +50,6 @@ static inline uint32_t ty_grid_node(const struct ty_grid *grid, uint32_t rank)
 /* Nodes up to the last one that has a rank. */
 uint32_t ty_grid_nodes(const struct ty_grid *grid);
 
-/* A set of ranks that communicate: first, first + stride, ... */
-struct ty_ranks {
-    uint32_t first, stride, count;
-};
-
-/* The group of `rank` along one dimension. */
-struct ty_ranks ty_grid_group(const struct ty_grid *grid, enum ty_axis dim, uint32_t rank);
-
-/* The ranks of the sub-grid spanned by several dimensions (bit i of `dims`: enum ty_axis i) that
- * contains `rank`, in increasing order, into out[n]; returns n = product of their sizes. `out` may
- * be NULL to count. */
-uint32_t ty_grid_subgrid(const struct ty_grid *grid, unsigned dims, uint32_t rank, uint32_t *out);
-
 /* What a collective's time depends on: how a group lies across nodes, and how many groups like it
  * share a node's NICs. In which order members follow one another does not matter: NCCL's rings and
  * chains take the ranks node by node, so that they leave each node once. */

@@ -118,7 +118,7 @@ static void write_layout(const struct ty_init_job *job, struct ty_text *t)
     }
 }
 
-void ty_init_write(const struct ty_init_job *job, struct ty_text *t)
+static void write_run_file(const struct ty_init_job *job, struct ty_text *t)
 {
     write_cluster(job, t);
     write_model(job, t);
@@ -129,7 +129,7 @@ int ty_init_read(const struct ty_init_job *job, struct ty_config **config, struc
 {
     struct ty_text text = {.data = NULL};
     *config = NULL;
-    ty_init_write(job, &text);
+    write_run_file(job, &text);
     char *written = ty_text_take(&text);
     struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
     int rc =
@@ -387,7 +387,7 @@ int ty_init(const struct ty_init_options *o, char **text, struct ty_err *err)
         put_path(&t, job.model);
         ty_text_add(&t, " on %u GPUs: trainyard run %s\n", (unsigned)(job.nodes * job.per_node),
                     job.file);
-        ty_init_write(&job, &t);
+        write_run_file(&job, &t);
         *text = ty_text_take(&t);
         rc = *text != NULL ? 0 : ty_fail_memory(err);
     }

@@ -24,10 +24,7 @@ struct ty_init_job {
     uint32_t heads, layers;
 };
 
-/* Its text. */
-void ty_init_write(const struct ty_init_job *job, struct ty_text *text);
-
-/* Reads that text as a run file. */
+/* Reads the run file that would be written. */
 int ty_init_read(const struct ty_init_job *job, struct ty_config **config, struct ty_err *err);
 
 /* init_layout.c: chooses tensor, pipeline, micro-batch, batch and recomputation for the nodes that

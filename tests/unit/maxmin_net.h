@@ -82,11 +82,6 @@ static inline double speed(const struct net *net, uint32_t flow)
     return ty_maxmin_speed(net->m, flow);
 }
 
-static inline uint32_t bottleneck(const struct net *net, uint32_t flow)
-{
-    return ty_maxmin_bottleneck(net->m, flow);
-}
-
 static inline void close_net(struct net *net)
 {
     ty_arena_release(&net->arena);

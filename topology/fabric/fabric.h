@@ -55,7 +55,7 @@ struct ty_fabric_options {
 extern const struct ty_field ty_fabric_fields[];
 extern const uint32_t ty_n_fabric_fields;
 extern const struct ty_preset ty_fabric_presets[]; /* ends with a NULL name */
-extern const struct ty_word ty_fabric_form_words[], ty_routing_words[];
+extern const struct ty_word ty_fabric_form_words[];
 
 /* Checks what needs more than one value: a leaf that nodes fill, rails that NICs divide into, keys
  * that the chosen topology has no use for, exceptions of leaves that are not there. */

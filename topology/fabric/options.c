@@ -17,7 +17,7 @@ const struct ty_word ty_fabric_form_words[] = {
     {NULL, 0, NULL},
 };
 
-const struct ty_word ty_routing_words[] = {
+static const struct ty_word routing_words[] = {
     {"adaptive", TY_ROUTING_ADAPTIVE, "packets take the emptiest uplink: all act as one"},
     {"ecmp", TY_ROUTING_ECMP, "a hash puts each queue pair on one uplink for good"},
     {NULL, 0, NULL},
@@ -59,7 +59,7 @@ const struct ty_field ty_fabric_fields[] = {
           "instead of pods: leaves of a rail in each; the last pod may have fewer"),
     FACTOR(pod_oversubscription,
            "bandwidth of the leaves of a pod over that of its uplinks to the core"),
-    WORD(routing, ty_routing_words, "adaptive", "how the way over the spine is chosen"),
+    WORD(routing, routing_words, "adaptive", "how the way over the spine is chosen"),
     COUNT(ecmp_paths, 256, "1", NULL,
           "queue pairs between two NICs, each with a hash of its own (NCCL_IB_QPS_PER_CONNECTION)"),
     COUNT(spines, 65536, "auto", "auto",

@@ -208,7 +208,7 @@ static void mark_unmatched(struct ty_autopsy *a, const struct ty_mismatch *misma
     }
 }
 
-void ty_autopsy_forget(struct ty_autopsy *a)
+static void forget(struct ty_autopsy *a)
 {
     for (uint32_t i = 0; i < a->n_fronts; i++) {
         a->wait[i].seen = 0;
@@ -234,6 +234,6 @@ int ty_autopsy_make(struct ty_autopsy *a, const struct ty_program *p,
     mark_unmatched(a, mismatch);
     look_at_all(a);
     find_ends(a);
-    ty_autopsy_forget(a);
+    forget(a);
     return 0;
 }

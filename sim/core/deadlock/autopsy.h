@@ -61,10 +61,8 @@ int ty_autopsy_make(struct ty_autopsy *a, const struct ty_program *p,
                     const struct ty_mismatch *mismatch, struct ty_arena *arena);
 
 /* Follows the arrows from a front to where they end: a cause, or the lowest front of a circle, and
- * how many are in it (0: a cause). TY_NOBODY: another search has been there since
- * ty_autopsy_forget. */
+ * how many are in it (0: a cause). TY_NOBODY: another search has been there. */
 uint32_t ty_autopsy_follow(const struct ty_autopsy *a, uint32_t start, uint32_t *n);
-void ty_autopsy_forget(struct ty_autopsy *a);
 
 /* Where a gang is said to stand when there is room for one place: in a circle or at a cause if it
  * does, else where it was held up first. pass == n_passes: it finishes. */

@@ -181,7 +181,6 @@ uint32_t ty_maxmin_add(struct ty_maxmin *m, const struct ty_use *uses, uint32_t 
     assert(n > 0 && weight > 0);
     f->weight = weight;
     f->crowded = NONE;
-    f->bottleneck = NONE;
     f->speed = m->told[number] = 0;
     f->uses = m->free_node;
     uint32_t last = NONE;
@@ -262,7 +261,6 @@ static void reach_flow(struct ty_maxmin *m, uint32_t number)
     if (f->stamp != m->stamp + 1) {
         f->stamp = m->stamp + 1;
         f->speed = -1;
-        f->bottleneck = NONE;
         m->reached[m->n_reached++] = number;
     }
 }
@@ -378,9 +376,4 @@ bool ty_maxmin_is_dirty(const struct ty_maxmin *m)
 double ty_maxmin_speed(const struct ty_maxmin *m, uint32_t flow)
 {
     return m->flows[flow].speed;
-}
-
-uint32_t ty_maxmin_bottleneck(const struct ty_maxmin *m, uint32_t flow)
-{
-    return m->flows[flow].bottleneck;
 }

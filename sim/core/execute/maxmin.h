@@ -47,7 +47,4 @@ bool ty_maxmin_is_dirty(const struct ty_maxmin *m);
 /* Of a solved set. */
 double ty_maxmin_speed(const struct ty_maxmin *m, uint32_t flow);
 
-/* The link at which the flow stopped; UINT32_MAX: it runs at full speed. */
-uint32_t ty_maxmin_bottleneck(const struct ty_maxmin *m, uint32_t flow);
-
 #endif

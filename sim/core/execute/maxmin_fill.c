@@ -86,23 +86,18 @@ static bool is_full(const struct ty_maxmin *m, const struct link *l)
            (double)l->slope * m->level_left;
 }
 
-/* The flow stops, and its links have less left for fewer. At a level, as opposed to full speed, its
- * bottleneck is the first of the links that are full. */
-static void stop(struct ty_maxmin *m, struct flow *f, double speed, uint32_t bottleneck)
+/* The flow stops, and its links have less left for fewer. */
+static void stop(struct ty_maxmin *m, struct flow *f, double speed)
 {
     f->speed = speed;
     m->n_rising--;
     for (uint32_t e = f->crowded; e != NONE; e = m->nodes[e].crowded_next) {
         const struct node *x = &m->nodes[e];
         struct link *l = &m->links[x->link];
-        if (bottleneck != NONE && x->link < bottleneck && is_full(m, l)) {
-            bottleneck = x->link;
-        }
         l->left -= parts_of(speed * x->share);
         l->slope -= (int64_t)(f->weight * x->share * l->slope_scale);
         l->n_rising--;
     }
-    f->bottleneck = bottleneck;
 }
 
 /* The flows of a link that reach full speed before the level; whether there were any. */
@@ -120,7 +115,7 @@ static bool stop_at_full_speed(struct ty_maxmin *m, struct link *l)
             continue;
         }
         if (f->weight * m->level_left >= full) {
-            stop(m, f, 1, NONE);
+            stop(m, f, 1);
         } else if (f->weight > weight_max) {
             weight_max = f->weight;
         }
@@ -134,7 +129,7 @@ static void stop_at_level(struct ty_maxmin *m, uint32_t number)
     for (uint32_t e = m->links[number].head; e != NONE; e = m->nodes[e].next) {
         struct flow *f = &m->flows[m->nodes[e].flow];
         if (f->speed < 0) {
-            stop(m, f, f->weight * m->level_left / m->level_slope, number);
+            stop(m, f, f->weight * m->level_left / m->level_slope);
         }
     }
 }

@@ -52,7 +52,6 @@ struct flow {
     double speed; /* in the last solve that reached it; < 0: rising */
     uint32_t uses, crowded;
     uint32_t stamp;
-    uint32_t bottleneck;
 };
 
 struct waiting {
@@ -84,7 +83,7 @@ struct ty_maxmin {
     double level_left, level_slope; /* the level is their quotient: halves stay exact halves */
 };
 
-/* Progressive filling of the component in `reached` and `heap`: the speed and the bottleneck of its
+/* Progressive filling of the component in `reached` and `heap`: the speed of its
  * flows, which are all rising. There is at least one link; levels in the heap are not yet known. */
 void ty_maxmin_fill(struct ty_maxmin *m);
 

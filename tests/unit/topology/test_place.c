@@ -130,61 +130,6 @@ START_TEST(coordinates_and_ranks_are_a_bijection)
 }
 END_TEST
 
-static void partition(const struct ty_grid *grid)
-{
-    for (int axis = 0; axis < TY_N_AXES; axis++) {
-        uint32_t hits[MAX_RANKS] = {0};
-        for (uint32_t r = 0; r < grid->n_ranks; r++) {
-            const struct ty_ranks group = ty_grid_group(grid, (enum ty_axis)axis, r);
-            bool member = false;
-            REQUIRE_EQ(group.count, grid->size[axis]);
-            for (uint32_t i = 0; i < group.count; i++) {
-                const uint32_t other = group.first + i * group.stride;
-                REQUIRE(other < grid->n_ranks);
-                REQUIRE(same_group(grid, 1u << axis, r, other));
-                member = member || other == r;
-                hits[other] += group.first == r;
-            }
-            REQUIRE(member);
-        }
-        for (uint32_t r = 0; r < grid->n_ranks; r++) {
-            REQUIRE_EQ(hits[r], 1);
-        }
-    }
-}
-
-START_TEST(groups_of_a_dimension_partition_the_ranks)
-{
-    each_grid(partition);
-}
-END_TEST
-
-static void subgrids(const struct ty_grid *grid)
-{
-    for (unsigned dims = 0; dims < 1u << TY_N_AXES; dims++) {
-        for (uint32_t r = 0; r < grid->n_ranks; r += 5) {
-            uint32_t out[MAX_RANKS];
-            uint32_t n = 0;
-            const uint32_t count = ty_grid_subgrid(grid, dims, r, out);
-            for (uint32_t other = 0; other < grid->n_ranks; other++) {
-                if (same_group(grid, dims, r, other)) {
-                    REQUIRE(n < count);
-                    REQUIRE_EQ(out[n], other);
-                    n++;
-                }
-            }
-            REQUIRE_EQ(n, count);
-            REQUIRE_EQ(ty_grid_subgrid(grid, dims, r, NULL), count);
-        }
-    }
-}
-
-START_TEST(a_subgrid_lists_its_ranks_in_increasing_order)
-{
-    each_grid(subgrids);
-}
-END_TEST
-
 static bool leaves(const struct ty_grid *grid, unsigned dims, uint32_t rank)
 {
     for (uint32_t r = 0; r < grid->n_ranks; r++) {
@@ -216,12 +161,13 @@ static void reaches(const struct ty_grid *grid)
     struct ty_arena arena = {.head = NULL};
     for (unsigned dims = 0; dims < 1u << TY_N_AXES; dims++) {
         uint32_t on_node[2 * MAX_RANKS] = {0};
-        uint32_t nodes = 0, most = 0, fewest = UINT32_MAX, sharing = 0;
+        uint32_t members = 0, nodes = 0, most = 0, fewest = UINT32_MAX, sharing = 0;
         const uint32_t rank = (uint32_t)(ty_hash4(grid->n_ranks, dims, 3, 0) % grid->n_ranks);
         const struct ty_reach *all = ty_grid_reaches(grid, dims, &arena);
         REQUIRE(all != NULL);
         for (uint32_t r = 0; r < grid->n_ranks; r++) {
             if (same_group(grid, dims, rank, r)) {
+                members++;
                 nodes += on_node[ty_grid_node(grid, r)]++ == 0;
                 REQUIRE(memcmp(&all[r], &all[rank], sizeof(all[r])) == 0);
             }
@@ -234,7 +180,7 @@ static void reaches(const struct ty_grid *grid)
                 sharing = groups > sharing ? groups : sharing;
             }
         }
-        REQUIRE_EQ(all[rank].ranks, ty_grid_subgrid(grid, dims, rank, NULL));
+        REQUIRE_EQ(all[rank].ranks, members);
         REQUIRE_EQ(all[rank].nodes, nodes);
         REQUIRE_EQ(all[rank].per_node, most);
         REQUIRE_EQ(all[rank].fewest, fewest);
@@ -323,6 +269,5 @@ START_TEST(a_map_moves_ranks_and_nothing_else)
 }
 END_TEST
 
-TY_SUITE("place", coordinates_and_ranks_are_a_bijection, groups_of_a_dimension_partition_the_ranks,
-         a_subgrid_lists_its_ranks_in_increasing_order, reach_is_what_counting_finds,
+TY_SUITE("place", coordinates_and_ranks_are_a_bijection, reach_is_what_counting_finds,
          reach_of_known_layouts, a_map_moves_ranks_and_nothing_else)
