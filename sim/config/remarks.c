@@ -10,6 +10,17 @@
 #include "sim/base/text.h"
 #include "sim/trainyard.h"
 
+/* Whether a run file has a value of its own for a key: nobody asks for others' preset values. */
+static bool is_in_a_file(const struct ty_config *c, const struct ty_section *s, const char *key)
+{
+    for (size_t i = 0; i < c->n_docs; i++) {
+        if (ty_node_child(ty_node_child(c->docs[i].root, s->name), key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int ty_loader_keep_preset_values(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
@@ -23,7 +34,7 @@ int ty_loader_keep_preset_values(struct ty_loader *l)
         c->preset_values[i] = values;
         for (uint32_t k = 0; k < s->n_fields; k++) {
             char text[TY_CONFIG_VALUE];
-            if (s->origins[k].kind == TY_ORIGIN_PRESET) {
+            if (s->origins[k].kind == TY_ORIGIN_PRESET && is_in_a_file(c, s, s->fields[k].key)) {
                 values[k].preset = s->origins[k].name;
                 values[k].text = ty_arena_printf(
                     &c->arena, "%s", ty_field_format(s, &s->fields[k], text, sizeof(text)));
