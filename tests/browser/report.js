@@ -1,7 +1,8 @@
 /* Drives pages of `trainyard report` in Chromium: what a reader sees, points at, clicks and types.
- * Usage: node report.js CHROMIUM FOLDER, where FOLDER has one.html (1F1B on 4 stages), two.html (two
+ * Usage: node report.js CHROMIUM FOLDER [--all], where FOLDER has one.html (1F1B on 4 stages), two.html (two
  * runs), op.html (every operation), stop.html (a deadlock), chunks.html (interleaved), shards.html (one
- * stage, sharded), full.html (does not fit), long.html (16 stages, 256 micro-batches). Prints TAP. */
+ * stage, sharded), full.html (does not fit), long.html (16 stages, 256 micro-batches). Prints TAP.
+ * Without --all: what a reader does first, and that pages load. */
 'use strict';
 
 const {chromium} = require('playwright-core');
@@ -10,7 +11,7 @@ const path = require('path');
 const {is, open, find, chosen, tip, done} = require('./facts.js');
 const views = require('./report_view.js');
 
-const [,, executablePath, folder] = process.argv;
+const [,, executablePath, folder, all] = process.argv;
 const PAGES = ['one', 'two', 'op', 'stop', 'chunks', 'shards', 'full', 'long'].map((name) => name + '.html');
 const WINDOWS = [{width: 1440, height: 900}, {width: 390, height: 844}, {width: 1100, height: 800}];
 
@@ -425,7 +426,9 @@ async function stops(browser) {
 
 (async () => {
   const browser = await chromium.launch({executablePath, args: ['--no-sandbox']});
-  for (const part of [loads, hovers, walks, types, plays, toggles, compares, reads, isLegible, fits, draws, answers, prints, stops, isDamaged, ...views]) {
+  const first = [loads, hovers, types, compares, stops];
+  const rest = [walks, plays, toggles, reads, isLegible, fits, draws, answers, prints, isDamaged, ...views];
+  for (const part of all ? [...first, ...rest] : first) {
     try {
       await part(browser);
     } catch (error) {

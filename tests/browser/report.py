@@ -3,6 +3,8 @@
 no playwright-core. The module is looked for in NODE_PATH and beside the globally installed ones:
 
     npm install -g playwright-core
+
+usage: report.py TRAINYARD [--all]
 """
 import os
 import pathlib
@@ -54,8 +56,8 @@ def main():
             subprocess.run([binary, "report", str(EXAMPLES / words[0]), "-q", "-o",
                             str(pathlib.Path(folder, name))] + words[1:],
                            stderr=subprocess.DEVNULL, check=False)
-        done = subprocess.run([node, str(HERE / "report.js"), browser, folder], env=env,
-                              check=False)
+        done = subprocess.run([node, str(HERE / "report.js"), browser, folder, *sys.argv[2:]],
+                              env=env, check=False)
     return done.returncode
 
 

@@ -17,7 +17,7 @@ import time
 from tap import Test
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
-RUN = EXAMPLES / "llama-30b-256xa100.yaml"
+RUN = EXAMPLES / "slow-gpu.yaml"
 LONG = EXAMPLES / "llama-65b-256xa100.yaml"
 FORMATS = ["chrome", "perfetto", "csv", "svg", "gantt", "digest"]
 

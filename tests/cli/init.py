@@ -10,6 +10,7 @@ import re
 import sys
 import tempfile
 
+from few import WHOLE
 from tap import Test
 
 CONFIG = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 2048,
@@ -41,11 +42,11 @@ def judge(test, folder, name, *words):
     return text
 
 
-def every_pair(test, folder, whole):
+def every_pair(test, folder):
     models, machines = names(test, "models"), names(test, "clusters") + names(test, "gpus")
     for i, model in enumerate(models):
         for k, machine in enumerate(machines):
-            if whole or (i + 3 * k) % 7 == 0:
+            if WHOLE or (i + 3 * k) % 23 == 0:
                 judge(test, folder, f"{model} on {machine}", "--model", model, "--cluster", machine)
 
 
@@ -130,7 +131,7 @@ def refusals(test, folder):
 
 def main():
     test = Test(str(pathlib.Path(sys.argv[1]).resolve()))
-    for part in (lambda *a: every_pair(*a, "--all" in sys.argv), choices, files, refusals):
+    for part in (every_pair, choices, files, refusals):
         with tempfile.TemporaryDirectory() as name:
             part(test, pathlib.Path(name).resolve())
     print(f"1..{test.n}")

@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 
+from few import WHOLE
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 # example, options, and whether all waiting is for communication of the rank's own: no pipeline,
 # members in step. Then what trainyard calls exposed is what HTA calls non-computing.
@@ -41,7 +43,7 @@ FORMS = [
     ("llama-30b-256xa100.yaml", ["--set", "cluster.nodes=1", "--set", "layout.pipeline=1", "--set",
                                  "layout.tensor=4", "--set", "layout.global_batch=8"], True),
 ]
-# With --all: as many micro-batches as the examples have, or nearly.
+# With --all: as many micro-batches as the examples have, or nearly; and every layer.
 LARGE = [
     ("gpipe-memory.yaml", ["--set", "run.steps=2"], False),
     ("custom-cluster.yaml", ["--set", "layout.global_batch=256"], False),
@@ -307,7 +309,9 @@ def folders(binary, folder):
 def main():
     failed = 0
     binary = str(pathlib.Path(sys.argv[1]).resolve())
-    forms = FORMS + (LARGE if "--all" in sys.argv else [])
+    cut = [(example, ["--set", "model.layers=12", *options], alone)
+           for example, options, alone in FORMS]
+    forms = FORMS + LARGE if WHOLE else cut
     for i, (example, options, alone) in enumerate(forms, 1):
         with tempfile.TemporaryDirectory() as folder:
             try:

@@ -127,9 +127,9 @@ def hostile_files(test, folder):
         test.check(f"{name} is refused", status == 3 and name in said and len(said) < 20000
                    and most < 3 * TAKEN, (status, said[:300], most))
         (folder / name).unlink()
-    (folder / "line.csv").write_text("layout.tensor\n" + "1" * 50_000_000 + "\n")
-    (folder / "cells.csv").write_text("layout.tensor\n" + "," * 20_000_000 + "\n")
-    (folder / "quote.csv").write_text("layout.tensor\n\"" + "1\n" * 10_000_000)
+    (folder / "line.csv").write_text("layout.tensor\n" + "1" * 20_000_000 + "\n")
+    (folder / "cells.csv").write_text("layout.tensor\n" + "," * 8_000_000 + "\n")
+    (folder / "quote.csv").write_text("layout.tensor\n\"" + "1\n" * 4_000_000)
     (folder / "square.csv").write_text("," * 20_000 + "\n" + "\n1" * 20_000)
     for name in ("line.csv", "cells.csv", "quote.csv", "square.csv"):
         status, said, most = peak(test.binary, folder, ["sweep", "run.yaml", "--rows", name],
@@ -190,23 +190,23 @@ def other_engine(test, folder):
 def together(test, folder):
     """Runs beside each other take no more than one of them may: of a sweep they wait, of a diff the
     later one is refused."""
-    text = RUN + "run: {jitter: 0.1, memory_limit: 100MiB}\n"
+    text = RUN + "run: {jitter: 0.1, memory_limit: 50MiB}\n"
     (folder / "jitter.yaml").write_text(text)
-    words = ["sweep", "jitter.yaml", *with_sets(["layout.global_batch=4000", "model.layers=16"]),
+    words = ["sweep", "jitter.yaml", *with_sets(["layout.global_batch=4000", "model.layers=8"]),
              "--over", "run.seed=1,2,3,4,5,6,7,8"]
     tables = []
     for jobs in ("1", "8"):
         status, said, most = peak(test.binary, folder, [*words, "-j", jobs, "-o", "t.csv"])
         tables.append((folder / "t.csv").read_text())
         test.check(f"a sweep with --jobs {jobs} keeps to run.memory_limit", status == 0
-                   and most < WITHIN * 100 * MB and "8 rows simulated" in said,
+                   and most < WITHIN * 50 * MB and "8 rows simulated" in said,
                    (status, said, most / MB))
     test.check("and its table is the same", tables[0] == tables[1], tables)
     status, said, _ = peak(test.binary, folder,
                            ["diff", "run.yaml", "run.yaml",
-                            *with_sets(["layout.global_batch=40000", "run.memory_limit=200MiB"])])
+                            *with_sets(["layout.global_batch=20000", "run.memory_limit=100MiB"])])
     test.check("a diff tells what the first run has taken", status == 3
-               and "that are taken already, more than run.memory_limit (200.0 MiB)" in said,
+               and "that are taken already, more than run.memory_limit (100.0 MiB)" in said,
                (status, said))
 
 

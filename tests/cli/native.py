@@ -15,12 +15,13 @@ import tempfile
 import pftrace
 import rules
 import svg
+from few import WHOLE, shortened, thinned
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FORMS = [
-    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage", "--window", "0s:4s"]),
+    ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage", "--window", "0s:1.5s"]),
     ("gpipe-memory.yaml", ["--detail", "stage", "--ranks", "all"]),
-    ("llama-30b-256xa100.yaml", ["--window", "0.5s:2s", "--order", "node", "--ranks", "3,64-70"]),
+    ("llama-30b-256xa100.yaml", ["--window", "0.5s:1.2s", "--order", "node", "--ranks", "3,64-70"]),
     ("llama-65b-256xa100.yaml", ["--detail", "microbatch", "--ranks", "slowest:3"]),
     ("llama3-8b-fsdp-8xh100.yaml", ["--detail", "op", "--ranks", "1,0,5"]),
     ("stragglers.yaml", ["--detail", "microbatch", "--ranks", "dp=1"]),
@@ -34,9 +35,9 @@ FORMS = [
     ("deadlock/group.yaml", ["--engine", "events", "--ranks", "dp=1"]),
     ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window", "0s:0.2s"]),
     ("background-job.yaml", ["--detail", "stage", "--set", "layout.global_batch=128"]),
-    ("gpipe-memory.yaml", ["--set", "schedule.name=zb-v", "--set", "layout.global_batch=64"]),
+    ("gpipe-memory.yaml", ["--set", "schedule.name=zb-v", "--set", "layout.global_batch=32"]),
 ]
-# With --all: a hundred thousand slices each.
+# With --all: a hundred thousand slices each, and the others with all their micro-batches.
 LARGE = [
     ("llama-30b-256xa100.yaml", ["--ranks", "one-per-stage"]),
     ("llama-30b-256xa100.yaml", ["--detail", "stage", "--ranks", "all"]),
@@ -45,7 +46,7 @@ LARGE = [
 
 
 # With all ranks, and all that they do.
-WHOLE = [
+EVERYTHING = [
     ("stragglers.yaml", ["--set", "cluster.nodes=2", "--set", "layout.global_batch=8"]),
     ("llama3-8b-fsdp-8xh100.yaml", ["--set", "layout.global_batch=8"]),
 ]
@@ -279,8 +280,8 @@ def why(native):
                if name != "bubble" and native.path(track) != ("critical path",))
 
 
-def compare(native, json, full=None):
-    if json.stat().st_size < 2_000_000:  # check_trace has the larger ones
+def compare(native, json, full=None, bare=False):
+    if not bare and json.stat().st_size < 2_000_000:  # check_trace has the larger ones
         rules.check(json)
     native, chrome = pftrace.Native(pftrace.load(native)), Chrome(pftrace.chrome(json))
     said = (f"{slices(native, chrome)} slices, {flows(native, chrome)} flows, "
@@ -297,11 +298,12 @@ def check(binary, example, options, folder):
     done = subprocess.run([binary, "run", str(EXAMPLES / example), "-q", "-o", "/dev/null"]
                           + [w for f, p in (("chrome", json), ("perfetto", plain),
                                             ("perfetto", packed))
-                             for w in ("--trace", f"{f}:{p}")] + options,
+                             for w in ("--trace", f"{f}:{p}")] + shortened(example, options),
                           capture_output=True, text=True, check=False)
     assert done.returncode in ((4,) if "deadlock" in example else (0, 1)), done.stderr
     assert pftrace.load(plain) == pftrace.load(packed), "gzip differs"
-    return compare(plain, json, "full" in options)
+    args = dict(itertools.pairwise(options)).get("--args")
+    return compare(plain, json, args == "full", args == "none")
 
 
 def trace_of(binary, options, folder):
@@ -323,16 +325,16 @@ def check_causes(binary, folder):
     for place, reason in BY_HAND.items():
         assert told[place] == reason, (place, told[place], reason)
     return [hold(trace_of(binary, [str(EXAMPLES / example), *options, "--ranks", "all", "--detail",
-                                   "op"], folder)) for example, options in WHOLE]
+                                   "op"], folder)) for example, options in EVERYTHING]
 
 
 def check_small(writer, folder):
-    """Small programs with hard times: below a nanosecond, jittered, several steps, cut. Each third
+    """Small programs with hard times: below a nanosecond, jittered, several steps, cut. Each fifth
     of them has every form of a trace, of one program or another; --all takes every one."""
     subprocess.run([writer, str(folder)], check=True)
     files = sorted(folder.glob("*.json"), key=lambda path: int(path.stem))
     assert len(files) > 50
-    files = files if "--all" in sys.argv else files[::3]
+    files = thinned(files, 5)
     for json in files:
         try:
             compare(json.with_suffix(".pftrace"), json)
@@ -344,7 +346,7 @@ def check_small(writer, folder):
 def main():
     failed = 0
     binary, writer = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:3])
-    forms = FORMS + (LARGE if "--all" in sys.argv else [])
+    forms = FORMS + (LARGE if WHOLE else [])
     tests = [(" ".join([example] + options), lambda folder, e=example, o=options:
               check(binary, e, o, folder)) for example, options in forms]
     tests.append(("why slices started", lambda folder: check_causes(binary, folder)))

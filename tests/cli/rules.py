@@ -3,7 +3,8 @@
 example writes.
 
 usage: rules.py FILE...             .json or .json.gz: counts of each, or the rule that it breaks
-       rules.py --examples BINARY   a trace of every run file in docs/examples; and traces in which
+       rules.py --examples BINARY [--all]
+                                    a trace of every run file in docs/examples; and traces in which
                                     one rule is broken, which have to be refused
 """
 import bisect
@@ -16,6 +17,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+from few import shortened
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATH, RANK = 2, 1000  # pid of the critical path, of rank 0
@@ -462,8 +465,8 @@ SMALL = ["--set", "layout.pipeline=2", "--set", "layout.tensor=2", "--set", "clu
 
 def trace_of(binary, example, path, options):
     done = subprocess.run([binary, "run", str(EXAMPLES / example), "-q", "-o", "/dev/null",
-                           "--trace", f"chrome:{path}"] + options, capture_output=True, text=True,
-                          check=False)
+                           "--trace", f"chrome:{path}"] + shortened(example, options),
+                          capture_output=True, text=True, check=False)
     need(done.returncode in ((0, 1, 4) if example.parts[0] == "deadlock" else (0, 1)), done.stderr)
 
 

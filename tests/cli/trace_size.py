@@ -4,7 +4,8 @@ the warning, what `check` says beforehand, and memory that does not grow with th
 
 usage: trace_size.py TRAINYARD [--all]
 
-Without --all every run has two of the four details, and two of the four limits.
+Without --all every run has two of the four details, and two of the four limits, of some formats;
+and the long examples are shortened.
 """
 import os
 import pathlib
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from few import shortened, thinned
 from tap import Test
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -39,16 +41,12 @@ def said_sizes(text):
     return [number(*m) for m in re.findall(r"([\d.]+) ([KMGT]?i?B)\b", text)]
 
 
-def thinned(rows, from_row):
-    """Every other row, from the first or the second; with --all each."""
-    return rows if "--all" in sys.argv else rows[from_row % 2::2]
-
-
 def estimates(test):
     """What a limit of 1 kB makes the refusal say, beside the size of the file (null: counts)."""
     for run, (example, options) in enumerate(RUNS):
-        for detail in thinned(DETAILS, run):
-            words = ["run", EXAMPLES / example, "-o", "/dev/null", "--detail", detail, *options]
+        for detail in thinned(DETAILS, 2, run):
+            words = ["run", EXAMPLES / example, "-o", "/dev/null", "--detail", detail,
+                     *shortened(example, options)]
             all_formats = [w for name in FORMATS for w in ("--trace", f"{name}:null:")]
             written = test.call(None, *words, *all_formats, "--force")
             bad = []
@@ -71,7 +69,7 @@ def refusals(test):
              ("llama3-8b-fsdp-8xh100.yaml", ["--args", "full"]),
              ("gpipe-memory.yaml", ["--set", "run.steps=3"]))):
         for k, name in enumerate(FORMATS):
-            for limit in thinned(("100 MB", "20 MB", "2 MB", "300 kB"), run + k):
+            for limit in thinned(("100 MB", "20 MB", "2 MB", "300 kB"), 2, run + k):
                 words = ["run", EXAMPLES / example, "-o", "/dev/null", "--trace", f"{name}:null:",
                          "--set", f"output.trace_limit={limit}"]
                 refused = test.call(None, *words, *extra)

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""Writes Chrome traces of the examples in many forms and applies the rules to each."""
+"""Writes Chrome traces of the examples in many forms and applies the rules to each.
+
+usage: traces.py TRAINYARD CHECK_TRACE [--all]
+"""
 import gzip
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+from few import shortened
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 FORMS = [
@@ -37,14 +42,15 @@ def size(path):
 
 
 def main():
-    binary, check = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:])
+    binary, check = (str(pathlib.Path(w).resolve()) for w in sys.argv[1:3])
     failed = 0
     for number, (example, options) in enumerate(FORMS, 1):
         with tempfile.TemporaryDirectory() as folder:
             packed, plain = pathlib.Path(folder, "t.json.gz"), pathlib.Path(folder, "t.json")
             done = subprocess.run([binary, "run", str(EXAMPLES / example), "-o", "/dev/null",
                                    "--trace", f"chrome:{plain}", "--trace", f"chrome:{packed}"]
-                                  + options, capture_output=True, text=True, check=False)
+                                  + shortened(example, options), capture_output=True, text=True,
+                                  check=False)
             good = done.returncode in ((0, 4) if "deadlock" in example else (0, 1))
             said = done.stderr
             if good:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Every allocation of small runs of every command fails once, each in a run of its own.
 
-alloc.py BINARY SHIM [STRIDE]: with a stride only every so-manieth of them, and every one of the
-last, where commands differ; without, all processors take part. calibrate makes tens of thousands,
+alloc.py BINARY SHIM [STRIDE]: with a stride only every so-manieth of them, and the last, where
+commands differ; without, all processors take part. calibrate makes tens of thousands,
 mostly the same for each of its runs: of them one in THINNED. The run ends as if nothing had happened
 (somebody could do without), or with exit status 4, a message and no output file; never by a signal,
 never with half of an answer.
@@ -16,7 +16,7 @@ from runs import COMMANDS, READERS, WRONG, Outcome
 
 BINARY, SHIM = (os.path.abspath(path) for path in sys.argv[1:3])
 STRIDE = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-LAST = 20
+LAST = 20 if STRIDE == 1 else 6
 THINNED = 67
 CASES = COMMANDS + READERS
 

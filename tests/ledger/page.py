@@ -22,6 +22,11 @@ def table(head, rows):
     return "\n".join(lines) + "\n"
 
 
+def shown(text):
+    """The blocks of a page as they stand."""
+    return {m.group(2): m.group(3) for m in MARK.finditer(text)}
+
+
 def fill(text, blocks):
     """The page with every block in its place. A mark without block, or a block without mark, is
     an error: nothing measured may go missing."""

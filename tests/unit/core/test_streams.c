@@ -178,7 +178,7 @@ START_TEST(every_small_program_on_three_streams_runs_and_halts_as_streams_do)
 {
     struct tally tally = {0};
     for (uint32_t ops = 1; ops <= MOST_OPS; ops++) {
-        const uint32_t step = ops < MOST_OPS || suite_whole() ? 1 : 19; /* does not divide 21 */
+        const uint32_t step = ops < MOST_OPS || suite_whole() ? 1 : 37; /* does not divide 21 */
         uint32_t n_programs = 1;
         for (uint32_t i = 0; i < ops; i++) {
             n_programs *= N_CHOICES;

@@ -152,8 +152,7 @@ static void *simulate(void *arg)
     char path[1024];
     struct subject s = {.err = ty_err_new()};
     struct ty_tasks *t = NULL;
-    snprintf(path, sizeof(path), "%s/docs/examples/llama-30b-256xa100.yaml",
-             getenv("TRAINYARD_SOURCE"));
+    snprintf(path, sizeof(path), "%s/docs/examples/slow-gpu.yaml", getenv("TRAINYARD_SOURCE"));
     int rc = job->config != NULL ? 0 : ty_config_load(&s.config, path, &job->set, 1, s.err);
     const struct ty_config *config = job->config != NULL ? job->config : s.config;
     rc = rc < 0 ? rc : ty_run_new(&s.run, config, s.err);
