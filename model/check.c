@@ -45,3 +45,18 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
     return ty_fail_at(err, TY_EINPUT, &at, "%s%s%s: %s", section == NULL ? "" : section->name,
                       section == NULL ? "" : ".", key, message);
 }
+
+void ty_numbers_add(struct ty_numbers *list, uint64_t x)
+{
+    char number[24];
+    const int len =
+        snprintf(number, sizeof(number), "%s%llu", list->n > 0 ? ", " : "", (unsigned long long)x);
+    size_t used = 0;
+    while (list->text[used] != '\0') {
+        used++;
+    }
+    if (list->n < 8 && len > 0 && used + (size_t)len < sizeof(list->text)) {
+        (void)snprintf(list->text + used, sizeof(list->text) - used, "%s", number);
+        list->n++;
+    }
+}

@@ -19,4 +19,11 @@ static inline int ty_check_first(int before, int now)
     return before < 0 ? before : now;
 }
 
+/* Up to 8 numbers as "1, 2, 4". */
+struct ty_numbers {
+    uint32_t n;
+    char text[120];
+};
+void ty_numbers_add(struct ty_numbers *list, uint64_t x);
+
 #endif

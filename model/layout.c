@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "model/check.h"
+#include "model/parallel.h"
 #include "topology/exceptions.h"
 
 static const struct ty_word recompute_words[] = {
@@ -19,6 +20,18 @@ static const struct ty_word recompute_words[] = {
      "the attention core runs again (Korthikanti et al. 2022)"},
     {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP runs again"},
     {"full", TY_RECOMPUTE_FULL, "the whole layer runs again (Chen et al. 2016)"},
+    {NULL, 0, NULL},
+};
+
+const struct ty_word ty_context_words[] = {
+    {"zigzag", TY_CONTEXT_ZIGZAG,
+     "keys and values go round a ring; every rank has an early and a "
+     "late chunk (Megatron-LM's p2p)"},
+    {"ring", TY_CONTEXT_RING, "the same with contiguous chunks: late ranks have more work"},
+    {"all-gather", TY_CONTEXT_ALL_GATHER, "keys and values of all are gathered (Llama 3)"},
+    {"ulysses", TY_CONTEXT_ULYSSES, "heads are scattered for tokens, by all-to-all (DeepSpeed)"},
+    {"hybrid", TY_CONTEXT_HYBRID,
+     "ulysses among neighbours, zigzag beyond (Megatron-LM's a2a+p2p)"},
     {NULL, 0, NULL},
 };
 
@@ -32,7 +45,23 @@ static const struct ty_word recompute_words[] = {
 
 const struct ty_field ty_layout_fields[] = {
     COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
-    COUNT(context, 65536, "1", "ranks that share a sequence; only 1 is simulated yet"),
+    COUNT(context, 65536, "1", "ranks that share the tokens of every sequence"),
+    {.key = "context_method",
+     .type = TY_TYPE_WORD,
+     .offset = AT(context_method),
+     .words = ty_context_words,
+     .fallback = "zigzag",
+     .doc = "how these ranks bring queries and keys together"},
+    {.key = "context_inner",
+     .type = TY_TYPE_UINT,
+     .offset = AT(context_inner),
+     .min = 1,
+     .max = 65536,
+     .fallback = "auto",
+     .blank = "auto",
+     .doc =
+         "of the hybrid method: neighbours that scatter heads; auto: as many as divide the heads "
+         "and lie in a node"},
     COUNT(pipeline, 65535, "1", "ranks that hold successive layers"),
     {.key = "data",
      .type = TY_TYPE_UINT,
@@ -124,27 +153,6 @@ struct layout_check {
     struct ty_err *err;
 };
 
-/* Up to 8 numbers as "1, 2, 4". */
-struct numbers {
-    uint32_t n;
-    char text[120];
-};
-
-static void add_number(struct numbers *list, uint64_t x)
-{
-    char number[24];
-    const int len =
-        snprintf(number, sizeof(number), "%s%llu", list->n > 0 ? ", " : "", (unsigned long long)x);
-    size_t used = 0;
-    while (list->text[used] != '\0') {
-        used++;
-    }
-    if (list->n < 8 && len > 0 && used + (size_t)len < sizeof(list->text)) {
-        (void)snprintf(list->text + used, sizeof(list->text) - used, "%s", number);
-        list->n++;
-    }
-}
-
 /* GPUs of nodes that have another kind. */
 static int check_generations(const struct layout_check *c)
 {
@@ -172,7 +180,6 @@ static int check_supported(const struct layout_check *c)
         const char *key, *what;
         uint32_t value;
     } rows[] = {
-        {"context", "context parallelism", c->layout->context},
         {"expert", "expert parallelism", c->layout->expert},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
@@ -194,70 +201,14 @@ static int check_supported(const struct layout_check *c)
     return ty_check_first(rc, check_generations(c));
 }
 
-/* Whether one tensor rank of t gets whole heads and equal shares. With fewer key and value heads
- * than ranks, each of those heads is kept by t / kv_heads ranks. */
-static bool tensor_divides(const struct ty_arch *arch, uint32_t t)
-{
-    return arch->heads % t == 0 && arch->ffn % t == 0 &&
-           (arch->kv_heads % t == 0 || t % arch->kv_heads == 0);
-}
-
-static struct numbers tensor_candidates(const struct layout_check *c)
-{
-    struct numbers list = {.n = 0};
-    const uint64_t rest = (uint64_t)c->layout->context * c->layout->pipeline;
-    for (uint32_t t = 1; t <= c->arch->heads; t++) {
-        if (tensor_divides(c->arch, t) && c->gpus % (t * rest) == 0) {
-            add_number(&list, t);
-        }
-    }
-    for (uint32_t t = 1; list.n == 0 && t <= c->arch->heads; t++) {
-        if (tensor_divides(c->arch, t)) {
-            add_number(&list, t);
-        }
-    }
-    return list;
-}
-
-static int check_tensor(const struct layout_check *c)
-{
-    const uint32_t t = c->layout->tensor;
-    const struct ty_arch *arch = c->arch;
-    const struct {
-        const char *name;
-        uint32_t value;
-        bool divides;
-    } rows[] = {
-        {"model.heads", arch->heads, arch->heads % t == 0},
-        {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
-        {"model.ffn", arch->ffn, arch->ffn % t == 0},
-    };
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (!rows[i].divides) {
-            const struct numbers candidates = tensor_candidates(c);
-            return ty_check_fail(c->section, "tensor", c->err, "%u does not divide %s (%u); try %s",
-                                 (unsigned)t, rows[i].name, (unsigned)rows[i].value,
-                                 candidates.text);
-        }
-    }
-    if (c->layout->sequence_parallel && arch->sequence % t != 0) {
-        return ty_check_fail(c->section, "sequence_parallel", c->err,
-                             "layout.tensor (%u) does not divide model.sequence (%u); write false, "
-                             "or a sequence of %llu",
-                             (unsigned)t, (unsigned)arch->sequence,
-                             (unsigned long long)(arch->sequence / t + 1) * t);
-    }
-    return 0;
-}
-
 /* Values of one dimension with which tensor x context x pipeline divides the GPUs. `others`: the
  * product of the other two. */
-static struct numbers degree_candidates(uint32_t gpus, uint64_t others, uint32_t most)
+static struct ty_numbers degree_candidates(uint32_t gpus, uint64_t others, uint32_t most)
 {
-    struct numbers list = {.n = 0};
+    struct ty_numbers list = {.n = 0};
     for (uint32_t x = 1; x <= most && x * others <= gpus; x++) {
         if (gpus % (x * others) == 0) {
-            add_number(&list, x);
+            ty_numbers_add(&list, x);
         }
     }
     return list;
@@ -273,7 +224,7 @@ static int check_product(const struct layout_check *c)
         const bool tensor = l->tensor > 1 && ty_check_given(c->section, "tensor") &&
                             !ty_check_given(c->section, "pipeline");
         const uint64_t others = model / (tensor ? l->tensor : l->pipeline);
-        const struct numbers candidates = degree_candidates(
+        const struct ty_numbers candidates = degree_candidates(
             c->gpus, others, tensor ? c->arch->heads : c->arch->layers / c->chunks);
         const bool none = candidates.n == 0;
         return ty_check_fail(c->section, tensor ? "tensor" : "pipeline", c->err,
@@ -302,13 +253,13 @@ static int check_product(const struct layout_check *c)
 static int check_shard(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
-    struct numbers list = {.n = 0};
+    struct ty_numbers list = {.n = 0};
     if (l->shard == 0) {
         l->shard = l->data;
     }
     for (uint32_t n = 2; n <= l->data; n++) {
         if (l->data % n == 0) {
-            add_number(&list, n);
+            ty_numbers_add(&list, n);
         }
     }
     if (l->data % l->shard != 0) {
@@ -337,11 +288,11 @@ static int check_batch(const struct layout_check *c)
     const uint64_t count = l->global_batch / pass;
     const uint64_t most = UINT16_MAX - 1; /* the number of a micro-batch has 16 bits */
     if (l->global_batch % pass != 0) {
-        struct numbers list = {.n = 0};
+        struct ty_numbers list = {.n = 0};
         if (count > 0) {
-            add_number(&list, count * pass);
+            ty_numbers_add(&list, count * pass);
         }
-        add_number(&list, (count + 1) * pass);
+        ty_numbers_add(&list, (count + 1) * pass);
         return ty_check_fail(c->section, "global_batch", c->err,
                              "%u is no multiple of data x micro_batch = %u x %u = %llu; try %s",
                              (unsigned)l->global_batch, (unsigned)l->data, (unsigned)l->micro_batch,
@@ -394,6 +345,24 @@ static int check_stages(const struct layout_check *c)
     return 0;
 }
 
+/* Neighbours in a node that heads can be scattered over. */
+static void derive_inner(const struct layout_check *c)
+{
+    struct ty_layout *l = c->layout;
+    const bool hybrid = l->context_method == TY_CONTEXT_HYBRID;
+    const uint32_t node = c->cluster->gpus_per_node;
+    if (l->context_inner > 0) {
+        return;
+    }
+    l->context_inner = 1;
+    for (uint32_t n = 2; hybrid && n <= l->context && n * l->tensor <= node; n++) {
+        const uint32_t ranks = n * l->tensor;
+        if (l->context % n == 0 && c->arch->heads % ranks == 0 && c->arch->kv_heads % ranks == 0) {
+            l->context_inner = n;
+        }
+    }
+}
+
 int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                      const struct ty_arch *arch, const struct ty_cluster *cluster, uint32_t chunks,
                      struct ty_err *err)
@@ -409,7 +378,12 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     ty_framework_finish(&layout->framework, arch->dtype == TY_DTYPE_BF16);
     int rc = check_supported(&c);
     /* each needs what the one before establishes */
-    rc = rc < 0 ? rc : check_tensor(&c);
+    derive_inner(&c);
+    for (size_t i = 0; ty_parallels[i] != NULL && rc == 0; i++) {
+        if (ty_parallels[i]->check != NULL) {
+            rc = ty_parallels[i]->check(layout, section, arch, c.gpus, err);
+        }
+    }
     rc = rc < 0 ? rc : check_product(&c);
     rc = rc < 0 ? rc : ty_check_first(check_shard(&c), check_batch(&c));
     return ty_check_first(rc, check_stages(&c));

@@ -13,9 +13,20 @@ enum ty_recompute {
     TY_RECOMPUTE_FULL       /* the whole layer */
 };
 
+/* How ranks that share a sequence do its attention (model/parallel/context.c). */
+enum ty_context_method {
+    TY_CONTEXT_ZIGZAG,
+    TY_CONTEXT_RING,
+    TY_CONTEXT_ALL_GATHER,
+    TY_CONTEXT_ULYSSES,
+    TY_CONTEXT_HYBRID
+};
+
 /* The `layout` section. */
 struct ty_layout {
     uint32_t tensor, context, pipeline, data, expert;
+    int context_method;                 /* enum ty_context_method */
+    uint32_t context_inner;             /* hybrid: neighbours that scatter heads; 0: auto */
     uint32_t micro_batch, global_batch; /* sequences */
     bool sequence_parallel;
     uint32_t zero;  /* 0..3 */
@@ -38,6 +49,7 @@ struct ty_layout {
     const uint32_t *gpu_of;
 };
 
+extern const struct ty_word ty_context_words[]; /* by enum ty_context_method */
 extern const struct ty_field ty_layout_fields[];
 extern const uint32_t ty_n_layout_fields;
 
@@ -54,15 +66,11 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
 
-/* layout_replicas.c: data ranks that hold one copy of sharded states, and how many copies there
- * are: N and 1 unless hybrid. */
+/* layout_replicas.c: ranks that have the same parameters (data and context ranks), of which so many
+ * hold one copy of sharded states, and how many copies there are: N, N and 1 unless hybrid. */
+uint32_t ty_layout_alike(const struct ty_layout *layout);
 uint32_t ty_layout_shards(const struct ty_layout *layout);
 uint32_t ty_layout_replicas(const struct ty_layout *layout);
-
-/* The grid as a shard group sees it, and as the replicas of a shard do: its axis of data holds the
- * ranks of such a group. Everything else is the same. */
-struct ty_grid ty_layout_shard_grid(const struct ty_layout *layout, const struct ty_grid *grid);
-struct ty_grid ty_layout_replica_grid(const struct ty_layout *layout, const struct ty_grid *grid);
 
 /* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */

@@ -2,32 +2,19 @@
 #include "model/layout.h"
 #include "model/zero.h"
 
+uint32_t ty_layout_alike(const struct ty_layout *layout)
+{
+    return layout->data * layout->context;
+}
+
 uint32_t ty_layout_shards(const struct ty_layout *layout)
 {
-    return layout->shard == 0 ? layout->data : layout->shard;
+    return (layout->shard == 0 ? layout->data : layout->shard) * layout->context;
 }
 
 uint32_t ty_layout_replicas(const struct ty_layout *layout)
 {
-    return layout->data / ty_layout_shards(layout);
-}
-
-/* Shards are side by side on the axis. Digits of ranks along an axis are remainders, so that the
- * size is all that changes. */
-struct ty_grid ty_layout_shard_grid(const struct ty_layout *layout, const struct ty_grid *grid)
-{
-    struct ty_grid shard = *grid;
-    shard.size[TY_AXIS_DATA] = ty_layout_shards(layout);
-    return shard;
-}
-
-/* Every shards-th data rank. */
-struct ty_grid ty_layout_replica_grid(const struct ty_layout *layout, const struct ty_grid *grid)
-{
-    struct ty_grid replica = *grid;
-    replica.stride[TY_AXIS_DATA] *= ty_layout_shards(layout);
-    replica.size[TY_AXIS_DATA] = ty_layout_replicas(layout);
-    return replica;
+    return ty_layout_alike(layout) / ty_layout_shards(layout);
 }
 
 double ty_layout_bucket_params(const struct ty_layout *layout)
@@ -38,7 +25,8 @@ double ty_layout_bucket_params(const struct ty_layout *layout)
     if (layout->zero == 0) {
         return 25 * 1048576.0 / 2;
     }
-    return layout->data > 40 ? 1e6 * layout->data : 40e6;
+    const uint32_t ranks = ty_layout_alike(layout);
+    return ranks > 40 ? 1e6 * ranks : 40e6;
 }
 
 double ty_layout_first_bucket_params(const struct ty_layout *layout)

@@ -15,7 +15,10 @@
 #define TY_COMM_GROUPS(X)                                                                          \
     X(TENSOR, "tp", TENSOR, COMM_TENSOR)                                                           \
     X(DATA, "dp", DATA, COMM_DATA) /* share states; "shard" where there are several groups */      \
-    X(REPLICA, "replica", REPLICA, COMM_DATA) /* hybrid sharding: have the same shard */
+    X(REPLICA, "replica", REPLICA, COMM_DATA) /* hybrid sharding: have the same shard */           \
+    X(CONTEXT, "cp", CONTEXT, COMM_CONTEXT)                                                        \
+    X(CONTEXT_INNER, "cp heads", CONTEXT, COMM_CONTEXT) /* hybrid: neighbours, all-to-all */       \
+    X(CONTEXT_OUTER, "cp ring", CONTEXT, COMM_CONTEXT)  /* hybrid: every inner-th, a ring */
 
 enum ty_comm_group {
 #define X(id, name, stream, category) TY_GROUP_##id,
@@ -41,6 +44,10 @@ struct ty_block_maker;
 
 struct ty_parallel {
     const char *name;
+    /* Whether the layout can be: TY_EINPUT, with a message at the value to change. Called once
+     * those before it hold; `gpus`: of the job. NULL: always. */
+    int (*check)(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err);
     /* What it leaves of the whole for one rank; NULL: all. */
     void (*shard)(const struct ty_arch *arch, const struct ty_layout *layout,
                   struct ty_shard *shard);
@@ -50,6 +57,7 @@ struct ty_parallel {
 
 /* In the order in which they are applied; ends with NULL. */
 extern const struct ty_parallel *const ty_parallels[];
-extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_recompute;
+extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
+    ty_parallel_recompute;
 
 #endif

@@ -8,7 +8,8 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
 {
     struct ty_shard shard = {.sequences = layout->micro_batch,
                              .sequence = arch->sequence,
-                             .tokens = (double)layout->micro_batch * arch->sequence};
+                             .tokens = (double)layout->micro_batch * arch->sequence,
+                             .context = 1};
     for (size_t i = 0; ty_parallels[i] != NULL; i++) {
         if (ty_parallels[i]->shard != NULL) {
             ty_parallels[i]->shard(arch, layout, &shard);

@@ -39,6 +39,7 @@ struct ty_shard {
     double tokens;              /* their product */
     double own_tokens;      /* those whose hidden states it keeps outside the tensor-parallel parts:
                         * fewer with sequence parallelism */
+    double context;         /* ranks that share a sequence; what they have of it is above */
     double heads, kv_heads; /* of this rank; at least one of the latter */
     double ffn;             /* inner width */
     double vocabulary;      /* columns of the output matrix */
@@ -76,6 +77,19 @@ struct ty_op_comms {
     uint32_t n;
 };
 
+/* An operator in rounds: each has a share of the work, and beside it what the next one needs comes
+ * from a neighbour in a ring. Going backward the first message is smaller, and the last one brings
+ * home what the first has sent. */
+struct ty_op_rounds {
+    uint32_t n; /* 0: the operator is of one piece */
+    uint32_t
+        n_first;   /* of its kernels, run in the first round; the others run in every other one */
+    bool uneven;   /* the rank at place r of the ring has work in the first r + 1 rounds only */
+    uint8_t group; /* enum ty_comm_group */
+    double forward_B;                 /* of a message */
+    double first_B, middle_B, last_B; /* backward */
+};
+
 #define TY_OP_KERNELS 6u
 #define TY_OP_WEIGHTS 3u
 struct ty_unit_op {
@@ -93,6 +107,7 @@ struct ty_unit_op {
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
     struct ty_op_comms comms[TY_N_COMM_PLACES];
+    struct ty_op_rounds rounds;
 };
 
 /* How long a tensor lives. */
@@ -159,7 +174,8 @@ struct ty_op_costs {
     struct ty_cost forward, dgrad, wgrad, recompute;
 };
 struct ty_unit_costs {
-    struct ty_op_costs op[TY_UNIT_OPS]; /* [n of the unit] */
+    struct ty_op_costs op[TY_UNIT_OPS];    /* [n of the unit]: on the rank that has most */
+    struct ty_op_costs first[TY_UNIT_OPS]; /* of operators in rounds: of the first one */
 };
 void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_gpu *gpu, struct ty_unit_costs *out);

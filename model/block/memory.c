@@ -20,8 +20,8 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
     const double shared = params / ty_layout_shards(layout);
     const double gradient = ty_memory_grad_bytes(layout);
     /* added up over micro-batches before they are reduced, in the type that is */
-    const bool whole = layout->zero >= 2 && layout->data > 1 && layout->micro_batches > 1 &&
-                       !ty_layout_reduces_every(layout);
+    const bool whole = layout->zero >= 2 && ty_layout_alike(layout) > 1 &&
+                       layout->micro_batches > 1 && !ty_layout_reduces_every(layout);
     const double added = layout->framework.reduce_fp32 ? 4 : gradient;
     return (struct ty_state_bytes){
         .weights = 2 * (layout->zero >= 3 ? shared : params),
@@ -96,7 +96,7 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_p
 
 double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced)
 {
-    if (layout->data == 1) {
+    if (ty_layout_alike(layout) == 1) {
         return 0;
     }
     if (layout->zero >= 3) {

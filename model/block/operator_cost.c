@@ -36,8 +36,12 @@ static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *ke
                                                       : (struct ty_matmul){size, dim[0], dim[1]};
         break;
     case TY_OPERATOR_ATTENTION:
-        kernel->attention =
-            (struct ty_attention_core){floor(size), dim[0], dim[1], dim[2], dim[3], dim[4] == 0};
+        kernel->attention = (struct ty_attention_core){.sequences = floor(size),
+                                                       .tokens = dim[0],
+                                                       .heads = dim[1],
+                                                       .kv_heads = dim[2],
+                                                       .head_dim = dim[3],
+                                                       .full = dim[4] == 0};
         break;
     case TY_OPERATOR_ACCUMULATION:
     case TY_OPERATOR_OPTIMIZER: /* told apart by the type of the gradients */

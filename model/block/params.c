@@ -22,7 +22,8 @@ double ty_stage_params(const struct ty_units *units, uint32_t n_layers, bool fir
 /* On one rank that has it all. */
 static void make_whole(struct ty_units *units, const struct ty_arch *arch)
 {
-    static const struct ty_layout alone = {.tensor = 1, .pipeline = 1, .micro_batch = 1};
+    static const struct ty_layout alone = {
+        .tensor = 1, .context = 1, .pipeline = 1, .data = 1, .micro_batch = 1};
     ty_units_make(units, arch, &alone);
 }
 

@@ -31,11 +31,12 @@ static double accumulation(const struct ty_kernel *product, const struct ty_layo
     return again * ty_kernel_cost(gpu, &add, TY_WGRAD).seconds;
 }
 
-static struct ty_op_costs price(const struct ty_unit_op *op, const struct ty_layout *layout,
-                                const struct ty_gpu *gpu)
+/* Kernels from..to - 1. */
+static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint32_t to,
+                                const struct ty_layout *layout, const struct ty_gpu *gpu)
 {
     struct ty_op_costs cost = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
-    for (uint32_t i = 0; i < op->n_kernels; i++) {
+    for (uint32_t i = from; i < to; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
         const struct ty_cost forward = ty_kernel_cost(gpu, kernel, TY_FORWARD);
         cost.forward = ty_cost_plus(cost.forward, forward);
@@ -49,16 +50,36 @@ static struct ty_op_costs price(const struct ty_unit_op *op, const struct ty_lay
     return cost;
 }
 
+static struct ty_op_costs stretched(const struct ty_op_costs *c, double by)
+{
+    return (struct ty_op_costs){ty_cost_times(c->forward, by), ty_cost_times(c->dgrad, by),
+                                ty_cost_times(c->wgrad, by), ty_cost_times(c->recompute, by)};
+}
+
+static struct ty_cost repeated(struct ty_cost first, struct ty_cost next, double n)
+{
+    return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops};
+}
+
 void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_gpu *gpu, struct ty_unit_costs *out)
 {
     for (uint32_t i = 0; i < unit->n; i++) {
-        struct ty_op_costs *cost = &out->op[i];
-        *cost = price(&unit->op[i], layout, gpu);
-        cost->forward.seconds *= gpu->derate;
-        cost->dgrad.seconds *= gpu->derate;
-        cost->wgrad.seconds *= gpu->derate;
-        cost->recompute.seconds *= gpu->derate;
+        const struct ty_unit_op *op = &unit->op[i];
+        const double more = op->rounds.n - 1.0;
+        if (op->rounds.n == 0) {
+            const struct ty_op_costs all = price(op, 0, op->n_kernels, layout, gpu);
+            out->op[i] = stretched(&all, gpu->derate);
+            continue;
+        }
+        const struct ty_op_costs first = price(op, 0, op->rounds.n_first, layout, gpu);
+        const struct ty_op_costs next = price(op, op->rounds.n_first, op->n_kernels, layout, gpu);
+        const struct ty_op_costs all = {repeated(first.forward, next.forward, more),
+                                        repeated(first.dgrad, next.dgrad, more),
+                                        repeated(first.wgrad, next.wgrad, more),
+                                        repeated(first.recompute, next.recompute, more)};
+        out->op[i] = stretched(&all, gpu->derate);
+        out->first[i] = stretched(&first, gpu->derate);
     }
 }
 
@@ -84,12 +105,14 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
     const double forward = stretch(forward_s, floor - forward_comm_s);
     const double backward = stretch(dgrad_s + wgrad_s, FLOOR_BACKWARD * floor - backward_comm_s);
     for (uint32_t i = 0; i < unit->n; i++) {
-        struct ty_op_costs *cost = &costs->op[i];
-        cost->forward.seconds *= forward;
-        cost->dgrad.seconds *= backward;
-        cost->wgrad.seconds *= backward;
-        if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
-            cost->recompute.seconds *= forward;
+        struct ty_op_costs *const both[] = {&costs->op[i], &costs->first[i]};
+        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 ? 2u : 1u); k++) {
+            both[k]->forward.seconds *= forward;
+            both[k]->dgrad.seconds *= backward;
+            both[k]->wgrad.seconds *= backward;
+            if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
+                both[k]->recompute.seconds *= forward;
+            }
         }
     }
 }

@@ -79,17 +79,19 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
 {
     const struct ty_attention_core *x = &kernel->attention;
     const struct ty_attention_curve *curve = &gpu->attention[kernel->variant];
-    const double s = x->tokens, b = x->sequences;
+    const double q = x->queries > 0 ? x->queries : x->tokens, b = x->sequences;
+    const double s = fmax(q, x->tokens);
     /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
-    const double half = x->full ? FULL_HALF * curve->half : curve->half;
+    const bool full = x->full || x->unmasked;
+    const double half = full ? FULL_HALF * curve->half : curve->half;
     const double rate = curve->rate_max * s / (s + half) *
                         head_factor((enum ty_attention)kernel->variant, x->head_dim) *
                         type_factor(gpu, kernel->dtype);
     const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
     const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
-    const double occupancy = ty_attention_occupancy(b * x->heads * s / FULL_SEQUENCE, backward);
-    const double square = x->full ? 2 : 1;
-    const double forward_flops = square * 2 * b * s * s * x->heads * x->head_dim;
+    const double occupancy = ty_attention_occupancy(b * x->heads * q / FULL_SEQUENCE, backward);
+    const double square = full ? 2 : 1;
+    const double forward_flops = square * 2 * b * q * x->tokens * x->heads * x->head_dim;
     const double flops = backward ? BACKWARD_WORK * forward_flops : forward_flops;
     return (struct ty_cost){flops / (own_rate * occupancy) + gpu->kernel_overhead, flops};
 }
@@ -160,7 +162,8 @@ struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kerne
     };
     struct ty_cost cost = modelled(gpu, kernel, backward);
     struct ty_operator_time measured;
-    if (!ty_operators_find(gpu->operator_table, &key, x->sequences, &measured)) {
+    const bool square = x->queries <= 0 && !x->unmasked; /* tables have whole sequences */
+    if (!square || !ty_operators_find(gpu->operator_table, &key, x->sequences, &measured)) {
         return cost;
     }
     if (measured.at != x->sequences) {

@@ -38,10 +38,12 @@ struct ty_matmul {
 };
 
 struct ty_attention_core {
-    double sequences, tokens; /* of a micro-batch; each sequence */
+    double sequences, tokens; /* of a micro-batch; each sequence, of which keys and values are */
+    double queries;           /* tokens of each that look at them; 0: all */
     double heads, kv_heads;   /* of this rank */
     double head_dim;
-    bool full; /* flash kernels compute the masked half too */
+    bool full;     /* flash kernels compute the masked half too */
+    bool unmasked; /* every query sees every key: a part of a sequence beside another one */
 };
 
 struct ty_update {

@@ -20,6 +20,7 @@
     X(ACTIVATION, "activation")                                                                    \
     X(ROTARY, "rotary")                                                                            \
     X(RESIDUAL, "residual")                                                                        \
+    X(MERGE, "merge")                                                                              \
     X(EMBEDDING, "embedding")                                                                      \
     X(CROSS_ENTROPY, "cross-entropy")                                                              \
     X(ACCUMULATION, "accumulation")                                                                \

@@ -58,6 +58,27 @@ static void waited_comm(const struct ty_lowering *l, const struct ty_unit_ops *o
     }
 }
 
+static struct ty_op_costs stretched(const struct ty_op_costs *c, double by)
+{
+    return (struct ty_op_costs){ty_cost_times(c->forward, by), ty_cost_times(c->dgrad, by),
+                                ty_cost_times(c->wgrad, by), ty_cost_times(c->recompute, by)};
+}
+
+/* One of the rounds after the first. */
+static struct ty_cost one_of(struct ty_cost all, struct ty_cost first, double others)
+{
+    return (struct ty_cost){(all.seconds - first.seconds) / others,
+                            (all.flops - first.flops) / others};
+}
+
+static struct ty_op_costs next_round(const struct ty_op_costs *all, const struct ty_op_costs *first,
+                                     double others)
+{
+    return (struct ty_op_costs){
+        one_of(all->forward, first->forward, others), one_of(all->dgrad, first->dgrad, others),
+        one_of(all->wgrad, first->wgrad, others), one_of(all->recompute, first->recompute, others)};
+}
+
 /* Into the costs of a slice: alone (by 1), or in a slot in which a forward and a backward overlap.
  * Only layers stretch there: ends are at the edges of a pipeline. */
 static void fill(const struct ty_units *units, const struct ty_unit_costs *unit, double by,
@@ -66,13 +87,13 @@ static void fill(const struct ty_units *units, const struct ty_unit_costs *unit,
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         const double stretch = u == TY_UNIT_LAYER ? by : 1;
         for (uint32_t i = 0; i < units->kind[u].n; i++) {
-            const struct ty_op_costs *from = &unit[u].op[i];
-            c->op[u][i] =
-                (struct ty_op_costs){.forward = ty_cost_times(from->forward, stretch),
-                                     .dgrad = ty_cost_times(from->dgrad, stretch),
-                                     .wgrad = ty_cost_times(from->wgrad, stretch),
-                                     .recompute = ty_cost_times(from->recompute, stretch)};
+            const uint32_t rounds = units->kind[u].op[i].rounds.n;
+            c->op[u][i] = stretched(&unit[u].op[i], stretch);
             c->whole[u][i] = ty_cost_plus(c->op[u][i].dgrad, c->op[u][i].wgrad);
+            if (rounds > 0) {
+                c->first[u][i] = stretched(&unit[u].first[i], stretch);
+                c->next[u][i] = next_round(&c->op[u][i], &c->first[u][i], rounds - 1.0);
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t r
 
 static bool shards_params(const struct ty_lowering *l)
 {
-    return l->zero->gather_in_passes && l->in->layout->data > 1;
+    return l->zero->gather_in_passes && ty_layout_alike(l->in->layout) > 1;
 }
 
 /* ---- parameters ---- */
@@ -44,12 +44,13 @@ static bool shards_params(const struct ty_lowering *l)
 bool ty_lower_regains_late(const struct ty_lowering *l)
 {
     return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
-           l->in->layout->data > 1 && !l->sched->asynchronous;
+           ty_layout_alike(l->in->layout) > 1 && !l->sched->asynchronous;
 }
 
 void ty_lower_need_params(struct ty_lowering *l)
 {
-    if (l->zero->gather_after_step && l->in->layout->data > 1 && !ty_lower_regains_late(l)) {
+    if (l->zero->gather_after_step && ty_layout_alike(l->in->layout) > 1 &&
+        !ty_lower_regains_late(l)) {
         ty_lower_need(l, TY_EVENT_PARAMS);
     }
 }
@@ -141,7 +142,8 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at)
 
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
-    if (!l->zero->gather_after_step || l->in->layout->data == 1 || ty_lower_regains_late(l)) {
+    if (!l->zero->gather_after_step || ty_layout_alike(l->in->layout) == 1 ||
+        ty_lower_regains_late(l)) {
         return;
     }
     for (uint32_t s = 0; s < n; s++) {

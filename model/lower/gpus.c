@@ -80,11 +80,12 @@ static uint16_t kind(struct ty_lowering *l, const char *name, enum ty_category c
     return ty_lower_compute_kind(l, name, category, phase, cost, (size_t)2 * l->shape.slices * row);
 }
 
-/* All passes of one operator. */
+/* All passes of one operator, in one piece or of its first round. */
 static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
                                    const struct ty_op_costs *cost, const struct ty_cost *whole)
 {
-    struct ty_op_kinds k = {TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE};
+    struct ty_op_kinds k = {TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE, TY_NONE,
+                            TY_NONE, TY_NONE, TY_NONE, TY_NONE, 0};
     const bool split = ty_lower_splits_wgrad(op);
     const char *name = op->name, *back = op->backward, *weight = op->weight;
     k.forward = kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &cost->forward);
@@ -104,12 +105,63 @@ static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_o
     return k;
 }
 
+/* Takes the work of a kind from the members that have none in round `round` of an uneven ring:
+ * those at earlier places of it. */
+static void idle_early(struct ty_lowering *l, uint16_t number, const struct ty_unit_op *op,
+                       uint32_t round)
+{
+    struct ty_kind *kind = &l->b.program->kinds[number];
+    const struct ty_group *ring = &l->b.program->groups[l->group[op->rounds.group].link];
+    ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
+    for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
+        dur[i] = ty_group_position(ring, i) >= round ? ty_kind_duration(kind, i) : 0;
+    }
+    if (dur == NULL) {
+        ty_build_no_memory(&l->b);
+        return;
+    }
+    kind->dur_of = dur;
+    kind->flops *= (double)(op->rounds.n - round) / op->rounds.n;
+}
+
+/* Kinds of the second round and those after it: one for all, or one each where members differ in
+ * how many rounds they have work. */
+static void round_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
+                        const struct ty_op_costs *next, struct ty_op_kinds *k)
+{
+    const uint32_t n = op->rounds.uneven ? op->rounds.n - 1 : 1;
+    k->apart = op->rounds.uneven ? 4 : 0;
+    for (uint32_t round = 1; round <= n; round++) {
+        const uint16_t kinds[] = {
+            kind(l, op->name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &next->forward),
+            kind(l, op->name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &next->recompute),
+            kind(l, op->backward, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &next->dgrad),
+            kind(l, op->backward, TY_CAT_DGRAD, TY_PHASE_DGRAD, &next->dgrad),
+        };
+        for (size_t i = 0; op->rounds.uneven && i < TY_COUNT(kinds) && l->b.code == 0; i++) {
+            idle_early(l, kinds[i], op, round);
+        }
+        if (round == 1) {
+            k->next_forward = kinds[0];
+            k->next_recompute = kinds[1];
+            k->next_dgrad = kinds[2];
+            k->next_input = kinds[3];
+        }
+    }
+}
+
 static void unit_kinds(struct ty_lowering *l, const struct ty_compute_costs *c,
                        struct ty_compute_kinds *k)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
-            k->op[u][i] = op_kinds(l, &l->units->kind[u].op[i], &c->op[u][i], &c->whole[u][i]);
+            const struct ty_unit_op *op = &l->units->kind[u].op[i];
+            if (op->rounds.n == 0) {
+                k->op[u][i] = op_kinds(l, op, &c->op[u][i], &c->whole[u][i]);
+            } else {
+                k->op[u][i] = op_kinds(l, op, &c->first[u][i], &c->first[u][i].dgrad);
+                round_kinds(l, op, &c->next[u][i], &k->op[u][i]);
+            }
         }
     }
 }

@@ -10,8 +10,11 @@
 /* Events a rank records. A wait refers to the latest record before it in issue order, so one event
  * per purpose is enough: waiting for COMPUTE means "all computation issued so far". */
 enum ty_lower_event {
-    TY_EVENT_COMPUTE,  /* every compute operation */
-    TY_EVENT_TENSOR,   /* every tensor collective whose result the next computation needs */
+    TY_EVENT_COMPUTE, /* every compute operation */
+    TY_EVENT_TENSOR,  /* every tensor collective whose result the next computation needs */
+    TY_EVENT_CONTEXT, /* what context ranks say to each other in the attention core: in rounds those
+                        * of the even ones, */
+    TY_EVENT_CONTEXT_ODD, /* of the odd ones */
     TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
     TY_EVENT_RECV,
     TY_EVENT_REDUCED,     /* gradients are reduced: all, or (ZeRO-3) those of even units, the first
@@ -30,6 +33,7 @@ _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
     uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
+    uint16_t round[TY_N_UNIT_KINDS][TY_UNIT_OPS][4]; /* forward; backward: first, middle, last */
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
@@ -77,6 +81,9 @@ struct ty_op_kinds {
     uint16_t forward, recompute;
     uint16_t dgrad, wgrad;  /* of a full backward */
     uint16_t input, weight; /* of a split one */
+    /* of an operator in rounds those above are its first; the second, and how far apart the kinds
+     * of further rounds are: 0 where they are alike */
+    uint16_t next_forward, next_recompute, next_dgrad, next_input, apart;
 };
 struct ty_compute_kinds {
     struct ty_op_kinds op[TY_N_UNIT_KINDS][TY_UNIT_OPS];
@@ -88,6 +95,8 @@ struct ty_compute_kinds {
 struct ty_compute_costs {
     struct ty_op_costs op[TY_N_UNIT_KINDS][TY_UNIT_OPS];
     struct ty_cost whole[TY_N_UNIT_KINDS][TY_UNIT_OPS]; /* input and weight gradient as one */
+    /* of operators in rounds: of the first, of another */
+    struct ty_op_costs first[TY_N_UNIT_KINDS][TY_UNIT_OPS], next[TY_N_UNIT_KINDS][TY_UNIT_OPS];
     struct ty_cost host;
 };
 

@@ -245,11 +245,22 @@ static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *com
                                  forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, &c);
 }
 
+static void round_comm_kinds(struct ty_lowering *l, const struct ty_op_rounds *rounds,
+                             uint16_t kind[4])
+{
+    const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B, rounds->last_B};
+    for (uint32_t i = 0; rounds->n > 0 && i < 4; i++) {
+        kind[i] = ty_lower_group_kind(l, (enum ty_comm_group)rounds->group, TY_COLL_SEND_RECV,
+                                      i == 0 ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, bytes[i]);
+    }
+}
+
 /* Those of all operators. */
 static void op_comm_kinds(struct ty_lowering *l)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
+            round_comm_kinds(l, &l->part->kind[u].op[i].rounds, l->comm.round[u][i]);
             for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
                 const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];
                 for (uint32_t k = 0; k < comms->n; k++) {
@@ -339,9 +350,9 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 int ty_lower_reaches(struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
-    const struct ty_grid shard = ty_layout_shard_grid(layout, &l->out->grid);
-    const unsigned all = (1u << TY_N_AXES) - 1, data = 1u << TY_AXIS_DATA;
-    l->norm_at = ty_grid_reaches(&shard, layout->zero > 0 ? all : all & ~data, l->arena);
+    const struct ty_comm_span shard = ty_comm_span(layout, &l->out->grid, TY_GROUP_DATA);
+    const unsigned all = (1u << TY_N_AXES) - 1;
+    l->norm_at = ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->arena);
     bool ok = l->norm_at != NULL;
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);

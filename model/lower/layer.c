@@ -41,7 +41,6 @@ void ty_lower_host(struct ty_lowering *l, enum ty_phase phase)
 static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place, bool wait)
 {
     const struct ty_op_comms *all = &at->op->comms[place];
-    const uint8_t record = place == TY_BEFORE_WGRAD ? TY_EVENT_REGATHER : TY_EVENT_TENSOR;
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
     uint32_t n = 1;
     for (uint32_t i = 0; i < l->n_need && n < TY_WAITS; i++) {
@@ -51,6 +50,9 @@ static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place
     }
     for (uint32_t i = 0; i < all->n; i++) {
         const uint16_t kind = l->comm.op[at->unit][at->number][place][i];
+        const uint8_t after =
+            all->item[i].group == TY_GROUP_TENSOR ? TY_EVENT_TENSOR : TY_EVENT_CONTEXT;
+        const uint8_t record = place == TY_BEFORE_WGRAD ? TY_EVENT_REGATHER : after;
         for (uint32_t k = 0; k < all->item[i].times; k++) {
             ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->layer,
                                 at->op->part, record, waits, n);
@@ -63,11 +65,52 @@ static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place
 
 /* ---- operators ---- */
 
+/* One message to the next rank of a ring, from the one before. */
+static void pass_on(struct ty_lowering *l, const struct at *at, uint16_t kind, uint8_t record)
+{
+    const uint8_t waits[] = {TY_EVENT_COMPUTE};
+    ty_lower_collective(l, (enum ty_comm_group)at->op->rounds.group, kind, at->layer, at->op->part,
+                        record, waits, 1);
+}
+
+/* The first round of an operator and the others, each with a message beside it that the next one
+ * waits for: keys and values, and going backward their gradients, which the last brings home. */
+static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, uint16_t next,
+                   bool back)
+{
+    const uint32_t n = at->op->rounds.n;
+    const uint16_t *kind = l->comm.round[at->unit][at->number];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint16_t backward = kind[i == 0 ? 1 : i < n - 1 ? 2 : 3];
+        const uint8_t event = i % 2 == 0 ? TY_EVENT_CONTEXT : TY_EVENT_CONTEXT_ODD;
+        const bool passes = back || i < n - 1;
+        if (passes) {
+            pass_on(l, at, back ? backward : kind[0], event);
+        }
+        compute(l, at, i == 0 ? first : (uint16_t)(next + (i - 1) * at->kinds->apart));
+        if (passes) {
+            ty_lower_need(l, event);
+        }
+    }
+}
+
+/* An operator in one piece or in rounds. */
+static void work(struct ty_lowering *l, const struct at *at, uint16_t kind, uint16_t next,
+                 bool back)
+{
+    if (at->op->rounds.n == 0) {
+        compute(l, at, kind);
+    } else {
+        rounds(l, at, kind, next, back);
+    }
+}
+
 /* `kind`: of the forward pass, or of one that repeats it. `whole`: down to what comes after it. */
-static void forward_op(struct ty_lowering *l, const struct at *at, uint16_t kind, bool whole)
+static void forward_op(struct ty_lowering *l, const struct at *at, uint16_t kind, uint16_t next,
+                       bool whole)
 {
     comms(l, at, TY_BEFORE_FORWARD, true);
-    compute(l, at, kind);
+    work(l, at, kind, next, false);
     if (whole) {
         comms(l, at, TY_AFTER_FORWARD, true);
     }
@@ -79,7 +122,7 @@ static void backward_op(struct ty_lowering *l, const struct at *at)
     const bool split = ty_lower_splits_wgrad(at->op);
     comms(l, at, TY_BEFORE_DGRAD, true);
     comms(l, at, TY_BEFORE_WGRAD, false);
-    compute(l, at, at->kinds->dgrad);
+    work(l, at, at->kinds->dgrad, at->kinds->next_dgrad, true);
     comms(l, at, TY_AFTER_DGRAD, !split || !l->in->layout->framework.overlap_tensor_reduce);
     if (!split) {
         return;
@@ -100,7 +143,7 @@ static void input_op(struct ty_lowering *l, const struct at *at)
         return;
     }
     comms(l, at, TY_BEFORE_DGRAD, true);
-    compute(l, at, at->kinds->input);
+    work(l, at, at->kinds->input, at->kinds->next_input, true);
     comms(l, at, TY_AFTER_DGRAD, true);
 }
 
@@ -134,7 +177,8 @@ static void recompute(struct ty_lowering *l, const struct ty_unit *unit, enum ty
     for (uint32_t i = 0; i < ops->n; i++) {
         const struct at again = at(l, unit, i);
         if (again.op->n_again > 0) {
-            forward_op(l, &again, again.kinds->recompute, again.op->n_again == again.op->n_kernels);
+            forward_op(l, &again, again.kinds->recompute, again.kinds->next_recompute,
+                       again.op->n_again == again.op->n_kernels);
         }
     }
 }
@@ -145,7 +189,7 @@ void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, en
     for (uint32_t i = 0; i < ops->n; i++) {
         if (ops->op[i].part == part) {
             const struct at one = at(l, unit, i);
-            forward_op(l, &one, one.kinds->forward, true);
+            forward_op(l, &one, one.kinds->forward, one.kinds->next_forward, true);
         }
     }
 }

@@ -58,13 +58,16 @@ static void make_groups(struct ty_lowering *l)
     const struct ty_layout *layout = l->in->layout;
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
+        if (g >= TY_GROUP_CONTEXT && span.count == 1) { /* of a kind that is not there */
+            l->group[g].link = TY_NONE;
+            continue;
+        }
         const bool shard = g == TY_GROUP_DATA && ty_layout_replicas(layout) > 1;
         l->group[g].link = index16(ty_build_group(
             &l->b, &(struct ty_group){shard ? "shard" : name[g], span.stride, span.count}));
     }
-    const uint32_t model = layout->tensor * layout->context, shards = ty_layout_shards(layout);
-    /* whom the gradient norm is summed over: shards differ between data ranks, copies do not */
-    const uint32_t norm = layout->zero > 0 ? model * shards : model;
+    /* whom the gradient norm is summed over: shards differ between ranks, copies do not */
+    const uint32_t norm = layout->tensor * (layout->zero > 0 ? ty_layout_shards(layout) : 1);
     l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
     l->norm_meet = l->tied_meet = TY_NONE;
     if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {

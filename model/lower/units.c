@@ -85,7 +85,7 @@ static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_
     *unit = (struct ty_unit){.kind = kind, .layer = layer, .gather = TY_NONE};
     unit->params = ty_unit_params(&l->units->kind[kind]);
     find_parts(l, unit);
-    if (l->zero->gather_in_passes && l->in->layout->data > 1) {
+    if (l->zero->gather_in_passes && ty_layout_alike(l->in->layout) > 1) {
         unit->gather = ty_lower_group_kind(l, TY_GROUP_DATA, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
                                            unit->params * 2);
         close_bucket(l, &unit->part[0], unit->params);
@@ -109,7 +109,7 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     if (stage == stages - 1) {
         make_unit(l, &v->units[v->n_units++], TY_UNIT_HEAD, TY_NONE);
     }
-    if (l->in->layout->data > 1 && !l->zero->gather_in_passes) {
+    if (ty_layout_alike(l->in->layout) > 1 && !l->zero->gather_in_passes) {
         make_buckets(l, v);
     }
     return 0;

@@ -2,24 +2,42 @@
 #include "model/parallel.h"
 
 const struct ty_parallel *const ty_parallels[] = {
-    &ty_parallel_tensor,
-    &ty_parallel_sequence,
-    &ty_parallel_recompute,
-    NULL,
+    &ty_parallel_tensor, &ty_parallel_context, &ty_parallel_sequence, &ty_parallel_recompute, NULL,
 };
+
+/* An axis of the grid, of which a group has `count` ranks, `apart` from each other. Digits of ranks
+ * along an axis are remainders, so that size and stride are all that changes. */
+static struct ty_grid cut(const struct ty_grid *grid, enum ty_axis axis, uint32_t count,
+                          uint32_t apart)
+{
+    struct ty_grid out = *grid;
+    out.stride[axis] *= apart;
+    out.size[axis] = count;
+    return out;
+}
 
 struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty_grid *grid,
                                  enum ty_comm_group group)
 {
-    const uint32_t model = layout->tensor * layout->context, shards = ty_layout_shards(layout);
+    const unsigned tensor = 1u << TY_AXIS_TENSOR, context = 1u << TY_AXIS_CONTEXT;
+    const unsigned data = 1u << TY_AXIS_DATA;
+    const uint32_t t = layout->tensor, c = layout->context, inner = layout->context_inner;
+    const uint32_t model = t * c, shard = ty_layout_shards(layout) / c;
     switch (group) {
-    case TY_GROUP_DATA:
-        return (struct ty_comm_span){ty_layout_shard_grid(layout, grid), 1u << TY_AXIS_DATA, model,
-                                     shards};
+    case TY_GROUP_CONTEXT:
+        return (struct ty_comm_span){*grid, context, t, c};
+    case TY_GROUP_CONTEXT_INNER:
+        return (struct ty_comm_span){cut(grid, TY_AXIS_CONTEXT, inner, 1), context, t, inner};
+    case TY_GROUP_CONTEXT_OUTER:
+        return (struct ty_comm_span){cut(grid, TY_AXIS_CONTEXT, c / inner, inner), context,
+                                     t * inner, c / inner};
+    case TY_GROUP_DATA: /* ranks of a sequence have the same parameters, too */
+        return (struct ty_comm_span){cut(grid, TY_AXIS_DATA, shard, 1), data | context, t,
+                                     c * shard};
     case TY_GROUP_REPLICA:
-        return (struct ty_comm_span){ty_layout_replica_grid(layout, grid), 1u << TY_AXIS_DATA,
-                                     model * shards, ty_layout_replicas(layout)};
+        return (struct ty_comm_span){cut(grid, TY_AXIS_DATA, ty_layout_replicas(layout), shard),
+                                     data, model * shard, ty_layout_replicas(layout)};
     default:
-        return (struct ty_comm_span){*grid, 1u << TY_AXIS_TENSOR, 1, layout->tensor};
+        return (struct ty_comm_span){*grid, tensor, 1, t};
     }
 }

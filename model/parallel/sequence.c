@@ -4,6 +4,7 @@
  * them, and gathered before the next product. The saved shard of an input is gathered again for the
  * weight gradient, beside the input gradient. */
 #include "model/block/block_internal.h"
+#include "model/check.h"
 
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
                   struct ty_shard *shard)
@@ -37,5 +38,22 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
+/* Its tokens are those that context parallelism leaves. */
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    const uint32_t t = layout->tensor * layout->context;
+    (void)gpus;
+    if (layout->sequence_parallel && arch->sequence % t != 0) {
+        return ty_check_fail(section, "sequence_parallel", err,
+                             "%s (%u) does not divide model.sequence (%u); write false, "
+                             "or a sequence of %llu",
+                             layout->context > 1 ? "tensor x context" : "layout.tensor",
+                             (unsigned)t, (unsigned)arch->sequence,
+                             (unsigned long long)(arch->sequence / t + 1) * t);
+    }
+    return 0;
+}
+
 const struct ty_parallel ty_parallel_sequence = {
-    .name = "sequence", .shard = shard, .around = around};
+    .name = "sequence", .check = check, .shard = shard, .around = around};

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "model/block/block_internal.h"
+#include "model/check.h"
 
 static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
                   struct ty_shard *shard)
@@ -39,4 +40,57 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
-const struct ty_parallel ty_parallel_tensor = {.name = "tensor", .shard = shard, .around = around};
+/* ---- what must divide what ---- */
+
+/* Whether one tensor rank of t gets whole heads and equal shares. With fewer key and value heads
+ * than ranks, each of those heads is kept by t / kv_heads ranks. */
+static bool tensor_divides(const struct ty_arch *arch, uint32_t t)
+{
+    return arch->heads % t == 0 && arch->ffn % t == 0 &&
+           (arch->kv_heads % t == 0 || t % arch->kv_heads == 0);
+}
+
+static struct ty_numbers candidates_of(const struct ty_layout *layout, const struct ty_arch *arch,
+                                       uint32_t gpus)
+{
+    struct ty_numbers list = {.n = 0};
+    const uint64_t rest = (uint64_t)layout->context * layout->pipeline;
+    for (uint32_t t = 1; t <= arch->heads; t++) {
+        if (tensor_divides(arch, t) && gpus % (t * rest) == 0) {
+            ty_numbers_add(&list, t);
+        }
+    }
+    for (uint32_t t = 1; list.n == 0 && t <= arch->heads; t++) {
+        if (tensor_divides(arch, t)) {
+            ty_numbers_add(&list, t);
+        }
+    }
+    return list;
+}
+
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    const uint32_t t = layout->tensor;
+    const struct {
+        const char *name;
+        uint32_t value;
+        bool divides;
+    } rows[] = {
+        {"model.heads", arch->heads, arch->heads % t == 0},
+        {"model.kv_heads", arch->kv_heads, arch->kv_heads % t == 0 || t % arch->kv_heads == 0},
+        {"model.ffn", arch->ffn, arch->ffn % t == 0},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (!rows[i].divides) {
+            const struct ty_numbers candidates = candidates_of(layout, arch, gpus);
+            return ty_check_fail(section, "tensor", err, "%u does not divide %s (%u); try %s",
+                                 (unsigned)t, rows[i].name, (unsigned)rows[i].value,
+                                 candidates.text);
+        }
+    }
+    return 0;
+}
+
+const struct ty_parallel ty_parallel_tensor = {
+    .name = "tensor", .check = check, .shard = shard, .around = around};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/check.h"
 #include "model/orders/text.h"
 #include "sim/base/file.h"
 #include "sim/config/load.h"
@@ -335,6 +336,13 @@ static void check_layout(struct ty_loader *l)
         ty_loader_note(l, TY_SECTION_LAYOUT,
                        ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
                                         &c->cluster, ty_sched_chunks(&c->schedule), l->err));
+    }
+    if (layout_stands(c) && c->layout.context > 1 && c->schedule.slices > 1) {
+        ty_loader_note(l, TY_SECTION_LAYOUT,
+                       ty_check_fail(&c->sections[TY_SECTION_LAYOUT], "context", l->err,
+                                     "%u: schedule.slices (%u) cuts sequences already; write 1 "
+                                     "for one of them",
+                                     (unsigned)c->layout.context, (unsigned)c->schedule.slices));
     }
     if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));

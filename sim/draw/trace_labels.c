@@ -18,9 +18,13 @@ const char *ty_trace_rank_name(void *arg, uint32_t rank)
     const struct ty_grid *grid = &at.run->lowered.grid;
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, at.rank, coord);
-    ty_snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u tp%u · node%u/gpu%u",
+    char context[24] = "";
+    if (grid->size[TY_AXIS_CONTEXT] > 1) {
+        (void)snprintf(context, sizeof(context), " cp%u", (unsigned)coord[TY_AXIS_CONTEXT]);
+    }
+    ty_snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u%s tp%u · node%u/gpu%u",
                 at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
-                (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA],
+                (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA], context,
                 (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, at.rank),
                 (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
     return l->name;
@@ -154,6 +158,9 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     text(m, "gpu", ty_run_n_generations(run) > 1 ? m->gpus : ty_run_gpu(run, 0)->gpu_preset);
     number(m, "gpus", c->layout.ranks);
     number(m, "tp", c->layout.tensor);
+    if (c->layout.context > 1) {
+        number(m, "cp", c->layout.context);
+    }
     number(m, "pp", c->layout.pipeline);
     number(m, "dp", c->layout.data);
     number(m, "zero", c->layout.zero);

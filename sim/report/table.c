@@ -67,8 +67,13 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
     exceptions(&c->cluster.exception_texts, t);
-    ty_text_add(t, "tensor %u%s, pipeline %u (", (unsigned)l->tensor,
-                l->sequence_parallel ? " with sequence parallelism" : "", (unsigned)l->pipeline);
+    ty_text_add(t, "tensor %u%s, ", (unsigned)l->tensor,
+                l->sequence_parallel ? " with sequence parallelism" : "");
+    if (l->context > 1) {
+        ty_text_add(t, "context %u (%s), ", (unsigned)l->context,
+                    ty_context_words[l->context_method].name);
+    }
+    ty_text_add(t, "pipeline %u (", (unsigned)l->pipeline);
     schedule(c, t);
     ty_text_add(t, "), data %u, ZeRO-%u", (unsigned)l->data, (unsigned)l->zero);
     if (ty_layout_replicas(l) > 1) {

@@ -46,10 +46,13 @@ static void describe(const struct ty_other *o, struct ty_text *t)
     ty_text_add(t, "  %s: %s, %s parameters, on %u GPUs (nodes ", o->job->name, c->arch.name,
                 ty_words_count(ty_arch_params(&c->arch), value, sizeof(value)), (unsigned)l->ranks);
     put_nodes(&o->run->lowered.grid, t);
-    ty_text_add(t, ")\n    tensor %u, pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s",
-                (unsigned)l->tensor, (unsigned)l->pipeline, ty_sched_of(&c->schedule)->name,
-                (unsigned)l->data, (unsigned)l->zero, ty_stack_words(c, stack),
-                ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));
+    ty_text_add(t, ")\n    tensor %u, ", (unsigned)l->tensor);
+    if (l->context > 1) {
+        ty_text_add(t, "context %u, ", (unsigned)l->context);
+    }
+    ty_text_add(t, "pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s", (unsigned)l->pipeline,
+                ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero,
+                ty_stack_words(c, stack), ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));
     if (o->job->steps > 0) {
         ty_text_add(t, "; %u step%s", (unsigned)o->job->steps, o->job->steps == 1 ? "" : "s");
     }

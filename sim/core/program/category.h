@@ -12,7 +12,8 @@
     X(DATA, "data comm", 13)                                                                       \
     X(SEND, "pipeline send", 14)                                                                   \
     X(RECV, "pipeline recv", 15)                                                                   \
-    X(REPLICA, "replica comm", 16)
+    X(REPLICA, "replica comm", 16)                                                                 \
+    X(CONTEXT, "context comm", 17)
 
 enum ty_stream {
 #define X(id, name, tid) TY_STREAM_##id,

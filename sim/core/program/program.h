@@ -37,7 +37,7 @@
 
 #define TY_NONE     UINT16_MAX
 #define TY_WAITS    3u
-#define TY_EVENTS   24u /* events a rank can record */
+#define TY_EVENTS   32u /* events a rank can record */
 #define TY_NO_EVENT UINT8_MAX
 
 enum ty_sync {

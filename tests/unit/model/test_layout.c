@@ -79,9 +79,6 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
         {"zero: 1\nshard: 1\nglobal_batch: 96", 1,
          "2:8: layout.shard: 1: a rank alone shares with nobody; try 2, 4, 8, 16, 32, or "
          "layout.zero 0"},
-        {"context: 2\nglobal_batch: 96", 1,
-         "1:10: layout.context: 2: context parallelism is not simulated yet in this version; write "
-         "1"},
         {"expert: 4\nglobal_batch: 96", 1,
          "1:9: layout.expert: 4: expert parallelism is not simulated yet in this version; write 1"},
     };

@@ -15,7 +15,7 @@ START_TEST(zero_shares_states_as_in_its_paper)
     const double P = 7.5e9, N = 64;
     const double closed[] = {16 * P, 4 * P + 12 * P / N, 2 * P + 14 * P / N, 16 * P / N};
     for (uint32_t zero = 0; zero <= 3; zero++) {
-        const struct ty_layout layout = {.zero = zero, .data = 64};
+        const struct ty_layout layout = {.zero = zero, .data = 64, .context = 1};
         const struct ty_state_bytes s = ty_memory_states(&layout, P);
         const double sum = s.weights + s.grads + s.optimizer;
         assert_near(sum, closed[zero], 1e-12); /* rounding */
@@ -27,8 +27,9 @@ END_TEST
 START_TEST(gradients_in_32_bit_add_two_bytes_each)
 {
     for (uint32_t zero = 0; zero <= 3; zero++) {
-        const struct ty_layout half = {.zero = zero, .data = 8};
-        const struct ty_layout full = {.zero = zero, .data = 8, .framework = {.grad_fp32 = true}};
+        const struct ty_layout half = {.zero = zero, .context = 1, .data = 8};
+        const struct ty_layout full = {
+            .zero = zero, .context = 1, .data = 8, .framework = {.grad_fp32 = true}};
         const struct ty_state_bytes a = ty_memory_states(&half, 1e9);
         const struct ty_state_bytes b = ty_memory_states(&full, 1e9);
         ck_assert_double_eq(b.grads - a.grads, zero >= 2 ? 2e9 / 8 : 2e9);
@@ -276,7 +277,7 @@ END_TEST
 
 START_TEST(buffers_hold_a_bucket_or_gathered_units)
 {
-    struct ty_layout layout = {.tensor = 1, .data = 8};
+    struct ty_layout layout = {.tensor = 1, .context = 1, .data = 8};
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 0);
     layout.framework.overlap_grad_reduce = true;
     ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 25 * 1048576.0);

@@ -207,8 +207,8 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
          ":3:5: time_us: not positive (-1); write a time above 0"},
         {HEAD "gemm,forward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:1: op: unknown word (gemm); write one of matmul, attention, norm, activation, rotary, "
-         "residual, embedding, cross-entropy, accumulation, optimizer, all-reduce, all-gather, "
-         "reduce-scatter, broadcast, all-to-all, send-recv"},
+         "residual, merge, embedding, cross-entropy, accumulation, optimizer, all-reduce, "
+         "all-gather, reduce-scatter, broadcast, all-to-all, send-recv"},
         {HEAD "matmul,backward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:8: role: unknown word (backward); write one of forward, dgrad, wgrad"},
         {HEAD "matmul,forward,fused,bf16,8,8,8,,,,,,,,1\n",

@@ -1,0 +1,223 @@
+/* context.c - context parallelism: ranks share the tokens of every sequence.
+ *
+ * Outside the attention core each works on its own tokens and knows nothing of the others. In the
+ * core queries need the keys and values before them, wherever they are (c tokens a rank, n ranks):
+ *
+ *     zigzag      rank i has chunks i and 2 n - 1 - i of 2 n, so that all have the same work. Keys
+ *                 and values go round a ring: in each of n rounds a rank works on those it has, in
+ *                 half a square of c tokens, and passes them on. Going backward, their gradients
+ *                 travel with them, and home with the last message. (Transformer Engine's p2p.)
+ *     ring        the same with contiguous chunks: rank i has work in the first i + 1 rounds, whole
+ *                 squares but for the first (Liu et al. 2023)
+ *     all-gather  keys and values of the whole sequence are gathered, before the forward and again
+ *                 before the backward, and their gradients scattered (Llama 3, section 3.3.2)
+ *     ulysses     heads are scattered while the sequence is gathered, by all-to-all, and back
+ *                 (Jacobs et al. 2023, DeepSpeed-Ulysses)
+ *     hybrid      ulysses among neighbours, zigzag among such groups (Fang and Zhao 2024, USP)
+ *
+ * A partial output is merged into what came before it: elementwise work of each round but the
+ * first. Messages run beside the work of a round, collectives of the other kinds beside nothing. */
+#include <math.h>
+
+#include "model/block/block_internal.h"
+#include "model/check.h"
+
+/* Bytes of queries or of the output, and of keys or of values, on one rank. */
+struct sizes {
+    double queries, keys;
+};
+
+static struct sizes sizes(const struct ty_block_maker *b)
+{
+    const double token =
+        b->shard.tokens * b->arch->head_dim * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    return (struct sizes){token * b->shard.heads, token * b->shard.kv_heads};
+}
+
+/* ---- methods ---- */
+
+static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_comm_group group,
+                 uint32_t ranks, bool balanced)
+{
+    const double keys = sizes(b).keys, e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const struct ty_attention_core *own = &op->kernel[0].attention;
+    struct ty_kernel next = op->kernel[0];
+    if (ranks == 1) {
+        return;
+    }
+    next.attention.queries = own->tokens;
+    next.attention.tokens = balanced ? own->tokens / 2 : own->tokens;
+    next.attention.unmasked = true;
+    ty_block_kernel(op, &next);
+    ty_block_elementwise(b, op, TY_OPERATOR_MERGE, TY_ANY_KERNEL,
+                         own->sequences * own->tokens * own->heads * own->head_dim);
+    op->rounds = (struct ty_op_rounds){.n = ranks,
+                                       .n_first = 1,
+                                       .uneven = !balanced,
+                                       .group = (uint8_t)group,
+                                       .forward_B = 2 * keys,
+                                       .first_B = 2 * keys,
+                                       .middle_B = 4 * keys,
+                                       .last_B = 2 * keys};
+    ty_block_need(b, TY_LIFE_BACKWARD, op->part, "keys, values and their gradients on the way",
+                  8 * keys);
+    ty_block_need(b, TY_LIFE_BACKWARD, op->part, "32-bit sums of partial outputs",
+                  4 / e * sizes(b).queries);
+}
+
+static void all_gather(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const uint32_t n = b->layout->context;
+    struct ty_attention_core *core = &op->kernel[0].attention;
+    struct ty_op_comm whole = {
+        .group = TY_GROUP_CONTEXT, .coll = TY_COLL_ALL_GATHER, .bytes = 2 * sizes(b).keys * n};
+    core->queries = core->tokens;
+    core->tokens *= n;
+    ty_block_comm(op, TY_BEFORE_FORWARD, &whole, 1);
+    ty_block_comm(op, TY_BEFORE_DGRAD, &whole, 1);
+    whole.coll = TY_COLL_REDUCE_SCATTER;
+    ty_block_comm(op, TY_AFTER_DGRAD, &whole, 1);
+    ty_block_need(b, TY_LIFE_BACKWARD, op->part, "keys and values of all, and their gradients",
+                  2 * whole.bytes);
+}
+
+/* Heads for tokens, among the ranks of a group. */
+static void ulysses(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_comm_group group,
+                    uint32_t ranks)
+{
+    const struct sizes x = sizes(b);
+    const struct ty_op_comm output = {
+        .group = (uint8_t)group, .coll = TY_COLL_ALL_TO_ALL, .bytes = x.queries};
+    struct ty_op_comm keys = output;
+    struct ty_attention_core *core = &op->kernel[0].attention;
+    if (ranks == 1) {
+        return;
+    }
+    keys.bytes = x.keys;
+    core->tokens *= ranks;
+    core->heads /= ranks;
+    core->kv_heads = fmax(core->kv_heads / ranks, 1);
+    ty_block_comm(op, TY_BEFORE_FORWARD, &output, 1); /* of the queries */
+    ty_block_comm(op, TY_BEFORE_FORWARD, &keys, 2);
+    ty_block_comm(op, TY_AFTER_FORWARD, &output, 1);
+    ty_block_comm(op, TY_BEFORE_DGRAD, &output, 1);
+    ty_block_comm(op, TY_AFTER_DGRAD, &output, 1);
+    ty_block_comm(op, TY_AFTER_DGRAD, &keys, 2);
+    ty_block_need(b, TY_LIFE_BACKWARD, op->part, "q, k, v and output in both layouts",
+                  2 * (x.queries + x.keys));
+}
+
+/* ---- the kind ---- */
+
+static void shard(const struct ty_arch *arch, const struct ty_layout *layout,
+                  struct ty_shard *shard)
+{
+    (void)arch;
+    shard->context = layout->context;
+    shard->sequence /= layout->context;
+    shard->tokens /= layout->context;
+}
+
+static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const uint32_t n = b->layout->context, inner = b->layout->context_inner;
+    if (n == 1 || op->kernel[0].op != TY_OPERATOR_ATTENTION) {
+        return;
+    }
+    switch ((enum ty_context_method)b->layout->context_method) {
+    case TY_CONTEXT_ZIGZAG:
+    case TY_CONTEXT_RING:
+        ring(b, op, TY_GROUP_CONTEXT, n, b->layout->context_method == TY_CONTEXT_ZIGZAG);
+        break;
+    case TY_CONTEXT_ALL_GATHER:
+        all_gather(b, op);
+        break;
+    case TY_CONTEXT_ULYSSES:
+        ulysses(b, op, TY_GROUP_CONTEXT, n);
+        break;
+    case TY_CONTEXT_HYBRID:
+        ulysses(b, op, TY_GROUP_CONTEXT_INNER, inner);
+        ring(b, op, TY_GROUP_CONTEXT_OUTER, n / inner, true);
+        break;
+    }
+}
+
+/* ---- what must divide what ---- */
+
+/* Largest degree below that which would do; 1 always does. */
+static uint32_t lower_degree(const struct ty_layout *layout, const struct ty_arch *arch,
+                             bool (*divides)(const struct ty_layout *, const struct ty_arch *,
+                                             uint32_t))
+{
+    uint32_t n = layout->context - 1;
+    while (n > 1 && (layout->context % n != 0 || !divides(layout, arch, n))) {
+        n--;
+    }
+    return n;
+}
+
+static bool heads_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
+{
+    const uint32_t ranks = layout->tensor * n;
+    return arch->heads % ranks == 0 && arch->kv_heads % ranks == 0;
+}
+
+static bool chunks_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
+{
+    const uint32_t halves = layout->context_method == TY_CONTEXT_RING ? 1 : 2;
+    return arch->sequence % (halves * n) == 0;
+}
+
+static int check_heads(const struct ty_layout *layout, const struct ty_section *section,
+                       const struct ty_arch *arch, struct ty_err *err)
+{
+    const bool hybrid = layout->context_method == TY_CONTEXT_HYBRID;
+    const char *key = hybrid ? "context_inner" : "context";
+    const uint32_t n = hybrid ? layout->context_inner : layout->context;
+    if (heads_divide(layout, arch, n)) {
+        return 0;
+    }
+    struct ty_layout other = *layout;
+    other.context = n;
+    return ty_check_fail(
+        section, key, err,
+        "%u: heads are scattered over tensor x %s = %u x %u ranks, which must divide model.heads "
+        "(%u) and model.kv_heads (%u); try %u, or context_method zigzag",
+        (unsigned)n, key, (unsigned)layout->tensor, (unsigned)n, (unsigned)arch->heads,
+        (unsigned)arch->kv_heads, (unsigned)lower_degree(&other, arch, heads_divide));
+}
+
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    const bool scatters =
+        layout->context_method == TY_CONTEXT_ULYSSES || layout->context_method == TY_CONTEXT_HYBRID;
+    (void)gpus;
+    if (layout->context == 1) {
+        return 0;
+    }
+    if (arch->attention < TY_ATTENTION_FLASH1) {
+        return ty_check_fail(section, "context", err,
+                             "%u: parts of a sequence are put together by flash kernels, and "
+                             "model.attention is %s; write flash2 there, or 1 here",
+                             (unsigned)layout->context, ty_attention_words[arch->attention].name);
+    }
+    if (!chunks_divide(layout, arch, layout->context)) {
+        return ty_check_fail(section, "context", err,
+                             "%u ranks have %s each, and that does not divide model.sequence (%u); "
+                             "try %u",
+                             (unsigned)layout->context,
+                             layout->context_method == TY_CONTEXT_RING ? "a chunk" : "two chunks",
+                             (unsigned)arch->sequence,
+                             (unsigned)lower_degree(layout, arch, chunks_divide));
+    }
+    if (layout->context % layout->context_inner != 0) {
+        return ty_check_fail(section, "context_inner", err,
+                             "%u does not divide layout.context (%u); write auto",
+                             (unsigned)layout->context_inner, (unsigned)layout->context);
+    }
+    return scatters ? check_heads(layout, section, arch, err) : 0;
+}
+
+const struct ty_parallel ty_parallel_context = {
+    .name = "context", .check = check, .shard = shard, .around = around};

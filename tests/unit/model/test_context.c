@@ -1,0 +1,261 @@
+/* test_context.c - ranks that share a sequence. Figures: heads of Llama-3-8B, 131072 tokens, 8
+ * ranks; K: bytes of the keys on a rank, A: of the queries. */
+#include <string.h>
+
+#include "model/parallel.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define K         33554432.0
+#define A         134217728.0
+#define CONTEXT   8u
+
+static const char eight[] = "cluster: {preset: dgx-h100, nodes: 1}\n"
+                            "model: {preset: llama3-8b, sequence: 131072, layers: 2}\n"
+                            "layout: {context: 8, global_batch: 1}\n"
+                            "framework: {preset: ideal}\n";
+
+static const char *const methods[] = {"layout.context_method=zigzag", "layout.context_method=ring",
+                                      "layout.context_method=all-gather",
+                                      "layout.context_method=ulysses",
+                                      "layout.context_method=hybrid"};
+
+/* The operator in which ranks of a sequence meet. */
+static const struct ty_unit_op *core_of(const struct quick_run *q)
+{
+    const struct ty_unit_ops *layer = &q->run->lowered.units->kind[TY_UNIT_LAYER];
+    for (uint32_t i = 0; i < layer->n; i++) {
+        if (layer->op[i].kernel[0].op == TY_OPERATOR_ATTENTION) {
+            return &layer->op[i];
+        }
+    }
+    ck_abort_msg("no attention");
+    return NULL;
+}
+
+/* ---- bytes ---- */
+
+/* Of a layer, sent by one rank: what collectives before and after a pass say, and its rounds. */
+static double sent_around(const struct ty_unit_op *op, enum ty_comm_place from,
+                          enum ty_comm_place to, double ranks)
+{
+    double sum = 0;
+    for (enum ty_comm_place place = from; place <= to; place++) {
+        for (uint32_t i = 0; i < op->comms[place].n; i++) {
+            const struct ty_op_comm *comm = &op->comms[place].item[i];
+            sum += comm->times * comm->bytes * (ranks - 1) / ranks;
+        }
+    }
+    return sum;
+}
+
+static double sent_in_rounds(const struct ty_op_rounds *r, bool back)
+{
+    if (r->n == 0) {
+        return 0;
+    }
+    return back ? r->first_B + (r->n - 2.0) * r->middle_B + r->last_B : (r->n - 1.0) * r->forward_B;
+}
+
+START_TEST(methods_send_what_the_formulas_say)
+{
+    static const struct {
+        const char *method, *inner;
+        double around, forward, backward; /* ranks of the collectives; bytes */
+    } rows[] = {
+        {"layout.context_method=zigzag", NULL, 1, 2 * K * 7, 4 * K * 7},
+        {"layout.context_method=ring", NULL, 1, 2 * K * 7, 4 * K * 7},
+        {"layout.context_method=all-gather", NULL, 8, 2 * K * 7, 4 * K * 7},
+        {"layout.context_method=ulysses", NULL, 8, (2 * A + 2 * K) * 7 / 8,
+         (2 * A + 2 * K) * 7 / 8},
+        {"layout.context_method=hybrid", "layout.context_inner=4", 4,
+         (2 * A + 2 * K) * 3 / 4 + 2 * K, (2 * A + 2 * K) * 3 / 4 + 4 * K},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct quick_run q = quick_run(eight, NULL, SETS(rows[i].method, rows[i].inner));
+        const struct ty_unit_op *op = core_of(&q);
+        const double forward =
+            sent_around(op, TY_BEFORE_FORWARD, TY_AFTER_FORWARD, rows[i].around) +
+            sent_in_rounds(&op->rounds, false);
+        const double backward = sent_around(op, TY_BEFORE_DGRAD, TY_AFTER_DGRAD, rows[i].around) +
+                                sent_in_rounds(&op->rounds, true);
+        ck_assert_double_eq(forward, rows[i].forward);
+        ck_assert_double_eq(backward, rows[i].backward);
+        const double all = quick_run_traffic(&q, "cp") + quick_run_traffic(&q, "cp heads") +
+                           quick_run_traffic(&q, "cp ring");
+        ck_assert_double_eq_tol(all, CONTEXT * 2 * (forward + backward), 1e-6 * all);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* ---- work ---- */
+
+static double attention_flops(const struct quick_run *q, enum ty_category category, bool *equal)
+{
+    const struct ty_program *p = &q->run->lowered.program;
+    double sum = 0;
+    *equal = true;
+    for (uint32_t i = 0; i < p->n_passes; i++) {
+        const struct ty_block *block = &p->blocks[p->passes[i].block];
+        for (uint32_t k = 0; k < block->n_ops; k++) {
+            const struct ty_kind *kind = &p->kinds[ty_pass_ops(p, &p->passes[i])[k].kind];
+            if (kind->category == category && strstr(kind->name, "attention core") != NULL) {
+                sum += kind->flops;
+                *equal = *equal && kind->dur_of == NULL;
+            }
+        }
+    }
+    return sum * p->n_ranks;
+}
+
+/* 2 b s^2 a d, and 2.5 times that, whoever does it. */
+START_TEST(methods_share_the_work_of_a_sequence)
+{
+    const double s = 131072, whole = 2 * s * s * 32 * 128 * 2;
+    for (size_t i = 0; i < TY_COUNT(methods); i++) {
+        struct quick_run q = quick_run(eight, NULL, SETS(methods[i]));
+        bool equal;
+        ck_assert_double_eq_tol(attention_flops(&q, TY_CAT_FORWARD, &equal), whole, 1e-9 * whole);
+        ck_assert_msg(equal == (i != 1), "%s", methods[i]);
+        ck_assert_double_eq_tol(attention_flops(&q, TY_CAT_BACKWARD, &equal), 2.5 * whole,
+                                1e-8 * whole);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* The last rank of a plain ring has 2 n - 1 half squares where the mean is n, and all wait. */
+START_TEST(a_plain_ring_waits_for_its_last_rank)
+{
+    static const char *const degree[] = {"layout.context=2", "layout.context=4",
+                                         "layout.context=8"};
+    for (uint32_t i = 0; i < TY_COUNT(degree); i++) {
+        const double n = 2u << i;
+        const char *const fast[] = {degree[i],
+                                    "cluster.nvlink_overlap_slowdown=0",
+                                    "cluster.nvlink_bandwidth=90 TB/s",
+                                    "layout.global_batch=4",
+                                    methods[1],
+                                    NULL};
+        struct quick_run ring = quick_run(eight, "sweep", fast);
+        const struct ty_unit_op *op = core_of(&ring);
+        struct ty_unit_costs costs;
+        ty_unit_price(&ring.run->lowered.units->kind[TY_UNIT_LAYER], &ring.config->layout,
+                      &ring.config->cluster.gpu, &costs);
+        const uint32_t at = (uint32_t)(op - ring.run->lowered.units->kind[TY_UNIT_LAYER].op);
+        ck_assert_double_eq_tol(costs.op[at].forward.flops / costs.first[at].forward.flops / n,
+                                (2 * n - 1) / n, 1e-12);
+        /* in time, too, but for what merging takes */
+        const double waited = ring.figures.bucket_s[TY_BUCKET_EXPOSED_CONTEXT];
+        const double mine = ring.figures.step_s - waited;
+        ck_assert_double_gt(waited, 0.15 * mine);
+        quick_run_free(&ring);
+    }
+}
+END_TEST
+
+/* ---- overlap ---- */
+
+/* Messages are hidden behind a round once the tokens of a rank are many: then nothing is gained by
+ * faster links. */
+START_TEST(hidden_messages_cost_nothing)
+{
+    const char *const plain[] = {"cluster.nvlink_overlap_slowdown=0", NULL};
+    const char *const fast[] = {"cluster.nvlink_overlap_slowdown=0",
+                                "cluster.nvlink_bandwidth=900 GB/s", NULL};
+    struct quick_run a = quick_run(eight, "sweep", plain), b = quick_run(eight, "sweep", fast);
+    ck_assert_double_eq(a.figures.bucket_s[TY_BUCKET_EXPOSED_CONTEXT], 0);
+    const double gradients =
+        a.figures.bucket_s[TY_BUCKET_EXPOSED_DATA] - b.figures.bucket_s[TY_BUCKET_EXPOSED_DATA];
+    ck_assert_double_eq_tol(a.figures.step_s, b.figures.step_s + gradients, 1e-9);
+    const char *const slow[] = {"cluster.nvlink_overlap_slowdown=0",
+                                "cluster.nvlink_bandwidth=9 GB/s", NULL};
+    struct quick_run c = quick_run(eight, "sweep", slow);
+    ck_assert_double_gt(c.figures.bucket_s[TY_BUCKET_EXPOSED_CONTEXT], 0);
+    quick_run_free(&a);
+    quick_run_free(&b);
+    quick_run_free(&c);
+}
+END_TEST
+
+/* Both executors, every method, with tensor and pipeline ranks, sharded weights, recomputation and
+ * a split backward: the same times, and buckets that add up. */
+START_TEST(methods_go_with_other_kinds)
+{
+    static const char *const with[] = {"layout.tensor=2", "layout.pipeline=2", "layout.zero=3",
+                                       "layout.recompute=selective", "schedule.name=zb-1p"};
+    for (size_t i = 0; i < TY_COUNT(methods) * TY_COUNT(with); i++) {
+        const char *const sets[] = {
+            methods[i / TY_COUNT(with)], with[i % TY_COUNT(with)],        "layout.context=4",
+            "layout.global_batch=4",     "layout.sequence_parallel=true", NULL};
+        struct quick_run a = quick_run(eight, "sweep", sets), b = quick_run(eight, "events", sets);
+        double sum = 0;
+        for (uint32_t k = 0; k < TY_N_BUCKETS; k++) {
+            sum += a.figures.bucket_s[k];
+        }
+        ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+        ck_assert_double_eq_tol(sum, a.figures.step_s, 1e-9 * sum);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
+/* ---- groups and states ---- */
+
+START_TEST(groups_are_those_of_megatron)
+{
+    const uint32_t size[TY_N_AXES] = {2, 2, 2, 2};
+    const int order[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA, TY_AXIS_PIPELINE};
+    const struct ty_layout layout = {
+        .tensor = 2, .context = 2, .context_inner = 1, .data = 2, .pipeline = 2, .shard = 2};
+    struct ty_grid grid;
+    uint32_t ranks[4];
+    ty_grid_init(&grid, size, order, 8);
+    const struct ty_comm_span context = ty_comm_span(&layout, &grid, TY_GROUP_CONTEXT);
+    ck_assert_uint_eq(ty_grid_subgrid(&context.grid, context.dims, 0, ranks), 2);
+    ck_assert(ranks[0] == 0 && ranks[1] == 2);
+    const struct ty_comm_span data = ty_comm_span(&layout, &grid, TY_GROUP_DATA);
+    ck_assert_uint_eq(ty_grid_subgrid(&data.grid, data.dims, 0, ranks), 4);
+    ck_assert(ranks[0] == 0 && ranks[1] == 2 && ranks[2] == 4 && ranks[3] == 6);
+}
+END_TEST
+
+/* States are shared by data and context ranks alike. */
+START_TEST(context_ranks_share_states)
+{
+    const char *const data[] = {"layout.zero=1", "layout.context=1", "layout.tensor=2",
+                                "layout.global_batch=4", NULL};
+    const char *const both[] = {"layout.zero=1", "layout.context=2", "layout.tensor=2",
+                                "layout.global_batch=4", NULL};
+    struct quick_run a = quick_run(eight, NULL, data), b = quick_run(eight, NULL, both);
+    ck_assert_double_eq(a.run->lowered.stage[0].states.optimizer,
+                        b.run->lowered.stage[0].states.optimizer);
+    ck_assert_double_eq(quick_run_traffic(&a, "dp"), quick_run_traffic(&b, "dp"));
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+END_TEST
+
+/* A rank alone with its sequences knows no method. */
+START_TEST(one_context_rank_is_none)
+{
+    struct quick_run plain =
+        quick_run(eight, NULL, SETS("layout.context=1", "layout.global_batch=8"));
+    for (size_t i = 0; i < TY_COUNT(methods); i++) {
+        struct quick_run q =
+            quick_run(eight, NULL, SETS("layout.context=1", "layout.global_batch=8", methods[i]));
+        ck_assert_uint_eq(q.run->lowered.program.n_ops, plain.run->lowered.program.n_ops);
+        ck_assert_double_eq(q.figures.step_s, plain.figures.step_s);
+        quick_run_free(&q);
+    }
+    quick_run_free(&plain);
+}
+END_TEST
+
+TY_SUITE("context", methods_send_what_the_formulas_say, methods_share_the_work_of_a_sequence,
+         a_plain_ring_waits_for_its_last_rank, hidden_messages_cost_nothing,
+         methods_go_with_other_kinds, groups_are_those_of_megatron, context_ranks_share_states,
+         one_context_rank_is_none)
