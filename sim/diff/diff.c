@@ -71,7 +71,7 @@ static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_ar
         const struct ty_recording *own = runs[i].recording;
         rc = match_ranks(&d->side[i], runs, d->n, arena);
         if (own != NULL && rc == 0) {
-            rc = ty_diff_assume_work(d, &d->side[i]);
+            ty_diff_assume_work(d, &d->side[i]);
         }
         d->lumped = d->lumped || (own != NULL && own->unphased_s > 0.99 * own->computed_s);
     }

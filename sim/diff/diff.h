@@ -9,7 +9,7 @@
 #ifndef TY_DIFF_DIFF_H
 #define TY_DIFF_DIFF_H
 
-#include "sim/profile/replay.h"
+#include "sim/profile/recording.h"
 #include "sim/run/run.h"
 
 #define TY_DIFF_RUNS_MAX 8u
@@ -107,8 +107,8 @@ struct ty_diff {
 };
 
 /* What a measured side worked on, as far as the runs beside it tell: tokens and MFU, or whose work
- * it is not. 0 or TY_ENOMEM. work.c */
-int ty_diff_assume_work(struct ty_diff *diff, struct ty_diff_side *side);
+ * it is not. work.c */
+void ty_diff_assume_work(struct ty_diff *diff, struct ty_diff_side *side);
 
 struct ty_text;
 void ty_diff_table(const struct ty_diff *diff, struct ty_text *text);

@@ -89,8 +89,8 @@ const char *ty_lanes_rank_label(void *arg, uint32_t rank)
     const uint32_t i = ty_lanes_locate(l, &rank);
     struct ty_trace_labels labels = {.run = l->runs[i].run};
     if (l->runs[i].recording != NULL) {
-        const char *gpu = l->runs[i].recording->profile->ranks[rank].gpu;
-        return gpu != NULL && gpu[0] != '\0' ? gpu : "measured";
+        const char *gpu = l->runs[i].recording->gpu[rank];
+        return gpu[0] != '\0' ? gpu : "measured";
     }
     snprintf(l->label, sizeof(l->label), "%s", ty_trace_rank_label(&labels, rank));
     return l->label;

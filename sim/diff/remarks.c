@@ -117,6 +117,14 @@ static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_sid
                    r->n_unmarked == 1 ? "has" : "have", r->n_unmarked == 1 ? "it" : "them"),
                rc);
     }
+    if (r->n_cut_steps > 0) {
+        remark(pair,
+               ty_arena_printf(arena,
+                               "of %u steps of a rank in %c only a part was written (--window, "
+                               "--steps) or executed (a deadlock): its step time is of these parts",
+                               (unsigned)r->n_cut_steps, side->letter),
+               rc);
+    }
     if (!pair->lumped && unphased >= 0.01) {
         remark(pair,
                ty_arena_printf(arena, "of %s of the computation in %c the phase is not known",

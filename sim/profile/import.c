@@ -14,31 +14,22 @@
 static int selects(const char *text, uint32_t number)
 {
     int found = 0;
-    for (const char *p = text;;) {
+    for (const char *p = text;; p++) {
         char *end;
         if (*p < '0' || *p > '9') {
             return -1;
         }
         const unsigned long from = strtoul(p, &end, 10);
-        unsigned long to = from;
-        if (*end == '-') {
-            p = end + 1;
-            if (*p < '0' || *p > '9') {
-                return -1;
-            }
-            to = strtoul(p, &end, 10);
-        }
-        if (to < from) {
+        const bool range = *end == '-' && end[1] >= '0' && end[1] <= '9';
+        const unsigned long to = range ? strtoul(end + 1, &end, 10) : from;
+        if (to < from || (*end != ',' && *end != '\0')) {
             return -1;
         }
         found = found || (number >= from && number <= to);
         if (*end == '\0') {
             return found;
         }
-        if (*end != ',') {
-            return -1;
-        }
-        p = end + 1;
+        p = end;
     }
 }
 
@@ -95,6 +86,26 @@ static int choose_steps(struct ty_import *im)
     return chosen > 0 ? 0 : no_such_step(im);
 }
 
+bool ty_import_kernel_chosen(const struct ty_import *im, uint32_t rank,
+                             const struct ty_profile_kernel *k)
+{
+    return im->chosen == NULL ||
+           (k->step != TY_PROFILE_NONE && im->chosen[im->chosen_at[rank] + k->step]);
+}
+
+void ty_import_count_steps(const struct ty_import *im, uint32_t *cut, uint32_t *all)
+{
+    *cut = *all = 0;
+    for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
+        const struct ty_profile_rank *rank = &im->profile->ranks[r];
+        for (uint32_t i = 0; i < rank->n_steps; i++) {
+            const bool chosen = im->chosen == NULL || im->chosen[im->chosen_at[r] + i];
+            *cut += chosen && rank->steps[i].cut;
+            *all += chosen;
+        }
+    }
+}
+
 /* ---- the whole ---- */
 
 static int import(struct ty_import *im)
@@ -107,26 +118,24 @@ static int import(struct ty_import *im)
     return rc < 0 ? rc : ty_import_make_rows(im);
 }
 
-static int take(struct ty_text *t, char **out, struct ty_err *err)
-{
-    *out = ty_text_take(t);
-    return *out != NULL ? 0 : ty_fail_memory(err);
-}
-
 static int put(const struct ty_import *im, bool json, char **report, char **table)
 {
-    struct ty_text t = {.data = NULL};
+    struct ty_text summary = {.data = NULL}, rows = {.data = NULL};
     if (json) {
-        ty_import_put_json(im, &t);
+        ty_import_put_json(im, &summary);
     } else {
-        ty_import_put_report(im, &t);
+        ty_import_put_report(im, &summary);
     }
-    int rc = take(&t, report, im->err);
-    if (rc == 0) {
-        ty_import_put_table(im, &t);
-        rc = take(&t, table, im->err);
+    ty_import_put_table(im, &rows);
+    *report = ty_text_take(&summary);
+    *table = ty_text_take(&rows);
+    if (*report != NULL && *table != NULL) {
+        return 0;
     }
-    return rc;
+    ty_text_free(*report);
+    ty_text_free(*table);
+    *report = *table = NULL;
+    return ty_fail_memory(im->err);
 }
 
 int ty_import_kineto(const struct ty_import_options *options, char **report, char **table,
@@ -134,26 +143,19 @@ int ty_import_kineto(const struct ty_import_options *options, char **report, cha
 {
     const char *format = options->stats != NULL ? options->stats : "table";
     const bool json = strcmp(format, "json") == 0;
+    struct ty_import im = {.gpus_per_node =
+                               options->gpus_per_node != 0 ? options->gpus_per_node : NODE_GPUS,
+                           .steps = options->steps,
+                           .err = err};
     struct ty_profile *profile = NULL;
     *report = *table = NULL;
     if (!json && strcmp(format, "table") != 0) {
         return ty_fail(err, TY_EUSAGE, "--stats %s: unknown; write table or json", format);
     }
     int rc = ty_profile_read(&profile, options->paths, options->n_paths, err);
-    if (rc < 0) {
-        return rc;
-    }
-    struct ty_import im = {.profile = profile,
-                           .gpus_per_node =
-                               options->gpus_per_node != 0 ? options->gpus_per_node : NODE_GPUS,
-                           .steps = options->steps,
-                           .err = err};
-    rc = import(&im);
+    im.profile = profile;
+    rc = rc < 0 ? rc : import(&im);
     rc = rc < 0 ? rc : put(&im, json, report, table);
-    if (rc < 0) {
-        ty_text_free(*report);
-        *report = NULL;
-    }
     free(im.samples);
     free(im.left);
     free(im.traffic);

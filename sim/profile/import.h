@@ -1,9 +1,9 @@
 /* import.h - what a measured profile says, in the words of the simulator.
  *
- *     struct ty_profile ── import_operators ──> samples: a kernel of the table, its time
- *                       ── import_colls ──────> samples: a collective, its time
- *                       ── import_lanes ──────> what GPUs did when: busy, exposed, idle
- *     samples ── import ──> rows of the table; ── import_report ──> the summary
+ *     struct ty_profile ── operators ──> samples: a kernel of the table, its time
+ *                       ── colls ──────> samples: a collective, its time
+ *                       ── lanes ──────> what GPUs did when: busy, exposed, idle
+ *     samples ── table ──> rows of the table; ── report, json ──> the summary
  *
  * A row says what was certain. What was not is counted by reason, and told. */
 #ifndef TY_PROFILE_IMPORT_H
@@ -94,8 +94,20 @@ struct ty_import_left {
 };
 
 /* By the definitions of Holistic Trace Analysis, in nanoseconds. */
+#define TY_IMPORT_LANES(X)                                                                         \
+    X(span)                                                                                        \
+    X(busy)                                                                                        \
+    X(compute)                                                                                     \
+    X(communication)                                                                               \
+    X(overlap)                                                                                     \
+    X(exposed)                                                                                     \
+    X(memory_only)                                                                                 \
+    X(idle)
+
 struct ty_import_lanes {
-    int64_t span, busy, compute, communication, overlap, exposed, memory_only, idle;
+#define X(name) int64_t name;
+    TY_IMPORT_LANES(X)
+#undef X
 };
 
 /* A kind of collective among groups of one reach, as the summary shows it. */
@@ -125,7 +137,7 @@ struct ty_import {
     struct ty_import_traffic *traffic;
     uint32_t n_traffic, cap_traffic;
     int64_t kind_ns[TY_IMPORT_N_KINDS];
-    int64_t compute_ns, communication_ns, memory_ns; /* sums over kernels of all ranks */
+    int64_t class_ns[TY_PROFILE_N_CLASSES]; /* sums over kernels of all ranks */
     uint64_t n_kernels;
     struct ty_import_lanes *lanes; /* [n_ranks] */
 
@@ -142,7 +154,7 @@ int ty_import_add_sample(struct ty_import *im, const struct ty_import_sample *sa
 int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reason reason,
                        bool communication, int64_t gpu_ns, uint32_t count);
 
-/* Whether an operator is one of the table, and which. import_recognise.c */
+/* Whether an operator is one of the table, and which. recognise.c */
 struct ty_import_recorded {
     const struct ty_profile *profile;
     const struct ty_profile_rank *rank;
@@ -155,22 +167,26 @@ enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, u
 double ty_import_product_flops(const struct ty_profile *profile, const struct ty_profile_rank *rank,
                                uint32_t op);
 
-int ty_import_operators(struct ty_import *im);     /* import_operators.c */
-int ty_import_collectives(struct ty_import *im);   /* import_colls.c */
-int ty_import_measure_lanes(struct ty_import *im); /* import_lanes.c */
-int ty_import_make_rows(struct ty_import *im);     /* import_rows.c */
+int ty_import_operators(struct ty_import *im);     /* operators.c */
+int ty_import_collectives(struct ty_import *im);   /* colls.c */
+int ty_import_measure_lanes(struct ty_import *im); /* lanes.c */
+int ty_import_make_rows(struct ty_import *im);     /* table.c */
 
-/* Time that the table accounts for. import_rows.c */
+/* Time that the table accounts for. table.c */
 void ty_import_coverage(const struct ty_import *im, int64_t *compute_ns, int64_t *communication_ns);
-/* By the shortest of the members; 0: not known. import_report.c */
+
+/* Of a kind of traffic, by the shortest of the members; 0: not known. colls.c */
 double ty_import_bus_Bps(const struct ty_import_traffic *traffic);
+
+/* Steps that were asked for of which only a part is in the files, and of how many. import.c */
+void ty_import_count_steps(const struct ty_import *im, uint32_t *cut, uint32_t *all);
 
 const char *ty_import_kind_word(int kind);
 const char *ty_import_reason_text(int reason);
 
-/* The table, as `cluster.operators` reads it. import_rows.c */
+/* The table, as `cluster.operators` reads it. table.c */
 void ty_import_put_table(const struct ty_import *im, struct ty_text *text);
-/* The summary. import_report.c, import_json.c */
+/* The summary. report.c, json.c */
 void ty_import_put_report(const struct ty_import *im, struct ty_text *text);
 void ty_import_put_json(const struct ty_import *im, struct ty_text *text);
 

@@ -1,31 +1,19 @@
-/* replay.c - see replay.h. */
+/* replay.c - see recording.h. */
 #include "sim/profile/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/noise.h"
 #include "sim/base/path.h"
-#include "sim/profile/replay_kinds.h"
+#include "sim/profile/import.h"
+#include "sim/profile/read/store.h"
 
 #define PAUSES    500 /* pauses of 1/500 of a step end a stretch of a phase: what a picture shows */
 #define FAR_NS    ((int64_t)1 << 61)
 #define SPAN_NS   ((int64_t)1000000000000000)
-#define STEPS_MAX 65535u     /* the number of a step has 16 bits */
-#define SLOTS     (1u << 17) /* of the table of kinds: twice what can be numbered */
-
-/* What makes a kind: all else of its kernels may differ. */
-struct key {
-    uint32_t name; /* text, or enum ty_profile_coll */
-    uint8_t category, communicates;
-    const char *group;
-    double bytes;
-};
-
-struct slot {
-    struct key key;
-    uint32_t kind; /* and one; 0: empty */
-};
+#define STEPS_MAX 65535u /* the number of a step has 16 bits */
 
 struct builder {
     struct ty_recording *r;
@@ -33,8 +21,8 @@ struct builder {
     const struct ty_profile_rank *rank;
     struct ty_replay_item *items;
     uint32_t n;
-    struct slot *slots;
-    int64_t *start_ns, *dur_ns; /* [n_tasks] in the order of operations */
+    struct ty_profile_store kinds; /* numbered as those of the program, but from 1 */
+    int64_t *start_ns, *dur_ns;    /* [n_tasks] in the order of operations */
     size_t n_tasks;
     uint32_t *number; /* [n_steps] as the profiler counted them, ascending */
     uint32_t n_steps;
@@ -94,7 +82,26 @@ static int find_span(struct ty_recording *r, const char *path, struct ty_err *er
 static int by_number(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    return TY_ORDER(x, y);
+}
+
+/* Appends the numbers of the steps in which a rank has a kernel. */
+static int add_steps(struct builder *b, const struct ty_profile_rank *rank)
+{
+    bool *seen = calloc((size_t)rank->n_steps + 1, sizeof(*seen));
+    if (seen == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < rank->n_kernels; i++) {
+        const uint32_t step = rank->kernels[i].step;
+        if (is_replayed(b->r, &rank->kernels[i]) && step != TY_PROFILE_NONE && !seen[step]) {
+            seen[step] = true;
+            b->number[b->n_steps++] = rank->steps[step].number;
+            b->r->n_cut_steps += rank->steps[step].cut;
+        }
+    }
+    free(seen);
+    return 0;
 }
 
 /* Numbers of the steps that have a kernel, each once and in order: not every rank begins with the
@@ -102,37 +109,27 @@ static int by_number(const void *a, const void *b)
 static int find_steps(struct builder *b)
 {
     const struct ty_profile *p = b->r->profile;
-    size_t n = 0, most = 1;
+    size_t most = 1;
+    int rc = 0;
     for (uint32_t i = 0; i < p->n_ranks; i++) {
         most += p->ranks[i].n_steps;
     }
     b->number = calloc(most, sizeof(*b->number));
-    for (uint32_t i = 0; i < p->n_ranks && b->number != NULL; i++) {
-        const struct ty_profile_rank *rank = &p->ranks[i];
-        bool *seen = calloc((size_t)rank->n_steps + 1, sizeof(*seen));
-        for (uint32_t k = 0; k < rank->n_kernels && seen != NULL; k++) {
-            const uint32_t step = rank->kernels[k].step;
-            if (is_replayed(b->r, &rank->kernels[k]) && step != TY_PROFILE_NONE && !seen[step]) {
-                seen[step] = true;
-                b->number[n++] = rank->steps[step].number;
-            }
-        }
-        if (seen == NULL) {
-            return TY_ENOMEM;
-        }
-        free(seen);
-    }
     if (b->number == NULL) {
         return TY_ENOMEM;
     }
+    for (uint32_t i = 0; i < p->n_ranks && rc == 0; i++) {
+        rc = add_steps(b, &p->ranks[i]);
+    }
+    const uint32_t n = b->n_steps;
     qsort(b->number, n, sizeof(*b->number), by_number);
-    for (size_t i = 0; i < n; i++) {
-        if (b->n_steps == 0 || b->number[b->n_steps - 1] != b->number[i]) {
+    b->n_steps = 1;
+    for (uint32_t i = 1; i < n; i++) {
+        if (b->number[b->n_steps - 1] != b->number[i]) {
             b->number[b->n_steps++] = b->number[i];
         }
     }
-    b->n_steps = b->n_steps > 0 ? b->n_steps : 1;
-    return 0;
+    return rc;
 }
 
 /* Which of these steps a kernel is of. */
@@ -148,68 +145,47 @@ static uint16_t step_of(const struct builder *b, const struct ty_profile_kernel 
 
 /* ---- kinds ---- */
 
-static struct key key_of(struct builder *b, const struct ty_profile_kernel *k)
+/* What makes the kind of a kernel that communicates. */
+static void describe_message(struct builder *b, const struct ty_profile_kernel *k,
+                             struct ty_kind *kind)
 {
-    static const uint8_t phases[] = {[TY_PROFILE_OTHER] = TY_CAT_OTHER,
-                                     [TY_PROFILE_FORWARD] = TY_CAT_FORWARD,
-                                     [TY_PROFILE_RECOMPUTE] = TY_CAT_RECOMPUTE,
-                                     [TY_PROFILE_BACKWARD] = TY_CAT_BACKWARD,
-                                     [TY_PROFILE_OPTIMIZER] = TY_CAT_OPTIMIZER};
-    struct key key = {.name = ty_replay_name_text(b->rank, k), .category = phases[k->phase]};
-    if (k->class == TY_PROFILE_COMMUNICATION) {
-        const struct ty_replay_group group = ty_replay_group_of(b->r->profile, b->rank, k);
-        key = (struct key){.name = k->coll,
-                           .category = (uint8_t)group.category,
-                           .communicates = 1,
-                           .group = group.name};
-        b->r->group_unknown = b->r->group_unknown || !group.told;
-        if (k->comm != TY_PROFILE_NONE) {
-            const struct ty_profile_comm *comm = &b->rank->comms[k->comm];
-            const uint64_t most =
-                comm->in_nelems > comm->out_nelems ? comm->in_nelems : comm->out_nelems;
-            key.bytes = (double)most * comm->element_B;
-        }
+    const struct ty_replay_group group = ty_replay_group_of(b->r->profile, b->rank, k);
+    kind->category = (uint8_t)group.category;
+    kind->group = group.name;
+    b->r->group_unknown = b->r->group_unknown || !group.told;
+    if (k->comm != TY_PROFILE_NONE) {
+        const struct ty_profile_comm *comm = &b->rank->comms[k->comm];
+        const uint64_t most =
+            comm->in_nelems > comm->out_nelems ? comm->in_nelems : comm->out_nelems;
+        kind->bytes = (double)most * comm->element_B;
     }
-    return key;
-}
-
-static bool same(const struct key *x, const struct key *y)
-{
-    return x->name == y->name && x->category == y->category && x->communicates == y->communicates &&
-           x->group == y->group && !(x->bytes < y->bytes) && !(x->bytes > y->bytes);
-}
-
-/* Bytes go by their bits: a message may have more than 32 bits can count. */
-static uint32_t slot_of(const struct key *key)
-{
-    uint64_t bits;
-    memcpy(&bits, &key->bytes, sizeof(bits));
-    bits ^= (uint64_t)key->name << 32 | key->category;
-    return (uint32_t)(bits * 0x9E3779B97F4A7C15u >> 32) % SLOTS;
 }
 
 /* The kind of a kernel, made when it is the first. Negative on failure. */
 static int kind_of(struct builder *b, const struct ty_profile_kernel *k)
 {
-    const struct key key = key_of(b, k);
-    uint32_t at = slot_of(&key);
-    while (b->slots[at].kind != 0 && !same(&b->slots[at].key, &key)) {
-        at = (at + 1) % SLOTS;
+    static const uint8_t categories[] = {[TY_PROFILE_OTHER] = TY_CAT_OTHER,
+                                         [TY_PROFILE_FORWARD] = TY_CAT_FORWARD,
+                                         [TY_PROFILE_RECOMPUTE] = TY_CAT_RECOMPUTE,
+                                         [TY_PROFILE_BACKWARD] = TY_CAT_BACKWARD,
+                                         [TY_PROFILE_OPTIMIZER] = TY_CAT_OPTIMIZER};
+    const bool communicates = k->class == TY_PROFILE_COMMUNICATION;
+    struct ty_kind kind = {.category = categories[k->phase]};
+    if (communicates) {
+        describe_message(b, k, &kind);
     }
-    if (b->slots[at].kind == 0) {
-        const struct ty_kind kind = {.name =
-                                         ty_replay_name(b->r->profile, b->rank, k, &b->r->arena),
-                                     .category = key.category,
-                                     .group = key.group,
-                                     .bytes = key.bytes};
-        const int index =
-            kind.name != NULL ? ty_build_kind(&b->b, &kind) : ty_build_no_memory(&b->b);
-        if (index < 0) {
-            return index;
-        }
-        b->slots[at] = (struct slot){.key = key, .kind = (uint32_t)index + 1};
+    /* bytes go by their bits: a message may have more than 32 bits can count */
+    const uint64_t key[] = {communicates ? k->coll : ty_replay_name_text(b->rank, k), communicates,
+                            kind.category, (uintptr_t)kind.group, ty_bits(kind.bytes)};
+    const uint32_t number = ty_profile_intern(&b->kinds, (const char *)key, sizeof(key));
+    if (number == TY_PROFILE_NONE) {
+        return ty_build_no_memory(&b->b);
     }
-    return (int)b->slots[at].kind - 1;
+    if (number > b->b.program->n_kinds) {
+        kind.name = ty_replay_name(b->r->profile, b->rank, k, &b->r->arena);
+        return kind.name != NULL ? ty_build_kind(&b->b, &kind) : ty_build_no_memory(&b->b);
+    }
+    return (int)number - 1;
 }
 
 /* ---- passes and operations ---- */
@@ -247,6 +223,24 @@ static void add_op(struct builder *b, const struct ty_replay_item *item)
     }
 }
 
+/* Of the matrix products of the rank, each once. */
+static int add_products(struct builder *b)
+{
+    const struct ty_profile_rank *rank = b->rank;
+    bool *seen = calloc((size_t)rank->n_ops + 1, sizeof(*seen));
+    for (uint32_t i = 0; i < rank->n_kernels && seen != NULL; i++) {
+        const struct ty_profile_kernel *k = &rank->kernels[i];
+        const bool counts = k->op != TY_PROFILE_NONE && k->class == TY_PROFILE_COMPUTE &&
+                            (!b->r->marked || k->step != TY_PROFILE_NONE);
+        if (counts && !seen[k->op]) {
+            seen[k->op] = true;
+            b->r->product_flops += ty_import_product_flops(b->r->profile, rank, k->op);
+        }
+    }
+    free(seen);
+    return seen != NULL ? 0 : TY_ENOMEM;
+}
+
 static int fill_items(struct builder *b)
 {
     b->items = calloc((size_t)b->rank->n_kernels + 1, sizeof(*b->items));
@@ -274,11 +268,13 @@ static int add_rank(struct builder *b, uint32_t number)
     int rc = 0;
     b->rank = &r->profile->ranks[number];
     gang.name = ty_arena_printf(&r->arena, "rank %u", (unsigned)b->rank->rank);
-    if (names == NULL || self == NULL || gang.name == NULL || fill_items(b) < 0) {
+    if (names == NULL || self == NULL || gang.name == NULL || fill_items(b) < 0 ||
+        add_products(b) < 0) {
         return TY_ENOMEM;
     }
     *self = number;
     r->rank[number] = b->rank->rank;
+    r->gpu[number] = b->rank->gpu;
     ty_build_gang(&b->b, &gang);
     r->n_left_out += ty_replay_rows(b->items, b->n, names, &r->arena, &rc);
     ty_replay_passes(b->items, b->n, (r->end_ns - r->base_ns) / steps / PAUSES);
@@ -306,13 +302,14 @@ static int build(struct builder *b)
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         most += r->profile->ranks[i].n_kernels;
     }
-    b->slots = calloc(SLOTS, sizeof(*b->slots));
     b->start_ns = calloc(most, sizeof(*b->start_ns));
     b->dur_ns = calloc(most, sizeof(*b->dur_ns));
     r->rank = ty_arena_array(&r->arena, uint32_t, (size_t)r->n_ranks + 1);
-    if (b->slots == NULL || b->start_ns == NULL || b->dur_ns == NULL || r->rank == NULL) {
+    r->gpu = ty_arena_array(&r->arena, const char *, (size_t)r->n_ranks + 1);
+    if (b->start_ns == NULL || b->dur_ns == NULL || r->rank == NULL || r->gpu == NULL) {
         return TY_ENOMEM;
     }
+    rc = ty_profile_store_init(&b->kinds);
     for (uint32_t i = 0; i < r->n_ranks && rc == 0; i++) {
         rc = add_rank(b, i);
     }
@@ -358,7 +355,7 @@ static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
     rc = rc < 0 ? rc : fill_timeline(&b);
     free(b.number);
     free(b.items);
-    free(b.slots);
+    ty_profile_store_release(&b.kinds);
     free(b.start_ns);
     free(b.dur_ns);
     return rc;

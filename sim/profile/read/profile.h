@@ -28,6 +28,7 @@ enum ty_profile_class {
     TY_PROFILE_COMPUTE,
     TY_PROFILE_COMMUNICATION,
     TY_PROFILE_MEMORY, /* copies and fills by the driver */
+    TY_PROFILE_N_CLASSES
 };
 
 /* id, word */
@@ -163,11 +164,16 @@ const char *ty_profile_coll_word(int coll);
 #define TY_PROFILE_DIMS 8u
 int ty_profile_dims(const char *dims, uint32_t i, uint32_t inner, uint64_t dim[TY_PROFILE_DIMS]);
 
+/* How many elements the i-th argument has, all tensors of a list together, of which one without
+ * dimensions counts `scalar`; 0: it is no tensor, or has more than there can be. */
+uint64_t ty_profile_elements(const char *dims, uint32_t i, uint64_t scalar);
+
 /* The i-th line of a text of types or values, cut to fit; "" when there is none. Returns buf. */
 char *ty_profile_line(const char *lines, uint32_t i, char *buf, size_t cap);
 
-/* Makes room for one more element in an array from the heap of n, given by its address; false when
- * memory is exhausted. */
-bool ty_profile_grow(void *array, uint32_t n, uint32_t *cap, size_t size);
+/* Makes room for one more element in an array from the heap of n; false when memory is
+ * exhausted. */
+bool ty_profile_grow(void *array, uint32_t n, uint32_t *cap, size_t size); /* by its address */
+#define TY_PROFILE_GROW(array, n, cap) ty_profile_grow(&(array), n, &(cap), sizeof(*(array)))
 
 #endif

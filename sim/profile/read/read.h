@@ -5,26 +5,8 @@
 #include <setjmp.h>
 #include <yajl/yajl_parse.h>
 
-#include "sim/base/arena.h"
 #include "sim/profile/read/profile.h"
-
-/* ---- texts (text.c) ---- */
-
-/* Texts and other runs of bytes, each once; a zero is behind each. */
-struct ty_profile_store {
-    struct ty_arena arena;
-    const char **text; /* [n_texts] */
-    uint32_t *len;     /* [n_texts] */
-    uint32_t *slot;    /* [n_slots] open addressing: number of a text, 0 when empty */
-    uint32_t n_texts, cap_texts, n_slots;
-};
-
-int ty_profile_store_init(struct ty_profile_store *store);
-void ty_profile_store_release(struct ty_profile_store *store);
-
-/* The number of a text, the same for equal ones; 0 for an empty one; TY_PROFILE_NONE when memory is
- * exhausted. */
-uint32_t ty_profile_intern(struct ty_profile_store *store, const char *text, size_t len);
+#include "sim/profile/read/store.h"
 
 /* ---- one file while it is read ---- */
 
@@ -66,9 +48,6 @@ struct ty_profile_file {
     int64_t base_ns;
     bool has_rank, own;
 };
-
-/* Room for one more element; false when memory is exhausted. */
-#define TY_PROFILE_GROW(array, n, cap) ty_profile_grow(&(array), n, &(cap), sizeof(*(array)))
 
 /* Reads one file. stream.c */
 int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *store, const char *path,
@@ -275,7 +254,7 @@ struct ty_profile_groups {
 int ty_profile_find_groups(struct ty_profile_groups *groups, struct ty_profile_file *file,
                            struct ty_err *err);
 
-/* ---- words ---- */
+/* ---- what names mean (words.c) ---- */
 
 enum ty_profile_coll ty_profile_coll_of(const char *said, const char *kernel, const char *op);
 uint8_t ty_profile_element_bytes(const char *dtype);

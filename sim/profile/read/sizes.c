@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/profile/read/read.h"
+#include "sim/profile/read/words.h"
 
 /* Where an operator has what one rank gives, or, with `output`, what one rank gets. */
 static const struct issuer {
@@ -22,64 +23,27 @@ static const struct issuer {
     {"record_param_comms", 0, false},   {"symm_mem::", 0, false},
 };
 
-/* Elements of a shape; 0: none, or more than there can be. */
-static uint64_t elements(const uint64_t *dim, int n)
-{
-    uint64_t product = n > 0;
-    for (int i = 0; i < n; i++) {
-        product = dim[i] == 0 || product > (UINT64_MAX / 32) / dim[i] ? 0 : product * dim[i];
-    }
-    return product;
-}
-
-/* Of an argument, all tensors of it together. */
-static uint64_t elements_of(const char *dims, uint32_t argument)
-{
-    uint64_t dim[TY_PROFILE_DIMS], sum = 0;
-    int n = ty_profile_dims(dims, argument, TY_PROFILE_NONE, dim);
-    if (n >= 0) {
-        return elements(dim, n);
-    }
-    for (uint32_t i = 0; (n = ty_profile_dims(dims, argument, i, dim)) >= 0; i++) {
-        const uint64_t more = elements(dim, n);
-        sum = sum > UINT64_MAX / 32 - more ? 0 : sum + more;
-    }
-    return sum;
-}
-
 /* What a kernel that reduces has in its name: "ncclKernel_AllReduce_RING_LL_Sum_float(...)",
  * "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". Others are called by bytes whatever they carry. */
 static uint8_t bytes_in_name(const char *kernel)
 {
-    static const struct {
-        const char *type;
-        uint8_t bytes;
-    } types[] = {{"_Sum_float", 4},         {"_Sum_f32", 4},   {"_Sum_half", 2},   {"_Sum_f16", 2},
-                 {"_Sum___nv_bfloat16", 2}, {"_Sum_bf16", 2},  {"_Sum_double", 8}, {"_Sum_f64", 8},
-                 {"_Sum_hip_bfloat16", 2},  {"_Sum___half", 2}};
-    for (size_t i = 0; i < TY_COUNT(types); i++) {
-        if (strstr(kernel, "Reduce") != NULL && strstr(kernel, types[i].type) != NULL) {
-            return types[i].bytes;
-        }
-    }
-    return 0;
-}
-
-static bool is_gather(uint8_t coll)
-{
-    return coll == TY_PROFILE_COLL_ALL_GATHER;
-}
-
-static bool is_scatter(uint8_t coll)
-{
-    return coll == TY_PROFILE_COLL_REDUCE_SCATTER;
+    static const struct ty_profile_words types[] = {
+        {4, {"_Sum_float", "_Sum_f32"}},
+        {2, {"_Sum_half", "_Sum_f16", "_Sum___nv_bfloat16", "_Sum_bf16", "_Sum_hip_bfloat16"}},
+        {2, {"_Sum___half"}},
+        {8, {"_Sum_double", "_Sum_f64"}},
+    };
+    const bool reduces = strstr(kernel, "Reduce") != NULL;
+    return (uint8_t)(reduces ? ty_profile_meaning(types, TY_COUNT(types), TY_MATCH_PART, kernel, 0)
+                             : 0);
 }
 
 /* Both sides of one rank, by what one of them is. */
 static void take_side(struct ty_profile_comm *comm, uint8_t coll, uint64_t n, bool output)
 {
     const uint64_t ranks = comm->group_size > 0 ? comm->group_size : 1;
-    const bool grows = is_gather(coll), shrinks = is_scatter(coll);
+    const bool grows = coll == TY_PROFILE_COLL_ALL_GATHER;
+    const bool shrinks = coll == TY_PROFILE_COLL_REDUCE_SCATTER;
     comm->in_nelems = output && shrinks ? n * ranks : output && grows ? n / ranks : n;
     comm->out_nelems = output ? n : grows ? n * ranks : shrinks ? n / ranks : n;
     /* what many ranks share needs their number */
@@ -91,7 +55,7 @@ static void take_size(struct ty_profile_comm *comm, uint8_t coll, const struct i
                       const char *dims, const char *types)
 {
     char type[64];
-    const uint64_t n = elements_of(dims, issuer->argument);
+    const uint64_t n = ty_profile_elements(dims, issuer->argument, 0);
     if (!comm->has_size && n > 0) {
         take_side(comm, coll, n, issuer->output);
     }

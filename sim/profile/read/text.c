@@ -5,7 +5,8 @@
 
 #include "sim/profile/read/read.h"
 
-#define SLOTS 4096u
+#define SLOTS        4096u
+#define ELEMENTS_MAX (UINT64_MAX / 32) /* what no GPU holds */
 
 int ty_profile_store_init(struct ty_profile_store *store)
 {
@@ -166,6 +167,30 @@ int ty_profile_dims(const char *dims, uint32_t i, uint32_t inner, uint64_t dim[T
         p = *end == ',' ? end + 1 : end;
     }
     return n;
+}
+
+/* `scalar`: of no dimensions. */
+static uint64_t product(const uint64_t *dim, int n, uint64_t scalar)
+{
+    uint64_t product = n > 0 ? 1 : scalar;
+    for (int i = 0; i < n; i++) {
+        product = dim[i] == 0 || product > ELEMENTS_MAX / dim[i] ? 0 : product * dim[i];
+    }
+    return product;
+}
+
+uint64_t ty_profile_elements(const char *dims, uint32_t i, uint64_t scalar)
+{
+    uint64_t dim[TY_PROFILE_DIMS], sum = 0;
+    int n = ty_profile_dims(dims, i, TY_PROFILE_NONE, dim);
+    if (n >= 0) {
+        return product(dim, n, 0);
+    }
+    for (uint32_t inner = 0; (n = ty_profile_dims(dims, i, inner, dim)) >= 0; inner++) {
+        const uint64_t more = product(dim, n, scalar);
+        sum = more > ELEMENTS_MAX - sum ? 0 : sum + more;
+    }
+    return sum;
 }
 
 char *ty_profile_line(const char *lines, uint32_t i, char *buf, size_t cap)

@@ -1,4 +1,4 @@
-/* import_recognise.c - which row of the table an operator of PyTorch is.
+/* recognise.c - which row of the table an operator of PyTorch is.
  *
  * Arguments are counted as the operator's schema has them (of PyTorch 2 and flash-attention 2, from
  * memory: not compared with their sources or with a recording). A matrix product inside a backward
@@ -10,9 +10,11 @@
 
 #include "model/arch.h"
 #include "sim/profile/import.h"
+#include "sim/profile/read/words.h"
 
 #define BELOW_MAX 4096u /* operators looked at below one; a layer has some tens */
 
+/* An operator among those of its rank. */
 struct scene {
     const struct ty_profile *profile;
     const struct ty_profile_rank *rank;
@@ -38,35 +40,18 @@ static bool is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-static bool begins(const char *s, const char *with)
-{
-    return strncmp(s, with, strlen(with)) == 0;
-}
-
-/* The enum ty_dtype of a type of PyTorch, or -1. */
-static int dtype_of_name(const char *type)
-{
-    static const struct {
-        const char *name;
-        int dtype;
-    } types[] = {
-        {"c10::BFloat16", TY_DTYPE_BF16},   {"c10::Half", TY_DTYPE_FP16},
-        {"float", TY_DTYPE_FP32},           {"c10::Float8_e4m3fn", TY_DTYPE_FP8},
-        {"c10::Float8_e5m2", TY_DTYPE_FP8},
-    };
-    for (size_t i = 0; i < TY_COUNT(types); i++) {
-        if (is(type, types[i].name)) {
-            return types[i].dtype;
-        }
-    }
-    return -1;
-}
-
+/* The enum ty_dtype of an argument, or -1. */
 static int dtype_of(const struct scene *s, uint32_t argument)
 {
+    static const struct ty_profile_words types[] = {
+        {TY_DTYPE_BF16, {"c10::BFloat16"}},
+        {TY_DTYPE_FP16, {"c10::Half"}},
+        {TY_DTYPE_FP32, {"float"}},
+        {TY_DTYPE_FP8, {"c10::Float8_e4m3fn", "c10::Float8_e5m2"}},
+    };
     char type[64];
-    return dtype_of_name(
-        ty_profile_line(ty_profile_text(s->profile, s->op->types), argument, type, sizeof(type)));
+    ty_profile_line(ty_profile_text(s->profile, s->op->types), argument, type, sizeof(type));
+    return ty_profile_meaning(types, TY_COUNT(types), TY_MATCH_WHOLE, type, -1);
 }
 
 static int shape(const struct scene *s, uint32_t argument, uint64_t dim[TY_PROFILE_DIMS])
@@ -74,30 +59,20 @@ static int shape(const struct scene *s, uint32_t argument, uint64_t dim[TY_PROFI
     return ty_profile_dims(s->dims, argument, TY_PROFILE_NONE, dim);
 }
 
-/* 0 where there is no such tensor. */
-static uint64_t elements(const struct scene *s, uint32_t argument)
-{
-    uint64_t dim[TY_PROFILE_DIMS], n = 1;
-    const int d = shape(s, argument, dim);
-    for (int i = 0; i < d; i++) {
-        n = dim[i] == 0 || n > UINT64_MAX / dim[i] ? 0 : n * dim[i];
-    }
-    return d > 0 ? n : 0;
-}
-
 /* ---- matrix products ---- */
+
+static bool is_product(const char *name)
+{
+    return is(name, "aten::mm") || is(name, "aten::addmm") || is(name, "aten::_scaled_mm");
+}
 
 /* The two factors of a product, C[m,n] = A[m,k] B[k,n], and which argument A is. */
 static bool product(const struct scene *s, uint64_t mnk[3], uint32_t *first)
 {
     uint64_t a[TY_PROFILE_DIMS], b[TY_PROFILE_DIMS];
     *first = is(s->name, "aten::addmm") ? 1 : 0;
-    if (!is(s->name, "aten::mm") && !is(s->name, "aten::addmm") &&
-        !is(s->name, "aten::_scaled_mm")) {
-        return false;
-    }
-    if (shape(s, *first, a) != 2 || shape(s, *first + 1, b) != 2 || a[1] != b[0] || a[0] == 0 ||
-        a[1] == 0 || b[1] == 0) {
+    if (!is_product(s->name) || shape(s, *first, a) != 2 || shape(s, *first + 1, b) != 2 ||
+        a[1] != b[0] || a[0] == 0 || a[1] == 0 || b[1] == 0) {
         return false;
     }
     mnk[0] = a[0];
@@ -144,18 +119,6 @@ static bool product_below(const struct scene *s, uint64_t mnk[3])
     return found == 1 && i < s->index + BELOW_MAX;
 }
 
-/* Whether the first factor is the transpose of what lies in memory: 1, 0, or -1 when not told. */
-static int transposed(const struct scene *s, uint32_t argument)
-{
-    uint64_t stride[TY_PROFILE_DIMS];
-    const char *strides = ty_profile_text(s->profile, s->op->strides);
-    if (ty_profile_dims(strides, argument, TY_PROFILE_NONE, stride) != 2 ||
-        stride[0] == stride[1]) {
-        return -1;
-    }
-    return stride[0] == 1 ? 1 : stride[1] == 1 ? 0 : -1;
-}
-
 /* The node of autograd that an operator belongs to; TY_PROFILE_NONE: to none. */
 static uint32_t autograd_node(const struct scene *s)
 {
@@ -166,11 +129,16 @@ static uint32_t autograd_node(const struct scene *s)
     return node;
 }
 
-/* Of a product that can be either gradient by its sizes. */
+/* Of a product that can be either gradient by its sizes: whether its first factor is the transpose
+ * of what lies in memory. */
 static int role_by_strides(const struct scene *s, uint32_t first)
 {
-    const int turned = transposed(s, first);
-    return turned < 0 ? -1 : turned ? TY_ROLE_WGRAD : TY_ROLE_DGRAD;
+    uint64_t stride[TY_PROFILE_DIMS];
+    const char *strides = ty_profile_text(s->profile, s->op->strides);
+    if (ty_profile_dims(strides, first, TY_PROFILE_NONE, stride) != 2 || stride[0] == stride[1]) {
+        return -1;
+    }
+    return stride[0] == 1 ? TY_ROLE_WGRAD : stride[1] == 1 ? TY_ROLE_DGRAD : -1;
 }
 
 /* Sizes of the gradient to the input, (m, k) = (m, n) (n, k), if f is (m, n, k) of the forward. */
@@ -201,10 +169,10 @@ static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
         return -1;
     }
     const bool dgrad = is_dgrad(mnk, f), wgrad = is_wgrad(mnk, f);
-    return dgrad && wgrad ? role_by_strides(s, first)
-           : dgrad        ? TY_ROLE_DGRAD
-           : wgrad        ? TY_ROLE_WGRAD
-                          : -1;
+    if (dgrad && wgrad) {
+        return role_by_strides(s, first);
+    }
+    return dgrad ? TY_ROLE_DGRAD : wgrad ? TY_ROLE_WGRAD : -1;
 }
 
 static enum ty_import_reason matmul(const struct scene *s, struct ty_import_key *key)
@@ -253,11 +221,11 @@ static const struct attention {
 /* 1, 0, or -1 when it was not recorded. */
 static int truth(const struct scene *s, uint32_t argument)
 {
+    static const struct ty_profile_words truths[] = {{1, {"True", "true", "1"}},
+                                                     {0, {"False", "false", "0"}}};
     char value[16];
     ty_profile_line(ty_profile_text(s->profile, s->op->values), argument, value, sizeof(value));
-    return is(value, "True") || is(value, "true") || is(value, "1")     ? 1
-           : is(value, "False") || is(value, "false") || is(value, "0") ? 0
-                                                                        : -1;
+    return ty_profile_meaning(truths, TY_COUNT(truths), TY_MATCH_WHOLE, value, -1);
 }
 
 /* Whether queries q and keys k are those of one attention. */
@@ -283,7 +251,8 @@ static enum ty_import_reason attention(const struct scene *s, const struct atten
     *key = (struct ty_import_key){.op = TY_OPERATOR_ATTENTION,
                                   .role = a->role,
                                   .kernel = a->kernel,
-                                  .dtype = dtype_of(s, a->q)};
+                                  .dtype = dtype_of(s, a->q),
+                                  .parts = 1};
     memcpy(key->dim, dims, sizeof(dims));
     return causal < 0 ? TY_IMPORT_NO_CAUSAL : key->dtype < 0 ? TY_IMPORT_NO_TYPE : TY_IMPORT_TOLD;
 }
@@ -319,7 +288,7 @@ static enum ty_import_reason plain(const struct scene *s, const struct plain *p,
                                   .role = p->role,
                                   .kernel = p->kernel,
                                   .dtype = dtype_of(s, p->argument),
-                                  .dim = {elements(s, p->argument)},
+                                  .dim = {ty_profile_elements(s->dims, p->argument, 1)},
                                   .part = p->part,
                                   .parts = p->parts};
     return key->dim[0] == 0 ? TY_IMPORT_ODD_SHAPE
@@ -331,7 +300,7 @@ static enum ty_import_reason plain(const struct scene *s, const struct plain *p,
 static enum ty_import_reason embedding(const struct scene *s, struct ty_import_key *key)
 {
     uint64_t weight[TY_PROFILE_DIMS];
-    const uint64_t indices = elements(s, 1);
+    const uint64_t indices = ty_profile_elements(s->dims, 1, 1);
     if (shape(s, 0, weight) != 2 || indices == 0 || weight[1] == 0 ||
         indices > UINT64_MAX / weight[1]) {
         return TY_IMPORT_ODD_SHAPE;
@@ -340,7 +309,8 @@ static enum ty_import_reason embedding(const struct scene *s, struct ty_import_k
                                   .role = TY_ROLE_FORWARD,
                                   .kernel = TY_ANY_KERNEL,
                                   .dtype = dtype_of(s, 0),
-                                  .dim = {indices * weight[1]}};
+                                  .dim = {indices * weight[1]},
+                                  .parts = 1};
     return key->dtype < 0 ? TY_IMPORT_NO_TYPE : TY_IMPORT_TOLD;
 }
 
@@ -353,24 +323,6 @@ static bool accumulates(const struct scene *s)
 }
 
 /* ---- Adam ---- */
-
-/* Elements of a list of tensors, of all of them; what no GPU holds is not counted further. */
-static uint64_t list_elements(const char *dims, uint32_t argument)
-{
-    const uint64_t most = UINT64_MAX / 2;
-    uint64_t dim[TY_PROFILE_DIMS], sum = 0;
-    for (uint32_t i = 0;; i++) {
-        const int d = ty_profile_dims(dims, argument, i, dim);
-        if (d < 0) {
-            return sum;
-        }
-        uint64_t n = 1;
-        for (int k = 0; k < d; k++) {
-            n = dim[k] != 0 && n > most / dim[k] ? most : n * dim[k];
-        }
-        sum = n > most - sum ? most : sum + n;
-    }
-}
 
 /* Elements that an optimizer updates, and their types. */
 struct updated {
@@ -387,16 +339,16 @@ static void add_updated(struct updated *u, const struct ty_import_recorded *of, 
     const char *kernel =
         at != TY_PROFILE_NONE ? ty_profile_text(of->profile, of->rank->kernels[at].name) : "";
     const char *functor = NULL;
-    if (begins(s.name, "aten::_fused_adam")) {
-        u->fused += list_elements(s.dims, 0);
+    if (ty_text_begins(s.name, "aten::_fused_adam")) {
+        u->fused += ty_profile_elements(s.dims, 0, 1);
         functor = strstr(kernel, "FusedAdam");
-    } else if (begins(s.name, "aten::_foreach_addcdiv_")) {
-        u->pieces += list_elements(s.dims, 0);
+    } else if (ty_text_begins(s.name, "aten::_foreach_addcdiv_")) {
+        u->pieces += ty_profile_elements(s.dims, 0, 1);
         functor = strstr(kernel, "PointwiseOp");
     }
     const char *type = functor != NULL ? strchr(functor, '<') : NULL;
-    u->whole = u->whole || (type != NULL && begins(type, "<float"));
-    u->half = u->half || (type != NULL && begins(type, "<c10::BFloat16"));
+    u->whole = u->whole || (type != NULL && ty_text_begins(type, "<float"));
+    u->half = u->half || (type != NULL && ty_text_begins(type, "<c10::BFloat16"));
 }
 
 static enum ty_import_reason optimizer(const struct ty_import_recorded *of, uint32_t op,
@@ -453,22 +405,23 @@ enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, u
     const struct attention *core = attention_of(&s);
     const struct plain *other = plain_of(&s);
     *key = (struct ty_import_key){.op = -1, .kernel = TY_ANY_KERNEL, .parts = 1};
-    const bool product_op =
-        is(s.name, "aten::mm") || is(s.name, "aten::addmm") || is(s.name, "aten::_scaled_mm");
     const bool lookup = is(s.name, "aten::embedding");
-    *is_operator = product_op || lookup || core != NULL || other != NULL;
-    if (begins(s.name, "Optimizer.step#")) {
+    *is_operator = is_product(s.name) || lookup || core != NULL || other != NULL;
+    if (ty_text_begins(s.name, "Optimizer.step#")) {
         *is_operator = true;
         return optimizer(of, op, key);
     }
     if (*is_operator && s.dims[0] == '\0') {
         return TY_IMPORT_NO_SHAPES;
     }
-    enum ty_import_reason reason = core != NULL    ? attention(&s, core, key)
-                                   : other != NULL ? plain(&s, other, key)
-                                   : lookup        ? embedding(&s, key)
-                                   : product_op    ? matmul(&s, key)
-                                                   : TY_IMPORT_NO_ROW;
-    key->parts = key->parts == 0 ? 1 : key->parts;
-    return reason;
+    if (core != NULL) {
+        return attention(&s, core, key);
+    }
+    if (other != NULL) {
+        return plain(&s, other, key);
+    }
+    if (lookup) {
+        return embedding(&s, key);
+    }
+    return *is_operator ? matmul(&s, key) : TY_IMPORT_NO_ROW;
 }

@@ -1,4 +1,4 @@
-/* replay_rows.c - kernels in rows in which nothing overlaps.
+/* rows.c - kernels in rows in which nothing overlaps.
  *
  * A CUDA stream of a GPU is a row: the one that computes longest is the compute row, the others
  * follow in the order of their numbers. A rank nearly always has one GPU. Kernels of one stream may
@@ -53,10 +53,7 @@ static struct stream *stream_of(struct rows *r, const struct ty_profile_kernel *
 static int by_number(const void *a, const void *b)
 {
     const struct stream *x = a, *y = b;
-    if (x->device != y->device) {
-        return x->device < y->device ? -1 : 1;
-    }
-    return x->number < y->number ? -1 : x->number > y->number;
+    return 2 * TY_ORDER(x->device, y->device) + TY_ORDER(x->number, y->number);
 }
 
 static void find_streams(struct rows *r, const struct ty_replay_item *items, uint32_t n)

@@ -1,10 +1,10 @@
-/* replay_kinds.c - what a kernel is called and whom it connects.
+/* kinds.c - what a kernel is called and whom it connects.
  *
  * Names are those of the operator that launched it ("mm" of aten::mm), else of the kernel, in lower
  * case letters alone: viewers colour by name, and digits are micro-batches. Groups go by what their
  * names say, in the spellings of Megatron-LM (parallel_state.py), PyTorch's device meshes
  * (torchtitan) and this program. */
-#include "sim/profile/replay_kinds.h"
+#include "sim/profile/replay.h"
 
 #include <ctype.h>
 #include <string.h>

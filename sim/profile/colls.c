@@ -1,4 +1,4 @@
-/* import_colls.c - samples of collectives and messages.
+/* colls.c - samples of collectives and messages.
  *
  * A kernel of NCCL runs from when its rank comes until the last byte has come, so it holds the wait
  * for members that are late. The member that came last waited for nobody: the shortest duration
@@ -29,36 +29,38 @@ struct collector {
     uint32_t n, cap;
 };
 
-/* enum ty_coll, or -1 where the table has no such row. */
-static int coll_of(int coll)
+/* enum ty_coll and 1; 0 where the table has no such row. */
+static const uint8_t coll_and_1[TY_PROFILE_N_COLLS] = {
+    [TY_PROFILE_COLL_ALL_REDUCE] = TY_COLL_ALL_REDUCE + 1,
+    [TY_PROFILE_COLL_ALL_GATHER] = TY_COLL_ALL_GATHER + 1,
+    [TY_PROFILE_COLL_REDUCE_SCATTER] = TY_COLL_REDUCE_SCATTER + 1,
+    [TY_PROFILE_COLL_ALL_TO_ALL] = TY_COLL_ALL_TO_ALL + 1,
+    [TY_PROFILE_COLL_BROADCAST] = TY_COLL_BROADCAST + 1,
+    [TY_PROFILE_COLL_SEND] = TY_COLL_SEND_RECV + 1,
+    [TY_PROFILE_COLL_RECV] = TY_COLL_SEND_RECV + 1,
+};
+
+double ty_import_bus_Bps(const struct ty_import_traffic *t)
 {
-    switch (coll) {
-    case TY_PROFILE_COLL_ALL_REDUCE:
-        return TY_COLL_ALL_REDUCE;
-    case TY_PROFILE_COLL_ALL_GATHER:
-        return TY_COLL_ALL_GATHER;
-    case TY_PROFILE_COLL_REDUCE_SCATTER:
-        return TY_COLL_REDUCE_SCATTER;
-    case TY_PROFILE_COLL_ALL_TO_ALL:
-        return TY_COLL_ALL_TO_ALL;
-    case TY_PROFILE_COLL_BROADCAST:
-        return TY_COLL_BROADCAST;
-    case TY_PROFILE_COLL_SEND:
-    case TY_PROFILE_COLL_RECV:
-        return TY_COLL_SEND_RECV;
-    default:
-        return -1;
+    if (t->best_ns <= 0 || t->ranks < 2) {
+        return 0;
     }
+    const double factor = ty_coll_bus_factor((enum ty_coll)(coll_and_1[t->coll] - 1), t->ranks);
+    return factor * t->best_bytes / (t->best_ns * 1e-9);
 }
 
 static uint64_t bytes_of(const struct ty_profile_comm *comm, int coll)
 {
     const uint64_t in = comm->in_nelems, out = comm->out_nelems, more = in > out ? in : out;
-    const uint64_t n = coll == TY_PROFILE_COLL_ALL_GATHER       ? out
-                       : coll == TY_PROFILE_COLL_REDUCE_SCATTER ? in
-                       : coll == TY_PROFILE_COLL_ALL_TO_ALL     ? in
-                                                                : more;
-    return n * comm->element_B;
+    switch (coll) {
+    case TY_PROFILE_COLL_ALL_GATHER:
+        return out * comm->element_B;
+    case TY_PROFILE_COLL_REDUCE_SCATTER:
+    case TY_PROFILE_COLL_ALL_TO_ALL:
+        return in * comm->element_B;
+    default:
+        return more * comm->element_B;
+    }
 }
 
 /* Nodes that the members are on; 0: not known. */
@@ -126,7 +128,7 @@ static int find_traffic(struct ty_import *im, int coll, uint32_t desc, const str
             return 0;
         }
     }
-    if (!ty_profile_grow(&im->traffic, im->n_traffic, &im->cap_traffic, sizeof(*im->traffic))) {
+    if (!TY_PROFILE_GROW(im->traffic, im->n_traffic, im->cap_traffic)) {
         return ty_fail_memory(im->err);
     }
     im->traffic[im->n_traffic] = (struct ty_import_traffic){
@@ -137,6 +139,23 @@ static int find_traffic(struct ty_import *im, int coll, uint32_t desc, const str
 
 /* ---- kernels ---- */
 
+/* Why a kernel is not in the table, by what is known of it. */
+static enum ty_import_reason reason_of(const struct ty_profile_kernel *k, uint64_t bytes,
+                                       const struct ty_profile_group *group,
+                                       const struct reach *reach)
+{
+    if (coll_and_1[k->coll] == 0) {
+        return TY_IMPORT_NO_ROW;
+    }
+    if (bytes == 0) {
+        return TY_IMPORT_NO_SIZE;
+    }
+    if (group == NULL || reach->nodes == 0) {
+        return TY_IMPORT_NO_GROUP;
+    }
+    return reach->ranks < 2 ? TY_IMPORT_ALONE : TY_IMPORT_TOLD;
+}
+
 static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel *k)
 {
     struct ty_import *im = c->im;
@@ -144,7 +163,8 @@ static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel 
     const struct ty_profile_group *group =
         comm->group != TY_PROFILE_NONE ? &im->profile->groups[comm->group] : NULL;
     const struct reach reach = reach_of(im, im->profile->ranks[r].rank, k->coll, comm, group);
-    const bool sized = comm->has_size && comm->element_B > 0;
+    const uint64_t bytes = comm->has_size ? bytes_of(comm, k->coll) : 0;
+    const enum ty_import_reason reason = reason_of(k, bytes, group, &reach);
     uint32_t traffic = 0;
     int rc = find_traffic(im, k->coll, group != NULL ? group->desc : 0, &reach, &traffic);
     if (rc < 0) {
@@ -152,24 +172,19 @@ static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel 
     }
     im->traffic[traffic].count++;
     im->traffic[traffic].gpu_ns += k->dur_ns;
-    const uint64_t bytes = sized ? bytes_of(comm, k->coll) : 0;
     im->traffic[traffic].bytes += (double)bytes;
-    const enum ty_import_reason reason = coll_of(k->coll) < 0                ? TY_IMPORT_NO_ROW
-                                         : !sized || bytes == 0              ? TY_IMPORT_NO_SIZE
-                                         : group == NULL || reach.nodes == 0 ? TY_IMPORT_NO_GROUP
-                                         : reach.ranks < 2                   ? TY_IMPORT_ALONE
-                                                                             : TY_IMPORT_TOLD;
     if (reason != TY_IMPORT_TOLD) {
         return ty_import_add_left(im, k->name, reason, true, k->dur_ns, 1);
     }
-    if (!ty_profile_grow(&c->members, c->n, &c->cap, sizeof(*c->members))) {
+    if (!TY_PROFILE_GROW(c->members, c->n, c->cap)) {
         return ty_fail_memory(im->err);
     }
     c->members[c->n] = (struct member){.group = comm->group,
-                                       .coll = (uint32_t)coll_of(k->coll),
+                                       .coll = coll_and_1[k->coll] - 1u,
                                        .seq = comm->has_seq ? comm->seq : c->n,
                                        .has_seq = comm->has_seq,
                                        .bytes = bytes,
+                                       .nth = c->n, /* as they come */
                                        .ns = k->dur_ns,
                                        .rank = r,
                                        .name = k->name,
@@ -179,37 +194,24 @@ static int take(struct collector *c, uint32_t r, const struct ty_profile_kernel 
     return 0;
 }
 
-/* By collective, so that its members are neighbours; those of one rank with the same Seq in
- * order. */
+/* What the members of a collective have in common, but for `nth`. */
+static int common_order(const struct member *x, const struct member *y)
+{
+    return 32 * TY_ORDER(x->group, y->group) + 16 * TY_ORDER(x->coll, y->coll) +
+           8 * TY_ORDER(x->has_seq, y->has_seq) + 4 * TY_ORDER(x->pair, y->pair) +
+           2 * TY_ORDER(x->seq, y->seq) + TY_ORDER(x->bytes, y->bytes);
+}
+
 static int by_rank(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
-    const uint64_t keys[][2] = {{x->group, y->group}, {x->coll, y->coll}, {x->has_seq, y->has_seq},
-                                {x->pair, y->pair},   {x->seq, y->seq},   {x->bytes, y->bytes},
-                                {x->rank, y->rank},   {x->nth, y->nth}};
-    for (size_t i = 0; i < TY_COUNT(keys); i++) {
-        if (keys[i][0] != keys[i][1]) {
-            return keys[i][0] < keys[i][1] ? -1 : 1;
-        }
-    }
-    return 0;
+    return 4 * common_order(x, y) + 2 * TY_ORDER(x->rank, y->rank) + TY_ORDER(x->nth, y->nth);
 }
 
 static int by_collective(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
-    struct member p = *x, q = *y;
-    p.rank = x->nth;
-    p.nth = x->rank;
-    q.rank = y->nth;
-    q.nth = y->rank;
-    return by_rank(&p, &q);
-}
-
-static bool together(const struct member *a, const struct member *b)
-{
-    return a->group == b->group && a->coll == b->coll && a->has_seq && b->has_seq &&
-           a->pair == b->pair && a->seq == b->seq && a->bytes == b->bytes && a->nth == b->nth;
+    return 4 * common_order(x, y) + 2 * TY_ORDER(x->nth, y->nth) + TY_ORDER(x->rank, y->rank);
 }
 
 /* members[0 .. n) are of one collective. */
@@ -257,37 +259,31 @@ static int take_all(struct collector *c)
     return 0;
 }
 
-/* Whether a rank issued the same once more. */
-static bool is_again(const struct member *before, const struct member *m)
-{
-    return before->group == m->group && before->coll == m->coll && before->pair == m->pair &&
-           before->seq == m->seq && before->bytes == m->bytes && before->rank == m->rank;
-}
-
-/* Which of those that a rank issued alike each is; members come as they were taken. */
+/* Which of those that a rank issued alike each is. */
 static void number(struct collector *c)
 {
-    for (uint32_t i = 0; i < c->n; i++) {
-        c->members[i].nth = i; /* as they came */
-    }
     qsort(c->members, c->n, sizeof(*c->members), by_rank);
     for (uint32_t i = 0, nth = 0; i < c->n; i++) {
-        nth = i > 0 && is_again(&c->members[i - 1], &c->members[i]) ? nth + 1 : 0;
-        c->members[i].nth = nth;
+        struct member *m = &c->members[i];
+        const bool again = i > 0 && m[-1].rank == m->rank && common_order(&m[-1], m) == 0;
+        nth = again ? nth + 1 : 0;
+        m->nth = nth;
     }
 }
 
-/* One sample of each collective that was executed. */
+/* One sample of each collective that was executed; whose Seq is not known is alone. */
 static int sample_all(struct collector *c)
 {
     int rc = 0;
     qsort(c->members, c->n, sizeof(*c->members), by_collective);
     for (uint32_t i = 0; i < c->n && rc == 0;) {
+        const struct member *first = &c->members[i];
         uint32_t n = 1;
-        while (i + n < c->n && together(&c->members[i], &c->members[i + n])) {
+        while (i + n < c->n && first->has_seq && common_order(first, &first[n]) == 0 &&
+               first[n].nth == first->nth) {
             n++;
         }
-        rc = sample(c, &c->members[i], n);
+        rc = sample(c, first, n);
         i += n;
     }
     return rc;

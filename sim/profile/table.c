@@ -1,4 +1,4 @@
-/* import_rows.c - samples become rows of a table.
+/* table.c - samples become rows of a table.
  *
  * A row is the median of its samples. Of collectives it is that of the samples with most members,
  * each the shortest over these; where no other member's file is there, a kernel's time holds the
@@ -13,35 +13,22 @@
 
 #define LOW_QUANTILE 0.1 /* a guess; of ten samples or fewer it is the shortest */
 
+static int key_order(const struct ty_import_key *x, const struct ty_import_key *y)
+{
+    int order = 8 * TY_ORDER(x->op, y->op) + 4 * TY_ORDER(x->role, y->role) +
+                2 * TY_ORDER(x->kernel, y->kernel) + TY_ORDER(x->dtype, y->dtype);
+    for (size_t i = 0; i < TY_IMPORT_DIMS && order == 0; i++) {
+        order = TY_ORDER(x->dim[i], y->dim[i]);
+    }
+    return order;
+}
+
+/* Those of most members first. */
 static int by_key(const void *a, const void *b)
 {
     const struct ty_import_sample *x = a, *y = b;
-    const struct ty_import_key *p = &x->key, *q = &y->key;
-    const int64_t head[][2] = {
-        {p->op, q->op}, {p->role, q->role}, {p->kernel, q->kernel}, {p->dtype, q->dtype}};
-    for (size_t i = 0; i < TY_COUNT(head); i++) {
-        if (head[i][0] != head[i][1]) {
-            return head[i][0] < head[i][1] ? -1 : 1;
-        }
-    }
-    for (size_t i = 0; i < TY_IMPORT_DIMS; i++) {
-        if (p->dim[i] != q->dim[i]) {
-            return p->dim[i] < q->dim[i] ? -1 : 1;
-        }
-    }
-    if (p->part != q->part) {
-        return p->part < q->part ? -1 : 1;
-    }
-    if (x->members != y->members) {
-        return x->members > y->members ? -1 : 1; /* the best first */
-    }
-    return x->ns != y->ns ? (x->ns < y->ns ? -1 : 1) : 0;
-}
-
-static bool same_key(const struct ty_import_key *a, const struct ty_import_key *b)
-{
-    return a->op == b->op && a->role == b->role && a->kernel == b->kernel && a->dtype == b->dtype &&
-           memcmp(a->dim, b->dim, sizeof(a->dim)) == 0;
+    return 8 * key_order(&x->key, &y->key) + 4 * TY_ORDER(x->key.part, y->key.part) +
+           2 * TY_ORDER(y->members, x->members) + TY_ORDER(x->ns, y->ns);
 }
 
 /* s[0 .. n) are of one key and part, most members first, then by time. */
@@ -111,7 +98,8 @@ int ty_import_make_rows(struct ty_import *im)
     }
     for (uint32_t i = 0; i < im->n_samples && rc == 0;) {
         uint32_t n = 1;
-        while (i + n < im->n_samples && same_key(&im->samples[i].key, &im->samples[i + n].key)) {
+        while (i + n < im->n_samples &&
+               key_order(&im->samples[i].key, &im->samples[i + n].key) == 0) {
             n++;
         }
         rc = join_parts(im, &im->samples[i], n);
@@ -145,35 +133,46 @@ static void put_quoted(struct ty_text *t, const char *text)
     ty_text_add(t, "\"");
 }
 
-/* "name,role,kernel,dtype,m,n,k,batch,...,elements,ranks,nodes,bytes," */
+/* Where the sizes of a key stand among the columns m, n, k, batch, sequence, heads, kv_heads,
+ * head_dim, causal, elements, ranks, nodes, bytes. */
+#define COLUMNS 13
+#define CAUSAL  8
+
+static void put_sizes(struct ty_text *t, const struct ty_import_key *key, int first, int n)
+{
+    for (int i = 0; i < COLUMNS; i++) {
+        const bool here = i >= first && i < first + n;
+        if (here && i == CAUSAL) {
+            ty_text_add(t, "%s", key->dim[i - first] != 0 ? "true" : "false");
+        } else if (here) {
+            ty_text_add(t, "%llu", (unsigned long long)key->dim[i - first]);
+        }
+        ty_text_add(t, ",");
+    }
+}
+
 static void put_key(struct ty_text *t, const struct ty_import_key *key)
 {
-    const uint64_t *d = key->dim;
     if (key->op >= TY_IMPORT_COLL) {
-        ty_text_add(t, "%s,,,,,,,,,,,,,,%llu,%llu,%llu,",
-                    ty_coll_name((enum ty_coll)(key->op - TY_IMPORT_COLL)),
-                    (unsigned long long)d[0], (unsigned long long)d[1], (unsigned long long)d[2]);
+        ty_text_add(t, "%s,,,,", ty_coll_name((enum ty_coll)(key->op - TY_IMPORT_COLL)));
+        put_sizes(t, key, 10, 3);
         return;
     }
     ty_text_add(t, "%s,%s,%s,%s,", ty_operator_name(key->op), ty_operator_role_name(key->role),
                 ty_operator_kernel_name(key->op, key->kernel), ty_dtype_words[key->dtype].name);
     if (key->op == TY_OPERATOR_MATMUL) {
-        ty_text_add(t, "%llu,%llu,%llu,,,,,,,,,,,", (unsigned long long)d[0],
-                    (unsigned long long)d[1], (unsigned long long)d[2]);
+        put_sizes(t, key, 0, 3);
     } else if (key->op == TY_OPERATOR_ATTENTION) {
-        ty_text_add(t, ",,,%llu,%llu,%llu,%llu,%llu,%s,,,,,", (unsigned long long)d[0],
-                    (unsigned long long)d[1], (unsigned long long)d[2], (unsigned long long)d[3],
-                    (unsigned long long)d[4], d[5] != 0 ? "true" : "false");
+        put_sizes(t, key, 3, 6);
     } else {
-        ty_text_add(t, ",,,,,,,,,%llu,,,,", (unsigned long long)d[0]);
+        put_sizes(t, key, 9, 1);
     }
 }
 
 void ty_import_put_table(const struct ty_import *im, struct ty_text *t)
 {
     const struct ty_profile_rank *first = &im->profile->ranks[0];
-    char source[256];
-    char more[32] = "";
+    char source[256], more[32] = "";
     if (im->profile->n_ranks > 1) {
         (void)snprintf(more, sizeof(more), " and %u more", (unsigned)im->profile->n_ranks - 1);
     }
@@ -182,26 +181,23 @@ void ty_import_put_table(const struct ty_import *im, struct ty_text *t)
                    "elements,ranks,nodes,bytes,time_us,gpu,source,members,note\n");
     for (uint32_t i = 0; i < im->n_rows; i++) {
         const struct ty_import_row *row = &im->rows[i];
-        const bool coll = row->key.op >= TY_IMPORT_COLL;
         put_key(t, &row->key);
         ty_text_add(t, "%.10g,", row->time_us);
         put_quoted(t, first->gpu);
         ty_text_add(t, ",");
         put_quoted(t, source);
-        if (coll) {
-            /* what trainyard writes holds no waiting */
-            const uint32_t all = (uint32_t)row->key.dim[0];
-            ty_text_add(t, ",%u", (unsigned)(im->profile->own ? all : row->members));
-        } else {
-            ty_text_add(t, ",");
+        if (row->key.op < TY_IMPORT_COLL) {
+            ty_text_add(t, ",,\"median of %u\"\n", (unsigned)row->samples);
+            continue;
         }
-        if (coll && row->members > 1) {
-            ty_text_add(t, ",\"median of %u, each the shortest of %u members\"\n",
+        /* what trainyard writes holds no waiting */
+        const uint32_t all = (uint32_t)row->key.dim[0];
+        ty_text_add(t, ",%u,", (unsigned)(im->profile->own ? all : row->members));
+        if (row->members > 1) {
+            ty_text_add(t, "\"median of %u, each the shortest of %u members\"\n",
                         (unsigned)row->samples, (unsigned)row->members);
-        } else if (coll) {
-            ty_text_add(t, ",\"10 %% quantile of %u, of one member\"\n", (unsigned)row->samples);
         } else {
-            ty_text_add(t, ",\"median of %u\"\n", (unsigned)row->samples);
+            ty_text_add(t, "\"10 %% quantile of %u, of one member\"\n", (unsigned)row->samples);
         }
     }
 }

@@ -1,11 +1,13 @@
-/* import_operators.c - samples of kernels, from the operators that launched them.
+/* operators.c - samples of kernels, from the operators that launched them.
  *
  * A kernel belongs to the outermost operator around it that the table knows, so that a product in
  * pieces, or a loss of three kernels, is one sample: the sum of its kernels. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/path.h"
 #include "sim/profile/import.h"
+#include "sim/profile/read/words.h"
 
 const char *ty_import_kind_word(int kind)
 {
@@ -29,81 +31,42 @@ const char *ty_import_reason_text(int reason)
 
 /* ---- kinds ---- */
 
-/* In names of operators and kernels; the first that fits. The last lines are trainyard's own. */
-static const struct {
-    const char *part;
-    enum ty_import_kind kind;
-} parts[] = {
-    {"Optimizer.", TY_IMPORT_OPTIMIZER},
-    {"_fused_adam", TY_IMPORT_OPTIMIZER},
-    {"adam", TY_IMPORT_OPTIMIZER},
-    {"Adam", TY_IMPORT_OPTIMIZER},
-    {"attention", TY_IMPORT_ATTENTION},
-    {"attn", TY_IMPORT_ATTENTION},
-    {"fmha", TY_IMPORT_ATTENTION},
-    {"flash_fwd", TY_IMPORT_ATTENTION},
-    {"flash_bwd", TY_IMPORT_ATTENTION},
-    {"sdpa", TY_IMPORT_ATTENTION},
-    {"layer_norm", TY_IMPORT_NORM},
-    {"LayerNorm", TY_IMPORT_NORM},
-    {"rms_norm", TY_IMPORT_NORM},
-    {"RMSNorm", TY_IMPORT_NORM},
-    {"aten::mm", TY_IMPORT_GEMM},
-    {"addmm", TY_IMPORT_GEMM},
-    {"bmm", TY_IMPORT_GEMM},
-    {"matmul", TY_IMPORT_GEMM},
-    {"_scaled_mm", TY_IMPORT_GEMM},
-    {"gemm", TY_IMPORT_GEMM},
-    {"nvjet", TY_IMPORT_GEMM},
-    {"splitKreduce", TY_IMPORT_GEMM},
-    {"xmma", TY_IMPORT_GEMM},
-    {"cutlass", TY_IMPORT_GEMM},
-    {"cross_entropy", TY_IMPORT_LOSS},
-    {"nll_loss", TY_IMPORT_LOSS},
-    {"log_softmax", TY_IMPORT_LOSS},
-    {"gelu", TY_IMPORT_ACTIVATION},
-    {"silu", TY_IMPORT_ACTIVATION},
-    {"swiglu", TY_IMPORT_ACTIVATION},
-    {"embedding", TY_IMPORT_EMBEDDING},
-    {"elementwise", TY_IMPORT_ELEMENTWISE},
-    {"aten::copy_", TY_IMPORT_ELEMENTWISE},
-    {"aten::add", TY_IMPORT_ELEMENTWISE},
-    {"aten::mul", TY_IMPORT_ELEMENTWISE},
+/* In names of operators and kernels; the first that fits. */
+static const struct ty_profile_words parts[] = {
+    {TY_IMPORT_OPTIMIZER, {"Optimizer.", "_fused_adam", "adam", "Adam"}},
+    {TY_IMPORT_ATTENTION, {"attention", "attn", "fmha", "flash_fwd", "flash_bwd", "sdpa"}},
+    {TY_IMPORT_NORM, {"layer_norm", "LayerNorm", "rms_norm", "RMSNorm"}},
+    {TY_IMPORT_GEMM,
+     {"aten::mm", "addmm", "bmm", "matmul", "_scaled_mm", "gemm", "nvjet", "splitKreduce", "xmma",
+      "cutlass"}},
+    {TY_IMPORT_LOSS, {"cross_entropy", "nll_loss", "log_softmax"}},
+    {TY_IMPORT_ACTIVATION, {"gelu", "silu", "swiglu"}},
+    {TY_IMPORT_EMBEDDING, {"embedding"}},
+    {TY_IMPORT_ELEMENTWISE, {"elementwise", "aten::copy_", "aten::add", "aten::mul"}},
 };
 
-static const struct {
-    const char *name; /* of a kernel, but for " backward", " dgrad" and " wgrad" behind it */
-    enum ty_import_kind kind;
-} own[] = {
-    {"qkv", TY_IMPORT_GEMM},
-    {"proj", TY_IMPORT_GEMM},
-    {"mlp core", TY_IMPORT_GEMM},
-    {"mlp", TY_IMPORT_GEMM},
-    {"fc1", TY_IMPORT_GEMM},
-    {"fc2", TY_IMPORT_GEMM},
-    {"logits", TY_IMPORT_GEMM},
-    {"logits and loss", TY_IMPORT_GEMM},
-    {"attention core", TY_IMPORT_ATTENTION},
-    {"norm", TY_IMPORT_NORM},
-    {"optimizer step", TY_IMPORT_OPTIMIZER},
+/* Kernels of trainyard, but for " backward", " dgrad" and " wgrad" behind the name. */
+static const struct ty_profile_words own[] = {
+    {TY_IMPORT_GEMM, {"qkv", "proj", "mlp core", "mlp", "fc1", "fc2", "logits", "logits and loss"}},
+    {TY_IMPORT_ATTENTION, {"attention core"}},
+    {TY_IMPORT_NORM, {"norm"}},
+    {TY_IMPORT_OPTIMIZER, {"optimizer step"}},
 };
 
 static enum ty_import_kind kind_of_name(const char *name)
 {
-    for (size_t i = 0; i < TY_COUNT(own); i++) {
-        const size_t n = strlen(own[i].name);
-        if (strncmp(own[i].name, name, n) == 0 &&
-            (name[n] == '\0' || strcmp(name + n, " backward") == 0 ||
-             strcmp(name + n, " dgrad") == 0 || strcmp(name + n, " wgrad") == 0)) {
-            return own[i].kind;
+    static const char *const passes[] = {" backward", " dgrad", " wgrad"};
+    char bare[32] = "";
+    for (size_t i = 0; i < TY_COUNT(passes) && bare[0] == '\0'; i++) {
+        const size_t n = strlen(name), pass = strlen(passes[i]);
+        if (ty_path_ends(name, passes[i]) && n - pass < sizeof(bare)) {
+            memcpy(bare, name, n - pass);
         }
     }
-    for (size_t i = 0; i < TY_COUNT(parts); i++) {
-        if (strstr(name, parts[i].part) != NULL) {
-            return parts[i].kind;
-        }
-    }
-    return TY_IMPORT_REST;
+    int kind = ty_profile_meaning(parts, TY_COUNT(parts), TY_MATCH_PART, name, TY_IMPORT_REST);
+    kind =
+        ty_profile_meaning(own, TY_COUNT(own), TY_MATCH_WHOLE, bare[0] != '\0' ? bare : name, kind);
+    return (enum ty_import_kind)kind;
 }
 
 static enum ty_import_kind kind_of(const struct ty_profile *profile,
@@ -140,7 +103,7 @@ int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reaso
             return 0;
         }
     }
-    if (!ty_profile_grow(&im->left, im->n_left, &im->cap_left, sizeof(*im->left))) {
+    if (!TY_PROFILE_GROW(im->left, im->n_left, im->cap_left)) {
         return ty_fail_memory(im->err);
     }
     im->left[im->n_left] = (struct ty_import_left){.name = name,
@@ -155,18 +118,11 @@ int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reaso
 
 int ty_import_add_sample(struct ty_import *im, const struct ty_import_sample *sample)
 {
-    if (!ty_profile_grow(&im->samples, im->n_samples, &im->cap_samples, sizeof(*im->samples))) {
+    if (!TY_PROFILE_GROW(im->samples, im->n_samples, im->cap_samples)) {
         return ty_fail_memory(im->err);
     }
     im->samples[im->n_samples++] = *sample;
     return 0;
-}
-
-bool ty_import_kernel_chosen(const struct ty_import *im, uint32_t rank,
-                             const struct ty_profile_kernel *k)
-{
-    return im->chosen == NULL ||
-           (k->step != TY_PROFILE_NONE && im->chosen[im->chosen_at[rank] + k->step]);
 }
 
 /* ---- a rank ---- */

@@ -1,4 +1,4 @@
-/* replay_passes.c - where passes begin: stretches of the compute row in one phase.
+/* passes.c - where passes begin: stretches of the compute row in one phase.
  *
  * A profile knows phases of kernels, not micro-batches: two forwards in a row are one stretch
  * unless there is a pause between them. Kernels of no known phase belong to the stretch around

@@ -1,4 +1,4 @@
-/* import_json.c - what a profile says, for scripts. Times in seconds, sizes in bytes. */
+/* json.c - what a profile says, for scripts. Times in seconds, sizes in bytes. */
 #include "sim/document/json.h"
 #include "sim/profile/import.h"
 
@@ -14,14 +14,9 @@ static void put_rank(const struct ty_profile_rank *rank, const struct ty_import_
     ty_json_whole(j, "rank", rank->rank);
     ty_json_text(j, "file", rank->file);
     ty_json_whole(j, "kernels", rank->n_kernels);
-    put_seconds(j, "span_s", l->span);
-    put_seconds(j, "busy_s", l->busy);
-    put_seconds(j, "compute_s", l->compute);
-    put_seconds(j, "communication_s", l->communication);
-    put_seconds(j, "overlap_s", l->overlap);
-    put_seconds(j, "exposed_s", l->exposed);
-    put_seconds(j, "memory_only_s", l->memory_only);
-    put_seconds(j, "idle_s", l->idle);
+#define X(name) put_seconds(j, #name "_s", l->name);
+    TY_IMPORT_LANES(X)
+#undef X
     ty_json_array(j, "steps");
     for (uint32_t i = 0; i < rank->n_steps; i++) {
         const struct ty_profile_step *step = &rank->steps[i];
@@ -112,11 +107,16 @@ static void put_left(const struct ty_import *im, struct ty_json *j)
 
 static void put_all(const struct ty_import *im, struct ty_json *j)
 {
+    uint32_t cut, steps;
     ty_json_object(j, "all");
     ty_json_bool(j, "own", im->profile->own);
-    put_seconds(j, "computation_s", im->compute_ns);
-    put_seconds(j, "communication_s", im->communication_ns);
-    put_seconds(j, "memory_s", im->memory_ns);
+    put_seconds(j, "computation_s", im->class_ns[TY_PROFILE_COMPUTE]);
+    put_seconds(j, "communication_s", im->class_ns[TY_PROFILE_COMMUNICATION]);
+    put_seconds(j, "memory_s", im->class_ns[TY_PROFILE_MEMORY]);
+    ty_import_count_steps(im, &cut, &steps);
+    if (cut > 0) {
+        ty_json_whole(j, "cut_steps", cut);
+    }
     ty_json_end(j);
 }
 

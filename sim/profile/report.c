@@ -1,4 +1,4 @@
-/* import_report.c - what a profile says, for people. */
+/* report.c - what a profile says, for people. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,14 +123,9 @@ static void put_lanes(const struct ty_import *im, struct ty_text *t)
     const double n = im->profile->n_ranks;
     char a[64];
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
-        const struct ty_import_lanes *l = &im->lanes[r];
-        sum.span += l->span;
-        sum.compute += l->compute;
-        sum.communication += l->communication;
-        sum.overlap += l->overlap;
-        sum.exposed += l->exposed;
-        sum.memory_only += l->memory_only;
-        sum.idle += l->idle;
+#define X(name) sum.name += im->lanes[r].name;
+        TY_IMPORT_LANES(X)
+#undef X
     }
     ty_text_add(t, "\na GPU from its first kernel to its last, mean over ranks: %s\n",
                 ty_words_seconds((double)sum.span / n * 1e-9, a, sizeof(a)));
@@ -152,29 +147,15 @@ static void put_kinds(const struct ty_import *im, struct ty_text *t)
 {
     const double n = im->profile->n_ranks;
     char a[64];
-    ty_text_add(t, "\ncomputation of a rank: %s\n",
-                ty_words_seconds((double)im->compute_ns / n * 1e-9, a, sizeof(a)));
+    ty_text_add(
+        t, "\ncomputation of a rank: %s\n",
+        ty_words_seconds((double)im->class_ns[TY_PROFILE_COMPUTE] / n * 1e-9, a, sizeof(a)));
     for (int k = 0; k < TY_IMPORT_N_KINDS; k++) {
         if (im->kind_ns[k] > 0) {
             put_lane(t, ty_import_kind_word(k), (double)im->kind_ns[k] / n,
-                     (double)im->compute_ns / n);
+                     (double)im->class_ns[TY_PROFILE_COMPUTE] / n);
         }
     }
-}
-
-double ty_import_bus_Bps(const struct ty_import_traffic *t)
-{
-    static const enum ty_coll colls[TY_PROFILE_N_COLLS] = {
-        [TY_PROFILE_COLL_ALL_REDUCE] = TY_COLL_ALL_REDUCE,
-        [TY_PROFILE_COLL_ALL_GATHER] = TY_COLL_ALL_GATHER,
-        [TY_PROFILE_COLL_REDUCE_SCATTER] = TY_COLL_REDUCE_SCATTER,
-        [TY_PROFILE_COLL_ALL_TO_ALL] = TY_COLL_ALL_TO_ALL,
-        [TY_PROFILE_COLL_BROADCAST] = TY_COLL_BROADCAST,
-        [TY_PROFILE_COLL_SEND] = TY_COLL_SEND_RECV,
-        [TY_PROFILE_COLL_RECV] = TY_COLL_SEND_RECV,
-    };
-    const double factor = t->ranks > 1 ? ty_coll_bus_factor(colls[t->coll], t->ranks) : 0;
-    return t->best_ns > 0 ? factor * t->best_bytes / (t->best_ns * 1e-9) : 0;
 }
 
 static void put_traffic(const struct ty_import *im, struct ty_text *t)
@@ -184,8 +165,9 @@ static void put_traffic(const struct ty_import *im, struct ty_text *t)
     if (im->n_traffic == 0) {
         return;
     }
-    ty_text_add(t, "\ncommunication of a rank: %s, waiting for other members included\n",
-                ty_words_seconds((double)im->communication_ns / n * 1e-9, a, sizeof(a)));
+    ty_text_add(
+        t, "\ncommunication of a rank: %s, waiting for other members included\n",
+        ty_words_seconds((double)im->class_ns[TY_PROFILE_COMMUNICATION] / n * 1e-9, a, sizeof(a)));
     for (uint32_t i = 0; i < im->n_traffic; i++) {
         const struct ty_import_traffic *f = &im->traffic[i];
         const char *desc = ty_profile_text(im->profile, f->desc);
@@ -196,9 +178,10 @@ static void put_traffic(const struct ty_import *im, struct ty_text *t)
             ty_text_add(t, " on %u node%s", (unsigned)f->nodes, f->nodes == 1 ? "" : "s");
         }
         ty_text_pad(t, 50);
-        ty_text_add(t, "%8s x %-10s %9s", ty_words_count(f->count / n, c, sizeof(c)),
-                    f->bytes > 0 ? ty_words_bytes(f->bytes / f->count, a, sizeof(a)) : "?",
-                    ty_words_share(share(f->gpu_ns, im->communication_ns), b, sizeof(b)));
+        ty_text_add(
+            t, "%8s x %-10s %9s", ty_words_count(f->count / n, c, sizeof(c)),
+            f->bytes > 0 ? ty_words_bytes(f->bytes / f->count, a, sizeof(a)) : "?",
+            ty_words_share(share(f->gpu_ns, im->class_ns[TY_PROFILE_COMMUNICATION]), b, sizeof(b)));
         if (ty_import_bus_Bps(f) > 0) {
             ty_text_add(t, "   %.4g GB/s", ty_import_bus_Bps(f) * 1e-9);
         }
@@ -212,14 +195,13 @@ static void put_traffic(const struct ty_import *im, struct ty_text *t)
 static int by_share(const void *a, const void *b)
 {
     const struct ty_import_left *x = a, *y = b;
-    return x->gpu_ns != y->gpu_ns ? (x->gpu_ns > y->gpu_ns ? -1 : 1)
-                                  : (x->name > y->name) - (x->name < y->name);
+    return 2 * TY_ORDER(y->gpu_ns, x->gpu_ns) + TY_ORDER(x->name, y->name);
 }
 
 /* Names of one reason, the longest first; im->left is sorted. */
 static void put_reason(const struct ty_import *im, struct ty_text *t, uint32_t reason)
 {
-    const int64_t whole = im->compute_ns + im->communication_ns;
+    const int64_t whole = im->class_ns[TY_PROFILE_COMPUTE] + im->class_ns[TY_PROFILE_COMMUNICATION];
     int64_t sum = 0, rest = 0;
     uint32_t n = 0;
     char a[64], b[64];
@@ -268,9 +250,11 @@ static void put_coverage(const struct ty_import *im, struct ty_text *t)
     int64_t compute = 0, communication = 0;
     char a[64], b[64];
     ty_import_coverage(im, &compute, &communication);
-    ty_text_add(t, "\ntable: %u rows, for %s of computation and %s of communication\n",
-                (unsigned)im->n_rows, ty_words_share(share(compute, im->compute_ns), a, sizeof(a)),
-                ty_words_share(share(communication, im->communication_ns), b, sizeof(b)));
+    ty_text_add(
+        t, "\ntable: %u rows, for %s of computation and %s of communication\n",
+        (unsigned)im->n_rows,
+        ty_words_share(share(compute, im->class_ns[TY_PROFILE_COMPUTE]), a, sizeof(a)),
+        ty_words_share(share(communication, im->class_ns[TY_PROFILE_COMMUNICATION]), b, sizeof(b)));
 }
 
 /* ---- remarks ---- */
@@ -278,7 +262,7 @@ static void put_coverage(const struct ty_import *im, struct ty_text *t)
 static void put_remarks(const struct ty_import *im, struct ty_text *t)
 {
     const struct ty_profile *p = im->profile;
-    uint32_t alone = 0, colls = 0;
+    uint32_t alone = 0, colls = 0, cut, steps;
     uint64_t overlaps = 0, unlinked = 0;
     bool marks = true;
     for (uint32_t i = 0; i < im->n_rows; i++) {
@@ -311,6 +295,13 @@ static void put_remarks(const struct ty_import *im, struct ty_text *t)
                     "  no ProfilerStep marks in %s: all that was recorded is taken as one "
                     "stretch\n",
                     p->n_ranks > 1 ? "some files" : "the file");
+    }
+    ty_import_count_steps(im, &cut, &steps);
+    if (cut > 0) {
+        ty_text_add(t,
+                    "  of %u of %u steps of a rank only a part was written (--window, --steps) or "
+                    "executed (a deadlock):\n  counts and sums are of these parts\n",
+                    (unsigned)cut, (unsigned)steps);
     }
     if (overlaps > 0) {
         ty_text_add(t, "  %llu kernels begin before the one before them on their stream ends\n",
