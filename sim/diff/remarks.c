@@ -120,9 +120,9 @@ static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_sid
     if (r->n_cut_steps > 0) {
         remark(pair,
                ty_arena_printf(arena,
-                               "of %u steps of a rank in %c only a part was written (--window, "
-                               "--steps) or executed (a deadlock): its step time is of these parts",
-                               (unsigned)r->n_cut_steps, side->letter),
+                               "in %c %u steps (over all ranks) are not whole: --window or --steps "
+                               "cut them, or a deadlock; its step time is of what is there",
+                               side->letter, (unsigned)r->n_cut_steps),
                rc);
     }
     if (!pair->lumped && unphased >= 0.01) {

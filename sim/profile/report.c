@@ -299,8 +299,8 @@ static void put_remarks(const struct ty_import *im, struct ty_text *t)
     ty_import_count_steps(im, &cut, &steps);
     if (cut > 0) {
         ty_text_add(t,
-                    "  of %u of %u steps of a rank only a part was written (--window, --steps) or "
-                    "executed (a deadlock):\n  counts and sums are of these parts\n",
+                    "  %u of %u steps (over all ranks) are not whole: --window or --steps cut "
+                    "them, or a deadlock;\n  figures are of what is there\n",
                     (unsigned)cut, (unsigned)steps);
     }
     if (overlaps > 0) {

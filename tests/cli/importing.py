@@ -510,6 +510,30 @@ def steps_of_some(binary, folder):
           said == "--steps 7: no such step; the profile has 3 to 4\n", said)
 
 
+def parts_of_steps(binary, folder):
+    """A trace of a window, or of what a deadlock left, says which steps it has only a part of."""
+    said = "steps (over all ranks) are not whole"
+    first = EXAMPLES / "first.yaml"
+    for name, example, options, code, cut in (
+            ("whole", first, ["--steps", "0-3"], 0, []), ("window", first, ["--window", "2s:4s"], 0, [1, 3]),
+            ("deadlock", EXAMPLES / "deadlock" / "order.yaml", [], 4, [0])):
+        traces = folder / name
+        steps = ["--set", "run.steps=4"] if code == 0 else []
+        subprocess.run([binary, "run", example, *steps, *options, "-q", "--trace",
+                        f"kineto:{traces}"], capture_output=True, check=False)
+        with open(traces / "rank-0.json", encoding="utf-8") as f:
+            written = json.load(f).get("trainyardCutSteps", [])
+        check(f"{name}: the steps that are not whole are in the file", written == cut, written)
+        told = run(binary, "import", "kineto", traces, "-o", "-").stderr
+        other = run(binary, "diff", first, traces).stdout
+        check(f"{name}: import and diff say whether steps are whole",
+              (said in told) == bool(cut) and (said in other) == bool(cut), told + other)
+        check(f"{name}: scripts are told how many are not",
+              ("cut_steps" in report_of(binary, traces)["all"]) == bool(cut))
+    chosen = report_of(binary, folder / "window", "--steps", "2")
+    check("of steps that are whole nothing is said", "cut_steps" not in chosen["all"], chosen["all"])
+
+
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as name:
@@ -521,6 +545,7 @@ def main():
         optimizers(binary, folder)
         older_versions(binary, folder)
         steps_of_some(binary, folder)
+        parts_of_steps(binary, folder)
         for example, options, near in OWN:
             round_trip(binary, folder, example, options, near)
     print(f"TAP version 13\n1..{len(checks)}")

@@ -47,6 +47,7 @@ struct kineto {
     struct ty_kineto_group *groups; /* [links of the program]; ranks NULL: not this rank's */
     uint32_t n_groups;
     uint64_t correlation; /* of the next kernel */
+    uint8_t *parts;       /* [n_steps] enum part */
 };
 
 static bool communicates(const struct ty_kind *kind)
@@ -278,29 +279,64 @@ static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s,
     ty_out_advance(k->out, ty_put_str(p, "}},\n"));
 }
 
+/* Notes of each step whether any of it was written, and whether any was not. */
+enum part {
+    WRITTEN = 1,
+    CUT = 2
+};
+
 static void put_kernels(struct kineto *k)
 {
     const uint64_t from = k->trace->window_from / 1000, to = k->trace->window_to / 1000;
     struct ty_span_cursor cursor = ty_spans_of(k->trace->timeline, k->rank);
     struct ty_span span;
     while (ty_span_next(&cursor, &span)) {
-        uint64_t s = span.start / 1000, e = (span.start + span.dur) / 1000;
-        s = s < from ? from : s;
-        e = e > to ? to : e;
+        const uint64_t start = span.start / 1000, end = (span.start + span.dur) / 1000;
+        const uint64_t s = start < from ? from : start, e = end > to ? to : end;
+        k->parts[span.pass->step] |= start < from || end > to ? CUT : 0;
         if (e > s) {
+            k->parts[span.pass->step] |= WRITTEN;
             put_kernel(k, &span, s, e);
         }
     }
 }
 
+/* The first step that a deadlock left undone on any rank; the number of steps: there was none. */
+static uint32_t first_undone(const struct kineto *k)
+{
+    uint32_t first = k->p->n_steps;
+    for (uint32_t g = 0; g < k->p->n_gangs; g++) {
+        const struct ty_pass *pass = NULL;
+        if (ty_timeline_stuck(k->trace->timeline, g, &pass) != NULL && pass->step < first) {
+            first = pass->step;
+        }
+    }
+    return first;
+}
+
+/* The steps of which the file has only a part, for who takes it for a recording of whole ones. */
+static void put_cut_steps(struct kineto *k)
+{
+    const uint32_t undone = first_undone(k);
+    bool any = false;
+    for (uint32_t step = 0; step < k->p->n_steps; step++) {
+        if (k->parts[step] == (WRITTEN | CUT) || (k->parts[step] != 0 && step >= undone)) {
+            ty_out_printf(k->out, "%s%u", any ? ", " : "\"trainyardCutSteps\": [", (unsigned)step);
+            any = true;
+        }
+    }
+    ty_out_str(k->out, any ? "],\n" : "");
+}
+
 /* ---- the file ---- */
 
-/* All groups that this rank communicates in. */
+/* All groups that this rank communicates in, and room for the parts of steps. */
 static int find_groups(struct kineto *k)
 {
     k->groups =
         ty_arena_array(&k->arena, struct ty_kineto_group, (size_t)ty_kineto_links(k->p) + 1);
-    int rc = k->groups == NULL ? TY_ENOMEM : 0;
+    k->parts = ty_arena_array(&k->arena, uint8_t, (size_t)k->p->n_steps + 1);
+    int rc = k->groups == NULL || k->parts == NULL ? TY_ENOMEM : 0;
     struct ty_issue at = ty_issue_of(k->p, &k->p->gangs[k->seat.gang]);
     while (rc == 0 && ty_issue_next(&at)) {
         struct ty_kineto_group *group = &k->groups[ty_kineto_link(k->p, at.op)];
@@ -341,7 +377,9 @@ static int kineto_write(const struct ty_trace *trace, struct ty_out *out, struct
                  "\"tid\": \"\", \"ts\": ");
         char end[32];
         *ty_put_ns_as_us(end, trace->timeline->makespan / 1000) = '\0';
-        ty_out_printf(out, "%s}\n],\n\"traceName\": \"rank-%u.json\"}\n", end, (unsigned)k.rank);
+        ty_out_printf(out, "%s}\n],\n", end);
+        put_cut_steps(&k);
+        ty_out_printf(out, "\"traceName\": \"rank-%u.json\"}\n", (unsigned)k.rank);
     }
     ty_arena_release(&k.arena);
     return rc == 0 ? 0 : ty_fail_memory(err);
