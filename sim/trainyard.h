@@ -170,10 +170,9 @@ TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
 
-/* One figure of an executed run by its name in `--stats json` (docs/formats.md), in that unit:
- * "step_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "model_tflops_per_gpu", "mfu",
- * "mfu_causal", "hfu", "hfu_causal", "bubble_fraction", "bubble_over_ideal", "ideal_s", or a part
- * of the step, as "breakdown.exposed_data". (2) for another name, and before execution. */
+/* One figure of an executed run: by the name and in the unit that ty_list("figures") has, such as
+ * "step_time_s" or "mfu", or a part of the step, as "breakdown.exposed_data". (2) for another name,
+ * for one that the run file asks nothing about, and before execution. */
 TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *value,
                          struct ty_err *err);
 

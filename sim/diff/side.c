@@ -6,6 +6,7 @@
 #include "sim/core/program/issue.h"
 #include "sim/core/analyse/seen.h"
 #include "sim/run/bill.h"
+#include "sim/run/figures.h"
 #include "sim/diff/diff.h"
 
 /* ---- kinds of operations ---- */

@@ -13,6 +13,7 @@
 #include "sim/diff/diff.h"
 #include "sim/diff/lanes.h"
 #include "sim/base/words.h"
+#include "sim/run/figures.h"
 
 /* ---- what is said of each ---- */
 

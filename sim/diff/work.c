@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "sim/diff/diff.h"
+#include "sim/run/figures.h"
 #include "sim/run/gpus.h"
 
 #define MORE 1.1 /* of FLOPs: a vocabulary that was padded, a head that was computed twice */

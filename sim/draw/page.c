@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sim/run/figures.h"
 #include "sim/run/links.h"
 #include "sim/run/together.h"
 #include "sim/base/words.h"
@@ -58,6 +59,23 @@ static int put_run(struct ty_json *j, const struct ty_page_run *shown,
     return rc;
 }
 
+/* How the figures of runs are shown: label, name, unit, whether more of it is better. */
+static void put_figure_rows(struct ty_json *j)
+{
+    const struct ty_figure_row *rows[TY_FIGURES_MAX];
+    const uint32_t n = ty_figure_rows(TY_IN_PAGE, rows);
+    ty_json_array(j, "figure_rows");
+    for (uint32_t i = 0; i < n; i++) {
+        ty_json_array(j, NULL);
+        ty_json_text(j, NULL, rows[i]->in[TY_IN_PAGE].label);
+        ty_json_text(j, NULL, rows[i]->name);
+        ty_json_text(j, NULL, ty_figure_unit_word(rows[i]->unit));
+        ty_json_real(j, NULL, rows[i]->better);
+        ty_json_end(j);
+    }
+    ty_json_end(j);
+}
+
 static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n,
                     const struct ty_page_options *options, uint32_t *n_ranks, struct ty_err *err)
 {
@@ -67,6 +85,8 @@ static int put_page(struct ty_out *out, const struct ty_page_run *runs, size_t n
     ty_json_object(&j, NULL);
     ty_json_text(&j, "version", TRAINYARD_VERSION);
     ty_json_text(&j, "command", options->command != NULL ? options->command : "");
+    ty_json_line(&j, 0);
+    put_figure_rows(&j);
     ty_json_line(&j, 0);
     ty_json_array(&j, "runs");
     ty_json_rows(&j);

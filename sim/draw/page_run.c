@@ -71,11 +71,7 @@ static void put_figures(struct ty_json *j, const struct ty_run *run)
     ty_run_figures(run, &f);
     ty_json_line(j, 0);
     ty_json_object(j, "figures");
-    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
-        if (!row->asked || ty_figure(&f, row) > 0) {
-            ty_json_real(j, row->name, ty_figure(&f, row));
-        }
-    }
+    ty_report_figures_json(run, &f, j);
     ty_json_object(j, "breakdown");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         ty_json_real(j, ty_bucket_name((enum ty_bucket)b), f.bucket_s[b]);

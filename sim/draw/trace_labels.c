@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/run/figures.h"
 #include "sim/run/gpus.h"
 #include "sim/run/together.h"
 #include "sim/base/number_text.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/core/analyse/crit.h"
+#include "sim/run/figures.h"
 #include "sim/run/pass_times.h"
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"

@@ -18,7 +18,7 @@ static void row(struct ty_text *t, const char *label, const char *value, const c
     ty_text_add(t, "%s", label);
     ty_text_pad(t, COLUMN);
     ty_text_add(t, "%s", value);
-    if (note != NULL && note[0] != '\0') {
+    if (note[0] != '\0') {
         ty_text_pad(t, COLUMN + 16);
         ty_text_add(t, "%s", note);
     }
@@ -87,96 +87,19 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
         l->micro_batches == 1 ? "" : "es", (unsigned)l->micro_batch);
 }
 
-/* Mean time that the ranks of a stage compute, s. */
-static double stage_compute_s(const struct ty_run *run, uint32_t stage)
+/* Speed and utilisation: each with what stands behind it. */
+static void figures(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
-    const struct ty_gang *gang = &run->lowered.program.gangs[stage];
-    double sum = 0;
-    for (uint32_t i = 0; i < gang->n_ranks; i++) {
-        sum += ty_s_from_ps(run->stats.rank[gang->rank_of[i]].stream_busy[TY_STREAM_COMPUTE]);
-    }
-    return sum / gang->n_ranks;
-}
-
-/* Uneven stages are the commonest reason for a bubble beyond the formula: say which one. */
-static void imbalance(const struct ty_run *run, struct ty_text *t)
-{
-    const uint32_t n = run->lowered.program.n_gangs;
-    double mean = 0, most = 0;
-    uint32_t slowest = 0;
-    for (uint32_t s = 0; s < n; s++) {
-        const double seconds = stage_compute_s(run, s);
-        mean += seconds / n;
-        slowest = seconds > most ? s : slowest;
-        most = seconds > most ? seconds : most;
-    }
-    if (most > 1.01 * mean) {
-        char value[64], note[64];
-        ty_snprintf(value, sizeof(value), "+%.1f %%", 100 * (most / mean - 1));
-        snprintf(note, sizeof(note), "stage %u computes longer than the mean; all wait for it",
-                 (unsigned)slowest);
-        row(t, "slowest stage", value, note);
-    }
-}
-
-/* What the fleet section asks for: of a training that is nothing but this step. */
-static void training(const struct ty_run *run, const struct ty_fleet_figures *f, struct ty_text *t)
-{
-    const struct ty_fleet_options *fleet = &run->config->fleet;
-    char value[64], note[160], number[64];
-    if (fleet->tokens > 0) {
-        ty_snprintf(value, sizeof(value), "%.4g days", f->days_for_tokens);
-        ty_snprintf(note, sizeof(note), "%s GPU-hours for %g tokens, every step like this one",
-                    ty_words_count(f->gpu_hours, number, sizeof(number)), fleet->tokens);
-        row(t, "training", value, note);
-    }
-    if (fleet->price > 0) {
-        const bool all = fleet->tokens > 0;
-        const double cost = all ? f->cost : f->cost_per_billion_tokens;
-        if (cost < 1000) {
-            ty_snprintf(value, sizeof(value), "%.4g", cost);
-        } else {
-            ty_words_count(cost, value, sizeof(value));
+    const struct ty_figure_row *rows[TY_FIGURES_MAX];
+    const uint32_t n = ty_figure_rows(TY_IN_TABLE, rows);
+    for (uint32_t i = 0; i < n; i++) {
+        const double x = ty_figure_value(rows[i], run, f);
+        char value[64], note[160] = "";
+        const bool told = rows[i]->note == NULL || rows[i]->note(run, f, note, sizeof(note));
+        if (told && (!rows[i]->asked || x > 0)) {
+            ty_figure_words(rows[i]->unit, x, value, sizeof(value));
+            row(t, rows[i]->in[TY_IN_TABLE].label, value, note);
         }
-        ty_snprintf(note, sizeof(note), "%s at %g per GPU and hour",
-                    all ? "of these tokens" : "of a billion tokens", fleet->price);
-        row(t, "cost", value, note);
-    }
-}
-
-static void speed(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
-{
-    const struct ty_layout *l = &run->config->layout;
-    const uint32_t v = ty_sched_chunks(&run->config->schedule);
-    char value[64], note[160], share[32], other[32];
-    row(t, "step time", ty_words_seconds(f->step_s, value, sizeof(value)), "");
-    snprintf(note, sizeof(note), "%s per GPU",
-             ty_words_count(f->tokens_per_s_per_gpu, other, sizeof(other)));
-    row(t, "tokens/s", ty_words_count(f->tokens_per_s, value, sizeof(value)), note);
-    training(run, &f->fleet, t);
-    ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", f->model_tflops_per_gpu);
-    row(t, "model FLOP/s", value, "per GPU");
-    snprintf(note, sizeof(note), "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",
-             ty_words_share(f->mfu_causal, share, sizeof(share)));
-    row(t, "MFU", ty_words_share(f->mfu, value, sizeof(value)), note);
-    snprintf(note, sizeof(note), "the same and what recomputation repeats (causal: %s)",
-             ty_words_share(f->hfu_causal, share, sizeof(share)));
-    row(t, "HFU", ty_words_share(f->hfu, value, sizeof(value)), note);
-    if (ty_run_n_generations(run) > 1) {
-        ty_snprintf(value, sizeof(value), "%.1f TFLOP/s", 1e-12 * ty_run_peak(run));
-        row(t, "peak", value, "per GPU: MFU and HFU are shares of the sum of all GPUs' peaks");
-    }
-    snprintf(
-        note, sizeof(note),
-        v > 1 ? "%s over ideal; (p - 1)/(m v) = %s" : "%s over ideal; (p - 1)/m = %s",
-        ty_words_share(f->bubble_over_ideal, share, sizeof(share)),
-        ty_words_share((l->pipeline - 1.0) / ((double)l->micro_batches * v), other, sizeof(other)));
-    row(t, "pipeline bubble", ty_words_share(f->bubble_fraction, value, sizeof(value)), note);
-    imbalance(run, t);
-    const double derate = run->config->cluster.gpu.derate;
-    if (derate != 1) {
-        ty_snprintf(value, sizeof(value), "x %g", derate);
-        row(t, "in-situ derate", value, "on compute times (cluster.derate), see docs/model.md");
     }
 }
 
@@ -243,7 +166,7 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     char tasks[64], wall[64], rss[64];
     ty_run_figures(run, &f);
     ty_report_head(run, t);
-    speed(run, &f, t);
+    figures(run, &f, t);
     breakdown(&f, t);
     int rc = ty_report_memory(run, t, err);
     if (rc < 0) {

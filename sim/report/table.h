@@ -4,7 +4,11 @@
 
 #include "sim/base/text.h"
 #include "sim/document/json.h"
-#include "sim/run/run.h"
+#include "sim/run/figures.h"
+
+/* json.c: the figures that are one number, as members. */
+void ty_report_figures_json(const struct ty_run *run, const struct ty_figures *figures,
+                            struct ty_json *json);
 
 void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, cluster, layout */
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/run/bill.h"
+#include "sim/run/figures.h"
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"
 #include "sim/run/together.h"

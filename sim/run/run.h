@@ -65,39 +65,6 @@ int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_e
  * rank to trace or to explain. */
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err);
 
-/* Traffic of one kind of group per step, all ranks together. */
-struct ty_traffic {
-    const char *group; /* "tp", "dp", "pp", ... */
-    double nvlink_B, net_B;
-};
-#define TY_TRAFFIC_MAX 16
-struct ty_figures {
-    double step_s, tokens_per_s, tokens_per_s_per_gpu;
-    double model_tflops_per_gpu, mfu, mfu_causal, hfu, hfu_causal;
-    double bubble_s, bubble_fraction, bubble_over_ideal, ideal_s;
-    struct ty_fleet_figures fleet;
-    double bucket_s[TY_N_BUCKETS]; /* per step, mean over ranks */
-    struct ty_traffic traffic[TY_TRAFFIC_MAX];
-    uint32_t n_traffic;
-    double peak_rss_B; /* of this process so far */
-};
-
-/* The figures that are one number each, by the names of `--stats json`, in its order. */
-struct ty_figure_row {
-    const char *name;
-    size_t offset; /* of a double in struct ty_figures */
-    bool asked;    /* there only when the run file asks for it, else 0 */
-};
-extern const struct ty_figure_row ty_figure_rows[]; /* ends with a NULL name */
-
-static inline double ty_figure(const struct ty_figures *figures, const struct ty_figure_row *row)
-{
-    return *(const double *)(const void *)((const char *)figures + row->offset);
-}
-
-/* The figures of an executed run. */
-void ty_run_figures(const struct ty_run *run, struct ty_figures *out);
-
 /* Bytes of the timeline of a program. */
 static inline double ty_run_timeline_B(const struct ty_program *p)
 {

@@ -13,8 +13,9 @@
 
 static bool is_better(const struct ty_sweep_figures *a, const struct ty_sweep_figures *b)
 {
-    return a->value[TY_SWEEP_TOKENS] > b->value[TY_SWEEP_TOKENS] ||
-           (a->value[TY_SWEEP_TOKENS] == b->value[TY_SWEEP_TOKENS] && a->row < b->row);
+    const double x = ty_sweep_line_value(a, "tokens_per_s");
+    const double y = ty_sweep_line_value(b, "tokens_per_s");
+    return x > y || (x == y && a->row < b->row);
 }
 
 void ty_sweep_best_add(struct ty_sweep_best *best, const struct ty_sweep_figures *figures)
@@ -73,6 +74,8 @@ static void title(const struct ty_csv *csv, uint32_t column, char *buf, size_t s
 struct lines {
     const struct ty_sweep_best *best;
     const struct ty_sweep_table *table;
+    const struct ty_figure_row *figure[TY_FIGURES_MAX]; /* [n_figures] */
+    uint32_t n_figures;
 };
 
 /* Line 0 is the head. A cell that was left empty is as the run file says. */
@@ -87,53 +90,35 @@ static void key_cell(const void *arg, uint32_t column, uint32_t line, char *buf,
     (void)snprintf(buf, size, "%s", value[0] != '\0' ? value : "-");
 }
 
-enum {
-    ROW,
-    STEP,
-    TOKENS,
-    MFU,
-    MEMORY,
-    DAYS,
-    COST,
-    FRAMEWORK
-};
+/* Its number, from 1. */
+static void row_cell(const void *arg, uint32_t column, uint32_t line, char *buf, size_t size)
+{
+    const struct lines *l = arg;
+    (void)column;
+    if (line == 0) {
+        (void)snprintf(buf, size, "row");
+    } else {
+        (void)snprintf(buf, size, "%u", (unsigned)l->best->row[line - 1].row + 1);
+    }
+}
 
 static void figure_cell(const void *arg, uint32_t column, uint32_t line, char *buf, size_t size)
 {
-    static const char *const heads[] = {"row",    "step", "tokens/s", "MFU",
-                                        "memory", "days", "cost",     "framework"};
     const struct lines *l = arg;
+    const struct ty_figure_row *figure = l->figure[column];
     if (line == 0) {
-        (void)snprintf(buf, size, "%s", heads[column]);
-        return;
+        (void)snprintf(buf, size, "%s", figure->in[TY_IN_BEST].label);
+    } else {
+        const double value = ty_sweep_line_value(&l->best->row[line - 1], figure->name);
+        ty_figure_cell(figure->unit, value, buf, size);
     }
-    const struct ty_sweep_figures *f = &l->best->row[line - 1];
-    switch (column) {
-    case ROW:
-        (void)snprintf(buf, size, "%u", (unsigned)f->row + 1);
-        break;
-    case STEP:
-        ty_words_seconds(f->value[TY_SWEEP_STEP], buf, size);
-        break;
-    case TOKENS:
-        ty_words_count(f->value[TY_SWEEP_TOKENS], buf, size);
-        break;
-    case MFU:
-        ty_words_share(f->value[TY_SWEEP_MFU], buf, size);
-        break;
-    case MEMORY:
-        ty_words_bytes(f->value[TY_SWEEP_PEAK], buf, size);
-        break;
-    case DAYS:
-        ty_snprintf(buf, size, "%.4g", f->value[TY_SWEEP_DAYS]);
-        break;
-    case COST:
-        ty_words_count(f->value[TY_SWEEP_COST], buf, size);
-        break;
-    default:
-        (void)snprintf(buf, size, "%s", f->framework);
-        break;
-    }
+}
+
+static void framework_cell(const void *arg, uint32_t column, uint32_t line, char *buf, size_t size)
+{
+    const struct lines *l = arg;
+    (void)column;
+    (void)snprintf(buf, size, "%s", line == 0 ? "framework" : l->best->row[line - 1].framework);
 }
 
 /* Puts a column behind the others on every line. */
@@ -184,24 +169,23 @@ static bool is_shown(const struct ty_sweep_table *table, uint32_t column)
 
 char *ty_sweep_best_text(const struct ty_sweep_best *best, const struct ty_sweep_table *table)
 {
-    const struct lines l = {.best = best, .table = table};
+    struct lines l = {.best = best, .table = table};
     struct ty_text line[TY_SWEEP_BEST + 1] = {{.data = NULL}};
     if (best->n == 0) {
         return NULL;
     }
-    put(line, &l, figure_cell, ROW, true);
+    l.n_figures = ty_figure_rows(TY_IN_BEST, l.figure);
+    put(line, &l, row_cell, 0, true);
     for (uint32_t k = 0; k < table->csv.n_columns; k++) {
         if (is_shown(table, k)) {
             put(line, &l, key_cell, k, false);
         }
     }
-    const double *first = best->row[0].value;
-    for (uint32_t k = STEP; k <= FRAMEWORK; k++) {
-        const bool lacks =
-            (k == DAYS && first[TY_SWEEP_DAYS] <= 0) || (k == COST && first[TY_SWEEP_COST] <= 0);
-        if (!lacks) {
-            put(line, &l, figure_cell, k, k != FRAMEWORK);
+    for (uint32_t k = 0; k < l.n_figures; k++) {
+        if (!l.figure[k]->asked || ty_sweep_line_value(&best->row[0], l.figure[k]->name) > 0) {
+            put(line, &l, figure_cell, k, true);
         }
     }
+    put(line, &l, framework_cell, 0, false);
     return joined(line, best->n + 1);
 }

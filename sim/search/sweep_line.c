@@ -4,28 +4,63 @@
  * ",,,,,,,,,message\n": nothing but the error. */
 #include "sim/search/sweep_line.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "model/framework.h"
 #include "sim/document/json.h"
 #include "sim/base/number_text.h"
 
-static const char *const names[TY_SWEEP_N_ALL] = {
-    [TY_SWEEP_STEP] = "step_time_s",
-    [TY_SWEEP_MFU] = "mfu",
-    [TY_SWEEP_HFU] = "hfu",
-    [TY_SWEEP_TOKENS] = "tokens_per_s",
-    [TY_SWEEP_BUBBLE] = "bubble_fraction",
-    [TY_SWEEP_PEAK] = "peak_memory_bytes",
-    [TY_SWEEP_DAYS] = "days_for_tokens",
-    [TY_SWEEP_GPU_HOURS] = "gpu_hours",
-    [TY_SWEEP_COST] = "cost",
-    [TY_SWEEP_COST_BILLION] = "cost_per_billion_tokens",
+#define OTHERS 3u /* fits, framework, error */
+
+struct columns {
+    const struct ty_figure_row *row[TY_FIGURES_MAX];
+    uint32_t n_plain, n; /* `fits` and `framework` stand between those and what is asked for */
 };
 
-static uint32_t n_values(bool fleet)
+/* `fleet`: with what a fleet section asks for. */
+static struct columns columns_of(bool fleet)
 {
-    return fleet ? TY_SWEEP_N_ALL : TY_SWEEP_N_VALUES;
+    struct columns c = {.n_plain = 0};
+    c.n = ty_figure_rows(TY_IN_SWEEP, c.row);
+    while (c.n_plain < c.n && !c.row[c.n_plain]->asked) {
+        c.n_plain++;
+    }
+    c.n = fleet ? c.n : c.n_plain;
+    return c;
+}
+
+/* A name that outlives the configuration. */
+static const char *stack_name(const struct ty_run *run)
+{
+    const struct ty_preset *preset = ty_framework_presets;
+    while (preset->name != NULL &&
+           strcmp(preset->name, run->config->layout.framework.preset) != 0) {
+        preset++;
+    }
+    return preset->name != NULL ? preset->name : "";
+}
+
+void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *run)
+{
+    const struct columns c = columns_of(true);
+    struct ty_figures f;
+    ty_run_figures(run, &f);
+    *figures = (struct ty_sweep_figures){.fits = ty_run_fits(run), .framework = stack_name(run)};
+    for (uint32_t i = 0; i < c.n; i++) {
+        figures->value[i] = ty_figure_value(c.row[i], run, &f);
+    }
+}
+
+double ty_sweep_line_value(const struct ty_sweep_figures *figures, const char *name)
+{
+    const struct columns c = columns_of(true);
+    uint32_t i = 0;
+    while (i < c.n && strcmp(c.row[i]->name, name) != 0) {
+        i++;
+    }
+    assert(i < c.n);
+    return figures->value[i];
 }
 
 void ty_sweep_line_cell(struct ty_text *t, const char *s)
@@ -43,21 +78,26 @@ void ty_sweep_line_cell(struct ty_text *t, const char *s)
 
 void ty_sweep_line_head(struct ty_text *t, bool fleet)
 {
-    for (uint32_t i = 0; i < n_values(fleet); i++) {
-        ty_text_add(t, "%s,%s", i == TY_SWEEP_N_VALUES ? ",fits,framework" : "", names[i]);
+    const struct columns c = columns_of(fleet);
+    for (uint32_t i = 0; i < c.n_plain; i++) {
+        ty_text_add(t, ",%s", c.row[i]->name);
     }
-    ty_text_add(t, "%s,error", fleet ? "" : ",fits,framework");
+    ty_text_add(t, ",fits,framework");
+    for (uint32_t i = c.n_plain; i < c.n; i++) {
+        ty_text_add(t, ",%s", c.row[i]->name);
+    }
+    ty_text_add(t, ",error");
 }
 
 void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *f, bool fleet)
 {
-    for (uint32_t i = 0; i < TY_SWEEP_N_VALUES; i++) {
-        char number[TY_JSON_NUMBER];
+    const struct columns c = columns_of(fleet);
+    char number[TY_JSON_NUMBER];
+    for (uint32_t i = 0; i < c.n_plain; i++) {
         ty_text_add(t, ",%s", ty_json_number(f->value[i], number));
     }
     ty_text_add(t, ",%d,%s", f->fits ? 1 : 0, f->framework);
-    for (uint32_t i = TY_SWEEP_N_VALUES; i < n_values(fleet); i++) {
-        char number[TY_JSON_NUMBER];
+    for (uint32_t i = c.n_plain; i < c.n; i++) {
         ty_text_add(t, ",%s", f->value[i] > 0 ? ty_json_number(f->value[i], number) : "");
     }
     ty_text_add(t, ",");
@@ -65,7 +105,8 @@ void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *f, bool
 
 void ty_sweep_line_error(struct ty_text *t, const char *message, bool fleet)
 {
-    for (uint32_t i = 0; i < n_values(fleet) + 3; i++) {
+    const uint32_t n = columns_of(fleet).n + OTHERS;
+    for (uint32_t i = 0; i < n; i++) {
         ty_text_add(t, ",");
     }
     ty_sweep_line_cell(t, message);
@@ -112,20 +153,21 @@ static bool read_stack(const char **p, struct ty_sweep_figures *f)
 
 enum ty_sweep_read ty_sweep_line_read(const char *text, bool fleet, struct ty_sweep_figures *f)
 {
-    const size_t n_empty = n_values(fleet) + 3; /* of an error */
+    const struct columns c = columns_of(fleet);
+    const size_t n_empty = c.n + OTHERS; /* of an error */
     const char *p = text;
     *f = (struct ty_sweep_figures){.framework = ""};
     if (strspn(text, ",") >= n_empty) {
         return text[n_empty] != '\n' && text[n_empty] != '\0' ? TY_SWEEP_ERROR : TY_SWEEP_NONSENSE;
     }
     bool ok = true;
-    for (uint32_t i = 0; i < TY_SWEEP_N_VALUES && ok; i++) {
+    for (uint32_t i = 0; i < c.n_plain && ok; i++) {
         ok = read_number(&p, false, &f->value[i]);
     }
     ok = ok && read_stack(&p, f);
-    for (uint32_t i = TY_SWEEP_N_VALUES; i < n_values(fleet) && ok; i++) {
+    for (uint32_t i = c.n_plain; i < c.n && ok; i++) {
         ok = read_number(&p, true, &f->value[i]);
     }
-    ok = ok && f->value[TY_SWEEP_STEP] > 0 && strcmp(p, ",\n") == 0;
+    ok = ok && ty_sweep_line_value(f, "step_time_s") > 0 && strcmp(p, ",\n") == 0;
     return ok ? TY_SWEEP_ANSWER : TY_SWEEP_NONSENSE;
 }

@@ -2,35 +2,23 @@
 #ifndef TY_SEARCH_SWEEP_LINE_H
 #define TY_SEARCH_SWEEP_LINE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "sim/base/text.h"
+#include "sim/run/figures.h"
 
-/* Columns of numbers, in order; `fits` and `framework` follow, then what a fleet section adds. */
-enum ty_sweep_value {
-    TY_SWEEP_STEP,
-    TY_SWEEP_MFU,
-    TY_SWEEP_HFU,
-    TY_SWEEP_TOKENS,
-    TY_SWEEP_BUBBLE,
-    TY_SWEEP_PEAK,
-    TY_SWEEP_N_VALUES,
-    TY_SWEEP_DAYS = TY_SWEEP_N_VALUES,
-    TY_SWEEP_GPU_HOURS,
-    TY_SWEEP_COST,
-    TY_SWEEP_COST_BILLION,
-    TY_SWEEP_N_ALL
-};
-
-/* A row with an answer. */
+/* A row with an answer. Its columns are the figures of TY_IN_SWEEP, in order; `fits` and
+ * `framework` stand before those that a fleet section asks for. */
 struct ty_sweep_figures {
     uint32_t row; /* 0-based */
     bool fits;
-    const char *framework; /* name of its preset, static */
-    double
-        value[TY_SWEEP_N_ALL]; /* in the units of `--stats json`; of the fleet 0: not asked for */
+    const char *framework;        /* name of its preset, static */
+    double value[TY_FIGURES_MAX]; /* of each column; of the fleet 0: not asked for */
 };
+
+/* Those of an executed run. */
+void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *run);
+
+/* The value of the column of that name, which there is. */
+double ty_sweep_line_value(const struct ty_sweep_figures *figures, const char *name);
 
 /* Appends the names of the columns; `fleet`: with those of a fleet section. */
 void ty_sweep_line_head(struct ty_text *t, bool fleet);

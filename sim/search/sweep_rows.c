@@ -15,7 +15,6 @@
 #include "sim/base/number_text.h"
 #include "sim/base/pool.h"
 #include "sim/base/text.h"
-#include "sim/run/bill.h"
 #include "sim/search/inputs.h"
 #include "sim/config/stack.h"
 #include "sim/search/sweep_best.h"
@@ -53,38 +52,10 @@ struct outcome {
     char message[TY_ROW_MESSAGE]; /* of the error */
 };
 
-/* A name that outlives the configuration. */
-static const char *stack_name(const struct ty_run *run)
-{
-    const struct ty_preset *preset = ty_framework_presets;
-    while (preset->name != NULL &&
-           strcmp(preset->name, run->config->layout.framework.preset) != 0) {
-        preset++;
-    }
-    return preset->name != NULL ? preset->name : "";
-}
-
 static void take_figures(const struct ty_run *run, void *arg)
 {
     struct outcome *out = arg;
-    struct ty_figures f;
-    struct ty_bill bill;
-    ty_run_figures(run, &f);
-    ty_run_fullest(run, &bill);
-    out->figures = (struct ty_sweep_figures){
-        .fits = ty_run_fits(run),
-        .framework = stack_name(run),
-        .value = {[TY_SWEEP_STEP] = f.step_s,
-                  [TY_SWEEP_MFU] = f.mfu,
-                  [TY_SWEEP_HFU] = f.hfu,
-                  [TY_SWEEP_TOKENS] = f.tokens_per_s,
-                  [TY_SWEEP_BUBBLE] = f.bubble_fraction,
-                  [TY_SWEEP_PEAK] = bill.total_B,
-                  [TY_SWEEP_DAYS] = f.fleet.days_for_tokens,
-                  [TY_SWEEP_GPU_HOURS] = f.fleet.gpu_hours,
-                  [TY_SWEEP_COST] = f.fleet.cost,
-                  [TY_SWEEP_COST_BILLION] = f.fleet.cost_per_billion_tokens},
-    };
+    ty_sweep_line_take(&out->figures, run);
     out->answers = true;
     out->by_layout = ty_stack_by_layout(run->config);
 }
@@ -396,7 +367,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     if (options->summary != NULL) {
         if (rc == 0 && job.best.n > 0) {
             job.summary.fastest = job.best.row[0].row + 1;
-            job.summary.fastest_s = job.best.row[0].value[TY_SWEEP_STEP];
+            job.summary.fastest_s = ty_sweep_line_value(&job.best.row[0], "step_time_s");
             job.summary.best = ty_sweep_best_text(&job.best, &job.table);
         }
         *options->summary = job.summary;

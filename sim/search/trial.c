@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/base/pool.h"
+#include "sim/run/figures.h"
 #include "sim/search/row_run.h"
 
 struct ty_config ty_trial_config(const struct ty_run *run)

@@ -2,7 +2,7 @@
 #ifndef TY_TESTS_QUICK_RUN_H
 #define TY_TESTS_QUICK_RUN_H
 
-#include "sim/run/run.h"
+#include "sim/run/figures.h"
 
 struct quick_run {
     struct ty_config *config;

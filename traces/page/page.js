@@ -471,7 +471,7 @@ function listenToPrinting() {
 
 fillHead();
 fillTiles();
-fillTables($('tables'), runs);
+fillTables($('tables'), runs, data.figure_rows);
 fillFoot();
 listenToButtons();
 readAddress(timeline, act, usualRows);

@@ -32,29 +32,12 @@ function compared(title, note, runs, entries) {
   }));
 }
 
-function figuresTable(runs) {
-  const f = (key) => (run) => run.figures[key];
-  const flops = (x) => x.toFixed(1) + ' TFLOP/s', days = (x) => Number(x.toPrecision(4)) + ' days';
-  const asked = [ /* by a fleet section */
-    ['training, every step like this one', f('days_for_tokens'), days, -1],
-    ['GPU-hours of it', f('gpu_hours'), count, -1],
-    ['cost of it', f('cost'), count, -1],
-    ['cost of a billion tokens', f('cost_per_billion_tokens'), count, -1],
-  ].filter(([, value]) => runs.every((run) => value(run) !== undefined));
-  return compared('Figures', 'of a step', runs, [
-    ['step time', f('step_time_s'), secs, -1],
-    ['without bubbles', f('ideal_s'), secs, -1],
-    ['tokens per second', f('tokens_per_s'), count, 1],
-    ['tokens per second and GPU', f('tokens_per_s_per_gpu'), count, 1],
-    ['model FLOP/s per GPU', f('model_tflops_per_gpu'), flops, 1],
-    ['MFU', f('mfu'), share, 1],
-    ['MFU, causal attention', f('mfu_causal'), share, 1],
-    ['HFU', f('hfu'), share, 1],
-    ['HFU, causal attention', f('hfu_causal'), share, 1],
-    ['bubble, share of the step', f('bubble_fraction'), share, -1],
-    ['bubble over ideal', f('bubble_over_ideal'), share, -1],
-    ...asked,
-  ]);
+const FIGURE_FORMATS = {s: secs, share, bytes, 'TFLOP/s': (x) => x.toFixed(1) + ' TFLOP/s', days: (x) => Number(x.toPrecision(4)) + ' days'};
+
+/* Those that all runs have; what a fleet section asks for may be missing. */
+function figuresTable(runs, figures) {
+  const rows = figures.filter(([, key]) => runs.every((run) => run.figures[key] !== undefined));
+  return compared('Figures', 'of a step', runs, rows.map(([label, key, unit, better]) => [label, (run) => run.figures[key], FIGURE_FORMATS[unit] || count, better]));
 }
 
 function breakdownTable(runs) {
@@ -124,10 +107,10 @@ function linksTable(run, name) {
       share(c.peak_utilisation), c.busiest.length > 0 ? `${c.busiest[0].name} ${share(c.busiest[0].mean_utilisation)}` : '']})));
 }
 
-function fillTables(place, runs) {
+function fillTables(place, runs, figures) {
   const ready = runs.filter((run) => run.figures), all = [];
   if (ready.length === runs.length) {
-    all.push(figuresTable(runs), breakdownTable(runs));
+    all.push(figuresTable(runs, figures), breakdownTable(runs));
   }
   runs.forEach((run, r) => {
     const name = runs.length > 1 ? `, ${'AB'[r]}` : '';

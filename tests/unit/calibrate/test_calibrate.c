@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/base/noise.h"
-#include "sim/run/run.h"
+#include "sim/run/figures.h"
 #include "tests/unit/calibration.h"
 
 static const char base[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"

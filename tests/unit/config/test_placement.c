@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sim/base/noise.h"
-#include "sim/run/run.h"
+#include "sim/run/figures.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
 

@@ -1,4 +1,5 @@
-/* list.c - `trainyard list`: what can be named in a run file, from the tables that read it. */
+/* list.c - `trainyard list`: what can be named in a run file, and what comes out of a run, from the
+ * tables that read and write it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,11 +8,14 @@
 #include "model/schedule/schedule.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
+#include "sim/run/figures.h"
 #include "sim/trainyard.h"
 #include "topology/fabric/fabric.h"
 #include "traces/out/writer.h"
 
-#define COLUMN 20
+#define COLUMN      20
+#define FIGURE_UNIT 25
+#define FIGURE_DOC  35
 
 static void line(struct ty_text *t, const char *name, const char *summary, const char *source)
 {
@@ -78,6 +82,20 @@ static void list_formats(struct ty_text *t)
     }
 }
 
+static void list_figures(struct ty_text *t)
+{
+    for (uint32_t i = 0; i < ty_n_figures; i++) {
+        const struct ty_figure_row *row = &ty_figure_table[i];
+        if (row->name != NULL) {
+            ty_text_add(t, "%s", row->name);
+            ty_text_pad(t, FIGURE_UNIT);
+            ty_text_add(t, "%s", ty_figure_unit_word(row->unit));
+            ty_text_pad(t, FIGURE_DOC);
+            ty_text_add(t, "%s\n", row->doc);
+        }
+    }
+}
+
 static int take(struct ty_text *t, char **text, struct ty_err *err)
 {
     *text = ty_text_take(t);
@@ -103,6 +121,7 @@ static const struct {
     {"frameworks", "training stacks, presets of framework.preset", list_frameworks, NULL},
     {"collectives", "algorithms of collectives", list_collectives, NULL},
     {"formats", "of traces", list_formats, NULL},
+    {"figures", "of a run that are one number each, with their units", list_figures, NULL},
     {"keys", "of the run file, a line each; keys SECTION or keys KEY: all about them", NULL, keys},
     {"schema", "a JSON schema of the run file, for editors", NULL, ty_config_schema},
 };

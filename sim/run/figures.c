@@ -1,5 +1,6 @@
 /* figures.c - what a finished run says: time, utilisation, traffic. */
-#include <stddef.h>
+#include "sim/run/figures.h"
+
 #include <string.h>
 #include <sys/resource.h>
 
@@ -7,35 +8,6 @@
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "sim/run/traffic.h"
-
-#define ROW(name, member)                                                                          \
-    {                                                                                              \
-        name, offsetof(struct ty_figures, member), false                                           \
-    }
-#define ASKED(member)                                                                              \
-    {                                                                                              \
-#member, offsetof(struct ty_figures, fleet.member), true                                   \
-    }
-const struct ty_figure_row ty_figure_rows[] = {
-    ROW("step_time_s", step_s),
-    ROW("tokens_per_s", tokens_per_s),
-    ROW("tokens_per_s_per_gpu", tokens_per_s_per_gpu),
-    ROW("model_tflops_per_gpu", model_tflops_per_gpu),
-    ROW("mfu", mfu),
-    ROW("mfu_causal", mfu_causal),
-    ROW("hfu", hfu),
-    ROW("hfu_causal", hfu_causal),
-    ROW("bubble_fraction", bubble_fraction),
-    ROW("bubble_over_ideal", bubble_over_ideal),
-    ROW("ideal_s", ideal_s),
-    ASKED(days_for_tokens),
-    ASKED(gpu_hours),
-    ASKED(cost),
-    ASKED(cost_per_billion_tokens),
-    {.name = NULL},
-};
-#undef ASKED
-#undef ROW
 
 static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 {
@@ -113,12 +85,13 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
 
 static int unknown_figure(const char *name, struct ty_err *err)
 {
-    const char *names[32];
-    size_t n = 0;
-    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
-        names[n++] = row->name;
-    }
+    const struct ty_figure_row *rows[TY_FIGURES_MAX];
+    const char *names[TY_FIGURES_MAX];
+    const uint32_t n = ty_figure_rows(TY_IN_JSON, rows);
     char hint[TY_SUGGESTION];
+    for (uint32_t i = 0; i < n; i++) {
+        names[i] = rows[i]->name;
+    }
     return ty_fail(err, TY_EUSAGE,
                    "unknown figure (%.60s); there are step_time_s, mfu and other single ones of "
                    "--stats json, and those of its breakdown%s",
@@ -127,22 +100,20 @@ static int unknown_figure(const char *name, struct ty_err *err)
 
 int ty_run_figure(const struct ty_run *run, const char *name, double *value, struct ty_err *err)
 {
+    const struct ty_figure_row *row = ty_figure_row(name);
     struct ty_figures f;
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "%s: a figure needs an executed run", name);
     }
     ty_run_figures(run, &f);
-    for (const struct ty_figure_row *row = ty_figure_rows; row->name != NULL; row++) {
-        if (strcmp(row->name, name) == 0 && row->asked && ty_figure(&f, row) <= 0) {
-            return ty_fail(err, TY_EUSAGE,
-                           "%s: the run file says nothing to work it out from; give fleet.tokens, "
-                           "and for costs fleet.price",
-                           name);
-        }
-        if (strcmp(row->name, name) == 0) {
-            *value = ty_figure(&f, row);
-            return 0;
-        }
+    if (row != NULL) {
+        *value = ty_figure_value(row, run, &f);
+        return !row->asked || *value > 0
+                   ? 0
+                   : ty_fail(err, TY_EUSAGE,
+                             "%s: the run file says nothing to work it out from; give "
+                             "fleet.tokens, and for costs fleet.price",
+                             name);
     }
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         if (strncmp(name, BREAKDOWN, strlen(BREAKDOWN)) == 0 &&
