@@ -11,7 +11,7 @@
  * last in first out.
  * Sources: Lamy-Poirier, "Breadth-first pipeline parallelism", MLSys 2023; order as in
  * pytorch/pytorch torch/distributed/pipelining/schedules.py, ScheduleLoopedBFS. */
-#include "model/schedule/schedule.h"
+#include "model/schedule/formulas.h"
 
 static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
                     struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
@@ -39,12 +39,6 @@ static double makespan(const struct ty_sched_shape *shape, const struct ty_sched
     return (loop * (shape->v - 1.0) + m + p - 1) * (times->forward + times->backward);
 }
 
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    (void)rank;
-    return shape->m * shape->v;
-}
-
 extern const struct ty_sched ty_sched_bfs;
 const struct ty_sched ty_sched_bfs = {
     .name = "bfs",
@@ -58,5 +52,5 @@ const struct ty_sched ty_sched_bfs = {
     .formula = "(max(m, p)(v - 1) + m + p - 1)(tF + tB)",
     .domain = "equal stages",
     .makespan = makespan,
-    .in_flight = in_flight,
+    .in_flight = ty_sched_holds_all,
 };

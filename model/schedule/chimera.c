@@ -16,7 +16,7 @@
  * modelled.
  * Source: Li and Hoefler, "Chimera: efficiently training large-scale neural networks with
  * bidirectional pipelines", SC 2021, figure 3 and section 3.5 (direct concatenation). */
-#include "model/schedule/schedule.h"
+#include "model/schedule/formulas.h"
 
 static int check(const struct ty_sched_shape *shape, struct ty_err *err)
 {
@@ -103,12 +103,6 @@ static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
     return smaller(entered, shape->p / 2) + smaller(entered, h + 1);
 }
 
-static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    (void)shape, (void)rank;
-    return 2;
-}
-
 extern const struct ty_sched ty_sched_chimera;
 const struct ty_sched ty_sched_chimera = {
     .name = "chimera",
@@ -123,5 +117,5 @@ const struct ty_sched ty_sched_chimera = {
     .makespan = makespan,
     .in_domain = in_domain,
     .in_flight = in_flight,
-    .weight_copies = weight_copies,
+    .weight_copies = ty_sched_two_copies,
 };

@@ -146,8 +146,9 @@ static bool same(double a, double b)
     return !(a < b) && !(a > b);
 }
 
-bool ty_dual_in_domain(const struct ty_sched_times *times)
+bool ty_dual_in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
 {
+    (void)shape;
     return same(times->forward, times->input) && same(times->input, times->weight) &&
            same(times->backward, times->input + times->weight);
 }

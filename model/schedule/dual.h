@@ -7,7 +7,7 @@
 #ifndef TY_MODEL_SCHEDULE_DUAL_H
 #define TY_MODEL_SCHEDULE_DUAL_H
 
-#include "model/schedule/schedule.h"
+#include "model/schedule/formulas.h"
 
 /* A rank in its fold. */
 struct ty_dual_rank {
@@ -25,6 +25,6 @@ void ty_dual_steps(struct ty_slots *slots, const struct ty_dual_rank *rank);
 double ty_dual_makespan(uint32_t n, uint32_t passes, const struct ty_sched_times *times);
 
 /* tF = tI = tW and tB their sum. */
-bool ty_dual_in_domain(const struct ty_sched_times *times);
+bool ty_dual_in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times);
 
 #endif

@@ -54,22 +54,10 @@ static double makespan(const struct ty_sched_shape *shape, const struct ty_sched
     return ty_dual_makespan(shape->p / 2, shape->m, times);
 }
 
-static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    (void)shape;
-    return ty_dual_in_domain(times);
-}
-
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
     (void)rank;
     return shape->p + 1;
-}
-
-static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    (void)shape, (void)rank;
-    return 2;
 }
 
 extern const struct ty_sched ty_sched_dualpipe;
@@ -84,7 +72,7 @@ const struct ty_sched ty_sched_dualpipe = {
     .formula = "3/2 p tF + (m - p/2 - 2) tFB + (p - 1) tI + tW + 2 tB",
     .domain = "equal stages, tF = tI = tW",
     .makespan = makespan,
-    .in_domain = in_domain,
+    .in_domain = ty_dual_in_domain,
     .in_flight = in_flight,
-    .weight_copies = weight_copies,
+    .weight_copies = ty_sched_two_copies,
 };

@@ -37,12 +37,6 @@ static double makespan(const struct ty_sched_shape *shape, const struct ty_sched
     return ty_dual_makespan(shape->p, 2 * shape->m, times);
 }
 
-static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    (void)shape;
-    return ty_dual_in_domain(times);
-}
-
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
     (void)rank;
@@ -61,6 +55,6 @@ const struct ty_sched ty_sched_dualpipev = {
     .formula = "3 p tF + (2 m - p - 2) tFB + (2 p - 1) tI + tW + 2 tB",
     .domain = "equal stages, tF = tI = tW",
     .makespan = makespan,
-    .in_domain = in_domain,
+    .in_domain = ty_dual_in_domain,
     .in_flight = in_flight,
 };

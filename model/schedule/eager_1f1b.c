@@ -11,20 +11,9 @@
  * Source: Zhuang et al., "On optimizing the communication of model parallelism", MLSys 2023. */
 #include "model/schedule/steady.h"
 
-static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
-                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
+static uint32_t warm_up(const struct ty_sched_shape *shape, uint32_t rank)
 {
-    (void)times, (void)arena, (void)err;
-    for (uint32_t r = 0; r < shape->p; r++) {
-        ty_slots_steady(slots, shape, r, shape->m, 2 * (shape->p - 1 - r), ty_slot_plain);
-    }
-    return 0;
-}
-
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    const uint32_t window = 2 * (shape->p - rank) - 1;
-    return window < shape->m ? window : shape->m;
+    return 2 * (shape->p - 1 - rank);
 }
 
 extern const struct ty_sched ty_sched_eager_1f1b;
@@ -34,9 +23,9 @@ const struct ty_sched ty_sched_eager_1f1b = {
     .source = "Zhuang et al. 2023, On optimizing the communication of model parallelism",
     .placement = TY_PLACE_LOOPED,
     .chunks = 1,
-    .generate = generate,
+    .warm_up = warm_up,
+    .piece = ty_sched_1f1b_piece,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages",
     .makespan = ty_sched_one_round_each,
-    .in_flight = in_flight,
 };

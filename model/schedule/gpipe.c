@@ -7,7 +7,7 @@
  * Backwards run in the order of the forwards; the last-in-first-out order that automatic
  * differentiation gives has the same makespan. Every rank holds all m micro-batches.
  * Source: Huang et al., "GPipe", NeurIPS 2019, figure 2. */
-#include "model/schedule/steady.h"
+#include "model/schedule/formulas.h"
 
 static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
                     struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
@@ -24,12 +24,6 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
     return 0;
 }
 
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    (void)rank;
-    return shape->m;
-}
-
 extern const struct ty_sched ty_sched_gpipe;
 const struct ty_sched ty_sched_gpipe = {
     .name = "gpipe",
@@ -41,5 +35,5 @@ const struct ty_sched ty_sched_gpipe = {
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages",
     .makespan = ty_sched_one_round_each,
-    .in_flight = in_flight,
+    .in_flight = ty_sched_holds_all,
 };

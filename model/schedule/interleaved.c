@@ -102,31 +102,10 @@ static uint32_t warm_up(const struct ty_sched_shape *shape, uint32_t rank)
     return 2 * (shape->p - 1 - rank) + (shape->v - 1) * group_of(shape);
 }
 
-static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
-                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
-{
-    (void)times, (void)arena, (void)err;
-    for (uint32_t r = 0; r < shape->p; r++) {
-        ty_slots_steady(slots, shape, r, shape->m * shape->v, warm_up(shape, r), piece);
-    }
-    return 0;
-}
-
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    return ((double)shape->m * shape->v + shape->p - 1.0) * (times->forward + times->backward);
-}
-
 static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
 {
     (void)times;
     return shape->m >= shape->p || shape->v == 1;
-}
-
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    const uint32_t window = warm_up(shape, rank) + 1, all = shape->m * shape->v;
-    return window < all ? window : all;
 }
 
 extern const struct ty_sched ty_sched_interleaved;
@@ -139,10 +118,10 @@ const struct ty_sched ty_sched_interleaved = {
     .auto_chunks = 2,
     .reduced = "eager-1f1b",
     .check = check,
-    .generate = generate,
+    .warm_up = warm_up,
+    .piece = piece,
     .formula = "(m v + p - 1)(tF + tB)",
     .domain = "equal stages, m >= p",
-    .makespan = makespan,
+    .makespan = ty_sched_one_round_each,
     .in_domain = in_domain,
-    .in_flight = in_flight,
 };

@@ -16,7 +16,7 @@
  * asks for equal groups; Qi et al., "Zero bubble pipeline parallelism", ICLR 2024, for W. */
 #include <stdio.h>
 
-#include "model/schedule/schedule.h"
+#include "model/schedule/formulas.h"
 
 /* Micro-batches in groups. Group i has `size` ones, plus one where i < more; the last has
  * `last`. */
@@ -128,21 +128,6 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
     return 0;
 }
 
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    const double work = times->forward + times->input + times->weight;
-    double step = times->forward + times->input - times->weight;
-    step = step < times->forward ? times->forward : step;
-    step = step < times->input ? times->input : step;
-    return (double)shape->m * shape->v * work + (shape->p - 1.0) * step;
-}
-
-static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    (void)times;
-    return shape->m >= shape->p;
-}
-
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
     (void)rank;
@@ -163,7 +148,7 @@ const struct ty_sched ty_sched_interleaved_zb = {
     .generate = generate,
     .formula = "m v(tF + tI + tW) + (p - 1)max(tF, tI, tF + tI - tW), times of a chunk",
     .domain = "equal stages, m >= p",
-    .makespan = makespan,
-    .in_domain = in_domain,
+    .makespan = ty_sched_late_weights,
+    .in_domain = ty_sched_fills_ranks,
     .in_flight = in_flight,
 };

@@ -28,10 +28,10 @@ const struct ty_sched ty_sched_pipedream = {
     .chunks = 1,
     .asynchronous = true,
     .updates_each = true,
-    .generate = ty_sched_1f1b_order,
+    .warm_up = ty_sched_1f1b_warm_up,
+    .piece = ty_sched_1f1b_piece,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages, m micro-batches from fill to drain",
     .makespan = ty_sched_one_round_each,
-    .in_flight = ty_sched_1f1b_held,
     .weight_copies = weight_copies,
 };

@@ -24,12 +24,6 @@ static int check(const struct ty_sched_shape *shape, struct ty_err *err)
                    (unsigned)shape->m, (unsigned)shape->p, (unsigned)shape->p);
 }
 
-static uint32_t weight_copies(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    (void)shape, (void)rank;
-    return 2;
-}
-
 extern const struct ty_sched ty_sched_pipedream_2bw;
 const struct ty_sched ty_sched_pipedream_2bw = {
     .name = "pipedream-2bw",
@@ -39,10 +33,10 @@ const struct ty_sched ty_sched_pipedream_2bw = {
     .chunks = 1,
     .asynchronous = true,
     .check = check,
-    .generate = ty_sched_1f1b_order,
+    .warm_up = ty_sched_1f1b_warm_up,
+    .piece = ty_sched_1f1b_piece,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages, m micro-batches from fill to drain",
     .makespan = ty_sched_one_round_each,
-    .in_flight = ty_sched_1f1b_held,
-    .weight_copies = weight_copies,
+    .weight_copies = ty_sched_two_copies,
 };

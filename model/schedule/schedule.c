@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "model/check.h"
+#include "model/schedule/steady.h"
 
 #define X(id, name) extern const struct ty_sched ty_sched_##id;
 TY_SCHEDULES(X)
@@ -31,6 +32,12 @@ const struct ty_word ty_sched_words[] = {
         {NULL, 0, NULL},
 };
 
+#define AUTO(key_, max_, doc_)                                                                     \
+    {                                                                                              \
+        .key = #key_, .type = TY_TYPE_UINT, .offset = offsetof(struct ty_sched_options, key_),     \
+        .min = 1, .max = (max_), .blank = "auto", .fallback = "auto", .doc = (doc_)                \
+    }
+
 const struct ty_field ty_sched_fields[] = {
     {.key = "name",
      .type = TY_TYPE_WORD,
@@ -46,34 +53,14 @@ const struct ty_field ty_sched_fields[] = {
      .fallback = "none",
      .doc = "a schedule of your own, as slots text or PyTorch CSV, in place of a name; none: the "
             "schedule of schedule.name"},
-    {.key = "chunks",
-     .type = TY_TYPE_UINT,
-     .offset = offsetof(struct ty_sched_options, chunks),
-     .min = 1,
-     .max = 64,
-     .blank = "auto",
-     .fallback = "auto",
-     .doc =
+    AUTO(chunks, 64,
          "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
-         "it takes any number"},
-    {.key = "group",
-     .type = TY_TYPE_UINT,
-     .offset = offsetof(struct ty_sched_options, group),
-     .min = 1,
-     .max = 65535,
-     .blank = "auto",
-     .fallback = "auto",
-     .doc = "interleaved: micro-batches that go through a chunk together; auto: pipeline ranks"},
-    {.key = "slices",
-     .type = TY_TYPE_UINT,
-     .offset = offsetof(struct ty_sched_options, slices),
-     .min = 1,
-     .max = 255,
-     .blank = "auto",
-     .fallback = "auto",
-     .doc =
+         "it takes any number"),
+    AUTO(group, 65535,
+         "interleaved: micro-batches that go through a chunk together; auto: pipeline ranks"),
+    AUTO(slices, 255,
          "slices of each sequence, for schedules that pipeline within a sequence; auto: what the "
-         "schedule needs"},
+         "schedule needs"),
     {.key = "barrier",
      .type = TY_TYPE_BOOL,
      .offset = offsetof(struct ty_sched_options, barrier),
@@ -108,7 +95,13 @@ const struct ty_sched *ty_sched_of(const struct ty_sched_options *options)
 
 static uint32_t first_given(uint32_t given, uint32_t needed, uint32_t usual)
 {
-    return given > 0 ? given : needed > 0 ? needed : usual > 0 ? usual : 1;
+    const uint32_t numbers[] = {given, needed, usual};
+    for (size_t i = 0; i < TY_COUNT(numbers); i++) {
+        if (numbers[i] > 0) {
+            return numbers[i];
+        }
+    }
+    return 1;
 }
 
 uint32_t ty_sched_chunks_of(const struct ty_sched *sched, uint32_t n)
@@ -267,7 +260,26 @@ int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *sh
     if (rc == 0) {
         rc = ty_slots_init(out, shape, arena, err);
     }
-    return rc == 0 ? sched->generate(shape, times, out, arena, err) : rc;
+    if (rc == 0 && sched->generate != NULL) {
+        return sched->generate(shape, times, out, arena, err);
+    }
+    if (rc == 0) {
+        ty_sched_steady(sched, shape, out);
+    }
+    return rc;
+}
+
+uint32_t ty_sched_in_flight(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                            uint32_t rank)
+{
+    if (sched->in_flight != NULL) {
+        return sched->in_flight(shape, rank);
+    }
+    if (sched->warm_up == NULL) {
+        return 0;
+    }
+    const uint32_t window = sched->warm_up(shape, rank) + 1, all = ty_sched_pieces(shape);
+    return window < all ? window : all;
 }
 
 bool ty_slots_paired(const struct ty_slots *slots)

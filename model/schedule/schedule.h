@@ -130,16 +130,21 @@ struct ty_sched {
     /* Refuses shapes that the schedule does not know: TY_EUSAGE with what would be right. NULL: p,
      * m >= 1 suffice (chunks is checked by the caller). */
     int (*check)(const struct ty_sched_shape *shape, struct ty_err *err);
-    /* Orders of all ranks into initialised slots. `times` steers those that are found by search. */
+    /* Orders of all ranks into initialised slots. `times` steers those that are found by search.
+     * NULL: those of the frame of 1F1B (steady.h), by the two answers below. */
     int (*generate)(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
                     struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err);
+    /* Forwards that a rank runs before its first backward, if there are as many. */
+    uint32_t (*warm_up)(const struct ty_sched_shape *shape, uint32_t rank);
+    /* The k-th forward or backward of a rank, counted from 0 in the order it runs them. */
+    struct ty_slot (*piece)(const struct ty_sched_shape *shape, uint32_t rank, uint32_t k,
+                            enum ty_phase phase);
     /* Published makespan without message delays: text, value, and where it is claimed to hold.
      * NULL: nothing published. */
     const char *formula, *domain;
     double (*makespan)(const struct ty_sched_shape *shape, const struct ty_sched_times *times);
     bool (*in_domain)(const struct ty_sched_shape *shape, const struct ty_sched_times *times);
-    /* Most pieces (micro-batch, stage, slice) whose activations a rank holds until the end of W
-     * (or B), by rule; NULL: no rule. */
+    /* For ty_sched_in_flight; NULL: that of the frame of 1F1B, else no rule. */
     uint32_t (*in_flight)(const struct ty_sched_shape *shape, uint32_t rank);
     /* Copies of its weights that a rank holds; NULL: one. */
     uint32_t (*weight_copies)(const struct ty_sched_shape *shape, uint32_t rank);
@@ -155,6 +160,17 @@ const struct ty_sched *ty_sched_find(const char *name);
 int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *shape,
                    const struct ty_sched_times *times, struct ty_slots *out, struct ty_arena *arena,
                    struct ty_err *err);
+
+/* Most pieces (micro-batch, stage, slice) whose activations a rank holds until the end of W (or B),
+ * by rule; 0: the schedule has no rule. */
+uint32_t ty_sched_in_flight(const struct ty_sched *sched, const struct ty_sched_shape *shape,
+                            uint32_t rank);
+
+/* Pieces of a rank. */
+static inline uint32_t ty_sched_pieces(const struct ty_sched_shape *shape)
+{
+    return shape->m * shape->v * shape->slices;
+}
 
 /* Virtual stages of one direction, and the rank of one. */
 static inline uint32_t ty_sched_stages(const struct ty_sched_shape *shape)

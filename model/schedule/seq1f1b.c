@@ -16,7 +16,7 @@
 static struct ty_slot piece(const struct ty_sched_shape *shape, uint32_t rank, uint32_t k,
                             enum ty_phase phase)
 {
-    struct ty_slot slot = ty_slot_plain(shape, rank, k / shape->slices, phase);
+    struct ty_slot slot = ty_sched_1f1b_piece(shape, rank, k / shape->slices, phase);
     const uint32_t slice = k % shape->slices;
     slot.slice = (uint8_t)(phase == TY_PHASE_FORWARD ? slice : shape->slices - 1 - slice);
     return slot;
@@ -25,27 +25,6 @@ static struct ty_slot piece(const struct ty_sched_shape *shape, uint32_t rank, u
 static uint32_t warm_up(const struct ty_sched_shape *shape, uint32_t rank)
 {
     return shape->p - 1 - rank + shape->slices - 1;
-}
-
-static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
-                    struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
-{
-    (void)times, (void)arena, (void)err;
-    for (uint32_t r = 0; r < shape->p; r++) {
-        ty_slots_steady(slots, shape, r, shape->m * shape->slices, warm_up(shape, r), piece);
-    }
-    return 0;
-}
-
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    return ((double)shape->m * shape->slices + shape->p - 1) * (times->forward + times->backward);
-}
-
-static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
-{
-    const uint32_t window = warm_up(shape, rank) + 1, all = shape->m * shape->slices;
-    return window < all ? window : all;
 }
 
 extern const struct ty_sched ty_sched_seq1f1b;
@@ -58,9 +37,9 @@ const struct ty_sched ty_sched_seq1f1b = {
     .chunks = 1,
     .auto_slices = 4,
     .reduced = "1f1b",
-    .generate = generate,
+    .warm_up = warm_up,
+    .piece = piece,
     .formula = "(m q + p - 1)(tF + tB)",
     .domain = "equal stages, equal slices; times of one slice",
-    .makespan = makespan,
-    .in_flight = in_flight,
+    .makespan = ty_sched_one_round_each,
 };

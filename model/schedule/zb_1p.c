@@ -13,7 +13,7 @@
  * own, what holds for any times is (p - 1) max(tF, tI, tF + tI - tW).
  * Source: Qi et al., "Zero bubble pipeline parallelism", ICLR 2024, section 2 (ZB-H1); the order
  * with the fixed lag is that of pytorch torch/distributed/pipelining/schedules.py with v = 1. */
-#include "model/schedule/schedule.h"
+#include "model/schedule/formulas.h"
 
 static int generate(const struct ty_sched_shape *shape, const struct ty_sched_times *times,
                     struct ty_slots *slots, struct ty_arena *arena, struct ty_err *err)
@@ -41,21 +41,6 @@ static int generate(const struct ty_sched_shape *shape, const struct ty_sched_ti
     return 0;
 }
 
-static double makespan(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    const double work = times->forward + times->input + times->weight;
-    double step = times->forward + times->input - times->weight;
-    step = step < times->forward ? times->forward : step;
-    step = step < times->input ? times->input : step;
-    return shape->m * work + (shape->p - 1.0) * step;
-}
-
-static bool in_domain(const struct ty_sched_shape *shape, const struct ty_sched_times *times)
-{
-    (void)times;
-    return shape->m >= shape->p;
-}
-
 static uint32_t in_flight(const struct ty_sched_shape *shape, uint32_t rank)
 {
     (void)rank;
@@ -72,7 +57,7 @@ const struct ty_sched ty_sched_zb_1p = {
     .generate = generate,
     .formula = "m(tF + tI + tW) + (p - 1)max(tF, tI, tF + tI - tW)",
     .domain = "equal stages, m >= p",
-    .makespan = makespan,
-    .in_domain = in_domain,
+    .makespan = ty_sched_late_weights,
+    .in_domain = ty_sched_fills_ranks,
     .in_flight = in_flight,
 };

@@ -29,14 +29,12 @@ struct row {
     struct ty_slots *slots;
     uint32_t rank, m;
     uint32_t stage[2];
-    uint32_t n_forward[2], n_input[2], n_weight[2]; /* by chunk */
+    uint32_t n[TY_N_PHASES][2]; /* atoms so far, by chunk */
 };
 
 static void add(struct row *row, enum ty_phase phase, uint32_t chunk)
 {
-    uint32_t *n = phase == TY_PHASE_FORWARD ? row->n_forward
-                  : phase == TY_PHASE_DGRAD ? row->n_input
-                                            : row->n_weight;
+    uint32_t *n = row->n[phase];
     if (n[chunk] < row->m) {
         ty_slots_add(row->slots, row->rank, phase, n[chunk], row->stage[chunk]);
     }
@@ -63,8 +61,8 @@ static void fill_row(struct row *row, uint32_t p)
         add(row, TY_PHASE_FORWARD, 1);
         add_backward(row, 1);
     }
-    while (row->n_forward[1] < m) {
-        if (row->n_forward[0] < m) {
+    while (row->n[TY_PHASE_FORWARD][1] < m) {
+        if (row->n[TY_PHASE_FORWARD][0] < m) {
             add(row, TY_PHASE_FORWARD, 0);
         }
         add_backward(row, 0);
@@ -78,10 +76,10 @@ static void fill_row(struct row *row, uint32_t p)
     for (uint32_t i = 0; i < p - r; i++) {
         add_backward(row, 0);
     }
-    while (row->n_weight[1] < m) {
+    while (row->n[TY_PHASE_WGRAD][1] < m) {
         add(row, TY_PHASE_WGRAD, 1);
     }
-    while (row->n_weight[0] < m) {
+    while (row->n[TY_PHASE_WGRAD][0] < m) {
         add(row, TY_PHASE_WGRAD, 0);
     }
 }

@@ -130,8 +130,9 @@ static void put_stages(const struct ty_run *run, struct ty_text *t)
             ty_text_add(t, "%11s", ty_words_seconds(sum, value, sizeof(value)));
         }
         ty_text_add(t, "   %u", (unsigned)run->stats.memory[s].peak_held);
-        if (sched->in_flight != NULL) {
-            ty_text_add(t, " (%u)", (unsigned)sched->in_flight(&shape, s));
+        const uint32_t by_rule = ty_sched_in_flight(sched, &shape, s);
+        if (by_rule > 0) {
+            ty_text_add(t, " (%u)", (unsigned)by_rule);
         }
         ty_text_add(t, "\n");
     }

@@ -206,13 +206,12 @@ static void peak_is_the_rule(struct play *p)
     for (uint32_t r = 0; r < p->shape.p; r++) {
         const uint32_t until_w = ty_slots_peak(&p->slots.rank[r], TY_PHASE_WGRAD);
         ck_assert_uint_le(ty_slots_peak(&p->slots.rank[r], TY_PHASE_DGRAD), until_w);
-        if (p->sched->in_flight != NULL) {
-            const uint32_t rule = p->sched->in_flight(&p->shape, r);
-            ck_assert_msg(until_w == rule || (until_w < rule && is_capped(p->sched)),
-                          "%s p=%u m=%u v=%u rank %u holds %u, by rule %u", p->sched->name,
-                          (unsigned)p->shape.p, (unsigned)p->shape.m, (unsigned)p->shape.v,
-                          (unsigned)r, (unsigned)until_w, (unsigned)rule);
-        }
+        const uint32_t rule = ty_sched_in_flight(p->sched, &p->shape, r);
+        ck_assert_uint_gt(rule, 0);
+        ck_assert_msg(until_w == rule || (until_w < rule && is_capped(p->sched)),
+                      "%s p=%u m=%u v=%u rank %u holds %u, by rule %u", p->sched->name,
+                      (unsigned)p->shape.p, (unsigned)p->shape.m, (unsigned)p->shape.v, (unsigned)r,
+                      (unsigned)until_w, (unsigned)rule);
     }
 }
 
