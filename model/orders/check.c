@@ -93,11 +93,6 @@ static char *sibling(struct ty_slot slot, enum ty_phase phase, char *buf, size_t
 
 /* ---- atoms ---- */
 
-static bool is_backward(const struct ty_slot *slot)
-{
-    return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
-}
-
 static bool is_inside(const struct ty_slots_index *index, const struct ty_slot *slot)
 {
     return slot->phase <= TY_PHASE_WGRAD && slot->direction < index->directions &&
@@ -125,7 +120,7 @@ static void check_pair(struct ty_slots_index *index, const struct ty_rank_slots 
     struct spot spot;
     char other[32];
     const struct ty_slot *slot = &rank->slot[i];
-    if (i + 1 == rank->n || slot->phase != TY_PHASE_FORWARD || !is_backward(slot + 1) ||
+    if (i + 1 == rank->n || slot->phase != TY_PHASE_FORWARD || !ty_slot_is_backward(slot + 1) ||
         slot[1].paired) {
         if (fails(index, position, &spot)) {
             (void)ty_fail_at(index->err, TY_EINPUT, &spot.at,
@@ -140,13 +135,23 @@ static void check_pair(struct ty_slots_index *index, const struct ty_rank_slots 
     }
 }
 
+static uint32_t *entry_of(struct ty_slots_piece *piece, enum ty_phase phase)
+{
+    switch (phase) {
+    case TY_PHASE_FORWARD:
+        return &piece->forward;
+    case TY_PHASE_WGRAD:
+        return &piece->weight;
+    default:
+        return &piece->backward;
+    }
+}
+
 /* Enters an atom at its piece. */
 static void enter(struct ty_slots_index *index, const struct ty_slot *slot, uint32_t position)
 {
     struct ty_slots_piece *piece = &index->piece[ty_slots_piece_of(index, slot)];
-    uint32_t *const entry = slot->phase == TY_PHASE_FORWARD ? &piece->forward
-                            : slot->phase == TY_PHASE_WGRAD ? &piece->weight
-                                                            : &piece->backward;
+    uint32_t *const entry = entry_of(piece, (enum ty_phase)slot->phase);
     struct spot spot, earlier;
     if (*entry == 0) {
         *entry = position;

@@ -8,15 +8,12 @@
 
 #include "model/orders/internal.h"
 
-#define PAIR_END    ")OVERLAP_F_B"
-#define ACTION_ROOM 16 /* bytes of "65535F65535" and more */
-
 /* Cells that move data: trainyard derives them from the order. */
 static const char *const communication[] = {
     "SEND_F", "RECV_F", "SEND_B", "RECV_B", "UNSHARD", "RESHARD", "REDUCE_GRAD",
 };
 
-/* ---- reading ---- */
+/* ---- actions ---- */
 
 static bool is_blank(char c)
 {
@@ -33,14 +30,14 @@ static bool is_communication(const char *word, size_t n)
     return false;
 }
 
-/* "1F3" at *at. `skip` is set for communication. NULL, or what would be right. */
-static const char *read_action(const char **at, const char *end, struct ty_slot *slot, bool *skip)
+/* "1F3" at *at; communication has no phase of its own. NULL, or what would be right. */
+static const char *read_action(const char **at, const char *end, struct ty_slot *slot)
 {
-    static const char form[] = "write the stage, F, B, I or W, and the micro-batch, such as 1F3";
+    static const char like[] = "write the stage, F, B, I or W, and the micro-batch, such as 1F3";
     uint32_t stage, mb = 0;
-    *slot = (struct ty_slot){.mb = 0};
+    *slot = (struct ty_slot){.phase = TY_PHASE_STEP};
     if (!ty_slots_number(at, end, TY_SLOTS_MAX_STAGE, &stage)) {
-        return ty_slots_number_remedy(*at, end, form);
+        return ty_slots_number_remedy(*at, end, like);
     }
     const char *const word = *at;
     while (*at < end && ((**at >= 'A' && **at <= 'Z') || **at == '_')) {
@@ -48,61 +45,32 @@ static const char *read_action(const char **at, const char *end, struct ty_slot 
     }
     const size_t n = (size_t)(*at - word);
     const bool numbered = ty_slots_number(at, end, TY_SLOTS_MAX_MB, &mb);
-    *skip = is_communication(word, n);
-    if (!*skip && (n != 1 || !numbered || !ty_slots_phase(*word, &slot->phase))) {
-        return ty_slots_number_remedy(*at, end, form);
+    if (!is_communication(word, n) &&
+        (n != 1 || !numbered || !ty_slots_phase(*word, &slot->phase))) {
+        return ty_slots_number_remedy(*at, end, like);
     }
     slot->mb = (uint16_t)mb;
     slot->stage = (uint16_t)stage;
     return NULL;
 }
 
-/* "(0F3;7B1)OVERLAP_F_B", either half first. NULL, or what would be right. */
-static const char *read_pair(struct ty_slots_reader *reader, const struct ty_slots_word *word)
+static char *write_action(char *p, const struct ty_slot *slot)
 {
-    static const char form[] = "an overlapped slot is a forward and a backward, such as "
-                               "(0F3;7B1)OVERLAP_F_B";
-    struct ty_slot half[2];
-    const char *at[2] = {word->at + 1, NULL};
-    const char *p = at[0];
-    bool skip[2] = {false, false};
-    const char *remedy = read_action(&p, word->end, &half[0], &skip[0]);
-    if (remedy == NULL && (p == word->end || *p++ != ';')) {
-        remedy = form;
-    }
-    at[1] = p;
-    remedy = remedy != NULL ? remedy : read_action(&p, word->end, &half[1], &skip[1]);
-    const size_t tail = sizeof(PAIR_END) - 1;
-    if (remedy == NULL &&
-        (skip[0] || skip[1] || (size_t)(word->end - p) != tail || memcmp(p, PAIR_END, tail) != 0)) {
-        remedy = form;
-    }
-    if (remedy == NULL && !ty_slots_put_pair(reader, half, word, at)) {
-        remedy = form;
-    }
-    return remedy;
+    p = ty_slots_write_number(p, slot->stage);
+    *p++ = ty_phase_letter((enum ty_phase)slot->phase);
+    return ty_slots_write_number(p, slot->mb);
 }
 
-static void read_cell(struct ty_slots_reader *reader, const struct ty_slots_word *word)
-{
-    const char *remedy, *p = word->at;
-    struct ty_slot slot;
-    bool skip = false;
-    if (*p == '(') {
-        remedy = read_pair(reader, word);
-    } else {
-        remedy = read_action(&p, word->end, &slot, &skip);
-        if (remedy == NULL && p < word->end) {
-            remedy = "nothing may follow the micro-batch; commas separate cells";
-        }
-        if (remedy == NULL && !skip) {
-            ty_slots_put(reader, &slot, word, word->at);
-        }
-    }
-    if (remedy != NULL) {
-        ty_slots_wrong(reader, word, remedy);
-    }
-}
+static const struct ty_slots_form form = {
+    .read = read_action,
+    .write = write_action,
+    .between = ';',
+    .end = ")OVERLAP_F_B",
+    .pair = "an overlapped slot is a forward and a backward, such as (0F3;7B1)OVERLAP_F_B",
+    .single = "nothing may follow the micro-batch; commas separate cells",
+};
+
+/* ---- rows ---- */
 
 void ty_slots_csv_row(struct ty_slots_reader *reader)
 {
@@ -124,8 +92,9 @@ void ty_slots_csv_row(struct ty_slots_reader *reader)
         }
         (void)ty_slots_take(reader, from);
         const struct ty_slots_word word = ty_slots_take(reader, to);
-        if (from < to) {
-            read_cell(reader, &word);
+        const char *remedy = from < to ? ty_slots_read_slot(reader, &word, &form) : NULL;
+        if (remedy != NULL) {
+            ty_slots_wrong(reader, &word, remedy);
         }
         (void)ty_slots_take(reader, comma != NULL ? comma + 1 : reader->stop);
     }
@@ -152,43 +121,11 @@ static int check_writable(const struct ty_slots *slots, struct ty_err *err)
     return 0;
 }
 
-static char *write_action(char *p, const struct ty_slot *slot)
-{
-    p = ty_slots_write_number(p, slot->stage);
-    *p++ = ty_phase_letter((enum ty_phase)slot->phase);
-    return ty_slots_write_number(p, slot->mb);
-}
-
-static void write_rank(const struct ty_rank_slots *rank, struct ty_text *text)
-{
-    char buf[2 * ACTION_ROOM + 4];
-    for (uint32_t i = 0; i < rank->n; i++) {
-        const bool paired = rank->slot[i].paired && i + 1 < rank->n;
-        char *p = buf;
-        if (i > 0) {
-            *p++ = ',';
-        }
-        if (paired) {
-            *p++ = '(';
-        }
-        p = write_action(p, &rank->slot[i]);
-        if (paired) {
-            *p++ = ';';
-            p = write_action(p, &rank->slot[++i]);
-        }
-        ty_text_bytes(text, buf, (size_t)(p - buf));
-        if (paired) {
-            ty_text_bytes(text, PAIR_END, sizeof(PAIR_END) - 1);
-        }
-    }
-    ty_text_bytes(text, "\n", 1);
-}
-
 int ty_slots_write_csv(const struct ty_slots *slots, struct ty_text *text, struct ty_err *err)
 {
     const int rc = check_writable(slots, err);
     for (uint32_t r = 0; rc == 0 && r < slots->p; r++) {
-        write_rank(&slots->rank[r], text);
+        ty_slots_write_rank(&slots->rank[r], &form, ',', text);
     }
     return rc;
 }

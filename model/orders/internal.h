@@ -76,16 +76,33 @@ const char *ty_slots_number_remedy(const char *at, const char *end, const char *
 /* Phase of 'F', 'B', 'I', 'W'; false for others. */
 bool ty_slots_phase(char letter, uint8_t *phase);
 
+static inline bool ty_slot_is_backward(const struct ty_slot *slot)
+{
+    return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
+}
+
 /* Begins the row of a rank; false when there are too many: reading stops. */
 bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty_slot_mark at);
 
-/* Adds an atom to the last row. */
-void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
-                  const struct ty_slots_word *word, const char *at);
+/* How a format writes slots. */
+struct ty_slots_form {
+    /* One atom at *at. NULL, or what would be right. TY_PHASE_STEP: it says nothing of the order.
+     */
+    const char *(*read)(const char **at, const char *end, struct ty_slot *slot);
+    char *(*write)(char *p, const struct ty_slot *slot); /* at most TY_SLOTS_ATOM bytes */
+    char between;              /* the halves of an overlapped slot: "(F5.0|B1.7)" ... */
+    const char *end;           /* ... and what closes it */
+    const char *pair, *single; /* what would be right where a slot of two, of one atom goes wrong */
+};
+#define TY_SLOTS_ATOM 20 /* "F65535.65535^#255" and more */
 
-/* Adds two halves that overlap, forward first. False when they are not a forward and a backward. */
-bool ty_slots_put_pair(struct ty_slots_reader *reader, const struct ty_slot half[2],
-                       const struct ty_slots_word *word, const char *const at[2]);
+/* Adds the slot that a word is to the last row. NULL, or what would be right. */
+const char *ty_slots_read_slot(struct ty_slots_reader *reader, const struct ty_slots_word *word,
+                               const struct ty_slots_form *form);
+
+/* Appends the slots of a rank with a separator between them. */
+void ty_slots_write_rank(const struct ty_rank_slots *rank, const struct ty_slots_form *form,
+                         char separator, struct ty_text *text);
 
 /* coll.c: collectives between ranks. Whether a word means one, not whether it is right. */
 bool ty_slots_is_coll(const struct ty_slots_word *word);

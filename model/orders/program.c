@@ -117,7 +117,10 @@ static uint16_t channel_of(const struct outline *o, const struct ty_slot *slot, 
     if (slot->phase == TY_PHASE_WGRAD) {
         return TY_NONE;
     }
-    return is_forward(slot) ? (in ? e.act_in : e.act_out) : (in ? e.grad_in : e.grad_out);
+    if (is_forward(slot)) {
+        return in ? e.act_in : e.act_out;
+    }
+    return in ? e.grad_in : e.grad_out;
 }
 
 /* The block of an atom; `partner` is the other half of its slot, or NULL. */

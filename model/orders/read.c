@@ -108,8 +108,9 @@ bool ty_slots_begin_row(struct ty_slots_reader *reader, uint32_t rank, struct ty
     return true;
 }
 
-void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
-                  const struct ty_slots_word *word, const char *at)
+/* Adds an atom to the last row. */
+static void put(struct ty_slots_reader *reader, const struct ty_slot *slot,
+                const struct ty_slots_word *word, const char *at)
 {
     if (reader->n == reader->cap) {
         if (!reader->stopped) {
@@ -126,23 +127,50 @@ void ty_slots_put(struct ty_slots_reader *reader, const struct ty_slot *slot,
     reader->row[reader->n_rows - 1].n++;
 }
 
-static bool is_backward(const struct ty_slot *slot)
+/* Two halves that overlap, either first; the forward is kept first. */
+static const char *read_pair(struct ty_slots_reader *reader, const struct ty_slots_word *word,
+                             const struct ty_slots_form *form)
 {
-    return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
+    struct ty_slot half[2];
+    const char *at[2], *p = word->at;
+    const size_t tail = strlen(form->end);
+    for (size_t i = 0; i < 2; i++) {
+        if (p == word->end || *p++ != (i == 0 ? '(' : form->between)) {
+            return form->pair;
+        }
+        at[i] = p;
+        const char *remedy = form->read(&p, word->end, &half[i]);
+        if (remedy != NULL) {
+            return remedy;
+        }
+    }
+    const size_t first = half[0].phase == TY_PHASE_FORWARD ? 0 : 1, second = 1 - first;
+    if ((size_t)(word->end - p) != tail || memcmp(p, form->end, tail) != 0 ||
+        half[first].phase != TY_PHASE_FORWARD || !ty_slot_is_backward(&half[second])) {
+        return form->pair;
+    }
+    half[first].paired = true;
+    put(reader, &half[first], word, at[first]);
+    put(reader, &half[second], word, at[second]);
+    return NULL;
 }
 
-bool ty_slots_put_pair(struct ty_slots_reader *reader, const struct ty_slot half[2],
-                       const struct ty_slots_word *word, const char *const at[2])
+const char *ty_slots_read_slot(struct ty_slots_reader *reader, const struct ty_slots_word *word,
+                               const struct ty_slots_form *form)
 {
-    const int forward = half[0].phase != TY_PHASE_FORWARD;
-    if (half[forward].phase != TY_PHASE_FORWARD || !is_backward(&half[1 - forward])) {
-        return false;
+    const char *p = word->at;
+    struct ty_slot slot;
+    if (*p == '(') {
+        return read_pair(reader, word, form);
     }
-    struct ty_slot first = half[forward];
-    first.paired = true;
-    ty_slots_put(reader, &first, word, at[forward]);
-    ty_slots_put(reader, &half[1 - forward], word, at[1 - forward]);
-    return true;
+    const char *remedy = form->read(&p, word->end, &slot);
+    if (remedy == NULL && p < word->end) {
+        remedy = form->single;
+    }
+    if (remedy == NULL && slot.phase != TY_PHASE_STEP) {
+        put(reader, &slot, word, word->at);
+    }
+    return remedy;
 }
 
 /* ---- lines ---- */
@@ -307,7 +335,9 @@ static int read_file(struct ty_slots_file *file, const char *name, const char *t
     struct ty_slots_reader reader = {.file = name, .source = text, .err = err};
     *file = (struct ty_slots_file){.placement = TY_PLACE_LOOPED};
     int rc = ty_utf8_kind(name, text, len, err);
-    rc = rc < 0 ? rc : reader_init(&reader, len, arena);
+    if (rc == 0) {
+        rc = reader_init(&reader, len, arena);
+    }
     if (rc < 0) {
         return rc;
     }
@@ -321,13 +351,13 @@ static int read_file(struct ty_slots_file *file, const char *name, const char *t
                        name);
     }
     rc = make_ranks(&reader, file, arena);
-    return rc < 0 ? rc : ty_slots_infer(file, err);
+    return rc == 0 ? ty_slots_infer(file, err) : rc;
 }
 
 int ty_slots_read(struct ty_slots_file *file, const char *name, const char *text, size_t len,
                   struct ty_arena *arena, struct ty_err *err)
 {
     const int rc = read_file(file, name, text, len, arena, err);
-    return rc < 0 ? rc
-                  : ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, err);
+    return rc == 0 ? ty_slots_check(file->placement, &file->shape, &file->slots, &file->marks, err)
+                   : rc;
 }

@@ -7,9 +7,7 @@
 
 #include "model/orders/internal.h"
 
-#define ATOM_ROOM 20 /* bytes of "F65535.65535^#255" and more */
-
-/* ---- reading ---- */
+/* ---- atoms ---- */
 
 static const char *skip_blanks(const char *p, const char *end)
 {
@@ -51,70 +49,93 @@ static const char *read_marks(const char **at, const char *end, struct ty_slot *
 /* One atom at *at. NULL, or what would be right. */
 static const char *read_atom(const char **at, const char *end, struct ty_slot *slot)
 {
-    static const char form[] = "write F, B, I or W, micro-batch, dot, stage, such as F3.1";
+    static const char like[] = "write F, B, I or W, micro-batch, dot, stage, such as F3.1";
     uint32_t mb, stage;
     *slot = (struct ty_slot){.mb = 0};
     if (*at == end || !ty_slots_phase(*(*at)++, &slot->phase)) {
-        return form;
+        return like;
     }
     if (!ty_slots_number(at, end, TY_SLOTS_MAX_MB, &mb)) {
-        return ty_slots_number_remedy(*at, end, form);
+        return ty_slots_number_remedy(*at, end, like);
     }
     if (*at == end || *(*at)++ != '.') {
-        return form;
+        return like;
     }
     if (!ty_slots_number(at, end, TY_SLOTS_MAX_STAGE, &stage)) {
-        return ty_slots_number_remedy(*at, end, form);
+        return ty_slots_number_remedy(*at, end, like);
     }
     slot->mb = (uint16_t)mb;
     slot->stage = (uint16_t)stage;
     return read_marks(at, end, slot);
 }
 
-/* "(F5.0|B1.7)", either half first. NULL, or what would be right. */
-static const char *read_pair(struct ty_slots_reader *reader, const struct ty_slots_word *word)
+char *ty_slots_write_number(char *p, uint32_t value)
 {
-    static const char form[] = "an overlapped slot is a forward and a backward, such as "
-                               "(F5.0|B1.7)";
-    struct ty_slot half[2];
-    const char *at[2] = {word->at + 1, NULL};
-    const char *p = at[0];
-    const char *remedy = read_atom(&p, word->end, &half[0]);
-    if (remedy == NULL && (p == word->end || *p++ != '|')) {
-        remedy = form;
+    char digits[10];
+    uint32_t n = 0;
+    do {
+        digits[n++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value > 0);
+    while (n > 0) {
+        *p++ = digits[--n];
     }
-    at[1] = p;
-    remedy = remedy != NULL ? remedy : read_atom(&p, word->end, &half[1]);
-    if (remedy == NULL && (word->end - p != 1 || *p != ')')) {
-        remedy = form;
-    }
-    if (remedy == NULL && !ty_slots_put_pair(reader, half, word, at)) {
-        remedy = form;
-    }
-    return remedy;
+    return p;
 }
 
-static void read_word(struct ty_slots_reader *reader, const struct ty_slots_word *word)
+void ty_slots_write_rank(const struct ty_rank_slots *rank, const struct ty_slots_form *form,
+                         char separator, struct ty_text *text)
 {
-    const char *remedy, *p = word->at;
-    struct ty_slot slot;
-    if (*p == '(') {
-        remedy = read_pair(reader, word);
-    } else if (ty_slots_is_coll(word)) {
-        remedy = ty_slots_put_coll(reader, word);
-    } else {
-        remedy = read_atom(&p, word->end, &slot);
-        if (remedy == NULL && p < word->end) {
-            remedy = "slots end with a blank; behind the stage only ^ and # may follow";
+    char buf[2 * TY_SLOTS_ATOM + 4];
+    for (uint32_t i = 0; i < rank->n; i++) {
+        const bool paired = rank->slot[i].paired && i + 1 < rank->n;
+        char *p = buf;
+        if (i > 0) {
+            *p++ = separator;
         }
-        if (remedy == NULL) {
-            ty_slots_put(reader, &slot, word, word->at);
+        if (paired) {
+            *p++ = '(';
+        }
+        p = form->write(p, &rank->slot[i]);
+        if (paired) {
+            *p++ = form->between;
+            p = form->write(p, &rank->slot[++i]);
+        }
+        ty_text_bytes(text, buf, (size_t)(p - buf));
+        if (paired) {
+            ty_text_bytes(text, form->end, strlen(form->end));
         }
     }
-    if (remedy != NULL) {
-        ty_slots_wrong(reader, word, remedy);
-    }
+    ty_text_bytes(text, "\n", 1);
 }
+
+/* What ty_slot_text writes, several times faster: a long schedule is a million of them. */
+static char *write_atom(char *p, const struct ty_slot *slot)
+{
+    *p++ = ty_phase_letter((enum ty_phase)slot->phase);
+    p = ty_slots_write_number(p, slot->mb);
+    *p++ = '.';
+    p = ty_slots_write_number(p, slot->stage);
+    if (slot->direction != 0) {
+        *p++ = '^';
+    }
+    if (slot->slice != 0) {
+        *p++ = '#';
+        p = ty_slots_write_number(p, slot->slice);
+    }
+    return p;
+}
+
+static const struct ty_slots_form form = {
+    .read = read_atom,
+    .write = write_atom,
+    .between = '|',
+    .end = ")",
+    .pair = "an overlapped slot is a forward and a backward, such as (F5.0|B1.7)",
+    .single = "slots end with a blank; behind the stage only ^ and # may follow",
+};
+
+/* ---- lines ---- */
 
 /* "rank R:"; the cursor moves behind it. */
 static bool read_head(struct ty_slots_reader *reader)
@@ -154,68 +175,18 @@ void ty_slots_text_row(struct ty_slots_reader *reader)
             return;
         }
         const struct ty_slots_word word = ty_slots_take(reader, word_end(reader->at, reader->stop));
-        read_word(reader, &word);
-    }
-}
-
-/* ---- writing ---- */
-
-char *ty_slots_write_number(char *p, uint32_t value)
-{
-    char digits[10];
-    uint32_t n = 0;
-    do {
-        digits[n++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    while (n > 0) {
-        *p++ = digits[--n];
-    }
-    return p;
-}
-
-/* What ty_slot_text writes, several times faster: a long schedule is a million of them. */
-static char *write_atom(char *p, const struct ty_slot *slot)
-{
-    *p++ = ty_phase_letter((enum ty_phase)slot->phase);
-    p = ty_slots_write_number(p, slot->mb);
-    *p++ = '.';
-    p = ty_slots_write_number(p, slot->stage);
-    if (slot->direction != 0) {
-        *p++ = '^';
-    }
-    if (slot->slice != 0) {
-        *p++ = '#';
-        p = ty_slots_write_number(p, slot->slice);
-    }
-    return p;
-}
-
-static void write_rank(const struct ty_rank_slots *rank, struct ty_text *text)
-{
-    char buf[2 * ATOM_ROOM + 8];
-    for (uint32_t i = 0; i < rank->n; i++) {
-        const bool paired = rank->slot[i].paired && i + 1 < rank->n;
-        char *p = buf;
-        *p++ = ' ';
-        if (paired) {
-            *p++ = '(';
+        const char *remedy = ty_slots_is_coll(&word) ? ty_slots_put_coll(reader, &word)
+                                                     : ty_slots_read_slot(reader, &word, &form);
+        if (remedy != NULL) {
+            ty_slots_wrong(reader, &word, remedy);
         }
-        p = write_atom(p, &rank->slot[i]);
-        if (paired) {
-            *p++ = '|';
-            p = write_atom(p, &rank->slot[++i]);
-            *p++ = ')';
-        }
-        ty_text_bytes(text, buf, (size_t)(p - buf));
     }
-    ty_text_bytes(text, "\n", 1);
 }
 
 void ty_slots_write_text(const struct ty_slots *slots, struct ty_text *text)
 {
     for (uint32_t r = 0; r < slots->p; r++) {
-        ty_text_add(text, "rank %u:", (unsigned)r);
-        write_rank(&slots->rank[r], text);
+        ty_text_add(text, "rank %u: ", (unsigned)r);
+        ty_slots_write_rank(&slots->rank[r], &form, ' ', text);
     }
 }
