@@ -112,8 +112,10 @@ int ty_exceptions_tables(struct ty_exceptions *e, const struct ty_cluster *clust
         }
     }
     int rc = fill_shares(e, cluster, arena);
-    rc = rc < 0 ? rc : count_nics(e, cluster, arena);
-    return rc < 0 ? rc : fill_generations(e, cluster, arena);
+    if (rc == 0) {
+        rc = count_nics(e, cluster, arena);
+    }
+    return rc == 0 ? fill_generations(e, cluster, arena) : rc;
 }
 
 int ty_exceptions_without(const struct ty_cluster *cluster, uint32_t i, struct ty_exceptions *out,
@@ -189,8 +191,10 @@ static int preset_cluster(struct ty_cluster *out, const struct ty_preset *preset
     }
     int rc = ty_doc_parse(&doc, arena, preset->name, preset->text, strlen(preset->text), err);
     const struct ty_value_source source = {&doc, TY_ORIGIN_PRESET, preset->name};
-    rc = rc < 0 ? rc : ty_section_apply(&section, &source, doc.root, arena, err);
-    return rc < 0 ? rc : ty_section_defaults(&section, arena, err);
+    if (rc == 0) {
+        rc = ty_section_apply(&section, &source, doc.root, arena, err);
+    }
+    return rc == 0 ? ty_section_defaults(&section, arena, err) : rc;
 }
 
 static int make_generation(struct ty_exceptions *e, const struct ty_cluster *cluster,
@@ -213,9 +217,11 @@ static int make_generation(struct ty_exceptions *e, const struct ty_cluster *clu
     if (rc == 0 && ty_cluster_reserve(&out[0], 0) >= out[0].gpu.memory) {
         return TY_EINPUT;
     }
-    rc = rc < 0 ? rc : ty_cluster_check(&out[0], NULL, err);
+    if (rc == 0) {
+        rc = ty_cluster_check(&out[0], NULL, err);
+    }
     e->generation[e->n_generations++] = &out[0];
-    return rc < 0 ? rc : (int)e->n_generations;
+    return rc == 0 ? (int)e->n_generations : rc;
 }
 
 int ty_exceptions_generation_of(struct ty_exceptions *e, const struct ty_cluster *cluster,

@@ -270,8 +270,10 @@ static int check_link(const struct reader *r)
 static int read_line(struct reader *r)
 {
     int rc = read_part(r);
-    rc = rc < 0 ? rc : read_state(r);
-    return rc < 0 ? rc : check_link(r);
+    if (rc == 0) {
+        rc = read_state(r);
+    }
+    return rc == 0 ? check_link(r) : rc;
 }
 
 /* ---- all lines together ---- */
@@ -347,7 +349,9 @@ static int check_together(struct ty_exceptions *e, const struct ty_cluster *c,
     int code = 0;
     for (uint32_t i = 0; i < e->n; i++) {
         int rc = check_twice(e, i, err);
-        rc = rc < 0 ? rc : check_nic(e, c, i, err);
+        if (rc == 0) {
+            rc = check_nic(e, c, i, err);
+        }
         code = code < 0 ? code : rc;
     }
     if (code == 0 && ty_exceptions_tables(e, c, arena) < 0) {

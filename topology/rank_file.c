@@ -222,5 +222,5 @@ int ty_rank_file_load(const uint32_t **gpu_of, const struct ty_rank_file_shape *
     const char *text = NULL;
     size_t len = 0;
     const int rc = ty_file_read(arena, path, TY_RANK_FILE_MAX_BYTES, &text, &len, err);
-    return rc < 0 ? rc : ty_rank_file_read(gpu_of, shape, path, text, len, arena, err);
+    return rc == 0 ? ty_rank_file_read(gpu_of, shape, path, text, len, arena, err) : rc;
 }

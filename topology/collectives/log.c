@@ -114,12 +114,20 @@ static int read_row(struct ty_log_reader *r)
                           "a row of %u cells under a header of %u; the log is cut or was edited",
                           (unsigned)r->n_words, (unsigned)c->n);
     }
-    int rc = number(r, &r->word[0], "size", &size_B);
-    rc = rc < 0 ? rc : number(r, cell(r, c->time), "time", &time_us);
-    rc = rc < 0 ? rc : number(r, cell(r, c->algbw), "algbw", &algbw);
-    rc = rc < 0 ? rc : number(r, cell(r, c->busbw), "busbw", &busbw);
-    if (rc == 0 && c->wrong > 0 && !ty_log_is(cell(r, c->wrong), "N/A")) {
-        rc = number(r, cell(r, c->wrong), "#wrong", &wrong);
+    const struct {
+        const struct ty_log_word *word;
+        const char *name;
+        double *out;
+    } numbers[] = {
+        {&r->word[0], "size", &size_B},        {cell(r, c->time), "time", &time_us},
+        {cell(r, c->algbw), "algbw", &algbw},  {cell(r, c->busbw), "busbw", &busbw},
+        {cell(r, c->wrong), "#wrong", &wrong}, /* if it was counted */
+    };
+    const bool counted = c->wrong > 0 && !ty_log_is(cell(r, c->wrong), "N/A");
+    const size_t n = counted ? TY_COUNT(numbers) : TY_COUNT(numbers) - 1;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = number(r, numbers[i].word, numbers[i].name, numbers[i].out);
     }
     if (rc < 0 || size_B <= 0) {
         return rc; /* fewer elements than ranks: nothing was sent */
@@ -257,7 +265,7 @@ int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text
         return ty_fail_memory(err);
     }
     rc = read_lines(&r, len);
-    return rc < 0 ? rc : finish(&r, arena);
+    return rc == 0 ? finish(&r, arena) : rc;
 }
 
 int ty_coll_log_load(struct ty_coll_log *log, const char *path, struct ty_arena *arena,
@@ -266,5 +274,5 @@ int ty_coll_log_load(struct ty_coll_log *log, const char *path, struct ty_arena 
     const char *text = NULL;
     size_t len = 0;
     const int rc = ty_file_read(arena, path, TY_COLL_LOG_MAX_BYTES, &text, &len, err);
-    return rc < 0 ? rc : ty_coll_log_read(log, path, text, len, arena, err);
+    return rc == 0 ? ty_coll_log_read(log, path, text, len, arena, err) : rc;
 }

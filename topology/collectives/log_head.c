@@ -247,5 +247,5 @@ static int read_reach(struct ty_log_reader *r)
 int ty_log_head(struct ty_log_reader *r)
 {
     const int rc = r->stated ? 0 : read_name(r);
-    return rc < 0 ? rc : read_reach(r);
+    return rc == 0 ? read_reach(r) : rc;
 }

@@ -30,7 +30,9 @@ int ty_coll_table_init(struct ty_coll_table *table, struct ty_arena *arena, stru
 {
     const struct ty_coll_log *log = &table->log;
     int rc = ty_curve_init(&table->curve, log->size_B, log->time_s, log->n, arena, err);
-    rc = rc < 0 ? rc : ty_coll_fit_log(&table->fit, log, err);
+    if (rc == 0) {
+        rc = ty_coll_fit_log(&table->fit, log, err);
+    }
     if (rc == 0) {
         table->s_per_B = last_slope(table);
     }

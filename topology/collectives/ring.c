@@ -76,7 +76,7 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const bool chain = coll == TY_COLL_BROADCAST;
     const double volume = ty_coll_bus_factor(coll, reach->ranks) * bytes;
     const double links = chain ? n - 1 : n;
-    const double crossing = k == 1 ? 0 : chain ? k - 1 : k;
+    const double crossing = chain || k == 1 ? k - 1 : k;
     /* Links times what passes over each, spread over the members. */
     const double sent = links * volume / n;
     /* In a chain the last rank also waits for the first chunk to come through. */

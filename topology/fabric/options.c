@@ -125,9 +125,10 @@ static void uplinks(struct ty_fabric_shape *shape, const struct ty_fabric_option
         shape->spines = options->spines > 0 ? options->spines : (uint32_t)fmax(1, round(worth));
     }
     shape->spine_Bps = shape->nic_Bps * worth / shape->spines;
-    shape->pod_blocks = options->pods > 0         ? ceil_div(shape->blocks, options->pods)
-                        : options->pod_leaves > 0 ? options->pod_leaves
-                                                  : shape->blocks;
+    shape->pod_blocks = options->pod_leaves > 0 ? options->pod_leaves : shape->blocks;
+    if (options->pods > 0) {
+        shape->pod_blocks = ceil_div(shape->blocks, options->pods);
+    }
     const uint32_t pods = ceil_div(shape->blocks, shape->pod_blocks);
     if (pods > 1) {
         shape->pods = pods;
