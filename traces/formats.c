@@ -1,5 +1,4 @@
-/* formats.c - the table of trace formats (a new format is a file and a row), and what several of
- * them ask of a trace. */
+/* formats.c - the table of trace formats, and what several of them ask of a trace. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +6,10 @@
 #include "traces/out/writer.h"
 
 const struct ty_trace_format *const ty_trace_formats[] = {
-    &ty_trace_chrome, &ty_trace_perfetto, &ty_trace_kineto, &ty_trace_csv,
-    &ty_trace_gantt,  &ty_trace_svg,      &ty_trace_digest, NULL,
+#define X(id) &ty_trace_##id,
+    TY_TRACE_FORMATS(X)
+#undef X
+        NULL,
 };
 
 const struct ty_trace_format *ty_trace_format(const char *name)

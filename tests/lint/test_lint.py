@@ -11,6 +11,7 @@ import unittest
 import unittest.mock
 
 import complexity
+import extending
 import layers
 import links
 import sizes
@@ -79,6 +80,12 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.violations({"sim/new/a.c": ""}),
                          ["sim/new/a.c: no layer is stated for sim/new"])
 
+    def test_a_folder_with_too_many_files_is_told(self):
+        files = {f"model/{i}.c": "" for i in range(layers.FILES)}
+        self.assertEqual(self.violations(files), [])
+        self.assertEqual(self.violations({**files, "model/more.h": ""}),
+                         ["model: 31 files, limit 30"])
+
     def test_the_own_header_comes_first(self):
         self.assertEqual(self.violations({"model/a.h": "", "model/a.c":
                                           '#include <math.h>\n\n#include "model/a.h"\n'}),
@@ -117,6 +124,32 @@ class Complexity(unittest.TestCase):
     def test_a_function_that_was_not_read_is_told(self):
         self.assertEqual(list(complexity.judge("a.c", "int f(void)\n{\n}\n", [])),
                          ["a.c: pmccabe sees 0 functions of 1"])
+
+
+class Extending(unittest.TestCase):
+    TABLES = {
+        "model/schedule/schedule.h": '    X(a_b, "a-b")\n', "topology/collectives/coll.h":
+        '    WORD(c, "c", "words")\n', "traces/out/writer.h": "    X(d) \\\n",
+        "topology/gpu_presets.c": '    {.name = "e",\n', "topology/cluster_presets.c":
+        '    {.name = "f",\n', "model/arch_presets.c": '    {"g", "G"},\n',
+    }
+
+    def told(self, texts):
+        return [line.split(",")[0] for line in extending.violations({**self.TABLES, **texts})]
+
+    def test_a_file_and_a_row_are_enough(self):
+        own = {"a.c": 'x ty_sched_a_b = {.name = "a-b"', "c.c": 'x ty_coll_c = {.name = "c"',
+               "d.c": 'x ty_trace_d = {.name = "d"', "other.c": '"c", "d", tree_c, "a-b-c", e'}
+        self.assertEqual(self.told(own), [])
+
+    def test_a_name_anywhere_else_is_told(self):
+        for text, name in (('is(s, "a-b")', "a-b"), ("&ty_sched_a_b", "a-b"), ("ty_coll_c.cost", "c"),
+                           ("ty_trace_d.name", "d"), ('"e"', "e"), ('"f"', "f"), ('"g"', "g")):
+            self.assertEqual(self.told({"x.c": text}), [f"x.c: names {name}"], text)
+
+    def test_a_table_without_rows_is_told(self):
+        self.assertEqual(self.told({"traces/out/writer.h": ""}),
+                         ["traces/out/writer.h: no row of a trace format"])
 
 
 class Sizes(unittest.TestCase):

@@ -111,9 +111,19 @@ struct ty_trace_format {
     int (*write)(const struct ty_trace *trace, struct ty_out *out, struct ty_err *err);
 };
 
-extern const struct ty_trace_format ty_trace_chrome, ty_trace_perfetto, ty_trace_kineto,
-    ty_trace_csv, ty_trace_gantt, ty_trace_svg, ty_trace_digest;
+/* In the order in which they are listed. */
+#define TY_TRACE_FORMATS(X)                                                                        \
+    X(chrome)                                                                                      \
+    X(perfetto)                                                                                    \
+    X(kineto)                                                                                      \
+    X(csv)                                                                                         \
+    X(gantt)                                                                                       \
+    X(svg)                                                                                         \
+    X(digest)
 
+#define X(id) extern const struct ty_trace_format ty_trace_##id;
+TY_TRACE_FORMATS(X)
+#undef X
 extern const struct ty_trace_format *const ty_trace_formats[]; /* ends with NULL */
 
 /* Share of the run that lies in the window, 0..1; for estimates. */
