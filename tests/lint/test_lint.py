@@ -82,9 +82,9 @@ class Layers(unittest.TestCase):
 
     def test_a_folder_with_too_many_files_is_told(self):
         files = {f"model/{i}.c": "" for i in range(layers.FILES)}
-        self.assertEqual(self.violations(files), [])
-        self.assertEqual(self.violations({**files, "model/more.h": ""}),
-                         ["model: 31 files, limit 30"])
+        self.assertEqual(self.violations({**files, "model/more.h": ""}), [])
+        self.assertEqual(self.violations({**files, "model/more.c": ""}),
+                         ["model: 26 .c files, limit 25"])
 
     def test_the_own_header_comes_first(self):
         self.assertEqual(self.violations({"model/a.h": "", "model/a.c":
