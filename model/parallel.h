@@ -8,7 +8,7 @@
 #define TY_MODEL_PARALLEL_H
 
 #include "model/layout.h"
-#include "sim/core/program/category.h"
+#include "model/vocabulary.h"
 
 /* Ranks that talk to each other while a pass runs or about its gradients. id; name in traces; the
  * stream and the category of what they say. */

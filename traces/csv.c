@@ -81,7 +81,7 @@ static struct cells *make_cells(const struct ty_program *p, struct ty_arena *are
         *q++ = ',';
         q = put_cell(q, kind->name);
         *q++ = ',';
-        q = put_cell(q, ty_category_name((enum ty_category)kind->category));
+        q = put_cell(q, ty_category(p, kind->category)->name);
         *q++ = ',';
         cells[i].words = keep(arena, line, q, &cells[i].words_len);
         q = line;
@@ -99,13 +99,13 @@ static struct cells *make_cells(const struct ty_program *p, struct ty_arena *are
 }
 
 /* `rank,stream,phase,micro_batch,stage,step` */
-static char *put_pass(char *p, const struct ty_gang *gang, uint32_t rank, const struct ty_op *op,
-                      const struct ty_pass *pass)
+static char *put_pass(char *p, const struct ty_program *program, const struct ty_gang *gang,
+                      uint32_t rank, const struct ty_op *op, const struct ty_pass *pass)
 {
+    const char *row = ty_view_row(program, gang, op->stream);
     p = ty_put_u64(p, rank);
     *p++ = ',';
-    p = gang->row != NULL ? put_cell(p, ty_view_row(gang, op->stream))
-                          : ty_put_str(p, ty_stream_name((enum ty_stream)op->stream));
+    p = gang->row != NULL ? put_cell(p, row) : ty_put_str(p, row);
     *p++ = ',';
     p = ty_put_str(p, ty_phase_word((enum ty_phase)pass->phase));
     *p++ = ',';
@@ -127,7 +127,7 @@ static void put_rank(const struct ty_trace *trace, uint32_t rank, const struct c
         }
         const struct cells *cell = &cells[span.op->kind];
         char *q = ty_out_room(out, CSV_LINE);
-        q = put_pass(q, cursor.gang, rank, span.op, span.pass);
+        q = put_pass(q, trace->timeline->program, cursor.gang, rank, span.op, span.pass);
         *q++ = ',';
         q = span.op->layer != TY_NONE ? ty_put_u64(q, span.op->layer) : q;
         memcpy(q, cell->words, cell->words_len);
@@ -150,7 +150,7 @@ static void put_stuck(const struct ty_trace *trace, uint32_t rank, struct ty_out
         return;
     }
     char *q = ty_out_room(out, CSV_LINE);
-    q = put_pass(q, &t->program->gangs[gang], rank, op, pass);
+    q = put_pass(q, t->program, &t->program->gangs[gang], rank, op, pass);
     *q++ = ',';
     q = op->layer != TY_NONE ? ty_put_u64(q, op->layer) : q;
     q = ty_put_str(q, ",deadlock,deadlock,");

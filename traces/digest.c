@@ -52,7 +52,7 @@ static uint64_t *hash_ops(const struct ty_program *p, struct ty_arena *arena)
     for (uint32_t i = 0; i < p->n_ops && hash != NULL; i++) {
         const struct ty_op *op = &p->ops[i];
         hash[i] = ty_hash4(ty_hash_text(p->kinds[op->kind].name), op->layer,
-                           ty_hash_text(ty_stream_name((enum ty_stream)op->stream)), 1);
+                           ty_hash_text(ty_stream_name(p, op->stream)), 1);
     }
     return hash;
 }

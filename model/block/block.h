@@ -23,6 +23,7 @@
 #include "model/kernel/kernel.h"
 #include "model/layout.h"
 #include "model/parallel.h"
+#include "model/vocabulary.h"
 #include "sim/core/program/program.h"
 
 /* Kinds of units. Layers are all of one kind. */

@@ -3,7 +3,7 @@
 #define TY_MODEL_MEMORY_H
 
 #include "model/block/block.h"
-#include "sim/core/program/category.h"
+#include "model/vocabulary.h"
 
 /* Bytes of weights, gradients and optimizer state for `params` parameters of one rank's model
  * part. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N, 2 P + 14 P/N, 16 P/N for

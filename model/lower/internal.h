@@ -4,6 +4,7 @@
 
 #include "model/lower/lower.h"
 #include "model/schedule/edges.h"
+#include "model/vocabulary.h"
 #include "model/zero.h"
 #include "topology/exceptions.h"
 

@@ -115,11 +115,11 @@ static void report_ring(struct ty_slots_index *index, const struct ty_autopsy *a
     if (ty_slots_crowded(index->err)) {
         return;
     }
-    const uint32_t rank = ty_front_gang(front), i = atom_of(a, ty_autopsy_issue(a, front));
+    const uint32_t rank = ty_front_gang(a->p, front), i = atom_of(a, ty_autopsy_issue(a, front));
     const struct ty_place at = ty_slots_place(index->marks, rank, i);
     if (n == 2) {
         ring_add(&ring, "ranks %u and %u wait for each other: ", (unsigned)rank,
-                 (unsigned)ty_front_gang(a->wait[front].next));
+                 (unsigned)ty_front_gang(a->p, a->wait[front].next));
     } else {
         ring_add(&ring, "%u ranks wait in a ring: ", (unsigned)n);
     }

@@ -7,6 +7,7 @@
 #include "model/orders/program.h"
 
 #include "model/schedule/edges.h"
+#include "model/vocabulary.h"
 
 enum {
     EVENT_COMPUTE,
@@ -49,8 +50,8 @@ static uint16_t kind_of(struct outline *o, const struct ty_slot *slot)
     const enum ty_phase phase = (enum ty_phase)slot->phase;
     const ty_ps *own = o->times->of_stage[phase];
     return own == NULL ? o->kind[phase]
-                       : add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase,
-                                  own[slot->stage]);
+                       : add_kind(o, ty_phase_word(phase), ty_transformer_words.of_phase[phase],
+                                  phase, own[slot->stage]);
 }
 
 /* A slot with a duration of its own is drawn as its halves, in proportion. */
@@ -74,8 +75,8 @@ static void add_kinds(struct outline *o)
                                     [TY_PHASE_DGRAD] = d->input,
                                     [TY_PHASE_WGRAD] = d->weight};
     for (enum ty_phase phase = 0; phase < TY_N_PHASES; phase++) {
-        o->kind[phase] =
-            add_kind(o, ty_phase_word(phase), ty_phase_category(phase), phase, dur[phase]);
+        o->kind[phase] = add_kind(o, ty_phase_word(phase), ty_transformer_words.of_phase[phase],
+                                  phase, dur[phase]);
     }
     if (d->overlap != UINT64_MAX) {
         add_halves(o);
@@ -240,7 +241,7 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
 {
     struct outline o = {.placement = placement, .shape = shape, .slots = slots, .times = times};
     o.b = (struct ty_builder){.program = program, .arena = arena, .err = err};
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     int rc = allocate(&o);
     if (rc == 0) {
         rc = ty_sched_edges_build(&o.edges, &o.b, placement, shape, shape->m * shape->slices,

@@ -13,7 +13,7 @@
 #define TY_MODEL_SCHEDULE_SCHEDULE_H
 
 #include "sim/document/fields.h"
-#include "sim/core/program/category.h"
+#include "sim/core/program/vocabulary.h"
 
 /* descriptor suffix, name */
 #define TY_SCHEDULES(X)                                                                            \

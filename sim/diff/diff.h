@@ -9,6 +9,7 @@
 #ifndef TY_DIFF_DIFF_H
 #define TY_DIFF_DIFF_H
 
+#include "model/vocabulary.h"
 #include "sim/profile/recording.h"
 #include "sim/run/run.h"
 

@@ -99,7 +99,7 @@ static void put_kinds(struct ty_json *j, const struct ty_diff_pair *p)
         const struct ty_diff_both *both = &p->kind[i];
         put_row(j);
         ty_json_text(j, "name", both->a.name);
-        ty_json_text(j, "part", ty_bucket_name((enum ty_bucket)both->a.bucket));
+        ty_json_text(j, "part", ty_transformer_words.buckets[both->a.bucket].name);
         ty_json_text(j, "group", both->a.group);
         put_kind(j, "a", &both->a);
         put_kind(j, "b", &both->b);

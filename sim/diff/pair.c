@@ -31,8 +31,9 @@ static const char *part_name(const struct ty_diff_pair *pair, uint32_t bucket)
     if (pair->lumped && bucket == TY_BUCKET_COMPUTE_FORWARD) {
         return "compute";
     }
-    return pair->seen && bucket == TY_BUCKET_BUBBLE_STALL ? "idle"
-                                                          : ty_bucket_name((enum ty_bucket)bucket);
+    return pair->seen && bucket == TY_BUCKET_BUBBLE_STALL
+               ? "idle"
+               : ty_transformer_words.buckets[bucket].name;
 }
 
 /* In the order of the list where differences are equal: qsort may not keep it. */

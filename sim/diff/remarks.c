@@ -144,7 +144,7 @@ static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_sid
                ty_arena_printf(arena,
                                "%llu kernels in %c run beside more than %u others and "
                                "are left out",
-                               (unsigned long long)r->n_left_out, side->letter, TY_N_STREAMS - 1),
+                               (unsigned long long)r->n_left_out, side->letter, TY_REPLAY_ROWS - 1),
                rc);
     }
 }

@@ -101,7 +101,7 @@ static int add_kinds(struct ty_diff_side *side, struct ty_arena *arena)
             side->kind[side->n_kinds++] =
                 (struct ty_diff_kind){.name = p->kinds[i].name,
                                       .group = p->kinds[i].group,
-                                      .bucket = (uint8_t)ty_category_bucket(category),
+                                      .bucket = ty_transformer_words.categories[category].bucket,
                                       .count = (double)y.count[i] / per,
                                       .seconds = y.seconds[i] / per};
         }
@@ -121,7 +121,7 @@ static void see_parts(struct ty_diff_side *side)
     for (uint32_t g = 0; g < t->program->n_gangs; g++) {
         const struct ty_gang *gang = &t->program->gangs[g];
         for (uint32_t m = 0; m < gang->n_ranks; m++) {
-            ty_ps bucket[TY_N_BUCKETS];
+            ty_ps bucket[TY_MAX_BUCKETS];
             if (side->counted != NULL && !side->counted[gang->rank_of[m]]) {
                 continue;
             }

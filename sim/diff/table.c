@@ -215,7 +215,7 @@ static void put_kind(struct ty_text *t, const struct ty_diff_both *both, struct 
     ty_text_add(t, "  %s%s%s", is_computation(a) ? "" : a->group, is_computation(a) ? "" : " ",
                 a->name);
     ty_text_pad(t, 28);
-    ty_text_add(t, "%s", ty_bucket_name((enum ty_bucket)a->bucket));
+    ty_text_add(t, "%s", ty_transformer_words.buckets[a->bucket].name);
     put_figures(t, a, &both->b, unit);
 }
 

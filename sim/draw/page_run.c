@@ -74,7 +74,7 @@ static void put_figures(struct ty_json *j, const struct ty_run *run)
     ty_report_figures_json(run, &f, j);
     ty_json_object(j, "breakdown");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        ty_json_real(j, ty_bucket_name((enum ty_bucket)b), f.bucket_s[b]);
+        ty_json_real(j, ty_transformer_words.buckets[b].name, f.bucket_s[b]);
     }
     ty_json_end(j);
     put_traffic(j, &f);

@@ -15,6 +15,8 @@
 
 struct ty_profile;
 
+#define TY_REPLAY_ROWS 6u /* of a rank: computation, and five for what runs beside it */
+
 struct ty_recording {
     struct ty_profile *profile;
     struct ty_arena arena; /* owns the program and what follows */

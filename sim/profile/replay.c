@@ -345,8 +345,10 @@ static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
         free(b.number);
         return ty_fail(err, TY_ELIMIT, "%s: more than %u steps", path, STEPS_MAX);
     }
-    r->program =
-        (struct ty_program){.n_steps = b.n_steps, .observed = true, .jitter = {.group = TY_NONE}};
+    r->program = (struct ty_program){.words = &ty_transformer_words,
+                                     .n_steps = b.n_steps,
+                                     .observed = true,
+                                     .jitter = {.group = TY_NONE}};
     rc = rc < 0 ? rc : build(&b);
     if (rc < 0 && (err == NULL || err->code == 0)) {
         ty_fail_memory(err);

@@ -2,6 +2,7 @@
 #ifndef TY_PROFILE_REPLAY_H
 #define TY_PROFILE_REPLAY_H
 
+#include "model/vocabulary.h"
 #include "sim/profile/read/profile.h"
 #include "sim/profile/recording.h"
 

@@ -14,8 +14,9 @@
 
 /* Rows after the compute row, in the order in which they are given away: those that every detail
  * shows come first. */
-static const uint8_t row_order[] = {TY_STREAM_DATA,    TY_STREAM_SEND,   TY_STREAM_RECV,
-                                    TY_STREAM_REPLICA, TY_STREAM_TENSOR, TY_STREAM_CONTEXT};
+static const uint8_t row_order[] = {TY_STREAM_DATA, TY_STREAM_SEND, TY_STREAM_RECV,
+                                    TY_STREAM_REPLICA, TY_STREAM_TENSOR};
+_Static_assert(sizeof(row_order) + 1 == TY_REPLAY_ROWS, "the compute row, and these");
 
 struct stream {
     uint32_t device, number;

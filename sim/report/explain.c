@@ -172,7 +172,7 @@ static void add_to_path(void *arg, const struct ty_crit_task *task)
     }
     *sum += seconds;
     path->part[k].name = kind->name;
-    path->part[k].category = ty_category_name((enum ty_category)kind->category);
+    path->part[k].category = ty_transformer_words.categories[kind->category].name;
     path->part[k].seconds += seconds;
     path->part[k].n++;
 }

@@ -116,7 +116,7 @@ static void breakdown(struct ty_json *j, const struct ty_figures *f)
     ty_json_object(j, "breakdown");
     ty_json_lines(j);
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        ty_json_real(j, ty_bucket_name((enum ty_bucket)b), f->bucket_s[b]);
+        ty_json_real(j, ty_transformer_words.buckets[b].name, f->bucket_s[b]);
     }
     ty_json_end(j);
 }

@@ -111,7 +111,7 @@ static void breakdown(const struct ty_figures *f, struct ty_text *t)
         if (f->bucket_s[b] <= 0) {
             continue;
         }
-        ty_text_add(t, "  %s", ty_bucket_name((enum ty_bucket)b));
+        ty_text_add(t, "  %s", ty_transformer_words.buckets[b].name);
         ty_text_pad(t, COLUMN);
         ty_text_add(t, "%-14s%8s\n", ty_words_seconds(f->bucket_s[b], value, sizeof(value)),
                     ty_words_share(f->bucket_s[b] / f->step_s, share, sizeof(share)));

@@ -117,7 +117,7 @@ int ty_run_figure(const struct ty_run *run, const char *name, double *value, str
     }
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         if (strncmp(name, BREAKDOWN, strlen(BREAKDOWN)) == 0 &&
-            strcmp(name + strlen(BREAKDOWN), ty_bucket_name((enum ty_bucket)b)) == 0) {
+            strcmp(name + strlen(BREAKDOWN), ty_transformer_words.buckets[b].name) == 0) {
             *value = f.bucket_s[b];
             return 0;
         }

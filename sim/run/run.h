@@ -3,6 +3,7 @@
 #define TY_RUN_RUN_H
 
 #include "model/lower/lower.h"
+#include "model/vocabulary.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
 #include "sim/config/config.h"

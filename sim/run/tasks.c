@@ -9,22 +9,11 @@
 #include "sim/run/select.h"
 #include "sim/run/together.h"
 
-static const char *const stream_names[] = {
-#define X(id, name, tid) name,
-    TY_STREAMS(X)
-#undef X
-};
 static const char *const phase_names[] = {
-#define X(id, letter, word, category) word,
+#define X(id, letter, word) word,
     TY_PHASES(X)
 #undef X
 };
-static const char *const category_names[] = {
-#define X(id, name, cname, bucket) name,
-    TY_CATEGORIES(X)
-#undef X
-};
-
 /* The columns while they are filled. id, type; those of struct ty_tasks point to the same
  * arrays. */
 #define COLUMNS(X)                                                                                 \
@@ -72,24 +61,37 @@ static bool make_columns(struct columns *c, size_t n)
     return ok;
 }
 
-static bool name_kinds(struct columns *c, const struct ty_program *p)
+/* What the numbers in the columns mean. */
+static bool name_rows(struct columns *c, const struct ty_program *p)
 {
-    const char **names = ty_arena_array(&c->arena, const char *, p->n_kinds);
-    for (uint32_t i = 0; names != NULL && i < p->n_kinds; i++) {
-        names[i] = ty_arena_printf(&c->arena, "%s", p->kinds[i].name);
-        if (names[i] == NULL) {
+    const struct ty_vocabulary *words = p->words;
+    const char **kinds = ty_arena_array(&c->arena, const char *, p->n_kinds);
+    const char **streams = ty_arena_array(&c->arena, const char *, words->n_streams);
+    const char **categories = ty_arena_array(&c->arena, const char *, words->n_categories);
+    if (kinds == NULL || streams == NULL || categories == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < words->n_streams; i++) {
+        streams[i] = words->streams[i].name;
+    }
+    for (uint32_t i = 0; i < words->n_categories; i++) {
+        categories[i] = words->categories[i].name;
+    }
+    for (uint32_t i = 0; i < p->n_kinds; i++) {
+        kinds[i] = ty_arena_printf(&c->arena, "%s", p->kinds[i].name);
+        if (kinds[i] == NULL) {
             return false;
         }
     }
-    c->public.kind_names = names;
+    c->public.kind_names = kinds;
     c->public.n_kinds = p->n_kinds;
-    c->public.stream_names = stream_names;
-    c->public.n_streams = TY_N_STREAMS;
+    c->public.stream_names = streams;
+    c->public.n_streams = words->n_streams;
     c->public.phase_names = phase_names;
     c->public.n_phases = TY_N_PHASES;
-    c->public.category_names = category_names;
-    c->public.n_categories = TY_N_CATEGORIES;
-    return names != NULL;
+    c->public.category_names = categories;
+    c->public.n_categories = words->n_categories;
+    return true;
 }
 
 /* The tasks of one rank from row i on; the row after them. */
@@ -136,7 +138,7 @@ static int fill(struct columns *c, const struct ty_run *run, const struct ty_sel
     if (rc < 0) {
         return rc;
     }
-    if (!make_columns(c, n) || !name_kinds(c, t->program)) {
+    if (!make_columns(c, n) || !name_rows(c, t->program)) {
         return ty_fail_memory(err);
     }
     size_t row = 0;

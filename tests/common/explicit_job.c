@@ -1,5 +1,6 @@
 /* explicit_job.c - see explicit_job.h. */
 #include "tests/common/explicit_job.h"
+#include "model/vocabulary.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -344,7 +345,7 @@ int explicit_job(struct ty_program *program, const struct explicit_spec *spec,
                  const struct explicit_fabric *fabric, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_builder b = {.program = program, .arena = arena, .err = err};
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     program->links = fabric->links;
     program->n_links = fabric->n_links;
     const int rc = spec->pipe ? build_pipe(&b, spec, fabric) : build_rings(&b, spec, fabric);

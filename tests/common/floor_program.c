@@ -2,6 +2,7 @@
 #include "tests/common/floor_program.h"
 
 #include "model/schedule/schedule.h"
+#include "model/vocabulary.h"
 
 enum {
     QKV,
@@ -143,7 +144,7 @@ int floor_program(struct ty_program *program, const struct floor_shape *f, struc
                   struct ty_err *err)
 {
     struct ty_builder b = {.program = program, .arena = arena, .err = err};
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     add_kinds(&b);
     ty_build_group(&b, &(struct ty_group){"tp", 1, f->tp});
     for (uint32_t k = 0; k + 1 < f->pp; k++) {

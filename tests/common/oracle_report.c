@@ -73,7 +73,7 @@ static void say(const struct oracle *o, const struct oracle_op *x, bool refused,
     const bool meets = x->op->sync == TY_SYNC_MEET, sends = x->op->sync == TY_SYNC_SEND;
     to = add(add(add(to, "  "), ty_say_gang(o->p, x->gang, a)), " stands at ");
     to = add(add(to, ty_say_pass(o->p, x->pass, a)), ", ");
-    to = add(add(to, ty_stream_name((enum ty_stream)x->op->stream)), " stream: ");
+    to = add(add(to, ty_stream_name(o->p, x->op->stream)), " stream: ");
     to = add(to, refused ? (meets   ? "issues "
                             : sends ? "sends "
                                     : "receives ")
@@ -126,7 +126,7 @@ static bool is_reached(const struct oracle *o, const struct oracle_op *x)
 static bool stands_elsewhere(const struct oracle *o, const struct oracle_op *x)
 {
     for (uint32_t g = 0; g < o->p->n_gangs && x->op->sync == TY_SYNC_MEET; g++) {
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        for (uint32_t s = 0; s < o->p->words->n_streams; s++) {
             const struct oracle_op *y = head(o, g, s);
             if (y != NULL && y->arrived && y->op->sync == TY_SYNC_MEET &&
                 !oracle_is_meeting(x, y)) {
@@ -139,10 +139,11 @@ static bool stands_elsewhere(const struct oracle *o, const struct oracle_op *x)
 
 void oracle_find_stands(struct oracle *o, struct ty_arena *arena)
 {
-    o->stand = ty_arena_array(arena, struct oracle_stand, (size_t)o->p->n_gangs * TY_N_STREAMS + 1);
+    o->stand =
+        ty_arena_array(arena, struct oracle_stand, (size_t)o->p->n_gangs * TY_MAX_STREAMS + 1);
     for (uint32_t g = 0; g < o->p->n_gangs; g++) {
         bool stuck = false;
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        for (uint32_t s = 0; s < o->p->words->n_streams; s++) {
             const struct oracle_op *x = head(o, g, s);
             stuck = stuck || x != NULL;
             if (x != NULL && oracle_needs_done(o, x)) {
@@ -303,7 +304,7 @@ static uint32_t stuck_ranks(const struct oracle *o)
     uint32_t ranks = 0;
     for (uint32_t g = 0; g < o->p->n_gangs; g++) {
         bool stuck = false;
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        for (uint32_t s = 0; s < o->p->words->n_streams; s++) {
             stuck = stuck || head(o, g, s) != NULL;
         }
         ranks += stuck ? o->p->gangs[g].n_ranks : 0;

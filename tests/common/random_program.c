@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "model/vocabulary.h"
 #include "sim/base/noise.h"
 
 #define MAX_GANGS   4u
@@ -39,10 +40,18 @@ struct maker {
     uint16_t n_passes;
 };
 
+/* Streams of these programs, and what runs there. */
+#define STREAMS 6u
+static const uint8_t category_of[STREAMS] = {
+    [TY_STREAM_COMPUTE] = TY_CAT_FORWARD,    [TY_STREAM_TENSOR] = TY_CAT_COMM_TENSOR,
+    [TY_STREAM_DATA] = TY_CAT_COMM_DATA,     [TY_STREAM_SEND] = TY_CAT_COMM_PIPELINE,
+    [TY_STREAM_RECV] = TY_CAT_COMM_PIPELINE, [TY_STREAM_REPLICA] = TY_CAT_COMM_DATA,
+};
+
 /* A stream for anything but receives. */
 static uint8_t any_stream(struct maker *m)
 {
-    const uint8_t stream = (uint8_t)roll(&m->dice, TY_N_STREAMS);
+    const uint8_t stream = (uint8_t)roll(&m->dice, STREAMS);
     return stream == TY_STREAM_RECV ? TY_STREAM_COMPUTE : stream;
 }
 
@@ -67,7 +76,7 @@ static void wire(struct maker *m, struct ty_op *op)
         op->wait[w] = (uint8_t)roll(&m->dice, TY_EVENTS);
     }
     if (roll(&m->dice, 3) != 0) {
-        op->record = (uint8_t)(op->stream + TY_N_STREAMS * roll(&m->dice, 4));
+        op->record = (uint8_t)(op->stream + STREAMS * roll(&m->dice, 4));
     }
 }
 
@@ -75,12 +84,6 @@ static void append(struct maker *m, uint32_t gang, const struct ty_op *op)
 {
     m->list[gang][m->n[gang]++] = *op;
 }
-
-static const uint8_t category_of[TY_N_STREAMS] = {
-    [TY_STREAM_COMPUTE] = TY_CAT_FORWARD,    [TY_STREAM_TENSOR] = TY_CAT_COMM_TENSOR,
-    [TY_STREAM_DATA] = TY_CAT_COMM_DATA,     [TY_STREAM_SEND] = TY_CAT_COMM_PIPELINE,
-    [TY_STREAM_RECV] = TY_CAT_COMM_PIPELINE, [TY_STREAM_REPLICA] = TY_CAT_COMM_DATA,
-};
 
 /* All gangs or some of them, each on a stream of its own. */
 static void meet(struct maker *m)
@@ -234,7 +237,7 @@ static int make(struct ty_program *program, uint64_t seed, uint32_t max_actions,
     memset(&m, 0, sizeof(m));
     m.b = (struct ty_builder){.program = program, .arena = arena, .err = err};
     m.dice.seed = seed;
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     m.n_gangs = 1 + roll(&m.dice, MAX_GANGS);
     m.members = 4u << roll(&m.dice, 2);
     ty_build_group(&m.b, &(struct ty_group){"pairs", 1, 2});

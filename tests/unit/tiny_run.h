@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/vocabulary.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
 
@@ -76,28 +77,28 @@ struct tiny_build {
     uint8_t wait, also; /* events the next operation has to wait for */
 };
 
-static void tiny_op(struct tiny_build *x, enum tiny_kind kind, enum ty_stream stream,
-                    uint8_t record, uint16_t layer, enum ty_part part)
+static void tiny_op(struct tiny_build *x, enum tiny_kind kind, uint8_t stream, uint8_t record,
+                    uint16_t layer, uint8_t part)
 {
     struct ty_op op = TY_OP_INIT;
     op.kind = (uint16_t)kind;
-    op.stream = (uint8_t)stream;
+    op.stream = stream;
     op.record = record;
     op.layer = layer;
-    op.part = (uint8_t)part;
+    op.part = part;
     op.wait[0] = x->wait != TY_NO_EVENT ? x->wait : x->also;
     op.wait[1] = x->wait != TY_NO_EVENT ? x->also : TY_NO_EVENT;
     x->wait = x->also = TY_NO_EVENT;
     ty_build_op(&x->b, &op);
 }
 
-static void tiny_linked(struct tiny_build *x, enum tiny_kind kind, enum ty_stream stream,
+static void tiny_linked(struct tiny_build *x, enum tiny_kind kind, uint8_t stream,
                         enum ty_sync sync, uint16_t link, uint8_t wait, uint8_t record,
                         uint16_t layer)
 {
     struct ty_op op = TY_OP_INIT;
     op.kind = (uint16_t)kind;
-    op.stream = (uint8_t)stream;
+    op.stream = stream;
     op.sync = (uint8_t)sync;
     op.link = link;
     op.wait[0] = wait;
@@ -112,8 +113,7 @@ static void tiny_reduce(struct tiny_build *x, uint16_t layer)
     tiny_linked(x, TINY_REDUCE, TY_STREAM_TENSOR, TY_SYNC_GROUP, 0, TINY_DONE, TINY_REDUCED, layer);
 }
 
-static void tiny_compute(struct tiny_build *x, enum tiny_kind kind, uint16_t layer,
-                         enum ty_part part)
+static void tiny_compute(struct tiny_build *x, enum tiny_kind kind, uint16_t layer, uint8_t part)
 {
     tiny_op(x, kind, TY_STREAM_COMPUTE, TINY_DONE, layer, part);
 }
@@ -271,7 +271,7 @@ static int tiny_run(struct tiny_run *run, const struct tiny *config, struct ty_e
 {
     struct tiny c = *config;
     c.steps = c.steps == 0 ? 1 : c.steps;
-    *run = (struct tiny_run){.program = {.n_steps = c.steps}};
+    *run = (struct tiny_run){.program = {.words = &ty_transformer_words, .n_steps = c.steps}};
     run->program.jitter = (struct ty_jitter){.seed = c.seed, .cv = c.jitter, .group = TY_NONE};
     run->program.slow_of = c.slow_of;
     struct tiny_build x = {.tiny = &c,

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "sim/base/compiler.h"
-#include "sim/core/program/category.h"
+#include "model/vocabulary.h"
 #include "tests/unit/json_tree.h"
 
 struct rules_event {
@@ -167,13 +167,13 @@ static inline bool rules_args(const struct rules_event *e)
 static inline bool rules_category(const struct rules_event *e, const struct js *colour)
 {
     static const char *const cats[] = {
-#define X(id, name, cname, bucket) name,
+#define X(id, name, ...) name,
         TY_CATEGORIES(X)
 #undef X
             "bubble",
         NULL};
     static const char *const colours[] = {
-#define X(id, name, cname, bucket) cname,
+#define X(id, name, colour, ...) colour,
         TY_CATEGORIES(X)
 #undef X
             "grey",

@@ -121,7 +121,7 @@ static inline bool rules_outer(struct rules *r, const struct rules_event *e)
 static inline bool rules_part(const struct rules_event *e)
 {
     static const char *const parts[] = {
-#define X(id, name) name,
+#define X(id, name, ...) name,
         TY_PARTS(X)
 #undef X
             "recompute",

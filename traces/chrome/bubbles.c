@@ -15,7 +15,7 @@ static void make_head(struct bubbles *b, const struct ty_view_bubble *bubble)
 {
     char *q = ty_put_str(b->head, ",\n{\"name\":\"bubble\",\"cat\":\"bubble\",\"cname\":\"grey\","
                                   "\"ph\":\"X\",\"tid\":");
-    q = ty_put_u64(q, ty_stream_tid(TY_STREAM_COMPUTE));
+    q = ty_put_u64(q, TY_FIRST_TID);
     if (b->c->view.trace->args != TY_ARGS_NONE) {
         q = ty_put_str(q, ",\"args\":{\"why\":\"");
         q = ty_put_str(q, bubble->why);

@@ -53,11 +53,13 @@ static uint64_t pid_of(uint32_t rank)
 static void put_threads(struct ty_chrome *c, const struct ty_gang *gang, uint32_t rank,
                         unsigned streams)
 {
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+    const struct ty_program *p = c->view.program;
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        const uint32_t s = p->stream_of[l];
         if ((streams >> s & 1u) != 0) {
-            const unsigned tid = ty_stream_tid((enum ty_stream)s);
+            const unsigned tid = p->words->streams[s].tid;
             ty_chrome_put_naming(c, "thread_name", pid_of(rank), tid, "name");
-            ty_out_json_string(c->out, ty_view_row(gang, s));
+            ty_out_json_string(c->out, ty_view_row(p, gang, s));
             ty_out_str(c->out, "}}");
             ty_chrome_put_naming(c, "thread_sort_index", pid_of(rank), tid, "sort_index");
             ty_out_u64(c->out, tid);
@@ -70,7 +72,7 @@ static void put_process(struct ty_chrome *c, const struct ty_gang *gang, uint32_
                         uint32_t position, unsigned streams)
 {
     const struct ty_trace *trace = c->view.trace;
-    const unsigned tid = ty_stream_tid(TY_STREAM_COMPUTE);
+    const unsigned tid = TY_FIRST_TID;
     char fallback[64];
     *ty_put_u64(ty_put_str(fallback, "rank "), rank) = '\0';
     ty_chrome_put_naming(c, "process_name", pid_of(rank), tid, "name");
@@ -164,6 +166,7 @@ static int chrome_write(const struct ty_trace *trace, struct ty_out *out, struct
 #define FLOW_B    85.0  /* one end of an arrow */
 #define NAMES_B   300.0 /* naming events of a rank, and of each of its rows */
 #define ROW_B     195.0
+#define ROWS      6     /* of a rank: guess, most have fewer */
 #define STEP_B    250.0 /* a step of the critical path */
 #define META_B    120.0 /* an entry of the metadata, written twice */
 
@@ -202,7 +205,7 @@ static double chrome_estimate(const struct ty_trace *trace)
         bytes += trace->bubbles ? BUBBLE_B * ty_view_count_bubbles(&c.view) : 0;
     }
     ty_view_release(&c.view);
-    const double rows = trace->detail == TY_DETAIL_STAGE ? 1 : TY_N_STREAMS;
+    const double rows = trace->detail == TY_DETAIL_STAGE ? 1 : ROWS;
     return bytes * ty_trace_window_share(trace) + (NAMES_B + rows * ROW_B) * trace->n_ranks +
            META_B * trace->n_meta + LINK_B * links;
 }

@@ -73,9 +73,4 @@ void ty_chrome_critical(struct ty_chrome *c);
 size_t ty_chrome_mark_head(const struct ty_view_slice *slice, const char *head, size_t n,
                            char *out);
 
-#define TY_CHROME_MLP "yellow" /* of slices in short, beside a hashed pink for attention */
-
-/* plan.c: a name that Catapult reserves. */
-const char *ty_chrome_colour(uint8_t category);
-
 #endif

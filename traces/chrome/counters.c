@@ -19,17 +19,18 @@ struct memory {
 static void put_fixed(struct memory *k)
 {
     char *p = ty_put_str(k->fixed, ",\n{\"name\":\"memory\",\"ph\":\"C\",\"args\":{");
-    for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
-        if (m != TY_MEM_ACTIVATIONS) {
+    const struct ty_vocabulary *words = k->c->view.program->words;
+    for (uint32_t m = 0; m < words->n_memory; m++) {
+        if (m != words->held) {
             *p++ = '"';
-            p = ty_put_str(p, ty_memory_name((enum ty_memory_kind)m));
+            p = ty_put_str(p, words->memory[m]);
             p = ty_put_str(p, "_GB\":");
-            p = ty_view_put_GB(p, ty_view_fixed_kB(k->shown->gang, (enum ty_memory_kind)m));
+            p = ty_view_put_GB(p, ty_view_fixed_kB(k->shown->gang, m));
             *p++ = ',';
         }
     }
     *p++ = '"';
-    p = ty_put_str(p, ty_memory_name(TY_MEM_ACTIVATIONS));
+    p = ty_put_str(p, words->memory[words->held]);
     k->fixed_len = (size_t)(ty_put_str(p, "_GB\":") - k->fixed);
 }
 
@@ -87,7 +88,7 @@ static void put_node(void *arg, const struct ty_view_link *link)
 {
     struct ty_chrome *c = arg;
     const uint64_t pid = pid_of(c, link);
-    const unsigned tid = ty_stream_tid(TY_STREAM_COMPUTE);
+    const unsigned tid = TY_FIRST_TID;
     if (!link->first) {
         return;
     }
@@ -151,7 +152,7 @@ static void put_mark(void *arg, const struct ty_view_shown *shown, uint32_t i,
     p = ty_put_str(p, ",\n{\"name\":\"");
     p = ty_put_str(p, mark->name);
     p = ty_put_str(p, "\",\"cat\":\"phase\",\"ph\":\"i\",\"s\":\"p\",\"tid\":");
-    p = ty_put_u64(p, ty_stream_tid(TY_STREAM_COMPUTE));
+    p = ty_put_u64(p, TY_FIRST_TID);
     p = ty_put_str(p, ",\"args\":{\"");
     p = ty_put_str(p, mark->key);
     p = ty_put_str(p, "\":");

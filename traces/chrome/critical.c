@@ -29,6 +29,7 @@ static char *put_arg(char *p, const struct ty_view_arg *arg, bool first)
 static void put_step(void *arg, const struct ty_view_step *step)
 {
     struct ty_chrome *c = arg;
+    const struct ty_category_row *category = ty_category(c->view.program, step->category);
     char *p = ty_out_room(c->out, TY_CHROME_LINE);
     p = ty_put_str(p, ",\n{\"name\":\"");
     p = ty_view_put_name(p, step->name, TY_VIEW_NAME);
@@ -37,9 +38,9 @@ static void put_step(void *arg, const struct ty_view_step *step)
         p = ty_put_u64(p, step->mb);
     }
     p = ty_put_str(p, "\",\"cat\":\"");
-    p = ty_put_str(p, ty_category_name(step->category));
+    p = ty_put_str(p, category->name);
     p = ty_put_str(p, "\",\"cname\":\"");
-    p = ty_put_str(p, ty_chrome_colour(step->category));
+    p = ty_put_str(p, category->colour);
     p = ty_put_str(p, "\",\"ph\":\"X\",\"tid\":");
     p = ty_put_u64(p, TID);
     p = ty_put_str(p, ",\"args\":{");

@@ -18,7 +18,7 @@ static struct side side_of(const struct ty_chrome *c, uint32_t gang, const struc
     const struct ty_op *op = &ty_pass_ops(p, &p->passes[end->pass])[end->op];
     return (struct side){.shown = &c->view.shown[gang],
                          .extent = ty_view_end_extent(&c->view, gang, end),
-                         .tid = ty_stream_tid((enum ty_stream)op->stream)};
+                         .tid = p->words->streams[op->stream].tid};
 }
 
 static bool clip_side(const struct ty_chrome *c, const struct side *side, uint32_t member,

@@ -50,11 +50,6 @@ struct kineto {
     uint8_t *parts;       /* [n_steps] enum part */
 };
 
-static bool communicates(const struct ty_kind *kind)
-{
-    return kind->category >= TY_CAT_COMM_TENSOR;
-}
-
 static char *put_safe(char *p, const char *name)
 {
     for (size_t i = 0; name != NULL && name[i] != '\0' && i < NAME; i++) {
@@ -151,9 +146,9 @@ static void put_head(struct kineto *k)
                trace->rank_name != NULL ? trace->rank_name(trace->arg, k->rank) : text);
     snprintf(text, sizeof(text), "GPU %u", (unsigned)k->device);
     put_naming(k, "process_labels", 0, "labels", text);
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        const unsigned tid = ty_stream_tid((enum ty_stream)s);
-        snprintf(text, sizeof(text), "stream %u: %s", tid, ty_stream_name((enum ty_stream)s));
+    for (uint32_t s = 0; s < k->p->words->n_streams; s++) {
+        const unsigned tid = k->p->words->streams[s].tid;
+        snprintf(text, sizeof(text), "stream %u: %s", tid, ty_stream_name(k->p, s));
         put_naming(k, "thread_name", tid, "name", text);
     }
 }
@@ -171,10 +166,11 @@ static const struct collective *collective_of(const struct ty_kind *kind)
 }
 
 /* "qkv", or "ncclDevKernel_AllReduce_Sum_RING(trainyard)": PARAM wants a bracket. */
-static char *put_name(char *p, const struct ty_op *op, const struct ty_kind *kind)
+static char *put_name(char *p, const struct kineto *k, const struct ty_op *op,
+                      const struct ty_kind *kind)
 {
     const struct collective *known = collective_of(kind);
-    if (!communicates(kind)) {
+    if (ty_kind_computes(k->p, kind)) {
         return put_safe(p, kind->name);
     }
     p = ty_put_str(p, "ncclDevKernel_");
@@ -247,10 +243,10 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
 
 static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s, uint64_t e)
 {
-    const unsigned stream = ty_stream_tid((enum ty_stream)span->op->stream);
+    const unsigned stream = k->p->words->streams[span->op->stream].tid;
     char *p =
         ty_put_str(ty_out_room(k->out, LINE), "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"");
-    p = put_name(p, span->op, span->kind);
+    p = put_name(p, k, span->op, span->kind);
     p = ty_put_str(p, "\", \"pid\": ");
     p = ty_put_u64(p, k->device);
     p = ty_put_str(p, ", \"tid\": ");
@@ -275,7 +271,7 @@ static void put_kernel(struct kineto *k, const struct ty_span *span, uint64_t s,
     if (span->op->layer != TY_NONE) {
         p = put_arg_u64(p, "layer", span->op->layer);
     }
-    p = communicates(span->kind) ? put_communication(p, k, span) : p;
+    p = ty_kind_computes(k->p, span->kind) ? p : put_communication(p, k, span);
     ty_out_advance(k->out, ty_put_str(p, "}},\n"));
 }
 

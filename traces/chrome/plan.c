@@ -27,16 +27,6 @@ static void add_name(struct text *h, const char *name)
     h->head.len = (uint32_t)(ty_view_put_name(h->text + h->head.len, name, TY_VIEW_NAME) - h->text);
 }
 
-const char *ty_chrome_colour(uint8_t category)
-{
-    static const char *const names[] = {
-#define X(id, name, cname, bucket) cname,
-        TY_CATEGORIES(X)
-#undef X
-    };
-    return names[category];
-}
-
 static void add_arg(struct text *h, const struct ty_view_arg *arg, bool first)
 {
     char digits[40];
@@ -76,17 +66,27 @@ static void add_args(struct text *h, const struct ty_view_slice *slice)
     }
 }
 
+/* The colour that a part of a layer asks for. */
+static const char *part_colour(const struct ty_vocabulary *words, const char *name)
+{
+    for (uint32_t i = 0; i < words->n_parts; i++) {
+        if (strcmp(name, words->parts[i].name) == 0) {
+            return words->parts[i].colour;
+        }
+    }
+    return NULL;
+}
+
 /* Catapult alone honours colours. It hashes others from the name with its number, so passes would
- * flicker without; what has no number keeps to one colour. Those of "attention" and "mlp" are two
- * pinks that nobody tells apart: the latter asks for another. NULL: it asks for none. */
+ * flicker without; what has no number keeps to one colour. NULL: it asks for none. */
 static const char *colour_of(const struct ty_chrome *c, const struct ty_view_slice *slice)
 {
-    const bool part = slice->depth == 1 && strcmp(slice->name, ty_part_name(TY_PART_MLP)) == 0;
+    const struct ty_program *p = c->view.program;
     if (c->view.trace->args == TY_ARGS_FULL ||
         (slice->numbered && slice->stream == TY_STREAM_COMPUTE)) {
-        return ty_chrome_colour(slice->category);
+        return ty_category(p, slice->category)->colour;
     }
-    return part ? TY_CHROME_MLP : NULL;
+    return slice->depth == 1 ? part_colour(p->words, slice->name) : NULL;
 }
 
 static void render(const struct ty_chrome *c, struct text *h, const struct ty_view_slice *slice)
@@ -101,13 +101,13 @@ static void render(const struct ty_chrome *c, struct text *h, const struct ty_vi
         add_hole(h, TY_HOLE_MB);
     }
     add(h, "\",\"cat\":\"");
-    add(h, ty_category_name(slice->category));
+    add(h, ty_category(c->view.program, slice->category)->name);
     if (colour != NULL) {
         add(h, "\",\"cname\":\"");
         add(h, colour);
     }
     snprintf(tid, sizeof(tid), "\",\"ph\":\"X\",\"tid\":%u",
-             ty_stream_tid((enum ty_stream)slice->stream));
+             (unsigned)c->view.program->words->streams[slice->stream].tid);
     add(h, tid);
     add_args(h, slice);
 }

@@ -266,8 +266,8 @@ static void put_lanes(const struct ty_page *page, struct ty_json *j)
     ty_json_end(j);
     ty_json_line(j, 0);
     ty_json_array(j, "lane_names");
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        ty_json_text(j, NULL, ty_stream_name((enum ty_stream)s));
+    for (uint32_t s = 0; s < page->program->words->n_streams; s++) {
+        ty_json_text(j, NULL, ty_stream_name(page->program, s));
     }
     ty_json_text(j, NULL, "parts of layers");
     ty_json_text(j, NULL, "operations");
@@ -285,7 +285,7 @@ static void put_kind(const struct ty_page *page, const struct ty_page_kind *kind
     ty_json_text(j, "sort", sorts[kind->sort]);
     ty_json_text(j, "name", kind->name);
     if (kind->sort != TY_PAGE_IDLE) {
-        ty_json_text(j, "cat", ty_category_name((enum ty_category)kind->category));
+        ty_json_text(j, "cat", ty_category(page->program, kind->category)->name);
     }
     if (kind->group != NULL) {
         ty_json_text(j, "group", kind->group);
@@ -323,11 +323,11 @@ static int put_mixes(const struct ty_page *page, struct ty_json *j)
     for (uint32_t i = 0; i < page->n_mixes; i++) {
         const ty_ps *bucket = page->mix[i].bucket;
         uint32_t n = 0;
-        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        for (uint32_t b = 0; b < page->program->words->n_buckets; b++) {
             n += bucket[b] > 0;
         }
         add_number(&t, n);
-        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        for (uint32_t b = 0; b < page->program->words->n_buckets; b++) {
             if (bucket[b] > 0) {
                 add_number(&t, b);
                 add_number(&t, bucket[b]);
@@ -338,7 +338,7 @@ static int put_mixes(const struct ty_page *page, struct ty_json *j)
     return put_column(j, "mixes", &t);
 }
 
-static void put_words(struct ty_json *j)
+static void put_words(const struct ty_vocabulary *words, struct ty_json *j)
 {
     static const char *const hows[] = {
 #define X(id, word) word,
@@ -347,8 +347,8 @@ static void put_words(struct ty_json *j)
     };
     ty_json_line(j, 0);
     ty_json_array(j, "buckets");
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
-        ty_json_text(j, NULL, ty_bucket_name((enum ty_bucket)b));
+    for (uint32_t b = 0; b < words->n_buckets; b++) {
+        ty_json_text(j, NULL, words->buckets[b].name);
     }
     ty_json_end(j);
     ty_json_line(j, 0);
@@ -381,7 +381,7 @@ int ty_page_put(const struct ty_page *page, struct ty_json *j, struct ty_err *er
     ty_json_line(j, 0);
     ty_json_whole(j, "n_slices", page->n_slices);
     put_lanes(page, j);
-    put_words(j);
+    put_words(page->program->words, j);
     put_kinds(page, j);
     if (put_mixes(page, j) < 0 || put_columns(page, j) < 0 || put_path(page, j) < 0) {
         return ty_fail_memory(err);

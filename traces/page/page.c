@@ -169,10 +169,11 @@ static void visit_gap(void *arg, uint32_t member, const struct ty_gap *gap)
     }
     s.start = gap->start;
     s.dur = gap->dur;
-    s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_IDLE,
-                                               .category = gap->bucket,
-                                               .name = ty_bucket_name((enum ty_bucket)gap->bucket),
-                                               .block = TY_PAGE_NONE});
+    s.kind =
+        kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_IDLE,
+                                          .category = gap->bucket,
+                                          .name = ty_bucket(r->page->program, gap->bucket)->name,
+                                          .block = TY_PAGE_NONE});
     keep(r, &s);
 }
 
@@ -188,8 +189,7 @@ static void add_pass(struct row *r, uint32_t pass)
         if (ops[k].stream == TY_STREAM_COMPUTE) {
             first = first == TY_PAGE_NONE ? k : first;
             last = k;
-            const uint8_t category = p->kinds[ops[k].kind].category;
-            r->mix[pass].bucket[ty_category_bucket((enum ty_category)category)] +=
+            r->mix[pass].bucket[ty_kind_bucket(p, &p->kinds[ops[k].kind])] +=
                 ty_timeline_dur(r->page->timeline, r->gang, &ops[k],
                                 (uint64_t)r->passes[pass].first_op + k, r->member);
         }
@@ -201,7 +201,7 @@ static void add_pass(struct row *r, uint32_t pass)
     set_times(r, &s, first, last);
     s.mix = mix_of(r, &r->mix[pass]);
     s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_PASS,
-                                               .category = (uint8_t)ty_phase_category(phase),
+                                               .category = p->words->of_phase[phase],
                                                .name = ty_phase_word(phase),
                                                .block = r->passes[pass].block});
     keep(r, &s);
@@ -224,13 +224,13 @@ static uint32_t add_part(struct row *r, uint32_t pass, uint32_t first)
             last = k;
         }
     }
-    if (op->part != TY_PART_NONE) {
+    if (op->part != 0) {
         set_times(r, &s, first, last);
-        s.lane = TY_PAGE_LANE_PARTS;
+        s.lane = ty_page_lane_of_parts(p);
         s.layer = op->layer;
         s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_PART,
                                                    .category = p->kinds[op->kind].category,
-                                                   .name = ty_part_name((enum ty_part)op->part),
+                                                   .name = p->words->parts[op->part].name,
                                                    .block = TY_PAGE_NONE});
         keep(r, &s);
     }
@@ -247,7 +247,7 @@ static void add_op(struct row *r, uint32_t pass, uint32_t k)
     const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
     struct ty_page_slice s = slice_of_pass(r, pass);
     set_times(r, &s, k, k);
-    s.lane = compute ? (uint32_t)TY_PAGE_LANE_OPS : op->stream;
+    s.lane = compute ? ty_page_lane_of_parts(p) + 1 : op->stream;
     s.layer = op->layer;
     s.mb = s.mb == TY_NONE ? TY_NONE : ty_op_mb(&r->passes[pass], op);
     s.kind = kind_of(
@@ -271,7 +271,7 @@ static void add_inside(struct row *r, uint32_t pass)
         if (detail >= TY_DETAIL_LAYER && ops[k].stream == TY_STREAM_COMPUTE && k >= part_end) {
             part_end = add_part(r, pass, k) + 1;
         }
-        if (ty_view_shows(detail, &ops[k])) {
+        if (ty_view_shows(p, detail, &ops[k])) {
             add_op(r, pass, k);
         }
     }

@@ -46,19 +46,18 @@ enum ty_page_how {
 /* What slices have in common. */
 struct ty_page_kind {
     uint8_t sort;                  /* enum ty_page_sort */
-    uint8_t category;              /* enum ty_category; of IDLE: enum ty_bucket */
+    uint8_t category;              /* of IDLE: bucket */
     const char *name;              /* "forward", "send", "all-reduce", "bubble_fill" */
     const char *group, *algorithm; /* of a collective; NULL */
     double bytes;                  /* of a communication, else 0 */
     uint32_t block;                /* of a pass: what it does to memory; else TY_PAGE_NONE */
 };
 
-/* Rows of a lane: streams keep their numbers; parts of layers and operations lie below passes. */
-enum ty_page_lane {
-    TY_PAGE_LANE_PARTS = TY_N_STREAMS,
-    TY_PAGE_LANE_OPS,
-    TY_PAGE_N_LANES
-};
+/* Lanes: streams keep their numbers; parts of layers, and after them operations, come behind. */
+static inline uint32_t ty_page_lane_of_parts(const struct ty_program *p)
+{
+    return p->words->n_streams;
+}
 
 struct ty_page_slice {
     ty_ps start, dur;
@@ -77,7 +76,7 @@ struct ty_page_slice {
 
 /* Time of a pass by bucket. */
 struct ty_page_mix {
-    ty_ps bucket[TY_N_BUCKETS];
+    ty_ps bucket[TY_MAX_BUCKETS];
 };
 
 /* A stretch of the critical path, the latest first: time spent in a slice, or in one that is not

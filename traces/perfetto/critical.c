@@ -15,6 +15,7 @@ static char *put_arg(char *p, const struct ty_view_arg *arg)
 static void put_step(void *arg, const struct ty_view_step *step)
 {
     struct ty_pf *f = arg;
+    const struct ty_category_row *category = ty_category(f->view.program, step->category);
     char body[TY_PF_BODY], name[TY_VIEW_NAME + 24];
     char *q = ty_view_put_name(name, step->name, TY_VIEW_NAME);
     if (step->numbered) {
@@ -24,8 +25,8 @@ static void put_step(void *arg, const struct ty_view_step *step)
     char *p = ty_proto_u64(body, TY_PF_TYPE, TY_PF_BEGIN);
     p = ty_proto_u64(p, TY_PF_TRACK_UUID, TY_PF_ROOT);
     p = ty_proto_bytes(p, TY_PF_NAME, name, (size_t)(q - name));
-    p = ty_proto_str(p, TY_PF_CATEGORY, ty_category_name(step->category));
-    p = ty_proto_str(p, TY_PF_CORRELATION, ty_pf_correlation(step->category));
+    p = ty_proto_str(p, TY_PF_CATEGORY, category->name);
+    p = ty_proto_str(p, TY_PF_CORRELATION, category->told);
     for (uint32_t i = 0; i < step->n_args; i++) {
         p = put_arg(p, &step->arg[i]);
     }
@@ -45,8 +46,9 @@ void ty_pf_critical(struct ty_pf *f)
 /* Rows list their strings before their slices. */
 int ty_pf_intern_critical(struct ty_pf *f)
 {
-    for (uint32_t s = 0; s < TY_N_STREAMS && f->view.path != NULL; s++) {
-        if (ty_pf_intern(f, s, TY_PF_TABLE_KEY, "critical") == 0) {
+    const struct ty_program *p = f->view.program;
+    for (uint32_t l = 0; l < p->n_lanes && f->view.path != NULL; l++) {
+        if (ty_pf_intern(f, p->stream_of[l], TY_PF_TABLE_KEY, "critical") == 0) {
             return TY_ENOMEM;
         }
     }

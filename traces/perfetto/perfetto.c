@@ -21,22 +21,21 @@ static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i,
                        uint64_t kB)
 {
     struct ty_pf *f = arg;
-    const uint64_t track =
-        ty_pf_rank_track(f, shown->gang->rank_of[shown->member[i]]) + TY_PF_MEMORY;
-    put_value(f, track + TY_MEM_ACTIVATIONS, ns, (double)kB / 1e6);
+    const uint64_t track = ty_pf_rank_track(f, shown->gang->rank_of[shown->member[i]]) + f->memory;
+    put_value(f, track + f->view.program->words->held, ns, (double)kB / 1e6);
 }
 
 static int put_memories(struct ty_pf *f)
 {
+    const struct ty_vocabulary *words = f->view.program->words;
     for (uint32_t i = 0; i < f->view.trace->n_ranks; i++) {
         const uint32_t rank = f->view.trace->ranks[i];
         const uint32_t g = ty_program_seat(f->view.program, rank).gang;
         const bool measured = ty_view_observed(f->view.program, &f->view.program->gangs[g]);
-        for (uint32_t m = 0; m < TY_N_MEMORY && !measured; m++) {
-            const uint64_t kB =
-                ty_view_fixed_kB(&f->view.program->gangs[g], (enum ty_memory_kind)m);
-            if (m != TY_MEM_ACTIVATIONS) {
-                put_value(f, ty_pf_rank_track(f, rank) + TY_PF_MEMORY + m, f->view.from_ns,
+        for (uint32_t m = 0; m < words->n_memory && !measured; m++) {
+            const uint64_t kB = ty_view_fixed_kB(&f->view.program->gangs[g], m);
+            if (m != words->held) {
+                put_value(f, ty_pf_rank_track(f, rank) + f->memory + m, f->view.from_ns,
                           (double)kB / 1e6);
             }
         }
@@ -112,6 +111,17 @@ static int put_marks(struct ty_pf *f)
 
 /* ---- writing ---- */
 
+/* Room for the row of the last stream, and for the track that holds those of memory. */
+static uint32_t numbers_of_rows(const struct ty_pf *f)
+{
+    const struct ty_program *p = f->view.program;
+    uint32_t n = 8;
+    while (n < ty_pf_order(f, p->stream_of[p->n_lanes - 1]) + 3) {
+        n *= 2;
+    }
+    return n;
+}
+
 static int prepare(struct ty_pf *f, const struct ty_trace *trace, struct ty_out *out,
                    struct ty_err *err)
 {
@@ -121,6 +131,7 @@ static int prepare(struct ty_pf *f, const struct ty_trace *trace, struct ty_out 
     if (rc < 0) {
         return rc;
     }
+    f->memory = numbers_of_rows(f);
     f->position = ty_arena_array(&f->view.arena, uint32_t, f->view.program->n_ranks);
     for (uint32_t i = 0; f->position != NULL && i < trace->n_ranks; i++) {
         f->position[trace->ranks[i]] = i;
@@ -191,7 +202,8 @@ static double rows_bytes(const struct ty_pf *f, const struct ty_gang *gang)
 {
     const unsigned streams = ty_view_streams(&f->view, gang);
     double bytes = 0;
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+    for (uint32_t l = 0; l < f->view.program->n_lanes; l++) {
+        const uint32_t s = f->view.program->stream_of[l];
         bytes += (streams >> s & 1u) != 0 ? ROW_B : 0;
         for (uint32_t t = 0; t < TY_PF_N_TABLES; t++) {
             for (uint32_t i = 0; i < f->strings[s].n[t]; i++) {

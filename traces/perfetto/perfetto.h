@@ -145,39 +145,44 @@ struct ty_pf {
     unsigned digits;          /* of the largest rank shown */
     bool counted;             /* names of ranks begin with their position */
     uint64_t n_tracks;        /* links, so far */
+    uint32_t memory;          /* first number of a rank's tracks of memory, after those of rows */
     struct ty_view_ends ends; /* of messages */
     /* of the gang that is being written */
     const struct ty_view_shown *shown;
-    struct ty_pf_strings strings[TY_N_STREAMS];
+    struct ty_pf_strings strings[TY_MAX_STREAMS];
     struct ty_pf_plan *plans;    /* [view.n_plans] */
     struct ty_pf_piece **pieces; /* [view.n_partners]: [members] */
     struct ty_arena arena;       /* owns these */
 };
 
-/* Numbers of tracks and sequences: unique, and small. */
+/* Numbers of tracks and sequences: unique, and small. A rank has `memory` numbers for itself, its
+ * moments and its rows, and as many for its memory; `memory` is a power of two, at least 8. */
 enum {
     TY_PF_ROOT = 1,
-    TY_PF_FIGURES = 2,
-    TY_PF_PER_RANK = 16,
-    TY_PF_MEMORY = 8,
-    TY_PF_SEQUENCES = 8
+    TY_PF_FIGURES = 2
 };
 static inline uint64_t ty_pf_rank_track(const struct ty_pf *f, uint32_t rank)
 {
-    return (f->position[rank] + 1ULL) * TY_PF_PER_RANK;
+    return (f->position[rank] + 1ULL) * 2 * f->memory;
+}
+/* Place of a row among the children of its rank. */
+static inline uint32_t ty_pf_order(const struct ty_pf *f, uint32_t stream)
+{
+    return f->view.program->words->streams[stream].tid - TY_FIRST_TID;
 }
 /* Computation is on the track of the rank itself; its number among the children has the moments. */
 static inline uint64_t ty_pf_moments_track(const struct ty_pf *f, uint32_t rank)
 {
-    return ty_pf_rank_track(f, rank) + 1 + TY_STREAM_COMPUTE;
+    return ty_pf_rank_track(f, rank) + 1;
 }
 static inline uint64_t ty_pf_row_track(const struct ty_pf *f, uint32_t rank, uint32_t stream)
 {
-    return ty_pf_rank_track(f, rank) + (stream == TY_STREAM_COMPUTE ? 0 : 1 + stream);
+    return ty_pf_rank_track(f, rank) +
+           (stream == TY_STREAM_COMPUTE ? 0 : 1 + ty_pf_order(f, stream));
 }
 static inline uint64_t ty_pf_row_sequence(const struct ty_pf *f, uint32_t rank, uint32_t stream)
 {
-    return 2 + (uint64_t)f->position[rank] * TY_PF_SEQUENCES + stream;
+    return 2 + (uint64_t)f->position[rank] * f->memory + ty_pf_order(f, stream);
 }
 
 /* A packet of sequence 1 around body[n], an event at a time. */
@@ -199,7 +204,6 @@ uint64_t ty_pf_node_track(const struct ty_pf *f, uint32_t node);
 int ty_pf_begin_gang(struct ty_pf *f, const struct ty_view_shown *shown);
 uint32_t ty_pf_intern(struct ty_pf *f, uint32_t stream, uint32_t table, const char *text);
 const struct ty_pf_piece *ty_pf_pieces(struct ty_pf *f, uint32_t partner, uint32_t stream);
-const char *ty_pf_correlation(uint8_t category);
 
 /* slices.c: all slices and bubbles, with the arrows between them; 0 or TY_ENOMEM. */
 int ty_pf_slices(struct ty_pf *f);

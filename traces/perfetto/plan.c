@@ -5,30 +5,6 @@
 
 #include "traces/perfetto/perfetto.h"
 
-/* What a viewer colours by. Each word is hashed to a hue (google/perfetto, ui/src/components/
- * colorizer.ts): 126, 208, 296, 328, 328 and 164 for computation; 44, 88, 304, 343, 264 for
- * communication; 248 for a bubble. The words of the two gradients are those whose hues, beside the
- * green of a forward, stay apart without one kind of cones: tests/cli/native.py computes it. */
-const char *ty_pf_correlation(uint8_t category)
-{
-    static const char *const words[] = {
-        [TY_CAT_FORWARD] = "forward",
-        [TY_CAT_BACKWARD] = "backward",
-        [TY_CAT_DGRAD] = "input gradient",
-        [TY_CAT_WGRAD] = "grad weight",
-        [TY_CAT_RECOMPUTE] = "recompute",
-        [TY_CAT_OPTIMIZER] = "optimizer step",
-        [TY_CAT_OTHER] = "other",
-        [TY_CAT_COMM_TENSOR] = "tensor comm",
-        [TY_CAT_COMM_DATA] = "data comm",
-        [TY_CAT_COMM_PIPELINE] = "p2p",
-        [TY_CAT_COMM_CONTEXT] = "context comm",
-        [TY_CAT_COMM_EXPERT] = "expert comm",
-    };
-    _Static_assert(sizeof(words) / sizeof(words[0]) == TY_N_CATEGORIES, "a word each");
-    return words[category];
-}
-
 /* ---- strings ---- */
 
 /* The number of a string; 0: no memory. */
@@ -84,12 +60,12 @@ static void add_annotation(struct builder *b, const struct ty_view_arg *arg)
 
 static void render(struct builder *b, const struct ty_view_slice *slice, struct ty_pf_head *head)
 {
+    const struct ty_category_row *category = ty_category(b->f->view.program, slice->category);
     b->stream = slice->stream;
     b->p = ty_proto_u64(b->body, TY_PF_TYPE, TY_PF_BEGIN);
-    b->p = ty_proto_u64(b->p, TY_PF_CATEGORY_IID,
-                        intern(b, TY_PF_TABLE_CATEGORY, ty_category_name(slice->category)));
+    b->p = ty_proto_u64(b->p, TY_PF_CATEGORY_IID, intern(b, TY_PF_TABLE_CATEGORY, category->name));
     b->p = ty_proto_u64(b->p, TY_PF_CORRELATION_IID,
-                        intern(b, TY_PF_TABLE_CORRELATION, ty_pf_correlation(slice->category)));
+                        intern(b, TY_PF_TABLE_CORRELATION, category->told));
     if (slice->numbered) {
         head->name = slice->name;
     } else {

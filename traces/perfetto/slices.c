@@ -20,9 +20,9 @@ struct lane {
 struct walk {
     struct ty_pf *f;
     const struct ty_view_shown *shown;
-    uint32_t from, to;               /* shown members */
-    uint32_t next;                   /* pass of the gang */
-    struct lane *lane[TY_N_STREAMS]; /* [shown members] */
+    uint32_t from, to;                 /* shown members */
+    uint32_t next;                     /* pass of the gang */
+    struct lane *lane[TY_MAX_STREAMS]; /* [shown members] of streams in use */
     int rc;
     /* of the last bubble */
     uint64_t serial;
@@ -330,15 +330,15 @@ static void put_bubble(void *arg, const struct ty_view_bubble *bubble)
 static int intern_bubble(struct ty_pf *f)
 {
     const uint32_t s = TY_STREAM_COMPUTE;
+    const struct ty_program *p = f->view.program;
     bool ok = true;
-    for (uint32_t bucket = 0; bucket < TY_N_BUCKETS; bucket++) {
-        const char *kind = ty_view_bubble_kind((uint8_t)bucket, false);
+    for (uint32_t bucket = 0; bucket < p->words->n_buckets; bucket++) {
+        const char *kind = ty_view_bubble_kind(p, (uint8_t)bucket, false);
         ok = ok && ty_pf_intern(f, s, TY_PF_TABLE_VALUE, kind) != 0;
     }
-    const struct ty_program *p = f->view.program;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         const char *kind =
-            ty_view_bubble_kind(TY_BUCKET_BUBBLE_STALL, ty_view_observed(p, &p->gangs[g]));
+            ty_view_bubble_kind(p, p->words->stall, ty_view_observed(p, &p->gangs[g]));
         ok = ok && ty_pf_intern(f, s, TY_PF_TABLE_VALUE, kind) != 0;
     }
     return ok && ty_pf_intern(f, s, TY_PF_TABLE_CATEGORY, "bubble") != 0 &&
@@ -404,7 +404,8 @@ static int put_gang(struct ty_pf *f, struct walk *w, struct ty_gaps *gaps)
     rc = rc == 0 && f->view.trace->bubbles ? intern_bubble(f) : rc;
     rc = rc == 0 ? ty_pf_intern_critical(f) : rc;
     rc = rc == 0 ? ty_pf_intern_why(f) : rc;
-    for (uint32_t s = 0; s < TY_N_STREAMS && rc == 0; s++) {
+    for (uint32_t l = 0; l < f->view.program->n_lanes && rc == 0; l++) {
+        const uint32_t s = f->view.program->stream_of[l];
         for (uint32_t i = 0; i < shown->n && (streams >> s & 1u) != 0; i++) {
             start_row(f, &w->lane[s][i], shown->gang->rank_of[shown->member[i]], s);
         }
@@ -429,7 +430,8 @@ int ty_pf_slices(struct ty_pf *f)
     struct walk w = {.f = f};
     int rc = ty_gaps_init(&gaps, f->view.timeline, &f->view.arena);
     rc = rc == 0 ? ty_view_ends(&f->view, &f->ends) : rc;
-    for (uint32_t s = 0; s < TY_N_STREAMS && rc == 0; s++) {
+    for (uint32_t l = 0; l < f->view.program->n_lanes && rc == 0; l++) {
+        const uint32_t s = f->view.program->stream_of[l];
         w.lane[s] = ty_arena_array(&f->view.arena, struct lane, (size_t)f->view.largest + 1);
         rc = w.lane[s] == NULL ? TY_ENOMEM : 0;
     }

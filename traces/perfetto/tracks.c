@@ -98,7 +98,7 @@ static void put_figures(struct ty_pf *f)
 
 uint64_t ty_pf_node_track(const struct ty_pf *f, uint32_t node)
 {
-    return (f->view.trace->n_ranks + 1ULL) * TY_PF_PER_RANK + node;
+    return (f->view.trace->n_ranks + 1ULL) * 2 * f->memory + node;
 }
 
 /* ---- ranks ---- */
@@ -162,15 +162,15 @@ static void find_naming(struct ty_pf *f)
 
 static void put_memory(struct ty_pf *f, uint64_t rank_track)
 {
-    ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + TY_PF_MEMORY - 1,
+    ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + f->memory - 1,
                                              .parent = rank_track,
-                                             .order = TY_PF_MEMORY,
+                                             .order = f->memory,
                                              .name = "memory"});
-    for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
-        ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + TY_PF_MEMORY + m,
-                                                 .parent = rank_track + TY_PF_MEMORY - 1,
+    for (uint32_t m = 0; m < f->view.program->words->n_memory; m++) {
+        ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + f->memory + m,
+                                                 .parent = rank_track + f->memory - 1,
                                                  .order = m,
-                                                 .name = ty_memory_name((enum ty_memory_kind)m),
+                                                 .name = f->view.program->words->memory[m],
                                                  .unit = "GB",
                                                  .shared_axis = "memory"});
     }
@@ -191,14 +191,16 @@ static void put_rank(struct ty_pf *f, const struct ty_gang *gang, uint32_t rank,
                                                              : gang->name});
     ty_pf_put_track(f, &(struct ty_pf_track){.uuid = ty_pf_moments_track(f, rank),
                                              .parent = uuid,
-                                             .order = TY_STREAM_COMPUTE,
+                                             .order = 0,
                                              .name = "moments"});
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        if (s != TY_STREAM_COMPUTE && (streams >> s & 1u) != 0) {
+    const struct ty_program *p = f->view.program;
+    for (uint32_t l = 1; l < p->n_lanes; l++) {
+        const uint32_t s = p->stream_of[l];
+        if ((streams >> s & 1u) != 0) {
             ty_pf_put_track(f, &(struct ty_pf_track){.uuid = ty_pf_row_track(f, rank, s),
                                                      .parent = uuid,
-                                                     .order = s,
-                                                     .name = ty_view_row(gang, s)});
+                                                     .order = ty_pf_order(f, s),
+                                                     .name = ty_view_row(p, gang, s)});
         }
     }
     if (ty_view_counts(&f->view, TY_COUNTERS_MEMORY) && !ty_view_observed(f->view.program, gang)) {

@@ -7,8 +7,9 @@
 int ty_pf_intern_why(struct ty_pf *f)
 {
     const bool full = f->view.trace->args == TY_ARGS_FULL;
-    for (uint32_t s = 0; s < TY_N_STREAMS && full; s++) {
-        if (ty_pf_intern(f, s, TY_PF_TABLE_KEY, "why") == 0) {
+    const struct ty_program *p = f->view.program;
+    for (uint32_t l = 0; l < p->n_lanes && full; l++) {
+        if (ty_pf_intern(f, p->stream_of[l], TY_PF_TABLE_KEY, "why") == 0) {
             return TY_ENOMEM;
         }
     }

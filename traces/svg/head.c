@@ -35,14 +35,14 @@ static void add_figures(const struct ty_svg_page *page, const struct ty_svg_shee
         idle += (double)items->time[k];
     }
     ty_text_add(text, ", idle %.1f %%", idle / whole);
-    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
-        if ((double)items->time[*k] / whole >= 0.05) {
-            ty_text_add(text, "%s%s %.1f", any ? ", " : ": ", ty_svg_word(*k),
-                        (double)items->time[*k] / whole);
+    for (uint32_t i = 0, k; (k = ty_svg_cause(page->words, i)) < TY_SVG_N_KINDS; i++) {
+        if ((double)items->time[k] / whole >= 0.05) {
+            ty_text_add(text, "%s%s %.1f", any ? ", " : ": ", ty_svg_word(page->words, k),
+                        (double)items->time[k] / whole);
             any = true;
         }
     }
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+    for (uint32_t b = 0; b < page->words->n_buckets; b++) {
         inside += (double)items->inside[b];
     }
     if (inside / whole >= 0.05) {

@@ -1,6 +1,6 @@
 /* ink.c - what boxes and idle stretches look like.
  *
- * traces: the colours that Catapult gives the names of sim/core/program/category.h (its
+ * traces: the colours that Catapult gives the names of the vocabulary (its
  * tracing/base/color_scheme.html), idle stretches pale. safe: Okabe and Ito, Color Universal Design
  * (2008), those five that stay furthest apart together with their light versions, idle stretches as
  * greys of different lightness. print: grey, and black lines on white. The
@@ -43,70 +43,59 @@ static const struct ink inks[TY_SVG_N_KINDS] = {
     [TY_N_PHASES +
         TY_PHASE_WGRAD] = {"", "#ffffc4", "#faf6bd", "#c6c6c6", WGRAD, "wo", BLACK, 9, 45},
 
-#define CAUSE(bucket) [2 * TY_N_PHASES + TY_BUCKET_##bucket]
-    CAUSE(BUBBLE_FILL) = {"fill", "#e7ebf2", "#f1f1f1", "#fff", "M2 2h.01M9 9h.01", "fill", FLY, 14,
-                          0},
-    CAUSE(BUBBLE_STALL) = {"stall", "#f3dddb", "#cdcdcd", "#fff", "M0 5h10", "stall", GREY, 10, 0},
-    CAUSE(BUBBLE_DRAIN) = {"drain", "#efe8d8", "#e0e0e0", "#fff", "M5 0v10", "drain", GREY, 10, 0},
-    CAUSE(EXPOSED_TENSOR) = {"exposed tensor", "#ffd199", "#d9bfa8", "#fff", "M0 6h12", "tensor",
-                             GREY, 12, 45},
-    CAUSE(EXPOSED_PIPELINE) = {"exposed p2p", "#e0cad2", "#dcd3ea", "#fff", "M0 6h12", "p2p", GREY,
-                               12, -45},
-    CAUSE(EXPOSED_DATA) = {"exposed data", "#e5d3c5", "#c9dccf", "#fff", "M0 6h12M6 0v12", "data",
-                           GREY, 12, 0},
-    CAUSE(EXPOSED_CONTEXT) = {"exposed context", "#ffd199", "#d9bfa8", "#fff", "M0 6h12", "context",
-                              GREY, 12, 30},
-    CAUSE(EXPOSED_EXPERT) = {"exposed expert", "#fbc1bd", "#e0c4c4", "#fff", "M0 6h12", "expert",
-                             GREY, 12, 60},
-#undef CAUSE
-    [2 * TY_N_PHASES +
-        TY_N_BUCKETS] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0, 0},
-    [2 * TY_N_PHASES + TY_N_BUCKETS + 1] = {"unknown", "#e9e9e9", "#e6e6e6", "#fff", "M6 6h.01",
-                                            "unknown", FLY, 12, 0},
+    [TY_SVG_DEADLOCK] = {"deadlock", "#f0a8a8", "#b5a0c0", "#888", NULL, "", "", 0, 0},
+    [TY_SVG_UNKNOWN] = {"unknown", "#e9e9e9", "#e6e6e6", "#fff", "M6 6h.01", "unknown", FLY, 12, 0},
 };
 
-const uint8_t ty_svg_causes[] = {
-    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_FILL,
-    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_STALL,
-    2 * TY_N_PHASES + TY_BUCKET_BUBBLE_DRAIN,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_PIPELINE,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_TENSOR,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_CONTEXT,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_EXPERT,
-    2 * TY_N_PHASES + TY_BUCKET_EXPOSED_DATA,
-    2 * TY_N_PHASES + TY_N_BUCKETS,
-    2 * TY_N_PHASES + TY_N_BUCKETS + 1,
-    TY_SVG_N_KINDS,
-};
+uint32_t ty_svg_cause(const struct ty_vocabulary *words, uint32_t i)
+{
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < words->n_buckets; b++) {
+        n += words->buckets[b].legend > 0;
+        if (words->buckets[b].legend == i + 1) {
+            return TY_SVG_CAUSE + b;
+        }
+    }
+    return i == n ? TY_SVG_DEADLOCK : i == n + 1 ? TY_SVG_UNKNOWN : TY_SVG_N_KINDS;
+}
 
 static const struct ink nothing = {"idle", "#eee", "#eee", "#fff", NULL, "", "", 0, 0};
 
-static const struct ink *ink_of(uint32_t kind)
+static struct ink ink_of(const struct ty_vocabulary *words, uint32_t kind)
 {
-    return inks[kind].word != NULL ? &inks[kind] : &nothing;
+    const uint32_t bucket = kind - TY_SVG_CAUSE;
+    if (kind >= TY_SVG_CAUSE && bucket < words->n_buckets) {
+        const struct ty_bucket_row *row = &words->buckets[bucket];
+        const struct ty_ink *ink = &row->ink;
+        return (struct ink){
+            row->short_name,          ink->pale, ink->safe, "#fff", ink->path, ink->id,
+            ink->dotted ? FLY : GREY, ink->tile, ink->turn};
+    }
+    return inks[kind].word != NULL ? inks[kind] : nothing;
 }
 
-const char *ty_svg_word(uint32_t kind)
+const char *ty_svg_word(const struct ty_vocabulary *words, uint32_t kind)
 {
-    return ink_of(kind)->word;
+    return ink_of(words, kind).word;
 }
 
-void ty_svg_put_fill(int palette, uint32_t kind, struct ty_text *out)
+void ty_svg_put_fill(const struct ty_vocabulary *words, int palette, uint32_t kind,
+                     struct ty_text *out)
 {
-    const struct ink *ink = ink_of(kind);
-    if (palette == TY_SVG_PRINT && ink->pattern != NULL) {
-        ty_text_add(out, "url(#ty-%s)", ink->id);
+    const struct ink ink = ink_of(words, kind);
+    if (palette == TY_SVG_PRINT && ink.pattern != NULL) {
+        ty_text_add(out, "url(#ty-%s)", ink.id);
     } else {
         ty_text_add(out, "%s",
-                    palette == TY_SVG_PRINT  ? ink->ground
-                    : palette == TY_SVG_SAFE ? ink->safe
-                                             : ink->traces);
+                    palette == TY_SVG_PRINT  ? ink.ground
+                    : palette == TY_SVG_SAFE ? ink.safe
+                                             : ink.traces);
     }
 }
 
-bool ty_svg_patterned(int palette, uint32_t kind)
+bool ty_svg_patterned(const struct ty_vocabulary *words, int palette, uint32_t kind)
 {
-    return palette == TY_SVG_PRINT && ink_of(kind)->pattern != NULL;
+    return palette == TY_SVG_PRINT && ink_of(words, kind).pattern != NULL;
 }
 
 const char *ty_svg_line(int palette)
@@ -115,12 +104,13 @@ const char *ty_svg_line(int palette)
 }
 
 /* Coordinates and pens in a tile are tenths of a millimetre. */
-void ty_svg_put_patterns(int palette, const bool *used, struct ty_text *out)
+void ty_svg_put_patterns(const struct ty_vocabulary *words, int palette, const bool *used,
+                         struct ty_text *out)
 {
     bool any = false;
     for (uint32_t k = 0; k < TY_SVG_N_KINDS; k++) {
-        const struct ink *ink = ink_of(k);
-        if (!used[k] || !ty_svg_patterned(palette, k)) {
+        const struct ink ink = ink_of(words, k);
+        if (!used[k] || !ty_svg_patterned(words, palette, k)) {
             continue;
         }
         ty_text_add(out, any ? "" : "<defs>\n");
@@ -130,8 +120,8 @@ void ty_svg_put_patterns(int palette, const bool *used, struct ty_text *out)
                     "height=\"%d.%d\" patternTransform=\"rotate(%d)\"><path fill=\"%s\" "
                     "d=\"M0 0h9v9h-9z\"/><path transform=\"scale(.1)\" fill=\"none\" "
                     "stroke=\"%s\" d=\"%s\"/></pattern>\n",
-                    ink->id, ink->tile / 10, ink->tile % 10, ink->tile / 10, ink->tile % 10,
-                    ink->turn, ink->ground, ink->pen, ink->pattern);
+                    ink.id, ink.tile / 10, ink.tile % 10, ink.tile / 10, ink.tile % 10, ink.turn,
+                    ink.ground, ink.pen, ink.pattern);
     }
     ty_text_add(out, any ? "</defs>\n" : "");
 }

@@ -6,14 +6,14 @@
 #ifndef TY_TRACES_SVG_INTERNAL_H
 #define TY_TRACES_SVG_INTERNAL_H
 
-#include "sim/core/program/category.h"
+#include "sim/core/program/vocabulary.h"
 #include "traces/svg/svg.h"
 
 /* What fills a stretch of a row: a phase, a phase of another chunk or direction, a cause of idling
- * (enum ty_bucket), a deadlock, idle for no known cause. */
+ * (a bucket), a deadlock, idle for no known cause. */
 #define TY_SVG_OTHER    ((uint32_t)TY_N_PHASES)
 #define TY_SVG_CAUSE    (2 * (uint32_t)TY_N_PHASES)
-#define TY_SVG_DEADLOCK (TY_SVG_CAUSE + (uint32_t)TY_N_BUCKETS)
+#define TY_SVG_DEADLOCK (TY_SVG_CAUSE + TY_MAX_BUCKETS)
 #define TY_SVG_UNKNOWN  (TY_SVG_DEADLOCK + 1) /* idle, measured: nobody said why */
 #define TY_SVG_N_KINDS  (TY_SVG_UNKNOWN + 1)
 
@@ -48,9 +48,9 @@ struct ty_svg_items {
     struct ty_svg_row *row;   /* [n_rows] */
     size_t n_items, room;
     uint32_t n_rows;
-    ty_ps time[TY_SVG_N_KINDS]; /* sum over rows */
-    ty_ps inside[TY_N_BUCKETS]; /* waited inside passes, part of their boxes; sum over rows */
-    ty_ps end;                  /* of the run, from `from` to `to` */
+    ty_ps time[TY_SVG_N_KINDS];   /* sum over rows */
+    ty_ps inside[TY_MAX_BUCKETS]; /* waited inside passes, part of their boxes; sum over rows */
+    ty_ps end;                    /* of the run, from `from` to `to` */
     struct ty_svg_slow slowest;
     bool marked; /* labels of slow ranks say by how much */
     bool merged; /* a row stands for several ranks */
@@ -103,22 +103,24 @@ int ty_svg_mark_row(struct ty_svg_marks *marks, const struct ty_svg_items *items
 /* ---- ink ---- */
 
 /* The value of a fill attribute: #7ec894, url(#ty-b). */
-void ty_svg_put_fill(int palette, uint32_t kind, struct ty_text *out);
+void ty_svg_put_fill(const struct ty_vocabulary *words, int palette, uint32_t kind,
+                     struct ty_text *out);
 
 /* Patterns that fills refer to, of the kinds in use; nothing for colours. */
-void ty_svg_put_patterns(int palette, const bool *used, struct ty_text *out);
+void ty_svg_put_patterns(const struct ty_vocabulary *words, int palette, const bool *used,
+                         struct ty_text *out);
 
 /* What is between boxes: "#fff". */
 const char *ty_svg_line(int palette);
 
-/* Kinds of idle stretches in the order of legends; ends with TY_SVG_N_KINDS. */
-extern const uint8_t ty_svg_causes[];
+/* Kind number i of idle stretches in the order of legends; TY_SVG_N_KINDS after the last. */
+uint32_t ty_svg_cause(const struct ty_vocabulary *words, uint32_t i);
 
 /* True when text on it needs a plate to be legible. */
-bool ty_svg_patterned(int palette, uint32_t kind);
+bool ty_svg_patterned(const struct ty_vocabulary *words, int palette, uint32_t kind);
 
 /* "forward", "weight gradient"; causes: "fill", "exposed data". */
-const char *ty_svg_word(uint32_t kind);
+const char *ty_svg_word(const struct ty_vocabulary *words, uint32_t kind);
 
 /* ---- text ---- */
 

@@ -56,7 +56,7 @@ static uint8_t kind_of_gap(const struct collect *c, const struct ty_gap *gap)
 {
     const struct ty_pass *stuck;
     const bool stands = gap->before == NULL && ty_timeline_stuck(c->t, c->gang, &stuck) != NULL;
-    const bool unknown = gap->bucket == TY_BUCKET_BUBBLE_STALL &&
+    const bool unknown = gap->bucket == c->t->program->words->stall &&
                          ty_view_observed(c->t->program, &c->t->program->gangs[c->gang]);
     return (uint8_t)(stands    ? TY_SVG_DEADLOCK
                      : unknown ? TY_SVG_UNKNOWN

@@ -325,7 +325,7 @@ static void put_entry(struct flow *f, uint32_t kind, const char *word)
     if (swatch > 0) {
         ty_svg_put_rect(page->out, f->x, base - font * 85 / 100, swatch, font);
         ty_text_add(page->out, " fill=\"");
-        ty_svg_put_fill(page->palette, kind, page->out);
+        ty_svg_put_fill(page->words, page->palette, kind, page->out);
         ty_text_add(page->out, "\"");
         if (page->palette == TY_SVG_PRINT) {
             ty_text_add(page->out, " stroke=\"%s\" stroke-width=\"0.12\"",
@@ -344,9 +344,9 @@ static void put_causes(struct flow *f)
     const uint32_t heading = TY_SVG_N_KINDS; /* "idle:" has no swatch */
     int32_t width = entry_width(page, heading, "idle:");
     bool any = false;
-    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
-        width += page->used[*k] ? entry_width(page, *k, ty_svg_word(*k)) : 0;
-        any = any || page->used[*k];
+    for (uint32_t i = 0, k; (k = ty_svg_cause(page->words, i)) < TY_SVG_N_KINDS; i++) {
+        width += page->used[k] ? entry_width(page, k, ty_svg_word(page->words, k)) : 0;
+        any = any || page->used[k];
     }
     if (!any || page->bubbles != TY_SVG_SHADED) {
         return;
@@ -354,9 +354,9 @@ static void put_causes(struct flow *f)
     make_room(f, width - page->small * 9 / 10);
     put_entry(f, heading, "idle:");
     f->x -= page->small * 5 / 10;
-    for (const uint8_t *k = ty_svg_causes; *k < TY_SVG_N_KINDS; k++) {
-        if (page->used[*k]) {
-            put_entry(f, *k, ty_svg_word(*k));
+    for (uint32_t i = 0, k; (k = ty_svg_cause(page->words, i)) < TY_SVG_N_KINDS; i++) {
+        if (page->used[k]) {
+            put_entry(f, k, ty_svg_word(page->words, k));
         }
     }
 }
@@ -369,7 +369,7 @@ void ty_svg_put_legend(struct ty_svg_page *page)
     ty_text_add(page->out, "<g id=\"legend\" fill=\"#333\">\n");
     for (uint32_t k = 0; k < TY_SVG_OTHER; k++) {
         if (page->used[k] || page->used[k + TY_SVG_OTHER]) {
-            put_entry(&f, k, ty_svg_word(k));
+            put_entry(&f, k, ty_svg_word(page->words, k));
         }
         if (page->used[k + TY_SVG_OTHER] && !others) {
             others = true;

@@ -14,6 +14,7 @@ struct ty_svg_sheet {
 /* Lengths are um. */
 struct ty_svg_page {
     const struct ty_svg *svg;
+    const struct ty_vocabulary *words; /* of all panels */
     int palette, bubbles;
     ty_ps from, to;
     struct ty_svg_sheet *sheet; /* [svg->n_panels] */

@@ -41,7 +41,7 @@ static void put_thin(struct ty_svg_page *page, const struct ty_svg_marks *marks,
         }
         if (y == INT32_MIN) {
             ty_text_add(out, "<path fill=\"none\" stroke=\"");
-            ty_svg_put_fill(page->palette, kind, out);
+            ty_svg_put_fill(page->words, page->palette, kind, out);
             ty_text_add(out, "\" stroke-width=\"");
             ty_svg_put_um(out, page->row);
             ty_text_add(out, "\" d=\"");
@@ -72,7 +72,7 @@ static void put_kind(struct ty_svg_page *page, const struct ty_svg_marks *marks,
     const int32_t least = broad ? INT32_MAX : LINED_UM;
     bool open = false, layers = false;
     ty_text_add(out, "<g fill=\"");
-    ty_svg_put_fill(page->palette, kind, out);
+    ty_svg_put_fill(page->words, page->palette, kind, out);
     ty_text_add(out, "\">\n");
     for (size_t i = 0; i < marks->n; i++) {
         const struct ty_svg_mark *mark = &marks->mark[i];
@@ -128,7 +128,7 @@ static void put_plates(struct ty_svg_page *page, const struct ty_svg_sheet *shee
     for (size_t i = 0; i < marks->n; i++) {
         const struct ty_svg_mark *mark = &marks->mark[i];
         const int32_t font = number_font(sheet, mark);
-        if (font == 0 || !ty_svg_patterned(page->palette, mark->kind)) {
+        if (font == 0 || !ty_svg_patterned(page->words, page->palette, mark->kind)) {
             continue;
         }
         char number[16];
@@ -181,16 +181,17 @@ static void put_names(struct ty_svg_page *page, const struct ty_svg_marks *marks
         }
         for (uint32_t k = TY_SVG_CAUSE; k < TY_SVG_N_KINDS; k++) {
             const struct ty_svg_mark *mark = widest[k];
-            const int32_t needed = ty_svg_text_um(ty_svg_word(k), font) + font / 2;
+            const int32_t needed = ty_svg_text_um(ty_svg_word(page->words, k), font) + font / 2;
             if (mark != NULL && mark->x1 - mark->x0 >= needed) {
-                if (ty_svg_patterned(page->palette, k) && page->bubbles == TY_SVG_SHADED) {
+                if (ty_svg_patterned(page->words, page->palette, k) &&
+                    page->bubbles == TY_SVG_SHADED) {
                     ty_text_add(page->out, "<path fill=\"#fff\" d=\"");
-                    put_plate(page->out, mark, ty_svg_word(k), font);
+                    put_plate(page->out, mark, ty_svg_word(page->words, k), font);
                     ty_text_add(page->out, "\"/>\n");
                 }
                 ty_svg_put_text(page, (mark->x0 + mark->x1) / 2,
                                 (mark->y0 + mark->y1) / 2 + font * 36 / 100, font, "middle", "",
-                                ty_svg_word(k));
+                                ty_svg_word(page->words, k));
             }
         }
     }
@@ -304,7 +305,7 @@ static void put_begin(const struct ty_svg_page *page, struct ty_text *out)
         ty_svg_put_escaped(out, page->svg->about);
         ty_text_add(out, "</desc>\n");
     }
-    ty_svg_put_patterns(page->palette, page->used, out);
+    ty_svg_put_patterns(page->words, page->palette, page->used, out);
 }
 
 static void put_body(struct ty_svg_page *page)
@@ -321,8 +322,11 @@ static void put_body(struct ty_svg_page *page)
 int ty_svg(const struct ty_svg *svg, struct ty_text *out, struct ty_err *err)
 {
     struct ty_text body = {.data = NULL};
-    struct ty_svg_page page = {
-        .svg = svg, .palette = svg->style.palette, .bubbles = svg->style.bubbles, .out = &body};
+    struct ty_svg_page page = {.svg = svg,
+                               .words = svg->panels[0].timeline->program->words,
+                               .palette = svg->style.palette,
+                               .bubbles = svg->style.bubbles,
+                               .out = &body};
     int rc = collect(&page);
     rc = rc < 0 ? rc : ty_svg_lay_out(&page);
     if (rc == 0) {

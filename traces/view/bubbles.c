@@ -22,22 +22,9 @@ struct bubbles {
     char why[2 * TY_VIEW_NAME + 64];
 };
 
-const char *ty_view_bubble_kind(uint8_t bucket, bool observed)
+const char *ty_view_bubble_kind(const struct ty_program *p, uint8_t bucket, bool observed)
 {
-    static const char *const words[TY_N_BUCKETS] = {
-        [TY_BUCKET_BUBBLE_FILL] = "fill",
-        [TY_BUCKET_BUBBLE_STALL] = "stall",
-        [TY_BUCKET_BUBBLE_DRAIN] = "drain",
-        [TY_BUCKET_EXPOSED_TENSOR] = "exposed tensor",
-        [TY_BUCKET_EXPOSED_PIPELINE] = "exposed p2p",
-        [TY_BUCKET_EXPOSED_DATA] = "exposed data",
-        [TY_BUCKET_EXPOSED_CONTEXT] = "exposed context",
-        [TY_BUCKET_EXPOSED_EXPERT] = "exposed expert",
-    };
-    if (observed && bucket == TY_BUCKET_BUBBLE_STALL) {
-        return "unknown";
-    }
-    return words[bucket] != NULL ? words[bucket] : "idle";
+    return observed && bucket == p->words->stall ? "unknown" : ty_bucket(p, bucket)->short_name;
 }
 
 /* The operation that last recorded `event` before `op` of `pass` in issue order, and its pass. */
@@ -73,25 +60,23 @@ static char *put_why(char *q, const struct bubbles *b, const struct ty_gap *gap)
         return ty_put_str(q, "deadlock");
     }
     if (ty_view_observed(p, b->shown->gang)) {
-        return ty_put_str(q, gap->bucket == TY_BUCKET_BUBBLE_STALL ? "nothing ran"
-                                                                   : "communication ran");
+        return ty_put_str(q, gap->bucket == p->words->stall ? "nothing ran" : "communication ran");
     }
     if (gap->before == NULL) {
-        return ty_put_str(q, gap->bucket == TY_BUCKET_EXPOSED_DATA ? "data communication"
-                                                                   : "end of step");
+        return ty_put_str(q, gap->bucket == p->words->closing ? p->words->closed : "end of step");
     }
     const struct ty_pass *pass = gap->before;
     const struct ty_op *op = gap->op; /* itself, unless an event says otherwise */
     if (gap->event != TY_NO_EVENT) {
         op = recorder(p, b->shown->gang, &pass, gap->op, gap->event);
     }
-    if (gap->bucket == TY_BUCKET_BUBBLE_FILL) {
+    if (gap->bucket == p->words->fill) {
         q = ty_put_str(q, "first micro-batch: ");
     }
     if (op == NULL) {
         return ty_put_str(q, "nothing");
     }
-    if (op->sync == TY_SYNC_MEET && gap->bucket == TY_BUCKET_BUBBLE_DRAIN) {
+    if (op->sync == TY_SYNC_MEET && gap->bucket == p->words->drain) {
         return ty_put_str(q, "other stages");
     }
     if (op->sync != TY_SYNC_SEND && op->sync != TY_SYNC_RECV) {
@@ -129,8 +114,8 @@ static void explain(struct bubbles *b, const struct ty_gap *gap)
     }
     *put_why(b->why, b, gap) = '\0';
     b->bubble.why = b->why;
-    b->bubble.kind =
-        ty_view_bubble_kind(gap->bucket, ty_view_observed(b->v->program, b->shown->gang));
+    b->bubble.kind = ty_view_bubble_kind(b->v->program, gap->bucket,
+                                         ty_view_observed(b->v->program, b->shown->gang));
     b->bubble.before = gap->before;
     b->bubble.serial++;
 }

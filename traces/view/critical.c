@@ -381,7 +381,7 @@ static void add_args(struct ty_view *v, const struct step *s, const struct step 
     add_number(out, "rank", rank_of(v, s));
     if (!flies) {
         add_text(out, "row",
-                 ty_stream_name(is_pass(v, s) ? TY_STREAM_COMPUTE : (enum ty_stream)op->stream));
+                 ty_stream_name(v->program, is_pass(v, s) ? TY_STREAM_COMPUTE : op->stream));
     }
     add_number(out, "stage", pass->stage);
     if (pass->phase != TY_PHASE_STEP) {

@@ -19,7 +19,8 @@ int ty_view_ends(struct ty_view *v, struct ty_view_ends *ends)
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
             const bool sends = at.op->sync == TY_SYNC_SEND;
-            if ((sends || at.op->sync == TY_SYNC_RECV) && ty_view_shows(v->trace->detail, at.op)) {
+            if ((sends || at.op->sync == TY_SYNC_RECV) &&
+                ty_view_shows(v->program, v->trace->detail, at.op)) {
                 struct ty_view_end *side = sends ? ends->send : ends->recv;
                 side[ty_op_slot(p, at.pass, at.op)] = (struct ty_view_end){
                     (uint32_t)(at.pass - p->passes), (uint32_t)(at.op - ty_pass_ops(p, at.pass))};

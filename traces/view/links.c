@@ -166,7 +166,7 @@ static uint64_t step_of(const struct ty_view *v)
 {
     const uint64_t end = v->timeline->makespan / 1000;
     const uint64_t to = v->to_ns < end ? v->to_ns : end;
-    const bool every = ty_view_shows_stream(v->trace->detail, TY_STREAM_TENSOR);
+    const bool every = v->trace->detail >= TY_DETAIL_LAYER;
     return every || to <= v->from_ns ? 0 : (to - v->from_ns) / SAMPLES + 1;
 }
 
@@ -261,7 +261,7 @@ static double changes_of(const struct links *l, const uint32_t *links, uint32_t 
  * and half of these changes meet. */
 static double guess(const struct ty_view *v)
 {
-    const bool samples = !ty_view_shows_stream(v->trace->detail, TY_STREAM_TENSOR);
+    const bool samples = v->trace->detail < TY_DETAIL_LAYER;
     double events = 0;
     for (uint32_t g = 0; g < v->program->n_gangs; g++) {
         const struct ty_view_shown *shown = &v->shown[g];
@@ -276,7 +276,7 @@ static double guess(const struct ty_view *v)
         }
         struct ty_issue at = ty_issue_of(v->program, shown->gang);
         while (nodes > 0 && ty_issue_next(&at)) {
-            n += at.op->stream != TY_STREAM_COMPUTE && at.op->stream != TY_STREAM_RECV;
+            n += at.op->stream != TY_STREAM_COMPUTE && at.op->stream != v->program->words->receives;
         }
         events += nodes * (samples && n > SAMPLES ? SAMPLES : n);
     }

@@ -50,8 +50,8 @@ static uint32_t measure_step(const struct ty_view *v, const struct ty_view_shown
                              uint32_t first, struct span_of_step *spans)
 {
     const struct ty_pass *passes = ty_gang_passes(v->program, shown->gang);
-    const struct ty_pass *last_pass[TY_N_STREAMS] = {NULL};
-    const struct ty_op *last_op[TY_N_STREAMS] = {NULL};
+    const struct ty_pass *last_pass[TY_MAX_STREAMS] = {NULL};
+    const struct ty_op *last_op[TY_MAX_STREAMS] = {NULL};
     uint32_t i = first;
     for (uint32_t n = 0; n < shown->n; n++) {
         spans[n] = (struct span_of_step){UINT64_MAX, 0};
@@ -59,16 +59,16 @@ static uint32_t measure_step(const struct ty_view *v, const struct ty_view_shown
     for (; i < shown->gang->n_passes && passes[i].step == passes[first].step; i++) {
         const struct ty_op *ops = ty_pass_ops(v->program, &passes[i]);
         for (uint32_t k = 0; k < v->program->blocks[passes[i].block].n_ops; k++) {
-            if (last_op[ops[k].stream] == NULL) {
+            if (last_op[ops[k].lane] == NULL) {
                 widen(v, shown, &passes[i], &ops[k], spans);
             }
-            last_pass[ops[k].stream] = &passes[i];
-            last_op[ops[k].stream] = &ops[k];
+            last_pass[ops[k].lane] = &passes[i];
+            last_op[ops[k].lane] = &ops[k];
         }
     }
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        if (last_op[s] != NULL) {
-            widen(v, shown, last_pass[s], last_op[s], spans);
+    for (uint32_t l = 0; l < v->program->n_lanes; l++) {
+        if (last_op[l] != NULL) {
+            widen(v, shown, last_pass[l], last_op[l], spans);
         }
     }
     return i;
@@ -124,7 +124,7 @@ static uint32_t first_beyond(const struct ty_view *v, const struct ty_gang *gang
                              double *bytes)
 {
     double held = 0;
-    for (uint32_t m = 0; m < TY_N_MEMORY; m++) {
+    for (uint32_t m = 0; m < v->program->words->n_memory; m++) {
         held += gang->static_B[m];
     }
     for (uint32_t i = 0; i < gang->n_passes; i++) {

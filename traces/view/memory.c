@@ -25,7 +25,7 @@ static uint64_t to_kB(double bytes)
     return bytes > 0 ? (uint64_t)(bytes / 1e3 + 0.5) : 0;
 }
 
-uint64_t ty_view_fixed_kB(const struct ty_gang *gang, enum ty_memory_kind kind)
+uint64_t ty_view_fixed_kB(const struct ty_gang *gang, uint32_t kind)
 {
     return to_kB(gang->static_B[kind]);
 }
@@ -62,7 +62,7 @@ static void tell_gang(struct counters *k)
 {
     struct ty_view *v = k->v;
     const struct ty_gang *gang = k->shown->gang;
-    const double fixed = gang->static_B[TY_MEM_ACTIVATIONS];
+    const double fixed = gang->static_B[v->program->words->held];
     double held = 0;
     for (uint32_t i = 0; i < k->shown->n; i++) {
         k->pending[i] = (struct pending){.ns = v->from_ns, .kB = to_kB(fixed)};

@@ -40,6 +40,11 @@ static void add_text(struct ty_view_slice *s, const char *key, const char *text)
 
 /* ---- slices of a block ---- */
 
+static const struct ty_vocabulary *words_of(const struct builder *b)
+{
+    return b->v->program->words;
+}
+
 static const struct ty_kind *kind_of(const struct builder *b, uint32_t op)
 {
     return &b->v->program->kinds[b->ops[op].kind];
@@ -85,7 +90,7 @@ static void add_pass(struct builder *b)
 {
     const enum ty_phase phase = (enum ty_phase)b->pass->phase;
     struct ty_view_slice *s =
-        begin(b, ty_phase_word(phase), (uint8_t)ty_phase_category(phase), b->plan->first_compute);
+        begin(b, ty_phase_word(phase), words_of(b)->of_phase[phase], b->plan->first_compute);
     s->last = b->plan->last_compute;
     s->numbered = phase != TY_PHASE_STEP && b->pass->mb != TY_NONE;
     if (s->numbered) {
@@ -108,9 +113,9 @@ static void add_pass(struct builder *b)
 /* Compute operations belong to one part slice when they agree in this; 0: to none. */
 static uint32_t part_key(const struct builder *b, uint32_t op)
 {
-    const uint32_t repeated = kind_of(b, op)->category == TY_CAT_RECOMPUTE;
-    const uint32_t part = repeated ? TY_N_PARTS : b->ops[op].part;
-    return part == TY_PART_NONE ? 0 : part << 16 | b->ops[op].layer;
+    const bool repeats = words_of(b)->categories[kind_of(b, op)->category].repeats;
+    const uint32_t part = repeats ? words_of(b)->n_parts : b->ops[op].part;
+    return part == 0 ? 0 : part << 16 | b->ops[op].layer;
 }
 
 /* The run of compute operations with the key of operation `first`: a slice. Returns its last. */
@@ -128,12 +133,12 @@ static uint32_t add_part(struct builder *b, uint32_t first)
         }
         last = k;
         if (kind_of(b, k)->category != category) {
-            category = (uint8_t)ty_phase_category(b->pass->phase);
+            category = words_of(b)->of_phase[b->pass->phase];
         }
     }
-    const bool repeated = category == TY_CAT_RECOMPUTE;
-    struct ty_view_slice *s =
-        begin(b, repeated ? "recompute" : ty_part_name(b->ops[first].part), category, first);
+    const bool repeats = words_of(b)->categories[category].repeats;
+    struct ty_view_slice *s = begin(
+        b, repeats ? "recompute" : words_of(b)->parts[b->ops[first].part].name, category, first);
     s->last = last;
     s->depth = 1;
     if (b->ops[first].layer != TY_NONE) {
@@ -142,14 +147,20 @@ static uint32_t add_part(struct builder *b, uint32_t first)
     return last;
 }
 
-/* Whether the tensor collectives of layers that are called like operation k all have its size: then
- * the figures of the run say it, and the slices need not. */
+/* Whether an operation is a communication of a layer. */
+static bool is_of_layer(const struct builder *b, const struct ty_op *op)
+{
+    return words_of(b)->streams[op->stream].grain == TY_GRAIN_LAYER && op->layer != TY_NONE;
+}
+
+/* Whether the collectives of layers that are called like operation k all have its size: then the
+ * figures of the run say it, and the slices need not. */
 static bool one_size(const struct builder *b, uint32_t k)
 {
     const struct ty_op *ops = b->ops;
-    bool same = ops[k].stream == TY_STREAM_TENSOR && ops[k].layer != TY_NONE;
+    bool same = is_of_layer(b, &ops[k]);
     for (uint32_t i = 0; i < b->n_ops && same; i++) {
-        const bool like = ops[i].stream == TY_STREAM_TENSOR && ops[i].layer != TY_NONE &&
+        const bool like = ops[i].stream == ops[k].stream && is_of_layer(b, &ops[i]) &&
                           strcmp(kind_of(b, i)->name, kind_of(b, k)->name) == 0;
         same = !like || kind_of(b, i)->bytes == kind_of(b, k)->bytes;
     }
@@ -197,26 +208,21 @@ static void add_op(struct builder *b, uint32_t k, bool inside)
     }
 }
 
-bool ty_view_shows_stream(enum ty_detail detail, enum ty_stream stream)
+bool ty_view_shows(const struct ty_program *p, enum ty_detail detail, const struct ty_op *op)
 {
     static const enum ty_detail from[] = {
-        [TY_STREAM_COMPUTE] = TY_DETAIL_OP,      [TY_STREAM_TENSOR] = TY_DETAIL_LAYER,
-        [TY_STREAM_DATA] = TY_DETAIL_MICROBATCH, [TY_STREAM_SEND] = TY_DETAIL_MICROBATCH,
-        [TY_STREAM_RECV] = TY_DETAIL_MICROBATCH, [TY_STREAM_REPLICA] = TY_DETAIL_MICROBATCH,
+        [TY_GRAIN_MICRO_BATCH] = TY_DETAIL_MICROBATCH,
+        [TY_GRAIN_LAYER] = TY_DETAIL_LAYER,
+        [TY_GRAIN_OPERATION] = TY_DETAIL_OP,
     };
-    return detail >= from[stream];
-}
-
-bool ty_view_shows(enum ty_detail detail, const struct ty_op *op)
-{
-    return ty_view_shows_stream(detail, (enum ty_stream)op->stream);
+    return detail >= from[p->words->streams[op->stream].grain];
 }
 
 unsigned ty_view_streams(const struct ty_view *v, const struct ty_gang *gang)
 {
     unsigned streams = 1u << TY_STREAM_COMPUTE;
     for (struct ty_issue at = ty_issue_of(v->program, gang); ty_issue_next(&at);) {
-        streams |= (ty_view_shows(v->trace->detail, at.op) ? 1u : 0u) << at.op->stream;
+        streams |= (ty_view_shows(v->program, v->trace->detail, at.op) ? 1u : 0u) << at.op->stream;
     }
     return streams;
 }
@@ -247,7 +253,7 @@ static void build(struct builder *b)
         if (compute && detail >= TY_DETAIL_LAYER && !inside && part_key(b, k) != 0) {
             part_end = add_part(b, k);
         }
-        if (ty_view_shows(detail, &b->ops[k])) {
+        if (ty_view_shows(b->v->program, detail, &b->ops[k])) {
             add_op(b, k, compute && part_end != TY_VIEW_NONE && k <= part_end);
         }
     }

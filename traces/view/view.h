@@ -147,10 +147,11 @@ static inline bool ty_view_observed(const struct ty_program *p, const struct ty_
 }
 
 /* What a row is called. */
-static inline const char *ty_view_row(const struct ty_gang *gang, uint32_t stream)
+static inline const char *ty_view_row(const struct ty_program *p, const struct ty_gang *gang,
+                                      uint32_t stream)
 {
     const char *own = gang->row != NULL ? gang->row[stream] : NULL;
-    return own != NULL ? own : ty_stream_name((enum ty_stream)stream);
+    return own != NULL ? own : ty_stream_name(p, stream);
 }
 
 /* [*start, *end) in nanoseconds and inside the window; false when nothing is left. */
@@ -225,8 +226,7 @@ static inline void ty_view_numbers(const struct ty_view *v, const struct ty_pass
 }
 
 /* True when the trace shows single tasks of this operation. */
-bool ty_view_shows(enum ty_detail detail, const struct ty_op *op);
-bool ty_view_shows_stream(enum ty_detail detail, enum ty_stream stream);
+bool ty_view_shows(const struct ty_program *p, enum ty_detail detail, const struct ty_op *op);
 
 /* Streams that have at least one row, a bit each. */
 unsigned ty_view_streams(const struct ty_view *v, const struct ty_gang *gang);
@@ -258,7 +258,7 @@ typedef void ty_view_bubble_fn(void *arg, const struct ty_view_bubble *bubble);
 
 /* What a bubble of a bucket is called: "fill", "exposed p2p"; "idle" of one that has no word. Of
  * measured times nobody knows the cause where nothing ran: "unknown". */
-const char *ty_view_bubble_kind(uint8_t bucket, bool observed);
+const char *ty_view_bubble_kind(const struct ty_program *p, uint8_t bucket, bool observed);
 
 /* Bubbles of shown members i .. i + n - 1 of a gang: pass by pass of all of them, each member's in
  * order of time. 0 or TY_ENOMEM. */
@@ -292,7 +292,7 @@ struct ty_view_extent ty_view_end_extent(const struct ty_view *v, uint32_t gang,
 /* ---- over time ---- */
 
 /* The kinds that do not change, in kB. */
-uint64_t ty_view_fixed_kB(const struct ty_gang *gang, enum ty_memory_kind kind);
+uint64_t ty_view_fixed_kB(const struct ty_gang *gang, uint32_t kind);
 
 /* Activations of a shown member are kB from ns on; changes only, one per nanosecond, in order. */
 typedef void ty_view_memory_fn(void *arg, const struct ty_view_shown *shown, uint32_t i,

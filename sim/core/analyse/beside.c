@@ -76,14 +76,17 @@ static void copy(struct ty_timeline *out, const struct ty_timeline *t, uint32_t 
 }
 
 /* Where the gangs of a part stopped. */
-static void copy_halt(const struct ty_halt *out, const struct ty_timeline *t, uint32_t first_gang)
+static void copy_halt(const struct ty_halt *out, const struct ty_program *program,
+                      const struct ty_timeline *t, uint32_t first_gang)
 {
     for (uint32_t g = 0; g < t->program->n_gangs; g++) {
         const struct ty_stop end = {.pass = t->program->gangs[g].n_passes};
         out->stop[first_gang + g] = t->halt != NULL ? t->halt->stop[g] : end;
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-            out->front[(size_t)(first_gang + g) * TY_N_STREAMS + s] =
-                t->halt != NULL ? t->halt->front[(size_t)g * TY_N_STREAMS + s] : end;
+        for (uint32_t l = 0; l < program->n_lanes; l++) {
+            out->front[(size_t)(first_gang + g) * program->n_lanes + l] =
+                t->halt != NULL
+                    ? ty_stream_front(t->halt->whole, t->halt->front, g, program->stream_of[l])
+                    : end;
         }
     }
 }
@@ -96,13 +99,13 @@ static int cut(struct ty_timeline *out, const struct ty_beside_part *parts, uint
     const size_t gangs = program->n_gangs;
     const struct ty_halt halt = {
         .stop = ty_arena_array(arena, struct ty_stop, gangs + 1),
-        .front = ty_arena_array(arena, struct ty_stop, gangs * TY_N_STREAMS + 1)};
+        .front = ty_arena_array(arena, struct ty_stop, gangs * program->n_lanes + 1)};
     bool halted = false;
     if (halt.stop == NULL || halt.front == NULL) {
         return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < n; i++) {
-        copy_halt(&halt, parts[i].timeline, program->tenants[i].first_gang);
+        copy_halt(&halt, program, parts[i].timeline, program->tenants[i].first_gang);
         halted = halted || parts[i].timeline->halt != NULL;
     }
     return halted ? ty_timeline_cut_program(out, &halt, &out->arena, err) : 0;

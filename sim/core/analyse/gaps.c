@@ -92,16 +92,14 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     ty_ps *end = w->gaps->end + (size_t)op->record * w->gaps->width;
     ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
     struct cause *cause = &w->cause[op->record];
-    *cause = (struct cause){
-        TY_BUCKET_BUBBLE_STALL,
-        (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category), true};
+    *cause = (struct cause){w->p->words->stall, ty_kind_bucket(w->p, &w->p->kinds[op->kind]), true};
     const ty_ps *sent = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
         sent = ty_timeline_starts(t, sender, w->gaps->send_ordinal[ty_op_slot(w->p, w->pass, op)]);
-        cause->idle = w->filled ? TY_BUCKET_BUBBLE_STALL : TY_BUCKET_BUBBLE_FILL;
+        cause->idle = w->filled ? w->p->words->stall : w->p->words->fill;
     } else if (op->sync == TY_SYNC_MEET && w->p->meets[op->link].n_gangs > 1) {
-        cause->idle = TY_BUCKET_BUBBLE_DRAIN;
+        cause->idle = w->p->words->drain;
         sent = start;
     }
     for (uint32_t i = 0; i < w->n; i++) {
@@ -152,10 +150,8 @@ static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps star
         t = end;
     }
     /* a collective on the compute stream itself waits for its slowest member */
-    const uint8_t own =
-        op->sync == TY_SYNC_LOCAL
-            ? (uint8_t)TY_BUCKET_BUBBLE_STALL
-            : (uint8_t)ty_category_bucket((enum ty_category)w->p->kinds[op->kind].category);
+    const uint8_t own = op->sync == TY_SYNC_LOCAL ? w->p->words->stall
+                                                  : ty_kind_bucket(w->p, &w->p->kinds[op->kind]);
     emit(w, w->first + i, t, start, own, op, TY_NO_EVENT);
 }
 
@@ -190,9 +186,9 @@ static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal
                               ty_timeline_dur(t, w->gang, data, data_ordinal, m);
             busy = end > until ? end : until;
         }
-        emit(w, m, until, busy, TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
+        emit(w, m, until, busy, w->p->words->closing, NULL, TY_NO_EVENT);
         emit(w, m, busy, w->gaps->over[w->gang->tenant],
-             w->peers > 1 ? TY_BUCKET_BUBBLE_DRAIN : TY_BUCKET_EXPOSED_DATA, NULL, TY_NO_EVENT);
+             w->peers > 1 ? w->p->words->drain : w->p->words->closing, NULL, TY_NO_EVENT);
     }
 }
 
@@ -227,7 +223,7 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
         const struct ty_op *ops = ty_pass_ops(p, pass);
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             visit_op(&w, &ops[k], pass->first_op + k);
-            if (ops[k].stream == TY_STREAM_DATA) {
+            if (ops[k].stream == p->words->closes) {
                 data = &ops[k];
                 data_ordinal = pass->first_op + k;
             }

@@ -5,9 +5,9 @@
 
 /* ---- operations of blocks ---- */
 
-static size_t list_of(uint32_t block, uint8_t stream)
+static size_t list_of(const struct ty_program *p, uint32_t block, uint32_t lane)
 {
-    return (size_t)block * TY_N_STREAMS + stream;
+    return (size_t)block * p->n_lanes + lane;
 }
 
 /* Calls for every operation with flows of every block. */
@@ -19,7 +19,7 @@ static void each_op(struct ty_link_load *h,
         for (uint32_t k = 0; k < p->blocks[b].n_ops; k++) {
             const struct ty_op *op = &p->ops[p->blocks[b].first + k];
             if (p->kinds[op->kind].first_flow != 0) {
-                visit(h, list_of(b, op->stream), k);
+                visit(h, list_of(p, b, op->lane), k);
             }
         }
     }
@@ -40,7 +40,7 @@ static void keep_op(struct ty_link_load *h, size_t list, uint32_t k)
 
 static int list_ops(struct ty_link_load *h, struct ty_arena *arena)
 {
-    const size_t lists = (size_t)h->program->n_blocks * TY_N_STREAMS;
+    const size_t lists = (size_t)h->program->n_blocks * h->program->n_lanes;
     h->first_op = ty_arena_array(arena, uint32_t, lists + 2);
     if (h->first_op == NULL) {
         return TY_ENOMEM;
@@ -67,8 +67,8 @@ static void count_times(struct ty_link_load *h)
         for (uint32_t i = 0; i < p->gangs[g].n_passes; i++) {
             const uint32_t b = ty_gang_passes(p, &p->gangs[g])[i].block;
             const struct ty_op *ops = p->ops + p->blocks[b].first;
-            const uint32_t end = h->first_op[list_of(b, TY_N_STREAMS)];
-            for (uint32_t k = h->first_op[list_of(b, 0)]; k < end; k++) {
+            const uint32_t end = h->first_op[list_of(p, b + 1, 0)];
+            for (uint32_t k = h->first_op[list_of(p, b, 0)]; k < end; k++) {
                 const uint16_t kind = ops[h->op[k]].kind;
                 h->times[kind] += h->owner[kind].gang == g;
             }

@@ -40,9 +40,9 @@ struct ty_link_load {
     /* parts of link l: part[first_part[l] .. first_part[l + 1] - 1], by kind, then member */
     struct ty_link_load_part *part;
     uint32_t *first_part; /* [n_links + 1] */
-    /* operations with flows of a block, stream by stream: numbers within the block */
+    /* operations with flows of a block, lane by lane: numbers within the block */
     uint32_t *op;
-    uint32_t *first_op; /* [n_blocks x TY_N_STREAMS + 1] */
+    uint32_t *first_op; /* [n_blocks x n_lanes + 1] */
     /* of a replay; NULL: none */
     struct ty_speed_change *speed_change; /* [n_speed_changes] */
     uint32_t n_speed_changes, cap_speed_changes;
@@ -50,11 +50,11 @@ struct ty_link_load {
     uint32_t *first_speed_change; /* [lanes] 1 + index of its first change */
 };
 
-/* Number of a stream of a member, in a replay. */
+/* Number of a lane of a member, in a replay. */
 static inline uint32_t ty_link_load_lane(const struct ty_link_load *load, uint32_t gang,
-                                         uint32_t member, uint8_t stream)
+                                         uint32_t member, uint8_t lane)
 {
-    return load->first_lane[gang] + member * TY_N_STREAMS + stream;
+    return load->first_lane[gang] + member * load->program->n_lanes + lane;
 }
 
 /* Of a sealed program, which is borrowed. Owned by the arena; O(operations of blocks + uses). 0,

@@ -63,10 +63,10 @@ static int remember(struct ty_link_load_memory *m, const struct ty_program *p, s
 {
     uint32_t lanes = 0;
     m->first = ty_arena_array(&m->arena, uint32_t, (size_t)p->n_gangs + 1);
-    m->task = ty_arena_array(&m->arena, const ty_ps *, (size_t)p->n_ranks *TY_N_STREAMS + 1);
+    m->task = ty_arena_array(&m->arena, const ty_ps *, (size_t)p->n_ranks * p->n_lanes + 1);
     for (uint32_t g = 0; m->first != NULL && g < p->n_gangs; g++) {
         m->first[g] = lanes;
-        lanes += p->gangs[g].n_ranks * TY_N_STREAMS;
+        lanes += p->gangs[g].n_ranks * p->n_lanes;
     }
     return m->first != NULL && m->task != NULL ? 0 : ty_fail_memory(err);
 }

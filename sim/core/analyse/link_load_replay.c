@@ -14,7 +14,7 @@
 /* One leader's contended flows on one stream. */
 struct lane {
     uint32_t gang, member;
-    uint8_t stream;
+    uint8_t lane;
     bool running;
     uint32_t pass, pos; /* next */
     ty_ps begin, end;   /* of the flow that runs or comes next */
@@ -64,7 +64,7 @@ static bool next(struct replay *r, struct lane *l)
     const struct ty_gang *gang = &r->p->gangs[l->gang];
     for (; l->pass < gang->n_passes; l->pass++, l->pos = 0) {
         const struct ty_pass *pass = &ty_gang_passes(r->p, gang)[l->pass];
-        const uint32_t *list = &r->load->first_op[(size_t)pass->block * TY_N_STREAMS + l->stream];
+        const uint32_t *list = &r->load->first_op[(size_t)pass->block * r->p->n_lanes + l->lane];
         while (list[0] + l->pos < list[1]) {
             if (occupy(r, l, pass, r->load->op[list[0] + l->pos++])) {
                 return true;
@@ -125,7 +125,7 @@ static void changed(void *arg, uint32_t flow, double now)
     if (l->last_speed_change != 0) {
         h->speed_change[l->last_speed_change - 1].next = h->n_speed_changes;
     } else {
-        h->first_speed_change[ty_link_load_lane(h, l->gang, l->member, l->stream)] =
+        h->first_speed_change[ty_link_load_lane(h, l->gang, l->member, l->lane)] =
             h->n_speed_changes;
     }
     l->last_speed_change = h->n_speed_changes;
@@ -153,7 +153,7 @@ static void run(struct replay *r)
 static int find_lanes(struct replay *r)
 {
     const struct ty_program *p = r->p;
-    bool *has = ty_arena_array(&r->own, bool, (size_t)p->n_ranks *TY_N_STREAMS + 1);
+    bool *has = ty_arena_array(&r->own, bool, (size_t)p->n_ranks * p->n_lanes + 1);
     r->lane = ty_arena_array(&r->own, struct lane, (size_t)r->shared->max_flows + 1);
     if (has == NULL || r->lane == NULL) {
         return TY_ENOMEM;
@@ -162,12 +162,12 @@ static int find_lanes(struct replay *r)
         const struct ty_owner *o = &r->load->owner[k];
         const uint32_t members = o->gang == TY_NO_GANG ? 0 : p->gangs[o->gang].n_ranks;
         for (uint32_t m = 0; m < members; m++) {
-            bool *known = &has[ty_link_load_lane(r->load, o->gang, m, o->stream)];
+            bool *known = &has[ty_link_load_lane(r->load, o->gang, m, o->lane)];
             if (ty_owner_is_first(r->load->program, o, m) && !*known &&
                 r->shared->flows[p->kinds[k].first_flow - 1 + m].n_uses > 0) {
                 *known = true;
                 r->lane[r->n_lanes++] =
-                    (struct lane){.gang = o->gang, .member = m, .stream = o->stream};
+                    (struct lane){.gang = o->gang, .member = m, .lane = o->lane};
             }
         }
     }
@@ -179,12 +179,12 @@ static int prepare(struct replay *r)
     struct ty_link_load *h = r->load;
     h->first_lane = ty_arena_array(r->arena, uint32_t, (size_t)r->p->n_gangs + 1);
     h->first_speed_change =
-        ty_arena_array(r->arena, uint32_t, (size_t)r->p->n_ranks * TY_N_STREAMS + 1);
+        ty_arena_array(r->arena, uint32_t, (size_t)r->p->n_ranks * r->p->n_lanes + 1);
     if (h->first_lane == NULL || h->first_speed_change == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < r->p->n_gangs; g++) {
-        h->first_lane[g + 1] = h->first_lane[g] + r->p->gangs[g].n_ranks * TY_N_STREAMS;
+        h->first_lane[g + 1] = h->first_lane[g] + r->p->gangs[g].n_ranks * r->p->n_lanes;
     }
     if (find_lanes(r) < 0) {
         return TY_ENOMEM;

@@ -14,7 +14,7 @@
 struct sequence {
     const struct ty_gang *gang; /* of the whole program */
     uint32_t gang_index, member;
-    uint8_t stream;
+    uint8_t lane;
     bool running;
     uint32_t first_kind, n_kinds;
     double *bytes;      /* [n_kinds] of one execution, over all links at hand */
@@ -158,7 +158,7 @@ static bool next(const struct walk *w, struct sequence *c)
     }
     for (; c->pass < c->gang->n_passes; c->pass++, c->pos = 0) {
         const struct ty_pass *pass = &ty_gang_passes(p, c->gang)[c->pass];
-        const uint32_t *list = &w->load->first_op[(size_t)pass->block * TY_N_STREAMS + c->stream];
+        const uint32_t *list = &w->load->first_op[(size_t)pass->block * p->n_lanes + c->lane];
         while (list[0] + c->pos < list[1]) {
             const uint32_t k = w->load->op[list[0] + c->pos++];
             const uint16_t kind = ty_pass_ops(p, pass)[k].kind;
@@ -186,7 +186,7 @@ static bool next(const struct walk *w, struct sequence *c)
 
 struct row {
     uint32_t gang, member;
-    uint8_t stream;
+    uint8_t lane;
     uint32_t kind;
     double bytes;
 };
@@ -199,7 +199,7 @@ static int by_sequence(const void *a, const void *b)
         return x->member < y->member ? -1 : 1;                                                     \
     }
     BY(gang)
-    BY(stream)
+    BY(lane)
     BY(member)
     BY(kind)
 #undef BY
@@ -221,7 +221,7 @@ static struct row *list_rows(struct walk *w, const uint32_t *links, uint32_t n, 
             const struct ty_owner *owner = &h->owner[part->kind];
             row[at++] =
                 (struct row){owner->gang, ty_link_load_representative(h, part->kind, part->member),
-                             owner->stream, part->kind, part->bytes};
+                             owner->lane, part->kind, part->bytes};
         }
     }
     if (row != NULL) {
@@ -232,7 +232,7 @@ static struct row *list_rows(struct walk *w, const uint32_t *links, uint32_t n, 
 
 static bool same_sequence(const struct row *a, const struct row *b)
 {
-    return a->gang == b->gang && a->stream == b->stream && a->member == b->member;
+    return a->gang == b->gang && a->lane == b->lane && a->member == b->member;
 }
 
 /* Times of all operations with flows on a sequence's stream; NULL: no memory. */
@@ -240,22 +240,19 @@ static const ty_ps *recall(struct walk *w, const struct sequence *c)
 {
     const struct ty_program *p = w->load->program;
     const struct ty_pass *passes = ty_gang_passes(p, c->gang);
-    const size_t lane =
-        w->memory->first[c->gang_index] + (size_t)c->member * TY_N_STREAMS + c->stream;
+    const size_t lane = w->memory->first[c->gang_index] + (size_t)c->member * p->n_lanes + c->lane;
     size_t n = 0;
     if (w->memory->task[lane] != NULL) {
         return w->memory->task[lane];
     }
     for (uint32_t i = 0; i < c->gang->n_passes; i++) {
-        const uint32_t *list =
-            &w->load->first_op[(size_t)passes[i].block * TY_N_STREAMS + c->stream];
+        const uint32_t *list = &w->load->first_op[(size_t)passes[i].block * p->n_lanes + c->lane];
         n += list[1] - list[0];
     }
     ty_ps *task = ty_arena_array(&w->memory->arena, ty_ps, 2 * n + 1);
     w->memory->task[lane] = task;
     for (uint32_t i = 0; task != NULL && i < c->gang->n_passes; i++) {
-        const uint32_t *list =
-            &w->load->first_op[(size_t)passes[i].block * TY_N_STREAMS + c->stream];
+        const uint32_t *list = &w->load->first_op[(size_t)passes[i].block * p->n_lanes + c->lane];
         for (uint32_t k = list[0]; k < list[1]; k++, task += 2) {
             find_task(w, c, &passes[i], w->load->op[k], task);
         }
@@ -270,12 +267,12 @@ static int add_sequence(struct walk *w, const struct row *rows, size_t n)
     *c = (struct sequence){.gang = &w->load->program->gangs[rows->gang],
                            .gang_index = rows->gang,
                            .member = rows->member,
-                           .stream = rows->stream,
+                           .lane = rows->lane,
                            .first_kind = rows->kind,
                            .n_kinds = rows[n - 1].kind - rows->kind + 1};
     const uint32_t lane = w->load->first_speed_change == NULL
                               ? 0
-                              : ty_link_load_lane(w->load, rows->gang, rows->member, rows->stream);
+                              : ty_link_load_lane(w->load, rows->gang, rows->member, rows->lane);
     if (w->load->first_speed_change != NULL && lane < w->load->first_lane[rows->gang + 1]) {
         c->speed_change = w->load->first_speed_change[lane];
     }

@@ -17,20 +17,20 @@ struct eyes {
     const struct ty_timeline *t;
     const struct ty_gang *gang;
     uint32_t member;
-    struct cursor on[TY_N_STREAMS];
+    struct cursor on[TY_MAX_STREAMS]; /* [n_lanes] */
     ty_seen_fn *visit;
     void *arg;
 };
 
-static void advance(struct eyes *e, enum ty_stream stream)
+static void advance(struct eyes *e, uint32_t lane)
 {
     const struct ty_program *p = e->t->program;
-    struct cursor *c = &e->on[stream];
+    struct cursor *c = &e->on[lane];
     for (c->valid = false; c->pass < e->gang->n_passes && !c->valid; c->pass++) {
         const struct ty_pass *pass = &ty_gang_passes(p, e->gang)[c->pass];
         const struct ty_op *ops = ty_pass_ops(p, pass);
         const uint32_t n = p->blocks[pass->block].n_ops;
-        while (c->op < n && ops[c->op].stream != stream) {
+        while (c->op < n && ops[c->op].lane != lane) {
             c->op++;
         }
         if (c->op < n) {
@@ -39,8 +39,7 @@ static void advance(struct eyes *e, enum ty_stream stream)
             c->at = pass;
             c->start = ty_timeline_starts(e->t, e->gang, ordinal)[e->member];
             c->end = c->start + ty_timeline_dur(e->t, e->gang, c->now, ordinal, e->member);
-            c->bucket =
-                (uint8_t)ty_category_bucket((enum ty_category)p->kinds[c->now->kind].category);
+            c->bucket = ty_kind_bucket(p, &p->kinds[c->now->kind]);
             c->valid = true;
             return;
         }
@@ -53,13 +52,13 @@ static void advance(struct eyes *e, enum ty_stream stream)
 static const struct cursor *running(struct eyes *e, ty_ps now, ty_ps *next)
 {
     const struct cursor *first = NULL;
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+    for (uint32_t s = 0; s < e->t->program->n_lanes; s++) {
         struct cursor *c = &e->on[s];
         if (s == TY_STREAM_COMPUTE) {
             continue;
         }
         while (c->valid && c->end <= now) {
-            advance(e, (enum ty_stream)s);
+            advance(e, s);
         }
         if (c->valid && c->start <= now && (first == NULL || c->start < first->start)) {
             first = c;
@@ -79,8 +78,7 @@ static void look(struct eyes *e, ty_ps from, ty_ps to, const struct cursor *befo
         next = c == NULL ? next : c->end < to ? c->end : to;
         const struct ty_gap gap = {.start = from,
                                    .dur = next - from,
-                                   .bucket =
-                                       c != NULL ? c->bucket : (uint8_t)TY_BUCKET_BUBBLE_STALL,
+                                   .bucket = c != NULL ? c->bucket : e->t->program->words->stall,
                                    .before = before != NULL ? before->at : NULL,
                                    .op = before != NULL ? before->now : NULL,
                                    .event = TY_NO_EVENT};
@@ -99,8 +97,8 @@ void ty_seen_walk(const struct ty_timeline *timeline, uint32_t gang, uint32_t me
                      .arg = arg};
     const struct cursor *c = &e.on[TY_STREAM_COMPUTE];
     ty_ps until = 0;
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        advance(&e, (enum ty_stream)s);
+    for (uint32_t s = 0; s < timeline->program->n_lanes; s++) {
+        advance(&e, s);
     }
     for (; c->valid; advance(&e, TY_STREAM_COMPUTE)) {
         look(&e, until, c->start, c);
@@ -119,11 +117,11 @@ static void add(void *arg, uint32_t member, const struct ty_gap *gap)
 }
 
 void ty_seen_buckets(const struct ty_timeline *timeline, uint32_t gang, uint32_t member, ty_ps over,
-                     ty_ps bucket[TY_N_BUCKETS])
+                     ty_ps bucket[TY_MAX_BUCKETS])
 {
     struct eyes e = {.t = timeline, .gang = &timeline->program->gangs[gang], .member = member};
     const struct cursor *c = &e.on[TY_STREAM_COMPUTE];
-    memset(bucket, 0, TY_N_BUCKETS * sizeof(*bucket));
+    memset(bucket, 0, TY_MAX_BUCKETS * sizeof(*bucket));
     for (advance(&e, TY_STREAM_COMPUTE); c->valid; advance(&e, TY_STREAM_COMPUTE)) {
         bucket[c->bucket] += c->end - c->start;
     }

@@ -2,7 +2,7 @@
  *
  * A measured profile tells when kernels ran and not what waited for what. So a stretch without
  * computation is charged to the communication that ran on the rank at the time, of several to the
- * one that began first; where nothing ran it is idle (TY_BUCKET_BUBBLE_STALL, whatever the reason).
+ * one that began first; where nothing ran it is idle (the bucket of stalls, whatever the reason).
  * Simulated timelines can be seen like that, too, which makes the two comparable. */
 #ifndef TY_CORE_ANALYSE_SEEN_H
 #define TY_CORE_ANALYSE_SEEN_H
@@ -18,6 +18,6 @@ void ty_seen_walk(const struct ty_timeline *timeline, uint32_t gang, uint32_t me
 
 /* Busy and other time of a rank together: they sum to `over`. */
 void ty_seen_buckets(const struct ty_timeline *timeline, uint32_t gang, uint32_t member, ty_ps over,
-                     ty_ps bucket[TY_N_BUCKETS]);
+                     ty_ps bucket[TY_MAX_BUCKETS]);
 
 #endif

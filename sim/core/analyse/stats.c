@@ -26,7 +26,7 @@ static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             const struct ty_op *op = &ops[k];
             const struct ty_kind *kind = &p->kinds[op->kind];
-            const uint8_t bucket = (uint8_t)ty_category_bucket((enum ty_category)kind->category);
+            const uint8_t bucket = ty_kind_bucket(p, kind);
             const bool compute = op->stream == TY_STREAM_COMPUTE;
             stats->flops += kind->flops * gang->n_ranks;
             if (t->dur == NULL && kind->dur_of == NULL) {
@@ -44,11 +44,11 @@ static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
     }
     for (uint32_t m = 0; m < gang->n_ranks; m++) {
         struct ty_rank_stats *rank = &stats->rank[gang->rank_of[m]];
-        for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        for (uint32_t b = 0; b < p->words->n_buckets; b++) {
             rank->bucket[b] += common.bucket[b];
         }
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-            rank->stream_busy[s] += common.stream_busy[s];
+        for (uint32_t l = 0; l < p->n_lanes; l++) {
+            rank->stream_busy[p->stream_of[l]] += common.stream_busy[p->stream_of[l]];
         }
     }
 }
@@ -59,11 +59,11 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
     double fixed = 0, held = 0;
     uint32_t n_held = 0;
     *out = (struct ty_gang_memory){.peak_B = 0};
-    for (uint32_t k = 0; k < TY_N_MEMORY; k++) {
+    for (uint32_t k = 0; k < p->words->n_memory; k++) {
         fixed += gang->static_B[k];
     }
     out->peak_B = fixed;
-    out->peak_activations_B = gang->static_B[TY_MEM_ACTIVATIONS];
+    out->peak_activations_B = gang->static_B[p->words->held];
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
         const struct ty_block *block = &p->blocks[pass->block];
@@ -72,8 +72,7 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
         n_held += block->acquire_B > 0 && !input;
         if (fixed + held + block->transient_B > out->peak_B) {
             out->peak_B = fixed + held + block->transient_B;
-            out->peak_activations_B =
-                gang->static_B[TY_MEM_ACTIVATIONS] + held + block->transient_B;
+            out->peak_activations_B = gang->static_B[p->words->held] + held + block->transient_B;
             out->transient_B = block->transient_B;
             out->transient_what = block->transient_what;
             out->peak_held = n_held;
@@ -84,18 +83,17 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
     }
 }
 
-static void average(struct ty_stats *stats)
+static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
 {
-    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+    for (uint32_t b = 0; b < words->n_buckets; b++) {
         double sum = 0;
         for (uint32_t r = 0; r < stats->n_ranks; r++) {
             sum += ty_s_from_ps(stats->rank[r].bucket[b]);
         }
         stats->bucket_s[b] = stats->n_ranks > 0 ? sum / stats->n_ranks : 0;
     }
-    stats->bubble_s =
-        stats->bucket_s[TY_BUCKET_BUBBLE_FILL] + stats->bucket_s[TY_BUCKET_BUBBLE_STALL] +
-        stats->bucket_s[TY_BUCKET_BUBBLE_DRAIN] + stats->bucket_s[TY_BUCKET_EXPOSED_PIPELINE];
+    stats->bubble_s = stats->bucket_s[words->fill] + stats->bucket_s[words->stall] +
+                      stats->bucket_s[words->drain] + stats->bucket_s[words->message];
 }
 
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
@@ -115,6 +113,6 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
         ty_gaps_walk(&gaps, g, 0, p->gangs[g].n_ranks, add_gap, &tally);
         ty_memory_profile(p, &p->gangs[g], &stats->memory[g]);
     }
-    average(stats);
+    average(stats, p->words);
     return 0;
 }

@@ -11,8 +11,8 @@
 #include "sim/core/program/timeline.h"
 
 struct ty_rank_stats {
-    ty_ps bucket[TY_N_BUCKETS];
-    ty_ps stream_busy[TY_N_STREAMS];
+    ty_ps bucket[TY_MAX_BUCKETS];
+    ty_ps stream_busy[TY_MAX_STREAMS];
 };
 
 struct ty_gang_memory {
@@ -27,9 +27,9 @@ struct ty_gang_memory {
 struct ty_stats {
     ty_ps makespan;
     uint32_t n_ranks;
-    struct ty_rank_stats *rank;    /* [n_ranks], by global rank */
-    struct ty_gang_memory *memory; /* [n_gangs] */
-    double bucket_s[TY_N_BUCKETS]; /* mean over ranks, seconds */
+    struct ty_rank_stats *rank;      /* [n_ranks], by global rank */
+    struct ty_gang_memory *memory;   /* [n_gangs] */
+    double bucket_s[TY_MAX_BUCKETS]; /* mean over ranks, seconds */
     double bubble_s; /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
     double flops;    /* executed by all ranks */
 };

@@ -10,9 +10,9 @@ static bool is_before(struct ty_stop x, struct ty_stop y)
 /* The first operation of a gang that was not executed. */
 static struct ty_stop first_left(const struct ty_autopsy *a, uint32_t gang)
 {
-    const struct ty_front *front = &a->stall.front[(size_t)gang * TY_N_STREAMS];
+    const struct ty_front *front = &a->stall.front[(size_t)gang * a->p->n_lanes];
     struct ty_stop first = front[0].at;
-    for (uint32_t s = 1; s < TY_N_STREAMS; s++) {
+    for (uint32_t s = 1; s < a->p->n_lanes; s++) {
         first = is_before(front[s].at, first) ? front[s].at : first;
     }
     return first;
@@ -23,7 +23,7 @@ static bool find_issue(const struct ty_autopsy *a, uint32_t gang, enum ty_sync s
                        struct ty_op_ref *at)
 {
     const struct ty_gang *g = &a->p->gangs[gang];
-    const struct ty_front *front = &a->stall.front[(size_t)gang * TY_N_STREAMS];
+    const struct ty_front *front = &a->stall.front[(size_t)gang * a->p->n_lanes];
     const struct ty_stop first = first_left(a, gang);
     for (uint32_t i = first.pass; i < g->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(a->p, g)[i];
@@ -31,7 +31,7 @@ static bool find_issue(const struct ty_autopsy *a, uint32_t gang, enum ty_sync s
         for (uint32_t k = i == first.pass ? first.op : 0; k < a->p->blocks[pass->block].n_ops;
              k++) {
             if (ops[k].sync == sync && ty_op_slot(a->p, pass, &ops[k]) == slot &&
-                !is_before((struct ty_stop){i, k}, front[ops[k].stream].at)) {
+                !is_before((struct ty_stop){i, k}, front[ops[k].lane].at)) {
                 *at = (struct ty_op_ref){gang, i, k};
                 return true;
             }
@@ -42,7 +42,7 @@ static bool find_issue(const struct ty_autopsy *a, uint32_t gang, enum ty_sync s
 
 static uint32_t front_of(const struct ty_autopsy *a, struct ty_op_ref at)
 {
-    return at.gang * TY_N_STREAMS + ty_op_ref_op(a->p, at)->stream;
+    return at.gang * a->p->n_lanes + ty_op_ref_op(a->p, at)->lane;
 }
 
 static const struct ty_comers *comers_of(struct ty_autopsy *a, uint32_t slot)
@@ -104,9 +104,9 @@ static void look(struct ty_autopsy *a, uint32_t i)
     if (ty_front_is_over(a->p, i, &front->at)) {
         return;
     }
-    if (front->behind != TY_NO_STREAM) {
+    if (front->behind != TY_IN_NO_LANE) {
         w->why = TY_WHY_BEHIND;
-        w->next = i - i % TY_N_STREAMS + front->behind;
+        w->next = i - i % a->p->n_lanes + front->behind;
         return;
     }
     const struct ty_op *op = ty_op_ref_op(a->p, ty_autopsy_issue(a, i));
@@ -180,7 +180,7 @@ struct ty_stop ty_autopsy_stop(const struct ty_autopsy *a, uint32_t gang)
 {
     struct ty_stop stop = {.pass = a->p->gangs[gang].n_passes};
     bool is_end = false;
-    for (uint32_t i = gang * TY_N_STREAMS; i < (gang + 1) * TY_N_STREAMS; i++) {
+    for (uint32_t i = gang * a->p->n_lanes; i < (gang + 1) * a->p->n_lanes; i++) {
         const struct ty_wait *w = &a->wait[i];
         const struct ty_stop at = a->stall.front[i].at;
         if (ty_wait_is_told(w) &&
@@ -219,7 +219,7 @@ int ty_autopsy_make(struct ty_autopsy *a, const struct ty_program *p,
                     const struct ty_mismatch *mismatch, struct ty_arena *arena)
 {
     const size_t meetings = (size_t)p->n_meets * p->n_steps;
-    *a = (struct ty_autopsy){.p = p, .n_fronts = p->n_gangs * TY_N_STREAMS};
+    *a = (struct ty_autopsy){.p = p, .n_fronts = p->n_gangs * p->n_lanes};
     const int rc = ty_stall_find(&a->stall, p, ty_mismatch_bars(mismatch), arena);
     if (rc < 0 || a->stall.n_stuck == 0) {
         return rc;

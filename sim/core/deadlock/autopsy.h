@@ -69,14 +69,14 @@ uint32_t ty_autopsy_follow(const struct ty_autopsy *a, uint32_t start, uint32_t 
 struct ty_stop ty_autopsy_stop(const struct ty_autopsy *a, uint32_t gang);
 
 /* The gang, and the operation, of a front. */
-static inline uint32_t ty_front_gang(uint32_t front)
+static inline uint32_t ty_front_gang(const struct ty_program *p, uint32_t front)
 {
-    return front / TY_N_STREAMS;
+    return front / p->n_lanes;
 }
 static inline struct ty_op_ref ty_autopsy_issue(const struct ty_autopsy *a, uint32_t front)
 {
     const struct ty_stop at = a->stall.front[front].at;
-    return (struct ty_op_ref){ty_front_gang(front), at.pass, at.op};
+    return (struct ty_op_ref){ty_front_gang(a->p, front), at.pass, at.op};
 }
 
 /* Whether a front waits for another gang, or for what never comes: that is what can be told. That

@@ -15,15 +15,15 @@ struct cutter {
     uint32_t *made; /* [n_blocks of whole] 1 + the last shorter block made of each; 0: none */
 };
 
-/* The first operation that a gang's stream did not execute. */
+/* The first operation that each lane of a gang did not execute. */
 static const struct ty_stop *fronts_of(const struct cutter *c, uint32_t gang)
 {
-    return c->halt->front + (size_t)gang * TY_N_STREAMS;
+    return c->halt->front + (size_t)gang * c->whole->n_lanes;
 }
 
 static bool has_run(const struct ty_stop *front, const struct ty_op *op, uint32_t pass, uint32_t k)
 {
-    const struct ty_stop *at = &front[op->stream];
+    const struct ty_stop *at = &front[op->lane];
     return pass < at->pass || (pass == at->pass && k < at->op);
 }
 
@@ -165,15 +165,15 @@ static bool make_room(struct cutter *c, struct ty_arena *arena)
 static struct ty_halt *copy_halt(const struct ty_halt *halt, const struct ty_program *whole,
                                  struct ty_arena *arena)
 {
-    const size_t gangs = whole->n_gangs;
+    const size_t gangs = whole->n_gangs, fronts = gangs * whole->n_lanes;
     struct ty_halt *out = ty_arena_array(arena, struct ty_halt, 1);
     struct ty_stop *stop = ty_arena_array(arena, struct ty_stop, gangs + 1);
-    struct ty_stop *front = ty_arena_array(arena, struct ty_stop, gangs * TY_N_STREAMS + 1);
+    struct ty_stop *front = ty_arena_array(arena, struct ty_stop, fronts + 1);
     if (out == NULL || stop == NULL || front == NULL) {
         return NULL;
     }
     memcpy(stop, halt->stop, gangs * sizeof(*stop));
-    memcpy(front, halt->front, gangs * TY_N_STREAMS * sizeof(*front));
+    memcpy(front, halt->front, fronts * sizeof(*front));
     *out = (struct ty_halt){.whole = whole, .stop = stop, .front = front};
     return out;
 }
@@ -205,7 +205,7 @@ static void gather(ty_ps *column, const struct ty_program *whole, const struct t
             const struct ty_pass *pass = &ty_gang_passes(whole, gang)[i];
             const struct ty_op *ops = ty_pass_ops(whole, pass);
             for (uint32_t k = 0; k < whole->blocks[pass->block].n_ops; k++) {
-                if (has_run(halt->front + (size_t)g * TY_N_STREAMS, &ops[k], i, k)) {
+                if (has_run(halt->front + (size_t)g * whole->n_lanes, &ops[k], i, k)) {
                     memmove(to, from, gang->n_ranks * sizeof(*to));
                     to += gang->n_ranks;
                 }

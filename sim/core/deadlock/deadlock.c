@@ -106,9 +106,9 @@ static void tell(struct report *r, uint32_t front)
     r->told[front] = true;
     say_reason(r, front, reason, sizeof(reason));
     (void)ty_fail(r->err, TY_EDEADLOCK, "  %s stands at %s, %s stream: %s",
-                  ty_say_gang(r->p, ty_front_gang(front), name),
-                  ty_say_pass(r->p, pass_at(r, front), pass),
-                  ty_stream_name((enum ty_stream)op->stream), reason);
+                  ty_say_gang(r->p, ty_front_gang(r->p, front), name),
+                  ty_say_pass(r->p, pass_at(r, front), pass), ty_stream_name(r->p, op->stream),
+                  reason);
 }
 
 /* The circle of n streams through `front`, the middle of a long one left out. */
@@ -144,8 +144,8 @@ static void tell_behind(struct report *r, uint32_t lines)
     }
     if (n > lines) {
         (void)ty_fail(r->err, TY_EDEADLOCK, "%u more wait behind these, from %s to %s", (unsigned)n,
-                      ty_say_gang(r->p, ty_front_gang(low), first),
-                      ty_say_gang(r->p, ty_front_gang(high), last));
+                      ty_say_gang(r->p, ty_front_gang(r->p, low), first),
+                      ty_say_gang(r->p, ty_front_gang(r->p, high), last));
     } else if (n > 0) {
         (void)ty_fail(r->err, TY_EDEADLOCK,
                       "%s behind these:", n == 1 ? "one waits" : "others wait");

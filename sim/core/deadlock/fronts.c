@@ -16,12 +16,12 @@
 
 /* Who records what, block by block. */
 struct recorders {
-    uint32_t *within;  /* [n_ops][TY_WAITS]: last of the block before the operation, or NO_OP */
-    uint32_t *last;    /* [n_blocks][TY_EVENTS]: last of the block, or NO_OP */
-    uint32_t *events;  /* [n_blocks]: bits, of those with one */
-    uint32_t *streams; /* [n_blocks]: bits */
+    uint32_t *within; /* [n_ops][TY_WAITS]: last of the block before the operation, or NO_OP */
+    uint32_t *last;   /* [n_blocks][TY_EVENTS]: last of the block, or NO_OP */
+    uint32_t *events; /* [n_blocks]: bits, of those with one */
+    uint32_t *lanes;  /* [n_blocks]: bits */
 };
-_Static_assert(TY_EVENTS <= 32 && TY_N_STREAMS <= 32, "a bit for each");
+_Static_assert(TY_EVENTS <= 32 && TY_MAX_STREAMS <= 32, "a bit for each");
 
 struct walk {
     struct ty_fronts *f;
@@ -45,7 +45,7 @@ static void index_block(struct recorders *by, const struct ty_program *p, uint32
             last[op->record] = k;
             by->events[b] |= UINT32_C(1) << op->record;
         }
-        by->streams[b] |= UINT32_C(1) << op->stream;
+        by->lanes[b] |= UINT32_C(1) << op->lane;
     }
 }
 
@@ -54,8 +54,8 @@ static int index_blocks(struct recorders *by, const struct ty_program *p, struct
     by->within = ty_arena_array(arena, uint32_t, (size_t)p->n_ops * TY_WAITS + 1);
     by->last = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks * TY_EVENTS + 1);
     by->events = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
-    by->streams = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
-    if (by->within == NULL || by->last == NULL || by->events == NULL || by->streams == NULL) {
+    by->lanes = ty_arena_array(arena, uint32_t, (size_t)p->n_blocks + 1);
+    if (by->within == NULL || by->last == NULL || by->events == NULL || by->lanes == NULL) {
         return TY_ENOMEM;
     }
     for (uint32_t b = 0; b < p->n_blocks; b++) {
@@ -66,7 +66,7 @@ static int index_blocks(struct recorders *by, const struct ty_program *p, struct
 
 static const struct ty_pass *pass_of(const struct walk *w, uint32_t front, uint32_t pass)
 {
-    return &ty_gang_passes(w->f->p, &w->f->p->gangs[front / TY_N_STREAMS])[pass];
+    return &ty_gang_passes(w->f->p, &w->f->p->gangs[front / w->f->p->n_lanes])[pass];
 }
 
 /* Notes what a pass records, as the front leaves it behind. */
@@ -84,14 +84,14 @@ static void leave_pass(const struct walk *w, struct ty_front *front, uint32_t bl
 static void settle(const struct walk *w, uint32_t i)
 {
     const struct ty_program *p = w->f->p;
-    const uint32_t stream = i % TY_N_STREAMS;
+    const uint32_t lane = i % p->n_lanes;
     struct ty_front *front = &w->f->front[i];
     while (!ty_front_is_over(p, i, &front->at)) {
         const struct ty_pass *pass = pass_of(w, i, front->at.pass);
         const struct ty_op *ops = ty_pass_ops(p, pass);
-        const bool any = (w->by.streams[pass->block] >> stream & 1) != 0;
+        const bool any = (w->by.lanes[pass->block] >> lane & 1) != 0;
         for (; any && front->at.op < p->blocks[pass->block].n_ops; front->at.op++) {
-            if (ops[front->at.op].stream == stream) {
+            if (ops[front->at.op].lane == lane) {
                 return;
             }
         }
@@ -120,7 +120,7 @@ static void wake(struct walk *w, uint32_t i, uint32_t slot)
 static bool find_after(const struct walk *w, uint32_t i, struct ty_turn *turn)
 {
     const struct ty_program *p = w->f->p;
-    const uint32_t own = i - i % TY_N_STREAMS;
+    const uint32_t own = i - i % p->n_lanes;
     struct ty_front *front = &w->f->front[i];
     const size_t row = (size_t)(turn->op - p->ops) * TY_WAITS;
     turn->n_after = 0;
@@ -136,9 +136,9 @@ static bool find_after(const struct walk *w, uint32_t i, struct ty_turn *turn)
         }
         const struct ty_pass *pass = pass_of(w, i, by.pass);
         const struct ty_op *op = &ty_pass_ops(p, pass)[by.op];
-        const struct ty_stop *there = &w->f->front[own + op->stream].at;
+        const struct ty_stop *there = &w->f->front[own + op->lane].at;
         if (there->pass < by.pass || (there->pass == by.pass && there->op <= by.op)) {
-            front->behind = op->stream;
+            front->behind = op->lane;
             return false;
         }
         turn->after[turn->n_after] = op;
@@ -166,7 +166,7 @@ static bool meet(struct walk *w, struct ty_front *front, struct ty_turn *turn, u
         tell(w, turn);
         turn->arrives = false;
         ++*arrived;
-        for (uint32_t i = 0; i < p->n_gangs * TY_N_STREAMS && *arrived == n_gangs; i++) {
+        for (uint32_t i = 0; i < p->n_gangs * p->n_lanes && *arrived == n_gangs; i++) {
             wake(w, i, slot);
         }
     }
@@ -196,7 +196,7 @@ static void post(struct walk *w, uint32_t i, const struct ty_turn *turn)
     const struct ty_program *p = w->f->p;
     const uint32_t slot = ty_op_slot(p, pass_of(w, i, turn->pass), turn->op);
     w->f->arrived[slot] = 1;
-    wake(w, p->channels[turn->op->link].to * TY_N_STREAMS + TY_STREAM_RECV, slot);
+    wake(w, p->channels[turn->op->link].to * p->n_lanes + p->receive_lane, slot);
 }
 
 /* Executes the operation at a front; false when it has to wait. */
@@ -204,7 +204,7 @@ static bool step(struct walk *w, uint32_t i)
 {
     struct ty_front *front = &w->f->front[i];
     const struct ty_pass *pass = pass_of(w, i, front->at.pass);
-    struct ty_turn turn = {.gang = i / TY_N_STREAMS,
+    struct ty_turn turn = {.gang = i / w->f->p->n_lanes,
                            .pass = front->at.pass,
                            .op = &ty_pass_ops(w->f->p, pass)[front->at.op],
                            .ordinal = (uint64_t)pass->first_op + front->at.op};
@@ -225,15 +225,15 @@ static bool step(struct walk *w, uint32_t i)
 static void advance(struct walk *w, uint32_t i)
 {
     struct ty_front *front = &w->f->front[i];
-    const uint32_t own = i - i % TY_N_STREAMS;
+    const uint32_t n_lanes = w->f->p->n_lanes, lane = i % n_lanes, own = i - lane;
     bool moved = false;
     front->slot = TY_NO_SLOT;
-    front->behind = TY_NO_STREAM;
+    front->behind = TY_IN_NO_LANE;
     while (!ty_front_is_over(w->f->p, i, &front->at) && step(w, i)) {
         moved = true;
     }
-    for (uint32_t k = own; moved && k < own + TY_N_STREAMS; k++) {
-        if (w->f->front[k].behind == i % TY_N_STREAMS) {
+    for (uint32_t k = own; moved && k < own + n_lanes; k++) {
+        if (w->f->front[k].behind == lane) {
             make_ready(w, k);
         }
     }
@@ -243,13 +243,13 @@ static void advance(struct walk *w, uint32_t i)
 static void place(const struct walk *w, uint32_t gang, struct ty_stop stop, bool met)
 {
     const struct ty_program *p = w->f->p;
-    struct ty_front first = {.slot = TY_NO_SLOT, .behind = TY_NO_STREAM};
+    struct ty_front first = {.slot = TY_NO_SLOT, .behind = TY_IN_NO_LANE};
     while (first.at.pass < stop.pass) {
-        leave_pass(w, &first, pass_of(w, gang * TY_N_STREAMS, first.at.pass)->block);
+        leave_pass(w, &first, pass_of(w, gang * p->n_lanes, first.at.pass)->block);
     }
     first.at = stop;
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        const uint32_t i = gang * TY_N_STREAMS + s;
+    for (uint32_t s = 0; s < p->n_lanes; s++) {
+        const uint32_t i = gang * p->n_lanes + s;
         struct ty_front *front = &w->f->front[i];
         *front = first;
         settle(w, i);
@@ -261,7 +261,7 @@ static void place(const struct walk *w, uint32_t gang, struct ty_stop stop, bool
 int ty_fronts_run(struct ty_fronts *f, const struct ty_stop *stop, const bool *met,
                   struct ty_arena *arena)
 {
-    const size_t n = (size_t)f->p->n_gangs * TY_N_STREAMS;
+    const size_t n = (size_t)f->p->n_gangs * f->p->n_lanes;
     struct walk w = {.f = f};
     f->front = ty_arena_array(arena, struct ty_front, n + 1);
     w.queued = ty_arena_array(arena, bool, n + 1);

@@ -10,13 +10,13 @@
 
 #include "sim/core/program/timeline.h"
 
-#define TY_NO_SLOT   UINT32_MAX
-#define TY_NO_STREAM UINT8_MAX
+#define TY_NO_SLOT    UINT32_MAX
+#define TY_IN_NO_LANE UINT8_MAX
 
 struct ty_front {
     struct ty_stop at; /* the operation it stands before; pass == n_passes: at its end */
     uint32_t slot;     /* message or meeting that is missing for it; TY_NO_SLOT */
-    uint8_t behind;    /* stream of its own gang that has not recorded an event yet; TY_NO_STREAM */
+    uint8_t behind;    /* lane of its own gang that has not recorded an event yet; TY_IN_NO_LANE */
     bool met;          /* it stands at a meeting and has arrived there */
     uint32_t last[TY_EVENTS]; /* 1 + the last pass before `at` that records an event; 0: none */
 };
@@ -39,7 +39,7 @@ struct ty_fronts {
     uint32_t *arrived;     /* [n_slots]: sends done, or gangs that stand at the meeting */
     ty_turn_fn *turn;      /* told of each operation; NULL: nobody is */
     void *arg;
-    struct ty_front *front; /* [n_gangs][TY_N_STREAMS]: the result, the arena's */
+    struct ty_front *front; /* [n_gangs][n_lanes]: the result, the arena's */
 };
 
 /* Moves all fronts as far as they go. Gangs have executed what they issued before stop[n_gangs],
@@ -51,7 +51,7 @@ int ty_fronts_run(struct ty_fronts *f, const struct ty_stop *stop, const bool *m
 static inline bool ty_front_is_over(const struct ty_program *p, uint32_t front,
                                     const struct ty_stop *at)
 {
-    return at->pass >= p->gangs[front / TY_N_STREAMS].n_passes;
+    return at->pass >= p->gangs[front / p->n_lanes].n_passes;
 }
 
 #endif

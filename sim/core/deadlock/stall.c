@@ -112,7 +112,7 @@ static uint32_t count_stuck(const struct ty_stall *stall, const struct ty_progra
     uint32_t n = 0;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         bool stuck = false;
-        for (uint32_t i = g * TY_N_STREAMS; i < (g + 1) * TY_N_STREAMS; i++) {
+        for (uint32_t i = g * p->n_lanes; i < (g + 1) * p->n_lanes; i++) {
             stuck = stuck || !ty_front_is_over(p, i, &stall->front[i].at);
         }
         n += stuck;
@@ -161,7 +161,7 @@ int ty_stall_find(struct ty_stall *stall, const struct ty_program *p, const uint
 static bool stands_at(const struct ty_stall *stall, const struct ty_program *p, struct ty_op_ref at)
 {
     const struct ty_op *op = ty_op_ref_op(p, at);
-    const struct ty_front *front = &stall->front[at.gang * TY_N_STREAMS + op->stream];
+    const struct ty_front *front = &stall->front[at.gang * p->n_lanes + op->lane];
     return front->at.pass == at.pass && front->at.op == at.op &&
            (op->sync == TY_SYNC_MEET ? front->met : front->slot != TY_NO_SLOT);
 }

@@ -6,7 +6,7 @@
 #include "sim/core/deadlock/mismatch.h"
 
 struct ty_stall {
-    struct ty_front *front; /* [n_gangs][TY_N_STREAMS]; NULL: everybody finishes */
+    struct ty_front *front; /* [n_gangs][n_lanes]; NULL: everybody finishes */
     uint32_t *arrived;      /* [n_slots]: sends done, or gangs that stand at the meeting */
     uint32_t n_stuck;       /* gangs that never finish */
 };

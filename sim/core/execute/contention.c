@@ -101,10 +101,10 @@ static void count(struct finder *f, uint32_t member)
 static void each_member(struct finder *f, void (*visit)(struct finder *, uint32_t))
 {
     for (uint32_t g = 0; g < f->p->n_gangs; g++) {
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
+        for (uint32_t l = 0; l < f->p->n_lanes; l++) {
             f->n_users = 0;
             for (uint32_t k = 0; k < f->p->n_kinds; k++) {
-                if (f->owner[k].gang == g && f->owner[k].stream == s) {
+                if (f->owner[k].gang == g && f->owner[k].lane == l) {
                     f->users[f->n_users++] = k;
                 }
             }
@@ -189,7 +189,7 @@ static void find_estimates(struct ty_contention *out, const struct ty_program *p
     for (uint32_t k = 0; k < p->n_kinds; k++) {
         const struct ty_kind *kind = &p->kinds[k];
         const bool differs = kind->alone != 0 || kind->alone_of != NULL;
-        const bool computes = kind->category < TY_CAT_COMM_TENSOR;
+        const bool computes = ty_kind_computes(p, kind);
         out->gpus = out->gpus || (differs && computes);
         out->estimates = out->estimates || (differs && !computes);
     }

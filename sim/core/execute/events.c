@@ -23,10 +23,9 @@ static void settle(struct ty_events *q, uint32_t lane)
     const struct ty_gang *gang = l->at.gang;
     const struct ty_pass *pass = &ty_gang_passes(q->p, gang)[l->pass];
     for (; l->pass < gang->n_passes; l->pass++, pass++, l->pos = 0) {
-        const struct ty_stream_ops *ops =
-            &q->of_block[(size_t)pass->block * TY_N_STREAMS + lane % TY_N_STREAMS];
+        const struct ty_lane_ops *ops = &q->of_block[(size_t)pass->block * q->n_lanes + l->number];
         if (l->pos < ops->n) {
-            const uint32_t index = q->stream_op[ops->first + l->pos];
+            const uint32_t index = q->lane_op[ops->first + l->pos];
             l->at.pass = pass;
             l->at.op = &ty_pass_ops(q->p, pass)[index];
             l->at.task = gang->first_task + (uint64_t)(pass->first_op + index) * gang->n_ranks +
@@ -73,21 +72,20 @@ static bool equally_long(const struct ty_events *q, const struct ty_at *at)
 static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *at)
 {
     const struct ty_group *g = &q->p->groups[at->op->link];
-    const uint32_t first_rank = ty_lane_rank(lane) - at->member;
+    const uint32_t first_rank = at->rank - at->member;
     const uint32_t first = first_rank + ty_group_first(g, at->member);
     uint32_t *joined =
-        &q->joined[((size_t)at->op->link * TY_N_STREAMS + lane % TY_N_STREAMS) * q->p->n_ranks +
-                   first];
+        &q->joined[((size_t)at->op->link * q->n_lanes + at->op->lane) * q->p->n_ranks + first];
     q->lane[lane].state = TY_LANE_JOINED;
     if (++*joined < g->count) {
         return;
     }
     *joined = 0;
     /* one event ends them all when they share a flow or take equally long */
-    const uint32_t leader = first * TY_N_STREAMS + lane % TY_N_STREAMS;
+    const uint32_t leader = first * q->n_lanes + at->op->lane;
     if (q->shared != NULL && q->p->kinds[at->op->kind].script != 0) {
         for (uint32_t i = 0; i < g->count; i++) {
-            const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
+            const uint32_t peer = leader + i * g->stride * q->n_lanes;
             start(q, peer, &q->lane[peer].at, false, TY_ENDS_MESSAGE);
         }
         ty_events_play(q, leader, g);
@@ -95,7 +93,7 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
     }
     const bool together = ty_events_flow(q, &q->lane[leader].at) != NULL || equally_long(q, at);
     for (uint32_t i = 0; i < g->count; i++) {
-        const uint32_t peer = leader + i * g->stride * TY_N_STREAMS;
+        const uint32_t peer = leader + i * g->stride * q->n_lanes;
         start(q, peer, &q->lane[peer].at, i == 0 || !together,
               together ? TY_ENDS_GROUP : TY_ENDS_ITSELF);
     }
@@ -141,7 +139,7 @@ static void join_meeting(struct ty_events *q, uint32_t lane, const struct ty_at 
 /* True when the event was recorded as often as the operation needs; else notes what is missing. */
 static bool events_done(struct ty_events *q, uint32_t lane, const struct ty_at *at)
 {
-    const uint32_t *recorded = q->recorded + (size_t)ty_lane_rank(lane) * TY_EVENTS;
+    const uint32_t *recorded = q->recorded + (size_t)at->rank * TY_EVENTS;
     const uint32_t *base = q->base + (size_t)(at->pass - q->p->passes) * TY_EVENTS;
     const uint32_t *need = q->need + (size_t)(at->op - q->p->ops) * TY_WAITS;
     for (uint32_t w = 0; w < TY_WAITS && at->op->wait[w] != TY_NO_EVENT; w++) {
@@ -203,7 +201,7 @@ static void post(struct ty_events *q, const struct ty_at *at)
     const struct ty_channel *c = &q->p->channels[at->op->link];
     const uint32_t slot = ty_op_slot(q->p, at->pass, at->op);
     q->arrival[(size_t)slot * q->p->slot_width + at->member] = q->now + c->delay;
-    look(q, (q->first_rank[c->to] + at->member) * TY_N_STREAMS + TY_STREAM_RECV);
+    look(q, (q->first_rank[c->to] + at->member) * q->n_lanes + q->p->receive_lane);
 }
 
 /* The lane's task ends now. */
@@ -223,11 +221,11 @@ static void complete(struct ty_events *q, uint32_t lane)
     }
     const uint8_t event = at.op->record;
     if (event != TY_NO_EVENT) {
-        const uint32_t rank = ty_lane_rank(lane);
-        q->recorded[(size_t)rank * TY_EVENTS + event]++;
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-            if (q->lane[rank * TY_N_STREAMS + s].blocked == event) {
-                look(q, rank * TY_N_STREAMS + s);
+        const uint32_t first = at.rank * q->n_lanes;
+        q->recorded[(size_t)at.rank * TY_EVENTS + event]++;
+        for (uint32_t peer = first; peer < first + q->n_lanes; peer++) {
+            if (q->lane[peer].blocked == event) {
+                look(q, peer);
             }
         }
     }
@@ -245,7 +243,7 @@ static void complete_all(struct ty_events *q, uint32_t lane)
     case TY_ENDS_GROUP: {
         const struct ty_group *g = &q->p->groups[at.op->link];
         for (uint32_t i = 0; i < g->count; i++) {
-            complete(q, lane + i * g->stride * TY_N_STREAMS);
+            complete(q, lane + i * g->stride * q->n_lanes);
         }
         return;
     }
@@ -291,8 +289,7 @@ static void tell(const struct ty_events *q)
     double done = 0, all = 0;
     for (uint32_t g = 0; g < q->p->n_gangs; g++) {
         const struct ty_gang *gang = &q->p->gangs[g];
-        const struct ty_lane *lane =
-            &q->lane[(size_t)q->first_rank[g] * TY_N_STREAMS + TY_STREAM_COMPUTE];
+        const struct ty_lane *lane = &q->lane[(size_t)q->first_rank[g] * q->n_lanes];
         done += lane->pass; /* of one member: the others are about as far */
         all += gang->n_passes;
     }
@@ -327,7 +324,7 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
     if (ty_events_prepare(q, arena) < 0) {
         return ty_fail_memory(err);
     }
-    const uint32_t lanes = q->p->n_ranks * TY_N_STREAMS;
+    const uint32_t lanes = q->p->n_ranks * q->n_lanes;
     for (uint32_t lane = 0; lane < lanes; lane++) {
         q->lane[lane].blocked = TY_NO_EVENT;
         settle(q, lane);
@@ -356,6 +353,7 @@ int ty_events_shared(struct ty_timeline *timeline, const struct ty_contention *s
 {
     struct ty_events q = {.timeline = timeline,
                           .p = timeline->program,
+                          .n_lanes = timeline->program->n_lanes,
                           .shared = shared,
                           .barred = ty_mismatch_bars(timeline->mismatch)};
     struct ty_arena arena = {.head = NULL};

@@ -36,21 +36,22 @@ struct ty_at {
     const struct ty_pass *pass;
     const struct ty_op *op;
     uint64_t task;
-    uint32_t member;
+    uint32_t member, rank; /* rank: the number that lanes are counted by */
 };
 
 struct ty_lane {
     struct ty_at at;
     uint32_t pass,
-        pos;         /* of `at`: pass within the gang, position in the block's list of the stream */
+        pos;         /* of `at`: pass within the gang, position in the block's list of the lane */
     uint32_t chain;  /* next lane at the same meeting */
     uint8_t state;   /* enum ty_lane_state */
     uint8_t ends;    /* enum ty_lane_ends */
     uint8_t blocked; /* event that was missing at the last look */
+    uint8_t number;  /* among the lanes of its rank */
 };
 
-/* Operations of a block that run on one stream. */
-struct ty_stream_ops {
+/* Operations of a block that run on one lane. */
+struct ty_lane_ops {
     uint32_t first, n;
 };
 
@@ -78,20 +79,21 @@ struct ty_events {
     ty_ps now;
     uint32_t n_done;
 
-    /* per lane: rank number here is first_rank[gang] + member, lane = rank * streams + stream */
+    /* per lane: rank number here is first_rank[gang] + member, lane = rank * n_lanes + number */
+    uint32_t n_lanes; /* of a rank */
     struct ty_lane *lane;
     uint32_t *first_rank; /* [n_gangs] */
     uint32_t *recorded;   /* [ranks][TY_EVENTS]: how often each event has happened */
 
-    /* the program, seen by stream */
-    struct ty_stream_ops *of_block; /* [n_blocks][TY_N_STREAMS] */
-    uint32_t *stream_op;            /* operation numbers within their block */
+    /* the program, seen by lane */
+    struct ty_lane_ops *of_block; /* [n_blocks][n_lanes] */
+    uint32_t *lane_op;            /* operation numbers within their block */
     uint32_t *need; /* [n_ops][TY_WAITS]: records within the block before the operation */
     uint32_t *base; /* [n_passes][TY_EVENTS]: records before the pass */
 
     /* partners */
     ty_ps *arrival;    /* [n_slots][slot_width]: messages */
-    uint32_t *joined;  /* [n_groups][streams][ranks]: members that stand at a group's operation */
+    uint32_t *joined;  /* [n_groups][n_lanes][ranks]: members that stand at a group's operation */
     uint32_t *meeting; /* [n_slots][slot_width]: lanes that stand at a meeting */
     uint32_t *chain;   /* [n_slots][slot_width]: one of them, or TY_NO_LANE */
     const uint8_t *barred; /* [n_slots] of enum ty_bar, or NULL */
@@ -108,11 +110,6 @@ struct ty_events {
     uint8_t *
         *arrived; /* [n_groups][lanes]: of the group of that kind that a lane is the first of */
 };
-
-static inline uint32_t ty_lane_rank(uint32_t lane)
-{
-    return lane / TY_N_STREAMS;
-}
 
 /* events_prepare.c: tables of a run; 0 or TY_ENOMEM. Durations under jitter are drawn first: they
  * are functions of identity, not of order. */

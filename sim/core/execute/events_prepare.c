@@ -4,7 +4,7 @@
 #include "sim/core/execute/events_internal.h"
 #include "sim/core/program/owners.h"
 
-/* Lists of each block's operations by stream, and how many records precede each wait. */
+/* Lists of each block's operations by lane, and how many records precede each wait. */
 static void index_blocks(struct ty_events *q)
 {
     uint32_t used = 0;
@@ -20,12 +20,12 @@ static void index_blocks(struct ty_events *q)
                 count[op->record]++;
             }
         }
-        for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-            struct ty_stream_ops *list = &q->of_block[(size_t)b * TY_N_STREAMS + s];
+        for (uint32_t l = 0; l < q->n_lanes; l++) {
+            struct ty_lane_ops *list = &q->of_block[(size_t)b * q->n_lanes + l];
             list->first = used;
             for (uint32_t k = 0; k < block->n_ops; k++) {
-                if (q->p->ops[block->first + k].stream == s) {
-                    q->stream_op[used++] = k;
+                if (q->p->ops[block->first + k].lane == l) {
+                    q->lane_op[used++] = k;
                 }
             }
             list->n = used - list->first;
@@ -56,24 +56,23 @@ static bool make_columns(struct ty_events *q, size_t slots, struct ty_arena *are
 {
     const struct ty_program *p = q->p;
     const size_t ranks = p->n_ranks;
-    const size_t lanes = ranks * TY_N_STREAMS;
+    const size_t lanes = ranks * q->n_lanes;
     q->queue.row = ty_arena_array(arena, struct ty_ev, lanes + 1);
     q->queue.at = ty_arena_array(arena, uint32_t, lanes + 1);
     q->lane = ty_arena_array(arena, struct ty_lane, lanes);
     q->first_rank = ty_arena_array(arena, uint32_t, p->n_gangs);
     q->recorded = ty_arena_array(arena, uint32_t, ranks * TY_EVENTS);
-    q->of_block = ty_arena_array(arena, struct ty_stream_ops, (size_t)p->n_blocks * TY_N_STREAMS);
-    q->stream_op = ty_arena_array(arena, uint32_t, p->n_ops);
+    q->of_block = ty_arena_array(arena, struct ty_lane_ops, (size_t)p->n_blocks * q->n_lanes);
+    q->lane_op = ty_arena_array(arena, uint32_t, p->n_ops);
     q->need = ty_arena_array(arena, uint32_t, (size_t)p->n_ops * TY_WAITS);
     q->base = ty_arena_array(arena, uint32_t, (size_t)p->n_passes * TY_EVENTS);
     q->arrival = ty_arena_array(arena, ty_ps, slots);
-    q->joined = ty_arena_array(arena, uint32_t, (size_t)p->n_groups * TY_N_STREAMS * ranks);
+    q->joined = ty_arena_array(arena, uint32_t, (size_t)p->n_groups * q->n_lanes * ranks);
     q->meeting = ty_arena_array(arena, uint32_t, slots);
     q->chain = ty_arena_array(arena, uint32_t, slots);
     const void *const columns[] = {
-        q->queue.row, q->queue.at,  q->lane,  q->first_rank, q->recorded,
-        q->of_block,  q->stream_op, q->need,  q->base,       q->arrival,
-        q->joined,    q->meeting,   q->chain,
+        q->queue.row, q->queue.at, q->lane,    q->first_rank, q->recorded, q->of_block, q->lane_op,
+        q->need,      q->base,     q->arrival, q->joined,     q->meeting,  q->chain,
     };
     for (size_t i = 0; i < TY_COUNT(columns); i++) {
         if (columns[i] == NULL) {
@@ -93,9 +92,10 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
     for (uint32_t g = 0, rank = 0; g < p->n_gangs; g++) {
         q->first_rank[g] = rank;
         for (uint32_t i = 0; i < p->gangs[g].n_ranks; i++, rank++) {
-            for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-                q->lane[rank * TY_N_STREAMS + s].at =
-                    (struct ty_at){.gang = &p->gangs[g], .member = i};
+            for (uint32_t l = 0; l < q->n_lanes; l++) {
+                struct ty_lane *lane = &q->lane[rank * q->n_lanes + l];
+                lane->at = (struct ty_at){.gang = &p->gangs[g], .member = i, .rank = rank};
+                lane->number = (uint8_t)l;
             }
         }
     }
@@ -140,7 +140,7 @@ static int draw_durations(struct ty_events *q, struct ty_arena *arena)
 static int make_shared(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_contention *c = q->shared;
-    const size_t lanes = (size_t)q->p->n_ranks * TY_N_STREAMS;
+    const size_t lanes = (size_t)q->p->n_ranks * q->n_lanes;
     q->maxmin = ty_maxmin_new(c->links, c->n_links, c->max_flows, c->max_uses, arena);
     q->work = ty_arena_array(arena, struct ty_work, lanes);
     q->slows = ty_arena_array(arena, double, lanes);
@@ -158,7 +158,7 @@ static int make_shared(struct ty_events *q, struct ty_arena *arena)
 static int make_players(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
-    const size_t lanes = (size_t)p->n_ranks * TY_N_STREAMS;
+    const size_t lanes = (size_t)p->n_ranks * q->n_lanes;
     q->meter = ty_link_meter_new(q->timeline, q->shared, arena);
     q->player = ty_arena_array(arena, struct ty_player, lanes);
     q->arrived = ty_arena_array(arena, uint8_t *, lanes * p->n_groups + 1);
@@ -176,7 +176,7 @@ static int make_players(struct ty_events *q, struct ty_arena *arena)
         const uint32_t n = p->scripts[p->kinds[k].script - 1].n;
         for (uint32_t i = 0; i < p->gangs[gang].n_ranks; i++) {
             const size_t lane = lanes * owner[k].group +
-                                (size_t)(q->first_rank[gang] + i) * TY_N_STREAMS + owner[k].stream;
+                                (size_t)(q->first_rank[gang] + i) * q->n_lanes + owner[k].lane;
             most[lane] = ty_owner_is_first(p, &owner[k], i) && n > most[lane] ? n : most[lane];
         }
     }

@@ -33,8 +33,8 @@ static void set_speed(struct ty_events *q, uint32_t lane, double speed)
 static double compute_speed(const struct ty_events *q, uint32_t rank)
 {
     double most = 0;
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        const double slows = q->slows[(size_t)rank * TY_N_STREAMS + s];
+    for (uint32_t l = 0; l < q->n_lanes; l++) {
+        const double slows = q->slows[(size_t)rank * q->n_lanes + l];
         most = slows > most ? slows : most;
     }
     return 1 - most;
@@ -43,7 +43,7 @@ static double compute_speed(const struct ty_events *q, uint32_t rank)
 /* A collective on this lane begins to slow computation down (0: stops). */
 static void disturb(struct ty_events *q, uint32_t lane, double slows)
 {
-    const uint32_t rank = ty_lane_rank(lane), compute = rank * TY_N_STREAMS + TY_STREAM_COMPUTE;
+    const uint32_t rank = q->lane[lane].at.rank, compute = rank * q->n_lanes;
     q->slows[lane] = slows;
     if (q->lane[compute].state == TY_LANE_RUNNING && q->work[compute].speed > 0) {
         const double speed = compute_speed(q, rank);
@@ -112,8 +112,8 @@ void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, 
         return;
     }
     *w = (struct ty_work){.left = (double)nominal, .since = q->now};
-    if (lane % TY_N_STREAMS == TY_STREAM_COMPUTE && at->op->sync == TY_SYNC_LOCAL) {
-        w->speed = compute_speed(q, ty_lane_rank(lane));
+    if (at->op->stream == TY_STREAM_COMPUTE && at->op->sync == TY_SYNC_LOCAL) {
+        w->speed = compute_speed(q, at->rank);
         ty_evq_set(&q->queue, lane, end_of(q, w));
     } else {
         ty_evq_set(&q->queue, lane, q->now + nominal);

@@ -53,8 +53,8 @@ void ty_events_play(struct ty_events *q, uint32_t leader, const struct ty_group 
     const struct ty_kind *kind = &q->p->kinds[at->op->kind];
     const struct ty_script *script = &q->p->scripts[kind->script - 1];
     const uint32_t *send = q->p->sends + script->first_send;
-    const uint32_t lanes = g->stride * TY_N_STREAMS;
-    uint8_t *arrived = q->arrived[(size_t)at->op->link * q->p->n_ranks * TY_N_STREAMS + leader];
+    const uint32_t lanes = g->stride * q->n_lanes;
+    uint8_t *arrived = q->arrived[(size_t)at->op->link * q->p->n_ranks * q->n_lanes + leader];
     memset(arrived, 0, script->n);
     for (uint32_t i = 0; i < g->count; i++) {
         q->player[leader + i * lanes] = (struct ty_player){
@@ -83,7 +83,7 @@ static uint32_t lane_of(const struct ty_events *q, uint32_t lane, uint32_t posit
 {
     const struct ty_at *at = &q->lane[lane].at;
     const struct ty_group *g = &q->p->groups[at->op->link];
-    return lane + (position - ty_group_position(g, at->member)) * g->stride * TY_N_STREAMS;
+    return lane + (position - ty_group_position(g, at->member)) * g->stride * q->n_lanes;
 }
 
 void ty_events_message_over(struct ty_events *q, uint32_t lane, uint32_t over[2])

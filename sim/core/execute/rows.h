@@ -44,14 +44,14 @@ static inline void ty_row_combine(ty_ps *row, const struct ty_group *group, uint
 /* When the streams and events of one gang are free and done. `event` has one row more than there
  * are events: operations that record nothing write there. */
 struct ty_rows {
-    uint32_t n;    /* members */
-    ty_ps *stream; /* [TY_N_STREAMS][n] */
-    ty_ps *event;  /* [TY_EVENTS + 1][n] */
+    uint32_t n;   /* members */
+    ty_ps *lane;  /* [n_lanes][n] */
+    ty_ps *event; /* [TY_EVENTS + 1][n] */
 };
 
-static inline ty_ps *ty_rows_stream(const struct ty_rows *rows, uint32_t stream)
+static inline ty_ps *ty_rows_lane(const struct ty_rows *rows, uint32_t lane)
 {
-    return rows->stream + (size_t)stream * rows->n;
+    return rows->lane + (size_t)lane * rows->n;
 }
 
 static inline ty_ps *ty_rows_event(const struct ty_rows *rows, uint8_t event)
@@ -64,7 +64,7 @@ static inline void ty_rows_ready(const struct ty_rows *rows, const struct ty_op 
                                  ty_ps *restrict start)
 {
     const uint32_t n = rows->n;
-    const ty_ps *restrict free_at = ty_rows_stream(rows, op->stream);
+    const ty_ps *restrict free_at = ty_rows_lane(rows, op->lane);
     if (op->wait[0] == TY_NO_EVENT) {
         for (uint32_t i = 0; i < n; i++) {
             start[i] = free_at[i];
@@ -85,7 +85,7 @@ static inline void ty_rows_finish(const struct ty_rows *rows, const struct ty_op
                                   const ty_ps *restrict start, ty_ps dur,
                                   const ty_ps *restrict dur_of)
 {
-    ty_ps *restrict free_at = ty_rows_stream(rows, op->stream);
+    ty_ps *restrict free_at = ty_rows_lane(rows, op->lane);
     ty_ps *restrict done = ty_rows_event(rows, op->record);
     if (dur_of == NULL) {
         for (uint32_t i = 0; i < rows->n; i++) {

@@ -128,7 +128,7 @@ static bool start_op(struct sweep *s, struct runner *r, const struct ty_pass *pa
 static void post(struct sweep *s, const struct runner *r, uint32_t slot, const struct ty_op *op)
 {
     const ty_ps delay = s->p->channels[op->link].delay;
-    const ty_ps *sent = ty_rows_stream(&r->rows, op->stream);
+    const ty_ps *sent = ty_rows_lane(&r->rows, op->lane);
     ty_ps *row = slot_row(s, slot);
     for (uint32_t i = 0; i < r->rows.n; i++) {
         row[i] = sent[i] + delay;
@@ -192,7 +192,7 @@ static void ready_after(const struct sweep *s, const struct runner *r, const str
                         const struct ty_turn *turn, ty_ps *start)
 {
     const uint32_t n = r->rows.n;
-    memcpy(start, ty_rows_stream(&r->rows, turn->op->stream), n * sizeof(*start));
+    memcpy(start, ty_rows_lane(&r->rows, turn->op->lane), n * sizeof(*start));
     for (uint32_t w = 0; w < turn->n_after; w++) {
         const ty_ps *from = ty_timeline_starts(s->timeline, gang, turn->after_ordinal[w]);
         for (uint32_t i = 0; i < n; i++) {
@@ -277,7 +277,7 @@ static int go_round(struct sweep *s, struct ty_arena *arena)
         return TY_ENOMEM;
     }
     int rc = 0;
-    for (uint32_t i = 0; i < p->n_gangs * TY_N_STREAMS; i++) {
+    for (uint32_t i = 0; i < p->n_gangs * p->n_lanes; i++) {
         rc = ty_front_is_over(p, i, &fronts.front[i].at) ? rc : TY_EDEADLOCK;
     }
     return rc;
@@ -302,10 +302,10 @@ static int prepare(struct sweep *s, struct ty_arena *arena)
         const size_t n = p->gangs[g].n_ranks;
         *r = (struct runner){.waiting = TY_NO_SLOT, .factor_pass = UINT32_MAX};
         r->rows.n = (uint32_t)n;
-        r->rows.stream = ty_arena_array(arena, ty_ps, TY_N_STREAMS * n);
+        r->rows.lane = ty_arena_array(arena, ty_ps, p->n_lanes * n);
         r->rows.event = ty_arena_array(arena, ty_ps, (TY_EVENTS + 1) * n);
         r->factor = ty_program_varies(p) ? ty_arena_array(arena, double, n) : NULL;
-        if (r->rows.stream == NULL || r->rows.event == NULL ||
+        if (r->rows.lane == NULL || r->rows.event == NULL ||
             (ty_program_varies(p) && r->factor == NULL)) {
             return TY_ENOMEM;
         }
@@ -346,8 +346,8 @@ static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
     ty_ps makespan = 0;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         const struct ty_rows *rows = &s->runner[g].rows;
-        for (size_t i = 0; i < (size_t)TY_N_STREAMS * rows->n; i++) {
-            makespan = ty_later(makespan, rows->stream[i]);
+        for (size_t i = 0; i < (size_t)p->n_lanes * rows->n; i++) {
+            makespan = ty_later(makespan, rows->lane[i]);
         }
     }
     s->timeline->makespan = makespan;

@@ -83,7 +83,9 @@ int ty_build_block(struct ty_builder *b, const struct ty_block *block)
 
 int ty_build_op(struct ty_builder *b, const struct ty_op *op)
 {
-    const int index = APPEND(b, ops, INT32_MAX, op);
+    struct ty_op row = *op;
+    row.lane = row.stream;
+    const int index = APPEND(b, ops, INT32_MAX, &row);
     if (index >= 0) {
         b->program->blocks[b->program->n_blocks - 1].n_ops++;
     }

@@ -18,9 +18,12 @@ static uint16_t moved(uint16_t index, uint32_t by)
     return index == TY_NONE ? TY_NONE : (uint16_t)(index + by);
 }
 
-static int check_links(const struct ty_program *a, const struct ty_program *b, struct ty_err *err)
+static int check_alike(const struct ty_program *a, const struct ty_program *b, struct ty_err *err)
 {
     bool same = a->n_links == b->n_links;
+    if (a->words != b->words) {
+        return ty_fail(err, TY_EBUG, "programs that are merged have different vocabularies");
+    }
     for (uint32_t l = 0; same && l < a->n_links; l++) {
         same = !(a->links[l].capacity < b->links[l].capacity) &&
                !(a->links[l].capacity > b->links[l].capacity);
@@ -215,12 +218,13 @@ int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, 
 {
     struct merger m = {.out = out, .b = {.program = out, .arena = arena, .err = err}};
     size_t ranks = 0;
-    *out = (struct ty_program){.links = parts[0].program->links,
+    *out = (struct ty_program){.words = parts[0].program->words,
+                               .links = parts[0].program->links,
                                .n_links = parts[0].program->n_links,
                                .jitter = {.group = TY_NONE},
                                .n_tenants = n};
     for (uint32_t i = 0; i < n; i++) {
-        const int rc = check_links(parts[0].program, parts[i].program, err);
+        const int rc = check_alike(parts[0].program, parts[i].program, err);
         if (rc < 0) {
             return rc;
         }
@@ -264,9 +268,17 @@ int ty_timeline_part(struct ty_timeline *out, const struct ty_timeline *whole, u
     if (!halted(whole, t)) {
         return 0;
     }
-    const struct ty_halt halt = {/* gangs stop where they do, in either numbering */
-                                 .stop = whole->halt->stop + t->first_gang,
-                                 .front =
-                                     whole->halt->front + (size_t)t->first_gang * TY_N_STREAMS};
+    /* gangs stop where they do, in either numbering */
+    struct ty_stop *fronts =
+        ty_arena_array(arena, struct ty_stop, (size_t)t->n_gangs * part->n_lanes + 1);
+    if (fronts == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < t->n_gangs * part->n_lanes; i++) {
+        fronts[i] =
+            ty_stream_front(whole->program, whole->halt->front, t->first_gang + i / part->n_lanes,
+                            part->stream_of[i % part->n_lanes]);
+    }
+    const struct ty_halt halt = {.stop = whole->halt->stop + t->first_gang, .front = fronts};
     return ty_timeline_cut_program(out, &halt, arena, err);
 }

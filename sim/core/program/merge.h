@@ -17,8 +17,8 @@ struct ty_merge_part {
 
 /* A sealed program of all parts[n]; ranks of a part are numbered after those of the parts before.
  * Its columns are the arena's, but for names, links (those of the first part) and what is given
- * member by member, which stay the parts'. TY_EBUG when links differ; TY_ELIMIT when there are more
- * rows than can be numbered. */
+ * member by member, which stay the parts'. TY_EBUG when links or vocabularies differ, TY_ELIMIT
+ * when there are more rows than can be numbered. */
 int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, uint32_t n,
                      struct ty_arena *arena, struct ty_err *err);
 

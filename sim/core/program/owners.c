@@ -16,7 +16,7 @@ static bool note(struct search *s, uint32_t gang, const struct ty_op *op)
                                    meet                        ? s->p->meets[op->link].group
                                    : op->sync == TY_SYNC_GROUP ? op->link
                                                                : TY_NONE,
-                                   op->stream};
+                                   op->lane};
     if (s->p->kinds[op->kind].first_flow == 0) {
         return true;
     }
@@ -29,7 +29,7 @@ static bool note(struct search *s, uint32_t gang, const struct ty_op *op)
     }
     if (owner->gang != TY_NO_GANG) {
         return owner->gang == found.gang && owner->group == found.group &&
-               owner->stream == found.stream;
+               owner->lane == found.lane;
     }
     *owner = found;
     return true;

@@ -9,7 +9,7 @@
 struct ty_owner {
     uint32_t gang;  /* TY_NO_GANG: the kind has no flows, or another gang's stand for them */
     uint16_t group; /* whose members share a flow; TY_NONE: each has its own */
-    uint8_t stream;
+    uint8_t lane;
 };
 #define TY_NO_GANG UINT32_MAX
 

@@ -5,16 +5,6 @@
 
 #include "sim/base/noise.h"
 
-const char *ty_part_name(enum ty_part part)
-{
-    static const char *const names[] = {
-#define X(id, name) name,
-        TY_PARTS(X)
-#undef X
-    };
-    return names[part];
-}
-
 /* ---- checks ---- */
 
 static int bug(struct ty_err *err, const char *what, uint32_t index)
@@ -43,21 +33,37 @@ static bool event_ok(uint8_t event)
     return event == TY_NO_EVENT || event < TY_EVENTS;
 }
 
+static int check_words(const struct ty_program *p, struct ty_err *err)
+{
+    const struct ty_vocabulary *w = p->words;
+    if (w == NULL || w->n_streams > TY_MAX_STREAMS || w->n_buckets > TY_MAX_BUCKETS ||
+        w->n_memory > TY_MAX_MEMORY) {
+        return bug(err, "vocabulary is missing or too large", 0);
+    }
+    for (uint32_t i = 0; i < p->n_kinds; i++) {
+        if (p->kinds[i].category >= w->n_categories) {
+            return bug(err, "kind of a category that does not exist", i);
+        }
+    }
+    return 0;
+}
+
 static int check_op(const struct ty_program *p, uint32_t index, struct ty_err *err)
 {
     const struct ty_op *op = &p->ops[index];
-    if (op->kind >= p->n_kinds || op->stream >= TY_N_STREAMS || op->part >= TY_N_PARTS) {
+    const struct ty_vocabulary *w = p->words;
+    if (op->kind >= p->n_kinds || op->stream >= w->n_streams || op->part >= w->n_parts) {
         return bug(err, "operation names a kind, stream or part that does not exist", index);
     }
-    if (!p->observed && (op->sync == TY_SYNC_RECV) != (op->stream == TY_STREAM_RECV)) {
+    if (!p->observed && (op->sync == TY_SYNC_RECV) != (op->stream == w->receives)) {
         return bug(err, "messages are received on the receive stream, and nothing else is", index);
     }
     if (!link_ok(p, op)) {
         return bug(err, "operation names a group, meeting or channel that does not exist", index);
     }
     bool events = event_ok(op->record);
-    for (uint32_t w = 0; w < TY_WAITS; w++) {
-        events = events && event_ok(op->wait[w]);
+    for (uint32_t i = 0; i < TY_WAITS; i++) {
+        events = events && event_ok(op->wait[i]);
     }
     return events ? 0 : bug(err, "operation names an event that does not exist", index);
 }
@@ -192,7 +198,7 @@ static int check_ranks(const struct ty_program *p, struct ty_arena *arena, struc
 
 static int check(const struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
 {
-    int rc = 0;
+    int rc = check_words(p, err);
     for (uint32_t i = 0; i < p->n_ops && rc == 0; i++) {
         rc = check_op(p, i, err);
     }
@@ -235,6 +241,28 @@ static int number_tasks(struct ty_program *p, struct ty_err *err)
     }
     p->n_tasks = tasks;
     return 0;
+}
+
+/* Streams in use get numbers without holes, in the order of the vocabulary. */
+static void number_lanes(struct ty_program *p)
+{
+    uint8_t lane_of[TY_MAX_STREAMS];
+    const uint8_t receives = p->words->receives;
+    uint32_t used = 1u << TY_STREAM_COMPUTE | (p->n_channels > 0 ? 1u << receives : 0);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        used |= 1u << p->ops[i].stream;
+    }
+    p->n_lanes = 0;
+    for (uint8_t s = 0; s < TY_MAX_STREAMS; s++) {
+        lane_of[s] = (uint8_t)p->n_lanes;
+        if ((used >> s & 1) != 0) {
+            p->stream_of[p->n_lanes++] = s;
+        }
+    }
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        p->ops[i].lane = lane_of[p->ops[i].stream];
+    }
+    p->receive_lane = lane_of[receives];
 }
 
 /* Longest duration of a kind on any member. */
@@ -390,6 +418,7 @@ int ty_program_seal(struct ty_program *p, struct ty_arena *arena, struct ty_err 
         rc = check(p, arena, err);
     }
     if (rc == 0) {
+        number_lanes(p);
         rc = check_clock(p, arena, err);
     }
     return rc == 0 ? find_lasting(p, arena, err) : rc;

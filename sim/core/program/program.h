@@ -31,9 +31,9 @@
 #include "sim/base/arena.h"
 #include "sim/base/err.h"
 #include "sim/base/units.h"
-#include "sim/core/program/category.h"
 #include "sim/core/program/links.h"
 #include "sim/core/program/script.h"
+#include "sim/core/program/vocabulary.h"
 
 #define TY_NONE     UINT16_MAX
 #define TY_WAITS    3u
@@ -48,23 +48,6 @@ enum ty_sync {
     TY_SYNC_RECV,  /* link: index of a channel */
 };
 
-/* Part of a layer, for traces that nest: consecutive operations of one part and layer on the
- * compute stream form one slice. */
-#define TY_PARTS(X)                                                                                \
-    X(NONE, "")                                                                                    \
-    X(ATTENTION, "attention")                                                                      \
-    X(MLP, "mlp")                                                                                  \
-    X(EMBEDDING, "embedding")                                                                      \
-    X(HEAD, "head")
-
-enum ty_part {
-#define X(id, name) TY_PART_##id,
-    TY_PARTS(X)
-#undef X
-    TY_N_PARTS
-};
-const char *ty_part_name(enum ty_part part);
-
 /* A kind of operation: name, cost, labels. Durations are equal for all members of a gang, or given
  * member by member.
  *
@@ -73,7 +56,7 @@ const char *ty_part_name(enum ty_part part);
  * itself starts from `alone`, what the operation takes with the GPU and the links to itself. */
 struct ty_kind {
     const char *name;      /* "all-reduce", "qkv": no digits */
-    uint8_t category;      /* enum ty_category */
+    uint8_t category;      /* of the vocabulary */
     uint8_t phase;         /* enum ty_phase it belongs to, for names on communication rows */
     const char *group;     /* "tp", "dp", ...: whom a collective connects; NULL: nobody */
     const char *algorithm; /* "ring", ...; NULL */
@@ -98,15 +81,16 @@ struct ty_kind {
 /* One operation of a block: 16 bytes, read once for all members of a gang. */
 struct ty_op {
     uint16_t kind;
-    uint8_t stream;         /* enum ty_stream */
+    uint8_t stream;         /* of the vocabulary */
     uint8_t sync;           /* enum ty_sync */
     uint8_t wait[TY_WAITS]; /* events, TY_NO_EVENT */
     uint8_t record;         /* event, or TY_NO_EVENT */
     uint16_t layer;         /* global layer number, or TY_NONE */
     uint16_t link;          /* group, meet or channel, by `sync`; else TY_NONE */
-    uint8_t part;           /* enum ty_part */
+    uint8_t part;           /* of a layer, of the vocabulary */
     bool second;            /* its message is numbered by the pass's second micro-batch */
-    uint8_t pad[2];
+    uint8_t lane;           /* its stream among those in use, once sealed; before: its stream */
+    uint8_t pad;
 };
 _Static_assert(sizeof(struct ty_op) == 16, "an operation is 16 bytes");
 
@@ -161,8 +145,8 @@ struct ty_channel {
     uint32_t first_slot; /* filled by ty_program_seal */
 };
 
-/* Static memory of a rank of a gang, by enum ty_memory_kind (activations: what is always held,
- * such as communication buffers). */
+/* Static memory of a rank of a gang, by kind (of what passes hold: what is always held, such as
+ * communication buffers). */
 struct ty_gang {
     const char *name; /* "stage 0" */
     uint32_t n_ranks;
@@ -171,8 +155,8 @@ struct ty_gang {
     uint32_t n_ops;      /* operations in all its passes; filled by ty_program_seal */
     uint64_t first_task; /* filled by ty_program_seal */
     uint32_t tenant;     /* of a merged program: which of the programs it was of; else 0 */
-    double static_B[TY_N_MEMORY];
-    const char *const *row; /* [TY_N_STREAMS] what its streams are called; NULL: as ever */
+    double static_B[TY_MAX_MEMORY];
+    const char *const *row; /* [streams] what its streams are called; NULL: as ever */
 };
 
 /* Random spread of compute durations. All zero: none. */
@@ -194,6 +178,7 @@ struct ty_tenant {
 
 /* The whole program. Columns are owned by the arena they were built in. */
 struct ty_program {
+    const struct ty_vocabulary *words; /* borrowed; what its numbers mean */
     struct ty_kind *kinds;
     struct ty_op *ops;
     struct ty_block *blocks;
@@ -222,6 +207,10 @@ struct ty_program {
 
     /* filled by ty_program_seal */
     uint32_t n_ranks;
+    uint32_t n_lanes; /* streams in use: the compute stream, those that an operation is on, and
+                       * with channels the one that receives. Other streams cost nothing */
+    uint8_t stream_of[TY_MAX_STREAMS]; /* [n_lanes] ascending: lane 0 computes */
+    uint32_t receive_lane;             /* with channels: where messages are received */
     uint64_t n_tasks;
     uint32_t n_slots;    /* message and meeting slots ... */
     uint32_t slot_width; /* ... each of so many members */
@@ -287,6 +276,33 @@ static inline const struct ty_pass *ty_gang_passes(const struct ty_program *p,
                                                    const struct ty_gang *gang)
 {
     return p->passes + gang->first_pass;
+}
+
+static inline const char *ty_stream_name(const struct ty_program *p, uint32_t stream)
+{
+    return p->words->streams[stream].name;
+}
+
+static inline const struct ty_category_row *ty_category(const struct ty_program *p,
+                                                        uint32_t category)
+{
+    return &p->words->categories[category];
+}
+
+static inline const struct ty_bucket_row *ty_bucket(const struct ty_program *p, uint32_t bucket)
+{
+    return &p->words->buckets[bucket];
+}
+
+/* The bucket of time spent on a kind of operation: busy for computation, else exposed. */
+static inline uint8_t ty_kind_bucket(const struct ty_program *p, const struct ty_kind *kind)
+{
+    return p->words->categories[kind->category].bucket;
+}
+
+static inline bool ty_kind_computes(const struct ty_program *p, const struct ty_kind *kind)
+{
+    return ty_bucket(p, ty_kind_bucket(p, kind))->pace == TY_PACE_COMPUTES;
 }
 
 /* Whether computation takes other than nominal times: drawn anew for every pass, or lasting. */

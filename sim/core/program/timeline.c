@@ -42,6 +42,17 @@ void ty_timeline_release(struct ty_timeline *timeline)
     *timeline = (struct ty_timeline){.program = NULL};
 }
 
+struct ty_stop ty_stream_front(const struct ty_program *p, const struct ty_stop *fronts,
+                               uint32_t gang, uint8_t stream)
+{
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        if (p->stream_of[l] == stream) {
+            return fronts[(size_t)gang * p->n_lanes + l];
+        }
+    }
+    return (struct ty_stop){.pass = p->gangs[gang].n_passes}; /* nothing is on it */
+}
+
 /* The latest end of an operation on any member. */
 static ty_ps op_end(const struct ty_timeline *t, const struct ty_gang *gang, const struct ty_op *op,
                     uint64_t ordinal)
@@ -60,18 +71,18 @@ static ty_ps op_end(const struct ty_timeline *t, const struct ty_gang *gang, con
 static ty_ps gang_end(const struct ty_timeline *t, const struct ty_gang *gang)
 {
     const struct ty_program *p = t->program;
-    bool seen[TY_N_STREAMS] = {false};
+    bool seen[TY_MAX_STREAMS] = {false};
     uint32_t n_seen = 0;
     ty_ps end = 0;
-    for (uint32_t i = gang->n_passes; i > 0 && n_seen < TY_N_STREAMS; i--) {
+    for (uint32_t i = gang->n_passes; i > 0 && n_seen < p->n_lanes; i--) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i - 1];
         const struct ty_op *ops = ty_pass_ops(p, pass);
         for (uint32_t k = p->blocks[pass->block].n_ops; k > 0; k--) {
             const struct ty_op *op = &ops[k - 1];
-            if (!seen[op->stream]) {
+            if (!seen[op->lane]) {
                 const ty_ps over = op_end(t, gang, op, (uint64_t)pass->first_op + k - 1);
                 end = over > end ? over : end;
-                seen[op->stream] = true;
+                seen[op->lane] = true;
                 n_seen++;
             }
         }

@@ -26,7 +26,7 @@ struct ty_stop {
 struct ty_halt {
     const struct ty_program *whole; /* borrowed */
     struct ty_stop *stop;           /* [n_gangs] where it is said to stand, in the whole program */
-    struct ty_stop *front; /* [n_gangs][TY_N_STREAMS] first operation that was not executed */
+    struct ty_stop *front;          /* [n_gangs][n_lanes] first operation that was not executed */
 };
 
 /* Told now and then how far it is, 0..1; tell NULL: nobody is. */
@@ -67,6 +67,11 @@ int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_halt *halt,
 /* The same where columns are to be filled, or have been, by the numbers of the cut program. */
 int ty_timeline_cut_program(struct ty_timeline *timeline, const struct ty_halt *halt,
                             struct ty_arena *arena, struct ty_err *err);
+
+/* The front of a gang's stream, where fronts[n_gangs][n_lanes] are of this program: programs that
+ * were merged, or are parts of one, number their lanes differently. */
+struct ty_stop ty_stream_front(const struct ty_program *program, const struct ty_stop *fronts,
+                               uint32_t gang, uint8_t stream);
 
 /* Whether a gang did not finish. */
 bool ty_timeline_halts(const struct ty_timeline *timeline, uint32_t gang);

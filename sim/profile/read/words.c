@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sim/core/program/category.h"
+#include "sim/core/program/vocabulary.h"
 #include "sim/profile/read/read.h"
 
 static bool matches(enum ty_profile_match match, const char *name, const char *word)

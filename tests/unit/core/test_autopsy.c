@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/orders/program.h"
+#include "model/vocabulary.h"
 #include "sim/base/noise.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/deadlock/mismatch.h"
@@ -141,7 +142,7 @@ static void lay_out(struct ty_program *program, const struct issue *issues, uint
 {
     static const uint32_t both[] = {0, 1};
     struct ty_builder b = {.program = program, .arena = arena, .err = err};
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     ty_build_kind(&b, &(struct ty_kind){.name = "msg", .bytes = 8, .category = TY_CAT_COMM_DATA});
     ty_build_kind(&b, &(struct ty_kind){.name = "msg", .bytes = 9, .category = TY_CAT_COMM_DATA});
     ty_build_kind(&b, &(struct ty_kind){.name = "all-reduce", .bytes = 8, .group = "pair"});

@@ -1,4 +1,5 @@
 /* test_link_load.c - what one link carries in programs of a few operations, worked out by hand. */
+#include "model/vocabulary.h"
 #include "sim/core/analyse/link_load.h"
 
 #include "sim/core/execute/execute.h"
@@ -55,7 +56,9 @@ static void add_rank(struct pair *h, struct ty_builder *b)
 
 static struct ty_builder begin_pair(struct pair *h)
 {
-    *h = (struct pair){.program = {.n_steps = 1, .links = &one_link, .n_links = 1}};
+    *h = (struct pair){
+        .program = {
+            .words = &ty_transformer_words, .n_steps = 1, .links = &one_link, .n_links = 1}};
     return (struct ty_builder){.program = &h->program, .arena = &h->arena, .err = &err};
 }
 

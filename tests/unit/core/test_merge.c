@@ -1,5 +1,6 @@
 /* test_merge.c - programs merged onto one set of links: each as by itself where nothing is shared,
  * slowed by what is shared where something is. */
+#include "model/vocabulary.h"
 #include "sim/core/program/merge.h"
 
 #include <string.h>
@@ -126,7 +127,8 @@ static struct ty_link links[] = {{"a", TY_LINK_NIC, TY_NO_NODE, 1e9},
 /* n flows of 1000 ps at 1 GB/s through a link. */
 static void make_flows(struct ty_program *p, uint32_t link, uint32_t n, struct ty_arena *arena)
 {
-    *p = (struct ty_program){.n_steps = 1, .links = links, .n_links = 3};
+    *p = (struct ty_program){
+        .words = &ty_transformer_words, .n_steps = 1, .links = links, .n_links = 3};
     p->jitter.group = TY_NONE;
     struct ty_builder b = {.program = p, .arena = arena, .err = &err};
     ty_build_gang(&b, &(struct ty_gang){.name = "rank", .n_ranks = 1, .rank_of = rank_0});
@@ -216,7 +218,8 @@ END_TEST
 static void make_meeting(struct ty_program *p, bool late, struct ty_arena *arena)
 {
     static const uint32_t ranks[] = {0, 1}, both[] = {0, 1};
-    *p = (struct ty_program){.n_steps = 1, .links = links, .n_links = 3};
+    *p = (struct ty_program){
+        .words = &ty_transformer_words, .n_steps = 1, .links = links, .n_links = 3};
     p->jitter.group = TY_NONE;
     struct ty_builder b = {.program = p, .arena = arena, .err = &err};
     ty_build_kind(&b, &(struct ty_kind){.name = "work", .dur = 10});

@@ -1,4 +1,5 @@
 /* test_seen.c - where time went, by what ran: against a count picosecond by picosecond. */
+#include "model/vocabulary.h"
 #include "sim/core/analyse/seen.h"
 
 #include <string.h>
@@ -22,8 +23,7 @@ static uint8_t bucket_at(const struct ty_timeline *t, uint32_t rank, ty_ps now)
     while (ty_span_next(&cursor, &span)) {
         if (span.start <= now && now < span.start + span.dur) {
             began[span.op->stream] = span.start;
-            bucket[span.op->stream] =
-                (uint8_t)ty_category_bucket((enum ty_category)span.kind->category);
+            bucket[span.op->stream] = ty_kind_bucket(t->program, span.kind);
         }
     }
     if (bucket[TY_STREAM_COMPUTE] < TY_N_BUCKETS) {
@@ -44,7 +44,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* The same sums, stretch by stretch between all starts and ends of the rank. */
-static void count(const struct ty_timeline *t, uint32_t rank, ty_ps bucket[TY_N_BUCKETS])
+static void count(const struct ty_timeline *t, uint32_t rank, ty_ps bucket[TY_MAX_BUCKETS])
 {
     struct ty_span_cursor cursor = ty_spans_of(t, rank);
     struct ty_span span;
@@ -58,7 +58,7 @@ static void count(const struct ty_timeline *t, uint32_t rank, ty_ps bucket[TY_N_
     at[n++] = 0;
     at[n++] = t->makespan;
     qsort(at, n, sizeof(*at), by_time);
-    memset(bucket, 0, TY_N_BUCKETS * sizeof(*bucket));
+    memset(bucket, 0, TY_MAX_BUCKETS * sizeof(*bucket));
     for (size_t i = 1; i < n; i++) {
         if (at[i] > at[i - 1]) {
             bucket[bucket_at(t, rank, at[i - 1])] += at[i] - at[i - 1];
@@ -77,12 +77,12 @@ START_TEST(sums_are_those_of_a_count_of_every_stretch)
         ck_assert_int_eq(ty_timeline_init(&t, &p, &err), 0);
         ck_assert_int_eq(ty_sweep(&t, &err), 0);
         for (uint32_t g = 0; g < p.n_gangs; g++) {
-            ty_ps seen[TY_N_BUCKETS], counted[TY_N_BUCKETS], sum = 0;
+            ty_ps seen[TY_MAX_BUCKETS], counted[TY_MAX_BUCKETS], sum = 0;
             ty_seen_buckets(&t, g, 0, t.makespan, seen);
             count(&t, p.gangs[g].rank_of[0], counted);
             for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
                 ck_assert_msg(seen[b] == counted[b], "seed %lu, %s", (unsigned long)seed,
-                              ty_bucket_name((enum ty_bucket)b));
+                              ty_bucket(&p, b)->name);
                 sum += seen[b];
             }
             ck_assert_uint_eq(sum, t.makespan);

@@ -26,6 +26,7 @@ static const uint32_t rank_of[GANGS] = {0, 1, 2, 3};
 static struct hand *hand_new(uint32_t n_links, const double *capacity)
 {
     struct hand *h = calloc(1, sizeof(*h));
+    h->program.words = &ty_transformer_words;
     h->program.n_steps = 1;
     h->b = (struct ty_builder){.program = &h->program, .arena = &h->arena, .err = &err};
     for (uint32_t i = 0; i < n_links; i++) {

@@ -152,6 +152,7 @@ static ty_ps play_on(const struct ty_coll_script *s, uint32_t n, uint32_t groups
     struct solo *q = calloc(1, sizeof(*q));
     struct ty_builder b = {.program = &q->program, .arena = &q->arena, .err = &err};
     ty_ps first_flow;
+    q->program.words = &ty_transformer_words;
     q->link[0] = (struct ty_link){"link", TY_LINK_NIC, TY_NO_NODE, capacity};
     q->program.links = q->link;
     q->program.n_links = q->program.n_steps = 1;

@@ -2,6 +2,7 @@
  * oracle that works it out the slow way. */
 #include <string.h>
 
+#include "model/vocabulary.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/deadlock/stall.h"
 #include "tests/common/oracle.h"
@@ -161,7 +162,7 @@ static void lay_out(struct ty_program *program, const uint32_t n[2], uint32_t nu
 {
     static const uint32_t both[] = {0, 1};
     struct ty_builder b = {.program = program, .arena = arena, .err = &err};
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     for (uint32_t i = 0; i < 2 * MOST_OPS; i++) {
         ty_build_kind(&b, &(struct ty_kind){.name = "work", .dur = 3 + i * i});
         ty_build_meet(

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "model/orders/program.h"
+#include "model/vocabulary.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
 #include "tests/common/floor_program.h"
@@ -192,7 +193,7 @@ END_TEST
 static int crossed(struct ty_program *program, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_builder b = {.program = program, .arena = arena, .err = err};
-    *program = (struct ty_program){.n_steps = 1};
+    *program = (struct ty_program){.words = &ty_transformer_words, .n_steps = 1};
     ty_build_kind(&b, &(struct ty_kind){.name = "recv", .category = TY_CAT_COMM_PIPELINE});
     ty_build_kind(&b, &(struct ty_kind){.name = "send", .category = TY_CAT_COMM_PIPELINE});
     ty_build_channel(&b, &(struct ty_channel){"act", 0, 1, 4, 0, 0});

@@ -116,7 +116,7 @@ START_TEST(more_streams_than_rows_share_them_and_what_finds_none_is_counted)
     }
     lay(&r);
     check_rows(&r);
-    ck_assert_uint_eq(r.dropped, 10 - TY_N_STREAMS);
+    ck_assert_uint_eq(r.dropped, 10 - TY_REPLAY_ROWS);
     ty_arena_release(&r.arena);
 }
 END_TEST

@@ -1,4 +1,5 @@
 /* test_chrome.c - Chrome traces of small programs keep every rule of trace_rules.h. */
+#include "model/vocabulary.h"
 #include "traces/out/writer.h"
 
 #include "tests/unit/chrome_text.h"

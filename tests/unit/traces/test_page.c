@@ -1,5 +1,6 @@
 /* test_page.c - slices of a page add up to the statistics, start when what they waited for ends,
  * and come back from their columns as they went in. */
+#include "model/vocabulary.h"
 #include "traces/page/page.h"
 
 #include "sim/core/analyse/crit.h"

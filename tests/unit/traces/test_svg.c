@@ -1,4 +1,5 @@
 /* test_svg.c - what a picture shows adds up, before and after it is put on paper. */
+#include "model/vocabulary.h"
 #include "tests/unit/tiny_trace.h"
 #include "traces/svg/internal.h"
 
@@ -70,7 +71,7 @@ START_TEST(windows_side_by_side_show_what_the_whole_shows)
         const struct ty_svg_panel panel = {
             .timeline = &c.run.timeline, .ranks = &rank, .n_ranks = 1};
         struct ty_svg_items whole;
-        ty_ps time[TY_SVG_N_KINDS] = {0}, inside[TY_N_BUCKETS] = {0};
+        ty_ps time[TY_SVG_N_KINDS] = {0}, inside[TY_MAX_BUCKETS] = {0};
         ck_assert_int_eq(ty_svg_collect(&whole, &panel, 0, end, &arena), 0);
         for (uint32_t part = 0; part < 7; part++) {
             struct ty_svg_items items;

@@ -200,7 +200,7 @@ static void add_slice(struct sums *sums, const struct rules_event *e)
 {
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         for (uint32_t c = 0; c < TY_N_CATEGORIES; c++) {
-            if (e->tid == 11 + s && js_is(e->cat, ty_category_name((enum ty_category)c))) {
+            if (e->tid == 11 + s && js_is(e->cat, ty_transformer_words.categories[c].name)) {
                 sums->ns[e->pid - RULES_RANK][s][c] += e->dur;
             }
         }

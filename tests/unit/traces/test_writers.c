@@ -1,4 +1,5 @@
 /* test_writers.c - table of formats, CSV, digest and text Gantt. */
+#include "model/vocabulary.h"
 #include "traces/out/writer.h"
 
 #include "tests/unit/tiny_trace.h"
