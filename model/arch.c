@@ -2,8 +2,6 @@
  * model/block. */
 #include "model/arch.h"
 
-#include <stddef.h>
-
 #include "model/check.h"
 
 static const struct ty_word mlp_words[] = {
@@ -30,42 +28,22 @@ static const struct ty_word fusion_words[] = {
     {NULL, 0, NULL},
 };
 
-#define AT(member) offsetof(struct ty_arch, member)
-
-#define TEXT(key_, doc_)                                                                           \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_STRING, .offset = AT(key_), .doc = (doc_)                    \
-    }
+#define ROW(key_, type_, ...) TY_FIELD(struct ty_arch, #key_, key_, type_, __VA_ARGS__)
+#define TEXT(key_, doc_)      ROW(key_, STRING, .doc = (doc_))
 #define SIZE(key_, max_, doc_)                                                                     \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
-        .required = true, .doc = (doc_)                                                            \
-    }
+    ROW(key_, UINT, .min = 1, .max = (max_), .required = true, .doc = (doc_))
 #define DERIVED(key_, max_, doc_)                                                                  \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
-        .fallback = "auto", .blank = "auto", .doc = (doc_)                                         \
-    }
+    ROW(key_, UINT, .min = 1, .max = (max_), .fallback = "auto", .blank = "auto", .doc = (doc_))
 #define WORD(key_, words_, fallback_, doc_)                                                        \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_WORD, .offset = AT(key_), .words = (words_),                 \
-        .fallback = (fallback_), .doc = (doc_)                                                     \
-    }
-#define FLAG(key_, doc_)                                                                           \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = "false", .doc = (doc_) \
-    }
+    ROW(key_, WORD, .words = (words_), .fallback = (fallback_), .doc = (doc_))
+#define FLAG(key_, doc_) ROW(key_, BOOL, .fallback = "false", .doc = (doc_))
 
 const struct ty_field ty_arch_fields[] = {
     TEXT(preset, "a model to start from (trainyard list models); other keys override it"),
     TEXT(huggingface, "path of a Hugging Face config.json to start from, relative to this file"),
-    {.key = "name",
-     .type = TY_TYPE_STRING,
-     .offset = AT(name),
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "what titles call it; auto: the preset, or what the Hugging Face file is of, or the "
-            "run file"},
+    ROW(name, STRING, .fallback = "auto", .blank = "auto",
+        .doc = "what titles call it; auto: the preset, or what the Hugging Face file is of, or the "
+               "run file"),
     SIZE(layers, 10000, "transformer layers"),
     SIZE(hidden, 1000000, "width of the hidden states"),
     SIZE(heads, 10000, "attention heads"),
@@ -73,13 +51,8 @@ const struct ty_field ty_arch_fields[] = {
     DERIVED(head_dim, 10000, "width of a head; auto: hidden / heads"),
     DERIVED(ffn, 10000000, "inner width of the MLP; auto: 4 hidden"),
     SIZE(vocabulary, 100000000, "tokens in the vocabulary"),
-    {.key = "sequence",
-     .type = TY_TYPE_UINT,
-     .offset = AT(sequence),
-     .min = 1,
-     .max = 100000000,
-     .fallback = "2048",
-     .doc = "tokens in a sequence"},
+    ROW(sequence, UINT, .min = 1, .max = 100000000, .fallback = "2048",
+        .doc = "tokens in a sequence"),
     WORD(mlp, mlp_words, "gelu", "kind of MLP"),
     WORD(norm_kind, norm_kind_words, "layernorm", "kind of norm"),
     WORD(norm, fusion_words, "fused", "how norms are computed"),
@@ -93,22 +66,10 @@ const struct ty_field ty_arch_fields[] = {
     WORD(bias, bias_words, "false", "which linear layers of a layer have biases"),
     FLAG(qk_norm, "whether every head of q and k has an RMSNorm before its rotary embedding"),
     FLAG(tied, "whether the output matrix is the embedding matrix"),
-    {.key = "positions",
-     .type = TY_TYPE_UINT,
-     .offset = AT(positions),
-     .min = 1,
-     .max = 100000000,
-     .fallback = "none",
-     .blank = "none",
-     .doc = "learned position embeddings; none: rotary ones"},
-    {.key = "dropout",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_RATIO,
-     .offset = AT(dropout),
-     .min = 0,
-     .max = 0.99,
-     .fallback = "0",
-     .doc = "share of values dropped; above 0 the masks cost memory and time"},
+    ROW(positions, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
+        .doc = "learned position embeddings; none: rotary ones"),
+    ROW(dropout, QUANTITY, .dim = TY_DIM_RATIO, .min = 0, .max = 0.99, .fallback = "0",
+        .doc = "share of values dropped; above 0 the masks cost memory and time"),
 };
 
 const uint32_t ty_n_arch_fields = TY_COUNT(ty_arch_fields);

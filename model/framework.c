@@ -4,8 +4,6 @@
  * default and reports say which it was. "guess" marks what no source or measurement says. */
 #include "model/framework.h"
 
-#include <stddef.h>
-
 static const struct ty_word p2p_words[] = {
     {"auto", TY_OVERLAP_P2P_AUTO, "with several model chunks per rank, as Megatron-LM does"},
     {"true", TY_OVERLAP_P2P_TRUE, "messages leave beside the next pass"},
@@ -20,17 +18,10 @@ static const struct ty_word sync_words[] = {
     {NULL, 0, NULL},
 };
 
-#define AT(member) offsetof(struct ty_framework, member)
-#define FLAG(key_, fallback_, doc_)                                                                \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_BOOL, .offset = AT(key_), .fallback = (fallback_),           \
-        .doc = (doc_)                                                                              \
-    }
+#define ROW(key_, type_, ...)       TY_FIELD(struct ty_framework, #key_, key_, type_, __VA_ARGS__)
+#define FLAG(key_, fallback_, doc_) ROW(key_, BOOL, .fallback = (fallback_), .doc = (doc_))
 #define TIME(key_, doc_)                                                                           \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_SECONDS, .offset = AT(key_),         \
-        .max = 10, .fallback = "0 s", .doc = (doc_)                                                \
-    }
+    ROW(key_, QUANTITY, .dim = TY_DIM_SECONDS, .max = 10, .fallback = "0 s", .doc = (doc_))
 
 static const struct ty_word grad_words[] = {
     {"auto", TY_GRAD_AUTO, "fp32 where the model is bf16, else as the model"},
@@ -47,58 +38,34 @@ static const struct ty_word reduce_words[] = {
 };
 
 const struct ty_field ty_framework_fields[] = {
-    {.key = "preset",
-     .type = TY_TYPE_STRING,
-     .offset = AT(preset),
-     .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
-            "megatron-lm, but fsdp with layout.zero 3"},
-    {.key = "grad_dtype",
-     .type = TY_TYPE_WORD,
-     .offset = AT(grad_dtype),
-     .words = grad_words,
-     .fallback = "model",
-     .doc = "type in which gradients are kept and accumulated"},
-    {.key = "reduce_dtype",
-     .type = TY_TYPE_WORD,
-     .offset = AT(reduce_dtype),
-     .words = reduce_words,
-     .fallback = "auto",
-     .doc = "type in which gradients cross the wire between replicas"},
+    ROW(preset, STRING,
+        .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
+               "megatron-lm, but fsdp with layout.zero 3"),
+    ROW(grad_dtype, WORD, .words = grad_words, .fallback = "model",
+        .doc = "type in which gradients are kept and accumulated"),
+    ROW(reduce_dtype, WORD, .words = reduce_words, .fallback = "auto",
+        .doc = "type in which gradients cross the wire between replicas"),
     FLAG(fused_accumulation, "true",
          "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
-    {.key = "bucket",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_BYTES,
-     .offset = AT(bucket),
-     .min = 1024,
-     .max = 1e13,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "gradients reduced in one call, bytes at 16 bit (not ZeRO-3, which reduces unit by "
+    ROW(bucket, QUANTITY, .dim = TY_DIM_BYTES, .min = 1024, .max = 1e13, .fallback = "auto",
+        .blank = "auto",
+        .doc =
+            "gradients reduced in one call, bytes at 16 bit (not ZeRO-3, which reduces unit by "
             "unit): a bucket closes with the matrix that "
             "fills it; auto: 25 MiB, with ZeRO 40 million parameters or 1 million per replica if "
-            "that is more"},
-    {.key = "first_bucket",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_BYTES,
-     .offset = AT(first_bucket),
-     .min = 1024,
-     .max = 1e13,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "the first bucket of a backward pass; auto: 1 MiB where framework.bucket is 25 MiB by "
-            "rule, else like the others"},
+            "that is more"),
+    ROW(first_bucket, QUANTITY, .dim = TY_DIM_BYTES, .min = 1024, .max = 1e13, .fallback = "auto",
+        .blank = "auto",
+        .doc =
+            "the first bucket of a backward pass; auto: 1 MiB where framework.bucket is 25 MiB by "
+            "rule, else like the others"),
     FLAG(overlap_grad_reduce, "true",
          "whether gradients are reduced while the last backward pass still runs"),
-    {.key = "sync_every",
-     .type = TY_TYPE_WORD,
-     .words = sync_words,
-     .offset = AT(sync_every),
-     .fallback = "auto",
-     .doc =
-         "whether gradients are reduced after every micro-batch; false: added up and reduced "
-         "after the last (no_sync), which takes memory with ZeRO-2 and -3; auto: true with those"},
+    ROW(sync_every, WORD, .words = sync_words, .fallback = "auto",
+        .doc = "whether gradients are reduced after every micro-batch; false: added up and reduced "
+               "after the last (no_sync), which takes memory with ZeRO-2 and -3; auto: true with "
+               "those"),
     FLAG(
         reduce_scatter, "true",
         "ZeRO-1 and -2: whether gradients are reduce-scattered; false: all-reduced, and every rank "
@@ -106,12 +73,8 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(overlap_param_gather, "false",
          "ZeRO-1 and -2: whether updated parameters are gathered while the next forward pass "
          "already runs"),
-    {.key = "prefetch",
-     .type = TY_TYPE_UINT,
-     .offset = AT(prefetch),
-     .max = TY_PREFETCH_MAX,
-     .fallback = "1",
-     .doc = "ZeRO-3: units gathered ahead of the one at work; 1 + prefetch exist whole"},
+    ROW(prefetch, UINT, .max = TY_PREFETCH_MAX, .fallback = "1",
+        .doc = "ZeRO-3: units gathered ahead of the one at work; 1 + prefetch exist whole"),
     FLAG(reshard_after_forward, "true",
          "ZeRO-3: whether parameters are given up after a forward pass and gathered again for the "
          "backward; false: kept until then"),
@@ -122,12 +85,8 @@ const struct ty_field ty_framework_fields[] = {
          "whether SwiGLU's gate and up are one matrix; false: two, with an all-reduce each"),
     FLAG(overlap_tensor_reduce, "true",
          "whether those all-reduces run beside the weight gradient of the same layer"),
-    {.key = "overlap_p2p",
-     .type = TY_TYPE_WORD,
-     .offset = AT(overlap_p2p),
-     .words = p2p_words,
-     .fallback = "true",
-     .doc = "whether a pipeline rank starts its next pass before the last message has left"},
+    ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
+        .doc = "whether a pipeline rank starts its next pass before the last message has left"),
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
@@ -136,14 +95,8 @@ const struct ty_field ty_framework_fields[] = {
          "whether the rotary embedding is one kernel; false: framework operators"),
     FLAG(fused_optimizer, "true",
          "whether Adam is one kernel; false: framework operators, three times the traffic"),
-    {.key = "norm_speed",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_COUNT,
-     .offset = AT(norm_speed),
-     .min = 0.1,
-     .max = 10,
-     .fallback = "1",
-     .doc = "speed of the stack's fused norm, over the one of cluster.norm_passes"},
+    ROW(norm_speed, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.1, .max = 10, .fallback = "1",
+        .doc = "speed of the stack's fused norm, over the one of cluster.norm_passes"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
                       "a lower bound on that pass (0 with CUDA graphs)"),
     TIME(pass_overhead, "time a GPU waits for its host at the start of each pass of a pipeline, s: "

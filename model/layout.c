@@ -7,7 +7,6 @@
  * Megatron-LM does), a difference that is left out here. */
 #include "model/layout.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 #include "model/check.h"
@@ -35,109 +34,47 @@ const struct ty_word ty_context_words[] = {
     {NULL, 0, NULL},
 };
 
-#define AT(member) offsetof(struct ty_layout, member)
-
+#define ROW(key_, type_, ...) TY_FIELD(struct ty_layout, #key_, key_, type_, __VA_ARGS__)
 #define COUNT(key_, max_, fallback_, doc_)                                                         \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
-        .fallback = (fallback_), .doc = (doc_)                                                     \
-    }
+    ROW(key_, UINT, .min = 1, .max = (max_), .fallback = (fallback_), .doc = (doc_))
 
 const struct ty_field ty_layout_fields[] = {
     COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
     COUNT(context, 65536, "1", "ranks that share the tokens of every sequence"),
-    {.key = "context_method",
-     .type = TY_TYPE_WORD,
-     .offset = AT(context_method),
-     .words = ty_context_words,
-     .fallback = "zigzag",
-     .doc = "how these ranks bring queries and keys together"},
-    {.key = "context_inner",
-     .type = TY_TYPE_UINT,
-     .offset = AT(context_inner),
-     .min = 1,
-     .max = 65536,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc =
-         "of the hybrid method: neighbours that scatter heads; auto: as many as divide the heads "
-         "and lie in a node"},
+    ROW(context_method, WORD, .words = ty_context_words, .fallback = "zigzag",
+        .doc = "how these ranks bring queries and keys together"),
+    ROW(context_inner, UINT, .min = 1, .max = 65536, .fallback = "auto", .blank = "auto",
+        .doc = "of the hybrid method: neighbours that scatter heads; auto: as many as divide the "
+               "heads "
+               "and lie in a node"),
     COUNT(pipeline, 65535, "1", "ranks that hold successive layers"),
-    {.key = "data",
-     .type = TY_TYPE_UINT,
-     .offset = AT(data),
-     .min = 1,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"},
+    ROW(data, UINT, .min = 1, .fallback = "auto", .blank = "auto",
+        .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"),
     COUNT(expert, 65536, "1", "ranks that share the experts; only 1 is simulated yet"),
     COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
-    {.key = "global_batch",
-     .type = TY_TYPE_UINT,
-     .offset = AT(global_batch),
-     .min = 1,
-     .required = true,
-     .doc = "sequences in an optimizer step, over all replicas"},
-    {.key = "sequence_parallel",
-     .type = TY_TYPE_BOOL,
-     .offset = AT(sequence_parallel),
-     .fallback = "false",
-     .doc = "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"},
-    {.key = "zero",
-     .type = TY_TYPE_UINT,
-     .offset = AT(zero),
-     .min = 0,
-     .max = 3,
-     .fallback = "0",
-     .doc = "what replicas share: 0 nothing, 1 optimizer state, 2 gradients too, 3 weights too"},
-    {.key = "shard",
-     .type = TY_TYPE_UINT,
-     .offset = AT(shard),
-     .min = 1,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "neighbouring data ranks that share what layout.zero says; gradients are all-reduced "
-            "between such groups (FSDP's hybrid sharding); auto: all data ranks"},
-    {.key = "recompute",
-     .type = TY_TYPE_WORD,
-     .offset = AT(recompute),
-     .words = recompute_words,
-     .fallback = "none",
-     .doc = "activations that are computed again in the backward pass"},
-    {.key = "order",
-     .type = TY_TYPE_WORDS,
-     .offset = AT(order),
-     .words = ty_axis_words,
-     .fallback = "[tensor, context, data, pipeline]",
-     .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"},
-    {.key = "nodes",
-     .type = TY_TYPE_STRINGS,
-     .offset = AT(nodes),
-     .blank = "auto",
-     .fallback = "auto",
-     .example = "[0-3, 6]",
-     .doc = "nodes the job sits on, such as 0-3; auto: all, or those that other jobs leave"},
-    {.key = "gpus",
-     .type = TY_TYPE_STRINGS,
-     .offset = AT(gpus),
-     .blank = "auto",
-     .fallback = "auto",
-     .example = "[0-3, 6]",
-     .doc = "GPUs of each of these nodes it sits on, such as 0-3; auto: all"},
-    {.key = "rank_file",
-     .type = TY_TYPE_STRING,
-     .offset = AT(rank_file),
-     .blank = "none",
-     .fallback = "none",
-     .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"},
-    {.key = "stage_layers",
-     .type = TY_TYPE_UINTS,
-     .offset = AT(stage_layers),
-     .min = 1,
-     .max = 10000,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"},
+    ROW(global_batch, UINT, .min = 1, .required = true,
+        .doc = "sequences in an optimizer step, over all replicas"),
+    ROW(sequence_parallel, BOOL, .fallback = "false",
+        .doc =
+            "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"),
+    ROW(zero, UINT, .min = 0, .max = 3, .fallback = "0",
+        .doc = "what replicas share: 0 nothing, 1 optimizer state, 2 gradients too, 3 weights too"),
+    ROW(shard, UINT, .min = 1, .fallback = "auto", .blank = "auto",
+        .doc =
+            "neighbouring data ranks that share what layout.zero says; gradients are all-reduced "
+            "between such groups (FSDP's hybrid sharding); auto: all data ranks"),
+    ROW(recompute, WORD, .words = recompute_words, .fallback = "none",
+        .doc = "activations that are computed again in the backward pass"),
+    ROW(order, WORDS, .words = ty_axis_words, .fallback = "[tensor, context, data, pipeline]",
+        .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"),
+    ROW(nodes, STRINGS, .blank = "auto", .fallback = "auto", .example = "[0-3, 6]",
+        .doc = "nodes the job sits on, such as 0-3; auto: all, or those that other jobs leave"),
+    ROW(gpus, STRINGS, .blank = "auto", .fallback = "auto", .example = "[0-3, 6]",
+        .doc = "GPUs of each of these nodes it sits on, such as 0-3; auto: all"),
+    ROW(rank_file, STRING, .blank = "none", .fallback = "none",
+        .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"),
+    ROW(stage_layers, UINTS, .min = 1, .max = 10000, .fallback = "auto", .blank = "auto",
+        .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
 };
 
 const uint32_t ty_n_layout_fields = TY_COUNT(ty_layout_fields);

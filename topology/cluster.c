@@ -6,7 +6,6 @@
  * reach (sources in gpu_presets.c and cluster_presets.c); "guess" in a doc line marks the rest. */
 #include "topology/cluster.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 const struct ty_word ty_dtype_words[] = {
@@ -31,36 +30,26 @@ double ty_dtype_bytes(enum ty_dtype dtype)
     return dtype == TY_DTYPE_FP32 ? 4 : 2;
 }
 
-#define AT(member) offsetof(struct ty_cluster, member)
-
-#define TEXT(key_, doc_)                                                                           \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_STRING, .offset = AT(key_), .doc = (doc_)                    \
-    }
+#define ROW(key_, type_, ...) TY_FIELD(struct ty_cluster, #key_, key_, type_, __VA_ARGS__)
+#define ROW_AT(key_, member_, type_, ...)                                                          \
+    TY_FIELD(struct ty_cluster, key_, member_, type_, __VA_ARGS__)
+#define TEXT(key_, doc_) ROW(key_, STRING, .doc = (doc_))
 
 #define COUNT(key_, member_, min_, max_, fallback_, doc_)                                          \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(member_), .min = (min_), .max = (max_),   \
-        .fallback = (fallback_), .doc = (doc_)                                                     \
-    }
+    ROW_AT(#key_, member_, UINT, .min = (min_), .max = (max_), .fallback = (fallback_),            \
+           .doc = (doc_))
 
 #define VALUE(key_, member_, dim_, min_, max_, fallback_, doc_)                                    \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(member_),       \
-        .min = (min_), .max = (max_), .fallback = (fallback_), .doc = (doc_)                       \
-    }
+    ROW_AT(#key_, member_, QUANTITY, .dim = TY_DIM_##dim_, .min = (min_), .max = (max_),           \
+           .fallback = (fallback_), .doc = (doc_))
 
 #define OPTIONAL(key_, member_, dim_, min_, max_, blank_, doc_)                                    \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(member_),       \
-        .min = (min_), .max = (max_), .fallback = (blank_), .blank = (blank_), .doc = (doc_)       \
-    }
+    ROW_AT(#key_, member_, QUANTITY, .dim = TY_DIM_##dim_, .min = (min_), .max = (max_),           \
+           .fallback = (blank_), .blank = (blank_), .doc = (doc_))
 
 #define NEEDED(key_, dim_, min_, max_, doc_)                                                       \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_##dim_, .offset = AT(gpu.key_),      \
-        .min = (min_), .max = (max_), .required = true, .doc = (doc_)                              \
-    }
+    ROW_AT(#key_, gpu.key_, QUANTITY, .dim = TY_DIM_##dim_, .min = (min_), .max = (max_),          \
+           .required = true, .doc = (doc_))
 
 /* The common kinds: a share of a hardware figure, a latency, a plain factor, a peak, a curve. */
 #define SHARE(key_, at_, fallback_, doc_)        VALUE(key_, at_, RATIO, 0.001, 1, fallback_, doc_)
@@ -76,10 +65,8 @@ double ty_dtype_bytes(enum ty_dtype dtype)
 
 const struct ty_field ty_cluster_fields[] = {
     TEXT(preset, "a machine to start from (trainyard list clusters); other keys override it"),
-    {.key = "gpu",
-     .type = TY_TYPE_STRING,
-     .offset = AT(gpu_preset),
-     .doc = "a GPU to start from (trainyard list gpus); other keys override it"},
+    ROW_AT("gpu", gpu_preset, STRING,
+           .doc = "a GPU to start from (trainyard list gpus); other keys override it"),
 
     PEAK(peak_bf16, BF16, "dense bf16 matrix rate of a GPU, FLOP/s"),
     PEAK(peak_fp16, FP16, "dense fp16 matrix rate of a GPU, FLOP/s"),
@@ -87,13 +74,8 @@ const struct ty_field ty_cluster_fields[] = {
     PEAK(peak_fp8, FP8, "dense fp8 matrix rate of a GPU, FLOP/s"),
     NEEDED(memory, BYTES, 1e6, 1e14, "memory of a GPU as a framework sees it, bytes"),
     NEEDED(memory_bandwidth, BYTES_PER_S, 1e6, 1e15, "memory bandwidth of a GPU, B/s"),
-    {.key = "sms",
-     .type = TY_TYPE_UINT,
-     .offset = AT(gpu.sms),
-     .min = 1,
-     .max = 10000,
-     .fallback = "128",
-     .doc = "streaming multiprocessors of a GPU"},
+    ROW_AT("sms", gpu.sms, UINT, .min = 1, .max = 10000, .fallback = "128",
+           .doc = "streaming multiprocessors of a GPU"),
     SHARE(gemm_efficiency, gpu.gemm_efficiency, "0.72",
           "share of the peak a large matrix product reaches"),
     LATENCY(gemm_overhead, gpu.gemm_overhead, "8 us", "fixed time of a matrix product, s"),
@@ -139,13 +121,8 @@ const struct ty_field ty_cluster_fields[] = {
         "nccl-tests"),
 
     COUNT(nodes, nodes, 1, 65536, "1", "nodes of the cluster"),
-    {.key = "gpus_per_node",
-     .type = TY_TYPE_UINT,
-     .offset = AT(gpus_per_node),
-     .min = 1,
-     .max = 1024,
-     .required = true,
-     .doc = "GPUs that NVLink joins"},
+    ROW(gpus_per_node, UINT, .min = 1, .max = 1024, .required = true,
+        .doc = "GPUs that NVLink joins"),
     OPTIONAL(nvlink_bandwidth, nvlink.bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
              "NVLink bandwidth of a GPU, one direction, B/s"),
     VALUE(nvlink_efficiency, nvlink.efficiency, RATIO, 0.001, 2, "0.76",
@@ -181,14 +158,8 @@ const struct ty_field ty_cluster_fields[] = {
     LATENCY(nvlink_p2p_latency, nvlink.p2p_latency, "8 us",
             "fixed time of a message inside a node, s"),
 
-    {.key = "nics_per_node",
-     .type = TY_TYPE_UINT,
-     .offset = AT(net.nics),
-     .min = 1,
-     .max = 4096,
-     .fallback = "auto",
-     .blank = "auto",
-     .doc = "network interfaces of a node; auto: one per GPU"},
+    ROW_AT("nics_per_node", net.nics, UINT, .min = 1, .max = 4096, .fallback = "auto",
+           .blank = "auto", .doc = "network interfaces of a node; auto: one per GPU"),
     OPTIONAL(nic_bandwidth, net.nic_bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
              "bandwidth of a network interface, one direction, B/s"),
     SHARE(nic_efficiency, net.nic_efficiency, "0.96",
@@ -196,11 +167,10 @@ const struct ty_field ty_cluster_fields[] = {
     LATENCY(net_step, net.step, "14 us", "time of a ring's step between nodes, s (NCCL tuning)"),
     LATENCY(net_tree_step, net.tree_step, "14 us",
             "time of a tree's level between nodes, s (NCCL tuning)"),
-    {.key = "two_node_tree",
-     .type = TY_TYPE_BOOL,
-     .offset = AT(net.two_node_tree),
-     .fallback = "false",
-     .doc = "whether the trees of an all-reduce over two nodes cross the network once, not twice"},
+    ROW_AT(
+        "two_node_tree", net.two_node_tree, BOOL, .fallback = "false",
+        .doc =
+            "whether the trees of an all-reduce over two nodes cross the network once, not twice"),
     LATENCY(net_latency, net.latency, "8.4 us",
             "fixed time of a collective that leaves the node, s (NCCL tuning)"),
     FACTOR(net_ring_factor, net.ring_factor, 10, "1.4",
@@ -223,27 +193,19 @@ const struct ty_field ty_cluster_fields[] = {
           "beside it (mean of arXiv 2507.03114: 18.9 %)"),
     VALUE(net_overlap_slowdown, net.overlap_slowdown, RATIO, 0, 0.9, "10 %",
           "the same beside a collective between nodes (guess: fewer channels)"),
-    {.key = "collectives",
-     .inner = "algorithm",
-     .type = TY_TYPE_WORD,
-     .offset = AT(collectives.algorithm),
-     .words = ty_coll_algorithm_words,
-     .fallback = "auto",
-     .doc = "algorithm of collectives, where it applies"},
-    {.key = "collectives.measured",
-     .type = TY_TYPE_STRINGS,
-     .offset = AT(collectives.measured_files),
-     .fallback = "none",
-     .blank = "none",
-     .doc = "logs of nccl-tests, beside the run file: they replace the model for the groups they "
-            "measured"},
-    {.key = "operators",
-     .type = TY_TYPE_STRING,
-     .offset = AT(operators),
-     .fallback = "none",
-     .blank = "none",
-     .doc = "a table of measured kernels (CSV), beside the run file: it replaces the model for the "
-            "kernels it has"},
+    ROW_AT("collectives", collectives.algorithm, WORD, .inner = "algorithm",
+           .words = ty_coll_algorithm_words, .fallback = "auto",
+           .doc = "algorithm of collectives, where it applies"),
+    ROW_AT(
+        "collectives.measured", collectives.measured_files, STRINGS, .fallback = "none",
+        .blank = "none",
+        .doc =
+            "logs of nccl-tests, beside the run file: they replace the model for the groups they "
+            "measured"),
+    ROW(operators, STRING, .fallback = "none", .blank = "none",
+        .doc =
+            "a table of measured kernels (CSV), beside the run file: it replaces the model for the "
+            "kernels it has"),
 
     /* With these three and the tensors of model/block, 259 of 273 outcomes of Hagemann et al. 2023
      * are called right (13B on 64 and 65B on 128 A100); any 0.7 to 1.2 GiB a communicator with 6 to
@@ -258,15 +220,11 @@ const struct ty_field ty_cluster_fields[] = {
              "communicator_memory times the communicators of the layout"),
     VALUE(fragmentation, overhead.fragmentation, RATIO, 0, 1, "4 %",
           "memory lost to fragmentation and workspaces, as share of the model's bytes"),
-    {.key = "exceptions",
-     .type = TY_TYPE_STRINGS,
-     .offset = AT(exception_texts),
-     .fallback = "none",
-     .blank = "none",
-     .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
-     .doc =
-         "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), nic N.M "
-         "dead, node N with K nics, nodes N-M with GPU"},
+    ROW_AT("exceptions", exception_texts, STRINGS, .fallback = "none", .blank = "none",
+           .example = "[gpu 17 at 80 %, nic 3.6 dead, nodes 8-15 with a100-sxm-40g]",
+           .doc = "parts that differ: gpu N at S (speed), nvlink, nic or leaf N at S (bandwidth), "
+                  "nic N.M "
+                  "dead, node N with K nics, nodes N-M with GPU"),
 };
 
 const uint32_t ty_n_cluster_fields = TY_COUNT(ty_cluster_fields);

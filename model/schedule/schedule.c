@@ -33,26 +33,17 @@ const struct ty_word ty_sched_words[] = {
 };
 
 #define AUTO(key_, max_, doc_)                                                                     \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = offsetof(struct ty_sched_options, key_),     \
-        .min = 1, .max = (max_), .blank = "auto", .fallback = "auto", .doc = (doc_)                \
-    }
+    ROW(key_, UINT, .min = 1, .max = (max_), .blank = "auto", .fallback = "auto", .doc = (doc_))
+
+#define ROW(key_, type_, ...) TY_FIELD(struct ty_sched_options, #key_, key_, type_, __VA_ARGS__)
 
 const struct ty_field ty_sched_fields[] = {
-    {.key = "name",
-     .type = TY_TYPE_WORD,
-     .offset = offsetof(struct ty_sched_options, name),
-     .words = ty_sched_words,
-     .any_case = true,
-     .fallback = "1f1b",
-     .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"},
-    {.key = "file",
-     .type = TY_TYPE_STRING,
-     .offset = offsetof(struct ty_sched_options, file),
-     .blank = "none",
-     .fallback = "none",
-     .doc = "a schedule of your own, as slots text or PyTorch CSV, in place of a name; none: the "
-            "schedule of schedule.name"},
+    ROW(name, WORD, .words = ty_sched_words, .any_case = true, .fallback = "1f1b",
+        .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"),
+    ROW(file, STRING, .blank = "none", .fallback = "none",
+        .doc =
+            "a schedule of your own, as slots text or PyTorch CSV, in place of a name; none: the "
+            "schedule of schedule.name"),
     AUTO(chunks, 64,
          "virtual stages (model chunks) per pipeline rank; auto: what the schedule needs, 2 where "
          "it takes any number"),
@@ -61,20 +52,12 @@ const struct ty_field ty_sched_fields[] = {
     AUTO(slices, 255,
          "slices of each sequence, for schedules that pipeline within a sequence; auto: what the "
          "schedule needs"),
-    {.key = "barrier",
-     .type = TY_TYPE_BOOL,
-     .offset = offsetof(struct ty_sched_options, barrier),
-     .fallback = "true",
-     .doc = "all ranks wait for the global gradient norm before they update their weights"},
-    {.key = "overlap_cost",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_RATIO,
-     .offset = offsetof(struct ty_sched_options, overlap_cost),
-     .min = 0.01,
-     .max = 10,
-     .fallback = "100 %",
-     .doc = "time of layers in a slot in which a forward and a backward overlap, as share of what "
-            "they take alone"},
+    ROW(barrier, BOOL, .fallback = "true",
+        .doc = "all ranks wait for the global gradient norm before they update their weights"),
+    ROW(overlap_cost, QUANTITY, .dim = TY_DIM_RATIO, .min = 0.01, .max = 10, .fallback = "100 %",
+        .doc =
+            "time of layers in a slot in which a forward and a backward overlap, as share of what "
+            "they take alone"),
 };
 const uint32_t ty_n_sched_fields = TY_COUNT(ty_sched_fields);
 

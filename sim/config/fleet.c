@@ -1,29 +1,15 @@
 /* fleet.c - see fleet.h. */
 #include "sim/config/fleet.h"
 
-#include <stddef.h>
+#define ROW(key_, type_, ...) TY_FIELD(struct ty_fleet_options, #key_, key_, type_, __VA_ARGS__)
 
 const struct ty_field ty_fleet_fields[] = {
-    {.key = "price",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_COUNT,
-     .offset = offsetof(struct ty_fleet_options, price),
-     .min = 1e-6,
-     .max = 1e6,
-     .blank = "none",
-     .fallback = "none",
-     .example = "2.5",
-     .doc = "of a GPU for an hour, in whatever currency; none: no cost is told"},
-    {.key = "tokens",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_COUNT,
-     .offset = offsetof(struct ty_fleet_options, tokens),
-     .min = 1,
-     .max = 1e18,
-     .blank = "none",
-     .fallback = "none",
-     .example = "15.6e12",
-     .doc = "of the whole training; none: its days and GPU-hours are not told"},
+    ROW(price, QUANTITY, .dim = TY_DIM_COUNT, .min = 1e-6, .max = 1e6, .blank = "none",
+        .fallback = "none", .example = "2.5",
+        .doc = "of a GPU for an hour, in whatever currency; none: no cost is told"),
+    ROW(tokens, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e18, .blank = "none",
+        .fallback = "none", .example = "15.6e12",
+        .doc = "of the whole training; none: its days and GPU-hours are not told"),
 };
 
 const uint32_t ty_n_fleet_fields = TY_COUNT(ty_fleet_fields);

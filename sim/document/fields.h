@@ -7,6 +7,7 @@
 #define TY_DOCUMENT_FIELDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "sim/base/units.h"
@@ -83,6 +84,12 @@ struct ty_field {
     bool required;
     const char *doc;
 };
+
+/* A row of the section whose struct is `of_`; what else it needs comes last. */
+#define TY_FIELD(of_, key_, member_, type_, ...)                                                   \
+    {                                                                                              \
+        .key = (key_), .type = TY_TYPE_##type_, .offset = offsetof(of_, member_), __VA_ARGS__      \
+    }
 
 enum ty_origin_kind {
     TY_ORIGIN_UNSET,

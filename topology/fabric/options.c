@@ -7,7 +7,6 @@
 #include "topology/fabric/internal.h"
 
 #include <math.h>
-#include <stddef.h>
 
 const struct ty_word ty_fabric_form_words[] = {
     {"non-blocking", TY_FABRIC_NON_BLOCKING, "all NICs on one ideal switch"},
@@ -23,28 +22,18 @@ static const struct ty_word routing_words[] = {
     {NULL, 0, NULL},
 };
 
-#define AT(member) offsetof(struct ty_fabric_options, member)
+#define ROW(key_, type_, ...) TY_FIELD(struct ty_fabric_options, #key_, key_, type_, __VA_ARGS__)
 #define WORD(key_, words_, fallback_, doc_)                                                        \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_WORD, .offset = AT(key_), .words = (words_),                 \
-        .fallback = (fallback_), .doc = (doc_)                                                     \
-    }
+    ROW(key_, WORD, .words = (words_), .fallback = (fallback_), .doc = (doc_))
 #define COUNT(key_, max_, fallback_, blank_, doc_)                                                 \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_UINT, .offset = AT(key_), .min = 1, .max = (max_),           \
-        .fallback = (fallback_), .blank = (blank_), .doc = (doc_)                                  \
-    }
+    ROW(key_, UINT, .min = 1, .max = (max_), .fallback = (fallback_), .blank = (blank_),           \
+        .doc = (doc_))
 #define FACTOR(key_, doc_)                                                                         \
-    {                                                                                              \
-        .key = #key_, .type = TY_TYPE_QUANTITY, .dim = TY_DIM_COUNT, .offset = AT(key_), .min = 1, \
-        .max = 1000, .fallback = "1", .doc = (doc_)                                                \
-    }
+    ROW(key_, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1000, .fallback = "1", .doc = (doc_))
 
 const struct ty_field ty_fabric_fields[] = {
-    {.key = "preset",
-     .type = TY_TYPE_STRING,
-     .offset = AT(preset),
-     .doc = "a network to start from (trainyard list fabrics); other keys override it"},
+    ROW(preset, STRING,
+        .doc = "a network to start from (trainyard list fabrics); other keys override it"),
     WORD(topology, ty_fabric_form_words, "non-blocking", "how switches join the NICs of the nodes"),
     COUNT(leaf_ports, 65536, "64", NULL, "ports of a leaf switch, half of them down (QM9700: 64)"),
     COUNT(leaf_nodes, 65536, "auto", "auto",
@@ -64,15 +53,10 @@ const struct ty_field ty_fabric_fields[] = {
           "queue pairs between two NICs, each with a hash of its own (NCCL_IB_QPS_PER_CONNECTION)"),
     COUNT(spines, 65536, "auto", "auto",
           "uplinks of a leaf among which ECMP chooses; auto: one for each NIC's worth"),
-    {.key = "pcie_bandwidth",
-     .type = TY_TYPE_QUANTITY,
-     .dim = TY_DIM_BYTES_PER_S,
-     .offset = AT(pcie_bandwidth),
-     .min = 1e6,
-     .max = 1e14,
-     .fallback = "none",
-     .blank = "none",
-     .doc = "bandwidth between GPUs and NICs, one direction, B/s; none: never the narrowest link"},
+    ROW(pcie_bandwidth, QUANTITY, .dim = TY_DIM_BYTES_PER_S, .min = 1e6, .max = 1e14,
+        .fallback = "none", .blank = "none",
+        .doc =
+            "bandwidth between GPUs and NICs, one direction, B/s; none: never the narrowest link"),
     COUNT(gpus_per_pcie, 1024, "1", NULL, "GPUs that share it"),
 };
 
