@@ -35,6 +35,7 @@ struct ty_comm_span {
     unsigned dims;
     uint32_t stride, count;
 };
+const char *ty_comm_group_name(enum ty_comm_group group);
 struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty_grid *grid,
                                  enum ty_comm_group group);
 

@@ -22,8 +22,7 @@
  * lives as long, unless it is said otherwise. Texts are UTF-8 and end with a zero.
  *
  * Units. Names say them: _ps picoseconds, _s seconds, _B bytes; a ratio has none and is a share,
- * 0..1. Ranks, stages, steps, layers and micro-batches count from 0. "[n]" is the length of an
- * array.
+ * 0..1. Ranks, stages, steps, layers, micro-batches count from 0. "[n]" is an array's length.
  *
  * Threads. Different objects may be used on different threads at the same time; one object, also a
  * const one, by one thread at a time. But a configuration is only read by its runs: they may be
@@ -221,6 +220,8 @@ TY_API void ty_tasks_free(struct ty_tasks *tasks);
 /* Where the time of an executed run goes, and what changes of layout, schedule, stack and hardware
  * do, each by another run. For people. (2) before execution. */
 TY_API int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err);
+/* The operators of each kind of layer of a planned run, as one rank does them; for people. */
+TY_API int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err);
 
 /* What a plan is: cluster, layout, tasks, memory bill. Who talks over which class of link, and how
  * many bytes a step. For people; (3), (4) where a schedule file is wrong or would deadlock. */

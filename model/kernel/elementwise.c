@@ -136,6 +136,11 @@ static struct ty_cost measured_or(const struct ty_gpu *gpu, const struct ty_kern
     return (struct ty_cost){measured.seconds, 0};
 }
 
+double ty_elementwise_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
+{
+    return traffic_of(gpu, kernel, false).bytes * kernel->elements;
+}
+
 struct ty_cost ty_elementwise_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                                    bool backward)
 {

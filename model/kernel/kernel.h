@@ -71,6 +71,9 @@ struct ty_kernel {
 struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction);
 
+/* Bytes that the forward of a kernel has to read and write at least: each tensor once. */
+double ty_kernel_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel);
+
 /* Share of its full rate that a flash kernel reaches with x heads of 4096 tokens on the GPU
  * (x = sequences heads s / 4096); 1 at 64 and above. */
 double ty_attention_occupancy(double x, bool backward);

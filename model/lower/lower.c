@@ -50,11 +50,6 @@ static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
 
 static void make_groups(struct ty_lowering *l)
 {
-    static const char *const name[TY_N_COMM_GROUPS] = {
-#define X(id, name, stream, category) [TY_GROUP_##id] = (name),
-        TY_COMM_GROUPS(X)
-#undef X
-    };
     const struct ty_layout *layout = l->in->layout;
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
@@ -63,8 +58,9 @@ static void make_groups(struct ty_lowering *l)
             continue;
         }
         const bool shard = g == TY_GROUP_DATA && ty_layout_replicas(layout) > 1;
-        l->group[g].link = index16(ty_build_group(
-            &l->b, &(struct ty_group){shard ? "shard" : name[g], span.stride, span.count}));
+        l->group[g].link = index16(
+            ty_build_group(&l->b, &(struct ty_group){shard ? "shard" : ty_comm_group_name(g),
+                                                     span.stride, span.count}));
     }
     /* whom the gradient norm is summed over: shards differ between ranks, copies do not */
     const uint32_t norm = layout->tensor * (layout->zero > 0 ? ty_layout_shards(layout) : 1);

@@ -5,6 +5,16 @@ const struct ty_parallel *const ty_parallels[] = {
     &ty_parallel_tensor, &ty_parallel_context, &ty_parallel_sequence, &ty_parallel_recompute, NULL,
 };
 
+const char *ty_comm_group_name(enum ty_comm_group group)
+{
+    static const char *const name[TY_N_COMM_GROUPS] = {
+#define X(id, word, stream, category) [TY_GROUP_##id] = (word),
+        TY_COMM_GROUPS(X)
+#undef X
+    };
+    return name[group];
+}
+
 /* An axis of the grid, of which a group has `count` ranks, `apart` from each other. Digits of ranks
  * along an axis are remainders, so that size and stride are all that changes. */
 static struct ty_grid cut(const struct ty_grid *grid, enum ty_axis axis, uint32_t count,

@@ -37,6 +37,10 @@ size_t cli_find(const char *name);
 /* complete.c: prints what may stand in place of the last word, for shells. The exit status. */
 int cli_complete(int n, char **words);
 
+/* The run file at `path` with its overlays and everything that the command line sets. */
+int cli_load(const struct cli_options *o, const char *path, struct ty_config **config,
+             struct ty_err *err);
+
 /* Usage of a command on standard output. */
 void cli_print_help(enum cli_command command);
 

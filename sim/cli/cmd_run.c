@@ -4,22 +4,6 @@
 
 #include "sim/cli/cli.h"
 
-/* The run file with its overlays and everything the command line sets. */
-static int load(const struct cli_options *o, struct ty_config **config, struct ty_err *err)
-{
-    const char *sets[CLI_LIST_MAX + 1];
-    size_t n = 0;
-    for (; n < o->set.n; n++) {
-        sets[n] = o->set.item[n];
-    }
-    if (o->seed[0] != '\0') {
-        sets[n++] = o->seed;
-    }
-    const struct ty_source source = {
-        .path = o->operand, .with = o->with.item, .n_with = o->with.n, .sets = sets, .n_sets = n};
-    return ty_config_read(config, &source, err);
-}
-
 /* The i-th trace asked for, in the run file first, then on the command line; NULL after the
  * last. */
 static const char *trace_target(const struct cli_options *o, const struct ty_config *config,
@@ -233,7 +217,7 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
     struct ty_err *err = ty_err_new();
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
-    int rc = load(o, &config, err);
+    int rc = cli_load(o, o->operand, &config, err);
     if (rc == 0 && check_paths(o, config) != 0) {
         ty_config_free(config);
         ty_err_free(err);

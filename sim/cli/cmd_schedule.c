@@ -155,17 +155,40 @@ int cmd_schedule(const struct cli_options *o)
     return done;
 }
 
+/* The operators of a run file's layers. */
+static int list_layer(const struct cli_options *o, char **text, struct ty_err *err)
+{
+    struct ty_config *config = NULL;
+    struct ty_run *run = NULL;
+    int rc = cli_load(o, o->second, &config, err);
+    if (rc == 0) {
+        rc = ty_run_new(&run, config, err);
+    }
+    if (rc == 0) {
+        rc = ty_run_layers(run, text, err);
+    }
+    ty_run_free(run);
+    ty_config_free(config);
+    return rc;
+}
+
 int cmd_list(const struct cli_options *o)
 {
-    struct ty_err *err = ty_err_new();
     char *text = NULL;
     const bool keys = strcmp(o->operand, "keys") == 0;
-    if (o->second != NULL && !keys) {
-        cli_say("trainyard list: %s is one word too many; a second one goes with keys\n",
+    const bool layer = strcmp(o->operand, "layer") == 0 && o->second != NULL;
+    if (o->second != NULL && !keys && !layer) {
+        cli_say("trainyard list: %s is one word too many; a second one goes with keys and layer\n",
                 o->second);
-        ty_err_free(err);
         return 2;
     }
-    const int rc = keys ? ty_list_keys(o->second, &text, err) : ty_list(o->operand, &text, err);
+    if (o->set.n + o->with.n > 0 && !layer) {
+        cli_say("trainyard list: --set and --with are about a run file; write list layer FILE\n");
+        return 2;
+    }
+    struct ty_err *err = ty_err_new();
+    const int rc = keys    ? ty_list_keys(o->second, &text, err)
+                   : layer ? list_layer(o, &text, err)
+                           : ty_list(o->operand, &text, err);
     return hand_over(o, rc, text, NULL, err);
 }

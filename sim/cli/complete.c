@@ -152,6 +152,10 @@ static void complete_trace(struct place *at)
 static void complete_catalogue(const struct place *at, const char *before)
 {
     const char *name, *about;
+    if (before != NULL && strcmp(before, "layer") == 0) {
+        say_files(at, NULL);
+        return;
+    }
     puts("");
     for (size_t i = 0; before == NULL && (name = ty_list_name(i, &about)) != NULL; i++) {
         offer(at, name, "", about);

@@ -1,4 +1,4 @@
-/* output.c - messages to people, numbers from them. */
+/* output.c - messages to people, numbers and run files from them. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -169,4 +169,20 @@ void cli_say_unprinted(const struct cli_options *o, const char *target)
         cli_say("the report is not printed: standard output has a trace; -o PATH puts it "
                 "elsewhere\n");
     }
+}
+
+int cli_load(const struct cli_options *o, const char *path, struct ty_config **config,
+             struct ty_err *err)
+{
+    const char *sets[CLI_LIST_MAX + 1];
+    size_t n = 0;
+    for (; n < o->set.n; n++) {
+        sets[n] = o->set.item[n];
+    }
+    if (o->seed[0] != '\0') {
+        sets[n++] = o->seed;
+    }
+    const struct ty_source source = {
+        .path = path, .with = o->with.item, .n_with = o->with.n, .sets = sets, .n_sets = n};
+    return ty_config_read(config, &source, err);
 }

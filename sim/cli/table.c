@@ -80,11 +80,12 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
 
 const struct cli_option_row cli_option_rows[] = {
 #define AT(member) offsetof(struct cli_options, member)
-    {"set", 0, CLI_LIST, AT(set), FROM_FILE & ~BIT(diff), "KEY=VALUE", CLI_TAKES_SETTING, NULL,
+    {"set", 0, CLI_LIST, AT(set), (FROM_FILE & ~BIT(diff)) | BIT(list), "KEY=VALUE",
+     CLI_TAKES_SETTING, NULL,
      "set a key of the run file, such as layout.tensor=8; may be repeated"},
     {"set", 0, CLI_LIST, AT(set), BIT(diff), "[RUN:]KEY=VALUE", CLI_TAKES_SETTING, NULL,
      "set a key of all runs, or of one, such as B:layout.tensor=8; may be repeated"},
-    {"with", 0, CLI_LIST, AT(with), FROM_FILE, "OVERLAY", CLI_TAKES_FILE, RUN_FILE,
+    {"with", 0, CLI_LIST, AT(with), FROM_FILE | BIT(list), "OVERLAY", CLI_TAKES_FILE, RUN_FILE,
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
     {"stats", 0, CLI_VALUE, AT(stats), BIT(run) | BIT(diff) | BIT(calibrate) | BIT(import),
      "table|json", CLI_TAKES_KEY_WORD, "output.stats", "form of the report"},

@@ -107,6 +107,12 @@ static int keys(char **text, struct ty_err *err)
     return ty_list_keys(NULL, text, err);
 }
 
+static int no_file(char **text, struct ty_err *err)
+{
+    *text = NULL;
+    return ty_fail(err, TY_EUSAGE, "layer: of which run file? write list layer FILE");
+}
+
 /* What can be listed: entries, or what another file writes. */
 static const struct {
     const char *name, *about;
@@ -124,6 +130,7 @@ static const struct {
     {"figures", "of a run that are one number each, with their units", list_figures, NULL},
     {"keys", "of the run file, a line each; keys SECTION or keys KEY: all about them", NULL, keys},
     {"schema", "a JSON schema of the run file, for editors", NULL, ty_config_schema},
+    {"layer", "layer FILE: operators of a run file's layers, shapes to times", NULL, no_file},
 };
 
 const char *ty_list_name(size_t i, const char **about)

@@ -1,0 +1,240 @@
+/* layer.c - the lists of operators that a run is made of (model/block/block.h), for people: what a
+ * rank does in one micro-batch, kernel by kernel, with the collectives around it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/block/memory.h"
+#include "model/parallel.h"
+#include "sim/base/number_text.h"
+#include "sim/base/words.h"
+#include "sim/run/run.h"
+#include "topology/collectives/coll.h"
+
+/* Columns: name, FLOPs, bytes, weights, kept, forward, input gradient, weight gradient, again. */
+static const size_t column[] = {28, 40, 52, 65, 77, 89, 101, 113, 125};
+
+struct listing {
+    const struct ty_run *run;
+    struct ty_text *t;
+    const struct ty_gpu *gpu;
+    struct ty_arena *arena;                         /* scratch */
+    const struct ty_reach *reach[TY_N_COMM_GROUPS]; /* of rank 0 */
+};
+
+/* Right-aligned at the end of a column; nothing for zero. */
+static void cell(struct ty_text *t, size_t end, const char *text)
+{
+    ty_text_pad(t, end - strlen(text));
+    ty_text_add(t, "%s", text);
+}
+
+static void seconds(struct ty_text *t, size_t end, double s)
+{
+    char text[32] = "-";
+    cell(t, end, s > 0 ? ty_words_seconds(s, text, sizeof(text)) : text);
+}
+
+static void count(struct ty_text *t, size_t end, double x, char *(*words)(double, char *, size_t))
+{
+    char text[40] = "-";
+    cell(t, end, x > 0 ? words(x, text, sizeof(text)) : text);
+}
+
+static char *flops_words(double x, char *buf, size_t size)
+{
+    ty_snprintf(buf, size, "%.4g G", x / 1e9);
+    return buf;
+}
+
+/* ---- below an operator ---- */
+
+static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
+{
+    const struct ty_matmul *m = &kernel->matmul;
+    const struct ty_attention_core *x = &kernel->attention;
+    char number[32];
+    switch (kernel->op) {
+    case TY_OPERATOR_MATMUL:
+        ty_text_add(t, "%.10g rows, %.10g in, %.10g out", m->rows, m->in, m->out);
+        return;
+    case TY_OPERATOR_ATTENTION:
+        ty_text_add(t, "%.10g x %.10g queries, %.10g keys%s, %.10g heads of %.10g, %.10g of keys",
+                    x->sequences, x->queries > 0 ? x->queries : x->tokens, x->tokens,
+                    x->unmasked ? ", none masked" : "", x->heads, x->head_dim, x->kv_heads);
+        return;
+    default:
+        ty_text_add(t, "%s elements", ty_words_count(kernel->elements, number, sizeof(number)));
+    }
+}
+
+static void put_kernels(const struct listing *l, const struct ty_unit_op *op)
+{
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        const struct ty_kernel *kernel = &op->kernel[i];
+        const bool again = op->rounds.n > 0 && i >= op->rounds.n_first;
+        ty_text_add(l->t, "    %-14s", ty_operator_name(kernel->op));
+        put_shape(l->t, kernel);
+        if (again) {
+            ty_text_add(l->t, ", in each of %u further rounds", (unsigned)(op->rounds.n - 1));
+        }
+        ty_text_add(l->t, "\n");
+    }
+}
+
+static void put_comm(const struct listing *l, const char *when, const struct ty_op_comm *comm)
+{
+    char bytes[32], time[32];
+    struct ty_coll_cost cost;
+    const struct ty_reach *reach = &l->reach[comm->group][0];
+    const struct ty_cluster *cluster = &l->run->config->cluster;
+    ty_coll_cost(cluster, NULL, (enum ty_coll)comm->coll, comm->bytes, reach, &cost);
+    const double s = ty_coll_seconds(&cost) * comm->calls * cluster->collectives.derate;
+    ty_text_add(
+        l->t, "    %s: %s over %s, %u ranks, %s, %s", when, ty_coll_name((enum ty_coll)comm->coll),
+        ty_comm_group_name((enum ty_comm_group)comm->group), (unsigned)reach->ranks,
+        ty_words_bytes(comm->bytes, bytes, sizeof(bytes)), ty_words_seconds(s, time, sizeof(time)));
+    if (comm->times * comm->calls > 1) {
+        ty_text_add(l->t, ", %u times", (unsigned)comm->times * comm->calls);
+    }
+    ty_text_add(l->t, "\n");
+}
+
+static void put_comms(const struct listing *l, const struct ty_unit_op *op)
+{
+    static const char *const when[TY_N_COMM_PLACES] = {
+        "before the forward", "after the forward", "before the backward",
+        "after the input gradient", "beside the input gradient, for the weight gradient"};
+    for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
+        for (uint32_t i = 0; i < op->comms[place].n; i++) {
+            put_comm(l, when[place], &op->comms[place].item[i]);
+        }
+    }
+    if (op->rounds.n > 0) {
+        struct ty_op_comm message = {.group = op->rounds.group,
+                                     .coll = TY_COLL_SEND_RECV,
+                                     .calls = 1,
+                                     .times = 1,
+                                     .bytes = op->rounds.forward_B};
+        put_comm(l, "beside each round but the last", &message);
+        message.bytes = op->rounds.middle_B;
+        put_comm(l, "beside each round of the backward (first and last: half)", &message);
+    }
+}
+
+/* What an operator leaves for the backward pass, and what its part needs there. */
+static double put_kept(const struct listing *l, const struct ty_unit_ops *unit, uint32_t number,
+                       bool print)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < unit->n_saved; i++) {
+        const struct ty_saved *x = &unit->saved[i];
+        const bool from_before = x->made == TY_INPUT && x->used == number;
+        char bytes[32];
+        if (x->life != TY_LIFE_KEPT || (x->made != number && !from_before)) {
+            continue;
+        }
+        sum += x->bytes;
+        if (print) {
+            ty_text_add(l->t, "    keeps %s, %s\n", x->name,
+                        ty_words_bytes(x->bytes, bytes, sizeof(bytes)));
+        }
+    }
+    return sum;
+}
+
+/* ---- a unit ---- */
+
+static void put_operator(const struct listing *l, const struct ty_unit_ops *unit, uint32_t i,
+                         const struct ty_op_costs *cost)
+{
+    const struct ty_unit_op *op = &unit->op[i];
+    double bytes = 0, weights = 0;
+    for (uint32_t k = 0; k < op->n_kernels; k++) {
+        const bool again = op->rounds.n > 0 && k >= op->rounds.n_first;
+        bytes += (again ? op->rounds.n - 1 : 1) * ty_kernel_bytes(l->gpu, &op->kernel[k]);
+    }
+    for (uint32_t k = 0; k < op->n_weights; k++) {
+        weights += op->weights[k].params;
+    }
+    ty_text_add(l->t, "  %s", op->name);
+    count(l->t, column[1], cost->forward.flops, flops_words);
+    count(l->t, column[2], bytes, ty_words_bytes);
+    count(l->t, column[3], weights, ty_words_count);
+    count(l->t, column[4], put_kept(l, unit, i, false), ty_words_bytes);
+    seconds(l->t, column[5], cost->forward.seconds);
+    seconds(l->t, column[6], op->first ? 0 : cost->dgrad.seconds);
+    seconds(l->t, column[7], op->first ? cost->dgrad.seconds : cost->wgrad.seconds);
+    seconds(l->t, column[8], cost->recompute.seconds);
+    ty_text_add(l->t, "\n");
+    put_kernels(l, op);
+    put_comms(l, op);
+    put_kept(l, unit, i, true);
+}
+
+static void put_unit(const struct listing *l, const char *name, const struct ty_unit_ops *unit)
+{
+    static const char *const head[] = {"FLOPs",   "bytes",      "weights",     "kept",
+                                       "forward", "input grad", "weight grad", "again"};
+    const struct ty_layout *layout = &l->run->config->layout;
+    struct ty_unit_costs costs;
+    ty_unit_price(unit, layout, l->gpu, &costs);
+    ty_text_add(l->t, "\n%s", name);
+    for (size_t i = 0; i < TY_COUNT(head); i++) {
+        cell(l->t, column[i + 1], head[i]);
+    }
+    ty_text_add(l->t, "\n");
+    for (uint32_t i = 0; i < unit->n; i++) {
+        put_operator(l, unit, i, &costs.op[i]);
+    }
+    for (uint32_t i = 0; i < unit->n_saved; i++) {
+        const struct ty_saved *x = &unit->saved[i];
+        char bytes[32];
+        if (x->life == TY_LIFE_BACKWARD || x->life == TY_LIFE_LOSS) {
+            ty_text_add(l->t, "  %s: %s, %s\n",
+                        x->life == TY_LIFE_LOSS ? "while the loss runs" : "while it runs backward",
+                        x->name, ty_words_bytes(x->bytes, bytes, sizeof(bytes)));
+        }
+    }
+}
+
+static int find_groups(struct listing *l, struct ty_err *err)
+{
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        const struct ty_comm_span span =
+            ty_comm_span(&l->run->config->layout, &l->run->lowered.grid, g);
+        l->reach[g] = ty_grid_reaches(&span.grid, span.dims, l->arena);
+        if (l->reach[g] == NULL) {
+            return ty_fail_memory(err);
+        }
+    }
+    return 0;
+}
+
+int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
+{
+    struct ty_text t = {.data = NULL};
+    struct ty_arena arena = {0};
+    const struct ty_config *c = run->config;
+    const struct ty_units *units = run->lowered.units;
+    struct listing l = {.run = run, .t = &t, .gpu = &c->cluster.gpu, .arena = &arena};
+    char layers[32], gpu[64];
+    *text = NULL;
+    const int rc = find_groups(&l, err);
+    if (rc == 0) {
+        snprintf(layers, sizeof(layers), "layer (%u)", (unsigned)c->arch.layers);
+        snprintf(gpu, sizeof(gpu), "%s",
+                 c->cluster.gpu_preset != NULL ? c->cluster.gpu_preset : "GPU");
+        ty_text_add(&t,
+                    "%s: what a rank does with a micro-batch, %.10g x %.10g tokens of %u; times on "
+                    "an idle %s, with its derate\n",
+                    c->arch.name, units->shard.sequences, units->shard.sequence,
+                    (unsigned)c->arch.sequence, gpu);
+        put_unit(&l, "embedding", &units->kind[TY_UNIT_EMBEDDING]);
+        put_unit(&l, layers, &units->kind[TY_UNIT_LAYER]);
+        put_unit(&l, "head", &units->kind[TY_UNIT_HEAD]);
+        *text = ty_text_take(&t);
+    }
+    ty_arena_release(&arena);
+    ty_text_release(&t);
+    return rc < 0 || *text != NULL ? rc : ty_fail_memory(err);
+}
