@@ -117,23 +117,20 @@ static struct reach reach_of(const struct ty_import *im, uint32_t rank, int coll
     return reach;
 }
 
-static int find_traffic(struct ty_import *im, int coll, uint32_t desc, const struct reach *reach,
-                        uint32_t *out)
+static int find_traffic(struct ty_import *im, uint32_t coll, uint32_t desc,
+                        const struct reach *reach, uint32_t *out)
 {
-    for (uint32_t i = 0; i < im->n_traffic; i++) {
-        const struct ty_import_traffic *t = &im->traffic[i];
-        if (t->coll == coll && t->desc == desc && t->ranks == reach->ranks &&
-            t->nodes == reach->nodes) {
-            *out = i;
-            return 0;
-        }
-    }
-    if (!TY_PROFILE_GROW(im->traffic, im->n_traffic, im->cap_traffic)) {
+    const uint32_t key[] = {coll, desc, reach->ranks, reach->nodes};
+    const uint32_t number = ty_profile_intern(&im->traffics, (const char *)key, sizeof(key));
+    if (number == TY_PROFILE_NONE ||
+        !TY_PROFILE_GROW(im->traffic, im->n_traffic, im->cap_traffic)) {
         return ty_fail_memory(im->err);
     }
-    im->traffic[im->n_traffic] = (struct ty_import_traffic){
-        .coll = coll, .desc = desc, .ranks = reach->ranks, .nodes = reach->nodes};
-    *out = im->n_traffic++;
+    if (number > im->n_traffic) {
+        im->traffic[im->n_traffic++] = (struct ty_import_traffic){
+            .coll = (int)coll, .desc = desc, .ranks = reach->ranks, .nodes = reach->nodes};
+    }
+    *out = number - 1;
     return 0;
 }
 

@@ -49,48 +49,16 @@ static int no_such_step(const struct ty_import *im)
                    im->steps, (unsigned)least, (unsigned)most);
 }
 
-static int choose_steps(struct ty_import *im)
+static bool is_chosen(const struct ty_import *im, const struct ty_profile_step *step)
 {
-    const struct ty_profile *p = im->profile;
-    size_t n = 0, chosen = 0;
-    if (im->steps == NULL) {
-        return 0;
-    }
-    if (selects(im->steps, 0) < 0) {
-        return ty_fail(im->err, TY_EUSAGE,
-                       "--steps %s: not a selection; write numbers of steps, such as 3 or 2-5,7",
-                       im->steps);
-    }
-    for (uint32_t r = 0; r < p->n_ranks; r++) {
-        n += p->ranks[r].n_steps;
-    }
-    im->chosen = ty_arena_array(&im->arena, bool, n + 1);
-    im->chosen_at = ty_arena_array(&im->arena, uint32_t, p->n_ranks);
-    if (im->chosen == NULL || im->chosen_at == NULL) {
-        return ty_fail_memory(im->err);
-    }
-    n = 0;
-    for (uint32_t r = 0; r < p->n_ranks; r++) {
-        im->chosen_at[r] = (uint32_t)n;
-        for (uint32_t i = 0; i < p->ranks[r].n_steps; i++) {
-            im->chosen[n] = selects(im->steps, p->ranks[r].steps[i].number) == 1;
-            chosen += im->chosen[n++];
-        }
-    }
-    if (n == 0) {
-        return ty_fail(im->err, TY_EINPUT,
-                       "--steps %s: the profile has no ProfilerStep marks; call profiler.step() "
-                       "after each step, or leave the option out",
-                       im->steps);
-    }
-    return chosen > 0 ? 0 : no_such_step(im);
+    return im->steps == NULL || selects(im->steps, step->number) == 1;
 }
 
 bool ty_import_kernel_chosen(const struct ty_import *im, uint32_t rank,
                              const struct ty_profile_kernel *k)
 {
-    return im->chosen == NULL ||
-           (k->step != TY_PROFILE_NONE && im->chosen[im->chosen_at[rank] + k->step]);
+    return im->steps == NULL ||
+           (k->step != TY_PROFILE_NONE && is_chosen(im, &im->profile->ranks[rank].steps[k->step]));
 }
 
 void ty_import_count_steps(const struct ty_import *im, uint32_t *cut, uint32_t *all)
@@ -99,23 +67,58 @@ void ty_import_count_steps(const struct ty_import *im, uint32_t *cut, uint32_t *
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
         const struct ty_profile_rank *rank = &im->profile->ranks[r];
         for (uint32_t i = 0; i < rank->n_steps; i++) {
-            const bool chosen = im->chosen == NULL || im->chosen[im->chosen_at[r] + i];
+            const bool chosen = is_chosen(im, &rank->steps[i]);
             *cut += chosen && rank->steps[i].cut;
             *all += chosen;
         }
     }
 }
 
+static int check_steps(struct ty_import *im)
+{
+    uint32_t cut, chosen;
+    bool marks = false;
+    for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
+        marks = marks || im->profile->ranks[r].n_steps > 0;
+    }
+    if (im->steps == NULL) {
+        return 0;
+    }
+    if (selects(im->steps, 0) < 0) {
+        return ty_fail(im->err, TY_EUSAGE,
+                       "--steps %s: not a selection; write numbers of steps, such as 3 or 2-5,7",
+                       im->steps);
+    }
+    if (!marks) {
+        return ty_fail(im->err, TY_EINPUT,
+                       "--steps %s: the profile has no ProfilerStep marks; call profiler.step() "
+                       "after each step, or leave the option out",
+                       im->steps);
+    }
+    ty_import_count_steps(im, &cut, &chosen);
+    return chosen > 0 ? 0 : no_such_step(im);
+}
+
 /* ---- the whole ---- */
+
+static int make_stores(struct ty_import *im)
+{
+    const bool made =
+        ty_profile_store_init(&im->lefts) == 0 && ty_profile_store_init(&im->traffics) == 0;
+    return made ? 0 : ty_fail_memory(im->err);
+}
 
 static int import(struct ty_import *im)
 {
-    im->left_of = ty_arena_array(&im->arena, uint32_t, ty_profile_texts(im->profile));
-    int rc = im->left_of != NULL ? choose_steps(im) : ty_fail_memory(im->err);
-    rc = rc < 0 ? rc : ty_import_measure_lanes(im);
-    rc = rc < 0 ? rc : ty_import_operators(im);
-    rc = rc < 0 ? rc : ty_import_collectives(im);
-    return rc < 0 ? rc : ty_import_make_rows(im);
+    int (*const parts[])(struct ty_import *) = {
+        check_steps,         make_stores,           ty_import_measure_lanes,
+        ty_import_operators, ty_import_collectives, ty_import_make_rows,
+    };
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(parts) && rc == 0; i++) {
+        rc = parts[i](im);
+    }
+    return rc;
 }
 
 static int put(const struct ty_import *im, bool json, char **report, char **table)
@@ -154,11 +157,17 @@ int ty_import_kineto(const struct ty_import_options *options, char **report, cha
     }
     int rc = ty_profile_read(&profile, options->paths, options->n_paths, err);
     im.profile = profile;
-    rc = rc < 0 ? rc : import(&im);
-    rc = rc < 0 ? rc : put(&im, json, report, table);
+    if (rc == 0) {
+        rc = import(&im);
+    }
+    if (rc == 0) {
+        rc = put(&im, json, report, table);
+    }
     free(im.samples);
     free(im.left);
     free(im.traffic);
+    ty_profile_store_release(&im.lefts);
+    ty_profile_store_release(&im.traffics);
     ty_arena_release(&im.arena);
     ty_profile_free(profile);
     return rc;

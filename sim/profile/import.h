@@ -13,6 +13,7 @@
 #include "sim/base/arena.h"
 #include "sim/base/text.h"
 #include "sim/profile/read/profile.h"
+#include "sim/profile/read/store.h"
 
 /* What computation is for: id, word. */
 #define TY_IMPORT_KINDS(X)                                                                         \
@@ -90,7 +91,6 @@ struct ty_import_left {
     uint32_t count;
     int64_t gpu_ns;
     bool communication;
-    uint32_t next; /* 1 + another of that name; 0: none */
 };
 
 /* By the definitions of Holistic Trace Analysis, in nanoseconds. */
@@ -125,17 +125,15 @@ struct ty_import {
     struct ty_arena arena;
     const struct ty_profile *profile;
     uint32_t gpus_per_node;
-    const char *steps;   /* as asked for, or NULL */
-    bool *chosen;        /* [n_ranks][n_steps of the rank], joined; see ty_import_kernel_chosen */
-    uint32_t *chosen_at; /* [n_ranks] */
+    const char *steps; /* as asked for, or NULL: all; see ty_import_kernel_chosen */
 
     struct ty_import_sample *samples;
     uint32_t n_samples, cap_samples;
     struct ty_import_left *left;
     uint32_t n_left, cap_left;
-    uint32_t *left_of; /* [texts of the profile] 1 + the first of a name; 0: none */
     struct ty_import_traffic *traffic;
     uint32_t n_traffic, cap_traffic;
+    struct ty_profile_store lefts, traffics; /* by what tells them apart: numbers from 1 */
     int64_t kind_ns[TY_IMPORT_N_KINDS];
     int64_t class_ns[TY_PROFILE_N_CLASSES]; /* sums over kernels of all ranks */
     uint64_t n_kernels;
@@ -181,8 +179,8 @@ double ty_import_bus_Bps(const struct ty_import_traffic *traffic);
 /* Steps that were asked for of which only a part is in the files, and of how many. import.c */
 void ty_import_count_steps(const struct ty_import *im, uint32_t *cut, uint32_t *all);
 
-const char *ty_import_kind_word(int kind);
-const char *ty_import_reason_text(int reason);
+extern const char *const ty_import_kind_words[TY_IMPORT_N_KINDS];
+extern const char *const ty_import_reasons[TY_IMPORT_N_REASONS];
 
 /* The table, as `cluster.operators` reads it. table.c */
 void ty_import_put_table(const struct ty_import *im, struct ty_text *text);

@@ -55,7 +55,7 @@ static void put_kinds(const struct ty_import *im, struct ty_json *j)
 {
     ty_json_object(j, "computation_s");
     for (int k = 0; k < TY_IMPORT_N_KINDS; k++) {
-        put_seconds(j, ty_import_kind_word(k), im->kind_ns[k]);
+        put_seconds(j, ty_import_kind_words[k], im->kind_ns[k]);
     }
     ty_json_end(j);
 }
@@ -66,7 +66,7 @@ static void put_traffic(const struct ty_import *im, struct ty_json *j)
     for (uint32_t i = 0; i < im->n_traffic; i++) {
         const struct ty_import_traffic *f = &im->traffic[i];
         ty_json_object(j, NULL);
-        ty_json_text(j, "name", ty_profile_coll_word(f->coll));
+        ty_json_text(j, "name", ty_profile_coll_words[f->coll]);
         ty_json_text(j, "group", ty_profile_text(im->profile, f->desc));
         ty_json_whole(j, "ranks", f->ranks);
         ty_json_whole(j, "nodes", f->nodes);
@@ -99,7 +99,7 @@ static void put_left(const struct ty_import *im, struct ty_json *j)
         ty_json_text(j, "name", ty_profile_text(im->profile, left->name));
         ty_json_whole(j, "kernels", left->count);
         put_seconds(j, "seconds", left->gpu_ns);
-        ty_json_text(j, "why", ty_import_reason_text((int)left->reason));
+        ty_json_text(j, "why", ty_import_reasons[left->reason]);
         ty_json_end(j);
     }
     end_list(j);

@@ -112,7 +112,7 @@ const char *ty_replay_name(const struct ty_profile *profile, const struct ty_pro
     char name[96];
     size_t n = strlen(text);
     if (kernel->class == TY_PROFILE_COMMUNICATION) {
-        text = ty_profile_coll_word(kernel->coll);
+        text = ty_profile_coll_words[kernel->coll];
         return ty_arena_strndup(arena, text, strlen(text));
     }
     if (strncmp(text, "aten::", 6) == 0) {

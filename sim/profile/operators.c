@@ -9,25 +9,10 @@
 #include "sim/profile/import.h"
 #include "sim/profile/read/words.h"
 
-const char *ty_import_kind_word(int kind)
-{
-    static const char *const words[] = {
-#define X(id, word) word,
-        TY_IMPORT_KINDS(X)
-#undef X
-    };
-    return words[kind];
-}
-
-const char *ty_import_reason_text(int reason)
-{
-    static const char *const texts[] = {
 #define X(id, text) text,
-        TY_IMPORT_REASONS(X)
+const char *const ty_import_kind_words[] = {TY_IMPORT_KINDS(X)};
+const char *const ty_import_reasons[] = {TY_IMPORT_REASONS(X)};
 #undef X
-    };
-    return texts[reason];
-}
 
 /* ---- kinds ---- */
 
@@ -95,24 +80,17 @@ static enum ty_import_kind kind_of(const struct ty_profile *profile,
 int ty_import_add_left(struct ty_import *im, uint32_t name, enum ty_import_reason reason,
                        bool communication, int64_t gpu_ns, uint32_t count)
 {
-    for (uint32_t i = im->left_of[name]; i != 0; i = im->left[i - 1].next) {
-        struct ty_import_left *left = &im->left[i - 1];
-        if (left->reason == reason && left->communication == communication) {
-            left->count += count;
-            left->gpu_ns += gpu_ns;
-            return 0;
-        }
-    }
-    if (!TY_PROFILE_GROW(im->left, im->n_left, im->cap_left)) {
+    const uint32_t key[] = {name, reason, communication};
+    const uint32_t number = ty_profile_intern(&im->lefts, (const char *)key, sizeof(key));
+    if (number == TY_PROFILE_NONE || !TY_PROFILE_GROW(im->left, im->n_left, im->cap_left)) {
         return ty_fail_memory(im->err);
     }
-    im->left[im->n_left] = (struct ty_import_left){.name = name,
-                                                   .reason = reason,
-                                                   .count = count,
-                                                   .gpu_ns = gpu_ns,
-                                                   .communication = communication,
-                                                   .next = im->left_of[name]};
-    im->left_of[name] = ++im->n_left;
+    if (number > im->n_left) {
+        im->left[im->n_left++] =
+            (struct ty_import_left){.name = name, .reason = reason, .communication = communication};
+    }
+    im->left[number - 1].count += count;
+    im->left[number - 1].gpu_ns += gpu_ns;
     return 0;
 }
 

@@ -59,20 +59,34 @@ static int shape(const struct scene *s, uint32_t argument, uint64_t dim[TY_PROFI
     return ty_profile_dims(s->dims, argument, TY_PROFILE_NONE, dim);
 }
 
+/* A kind of operator that the table has a row for. */
+struct row {
+    const char *name;
+    /* Fills in what it works on; of a matrix product also the role. */
+    enum ty_import_reason (*sizes)(const struct scene *s, const struct row *row,
+                                   struct ty_import_key *key);
+    int8_t op, role, kernel;
+    uint8_t argument;     /* that tells sizes and type */
+    uint8_t causal, mask; /* of attention: arguments; 0: a mask cannot be given */
+    bool heads_last;      /* of attention: [batch, sequence, heads, head_dim] */
+    uint8_t part, parts;  /* see struct ty_import_key; 0 parts: it is one by itself */
+};
+
+static const struct row *row_of(const struct scene *s);
+
 /* ---- matrix products ---- */
 
-static bool is_product(const char *name)
-{
-    return is(name, "aten::mm") || is(name, "aten::addmm") || is(name, "aten::_scaled_mm");
-}
+static enum ty_import_reason matmul(const struct scene *s, const struct row *row,
+                                    struct ty_import_key *key);
 
-/* The two factors of a product, C[m,n] = A[m,k] B[k,n], and which argument A is. */
-static bool product(const struct scene *s, uint64_t mnk[3], uint32_t *first)
+/* The sizes of a product, C[m,n] = A[m,k] B[k,n]; false: it is none. */
+static bool product(const struct scene *s, uint64_t mnk[3])
 {
     uint64_t a[TY_PROFILE_DIMS], b[TY_PROFILE_DIMS];
-    *first = is(s->name, "aten::addmm") ? 1 : 0;
-    if (!is_product(s->name) || shape(s, *first, a) != 2 || shape(s, *first + 1, b) != 2 ||
-        a[1] != b[0] || a[0] == 0 || a[1] == 0 || b[1] == 0) {
+    const struct row *row = row_of(s);
+    if (row == NULL || row->sizes != matmul || shape(s, row->argument, a) != 2 ||
+        shape(s, row->argument + 1u, b) != 2 || a[1] != b[0] || a[0] == 0 || a[1] == 0 ||
+        b[1] == 0) {
         return false;
     }
     mnk[0] = a[0];
@@ -86,8 +100,7 @@ double ty_import_product_flops(const struct ty_profile *profile, const struct ty
 {
     const struct scene s = scene_of(profile, rank, op);
     uint64_t mnk[3];
-    uint32_t first;
-    return product(&s, mnk, &first) ? 2.0 * (double)mnk[0] * (double)mnk[1] * (double)mnk[2] : 0;
+    return product(&s, mnk) ? 2.0 * (double)mnk[0] * (double)mnk[1] * (double)mnk[2] : 0;
 }
 
 /* Whether operator i lies inside operator `around`; those that do follow it. */
@@ -104,14 +117,14 @@ static bool product_below(const struct scene *s, uint64_t mnk[3])
 {
     const uint32_t last =
         s->rank->n_ops - s->index > BELOW_MAX ? s->index + BELOW_MAX : s->rank->n_ops;
-    uint32_t first, found = 0, i = s->index + 1;
-    if (product(s, mnk, &first)) {
+    uint32_t found = 0, i = s->index + 1;
+    if (product(s, mnk)) {
         return true;
     }
     for (; i < last && found < 2 && inside(s->rank, s->index, i); i++) {
         const struct scene inner = scene_of(s->profile, s->rank, i);
         uint64_t other[3];
-        if (product(&inner, other, &first)) {
+        if (product(&inner, other)) {
             memcpy(mnk, other, sizeof(other));
             found++;
         }
@@ -175,48 +188,22 @@ static int role_of(const struct scene *s, const uint64_t mnk[3], uint32_t first)
     return dgrad ? TY_ROLE_DGRAD : wgrad ? TY_ROLE_WGRAD : -1;
 }
 
-static enum ty_import_reason matmul(const struct scene *s, struct ty_import_key *key)
+static enum ty_import_reason matmul(const struct scene *s, const struct row *row,
+                                    struct ty_import_key *key)
 {
     uint64_t mnk[3];
-    uint32_t first;
-    if (!product(s, mnk, &first)) {
+    if (!product(s, mnk)) {
         return TY_IMPORT_ODD_SHAPE;
     }
-    key->op = TY_OPERATOR_MATMUL;
-    key->dtype = dtype_of(s, first);
-    key->role = role_of(s, mnk, first);
-    memcpy(key->dim, mnk, sizeof(mnk));
-    if (key->role == TY_ROLE_WGRAD &&
-        key->dim[0] > key->dim[1]) { /* it or its transpose: one row */
-        key->dim[0] = mnk[1];
-        key->dim[1] = mnk[0];
-    }
-    return key->dtype < 0 ? TY_IMPORT_NO_TYPE : key->role < 0 ? TY_IMPORT_NO_ROLE : TY_IMPORT_TOLD;
+    key->role = role_of(s, mnk, row->argument);
+    const bool turned = key->role == TY_ROLE_WGRAD && mnk[0] > mnk[1]; /* or transposed: one row */
+    key->dim[0] = mnk[turned ? 1 : 0];
+    key->dim[1] = mnk[turned ? 0 : 1];
+    key->dim[2] = mnk[2];
+    return TY_IMPORT_TOLD;
 }
 
 /* ---- attention ---- */
-
-static const struct attention {
-    const char *name;
-    int role, kernel;
-    uint32_t q, causal; /* arguments; keys follow queries */
-    int bias;           /* argument that must be empty; -1: none */
-    bool heads_last;    /* [batch, sequence, heads, head_dim] */
-} attentions[] = {
-    {"aten::_scaled_dot_product_flash_attention", TY_ROLE_FORWARD, TY_ATTENTION_FLASH2, 0, 4, -1,
-     false},
-    {"aten::_scaled_dot_product_flash_attention_backward", TY_ROLE_BACKWARD, TY_ATTENTION_FLASH2, 1,
-     11, -1, false},
-    {"flash_attn::_flash_attn_forward", TY_ROLE_FORWARD, TY_ATTENTION_FLASH2, 0, 5, -1, true},
-    {"flash_attn::_flash_attn_backward", TY_ROLE_BACKWARD, TY_ATTENTION_FLASH2, 1, 11, -1, true},
-    {"aten::_scaled_dot_product_efficient_attention", TY_ROLE_FORWARD, TY_ANY_KERNEL, 0, 6, 3,
-     false},
-    {"aten::_scaled_dot_product_efficient_attention_backward", TY_ROLE_BACKWARD, TY_ANY_KERNEL, 1,
-     11, 4, false},
-    {"aten::_scaled_dot_product_cudnn_attention", TY_ROLE_FORWARD, TY_ANY_KERNEL, 0, 6, 3, false},
-    {"aten::_scaled_dot_product_cudnn_attention_backward", TY_ROLE_BACKWARD, TY_ANY_KERNEL, 1, 14,
-     8, false},
-};
 
 /* 1, 0, or -1 when it was not recorded. */
 static int truth(const struct scene *s, uint32_t argument)
@@ -235,91 +222,43 @@ static bool agree(const uint64_t *q, const uint64_t *k, uint32_t sequence, uint3
     return !empty && q[0] == k[0] && q[sequence] == k[sequence];
 }
 
-static enum ty_import_reason attention(const struct scene *s, const struct attention *a,
+static enum ty_import_reason attention(const struct scene *s, const struct row *row,
                                        struct ty_import_key *key)
 {
-    uint64_t q[TY_PROFILE_DIMS], k[TY_PROFILE_DIMS], bias[TY_PROFILE_DIMS];
-    const uint32_t heads = a->heads_last ? 2 : 1, sequence = a->heads_last ? 1 : 2;
-    const int causal = truth(s, a->causal);
-    if (shape(s, a->q, q) != 4 || shape(s, a->q + 1, k) != 4 || !agree(q, k, sequence, heads)) {
+    uint64_t q[TY_PROFILE_DIMS], k[TY_PROFILE_DIMS], mask[TY_PROFILE_DIMS];
+    const uint32_t heads = row->heads_last ? 2 : 1, sequence = row->heads_last ? 1 : 2;
+    const int causal = truth(s, row->causal);
+    if (shape(s, row->argument, q) != 4 || shape(s, row->argument + 1, k) != 4 ||
+        !agree(q, k, sequence, heads) || (row->mask > 0 && shape(s, row->mask, mask) > 0)) {
         return TY_IMPORT_ODD_SHAPE;
     }
-    if (a->bias >= 0 && shape(s, (uint32_t)a->bias, bias) > 0) {
-        return TY_IMPORT_ODD_SHAPE; /* a mask of its own */
-    }
     const uint64_t dims[] = {q[0], q[sequence], q[heads], k[heads], q[3], causal == 1};
-    *key = (struct ty_import_key){.op = TY_OPERATOR_ATTENTION,
-                                  .role = a->role,
-                                  .kernel = a->kernel,
-                                  .dtype = dtype_of(s, a->q),
-                                  .parts = 1};
     memcpy(key->dim, dims, sizeof(dims));
-    return causal < 0 ? TY_IMPORT_NO_CAUSAL : key->dtype < 0 ? TY_IMPORT_NO_TYPE : TY_IMPORT_TOLD;
+    return causal < 0 ? TY_IMPORT_NO_CAUSAL : TY_IMPORT_TOLD;
 }
 
 /* ---- the rest ---- */
 
-/* Operators whose row says how many elements an argument has. */
-static const struct plain {
-    const char *name;
-    int op, role, kernel;
-    uint32_t argument, part, parts;
-} plains[] = {
-    {"aten::native_layer_norm", TY_OPERATOR_NORM, TY_ROLE_FORWARD, TY_FUSED, 0, 0, 1},
-    {"aten::native_layer_norm_backward", TY_OPERATOR_NORM, TY_ROLE_BACKWARD, TY_FUSED, 0, 0, 1},
-    {"aten::_fused_rms_norm", TY_OPERATOR_NORM, TY_ROLE_FORWARD, TY_FUSED, 0, 0, 1},
-    {"aten::_fused_rms_norm_backward", TY_OPERATOR_NORM, TY_ROLE_BACKWARD, TY_FUSED, 0, 0, 1},
-    {"aten::gelu", TY_OPERATOR_ACTIVATION, TY_ROLE_FORWARD, TY_ACTIVATION_GELU, 0, 0, 1},
-    {"aten::gelu_backward", TY_OPERATOR_ACTIVATION, TY_ROLE_BACKWARD, TY_ACTIVATION_GELU, 0, 0, 1},
-    {"aten::embedding_dense_backward", TY_OPERATOR_EMBEDDING, TY_ROLE_BACKWARD, TY_ANY_KERNEL, 0, 0,
-     1},
-    {"aten::cross_entropy_loss", TY_OPERATOR_CROSS_ENTROPY, TY_ROLE_FORWARD, TY_ANY_KERNEL, 0, 0,
-     1},
-    {"aten::nll_loss_backward", TY_OPERATOR_CROSS_ENTROPY, TY_ROLE_BACKWARD, TY_ANY_KERNEL, 1, 0,
-     2},
-    {"aten::_log_softmax_backward_data", TY_OPERATOR_CROSS_ENTROPY, TY_ROLE_BACKWARD, TY_ANY_KERNEL,
-     0, 1, 2},
-};
-
-static enum ty_import_reason plain(const struct scene *s, const struct plain *p,
+/* As many elements as an argument has. */
+static enum ty_import_reason plain(const struct scene *s, const struct row *row,
                                    struct ty_import_key *key)
 {
-    *key = (struct ty_import_key){.op = p->op,
-                                  .role = p->role,
-                                  .kernel = p->kernel,
-                                  .dtype = dtype_of(s, p->argument),
-                                  .dim = {ty_profile_elements(s->dims, p->argument, 1)},
-                                  .part = p->part,
-                                  .parts = p->parts};
-    return key->dim[0] == 0 ? TY_IMPORT_ODD_SHAPE
-           : key->dtype < 0 ? TY_IMPORT_NO_TYPE
-                            : TY_IMPORT_TOLD;
+    key->dim[0] = ty_profile_elements(s->dims, row->argument, 1);
+    return key->dim[0] > 0 ? TY_IMPORT_TOLD : TY_IMPORT_ODD_SHAPE;
 }
 
 /* Indices times the width of the matrix: embedding(weight, indices). */
-static enum ty_import_reason embedding(const struct scene *s, struct ty_import_key *key)
+static enum ty_import_reason embedding(const struct scene *s, const struct row *row,
+                                       struct ty_import_key *key)
 {
     uint64_t weight[TY_PROFILE_DIMS];
-    const uint64_t indices = ty_profile_elements(s->dims, 1, 1);
-    if (shape(s, 0, weight) != 2 || indices == 0 || weight[1] == 0 ||
+    const uint64_t indices = ty_profile_elements(s->dims, row->argument + 1, 1);
+    if (shape(s, row->argument, weight) != 2 || indices == 0 || weight[1] == 0 ||
         indices > UINT64_MAX / weight[1]) {
         return TY_IMPORT_ODD_SHAPE;
     }
-    *key = (struct ty_import_key){.op = TY_OPERATOR_EMBEDDING,
-                                  .role = TY_ROLE_FORWARD,
-                                  .kernel = TY_ANY_KERNEL,
-                                  .dtype = dtype_of(s, 0),
-                                  .dim = {indices * weight[1]},
-                                  .parts = 1};
-    return key->dtype < 0 ? TY_IMPORT_NO_TYPE : TY_IMPORT_TOLD;
-}
-
-/* A gradient added to those of earlier micro-batches. */
-static bool accumulates(const struct scene *s)
-{
-    const uint32_t parent = s->op->parent;
-    return is(s->name, "aten::add_") && parent != TY_PROFILE_NONE &&
-           strstr(ty_profile_text(s->profile, s->rank->ops[parent].name), "AccumulateGrad") != NULL;
+    key->dim[0] = indices * weight[1];
+    return TY_IMPORT_TOLD;
 }
 
 /* ---- Adam ---- */
@@ -376,52 +315,92 @@ static enum ty_import_reason optimizer(const struct ty_import_recorded *of, uint
 
 /* ---- any ---- */
 
-static const struct attention *attention_of(const struct scene *s)
+/* A gradient added to those of earlier micro-batches. */
+static bool accumulates(const struct scene *s)
 {
-    for (size_t i = 0; i < TY_COUNT(attentions); i++) {
-        if (is(s->name, attentions[i].name)) {
-            return &attentions[i];
+    const uint32_t parent = s->op->parent;
+    return is(s->name, "aten::add_") && parent != TY_PROFILE_NONE &&
+           strstr(ty_profile_text(s->profile, s->rank->ops[parent].name), "AccumulateGrad") != NULL;
+}
+
+#define SDPA "aten::_scaled_dot_product_"
+
+static const struct row rows[] = {
+    {"aten::mm", matmul, TY_OPERATOR_MATMUL, -1, TY_ANY_KERNEL, .argument = 0},
+    {"aten::addmm", matmul, TY_OPERATOR_MATMUL, -1, TY_ANY_KERNEL, .argument = 1},
+    {"aten::_scaled_mm", matmul, TY_OPERATOR_MATMUL, -1, TY_ANY_KERNEL, .argument = 0},
+#define ATTENTION(role, kernel) attention, TY_OPERATOR_ATTENTION, TY_ROLE_##role, kernel
+    {SDPA "flash_attention", ATTENTION(FORWARD, TY_ATTENTION_FLASH2), .argument = 0, .causal = 4},
+    {SDPA "flash_attention_backward", ATTENTION(BACKWARD, TY_ATTENTION_FLASH2), .argument = 1,
+     .causal = 11},
+    {"flash_attn::_flash_attn_forward", ATTENTION(FORWARD, TY_ATTENTION_FLASH2), .argument = 0,
+     .causal = 5, .heads_last = true},
+    {"flash_attn::_flash_attn_backward", ATTENTION(BACKWARD, TY_ATTENTION_FLASH2), .argument = 1,
+     .causal = 11, .heads_last = true},
+    {SDPA "efficient_attention", ATTENTION(FORWARD, TY_ANY_KERNEL), .argument = 0, .causal = 6,
+     .mask = 3},
+    {SDPA "efficient_attention_backward", ATTENTION(BACKWARD, TY_ANY_KERNEL), .argument = 1,
+     .causal = 11, .mask = 4},
+    {SDPA "cudnn_attention", ATTENTION(FORWARD, TY_ANY_KERNEL), .argument = 0, .causal = 6,
+     .mask = 3},
+    {SDPA "cudnn_attention_backward", ATTENTION(BACKWARD, TY_ANY_KERNEL), .argument = 1,
+     .causal = 14, .mask = 8},
+#undef ATTENTION
+#define PLAIN(op, role, kernel) plain, TY_OPERATOR_##op, TY_ROLE_##role, kernel
+    {"aten::native_layer_norm", PLAIN(NORM, FORWARD, TY_FUSED), .argument = 0},
+    {"aten::native_layer_norm_backward", PLAIN(NORM, BACKWARD, TY_FUSED), .argument = 0},
+    {"aten::_fused_rms_norm", PLAIN(NORM, FORWARD, TY_FUSED), .argument = 0},
+    {"aten::_fused_rms_norm_backward", PLAIN(NORM, BACKWARD, TY_FUSED), .argument = 0},
+    {"aten::gelu", PLAIN(ACTIVATION, FORWARD, TY_ACTIVATION_GELU), .argument = 0},
+    {"aten::gelu_backward", PLAIN(ACTIVATION, BACKWARD, TY_ACTIVATION_GELU), .argument = 0},
+    {"aten::embedding_dense_backward", PLAIN(EMBEDDING, BACKWARD, TY_ANY_KERNEL), .argument = 0},
+    {"aten::cross_entropy_loss", PLAIN(CROSS_ENTROPY, FORWARD, TY_ANY_KERNEL), .argument = 0},
+    {"aten::nll_loss_backward", PLAIN(CROSS_ENTROPY, BACKWARD, TY_ANY_KERNEL), .argument = 1,
+     .part = 0, .parts = 2},
+    {"aten::_log_softmax_backward_data", PLAIN(CROSS_ENTROPY, BACKWARD, TY_ANY_KERNEL),
+     .argument = 0, .part = 1, .parts = 2},
+    {"aten::add_", PLAIN(ACCUMULATION, WGRAD, TY_ANY_KERNEL), .argument = 0},
+#undef PLAIN
+    {"aten::embedding", embedding, TY_OPERATOR_EMBEDDING, TY_ROLE_FORWARD, TY_ANY_KERNEL,
+     .argument = 0},
+};
+
+static const struct row *row_of(const struct scene *s)
+{
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        if (is(s->name, rows[i].name)) {
+            return rows[i].op != TY_OPERATOR_ACCUMULATION || accumulates(s) ? &rows[i] : NULL;
         }
     }
     return NULL;
-}
-
-static const struct plain *plain_of(const struct scene *s)
-{
-    static const struct plain accumulation = {
-        "aten::add_", TY_OPERATOR_ACCUMULATION, TY_ROLE_WGRAD, TY_ANY_KERNEL, 0, 0, 1};
-    for (size_t i = 0; i < TY_COUNT(plains); i++) {
-        if (is(s->name, plains[i].name)) {
-            return &plains[i];
-        }
-    }
-    return accumulates(s) ? &accumulation : NULL;
 }
 
 enum ty_import_reason ty_import_recognise(const struct ty_import_recorded *of, uint32_t op,
                                           struct ty_import_key *key, bool *is_operator)
 {
     const struct scene s = scene_of(of->profile, of->rank, op);
-    const struct attention *core = attention_of(&s);
-    const struct plain *other = plain_of(&s);
+    const struct row *row = row_of(&s);
+    const bool updates = ty_text_begins(s.name, "Optimizer.step#");
     *key = (struct ty_import_key){.op = -1, .kernel = TY_ANY_KERNEL, .parts = 1};
-    const bool lookup = is(s.name, "aten::embedding");
-    *is_operator = is_product(s.name) || lookup || core != NULL || other != NULL;
-    if (ty_text_begins(s.name, "Optimizer.step#")) {
-        *is_operator = true;
+    *is_operator = row != NULL || updates;
+    if (updates) {
         return optimizer(of, op, key);
     }
-    if (*is_operator && s.dims[0] == '\0') {
+    if (row == NULL) {
+        return TY_IMPORT_NO_ROW;
+    }
+    if (s.dims[0] == '\0') {
         return TY_IMPORT_NO_SHAPES;
     }
-    if (core != NULL) {
-        return attention(&s, core, key);
+    *key = (struct ty_import_key){.op = row->op,
+                                  .role = row->role,
+                                  .kernel = row->kernel,
+                                  .dtype = dtype_of(&s, row->argument),
+                                  .part = row->part,
+                                  .parts = row->parts > 0 ? row->parts : 1};
+    const enum ty_import_reason reason = row->sizes(&s, row, key);
+    if (reason != TY_IMPORT_TOLD) {
+        return reason;
     }
-    if (other != NULL) {
-        return plain(&s, other, key);
-    }
-    if (lookup) {
-        return embedding(&s, key);
-    }
-    return *is_operator ? matmul(&s, key) : TY_IMPORT_NO_ROW;
+    return key->dtype < 0 ? TY_IMPORT_NO_TYPE : key->role < 0 ? TY_IMPORT_NO_ROLE : TY_IMPORT_TOLD;
 }

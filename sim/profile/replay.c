@@ -11,13 +11,13 @@
 #include "sim/profile/read/store.h"
 
 #define PAUSES    500 /* pauses of 1/500 of a step end a stretch of a phase: what a picture shows */
-#define FAR_NS    ((int64_t)1 << 61)
 #define SPAN_NS   ((int64_t)1000000000000000)
 #define STEPS_MAX 65535u /* the number of a step has 16 bits */
 
 struct builder {
     struct ty_recording *r;
     struct ty_builder b;
+    struct ty_arena arena; /* of what is not needed in the end */
     const struct ty_profile_rank *rank;
     struct ty_replay_item *items;
     uint32_t n;
@@ -36,12 +36,6 @@ static bool is_replayed(const struct ty_recording *r, const struct ty_profile_ke
     return k->dur_ns > 0 && (!r->marked || k->step != TY_PROFILE_NONE);
 }
 
-/* Whether times are such that sums and differences of them are numbers. */
-static bool is_sane(const struct ty_profile_kernel *k)
-{
-    return k->start_ns > -FAR_NS && k->start_ns < FAR_NS && k->dur_ns < FAR_NS;
-}
-
 static int find_span(struct ty_recording *r, const char *path, struct ty_err *err)
 {
     const struct ty_profile *p = r->profile;
@@ -54,10 +48,6 @@ static int find_span(struct ty_recording *r, const char *path, struct ty_err *er
     for (uint32_t i = 0; i < p->n_ranks; i++) {
         for (uint32_t k = 0; k < p->ranks[i].n_kernels; k++) {
             const struct ty_profile_kernel *kernel = &p->ranks[i].kernels[k];
-            if (is_replayed(r, kernel) && !is_sane(kernel)) {
-                return ty_fail(err, TY_EINPUT, "%s: a kernel at %lld ns; times are within 70 years",
-                               p->ranks[i].file, (long long)kernel->start_ns);
-            }
             if (is_replayed(r, kernel)) {
                 const int64_t end = kernel->start_ns + kernel->dur_ns;
                 r->base_ns = kernel->start_ns < r->base_ns ? kernel->start_ns : r->base_ns;
@@ -88,7 +78,7 @@ static int by_number(const void *a, const void *b)
 /* Appends the numbers of the steps in which a rank has a kernel. */
 static int add_steps(struct builder *b, const struct ty_profile_rank *rank)
 {
-    bool *seen = calloc((size_t)rank->n_steps + 1, sizeof(*seen));
+    bool *seen = ty_arena_array(&b->arena, bool, rank->n_steps);
     if (seen == NULL) {
         return TY_ENOMEM;
     }
@@ -100,26 +90,23 @@ static int add_steps(struct builder *b, const struct ty_profile_rank *rank)
             b->r->n_cut_steps += rank->steps[step].cut;
         }
     }
-    free(seen);
     return 0;
 }
 
 /* Numbers of the steps that have a kernel, each once and in order: not every rank begins with the
  * same one, and steps in which nothing ran are none. Without marks there is one step. */
-static int find_steps(struct builder *b)
+static int find_steps(struct builder *b, const char *path)
 {
     const struct ty_profile *p = b->r->profile;
     size_t most = 1;
-    int rc = 0;
     for (uint32_t i = 0; i < p->n_ranks; i++) {
         most += p->ranks[i].n_steps;
     }
-    b->number = calloc(most, sizeof(*b->number));
-    if (b->number == NULL) {
-        return TY_ENOMEM;
-    }
-    for (uint32_t i = 0; i < p->n_ranks && rc == 0; i++) {
-        rc = add_steps(b, &p->ranks[i]);
+    b->number = ty_arena_array(&b->arena, uint32_t, most);
+    for (uint32_t i = 0; i < p->n_ranks; i++) {
+        if (b->number == NULL || add_steps(b, &p->ranks[i]) < 0) {
+            return TY_ENOMEM;
+        }
     }
     const uint32_t n = b->n_steps;
     qsort(b->number, n, sizeof(*b->number), by_number);
@@ -129,7 +116,9 @@ static int find_steps(struct builder *b)
             b->number[b->n_steps++] = b->number[i];
         }
     }
-    return rc;
+    return b->n_steps <= STEPS_MAX
+               ? 0
+               : ty_fail(b->err, TY_ELIMIT, "%s: more than %u steps", path, STEPS_MAX);
 }
 
 /* Which of these steps a kernel is of. */
@@ -227,7 +216,7 @@ static void add_op(struct builder *b, const struct ty_replay_item *item)
 static int add_products(struct builder *b)
 {
     const struct ty_profile_rank *rank = b->rank;
-    bool *seen = calloc((size_t)rank->n_ops + 1, sizeof(*seen));
+    bool *seen = ty_arena_array(&b->arena, bool, rank->n_ops);
     for (uint32_t i = 0; i < rank->n_kernels && seen != NULL; i++) {
         const struct ty_profile_kernel *k = &rank->kernels[i];
         const bool counts = k->op != TY_PROFILE_NONE && k->class == TY_PROFILE_COMPUTE &&
@@ -237,7 +226,6 @@ static int add_products(struct builder *b)
             b->r->product_flops += ty_import_product_flops(b->r->profile, rank, k->op);
         }
     }
-    free(seen);
     return seen != NULL ? 0 : TY_ENOMEM;
 }
 
@@ -260,7 +248,6 @@ static int fill_items(struct builder *b)
 static int add_rank(struct builder *b, uint32_t number)
 {
     struct ty_recording *r = b->r;
-    const uint32_t steps = r->program.n_steps;
     const char **names = ty_arena_array(&r->arena, const char *, TY_N_STREAMS);
     uint32_t *self = ty_arena_array(&r->arena, uint32_t, 1);
     struct ty_gang gang = {.n_ranks = 1, .rank_of = self, .row = names};
@@ -277,7 +264,7 @@ static int add_rank(struct builder *b, uint32_t number)
     r->gpu[number] = b->rank->gpu;
     ty_build_gang(&b->b, &gang);
     r->n_left_out += ty_replay_rows(b->items, b->n, names, &r->arena, &rc);
-    ty_replay_passes(b->items, b->n, (r->end_ns - r->base_ns) / steps / PAUSES);
+    ty_replay_passes(b->items, b->n, (r->end_ns - r->base_ns) / b->n_steps / PAUSES);
     for (uint32_t i = 0; i < b->n && b->b.code == 0 && rc == 0; i++) {
         const struct ty_replay_item *item = &b->items[i];
         if (item->row == TY_REPLAY_DROPPED) {
@@ -298,22 +285,28 @@ static int build(struct builder *b)
 {
     struct ty_recording *r = b->r;
     size_t most = 1;
-    int rc = 0;
     for (uint32_t i = 0; i < r->n_ranks; i++) {
         most += r->profile->ranks[i].n_kernels;
     }
-    b->start_ns = calloc(most, sizeof(*b->start_ns));
-    b->dur_ns = calloc(most, sizeof(*b->dur_ns));
-    r->rank = ty_arena_array(&r->arena, uint32_t, (size_t)r->n_ranks + 1);
-    r->gpu = ty_arena_array(&r->arena, const char *, (size_t)r->n_ranks + 1);
-    if (b->start_ns == NULL || b->dur_ns == NULL || r->rank == NULL || r->gpu == NULL) {
+    r->program = (struct ty_program){.words = &ty_transformer_words,
+                                     .n_steps = b->n_steps,
+                                     .observed = true,
+                                     .jitter = {.group = TY_NONE}};
+    b->start_ns = ty_arena_array(&b->arena, int64_t, most);
+    b->dur_ns = ty_arena_array(&b->arena, int64_t, most);
+    r->rank = ty_arena_array(&r->arena, uint32_t, r->n_ranks);
+    r->gpu = ty_arena_array(&r->arena, const char *, r->n_ranks);
+    if (b->start_ns == NULL || b->dur_ns == NULL || r->rank == NULL || r->gpu == NULL ||
+        ty_profile_store_init(&b->kinds) < 0) {
         return TY_ENOMEM;
     }
-    rc = ty_profile_store_init(&b->kinds);
-    for (uint32_t i = 0; i < r->n_ranks && rc == 0; i++) {
-        rc = add_rank(b, i);
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        const int rc = add_rank(b, i);
+        if (rc < 0) {
+            return rc;
+        }
     }
-    return rc;
+    return ty_program_seal(&r->program, &r->arena, b->err);
 }
 
 /* The columns of times: gangs of one rank each, in order. */
@@ -321,7 +314,9 @@ static int fill_timeline(struct builder *b)
 {
     struct ty_timeline *t = &b->r->timeline;
     int rc = ty_timeline_init(t, &b->r->program, b->err);
-    rc = rc < 0 ? rc : ty_timeline_keep_durations(t, b->err);
+    if (rc == 0) {
+        rc = ty_timeline_keep_durations(t, b->err);
+    }
     for (size_t i = 0; i < b->n_tasks && rc == 0; i++) {
         t->start[i] = (ty_ps)b->start_ns[i] * 1000;
         t->dur[i] = (ty_ps)b->dur_ns[i] * 1000;
@@ -334,32 +329,24 @@ static int replay(struct ty_recording *r, const char *path, struct ty_err *err)
 {
     struct builder b = {
         .r = r, .err = err, .b = {.program = &r->program, .arena = &r->arena, .err = err}};
-    int rc = find_span(r, path, err);
-    if (rc < 0) {
-        return rc;
-    }
     r->n_ranks = r->profile->n_ranks;
     r->world = r->profile->world;
-    rc = find_steps(&b);
-    if (b.n_steps > STEPS_MAX) {
-        free(b.number);
-        return ty_fail(err, TY_ELIMIT, "%s: more than %u steps", path, STEPS_MAX);
+    int rc = find_span(r, path, err);
+    if (rc == 0) {
+        rc = find_steps(&b, path);
     }
-    r->program = (struct ty_program){.words = &ty_transformer_words,
-                                     .n_steps = b.n_steps,
-                                     .observed = true,
-                                     .jitter = {.group = TY_NONE}};
-    rc = rc < 0 ? rc : build(&b);
+    if (rc == 0) {
+        rc = build(&b);
+    }
+    if (rc == 0) {
+        rc = fill_timeline(&b);
+    }
     if (rc < 0 && (err == NULL || err->code == 0)) {
         ty_fail_memory(err);
     }
-    rc = rc < 0 ? rc : ty_program_seal(&r->program, &r->arena, err);
-    rc = rc < 0 ? rc : fill_timeline(&b);
-    free(b.number);
     free(b.items);
     ty_profile_store_release(&b.kinds);
-    free(b.start_ns);
-    free(b.dur_ns);
+    ty_arena_release(&b.arena);
     return rc;
 }
 
@@ -385,7 +372,9 @@ int ty_recording_read(struct ty_recording **out, const char *path, struct ty_err
         return ty_fail_memory(err);
     }
     int rc = ty_profile_read(&r->profile, &path, 1, err);
-    rc = rc < 0 ? rc : replay(r, path, err);
+    if (rc == 0) {
+        rc = replay(r, path, err);
+    }
     if (rc < 0) {
         ty_recording_free(r);
         return rc;

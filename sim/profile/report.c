@@ -9,22 +9,27 @@
 #define COLUMN     40
 #define LEFT_SHOWN 6u /* of each reason */
 
-static double share(int64_t part, int64_t whole)
+/* A number in words, for the time of the line that it is put into. */
+#define WORDS(what, x)  ty_words_##what(x, (char[64]){""}, 64)
+#define COUNT(x)        WORDS(count, x)
+#define BYTES(x)        WORDS(bytes, x)
+#define SECONDS(ns)     WORDS(seconds, (double)(ns)*1e-9)
+#define SHARE(part, of) WORDS(share, share((double)(part), (double)(of)))
+
+static double share(double part, double whole)
 {
-    return whole > 0 ? (double)part / (double)whole : 0;
+    return whole > 0 ? part / whole : 0;
 }
 
 static void put_head(const struct ty_import *im, struct ty_text *t)
 {
     const struct ty_profile *p = im->profile;
-    char a[64];
     ty_text_add(t, "measured: %u rank%s", (unsigned)p->n_ranks, p->n_ranks == 1 ? "" : "s");
     if (p->world > p->n_ranks) {
         ty_text_add(t, " of %u", (unsigned)p->world);
     }
     ty_text_add(t, "%s%s, %s kernels, %s", p->ranks[0].gpu[0] != '\0' ? ", " : "", p->ranks[0].gpu,
-                ty_words_count((double)im->n_kernels, a, sizeof(a)),
-                ty_path_name(p->ranks[0].file));
+                COUNT((double)im->n_kernels), ty_path_name(p->ranks[0].file));
     if (p->n_ranks > 1) {
         ty_text_add(t, " and %u more", (unsigned)p->n_ranks - 1);
     }
@@ -38,7 +43,6 @@ static void put_steps(const struct ty_import *im, struct ty_text *t)
 {
     const struct ty_profile *p = im->profile;
     const struct ty_profile_rank *first = &p->ranks[0];
-    char a[64], b[64];
     if (first->n_steps > 0) {
         ty_text_add(t, "\nsteps%s%s\n", im->steps != NULL ? ", of which are used: " : "",
                     im->steps != NULL ? im->steps : "");
@@ -57,9 +61,9 @@ static void put_steps(const struct ty_import *im, struct ty_text *t)
         }
         ty_text_add(t, "  ProfilerStep#%u", (unsigned)first->steps[i].number);
         ty_text_pad(t, COLUMN);
-        ty_text_add(t, "%s", ty_words_seconds((double)least * 1e-9, a, sizeof(a)));
+        ty_text_add(t, "%s", SECONDS(least));
         if (most > least) {
-            ty_text_add(t, " to %s", ty_words_seconds((double)most * 1e-9, b, sizeof(b)));
+            ty_text_add(t, " to %s", SECONDS(most));
         }
         ty_text_add(t, "\n");
     }
@@ -69,7 +73,6 @@ static void put_steps(const struct ty_import *im, struct ty_text *t)
 static void put_lag(const struct ty_import *im, struct ty_text *t)
 {
     double host_ns = 0, gpu_ns = 0, begin_ns = 0, end_ns = 0, n = 0;
-    char a[64], b[64], c[64], d[64];
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
         const struct ty_profile_rank *rank = &im->profile->ranks[r];
         int64_t from = INT64_MAX, to = INT64_MIN, first = INT64_MAX, last = INT64_MIN;
@@ -98,11 +101,8 @@ static void put_lag(const struct ty_import *im, struct ty_text *t)
             "  the host issued them in %s; GPUs took %s, began %s after it and ended %s %s:\n"
             "  a mark is when the host comes and goes, its kernels run when the GPU comes "
             "to them\n",
-            ty_words_seconds(host_ns / n * 1e-9, a, sizeof(a)),
-            ty_words_seconds(gpu_ns / n * 1e-9, b, sizeof(b)),
-            ty_words_seconds(begin_ns / n * 1e-9, c, sizeof(c)),
-            ty_words_seconds((end_ns < 0 ? -end_ns : end_ns) / n * 1e-9, d, sizeof(d)),
-            end_ns < 0 ? "before" : "after");
+            SECONDS(host_ns / n), SECONDS(gpu_ns / n), SECONDS(begin_ns / n),
+            SECONDS((end_ns < 0 ? -end_ns : end_ns) / n), end_ns < 0 ? "before" : "after");
     }
 }
 
@@ -110,25 +110,22 @@ static void put_lag(const struct ty_import *im, struct ty_text *t)
 
 static void put_lane(struct ty_text *t, const char *what, double ns, double whole)
 {
-    char a[64], b[64];
     ty_text_add(t, "  %s", what);
     ty_text_pad(t, COLUMN);
-    ty_text_add(t, "%10s %9s\n", ty_words_seconds(ns * 1e-9, a, sizeof(a)),
-                ty_words_share(whole > 0 ? ns / whole : 0, b, sizeof(b)));
+    ty_text_add(t, "%10s %9s\n", SECONDS(ns), SHARE(ns, whole));
 }
 
 static void put_lanes(const struct ty_import *im, struct ty_text *t)
 {
     struct ty_import_lanes sum = {.span = 0};
     const double n = im->profile->n_ranks;
-    char a[64];
     for (uint32_t r = 0; r < im->profile->n_ranks; r++) {
 #define X(name) sum.name += im->lanes[r].name;
         TY_IMPORT_LANES(X)
 #undef X
     }
     ty_text_add(t, "\na GPU from its first kernel to its last, mean over ranks: %s\n",
-                ty_words_seconds((double)sum.span / n * 1e-9, a, sizeof(a)));
+                SECONDS((double)sum.span / n));
     put_lane(t, "computing", (double)sum.compute / n, (double)sum.span / n);
     put_lane(t, "exposed communication", (double)sum.exposed / n, (double)sum.span / n);
     put_lane(t, "copies and fills alone", (double)sum.memory_only / n, (double)sum.span / n);
@@ -136,8 +133,7 @@ static void put_lanes(const struct ty_import *im, struct ty_text *t)
     if (sum.communication > 0) {
         ty_text_add(t, "  of communication, beside computation");
         ty_text_pad(t, COLUMN);
-        ty_text_add(t, "%10s %9s\n", "",
-                    ty_words_share(share(sum.overlap, sum.communication), a, sizeof(a)));
+        ty_text_add(t, "%10s %9s\n", "", SHARE(sum.overlap, sum.communication));
     }
 }
 
@@ -145,15 +141,11 @@ static void put_lanes(const struct ty_import *im, struct ty_text *t)
 
 static void put_kinds(const struct ty_import *im, struct ty_text *t)
 {
-    const double n = im->profile->n_ranks;
-    char a[64];
-    ty_text_add(
-        t, "\ncomputation of a rank: %s\n",
-        ty_words_seconds((double)im->class_ns[TY_PROFILE_COMPUTE] / n * 1e-9, a, sizeof(a)));
+    const double n = im->profile->n_ranks, computed = (double)im->class_ns[TY_PROFILE_COMPUTE];
+    ty_text_add(t, "\ncomputation of a rank: %s\n", SECONDS(computed / n));
     for (int k = 0; k < TY_IMPORT_N_KINDS; k++) {
         if (im->kind_ns[k] > 0) {
-            put_lane(t, ty_import_kind_word(k), (double)im->kind_ns[k] / n,
-                     (double)im->class_ns[TY_PROFILE_COMPUTE] / n);
+            put_lane(t, ty_import_kind_words[k], (double)im->kind_ns[k] / n, computed / n);
         }
     }
 }
@@ -161,27 +153,26 @@ static void put_kinds(const struct ty_import *im, struct ty_text *t)
 static void put_traffic(const struct ty_import *im, struct ty_text *t)
 {
     const double n = im->profile->n_ranks;
-    char a[64], b[64], c[64];
+    const double communicated = (double)im->class_ns[TY_PROFILE_COMMUNICATION];
     if (im->n_traffic == 0) {
         return;
     }
-    ty_text_add(
-        t, "\ncommunication of a rank: %s, waiting for other members included\n",
-        ty_words_seconds((double)im->class_ns[TY_PROFILE_COMMUNICATION] / n * 1e-9, a, sizeof(a)));
+    ty_text_add(t, "\ncommunication of a rank: %s, waiting for other members included\n",
+                SECONDS(communicated / n));
     for (uint32_t i = 0; i < im->n_traffic; i++) {
         const struct ty_import_traffic *f = &im->traffic[i];
         const char *desc = ty_profile_text(im->profile, f->desc);
-        ty_text_add(t, "  %s%s%s", ty_profile_coll_word(f->coll), desc[0] != '\0' ? " " : "", desc);
+        ty_text_add(t, "  %s%s%s", ty_profile_coll_words[f->coll], desc[0] != '\0' ? " " : "",
+                    desc);
         ty_text_pad(t, 28);
         ty_text_add(t, "%u rank%s", (unsigned)f->ranks, f->ranks == 1 ? "" : "s");
         if (f->nodes > 0) {
             ty_text_add(t, " on %u node%s", (unsigned)f->nodes, f->nodes == 1 ? "" : "s");
         }
         ty_text_pad(t, 50);
-        ty_text_add(
-            t, "%8s x %-10s %9s", ty_words_count(f->count / n, c, sizeof(c)),
-            f->bytes > 0 ? ty_words_bytes(f->bytes / f->count, a, sizeof(a)) : "?",
-            ty_words_share(share(f->gpu_ns, im->class_ns[TY_PROFILE_COMMUNICATION]), b, sizeof(b)));
+        ty_text_add(t, "%8s x %-10s %9s", COUNT(f->count / n),
+                    f->bytes > 0 ? BYTES(f->bytes / f->count) : "?",
+                    SHARE(f->gpu_ns, communicated));
         if (ty_import_bus_Bps(f) > 0) {
             ty_text_add(t, "   %.4g GB/s", ty_import_bus_Bps(f) * 1e-9);
         }
@@ -204,15 +195,13 @@ static void put_reason(const struct ty_import *im, struct ty_text *t, uint32_t r
     const int64_t whole = im->class_ns[TY_PROFILE_COMPUTE] + im->class_ns[TY_PROFILE_COMMUNICATION];
     int64_t sum = 0, rest = 0;
     uint32_t n = 0;
-    char a[64], b[64];
     for (uint32_t i = 0; i < im->n_left; i++) {
         sum += im->left[i].reason == reason ? im->left[i].gpu_ns : 0;
     }
     if (sum == 0) {
         return;
     }
-    ty_text_add(t, "  %9s  %s\n", ty_words_share(share(sum, whole), a, sizeof(a)),
-                ty_import_reason_text((int)reason));
+    ty_text_add(t, "  %9s  %s\n", SHARE(sum, whole), ty_import_reasons[reason]);
     for (uint32_t i = 0; i < im->n_left; i++) {
         const struct ty_import_left *left = &im->left[i];
         if (left->reason != reason) {
@@ -222,14 +211,13 @@ static void put_reason(const struct ty_import *im, struct ty_text *t, uint32_t r
             rest += left->gpu_ns;
             continue;
         }
-        ty_text_add(t, "             %9s  %.70s, %s kernel%s\n",
-                    ty_words_share(share(left->gpu_ns, whole), a, sizeof(a)),
-                    ty_profile_text(im->profile, left->name),
-                    ty_words_count(left->count, b, sizeof(b)), left->count == 1 ? "" : "s");
+        ty_text_add(t, "             %9s  %.70s, %s kernel%s\n", SHARE(left->gpu_ns, whole),
+                    ty_profile_text(im->profile, left->name), COUNT(left->count),
+                    left->count == 1 ? "" : "s");
     }
     if (n > LEFT_SHOWN) {
-        ty_text_add(t, "             %9s  %u others\n",
-                    ty_words_share(share(rest, whole), a, sizeof(a)), (unsigned)(n - LEFT_SHOWN));
+        ty_text_add(t, "             %9s  %u others\n", SHARE(rest, whole),
+                    (unsigned)(n - LEFT_SHOWN));
     }
 }
 
@@ -248,13 +236,10 @@ static void put_left(const struct ty_import *im, struct ty_text *t)
 static void put_coverage(const struct ty_import *im, struct ty_text *t)
 {
     int64_t compute = 0, communication = 0;
-    char a[64], b[64];
     ty_import_coverage(im, &compute, &communication);
-    ty_text_add(
-        t, "\ntable: %u rows, for %s of computation and %s of communication\n",
-        (unsigned)im->n_rows,
-        ty_words_share(share(compute, im->class_ns[TY_PROFILE_COMPUTE]), a, sizeof(a)),
-        ty_words_share(share(communication, im->class_ns[TY_PROFILE_COMMUNICATION]), b, sizeof(b)));
+    ty_text_add(t, "\ntable: %u rows, for %s of computation and %s of communication\n",
+                (unsigned)im->n_rows, SHARE(compute, im->class_ns[TY_PROFILE_COMPUTE]),
+                SHARE(communication, im->class_ns[TY_PROFILE_COMMUNICATION]));
 }
 
 /* ---- remarks ---- */

@@ -10,9 +10,8 @@
 #include "sim/base/number_text.h"
 #include "sim/profile/read/read.h"
 
-#define MAX_DUR_NS  ((int64_t)1 << 56)
-#define MAX_THREADS 4096u
-#define STEP_MARK   "ProfilerStep#"
+#define MAX_DUR_NS ((int64_t)1 << 56)
+#define STEP_MARK  "ProfilerStep#"
 
 /* ---- numbers ---- */
 
@@ -125,32 +124,6 @@ enum ty_profile_event_cat ty_profile_cat_of(const char *text, size_t len)
     return TY_EVENT_NOTHING;
 }
 
-static int thread_of(struct ty_profile_reader *r, uint32_t *out)
-{
-    const char *tid = text_of(r, TY_KEY_TID);
-    struct ty_profile_thread thread = {.text = ""};
-    strncat(thread.text, tid, sizeof(thread.text) - 1);
-    if (r->n_threads > 0 && strcmp(r->threads[r->last_thread].text, thread.text) == 0) {
-        *out = r->last_thread;
-        return 1;
-    }
-    uint32_t i = 0;
-    while (i < r->n_threads && strcmp(r->threads[i].text, thread.text) != 0) {
-        i++;
-    }
-    if (i == r->n_threads) {
-        if (r->n_threads == MAX_THREADS) {
-            return ty_profile_wrong_event(r, TY_KEY_TID, "more than %u threads", MAX_THREADS);
-        }
-        if (!TY_PROFILE_GROW(r->threads, i, r->cap_threads)) {
-            return ty_profile_no_memory(r);
-        }
-        r->threads[r->n_threads++] = thread;
-    }
-    *out = r->last_thread = i;
-    return 1;
-}
-
 /* ---- what is kept ---- */
 
 /* `number`: the text behind "ProfilerStep#". */
@@ -183,12 +156,12 @@ static int keep_op(struct ty_profile_reader *r)
     const char *name = text_of(r, TY_KEY_NAME);
     uint32_t thread;
     if (!time_of(r, TY_KEY_TS, &op.start_ns) || !time_of(r, TY_KEY_DUR, &op.dur_ns) ||
-        !intern(r, TY_KEY_NAME, &op.name) || !thread_of(r, &thread) ||
+        !intern(r, TY_KEY_NAME, &op.name) || !intern(r, TY_KEY_TID, &thread) ||
         !intern(r, TY_KEY_DIMS, &op.dims) || !intern(r, TY_KEY_TYPES, &op.types) ||
         !intern(r, TY_KEY_VALUES, &op.values) || !intern(r, TY_KEY_STRIDES, &op.strides)) {
         return 0;
     }
-    op.thread = (uint16_t)thread;
+    op.thread = thread & TY_PROFILE_THREADS;
     if (ty_text_begins(name, STEP_MARK)) {
         return keep_step(r, &op, name + strlen(STEP_MARK));
     }
@@ -208,9 +181,10 @@ static int keep_call(struct ty_profile_reader *r)
     if (call.correlation == 0) {
         return 1; /* launches nothing */
     }
-    if (!time_of(r, TY_KEY_TS, &call.start_ns) || !thread_of(r, &call.thread)) {
+    if (!time_of(r, TY_KEY_TS, &call.start_ns) || !intern(r, TY_KEY_TID, &call.thread)) {
         return 0;
     }
+    call.thread &= TY_PROFILE_THREADS;
     if (!TY_PROFILE_GROW(file->calls, file->n_calls, file->cap_calls)) {
         return ty_profile_no_memory(r);
     }

@@ -222,9 +222,15 @@ static int read_file(struct reading *r, struct source *source, struct ty_profile
             r->err, TY_EINPUT, "%s: no kernels of a GPU in it; record with ProfilerActivity.CUDA%s",
             source->path, file.rank.n_ops > 0 ? "" : " (of trainyard: --trace kineto:FOLDER)");
     }
-    rc = rc == 0 ? ty_profile_link(&file, r->store, r->err) : rc;
-    rc = rc == 0 ? check_times(&file.rank, r->err) : rc;
-    rc = rc == 0 ? ty_profile_find_groups(&r->groups, &file, r->err) : rc;
+    if (rc == 0) {
+        rc = ty_profile_link(&file, r->store, r->err);
+    }
+    if (rc == 0) {
+        rc = check_times(&file.rank, r->err);
+    }
+    if (rc == 0) {
+        rc = ty_profile_find_groups(&r->groups, &file, r->err);
+    }
     source->told = file.has_rank || rank_in_name(source->path, &file.rank.rank);
     source->base_ns = file.base_ns;
     r->profile->own = r->profile->own || file.own;
@@ -301,7 +307,9 @@ int ty_profile_read(struct ty_profile **profile, const char *const *paths, size_
         const bool folder = stat(paths[i], &about) == 0 && S_ISDIR(about.st_mode);
         rc = folder ? add_folder(&r, paths[i]) : add_path(&r, paths[i]);
     }
-    rc = rc == 0 ? read_files(&r) : rc;
+    if (rc == 0) {
+        rc = read_files(&r);
+    }
     free(r.sources);
     free(r.groups.of_text);
     if (rc != 0) {

@@ -304,8 +304,7 @@ static uint32_t op_by_external(const struct linker *l, int64_t external)
 /* The innermost operator of a thread at a time. */
 static uint32_t op_around(const struct linker *l, uint32_t thread, int64_t at)
 {
-    const struct ty_profile_op *ops = l->rank->ops,
-                               now = {.thread = (uint16_t)thread, .start_ns = at};
+    const struct ty_profile_op *ops = l->rank->ops, now = {.thread = thread, .start_ns = at};
     const uint32_t n = up_to(ops, l->rank->n_ops, sizeof(now), &now, op_start_order);
     uint32_t op = n > 0 && ops[n - 1].thread == thread ? n - 1 : TY_PROFILE_NONE;
     while (op != TY_PROFILE_NONE && end_of(&ops[op]) <= at) {

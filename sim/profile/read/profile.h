@@ -98,10 +98,11 @@ struct ty_profile_op {
     uint32_t strides; /* as dims; 0: not recorded */
     uint32_t parent;  /* that encloses it, in `ops`; or TY_PROFILE_NONE */
     uint32_t forward; /* an operator of autograd's backward: what it is the backward of; or NONE */
-    uint16_t thread;
-    uint8_t phase; /* enum ty_profile_phase */
+    uint32_t thread : 27; /* text of its tid; beyond a hundred million texts two may be one */
+    uint32_t phase : 3;   /* enum ty_profile_phase */
     bool annotation : 1, has_fwd_thread : 1;
 };
+#define TY_PROFILE_THREADS ((1u << 27) - 1)
 _Static_assert(sizeof(struct ty_profile_op) == 64, "operators are many");
 
 /* A ProfilerStep#N of the host. */
@@ -156,7 +157,7 @@ void ty_profile_free(struct ty_profile *profile);
 const char *ty_profile_text(const struct ty_profile *profile, uint32_t text);
 uint32_t ty_profile_texts(const struct ty_profile *profile);
 
-const char *ty_profile_coll_word(int coll);
+extern const char *const ty_profile_coll_words[TY_PROFILE_N_COLLS];
 
 /* The i-th argument of a text of dims, or of a list in it when `inner` is not TY_PROFILE_NONE:
  * how many dimensions, written to dim[0 .. 8); -1: there is none, it is a list, or has more. A

@@ -169,10 +169,6 @@ enum ty_profile_event_cat {
     TY_EVENT_NOTHING, /* known by name as not wanted */
 };
 
-struct ty_profile_thread {
-    char text[24]; /* of its tid */
-};
-
 #define TY_YAJL_BLOCKS 16u /* it has seven, and one for what it says of an error */
 
 /* The reader between two tokens. */
@@ -211,8 +207,6 @@ struct ty_profile_reader {
     uint8_t cat;    /* enum ty_profile_event_cat */
     bool complete;  /* ph is X */
 
-    struct ty_profile_thread *threads;
-    uint32_t n_threads, cap_threads, last_thread;
     uint8_t key_slot[256]; /* keys by hash: enum ty_profile_key, 255 none */
 };
 

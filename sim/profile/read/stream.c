@@ -265,7 +265,6 @@ int ty_profile_parse(struct ty_profile_file *file, struct ty_profile_store *stor
     }
     free(buf);
     free(r.scratch);
-    free(r.threads);
     (void)gzclose(in);
     return rc;
 }

@@ -32,15 +32,9 @@ int ty_profile_meaning(const struct ty_profile_words *rows, size_t n, enum ty_pr
     return otherwise;
 }
 
-const char *ty_profile_coll_word(int coll)
-{
-    static const char *const words[] = {
 #define X(id, word) word,
-        TY_PROFILE_COLLECTIVES(X)
+const char *const ty_profile_coll_words[] = {TY_PROFILE_COLLECTIVES(X)};
 #undef X
-    };
-    return words[coll];
-}
 
 /* "Collective name" of record_param_comms; torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp. */
 static const struct ty_profile_words said_words[] = {

@@ -165,6 +165,35 @@ START_TEST(arguments_are_found_in_lists_too)
 }
 END_TEST
 
+START_TEST(elements_of_a_list_are_those_of_its_tensors)
+{
+    static const char dims[] = "[[4,5],[[4,5],[7],[]],[],[18446744073709551615,2],[0,3]]";
+    ck_assert_uint_eq(ty_profile_elements(dims, 0, 1), 20);
+    ck_assert_uint_eq(ty_profile_elements(dims, 1, 1), 28);
+    ck_assert_uint_eq(ty_profile_elements(dims, 1, 0), 27);
+    for (uint32_t i = 2; i < 6; i++) { /* no tensor, too many, none, no argument */
+        ck_assert_uint_eq(ty_profile_elements(dims, i, 1), 0);
+    }
+}
+END_TEST
+
+/* Steps that trainyard names as cut; others are whole, and who has none of that number stays so. */
+START_TEST(steps_that_are_not_whole_are_known)
+{
+    struct profile_case c;
+    profile_of(&c, "{\"traceEvents\": ["
+                   "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 1, \"dur\": 1, "
+                   "\"args\": {\"stream\": 7, \"step\": 4}},"
+                   "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 3, \"dur\": 1, "
+                   "\"args\": {\"stream\": 7, \"step\": 5}}], \"trainyardCutSteps\": [5, 6]}");
+    const struct ty_profile_rank *rank = &c.profile->ranks[0];
+    ck_assert_uint_eq(rank->n_steps, 2);
+    ck_assert(rank->steps[0].number == 4 && !rank->steps[0].cut);
+    ck_assert(rank->steps[1].number == 5 && rank->steps[1].cut);
+    profile_end(&c);
+}
+END_TEST
+
 /* What versions of PyTorch write differently, and what does not matter. */
 START_TEST(what_does_no_harm_is_taken)
 {
@@ -193,4 +222,5 @@ END_TEST
 
 TY_SUITE("profile", kernels_are_kept_in_order_of_start_in_nanoseconds, phases_come_from_autograd,
          few_operators_of_one_sequence_number_are_looked_at, arguments_are_found_in_lists_too,
+         elements_of_a_list_are_those_of_its_tensors, steps_that_are_not_whole_are_known,
          what_does_no_harm_is_taken)

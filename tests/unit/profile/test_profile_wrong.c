@@ -22,6 +22,8 @@ static const struct {
     {"{\"distributedInfo\": {\"rank\": 99999999999999999999}}", "distributedInfo.rank"},
     {"{\"distributedInfo\": {\"world_size\": 1.5}}", "distributedInfo.world_size"},
     {"{\"baseTimeNanoseconds\": 1e30}", "baseTimeNanoseconds: not a number"},
+    {"{\"trainyardCutSteps\": [0, -1]}", "trainyardCutSteps: not the number of a step"},
+    {"{\"trainyardCutSteps\": [65536]}", "trainyardCutSteps: not the number of a step"},
     {"{\"traceEvents\": [{\"ph\": \"X\"", "the file ends here, in the middle"},
     {"{\"traceEvents\": []} x", "a.json:1:"},
     {"{\"traceEvents\": [],}", "a.json:1:"},
