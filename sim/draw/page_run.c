@@ -219,8 +219,9 @@ static void put_row(struct ty_json *j, const struct ty_run *run, uint32_t rank)
     }
     ty_json_end(j);
     ty_json_array(j, "busy_ps");
-    for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
-        ty_json_whole(j, NULL, stats->stream_busy[s]);
+    const struct ty_program *p = &at.run->lowered.program;
+    for (uint32_t l = 0; l < p->n_lanes; l++) {
+        ty_json_whole(j, NULL, stats->stream_busy[p->stream_of[l]]);
     }
     ty_json_end(j);
     ty_json_end(j);

@@ -146,7 +146,8 @@ static void put_head(struct kineto *k)
                trace->rank_name != NULL ? trace->rank_name(trace->arg, k->rank) : text);
     snprintf(text, sizeof(text), "GPU %u", (unsigned)k->device);
     put_naming(k, "process_labels", 0, "labels", text);
-    for (uint32_t s = 0; s < k->p->words->n_streams; s++) {
+    for (uint32_t l = 0; l < k->p->n_lanes; l++) {
+        const uint32_t s = k->p->stream_of[l];
         const unsigned tid = k->p->words->streams[s].tid;
         snprintf(text, sizeof(text), "stream %u: %s", tid, ty_stream_name(k->p, s));
         put_naming(k, "thread_name", tid, "name", text);

@@ -250,6 +250,7 @@ static int put_columns(const struct ty_page *page, struct ty_json *j)
 
 static void put_lanes(const struct ty_page *page, struct ty_json *j)
 {
+    const struct ty_program *p = page->program;
     ty_json_line(j, 0);
     ty_json_array(j, "lanes");
     for (uint32_t i = 0, first = 0; i < page->n_slices; i++) {
@@ -266,11 +267,12 @@ static void put_lanes(const struct ty_page *page, struct ty_json *j)
     ty_json_end(j);
     ty_json_line(j, 0);
     ty_json_array(j, "lane_names");
-    for (uint32_t s = 0; s < page->program->words->n_streams; s++) {
-        ty_json_text(j, NULL, ty_stream_name(page->program, s));
-    }
+    ty_json_text(j, NULL, ty_stream_name(p, TY_STREAM_COMPUTE));
     ty_json_text(j, NULL, "parts of layers");
     ty_json_text(j, NULL, "operations");
+    for (uint32_t l = 1; l < p->n_lanes; l++) {
+        ty_json_text(j, NULL, ty_stream_name(p, p->stream_of[l]));
+    }
     ty_json_end(j);
 }
 

@@ -226,7 +226,7 @@ static uint32_t add_part(struct row *r, uint32_t pass, uint32_t first)
     }
     if (op->part != 0) {
         set_times(r, &s, first, last);
-        s.lane = ty_page_lane_of_parts(p);
+        s.lane = TY_PAGE_LANE_PARTS;
         s.layer = op->layer;
         s.kind = kind_of(r, &(struct ty_page_kind){.sort = TY_PAGE_PART,
                                                    .category = p->kinds[op->kind].category,
@@ -247,7 +247,7 @@ static void add_op(struct row *r, uint32_t pass, uint32_t k)
     const bool message = op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV;
     struct ty_page_slice s = slice_of_pass(r, pass);
     set_times(r, &s, k, k);
-    s.lane = compute ? ty_page_lane_of_parts(p) + 1 : op->stream;
+    s.lane = compute ? TY_PAGE_LANE_OPS : TY_PAGE_LANE_STREAMS + op->lane - 1;
     s.layer = op->layer;
     s.mb = s.mb == TY_NONE ? TY_NONE : ty_op_mb(&r->passes[pass], op);
     s.kind = kind_of(

@@ -53,11 +53,13 @@ struct ty_page_kind {
     uint32_t block;                /* of a pass: what it does to memory; else TY_PAGE_NONE */
 };
 
-/* Lanes: streams keep their numbers; parts of layers, and after them operations, come behind. */
-static inline uint32_t ty_page_lane_of_parts(const struct ty_program *p)
-{
-    return p->words->n_streams;
-}
+/* Rows of a lane: passes, what is inside them, and other streams in use by ty_op.lane. */
+enum ty_page_lane {
+    TY_PAGE_LANE_PASSES,
+    TY_PAGE_LANE_PARTS,
+    TY_PAGE_LANE_OPS,
+    TY_PAGE_LANE_STREAMS, /* lane 1 of the program */
+};
 
 struct ty_page_slice {
     ty_ps start, dur;

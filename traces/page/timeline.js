@@ -5,7 +5,7 @@
 const LANE = {work: 24, inner: 13, comm: 8, memory: 40, gap: 11, between: 2, head: 26, axis: 26};
 const CANVAS_MAX = 16000; /* pixels: what browsers of today give a canvas at least, guess */
 const OVERVIEW = 34;
-const PARTS = 6; /* lanes from here on lie below the passes: parts of layers, operations */
+const COMM = 3; /* lanes from here on are communication; before them passes, parts of layers, operations */
 
 const ON_WHITE = {card: '#ffffff', ink: '#000000', soft: '#555555', faint: '#eeeeee', mark: '#d4145a', bad: '#b3261e'};
 
@@ -39,13 +39,7 @@ class Timeline {
   /* ---- what lies where ---- */
 
   lanesOf(run, row) {
-    return run.lanes.filter((l) => l.row === row &&
-      (l.lane === 0 || l.lane >= PARTS || shown.comm)).sort((a, b) => this.rank(a) - this.rank(b));
-  }
-
-  /* Parts and operations come below the passes, communication after them. */
-  rank(lane) {
-    return lane.lane === 0 ? 0 : lane.lane >= PARTS ? lane.lane - PARTS + 1 : lane.lane + 4;
+    return run.lanes.filter((l) => l.row === row && (l.lane < COMM || shown.comm));
   }
 
   layout() {
@@ -62,7 +56,7 @@ class Timeline {
         const top = y;
         this.tops.push(row === 0 ? head : top);
         this.lanesOf(run, row).forEach((lane) => {
-          const h = lane.lane === 0 ? LANE.work : lane.lane >= PARTS ? LANE.inner : LANE.comm;
+          const h = lane.lane === 0 ? LANE.work : lane.lane < COMM ? LANE.inner : LANE.comm;
           this.items.push({type: 'lane', run: r, row, lane, y, h});
           y += h + LANE.between;
         });
