@@ -61,11 +61,12 @@ struct ty_exceptions {
 int ty_exceptions_read(struct ty_cluster *cluster, const struct ty_section *section,
                        struct ty_arena *arena, struct ty_err *err);
 
-/* The same without line i; tables are the arena's. 0 or TY_ENOMEM. */
+/* What the list says without line i; tables are the arena's. 0 or TY_ENOMEM. */
 int ty_exceptions_without(const struct ty_cluster *cluster, uint32_t i, struct ty_exceptions *out,
                           struct ty_arena *arena);
 
-/* The same with computation of all other generations `by` times as fast. 0 or TY_ENOMEM. */
+/* What the list says, with computation of all other generations `by` times as fast. 0 or
+ * TY_ENOMEM. */
 int ty_exceptions_faster(const struct ty_cluster *cluster, double by, struct ty_exceptions *out,
                          struct ty_arena *arena);
 

@@ -343,8 +343,8 @@ static int check_reachable(const struct ty_exceptions *e, const struct ty_cluste
     return 0;
 }
 
-static int check_together(struct ty_exceptions *e, const struct ty_cluster *c,
-                          struct ty_arena *arena, struct ty_err *err)
+static int check_lines(struct ty_exceptions *e, const struct ty_cluster *c, struct ty_arena *arena,
+                       struct ty_err *err)
 {
     int code = 0;
     for (uint32_t i = 0; i < e->n; i++) {
@@ -392,7 +392,7 @@ int ty_exceptions_read(struct ty_cluster *cluster, const struct ty_section *sect
         const int rc = read_line(&r);
         code = code < 0 ? code : rc;
     }
-    code = code < 0 ? code : check_together(e, cluster, arena, err);
+    code = code < 0 ? code : check_lines(e, cluster, arena, err);
     cluster->exceptions = code == 0 ? e : NULL;
     return code;
 }

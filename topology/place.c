@@ -143,8 +143,8 @@ static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t f
 }
 
 /* Groups beside this one on its fullest node, itself included; all groups are counted. */
-static uint32_t beside(const struct ty_grid *grid, unsigned dims, uint32_t first,
-                       const struct ty_reach *reach, const struct tally *node)
+static uint32_t groups_on_node(const struct ty_grid *grid, unsigned dims, uint32_t first,
+                               const struct ty_reach *reach, const struct tally *node)
 {
     uint32_t most = 0, member = first;
     for (uint32_t i = 0; i < reach->ranks; i++) {
@@ -171,7 +171,7 @@ struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims, stru
     for (uint32_t r = 0; r < grid->n_ranks; r++) {
         const uint32_t first = subgrid_first(grid, dims, r); /* at most r */
         if (first == r) {
-            out[r].sharing = beside(grid, dims, r, &out[r], node);
+            out[r].sharing = groups_on_node(grid, dims, r, &out[r], node);
         }
         out[r] = out[first];
     }

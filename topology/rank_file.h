@@ -26,7 +26,7 @@ int ty_rank_file_read(const uint32_t **gpu_of, const struct ty_rank_file_shape *
                       const char *file, const char *text, size_t len, struct ty_arena *arena,
                       struct ty_err *err);
 
-/* The same of a file. */
+/* Reads the file itself (ty_rank_file_read). */
 int ty_rank_file_load(const uint32_t **gpu_of, const struct ty_rank_file_shape *shape,
                       const char *path, struct ty_arena *arena, struct ty_err *err);
 

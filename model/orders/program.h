@@ -25,7 +25,7 @@ int ty_sched_program_of(struct ty_program *program, enum ty_sched_placement plac
                         const struct ty_sched_durations *times, struct ty_arena *arena,
                         struct ty_err *err);
 
-/* The same for the orders that a schedule generates. */
+/* Builds and seals the program of the orders that a schedule generates. */
 int ty_sched_program(struct ty_program *program, const struct ty_sched *sched,
                      const struct ty_sched_shape *shape, const struct ty_sched_durations *times,
                      struct ty_arena *arena, struct ty_err *err);

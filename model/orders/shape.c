@@ -11,7 +11,7 @@
 
 /* The numbers of one kind that occur. */
 struct tally {
-    bool *seen; /* [NUMBERS] */
+    bool *occurs; /* [NUMBERS] */
     uint32_t top;
     uint32_t rank, i; /* an atom with the highest number */
 };
@@ -47,8 +47,8 @@ static int survey_init(struct survey *survey, struct ty_arena *arena)
     struct tally *const tallies[] = {&survey->mb[0], &survey->mb[1], &survey->stage[0],
                                      &survey->stage[1], &survey->slice};
     for (size_t i = 0; i < TY_COUNT(tallies); i++) {
-        tallies[i]->seen = ty_arena_array(arena, bool, NUMBERS);
-        if (tallies[i]->seen == NULL) {
+        tallies[i]->occurs = ty_arena_array(arena, bool, NUMBERS);
+        if (tallies[i]->occurs == NULL) {
             return TY_ENOMEM;
         }
     }
@@ -63,8 +63,8 @@ static int survey_init(struct survey *survey, struct ty_arena *arena)
 
 static void tally_add(struct tally *tally, uint32_t number, uint32_t rank, uint32_t i)
 {
-    if (number > tally->top || !tally->seen[number]) {
-        tally->seen[number] = true;
+    if (number > tally->top || !tally->occurs[number]) {
+        tally->occurs[number] = true;
         if (number >= tally->top) {
             tally->top = number;
             tally->rank = rank;
@@ -118,7 +118,7 @@ static bool tally_fails(struct survey *survey, const struct tally *tally, struct
 
 static uint32_t tally_count(const struct tally *tally)
 {
-    return tally->seen[tally->top] ? tally->top + 1 : 0;
+    return tally->occurs[tally->top] ? tally->top + 1 : 0;
 }
 
 /* Reports each run of numbers that never occur below the highest one. */
@@ -129,10 +129,10 @@ static void find_gaps(struct survey *survey, const struct tally *tally, const ch
     char name[TY_SLOTS_NAME];
     for (uint32_t low = 0; low < tally->top; low++) {
         uint32_t high = low;
-        if (tally->seen[low]) {
+        if (tally->occurs[low]) {
             continue;
         }
-        while (!tally->seen[high + 1]) {
+        while (!tally->occurs[high + 1]) {
             high++;
         }
         const bool shown = tally_fails(survey, tally, &at, name, sizeof(name));

@@ -220,7 +220,8 @@ const struct ty_sched *ty_sched_of(const struct ty_sched_options *options);
 uint32_t ty_sched_chunks(const struct ty_sched_options *options);
 uint32_t ty_sched_slices(const struct ty_sched_options *options);
 
-/* The same of a schedule that was given `n` of them; 0: nothing was said. */
+/* Virtual stages per rank, and slices, of a schedule that was given `n` of them; 0: nothing was
+ * said. */
 uint32_t ty_sched_chunks_of(const struct ty_sched *sched, uint32_t n);
 uint32_t ty_sched_slices_of(const struct ty_sched *sched, uint32_t n);
 

@@ -136,7 +136,7 @@ void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
 void ty_p2p_cost(const struct ty_cluster *cluster, bool same_node, double bytes,
                  struct ty_coll_cost *out);
 
-/* The same with the NIC to itself. */
+/* A message that has the NIC to itself. */
 void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double bytes,
                        struct ty_coll_cost *out);
 
@@ -147,8 +147,8 @@ void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double 
  * of 8 A100 (VIA-Research/vTrain, all-reduce table) within 2 %. */
 double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n);
 
-/* The same for a group over several nodes: that of the narrowest. Infinite where no two members
- * share a node. */
+/* Bus bandwidth inside nodes of a group over several: that of the narrowest. Infinite where no two
+ * members share a node. */
 double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
 
 /* Rate in B/s at which a group leaves and enters a node, all its members there together:
@@ -163,7 +163,7 @@ double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_re
  * (simumax/core/config.py) and with 192 GB/s for 8 x 24 GB/s (NVIDIA GTC24 S62129). */
 double ty_coll_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach);
 
-/* The same for a node that has g members. */
+/* Rate in B/s at which a group leaves and enters a node that has g of its members. */
 double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach,
                              uint32_t g);
 

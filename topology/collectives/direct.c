@@ -47,12 +47,12 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     const uint32_t most = reach->per_node, fewest = ty_reach_fewest(reach);
     const double n = reach->ranks, k = reach->nodes;
     /* Members on the node of a member, mean over members. */
-    const double together = most + fewest - k * most * fewest / n;
+    const double on_node = most + fewest - k * most * fewest / n;
     double nvlink_s = 0, net_s = 0;
     out->latency_s =
         k > 1 ? cluster->net.latency + (k - 1) * cluster->net.step : cluster->nvlink.gather_latency;
-    out->nvlink_B = (together - 1) / n * bytes;
-    out->net_B = (n - together) / n * bytes;
+    out->nvlink_B = (on_node - 1) / n * bytes;
+    out->net_B = (n - on_node) / n * bytes;
     if (most > 1) {
         out->latency_s += cluster->nvlink.step;
         nvlink_s =

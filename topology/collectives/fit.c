@@ -69,9 +69,9 @@ static int solve(gsl_multifit_nlinear_workspace *work, gsl_vector *weights,
         rc = gsl_multifit_nlinear_driver(STEPS_MAX, PRECISE, PRECISE, PRECISE, NULL, NULL, &info,
                                          work);
     }
-    const gsl_vector *found = gsl_multifit_nlinear_position(work);
-    *a = exp(gsl_vector_get(found, 0));
-    *b = exp(gsl_vector_get(found, 1));
+    const gsl_vector *solution = gsl_multifit_nlinear_position(work);
+    *a = exp(gsl_vector_get(solution, 0));
+    *b = exp(gsl_vector_get(solution, 1));
     /* Where latency (or bandwidth) does not show, nothing is gained by a further step. */
     return rc == GSL_ENOPROG || rc == GSL_EMAXITER ? GSL_SUCCESS : rc;
 }

@@ -28,7 +28,7 @@ struct ty_coll_log {
 int ty_coll_log_read(struct ty_coll_log *log, const char *file, const char *text, size_t len,
                      struct ty_arena *arena, struct ty_err *err);
 
-/* The same of a file. */
+/* Reads the log in a file (ty_coll_log_read). */
 int ty_coll_log_load(struct ty_coll_log *log, const char *path, struct ty_arena *arena,
                      struct ty_err *err);
 

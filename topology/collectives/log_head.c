@@ -130,7 +130,7 @@ static int read_name(struct ty_log_reader *r)
     const char *name = ty_path_name(r->file);
     char letters[256];
     size_t n = 0;
-    uint32_t found = 0;
+    uint32_t n_matches = 0;
     for (const char *p = name; *p != '\0' && n + 1 < sizeof(letters); p++) {
         if (isalpha((unsigned char)*p)) {
             letters[n++] = (char)tolower((unsigned char)*p);
@@ -147,10 +147,10 @@ static int read_name(struct ty_log_reader *r)
         wanted[k] = '\0';
         if (strstr(letters, wanted) != NULL) {
             r->log->coll = (enum ty_coll)i;
-            found++;
+            n_matches++;
         }
     }
-    if (found == 1) {
+    if (n_matches == 1) {
         return 0;
     }
     return ty_fail(r->err, TY_EINPUT,

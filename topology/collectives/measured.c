@@ -76,16 +76,15 @@ const struct ty_coll_table *ty_coll_measured_find(const struct ty_cluster *clust
                                                   enum ty_coll coll, const struct ty_reach *reach)
 {
     const struct ty_coll_measured *measured = cluster->collectives.measured;
-    const struct ty_coll_table *found = NULL;
+    const struct ty_coll_table *best = NULL;
     for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
         const struct ty_coll_log *log = &measured->table[i].log;
         if (log->coll == coll && log->ranks == reach->ranks && log->nodes == reach->nodes &&
-            holds_shared(cluster, log, reach) &&
-            (found == NULL || log->sharing == reach->sharing)) {
-            found = &measured->table[i];
+            holds_shared(cluster, log, reach) && (best == NULL || log->sharing == reach->sharing)) {
+            best = &measured->table[i];
         }
     }
-    return found;
+    return best;
 }
 
 const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluster, bool same_node)
@@ -94,15 +93,15 @@ const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluste
     /* All GPUs of a node send at once, each with its share of the NICs. */
     const struct ty_reach all = {
         .ranks = 2, .nodes = 2, .per_node = 1, .sharing = cluster->gpus_per_node};
-    const struct ty_coll_table *found = NULL;
+    const struct ty_coll_table *best = NULL;
     for (uint32_t i = 0; measured != NULL && i < measured->n; i++) {
         const struct ty_coll_log *log = &measured->table[i].log;
         if (log->coll == TY_COLL_SEND_RECV && (log->nodes == 1) == same_node &&
-            holds_shared(cluster, log, &all) && (found == NULL || log->ranks < found->log.ranks)) {
-            found = &measured->table[i];
+            holds_shared(cluster, log, &all) && (best == NULL || log->ranks < best->log.ranks)) {
+            best = &measured->table[i];
         }
     }
-    return found;
+    return best;
 }
 
 /* A message between two ranks stands for those of any group. */

@@ -54,7 +54,8 @@ const struct ty_coll_table *ty_coll_measured_same(const struct ty_coll_measured 
 const struct ty_coll_table *ty_coll_measured_find(const struct ty_cluster *cluster,
                                                   enum ty_coll coll, const struct ty_reach *reach);
 
-/* The same for messages, from logs of sendrecv_perf: any number of ranks on one node, or more. */
+/* The table that holds for messages inside a node, or between nodes: a log of sendrecv_perf over
+ * any number of ranks, the fewest there are. NULL. */
 const struct ty_coll_table *ty_coll_measured_p2p(const struct ty_cluster *cluster, bool same_node);
 
 #endif
