@@ -205,8 +205,8 @@ static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
                                          .input = i.seconds * layers,
                                          .weight = w.seconds * layers,
                                          .overlap = -1};
-    if (l->in->schedule->own != NULL) {
-        *slots = l->in->schedule->own->slots;
+    if (l->in->schedule->custom != NULL) {
+        *slots = l->in->schedule->custom->slots;
         return 0;
     }
     if (l->sched->asynchronous) {

@@ -73,7 +73,7 @@ const struct ty_sched *ty_sched_find(const char *name)
 
 const struct ty_sched *ty_sched_of(const struct ty_sched_options *options)
 {
-    return options->own != NULL ? &options->own->sched : ty_schedules[options->name];
+    return options->custom != NULL ? &options->custom->sched : ty_schedules[options->name];
 }
 
 static uint32_t first_given(uint32_t given, uint32_t needed, uint32_t usual)
@@ -99,14 +99,15 @@ uint32_t ty_sched_slices_of(const struct ty_sched *sched, uint32_t n)
 
 uint32_t ty_sched_chunks(const struct ty_sched_options *options)
 {
-    return options->own != NULL ? options->own->shape.v
-                                : ty_sched_chunks_of(ty_sched_of(options), options->chunks);
+    return options->custom != NULL ? options->custom->shape.v
+                                   : ty_sched_chunks_of(ty_sched_of(options), options->chunks);
 }
 
 uint32_t ty_sched_slices(const struct ty_sched_options *options)
 {
-    const uint32_t own = options->own != NULL ? options->own->shape.slices : 0;
-    return ty_sched_slices_of(ty_sched_of(options), options->slices > 0 ? options->slices : own);
+    const uint32_t in_file = options->custom != NULL ? options->custom->shape.slices : 0;
+    return ty_sched_slices_of(ty_sched_of(options),
+                              options->slices > 0 ? options->slices : in_file);
 }
 
 struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,
@@ -155,19 +156,20 @@ static const char *check_key(const struct ty_sched *sched, const struct ty_sched
 }
 
 /* A file fixes what the layout asks for. */
-static int check_own(const struct ty_sched_options *options, const struct ty_section *section,
-                     uint32_t pipeline, uint32_t micro_batches, struct ty_err *err)
+static int check_custom(const struct ty_sched_options *options, const struct ty_section *section,
+                        uint32_t pipeline, uint32_t micro_batches, struct ty_err *err)
 {
-    const struct ty_sched_shape *own = &options->own->shape;
-    const uint32_t m = own->m;
+    const struct ty_sched_shape *custom = &options->custom->shape;
+    const uint32_t m = custom->m;
     const struct ty_place at = ty_section_place(section, "file");
-    if (own->p != pipeline || m != micro_batches || own->slices != ty_sched_slices(options)) {
+    if (custom->p != pipeline || m != micro_batches || custom->slices != ty_sched_slices(options)) {
         return ty_fail_at(err, TY_EINPUT, &at,
                           "schedule.file: p = %u ranks, m = %u micro-batches and q = %u slices in "
                           "the file; the run file has p = %u (layout.pipeline), m = %u and q = %u "
                           "(schedule.slices)",
-                          (unsigned)own->p, (unsigned)m, (unsigned)own->slices, (unsigned)pipeline,
-                          (unsigned)micro_batches, (unsigned)ty_sched_slices(options));
+                          (unsigned)custom->p, (unsigned)m, (unsigned)custom->slices,
+                          (unsigned)pipeline, (unsigned)micro_batches,
+                          (unsigned)ty_sched_slices(options));
     }
     return 0;
 }
@@ -180,8 +182,8 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
     const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
     const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why;
-    if (options->own != NULL) {
-        return check_own(options, section, pipeline, micro_batches, err);
+    if (options->custom != NULL) {
+        return check_custom(options, section, pipeline, micro_batches, err);
     }
     ty_err_init(&why);
     int rc = check_sizes(sched, &shape, &why);

@@ -194,7 +194,7 @@ bool ty_slots_paired(const struct ty_slots *slots);
 uint32_t ty_slots_peak(const struct ty_rank_slots *rank, enum ty_phase until);
 
 /* An order of the user's own, as read from a file: a schedule that need not be generated. */
-struct ty_sched_own {
+struct ty_sched_custom {
     struct ty_sched sched;       /* name "file", placement; nothing else */
     struct ty_sched_shape shape; /* as the file has it */
     struct ty_slots slots;
@@ -204,10 +204,10 @@ struct ty_sched_own {
 
 /* The `schedule` section. */
 struct ty_sched_options {
-    int name;                       /* index into ty_schedules */
-    const char *file;               /* NULL: the schedule of that name */
-    const struct ty_sched_own *own; /* its content, or NULL */
-    uint32_t chunks, slices;        /* 0: auto */
+    int name;                             /* index into ty_schedules */
+    const char *file;                     /* NULL: the schedule of that name */
+    const struct ty_sched_custom *custom; /* its content, or NULL */
+    uint32_t chunks, slices;              /* 0: auto */
     uint32_t group;
     bool barrier;        /* ranks wait for the gradient norm of all before they update */
     double overlap_cost; /* of an overlapped slot, as share of forward + backward */

@@ -248,7 +248,7 @@ static void complete(struct ty_loader *l)
 
 /* What is wrong between ranks that are right by themselves is kept, and told by whoever executes:
  * there it is a deadlock, with more to be said about it than the file shows. */
-static int keep_fault(struct ty_loader *l, struct ty_sched_own *own,
+static int keep_fault(struct ty_loader *l, struct ty_sched_custom *custom,
                       const struct ty_slots_file *file)
 {
     struct ty_err *found = ty_err_new();
@@ -259,8 +259,8 @@ static int keep_fault(struct ty_loader *l, struct ty_sched_own *own,
         ty_slots_check_between(file->placement, &file->shape, &file->slots, &file->marks, found);
     const char *text = ty_err_text(found);
     if (rc == TY_EINPUT || rc == TY_EDEADLOCK) {
-        own->fault = ty_arena_strndup(&l->config->arena, text, strlen(text));
-        rc = own->fault == NULL ? ty_fail_memory(l->err) : 0;
+        custom->fault = ty_arena_strndup(&l->config->arena, text, strlen(text));
+        rc = custom->fault == NULL ? ty_fail_memory(l->err) : 0;
     } else if (rc < 0) {
         rc = ty_fail(l->err, rc, "%s", text);
     }
@@ -274,24 +274,24 @@ static void schedule_file(struct ty_loader *l)
     struct ty_config *c = l->config;
     const struct ty_section *section = &c->sections[TY_SECTION_SCHEDULE];
     const struct ty_place at = ty_section_place(section, "file");
-    struct ty_sched_own *own = ty_arena_array(&c->arena, struct ty_sched_own, 1);
+    struct ty_sched_custom *custom = ty_arena_array(&c->arena, struct ty_sched_custom, 1);
     const char *text = NULL;
     size_t len = 0;
     struct ty_slots_file file;
-    const char *path = own ? ty_config_beside(c, &at, c->schedule.file) : NULL;
+    const char *path = custom ? ty_config_beside(c, &at, c->schedule.file) : NULL;
     int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
                   : ty_fail_memory(l->err);
     rc = rc < 0 ? rc : ty_slots_read(&file, path, text, len, &c->arena, l->err);
-    rc = rc < 0 ? rc : keep_fault(l, own, &file);
+    rc = rc < 0 ? rc : keep_fault(l, custom, &file);
     ty_loader_note(l, TY_SECTION_SCHEDULE, rc);
     if (rc < 0) {
         ty_hint_named(l->err, "schedule.file", &at);
         return;
     }
-    own->sched = (struct ty_sched){.name = "file", .placement = file.placement};
-    own->shape = file.shape;
-    own->slots = file.slots;
-    c->schedule.own = own;
+    custom->sched = (struct ty_sched){.name = "file", .placement = file.placement};
+    custom->shape = file.shape;
+    custom->slots = file.slots;
+    c->schedule.custom = custom;
 }
 
 /* What needs more than one value: of the cluster, */

@@ -61,7 +61,7 @@ static uint64_t hash_exceptions(const struct ty_string_list *texts)
 
 uint64_t ty_config_digest(const struct ty_config *config)
 {
-    uint64_t h = config->schedule.own != NULL ? hash_slots(&config->schedule.own->slots) : 0;
+    uint64_t h = config->schedule.custom != NULL ? hash_slots(&config->schedule.custom->slots) : 0;
     h ^= ty_measured_digest(config) ^ ty_placement_digest(config) ^ ty_jobs_digest(config);
     h ^= hash_exceptions(&config->cluster.exception_texts);
     for (int i = 0; i < TY_N_SECTIONS; i++) {

@@ -172,7 +172,7 @@ static void put_what_if(const struct what_if *row, const struct ty_trial *trial,
 {
     ty_text_add(t, "  %s", row->label);
     ty_text_pad(t, 34);
-    if (row->change == more_micro_batches && trial->config.schedule.own != NULL) {
+    if (row->change == more_micro_batches && trial->config.schedule.custom != NULL) {
         ty_text_add(t, "a schedule of your own has as many as it has\n");
         return;
     }
@@ -213,7 +213,7 @@ int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
         if (rows[i].change == faster_gpus && faster != NULL) {
             trial[i].config.cluster.exceptions = faster;
         }
-        if (rows[i].change != more_micro_batches || run->config->schedule.own == NULL) {
+        if (rows[i].change != more_micro_batches || run->config->schedule.custom == NULL) {
             runs[n++] = &trial[i];
         }
     }

@@ -83,7 +83,7 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
     *text = NULL;
-    const int fault = ty_run_own_check(run, err);
+    const int fault = ty_run_schedule_check(run, err);
     if (fault < 0) {
         return fault;
     }

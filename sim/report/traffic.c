@@ -165,7 +165,7 @@ int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err)
     const struct ty_together *others = run->together;
     struct ty_text out = {.data = NULL};
     *text = NULL;
-    int rc = ty_run_own_check(run, err); /* who never comes to a group is not in it */
+    int rc = ty_run_schedule_check(run, err); /* who never comes to a group is not in it */
     if (rc < 0) {
         return rc;
     }

@@ -184,7 +184,7 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
     enum ty_engine engine;
     begin(run);
     int rc = choose_engine(run, name, &engine, err);
-    const int fault = rc < 0 ? rc : ty_run_own_fault(run, err);
+    const int fault = rc < 0 ? rc : ty_run_schedule_fault(run, err);
     if (fault < 0 && fault != TY_EDEADLOCK) {
         return fault;
     }
@@ -223,7 +223,7 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     const struct ty_program *whole = &run->lowered.program;
     enum ty_engine engine = TY_ENGINE_AUTO;
     bool folds = false;
-    const int fault = ty_run_own_fault(run, NULL);
+    const int fault = ty_run_schedule_fault(run, NULL);
     if (fault == TY_ENOMEM) {
         return ty_fail_memory(err);
     }

@@ -108,8 +108,8 @@ void ty_run_free(struct ty_run *run)
 
 static int fault_of(const struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_sched_own *own = run->config->schedule.own;
-    if (own == NULL || own->fault == NULL) {
+    const struct ty_sched_custom *custom = run->config->schedule.custom;
+    if (custom == NULL || custom->fault == NULL) {
         return 0;
     }
     struct ty_arena arena = {.head = NULL};
@@ -117,10 +117,10 @@ static int fault_of(const struct ty_run *run, struct ty_err *err)
     int rc = ty_stall_find(&stall, &run->lowered.program, NULL, &arena);
     rc = rc < 0 ? rc : stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT;
     ty_arena_release(&arena);
-    return rc == TY_ENOMEM ? ty_fail_memory(err) : ty_fail(err, rc, "%s", own->fault);
+    return rc == TY_ENOMEM ? ty_fail_memory(err) : ty_fail(err, rc, "%s", custom->fault);
 }
 
-int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
+int ty_run_schedule_fault(const struct ty_run *run, struct ty_err *err)
 {
     int code = fault_of(run, err);
     for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
@@ -130,16 +130,16 @@ int ty_run_own_fault(const struct ty_run *run, struct ty_err *err)
     return code;
 }
 
-static bool any_own(const struct ty_run *run)
+static bool any_custom(const struct ty_run *run)
 {
-    bool any = run->config->schedule.own != NULL;
+    bool any = run->config->schedule.custom != NULL;
     for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
-        any = any || run->together->other[i].config.schedule.own != NULL;
+        any = any || run->together->other[i].config.schedule.custom != NULL;
     }
     return any;
 }
 
-int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
+int ty_run_schedule_check(const struct ty_run *run, struct ty_err *err)
 {
     const struct ty_program *program =
         run->together != NULL ? &run->together->program : &run->lowered.program;
@@ -147,8 +147,8 @@ int ty_run_own_check(const struct ty_run *run, struct ty_err *err)
     struct ty_mismatch mismatch;
     struct ty_stall stall;
     char text[TY_MISMATCH_TEXT];
-    int rc = ty_run_own_fault(run, err);
-    if (rc < 0 || !any_own(run)) {
+    int rc = ty_run_schedule_fault(run, err);
+    if (rc < 0 || !any_custom(run)) {
         return rc;
     }
     rc = ty_mismatch_find(&mismatch, program, &arena, err);

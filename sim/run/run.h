@@ -48,10 +48,10 @@ int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluste
 /* What is wrong between the ranks of a schedule file, that of another job included: TY_EDEADLOCK
  * where ranks would wait for ever, TY_EINPUT where some of the work is missing and nobody would
  * notice; 0. */
-int ty_run_own_fault(const struct ty_run *run, struct ty_err *err);
+int ty_run_schedule_fault(const struct ty_run *run, struct ty_err *err);
 
 /* The same, and whether its collectives and messages can be matched, without executing it. */
-int ty_run_own_check(const struct ty_run *run, struct ty_err *err);
+int ty_run_schedule_check(const struct ty_run *run, struct ty_err *err);
 /* Executes one program, the run's own or one it is merged into, into run->all and, for the time
  * being, run->timeline; what is shared is looked for in it. One that deadlocks halts both. */
 int ty_run_execute_program(struct ty_run *run, const struct ty_program *program, const char *engine,

@@ -74,7 +74,7 @@ static void deal_layers(struct ty_config *c)
 /* A file has the micro-batches of each rank. */
 static bool has_file(const struct ty_config *c)
 {
-    return c->schedule.own != NULL;
+    return c->schedule.custom != NULL;
 }
 
 bool ty_change_micro_batch(struct ty_config *c, int to)
@@ -116,12 +116,12 @@ static void keep_numbers(struct ty_sched_options *options)
 
 bool ty_change_schedule(struct ty_config *c, int to)
 {
-    if (c->layout.pipeline == 1 || (c->schedule.own == NULL && c->schedule.name == to)) {
+    if (c->layout.pipeline == 1 || (c->schedule.custom == NULL && c->schedule.name == to)) {
         return false;
     }
     c->schedule.name = to;
     c->schedule.file = NULL;
-    c->schedule.own = NULL;
+    c->schedule.custom = NULL;
     keep_numbers(&c->schedule);
     deal_layers(c);
     return true;
@@ -300,7 +300,7 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
     rc = rc < 0 ? rc
                 : ty_layout_finish(&c->layout, &original->sections[TY_SECTION_LAYOUT], &c->arch,
                                    &c->cluster, ty_sched_chunks(&c->schedule), why);
-    return rc < 0 || c->schedule.own != NULL
+    return rc < 0 || c->schedule.custom != NULL
                ? rc
                : ty_sched_finish(&c->schedule, &original->sections[TY_SECTION_SCHEDULE],
                                  c->layout.pipeline, c->layout.micro_batches, c->arch.sequence,

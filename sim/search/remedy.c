@@ -31,7 +31,7 @@ static bool one_forward_one_backward(struct ty_config *c, int to)
 {
     int index = 0;
     (void)to;
-    return c->schedule.own == NULL && ty_word_value(ty_sched_words, "1f1b", &index) &&
+    return c->schedule.custom == NULL && ty_word_value(ty_sched_words, "1f1b", &index) &&
            ty_change_schedule(c, index);
 }
 

@@ -16,7 +16,7 @@ static struct ty_err err;
 
 struct job {
     struct ty_config *config;
-    struct ty_sched_own own;
+    struct ty_sched_custom own;
 };
 
 /* A small model on p ranks with m micro-batches a step. */
@@ -52,13 +52,13 @@ static void set_orders(struct job *job, const char *text, struct ty_arena *arena
     found = (struct ty_err)TY_ERR_NONE;
     ck_assert_msg(ty_slots_read(&file, "orders", text, strlen(text), arena, &err) == 0, "%s\n%s",
                   err.text, text);
-    job->own = (struct ty_sched_own){.sched = {.name = "file", .placement = file.placement},
-                                     .shape = file.shape,
-                                     .slots = file.slots};
+    job->own = (struct ty_sched_custom){.sched = {.name = "file", .placement = file.placement},
+                                        .shape = file.shape,
+                                        .slots = file.slots};
     if (ty_slots_check_between(file.placement, &file.shape, &file.slots, &file.marks, &found) < 0) {
         job->own.fault = found.text;
     }
-    job->config->schedule.own = &job->own;
+    job->config->schedule.custom = &job->own;
 }
 
 /* A report without what the file shows by itself. */
@@ -96,7 +96,7 @@ static void look_at(struct job *job, const char *text, struct tally *tally)
         tally->mismatched += e == 0 && strncmp(report, "mismatch: ", 10) == 0;
     }
     err = (struct ty_err)TY_ERR_NONE;
-    const int rc = ty_run_own_check(run, &err);
+    const int rc = ty_run_schedule_check(run, &err);
     ck_assert_msg(rc == expected, "check: %d, not %d\n%s%s", rc, expected, text, err.text);
     const bool mismatch = strncmp(err.text, "mismatch: ", 10) == 0;
     ck_assert_msg(job->own.fault != NULL || !mismatch || rc < 0, "check: %s\n%s", err.text, text);
@@ -330,7 +330,7 @@ START_TEST(a_fault_ends_with_one_status_whoever_meets_it)
                 ty_sched_run(&drawn, &(struct ty_schedule_options){.name = path}, 1, &err);
             ck_assert_msg(as_run == as_drawn, "%d, %d\n%s%s", as_run, as_drawn, text.data,
                           err.text);
-            ck_assert_int_eq(ty_run_own_check(run, &err), as_run);
+            ck_assert_int_eq(ty_run_schedule_check(run, &err), as_run);
             n[as_run == 0 ? 0 : as_run == TY_EDEADLOCK ? 1 : 2]++;
             ty_sched_run_release(&drawn);
             ty_run_free(run);
