@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sim/base/file.h"
+#include "sim/base/number_text.h"
 #include "sim/base/utf8.h"
 
 #define LIKE "write \"RANK NODE.GPU\", such as \"12 1.4\""
@@ -60,15 +61,8 @@ static uint32_t split(const char *text, size_t len, struct word word[3])
 /* Digits only. */
 static bool number(const char *text, size_t len, uint32_t *out)
 {
-    uint64_t x = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9' || x > UINT32_MAX / 10) {
-            return false;
-        }
-        x = x * 10 + (uint64_t)(text[i] - '0');
-    }
-    *out = (uint32_t)x;
-    return len > 0 && x <= UINT32_MAX;
+    const char *at = text;
+    return ty_scan_number(&at, text + len, UINT32_MAX, out) && at == text + len;
 }
 
 /* ---- lines ---- */

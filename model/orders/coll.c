@@ -43,13 +43,13 @@ static bool read_ranks(const char *at, const char *end, struct ty_rank_span *spa
 {
     for (;;) {
         struct ty_rank_span span;
-        if (!ty_slots_number(&at, end, TY_SLOTS_MAX_RANK, &span.first)) {
+        if (!ty_scan_number(&at, end, TY_SLOTS_MAX_RANK, &span.first)) {
             return false;
         }
         span.last = span.first;
         if (at < end && *at == '-') {
             at++;
-            if (!ty_slots_number(&at, end, TY_SLOTS_MAX_RANK, &span.last) ||
+            if (!ty_scan_number(&at, end, TY_SLOTS_MAX_RANK, &span.last) ||
                 span.last <= span.first) {
                 return false;
             }

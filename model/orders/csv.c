@@ -36,7 +36,7 @@ static const char *read_action(const char **at, const char *end, struct ty_slot 
     static const char like[] = "write the stage, F, B, I or W, and the micro-batch, such as 1F3";
     uint32_t stage, mb = 0;
     *slot = (struct ty_slot){.phase = TY_PHASE_STEP};
-    if (!ty_slots_number(at, end, TY_SLOTS_MAX_STAGE, &stage)) {
+    if (!ty_scan_number(at, end, TY_SLOTS_MAX_STAGE, &stage)) {
         return ty_slots_number_remedy(*at, end, like);
     }
     const char *const word = *at;
@@ -44,7 +44,7 @@ static const char *read_action(const char **at, const char *end, struct ty_slot 
         (*at)++;
     }
     const size_t n = (size_t)(*at - word);
-    const bool numbered = ty_slots_number(at, end, TY_SLOTS_MAX_MB, &mb);
+    const bool numbered = ty_scan_number(at, end, TY_SLOTS_MAX_MB, &mb);
     if (!is_communication(word, n) &&
         (n != 1 || !numbered || !ty_slots_phase(*word, &slot->phase))) {
         return ty_slots_number_remedy(*at, end, like);

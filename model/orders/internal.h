@@ -3,6 +3,7 @@
 #define TY_MODEL_ORDERS_INTERNAL_H
 
 #include "model/orders/text.h"
+#include "sim/base/number_text.h"
 
 /* Largest numbers: counts of micro-batches, stages and slices must fit their fields as well. */
 #define TY_SLOTS_MAX_MB    65534u
@@ -65,9 +66,6 @@ int ty_slots_quote(const struct ty_slots_word *word);
 /* "wrong slot (WORD); REMEDY" at the word. */
 void ty_slots_wrong(struct ty_slots_reader *reader, const struct ty_slots_word *word,
                     const char *remedy);
-
-/* Digits at *at, before `end`: *at moves behind them. False: none, or above max. */
-bool ty_slots_number(const char **at, const char *end, uint32_t max, uint32_t *out);
 
 /* What would be right where no number was taken: a smaller one if digits stand there, else `form`.
  */

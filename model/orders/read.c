@@ -60,22 +60,6 @@ void ty_slots_wrong(struct ty_slots_reader *reader, const struct ty_slots_word *
     }
 }
 
-bool ty_slots_number(const char **at, const char *end, uint32_t max, uint32_t *out)
-{
-    const char *p = *at;
-    uint32_t value = 0;
-    for (; p < end && *p >= '0' && *p <= '9'; p++) {
-        value = 10 * value + (uint32_t)(*p - '0');
-        if (value > max) {
-            return false;
-        }
-    }
-    const bool found = p > *at;
-    *at = p;
-    *out = value;
-    return found;
-}
-
 const char *ty_slots_number_remedy(const char *at, const char *end, const char *form)
 {
     return at < end && *at >= '0' && *at <= '9' ? "micro-batches and stages go from 0 to 65534"

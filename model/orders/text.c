@@ -37,7 +37,7 @@ static const char *read_marks(const char **at, const char *end, struct ty_slot *
             slot->direction = 1;
             continue;
         }
-        if (sliced || !ty_slots_number(at, end, TY_SLOTS_MAX_SLICE, &slice)) {
+        if (sliced || !ty_scan_number(at, end, TY_SLOTS_MAX_SLICE, &slice)) {
             return "write the slice of the sequence as #0 to #254";
         }
         slot->slice = (uint8_t)slice;
@@ -55,13 +55,13 @@ static const char *read_atom(const char **at, const char *end, struct ty_slot *s
     if (*at == end || !ty_slots_phase(*(*at)++, &slot->phase)) {
         return like;
     }
-    if (!ty_slots_number(at, end, TY_SLOTS_MAX_MB, &mb)) {
+    if (!ty_scan_number(at, end, TY_SLOTS_MAX_MB, &mb)) {
         return ty_slots_number_remedy(*at, end, like);
     }
     if (*at == end || *(*at)++ != '.') {
         return like;
     }
-    if (!ty_slots_number(at, end, TY_SLOTS_MAX_STAGE, &stage)) {
+    if (!ty_scan_number(at, end, TY_SLOTS_MAX_STAGE, &stage)) {
         return ty_slots_number_remedy(*at, end, like);
     }
     slot->mb = (uint16_t)mb;
@@ -145,7 +145,7 @@ static bool read_head(struct ty_slots_reader *reader)
     bool found = end - p > 4 && memcmp(p, "rank", 4) == 0 && (p[4] == ' ' || p[4] == '\t');
     if (found) {
         p = skip_blanks(p + 4, end);
-        found = ty_slots_number(&p, end, TY_SLOTS_MAX_RANK, &rank);
+        found = ty_scan_number(&p, end, TY_SLOTS_MAX_RANK, &rank);
         p = skip_blanks(p, end);
         found = found && p < end && *p == ':';
     }

@@ -46,3 +46,22 @@ double ty_strtod(const char *text, char **end)
     (void)uselocale(before);
     return x;
 }
+
+bool ty_scan_number(const char **at, const char *end, uint32_t max, uint32_t *out)
+{
+    const char *p = *at;
+    uint64_t value = 0;
+    *out = 0;
+    for (; p != end && *p >= '0' && *p <= '9'; p++) {
+        value = 10 * value + (uint64_t)(*p - '0');
+        if (value > max) {
+            return false;
+        }
+    }
+    if (p == *at) {
+        return false;
+    }
+    *at = p;
+    *out = (uint32_t)value;
+    return true;
+}

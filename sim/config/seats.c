@@ -1,5 +1,6 @@
 /* seats.c - which GPUs a job has: layout.nodes, layout.gpus, or what is left. */
 #include "model/check.h"
+#include "sim/base/number_text.h"
 #include "sim/config/placement.h"
 
 /* A list of ranges being read. */
@@ -23,26 +24,15 @@ static struct ty_place item_place(const struct ranges *r, uint32_t i)
     return at;
 }
 
-static bool read_number(const char **s, uint32_t *out)
-{
-    uint64_t x = 0;
-    const char *from = *s;
-    for (; **s >= '0' && **s <= '9' && x < UINT32_MAX / 10; (*s)++) {
-        x = x * 10 + (uint64_t)(**s - '0');
-    }
-    *out = (uint32_t)x;
-    return *s != from;
-}
-
 /* "4" or "4-7" */
 static bool read_range(const char *text, uint32_t *first, uint32_t *last)
 {
     const char *s = text;
-    bool good = read_number(&s, first);
+    bool good = ty_scan_number(&s, NULL, UINT32_MAX, first);
     *last = *first;
     if (good && *s == '-') {
         s++;
-        good = read_number(&s, last);
+        good = ty_scan_number(&s, NULL, UINT32_MAX, last);
     }
     return good && *s == '\0';
 }

@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/draw/trace_internal.h"
 #include "sim/base/words.h"
+
+#define STEP_MAX 999999u /* no run has more */
 
 const struct ty_trace_options ty_trace_no_options = {.ranks = NULL};
 
@@ -56,25 +59,15 @@ int ty_trace_check_window(const char *window, ty_ps from, ty_ps end, struct ty_e
                          window, ty_words_seconds(ty_s_from_ps(end), length, sizeof(length)));
 }
 
-/* Digits at *s; false when there are none or they are more than a step can have. */
-static bool read_step(const char **s, uint32_t *out)
-{
-    const char *from = *s;
-    for (*out = 0; **s >= '0' && **s <= '9' && *s - from < 6; (*s)++) {
-        *out = *out * 10 + (uint32_t)(**s - '0');
-    }
-    return *s > from;
-}
-
 /* "2-3", or "2". */
 static int parse_steps(const char *steps, uint32_t *first, uint32_t *last, struct ty_err *err)
 {
     const char *s = steps;
-    bool ok = read_step(&s, first);
+    bool ok = ty_scan_number(&s, NULL, STEP_MAX, first);
     *last = *first;
     if (ok && *s == '-') {
         s++;
-        ok = read_step(&s, last);
+        ok = ty_scan_number(&s, NULL, STEP_MAX, last);
     }
     return ok && *s == '\0' && *last >= *first
                ? 0

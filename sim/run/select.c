@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/run/together.h"
 
 static int wrong(struct ty_err *err)
@@ -26,33 +27,16 @@ static int blame(const struct ty_run *run, const char *text, const char *why, st
     return ty_fail_at(err, TY_EINPUT, &at, "output.ranks: %s: %s", text, why);
 }
 
-/* Reads digits at *s; false when there are none or the number is too large. */
-static bool read_number(const char **s, uint32_t *out)
-{
-    uint64_t x = 0;
-    const char *p = *s;
-    for (; *p >= '0' && *p <= '9'; p++) {
-        x = x * 10 + (uint64_t)(*p - '0');
-        if (x > UINT32_MAX) {
-            return false;
-        }
-    }
-    const bool any = p != *s;
-    *s = p;
-    *out = (uint32_t)x;
-    return any;
-}
-
 /* "7" or "0-15" at *s. */
 static int read_range(const char **s, uint32_t *from, uint32_t *to, struct ty_err *err)
 {
-    if (!read_number(s, from)) {
+    if (!ty_scan_number(s, NULL, UINT32_MAX, from)) {
         return wrong(err);
     }
     *to = *from;
     if (**s == '-') {
         (*s)++;
-        if (!read_number(s, to)) {
+        if (!ty_scan_number(s, NULL, UINT32_MAX, to)) {
             return wrong(err);
         }
     }
@@ -210,7 +194,7 @@ static int fill(const struct ty_run *run, const char *text, bool *flag, struct t
     if (strncmp(text, "slowest:", 8) == 0) {
         const char *s = text + 8;
         uint32_t n;
-        if (!read_number(&s, &n) || *s != '\0' || n == 0) {
+        if (!ty_scan_number(&s, NULL, UINT32_MAX, &n) || *s != '\0' || n == 0) {
             return wrong(err);
         }
         if (run->executed) { /* before, the text is checked and nobody is chosen */

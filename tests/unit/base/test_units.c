@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sim/base/compiler.h"
+#include "sim/base/number_text.h"
 #include "tests/unit/suite.h"
 
 START_TEST(quantities_are_read_exactly)
@@ -208,6 +209,39 @@ START_TEST(seconds_become_picoseconds)
 }
 END_TEST
 
-TY_SUITE("units", quantities_are_read_exactly, wrong_quantities_say_why,
-         quantities_are_written_short, what_is_written_reads_back_to_six_digits,
-         a_locale_with_commas_changes_nothing, seconds_become_picoseconds)
+START_TEST(digits_are_a_number_up_to_a_limit)
+{
+    static const struct {
+        const char *text;
+        size_t len; /* 0: to the zero */
+        uint32_t max, number;
+        size_t taken; /* 0: none */
+    } rows[] = {
+        {"12.4", 0, 99, 12, 2},
+        {"12", 1, 99, 1, 1},
+        {"", 0, 99, 0, 0},
+        {"x1", 0, 99, 0, 0},
+        {"100", 0, 99, 0, 0},
+        {"099", 0, 99, 99, 3},
+        {"-1", 0, 99, 0, 0},
+        {"0", 0, 0, 0, 1},
+        {"4294967295", 0, UINT32_MAX, UINT32_MAX, 10},
+        {"4294967296", 0, UINT32_MAX, 0, 0},
+        {"99999999999999999999999", 0, UINT32_MAX, 0, 0},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const char *at = rows[i].text;
+        uint32_t number = 7;
+        const char *end = rows[i].len > 0 ? at + rows[i].len : NULL;
+        ck_assert_msg(ty_scan_number(&at, end, rows[i].max, &number) == (rows[i].taken > 0), "%s",
+                      rows[i].text);
+        ck_assert_uint_eq(number, rows[i].number);
+        ck_assert_uint_eq((size_t)(at - rows[i].text), rows[i].taken);
+    }
+}
+END_TEST
+
+TY_SUITE("units", digits_are_a_number_up_to_a_limit, quantities_are_read_exactly,
+         wrong_quantities_say_why, quantities_are_written_short,
+         what_is_written_reads_back_to_six_digits, a_locale_with_commas_changes_nothing,
+         seconds_become_picoseconds)
