@@ -60,6 +60,11 @@ const struct ty_field ty_arch_fields[] = {
     WORD(dtype, ty_dtype_words, "bf16",
          "type of the matrix products; states and data traffic are those of 16-bit training "
          "whatever it is"),
+    ROW(window, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
+        .doc = "tokens that a query sees, itself included (sliding window); none: all before it"),
+    ROW(window_period, UINT, .min = 2, .max = 10000, .fallback = "none", .blank = "none",
+        .doc = "of so many layers the last sees all tokens, the others the window; none: no layer "
+               "does"),
     FLAG(full_attention,
          "whether flash kernels compute all scores, not the causal half (a bias or mask "
          "they do not know, such as ALiBi)"),
@@ -152,4 +157,16 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
 double ty_arch_norm_params(const struct ty_arch *arch)
 {
     return (arch->norm_kind == TY_NORM_LAYER ? 2.0 : 1.0) * arch->hidden;
+}
+
+bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer)
+{
+    const bool whole = arch->window_period > 0 && (layer + 1) % arch->window_period == 0;
+    return arch->window > 0 && arch->window < arch->sequence && !whole;
+}
+
+double ty_arch_attention_span(const struct ty_arch *arch, bool window)
+{
+    const double s = arch->sequence, w = arch->window;
+    return window ? 2 * w - w * w / s : s;
 }

@@ -26,17 +26,19 @@ enum ty_bias {
 struct ty_arch {
     const char *preset, *huggingface, *name;
     uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocabulary, sequence;
-    int mlp;             /* enum ty_mlp */
-    int norm_kind;       /* enum ty_norm_kind */
-    int norm;            /* enum ty_fusion */
-    int attention;       /* enum ty_attention */
-    int dtype;           /* enum ty_dtype */
-    bool full_attention; /* flash kernels compute the masked half too */
-    int bias;            /* of enum ty_bias */
-    bool qk_norm;        /* an RMSNorm on each head of q and of k, of one scale for all heads */
-    bool tied;           /* output matrix is the embedding matrix */
-    uint32_t positions;  /* learned position embeddings; 0: rotary ones */
-    double dropout;      /* > 0: dropout masks are stored */
+    int mlp;                /* enum ty_mlp */
+    int norm_kind;          /* enum ty_norm_kind */
+    int norm;               /* enum ty_fusion */
+    int attention;          /* enum ty_attention */
+    int dtype;              /* enum ty_dtype */
+    uint32_t window;        /* tokens that a query sees, itself included; 0: all before it */
+    uint32_t window_period; /* of so many layers the last has no window; 0: all have it */
+    bool full_attention;    /* flash kernels compute the masked half too */
+    int bias;               /* of enum ty_bias */
+    bool qk_norm;           /* an RMSNorm on each head of q and of k, of one scale for all heads */
+    bool tied;              /* output matrix is the embedding matrix */
+    uint32_t positions;     /* learned position embeddings; 0: rotary ones */
+    double dropout;         /* > 0: dropout masks are stored */
 };
 
 extern const struct ty_field ty_arch_fields[];
@@ -51,6 +53,13 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
  * opened as it is. Errors name the JSON file, line and column. Owned by the arena. */
 int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
                         struct ty_err *err);
+
+/* Whether the queries of a layer see a window only. */
+bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);
+
+/* Keys that a query looks at, mean over a sequence and counted twice, as if it also saw those after
+ * it: the sequence, or what is left of it by a window. */
+double ty_arch_attention_span(const struct ty_arch *arch, bool window);
 
 double ty_arch_norm_params(const struct ty_arch *arch); /* of one norm */
 

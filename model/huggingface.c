@@ -202,6 +202,23 @@ static const char *bias_of(struct reader *r, const struct family *family)
     return attention ? (mlp ? "true" : "attention") : (mlp ? "mlp" : "false");
 }
 
+/* All layers of Mistral, Phi-3 and StarCoder2 have the window that is given; those of Qwen only
+ * where another key says so, and from some layer on. */
+static void convert_window(struct reader *r, const struct family *family)
+{
+    const struct ty_node *node = value_of(r, "sliding_window");
+    const bool qwen = strncmp(family->model_type, "qwen", 4) == 0;
+    if (node == NULL || !is_number(node, false) || !flag(r, "use_sliding_window", !qwen)) {
+        return;
+    }
+    if (qwen) {
+        fail(r, value_of(r, "use_sliding_window"), "use_sliding_window",
+             "windows from layer max_window_layers on are not simulated; write false");
+        return;
+    }
+    put(r, "window", node->text);
+}
+
 static void convert(struct reader *r, const struct family *family)
 {
     const struct keys *keys = family->keys;
@@ -228,6 +245,7 @@ static void convert(struct reader *r, const struct family *family)
     put(r, "mlp", family->mlp);
     put(r, "norm_kind", family->norm_kind);
     put(r, "bias", bias_of(r, family));
+    convert_window(r, family);
     put(r, "qk_norm", family->qk_norm ? "true" : "false");
     put(r, "tied", flag(r, "tie_word_embeddings", family->tied) ? "true" : "false");
 }

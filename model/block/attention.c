@@ -59,6 +59,7 @@ static void qkv(struct ty_block_maker *b)
 static void core(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
+    const bool window = ty_arch_has_window(arch, b->layer);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "attention core", "attention core backward", NULL);
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
@@ -70,6 +71,7 @@ static void core(struct ty_block_maker *b)
                                                           .heads = b->shard.heads,
                                                           .kv_heads = b->shard.kv_heads,
                                                           .head_dim = arch->head_dim,
+                                                          .window = window ? arch->window : 0,
                                                           .full = arch->full_attention}});
 }
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout)
 {
@@ -126,19 +127,46 @@ static void transform(struct ty_block_maker *b)
     }
 }
 
+enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer)
+{
+    const bool whole = arch->window > 0 && !ty_arch_has_window(arch, layer);
+    return whole ? TY_UNIT_LAYER + 1 : TY_UNIT_LAYER;
+}
+
+void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
+                    uint32_t count[TY_N_UNIT_KINDS])
+{
+    memset(count, 0, TY_N_UNIT_KINDS * sizeof(*count));
+    for (uint32_t i = 0; i < layers->count; i++) {
+        count[ty_layer_kind(arch, layers->first + i)]++;
+    }
+}
+
+/* The number of the first layer of a kind; arch->layers: there is none. */
+static uint32_t find_layer(const struct ty_arch *arch, enum ty_unit_kind kind)
+{
+    uint32_t i = 0;
+    while (i < arch->layers && ty_layer_kind(arch, i) != kind) {
+        i++;
+    }
+    return i;
+}
+
 void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
                    const struct ty_layout *layout)
 {
-    static void (*const make[TY_N_UNIT_KINDS])(struct ty_block_maker *) = {
-        [TY_UNIT_EMBEDDING] = ty_block_embedding,
-        [TY_UNIT_LAYER] = ty_block_layer,
-        [TY_UNIT_HEAD] = ty_block_head,
-    };
     units->shard = ty_shard_of(arch, layout);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        struct ty_block_maker b = {arch, layout, units->shard, k, &units->kind[k]};
+        struct ty_block_maker b = {arch,           layout, units->shard, k, find_layer(arch, k),
+                                   &units->kind[k]};
         b.out->n = b.out->n_saved = 0;
-        make[k](&b);
+        if (k == TY_UNIT_EMBEDDING) {
+            ty_block_embedding(&b);
+        } else if (k == TY_UNIT_HEAD) {
+            ty_block_head(&b);
+        } else if (b.layer < arch->layers) {
+            ty_block_layer(&b);
+        }
         transform(&b);
     }
 }

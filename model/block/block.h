@@ -26,13 +26,24 @@
 #include "model/vocabulary.h"
 #include "sim/core/program/program.h"
 
-/* Kinds of units. Layers are all of one kind. */
+/* Kinds of units. Layers of a model may be of several kinds, TY_UNIT_LAYER and those after it; one
+ * that a model does not have is a list without operators. */
+#define TY_LAYER_KINDS 4
 enum ty_unit_kind {
     TY_UNIT_EMBEDDING,
     TY_UNIT_LAYER,
-    TY_UNIT_HEAD,
+    TY_UNIT_HEAD = TY_UNIT_LAYER + TY_LAYER_KINDS,
     TY_N_UNIT_KINDS
 };
+static inline bool ty_unit_is_layer(enum ty_unit_kind kind)
+{
+    return kind >= TY_UNIT_LAYER && kind < TY_UNIT_HEAD;
+}
+
+/* The kind of a layer by its number, and how many of a stretch of them are of each kind. */
+enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer);
+void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
+                    uint32_t count[TY_N_UNIT_KINDS]);
 
 /* What a rank has of the model's dimensions, and works on in one micro-batch. */
 struct ty_shard {
@@ -157,11 +168,12 @@ int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *fram
  * sharding. Key and value heads are kept by several ranks when there are fewer of them than ranks,
  * and a tied output matrix is a copy when the last stage is not the first. */
 double ty_unit_params(const struct ty_unit_ops *unit);
-double ty_stage_params(const struct ty_units *units, uint32_t n_layers, bool first, bool last);
+double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
+                       const struct ty_layers *layers, bool first, bool last);
 
 /* Of the whole model, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al.
  * 2021). Embedding: input matrix and positions; head: final norm and untied output matrix. */
-double ty_arch_layer_params(const struct ty_arch *arch);
+double ty_arch_layer_params(const struct ty_arch *arch); /* mean over layers */
 double ty_arch_embedding_params(const struct ty_arch *arch);
 double ty_arch_head_params(const struct ty_arch *arch);
 double ty_arch_params(const struct ty_arch *arch);

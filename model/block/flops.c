@@ -4,7 +4,15 @@
 /* Scores and their product with the values, forward, per token. */
 static double attention(const struct ty_arch *arch, bool causal)
 {
-    const double full = 4.0 * arch->layers * arch->heads * arch->head_dim * arch->sequence;
+    double full = 0;
+    for (int window = 0; window < 2; window++) {
+        uint32_t layers = 0;
+        for (uint32_t i = 0; i < arch->layers; i++) {
+            layers += ty_arch_has_window(arch, i) == (window == 1);
+        }
+        full +=
+            4.0 * layers * arch->heads * arch->head_dim * ty_arch_attention_span(arch, window == 1);
+    }
     return causal ? full / 2 : full;
 }
 

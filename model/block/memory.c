@@ -73,23 +73,40 @@ double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
     return sum;
 }
 
-struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_phase phase,
+/* The fullest backward of a layer, by what it needs and, in a whole backward, brings back. */
+static struct ty_memory_peak fullest_layer(const struct ty_tensors *tensors,
+                                           const uint32_t count[TY_N_UNIT_KINDS], bool whole)
+{
+    struct ty_memory_peak peak = {TY_PEAK_LAYER, TY_UNIT_LAYER, -1};
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
+        const double again = whole ? ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED) : 0;
+        const double bytes = ty_tensors_sum(tensors, k, TY_LIFE_BACKWARD) + again;
+        if (count[k] > 0 && bytes > peak.bytes) {
+            peak.layer = k;
+            peak.bytes = bytes;
+        }
+    }
+    peak.bytes = peak.bytes < 0 ? 0 : peak.bytes;
+    return peak;
+}
+
+struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
+                                     const uint32_t count[TY_N_UNIT_KINDS], enum ty_phase phase,
                                      bool head)
 {
     const double loss = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_LOSS) : 0;
-    const double back = ty_tensors_sum(tensors, TY_UNIT_LAYER, TY_LIFE_BACKWARD);
-    struct ty_memory_peak layer = {TY_PEAK_NONE, 0};
+    struct ty_memory_peak layer = {TY_PEAK_NONE, TY_UNIT_LAYER, 0};
     if (phase == TY_PHASE_DGRAD) { /* what is recomputed stays until the weight gradients */
-        layer = (struct ty_memory_peak){TY_PEAK_LAYER, back};
+        layer = fullest_layer(tensors, count, false);
     } else if (phase == TY_PHASE_BACKWARD) {
-        const double again = ty_tensors_sum(tensors, TY_UNIT_LAYER, TY_LIFE_RECOMPUTED);
-        const double gone = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
-        layer = (struct ty_memory_peak){TY_PEAK_LAYER, back + again - gone};
+        layer = fullest_layer(tensors, count, true);
+        layer.bytes -= head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
     }
     if (phase == TY_PHASE_WGRAD || phase == TY_PHASE_STEP) {
         return layer;
     }
-    return head && loss >= layer.bytes ? (struct ty_memory_peak){TY_PEAK_LOSS, loss} : layer;
+    return head && loss >= layer.bytes ? (struct ty_memory_peak){TY_PEAK_LOSS, TY_UNIT_HEAD, loss}
+                                       : layer;
 }
 
 /* ---- buffers ---- */

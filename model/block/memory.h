@@ -42,12 +42,15 @@ enum ty_peak_kind {
 };
 struct ty_memory_peak {
     enum ty_peak_kind kind;
-    double bytes; /* beyond what is held from forward to backward */
+    enum ty_unit_kind layer; /* TY_PEAK_LAYER: of which kind */
+    double bytes;            /* beyond what is held from forward to backward */
 };
 
-/* What a pass needs besides what is held while it runs. `head`: of the stage that has the head,
- * which is done with, and its tensors freed, when the backward of the layers begins. */
-struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors, enum ty_phase phase,
+/* What a pass needs besides what is held while it runs. count: of its layers, by kind. `head`: of
+ * the stage that has the head, which is done with, and its tensors freed, when the backward of the
+ * layers begins. */
+struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
+                                     const uint32_t count[TY_N_UNIT_KINDS], enum ty_phase phase,
                                      bool head);
 
 /* Communication buffers a rank always holds: the gradient bucket; with ZeRO-3 the weights of

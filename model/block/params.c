@@ -12,9 +12,15 @@ double ty_unit_params(const struct ty_unit_ops *unit)
     return sum;
 }
 
-double ty_stage_params(const struct ty_units *units, uint32_t n_layers, bool first, bool last)
+double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
+                       const struct ty_layers *layers, bool first, bool last)
 {
-    double sum = n_layers * ty_unit_params(&units->kind[TY_UNIT_LAYER]);
+    uint32_t count[TY_N_UNIT_KINDS];
+    double sum = 0;
+    ty_layer_count(arch, layers, count);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
+        sum += count[k] * ty_unit_params(&units->kind[k]);
+    }
     sum += first ? ty_unit_params(&units->kind[TY_UNIT_EMBEDDING]) : 0;
     return sum + (last ? ty_unit_params(&units->kind[TY_UNIT_HEAD]) : 0);
 }
@@ -34,9 +40,17 @@ static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
     return ty_unit_params(&units.kind[kind]);
 }
 
+static double layers(const struct ty_arch *arch, bool first, bool last)
+{
+    const struct ty_layers all = {0, arch->layers};
+    struct ty_units units;
+    make_whole(&units, arch);
+    return ty_stage_params(&units, arch, &all, first, last);
+}
+
 double ty_arch_layer_params(const struct ty_arch *arch)
 {
-    return whole(arch, TY_UNIT_LAYER);
+    return layers(arch, false, false) / arch->layers;
 }
 
 double ty_arch_embedding_params(const struct ty_arch *arch)
@@ -51,7 +65,5 @@ double ty_arch_head_params(const struct ty_arch *arch)
 
 double ty_arch_params(const struct ty_arch *arch)
 {
-    struct ty_units units;
-    make_whole(&units, arch);
-    return ty_stage_params(&units, arch->layers, true, true);
+    return layers(arch, true, true);
 }

@@ -75,23 +75,38 @@ static double type_factor(const struct ty_gpu *gpu, int dtype)
     return gpu->peak[TY_DTYPE_FP32] / half;
 }
 
+/* Pairs of a query and a key that are worked out, of one head and sequence. A window w of k keys
+ * leaves w k - w^2 / 2 of the k^2 pairs, shared by queries as they come. */
+static double pairs(const struct ty_attention_core *x, double queries)
+{
+    const double k = x->tokens, w = x->window;
+    if (x->unmasked) {
+        return queries * k;
+    }
+    if (w > 0 && w < k) {
+        return queries * (w - w * w / (2 * k));
+    }
+    return (x->full ? 1 : 0.5) * queries * k;
+}
+
 static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *kernel, bool backward)
 {
     const struct ty_attention_core *x = &kernel->attention;
     const struct ty_attention_curve *curve = &gpu->attention[kernel->variant];
     const double q = x->queries > 0 ? x->queries : x->tokens, b = x->sequences;
-    const double s = fmax(q, x->tokens);
+    const bool window = x->window > 0 && x->window < x->tokens;
+    /* a query in a window sees as many keys as one in the middle of a sequence twice as long: a
+     * guess, there are no charts of windows */
+    const double s = window ? fmin(2 * x->window, x->tokens) : fmax(q, x->tokens);
     /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
-    const bool full = x->full || x->unmasked;
-    const double half = full ? FULL_HALF * curve->half : curve->half;
+    const double half = x->full || x->unmasked ? FULL_HALF * curve->half : curve->half;
     const double rate = curve->rate_max * s / (s + half) *
                         head_factor((enum ty_attention)kernel->variant, x->head_dim) *
                         type_factor(gpu, kernel->dtype);
     const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
     const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
     const double occupancy = ty_attention_occupancy(b * x->heads * q / FULL_SEQUENCE, backward);
-    const double square = full ? 2 : 1;
-    const double forward_flops = square * 2 * b * q * x->tokens * x->heads * x->head_dim;
+    const double forward_flops = 4 * b * pairs(x, q) * x->heads * x->head_dim;
     const double flops = backward ? BACKWARD_WORK * forward_flops : forward_flops;
     return (struct ty_cost){flops / (own_rate * occupancy) + gpu->kernel_overhead, flops};
 }
@@ -162,7 +177,8 @@ struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kerne
     };
     struct ty_cost cost = modelled(gpu, kernel, backward);
     struct ty_operator_time measured;
-    const bool square = x->queries <= 0 && !x->unmasked; /* tables have whole sequences */
+    /* tables have whole sequences */
+    const bool square = x->queries <= 0 && !x->unmasked && !(x->window > 0);
     if (!square || !ty_operators_find(gpu->operator_table, &key, x->sequences, &measured)) {
         return cost;
     }

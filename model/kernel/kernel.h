@@ -42,6 +42,7 @@ struct ty_attention_core {
     double queries;           /* tokens of each that look at them; 0: all */
     double heads, kv_heads;   /* of this rank */
     double head_dim;
+    double window; /* keys that a query sees; 0: all before it */
     bool full;     /* flash kernels compute the masked half too */
     bool unmasked; /* every query sees every key: a part of a sequence beside another one */
 };

@@ -95,8 +95,12 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
     ty_memory_tensors(l->units, &tensors);
     const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
     const double again = all_units(l, want->v, &tensors, TY_LIFE_RECOMPUTED);
+    uint32_t count[TY_N_UNIT_KINDS] = {0};
+    for (uint32_t i = 0; i < want->v->n_units; i++) {
+        count[want->v->units[i].kind]++;
+    }
     const struct ty_memory_peak peak =
-        ty_memory_pass(&tensors, want->phase, is_head_stage(want->v));
+        ty_memory_pass(&tensors, count, want->phase, is_head_stage(want->v));
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         block.acquire_B = held;

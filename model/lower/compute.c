@@ -85,7 +85,7 @@ static void fill(const struct ty_units *units, const struct ty_unit_costs *unit,
                  struct ty_compute_costs *c)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
-        const double stretch = u == TY_UNIT_LAYER ? by : 1;
+        const double stretch = ty_unit_is_layer(u) ? by : 1;
         for (uint32_t i = 0; i < units->kind[u].n; i++) {
             const uint32_t rounds = units->kind[u].op[i].rounds.n;
             c->op[u][i] = stretched(&unit[u].op[i], stretch);
@@ -98,15 +98,23 @@ static void fill(const struct ty_units *units, const struct ty_unit_costs *unit,
     }
 }
 
-/* Generators of orders are told the times of the slowest GPU, which sets the pace. */
-static void note_layer(struct ty_lowering *l, const struct ty_unit_costs *layer)
+/* Generators of orders are told the times of a mean layer, on the slowest GPU, which sets the
+ * pace. */
+static void note_layers(struct ty_lowering *l, const struct ty_unit_costs *unit)
 {
+    const struct ty_layers all = {0, l->in->arch->layers};
     struct ty_cost forward = {0, 0}, input = {0, 0}, weight = {0, 0};
-    for (uint32_t i = 0; i < l->units->kind[TY_UNIT_LAYER].n; i++) {
-        const struct ty_op_costs *op = &layer->op[i];
-        forward = ty_cost_plus(forward, op->forward);
-        input = ty_cost_plus(input, ty_cost_plus(op->dgrad, op->recompute));
-        weight = ty_cost_plus(weight, op->wgrad);
+    uint32_t count[TY_N_UNIT_KINDS];
+    ty_layer_count(l->in->arch, &all, count);
+    for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD; u++) {
+        const double share = (double)count[u] / all.count;
+        for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
+            const struct ty_op_costs *op = &unit[u].op[i];
+            const struct ty_cost back = ty_cost_plus(op->dgrad, op->recompute);
+            forward = ty_cost_plus(forward, ty_cost_times(op->forward, share));
+            input = ty_cost_plus(input, ty_cost_times(back, share));
+            weight = ty_cost_plus(weight, ty_cost_times(op->wgrad, share));
+        }
     }
     if (forward.seconds + input.seconds + weight.seconds >
         l->layer_forward.seconds + l->layer_input.seconds + l->layer_weight.seconds) {
@@ -116,28 +124,30 @@ static void note_layer(struct ty_lowering *l, const struct ty_unit_costs *layer)
     }
 }
 
-/* Links are those of the cluster, whatever the GPU. part: the units of a slice. */
+/* Every kind of unit is priced once, however many layers are of it. Links are those of the cluster,
+ * whatever the GPU. part: the units of a slice. */
 static void price(struct ty_lowering *l, const struct ty_gpu *gpu, const struct ty_units *part,
                   struct ty_compute_costs *c)
 {
     const struct ty_layout *layout = l->in->layout;
     const uint32_t n = l->shape.slices;
-    struct ty_unit_costs whole, unit[TY_N_UNIT_KINDS];
-    double forward_comm, backward_comm;
-    ty_unit_price(&l->units->kind[TY_UNIT_LAYER], layout, gpu, &whole);
+    struct ty_unit_costs unit[TY_N_UNIT_KINDS];
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        double forward_comm, backward_comm;
         ty_unit_price(&part->kind[u], layout, gpu, &unit[u]);
+        if (ty_unit_is_layer(u)) {
+            waited_comm(l, &part->kind[u], &unit[u], &forward_comm, &backward_comm);
+            ty_unit_host(&part->kind[u], layout, gpu, forward_comm, backward_comm, &unit[u]);
+        }
     }
-    struct ty_unit_costs *layer = &unit[TY_UNIT_LAYER];
-    const struct ty_unit_ops *ops = &part->kind[TY_UNIT_LAYER];
-    waited_comm(l, ops, layer, &forward_comm, &backward_comm);
-    ty_unit_host(ops, layout, gpu, forward_comm, backward_comm, layer);
-    note_layer(l, layer);
+    note_layers(l, unit);
     /* the GPU waits for its host at the start of every pass of a pipeline */
     const double pause = layout->framework.pass_overhead / gpu->host_speed;
     for (uint32_t q = 0; q < n; q++) {
-        if (n > 1) {
-            attention_of_slice(ops, &whole, q, n, layer);
+        for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD && n > 1; u++) {
+            struct ty_unit_costs whole;
+            ty_unit_price(&l->units->kind[u], layout, gpu, &whole);
+            attention_of_slice(&part->kind[u], &whole, q, n, &unit[u]);
         }
         fill(part, unit, 1, &c[q]);
         fill(part, unit, l->in->schedule->overlap_cost, &c[n + q]);

@@ -127,7 +127,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
             plan->chunk[plan->n_chunks++] = layers;
             plan->n_layers += layers.count;
             plan->params +=
-                ty_stage_params(l->units, layers.count, k % stages == 0, k % stages == stages - 1);
+                ty_stage_params(l->units, arch, &layers, k % stages == 0, k % stages == stages - 1);
         }
     }
     /* the copies of two-way schedules are stages of their own and counted already */

@@ -104,7 +104,8 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
         make_unit(l, &v->units[v->n_units++], TY_UNIT_EMBEDDING, TY_NONE);
     }
     for (uint32_t i = 0; i < layers.count; i++) {
-        make_unit(l, &v->units[v->n_units++], TY_UNIT_LAYER, (uint16_t)(layers.first + i));
+        const uint32_t layer = layers.first + i;
+        make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, layer), (uint16_t)layer);
     }
     if (stage == stages - 1) {
         make_unit(l, &v->units[v->n_units++], TY_UNIT_HEAD, TY_NONE);

@@ -202,6 +202,14 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                              "model.attention is %s; write flash2 there, or 1 here",
                              (unsigned)layout->context, ty_attention_words[arch->attention].name);
     }
+    const bool rings = layout->context_method != TY_CONTEXT_ALL_GATHER &&
+                       layout->context_method != TY_CONTEXT_ULYSSES;
+    if (rings && arch->window > 0 && arch->window < arch->sequence) {
+        return ty_check_fail(section, "context_method", err,
+                             "%s: no kernel has rings and a window (model.window %u); write "
+                             "all-gather or ulysses",
+                             ty_context_words[layout->context_method].name, (unsigned)arch->window);
+    }
     if (!chunks_divide(layout, arch, layout->context)) {
         return ty_check_fail(section, "context", err,
                              "%u ranks have %s each, and that does not divide model.sequence (%u); "

@@ -13,7 +13,7 @@ static uint32_t wide_part(const struct ty_unit_op *op)
 
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
-    if (b->kind != TY_UNIT_LAYER) {
+    if (!ty_unit_is_layer(b->kind)) {
         return;
     }
     switch ((enum ty_recompute)b->layout->recompute) {

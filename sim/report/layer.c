@@ -61,6 +61,9 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
         ty_text_add(t, "%.10g x %.10g queries, %.10g keys%s, %.10g heads of %.10g, %.10g of keys",
                     x->sequences, x->queries > 0 ? x->queries : x->tokens, x->tokens,
                     x->unmasked ? ", none masked" : "", x->heads, x->head_dim, x->kv_heads);
+        if (x->window > 0) {
+            ty_text_add(t, ", window of %.10g", x->window);
+        }
         return;
     default:
         ty_text_add(t, "%s elements", ty_words_count(kernel->elements, number, sizeof(number)));
@@ -197,6 +200,22 @@ static void put_unit(const struct listing *l, const char *name, const struct ty_
     }
 }
 
+/* Layers, a listing for each kind: "layer (32)". */
+static void put_layers(const struct listing *l, const struct ty_units *units)
+{
+    const struct ty_arch *arch = &l->run->config->arch;
+    const struct ty_layers all = {0, arch->layers};
+    uint32_t count[TY_N_UNIT_KINDS];
+    ty_layer_count(arch, &all, count);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
+        char name[32];
+        snprintf(name, sizeof(name), "layer (%u)", (unsigned)count[k]);
+        if (count[k] > 0) {
+            put_unit(l, name, &units->kind[k]);
+        }
+    }
+}
+
 static int find_groups(struct listing *l, struct ty_err *err)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
@@ -217,11 +236,10 @@ int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
     const struct ty_config *c = run->config;
     const struct ty_units *units = run->lowered.units;
     struct listing l = {.run = run, .t = &t, .gpu = &c->cluster.gpu, .arena = &arena};
-    char layers[32], gpu[64];
+    char gpu[64];
     *text = NULL;
     const int rc = find_groups(&l, err);
     if (rc == 0) {
-        snprintf(layers, sizeof(layers), "layer (%u)", (unsigned)c->arch.layers);
         snprintf(gpu, sizeof(gpu), "%s",
                  c->cluster.gpu_preset != NULL ? c->cluster.gpu_preset : "GPU");
         ty_text_add(&t,
@@ -230,7 +248,7 @@ int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
                     c->arch.name, units->shard.sequences, units->shard.sequence,
                     (unsigned)c->arch.sequence, gpu);
         put_unit(&l, "embedding", &units->kind[TY_UNIT_EMBEDDING]);
-        put_unit(&l, layers, &units->kind[TY_UNIT_LAYER]);
+        put_layers(&l, units);
         put_unit(&l, "head", &units->kind[TY_UNIT_HEAD]);
         *text = ty_text_take(&t);
     }

@@ -96,7 +96,7 @@ static const char *copies(const struct ty_bill *bill, const struct ty_bill_part 
 {
     const uint32_t per = bill->held > 0 ? bill->held : 1;
     buf[0] = '\0';
-    if (!part->transient && part->unit == TY_UNIT_LAYER && part->copies % per == 0) {
+    if (!part->transient && ty_unit_is_layer(part->unit) && part->copies % per == 0) {
         const uint32_t layers = part->copies / per;
         (void)snprintf(buf, size, "%u layer%s x %u %s", (unsigned)layers, layers == 1 ? "" : "s",
                        (unsigned)per, piece);

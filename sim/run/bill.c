@@ -28,7 +28,7 @@ static void add_item(struct ty_bill *bill, const char *what, double bytes, enum 
 
 /* Units whose tensors are held: of forwards, and brought back by a split backward. */
 struct held {
-    uint32_t kept[TY_UNIT_HEAD + 1], again;
+    uint32_t kept[TY_N_UNIT_KINDS], again[TY_N_UNIT_KINDS];
 };
 
 struct stages {
@@ -44,32 +44,36 @@ static struct stages stages_of(const struct ty_run *run)
     return (struct stages){c, ty_sched_stages(&shape), shape.slices};
 }
 
-static uint32_t layers_of(const struct stages *s, const struct ty_pass *pass)
+/* Units of a virtual stage, by kind. */
+static void units_of(const struct stages *s, const struct ty_pass *pass,
+                     uint32_t count[TY_N_UNIT_KINDS])
 {
-    return ty_layout_layers(&s->config->layout, &s->config->arch, s->n, pass->stage).count;
-}
-
-static void hold(const struct stages *s, const struct ty_pass *pass, struct held *held, int32_t by)
-{
-    held->kept[TY_UNIT_EMBEDDING] += (uint32_t)(pass->stage == 0 ? by : 0);
-    held->kept[TY_UNIT_LAYER] += (uint32_t)by * layers_of(s, pass);
-    held->kept[TY_UNIT_HEAD] += (uint32_t)(pass->stage == s->n - 1 ? by : 0);
+    const struct ty_layers layers =
+        ty_layout_layers(&s->config->layout, &s->config->arch, s->n, pass->stage);
+    ty_layer_count(&s->config->arch, &layers, count);
+    count[TY_UNIT_EMBEDDING] = pass->stage == 0;
+    count[TY_UNIT_HEAD] = pass->stage == s->n - 1;
 }
 
 /* Counts what is held when pass number `peak` of the gang runs. */
 static struct held count_held(const struct ty_run *run, const struct stages *s,
                               const struct ty_gang *gang, uint32_t peak)
 {
-    struct held held = {.again = 0};
+    struct held held = {.again = {0}};
     for (uint32_t i = 0; i <= peak; i++) {
         const struct ty_pass *pass = &ty_gang_passes(&run->lowered.program, gang)[i];
-        if (pass->phase == TY_PHASE_FORWARD) {
-            hold(s, pass, &held, 1);
-        } else if (pass->phase == TY_PHASE_DGRAD) {
-            held.again += layers_of(s, pass);
-        } else if (pass->phase != TY_PHASE_STEP && i < peak) {
-            hold(s, pass, &held, -1);
-            held.again -= pass->phase == TY_PHASE_WGRAD ? layers_of(s, pass) : 0;
+        uint32_t count[TY_N_UNIT_KINDS];
+        units_of(s, pass, count);
+        for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+            const uint32_t layers = ty_unit_is_layer(k) ? count[k] : 0;
+            if (pass->phase == TY_PHASE_FORWARD) {
+                held.kept[k] += count[k];
+            } else if (pass->phase == TY_PHASE_DGRAD) {
+                held.again[k] += layers;
+            } else if (pass->phase != TY_PHASE_STEP && i < peak) {
+                held.kept[k] -= count[k];
+                held.again[k] -= pass->phase == TY_PHASE_WGRAD ? layers : 0;
+            }
         }
     }
     return held;
@@ -79,14 +83,14 @@ static struct held count_held(const struct ty_run *run, const struct stages *s,
 static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
                           const struct ty_bill *bill, bool *transient)
 {
-    const bool layer = bill->kind == TY_PEAK_LAYER;
+    const bool layer = bill->kind == TY_PEAK_LAYER && x->unit == bill->layer;
     *transient = false;
     switch (x->life) {
     case TY_LIFE_KEPT:
         return held->kept[x->unit];
     case TY_LIFE_RECOMPUTED:
         *transient = bill->pass->phase == TY_PHASE_BACKWARD;
-        return *transient ? layer : held->again;
+        return *transient ? layer : held->again[x->unit];
     case TY_LIFE_BACKWARD:
         *transient = true;
         return layer;
@@ -116,7 +120,12 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     const bool head = bill->pass->stage == s.n - 1;
     double kept = 0, transient = 0;
     ty_memory_tensors(run->lowered.units, &tensors);
-    bill->kind = ty_memory_pass(&tensors, (enum ty_phase)bill->pass->phase, head).kind;
+    uint32_t count[TY_N_UNIT_KINDS];
+    units_of(&s, bill->pass, count);
+    const struct ty_memory_peak fullest =
+        ty_memory_pass(&tensors, count, (enum ty_phase)bill->pass->phase, head);
+    bill->kind = fullest.kind;
+    bill->layer = fullest.layer;
     if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD && head) {
         held.kept[TY_UNIT_HEAD]--; /* done with */
     }

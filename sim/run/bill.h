@@ -50,6 +50,7 @@ struct ty_bill {
     uint32_t held;              /* micro-batches (or pieces of them) held at that moment */
     const struct ty_pass *pass; /* what runs then */
     enum ty_peak_kind kind;     /* and which part of it */
+    enum ty_unit_kind layer;    /* of which kind it is */
 };
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
 

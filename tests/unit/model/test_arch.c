@@ -335,6 +335,28 @@ START_TEST(keys_of_biases_are_of_their_matrices)
 }
 END_TEST
 
+/* Mistral's layers have it, Qwen's only when another key says so. */
+START_TEST(a_config_may_have_a_window)
+{
+    static const char *const other[] = {"", ", \"sliding_window\": null",
+                                        ", \"sliding_window\": 4096"};
+    for (size_t i = 0; i < TY_COUNT(other); i++) {
+        for (int qwen = 0; qwen < 2; qwen++) {
+            struct model_case c;
+            char path[64], json[512];
+            snprintf(json, sizeof(json),
+                     "{\"model_type\": \"%s\", \"num_hidden_layers\": 2, \"hidden_size\": 64, "
+                     "\"num_attention_heads\": 4, \"intermediate_size\": 192, "
+                     "\"vocab_size\": 100%s}",
+                     qwen ? "qwen2" : "mistral", other[i]);
+            ck_assert_msg(convert(&c, json, path) == 0, "%s", c.err.text);
+            ck_assert_uint_eq(c.arch.window, i == 2 && !qwen ? 4096 : 0);
+            model_case_release(&c);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_config_that_cannot_be_used_says_why)
 {
     static const struct {
@@ -344,6 +366,11 @@ START_TEST(a_config_that_cannot_be_used_says_why)
          "2:23: num_local_experts: a mixture of experts, which is not simulated yet in this "
          "version; use a dense model\n     \"num_local_experts\": 8}\n"
          "                          ^"},
+        {"{\"model_type\": \"qwen2\", \"num_hidden_layers\": 2, \"hidden_size\": 64,"
+         " \"num_attention_heads\": 4, \"intermediate_size\": 192, \"vocab_size\": 100,\n"
+         " \"sliding_window\": 8,\n \"use_sliding_window\": true}",
+         "3:24: use_sliding_window: windows from layer max_window_layers on are not simulated; "
+         "write false"},
         {"{\"model_type\": \"frog\"}",
          "1:16: model_type: unknown (frog); known are llama, mistral, qwen, qwen2, qwen3, phi3, "
          "gemma, "
@@ -378,4 +405,5 @@ TY_SUITE("arch", presets_have_their_published_parameters,
          a_llama_config_gives_the_model_of_the_preset,
          a_gpt2_config_gives_its_124_million_parameters,
          qwen_configs_give_the_parameters_of_their_checkpoints,
-         keys_of_biases_are_of_their_matrices, a_config_that_cannot_be_used_says_why)
+         keys_of_biases_are_of_their_matrices, a_config_may_have_a_window,
+         a_config_that_cannot_be_used_says_why)

@@ -1,0 +1,132 @@
+/* test_layer_kinds.c - models whose layers are not all alike: sliding windows in some of them. */
+#include <string.h>
+
+#include "model/block/flops.h"
+#include "sim/run/bill.h"
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char small[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
+                            "model: {preset: llama-7b, sequence: 8192, layers: 8}\n"
+                            "layout: {tensor: 2, pipeline: 2, global_batch: 8}\n"
+                            "framework: {preset: ideal}\n";
+
+/* Durations of the attention core in forwards of the first micro-batch, by layer. */
+static void forward_cores(const struct quick_run *q, ty_ps core[8])
+{
+    const struct ty_program *p = &q->run->lowered.program;
+    memset(core, 0, 8 * sizeof(*core));
+    for (uint32_t i = 0; i < p->n_passes; i++) {
+        const struct ty_pass *pass = &p->passes[i];
+        const struct ty_op *ops = ty_pass_ops(p, pass);
+        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+            const struct ty_kind *kind = &p->kinds[ops[k].kind];
+            if (pass->phase == TY_PHASE_FORWARD && strcmp(kind->name, "attention core") == 0) {
+                core[ops[k].layer] = kind->dur;
+            }
+        }
+    }
+}
+
+START_TEST(every_nth_layer_sees_the_whole_sequence)
+{
+    struct quick_run q = quick_run(small, NULL, SETS("model.window=1024", "model.window_period=4"));
+    struct quick_run none = quick_run(small, NULL, NULL);
+    struct quick_run all = quick_run(small, NULL, SETS("model.window=1024"));
+    ty_ps core[8], whole[8], window[8];
+    forward_cores(&q, core);
+    forward_cores(&none, whole);
+    forward_cores(&all, window);
+    ck_assert_uint_lt(window[0], whole[0] / 2);
+    for (uint32_t i = 0; i < 8; i++) {
+        ck_assert_uint_eq(core[i], i % 4 == 3 ? whole[i] : window[i]);
+    }
+    ck_assert_double_lt(all.figures.step_s, q.figures.step_s);
+    ck_assert_double_lt(q.figures.step_s, none.figures.step_s);
+    quick_run_free(&q);
+    quick_run_free(&none);
+    quick_run_free(&all);
+}
+END_TEST
+
+/* Costs are those of kinds: deeper models have no more of them. */
+START_TEST(kinds_are_priced_once)
+{
+    const char *const deep[] = {"model.layers=80", "model.window=512", "model.window_period=2",
+                                NULL};
+    const char *const flat[] = {"model.layers=8", "model.window=512", "model.window_period=2",
+                                NULL};
+    struct quick_run a = quick_run(small, NULL, deep), b = quick_run(small, NULL, flat);
+    uint32_t n[2] = {0, 0};
+    const struct quick_run *q[2] = {&a, &b};
+    for (int i = 0; i < 2; i++) {
+        const struct ty_program *p = &q[i]->run->lowered.program;
+        for (uint32_t k = 0; k < p->n_kinds; k++) {
+            n[i] += p->kinds[k].group == NULL;
+        }
+    }
+    ck_assert_uint_eq(n[0], n[1]);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+END_TEST
+
+/* A window that holds the sequence is none. */
+START_TEST(a_wide_window_is_none)
+{
+    struct quick_run none = quick_run(small, NULL, NULL);
+    struct quick_run wide = quick_run(small, NULL, SETS("model.window=8192"));
+    ck_assert_double_eq(none.figures.step_s, wide.figures.step_s);
+    ck_assert_double_eq(none.figures.mfu, wide.figures.mfu);
+    quick_run_free(&none);
+    quick_run_free(&wide);
+}
+END_TEST
+
+/* Pairs of a window: w (w + 1) / 2 + (s - w) w, counted twice where attention counts in full. */
+START_TEST(flops_are_those_of_the_pairs)
+{
+    struct quick_run q = quick_run(small, NULL, SETS("model.window=1024", "model.window_period=2"));
+    struct quick_run none = quick_run(small, NULL, NULL);
+    const struct ty_arch *arch = &q.config->arch;
+    const double s = 8192, w = 1024, pairs = s * w - w * w / 2;
+    const double less = 12.0 * 4 * arch->heads * arch->head_dim * (s - 2 * pairs / s);
+    ck_assert_double_eq_tol(ty_flops_model(&none.config->arch, false) - ty_flops_model(arch, false),
+                            less, 1e-9 * less);
+    quick_run_free(&q);
+    quick_run_free(&none);
+}
+END_TEST
+
+/* Tensors of both kinds are on the bill, which adds up. */
+START_TEST(bills_count_every_kind)
+{
+    static const char *const modes[] = {"layout.recompute=none", "layout.recompute=selective",
+                                        "layout.recompute=full"};
+    for (size_t i = 0; i < TY_COUNT(modes); i++) {
+        const char *const sets[] = {modes[i], "model.window=1024", "model.window_period=2",
+                                    "schedule.name=zb-1p", NULL};
+        struct quick_run q = quick_run(small, NULL, sets);
+        struct quick_run none = quick_run(small, NULL, SETS(modes[i], "schedule.name=zb-1p"));
+        struct ty_bill a, b;
+        ty_run_bill(q.run, 0, &a);
+        ty_run_bill(none.run, 0, &b);
+        ck_assert_double_eq_tol(a.total_B, b.total_B, 1e-9 * b.total_B);
+        double parts = 0, lines = 0;
+        for (uint32_t k = 0; k < a.n_parts; k++) {
+            parts += a.part[k].bytes;
+        }
+        for (uint32_t k = 0; k < a.n; k++) {
+            lines += a.item[k].life != TY_BILL_FIXED ? a.item[k].bytes : 0;
+        }
+        ck_assert_double_eq_tol(parts, lines, 1e-9 * lines);
+        quick_run_free(&q);
+        quick_run_free(&none);
+    }
+}
+END_TEST
+
+TY_SUITE("layer kinds", every_nth_layer_sees_the_whole_sequence, kinds_are_priced_once,
+         a_wide_window_is_none, flops_are_those_of_the_pairs, bills_count_every_kind)
