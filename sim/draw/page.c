@@ -6,7 +6,7 @@
 
 #include "sim/run/figures.h"
 #include "sim/run/links.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/base/words.h"
 
 #define RANKS "one-per-stage" /* unless the user chooses */
@@ -107,7 +107,7 @@ static char *make_note(const struct ty_page_run *runs, size_t n, const char *pat
                        uint32_t n_ranks, const struct ty_page_options *options)
 {
     struct ty_text t = {.data = NULL};
-    const uint32_t all = ty_together_ranks(runs[n - 1].run);
+    const uint32_t all = ty_run_jobs_ranks(runs[n - 1].run);
     char size[64];
     bool halted = false;
     ty_text_add(&t, "report: %s (%s", path, ty_words_bytes((double)bytes, size, sizeof(size)));

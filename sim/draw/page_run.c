@@ -11,7 +11,7 @@
 #include "sim/report/links.h"
 #include "sim/report/table.h"
 #include "sim/config/stack.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 /* ---- who it is ---- */
 
@@ -43,7 +43,7 @@ static int put_head(struct ty_json *j, const struct ty_run *run, struct ty_err *
     ty_json_whole(j, "micro_batches", c->layout.micro_batches);
     ty_json_whole(j, "chunks", ty_sched_chunks(&c->schedule));
     ty_json_whole(j, "steps", run->lowered.program.n_steps);
-    ty_json_whole(j, "ranks", ty_together_ranks(run));
+    ty_json_whole(j, "ranks", ty_run_jobs_ranks(run));
     ty_json_whole(j, "tasks", run->all.program->n_tasks);
     ty_json_whole(j, "makespan_ps", run->all.makespan);
     ty_json_bool(j, "lockstep", run->lockstep);
@@ -183,7 +183,7 @@ static void put_stuck(struct ty_json *j, const struct ty_run *run, uint32_t rank
 
 static void put_row(struct ty_json *j, const struct ty_run *run, uint32_t rank)
 {
-    const struct ty_located at = ty_together_locate(run, rank);
+    const struct ty_located at = ty_run_jobs_locate(run, rank);
     const struct ty_grid *grid = &at.run->lowered.grid;
     const struct ty_seat seat = ty_program_seat(&at.run->lowered.program, at.rank);
     const struct ty_gang *gang = &at.run->lowered.program.gangs[seat.gang];

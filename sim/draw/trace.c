@@ -7,7 +7,7 @@
 #include "sim/base/text.h"
 #include "sim/run/gpus.h"
 #include "sim/run/links.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/draw/trace_internal.h"
 #include "sim/base/words.h"
 
@@ -16,10 +16,10 @@
 /* The node of every rank of every job; NULL: no memory. */
 static const uint32_t *nodes_of_ranks(const struct ty_run *run, struct ty_arena *arena)
 {
-    const uint32_t n = ty_together_ranks(run);
+    const uint32_t n = ty_run_jobs_ranks(run);
     uint32_t *out = ty_arena_array(arena, uint32_t, n);
     for (uint32_t r = 0; out != NULL && r < n; r++) {
-        const struct ty_located at = ty_together_locate(run, r);
+        const struct ty_located at = ty_run_jobs_locate(run, r);
         out[r] = ty_grid_node(&at.run->lowered.grid, at.rank);
     }
     return out;
@@ -41,7 +41,7 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
     }
     if (selection->by_rule && strcmp(format->name, "digest") != 0) { /* a digest is of all */
         ty_text_add(&t, "; %u of %u ranks: replica dp=0, choose others with --ranks",
-                    (unsigned)selection->n, (unsigned)ty_together_ranks(run));
+                    (unsigned)selection->n, (unsigned)ty_run_jobs_ranks(run));
     }
     ty_text_add(&t, ")");
     return ty_text_take(&t);
@@ -50,10 +50,10 @@ static char *make_note(const struct ty_run *run, const struct ty_selection *sele
 /* By rank; NULL: no memory for it. */
 static const double *capacities(const struct ty_run *run, struct ty_arena *arena)
 {
-    const uint32_t n = ty_together_ranks(run);
+    const uint32_t n = ty_run_jobs_ranks(run);
     double *bytes = ty_arena_array(arena, double, n);
     for (uint32_t rank = 0; bytes != NULL && rank < n; rank++) {
-        const struct ty_located at = ty_together_locate(run, rank);
+        const struct ty_located at = ty_run_jobs_locate(run, rank);
         bytes[rank] = ty_run_capacity(at.run, at.rank);
     }
     return bytes;
@@ -97,7 +97,7 @@ static int prepare(struct prepared *p, const struct ty_run *run, const char *tar
                  : ty_fail_memory(err);
     rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &p->trace, &p->selection, err);
     rc = rc < 0 || !executed ? rc : find_link_load(run, p->format, &p->trace, err);
-    if (rc == 0 && executed && run->together != NULL) {
+    if (rc == 0 && executed && run->jobs != NULL) {
         p->trace.stats = &p->all;
         rc = ty_stats_compute(&p->all, &run->all, arena, err);
     }

@@ -4,7 +4,7 @@
 
 #include "sim/run/figures.h"
 #include "sim/run/gpus.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/base/number_text.h"
 #include "sim/draw/trace_internal.h"
 
@@ -15,7 +15,7 @@
 const char *ty_trace_rank_name(void *arg, uint32_t rank)
 {
     struct ty_trace_labels *l = arg;
-    const struct ty_located at = ty_together_locate(l->run, rank);
+    const struct ty_located at = ty_run_jobs_locate(l->run, rank);
     const struct ty_grid *grid = &at.run->lowered.grid;
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, at.rank, coord);
@@ -59,7 +59,7 @@ static void put_layers(const struct ty_program *p, uint32_t rank, char *text, si
 const char *ty_trace_rank_label(void *arg, uint32_t rank)
 {
     struct ty_trace_labels *l = arg;
-    const struct ty_located at = ty_together_locate(l->run, rank);
+    const struct ty_located at = ty_run_jobs_locate(l->run, rank);
     const struct ty_grid *grid = &at.run->lowered.grid;
     const ty_ps *bucket = at.run->stats.rank[at.rank].bucket;
     const double bubble =
@@ -166,8 +166,8 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     number(m, "dp", c->layout.data);
     number(m, "zero", c->layout.zero);
     number(m, "micro_batches", c->layout.micro_batches);
-    if (run->together != NULL) {
-        number(m, "jobs", run->together->n + 1);
+    if (run->jobs != NULL) {
+        number(m, "jobs", run->jobs->n + 1);
     }
     number(m, "steps", run->lowered.program.n_steps);
     put_algorithms(m, &run->lowered.program);

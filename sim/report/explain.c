@@ -13,7 +13,7 @@
 #include "sim/run/pass_times.h"
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/base/words.h"
 
 /* ---- formula ---- */
@@ -235,7 +235,7 @@ int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
     rc = rc < 0 ? rc : ty_report_culprits(run, f.step_s, &t, err);
     struct ty_err *why = ty_err_new();
     if (rc == 0 && why != NULL) {
-        rc = ty_together_explain(run, f.step_s, &t, why);
+        rc = ty_report_jobs_explain(run, f.step_s, &t, why);
     }
     rc = rc < 0 ? rc : ty_report_changes(run, &t, err);
     rc = rc < 0 ? rc : ty_report_what_if(run, f.tokens_per_s, &path.sum, &t, err);

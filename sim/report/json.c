@@ -5,7 +5,7 @@
 #include "sim/search/remedy.h"
 #include "sim/report/links.h"
 #include "sim/report/table.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 /* The fullest moment: which pass, and what of it. */
 static void moment(struct ty_json *j, const struct ty_bill *bill)
@@ -203,7 +203,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     if (rc < 0) {
         return rc;
     }
-    ty_together_json(run, f.step_s, &j);
+    ty_report_jobs_json(run, f.step_s, &j);
     rc = ty_report_cover_json(run, &j, err);
     if (rc < 0) {
         return rc;

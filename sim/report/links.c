@@ -125,7 +125,7 @@ int ty_report_links_table(const struct ty_run *run, struct ty_text *t, struct ty
         }
         if (!any) {
             ty_text_add(t, "\nuse of links, in and out%s\n",
-                        run->together != NULL ? ", by all jobs" : "");
+                        run->jobs != NULL ? ", by all jobs" : "");
         }
         ty_text_add(t, "  %s", ty_link_class_title((enum ty_link_class)c));
         any = true;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sim/report/table.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/base/words.h"
 
 static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
@@ -48,8 +48,7 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
 /* What the simulator itself would need: the timeline column and the program. */
 static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 {
-    const struct ty_program *p =
-        run->together != NULL ? &run->together->program : &run->lowered.program;
+    const struct ty_program *p = run->jobs != NULL ? &run->jobs->program : &run->lowered.program;
     const double bytes = ty_run_timeline_B(p);
     char tasks[64], size[64];
     ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
@@ -105,9 +104,9 @@ int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
         ty_text_release(&t);
         return rc;
     }
-    ty_together_describe(run, &t);
+    ty_report_jobs_describe(run, &t);
     describe_simulator(run, &t);
-    rc = run->together == NULL ? describe_traces(run, &t, err) : 0;
+    rc = run->jobs == NULL ? describe_traces(run, &t, err) : 0;
     if (rc < 0) {
         ty_text_release(&t);
         return rc;

@@ -7,7 +7,7 @@
 #include "sim/run/gpus.h"
 #include "sim/report/links.h"
 #include "sim/config/stack.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/base/words.h"
 
 #define COLUMN           22 /* where values begin */
@@ -177,7 +177,7 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     if (rc < 0) {
         return rc;
     }
-    ty_together_table(run, f.step_s, t);
+    ty_report_jobs_table(run, f.step_s, t);
     rc = ty_report_cover(run, t, err);
     if (rc < 0) {
         return rc;

@@ -4,7 +4,7 @@
 
 #include "sim/core/analyse/link_load.h"
 #include "sim/report/table.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/run/traffic.h"
 #include "sim/base/words.h"
 
@@ -162,7 +162,7 @@ static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty
 
 int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err)
 {
-    const struct ty_together *others = run->together;
+    const struct ty_run_jobs *others = run->jobs;
     struct ty_text out = {.data = NULL};
     *text = NULL;
     int rc = ty_run_schedule_check(run, err); /* who never comes to a group is not in it */

@@ -12,7 +12,7 @@
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 const char *const ty_sharing_words[] = {
     [TY_SHARING_NONE] = "none",
@@ -177,7 +177,7 @@ int ty_run_execute_program(struct ty_run *run, const struct ty_program *whole, c
     return rc;
 }
 
-/* All jobs; `alone`: as in ty_together_execute. */
+/* All jobs; `alone`: as in ty_run_jobs_execute. */
 static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct ty_err *err)
 {
     const double t0 = ty_wall_s();
@@ -188,8 +188,8 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
     if (fault < 0 && fault != TY_EDEADLOCK) {
         return fault;
     }
-    rc = run->together != NULL ? ty_together_execute(run, name, alone, err)
-                               : ty_run_execute_program(run, &run->lowered.program, name, err);
+    rc = run->jobs != NULL ? ty_run_jobs_execute(run, name, alone, err)
+                           : ty_run_execute_program(run, &run->lowered.program, name, err);
     rc = finish(run, rc, err);
     run->execute_s = ty_wall_s() - t0;
     run->executed = rc == 0 && fault == 0;
@@ -228,7 +228,7 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_fail_memory(err);
     }
     /* the timeline of jobs is unfolded for the parts of it; a wrong schedule file is told of */
-    if (run->together != NULL || fault < 0) {
+    if (run->jobs != NULL || fault < 0) {
         return execute_jobs(run, NULL, false, err);
     }
     begin(run);

@@ -9,7 +9,7 @@
 #include "sim/core/deadlock/stall.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_lowered *out, struct ty_arena *arena,
@@ -64,7 +64,7 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
     int rc = run->link_load != NULL ? 0 : ty_fail_memory(err);
     rc = rc < 0 ? rc : ty_limit_check_plan(config, folded, err);
     rc = rc < 0 ? rc : lower(config, &config->cluster, &limit, &run->lowered, &run->arena, err);
-    rc = rc < 0 || config->n_jobs == 0 ? rc : ty_together_new(run, err);
+    rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
     if (rc < 0) {
         ty_run_free(run);
         return rc;
@@ -100,7 +100,7 @@ void ty_run_free(struct ty_run *run)
         return;
     }
     ty_run_link_load_forget(run->link_load);
-    ty_together_free(run->together);
+    ty_run_jobs_free(run->jobs);
     ty_timeline_release(&run->all);
     ty_arena_release(&run->arena);
     free(run);
@@ -123,8 +123,8 @@ static int fault_of(const struct ty_run *run, struct ty_err *err)
 int ty_run_schedule_fault(const struct ty_run *run, struct ty_err *err)
 {
     int code = fault_of(run, err);
-    for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
-        const int rc = fault_of(run->together->other[i].run, err);
+    for (uint32_t i = 0; run->jobs != NULL && i < run->jobs->n; i++) {
+        const int rc = fault_of(run->jobs->other[i].run, err);
         code = code < 0 ? code : rc;
     }
     return code;
@@ -133,8 +133,8 @@ int ty_run_schedule_fault(const struct ty_run *run, struct ty_err *err)
 static bool any_custom(const struct ty_run *run)
 {
     bool any = run->config->schedule.custom != NULL;
-    for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
-        any = any || run->together->other[i].config.schedule.custom != NULL;
+    for (uint32_t i = 0; run->jobs != NULL && i < run->jobs->n; i++) {
+        any = any || run->jobs->other[i].config.schedule.custom != NULL;
     }
     return any;
 }
@@ -142,7 +142,7 @@ static bool any_custom(const struct ty_run *run)
 int ty_run_schedule_check(const struct ty_run *run, struct ty_err *err)
 {
     const struct ty_program *program =
-        run->together != NULL ? &run->together->program : &run->lowered.program;
+        run->jobs != NULL ? &run->jobs->program : &run->lowered.program;
     struct ty_arena arena = {.head = NULL};
     struct ty_mismatch mismatch;
     struct ty_stall stall;

@@ -34,7 +34,7 @@ struct ty_run {
     struct ty_progress progress;        /* of executions */
     uint32_t threads;                   /* for variants of it; 0: one per core */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
-    struct ty_together *together;       /* other jobs on the cluster (together.h); NULL: none */
+    struct ty_run_jobs *jobs;           /* other jobs on the cluster (jobs.h); NULL: none */
 };
 
 /* Bytes of states, activations and buffers that the GPU of a rank has room for: what is left of its

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 static int wrong(struct ty_err *err)
 {
@@ -150,10 +150,10 @@ static int by_coordinates(const struct ty_grid *grid, const char *text, bool len
 static int by_coordinates_of_all(const struct ty_run *run, const char *text, bool *flag,
                                  struct ty_err *err)
 {
-    const uint32_t n = ty_together_ranks(run);
+    const uint32_t n = ty_run_jobs_ranks(run);
     int rc = 0;
     for (uint32_t first = 0; first < n && rc == 0;) {
-        const struct ty_located at = ty_together_locate(run, first);
+        const struct ty_located at = ty_run_jobs_locate(run, first);
         rc = by_coordinates(&at.run->lowered.grid, text, at.number > 0, flag + first, err);
         first += at.run->lowered.program.n_ranks;
     }
@@ -162,7 +162,7 @@ static int by_coordinates_of_all(const struct ty_run *run, const char *text, boo
 
 static ty_ps compute_time(const struct ty_run *run, uint32_t rank)
 {
-    const struct ty_located at = ty_together_locate(run, rank);
+    const struct ty_located at = ty_run_jobs_locate(run, rank);
     return at.run->stats.rank[at.rank].stream_busy[TY_STREAM_COMPUTE];
 }
 
@@ -171,7 +171,7 @@ static void slowest(const struct ty_run *run, uint32_t n, bool *flag)
 {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t best = UINT32_MAX;
-        for (uint32_t r = 0; r < ty_together_ranks(run); r++) {
+        for (uint32_t r = 0; r < ty_run_jobs_ranks(run); r++) {
             if (!flag[r] &&
                 (best == UINT32_MAX || compute_time(run, r) > compute_time(run, best))) {
                 best = r;
@@ -183,7 +183,7 @@ static void slowest(const struct ty_run *run, uint32_t n, bool *flag)
 
 static int fill(const struct ty_run *run, const char *text, bool *flag, struct ty_err *err)
 {
-    const uint32_t n_ranks = ty_together_ranks(run);
+    const uint32_t n_ranks = ty_run_jobs_ranks(run);
     if (strcmp(text, "all") == 0) {
         memset(flag, 1, n_ranks * sizeof(*flag));
         return 0;
@@ -232,7 +232,7 @@ static int sort(const struct ty_run *run, const char *order, struct keyed *rows,
         return ty_fail(err, TY_EUSAGE, "--order %s: unknown; write rank, stage or node", order);
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct ty_located at = ty_together_locate(run, rows[i].rank);
+        const struct ty_located at = ty_run_jobs_locate(run, rows[i].rank);
         const struct ty_grid *grid = &at.run->lowered.grid;
         uint32_t coord[TY_N_AXES];
         ty_grid_coords(grid, at.rank, coord);
@@ -248,7 +248,7 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
                     struct ty_arena *arena, struct ty_selection *out, struct ty_err *err)
 {
     const struct ty_grid *grid = &run->lowered.grid;
-    const uint32_t n = ty_together_ranks(run);
+    const uint32_t n = ty_run_jobs_ranks(run);
     bool *flag = ty_arena_array(arena, bool, n);
     struct keyed *rows = ty_arena_array(arena, struct keyed, n);
     out->ranks = ty_arena_array(arena, uint32_t, n);

@@ -7,7 +7,7 @@
 
 #include "sim/run/limits.h"
 #include "sim/run/select.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 static const char *const phase_names[] = {
 #define X(id, letter, word) word,

@@ -6,7 +6,7 @@
 
 #include "sim/core/execute/fold.h"
 #include "sim/run/limits.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 
 const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                          size_t n_extra, struct ty_arena *arena, size_t *n_sets)
@@ -73,8 +73,8 @@ static void leave(struct ty_row_gate *gate, double need)
 /* What the execution of a row takes, jobs beside it included. */
 static double takes(const struct ty_run *run)
 {
-    const bool jobs = run->together != NULL;
-    const struct ty_program *p = jobs ? &run->together->program : &run->lowered.program;
+    const bool jobs = run->jobs != NULL;
+    const struct ty_program *p = jobs ? &run->jobs->program : &run->lowered.program;
     const struct ty_limit_use use = {.engine = (enum ty_engine)run->config->run.engine,
                                      .folded = !jobs && ty_program_folds(p)};
     return (double)run->arena.total + ty_limit_execution_B(run->config, p, &use);

@@ -2,7 +2,7 @@
 #ifndef TY_TESTS_JOBS_TEXT_H
 #define TY_TESTS_JOBS_TEXT_H
 
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -24,11 +24,11 @@ static const char first[] =
     CLUSTER("8") MODEL "layout: {nodes: 0-1, tensor: 2, pipeline: 2, global_batch: 32, zero: 1}\n";
 
 /* The i-th of the jobs beside the run file's own. */
-static inline const struct ty_other *other(const struct quick_run *q, uint32_t i)
+static inline const struct ty_other_job *other(const struct quick_run *q, uint32_t i)
 {
-    ck_assert_ptr_nonnull(q->run->together);
-    ck_assert_uint_lt(i, q->run->together->n);
-    return &q->run->together->other[i];
+    ck_assert_ptr_nonnull(q->run->jobs);
+    ck_assert_uint_lt(i, q->run->jobs->n);
+    return &q->run->jobs->other[i];
 }
 
 #endif

@@ -153,7 +153,7 @@ START_TEST(a_neighbour_that_does_not_fit_is_told_of)
                        layers[i]);
         struct quick_run q = quick_run(yaml, NULL, NULL);
         struct ty_text text = {.data = NULL};
-        ty_together_table(q.run, q.figures.step_s, &text);
+        ty_report_jobs_table(q.run, q.figures.step_s, &text);
         ck_assert_int_eq(strstr(text.data, "b does not fit in memory") != NULL, i == 1);
         ty_text_release(&text);
         quick_run_free(&q);

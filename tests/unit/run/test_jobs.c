@@ -59,7 +59,7 @@ static void check_apart(const char *engine, const char *const *sets)
     check_equal(&other(&both, 0)->run->timeline, &b.run->timeline);
     ck_assert_double_eq(both.figures.step_s, a.figures.step_s);
     ck_assert_double_eq(both.figures.mfu, a.figures.mfu);
-    ck_assert_double_eq(both.run->together->own_alone_s, a.figures.step_s);
+    ck_assert_double_eq(both.run->jobs->own_alone_s, a.figures.step_s);
     ck_assert_double_eq(other(&both, 0)->step_s, other(&both, 0)->alone_s);
     quick_run_free(&both);
     quick_run_free(&a);
@@ -106,7 +106,7 @@ START_TEST(jobs_on_one_nic_slow_each_other_down)
     snprintf(steps, sizeof(steps), "run.steps=%u", (unsigned)other(&both, 0)->n_in_time);
     struct quick_run b = quick_run(mixed_second, NULL, SETS(steps));
     ck_assert_str_eq(both.run->engine, "events");
-    ck_assert_double_eq_tol(both.run->together->own_alone_s, a.figures.step_s, 1e-12);
+    ck_assert_double_eq_tol(both.run->jobs->own_alone_s, a.figures.step_s, 1e-12);
     ck_assert_double_eq_tol(other(&both, 0)->alone_s, b.figures.step_s, 0.01 * b.figures.step_s);
     ck_assert_double_gt(both.figures.step_s, 1.02 * a.figures.step_s);
     ck_assert_double_gt(other(&both, 0)->step_s, 1.02 * other(&both, 0)->alone_s);
@@ -126,11 +126,11 @@ START_TEST(twins_are_slowed_alike)
         quick_run(CLUSTER("1") MODEL "layout: {gpus: 0-3, tensor: 4, global_batch: 32}\n"
                                      "jobs: [{name: twin, layout: {gpus: 4-7}}]\n",
                   NULL, SETS("run.steps=2"));
-    const struct ty_other *o = other(&q, 0);
-    ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->together->own_alone_s);
+    const struct ty_other_job *o = other(&q, 0);
+    ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->jobs->own_alone_s);
     ck_assert_uint_eq(o->n_in_time, 2);
     ck_assert_double_eq(o->step_s, q.figures.step_s);
-    ck_assert_double_eq(o->alone_s, q.run->together->own_alone_s);
+    ck_assert_double_eq(o->alone_s, q.run->jobs->own_alone_s);
     quick_run_free(&q);
 }
 END_TEST
@@ -140,7 +140,7 @@ START_TEST(so_are_jobs_whose_collectives_are_messages)
     check_apart(NULL, SETS("run.detail=steps"));
     struct quick_run q = quick_run(mixed, NULL, SETS("run.detail=steps"));
     ck_assert_uint_gt(q.run->all.program->n_scripts, 1);
-    ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->together->own_alone_s);
+    ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->jobs->own_alone_s);
     quick_run_free(&q);
 }
 END_TEST
@@ -148,7 +148,7 @@ END_TEST
 START_TEST(with_a_nic_for_every_gpu_they_do_not)
 {
     struct quick_run q = quick_run(mixed, NULL, SETS("cluster.nics_per_node=8"));
-    ck_assert_double_eq(q.figures.step_s, q.run->together->own_alone_s);
+    ck_assert_double_eq(q.figures.step_s, q.run->jobs->own_alone_s);
     ck_assert_double_eq(other(&q, 0)->step_s, other(&q, 0)->alone_s);
     quick_run_free(&q);
 }
@@ -166,12 +166,12 @@ END_TEST
 static void check_sharing(const char *yaml, const char *const *sets, bool slower)
 {
     struct quick_run q = quick_run(yaml, NULL, sets);
-    const struct ty_other *o = other(&q, 0);
+    const struct ty_other_job *o = other(&q, 0);
     if (slower) {
-        ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->together->own_alone_s);
+        ck_assert_double_gt(q.figures.step_s, 1.02 * q.run->jobs->own_alone_s);
         ck_assert_double_gt(o->step_s, 1.02 * o->alone_s);
     } else {
-        ck_assert_double_eq(q.figures.step_s, q.run->together->own_alone_s);
+        ck_assert_double_eq(q.figures.step_s, q.run->jobs->own_alone_s);
         ck_assert_double_eq(o->step_s, o->alone_s);
     }
     quick_run_free(&q);
@@ -315,7 +315,7 @@ START_TEST(a_background_job_goes_on_until_the_first_is_done)
     for (uint32_t i = 0; i < TY_COUNT(steps); i++) {
         snprintf(text, sizeof(text), yaml, steps[i]);
         struct quick_run q = quick_run(text, NULL, SETS("run.steps=4"));
-        const struct ty_other *o = other(&q, 0);
+        const struct ty_other_job *o = other(&q, 0);
         own = i == 0 ? q.run->timeline.makespan : own;
         ck_assert_uint_eq(o->job->steps, i == 0 ? 0 : o->config.run.steps);
         ck_assert_uint_eq(o->early, i == 3);
@@ -347,8 +347,8 @@ START_TEST(three_jobs_and_twice_the_same_figures)
     ck_assert_int_eq(
         memcmp(q.run->all.start, again.run->all.start, q.run->all.program->n_tasks * sizeof(ty_ps)),
         0);
-    ck_assert_double_gt(q.figures.step_s, q.run->together->own_alone_s);
-    ck_assert_double_eq(two.figures.step_s, two.run->together->own_alone_s);
+    ck_assert_double_gt(q.figures.step_s, q.run->jobs->own_alone_s);
+    ck_assert_double_eq(two.figures.step_s, two.run->jobs->own_alone_s);
     quick_run_free(&q);
     quick_run_free(&again);
     quick_run_free(&two);

@@ -1,5 +1,5 @@
-/* together.c - see together.h. */
-#include "sim/run/together.h"
+/* jobs.c - see jobs.h. */
+#include "sim/run/jobs.h"
 
 #include <assert.h>
 #include <math.h>
@@ -15,7 +15,8 @@
 /* ---- plans ---- */
 
 /* Plans a job with that many steps. */
-static int plan(struct ty_other *o, const struct ty_run *run, uint32_t steps, struct ty_err *err)
+static int plan(struct ty_other_job *o, const struct ty_run *run, uint32_t steps,
+                struct ty_err *err)
 {
     ty_run_free(o->run);
     o->run = NULL;
@@ -35,7 +36,7 @@ static int plan(struct ty_other *o, const struct ty_run *run, uint32_t steps, st
 
 static int merge(struct ty_run *run, struct ty_err *err)
 {
-    struct ty_together *t = run->together;
+    struct ty_run_jobs *t = run->jobs;
     struct ty_arena arena = {.head = NULL};
     struct ty_merge_part *parts = ty_arena_array(&arena, struct ty_merge_part, (size_t)t->n + 1);
     int rc = parts == NULL ? ty_fail_memory(err) : 0;
@@ -55,14 +56,14 @@ static int merge(struct ty_run *run, struct ty_err *err)
     return rc < 0 ? rc : ty_limit_check_program(run->config, &t->program, &use, err);
 }
 
-int ty_together_new(struct ty_run *run, struct ty_err *err)
+int ty_run_jobs_new(struct ty_run *run, struct ty_err *err)
 {
-    struct ty_together *t = calloc(1, sizeof(*t));
+    struct ty_run_jobs *t = calloc(1, sizeof(*t));
     const uint32_t n = run->config->n_jobs;
     if (t == NULL) {
         return ty_fail_memory(err);
     }
-    run->together = t;
+    run->jobs = t;
     t->other = calloc(n, sizeof(*t->other));
     if (t->other == NULL) {
         return ty_fail_memory(err);
@@ -70,14 +71,14 @@ int ty_together_new(struct ty_run *run, struct ty_err *err)
     int rc = 0;
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         const struct ty_job *job = &run->config->jobs[i];
-        struct ty_other *o = &t->other[t->n++];
+        struct ty_other_job *o = &t->other[t->n++];
         o->job = job;
         rc = plan(o, run, job->steps > 0 ? job->steps : 1, err);
     }
     return rc < 0 ? rc : merge(run, err);
 }
 
-void ty_together_free(struct ty_together *t)
+void ty_run_jobs_free(struct ty_run_jobs *t)
 {
     if (t == NULL) {
         return;
@@ -90,21 +91,21 @@ void ty_together_free(struct ty_together *t)
     free(t);
 }
 
-uint32_t ty_together_ranks(const struct ty_run *run)
+uint32_t ty_run_jobs_ranks(const struct ty_run *run)
 {
     uint32_t n = run->lowered.program.n_ranks;
-    for (uint32_t i = 0; run->together != NULL && i < run->together->n; i++) {
-        n += run->together->other[i].run->lowered.program.n_ranks;
+    for (uint32_t i = 0; run->jobs != NULL && i < run->jobs->n; i++) {
+        n += run->jobs->other[i].run->lowered.program.n_ranks;
     }
     return n;
 }
 
-struct ty_located ty_together_locate(const struct ty_run *run, uint32_t rank)
+struct ty_located ty_run_jobs_locate(const struct ty_run *run, uint32_t rank)
 {
     struct ty_located at = {run, NULL, rank, 0};
-    while (run->together != NULL && at.rank >= at.run->lowered.program.n_ranks &&
-           at.number < run->together->n) {
-        const struct ty_other *o = &run->together->other[at.number++];
+    while (run->jobs != NULL && at.rank >= at.run->lowered.program.n_ranks &&
+           at.number < run->jobs->n) {
+        const struct ty_other_job *o = &run->jobs->other[at.number++];
         at.rank -= at.run->lowered.program.n_ranks;
         at.run = o->run;
         at.job = o->job->name;
@@ -125,11 +126,11 @@ static uint32_t steps_for(double own_s, double seconds)
  * in the run at hand. *more: some got more than they had. */
 static int give_steps(struct ty_run *run, double own_s, bool *more, struct ty_err *err)
 {
-    struct ty_together *t = run->together;
+    struct ty_run_jobs *t = run->jobs;
     int rc = 0;
     *more = false;
     for (uint32_t i = 0; i < t->n && rc == 0; i++) {
-        struct ty_other *o = &t->other[i];
+        struct ty_other_job *o = &t->other[i];
         const uint32_t had = o->config.run.steps;
         const uint32_t need = steps_for(own_s, o->end_s / had);
         if (o->job->steps == 0 && o->end_s < own_s && had < STEPS_MAX) {
@@ -151,11 +152,11 @@ static int execute_one(struct ty_run *run, const char *engine, struct ty_err *er
 /* Each by itself: how long it takes. */
 static int execute_alone(struct ty_run *run, const char *engine, struct ty_err *err)
 {
-    struct ty_together *t = run->together;
+    struct ty_run_jobs *t = run->jobs;
     int rc = execute_one(run, engine, err);
     t->own_alone_s = ty_s_from_ps(run->all.makespan) / run->lowered.program.n_steps;
     for (uint32_t i = 0; i < t->n && rc == 0; i++) {
-        struct ty_other *o = &t->other[i];
+        struct ty_other_job *o = &t->other[i];
         rc = execute_one(o->run, engine, err);
         o->end_s = ty_s_from_ps(o->run->all.makespan);
         ty_timeline_release(&o->run->all); /* it may be as large as that of all jobs together */
@@ -166,7 +167,7 @@ static int execute_alone(struct ty_run *run, const char *engine, struct ty_err *
 
 static int execute_merged(struct ty_run *run, const char *engine, struct ty_err *err)
 {
-    struct ty_together *t = run->together;
+    struct ty_run_jobs *t = run->jobs;
     int rc = merge(run, err);
     rc = rc < 0 ? rc : ty_run_execute_program(run, &t->program, engine, err);
     for (uint32_t i = 0; i < t->n && rc == 0; i++) {
@@ -201,7 +202,7 @@ static int mean_step(const struct ty_timeline *timeline, ty_ps until, uint32_t *
 /* A job's part of the timeline of all, and statistics of it. */
 static int take_part(struct ty_run *run, uint32_t i, struct ty_err *err)
 {
-    struct ty_run *other = run->together->other[i].run;
+    struct ty_run *other = run->jobs->other[i].run;
     assert(other != NULL);
     ty_timeline_release(&other->all);
     int rc = ty_timeline_part(&other->timeline, &run->all, i + 1, &other->lowered.program,
@@ -212,9 +213,10 @@ static int take_part(struct ty_run *run, uint32_t i, struct ty_err *err)
 }
 
 /* What a job took, alone first if that is wanted. */
-static int see(struct ty_run *run, uint32_t i, const char *engine, bool alone, struct ty_err *err)
+static int measure(struct ty_run *run, uint32_t i, const char *engine, bool alone,
+                   struct ty_err *err)
 {
-    struct ty_other *o = &run->together->other[i];
+    struct ty_other_job *o = &run->jobs->other[i];
     const struct ty_program *p = &o->run->lowered.program;
     o->n_in_time = 0;
     o->alone_s = 0;
@@ -241,11 +243,11 @@ static int take_own_part(struct ty_run *run, struct ty_err *err)
 }
 
 /* Some job can never finish: all of them, as far as they get, for what is told and traced. */
-static int halt_together(struct ty_run *run, const char *engine, struct ty_err *err)
+static int halt_all(struct ty_run *run, const char *engine, struct ty_err *err)
 {
     const int rc = execute_merged(run, engine, err);
     int part_rc = rc == TY_EDEADLOCK ? take_own_part(run, err) : 0;
-    for (uint32_t i = 0; rc == TY_EDEADLOCK && i < run->together->n && part_rc == 0; i++) {
+    for (uint32_t i = 0; rc == TY_EDEADLOCK && i < run->jobs->n && part_rc == 0; i++) {
         part_rc = take_part(run, i, err);
     }
     if (part_rc < 0) { /* nothing to trace */
@@ -267,7 +269,7 @@ static int execute_rounds(struct ty_run *run, const char *engine, struct ty_err 
     for (uint32_t round = 0; rc == 0 && more && round < ROUNDS; round++) {
         rc = execute_merged(run, engine, err);
         if (rc == 0) {
-            own = &run->together->program.tenants[0];
+            own = &run->jobs->program.tenants[0];
             own_s = ty_s_from_ps(ty_timeline_end(&run->all, own->first_gang, own->n_gangs));
             rc = round + 1 < ROUNDS ? give_steps(run, own_s, &more, err) : 0;
         }
@@ -275,13 +277,13 @@ static int execute_rounds(struct ty_run *run, const char *engine, struct ty_err 
     return rc;
 }
 
-int ty_together_execute(struct ty_run *run, const char *engine, bool alone, struct ty_err *err)
+int ty_run_jobs_execute(struct ty_run *run, const char *engine, bool alone, struct ty_err *err)
 {
-    struct ty_together *t = run->together;
+    struct ty_run_jobs *t = run->jobs;
     run->executed = false;
     int rc = execute_alone(run, engine, err);
     if (rc == TY_EDEADLOCK) {
-        return halt_together(run, engine, err);
+        return halt_all(run, engine, err);
     }
     rc = rc < 0 ? rc : execute_rounds(run, engine, err);
     rc = rc < 0 ? rc : take_own_part(run, err);
@@ -289,7 +291,7 @@ int ty_together_execute(struct ty_run *run, const char *engine, bool alone, stru
                   (engine != NULL ? strcmp(engine, "sweep") == 0
                                   : run->config->run.engine == TY_ENGINE_SWEEP);
     for (uint32_t i = 0; i < t->n && rc == 0; i++) {
-        rc = see(run, i, engine, alone, err);
+        rc = measure(run, i, engine, alone, err);
     }
     return rc;
 }

@@ -1,4 +1,4 @@
-/* together.c - what is said of jobs that share the cluster. */
+/* jobs.c - what is said of jobs that share the cluster. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "sim/run/figures.h"
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"
-#include "sim/run/together.h"
+#include "sim/run/jobs.h"
 #include "sim/config/stack.h"
 #include "sim/base/words.h"
 
@@ -37,7 +37,7 @@ static void put_nodes(const struct ty_grid *grid, struct ty_text *t)
     free(on);
 }
 
-static void describe(const struct ty_other *o, struct ty_text *t)
+static void describe(const struct ty_other_job *o, struct ty_text *t)
 {
     const struct ty_config *c = &o->config;
     const struct ty_layout *l = &c->layout;
@@ -60,17 +60,17 @@ static void describe(const struct ty_other *o, struct ty_text *t)
     ty_text_add(t, "\n");
 }
 
-void ty_together_describe(const struct ty_run *run, struct ty_text *t)
+void ty_report_jobs_describe(const struct ty_run *run, struct ty_text *t)
 {
-    const struct ty_together *together = run->together;
-    if (together == NULL) {
+    const struct ty_run_jobs *jobs = run->jobs;
+    if (jobs == NULL) {
         return;
     }
     ty_text_add(t, "\njobs beside it: this one sits on nodes ");
     put_nodes(&run->lowered.grid, t);
     ty_text_add(t, "\n");
-    for (uint32_t i = 0; i < together->n; i++) {
-        describe(&together->other[i], t);
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        describe(&jobs->other[i], t);
     }
 }
 
@@ -92,26 +92,26 @@ static void put_row(struct ty_text *t, const char *name, uint32_t gpus, uint32_t
     ty_text_add(t, "\n");
 }
 
-void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *t)
+void ty_report_jobs_table(const struct ty_run *run, double step_s, struct ty_text *t)
 {
-    const struct ty_together *together = run->together;
-    if (together == NULL) {
+    const struct ty_run_jobs *jobs = run->jobs;
+    if (jobs == NULL) {
         return;
     }
     ty_text_add(t, "\njobs that share the cluster\n  %-*s %6s %7s %13s %13s %13s\n", NAME_WIDTH, "",
                 "GPUs", "steps", "step time", "alone", "sharing costs");
     put_row(t, OWN, run->lowered.program.n_ranks, run->lowered.program.n_steps, step_s,
-            together->own_alone_s);
-    for (uint32_t i = 0; i < together->n; i++) {
-        const struct ty_other *o = &together->other[i];
+            jobs->own_alone_s);
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        const struct ty_other_job *o = &jobs->other[i];
         put_row(t, o->job->name, o->run->lowered.program.n_ranks, o->n_in_time, o->step_s,
                 o->alone_s);
     }
-    if (together->unshared) {
+    if (jobs->unshared) {
         ty_text_add(t, "  by engine sweep, or run.contention false, each is as if it were alone\n");
     }
-    for (uint32_t i = 0; i < together->n; i++) {
-        const struct ty_other *o = &together->other[i];
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        const struct ty_other_job *o = &jobs->other[i];
         char a[64], b[64];
         if (!ty_run_fits(o->run)) {
             ty_text_add(t, "  %s does not fit in memory: its times are as if it did\n",
@@ -125,7 +125,7 @@ void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *
     }
 }
 
-static void put_job(struct ty_json *j, const struct ty_other *o)
+static void put_job(struct ty_json *j, const struct ty_other_job *o)
 {
     struct ty_figures f;
     ty_run_figures(o->run, &f);
@@ -144,18 +144,18 @@ static void put_job(struct ty_json *j, const struct ty_other *o)
     ty_json_end(j);
 }
 
-void ty_together_json(const struct ty_run *run, double step_s, struct ty_json *j)
+void ty_report_jobs_json(const struct ty_run *run, double step_s, struct ty_json *j)
 {
-    const struct ty_together *together = run->together;
-    if (together == NULL) {
+    const struct ty_run_jobs *jobs = run->jobs;
+    if (jobs == NULL) {
         return;
     }
-    ty_json_real(j, "alone_step_time_s", together->own_alone_s);
-    ty_json_real(j, "sharing_slowdown", step_s / together->own_alone_s - 1);
+    ty_json_real(j, "alone_step_time_s", jobs->own_alone_s);
+    ty_json_real(j, "sharing_slowdown", step_s / jobs->own_alone_s - 1);
     ty_json_array(j, "jobs");
     ty_json_lines(j);
-    for (uint32_t i = 0; i < together->n; i++) {
-        put_job(j, &together->other[i]);
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        put_job(j, &jobs->other[i]);
     }
     ty_json_end(j);
 }
@@ -189,19 +189,19 @@ static int without(const struct ty_run *run, uint32_t number, double *step_s, st
     return rc;
 }
 
-int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *t,
-                        struct ty_err *why)
+int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_text *t,
+                           struct ty_err *why)
 {
-    const struct ty_together *together = run->together;
-    if (together == NULL) {
+    const struct ty_run_jobs *jobs = run->jobs;
+    if (jobs == NULL) {
         return 0;
     }
     ty_text_add(t, "jobs on the same links: what sharing with each adds to a step, by a run "
                    "without it\n");
-    for (uint32_t i = 0; i < together->n; i++) {
-        const char *name = together->other[i].job->name;
-        double without_s = together->own_alone_s;
-        const int rc = together->n > 1 ? without(run, i, &without_s, why) : 0;
+    for (uint32_t i = 0; i < jobs->n; i++) {
+        const char *name = jobs->other[i].job->name;
+        double without_s = jobs->own_alone_s;
+        const int rc = jobs->n > 1 ? without(run, i, &without_s, why) : 0;
         char value[64];
         ty_text_add(t, "  %s", name);
         ty_text_pad(t, 34);
@@ -215,10 +215,10 @@ int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text 
         ty_text_add(t, "%+.2f %%  (%s)\n", 100 * (step_s / without_s - 1),
                     ty_words_seconds(step_s - without_s, value, sizeof(value)));
     }
-    if (together->n > 1) {
+    if (jobs->n > 1) {
         ty_text_add(t, "  all of them");
         ty_text_pad(t, 34);
-        ty_text_add(t, "%+.2f %%\n", 100 * (step_s / together->own_alone_s - 1));
+        ty_text_add(t, "%+.2f %%\n", 100 * (step_s / jobs->own_alone_s - 1));
     }
     ty_text_add(t, "\n");
     return 0;

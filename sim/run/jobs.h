@@ -1,16 +1,16 @@
-/* together.h - other jobs of a run file, executed with its own on one fabric.
+/* jobs.h - other jobs of a run file, executed with its own on one fabric.
  *
  * Each job is planned by itself and the programs are merged (sim/core/program/merge.h). The run's
  * own job takes its steps once; the others begin with it and repeat theirs until it is done, unless
  * they have a number of steps of their own. What they take is read off the steps that were over by
  * then, so that nobody is timed while half of the fabric has gone home. */
-#ifndef TY_RUN_TOGETHER_H
-#define TY_RUN_TOGETHER_H
+#ifndef TY_RUN_JOBS_H
+#define TY_RUN_JOBS_H
 
 #include "sim/core/program/merge.h"
 #include "sim/run/run.h"
 
-struct ty_other {
+struct ty_other_job {
     const struct ty_job *job;
     struct ty_config config; /* the job's, on the run's cluster, with the steps it takes */
     struct ty_run *run;      /* its plan; executed: its part of the timeline, and statistics */
@@ -20,23 +20,23 @@ struct ty_other {
     bool early;              /* it ended before the run's own job did */
 };
 
-struct ty_together {
+struct ty_run_jobs {
     struct ty_arena arena; /* owns the program */
     struct ty_program program;
-    struct ty_other *other; /* [n] */
+    struct ty_other_job *other; /* [n] */
     uint32_t n;
     double own_alone_s; /* a step of the run's own job without the others */
     bool unshared;      /* nothing was shared because the user would not have it */
 };
 
-/* Plans the other jobs of run->config beside its own, which is planned: run->together. */
-int ty_together_new(struct ty_run *run, struct ty_err *err);
-void ty_together_free(struct ty_together *together);
+/* Plans the other jobs of run->config beside its own, which is planned: run->jobs. */
+int ty_run_jobs_new(struct ty_run *run, struct ty_err *err);
+void ty_run_jobs_free(struct ty_run_jobs *jobs);
 
 /* Executes all jobs together, after each alone; `alone` says whether the others are executed alone
  * with as many steps, too. On return run->all is the timeline of all of them, run->timeline that of
  * its own job. */
-int ty_together_execute(struct ty_run *run, const char *engine, bool alone, struct ty_err *err);
+int ty_run_jobs_execute(struct ty_run *run, const char *engine, bool alone, struct ty_err *err);
 
 /* Ranks of all jobs, numbered one job after the other, the run's own first; the plan a rank is of,
  * its number there, and the name of the job (NULL: the run's own). Fine for a job alone, too. */
@@ -45,19 +45,19 @@ struct ty_located {
     const char *job;
     uint32_t rank, number; /* number of the job: 0 the run's own */
 };
-uint32_t ty_together_ranks(const struct ty_run *run);
-struct ty_located ty_together_locate(const struct ty_run *run, uint32_t rank);
+uint32_t ty_run_jobs_ranks(const struct ty_run *run);
+struct ty_located ty_run_jobs_locate(const struct ty_run *run, uint32_t rank);
 
-/* sim/report/together.c: what is known of the other jobs before execution; what they took, and what
+/* sim/report/jobs.c: what is known of the other jobs before execution; what they took, and what
  * the jobs cost each other; the same as a key of the JSON object. Nothing for a job alone. */
 struct ty_text;
 struct ty_json;
-void ty_together_describe(const struct ty_run *run, struct ty_text *text);
-void ty_together_table(const struct ty_run *run, double step_s, struct ty_text *text);
-void ty_together_json(const struct ty_run *run, double step_s, struct ty_json *json);
+void ty_report_jobs_describe(const struct ty_run *run, struct ty_text *text);
+void ty_report_jobs_table(const struct ty_run *run, double step_s, struct ty_text *text);
+void ty_report_jobs_json(const struct ty_run *run, double step_s, struct ty_json *json);
 
 /* What each of the other jobs costs the run's own, by runs without it. 0 or TY_ENOMEM. */
-int ty_together_explain(const struct ty_run *run, double step_s, struct ty_text *text,
-                        struct ty_err *why);
+int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_text *text,
+                           struct ty_err *why);
 
 #endif
