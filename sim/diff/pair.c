@@ -71,12 +71,13 @@ static int add_kinds(struct ty_diff_pair *pair, struct ty_arena *arena)
         return TY_ENOMEM;
     }
     while (a < a_end || b < b_end) {
-        const int which = a == a_end ? 1 : b == b_end ? -1 : ty_diff_kind_order(a, b);
         struct ty_diff_both *both = &pair->kind[pair->n_kinds++];
-        both->a = which <= 0 ? *a : none_of(b);
-        both->b = which >= 0 ? *b : none_of(a);
-        a += which <= 0;
-        b += which >= 0;
+        const bool only_a = b == b_end || (a < a_end && ty_diff_kind_order(a, b) < 0);
+        const bool only_b = a == a_end || (b < b_end && ty_diff_kind_order(a, b) > 0);
+        both->a = only_b ? none_of(b) : *a;
+        both->b = only_a ? none_of(a) : *b;
+        a += !only_b;
+        b += !only_a;
     }
     qsort(pair->kind, pair->n_kinds, sizeof(*pair->kind), by_difference_of_kinds);
     return 0;
@@ -88,8 +89,9 @@ int ty_diff_pair(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_er
     if (rc < 0) {
         return rc;
     }
-    rc = ty_diff_remarks(pair, arena);
     add_parts(pair);
-    rc = rc < 0 ? rc : add_kinds(pair, arena);
-    return rc == 0 ? 0 : ty_fail_memory(err);
+    if (ty_diff_remarks(pair, arena) < 0 || add_kinds(pair, arena) < 0) {
+        return ty_fail_memory(err);
+    }
+    return 0;
 }

@@ -151,7 +151,9 @@ static int read_options(struct ty_lanes *l, const struct ty_trace_options *optio
                         struct ty_trace *trace, struct ty_err *err)
 {
     int rc = ty_trace_read_options(options, ty_lanes_defaults(l), trace, err);
-    rc = rc < 0 || options->steps == NULL ? rc : find_steps(l, options->steps, trace, err);
+    if (rc == 0 && options->steps != NULL) {
+        rc = find_steps(l, options->steps, trace, err);
+    }
     return rc < 0 ? rc : ty_lanes_select(l, options, err);
 }
 
@@ -179,7 +181,9 @@ static int request_again(const void *arg, const struct ty_trace_options *options
     other.arena = *arena;
     trace->n_ranks = 0;
     int rc = read_options(&other, options, trace, err);
-    rc = rc < 0 ? rc : ty_lanes_order(&other, options, trace, err);
+    if (rc == 0) {
+        rc = ty_lanes_order(&other, options, trace, err);
+    }
     *arena = other.arena;
     return rc;
 }
@@ -224,11 +228,16 @@ static int put_beside(struct ty_lanes *l, struct ty_trace *trace, struct ty_err 
         }
     }
     int rc = ty_timeline_beside(&l->all, parts, l->n, &l->arena, err);
-    rc = rc < 0 ? rc : ty_stats_compute(&l->stats, &l->all, &l->arena, err);
+    if (rc == 0) {
+        rc = ty_stats_compute(&l->stats, &l->all, &l->arena, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
     trace->timeline = &l->all;
     trace->stats = &l->stats;
-    trace->capacity_B = rc < 0 ? NULL : capacities(l);
-    return rc < 0 || trace->capacity_B != NULL ? rc : ty_fail_memory(err);
+    trace->capacity_B = capacities(l);
+    return trace->capacity_B != NULL ? 0 : ty_fail_memory(err);
 }
 
 static char *make_note(const struct ty_lanes *l, const struct ty_trace *trace,
@@ -263,10 +272,15 @@ static int write_trace(struct ty_lanes *l, const char *target,
         .rank_name = ty_lanes_rank_name, .rank_label = ty_lanes_rank_label, .arg = l};
     uint64_t bytes = 0;
     int rc = read_request(l, target, options, &trace, &format, &path, err);
-    rc = rc < 0 ? rc : put_beside(l, &trace, err);
-    rc = rc < 0 ? rc
-                : ty_trace_check_window(options->window, trace.window_from, l->all.makespan, err);
-    rc = rc < 0 ? rc : ty_lanes_order(l, options, &trace, err);
+    if (rc == 0) {
+        rc = put_beside(l, &trace, err);
+    }
+    if (rc == 0) {
+        rc = ty_trace_check_window(options->window, trace.window_from, l->all.makespan, err);
+    }
+    if (rc == 0) {
+        rc = ty_lanes_order(l, options, &trace, err);
+    }
     if (rc < 0) {
         return rc;
     }
@@ -276,7 +290,9 @@ static int write_trace(struct ty_lanes *l, const char *target,
     trace.progress_arg = options->progress_arg;
     const struct ty_trace_asked asked = asked_of(l);
     rc = ty_trace_check_size(&asked, format, &trace, options, err);
-    rc = rc < 0 ? rc : ty_trace_write(format, &trace, path, options->stop, &bytes, err);
+    if (rc == 0) {
+        rc = ty_trace_write(format, &trace, path, options->stop, &bytes, err);
+    }
     if (rc == 0 && note != NULL) {
         *note = make_note(l, &trace, format, path, bytes);
     }
@@ -295,7 +311,9 @@ int ty_diff_trace_check(const struct ty_diff_run *runs, size_t n, const char *ta
     }
     options = options != NULL ? options : &ty_trace_no_options;
     int rc = read_request(&l, target, options, &trace, &format, &path, err);
-    rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
+    if (rc == 0 && target != NULL) {
+        rc = ty_trace_write_check(format, &trace, path, err);
+    }
     ty_arena_release(&l.arena);
     return rc;
 }

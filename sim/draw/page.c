@@ -13,19 +13,21 @@
 
 static const struct ty_page_options no_options;
 
-static int parse_detail(const char *name, enum ty_detail *out, struct ty_err *err)
+static int read_options(const struct ty_run *run, const struct ty_page_options *options,
+                        struct ty_arena *arena, struct ty_selection *selection,
+                        enum ty_detail *detail, struct ty_err *err)
 {
+    const char *ranks = options->ranks != NULL ? options->ranks : RANKS;
     int value = TY_DETAIL_MICROBATCH;
-    if (ty_word_read("--detail", name, ty_detail_words, &value, err) < 0) {
+    const int rc = ty_select_ranks(run, ranks, options->order, arena, selection, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (ty_word_read("--detail", options->detail, ty_detail_words, &value, err) < 0) {
         return TY_EUSAGE;
     }
-    *out = (enum ty_detail)value;
+    *detail = (enum ty_detail)value;
     return 0;
-}
-
-static const char *ranks_of(const struct ty_page_options *options)
-{
-    return options->ranks != NULL ? options->ranks : RANKS;
 }
 
 /* The slices of one run and everything else about it; `variants`: with other schedules. */
@@ -37,12 +39,12 @@ static int put_run(struct ty_json *j, const struct ty_page_run *shown,
     struct ty_selection selection = {.n = 0};
     struct ty_page page = {.n_slices = 0};
     struct ty_trace trace = {.timeline = &shown->run->all, .window_to = UINT64_MAX};
-    int rc =
-        ty_select_ranks(shown->run, ranks_of(options), options->order, &arena, &selection, err);
-    rc = rc < 0 ? rc : parse_detail(options->detail, &trace.detail, err);
+    int rc = read_options(shown->run, options, &arena, &selection, &trace.detail, err);
     trace.ranks = selection.ranks;
     trace.n_ranks = *n_ranks = selection.n;
-    rc = rc < 0 ? rc : ty_page_collect(&page, &trace, &shown->run->timeline, err);
+    if (rc == 0) {
+        rc = ty_page_collect(&page, &trace, &shown->run->timeline, err);
+    }
     if (rc == 0) {
         ty_json_object(j, NULL);
         ty_json_text(j, "file", shown->name);
@@ -129,8 +131,7 @@ int ty_run_page_check(const struct ty_run *run, const struct ty_page_options *op
     struct ty_selection selection = {.n = 0};
     enum ty_detail detail;
     options = options != NULL ? options : &no_options;
-    int rc = ty_select_ranks(run, ranks_of(options), options->order, &arena, &selection, err);
-    rc = rc < 0 ? rc : parse_detail(options->detail, &detail, err);
+    const int rc = read_options(run, options, &arena, &selection, &detail, err);
     ty_arena_release(&arena);
     return rc;
 }

@@ -92,16 +92,22 @@ static int prepare(struct prepared *p, const struct ty_run *run, const char *tar
                                  .arg = &p->labels,
                                  .node_of = nodes_of_ranks(run, arena),
                                  .capacity_B = capacities(run, arena)};
-    int rc = p->trace.node_of != NULL && p->trace.capacity_B != NULL
-                 ? ty_trace_target("--trace", target, &p->format, &p->path, err)
-                 : ty_fail_memory(err);
-    rc = rc < 0 ? rc : ty_trace_request(run, options, arena, &p->trace, &p->selection, err);
-    rc = rc < 0 || !executed ? rc : find_link_load(run, p->format, &p->trace, err);
-    if (rc == 0 && executed && run->jobs != NULL) {
+    if (p->trace.node_of == NULL || p->trace.capacity_B == NULL) {
+        return ty_fail_memory(err);
+    }
+    int rc = ty_trace_target("--trace", target, &p->format, &p->path, err);
+    if (rc == 0) {
+        rc = ty_trace_request(run, options, arena, &p->trace, &p->selection, err);
+    }
+    if (rc < 0 || !executed) {
+        return rc;
+    }
+    rc = find_link_load(run, p->format, &p->trace, err);
+    if (rc == 0 && run->jobs != NULL) {
         p->trace.stats = &p->all;
         rc = ty_stats_compute(&p->all, &run->all, arena, err);
     }
-    if (rc == 0 && executed) {
+    if (rc == 0) {
         ty_trace_fill(&p->figures, run);
         p->trace.meta = p->figures.row;
         p->trace.n_meta = p->figures.n;
@@ -117,10 +123,14 @@ static int run_trace(const struct ty_run *run, const char *target,
     struct prepared p;
     uint64_t bytes = 0;
     int rc = prepare(&p, run, target, options, arena, err);
-    rc = rc < 0 ? rc : ty_trace_check_size(&asked, p.format, &p.trace, options, err);
-    p.trace.progress = options->progress;
-    p.trace.progress_arg = options->progress_arg;
-    rc = rc < 0 ? rc : ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
+    if (rc == 0) {
+        rc = ty_trace_check_size(&asked, p.format, &p.trace, options, err);
+    }
+    if (rc == 0) {
+        p.trace.progress = options->progress;
+        p.trace.progress_arg = options->progress_arg;
+        rc = ty_trace_write(p.format, &p.trace, p.path, options->stop, &bytes, err);
+    }
     if (rc == 0 && note != NULL) {
         *note = make_note(run, &p.selection, p.format, p.path, bytes);
     }
@@ -168,8 +178,12 @@ int ty_run_trace_check(const struct ty_run *run, const char *target,
     struct ty_selection selection = {.n = 0};
     options = options != NULL ? options : &ty_trace_no_options;
     int rc = target == NULL ? 0 : ty_trace_target("--trace", target, &format, &path, err);
-    rc = rc < 0 ? rc : ty_trace_request(run, options, &arena, &trace, &selection, err);
-    rc = rc < 0 || target == NULL ? rc : ty_trace_write_check(format, &trace, path, err);
+    if (rc == 0) {
+        rc = ty_trace_request(run, options, &arena, &trace, &selection, err);
+    }
+    if (rc == 0 && target != NULL) {
+        rc = ty_trace_write_check(format, &trace, path, err);
+    }
     ty_arena_release(&arena);
     return rc;
 }

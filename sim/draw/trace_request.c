@@ -124,26 +124,6 @@ int ty_trace_measured_steps(const struct ty_timeline *timeline, const char *step
     return find_steps(timeline, first, last, from, to, err);
 }
 
-static int parse_detail(const char *name, int fallback, enum ty_detail *out, struct ty_err *err)
-{
-    int value = fallback;
-    if (ty_word_read("--detail", name, ty_detail_words, &value, err) < 0) {
-        return TY_EUSAGE;
-    }
-    *out = (enum ty_detail)value;
-    return 0;
-}
-
-static int parse_counters(const char *name, int fallback, enum ty_counters *out, struct ty_err *err)
-{
-    int value = fallback;
-    if (ty_word_read("--counters", name, ty_counters_words, &value, err) < 0) {
-        return TY_EUSAGE;
-    }
-    *out = (enum ty_counters)value;
-    return 0;
-}
-
 /* The path is that of the run file's own job. Where something never ends there is none. */
 static int parse_critical(const char *name, const struct ty_run *run, struct ty_trace *trace,
                           struct ty_err *err)
@@ -161,21 +141,32 @@ int ty_trace_read_options(const struct ty_trace_options *options,
                           struct ty_err *err)
 {
     int args = defaults->args, flows = defaults->flows;
-    int rc =
-        options->window != NULL && options->steps != NULL
-            ? ty_fail(err, TY_EUSAGE, "--window and --steps say the same in two ways; give one")
-            : parse_window(options->window, &trace->window_from, &trace->window_to, err);
-    rc = rc < 0 ? rc : ty_word_read("--args", options->args, ty_args_words, &args, err);
-    rc = rc < 0 ? rc : ty_word_read("--flows", options->flows, ty_flows_words, &flows, err);
+    int detail = defaults->detail, counters = defaults->counters;
+    const struct {
+        const char *option, *text;
+        const struct ty_word *words;
+        int *value;
+    } given[] = {{"--args", options->args, ty_args_words, &args},
+                 {"--flows", options->flows, ty_flows_words, &flows},
+                 {"--detail", options->detail, ty_detail_words, &detail},
+                 {"--counters", options->counters, ty_counters_words, &counters}};
+    if (options->window != NULL && options->steps != NULL) {
+        return ty_fail(err, TY_EUSAGE, "--window and --steps say the same in two ways; give one");
+    }
+    int rc = parse_window(options->window, &trace->window_from, &trace->window_to, err);
+    for (size_t i = 0; i < TY_COUNT(given) && rc == 0; i++) {
+        rc = ty_word_read(given[i].option, given[i].text, given[i].words, given[i].value, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
     trace->args = (enum ty_args)args;
     trace->flows = (enum ty_flows)flows;
-    rc = rc < 0 ? rc : parse_detail(options->detail, defaults->detail, &trace->detail, err);
-    rc = rc < 0 ? rc : parse_counters(options->counters, defaults->counters, &trace->counters, err);
+    trace->detail = (enum ty_detail)detail;
+    trace->counters = (enum ty_counters)counters;
     trace->svg = defaults->svg;
     trace->bubbles = !options->no_bubbles;
-    return rc < 0 ? rc
-                  : ty_svg_style_read(&trace->svg, options->width, options->palette,
-                                      options->bubbles, err);
+    return ty_svg_style_read(&trace->svg, options->width, options->palette, options->bubbles, err);
 }
 
 int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *options,
@@ -184,14 +175,18 @@ int ty_trace_request(const struct ty_run *run, const struct ty_trace_options *op
 {
     const char *ranks = options->ranks != NULL ? options->ranks : run->config->output.ranks;
     int rc = ty_trace_read_options(options, &run->config->output, trace, err);
-    rc = rc < 0 || options->steps == NULL
-             ? rc
-             : ty_trace_run_steps(run, options->steps, &trace->window_from, &trace->window_to, err);
-    rc = rc < 0 || (!run->executed && !ty_run_halted(run))
-             ? rc
-             : ty_trace_check_window(options->window, trace->window_from, run->all.makespan, err);
-    rc = rc < 0 ? rc : parse_critical(options->critical, run, trace, err);
-    rc = rc < 0 ? rc : ty_select_ranks(run, ranks, options->order, arena, selection, err);
+    if (rc == 0 && options->steps != NULL) {
+        rc = ty_trace_run_steps(run, options->steps, &trace->window_from, &trace->window_to, err);
+    }
+    if (rc == 0 && (run->executed || ty_run_halted(run))) {
+        rc = ty_trace_check_window(options->window, trace->window_from, run->all.makespan, err);
+    }
+    if (rc == 0) {
+        rc = parse_critical(options->critical, run, trace, err);
+    }
+    if (rc == 0) {
+        rc = ty_select_ranks(run, ranks, options->order, arena, selection, err);
+    }
     trace->ranks = selection->ranks;
     trace->n_ranks = selection->n;
     return rc;

@@ -12,6 +12,7 @@
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"
 #include "sim/base/words.h"
+#include "sim/search/trial.h"
 #include "topology/exceptions.h"
 
 #define LINES_MAX 8u     /* exceptions that are run without */
@@ -25,8 +26,7 @@ struct culprits {
     const struct ty_run *run;
     double step_s;
     struct ty_text *t;
-    struct ty_err *why; /* of runs that fail */
-    bool no_memory;     /* for one of them */
+    bool no_memory; /* for one of them */
 };
 
 /* ---- names ---- */
@@ -119,14 +119,9 @@ static void put_who(const struct culprits *c, const struct ty_exception *x, doub
 /* Seconds that the step gains, or a negative code. */
 static int gain_of(struct culprits *c, const struct ty_config *without, double *gain)
 {
-    struct ty_run *other = NULL;
-    c->why->code = 0;
-    int rc = ty_run_new(&other, without, c->why);
-    rc = rc < 0 ? rc : ty_run_execute_folded(other, c->why);
-    if (rc == 0) {
-        *gain = c->step_s - ty_s_from_ps(other->timeline.makespan) / other->lowered.program.n_steps;
-    }
-    ty_run_free(other);
+    double step_s = 0;
+    const int rc = ty_trial_step(without, &step_s);
+    *gain = c->step_s - step_s;
     return rc;
 }
 
@@ -296,10 +291,6 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     if (!parts && config->run.gpu_spread <= 0 && config->run.jitter <= 0) {
         return 0;
     }
-    c.why = ty_err_new();
-    if (c.why == NULL) {
-        return ty_fail_memory(err);
-    }
     ty_text_add(t,
                 "whom the others wait for: what each cause adds to a step, by a run without it\n");
     if (parts) {
@@ -310,7 +301,6 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
         rc = put_path_ranks(&c, &arena, err);
     }
     ty_text_add(t, "\n");
-    ty_err_free(c.why);
     ty_arena_release(&arena);
     return rc == 0 && c.no_memory ? ty_fail_memory(err) : rc;
 }

@@ -161,11 +161,13 @@ static void add_to_path(void *arg, const struct ty_crit_task *task)
     const struct ty_op *op = &ty_pass_ops(path->p, pass)[task->op];
     const struct ty_kind *kind = &path->p->kinds[op->kind];
     const double seconds = ty_s_from_ps(task->dur + task->delay);
-    /* a collective that leaves its node is as fast as the network lets it */
-    double *sum = op->stream == TY_STREAM_COMPUTE ? &path->sum.compute
-                  : kind->net_B > 0               ? &path->sum.network
-                                                  : &path->sum.nvlink;
     uint32_t k = 0;
+    double *sum = &path->sum.nvlink;
+    if (op->stream == TY_STREAM_COMPUTE) {
+        sum = &path->sum.compute;
+    } else if (kind->net_B > 0) { /* what leaves its node is as fast as the network lets it */
+        sum = &path->sum.network;
+    }
     while (strcmp(path->p->kinds[k].name, kind->name) != 0 ||
            path->p->kinds[k].category != kind->category) {
         k++;
@@ -181,7 +183,7 @@ static int by_seconds(const void *a, const void *b)
 {
     const struct path_part *x = a, *y = b;
     if (x->seconds != y->seconds || x->name == NULL || y->name == NULL) {
-        return x->seconds < y->seconds ? 1 : x->seconds > y->seconds ? -1 : 0;
+        return (x->seconds < y->seconds) - (x->seconds > y->seconds);
     }
     const int order = strcmp(x->name, y->name);
     return order != 0 ? order : strcmp(x->category, y->category);
@@ -218,32 +220,41 @@ static int put_path(const struct ty_run *run, struct path *path, struct ty_text 
     return rc;
 }
 
+static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    struct ty_figures f;
+    struct path path = {.p = NULL};
+    ty_run_figures(run, &f);
+    ty_report_head(run, t);
+    put_formula(run, &f, t);
+    put_stages(run, t);
+    int rc = put_path(run, &path, t, err);
+    if (rc == 0) {
+        rc = ty_report_culprits(run, f.step_s, t, err);
+    }
+    if (rc == 0) {
+        rc = ty_report_jobs_explain(run, f.step_s, t);
+    }
+    if (rc == 0) {
+        rc = ty_report_changes(run, t, err);
+    }
+    return rc < 0 ? rc : ty_report_what_if(run, f.tokens_per_s, &path.sum, t, err);
+}
+
 int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
-    struct ty_figures f;
-    struct path path = {.p = NULL};
     *text = NULL;
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "an explanation needs an executed run");
     }
-    ty_run_figures(run, &f);
-    ty_report_head(run, &t);
-    put_formula(run, &f, &t);
-    put_stages(run, &t);
-    int rc = put_path(run, &path, &t, err);
-    rc = rc < 0 ? rc : ty_report_culprits(run, f.step_s, &t, err);
-    struct ty_err *why = ty_err_new();
-    if (rc == 0 && why != NULL) {
-        rc = ty_report_jobs_explain(run, f.step_s, &t, why);
+    int rc = explain(run, &t, err);
+    if (rc == 0) {
+        *text = ty_text_take(&t);
     }
-    rc = rc < 0 ? rc : ty_report_changes(run, &t, err);
-    rc = rc < 0 ? rc : ty_report_what_if(run, f.tokens_per_s, &path.sum, &t, err);
-    *text = rc == 0 && why != NULL ? ty_text_take(&t) : NULL;
     if (*text == NULL && (rc == 0 || rc == TY_ENOMEM)) {
         rc = ty_fail_memory(err);
     }
-    ty_err_free(why);
     ty_text_release(&t);
     return rc;
 }

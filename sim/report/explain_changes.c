@@ -217,7 +217,9 @@ int ty_report_what_if(const struct ty_run *run, double tokens_per_s,
             runs[n++] = &trial[i];
         }
     }
-    rc = rc < 0 ? rc : ty_trials_execute(run, runs, n, err);
+    if (rc == 0) {
+        rc = ty_trials_execute(run, runs, n, err);
+    }
     if (rc == 0) {
         ty_text_add(t, "what would help: time per token, by a run with one thing changed\n");
     }

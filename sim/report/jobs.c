@@ -6,6 +6,7 @@
 #include "sim/run/figures.h"
 #include "sim/base/number_text.h"
 #include "sim/report/table.h"
+#include "sim/search/trial.h"
 #include "sim/run/jobs.h"
 #include "sim/config/stack.h"
 #include "sim/base/words.h"
@@ -163,10 +164,9 @@ void ty_report_jobs_json(const struct ty_run *run, double step_s, struct ty_json
 /* ---- explain ---- */
 
 /* A step of the run's own job without one of the others. */
-static int without(const struct ty_run *run, uint32_t number, double *step_s, struct ty_err *why)
+static int without(const struct ty_run *run, uint32_t number, double *step_s)
 {
     struct ty_config changed = *run->config;
-    struct ty_run *other = NULL;
     struct ty_job *jobs = calloc(changed.n_jobs, sizeof(*jobs));
     if (jobs == NULL) {
         return TY_ENOMEM;
@@ -178,19 +178,12 @@ static int without(const struct ty_run *run, uint32_t number, double *step_s, st
         }
     }
     changed.jobs = jobs;
-    why->code = 0;
-    int rc = ty_run_new(&other, &changed, why);
-    rc = rc < 0 ? rc : ty_run_execute_folded(other, why);
-    if (rc == 0) {
-        *step_s = ty_s_from_ps(other->timeline.makespan) / other->lowered.program.n_steps;
-    }
-    ty_run_free(other);
+    const int rc = ty_trial_step(&changed, step_s);
     free(jobs);
     return rc;
 }
 
-int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_text *t,
-                           struct ty_err *why)
+int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_text *t)
 {
     const struct ty_run_jobs *jobs = run->jobs;
     if (jobs == NULL) {
@@ -201,7 +194,7 @@ int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_te
     for (uint32_t i = 0; i < jobs->n; i++) {
         const char *name = jobs->other[i].job->name;
         double without_s = jobs->own_alone_s;
-        const int rc = jobs->n > 1 ? without(run, i, &without_s, why) : 0;
+        const int rc = jobs->n > 1 ? without(run, i, &without_s) : 0;
         char value[64];
         ty_text_add(t, "  %s", name);
         ty_text_pad(t, 34);

@@ -85,9 +85,10 @@ int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct t
     for (uint32_t c = 0; c < TY_N_LINK_CLASSES; c++) {
         out[c] = (struct ty_class_use){.n_links = 0};
     }
-    int rc = peak != NULL ? 0 : ty_fail_memory(err);
-    rc = rc < 0 ? rc : ty_run_link_load(run, &load, err);
-    rc = rc < 0 ? rc : ty_link_load_peaks(load, &run->all, peak, err);
+    int rc = peak == NULL ? ty_fail_memory(err) : ty_run_link_load(run, &load, err);
+    if (rc == 0) {
+        rc = ty_link_load_peaks(load, &run->all, peak, err);
+    }
     if (rc == 0) {
         sum_up(run, load, peak, out);
     }

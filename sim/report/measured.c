@@ -310,6 +310,7 @@ int ty_report_measured(const struct ty_run *run, struct ty_text *t, struct ty_er
 
 struct cover {
     const struct ty_operators *table; /* or NULL */
+    bool logs;                        /* of collectives are there, too */
     uint32_t kernels, kernels_found, products, products_found, colls, colls_found;
     uint32_t waiting; /* rows of the table */
 };
@@ -321,10 +322,11 @@ static int find_cover(const struct ty_run *run, struct cover *cover, struct ty_e
     struct kernels seen = {.n = 0};
     struct ty_arena arena = {.head = NULL};
     int rc = 0;
-    *cover = (struct cover){.table = cluster->gpu.operator_table};
-    if (cluster->gpu.operator_table != NULL) {
+    *cover = (struct cover){.table = cluster->gpu.operator_table,
+                            .logs = cluster->collectives.measured != NULL};
+    if (cover->table != NULL) {
         rc = look_up(run, &seen, &arena, err);
-        cover->waiting = ty_operators_waiting(cluster->gpu.operator_table);
+        cover->waiting = ty_operators_waiting(cover->table);
     }
     for (uint32_t i = 0; i < seen.n; i++) {
         const bool product = seen.row[i].key.op == TY_OPERATOR_MATMUL;
@@ -333,8 +335,7 @@ static int find_cover(const struct ty_run *run, struct cover *cover, struct ty_e
         cover->products_found += product && seen.row[i].found;
     }
     cover->kernels = seen.n;
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs && cluster->collectives.measured != NULL;
-         s++) {
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs && cover->logs; s++) {
         gang_uses(run, &run->lowered.program.gangs[s], uses, &cover->colls);
     }
     for (uint32_t i = 0; i < cover->colls; i++) {
@@ -364,19 +365,15 @@ static void put_cover_of_table(struct ty_text *t, const struct cover *c)
 int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
 {
     struct cover c;
-    const struct ty_cluster *cluster = &run->config->cluster;
-    if (cluster->gpu.operator_table == NULL && cluster->collectives.measured == NULL) {
-        return 0;
-    }
     const int rc = find_cover(run, &c, err);
-    if (rc < 0) {
+    if (rc < 0 || (c.table == NULL && !c.logs)) {
         return rc;
     }
     ty_text_add(t, "\nmeasured (trainyard check lists what)\n");
     if (c.table != NULL) {
         put_cover_of_table(t, &c);
     }
-    if (cluster->collectives.measured != NULL) {
+    if (c.logs) {
         ty_text_add(t, "  %u of the %u kinds of communication of this run\n",
                     (unsigned)c.colls_found, (unsigned)c.colls);
     }
@@ -387,12 +384,8 @@ int ty_report_cover(const struct ty_run *run, struct ty_text *t, struct ty_err *
 int ty_report_cover_json(const struct ty_run *run, struct ty_json *j, struct ty_err *err)
 {
     struct cover c;
-    const struct ty_cluster *cluster = &run->config->cluster;
-    if (cluster->gpu.operator_table == NULL && cluster->collectives.measured == NULL) {
-        return 0;
-    }
     const int rc = find_cover(run, &c, err);
-    if (rc < 0) {
+    if (rc < 0 || (c.table == NULL && !c.logs)) {
         return rc;
     }
     ty_json_object(j, "measured");

@@ -139,9 +139,9 @@ static void put_largest(const struct ty_run *run, uint32_t stage, const struct t
     static const char *const during[] = {"", " (head and loss)", " (layer by layer)"};
     const bool pieces =
         run->lowered.stage[0].n_chunks > 1 || ty_sched_slices(&run->config->schedule) > 1;
-    const char *const piece = bill->held == 1 ? pieces ? "piece" : "micro-batch"
-                              : pieces        ? "pieces of micro-batches"
-                                              : "micro-batches";
+    const char *const one = pieces ? "piece" : "micro-batch";
+    const char *const several = pieces ? "pieces of micro-batches" : "micro-batches";
+    const char *const piece = bill->held == 1 ? one : several;
     ty_text_add(t, "  the fullest is stage %u, in the %s of micro-batch %u%s, %u %s held:\n",
                 (unsigned)stage, ty_phase_word((enum ty_phase)bill->pass->phase),
                 (unsigned)bill->pass->mb, during[bill->kind], (unsigned)bill->held, piece);

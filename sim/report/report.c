@@ -5,8 +5,13 @@
 #include "sim/run/jobs.h"
 #include "sim/base/words.h"
 
-static int hand_over(struct ty_text *t, char **text, struct ty_err *err)
+/* Hands over what was written, unless that ended with an error. */
+static int hand_over(int rc, struct ty_text *t, char **text, struct ty_err *err)
 {
+    if (rc < 0) {
+        ty_text_release(t);
+        return rc;
+    }
     *text = ty_text_take(t);
     return *text != NULL ? 0 : ty_fail_memory(err);
 }
@@ -37,12 +42,7 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
     if (index < 0) {
         return index;
     }
-    const int rc = formats[index].write(run, &t, err);
-    if (rc < 0) {
-        ty_text_release(&t);
-        return rc;
-    }
-    return hand_over(&t, text, err);
+    return hand_over(formats[index].write(run, &t, err), &t, text, err);
 }
 
 /* What the simulator itself would need: the timeline column and the program. */
@@ -78,38 +78,35 @@ static int describe_traces(const struct ty_run *run, struct ty_text *t, struct t
     return rc;
 }
 
+static int describe(const struct ty_run *run, struct ty_text *t, struct ty_err *err)
+{
+    ty_report_head(run, t);
+    ty_text_add(t, "parameters held by a GPU before data-parallel sharding\n");
+    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
+        char params[64];
+        ty_text_add(t, "  stage %u", (unsigned)s);
+        ty_text_pad(t, 12);
+        ty_text_add(t, "%s\n",
+                    ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
+    }
+    int rc = ty_report_memory(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
+    ty_report_fabric(run, t);
+    rc = ty_report_measured(run, t, err);
+    if (rc < 0) {
+        return rc;
+    }
+    ty_report_jobs_describe(run, t);
+    describe_simulator(run, t);
+    return run->jobs == NULL ? describe_traces(run, t, err) : 0;
+}
+
 int ty_run_describe(const struct ty_run *run, char **text, struct ty_err *err)
 {
     struct ty_text t = {.data = NULL};
     *text = NULL;
     const int fault = ty_run_schedule_check(run, err);
-    if (fault < 0) {
-        return fault;
-    }
-    ty_report_head(run, &t);
-    ty_text_add(&t, "parameters held by a GPU before data-parallel sharding\n");
-    for (uint32_t s = 0; s < run->lowered.program.n_gangs; s++) {
-        char params[64];
-        ty_text_add(&t, "  stage %u", (unsigned)s);
-        ty_text_pad(&t, 12);
-        ty_text_add(&t, "%s\n",
-                    ty_words_count(run->lowered.stage[s].params, params, sizeof(params)));
-    }
-    int rc = ty_report_memory(run, &t, err);
-    if (rc == 0) {
-        ty_report_fabric(run, &t);
-    }
-    rc = rc < 0 ? rc : ty_report_measured(run, &t, err);
-    if (rc < 0) {
-        ty_text_release(&t);
-        return rc;
-    }
-    ty_report_jobs_describe(run, &t);
-    describe_simulator(run, &t);
-    rc = run->jobs == NULL ? describe_traces(run, &t, err) : 0;
-    if (rc < 0) {
-        ty_text_release(&t);
-        return rc;
-    }
-    return hand_over(&t, text, err);
+    return fault < 0 ? fault : hand_over(describe(run, &t, err), &t, text, err);
 }

@@ -1,10 +1,14 @@
-/* table.h - the pieces of the report for people; `check` shows some of them. */
+/* table.h - the reports of a run and their pieces; `check` shows some of them. */
 #ifndef TY_REPORT_TABLE_H
 #define TY_REPORT_TABLE_H
 
 #include "sim/base/text.h"
 #include "sim/document/json.h"
 #include "sim/run/figures.h"
+
+/* The reports of trainyard.h. */
+int ty_report_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
+int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 /* json.c: the figures that are one number, as members. */
 void ty_report_figures_json(const struct ty_run *run, const struct ty_figures *figures,
@@ -26,6 +30,15 @@ int ty_report_measured(const struct ty_run *run, struct ty_text *text, struct ty
 /* The same in a few lines, for a run; nothing without such files. */
 int ty_report_cover(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 int ty_report_cover_json(const struct ty_run *run, struct ty_json *json, struct ty_err *err);
+
+/* jobs.c: what is known of the other jobs before execution; what they took, and what the jobs cost
+ * each other; the same as members of the JSON object. Nothing for a job alone. */
+void ty_report_jobs_describe(const struct ty_run *run, struct ty_text *text);
+void ty_report_jobs_table(const struct ty_run *run, double step_s, struct ty_text *text);
+void ty_report_jobs_json(const struct ty_run *run, double step_s, struct ty_json *json);
+
+/* What each of the other jobs costs the run's own, by runs without it. 0 or TY_ENOMEM. */
+int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_text *text);
 
 /* culprits.c: what slow GPUs, worse links and random spread add to the step of an executed run, and
  * which ranks the others wait for; nothing where all parts are alike. */

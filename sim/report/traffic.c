@@ -49,8 +49,7 @@ static int count_uplinks(struct table *t, struct ty_err *err)
     struct ty_arena arena = {.head = NULL};
     struct ty_link_load load;
     uint32_t *row_of = ty_arena_array(&arena, uint32_t, (size_t)p->n_kinds + 1);
-    int rc = row_of != NULL ? 0 : ty_fail_memory(err);
-    rc = rc < 0 ? rc : ty_link_load_init(&load, p, &arena, err);
+    int rc = row_of == NULL ? ty_fail_memory(err) : ty_link_load_init(&load, p, &arena, err);
     if (rc == 0) {
         rows_of_kinds(t, row_of);
     }
@@ -148,12 +147,14 @@ static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty
 {
     struct table t = {.run = run};
     t.n = ty_traffic_rows(&run->lowered.program, t.row);
-    int rc = ty_traffic_places(run, t.row, t.n, t.place, err);
     for (uint32_t i = 0; i < t.n; i++) {
         t.B[i][OVER_NVLINK] = t.row[i].nvlink_B;
         t.B[i][OVER_NETWORK] = t.row[i].net_B;
     }
-    rc = rc < 0 ? rc : count_uplinks(&t, err);
+    int rc = ty_traffic_places(run, t.row, t.n, t.place, err);
+    if (rc == 0) {
+        rc = count_uplinks(&t, err);
+    }
     if (rc == 0) {
         put_table(&t, out);
     }

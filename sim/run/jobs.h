@@ -48,16 +48,4 @@ struct ty_located {
 uint32_t ty_run_jobs_ranks(const struct ty_run *run);
 struct ty_located ty_run_jobs_locate(const struct ty_run *run, uint32_t rank);
 
-/* sim/report/jobs.c: what is known of the other jobs before execution; what they took, and what
- * the jobs cost each other; the same as a key of the JSON object. Nothing for a job alone. */
-struct ty_text;
-struct ty_json;
-void ty_report_jobs_describe(const struct ty_run *run, struct ty_text *text);
-void ty_report_jobs_table(const struct ty_run *run, double step_s, struct ty_text *text);
-void ty_report_jobs_json(const struct ty_run *run, double step_s, struct ty_json *json);
-
-/* What each of the other jobs costs the run's own, by runs without it. 0 or TY_ENOMEM. */
-int ty_report_jobs_explain(const struct ty_run *run, double step_s, struct ty_text *text,
-                           struct ty_err *why);
-
 #endif

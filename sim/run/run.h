@@ -72,9 +72,4 @@ static inline double ty_run_timeline_B(const struct ty_program *p)
     return (double)p->n_tasks * sizeof(ty_ps) * (ty_program_varies(p) || p->n_flows > 0 ? 2 : 1);
 }
 
-/* report_*.c */
-struct ty_text;
-int ty_report_table(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
-int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
-
 #endif

@@ -16,6 +16,20 @@ struct ty_config ty_trial_config(const struct ty_run *run)
     return config;
 }
 
+int ty_trial_step(const struct ty_config *config, double *step_s)
+{
+    struct ty_run *run;
+    int rc = ty_run_new(&run, config, NULL);
+    if (rc == 0) {
+        rc = ty_run_execute_folded(run, NULL);
+    }
+    if (rc == 0) {
+        *step_s = ty_s_from_ps(run->timeline.makespan) / run->lowered.program.n_steps;
+    }
+    ty_run_free(run);
+    return rc;
+}
+
 struct trials {
     struct ty_trial *const *trial;
     struct ty_row_gate gate;
@@ -54,7 +68,9 @@ static bool execute(void *arg, uint32_t i)
     struct ty_trial *t = all->trial[i];
     struct ty_run *run = NULL;
     t->rc = ty_run_plan(&run, &t->config, NULL);
-    t->rc = t->rc < 0 ? t->rc : ty_row_execute(run, &all->gate, see, t, NULL);
+    if (t->rc == 0) {
+        t->rc = ty_row_execute(run, &all->gate, see, t, NULL);
+    }
     return t->rc != TY_ENOMEM;
 }
 

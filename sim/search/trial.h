@@ -17,6 +17,10 @@ struct ty_trial {
  * command line chose that. */
 struct ty_config ty_trial_config(const struct ty_run *run);
 
+/* Seconds of a step of a configuration, other jobs included. Negative where it cannot be planned or
+ * executed. */
+int ty_trial_step(const struct ty_config *config, double *step_s);
+
 /* Executes *trial[n] on run->threads threads, one member of each gang where members cannot differ.
  * What cannot be planned or executed says so in its rc; TY_ENOMEM, or what stopped one of them that
  * is a mistake of ours (TY_EBUG, TY_EDEADLOCK). */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/report/table.h"
 #include "tests/unit/jobs_text.h"
 #include "tests/unit/temp_dir.h"
 

@@ -8,6 +8,7 @@
 #include "model/block/flops.h"
 #include "sim/base/text.h"
 #include "sim/core/execute/fold.h"
+#include "sim/report/table.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 #include "tests/common/quick_run.h"
