@@ -3,15 +3,11 @@
  *
  * The orders become a program (program.h), in which a pass is an atom, and its autopsy
  * (sim/core/deadlock/autopsy.h) follows who waits for whom. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "model/orders/internal.h"
 #include "model/orders/program.h"
-#include "sim/base/number_text.h"
+#include "sim/base/text.h"
 #include "sim/core/deadlock/autopsy.h"
 
-#define RING_TEXT  4096
 #define RING_LINKS 8 /* ranks of a ring named in a message */
 
 /* ---- missing pieces ---- */
@@ -56,23 +52,6 @@ static void check_missing(struct ty_slots_index *index, int code)
 
 /* ---- rings ---- */
 
-struct ring_text {
-    size_t len;
-    char text[RING_TEXT];
-};
-
-static void TY_PRINTF(2, 3) ring_add(struct ring_text *ring, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n =
-        ty_vsnprintf(ring->text + ring->len, sizeof(ring->text) - ring->len, format, args);
-    va_end(args);
-    if (n > 0 && (size_t)n < sizeof(ring->text) - ring->len) {
-        ring->len += (size_t)n;
-    }
-}
-
 /* The atom of a message: the forward half of an overlapped slot takes those of both, the backward
  * half sends them. */
 static uint32_t atom_of(const struct ty_autopsy *a, struct ty_op_ref at)
@@ -85,7 +64,7 @@ static uint32_t atom_of(const struct ty_autopsy *a, struct ty_op_ref at)
 }
 
 /* " waits for B0.1 on rank 1, which stands behind F2.1 (slot 2)". */
-static void add_link(struct ring_text *ring, const struct ty_slots_index *index,
+static void add_link(struct ty_text *ring, const struct ty_slots_index *index,
                      const struct ty_autopsy *a, uint32_t front)
 {
     char what[32], head[32];
@@ -94,57 +73,66 @@ static void add_link(struct ring_text *ring, const struct ty_slots_index *index,
     const struct ty_op_ref stands = ty_autopsy_issue(a, wait->next);
     const uint32_t needed = atom_of(a, wait->at), waiting = atom_of(a, stands);
     const unsigned number = (unsigned)ty_slots_slot_number(other, stands.pass);
-    ring_add(ring, " waits for %s on rank %u",
-             ty_slot_text(&other->slot[needed], what, sizeof(what)), (unsigned)wait->at.gang);
+    ty_text_add(ring, " waits for %s on rank %u",
+                ty_slot_text(&other->slot[needed], what, sizeof(what)), (unsigned)wait->at.gang);
     if (needed == waiting) {
-        ring_add(ring, " (slot %u)", number);
+        ty_text_add(ring, " (slot %u)", number);
     } else {
         const bool overlaps = needed <= stands.pass + other->slot[stands.pass].paired;
-        ring_add(ring, ", which %s %s (slot %u)", overlaps ? "overlaps with" : "stands behind",
-                 ty_slot_text(&other->slot[waiting], head, sizeof(head)), number);
+        ty_text_add(ring, ", which %s %s (slot %u)", overlaps ? "overlaps with" : "stands behind",
+                    ty_slot_text(&other->slot[waiting], head, sizeof(head)), number);
     }
 }
 
-/* The ring of `n` ranks through a front. */
-static void report_ring(struct ty_slots_index *index, const struct ty_autopsy *a, uint32_t front,
-                        uint32_t n)
+/* The ring of `n` ranks through a front. TY_ENOMEM. */
+static int report_ring(struct ty_slots_index *index, const struct ty_autopsy *a, uint32_t front,
+                       uint32_t n)
 {
-    struct ring_text ring = {.len = 0};
+    struct ty_text ring = {.data = NULL};
     char name[TY_SLOTS_NAME];
     index->failed = true;
     if (ty_slots_crowded(index->err)) {
-        return;
+        return 0;
     }
     const uint32_t rank = ty_front_gang(a->p, front), i = atom_of(a, ty_autopsy_issue(a, front));
     const struct ty_place at = ty_slots_place(index->marks, rank, i);
     if (n == 2) {
-        ring_add(&ring, "ranks %u and %u wait for each other: ", (unsigned)rank,
-                 (unsigned)ty_front_gang(a->p, a->wait[front].next));
+        ty_text_add(&ring, "ranks %u and %u wait for each other: ", (unsigned)rank,
+                    (unsigned)ty_front_gang(a->p, a->wait[front].next));
     } else {
-        ring_add(&ring, "%u ranks wait in a ring: ", (unsigned)n);
+        ty_text_add(&ring, "%u ranks wait in a ring: ", (unsigned)n);
     }
-    ring_add(&ring, "%s", ty_slots_name(index->slots, rank, i, name, sizeof(name)));
+    ty_text_add(&ring, "%s", ty_slots_name(index->slots, rank, i, name, sizeof(name)));
     for (uint32_t link = 0; link < n && link < RING_LINKS; link++) {
-        ring_add(&ring, "%s", link > 0 ? ", which" : "");
+        ty_text_add(&ring, "%s", link > 0 ? ", which" : "");
         add_link(&ring, index, a, front);
         front = a->wait[front].next;
     }
     if (n > RING_LINKS) {
-        ring_add(&ring, ", and so on through %u more ranks back to rank %u",
-                 (unsigned)(n - RING_LINKS), (unsigned)rank);
+        ty_text_add(&ring, ", and so on through %u more ranks back to rank %u",
+                    (unsigned)(n - RING_LINKS), (unsigned)rank);
     }
-    (void)ty_fail_at(index->err, TY_EDEADLOCK, &at, "%s", ring.text);
+    int rc = 0;
+    if (ring.failed) {
+        rc = ty_fail_memory(index->err);
+    } else {
+        (void)ty_fail_at(index->err, TY_EDEADLOCK, &at, "%s", ring.data);
+    }
+    ty_text_release(&ring);
+    return rc;
 }
 
-static void check_rings(struct ty_slots_index *index, const struct ty_autopsy *a)
+static int check_rings(struct ty_slots_index *index, const struct ty_autopsy *a)
 {
-    for (uint32_t i = 0; i < a->n_fronts; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; i < a->n_fronts && rc == 0; i++) {
         uint32_t n = 0;
         const uint32_t end = ty_wait_is_told(&a->wait[i]) ? ty_autopsy_follow(a, i, &n) : TY_NOBODY;
         if (end != TY_NOBODY && n > 0) {
-            report_ring(index, a, end, n);
+            rc = report_ring(index, a, end, n);
         }
     }
+    return rc;
 }
 
 int ty_slots_between(struct ty_slots_index *index, enum ty_sched_placement placement,
@@ -153,8 +141,8 @@ int ty_slots_between(struct ty_slots_index *index, enum ty_sched_placement place
     static const struct ty_sched_durations none = {.overlap = UINT64_MAX};
     struct ty_program program;
     struct ty_autopsy autopsy;
-    const int rc = ty_sched_program_of(&program, placement, shape, index->slots, &none,
-                                       &index->arena, index->err);
+    int rc = ty_sched_program_of(&program, placement, shape, index->slots, &none, &index->arena,
+                                 index->err);
     if (rc < 0) {
         return rc;
     }
@@ -165,7 +153,7 @@ int ty_slots_between(struct ty_slots_index *index, enum ty_sched_placement place
     const int code = halts ? TY_EDEADLOCK : TY_EINPUT;
     check_missing(index, code);
     if (halts && !index->failed) {
-        check_rings(index, &autopsy);
+        rc = check_rings(index, &autopsy);
     }
-    return index->failed ? code : 0;
+    return rc == 0 && index->failed ? code : rc;
 }
