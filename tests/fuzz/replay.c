@@ -1,5 +1,6 @@
-/* replay.c - plays the files and folders it is given through a fuzz target: once whole, and cut off
- * at places spread over their length, as a download or a full disk would leave them. */
+/* replay.c - plays the files, archives (*.tar) and folders it is given through a fuzz target: each
+ * input once whole, and cut off at places spread over its length, as a download or a full disk would
+ * leave it. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +9,13 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#define CUTS 16
+#define CUTS  16
+#define BLOCK 512u /* of an archive (POSIX ustar): a header, then the file filled up to blocks */
 
 static int played;
 
-static void play(const char *name)
+static void play(const uint8_t *data, size_t size)
 {
-    FILE *file = fopen(name, "rb");
-    struct stat status;
-    FUZZ_DEMAND(file != NULL && fstat(fileno(file), &status) == 0);
-    const size_t size = (size_t)status.st_size;
-    uint8_t *data = malloc(size + 1);
-    FUZZ_DEMAND(data != NULL && fread(data, 1, size, file) == size);
-    fclose(file);
     for (size_t cut = 0; cut <= CUTS; cut++) {
         /* a copy of its own, so that reading behind the end is seen by a sanitizer */
         const size_t n = size * cut / CUTS;
@@ -30,8 +25,36 @@ static void play(const char *name)
         LLVMFuzzerTestOneInput(part, n);
         free(part);
     }
-    free(data);
     played++;
+}
+
+static void play_archive(const uint8_t *data, size_t size)
+{
+    for (size_t at = 0; at + BLOCK <= size && data[at] != '\0';) {
+        const char *length = (const char *)&data[at + 124]; /* octal */
+        const size_t n = strtoul(length, NULL, 8);
+        FUZZ_DEMAND(memcmp(&data[at + 257], "ustar", 5) == 0 && at + BLOCK + n <= size);
+        play(&data[at + BLOCK], n);
+        at += BLOCK + (n + BLOCK - 1) / BLOCK * BLOCK;
+    }
+}
+
+static void play_file(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    struct stat status;
+    FUZZ_DEMAND(file != NULL && fstat(fileno(file), &status) == 0);
+    const size_t size = (size_t)status.st_size;
+    uint8_t *data = malloc(size + 1);
+    FUZZ_DEMAND(data != NULL && fread(data, 1, size, file) == size);
+    fclose(file);
+    const char *end = strrchr(name, '.');
+    if (end != NULL && strcmp(end, ".tar") == 0) {
+        play_archive(data, size);
+    } else {
+        play(data, size);
+    }
+    free(data);
 }
 
 static void visit(const char *name)
@@ -39,7 +62,7 @@ static void visit(const char *name)
     DIR *folder = opendir(name);
     const struct dirent *entry;
     if (folder == NULL) {
-        play(name);
+        play_file(name);
         return;
     }
     while ((entry = readdir(folder)) != NULL) {
@@ -57,6 +80,6 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         visit(argv[i]);
     }
-    printf("%d files played\n", played);
+    printf("%d inputs played\n", played);
     return played > 0 ? 0 : 1;
 }
