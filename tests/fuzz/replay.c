@@ -1,6 +1,6 @@
 /* replay.c - plays the files, archives (*.tar) and folders it is given through a fuzz target: each
- * input once whole, and cut off at places spread over its length, as a download or a full disk would
- * leave it. */
+ * input once whole, and cut off at places spread over its length, as a download or a full disk
+ * would leave it. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
