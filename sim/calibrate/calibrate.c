@@ -87,7 +87,9 @@ static int predict_into(struct ty_calibration *c, const double *point, uint32_t 
             rows[n++] = c->rows[i].row;
         }
     }
-    rc = rc < 0 ? rc : ty_cal_predict(c, rows, n, point, 1, times, c->err);
+    if (rc == 0) {
+        rc = ty_cal_predict(c, rows, n, point, 1, times, c->err);
+    }
     n = 0;
     for (uint32_t i = 0; i < c->n_rows && rc == 0; i++) {
         if (fold == UINT32_MAX || c->rows[i].fold == fold) {
@@ -104,7 +106,9 @@ static int fit_once(struct ty_calibration *c, const double *from)
     struct ty_fit_problem problem;
     tell(c, "fitting %u keys to %u %s", (unsigned)c->n_keys, (unsigned)c->n_rows, c->source->rows);
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
-    rc = rc < 0 ? rc : ty_fit_run(&c->fit, &problem, from, c->err);
+    if (rc == 0) {
+        rc = ty_fit_run(&c->fit, &problem, from, c->err);
+    }
     return rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, c->err);
 }
 
@@ -165,8 +169,12 @@ static int leave_out(struct ty_calibration *c)
         tell(c, "leaving out groups: fit %u of %u", (unsigned)f + 1, (unsigned)c->n_folds);
         rc = ty_cal_problem(c, f, &problem);
         problem.noise = c->fit.noise;
-        rc = rc < 0 ? rc : ty_fit_run(&fit, &problem, c->fit.value, c->err);
-        rc = rc < 0 ? rc : predict_into(c, fit.value, f, offsetof(struct ty_cal_row, left_out_s));
+        if (rc == 0) {
+            rc = ty_fit_run(&fit, &problem, c->fit.value, c->err);
+        }
+        if (rc == 0) {
+            rc = predict_into(c, fit.value, f, offsetof(struct ty_cal_row, left_out_s));
+        }
     }
     return rc;
 }
@@ -174,8 +182,9 @@ static int leave_out(struct ty_calibration *c)
 static int judge(struct ty_calibration *c)
 {
     int rc = ty_cal_error_of(c, offsetof(struct ty_cal_row, before_s), UINT32_MAX, &c->before);
-    rc = rc < 0 ? rc
-                : ty_cal_error_of(c, offsetof(struct ty_cal_row, after_s), UINT32_MAX, &c->after);
+    if (rc == 0) {
+        rc = ty_cal_error_of(c, offsetof(struct ty_cal_row, after_s), UINT32_MAX, &c->after);
+    }
     if (c->n_folds > 1 && rc == 0) {
         rc = ty_cal_error_of(c, offsetof(struct ty_cal_row, left_out_s), UINT32_MAX, &c->left_out);
     }
@@ -238,16 +247,26 @@ static int calibrate(struct ty_calibration *c)
     int rc = c->source->read(c);
     c->title = rc == 0 ? c->source->title(c) : NULL;
     rc = rc == 0 && c->title == NULL ? ty_fail_memory(c->err) : rc;
-    rc = rc < 0 ? rc : ty_cal_keys(c);
+    if (rc == 0) {
+        rc = ty_cal_keys(c);
+    }
     if (rc < 0) {
         return rc;
     }
     tell(c, "simulating %u %s", (unsigned)(c->n_observed - c->n_empty), c->source->rows);
     rc = ty_cal_first_pass(c);
-    rc = rc < 0 ? rc : ty_cal_choose(c);
-    rc = rc < 0 ? rc : fit_all(c);
-    rc = rc < 0 ? rc : ty_cal_demands(c);
-    rc = rc < 0 ? rc : leave_out(c);
+    if (rc == 0) {
+        rc = ty_cal_choose(c);
+    }
+    if (rc == 0) {
+        rc = fit_all(c);
+    }
+    if (rc == 0) {
+        rc = ty_cal_demands(c);
+    }
+    if (rc == 0) {
+        rc = leave_out(c);
+    }
     return rc < 0 ? rc : judge(c);
 }
 
@@ -266,7 +285,9 @@ int ty_calibrate(const struct ty_calibrate_options *options, char **report, char
                 : options->collectives != NULL ? &ty_cal_collectives
                                                : &ty_cal_steps;
     rc = calibrate(c);
-    rc = rc < 0 ? rc : write_texts(c, report, overlay);
+    if (rc == 0) {
+        rc = write_texts(c, report, overlay);
+    }
     ty_arena_release(&c->arena);
     free(c);
     return rc;

@@ -101,7 +101,9 @@ static int read_log(struct ty_calibration *c, struct logs *logs, const char *pat
         }
     }
     int rc = ty_coll_log_load(log, path, &c->arena, c->err);
-    rc = rc < 0 ? rc : check_log(log, cluster, c->err);
+    if (rc == 0) {
+        rc = check_log(log, cluster, c->err);
+    }
     logs->n += rc == 0;
     return rc;
 }
@@ -155,8 +157,12 @@ static int read_all(struct ty_calibration *c)
     struct ty_config *config = NULL;
     struct logs *logs = ty_arena_array(&c->arena, struct logs, 1);
     int rc = logs == NULL ? ty_fail_memory(c->err) : ty_cal_parts_open(c, &config);
-    rc = rc < 0 ? rc : read_logs(c, logs, &config->cluster);
-    rc = rc < 0 ? rc : take_points(c, logs);
+    if (rc == 0) {
+        rc = read_logs(c, logs, &config->cluster);
+    }
+    if (rc == 0) {
+        rc = take_points(c, logs);
+    }
     ty_config_free(config);
     return rc;
 }

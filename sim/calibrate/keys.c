@@ -133,7 +133,9 @@ static int choose(struct ty_calibration *c)
         return 0;
     }
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
-    rc = rc < 0 ? rc : ty_fit_choose(&problem, LIMIT, taken, alone, c->err);
+    if (rc == 0) {
+        rc = ty_fit_choose(&problem, LIMIT, taken, alone, c->err);
+    }
     for (uint32_t k = c->n_keys; k-- > 0 && rc == 0;) {
         if (!taken[k] && c->n_keys > 1) {
             if (alone[k]) { /* it matters, but cannot be told from others */
@@ -218,9 +220,9 @@ int ty_cal_demands(struct ty_calibration *c)
     memcpy(&c->key[n_fitted], c->other, c->n_others * sizeof(c->key[0]));
     c->n_keys += c->n_others;
     int rc = ty_cal_problem(c, UINT32_MAX, &problem);
-    rc = rc < 0 ? rc
-                : ty_fit_demands(&problem, &c->fit, n_fitted, TY_CAL_ALARMS, c->demand, c->left,
-                                 c->err);
+    if (rc == 0) {
+        rc = ty_fit_demands(&problem, &c->fit, n_fitted, TY_CAL_ALARMS, c->demand, c->left, c->err);
+    }
     c->n_keys = n_fitted;
     return rc;
 }

@@ -42,12 +42,16 @@ static int read_table(struct ty_calibration *c)
     struct ty_config *config = NULL;
     struct table *table = ty_arena_array(&c->arena, struct table, 1);
     int rc = table == NULL ? ty_fail_memory(c->err) : ty_cal_parts_open(c, &config);
-    rc = rc < 0 ? rc
-                : ty_operators_load(&table->operators, c->options->operators, &c->arena, c->err);
-    rc =
-        rc < 0 ? rc : ty_operators_check_gpu(&table->operators, config->cluster.gpu_preset, c->err);
+    if (rc == 0) {
+        rc = ty_operators_load(&table->operators, c->options->operators, &c->arena, c->err);
+    }
+    if (rc == 0) {
+        rc = ty_operators_check_gpu(&table->operators, config->cluster.gpu_preset, c->err);
+    }
     ty_config_free(config);
-    rc = rc < 0 ? rc : ty_cal_room(c, table->operators.n_rows);
+    if (rc == 0) {
+        rc = ty_cal_room(c, table->operators.n_rows);
+    }
     if (rc < 0) {
         return rc;
     }

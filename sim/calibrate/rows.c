@@ -196,7 +196,9 @@ int ty_cal_first_pass(struct ty_calibration *c)
         return ty_fail(c->err, first.code, "%s", first.message);
     }
     int rc = collect(c, &first);
-    rc = rc < 0 ? rc : set_starts(c, &first);
+    if (rc == 0) {
+        rc = set_starts(c, &first);
+    }
     return rc < 0 ? rc : set_groups(c);
 }
 
@@ -268,7 +270,9 @@ static bool predict_piece(void *arg, uint32_t piece)
     struct ty_err *err = ty_err_new();
     int rc =
         err == NULL ? TY_ENOMEM : point_sets(c, b->points + (size_t)point * c->n_keys, text, sets);
-    rc = rc < 0 ? rc : c->source->answer(c, &q, err);
+    if (rc == 0) {
+        rc = c->source->answer(c, &q, err);
+    }
     if (rc < 0) {
         keep_first_failure(b, piece, &q, rc, err);
     }

@@ -115,8 +115,12 @@ static int read_table(struct ty_calibration *c)
     c->data = steps;
     steps->runs = (struct ty_row_source){.source = o->source, .table = &steps->table};
     int rc = ty_sweep_table(&steps->table, o->rows, NULL, 0, &c->arena, c->err);
-    rc = rc < 0 ? rc : ty_rows_spare(&steps->runs, o->output, c->err);
-    rc = rc < 0 ? rc : find_column(c, "--measured", o->measured, &steps->measured_column);
+    if (rc == 0) {
+        rc = ty_rows_spare(&steps->runs, o->output, c->err);
+    }
+    if (rc == 0) {
+        rc = find_column(c, "--measured", o->measured, &steps->measured_column);
+    }
     if (rc == 0 && steps->table.is_key[steps->measured_column]) {
         rc = ty_fail(c->err, TY_EUSAGE,
                      "--measured %s: a key of the run file; name the column of measured step times",

@@ -7,7 +7,7 @@
 
 struct cli_list {
     size_t n;
-    const char *item[CLI_LIST_MAX];
+    const char *item[CLI_LIST_MAX + 1]; /* the last is for the seed among settings */
 };
 
 /* Every option of every command, as given; NULL or 0 when absent. */
@@ -24,7 +24,7 @@ struct cli_options {
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node, *model, *cluster, *gpus;
     bool show_config, traffic, no_bubbles, force, resume, quiet, help;
-    char seed[64];   /* "run.seed=N", or empty; a whole number */
+    char seed[64];   /* "run.seed=N", the last of `set`; or empty */
     char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */
 };
 
@@ -81,9 +81,20 @@ void cli_progress_share(void *arg, double share);
 void cli_progress_line(void *arg, const char *line);
 void cli_progress_end(struct cli_progress *p);
 
-/* ty_text_write and ty_path_check, which leave nothing behind when they are interrupted. */
+/* ty_text_write and ty_path_check, which leave nothing behind when they are interrupted. Without a
+ * path (NULL) standard output. */
 int cli_write_text(const char *text, const char *path, struct ty_err *err);
 int cli_check_path(const char *path, struct ty_err *err);
+
+/* The end of what makes a text: writes it, unless rc says that there is none, and frees it. */
+int cli_hand_over(int rc, char *text, const char *path, struct ty_err *err);
+
+/* The end of a command: prints what is wrong, if anything is, and frees the error. `status` or that
+ * of the error; of a signal, where one stopped the writing. */
+int cli_end(const struct cli_options *o, int rc, struct ty_err *err, int status);
+
+/* The run file with the overlays and settings of the command line. */
+struct ty_source cli_source(const struct cli_options *o);
 
 /* ty_run_execute, telling how far it is. */
 int cli_execute(const struct cli_options *o, struct ty_run *run, const char *engine,

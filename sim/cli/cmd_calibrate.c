@@ -89,20 +89,8 @@ static int hand_over(const struct cli_options *o, const char *report, const char
 
 int cmd_calibrate(const struct cli_options *o)
 {
-    const char *sets[CLI_LIST_MAX + 1];
-    size_t n = 0;
-    for (; n < o->set.n; n++) {
-        sets[n] = o->set.item[n];
-    }
-    if (o->seed[0] != '\0') {
-        sets[n++] = o->seed;
-    }
     struct ty_calibrate_options c = {
-        .source = {.path = o->operand,
-                   .with = o->with.item,
-                   .n_with = o->with.n,
-                   .sets = sets,
-                   .n_sets = n},
+        .source = cli_source(o),
         .rows = o->rows,
         .measured = o->measured,
         .operators = o->operators,
@@ -122,15 +110,15 @@ int cmd_calibrate(const struct cli_options *o)
     c.progress_arg = &progress;
     struct ty_err *err = ty_err_new();
     char *report = NULL, *overlay = NULL;
-    int rc = o->output != NULL ? cli_check_path(o->output, err) : 0;
-    rc = rc < 0 ? rc : ty_calibrate(&c, &report, &overlay, err);
+    int rc = cli_check_path(o->output, err);
+    if (rc == 0) {
+        rc = ty_calibrate(&c, &report, &overlay, err);
+    }
     cli_progress_end(&progress);
-    rc = rc < 0 ? rc : hand_over(o, report, overlay, err);
+    if (rc == 0) {
+        rc = hand_over(o, report, overlay, err);
+    }
     ty_text_free(report);
     ty_text_free(overlay);
-    if (rc < 0) {
-        return cli_fail(o, err);
-    }
-    ty_err_free(err);
-    return 0;
+    return cli_end(o, rc, err, 0);
 }

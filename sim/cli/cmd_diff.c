@@ -64,9 +64,6 @@ static int fill_sets(const struct cli_options *o, struct comparison *c)
         }
     }
     for (size_t i = 0; i < c->n; i++) {
-        if (o->seed[0] != '\0') {
-            add_set(&c->run[i], o->seed, false);
-        }
         c->run[i].n_against = i > 0 ? o->against_set.n : 0;
         for (size_t k = 0; k < c->run[i].n_against; k++) {
             add_set(&c->run[i], o->against_set.item[k], true);
@@ -195,14 +192,19 @@ static int check_outputs(const struct cli_options *o, const struct comparison *c
 {
     const struct ty_trace_options options = cli_trace_options(o);
     int rc = cli_check_path(target(o), err);
-    rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
-    rc = rc < 0 ? rc : ty_diff_trace_check(c->shown, c->n, NULL, &options, err);
+    if (rc == 0 && o->stats != NULL) {
+        rc = ty_run_report_check(o->stats, err);
+    }
+    if (rc >= 0) {
+        rc = ty_diff_trace_check(c->shown, c->n, NULL, &options, err);
+    }
     cli_writing(); /* it tries to */
     for (size_t i = 0; i < o->trace.n && rc >= 0; i++) {
         rc = ty_diff_trace_check(c->shown, c->n, o->trace.item[i], &options, err);
     }
-    cli_written(rc < 0 ? rc : 0);
-    return rc < 0 ? rc : 0;
+    rc = rc < 0 ? rc : 0;
+    cli_written(rc);
+    return rc;
 }
 
 /* Reads and executes all; a deadlock is kept with its run. */
@@ -216,7 +218,9 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
     if (rc == 0 && check_paths(o, c) != 0) { /* now it is known which files they name */
         return WOULD_OVERWRITE;
     }
-    rc = rc < 0 ? rc : check_outputs(o, c, err);
+    if (rc == 0) {
+        rc = check_outputs(o, c, err);
+    }
     for (size_t i = 0; i < c->n && rc == 0; i++) {
         struct compared *one = &c->run[i];
         if (one->recording != NULL) {
@@ -265,8 +269,7 @@ static int compare(const struct cli_options *o, struct comparison *c, struct ty_
     }
     if (!halted) {
         rc = ty_diff_report(c->shown, c->n, o->stats != NULL ? o->stats : "table", &text, err);
-        rc = rc < 0 ? rc : cli_write_text(text, target(o), err);
-        ty_text_free(text);
+        rc = cli_hand_over(rc, text, target(o), err);
         cli_say_unprinted(o, target(o));
     }
     return rc < 0 ? rc : write_traces(o, c, err);
@@ -298,12 +301,7 @@ static int run(const struct cli_options *o, struct comparison *c)
     struct ty_err *err = ty_err_new();
     const int rc = compare(o, c, err);
     const int status = rc == WOULD_OVERWRITE ? 2 : judge(c);
-    if (rc < 0 && ty_err_exit_status(err) != 0) {
-        const int failure = cli_fail(o, err);
-        return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;
-    }
-    ty_err_free(err);
-    return status;
+    return cli_end(o, ty_err_exit_status(err) != 0 ? rc : 0, err, status);
 }
 
 int cmd_diff(const struct cli_options *o)

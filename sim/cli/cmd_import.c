@@ -57,14 +57,14 @@ int cmd_import(const struct cli_options *o)
                                               .steps = o->steps,
                                               .stats = o->stats};
     char *report = NULL, *table = NULL;
-    int rc = o->output != NULL ? cli_check_path(o->output, err) : 0;
-    rc = rc < 0 ? rc : ty_import_kineto(&options, &report, &table, err);
-    rc = rc == 0 ? print(o, report, table, err) : rc;
+    int rc = cli_check_path(o->output, err);
+    if (rc == 0) {
+        rc = ty_import_kineto(&options, &report, &table, err);
+    }
+    if (rc == 0) {
+        rc = print(o, report, table, err);
+    }
     ty_text_free(report);
     ty_text_free(table);
-    if (rc != 0) {
-        return cli_fail(o, err);
-    }
-    ty_err_free(err);
-    return 0;
+    return cli_end(o, rc, err, 0);
 }

@@ -26,13 +26,10 @@ int cmd_init(const struct cli_options *o)
     }
     char *text = NULL;
     struct ty_err *err = ty_err_new();
-    int rc = o->output != NULL ? cli_check_path(o->output, err) : 0;
-    rc = rc < 0 ? rc : ty_init(&options, &text, err);
-    rc = rc < 0 ? rc : cli_write_text(text, o->output != NULL ? o->output : "-", err);
-    ty_text_free(text);
-    if (rc < 0) {
-        return cli_fail(o, err);
+    int rc = cli_check_path(o->output, err);
+    if (rc == 0) {
+        rc = ty_init(&options, &text, err);
     }
-    ty_err_free(err);
-    return 0;
+    rc = cli_hand_over(rc, text, o->output, err);
+    return cli_end(o, rc, err, 0);
 }

@@ -63,9 +63,6 @@ static int load(const struct cli_options *o, struct shown *s, bool second, struc
     for (; n < o->set.n; n++) {
         sets[n] = o->set.item[n];
     }
-    if (o->seed[0] != '\0') {
-        sets[n++] = o->seed;
-    }
     for (size_t i = 0; second && i < o->against_set.n; i++) {
         sets[n++] = o->against_set.item[i];
     }
@@ -76,7 +73,7 @@ static int load(const struct cli_options *o, struct shown *s, bool second, struc
                                      .n_sets = n,
                                      .n_against = second ? o->against_set.n : 0};
     const int rc = ty_config_read(&s->config, &source, err);
-    return rc < 0 ? rc : ty_run_new(&s->run, s->config, err);
+    return rc == 0 ? ty_run_new(&s->run, s->config, err) : rc;
 }
 
 static int write_page(const struct cli_options *o, const struct shown *s, size_t n,
@@ -111,7 +108,9 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, uint32_t
         if (rc == 0 && cli_overwrites_input(o->output, s[i].config)) {
             return WOULD_OVERWRITE;
         }
-        rc = rc < 0 ? rc : ty_run_page_check(s[i].run, &options, err);
+        if (rc == 0) {
+            rc = ty_run_page_check(s[i].run, &options, err);
+        }
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
         ty_run_threads(s[i].run, jobs);
@@ -151,21 +150,18 @@ int cmd_report(const struct cli_options *o)
     }
     err = ty_err_new();
     const int rc = make(o, s, n, jobs, err);
-    if (rc == WOULD_OVERWRITE) {
-        cli_fail_overwrites(o, o->output);
-    }
     const bool own = ty_err_exit_status(err) == 0; /* the message was that of an execution */
-    int status = rc == 0 ? judge(s, n) : rc == WOULD_OVERWRITE ? 2 : 0;
+    int status = 0;
+    if (rc == 0) {
+        status = judge(s, n);
+    } else if (rc == WOULD_OVERWRITE) {
+        status = cli_fail_overwrites(o, o->output);
+    }
     for (size_t i = 0; i < n; i++) {
         status = rc < 0 && own && s[i].rc < 0 ? ty_err_exit_status(s[i].err) : status;
         ty_run_free(s[i].run);
         ty_config_free(s[i].config);
         ty_err_free(s[i].err);
     }
-    if (rc < 0 && !own) {
-        status = cli_fail(o, err);
-        return cli_interrupted() != 0 ? 128 + cli_interrupted() : status;
-    }
-    ty_err_free(err);
-    return status;
+    return cli_end(o, own ? 0 : rc, err, status);
 }

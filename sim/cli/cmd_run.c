@@ -101,13 +101,18 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
     const struct ty_trace_options options = cli_trace_options(o);
     const char *trace;
     int rc = cli_check_path(target(o, config), err);
-    rc = rc < 0 ? rc : ty_run_trace_check(run, NULL, &options, err);
-    rc = rc < 0 || o->stats == NULL ? rc : ty_run_report_check(o->stats, err);
+    if (rc == 0) {
+        rc = ty_run_trace_check(run, NULL, &options, err);
+    }
+    if (rc == 0 && o->stats != NULL) {
+        rc = ty_run_report_check(o->stats, err);
+    }
     cli_writing(); /* it tries to */
     for (size_t i = 0; rc >= 0 && (trace = trace_target(o, config, i)) != NULL; i++) {
         rc = ty_run_trace_check(run, trace, &options, err);
     }
-    cli_written(rc < 0 ? rc : 0);
+    rc = rc < 0 ? rc : 0;
+    cli_written(rc);
     return rc;
 }
 
@@ -166,16 +171,19 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     int rc = check_outputs(o, config, run, err);
     if (rc == 0) {
         remark_traceless(o, config);
+        rc = cli_execute(o, run, o->engine, err);
     }
-    rc = rc < 0 ? rc : cli_execute(o, run, o->engine, err);
     if (ty_run_halted(run)) { /* the picture of a deadlock is worth having */
         write_traces(o, config, run, err);
         return rc;
     }
-    rc = rc < 0 ? rc : check_window(o, config, run, err);
-    rc = rc < 0 ? rc : ty_run_report(run, format, &text, err);
-    rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
-    ty_text_free(text);
+    if (rc == 0) {
+        rc = check_window(o, config, run, err);
+    }
+    if (rc == 0) {
+        rc = ty_run_report(run, format, &text, err);
+    }
+    rc = cli_hand_over(rc, text, target(o, config), err);
     cli_say_unprinted(o, target(o, config));
     return rc < 0 ? rc : write_traces(o, config, run, err);
 }
@@ -184,12 +192,15 @@ static int describe(const struct cli_options *o, const struct ty_config *config,
                     struct ty_err *err)
 {
     char *text = NULL;
-    int rc = o->show_config ? ty_config_show(config, &text, err)
-             : o->traffic   ? ty_run_traffic(run, &text, err)
-                            : ty_run_describe(run, &text, err);
-    rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
-    ty_text_free(text);
-    return rc;
+    int rc;
+    if (o->show_config) {
+        rc = ty_config_show(config, &text, err);
+    } else if (o->traffic) {
+        rc = ty_run_traffic(run, &text, err);
+    } else {
+        rc = ty_run_describe(run, &text, err);
+    }
+    return cli_hand_over(rc, text, target(o, config), err);
 }
 
 static int explain(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
@@ -200,11 +211,13 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
     int rc = cli_check_path(target(o, config), err);
     (void)cli_jobs(o, &jobs); /* cmd_explain has read it */
     ty_run_threads(run, jobs);
-    rc = rc < 0 ? rc : cli_execute(o, run, o->engine, err);
-    rc = rc < 0 ? rc : ty_run_explain(run, &text, err);
-    rc = rc < 0 ? rc : cli_write_text(text, target(o, config), err);
-    ty_text_free(text);
-    return rc;
+    if (rc == 0) {
+        rc = cli_execute(o, run, o->engine, err);
+    }
+    if (rc == 0) {
+        rc = ty_run_explain(run, &text, err);
+    }
+    return cli_hand_over(rc, text, target(o, config), err);
 }
 
 /* What a command does with a plan. */
@@ -223,20 +236,19 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
         ty_err_free(err);
         return 2;
     }
-    rc = rc < 0 ? rc : print_remarks(o, config, err);
-    rc = rc < 0 ? rc : ty_run_new(&run, config, err);
+    if (rc == 0) {
+        rc = print_remarks(o, config, err);
+    }
+    if (rc == 0) {
+        rc = ty_run_new(&run, config, err);
+    }
     if (rc == 0) {
         rc = then(o, config, run, err);
     }
     const int status = rc == 0 && !ty_run_fits(run) ? 1 : 0;
     ty_run_free(run);
     ty_config_free(config);
-    if (rc < 0) {
-        const int failure = cli_fail(o, err);
-        return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;
-    }
-    ty_err_free(err);
-    return status;
+    return cli_end(o, rc, err, status);
 }
 
 int cmd_run(const struct cli_options *o)

@@ -4,18 +4,6 @@
 
 #include "sim/cli/cli.h"
 
-static int hand_over(const struct cli_options *o, int rc, char *text, const char *path,
-                     struct ty_err *err)
-{
-    rc = rc < 0 ? rc : cli_write_text(text, path != NULL ? path : "-", err);
-    ty_text_free(text);
-    if (rc < 0) {
-        return cli_fail(o, err);
-    }
-    ty_err_free(err);
-    return 0;
-}
-
 /* The form of the answer: as asked for, else by the end of the path; NULL: a chart. */
 static const char *format_of(const struct cli_options *o)
 {
@@ -146,13 +134,13 @@ int cmd_schedule(const struct cli_options *o)
         ty_text_free(text);
         text = NULL;
     }
-    const int rc =
+    int rc =
         o->compare != NULL ? ty_schedule_compare(&s, &text, err) : ty_schedule_show(&s, &text, err);
-    const int done = hand_over(o, rc, text, o->output, err);
-    if (done == 0) {
+    rc = cli_hand_over(rc, text, o->output, err);
+    if (rc == 0) {
         say_chart(o, format);
     }
-    return done;
+    return cli_end(o, rc, err, 0);
 }
 
 /* The operators of a run file's layers. */
@@ -187,8 +175,14 @@ int cmd_list(const struct cli_options *o)
         return 2;
     }
     struct ty_err *err = ty_err_new();
-    const int rc = keys    ? ty_list_keys(o->second, &text, err)
-                   : layer ? list_layer(o, &text, err)
-                           : ty_list(o->operand, &text, err);
-    return hand_over(o, rc, text, NULL, err);
+    int rc;
+    if (keys) {
+        rc = ty_list_keys(o->second, &text, err);
+    } else if (layer) {
+        rc = list_layer(o, &text, err);
+    } else {
+        rc = ty_list(o->operand, &text, err);
+    }
+    rc = cli_hand_over(rc, text, NULL, err);
+    return cli_end(o, rc, err, 0);
 }

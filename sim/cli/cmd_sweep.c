@@ -30,14 +30,6 @@ static void put_summary(const struct ty_sweep_summary *s)
 
 int cmd_sweep(const struct cli_options *o)
 {
-    const char *sets[CLI_LIST_MAX + 1];
-    size_t n_sets = 0;
-    for (; n_sets < o->set.n; n_sets++) {
-        sets[n_sets] = o->set.item[n_sets];
-    }
-    if (o->seed[0] != '\0') {
-        sets[n_sets++] = o->seed;
-    }
     struct ty_sweep_options s = {.path = o->operand,
                                  .rows = o->rows,
                                  .output = o->output,
@@ -46,8 +38,8 @@ int cmd_sweep(const struct cli_options *o)
                                  .n_over = o->over.n,
                                  .with = o->with.item,
                                  .n_with = o->with.n,
-                                 .sets = sets,
-                                 .n_sets = n_sets};
+                                 .sets = o->set.item,
+                                 .n_sets = o->set.n};
     if (cli_jobs(o, &s.jobs) != 0) {
         return 2;
     }

@@ -17,13 +17,18 @@ void cli_print_help(enum cli_command command)
     for (size_t i = 0; i < cli_n_option_rows; i++) {
         const struct cli_option_row *option = &cli_option_rows[i];
         char left[64];
+        size_t n = 0;
         if (!cli_has(command, option)) {
             continue;
         }
-        snprintf(left, sizeof(left), "%s%c%s --%s%s%s", option->letter != 0 ? "-" : "  ",
-                 option->letter != 0 ? option->letter : ' ', option->letter != 0 ? "," : "",
-                 option->name, option->argument != NULL ? " " : "",
-                 option->argument != NULL ? option->argument : "");
+        if (option->letter != 0) {
+            n = (size_t)snprintf(left, sizeof(left), "-%c, --%s", option->letter, option->name);
+        } else {
+            n = (size_t)snprintf(left, sizeof(left), "    --%s", option->name);
+        }
+        if (option->argument != NULL) {
+            snprintf(left + n, sizeof(left) - n, " %s", option->argument);
+        }
         printf("  %-32s %s\n", left, option->help);
     }
     printf("\nfor example:  %s\n", row->example);
@@ -102,18 +107,18 @@ static bool has_name(enum cli_command command, const char *name)
 /* "; sweep and calibrate have it" */
 static void print_owners(unsigned owners)
 {
-    const char *verb = (owners & (owners - 1)) == 0 ? " has it" : " have it";
     unsigned left = owners;
     cli_say("; ");
     for (size_t i = 0; left != 0; i++) {
         if ((left >> i & 1u) != 0) {
             left &= ~(1u << i);
-            cli_say("%s%s", cli_commands[i].name,
-                    left == 0                  ? verb
-                    : (left & (left - 1)) == 0 ? " and "
-                                               : ", ");
+            cli_say("%s", cli_commands[i].name);
+            if (left != 0) {
+                cli_say("%s", (left & (left - 1)) == 0 ? " and " : ", ");
+            }
         }
     }
+    cli_say("%s", (owners & (owners - 1)) == 0 ? " has it" : " have it");
 }
 
 /* "; hint: --set layout.tensor=4", where the name is a key's, or that of a section before it. */
@@ -156,8 +161,12 @@ static int unknown(enum cli_command command, const char *word, const char *next)
     }
     const char *near = ty_suggest(bare, names, cli_n_option_rows);
     const char *equals = strchr(word, '=');
-    const bool given = next != NULL && next[0] != '-';
-    const char *value = equals != NULL ? equals + 1 : given ? next : "VALUE";
+    const char *value = "VALUE";
+    if (equals != NULL) {
+        value = equals + 1;
+    } else if (next != NULL && next[0] != '-') {
+        value = next;
+    }
     cli_say("trainyard %s: unknown option %s", cli_commands[command].name, word);
     if ((owners >> command & 1u) != 0) { /* "---set" */
         cli_say("; did you mean --%s?", bare);
@@ -320,8 +329,20 @@ int cli_parse(enum cli_command command, int argc, char **argv, struct cli_option
             return 2;
         }
     }
+    if (out->seed[0] != '\0') {
+        out->set.item[out->set.n++] = out->seed;
+    }
     if (out->help && argc - optind <= cli_commands[command].most) {
         return 0;
     }
     return keep_operands(command, argc - optind, argv + optind, out);
+}
+
+struct ty_source cli_source(const struct cli_options *o)
+{
+    return (struct ty_source){.path = o->operand,
+                              .with = o->with.item,
+                              .n_with = o->with.n,
+                              .sets = o->set.item,
+                              .n_sets = o->set.n};
 }

@@ -81,8 +81,8 @@ static bool makes_file(const char *path)
 
 int cli_write_text(const char *text, const char *path, struct ty_err *err)
 {
-    if (!makes_file(path)) {
-        return ty_text_write(text, path, err);
+    if (path == NULL || !makes_file(path)) {
+        return ty_text_write(text, path != NULL ? path : "-", err);
     }
     cli_writing();
     const int rc = ty_text_write(text, path, err);
@@ -92,10 +92,32 @@ int cli_write_text(const char *text, const char *path, struct ty_err *err)
 
 int cli_check_path(const char *path, struct ty_err *err)
 {
+    if (path == NULL) {
+        return 0;
+    }
     cli_writing();
     const int rc = ty_path_check(path, err);
     cli_written(rc);
     return rc;
+}
+
+int cli_hand_over(int rc, char *text, const char *path, struct ty_err *err)
+{
+    if (rc == 0) {
+        rc = cli_write_text(text, path, err);
+    }
+    ty_text_free(text);
+    return rc;
+}
+
+int cli_end(const struct cli_options *o, int rc, struct ty_err *err, int status)
+{
+    if (rc < 0) {
+        const int failure = cli_fail(o, err);
+        return cli_interrupted() != 0 ? 128 + cli_interrupted() : failure;
+    }
+    ty_err_free(err);
+    return status;
 }
 
 uint32_t cli_columns(void)
@@ -174,15 +196,7 @@ void cli_say_unprinted(const struct cli_options *o, const char *target)
 int cli_load(const struct cli_options *o, const char *path, struct ty_config **config,
              struct ty_err *err)
 {
-    const char *sets[CLI_LIST_MAX + 1];
-    size_t n = 0;
-    for (; n < o->set.n; n++) {
-        sets[n] = o->set.item[n];
-    }
-    if (o->seed[0] != '\0') {
-        sets[n++] = o->seed;
-    }
-    const struct ty_source source = {
-        .path = path, .with = o->with.item, .n_with = o->with.n, .sets = sets, .n_sets = n};
+    struct ty_source source = cli_source(o);
+    source.path = path;
     return ty_config_read(config, &source, err);
 }

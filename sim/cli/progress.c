@@ -24,13 +24,13 @@ static double now(void)
 /* "12 s", "3 min". */
 static void put_duration(double s, char *text, size_t size)
 {
-    snprintf(text, size,
-             s < 90     ? "%.0f s"
-             : s < 5400 ? "%.0f min"
-                        : "%.1f h",
-             s < 90     ? s
-             : s < 5400 ? s / 60
-                        : s / 3600);
+    if (s < 90) {
+        snprintf(text, size, "%.0f s", s);
+    } else if (s < 5400) {
+        snprintf(text, size, "%.0f min", s / 60);
+    } else {
+        snprintf(text, size, "%.1f h", s / 3600);
+    }
 }
 
 struct cli_progress cli_progress(const char *what, bool quiet)
@@ -51,7 +51,9 @@ void cli_progress_share(void *arg, double share)
         return;
     }
     p->next = t + EVERY_S;
-    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    if (share > 1) {
+        share = 1;
+    }
     fputs("\r\033[K", stderr);
     cli_say("%s %.0f %%", p->what, 100 * share);
     if (share > 0.02 && share < 1) {

@@ -281,8 +281,12 @@ static void schedule_file(struct ty_loader *l)
     const char *path = custom ? ty_config_beside(c, &at, c->schedule.file) : NULL;
     int rc = path ? ty_file_read(&c->arena, path, TY_SLOTS_MAX_BYTES, &text, &len, l->err)
                   : ty_fail_memory(l->err);
-    rc = rc < 0 ? rc : ty_slots_read(&file, path, text, len, &c->arena, l->err);
-    rc = rc < 0 ? rc : keep_fault(l, custom, &file);
+    if (rc == 0) {
+        rc = ty_slots_read(&file, path, text, len, &c->arena, l->err);
+    }
+    if (rc == 0) {
+        rc = keep_fault(l, custom, &file);
+    }
     ty_loader_note(l, TY_SECTION_SCHEDULE, rc);
     if (rc < 0) {
         ty_hint_named(l->err, "schedule.file", &at);
@@ -433,7 +437,9 @@ void ty_loader_fill(struct ty_loader *l)
 int ty_loader_read(struct ty_loader *l, const struct ty_source *source)
 {
     int rc = ty_config_init(l->config, l->err);
-    rc = rc < 0 ? rc : ty_loader_docs(l, source);
+    if (rc == 0) {
+        rc = ty_loader_docs(l, source);
+    }
     if (rc < 0) {
         return rc;
     }

@@ -362,9 +362,15 @@ static int load_entry(struct entry *e, const struct ty_source *source, uint32_t 
         return ty_fail_memory(l.err);
     }
     int rc = ty_config_init(l.config, l.err);
-    rc = rc < 0 ? rc : name_sections(l.config, e->job->name, l.err);
-    rc = rc < 0 ? rc : make_docs(e, &l);
-    rc = rc < 0 ? rc : shared_settings(&l, source);
+    if (rc == 0) {
+        rc = name_sections(l.config, e->job->name, l.err);
+    }
+    if (rc == 0) {
+        rc = make_docs(e, &l);
+    }
+    if (rc == 0) {
+        rc = shared_settings(&l, source);
+    }
     if (rc < 0) {
         return rc;
     }
@@ -457,7 +463,9 @@ int ty_jobs_load(struct ty_loader *l, const struct ty_source *source)
     for (const struct ty_node *node = l->jobs->first; node != NULL; node = node->next) {
         struct entry e = {.l = l, .job = &c->jobs[c->n_jobs++], .doc = l->jobs_doc, .node = node};
         int rc = read_name(&e);
-        rc = rc < 0 ? rc : read_keys(&e);
+        if (rc == 0) {
+            rc = read_keys(&e);
+        }
         rc = rc < 0 || l->code < 0 ? rc : load_entry(&e, source, first_gpu);
         first_gpu = rc == 0 && e.job->config != NULL ? gpus_end(e.job->config) : first_gpu;
         code = code < 0 ? code : rc;

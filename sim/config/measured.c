@@ -44,7 +44,9 @@ static int add_log(struct ty_config *c, struct ty_coll_measured *measured, const
         return rc;
     }
     rc = check_same(measured, &table->log, &at, err);
-    rc = rc < 0 ? rc : ty_coll_table_init(table, &c->arena, err);
+    if (rc == 0) {
+        rc = ty_coll_table_init(table, &c->arena, err);
+    }
     measured->n += rc == 0;
     return rc;
 }
@@ -91,7 +93,9 @@ static int add_rows(struct ty_config *c, struct ty_coll_measured *measured,
         i += log_of_rows(table, i, c->cluster.gpus_per_node, &c->arena, &out->log);
         rc = out->log.time_s != NULL ? check_same(measured, &out->log, at, err)
                                      : ty_fail_memory(err);
-        rc = rc < 0 ? rc : ty_coll_table_init(out, &c->arena, err);
+        if (rc == 0) {
+            rc = ty_coll_table_init(out, &c->arena, err);
+        }
         measured->n += rc == 0;
     }
     return rc;

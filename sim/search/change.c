@@ -292,14 +292,17 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
                      struct ty_config *c, struct ty_arena *arena, struct ty_err *why)
 {
     int rc = note_stack(change, original, c, arena);
-    rc = rc < 0 ? rc : note_data(change, original, c, arena);
+    if (rc == 0) {
+        rc = note_data(change, original, c, arena);
+    }
     if (was_auto(original, "shard") && c->layout.shard == original->layout.shard) {
         c->layout.shard = 0; /* derived anew */
     }
     c->schedule.slices = ty_sched_slices(&c->schedule);
-    rc = rc < 0 ? rc
-                : ty_layout_finish(&c->layout, &original->sections[TY_SECTION_LAYOUT], &c->arch,
-                                   &c->cluster, ty_sched_chunks(&c->schedule), why);
+    if (rc == 0) {
+        rc = ty_layout_finish(&c->layout, &original->sections[TY_SECTION_LAYOUT], &c->arch,
+                              &c->cluster, ty_sched_chunks(&c->schedule), why);
+    }
     return rc < 0 || c->schedule.custom != NULL
                ? rc
                : ty_sched_finish(&c->schedule, &original->sections[TY_SECTION_SCHEDULE],

@@ -357,7 +357,9 @@ static int choose(struct ty_init_job *job, uint32_t gpus, struct ty_err *err)
         return choose_nodes(job, err);
     }
     int rc = take_gpus(job, gpus, err);
-    rc = rc < 0 ? rc : ty_init_layout(job, true, err);
+    if (rc == 0) {
+        rc = ty_init_layout(job, true, err);
+    }
     return rc != 0 ? rc : too_few(job, gpus, err);
 }
 
@@ -378,9 +380,15 @@ int ty_init(const struct ty_init_options *o, char **text, struct ty_err *err)
     /* any that a node's GPUs can share */
     job.global_batch = 5040;
     int rc = find_cluster(&job, cluster, err);
-    rc = rc < 0 ? rc : find_model(&job, model, &arena, err);
-    rc = rc < 0 ? rc : look(&job, &arena, err);
-    rc = rc < 0 ? rc : choose(&job, o->gpus, err);
+    if (rc == 0) {
+        rc = find_model(&job, model, &arena, err);
+    }
+    if (rc == 0) {
+        rc = look(&job, &arena, err);
+    }
+    if (rc == 0) {
+        rc = choose(&job, o->gpus, err);
+    }
     if (rc > 0) {
         struct ty_text t = {.data = NULL};
         ty_text_add(&t, "# ");

@@ -20,7 +20,9 @@ int ty_config_readable(const struct ty_source *source, struct ty_err *err)
         return ty_fail_memory(err);
     }
     int rc = ty_loader_docs(&l, source);
-    rc = rc < 0 ? rc : l.code;
+    if (rc == 0) {
+        rc = l.code;
+    }
     ty_config_free(l.config);
     return rc;
 }

@@ -86,7 +86,9 @@ static void keep(struct search *s, struct ty_neighbour *item)
     struct ty_config *c = &item->trial.config;
     s->why->code = 0;
     int rc = ty_change_note(&item->change, &s->base, c, s->arena);
-    rc = rc < 0 ? rc : ty_change_finish(&item->change, s->run->config, c, s->arena, s->why);
+    if (rc == 0) {
+        rc = ty_change_finish(&item->change, s->run->config, c, s->arena, s->why);
+    }
     if (rc == TY_ENOMEM || rc == TY_EBUG) {
         s->rc = rc;
     }

@@ -90,7 +90,9 @@ static int try_plan(const struct search *s, struct ty_config *c, struct ty_remed
     struct ty_bill bill;
     s->why->code = 0;
     int rc = ty_change_finish(&r->change, s->original, c, s->arena, s->why);
-    rc = rc < 0 ? rc : ty_run_new(&run, c, s->why);
+    if (rc == 0) {
+        rc = ty_run_new(&run, c, s->why);
+    }
     if (rc < 0) {
         return rc == TY_ENOMEM ? rc : 0;
     }
@@ -177,7 +179,9 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     s.alone.n_jobs = 0;
     s.alone.run.detail = TY_RUN_FLOWS;
     int rc = ty_run_new(&again, &s.alone, err);
-    rc = rc < 0 ? rc : step_s(again, &s.seconds, err);
+    if (rc == 0) {
+        rc = step_s(again, &s.seconds, err);
+    }
     ty_run_free(again);
     if (rc < 0) {
         return rc;

@@ -281,9 +281,15 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
                             : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows,
                                                   header, arena, err);
     /* what the table grows in may not take the place of what rows are made from, either */
-    rc = rc < 0 ? rc : ty_rows_spare(&job->rows, job->store.partial, err);
-    rc = rc < 0 ? rc : ty_sweep_store_begin(&job->store, o->resume ? look_at_row : NULL, job, err);
-    rc = rc < 0 ? rc : check_kept(job, err);
+    if (rc == 0) {
+        rc = ty_rows_spare(&job->rows, job->store.partial, err);
+    }
+    if (rc == 0) {
+        rc = ty_sweep_store_begin(&job->store, o->resume ? look_at_row : NULL, job, err);
+    }
+    if (rc == 0) {
+        rc = check_kept(job, err);
+    }
     if (rc == 0) {
         remark_broken(job, arena);
         if (job->fault.code == 0) {
@@ -351,12 +357,19 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
                        "-o table.csv");
     }
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
-    rc = rc < 0 ? rc : ty_config_readable(&job.rows.source, err);
-    rc = rc < 0 ? rc : ty_rows_mention(&job.rows, "fleet", &job.fleet, err);
-    rc = rc < 0 ? rc : ty_rows_spare(&job.rows, options->output, err);
-    rc = rc < 0 ? rc
-                : ty_sweep_space(&job.rows, &job.table, options->jobs, job.summary.left_out,
-                                 sizeof(job.summary.left_out), &arena, err);
+    if (rc == 0) {
+        rc = ty_config_readable(&job.rows.source, err);
+    }
+    if (rc == 0) {
+        rc = ty_rows_mention(&job.rows, "fleet", &job.fleet, err);
+    }
+    if (rc == 0) {
+        rc = ty_rows_spare(&job.rows, options->output, err);
+    }
+    if (rc == 0) {
+        rc = ty_sweep_space(&job.rows, &job.table, options->jobs, job.summary.left_out,
+                            sizeof(job.summary.left_out), &arena, err);
+    }
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);

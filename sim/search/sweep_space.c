@@ -230,7 +230,9 @@ int ty_sweep_space(const struct ty_row_source *rows, struct ty_sweep_table *tabl
         return 0;
     }
     int rc = allocate(&s, arena, err);
-    rc = rc < 0 ? rc : look_at_all(&s, jobs, err);
+    if (rc == 0) {
+        rc = look_at_all(&s, jobs, err);
+    }
     for (uint32_t row = 0; rc == 0 && row < table->csv.n_rows; row++) {
         if (is_left_out(&s, row)) {
             struct reason *r = &s.reason[s.state[row] - FIRST_REASON];

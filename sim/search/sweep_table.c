@@ -210,9 +210,10 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
                                     : "neither --rows CSV nor --over KEY=V1,V2,.. is given");
     }
     int rc = ty_config_init(&blank, err);
-    rc = rc < 0         ? rc
-         : path != NULL ? ty_csv_load(&table->csv, path, arena, err)
-                        : product(table, over, n_over, arena, err);
+    if (rc == 0) {
+        rc = path != NULL ? ty_csv_load(&table->csv, path, arena, err)
+                          : product(table, over, n_over, arena, err);
+    }
     table->is_key = rc < 0 ? NULL : ty_arena_array(arena, bool, (size_t)table->csv.n_columns + 1);
     if (rc == 0 && table->is_key == NULL) {
         rc = ty_fail_memory(err);
@@ -225,7 +226,9 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
             remark(table, &blank, name, arena);
         }
         n_keys += table->is_key[k];
-        rc = rc < 0 ? rc : check_twice(table, k, path, err);
+        if (rc == 0) {
+            rc = check_twice(table, k, path, err);
+        }
     }
     if (rc == 0 && n_keys == 0 && table->remark == NULL) {
         table->remark = ty_arena_printf(arena,
