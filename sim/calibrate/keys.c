@@ -43,11 +43,8 @@ static int unknown_key(struct ty_calibration *c, const struct ty_config *blank, 
 /* Finds "section.key" and refuses what cannot be fitted. */
 static int add_key(struct ty_calibration *c, const struct ty_config *blank, const char *name)
 {
-    const char *dot = strchr(name, '.');
-    const enum ty_section_index s =
-        dot == NULL ? TY_N_SECTIONS : ty_config_section(name, (size_t)(dot - name));
-    const struct ty_field *field =
-        s == TY_N_SECTIONS ? NULL : ty_section_field(&blank->sections[s], dot + 1);
+    enum ty_section_index s;
+    const struct ty_field *field = ty_config_field(blank, name, &s);
     if (field == NULL) {
         return unknown_key(c, blank, name);
     }

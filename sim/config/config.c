@@ -92,6 +92,15 @@ enum ty_section_index ty_config_section(const char *name, size_t len)
     return TY_N_SECTIONS;
 }
 
+const struct ty_field *ty_config_field(const struct ty_config *config, const char *name,
+                                       enum ty_section_index *section)
+{
+    const char *dot = strchr(name, '.');
+    *section = dot != NULL ? ty_config_section(name, (size_t)(dot - name)) : TY_N_SECTIONS;
+    return *section != TY_N_SECTIONS ? ty_section_field(&config->sections[*section], dot + 1)
+                                     : NULL;
+}
+
 int ty_config_unknown_section(const char *name, const struct ty_place *at, struct ty_err *err)
 {
     const char *names[TY_N_SECTIONS + 1] = {[TY_N_SECTIONS] = "jobs"};

@@ -105,6 +105,10 @@ const char *ty_config_section_name(enum ty_section_index section);
 /* The section called name[0..len), or TY_N_SECTIONS. */
 enum ty_section_index ty_config_section(const char *name, size_t len);
 
+/* The field that "section.key" names; NULL: there is none. *section: what is before the dot. */
+const struct ty_field *ty_config_field(const struct ty_config *config, const char *name,
+                                       enum ty_section_index *section);
+
 /* `path` as seen from the folder of the file that gives it; NULL: no memory. A path from the
  * command line counts from the run file: it stands for a line of it. The file is remembered as
  * read. */

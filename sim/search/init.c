@@ -252,7 +252,13 @@ static int find_cluster(struct ty_init_job *job, const char *word, struct ty_err
 /* Tokens of a step by parameters (Brown et al. 2020, table 2.1). */
 static double batch_for(double params)
 {
-    return params < 1e9 ? 0.5e6 : params < 5e9 ? 1e6 : params < 50e9 ? 2e6 : 4e6;
+    if (params < 1e9) {
+        return 0.5e6;
+    }
+    if (params < 5e9) {
+        return 1e6;
+    }
+    return params < 50e9 ? 2e6 : 4e6;
 }
 
 /* Links of a machine, as one would write them. */
@@ -348,7 +354,7 @@ static int choose_nodes(struct ty_init_job *job, struct ty_err *err)
         rc = grow(job, 2 * found.nodes, LAVISH * found.nodes, false, err);
         *job = rc > 0 ? *job : found;
     }
-    return rc < 0 ? rc : 1;
+    return rc == 0 ? 1 : rc;
 }
 
 static int choose(struct ty_init_job *job, uint32_t gpus, struct ty_err *err)

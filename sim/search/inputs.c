@@ -19,12 +19,9 @@ int ty_config_readable(const struct ty_source *source, struct ty_err *err)
     if (!l.config) {
         return ty_fail_memory(err);
     }
-    int rc = ty_loader_docs(&l, source);
-    if (rc == 0) {
-        rc = l.code;
-    }
+    const int rc = ty_loader_docs(&l, source);
     ty_config_free(l.config);
-    return rc;
+    return rc == 0 ? l.code : rc;
 }
 
 static bool is_in_section(const char *key, const char *section)
@@ -56,7 +53,7 @@ int ty_rows_mention(const struct ty_row_source *rows, const char *section, bool 
         *found = *found || is_in_section(ty_csv_header(csv, k), section);
     }
     ty_config_free(l.config);
-    return rc < 0 ? rc : l.code;
+    return rc == 0 ? l.code : rc;
 }
 
 /* ---- one configuration ---- */
@@ -165,11 +162,8 @@ static bool is_new(const struct ty_row_source *rows, const bool *is_text, uint32
 /* Whether a column is a key whose values are texts. */
 static bool has_texts(const struct ty_config *blank, const char *name)
 {
-    const char *dot = strchr(name, '.');
-    const enum ty_section_index i =
-        dot != NULL ? ty_config_section(name, (size_t)(dot - name)) : TY_N_SECTIONS;
-    const struct ty_field *field =
-        i != TY_N_SECTIONS ? ty_section_field(&blank->sections[i], dot + 1) : NULL;
+    enum ty_section_index section;
+    const struct ty_field *field = ty_config_field(blank, name, &section);
     return field != NULL && (field->type == TY_TYPE_STRING || field->type == TY_TYPE_STRINGS);
 }
 

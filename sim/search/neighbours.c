@@ -6,6 +6,7 @@
  * matter of the program alone, so the answer is the same on every machine. */
 #include "sim/search/neighbours.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,6 @@ struct search {
     struct ty_config base; /* the plan as it is, as it is tried */
     struct ty_neighbours *out;
     struct ty_arena *arena;
-    struct ty_err *why; /* why a change is none: nobody asks */
     int rc;
 };
 
@@ -80,14 +80,14 @@ static struct ty_neighbour *room(struct search *s, enum ty_neighbour_topic topic
     return item;
 }
 
-/* A copy that was changed: kept where the layout and the schedule take it. */
+/* A copy that was changed: kept where the layout and the schedule take it; why they do not, nobody
+ * asks. */
 static void keep(struct search *s, struct ty_neighbour *item)
 {
     struct ty_config *c = &item->trial.config;
-    s->why->code = 0;
     int rc = ty_change_note(&item->change, &s->base, c, s->arena);
     if (rc == 0) {
-        rc = ty_change_finish(&item->change, s->run->config, c, s->arena, s->why);
+        rc = ty_change_finish(&item->change, s->run->config, c, s->arena, NULL);
     }
     if (rc == TY_ENOMEM || rc == TY_EBUG) {
         s->rc = rc;
@@ -162,7 +162,7 @@ static void try_balance(struct search *s)
 static void leave_out(struct ty_neighbours *out, double each)
 {
     const double most = TASKS_MAX / each;
-    const uint32_t n = most > CAP ? CAP : most < EXECUTED_LEAST ? EXECUTED_LEAST : (uint32_t)most;
+    const uint32_t n = (uint32_t)fmin(fmax(most, EXECUTED_LEAST), CAP);
     for (uint32_t i = n + 1; i < out->n; i++) { /* the plan as it is comes first */
         out->left_out++;
     }
@@ -257,14 +257,11 @@ int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighb
     struct search s = {.run = run, .base = ty_trial_config(run), .out = out, .arena = arena};
     *out =
         (struct ty_neighbours){.cap = CAP, .item = ty_arena_array(arena, struct ty_neighbour, CAP)};
-    s.why = ty_err_new();
-    if (out->item == NULL || s.why == NULL) {
-        ty_err_free(s.why);
+    if (out->item == NULL) {
         return ty_fail_memory(err);
     }
     out->no_dice = set_dice_aside(run, &s.base);
     int rc = find(&s, schedules);
-    ty_err_free(s.why);
     if (rc < 0) {
         return rc == TY_ENOMEM ? ty_fail_memory(err)
                                : ty_fail(err, rc, "more changes than there is room for");

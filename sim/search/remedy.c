@@ -79,19 +79,17 @@ struct search {
     enum ty_verdict verdict;
     double seconds;
     struct ty_arena *arena;
-    struct ty_err *why; /* why a change is none: nobody asks */
 };
 
 /* Completes and plans a changed configuration. 1: its verdict is better, 0: it is not, or cannot be
- * planned, or TY_ENOMEM. */
+ * planned, nobody asks why; or TY_ENOMEM. */
 static int try_plan(const struct search *s, struct ty_config *c, struct ty_remedy *r)
 {
     struct ty_run *run = NULL;
     struct ty_bill bill;
-    s->why->code = 0;
-    int rc = ty_change_finish(&r->change, s->original, c, s->arena, s->why);
+    int rc = ty_change_finish(&r->change, s->original, c, s->arena, NULL);
     if (rc == 0) {
-        rc = ty_run_new(&run, c, s->why);
+        rc = ty_run_new(&run, c, NULL);
     }
     if (rc < 0) {
         return rc == TY_ENOMEM ? rc : 0;
@@ -100,10 +98,13 @@ static int try_plan(const struct search *s, struct ty_config *c, struct ty_remed
     r->peak_B = bill.total_B;
     const bool better = ty_bill_verdict(&bill, bill.capacity_B) < s->verdict;
     double seconds = 0;
-    rc = better ? step_s(run, &seconds, s->why) : 0;
+    rc = better ? step_s(run, &seconds, NULL) : 0;
     r->slower = seconds / s->seconds - 1;
     ty_run_free(run);
-    return rc < 0 ? (rc == TY_ENOMEM ? rc : 0) : better;
+    if (rc < 0) {
+        return rc == TY_ENOMEM ? rc : 0;
+    }
+    return better;
 }
 
 /* Makes change number i in a copy. 1: it applies, 0, or TY_ENOMEM. */
@@ -128,8 +129,12 @@ static int try_changes(const struct search *s, size_t i, size_t k, double limit,
         return 0;
     }
     int rc = make_change(s, i, &changed, &remedy);
-    rc = rc <= 0 || i == k ? rc : make_change(s, k, &changed, &remedy);
-    rc = rc <= 0 ? rc : try_plan(s, &changed, &remedy);
+    if (rc > 0 && i != k) {
+        rc = make_change(s, k, &changed, &remedy);
+    }
+    if (rc > 0) {
+        rc = try_plan(s, &changed, &remedy);
+    }
     if (rc > 0 && remedy.slower < limit && out->n < TY_REMEDIES_MAX) {
         out->item[out->n++] = remedy;
     }
@@ -186,8 +191,5 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
     if (rc < 0) {
         return rc;
     }
-    s.why = ty_err_new();
-    rc = s.why != NULL ? find(&s, out) : TY_ENOMEM;
-    ty_err_free(s.why);
-    return rc == 0 ? 0 : ty_fail_memory(err);
+    return find(&s, out) == 0 ? 0 : ty_fail_memory(err);
 }

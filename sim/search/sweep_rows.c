@@ -239,26 +239,14 @@ static int finish(struct sweep_job *job, struct ty_err *err)
     return ty_sweep_store_finish(&job->store, err);
 }
 
-static void TY_PRINTF(3, 4)
-    add_remark(struct sweep_job *job, struct ty_arena *arena, const char *format, ...)
-{
-    const char *before = job->table.remark;
-    char remark[512];
-    va_list args;
-    va_start(args, format);
-    (void)ty_vsnprintf(remark, sizeof(remark), format, args);
-    va_end(args);
-    job->table.remark = ty_arena_printf(arena, "%s%s%s", before != NULL ? before : "",
-                                        before != NULL ? "\n" : "", remark);
-}
-
 static void remark_broken(struct sweep_job *job, struct ty_arena *arena)
 {
     if (job->store.broken_B > 0) {
-        add_remark(job, arena,
-                   "%s: its last %zu bytes are no whole rows; those that they were are simulated "
-                   "again",
-                   job->store.partial, job->store.broken_B);
+        ty_sweep_remark(
+            &job->table, arena,
+            "%s: its last %zu bytes are no whole rows; those that they were are simulated "
+            "again",
+            job->store.partial, job->store.broken_B);
     }
 }
 
@@ -266,10 +254,21 @@ static void remark_broken(struct sweep_job *job, struct ty_arena *arena)
 static void remark_stack(struct sweep_job *job, struct ty_arena *arena)
 {
     if (job->by_layout) {
-        add_remark(job, arena,
-                   "framework.preset is not named: rows with layout.zero 3 are of %s, others of "
-                   "%s (column framework)",
-                   ty_framework_default(3), ty_framework_default(0));
+        ty_sweep_remark(
+            &job->table, arena,
+            "framework.preset is not named: rows with layout.zero 3 are of %s, others of "
+            "%s (column framework)",
+            ty_framework_default(3), ty_framework_default(0));
+    }
+}
+
+/* Why the first row without an answer has none. */
+static void remark_wrong(struct sweep_job *job, struct ty_arena *arena)
+{
+    const bool none = job->summary.n_fit + job->summary.n_not == 0;
+    if (job->wrong_row != UINT32_MAX) {
+        ty_sweep_remark(&job->table, arena, "%srow %" PRIu32 ": %s",
+                        none ? "no row can be simulated; " : "", job->wrong_row + 1, job->message);
     }
 }
 
@@ -277,9 +276,10 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
 {
     const struct ty_sweep_options *o = job->options;
     char *header = make_header(job);
-    int rc = header == NULL ? ty_fail_memory(err)
-                            : ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows,
-                                                  header, arena, err);
+    if (header == NULL) {
+        return ty_fail_memory(err);
+    }
+    int rc = ty_sweep_store_open(&job->store, o->output, job->table.csv.n_rows, header, arena, err);
     /* what the table grows in may not take the place of what rows are made from, either */
     if (rc == 0) {
         rc = ty_rows_spare(&job->rows, job->store.partial, err);
@@ -296,25 +296,12 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
             ty_pool_run(0, job->table.csv.n_rows, o->jobs, do_row, job);
         }
         remark_stack(job, arena);
+        remark_wrong(job, arena);
         rc = finish(job, err);
     }
     ty_sweep_store_release(&job->store);
     free(header);
     return rc;
-}
-
-/* Those about the table, and why the first row without an answer has none. NULL: nothing. */
-static const char *all_remarks(const struct sweep_job *job, struct ty_arena *arena)
-{
-    const char *table = job->table.remark;
-    const struct ty_sweep_summary *s = &job->summary;
-    if (job->wrong_row == UINT32_MAX) {
-        return table;
-    }
-    return ty_arena_printf(arena, "%s%s%srow %" PRIu32 ": %s", table ? table : "",
-                           table ? "\n" : "",
-                           s->n_fit + s->n_not == 0 ? "no row can be simulated; " : "",
-                           job->wrong_row + 1, job->message);
 }
 
 /* The lines of a remark that have room. */
@@ -384,8 +371,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
             job.summary.best = ty_sweep_best_text(&job.best, &job.table);
         }
         *options->summary = job.summary;
-        const char *remark = rc == 0 ? all_remarks(&job, &arena) : NULL;
-        copy_remark(options->summary, remark != NULL ? remark : "");
+        copy_remark(options->summary, rc == 0 && job.table.remark != NULL ? job.table.remark : "");
     }
     ty_arena_release(&arena);
     return rc;

@@ -1,27 +1,15 @@
 /* sweep_table.c - see sweep_table.h. */
 #include "sim/search/sweep_table.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/config/config.h"
 
 #define MAX_PRODUCT 1000000u
-
-/* Whether "section.key" is a key of the run file. */
-static bool names_key(const struct ty_config *blank, const char *name)
-{
-    const char *dot = strchr(name, '.');
-    for (int i = 0; dot != NULL && i < TY_N_SECTIONS; i++) {
-        const struct ty_section *section = &blank->sections[i];
-        const size_t n = strlen(section->name);
-        if (n == (size_t)(dot - name) && strncmp(section->name, name, n) == 0) {
-            return ty_section_field(section, dot + 1) != NULL;
-        }
-    }
-    return false;
-}
 
 /* The key that somebody meant with a column that is none: its name without the section, or with
  * another sign or case between the two. NULL: no such key. */
@@ -43,53 +31,59 @@ static const char *meant(const struct ty_config *blank, const char *name, struct
     return NULL;
 }
 
-/* A column "layout.tensr" is more likely a slip than data that passes through. path NULL: a key
- * of --over, which has to be one. */
-static int check_column(const struct ty_config *blank, const char *name, const char *path,
+void ty_sweep_remark(struct ty_sweep_table *table, struct ty_arena *arena, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    (void)ty_vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    table->remark = table->remark != NULL ? ty_arena_printf(arena, "%s\n%s", table->remark, line)
+                                          : ty_arena_printf(arena, "%s", line);
+}
+
+/* "layout.tensr" is more likely a slip than data that passes through. `place`, "FILE: column ", and
+ * code: of messages. */
+static int unknown_key(const struct ty_section *section, const char *name, const char *place,
+                       int code, struct ty_err *err)
+{
+    const char *keys[256];
+    const size_t n_keys = section->n_fields < TY_COUNT(keys) ? section->n_fields : TY_COUNT(keys);
+    for (size_t k = 0; k < n_keys; k++) {
+        keys[k] = section->fields[k].key;
+    }
+    ty_fail(err, code, "%s%s: %s has no such key; \"trainyard list keys\" shows all", place, name,
+            section->name);
+    const char *near = ty_nearest(strchr(name, '.') + 1, keys, n_keys);
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s.%s\"?", section->name, near);
+    }
+    return code;
+}
+
+/* A column that is no key. path NULL: of --over, which has to be one. */
+static int check_column(struct ty_sweep_table *table, const struct ty_config *blank,
+                        enum ty_section_index section, const char *name, const char *path,
                         struct ty_arena *arena, struct ty_err *err)
 {
-    const int code = path != NULL ? TY_EINPUT : TY_EUSAGE;
-    const char *dot = strchr(name, '.');
-    for (int i = 0; dot != NULL && i < TY_N_SECTIONS; i++) {
-        const struct ty_section *section = &blank->sections[i];
-        const size_t n = strlen(section->name);
-        if (n != (size_t)(dot - name) || strncmp(section->name, name, n) != 0) {
-            continue;
-        }
-        const char *keys[256];
-        const size_t n_keys = section->n_fields < 256 ? section->n_fields : 256;
-        for (size_t k = 0; k < n_keys; k++) {
-            keys[k] = section->fields[k].key;
-        }
-        ty_fail(err, code, "%s%s%s: %s has no such key; \"trainyard list keys\" shows all",
-                path != NULL ? path : "--over ", path != NULL ? ": column " : "", name,
-                section->name);
-        const char *near = ty_nearest(dot + 1, keys, n_keys);
-        if (near != NULL) {
-            ty_hint(err, "did you mean \"%s.%s\"?", section->name, near);
-        }
-        return code;
+    if (section != TY_N_SECTIONS) {
+        const char *place = path != NULL ? ty_arena_printf(arena, "%s: column ", path) : "--over ";
+        return place != NULL ? unknown_key(&blank->sections[section], name, place,
+                                           path != NULL ? TY_EINPUT : TY_EUSAGE, err)
+                             : ty_fail_memory(err);
     }
+    const char *key = meant(blank, name, arena);
     if (path == NULL) {
-        const char *key = meant(blank, name, arena);
-        ty_fail(err, code, "--over %s: no such key; \"trainyard list keys\" shows all", name);
+        ty_fail(err, TY_EUSAGE, "--over %s: no such key; \"trainyard list keys\" shows all", name);
         if (key != NULL) {
             ty_hint(err, "did you mean \"%s\"?", key);
         }
-        return code;
+        return TY_EUSAGE;
+    }
+    if (key != NULL) {
+        ty_sweep_remark(table, arena, "column %s passes through; did you mean %s?", name, key);
     }
     return 0;
-}
-
-static void remark(struct ty_sweep_table *table, const struct ty_config *blank, const char *name,
-                   struct ty_arena *arena)
-{
-    const char *key = meant(blank, name, arena);
-    if (key != NULL) {
-        table->remark = ty_arena_printf(arena, "%s%scolumn %s passes through; did you mean %s?",
-                                        table->remark != NULL ? table->remark : "",
-                                        table->remark != NULL ? "\n" : "", name, key);
-    }
 }
 
 static int check_twice(const struct ty_sweep_table *table, uint32_t k, const char *path,
@@ -220,10 +214,10 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
     }
     for (uint32_t k = 0; rc == 0 && k < table->csv.n_columns; k++) {
         const char *name = ty_csv_header(&table->csv, k);
-        table->is_key[k] = names_key(&blank, name);
+        enum ty_section_index section;
+        table->is_key[k] = ty_config_field(&blank, name, &section) != NULL;
         if (!table->is_key[k]) {
-            rc = check_column(&blank, name, path, arena, err);
-            remark(table, &blank, name, arena);
+            rc = check_column(table, &blank, section, name, path, arena, err);
         }
         n_keys += table->is_key[k];
         if (rc == 0) {
@@ -231,10 +225,10 @@ int ty_sweep_table(struct ty_sweep_table *table, const char *path, const char *c
         }
     }
     if (rc == 0 && n_keys == 0 && table->remark == NULL) {
-        table->remark = ty_arena_printf(arena,
-                                        "%s: no column is a key of the run file; every row is the "
-                                        "run file as it is",
-                                        path);
+        ty_sweep_remark(table, arena,
+                        "%s: no column is a key of the run file; every row is the run file as it "
+                        "is",
+                        path);
     }
     ty_arena_release(&blank.arena);
     return rc;

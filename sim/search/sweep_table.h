@@ -11,8 +11,12 @@ struct ty_sweep_table {
     struct ty_csv csv;
     bool *is_key;             /* [n_columns] */
     const uint32_t *n_values; /* [n_columns] of the lists; NULL: rows of a file */
-    const char *remark;       /* columns that pass through, though they look like keys; or NULL */
+    const char *remark;       /* lines about it, such as columns that look like keys; or NULL */
 };
+
+/* Adds a line to the remark. */
+void ty_sweep_remark(struct ty_sweep_table *table, struct ty_arena *arena, const char *format, ...)
+    TY_PRINTF(3, 4);
 
 /* From a file, or from "KEY=V1,V2" lists whose last one varies fastest; exactly one of both. A
  * column that looks like a key (has a dot) and is none is an error with the nearest one, and so is

@@ -83,11 +83,12 @@ int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, u
     ty_pool_run(0, n, run->threads, execute, &all);
     ty_row_gate_release(&all.gate);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
-        const bool ours = trial[i]->rc == TY_EBUG || trial[i]->rc == TY_EDEADLOCK;
-        rc = trial[i]->rc == TY_ENOMEM ? ty_fail_memory(err)
-             : ours ? ty_fail(err, trial[i]->rc, "a variant of this run ended with %s",
-                              ty_code_name(trial[i]->rc))
-                    : 0;
+        const int its = trial[i]->rc;
+        if (its == TY_ENOMEM) {
+            rc = ty_fail_memory(err);
+        } else if (its == TY_EBUG || its == TY_EDEADLOCK) {
+            rc = ty_fail(err, its, "a variant of this run ended with %s", ty_code_name(its));
+        }
     }
     return rc;
 }
