@@ -221,10 +221,12 @@ static bool has_folder(const char *path)
 
 int ty_fail_write(struct ty_err *err, const char *path, int error)
 {
-    const char *why = error == ENOENT && has_folder(path) ? "no file can be made in its folder"
-                      : error == ENOENT                   ? "its folder does not exist"
-                      : error == EISDIR                   ? "it is a folder"
-                                                          : ty_errno_text(error);
+    const char *why = ty_errno_text(error);
+    if (error == ENOENT) {
+        why = has_folder(path) ? "no file can be made in its folder" : "its folder does not exist";
+    } else if (error == EISDIR) {
+        why = "it is a folder";
+    }
     return ty_fail(err, ty_code_of_errno(error), "%s: cannot be written (%s)", path, why);
 }
 

@@ -33,8 +33,15 @@ char *ty_words_seconds(double s, char *buf, size_t size)
         u++;
     }
     const double x = s / units[u].unit;
-    const int decimals = x >= 1000 ? 0 : x >= 100 ? 1 : x >= 10 ? 2 : 3;
-    ty_snprintf(buf, size, "%.*f %s", s == 0 ? 0 : decimals, x, units[s == 0 ? 0 : u].name);
+    int decimals = 3;
+    for (double limit = 10; limit <= 1000 && x >= limit; limit *= 10) {
+        decimals--;
+    }
+    if (s == 0) {
+        ty_snprintf(buf, size, "0 s");
+    } else {
+        ty_snprintf(buf, size, "%.*f %s", decimals, x, units[u].name);
+    }
     return buf;
 }
 

@@ -275,15 +275,21 @@ int ty_calibrate(const struct ty_calibrate_options *options, char **report, char
 {
     *report = *overlay = NULL;
     int rc = check_options(options, err);
-    struct ty_calibration *c = rc < 0 ? NULL : calloc(1, sizeof(*c));
+    if (rc < 0) {
+        return rc;
+    }
+    struct ty_calibration *c = calloc(1, sizeof(*c));
     if (c == NULL) {
-        return rc < 0 ? rc : ty_fail_memory(err);
+        return ty_fail_memory(err);
     }
     c->options = options;
     c->err = err;
-    c->source = options->operators != NULL     ? &ty_cal_operators
-                : options->collectives != NULL ? &ty_cal_collectives
-                                               : &ty_cal_steps;
+    c->source = &ty_cal_steps;
+    if (options->operators != NULL) {
+        c->source = &ty_cal_operators;
+    } else if (options->collectives != NULL) {
+        c->source = &ty_cal_collectives;
+    }
     rc = calibrate(c);
     if (rc == 0) {
         rc = write_texts(c, report, overlay);

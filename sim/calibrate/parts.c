@@ -18,10 +18,13 @@ int ty_cal_parts_open(struct ty_calibration *c, struct ty_config **config)
     }
     const bool operators = (*config)->cluster.operators != NULL;
     const bool logs = (*config)->cluster.collectives.measured_files.n > 0;
-    c->unused = operators && logs ? "cluster.operators and cluster.collectives.measured"
-                : operators       ? "cluster.operators"
-                : logs            ? "cluster.collectives.measured"
-                                  : NULL;
+    if (operators && logs) {
+        c->unused = "cluster.operators and cluster.collectives.measured";
+    } else if (operators) {
+        c->unused = "cluster.operators";
+    } else if (logs) {
+        c->unused = "cluster.collectives.measured";
+    }
     return 0;
 }
 

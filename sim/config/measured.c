@@ -73,14 +73,16 @@ static uint32_t log_of_rows(const struct ty_operators *table, uint32_t from, uin
                                 .ranks = first->ranks,
                                 .nodes = first->nodes,
                                 .per_node = together,
-                                .sharing = first->nodes == 1                  ? 1
-                                           : first->coll == TY_COLL_SEND_RECV ? per_node
-                                           : per_node > together              ? per_node / together
-                                                                              : 1,
+                                .sharing = 1,
                                 .type = "rows of a table",
                                 .n = n,
                                 .size_B = size_B,
                                 .time_s = size_B != NULL ? time_s : NULL};
+    if (first->nodes > 1 && first->coll == TY_COLL_SEND_RECV) {
+        log->sharing = per_node;
+    } else if (first->nodes > 1 && per_node > together) {
+        log->sharing = per_node / together;
+    }
     return n;
 }
 

@@ -204,10 +204,13 @@ void ty_loader_name_model(struct ty_loader *l)
     if (c->arch.name != NULL) {
         return;
     }
-    c->arch.name = c->arch.preset != NULL ? c->arch.preset
-                   : strcmp(file, "<stdin>") == 0
-                       ? "model"
-                       : ty_arena_strndup(&c->arena, base, ty_path_stem(base));
+    if (c->arch.preset != NULL) {
+        c->arch.name = c->arch.preset;
+    } else if (strcmp(file, "<stdin>") == 0) {
+        c->arch.name = "model";
+    } else {
+        c->arch.name = ty_arena_strndup(&c->arena, base, ty_path_stem(base));
+    }
     ty_loader_note(l, TY_SECTION_MODEL, c->arch.name != NULL ? 0 : ty_fail_memory(l->err));
 }
 

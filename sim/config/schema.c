@@ -197,6 +197,7 @@ int ty_config_schema(char **text, struct ty_err *err)
     struct ty_config config;
     struct ty_text t = {.data = NULL};
     const int rc = ty_config_init(&config, err);
+    *text = NULL;
     if (rc == 0) {
         ty_text_add(&t, "{\"$schema\": \"http://json-schema.org/draft-07/schema#\",\n"
                         "  \"title\": \"trainyard run file, version " TRAINYARD_VERSION "\",\n"
@@ -214,6 +215,9 @@ int ty_config_schema(char **text, struct ty_err *err)
         ty_text_add(&t, "}\n}\n");
     }
     ty_arena_release(&config.arena);
-    *text = rc == 0 ? ty_text_take(&t) : NULL;
-    return rc < 0 ? rc : *text != NULL ? 0 : ty_fail_memory(err);
+    if (rc < 0) {
+        return rc;
+    }
+    *text = ty_text_take(&t);
+    return *text != NULL ? 0 : ty_fail_memory(err);
 }
