@@ -222,15 +222,19 @@ static int execute(struct ty_sched_run *r, struct ty_err *err)
     };
     int rc =
         ty_sched_program_of(&r->program, r->placement, &r->shape, &r->slots, &d, &r->arena, err);
-    rc = rc < 0 ? rc : ty_timeline_init(&r->timeline, &r->program, err);
+    if (rc == 0) {
+        rc = ty_timeline_init(&r->timeline, &r->program, err);
+    }
     struct ty_mismatch mismatch;
     if (rc == 0 && r->sched == NULL) { /* a file may have messages in different orders */
         rc = ty_mismatch_find(&mismatch, &r->program, &r->arena, err);
         r->timeline.mismatch = &mismatch;
     }
-    rc = rc < 0 ? rc : ty_sweep(&r->timeline, err);
+    if (rc == 0) {
+        rc = ty_sweep(&r->timeline, err);
+    }
     r->timeline.mismatch = NULL;
-    return rc < 0 ? rc : ty_stats_compute(&r->stats, &r->timeline, &r->arena, err);
+    return rc == 0 ? ty_stats_compute(&r->stats, &r->timeline, &r->arena, err) : rc;
 }
 
 /* Passes of a piece take their share; the delay of a message stays. */
@@ -258,10 +262,12 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
     size_t len;
     struct ty_slots_file file;
     int rc = ty_file_read(&r->arena, o->name, TY_SLOTS_MAX_BYTES, &text, &len, err);
-    rc = rc < 0 ? rc : ty_slots_read(&file, o->name, text, len, &r->arena, err);
-    rc = rc < 0
-             ? rc
-             : ty_slots_check_between(file.placement, &file.shape, &file.slots, &file.marks, err);
+    if (rc == 0) {
+        rc = ty_slots_read(&file, o->name, text, len, &r->arena, err);
+    }
+    if (rc == 0) {
+        rc = ty_slots_check_between(file.placement, &file.shape, &file.slots, &file.marks, err);
+    }
     if (rc < 0) {
         return rc;
     }
@@ -291,7 +297,9 @@ static int read_file(struct ty_sched_run *r, const struct ty_schedule_options *o
 static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o, struct ty_err *err)
 {
     int rc = check_shape(o, err);
-    rc = rc < 0 ? rc : find_schedule(o->name, &r->sched, err);
+    if (rc == 0) {
+        rc = find_schedule(o->name, &r->sched, err);
+    }
     if (rc < 0) {
         return rc;
     }
@@ -299,12 +307,14 @@ static int generate(struct ty_sched_run *r, const struct ty_schedule_options *o,
     r->placement = r->sched->placement;
     r->shape = shape_of(o, r->sched);
     rc = check_memory(r, 0, err);
-    rc = rc < 0 ? rc : ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+    if (rc == 0) {
+        rc = ty_sched_slots(r->sched, &r->shape, &r->times, &r->slots, &r->arena, err);
+    }
     double slots = 0;
     for (uint32_t rank = 0; rc == 0 && rank < r->shape.p; rank++) {
         slots += r->slots.rank[rank].n;
     }
-    return rc < 0 ? rc : check_memory(r, slots - 2 * pieces_of(&r->shape), err);
+    return rc == 0 ? check_memory(r, slots - 2 * pieces_of(&r->shape), err) : rc;
 }
 
 int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, double pieces,
@@ -313,8 +323,10 @@ int ty_sched_run(struct ty_sched_run *r, const struct ty_schedule_options *o, do
     *r = (struct ty_sched_run){.sched = NULL};
     int rc = parse_times(o->times, &r->times, err);
     divide(&r->times, pieces);
-    rc = rc < 0 ? rc : is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
-    return rc < 0 ? rc : execute(r, err);
+    if (rc == 0) {
+        rc = is_file(o->name) ? read_file(r, o, err) : generate(r, o, err);
+    }
+    return rc == 0 ? execute(r, err) : rc;
 }
 
 void ty_sched_run_release(struct ty_sched_run *r)

@@ -244,8 +244,12 @@ int ty_schedule_show(const struct ty_schedule_options *options, char **text, str
     struct ty_text t = {.data = NULL};
     *text = NULL;
     int rc = check_format(format, err);
-    rc = rc < 0 ? rc : ty_sched_run(&run, options, 1, err);
-    rc = rc < 0 ? rc : show(&run, options, format, &t, err);
+    if (rc == 0) {
+        rc = ty_sched_run(&run, options, 1, err);
+    }
+    if (rc == 0) {
+        rc = show(&run, options, format, &t, err);
+    }
     if (rc == 0) {
         *text = ty_text_take(&t);
         rc = *text != NULL ? 0 : ty_fail_memory(err);
