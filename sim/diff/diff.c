@@ -65,9 +65,9 @@ static int match(struct ty_diff *d, const struct ty_diff_run *runs, struct ty_ar
 {
     int rc = 0;
     for (uint32_t i = 0; i < d->n; i++) {
-        d->seen = d->seen || runs[i].recording != NULL;
+        d->observed = d->observed || runs[i].recording != NULL;
     }
-    for (uint32_t i = 0; i < d->n && d->seen && rc == 0; i++) {
+    for (uint32_t i = 0; i < d->n && d->observed && rc == 0; i++) {
         const struct ty_recording *own = runs[i].recording;
         rc = match_ranks(&d->side[i], runs, d->n, arena);
         if (own != NULL && rc == 0) {
@@ -87,14 +87,14 @@ static int fill(struct ty_diff *d, const struct ty_diff_run *runs, size_t n, str
     }
     int rc = match(d, runs, arena) == 0 ? 0 : ty_fail_memory(err);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
-        rc = ty_diff_side(&d->side[i], d->seen, arena, err);
+        rc = ty_diff_side(&d->side[i], d->observed, arena, err);
         if (d->lumped) {
             lump(&d->side[i]);
         }
     }
     for (uint32_t i = 1; i < n && rc == 0; i++) {
         d->pair[i] = (struct ty_diff_pair){
-            .a = &d->side[0], .b = &d->side[i], .seen = d->seen, .lumped = d->lumped};
+            .a = &d->side[0], .b = &d->side[i], .observed = d->observed, .lumped = d->lumped};
         rc = ty_diff_pair(&d->pair[i], arena, err);
     }
     return rc;

@@ -49,9 +49,10 @@ int ty_diff_kind_order(const void *a, const void *b);
 /* Who and how long: what is known without looking into the timeline. */
 void ty_diff_side_begin(struct ty_diff_side *side, const struct ty_diff_run *from, char letter);
 
-/* Parts of a step and kinds of operations, of the ranks that count. `seen`: as by one who only sees
- * it (sim/core/analyse/seen.h). Columns are the arena's. 0 or TY_ENOMEM. */
-int ty_diff_side(struct ty_diff_side *side, bool seen, struct ty_arena *arena, struct ty_err *err);
+/* Parts of a step and kinds of operations, of the ranks that count. `observed`: as by one who only
+ * sees it (sim/core/analyse/observed.h). Columns are the arena's. 0 or TY_ENOMEM. */
+int ty_diff_side(struct ty_diff_side *side, bool observed, struct ty_arena *arena,
+                 struct ty_err *err);
 
 /* Whether every recording of a job of that many ranks has this one: only such ranks of its
  * simulations are compared. */
@@ -83,13 +84,13 @@ struct ty_diff_pair {
     uint32_t n_parts; /* those that either side has */
     struct ty_diff_both *kind;
     uint32_t n_kinds;
-    bool seen;              /* some run is measured: parts are those that can be seen */
+    bool observed;          /* some run is measured: parts are those that can be observed */
     bool lumped;            /* of a measured one no phase is known: all computation is one part */
     const char *remark[12]; /* [n_remarks] what a reader must know before comparing */
     uint32_t n_remarks;
 };
 
-/* a, b, seen and lumped are set. */
+/* a, b, observed and lumped are set. */
 int ty_diff_pair(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_err *err);
 
 /* remarks.c */
@@ -101,7 +102,7 @@ int ty_diff_keys(struct ty_diff_pair *pair, struct ty_arena *arena, struct ty_er
 
 /* All sides, and the others against the first. */
 struct ty_diff {
-    bool seen, lumped; /* as in struct ty_diff_pair */
+    bool observed, lumped; /* as in struct ty_diff_pair */
     struct ty_diff_side side[TY_DIFF_RUNS_MAX];
     struct ty_diff_pair pair[TY_DIFF_RUNS_MAX]; /* [n], the first one is empty */
     uint32_t n;

@@ -31,7 +31,7 @@ static const char *part_name(const struct ty_diff_pair *pair, uint32_t bucket)
     if (pair->lumped && bucket == TY_BUCKET_COMPUTE_FORWARD) {
         return "compute";
     }
-    return pair->seen && bucket == TY_BUCKET_BUBBLE_STALL
+    return pair->observed && bucket == TY_BUCKET_BUBBLE_STALL
                ? "idle"
                : ty_transformer_words.buckets[bucket].name;
 }

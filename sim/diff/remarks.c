@@ -149,7 +149,7 @@ static void remark_recording(struct ty_diff_pair *pair, const struct ty_diff_sid
     }
 }
 
-static void remark_seen(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+static void remark_observed(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
 {
     const struct ty_diff_side *sides[] = {pair->a, pair->b};
     remark(pair,
@@ -228,8 +228,8 @@ int ty_diff_remarks(struct ty_diff_pair *pair, struct ty_arena *arena)
 {
     int rc = 0;
     remark_work(pair, arena, &rc);
-    if (pair->seen) {
-        remark_seen(pair, arena, &rc);
+    if (pair->observed) {
+        remark_observed(pair, arena, &rc);
     }
     if (pair->a->from->run != NULL && pair->b->from->run != NULL) {
         remark_stacks(pair, arena, &rc);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sim/core/program/issue.h"
-#include "sim/core/analyse/seen.h"
+#include "sim/core/analyse/observed.h"
 #include "sim/run/bill.h"
 #include "sim/run/figures.h"
 #include "sim/diff/diff.h"
@@ -113,7 +113,7 @@ static int add_kinds(struct ty_diff_side *side, struct ty_arena *arena)
 /* ---- parts of a step ---- */
 
 /* As one who only sees the timeline would say: means over the ranks that count. */
-static void see_parts(struct ty_diff_side *side)
+static void observe_parts(struct ty_diff_side *side)
 {
     const struct ty_timeline *t = side->timeline;
     const double per = (double)side->n_counted * side->n_steps;
@@ -125,7 +125,7 @@ static void see_parts(struct ty_diff_side *side)
             if (side->counted != NULL && !side->counted[gang->rank_of[m]]) {
                 continue;
             }
-            ty_seen_buckets(t, g, m, t->makespan, bucket);
+            ty_observed_buckets(t, g, m, t->makespan, bucket);
             for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
                 side->part_s[b] += ty_s_from_ps(bucket[b]) / per;
             }
@@ -185,10 +185,11 @@ void ty_diff_side_begin(struct ty_diff_side *side, const struct ty_diff_run *fro
     }
 }
 
-int ty_diff_side(struct ty_diff_side *side, bool seen, struct ty_arena *arena, struct ty_err *err)
+int ty_diff_side(struct ty_diff_side *side, bool observed, struct ty_arena *arena,
+                 struct ty_err *err)
 {
-    if (seen) {
-        see_parts(side);
+    if (observed) {
+        observe_parts(side);
     }
     side->idle = idle_share(side);
     return add_kinds(side, arena) == 0 ? 0 : ty_fail_memory(err);

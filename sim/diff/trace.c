@@ -81,8 +81,8 @@ static const char *remark(struct ty_lanes *l, uint32_t i)
     if (fabs(change) < 1e-6 * first) {
         return "as long";
     }
-    const char *sign = change < 0 ? "−" : change > 0 ? "+" : "±";
-    const double size = change < 0 ? -change : change;
+    const char *sign = change < 0 ? "−" : "+";
+    const double size = fabs(change);
     return ty_arena_printf(&l->arena, "%s%s, %s%.1f %%%s", sign,
                            ty_words_seconds(size, time, sizeof(time)), sign, 100 * size / first,
                            steps ? " a step" : "");

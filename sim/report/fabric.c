@@ -35,7 +35,10 @@ static void branch(const struct tree *t, bool last, const char *label, const cha
     for (int i = 1; i < t->depth; i++) {
         ty_text_add(t->text, "   ");
     }
-    ty_text_add(t->text, "%s%s", t->depth == 0 ? "" : last ? "`- " : "|- ", label);
+    if (t->depth > 0) {
+        ty_text_add(t->text, last ? "`- " : "|- ");
+    }
+    ty_text_add(t->text, "%s", label);
     if (value[0] != '\0') {
         ty_text_pad(t->text, COLUMN);
         ty_text_add(t->text, "%s", value);

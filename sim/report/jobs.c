@@ -11,7 +11,8 @@
 #include "sim/config/stack.h"
 #include "sim/base/words.h"
 
-#define OWN "this job"
+#define OWN       "this job"
+#define STRETCHES 4u /* of nodes that are named */
 
 /* "1, 4-6", at most a few; the nodes that a job has GPUs on. */
 static void put_nodes(const struct ty_grid *grid, struct ty_text *t)
@@ -22,18 +23,20 @@ static void put_nodes(const struct ty_grid *grid, struct ty_text *t)
     for (uint32_t r = 0; on != NULL && r < grid->n_ranks; r++) {
         on[ty_grid_node(grid, r)] = true;
     }
-    for (uint32_t i = 0; on != NULL && i < n && shown < 5; i++) {
-        uint32_t last = i;
-        while (on[i] && last + 1 < n && on[last + 1]) {
-            last++;
+    for (uint32_t i = 0; on != NULL && i < n; i++) {
+        if (!on[i]) {
+            continue;
         }
-        if (on[i]) {
-            ty_text_add(t, "%s", shown == 0 ? "" : shown == 4 ? ", ..." : ", ");
-            if (shown++ < 4) {
-                ty_text_add(t, last > i ? "%u-%u" : "%u", (unsigned)i, (unsigned)last);
-            }
+        if (shown == STRETCHES) {
+            ty_text_add(t, ", ...");
+            break;
         }
-        i = last;
+        const uint32_t first = i;
+        while (i + 1 < n && on[i + 1]) {
+            i++;
+        }
+        ty_text_add(t, "%s", shown++ == 0 ? "" : ", ");
+        ty_text_add(t, i > first ? "%u-%u" : "%u", (unsigned)first, (unsigned)i);
     }
     free(on);
 }

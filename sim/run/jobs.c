@@ -119,7 +119,7 @@ struct ty_located ty_run_jobs_locate(const struct ty_run *run, uint32_t rank)
 static uint32_t steps_for(double own_s, double seconds)
 {
     const double n = seconds > 0 ? ceil(own_s / seconds) : 1;
-    return n < 1 ? 1 : n > STEPS_MAX ? STEPS_MAX : (uint32_t)n;
+    return (uint32_t)fmin(fmax(n, 1), STEPS_MAX);
 }
 
 /* Jobs without a number of steps get as many as they need, as far as their steps take as long as

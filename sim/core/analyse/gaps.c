@@ -8,7 +8,7 @@
  * arrived. */
 #include "sim/core/analyse/gaps.h"
 
-#include "sim/core/analyse/seen.h"
+#include "sim/core/analyse/observed.h"
 #include "sim/core/analyse/stats.h"
 
 /* Ordinal of the send of every message, within the sending gang. */
@@ -209,7 +209,8 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
     uint64_t data_ordinal = 0;
     if (tenant != NULL ? tenant->observed : p->observed) {
         for (uint32_t i = 0; i < n; i++) {
-            ty_seen_walk(gaps->timeline, gang, first + i, gaps->over[w.gang->tenant], visit, arg);
+            ty_observed_walk(gaps->timeline, gang, first + i, gaps->over[w.gang->tenant], visit,
+                             arg);
         }
         return;
     }

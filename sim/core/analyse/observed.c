@@ -1,5 +1,5 @@
-/* seen.c - see seen.h. A cursor on each stream, all moved along by the compute stream. */
-#include "sim/core/analyse/seen.h"
+/* observed.c - see observed.h. A cursor on each stream, all moved along by the compute stream. */
+#include "sim/core/analyse/observed.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct eyes {
     const struct ty_gang *gang;
     uint32_t member;
     struct cursor on[TY_MAX_STREAMS]; /* [n_lanes] */
-    ty_seen_fn *visit;
+    ty_observed_fn *visit;
     void *arg;
 };
 
@@ -87,8 +87,8 @@ static void look(struct eyes *e, ty_ps from, ty_ps to, const struct cursor *befo
     }
 }
 
-void ty_seen_walk(const struct ty_timeline *timeline, uint32_t gang, uint32_t member, ty_ps over,
-                  ty_seen_fn *visit, void *arg)
+void ty_observed_walk(const struct ty_timeline *timeline, uint32_t gang, uint32_t member,
+                      ty_ps over, ty_observed_fn *visit, void *arg)
 {
     struct eyes e = {.t = timeline,
                      .gang = &timeline->program->gangs[gang],
@@ -116,8 +116,8 @@ static void add(void *arg, uint32_t member, const struct ty_gap *gap)
     bucket[gap->bucket] += gap->dur;
 }
 
-void ty_seen_buckets(const struct ty_timeline *timeline, uint32_t gang, uint32_t member, ty_ps over,
-                     ty_ps bucket[TY_MAX_BUCKETS])
+void ty_observed_buckets(const struct ty_timeline *timeline, uint32_t gang, uint32_t member,
+                         ty_ps over, ty_ps bucket[TY_MAX_BUCKETS])
 {
     struct eyes e = {.t = timeline, .gang = &timeline->program->gangs[gang], .member = member};
     const struct cursor *c = &e.on[TY_STREAM_COMPUTE];
@@ -125,5 +125,5 @@ void ty_seen_buckets(const struct ty_timeline *timeline, uint32_t gang, uint32_t
     for (advance(&e, TY_STREAM_COMPUTE); c->valid; advance(&e, TY_STREAM_COMPUTE)) {
         bucket[c->bucket] += c->end - c->start;
     }
-    ty_seen_walk(timeline, gang, member, over, add, bucket);
+    ty_observed_walk(timeline, gang, member, over, add, bucket);
 }

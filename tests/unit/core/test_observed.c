@@ -1,6 +1,6 @@
-/* test_seen.c - where time went, by what ran: against a count picosecond by picosecond. */
+/* test_observed.c - where time went, by what ran: against a count picosecond by picosecond. */
 #include "model/vocabulary.h"
-#include "sim/core/analyse/seen.h"
+#include "sim/core/analyse/observed.h"
 
 #include <string.h>
 
@@ -78,7 +78,7 @@ START_TEST(sums_are_those_of_a_count_of_every_stretch)
         ck_assert_int_eq(ty_sweep(&t, &err), 0);
         for (uint32_t g = 0; g < p.n_gangs; g++) {
             ty_ps seen[TY_MAX_BUCKETS], counted[TY_MAX_BUCKETS], sum = 0;
-            ty_seen_buckets(&t, g, 0, t.makespan, seen);
+            ty_observed_buckets(&t, g, 0, t.makespan, seen);
             count(&t, p.gangs[g].rank_of[0], counted);
             for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
                 ck_assert_msg(seen[b] == counted[b], "seed %lu, %s", (unsigned long)seed,
@@ -93,4 +93,4 @@ START_TEST(sums_are_those_of_a_count_of_every_stretch)
 }
 END_TEST
 
-TY_SUITE("seen", sums_are_those_of_a_count_of_every_stretch)
+TY_SUITE("observed", sums_are_those_of_a_count_of_every_stretch)
