@@ -321,8 +321,12 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
             rc = ty_parallels[i]->check(layout, section, arch, c.gpus, err);
         }
     }
-    rc = rc < 0 ? rc : check_product(&c);
-    rc = rc < 0 ? rc : ty_check_first(check_shard(&c), check_batch(&c));
+    if (rc == 0) {
+        rc = check_product(&c);
+    }
+    if (rc == 0) {
+        rc = ty_check_first(check_shard(&c), check_batch(&c));
+    }
     return ty_check_first(rc, check_stages(&c));
 }
 

@@ -8,7 +8,7 @@
 
 static uint32_t begin_block(struct ty_lowering *l, const struct ty_block *block)
 {
-    l->n_need = 0;
+    l->emit.n_need = 0;
     const int index = ty_build_block(&l->b, block);
     return index < 0 ? 0 : (uint32_t)index;
 }
@@ -16,7 +16,7 @@ static uint32_t begin_block(struct ty_lowering *l, const struct ty_block *block)
 /* Which neighbour a pipeline rank is: 0 the next, 1 the previous. */
 static int peer_of(const struct ty_lowering *l, uint32_t rank)
 {
-    return rank == (l->rank + 1) % l->shape.p ? 0 : 1;
+    return rank == (l->here.rank + 1) % l->shape.p ? 0 : 1;
 }
 
 static void receive(struct ty_lowering *l, int back, uint16_t channel, bool second)
@@ -25,7 +25,7 @@ static void receive(struct ty_lowering *l, int back, uint16_t channel, bool seco
         return;
     }
     struct ty_op op = TY_OP_INIT;
-    op.kind = l->comm.recv[back][peer_of(l, l->b.program->channels[channel].from)];
+    op.kind = l->here.comm.recv[back][peer_of(l, l->b.program->channels[channel].from)];
     op.stream = TY_STREAM_RECV;
     op.sync = TY_SYNC_RECV;
     op.link = channel;
@@ -48,7 +48,7 @@ static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool sec
         return;
     }
     struct ty_op op = TY_OP_INIT;
-    op.kind = l->comm.send[back][peer_of(l, l->b.program->channels[channel].to)];
+    op.kind = l->here.comm.send[back][peer_of(l, l->b.program->channels[channel].to)];
     op.stream = TY_STREAM_SEND;
     op.sync = TY_SYNC_SEND;
     op.link = channel;
@@ -210,7 +210,8 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_block block = memory_of(l, want);
     const uint32_t index = begin_block(l, &block);
-    l->kinds = &l->gpus->slice[want->slice + (want->partner != NULL ? l->shape.slices : 0)];
+    l->emit.kinds =
+        &l->here.gpus->slice[want->slice + (want->partner != NULL ? l->shape.slices : 0)];
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         forward(l, want);
@@ -254,27 +255,27 @@ uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
     const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
-    const bool ends = l->rank == 0 || l->rank == l->shape.p - 1;
+    const bool ends = l->here.rank == 0 || l->here.rank == l->shape.p - 1;
     if (ty_lower_has_tensor(l) && l->in->layout->sequence_parallel) {
         const uint8_t waits[] = {TY_EVENT_COMPUTE};
-        ty_lower_collective(l, TY_GROUP_TENSOR, l->comm.norm_grads, TY_NONE, TY_PART_NONE,
+        ty_lower_collective(l, TY_GROUP_TENSOR, l->here.comm.norm_grads, TY_NONE, TY_PART_NONE,
                             TY_EVENT_TENSOR, waits, 1);
         ty_lower_need(l, TY_EVENT_TENSOR);
     }
     if (l->tied_meet != TY_NONE && ends) {
-        meet(l, l->comm.tied, l->tied_meet, TY_EVENT_REDUCED);
+        meet(l, l->here.comm.tied, l->tied_meet, TY_EVENT_REDUCED);
     }
     if (l->mirror_meet != NULL) {
-        meet(l, l->comm.mirror, l->mirror_meet[l->rank], TY_EVENT_REDUCED);
+        meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], TY_EVENT_REDUCED);
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
     if (l->norm_meet != TY_NONE) { /* on the stream of the data group, after all it reduced */
-        meet(l, l->comm.grad_norm, l->norm_meet, TY_EVENT_NORM);
+        meet(l, l->here.comm.grad_norm, l->norm_meet, TY_EVENT_NORM);
         ty_lower_need(l, TY_EVENT_NORM);
     } else {
         ty_lower_need(l, TY_EVENT_REDUCED);
     }
-    ty_lower_compute(l, l->optimizer, TY_NONE, TY_PART_NONE,
+    ty_lower_compute(l, l->here.optimizer, TY_NONE, TY_PART_NONE,
                      ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);
     ty_lower_regain(l, v, n);
     return index;

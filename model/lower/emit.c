@@ -6,12 +6,12 @@
 
 void ty_lower_need(struct ty_lowering *l, uint8_t event)
 {
-    for (uint32_t i = 0; i < l->n_need; i++) {
-        if (l->need[i] == event) {
+    for (uint32_t i = 0; i < l->emit.n_need; i++) {
+        if (l->emit.need[i] == event) {
             return;
         }
     }
-    l->need[l->n_need++] = event;
+    l->emit.need[l->emit.n_need++] = event;
 }
 
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits)
@@ -22,7 +22,7 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
         behind |= i < n_waits ? 1u << waits[i] : 0;
     }
     if (op.record != TY_NO_EVENT) {
-        l->behind[op.record] = behind;
+        l->emit.behind[op.record] = behind;
     }
     ty_build_op(&l->b, &op);
 }
@@ -30,20 +30,20 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
 /* An operation has few places for events: what another awaited one has waited for goes first. */
 static void settle(struct ty_lowering *l)
 {
-    for (uint32_t i = 0; i < l->n_need && l->n_need > TY_WAITS; i++) {
-        for (uint32_t k = 0; k < l->n_need; k++) {
-            if (k != i && (l->behind[l->need[k]] >> l->need[i] & 1u) != 0) {
-                l->need[i] = l->need[k];
-                l->need[k] = l->need[--l->n_need];
+    for (uint32_t i = 0; i < l->emit.n_need && l->emit.n_need > TY_WAITS; i++) {
+        for (uint32_t k = 0; k < l->emit.n_need; k++) {
+            if (k != i && (l->emit.behind[l->emit.need[k]] >> l->emit.need[i] & 1u) != 0) {
+                l->emit.need[i] = l->emit.need[k];
+                l->emit.need[k] = l->emit.need[--l->emit.n_need];
                 break;
             }
         }
     }
-    if (l->n_need > TY_WAITS) {
+    if (l->emit.n_need > TY_WAITS) {
         ty_build_note(&l->b, ty_fail(l->b.err, TY_EBUG,
                                      "lowering: a computation waits for more than %u events",
                                      (unsigned)TY_WAITS));
-        l->n_need = TY_WAITS;
+        l->emit.n_need = TY_WAITS;
     }
 }
 
@@ -57,8 +57,8 @@ void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum
     op.layer = layer;
     op.part = (uint8_t)part;
     settle(l);
-    ty_lower_emit(l, op, l->need, l->n_need);
-    l->n_need = 0;
+    ty_lower_emit(l, op, l->emit.need, l->emit.n_need);
+    l->emit.n_need = 0;
 }
 
 void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16_t kind,

@@ -26,7 +26,7 @@ static uint32_t list_gpus(struct router *r, uint32_t member)
     const struct ty_group *g = &l->b.program->groups[r->route->group];
     for (uint32_t i = 0; i < g->count; i++) {
         r->gpus[i] =
-            ty_grid_gpu(&l->out->grid, l->rank_of[ty_group_first(g, member) + i * g->stride]);
+            ty_grid_gpu(&l->out->grid, l->here.rank_of[ty_group_first(g, member) + i * g->stride]);
     }
     return g->count;
 }
@@ -35,7 +35,7 @@ static uint32_t list_gpus(struct router *r, uint32_t member)
 static bool reuse(const struct router *r, uint32_t member, struct ty_flow *flow)
 {
     const struct ty_program *p = r->l->b.program;
-    for (uint32_t k = p->n_kinds; k > r->l->first_kind; k--) {
+    for (uint32_t k = p->n_kinds; k > r->l->here.first_kind; k--) {
         const struct ty_kind *kind = &p->kinds[k - 1];
         if (kind->first_flow == 0 || kind->script != 0) {
             continue;
@@ -76,7 +76,7 @@ static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty
 static void share_rows(const struct ty_lowering *l, struct ty_kind *kind, uint32_t first)
 {
     struct ty_program *p = l->b.program;
-    for (uint32_t k = p->n_kinds; k > l->first_kind && l->b.code == 0; k--) {
+    for (uint32_t k = p->n_kinds; k > l->here.first_kind && l->b.code == 0; k--) {
         const uint32_t other = p->kinds[k - 1].script == 0 ? p->kinds[k - 1].first_flow : 0;
         if (other != 0 &&
             memcmp(&p->flows[other - 1], &p->flows[first], l->members * sizeof(*p->flows)) == 0) {

@@ -23,7 +23,7 @@ uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank)
 
 void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind)
 {
-    const struct ty_gpu_mix *mix = l->gpus;
+    const struct ty_gpu_mix *mix = l->here.gpus;
     ty_ps of[TY_GENERATIONS_MAX];
     bool equal = true;
     assert(mix->n_used > 0);
@@ -49,7 +49,7 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
                                enum ty_phase phase, const struct ty_cost *cost, size_t stride)
 {
-    const struct ty_gpu_mix *mix = l->gpus;
+    const struct ty_gpu_mix *mix = l->here.gpus;
     struct ty_kind kind = {.name = name, .category = (uint8_t)category, .phase = (uint8_t)phase};
     ty_ps dur[TY_GENERATIONS_MAX] = {0};
     for (uint32_t k = 0; k < mix->n_used; k++) {
@@ -63,8 +63,8 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params)
 {
     struct ty_cost cost[TY_GENERATIONS_MAX] = {{0, 0}};
-    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
-        const uint32_t g = l->gpus->used[k];
+    for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
+        const uint32_t g = l->here.gpus->used[k];
         cost[g] = ty_optimizer_cost(&ty_exceptions_cluster(l->in->cluster, g)->gpu, l->in->layout,
                                     params);
     }
@@ -197,7 +197,7 @@ static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
     if (mix->slice == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    l->gpus = mix;
+    l->here.gpus = mix;
     for (uint32_t q = 0; q < n; q++) {
         slice_kinds(l, q, &mix->slice[q]);
         mix->slice[n + q] = mix->slice[q];
@@ -216,7 +216,7 @@ static void look(const struct ty_lowering *l, struct ty_gpu_mix *mix)
     bool seen[TY_GENERATIONS_MAX] = {false};
     mix->n_used = 0;
     for (uint32_t i = 0; i < l->members; i++) {
-        const uint32_t g = ty_lower_generation(l, l->rank_of[i]);
+        const uint32_t g = ty_lower_generation(l, l->here.rank_of[i]);
         if (mix->generation != NULL) {
             mix->generation[i] = (uint8_t)g;
         }
@@ -250,7 +250,7 @@ int ty_lower_gpus(struct ty_lowering *l)
     look(l, mix);
     for (uint32_t i = 0; i < l->n_mixes; i++) {
         if (memcmp(l->mix[i].generation, mix->generation, l->members) == 0) {
-            l->gpus = &l->mix[i];
+            l->here.gpus = &l->mix[i];
             return 0;
         }
     }

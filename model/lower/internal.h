@@ -137,28 +137,44 @@ struct ty_lower_group {
     const struct ty_reach *reach; /* [members], of the pipeline rank being lowered */
 };
 
+/* The pipeline rank being lowered. */
+struct ty_lower_rank {
+    uint32_t rank;
+    uint32_t *rank_of;             /* [members] */
+    const struct ty_gpu_mix *gpus; /* what its members sit on */
+    uint32_t first_kind;           /* kinds of communication depend on where it sits */
+    struct ty_comm_kinds comm;
+    uint16_t optimizer;
+    uint32_t *block;          /* made so far; see block_of in lower.c */
+    uint32_t own_next;        /* of its collectives in the user's file */
+    uint32_t own_first_block; /* blocks from here on may be one of theirs */
+};
+
+/* The block being built. */
+struct ty_lower_block {
+    const struct ty_compute_kinds *kinds;
+    /* events the next computation has to wait for, and what each of them has waited for itself */
+    uint8_t need[TY_EVENTS];
+    uint32_t n_need;
+    uint32_t behind[TY_EVENTS]; /* bit e: event e */
+};
+
+/* What is known before any pipeline rank is lowered comes first; then what grows, and what is at
+ * hand. */
 struct ty_lowering {
     const struct ty_lower_input *in;
-    struct ty_builder b;
-    struct ty_arena *arena;
-    struct ty_lowered *out;
     const struct ty_sched *sched;
     struct ty_sched_shape shape;
     const struct ty_zero *zero;
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
     const struct ty_units *part;  /* the same, a slice of it at a time */
     uint32_t members;             /* ranks per gang */
+    size_t n_partners;            /* 1, or 1 + virtual stages when slots overlap */
 
     /* computation */
     struct ty_compute_costs *costs; /* [generations][2 x slices]; of those that no rank has: zero */
-    struct ty_gpu_mix *mix;         /* [n_mixes] */
-    uint32_t n_mixes;
-    const struct ty_gpu_mix *gpus;        /* of the pipeline rank being lowered */
-    const struct ty_compute_kinds *kinds; /* of the block being built */
     struct ty_cost layer_forward, layer_input, layer_weight; /* of a whole layer on the slowest GPU,
                                                               * for generators */
-
-    uint32_t first_stretched; /* kinds from here on may be of computation beside collectives */
 
     /* links */
     struct ty_lower_group group[TY_N_COMM_GROUPS];
@@ -170,24 +186,19 @@ struct ty_lowering {
     uint32_t n_own_groups;
     uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
 
-    /* the pipeline rank being lowered */
-    uint32_t rank;
-    uint32_t *rank_of;            /* [members] */
+    /* what grows from rank to rank */
+    struct ty_builder b;
+    struct ty_arena *arena;
+    struct ty_lowered *out;
+    struct ty_gpu_mix *mix; /* [n_mixes] */
+    uint32_t n_mixes;
+    uint32_t first_stretched;     /* kinds from here on may be of computation beside collectives */
+    struct ty_vstage *vstage;     /* [directions x stages]; filled rank by rank */
+    struct ty_lower_size size;    /* so far */
     struct ty_coll_cost *cost_of; /* [members]: scratch */
-    uint32_t first_kind;          /* of this rank: kinds of communication depend on where it sits */
-    struct ty_comm_kinds comm;
-    uint16_t optimizer;
-    struct ty_vstage *vstage;  /* [directions x stages]; filled rank by rank */
-    uint32_t *block;           /* blocks made so far on this rank; see block_of in lower.c */
-    uint32_t own_next;         /* of its collectives in the user's file */
-    uint32_t own_first_block;  /* blocks from here on may be one of theirs */
-    struct ty_lower_size size; /* so far */
-    size_t n_partners;         /* 1, or 1 + virtual stages when slots overlap */
 
-    /* events the next computation has to wait for, and what each of them has waited for itself */
-    uint8_t need[TY_EVENTS];
-    uint32_t n_need;
-    uint32_t behind[TY_EVENTS]; /* bit e: event e */
+    struct ty_lower_rank here;
+    struct ty_lower_block emit;
 };
 
 static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
@@ -215,12 +226,12 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 /* compute.c: what computation costs on each kind of GPU. Needs the grid. */
 int ty_lower_price(struct ty_lowering *l);
 
-/* gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->rank
- * have, as l->gpus, and makes the kinds of such a gang when it is the first. Needs l->rank_of. */
+/* gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->here.rank
+ * have, as l->here.gpus, and makes the kinds of such a gang when it is the first. Needs l->here.rank_of. */
 int ty_lower_gpus(struct ty_lowering *l);
 /* The kind of GPU that a rank sits on: 0 is the cluster's own. */
 uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank);
-/* Durations of a kind from those on each GPU in use: [l->gpus->n_used]. */
+/* Durations of a kind from those on each GPU in use: [l->here.gpus->n_used]. */
 void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind *kind);
 /* A kind that costs cost[generation x stride]. */
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
@@ -265,7 +276,7 @@ struct ty_collective {
 bool ty_lower_script(struct ty_lowering *l, struct ty_kind *kind, const struct ty_collective *c,
                      const struct ty_coll_cost *cost);
 
-/* kinds.c: kinds of communication of the pipeline rank l->rank. What fails is remembered by
+/* kinds.c: kinds of communication of the pipeline rank l->here.rank. What fails is remembered by
  * the builder; the kind returned then is never used. */
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
 /* A collective of a group, made once. */

@@ -152,7 +152,7 @@ static int known_kind(const struct ty_lowering *l, const char *group, enum ty_ph
                       const struct ty_collective *c)
 {
     const struct ty_program *p = l->b.program;
-    for (uint32_t k = l->first_kind; k < p->n_kinds; k++) {
+    for (uint32_t k = l->here.first_kind; k < p->n_kinds; k++) {
         const struct ty_kind *kind = &p->kinds[k];
         if (kind->group == group && kind->phase == (uint8_t)phase &&
             !(kind->bytes < c->bytes || kind->bytes > c->bytes) &&
@@ -185,7 +185,7 @@ static void message_cost(const struct ty_lowering *l, const void *arg, uint32_t 
 {
     const struct message *m = arg;
     const bool same =
-        ty_lower_node_on(l, member, m->peer_stage) == ty_lower_node_on(l, member, l->rank);
+        ty_lower_node_on(l, member, m->peer_stage) == ty_lower_node_on(l, member, l->here.rank);
     (alone ? ty_p2p_cost_alone : ty_p2p_cost)(l->in->cluster, same, m->bytes, out);
     *seconds = m->receive ? out->latency_s : out->transfer_s;
     out->latency_s = 0; /* it is the receiver's */
@@ -198,7 +198,7 @@ static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase 
                              uint32_t peer, double bytes)
 {
     const struct ty_route route = {receive ? TY_ROUTE_NONE : TY_ROUTE_MESSAGE, 0,
-                                   (const uint32_t[]){l->rank, peer}, 2};
+                                   (const uint32_t[]){l->here.rank, peer}, 2};
     const struct comm comm = {.name = receive ? "recv" : "send",
                               .group = "pp",
                               .category = TY_CAT_COMM_PIPELINE,
@@ -224,7 +224,7 @@ static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm,
                     if (forward == (place <= TY_AFTER_FORWARD) && other->group == comm->group &&
                         other->coll == comm->coll && other->calls == comm->calls &&
                         !(other->bytes < comm->bytes || other->bytes > comm->bytes)) {
-                        return l->comm.op[u][i][place][k];
+                        return l->here.comm.op[u][i][place][k];
                     }
                 }
             }
@@ -260,11 +260,11 @@ static void op_comm_kinds(struct ty_lowering *l)
 {
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         for (uint32_t i = 0; i < l->part->kind[u].n; i++) {
-            round_comm_kinds(l, &l->part->kind[u].op[i].rounds, l->comm.round[u][i]);
+            round_comm_kinds(l, &l->part->kind[u].op[i].rounds, l->here.comm.round[u][i]);
             for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
                 const struct ty_op_comms *comms = &l->part->kind[u].op[i].comms[place];
                 for (uint32_t k = 0; k < comms->n; k++) {
-                    l->comm.op[u][i][place][k] =
+                    l->here.comm.op[u][i][place][k] =
                         op_comm_kind(l, &comms->item[k], place <= TY_AFTER_FORWARD);
                 }
             }
@@ -282,15 +282,16 @@ static double hidden_bytes(const struct ty_lowering *l)
 static void message_kinds(struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
-    const uint32_t p = l->shape.p, next = (l->rank + 1) % p, previous = (l->rank + p - 1) % p;
+    const uint32_t p = l->shape.p, next = (l->here.rank + 1) % p,
+                   previous = (l->here.rank + p - 1) % p;
     /* With sequence parallelism a rank holds, and sends, its part of the sequence only. */
     const double bytes = hidden_bytes(l) / (layout->sequence_parallel ? layout->tensor : 1);
     const uint32_t peer[2] = {next, previous};
     for (int back = 0; back < 2; back++) {
         const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
         for (int k = 0; k < 2; k++) {
-            l->comm.send[back][k] = message_kind(l, false, phase, peer[k], bytes);
-            l->comm.recv[back][k] = message_kind(l, true, phase, peer[k], bytes);
+            l->here.comm.send[back][k] = message_kind(l, false, phase, peer[k], bytes);
+            l->here.comm.recv[back][k] = message_kind(l, true, phase, peer[k], bytes);
         }
     }
 }
@@ -300,7 +301,7 @@ static const struct ty_reach *of_members(struct ty_lowering *l, const struct ty_
 {
     struct ty_reach *out = ty_arena_array(l->arena, struct ty_reach, l->members);
     for (uint32_t i = 0; out != NULL && i < l->members; i++) {
-        out[i] = at[l->rank_of[i]];
+        out[i] = at[l->here.rank_of[i]];
     }
     return out;
 }
@@ -315,8 +316,8 @@ static void norm_kind(struct ty_lowering *l)
     /* one fp32: nothing that a link would notice */
     const struct ty_collective norm = {
         TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
-    l->comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
-                                        TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+    l->here.comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
+                                             TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
 }
 
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
@@ -370,26 +371,26 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
             return ty_fail_memory(l->b.err);
         }
     }
-    l->first_kind = l->b.program->n_kinds;
+    l->here.first_kind = l->b.program->n_kinds;
     op_comm_kinds(l);
     message_kinds(l);
     norm_kind(l);
-    const struct ty_stage_plan *plan = &l->out->stage[l->rank];
+    const struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
     if (l->tied_meet != TY_NONE) {
-        l->comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
-                                 (double)l->in->arch->vocabulary * l->in->arch->hidden /
-                                     l->in->layout->tensor);
+        l->here.comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
+                                      (double)l->in->arch->vocabulary * l->in->arch->hidden /
+                                          l->in->layout->tensor);
     }
     if (l->mirror_meet != NULL) {
-        l->comm.mirror =
-            pair_kind(l, "mirror", l->rank, l->shape.p - 1 - l->rank,
+        l->here.comm.mirror =
+            pair_kind(l, "mirror", l->here.rank, l->shape.p - 1 - l->here.rank,
                       l->in->layout->zero > 0 ? plan->params / ty_layout_shards(l->in->layout)
                                               : plan->params);
     }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
-    l->comm.norm_grads = ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-                                             2.0 * l->in->arch->hidden * plan->n_layers *
-                                                 ty_memory_grad_bytes(l->in->layout));
-    l->optimizer = ty_lower_optimizer_kind(l, plan->params);
+    l->here.comm.norm_grads = ty_lower_group_kind(
+        l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+        2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout));
+    l->here.optimizer = ty_lower_optimizer_kind(l, plan->params);
     return l->b.code;
 }

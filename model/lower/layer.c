@@ -31,8 +31,8 @@ static void compute(struct ty_lowering *l, const struct at *at, uint16_t kind)
 /* The host's share of a pass: after the message it waits for, before the first kernel. */
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase)
 {
-    if (l->kinds->host[phase] != TY_NONE) {
-        ty_lower_compute(l, l->kinds->host[phase], TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
+    if (l->emit.kinds->host[phase] != TY_NONE) {
+        ty_lower_compute(l, l->emit.kinds->host[phase], TY_NONE, TY_PART_NONE, TY_EVENT_COMPUTE);
     }
 }
 
@@ -43,13 +43,13 @@ static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place
     const struct ty_op_comms *all = &at->op->comms[place];
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
     uint32_t n = 1;
-    for (uint32_t i = 0; i < l->n_need && n < TY_WAITS; i++) {
-        if (l->need[i] == TY_EVENT_RECV) {
+    for (uint32_t i = 0; i < l->emit.n_need && n < TY_WAITS; i++) {
+        if (l->emit.need[i] == TY_EVENT_RECV) {
             waits[n++] = TY_EVENT_RECV;
         }
     }
     for (uint32_t i = 0; i < all->n; i++) {
-        const uint16_t kind = l->comm.op[at->unit][at->number][place][i];
+        const uint16_t kind = l->here.comm.op[at->unit][at->number][place][i];
         const uint8_t after =
             all->item[i].group == TY_GROUP_TENSOR ? TY_EVENT_TENSOR : TY_EVENT_CONTEXT;
         const uint8_t record = place == TY_BEFORE_WGRAD ? TY_EVENT_REGATHER : after;
@@ -79,7 +79,7 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
                    bool back)
 {
     const uint32_t n = at->op->rounds.n;
-    const uint16_t *kind = l->comm.round[at->unit][at->number];
+    const uint16_t *kind = l->here.comm.round[at->unit][at->number];
     for (uint32_t i = 0; i < n; i++) {
         const uint16_t backward = kind[i == 0 ? 1 : i < n - 1 ? 2 : 3];
         const uint8_t event = i % 2 == 0 ? TY_EVENT_CONTEXT : TY_EVENT_CONTEXT_ODD;
@@ -162,7 +162,7 @@ static void weight_op(struct ty_lowering *l, const struct at *at)
 static struct at at(const struct ty_lowering *l, const struct ty_unit *unit, uint32_t i)
 {
     return (struct at){unit->kind, i, &l->units->kind[unit->kind].op[i],
-                       &l->kinds->op[unit->kind][i], unit->layer};
+                       &l->emit.kinds->op[unit->kind][i], unit->layer};
 }
 
 /* ---- parts of units ---- */

@@ -41,7 +41,7 @@ static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
         coord[TY_AXIS_TENSOR] = i % layout->tensor;
         coord[TY_AXIS_CONTEXT] = i / layout->tensor % layout->context;
         coord[TY_AXIS_DATA] = i / (layout->tensor * layout->context);
-        coord[TY_AXIS_PIPELINE] = l->rank;
+        coord[TY_AXIS_PIPELINE] = l->here.rank;
         rank_of[i] = ty_grid_rank(&l->out->grid, coord);
     }
 }
@@ -109,7 +109,7 @@ static uint32_t n_vstages(const struct ty_lowering *l)
 static bool is_mine(const struct ty_lowering *l, uint32_t k)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
-    return ty_sched_owner(l->sched->placement, &l->shape, k / stages, k % stages) == l->rank;
+    return ty_sched_owner(l->sched->placement, &l->shape, k / stages, k % stages) == l->here.rank;
 }
 
 static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
@@ -133,7 +133,7 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     /* the copies of two-way schedules are stages of their own and counted already */
     plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
                               ? 1
-                              : l->sched->weight_copies(&l->shape, l->rank);
+                              : l->sched->weight_copies(&l->shape, l->here.rank);
     plan->states = ty_memory_states(layout, plan->params);
     plan->states.weights *= plan->weight_copies;
     struct ty_tensors tensors;
@@ -155,8 +155,8 @@ static double gathered(const struct ty_lowering *l, const struct ty_vstage *cons
 
 static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
-    struct ty_gang gang = {.n_ranks = l->members, .rank_of = l->rank_of};
-    gang.name = ty_arena_printf(l->arena, "stage %u", (unsigned)l->rank);
+    struct ty_gang gang = {.n_ranks = l->members, .rank_of = l->here.rank_of};
+    gang.name = ty_arena_printf(l->arena, "stage %u", (unsigned)l->here.rank);
     gang.static_B[TY_MEM_WEIGHTS] = plan->states.weights;
     gang.static_B[TY_MEM_GRADS] = plan->states.grads;
     gang.static_B[TY_MEM_OPTIMIZER] = plan->states.optimizer;
@@ -170,7 +170,7 @@ static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slo
     return slot->direction * ty_sched_stages(&l->shape) + slot->stage;
 }
 
-/* Blocks are shared by all passes that are alike; l->block[] remembers them by
+/* Blocks are shared by all passes that are alike; l->here.block[] remembers them by
  * [vstage][phase][slice][edge][found][partner + 1]. */
 static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
                          const struct ty_slot *partner, bool edge, enum ty_found found)
@@ -179,7 +179,7 @@ static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
     const uint32_t other = partner == NULL ? 0 : vstage_of(l, partner) + 1;
     size_t index = own * TY_N_PHASES + slot->phase;
     index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
-    uint32_t *block = &l->block[index * l->n_partners + other];
+    uint32_t *block = &l->here.block[index * l->n_partners + other];
     if (*block == UINT32_MAX) {
         *block = ty_lower_block(
             l, &(struct ty_block_want){.v = &l->vstage[own],
@@ -305,7 +305,7 @@ static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
 static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
 {
     ty_build_pass(&l->b, &(struct ty_pass){.block = block,
-                                           .stage = (uint16_t)l->rank,
+                                           .stage = (uint16_t)l->here.rank,
                                            .step = (uint16_t)step,
                                            .phase = TY_PHASE_STEP});
 }
@@ -366,26 +366,33 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
 {
     const size_t blocks =
         (size_t)n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 * TY_N_FOUND * l->n_partners;
-    struct ty_stage_plan *plan = &l->out->stage[l->rank];
+    struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
     const struct ty_vstage **mine = ty_arena_alloc(l->arena, n_vstages(l), sizeof(*mine));
     uint32_t n_mine = 0;
-    l->rank_of = ty_arena_array(l->arena, uint32_t, l->members);
-    l->block = l->block != NULL ? l->block : ty_arena_array(l->arena, uint32_t, blocks);
-    if (mine == NULL || l->rank_of == NULL || l->block == NULL) {
+    l->here.rank_of = ty_arena_array(l->arena, uint32_t, l->members);
+    l->here.block =
+        l->here.block != NULL ? l->here.block : ty_arena_array(l->arena, uint32_t, blocks);
+    if (mine == NULL || l->here.rank_of == NULL || l->here.block == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    memset(l->block, 0xff, blocks * sizeof(*l->block));
-    l->own_first_block = l->b.program->n_blocks;
-    fill_ranks(l, l->rank_of);
+    memset(l->here.block, 0xff, blocks * sizeof(*l->here.block));
+    l->here.own_first_block = l->b.program->n_blocks;
+    fill_ranks(l, l->here.rank_of);
     int rc = plan_stage(l, plan);
-    rc = rc < 0 ? rc : ty_lower_gpus(l);
-    rc = rc < 0 ? rc : ty_lower_rank_kinds(l);
-    rc = rc < 0 ? rc : make_vstages(l, mine, &n_mine);
+    if (rc == 0) {
+        rc = ty_lower_gpus(l);
+    }
+    if (rc == 0) {
+        rc = ty_lower_rank_kinds(l);
+    }
+    if (rc == 0) {
+        rc = make_vstages(l, mine, &n_mine);
+    }
     const bool whole = l->sched->whole_chunks; /* its gradients are added up */
     plan->buffers_B = ty_memory_buffers(l->in->layout, gathered(l, mine, n_mine),
                                         ty_lower_most_params(mine, n_mine, whole ? UINT32_MAX : 2));
     make_gang(l, plan);
-    return rc < 0 ? rc : make_passes(l, &slots->rank[l->rank], ty_lower_step(l, mine, n_mine));
+    return rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
 }
 
 /* Computation of a rank on a slow GPU takes longer. */
@@ -437,7 +444,9 @@ static int prepare(struct ty_lowering *l)
     make_grid(l);
     make_groups(l);
     int rc = make_fabric(l);
-    rc = rc < 0 ? rc : ty_lower_reaches(l);
+    if (rc == 0) {
+        rc = ty_lower_reaches(l);
+    }
     return rc < 0 ? rc : ty_lower_price(l);
 }
 
@@ -451,11 +460,14 @@ static int lower_ranks(struct ty_lowering *l)
     }
     l->n_partners = ty_slots_paired(&slots) ? n_vstages(l) + 1 : 1;
     rc = make_mirrors(l);
-    rc = rc < 0 ? rc : ty_lower_own_groups(l, &slots);
-    rc = rc < 0 ? rc
-                : ty_sched_edges_build(&l->edges, &l->b, l->sched->placement, &l->shape,
-                                       l->shape.m * l->shape.slices * l->in->steps, 0);
-    for (l->rank = 0; l->rank < l->shape.p && rc == 0; l->rank++) {
+    if (rc == 0) {
+        rc = ty_lower_own_groups(l, &slots);
+    }
+    if (rc == 0) {
+        rc = ty_sched_edges_build(&l->edges, &l->b, l->sched->placement, &l->shape,
+                                  l->shape.m * l->shape.slices * l->in->steps, 0);
+    }
+    for (l->here.rank = 0; l->here.rank < l->shape.p && rc == 0; l->here.rank++) {
         rc = lower_rank(l, &slots);
     }
     return rc;
@@ -481,8 +493,12 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
         return rc;
     }
     rc = lower_ranks(&l);
-    rc = rc < 0 ? rc : l.b.code;
+    if (rc == 0) {
+        rc = l.b.code;
+    }
     set_jitter(&l);
-    rc = rc < 0 ? rc : set_slow(&l);
+    if (rc == 0) {
+        rc = set_slow(&l);
+    }
     return rc == 0 ? ty_program_seal(&out->program, arena, err) : rc;
 }

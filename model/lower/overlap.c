@@ -150,10 +150,10 @@ static void stretch(struct ty_lowering *l, const struct ty_block *block, uint32_
     struct ty_op *op = &l->out->program.ops[block->first + i];
     ty_ps dur[TY_GENERATIONS_MAX];
     bool any = false;
-    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
+    for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
         const struct ty_kind *kind = &l->out->program.kinds[op->kind];
         const ty_ps plus = more[(size_t)k * block->n_ops + i];
-        dur[k] = ty_kind_duration(kind, l->gpus->member[k]) + plus;
+        dur[k] = ty_kind_duration(kind, l->here.gpus->member[k]) + plus;
         any = any || plus > 0;
     }
     op->kind = any ? kind_lasting(l, op->kind, dur) : op->kind;
@@ -172,13 +172,13 @@ void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
         n_collectives += is_collective(&p->ops[block.first + i]);
     }
     struct span *comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
-    ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->gpus->n_used * block.n_ops + 1);
+    ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->here.gpus->n_used * block.n_ops + 1);
     if (comm == NULL || more == NULL) {
         ty_build_no_memory(&l->b);
         return;
     }
-    for (uint32_t k = 0; k < l->gpus->n_used; k++) {
-        play_block(p, &block, l->gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
+    for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
+        play_block(p, &block, l->here.gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
     }
     for (uint32_t i = 0; i < block.n_ops; i++) {
         stretch(l, &block, i, more);

@@ -97,7 +97,7 @@ int ty_lower_own_groups(struct ty_lowering *l, const struct ty_slots *slots)
 static uint32_t block_of(struct ty_lowering *l, uint16_t kind, uint16_t meet)
 {
     const struct ty_program *p = l->b.program;
-    for (uint32_t b = l->own_first_block; b < p->n_blocks; b++) {
+    for (uint32_t b = l->here.own_first_block; b < p->n_blocks; b++) {
         const struct ty_op *op = &p->ops[p->blocks[b].first];
         if (p->blocks[b].n_ops == 1 && op->sync == TY_SYNC_MEET && op->kind == kind &&
             op->link == meet) {
@@ -120,15 +120,15 @@ static void add(struct ty_lowering *l, const struct ty_slot_coll *c, struct ty_o
 
 void ty_lower_own_begin(struct ty_lowering *l)
 {
-    l->own_next = 0;
+    l->here.own_next = 0;
     forget_issued(l);
 }
 
 void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t after)
 {
-    while (l->own_next < order->n_colls && order->coll[l->own_next].after <= after &&
+    while (l->here.own_next < order->n_colls && order->coll[l->here.own_next].after <= after &&
            l->b.code == 0) {
-        const struct ty_slot_coll *c = &order->coll[l->own_next++];
+        const struct ty_slot_coll *c = &order->coll[l->here.own_next++];
         add(l, c, group_of(l, c));
     }
 }

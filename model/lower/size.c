@@ -18,11 +18,11 @@ int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps)
     l->size.most = ops * steps > l->size.most ? ops * steps : l->size.most;
     l->size.passes += made * steps;
     const double copies = ty_sched_directions(l->sched->placement);
-    l->size.share += l->out->stage[l->rank].n_layers / (copies * l->in->arch->layers);
+    l->size.share += l->out->stage[l->here.rank].n_layers / (copies * l->in->arch->layers);
     l->size.members = l->members;
     l->size.flows = p->n_flows > 0;
     const int rc = l->in->allow != NULL ? l->in->allow(l->in->allow_arg, &l->size, l->b.err) : 0;
     /* every rank has about as many; what is lacking grows as it always does */
-    const double all = l->size.passes / (l->rank + 1.0) * l->shape.p - p->n_passes;
-    return rc < 0 || l->rank > 0 ? rc : ty_build_reserve(&l->b, all > 0 ? (size_t)all : 0);
+    const double all = l->size.passes / (l->here.rank + 1.0) * l->shape.p - p->n_passes;
+    return rc < 0 || l->here.rank > 0 ? rc : ty_build_reserve(&l->b, all > 0 ? (size_t)all : 0);
 }

@@ -5,7 +5,7 @@ uint32_t ty_lower_gpu_on(const struct ty_lowering *l, uint32_t member, uint32_t 
 {
     const struct ty_grid *grid = &l->out->grid;
     uint32_t coord[TY_N_AXES];
-    ty_grid_coords(grid, l->rank_of[member], coord);
+    ty_grid_coords(grid, l->here.rank_of[member], coord);
     coord[TY_AXIS_PIPELINE] = pipeline_rank;
     return ty_grid_gpu(grid, ty_grid_rank(grid, coord));
 }

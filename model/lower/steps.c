@@ -118,7 +118,7 @@ static void add_flows(struct steps *s, const struct ty_group *g)
             continue;
         }
         for (uint32_t k = 0; k < g->count; k++) {
-            s->gpu[k] = ty_grid_gpu(&l->out->grid, l->rank_of[i + k * g->stride]);
+            s->gpu[k] = ty_grid_gpu(&l->out->grid, l->here.rank_of[i + k * g->stride]);
         }
         for (uint32_t pair = 0; pair < s->script->n_pairs; pair++) {
             add_flow(s, s->script->pair_from[pair], s->script->pair_to[pair]);
