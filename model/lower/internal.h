@@ -227,7 +227,8 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 int ty_lower_price(struct ty_lowering *l);
 
 /* gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->here.rank
- * have, as l->here.gpus, and makes the kinds of such a gang when it is the first. Needs l->here.rank_of. */
+ * have, as l->here.gpus, and makes the kinds of such a gang when it is the first. Needs
+ * l->here.rank_of. */
 int ty_lower_gpus(struct ty_lowering *l);
 /* The kind of GPU that a rank sits on: 0 is the cluster's own. */
 uint32_t ty_lower_generation(const struct ty_lowering *l, uint32_t rank);
