@@ -9,6 +9,7 @@
 
 #include "sim/base/number_text.h"
 #include "sim/profile/read/read.h"
+#include "sim/profile/read/words.h"
 
 #define MAX_DUR_NS ((int64_t)1 << 56)
 #define STEP_MARK  "ProfilerStep#"
@@ -103,25 +104,17 @@ static int intern(struct ty_profile_reader *r, int key, uint32_t *out)
 /* ---- categories ---- */
 
 /* Of Kineto; capitals: up to PyTorch 1.11. libkineto/src/ActivityType.cpp */
-enum ty_profile_event_cat ty_profile_cat_of(const char *text, size_t len)
+enum ty_profile_event_cat ty_profile_cat_of(const char *text)
 {
-    static const struct {
-        const char *name;
-        enum ty_profile_event_cat cat;
-    } cats[] = {
-        {"cpu_op", TY_EVENT_OP},        {"cuda_runtime", TY_EVENT_CALL},
-        {"kernel", TY_EVENT_KERNEL},    {"user_annotation", TY_EVENT_ANNOTATION},
-        {"cuda_driver", TY_EVENT_CALL}, {"gpu_memcpy", TY_EVENT_COPY},
-        {"gpu_memset", TY_EVENT_COPY},  {"Kernel", TY_EVENT_KERNEL},
-        {"Operator", TY_EVENT_OP},      {"Runtime", TY_EVENT_CALL},
-        {"Memcpy", TY_EVENT_COPY},      {"Memset", TY_EVENT_COPY},
+    static const struct ty_profile_words cats[] = {
+        {TY_EVENT_OP, {"cpu_op", "Operator"}},
+        {TY_EVENT_CALL, {"cuda_runtime", "cuda_driver", "Runtime"}},
+        {TY_EVENT_KERNEL, {"kernel", "Kernel"}},
+        {TY_EVENT_ANNOTATION, {"user_annotation"}},
+        {TY_EVENT_COPY, {"gpu_memcpy", "gpu_memset", "Memcpy", "Memset"}},
     };
-    for (size_t i = 0; i < TY_COUNT(cats); i++) {
-        if (strlen(cats[i].name) == len && memcmp(cats[i].name, text, len) == 0) {
-            return cats[i].cat;
-        }
-    }
-    return TY_EVENT_NOTHING;
+    return (enum ty_profile_event_cat)ty_profile_meaning(cats, TY_COUNT(cats), TY_MATCH_WHOLE, text,
+                                                         TY_EVENT_NOTHING);
 }
 
 /* ---- what is kept ---- */

@@ -64,93 +64,89 @@ static struct ty_profile_pg describe(const struct ty_profile_groups *t,
     return pg;
 }
 
-/* The text of a group's name and ranks; TY_PROFILE_NONE when memory is exhausted. */
-static uint32_t text_of(struct ty_profile_groups *t, const struct ty_profile_pg *pg)
+/* The number of a group by a text that stands for it: 1 + the number, 0 unless it is known; NULL
+ * when memory is exhausted. */
+static uint32_t *number_of(struct ty_profile_groups *t, const uint32_t *key, uint32_t n)
+{
+    const uint32_t text = ty_profile_intern(t->store, (const char *)key, n * sizeof(*key));
+    if (text >= t->n_of_text && text != TY_PROFILE_NONE) {
+        const uint32_t cap = t->store->cap_texts;
+        uint32_t *wider = realloc(t->of_text, cap * sizeof(*wider));
+        if (wider == NULL) {
+            return NULL;
+        }
+        memset(wider + t->n_of_text, 0, (cap - t->n_of_text) * sizeof(*wider));
+        t->of_text = wider;
+        t->n_of_text = cap;
+    }
+    return text != TY_PROFILE_NONE ? &t->of_text[text] : NULL;
+}
+
+/* By the ranks, as far as they are known. */
+static uint32_t *number_of_group(struct ty_profile_groups *t, const struct ty_profile_pg *pg)
 {
     const uint32_t n = pg->whole ? pg->n : 0;
-    uint32_t *key = malloc(((size_t)n + 3) * sizeof(*key));
-    if (key == NULL) {
-        return TY_PROFILE_NONE;
+    uint32_t *key = malloc(((size_t)n + 3) * sizeof(*key)), *number = NULL;
+    if (key != NULL) {
+        key[0] = pg->name;
+        key[1] = pg->n;
+        key[2] = pg->whole;
+        memcpy(key + 3, n > 0 ? pg->ranks : key, n * sizeof(*key));
+        number = number_of(t, key, n + 3);
     }
-    key[0] = pg->name;
-    key[1] = pg->n;
-    key[2] = pg->whole;
-    memcpy(key + 3, n > 0 ? pg->ranks : key, n * sizeof(*key));
-    const uint32_t text =
-        ty_profile_intern(t->store, (const char *)key, ((size_t)n + 3) * sizeof(*key));
     free(key);
-    return text;
+    return number;
 }
 
-/* Room for the numbers of groups up to that of a text. */
-static bool reach(struct ty_profile_groups *t, uint32_t text)
-{
-    const uint32_t n = t->store->cap_texts;
-    uint32_t *wider =
-        text < t->n_of_text ? t->of_text : realloc(t->of_text, n * sizeof(*t->of_text));
-    if (wider == NULL) {
-        return false;
-    }
-    t->of_text = wider;
-    for (; t->n_of_text <= text; t->n_of_text++) {
-        wider[t->n_of_text] = 0;
-    }
-    return true;
-}
-
-/* The number of a group among the profile's, new or known. */
+/* Gives a group its number among the profile's, new or known: 1 + it. */
 static int find_group(struct ty_profile_groups *t, const struct ty_profile_pg *pg, uint32_t *out,
                       struct ty_err *err)
 {
     struct ty_profile *p = t->profile;
-    const uint32_t text = text_of(t, pg);
-    if (text == TY_PROFILE_NONE || !reach(t, text)) {
+    uint32_t *number = number_of_group(t, pg);
+    if (number == NULL || !TY_PROFILE_GROW(p->groups, p->n_groups, t->cap_groups)) {
         return ty_fail_memory(err);
     }
-    if (t->of_text[text] == 0) {
+    if (*number == 0) {
         if (p->n_groups == MAX_GROUPS) {
             return ty_fail(err, TY_ELIMIT, "more than %u process groups", MAX_GROUPS);
         }
-        if (!TY_PROFILE_GROW(p->groups, p->n_groups, t->cap_groups)) {
-            return ty_fail_memory(err);
-        }
         p->groups[p->n_groups] = (struct ty_profile_group){
             .name = pg->name, .desc = pg->desc, .ranks = pg->whole ? pg->ranks : NULL, .n = pg->n};
-        t->of_text[text] = ++p->n_groups;
+        *number = ++p->n_groups;
     }
-    *out = t->of_text[text] - 1;
+    *out = *number;
     return 0;
 }
 
 int ty_profile_find_groups(struct ty_profile_groups *t, struct ty_profile_file *file,
                            struct ty_err *err)
 {
-    struct {
-        uint32_t name, ranks, size, group;
-    } known[64]; /* the first ones, and the last of the others: a rank is in few */
-    uint32_t n = 0;
-    int rc = 0;
-    for (uint32_t c = 0; c < file->rank.n_comms && rc == 0; c++) {
+    for (uint32_t c = 0; c < file->rank.n_comms; c++) {
         struct ty_profile_comm *comm = &file->rank.comms[c];
         const struct ty_profile_named *named = &file->named[c];
-        uint32_t i = 0;
+        /* as it is called in this file, which no other group is: the third word is never 0 or 1 */
+        const uint32_t key[] = {named->name, named->ranks, t->profile->n_ranks + 2,
+                                comm->group_size};
+        uint32_t *known, number;
         if (named->name == 0 && named->ranks == 0) {
             continue; /* nothing is said */
         }
-        while (i < n && (known[i].name != named->name || known[i].ranks != named->ranks ||
-                         known[i].size != comm->group_size)) {
-            i++;
+        known = number_of(t, key, TY_COUNT(key));
+        if (known == NULL) {
+            return ty_fail_memory(err);
         }
-        if (i == n) {
+        number = *known;
+        if (number == 0) {
+            const uint32_t text = (uint32_t)(known - t->of_text);
             const struct ty_profile_pg pg = describe(t, file, c);
-            i = n < TY_COUNT(known) ? n++ : n - 1;
-            known[i].name = named->name;
-            known[i].ranks = named->ranks;
-            known[i].size = comm->group_size;
-            known[i].group = TY_PROFILE_NONE;
-            rc = find_group(t, &pg, &known[i].group, err);
+            const int rc = find_group(t, &pg, &number, err);
+            if (rc < 0) {
+                return rc;
+            }
+            t->of_text[text] = number; /* what is known may have moved */
         }
-        comm->group = known[i].group;
+        comm->group = number - 1;
     }
-    return rc;
+    return 0;
 }

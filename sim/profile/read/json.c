@@ -119,7 +119,7 @@ static int keep_value(struct ty_profile_reader *r, enum ty_profile_value kind, c
     }
     r->scratch_n++; /* its zero */
     if (r->key == TY_KEY_CAT) {
-        r->cat = (uint8_t)ty_profile_cat_of(bytes, n);
+        r->cat = (uint8_t)ty_profile_cat_of(r->scratch + r->field[r->key].from);
     } else if (r->key == TY_KEY_PH) {
         r->complete = n == 1 && bytes[0] == 'X';
     }

@@ -225,7 +225,7 @@ int ty_profile_no_memory(struct ty_profile_reader *r);
 
 /* The event is complete: keep what is needed of it. 0 stops the reader. event.c */
 int ty_profile_event_end(struct ty_profile_reader *r);
-enum ty_profile_event_cat ty_profile_cat_of(const char *text, size_t len);
+enum ty_profile_event_cat ty_profile_cat_of(const char *text);
 
 /* A whole number; false: not one, or out of range. event.c */
 bool ty_profile_integer(const char *text, size_t n, int64_t *out);

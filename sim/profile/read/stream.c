@@ -47,32 +47,16 @@ void ty_profile_count(struct ty_profile_reader *r)
     count_to(r, to < r->chunk_len ? to : r->chunk_len);
 }
 
-/* Reports something wrong at the place that was counted up to. */
-static int fail(struct ty_profile_reader *r, const char *format, va_list args)
-{
-    const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
-    char message[400];
-    (void)ty_vsnprintf(message, sizeof(message), format, args);
-    r->code = ty_fail_at(r->err, TY_EINPUT, &at, "%s", message);
-    return r->code;
-}
-
-TY_PRINTF(2, 3) static int fail_at(struct ty_profile_reader *r, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)fail(r, format, args);
-    va_end(args);
-    return r->code;
-}
-
 int ty_profile_fail_here(struct ty_profile_reader *r, const char *format, ...)
 {
+    char message[400];
     va_list args;
     ty_profile_count(r);
+    const struct ty_place at = {.file = r->path, .line = r->line, .col = r->col};
     va_start(args, format);
-    (void)fail(r, format, args);
+    (void)ty_vsnprintf(message, sizeof(message), format, args);
     va_end(args);
+    r->code = ty_fail_at(r->err, TY_EINPUT, &at, "%s", message);
     return 0;
 }
 
@@ -141,8 +125,8 @@ static int syntax_error(struct ty_profile_reader *r)
     yajl_free_error(r->yajl, said);
     const char *near = (const char *)r->chunk + (at > 0 && at <= r->chunk_len ? at - 1 : 0);
     const bool not_finite = r->chunk_len > 0 && (*near == 'N' || *near == 'I');
-    count_to(r, at > 0 && at <= r->chunk_len ? at - 1 : r->counted); /* yajl is behind it */
-    (void)fail_at(r, "not JSON from here on%s; a PyTorch profile is needed", message);
+    r->chunk_len = at > 0 && at <= r->chunk_len ? at - 1 : r->counted; /* yajl is behind it */
+    (void)ty_profile_fail_here(r, "not JSON from here on%s; a PyTorch profile is needed", message);
     if (not_finite) {
         ty_hint(r->err, "JSON has no NaN and no Infinity; a script wrote this file, not PyTorch");
     }
@@ -164,10 +148,10 @@ static int parse_chunk(struct ty_profile_reader *r, const unsigned char *chunk, 
     count_to(r, n);
     r->chunk_at += n;
     if (r->chunk_at - r->last_value_at > MAX_SILENCE) {
-        return fail_at(r, "%u MiB up to here without a value; a PyTorch profile is needed",
-                       MAX_SILENCE >> 20);
+        (void)ty_profile_fail_here(
+            r, "%u MiB up to here without a value; a PyTorch profile is needed", MAX_SILENCE >> 20);
     }
-    return 0;
+    return r->code;
 }
 
 /* After the last byte. */
@@ -177,14 +161,14 @@ static int finish(struct ty_profile_reader *r)
         return ty_fail(r->err, TY_EINPUT, "%s: empty; a PyTorch profile is needed", r->path);
     }
     if (yajl_complete_parse(r->yajl) != yajl_status_ok || r->where != TY_IN_END) {
-        return r->code != 0 ? r->code
-                            : fail_at(r, "the file ends here, in the middle; it was cut, or the "
-                                         "profiler was stopped while it wrote");
+        if (r->code == 0) {
+            (void)ty_profile_fail_here(r, "the file ends here, in the middle; it was cut, or the "
+                                          "profiler was stopped while it wrote");
+        }
+    } else if ((r->seen >> TY_IN_EVENTS & 1u) == 0) {
+        (void)ty_profile_fail_here(r, "no traceEvents up to here; a PyTorch profile is needed");
     }
-    if ((r->seen >> TY_IN_EVENTS & 1u) == 0) {
-        return fail_at(r, "no traceEvents up to here; a PyTorch profile is needed");
-    }
-    return 0;
+    return r->code;
 }
 
 static int unzip_error(struct ty_profile_reader *r, gzFile in)
@@ -197,7 +181,9 @@ static int unzip_error(struct ty_profile_reader *r, gzFile in)
     if (code == Z_ERRNO) {
         return ty_fail(r->err, TY_EIO, "%s: cannot be read (%s)", r->path, ty_errno_text(errno));
     }
-    return fail_at(r, "the compressed file is damaged or cut behind what says this (%s)", said);
+    (void)ty_profile_fail_here(
+        r, "the compressed file is damaged or cut behind what says this (%s)", said);
+    return r->code;
 }
 
 static int read_all(struct ty_profile_reader *r, gzFile in, unsigned char *buf)
