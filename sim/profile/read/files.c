@@ -8,10 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "sim/base/number_text.h"
 #include "sim/base/path.h"
 #include "sim/profile/read/read.h"
 
 #define MAX_FILES   16384u
+#define MAX_RANK    99999999u                  /* in a file's name */
 #define MAX_SPAN_NS ((int64_t)500000000000000) /* nearly six days */
 
 struct source {
@@ -102,14 +104,13 @@ static int add_folder(struct reading *r, const char *path)
 /* The number behind the last "rank" of the file's name: rank-3, rank3, rank_3. */
 static bool rank_in_name(const char *path, uint32_t *rank)
 {
-    const char *name = ty_path_name(path);
     bool found = false;
-    for (const char *p = name; (p = strstr(p, "rank")) != NULL;) {
+    for (const char *p = ty_path_name(path); (p = strstr(p, "rank")) != NULL;) {
         p += strlen("rank");
         const char *digits = *p == '-' || *p == '_' ? p + 1 : p;
-        const size_t n = strspn(digits, "0123456789");
-        if (n > 0 && n < 9) {
-            *rank = (uint32_t)strtoul(digits, NULL, 10);
+        uint32_t number;
+        if (ty_scan_number(&digits, NULL, MAX_RANK, &number)) {
+            *rank = number;
             found = true;
         }
     }
@@ -267,7 +268,7 @@ static int read_files(struct reading *r)
     struct ty_profile *p = r->profile;
     int rc = 0;
     assert(r->n > 0);
-    p->ranks = calloc(r->n, sizeof(*p->ranks));
+    p->ranks = calloc((size_t)r->n + 1, sizeof(*p->ranks));
     p->base_ns = INT64_MAX;
     if (p->ranks == NULL) {
         return ty_fail_memory(r->err);

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/profile/read/read.h"
 
 #define MAX_GROUPS 65536u
+#define MAX_RANK   999999999u
 
 static int ascending(const void *a, const void *b)
 {
@@ -26,12 +28,9 @@ static void parse_ranks(struct ty_arena *arena, const char *text, struct ty_prof
         return;
     }
     for (const char *p = text + 1; *p != ']' && *p != '\0';) {
-        const size_t digits = strspn(p, "0123456789");
-        if (digits == 0 || digits > 9) {
+        if (!ty_scan_number(&p, NULL, MAX_RANK, &ranks[n++])) {
             return;
         }
-        ranks[n++] = (uint32_t)strtoul(p, NULL, 10);
-        p += digits;
         p += strspn(p, ", ");
     }
     pg->ranks = ranks;

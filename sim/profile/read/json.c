@@ -42,7 +42,8 @@ static const struct {
 /* Found by trying: keys that PyTorch writes meet none in their slot that they are not. */
 static uint8_t key_hash(unsigned place, const unsigned char *key, size_t n)
 {
-    return (uint8_t)(place * 17 + n * 9 + key[0] * 6u + key[n / 2] * 30u + key[n - 1] * 42u);
+    const size_t first = key[0], middle = key[n / 2], last = key[n - 1];
+    return (uint8_t)(place * 17 + n * 9 + first * 6 + middle * 30 + last * 42);
 }
 
 void ty_profile_make_keys(struct ty_profile_reader *r)
