@@ -85,32 +85,40 @@ static const struct ty_preset *preset_find(struct ty_loader *l, const struct cat
     return NULL;
 }
 
-/* Parses and applies the text of a preset. */
+/* The text of a preset as a document; without a root where it cannot be read. */
+static struct ty_doc preset_parse(struct ty_loader *l, enum ty_section_index section,
+                                  const char *name, const char *text)
+{
+    struct ty_arena *arena = &l->config->arena;
+    struct ty_doc doc = {.root = NULL};
+    const char *file = ty_arena_printf(arena, "preset %s", name);
+    const int rc = ty_doc_parse(&doc, arena, file ? file : name, text, strlen(text), l->err);
+    if (rc < 0) {
+        doc.root = NULL;
+    }
+    ty_loader_note(l, section, rc);
+    return doc;
+}
+
+static void doc_apply(struct ty_loader *l, enum ty_section_index section, const char *name,
+                      const struct ty_doc *doc)
+{
+    if (doc->root) {
+        const struct ty_value_source preset = {doc, TY_ORIGIN_PRESET, name};
+        ty_loader_note(l, section,
+                       ty_section_apply(&l->config->sections[section], &preset, doc->root,
+                                        &l->config->arena, l->err));
+    }
+}
+
 static void preset_apply(struct ty_loader *l, enum ty_section_index section, const char *name,
                          const char *text)
 {
-    struct ty_arena *arena = &l->config->arena;
-    struct ty_doc doc;
-    const char *file = ty_arena_printf(arena, "preset %s", name);
-    int rc = ty_doc_parse(&doc, arena, file ? file : name, text, strlen(text), l->err);
-    if (rc == 0 && doc.root) {
-        const struct ty_value_source preset = {&doc, TY_ORIGIN_PRESET, name};
-        rc = ty_section_apply(&l->config->sections[section], &preset, doc.root, arena, l->err);
-    }
-    ty_loader_note(l, section, rc);
+    const struct ty_doc doc = preset_parse(l, section, name, text);
+    doc_apply(l, section, name, &doc);
 }
 
-/* The GPU that a cluster preset names, or NULL. */
-static const char *preset_gpu(struct ty_loader *l, const struct ty_preset *preset)
-{
-    struct ty_doc doc;
-    const int rc = ty_doc_parse(&doc, &l->config->arena, preset->name, preset->text,
-                                strlen(preset->text), l->err);
-    ty_loader_note(l, TY_SECTION_CLUSTER, rc);
-    const struct ty_node *node = rc == 0 ? ty_node_child(doc.root, "gpu") : NULL;
-    return node ? node->text : NULL;
-}
-
+/* A cluster's values lie over those of its GPU, which it may name itself. */
 static void cluster_presets(struct ty_loader *l)
 {
     static const struct catalogue clusters = {TY_SECTION_CLUSTER, ty_cluster_presets, "preset",
@@ -118,16 +126,21 @@ static void cluster_presets(struct ty_loader *l)
     static const struct catalogue gpus = {TY_SECTION_CLUSTER, ty_gpu_presets, "gpu", "gpus"};
     const struct given wanted = given(l, TY_SECTION_CLUSTER, "preset");
     struct given gpu_wanted = given(l, TY_SECTION_CLUSTER, "gpu");
+    struct ty_doc doc = {.root = NULL};
     const struct ty_preset *cluster = wanted.text ? preset_find(l, &clusters, &wanted) : NULL;
-    if (cluster && !gpu_wanted.text) {
-        gpu_wanted = (struct given){.text = preset_gpu(l, cluster)};
+    if (cluster) {
+        doc = preset_parse(l, TY_SECTION_CLUSTER, cluster->name, cluster->text);
+    }
+    const struct ty_node *named = doc.root ? ty_node_child(doc.root, "gpu") : NULL;
+    if (named && !gpu_wanted.text) {
+        gpu_wanted = (struct given){.text = named->text};
     }
     const struct ty_preset *gpu = gpu_wanted.text ? preset_find(l, &gpus, &gpu_wanted) : NULL;
     if (gpu) {
         preset_apply(l, TY_SECTION_CLUSTER, gpu->name, gpu->text);
     }
     if (cluster) {
-        preset_apply(l, TY_SECTION_CLUSTER, cluster->name, cluster->text);
+        doc_apply(l, TY_SECTION_CLUSTER, cluster->name, &doc);
     }
 }
 
