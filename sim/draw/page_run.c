@@ -71,7 +71,7 @@ static void put_figures(struct ty_json *j, const struct ty_run *run)
     ty_run_figures(run, &f);
     ty_json_line(j, 0);
     ty_json_object(j, "figures");
-    ty_report_figures_json(run, &f, j);
+    ty_report_figures_json(&f, j);
     ty_json_object(j, "breakdown");
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         ty_json_real(j, ty_transformer_words.buckets[b].name, f.bucket_s[b]);

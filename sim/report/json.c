@@ -172,12 +172,12 @@ static void simulation(struct ty_json *j, const struct ty_run *run, const struct
     ty_json_text(j, "version", TRAINYARD_VERSION);
 }
 
-void ty_report_figures_json(const struct ty_run *run, const struct ty_figures *f, struct ty_json *j)
+void ty_report_figures_json(const struct ty_figures *f, struct ty_json *j)
 {
     const struct ty_figure_row *rows[TY_FIGURES_MAX];
     const uint32_t n = ty_figure_rows(TY_IN_JSON, rows);
     for (uint32_t i = 0; i < n; i++) {
-        const double value = ty_figure_value(rows[i], run, f);
+        const double value = ty_figure_value(rows[i], f);
         if (!rows[i]->asked || value > 0) {
             ty_json_real(j, rows[i]->name, value);
         }
@@ -191,7 +191,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_run_figures(run, &f);
     ty_json_object(&j, NULL);
     ty_json_lines(&j);
-    ty_report_figures_json(run, &f, &j);
+    ty_report_figures_json(&f, &j);
     ty_json_bool(&j, "fits", ty_run_fits(run));
     int rc = memory(&j, run, err);
     if (rc < 0) {

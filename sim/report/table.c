@@ -88,14 +88,14 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
 }
 
 /* Speed and utilisation: each with what stands behind it. */
-static void figures(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
+static void figures(const struct ty_figures *f, struct ty_text *t)
 {
     const struct ty_figure_row *rows[TY_FIGURES_MAX];
     const uint32_t n = ty_figure_rows(TY_IN_TABLE, rows);
     for (uint32_t i = 0; i < n; i++) {
-        const double x = ty_figure_value(rows[i], run, f);
+        const double x = ty_figure_value(rows[i], f);
         char value[64], note[160] = "";
-        const bool told = rows[i]->note == NULL || rows[i]->note(run, f, note, sizeof(note));
+        const bool told = rows[i]->note == NULL || rows[i]->note(f, note, sizeof(note));
         if (told && (!rows[i]->asked || x > 0)) {
             ty_figure_words(rows[i]->unit, x, value, sizeof(value));
             row(t, rows[i]->in[TY_IN_TABLE].label, value, note);
@@ -166,7 +166,7 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     char tasks[64], wall[64], rss[64];
     ty_run_figures(run, &f);
     ty_report_head(run, t);
-    figures(run, &f, t);
+    figures(&f, t);
     breakdown(&f, t);
     int rc = ty_report_memory(run, t, err);
     if (rc < 0) {

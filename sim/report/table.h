@@ -11,8 +11,7 @@ int ty_report_table(const struct ty_run *run, struct ty_text *text, struct ty_er
 int ty_report_json(const struct ty_run *run, struct ty_text *text, struct ty_err *err);
 
 /* json.c: the figures that are one number, as members. */
-void ty_report_figures_json(const struct ty_run *run, const struct ty_figures *figures,
-                            struct ty_json *json);
+void ty_report_figures_json(const struct ty_figures *figures, struct ty_json *json);
 
 void ty_report_head(const struct ty_run *run, struct ty_text *text); /* model, cluster, layout */
 

@@ -11,26 +11,23 @@
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
 
-/* ---- what is worked out for the table alone ---- */
+/* ---- what has no member ---- */
 
-static double peak_memory(const struct ty_run *run, const struct ty_figures *f)
+static double peak_memory(const struct ty_figures *f)
 {
     struct ty_bill bill;
-    (void)f;
-    ty_run_fullest(run, &bill);
+    ty_run_fullest(f->run, &bill);
     return bill.total_B;
 }
 
-static double peak_tflops(const struct ty_run *run, const struct ty_figures *f)
+static double peak_tflops(const struct ty_figures *f)
 {
-    (void)f;
-    return 1e-12 * ty_run_peak(run);
+    return 1e-12 * ty_run_peak(f->run);
 }
 
-static double derate(const struct ty_run *run, const struct ty_figures *f)
+static double derate(const struct ty_figures *f)
 {
-    (void)f;
-    return run->config->cluster.gpu.derate;
+    return f->run->config->cluster.gpu.derate;
 }
 
 /* Compute time of a stage, mean over its ranks. */
@@ -59,88 +56,71 @@ static double imbalance(const struct ty_run *run, uint32_t *slowest)
     return most > 0 ? most / mean - 1 : 0;
 }
 
-static double slowest_stage(const struct ty_run *run, const struct ty_figures *f)
+static double slowest_stage(const struct ty_figures *f)
 {
     uint32_t stage;
-    (void)f;
-    return imbalance(run, &stage);
+    return imbalance(f->run, &stage);
 }
 
 /* ---- what stands behind a figure ---- */
 
-#define NOTE(name)                                                                                 \
-    static bool name(const struct ty_run *run, const struct ty_figures *f, char *buf, size_t size)
-
-NOTE(note_tokens)
+static bool note_tokens(const struct ty_figures *f, char *buf, size_t size)
 {
     char count[32];
-    (void)run;
-    (void)snprintf(buf, size, "%s per GPU",
-                   ty_words_count(f->tokens_per_s_per_gpu, count, sizeof(count)));
+    ty_words_count(f->tokens_per_s_per_gpu, count, sizeof(count));
+    (void)snprintf(buf, size, "%s per GPU", count);
     return true;
 }
 
 /* Of a training that is nothing but this step. */
-NOTE(note_training)
+static bool note_training(const struct ty_figures *f, char *buf, size_t size)
 {
     char hours[64];
-    ty_snprintf(buf, size, "%s GPU-hours for %g tokens, every step like this one",
-                ty_words_count(f->fleet.gpu_hours, hours, sizeof(hours)),
-                run->config->fleet.tokens);
+    ty_words_count(f->fleet.gpu_hours, hours, sizeof(hours));
+    ty_snprintf(buf, size, "%s GPU-hours for %g tokens, every step like this one", hours,
+                f->run->config->fleet.tokens);
     return true;
 }
 
-NOTE(note_cost)
+static bool note_cost(const struct ty_figures *f, char *buf, size_t size)
 {
-    (void)f;
-    ty_snprintf(buf, size, "of these tokens at %g per GPU and hour", run->config->fleet.price);
+    ty_snprintf(buf, size, "of these tokens at %g per GPU and hour", f->run->config->fleet.price);
     return true;
 }
 
-NOTE(note_cost_of_billion)
+static bool note_cost_of_billion(const struct ty_figures *f, char *buf, size_t size)
 {
-    (void)f;
-    ty_snprintf(buf, size, "of a billion tokens at %g per GPU and hour", run->config->fleet.price);
-    return run->config->fleet.tokens <= 0;
+    const struct ty_fleet_options *fleet = &f->run->config->fleet;
+    ty_snprintf(buf, size, "of a billion tokens at %g per GPU and hour", fleet->price);
+    return fleet->tokens <= 0;
 }
 
-NOTE(note_model_flops)
-{
-    (void)run;
-    (void)f;
-    (void)snprintf(buf, size, "per GPU");
-    return true;
-}
-
-NOTE(note_mfu)
+static bool note_mfu(const struct ty_figures *f, char *buf, size_t size)
 {
     char share[32];
-    (void)run;
-    (void)snprintf(buf, size, "PaLM: 6 N + 12 L h s, attention in full (causal: %s)",
-                   ty_words_share(f->mfu_causal, share, sizeof(share)));
+    ty_words_share(f->mfu_causal, share, sizeof(share));
+    (void)snprintf(buf, size, "PaLM: 6 N + 12 L h s, attention in full (causal: %s)", share);
     return true;
 }
 
-NOTE(note_hfu)
+static bool note_hfu(const struct ty_figures *f, char *buf, size_t size)
 {
     char share[32];
-    (void)run;
-    (void)snprintf(buf, size, "the same and what recomputation repeats (causal: %s)",
-                   ty_words_share(f->hfu_causal, share, sizeof(share)));
+    ty_words_share(f->hfu_causal, share, sizeof(share));
+    (void)snprintf(buf, size, "the same and what recomputation repeats (causal: %s)", share);
     return true;
 }
 
-NOTE(note_peak)
+static bool note_peak(const struct ty_figures *f, char *buf, size_t size)
 {
-    (void)f;
     (void)snprintf(buf, size, "per GPU: MFU and HFU are shares of the sum of all GPUs' peaks");
-    return ty_run_n_generations(run) > 1;
+    return ty_run_n_generations(f->run) > 1;
 }
 
-NOTE(note_bubble)
+static bool note_bubble(const struct ty_figures *f, char *buf, size_t size)
 {
-    const struct ty_layout *l = &run->config->layout;
-    const uint32_t v = ty_sched_chunks(&run->config->schedule);
+    const struct ty_layout *l = &f->run->config->layout;
+    const uint32_t v = ty_sched_chunks(&f->run->config->schedule);
     const double formula = (l->pipeline - 1.0) / ((double)l->micro_batches * v);
     char over[32], share[32];
     (void)snprintf(buf, size, "%s over ideal; (p - 1)/%s = %s",
@@ -150,162 +130,94 @@ NOTE(note_bubble)
 }
 
 /* Uneven stages are the commonest reason for a bubble beyond the formula: say which one. */
-NOTE(note_slowest_stage)
+static bool note_slowest_stage(const struct ty_figures *f, char *buf, size_t size)
 {
     uint32_t stage;
-    (void)f;
-    const bool uneven = imbalance(run, &stage) > 0.01;
+    const bool uneven = imbalance(f->run, &stage) > 0.01;
     (void)snprintf(buf, size, "stage %u computes longer than the mean; all wait for it",
                    (unsigned)stage);
     return uneven;
 }
 
-NOTE(note_derate)
+static bool note_derate(const struct ty_figures *f, char *buf, size_t size)
+{
+    (void)snprintf(buf, size, "on compute times (cluster.derate), see docs/model.md");
+    return derate(f) != 1;
+}
+
+static bool note_per_gpu(const struct ty_figures *f, char *buf, size_t size)
 {
     (void)f;
-    (void)snprintf(buf, size, "on compute times (cluster.derate), see docs/model.md");
-    return run->config->cluster.gpu.derate != 1;
+    (void)snprintf(buf, size, "per GPU");
+    return true;
 }
 
 /* ---- the rows ---- */
 
-#define OF(member) .offset = offsetof(struct ty_figures, member)
-#define JSON       [TY_IN_JSON] = {1, NULL}
+#define MEMBER(name)     .offset = offsetof(struct ty_figures, name)
+#define UNIT(id, more)   .unit = TY_FIGURE_##id, .better = (more)
+#define JSON             .in[TY_IN_JSON] = {1, NULL}
+#define TABLE(at, label) .in[TY_IN_TABLE] = {at, label}
+#define PAGE(at, label)  .in[TY_IN_PAGE] = {at, label}
+#define SWEEP(at)        .in[TY_IN_SWEEP] = {at, NULL}
+#define BEST(at, label)  .in[TY_IN_BEST] = {at, label}
 
 const struct ty_figure_row ty_figure_table[] = {
-    {.name = "step_time_s",
-     .doc = "of an optimizer step: the run divided by its steps",
-     .unit = TY_FIGURE_SECONDS,
-     .better = -1,
-     .in = {JSON, [TY_IN_TABLE] = {10, "step time"}, [TY_IN_PAGE] = {10, "step time"},
-            [TY_IN_SWEEP] = {10, NULL}, [TY_IN_BEST] = {10, "step"}},
-     OF(step_s)},
-    {.name = "tokens_per_s",
-     .doc = "global_batch x sequence over the step time",
-     .unit = TY_FIGURE_COUNT,
-     .better = 1,
-     .in = {JSON, [TY_IN_TABLE] = {20, "tokens/s"}, [TY_IN_PAGE] = {20, "tokens per second"},
-            [TY_IN_SWEEP] = {40, NULL}, [TY_IN_BEST] = {20, "tokens/s"}},
-     OF(tokens_per_s),
-     .note = note_tokens},
-    {.name = "tokens_per_s_per_gpu",
-     .doc = "these over the GPUs",
-     .unit = TY_FIGURE_COUNT,
-     .better = 1,
-     .in = {JSON, [TY_IN_PAGE] = {20, "tokens per second and GPU"}},
-     OF(tokens_per_s_per_gpu)},
-    {.name = "model_tflops_per_gpu",
-     .doc = "the numerator of mfu, per second and GPU",
-     .unit = TY_FIGURE_TFLOPS,
-     .better = 1,
-     .in =
-         {JSON, [TY_IN_TABLE] = {40, "model FLOP/s"}, [TY_IN_PAGE] = {30, "model FLOP/s per GPU"}},
-     OF(model_tflops_per_gpu),
-     .note = note_model_flops},
-    {.name = "mfu",
-     .doc = "PaLM convention: 6 N + 12 L h s FLOPs per token, N with input and output embedding, "
-            "attention in full, over dense peak",
-     .unit = TY_FIGURE_SHARE,
-     .better = 1,
-     .in = {JSON, [TY_IN_TABLE] = {50, "MFU"}, [TY_IN_PAGE] = {40, "MFU"},
-            [TY_IN_SWEEP] = {20, NULL}, [TY_IN_BEST] = {30, "MFU"}},
-     OF(mfu),
-     .note = note_mfu},
-    {.name = "mfu_causal",
-     .doc = "mfu with half the attention term",
-     .unit = TY_FIGURE_SHARE,
-     .better = 1,
-     .in = {JSON, [TY_IN_PAGE] = {40, "MFU, causal attention"}},
-     OF(mfu_causal)},
-    {.name = "hfu",
-     .doc = "mfu with what layout.recompute repeats counted in the same way: never less",
-     .unit = TY_FIGURE_SHARE,
-     .better = 1,
-     .in = {JSON, [TY_IN_TABLE] = {60, "HFU"}, [TY_IN_PAGE] = {40, "HFU"},
-            [TY_IN_SWEEP] = {30, NULL}},
-     OF(hfu),
-     .note = note_hfu},
-    {.name = "hfu_causal",
-     .doc = "mfu_causal with the same",
-     .unit = TY_FIGURE_SHARE,
-     .better = 1,
-     .in = {JSON, [TY_IN_PAGE] = {40, "HFU, causal attention"}},
-     OF(hfu_causal)},
-    {.unit = TY_FIGURE_TFLOPS,
-     .in = {[TY_IN_TABLE] = {70, "peak"}},
-     .value = peak_tflops,
-     .note = note_peak},
-    {.name = "bubble_fraction",
-     .doc = "idle share of the compute stream due to the pipeline: fill, stall, drain, exposed "
-            "messages; mean over GPUs",
-     .unit = TY_FIGURE_SHARE,
-     .better = -1,
-     .in = {JSON, [TY_IN_TABLE] = {80, "pipeline bubble"},
-            [TY_IN_PAGE] = {50, "bubble, share of the step"}, [TY_IN_SWEEP] = {50, NULL}},
-     OF(bubble_fraction),
-     .note = note_bubble},
-    {.name = "bubble_over_ideal",
-     .doc = "that idle time over ideal_s",
-     .unit = TY_FIGURE_SHARE,
-     .better = -1,
-     .in = {JSON, [TY_IN_PAGE] = {50, "bubble over ideal"}},
-     OF(bubble_over_ideal)},
-    {.name = "ideal_s",
-     .doc = "step time without that idle time",
-     .unit = TY_FIGURE_SECONDS,
-     .better = -1,
-     .in = {JSON, [TY_IN_PAGE] = {10, "without bubbles"}},
-     OF(ideal_s)},
-    {.unit = TY_FIGURE_MORE,
-     .in = {[TY_IN_TABLE] = {90, "slowest stage"}},
-     .value = slowest_stage,
-     .note = note_slowest_stage},
-    {.unit = TY_FIGURE_FACTOR,
-     .in = {[TY_IN_TABLE] = {90, "in-situ derate"}},
-     .value = derate,
-     .note = note_derate},
-    {.name = "peak_memory_bytes",
-     .doc = "of a GPU of the fullest stage, a column of sweeps: memory.peak_bytes has all stages",
-     .unit = TY_FIGURE_BYTES,
-     .better = -1,
-     .in = {[TY_IN_SWEEP] = {60, NULL}, [TY_IN_BEST] = {40, "memory"}},
-     .value = peak_memory},
-    {.name = "days_for_tokens",
-     .doc = "with fleet.tokens: of a training of so many tokens in which every step is like this "
-            "one and nothing fails",
-     .unit = TY_FIGURE_DAYS,
-     .better = -1,
-     .asked = true,
-     .in = {JSON, [TY_IN_TABLE] = {30, "training"},
-            [TY_IN_PAGE] = {60, "training, every step like this one"}, [TY_IN_SWEEP] = {70, NULL},
-            [TY_IN_BEST] = {50, "days"}},
-     OF(fleet.days_for_tokens),
-     .note = note_training},
-    {.name = "gpu_hours",
-     .doc = "with fleet.tokens: of that training",
-     .unit = TY_FIGURE_COUNT,
-     .better = -1,
-     .asked = true,
-     .in = {JSON, [TY_IN_PAGE] = {60, "GPU-hours of it"}, [TY_IN_SWEEP] = {70, NULL}},
-     OF(fleet.gpu_hours)},
-    {.name = "cost",
-     .doc = "with fleet.tokens and fleet.price: of these GPU-hours",
-     .unit = TY_FIGURE_MONEY,
-     .better = -1,
-     .asked = true,
-     .in = {JSON, [TY_IN_TABLE] = {30, "cost"}, [TY_IN_PAGE] = {60, "cost of it"},
-            [TY_IN_SWEEP] = {70, NULL}, [TY_IN_BEST] = {60, "cost"}},
-     OF(fleet.cost),
-     .note = note_cost},
-    {.name = "cost_per_billion_tokens",
-     .doc = "with fleet.price",
-     .unit = TY_FIGURE_MONEY,
-     .better = -1,
-     .asked = true,
-     .in = {JSON, [TY_IN_TABLE] = {30, "cost"}, [TY_IN_PAGE] = {60, "cost of a billion tokens"},
-            [TY_IN_SWEEP] = {70, NULL}},
-     OF(fleet.cost_per_billion_tokens),
-     .note = note_cost_of_billion},
+    {"step_time_s", "of an optimizer step: the run divided by its steps", UNIT(SECONDS, -1),
+     MEMBER(step_s), JSON, TABLE(10, "step time"), PAGE(10, "step time"), SWEEP(10),
+     BEST(10, "step")},
+    {"tokens_per_s", "global_batch x sequence over the step time", UNIT(COUNT, 1),
+     MEMBER(tokens_per_s), .note = note_tokens, JSON, TABLE(20, "tokens/s"),
+     PAGE(20, "tokens per second"), SWEEP(40), BEST(20, "tokens/s")},
+    {"tokens_per_s_per_gpu", "these over the GPUs", UNIT(COUNT, 1), MEMBER(tokens_per_s_per_gpu),
+     JSON, PAGE(20, "tokens per second and GPU")},
+    {"model_tflops_per_gpu", "the numerator of mfu, per second and GPU", UNIT(TFLOPS, 1),
+     MEMBER(model_tflops_per_gpu), .note = note_per_gpu, JSON, TABLE(40, "model FLOP/s"),
+     PAGE(30, "model FLOP/s per GPU")},
+    {"mfu",
+     "PaLM convention: 6 N + 12 L h s FLOPs per token, N with input and output embedding, "
+     "attention in full, over dense peak",
+     UNIT(SHARE, 1), MEMBER(mfu), .note = note_mfu, JSON, TABLE(50, "MFU"), PAGE(40, "MFU"),
+     SWEEP(20), BEST(30, "MFU")},
+    {"mfu_causal", "mfu with half the attention term", UNIT(SHARE, 1), MEMBER(mfu_causal), JSON,
+     PAGE(40, "MFU, causal attention")},
+    {"hfu", "mfu with what layout.recompute repeats counted in the same way: never less",
+     UNIT(SHARE, 1), MEMBER(hfu), .note = note_hfu, JSON, TABLE(60, "HFU"), PAGE(40, "HFU"),
+     SWEEP(30)},
+    {"hfu_causal", "mfu_causal with the same", UNIT(SHARE, 1), MEMBER(hfu_causal), JSON,
+     PAGE(40, "HFU, causal attention")},
+    {NULL, NULL, UNIT(TFLOPS, 0), .value = peak_tflops, .note = note_peak, TABLE(70, "peak")},
+    {"bubble_fraction",
+     "idle share of the compute stream due to the pipeline: fill, stall, drain, "
+     "exposed messages; mean over GPUs",
+     UNIT(SHARE, -1), MEMBER(bubble_fraction), .note = note_bubble, JSON,
+     TABLE(80, "pipeline bubble"), PAGE(50, "bubble, share of the step"), SWEEP(50)},
+    {"bubble_over_ideal", "that idle time over ideal_s", UNIT(SHARE, -1), MEMBER(bubble_over_ideal),
+     JSON, PAGE(50, "bubble over ideal")},
+    {"ideal_s", "step time without that idle time", UNIT(SECONDS, -1), MEMBER(ideal_s), JSON,
+     PAGE(10, "without bubbles")},
+    {NULL, NULL, UNIT(MORE, 0), .value = slowest_stage, .note = note_slowest_stage,
+     TABLE(90, "slowest stage")},
+    {NULL, NULL, UNIT(FACTOR, 0), .value = derate, .note = note_derate,
+     TABLE(90, "in-situ derate")},
+    {"peak_memory_bytes",
+     "of a GPU of the fullest stage, a column of sweeps: memory.peak_bytes has "
+     "all stages",
+     UNIT(BYTES, -1), .value = peak_memory, SWEEP(60), BEST(40, "memory")},
+    {"days_for_tokens",
+     "with fleet.tokens: of a training of so many tokens in which every step is "
+     "like this one and nothing fails",
+     UNIT(DAYS, -1), .asked = true, MEMBER(fleet.days_for_tokens), .note = note_training, JSON,
+     TABLE(30, "training"), PAGE(60, "training, every step like this one"), SWEEP(70),
+     BEST(50, "days")},
+    {"gpu_hours", "with fleet.tokens: of that training", UNIT(COUNT, -1), .asked = true,
+     MEMBER(fleet.gpu_hours), JSON, PAGE(60, "GPU-hours of it"), SWEEP(70)},
+    {"cost", "with fleet.tokens and fleet.price: of these GPU-hours", UNIT(MONEY, -1),
+     .asked = true, MEMBER(fleet.cost), .note = note_cost, JSON, TABLE(30, "cost"),
+     PAGE(60, "cost of it"), SWEEP(70), BEST(60, "cost")},
+    {"cost_per_billion_tokens", "with fleet.price", UNIT(MONEY, -1), .asked = true,
+     MEMBER(fleet.cost_per_billion_tokens), .note = note_cost_of_billion, JSON, TABLE(30, "cost"),
+     PAGE(60, "cost of a billion tokens"), SWEEP(70)},
 };
 
 const uint32_t ty_n_figures = TY_COUNT(ty_figure_table);
@@ -342,11 +254,10 @@ const struct ty_figure_row *ty_figure_row(const char *name)
     return NULL;
 }
 
-double ty_figure_value(const struct ty_figure_row *row, const struct ty_run *run,
-                       const struct ty_figures *figures)
+double ty_figure_value(const struct ty_figure_row *row, const struct ty_figures *figures)
 {
     if (row->value != NULL) {
-        return row->value(run, figures);
+        return row->value(figures);
     }
     return *(const double *)(const void *)((const char *)figures + row->offset);
 }

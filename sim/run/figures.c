@@ -64,7 +64,7 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
     const struct ty_config *c = run->config;
     const struct ty_program *p = &run->lowered.program;
     const double steps = p->n_steps, gpus = p->n_ranks;
-    *f = (struct ty_figures){.step_s = ty_s_from_ps(run->timeline.makespan) / steps};
+    *f = (struct ty_figures){.run = run, .step_s = ty_s_from_ps(run->timeline.makespan) / steps};
     f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
     f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
     f->fleet = ty_fleet_figures(&c->fleet, f->tokens_per_s, gpus);
@@ -107,7 +107,7 @@ int ty_run_figure(const struct ty_run *run, const char *name, double *value, str
     }
     ty_run_figures(run, &f);
     if (row != NULL) {
-        *value = ty_figure_value(row, run, &f);
+        *value = ty_figure_value(row, &f);
         return !row->asked || *value > 0
                    ? 0
                    : ty_fail(err, TY_EUSAGE,

@@ -15,6 +15,7 @@ struct ty_traffic {
 };
 #define TY_TRAFFIC_MAX 16
 struct ty_figures {
+    const struct ty_run *run; /* of which they are */
     double step_s, tokens_per_s, tokens_per_s_per_gpu;
     double model_tflops_per_gpu, mfu, mfu_causal, hfu, hfu_causal;
     double bubble_s, bubble_fraction, bubble_over_ideal, ideal_s;
@@ -71,10 +72,9 @@ struct ty_figure_row {
         const char *label;
     } in[TY_N_FIGURE_PLACES];
     size_t offset; /* of a double in struct ty_figures, unless there is `value` */
-    double (*value)(const struct ty_run *run, const struct ty_figures *figures);
+    double (*value)(const struct ty_figures *figures);
     /* What stands behind it in the table for people; false: neither does the row stand there. */
-    bool (*note)(const struct ty_run *run, const struct ty_figures *figures, char *buf,
-                 size_t size);
+    bool (*note)(const struct ty_figures *figures, char *buf, size_t size);
 };
 #define TY_FIGURES_MAX 40u
 
@@ -87,8 +87,7 @@ uint32_t ty_figure_rows(enum ty_figure_place place, const struct ty_figure_row *
 /* The one of that name; NULL. */
 const struct ty_figure_row *ty_figure_row(const char *name);
 
-double ty_figure_value(const struct ty_figure_row *row, const struct ty_run *run,
-                       const struct ty_figures *figures);
+double ty_figure_value(const struct ty_figure_row *row, const struct ty_figures *figures);
 
 /* A value with its unit; as a cell of a column, whose head says the unit. Return buf. */
 char *ty_figure_words(enum ty_figure_unit unit, double value, char *buf, size_t size);

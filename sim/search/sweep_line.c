@@ -48,7 +48,7 @@ void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *r
     ty_run_figures(run, &f);
     *figures = (struct ty_sweep_figures){.fits = ty_run_fits(run), .framework = stack_name(run)};
     for (uint32_t i = 0; i < c.n; i++) {
-        figures->value[i] = ty_figure_value(c.row[i], run, &f);
+        figures->value[i] = ty_figure_value(c.row[i], &f);
     }
 }
 
