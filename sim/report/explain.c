@@ -99,32 +99,42 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
 
 /* ---- idle time and activations by stage ---- */
 
-static void put_stages(const struct ty_run *run, struct ty_text *t)
+/* Kinds of parallelism that few layouts have get a column where they are waited for. */
+static void put_stages(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
 {
     static const struct {
         enum ty_bucket bucket;
         const char *head;
-    } columns[] = {{TY_BUCKET_BUBBLE_FILL, "fill"},      {TY_BUCKET_BUBBLE_STALL, "stall"},
-                   {TY_BUCKET_BUBBLE_DRAIN, "drain"},    {TY_BUCKET_EXPOSED_PIPELINE, "messages"},
-                   {TY_BUCKET_EXPOSED_TENSOR, "tensor"}, {TY_BUCKET_EXPOSED_DATA, "data"},
-                   {TY_BUCKET_OPTIMIZER, "optimizer"}};
+    } all[] = {{TY_BUCKET_BUBBLE_FILL, "fill"},        {TY_BUCKET_BUBBLE_STALL, "stall"},
+               {TY_BUCKET_BUBBLE_DRAIN, "drain"},      {TY_BUCKET_EXPOSED_PIPELINE, "messages"},
+               {TY_BUCKET_EXPOSED_TENSOR, "tensor"},   {TY_BUCKET_EXPOSED_DATA, "data"},
+               {TY_BUCKET_EXPOSED_CONTEXT, "context"}, {TY_BUCKET_EXPOSED_EXPERT, "expert"},
+               {TY_BUCKET_OPTIMIZER, "optimizer"}};
+    uint32_t column[TY_COUNT(all)], n = 0;
+    for (uint32_t k = 0; k < TY_COUNT(all); k++) {
+        const bool rare =
+            all[k].bucket == TY_BUCKET_EXPOSED_CONTEXT || all[k].bucket == TY_BUCKET_EXPOSED_EXPERT;
+        if (!rare || f->bucket_s[all[k].bucket] > 0) {
+            column[n++] = k;
+        }
+    }
     const struct ty_program *p = &run->lowered.program;
     const struct ty_sched *sched = ty_sched_of(&run->config->schedule);
     const struct ty_sched_shape shape =
         ty_sched_shape_of(&run->config->schedule, p->n_gangs, run->config->layout.micro_batches);
     ty_text_add(t, "idle time of a stage's GPUs, mean, per step\n  stage");
-    for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
-        ty_text_add(t, "%11s", columns[k].head);
+    for (uint32_t k = 0; k < n; k++) {
+        ty_text_add(t, "%11s", all[column[k]].head);
     }
     ty_text_add(t, "   held (rule)\n");
     for (uint32_t s = 0; s < p->n_gangs; s++) {
         ty_text_add(t, "  %5u", (unsigned)s);
-        for (uint32_t k = 0; k < TY_COUNT(columns); k++) {
+        for (uint32_t k = 0; k < n; k++) {
             double sum = 0;
             char value[64];
             for (uint32_t i = 0; i < p->gangs[s].n_ranks; i++) {
                 const uint32_t rank = p->gangs[s].rank_of[i];
-                sum += ty_s_from_ps(run->stats.rank[rank].bucket[columns[k].bucket]);
+                sum += ty_s_from_ps(run->stats.rank[rank].bucket[all[column[k]].bucket]);
             }
             sum /= (double)p->gangs[s].n_ranks * p->n_steps;
             ty_text_add(t, "%11s", ty_words_seconds(sum, value, sizeof(value)));
@@ -227,7 +237,7 @@ static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_run_figures(run, &f);
     ty_report_head(run, t);
     put_formula(run, &f, t);
-    put_stages(run, t);
+    put_stages(run, &f, t);
     int rc = put_path(run, &path, t, err);
     if (rc == 0) {
         rc = ty_report_culprits(run, f.step_s, t, err);
