@@ -149,6 +149,7 @@ static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps star
         emit(w, w->first + i, from, end, w->cause[event].exposed, op, event);
         t = end;
     }
+    assert(t <= start); /* what it waited for had happened */
     /* a collective on the compute stream itself waits for its slowest member */
     const uint8_t own = op->sync == TY_SYNC_LOCAL ? w->p->words->stall
                                                   : ty_kind_bucket(w->p, &w->p->kinds[op->kind]);

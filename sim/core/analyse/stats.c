@@ -1,6 +1,7 @@
 /* stats.c - sums over a finished timeline: buckets, busy streams, memory. */
 #include "sim/core/analyse/stats.h"
 
+#include "sim/base/check.h"
 #include "sim/core/analyse/gaps.h"
 
 struct tally {
@@ -51,6 +52,20 @@ static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
             rank->stream_busy[p->stream_of[l]] += common.stream_busy[p->stream_of[l]];
         }
     }
+}
+
+/* What holds of every rank: its time lies in one bucket or another. */
+static bool buckets_fill(const struct ty_stats *stats, const struct ty_gang *gang, ty_ps over)
+{
+    bool fill = true;
+    for (uint32_t m = 0; m < gang->n_ranks; m++) {
+        ty_ps sum = 0;
+        for (uint32_t b = 0; b < TY_MAX_BUCKETS; b++) {
+            sum += stats->rank[gang->rank_of[m]].bucket[b];
+        }
+        fill = fill && sum == over;
+    }
+    return fill;
 }
 
 void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
@@ -111,6 +126,7 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
         struct tally tally = {.stats = stats, .gang = &p->gangs[g]};
         add_busy(stats, timeline, &p->gangs[g]);
         ty_gaps_walk(&gaps, g, 0, p->gangs[g].n_ranks, add_gap, &tally);
+        TY_DEBUG_CHECK(buckets_fill(stats, &p->gangs[g], gaps.over[p->gangs[g].tenant]));
         ty_memory_profile(p, &p->gangs[g], &stats->memory[g]);
     }
     average(stats, p->words);

@@ -6,6 +6,7 @@
  * what they did. Start times are moved together, so that readers meet no holes. */
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/core/program/timeline.h"
 
 struct cutter {
@@ -194,8 +195,9 @@ int ty_timeline_cut_program(struct ty_timeline *timeline, const struct ty_halt *
     return 0;
 }
 
-/* Moves what was executed to the front of a column. */
-static void gather(ty_ps *column, const struct ty_program *whole, const struct ty_halt *halt)
+/* Moves what was executed, n_left values, to the front of a column. */
+static void gather(ty_ps *column, const struct ty_program *whole, const struct ty_halt *halt,
+                   uint64_t n_left)
 {
     ty_ps *to = column;
     for (uint32_t g = 0; g < whole->n_gangs; g++) {
@@ -206,6 +208,7 @@ static void gather(ty_ps *column, const struct ty_program *whole, const struct t
             const struct ty_op *ops = ty_pass_ops(whole, pass);
             for (uint32_t k = 0; k < whole->blocks[pass->block].n_ops; k++) {
                 if (has_run(halt->front + (size_t)g * whole->n_lanes, &ops[k], i, k)) {
+                    assert(to <= from);
                     memmove(to, from, gang->n_ranks * sizeof(*to));
                     to += gang->n_ranks;
                 }
@@ -213,6 +216,8 @@ static void gather(ty_ps *column, const struct ty_program *whole, const struct t
             }
         }
     }
+    assert((uint64_t)(to - column) == n_left);
+    (void)n_left;
 }
 
 int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_halt *halt,
@@ -223,11 +228,12 @@ int ty_timeline_cut(struct ty_timeline *timeline, const struct ty_halt *halt,
     if (rc < 0) {
         return rc;
     }
-    gather(timeline->start, whole, timeline->halt);
+    gather(timeline->start, whole, timeline->halt, timeline->program->n_tasks);
     if (timeline->dur != NULL) {
-        gather(timeline->dur, whole, timeline->halt);
+        gather(timeline->dur, whole, timeline->halt, timeline->program->n_tasks);
     }
     timeline->makespan = ty_timeline_end(timeline, 0, whole->n_gangs);
+    TY_DEBUG_CHECK(ty_timeline_is_ordered(timeline));
     return 0;
 }
 

@@ -165,6 +165,7 @@ static bool meet(struct walk *w, struct ty_front *front, struct ty_turn *turn, u
         turn->arrives = true;
         tell(w, turn);
         turn->arrives = false;
+        assert(*arrived < n_gangs);
         ++*arrived;
         for (uint32_t i = 0; i < p->n_gangs * p->n_lanes && *arrived == n_gangs; i++) {
             wake(w, i, slot);

@@ -42,6 +42,7 @@ static bool meet(struct walk *w, uint32_t gang, const struct ty_op *op, uint32_t
     uint32_t *arrived = &w->stall->arrived[slot];
     if (!w->met[gang]) {
         w->met[gang] = true;
+        assert(*arrived < m->n_gangs);
         ++*arrived;
         for (uint32_t g = 0; g < w->p->n_gangs && *arrived == m->n_gangs; g++) {
             wake(w, g, slot);

@@ -51,6 +51,7 @@ static ty_ps nominal(const struct ty_events *q, const struct ty_at *at)
 static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bool leads,
                   enum ty_lane_ends ends)
 {
+    assert(q->lane[lane].state == TY_LANE_IDLE || q->lane[lane].state == TY_LANE_JOINED);
     q->timeline->start[at->task] = q->now;
     q->lane[lane].state = TY_LANE_RUNNING;
     q->lane[lane].ends = (uint8_t)ends;
@@ -76,6 +77,7 @@ static void join_group(struct ty_events *q, uint32_t lane, const struct ty_at *a
     const uint32_t first = first_rank + ty_group_first(g, at->member);
     uint32_t *joined =
         &q->joined[((size_t)at->op->link * q->n_lanes + at->op->lane) * q->p->n_ranks + first];
+    assert(*joined < g->count);
     q->lane[lane].state = TY_LANE_JOINED;
     if (++*joined < g->count) {
         return;
@@ -209,6 +211,7 @@ static void complete(struct ty_events *q, uint32_t lane)
 {
     struct ty_lane *l = &q->lane[lane];
     const struct ty_at at = l->at;
+    assert(l->state == TY_LANE_RUNNING && q->timeline->start[at.task] <= q->now);
     if (q->shared != NULL) {
         q->timeline->dur[at.task] = q->now - q->timeline->start[at.task];
         ty_events_work_over(q, lane);
@@ -310,13 +313,25 @@ static void run(struct ty_events *q)
         if (q->queue.n == 0) {
             return;
         }
+        TY_DEBUG_CHECK(!TY_NOW_AND_THEN(n) || ty_evq_is_heap(&q->queue));
         const struct ty_ev ev = ty_evq_pop(&q->queue);
+        assert(ev.t >= q->now);
         q->now = ev.t;
         if (q->now >= TY_CLOCK_END) {
             return;
         }
         handle(q, ev.lane);
     }
+}
+
+/* What holds at the end: every flow has ended. */
+static bool nothing_moves(const struct ty_events *q)
+{
+    bool none = true;
+    for (uint32_t lane = 0; q->shared != NULL && lane < q->p->n_ranks * q->n_lanes; lane++) {
+        none = none && q->flow_of_lane[lane] == UINT32_MAX;
+    }
+    return none;
 }
 
 static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *err)
@@ -340,7 +355,11 @@ static int execute(struct ty_events *q, struct ty_arena *arena, struct ty_err *e
                        "oversubscription");
     }
     q->timeline->makespan = q->now;
-    return q->n_done == lanes ? 0 : ty_deadlock_report(q->timeline, err);
+    if (q->n_done < lanes) {
+        return ty_deadlock_report(q->timeline, err);
+    }
+    TY_DEBUG_CHECK(nothing_moves(q) && ty_timeline_is_ordered(q->timeline));
+    return 0;
 }
 
 int ty_events(struct ty_timeline *timeline, struct ty_err *err)

@@ -91,6 +91,7 @@ void ty_events_message_over(struct ty_events *q, uint32_t lane, uint32_t over[2]
     struct ty_player *player = &q->player[lane];
     const uint32_t message = player->next++;
     const uint32_t to = lane_of(q, lane, q->p->messages[player->script->first + message].to);
+    assert(player->sending && player->arrived[message] == 0 && q->player[to].missing > 0);
     ty_events_flow_over(q, lane);
     player->sending = false;
     player->arrived[message] = 1;

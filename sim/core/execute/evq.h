@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sim/base/check.h"
 #include "sim/base/units.h"
 
 struct ty_ev {
@@ -67,6 +68,7 @@ static inline void ty_evq_set(struct ty_evq *q, uint32_t lane, ty_ps t)
 {
     const struct ty_ev ev = {.t = t, .lane = lane};
     const uint32_t at = q->at[lane];
+    assert(at <= q->n && (at == 0 || q->row[at - 1].lane == lane));
     if (at == 0) {
         ty_evq_sift_up(q, q->n++, ev);
     } else if (ty_ev_before(&ev, &q->row[at - 1])) {
@@ -76,9 +78,22 @@ static inline void ty_evq_set(struct ty_evq *q, uint32_t lane, ty_ps t)
     }
 }
 
+/* What holds of it: no row before its parent, and each lane knows its own. */
+static inline bool ty_evq_is_heap(const struct ty_evq *q)
+{
+    for (uint32_t i = 0; i < q->n; i++) {
+        if (q->at[q->row[i].lane] != i + 1 ||
+            (i > 0 && ty_ev_before(&q->row[i], &q->row[(i - 1) / 2]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The earliest event; q->n > 0. */
 static inline struct ty_ev ty_evq_pop(struct ty_evq *q)
 {
+    assert(q->n > 0 && q->at[q->row[0].lane] == 1);
     const struct ty_ev top = q->row[0];
     const struct ty_ev last = q->row[--q->n];
     q->at[top.lane] = 0;

@@ -53,6 +53,7 @@ static void add(struct ty_link_meter *m, const struct ty_flow *flow, double spee
     for (uint32_t i = 0; i < flow->n_uses; i++) {
         struct gauge *g = &m->gauge[use[i].link];
         g->Bps += speed * ty_use_moves(flow, &use[i], m->shared->links);
+        assert(flows >= 0 || g->n_flows > 0);
         g->n_flows += (uint32_t)flows;
         if (!g->changed) {
             g->changed = true;

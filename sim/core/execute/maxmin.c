@@ -16,10 +16,12 @@
  * whatever order its flows came. */
 #include "sim/core/execute/maxmin.h"
 
-#include <assert.h>
 #include <math.h>
 
+#include "sim/base/check.h"
 #include "sim/core/execute/maxmin_internal.h"
+
+#define ROUNDED 1e-9 /* of a capacity: sums of speeds */
 
 /* ---- flows come and go ---- */
 
@@ -39,6 +41,7 @@ static void ask(struct link *l, double share)
 static void ask_no_more(struct link *l, double share)
 {
     const uint64_t parts = parts_of(share), rest = parts % CAPACITY_PARTS;
+    assert(l->demand_whole >= (parts >> CAPACITY_BITS) + (l->demand < rest));
     l->demand_whole -= (uint32_t)(parts >> CAPACITY_BITS) + (l->demand < rest);
     l->demand = (l->demand - rest) % CAPACITY_PARTS;
 }
@@ -347,6 +350,29 @@ static void advance_stamp(struct ty_maxmin *m)
     m->stamp = 1;
 }
 
+/* What holds of a solved link: its demand is that of its flows, to the part, and they take no more
+ * than there is. */
+static bool is_within(const struct ty_maxmin *m, uint32_t link)
+{
+    struct link sum = {.head = NONE};
+    double taken = 0;
+    for (uint32_t e = m->links[link].head; e != NONE; e = m->nodes[e].next) {
+        ask(&sum, m->nodes[e].share);
+        taken += m->nodes[e].share * m->flows[m->nodes[e].flow].speed;
+    }
+    return sum.demand == m->links[link].demand && sum.demand_whole == m->links[link].demand_whole &&
+           taken < 1 + ROUNDED;
+}
+
+static bool are_within(const struct ty_maxmin *m)
+{
+    bool within = true;
+    for (uint32_t i = 0; i < m->n_dirty; i++) {
+        within = within && is_within(m, m->dirty[i]);
+    }
+    return within;
+}
+
 void ty_maxmin_solve(struct ty_maxmin *m, ty_maxmin_changed_fn *changed, void *arg)
 {
     if (!m->is_dirty) {
@@ -363,6 +389,7 @@ void ty_maxmin_solve(struct ty_maxmin *m, ty_maxmin_changed_fn *changed, void *a
             report(m, f, 1, changed, arg);
         }
     }
+    TY_DEBUG_CHECK(are_within(m));
     m->n_dirty = m->n_fresh = 0;
     m->is_dirty = false;
     advance_stamp(m);

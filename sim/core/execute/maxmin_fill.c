@@ -89,11 +89,13 @@ static bool is_full(const struct ty_maxmin *m, const struct link *l)
 /* The flow stops, and its links have less left for fewer. */
 static void stop(struct ty_maxmin *m, struct flow *f, double speed)
 {
+    assert(f->speed < 0 && speed > 0 && speed <= 1 && m->n_rising > 0);
     f->speed = speed;
     m->n_rising--;
     for (uint32_t e = f->crowded; e != NONE; e = m->nodes[e].crowded_next) {
         const struct node *x = &m->nodes[e];
         struct link *l = &m->links[x->link];
+        assert(l->n_rising > 0);
         l->left -= parts_of(speed * x->share);
         l->slope -= (int64_t)(f->weight * x->share * l->slope_scale);
         l->n_rising--;

@@ -6,6 +6,7 @@
 #ifndef TY_CORE_EXECUTE_ROWS_H
 #define TY_CORE_EXECUTE_ROWS_H
 
+#include "sim/base/check.h"
 #include "sim/core/program/program.h"
 
 static inline ty_ps ty_later(ty_ps a, ty_ps b)
@@ -80,6 +81,16 @@ static inline void ty_rows_ready(const struct ty_rows *rows, const struct ty_op 
     }
 }
 
+/* a[i] >= b[i] */
+static inline bool ty_row_is_later(const ty_ps *a, const ty_ps *b, uint32_t n)
+{
+    bool later = true;
+    for (uint32_t i = 0; i < n; i++) {
+        later = later && a[i] >= b[i];
+    }
+    return later;
+}
+
 /* The operation started at start[] and takes dur, or dur_of[] when not NULL. */
 static inline void ty_rows_finish(const struct ty_rows *rows, const struct ty_op *op,
                                   const ty_ps *restrict start, ty_ps dur,
@@ -87,6 +98,7 @@ static inline void ty_rows_finish(const struct ty_rows *rows, const struct ty_op
 {
     ty_ps *restrict free_at = ty_rows_lane(rows, op->lane);
     ty_ps *restrict done = ty_rows_event(rows, op->record);
+    TY_DEBUG_CHECK(ty_row_is_later(start, free_at, rows->n));
     if (dur_of == NULL) {
         for (uint32_t i = 0; i < rows->n; i++) {
             done[i] = free_at[i] = start[i] + dur;

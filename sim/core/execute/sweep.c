@@ -79,6 +79,7 @@ static bool meet(struct sweep *s, struct runner *r, const struct ty_pass *pass,
         }
         ty_row_later(row, start, n);
         r->met = true;
+        assert(s->arrived[slot] < m->n_gangs);
         s->arrived[slot]++;
         for (uint32_t g = 0; g < s->p->n_gangs && s->arrived[slot] == m->n_gangs; g++) {
             wake(s, g, slot);
@@ -351,6 +352,7 @@ static int execute(struct sweep *s, struct ty_arena *arena, struct ty_err *err)
         }
     }
     s->timeline->makespan = makespan;
+    TY_DEBUG_CHECK(ty_timeline_is_ordered(s->timeline));
     return 0;
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/core/program/issue.h"
+
 static ty_ps *column(uint64_t n)
 {
     if (n > SIZE_MAX / sizeof(ty_ps)) {
@@ -15,6 +17,7 @@ static ty_ps *column(uint64_t n)
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,
                      struct ty_err *err)
 {
+    assert(program->n_lanes > 0); /* it is sealed */
     *timeline = (struct ty_timeline){.program = program, .start = column(program->n_tasks)};
     if (timeline->start == NULL) {
         return ty_fail_memory(err);
@@ -40,6 +43,28 @@ void ty_timeline_release(struct ty_timeline *timeline)
     free(timeline->dur);
     ty_arena_release(&timeline->arena);
     *timeline = (struct ty_timeline){.program = NULL};
+}
+
+bool ty_timeline_is_ordered(const struct ty_timeline *t)
+{
+    const struct ty_program *p = t->program;
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        for (uint32_t m = 0; m < gang->n_ranks; m++) {
+            ty_ps until[TY_MAX_STREAMS] = {0};
+            for (struct ty_issue at = ty_issue_of(p, gang); ty_issue_next(&at);) {
+                const ty_ps start = ty_timeline_starts(t, gang, at.ordinal)[m];
+                if (start < until[at.op->lane]) {
+                    return false;
+                }
+                until[at.op->lane] = start + ty_timeline_dur(t, gang, at.op, at.ordinal, m);
+                if (until[at.op->lane] > t->makespan) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
 }
 
 struct ty_stop ty_stream_front(const struct ty_program *p, const struct ty_stop *fronts,

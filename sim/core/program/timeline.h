@@ -73,6 +73,10 @@ int ty_timeline_cut_program(struct ty_timeline *timeline, const struct ty_halt *
 struct ty_stop ty_stream_front(const struct ty_program *program, const struct ty_stop *fronts,
                                uint32_t gang, uint8_t stream);
 
+/* What holds of every one: on each lane of each rank operations follow one another, and none ends
+ * after the makespan. O(n_tasks). */
+bool ty_timeline_is_ordered(const struct ty_timeline *timeline);
+
 /* Whether a gang did not finish. */
 bool ty_timeline_halts(const struct ty_timeline *timeline, uint32_t gang);
 
