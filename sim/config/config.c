@@ -307,7 +307,7 @@ static void schedule_file(struct ty_loader *l)
     c->schedule.custom = custom;
 }
 
-/* What needs more than one value: of the cluster, */
+/* Checks of the cluster that need more than one value. */
 static void check_cluster(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
@@ -337,7 +337,7 @@ static bool layout_stands(const struct ty_config *c)
            !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE];
 }
 
-/* of the layout, */
+/* Checks of the layout that need more than one value. */
 static void check_layout(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
@@ -366,7 +366,7 @@ static void check_layout(struct ty_loader *l)
     }
 }
 
-/* and of the output: formats and paths, each at its own place in the list. */
+/* Formats and paths of the traces that are asked for, each at its own place in the list. */
 static void check_output(struct ty_loader *l)
 {
     const struct ty_config *c = l->config;

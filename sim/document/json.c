@@ -13,6 +13,7 @@
 #include "sim/base/utf8.h"
 
 #define REPLACEMENT 0xFFFDu /* the character that Unicode has for what could not be read */
+#define ESCAPE      8u      /* bytes that a character needs in a string, with a zero */
 
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
 {
@@ -32,7 +33,9 @@ char *ty_json_number(double x, char buf[TY_JSON_NUMBER])
     return buf;
 }
 
-size_t ty_json_plain(const char *s, const char *also)
+/* Bytes at the beginning of s that stand for themselves in a string: printable ASCII other than
+ * quotes, backslashes and `also`. */
+static size_t plain(const char *s, const char *also)
 {
     size_t n = 0;
     while ((unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7F && s[n] != '"' &&
@@ -42,14 +45,16 @@ size_t ty_json_plain(const char *s, const char *also)
     return n;
 }
 
-size_t ty_json_escape(const char *s, char buf[TY_JSON_ESCAPE])
+/* The one character that s begins with, as a string has it: "\\n", "\\u001b", itself; what is not
+ * shown is escaped, and what is no UTF-8 becomes U+FFFD. Returns its bytes in s; s is not "". */
+static size_t escape(const char *s, char buf[ESCAPE])
 {
     const struct ty_utf8_char c = ty_utf8_next(s, strnlen(s, 4));
     if (c.code == '"' || c.code == '\\') {
-        (void)snprintf(buf, TY_JSON_ESCAPE, "\\%c", *s);
+        (void)snprintf(buf, ESCAPE, "\\%c", *s);
     } else if (c.code < 0x7F || !c.shown) {
         const uint16_t code = c.code == TY_UTF8_BROKEN ? REPLACEMENT : (uint16_t)c.code;
-        (void)snprintf(buf, TY_JSON_ESCAPE, "\\u%04x", (unsigned)code);
+        (void)snprintf(buf, ESCAPE, "\\u%04x", (unsigned)code);
     } else {
         memcpy(buf, s, c.bytes);
         buf[c.bytes] = '\0';
@@ -61,15 +66,15 @@ void ty_json_string(ty_json_put_fn *put, void *to, const char *s, const char *al
 {
     put(to, "\"", 1);
     while (*s != '\0') {
-        char buf[TY_JSON_ESCAPE];
-        const size_t n = ty_json_plain(s, also);
+        char buf[ESCAPE];
+        const size_t n = plain(s, also);
         put(to, s, n);
         s += n;
         if (*s != '\0' && strchr(also, *s) != NULL) {
             (void)snprintf(buf, sizeof(buf), "\\u%04x", (unsigned)(unsigned char)*s++);
             put(to, buf, strlen(buf));
         } else if (*s != '\0') {
-            s += ty_json_escape(s, buf);
+            s += escape(s, buf);
             put(to, buf, strlen(buf));
         }
     }

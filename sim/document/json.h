@@ -18,20 +18,11 @@
 #include "sim/base/text.h"
 
 #define TY_JSON_NUMBER 32u /* bytes a number needs, with its zero */
-#define TY_JSON_ESCAPE 8u  /* and a character */
 #define TY_JSON_DEPTH  16u /* objects and arrays inside each other, at most */
 
 /* x in 15 to 17 digits, as few as read back equal, without zeros at the end; "null" when it is not
  * finite. Returns buf. */
 char *ty_json_number(double x, char buf[TY_JSON_NUMBER]);
-
-/* Bytes at the beginning of s that stand for themselves in a string: printable ASCII other than
- * quotes, backslashes and `also`. */
-size_t ty_json_plain(const char *s, const char *also);
-
-/* The one character that s begins with, as a string has it: "\\n", "\\u001b", itself; what is not
- * shown is escaped, and what is no UTF-8 becomes U+FFFD. Returns its bytes in s; s is not "". */
-size_t ty_json_escape(const char *s, char buf[TY_JSON_ESCAPE]);
 
 /* Where text goes. */
 typedef void ty_json_put_fn(void *to, const char *bytes, size_t n);
