@@ -39,7 +39,10 @@ double ty_attention_occupancy(double x, bool backward)
 
 /* Rate for other head sizes over that for 128, by what the flash-attention charts show for causal
  * attention: A100 176 / 194 (flash2; H100 293 / 333), 95 / 81 (flash1); H100 503 / 655 and, at 256,
- * 693 / 655 (flash3). Linear between; below 64 in proportion to the size (guess). */
+ * 693 / 655 (flash3). Linear between. Below 64 a score takes a time for its exponential and one in
+ * proportion to the size for its products, the line through 64 and 128: 0.75 at 32 (flash2), as
+ * measured on A100 (139 / 185 TFLOP/s, feifeibear/long-context-attention, Ulysses). Where 64 is the
+ * faster of the two there is no such line, and the rate is in proportion to the size (guess). */
 static double head_factor(enum ty_attention kind, double d)
 {
     static const struct {
@@ -51,7 +54,8 @@ static double head_factor(enum ty_attention kind, double d)
     };
     const double at_64 = rows[kind].at_64, at_256 = rows[kind].at_256;
     if (d < 64) {
-        return at_64 * d / 64;
+        const double exponentials = 1 / at_64 - 1; /* of the time at 128; the rest is products */
+        return at_64 < 1 ? d / 128 / (exponentials + (1 - exponentials) * d / 128) : at_64 * d / 64;
     }
     if (d < 128) {
         return at_64 + (1 - at_64) * (d - 64) / 64;

@@ -133,6 +133,30 @@ START_TEST(flash_attention_meets_its_charts)
 }
 END_TEST
 
+/* Heads of 128 and of 32 on 8 A100, ulysses, 131072 tokens: equal FLOPs in 47.6 and 63.1 ms, twice
+ * as many in 119.4 ms (feifeibear/long-context-attention): 0.75 and 0.80 of the rate; exchanges are
+ * 3 % of it. */
+START_TEST(narrow_heads_wait_for_their_exponentials)
+{
+    const struct ty_cluster cluster = a100(1);
+    struct ty_kernel kernel = {.op = TY_OPERATOR_ATTENTION,
+                               .dtype = TY_DTYPE_BF16,
+                               .variant = TY_ATTENTION_FLASH2,
+                               .attention = {.sequences = 2, .tokens = 131072, .heads = 8}};
+    double rate[129];
+    for (uint32_t d = 16; d <= 128; d *= 2) {
+        kernel.attention.head_dim = d;
+        const struct ty_cost cost = ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD);
+        rate[d] = cost.flops / cost.seconds;
+    }
+    assert_near(rate[32] / rate[128], 47.6 / 63.1, 0.03);
+    assert_near(rate[32] / rate[128], 2 * 47.6 / 119.4, 0.07);
+    /* times of 32, 64 and 128 lie on a line, and so does that of 16 */
+    assert_near(128 / rate[128] - 64 / rate[64], 2 * (64 / rate[64] - 32 / rate[32]), 1e-6);
+    assert_near(64 / rate[64] - 32 / rate[32], 2 * (32 / rate[32] - 16 / rate[16]), 1e-6);
+}
+END_TEST
+
 /* 157 and 185 TFLOP/s at 64 heads of 4096 tokens (MooreThreads/SimuMax). 1 %: rounding of 0.85. */
 START_TEST(flash_attention_runs_slower_backward)
 {
@@ -232,4 +256,5 @@ TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times, weight_gradie
          thin_products_are_bound_by_memory, waves_of_tiles_cost_what_they_are_weighted,
          few_heads_slow_flash_attention_as_measured, flash_attention_meets_its_charts,
          flash_attention_runs_slower_backward, unfused_attention_is_slower_than_in_the_charts,
-         better_attention_is_faster, elementwise_kernels_move_their_bytes)
+         better_attention_is_faster, narrow_heads_wait_for_their_exponentials,
+         elementwise_kernels_move_their_bytes)
