@@ -93,6 +93,9 @@ const struct ty_field ty_framework_fields[] = {
          "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),
     FLAG(fused_rotary, "true",
          "whether the rotary embedding is one kernel; false: framework operators"),
+    FLAG(fused_merge, "true",
+         "whether the outputs that the rounds of a ring give (layout.context) are put together by "
+         "one kernel; false: framework operators"),
     FLAG(fused_optimizer, "true",
          "whether Adam is one kernel; false: framework operators, three times the traffic"),
     ROW(norm_speed, QUANTITY, .dim = TY_DIM_COUNT, .min = 0.1, .max = 10, .fallback = "1",
@@ -118,6 +121,7 @@ static const char megatron_lm[] =
     "overlap_p2p: auto                # 1F1B blocks; overlap_p2p_communication when interleaved\n"
     "fused_activation: true           # bias_swiglu_fusion\n"
     "fused_rotary: true               # apply_rope_fusion\n"
+    "fused_merge: true                # Transformer Engine: flash_attn_fwd_out_correction\n"
     "fused_optimizer: true            # apex or Transformer Engine FusedAdam\n"
     "norm_speed: 2                    # guess: theirs reach 60 to 80 % of bandwidth, vidur's 32 %\n"
     "layer_floor: 0.3 ms              # guess: 14 kernels, 8 us each, and their Python\n"
@@ -138,6 +142,7 @@ static const char megatron_deepspeed[] =
     "overlap_p2p: false               # pipeline instructions block\n"
     "fused_activation: false          # silu, then a product\n"
     "fused_rotary: false              # framework operators\n"
+    "fused_merge: false               # guess: it has no rings\n"
     "fused_optimizer: true            # FusedAdam\n"
     "layer_floor: 1.05 ms             # VIA-Research/vTrain, 1440 single-node runs\n"
     "pass_overhead: 2 ms              # vTrain's pipelines ask for 1, Hagemann's 13B for 2.4\n";
@@ -157,6 +162,7 @@ static const char fsdp[] =
     "overlap_p2p: true                # no pipeline to speak of\n"
     "fused_activation: false          # silu, then a product, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
+    "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
     "fused_loss: true                 # llm-foundry; 102 of its 215 runs would not fit without\n"
     "layer_floor: 0.45 ms             # guess: hooks of a unit beside its kernels\n";
@@ -176,6 +182,7 @@ static const char ddp[] =
     "overlap_p2p: true                # no pipeline to speak of\n"
     "fused_activation: false          # silu, then a product, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
+    "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
     "layer_floor: 0.3 ms              # guess: as megatron-lm, hooks are in C++\n";
 

@@ -48,6 +48,7 @@ struct ty_framework {
                                  * sent */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;
+    bool fused_merge; /* of partial outputs of attention */
     bool fused_optimizer;
     double norm_speed;  /* of fused norms over the GPU's norm_passes */
     bool fused_loss;    /* cross-entropy reads 16-bit logits and writes their gradient over them */

@@ -20,6 +20,8 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
         return ty_activation_of(arch, framework);
     case TY_OPERATOR_ROTARY:
         return framework->fused_rotary ? TY_FUSED : TY_UNFUSED;
+    case TY_OPERATOR_MERGE:
+        return framework->fused_merge ? TY_FUSED : TY_UNFUSED;
     case TY_OPERATOR_OPTIMIZER:
         return framework->fused_optimizer ? TY_FUSED : TY_UNFUSED;
     default:
@@ -71,7 +73,8 @@ bool ty_operator_cost(const struct ty_gpu *gpu, const struct ty_arch *arch,
                                .variant = any ? own_variant(arch, &layout->framework, key->op)
                                               : key->kernel,
                                .dropout = arch->dropout > 0,
-                               .speed = layout->framework.norm_speed};
+                               .speed = layout->framework.norm_speed,
+                               .gradients = 1 + 2.0 * arch->kv_heads / arch->heads};
     bare.operator_table = NULL;
     set_shape(&kernel, key, size);
     *out = ty_kernel_cost(&bare, &kernel, direction_of(key->role));

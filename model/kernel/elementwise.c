@@ -16,10 +16,13 @@
  * Implementations range from 6 (fused) to 24 in all. */
 #define LOSS_FORWARD_B  14.0
 #define LOSS_BACKWARD_B 8.0
-/* Bytes per element of a merge, besides the 16-bit partial output: it is copied to 32 bit (written,
- * read), and difference and product are operators of their own (8 B each). */
-#define MERGE_FORWARD_B  24.0
-#define MERGE_BACKWARD_B 24.0
+/* Bytes per element of a merge, besides reading the partial result. In one kernel a 32-bit sum is
+ * read and written. By operators, out - sigmoid(lse' - lse) (out - out'): out' is copied to 32 bit
+ * (written), the difference reads two and writes one, its product with the weight reads and writes
+ * one, the sum reads two and writes one (zhuzilin/ring-flash-attention, pytorch/pytorch). Gradients
+ * are added in one kernel. */
+#define MERGE_B         8.0
+#define MERGE_UNFUSED_B 36.0
 /* Norm: backward moves twice what forward does: reads output gradient, input and statistics, writes
  * the input gradient, and sums the parameters' gradients in a second kernel. */
 #define NORM_BACKWARD 2.0
@@ -88,10 +91,13 @@ static struct traffic embedding(const struct ty_kernel *kernel, double e, bool b
     return (struct traffic){(backward ? 3 : 2) * e + (kernel->dropout ? 1 : 0), EMBEDDING_SHARE};
 }
 
-/* A partial output is added to what other keys gave, in 32 bit, each by its weight. */
-static struct traffic merge(const struct ty_gpu *gpu, double e, bool backward)
+/* A partial output is added to what other keys gave, in 32 bit, each by its weight; going backward
+ * partial gradients of queries, keys and values are. */
+static struct traffic merge(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
+                            bool backward)
 {
-    return (struct traffic){backward ? MERGE_BACKWARD_B + e : MERGE_FORWARD_B + e,
+    const double forward = e + (kernel->variant == TY_FUSED ? MERGE_B : MERGE_UNFUSED_B);
+    return (struct traffic){backward ? kernel->gradients * (e + MERGE_B) : forward,
                             gpu->add_efficiency};
 }
 
@@ -109,7 +115,7 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
     case TY_OPERATOR_ACTIVATION:
         return activation(gpu, kernel, e, backward);
     case TY_OPERATOR_MERGE:
-        return merge(gpu, e, backward);
+        return merge(gpu, kernel, e, backward);
     case TY_OPERATOR_EMBEDDING:
         return embedding(kernel, e, backward);
     default:

@@ -59,6 +59,7 @@ struct ty_kernel {
     int variant;  /* which implementation: `kernel` of struct ty_operator_key */
     bool dropout; /* attention, residual, embedding: it makes and applies masks */
     double speed; /* norm: over the GPU's own, where it is fused */
+    double gradients; /* merge: elements added in the backward pass, for each of the forward */
     union {
         struct ty_matmul matmul;
         struct ty_attention_core attention;

@@ -64,6 +64,7 @@ static const struct {
     [TY_OPERATOR_ACTIVATION] = {BIT(ELEMENTS), BOTH},
     [TY_OPERATOR_ROTARY] = {BIT(ELEMENTS), BOTH},
     [TY_OPERATOR_RESIDUAL] = {BIT(ELEMENTS), BOTH},
+    [TY_OPERATOR_MERGE] = {BIT(ELEMENTS), BOTH},
     [TY_OPERATOR_EMBEDDING] = {BIT(ELEMENTS), BOTH},
     [TY_OPERATOR_CROSS_ENTROPY] = {BIT(ELEMENTS), BOTH},
     [TY_OPERATOR_ACCUMULATION] = {BIT(ELEMENTS), 1u << TY_ROLE_WGRAD},
@@ -487,8 +488,7 @@ int ty_operators_load(struct ty_operators *table, const char *path, struct ty_ar
     }
     for (uint32_t i = 0; i < n; i++) {
         r.number = i + 1;
-        const int rc = read_row(&r);
-        code = code < 0 ? code : rc;
+        code = worst(code, read_row(&r));
         note_gpu(&r, table);
     }
     if (code < 0) {

@@ -49,8 +49,12 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
     next.attention.tokens = balanced ? own->tokens / 2 : own->tokens;
     next.attention.unmasked = true;
     ty_block_kernel(op, &next);
-    ty_block_elementwise(b, op, TY_OPERATOR_MERGE, TY_ANY_KERNEL,
-                         own->sequences * own->tokens * own->heads * own->head_dim);
+    ty_block_kernel(op, &(struct ty_kernel){
+                            .op = TY_OPERATOR_MERGE,
+                            .dtype = b->arch->dtype,
+                            .variant = b->layout->framework.fused_merge ? TY_FUSED : TY_UNFUSED,
+                            .gradients = 1 + 2 * own->kv_heads / own->heads,
+                            .elements = own->sequences * own->tokens * own->heads * own->head_dim});
     op->rounds = (struct ty_op_rounds){.n = ranks,
                                        .n_first = 1,
                                        .uneven = !balanced,

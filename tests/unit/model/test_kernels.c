@@ -252,9 +252,29 @@ START_TEST(elementwise_kernels_move_their_bytes)
 }
 END_TEST
 
+/* In 32 bit: 10 B an element in one kernel, 38 B by operators. Gradients of 8 heads, and of keys
+ * and values of 2, are 10 B each. */
+START_TEST(partial_results_are_merged_in_32_bit)
+{
+    struct ty_cluster cluster = a100(1);
+    struct ty_kernel kernel = {.op = TY_OPERATOR_MERGE,
+                               .dtype = TY_DTYPE_BF16,
+                               .variant = TY_FUSED,
+                               .gradients = 1 + 2 * 2.0 / 8,
+                               .elements = 1e9};
+    cluster.gpu.kernel_overhead = 0;
+    const double second = 0.88 * 2039e9; /* bytes */
+    assert_near(ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD).seconds * second, 10e9, 1e-12);
+    assert_near(ty_kernel_cost(&cluster.gpu, &kernel, TY_DGRAD).seconds * second, 15e9, 1e-12);
+    kernel.variant = TY_UNFUSED;
+    assert_near(ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD).seconds * second, 38e9, 1e-12);
+    assert_near(ty_kernel_cost(&cluster.gpu, &kernel, TY_DGRAD).seconds * second, 15e9, 1e-12);
+}
+END_TEST
+
 TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times, weight_gradients_take_longer,
          thin_products_are_bound_by_memory, waves_of_tiles_cost_what_they_are_weighted,
          few_heads_slow_flash_attention_as_measured, flash_attention_meets_its_charts,
          flash_attention_runs_slower_backward, unfused_attention_is_slower_than_in_the_charts,
          better_attention_is_faster, narrow_heads_wait_for_their_exponentials,
-         elementwise_kernels_move_their_bytes)
+         elementwise_kernels_move_their_bytes, partial_results_are_merged_in_32_bit)

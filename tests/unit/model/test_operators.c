@@ -188,6 +188,23 @@ START_TEST(each_kernel_takes_its_own_row)
 }
 END_TEST
 
+START_TEST(a_merge_may_be_measured)
+{
+    struct model_case c;
+    struct ty_arena arena = {0};
+    const struct ty_operators table =
+        table_of(HEAD "merge,forward,unfused,bf16,,,,,,,,,,1048576,26\n"
+                      "merge,forward,fused,bf16,,,,,,,,,,1048576,27\n",
+                 &arena);
+    const struct ty_kernel merge = {
+        .op = TY_OPERATOR_MERGE, .dtype = TY_DTYPE_BF16, .variant = TY_FUSED, .elements = 1048576};
+    model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
+    c.cluster.gpu.operator_table = &table;
+    assert_near(ty_kernel_cost(&c.cluster.gpu, &merge, TY_FORWARD).seconds, 27e-6, 1e-12);
+    ty_arena_release(&arena);
+}
+END_TEST
+
 START_TEST(every_mistake_has_a_place_and_a_remedy)
 {
     static const struct {
@@ -436,6 +453,7 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
     } rows[] = {
         {TY_OPERATOR_NORM, TY_ROLE_BACKWARD, TY_UNFUSED, TY_FUSED},
         {TY_OPERATOR_ROTARY, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
+        {TY_OPERATOR_MERGE, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
         {TY_OPERATOR_ACTIVATION, TY_ROLE_BACKWARD, TY_ACTIVATION_SWIGLU_UNFUSED,
          TY_ACTIVATION_GELU},
         {TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP, TY_UNFUSED, TY_FUSED},
@@ -444,7 +462,7 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
     model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
     c.arch.norm = TY_UNFUSED;
     c.layout.framework.fused_activation = c.layout.framework.fused_rotary = false;
-    c.layout.framework.fused_optimizer = false;
+    c.layout.framework.fused_optimizer = c.layout.framework.fused_merge = false;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_operator_key key = {.op = rows[i].op,
                                       .role = rows[i].role,
@@ -463,6 +481,6 @@ END_TEST
 
 TY_SUITE("operators", a_product_left_out_is_found_between_its_neighbours,
          beyond_the_ends_the_model_gives_the_ratio, each_kernel_takes_its_own_row,
-         every_mistake_has_a_place_and_a_remedy, a_row_may_be_a_collective,
+         a_merge_may_be_measured, every_mistake_has_a_place_and_a_remedy, a_row_may_be_a_collective,
          a_collective_row_has_its_own_mistakes, the_model_of_single_kernels_is_that_of_a_step,
          a_gpu_without_a_peak_cannot_multiply, a_row_for_all_kernels_is_the_one_of_the_run)
