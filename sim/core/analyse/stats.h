@@ -1,10 +1,10 @@
 /* stats.h - where the time went: every picosecond of every compute stream gets one bucket.
  *
- * A gap before a task is charged to what the task waited for: a tensor collective, a data-parallel
- * collective, a message in flight (exposed_pipeline), or a neighbour that had not produced the
- * message yet (bubble: fill before a rank's first pass of a step, stall later). Waiting for the
- * other stages before the optimizer, and for the end, is drain; where there are no other stages it
- * is exposed_data. The buckets of a rank sum to the makespan exactly. */
+ * A gap before a task is charged to what the task waited for: a collective or a message in flight
+ * (the bucket of its category), or a neighbour that had not produced the message yet (fill before a
+ * rank's first pass of a step, stall later). Waiting for the other stages at a meeting, and for the
+ * end, is drain; where there are no other stages, and while the stream runs on that closes a step,
+ * it is the vocabulary's `closing`. The buckets of a rank sum to the makespan exactly. */
 #ifndef TY_CORE_ANALYSE_STATS_H
 #define TY_CORE_ANALYSE_STATS_H
 
