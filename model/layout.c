@@ -330,6 +330,17 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     return ty_check_first(rc, check_stages(&c));
 }
 
+int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_section *section,
+                           uint32_t slices, struct ty_err *err)
+{
+    if (layout->context == 1 || slices <= 1) {
+        return 0;
+    }
+    return ty_check_fail(section, "context", err,
+                         "%u: schedule.slices (%u) cuts sequences already; write 1 for one of them",
+                         (unsigned)layout->context, (unsigned)slices);
+}
+
 /* ---- where things go ---- */
 
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/check.h"
 #include "model/orders/text.h"
 #include "sim/base/file.h"
 #include "sim/config/load.h"
@@ -350,12 +349,10 @@ static void check_layout(struct ty_loader *l)
                        ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
                                         &c->cluster, ty_sched_chunks(&c->schedule), l->err));
     }
-    if (layout_stands(c) && c->layout.context > 1 && c->schedule.slices > 1) {
+    if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT,
-                       ty_check_fail(&c->sections[TY_SECTION_LAYOUT], "context", l->err,
-                                     "%u: schedule.slices (%u) cuts sequences already; write 1 "
-                                     "for one of them",
-                                     (unsigned)c->layout.context, (unsigned)c->schedule.slices));
+                       ty_layout_check_slices(&c->layout, &c->sections[TY_SECTION_LAYOUT],
+                                              c->schedule.slices, l->err));
     }
     if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));

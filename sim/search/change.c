@@ -87,6 +87,25 @@ bool ty_change_tensor(struct ty_config *c, int to)
     return !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
 }
 
+/* Below so many tokens a rank nobody shares a sequence: rounds would be shorter than their messages
+ * (guess: by the bounds of docs/model.md, between 1,100 and 17,800 between nodes). */
+#define CONTEXT_TOKENS 8192u
+
+bool ty_change_context(struct ty_config *c, int to)
+{
+    const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.context, to);
+    c->layout.context_inner = c->layout.context_method == TY_CONTEXT_HYBRID ? 0 : 1;
+    return can && (to < 0 || c->arch.sequence / c->layout.context >= CONTEXT_TOKENS);
+}
+
+bool ty_change_context_method(struct ty_config *c, int to)
+{
+    const bool other = c->layout.context > 1 && c->layout.context_method != to;
+    c->layout.context_method = to;
+    c->layout.context_inner = 0;
+    return other;
+}
+
 bool ty_change_pipeline(struct ty_config *c, int to)
 {
     const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.pipeline, to);
@@ -299,9 +318,13 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
         c->layout.shard = 0; /* derived anew */
     }
     c->schedule.slices = ty_sched_slices(&c->schedule);
+    const struct ty_section *section = &original->sections[TY_SECTION_LAYOUT];
     if (rc == 0) {
-        rc = ty_layout_finish(&c->layout, &original->sections[TY_SECTION_LAYOUT], &c->arch,
-                              &c->cluster, ty_sched_chunks(&c->schedule), why);
+        rc = ty_layout_finish(&c->layout, section, &c->arch, &c->cluster,
+                              ty_sched_chunks(&c->schedule), why);
+    }
+    if (rc == 0) {
+        rc = ty_layout_check_slices(&c->layout, section, c->schedule.slices, why);
     }
     return rc < 0 || c->schedule.custom != NULL
                ? rc

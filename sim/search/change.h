@@ -32,6 +32,8 @@ ty_change_fn ty_change_schedule;  /* to ty_schedules[i]; numbers that it cannot 
  * ty_change_trade the pipeline gives to the tensor groups. */
 ty_change_fn ty_change_micro_batch;
 ty_change_fn ty_change_tensor;
+ty_change_fn ty_change_context; /* the same, where parts of a sequence stay long */
+ty_change_fn ty_change_context_method;
 ty_change_fn ty_change_pipeline;
 ty_change_fn ty_change_trade;
 ty_change_fn ty_change_chunks;
