@@ -226,6 +226,12 @@ static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 /* compute.c: what computation costs on each kind of GPU. Needs the grid. */
 int ty_lower_price(struct ty_lowering *l);
 
+/* groups.c: groups and meetings, before any rank; those of two-way schedules, in which rank r and
+ * rank p - 1 - r hold the same two stages; where the groups of all ranks lie. Need the grid. */
+void ty_lower_groups(struct ty_lowering *l);
+int ty_lower_mirrors(struct ty_lowering *l);
+int ty_lower_reaches(struct ty_lowering *l);
+
 /* gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->here.rank
  * have, as l->here.gpus, and makes the kinds of such a gang when it is the first. Needs
  * l->here.rank_of. */
@@ -299,8 +305,6 @@ uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *sta
                               enum ty_coll coll, enum ty_phase phase, double bytes);
 ty_ps ty_lower_ps(struct ty_lowering *l, double seconds);
 int ty_lower_rank_kinds(struct ty_lowering *l);
-/* Where the groups of all ranks lie; needs the grid. */
-int ty_lower_reaches(struct ty_lowering *l);
 
 /* units.c: parameters of a stage, in units and buckets. */
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);

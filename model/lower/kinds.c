@@ -348,21 +348,6 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 
 /* ---- a pipeline rank ---- */
 
-int ty_lower_reaches(struct ty_lowering *l)
-{
-    const struct ty_layout *layout = l->in->layout;
-    const struct ty_comm_span shard = ty_comm_span(layout, &l->out->grid, TY_GROUP_DATA);
-    const unsigned all = (1u << TY_N_AXES) - 1;
-    l->norm_at = ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->arena);
-    bool ok = l->norm_at != NULL;
-    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-        const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
-        l->group[g].at = ty_grid_reaches(&span.grid, span.dims, l->arena);
-        ok = ok && l->group[g].at != NULL;
-    }
-    return ok ? 0 : ty_fail_memory(l->b.err);
-}
-
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {

@@ -1,0 +1,72 @@
+/* groups.c - who talks to whom: groups of ranks, and meetings of pipeline ranks. */
+#include "model/lower/internal.h"
+
+static uint16_t index16(int index)
+{
+    return index < 0 ? 0 : (uint16_t)index;
+}
+
+void ty_lower_groups(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
+        if (g >= TY_GROUP_CONTEXT && span.count == 1) { /* of a kind that is not there */
+            l->group[g].link = TY_NONE;
+            continue;
+        }
+        const bool shard = g == TY_GROUP_DATA && ty_layout_replicas(layout) > 1;
+        l->group[g].link = index16(
+            ty_build_group(&l->b, &(struct ty_group){shard ? "shard" : ty_comm_group_name(g),
+                                                     span.stride, span.count}));
+    }
+    /* whom the gradient norm is summed over: shards differ between ranks, copies do not */
+    const uint32_t norm = layout->tensor * (layout->zero > 0 ? ty_layout_shards(layout) : 1);
+    l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
+    l->norm_meet = l->tied_meet = TY_NONE;
+    if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {
+        l->norm_meet = index16(ty_build_meet(&l->b, &(struct ty_meet){.name = "gradient norm",
+                                                                      .group = l->world_group,
+                                                                      .n_gangs = l->shape.p}));
+    }
+    /* a tied embedding has two homes where first and last stage sit on different ranks */
+    if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
+        l->tied_meet = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
+    }
+}
+
+/* Two-way schedules: rank r and rank p - 1 - r hold the same two stages. */
+int ty_lower_mirrors(struct ty_lowering *l)
+{
+    const uint32_t p = l->shape.p;
+    if (l->sched->placement != TY_PLACE_TWO_WAY) {
+        return 0;
+    }
+    l->mirror_meet = ty_arena_array(l->arena, uint16_t, p);
+    if (l->mirror_meet == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t r = 0; r < p / 2; r++) {
+        l->mirror_meet[r] = l->mirror_meet[p - 1 - r] = index16(ty_build_meet(
+            &l->b,
+            &(struct ty_meet){.name = "gradients of both copies", .group = TY_NONE, .n_gangs = 2}));
+    }
+    return 0;
+}
+
+int ty_lower_reaches(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_comm_span shard = ty_comm_span(layout, &l->out->grid, TY_GROUP_DATA);
+    const unsigned all = (1u << TY_N_AXES) - 1;
+    l->norm_at = ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->arena);
+    bool ok = l->norm_at != NULL;
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        const struct ty_comm_span span = ty_comm_span(layout, &l->out->grid, g);
+        l->group[g].at = ty_grid_reaches(&span.grid, span.dims, l->arena);
+        ok = ok && l->group[g].at != NULL;
+    }
+    return ok ? 0 : ty_fail_memory(l->b.err);
+}
