@@ -168,6 +168,43 @@ def simumax_keys(row):
         "layout.sequence_parallel": "true" if row["seq_parallel"] == "True" else "false"}
 
 
+# ---- context parallelism ------------------------------------------------------------------------
+
+CONTEXT = {"ranks of a sequence": lambda row: f"context {row['cp']}"}
+
+
+def context_keys(row, **more):
+    return common(row) | {"layout.context": row["cp"], "model.dtype": row["precision"].split("-")[0]} | more
+
+
+def per_token(row):
+    """Seconds of a step, where the source prints tokens per second and GPU."""
+    tokens = float(row["seq"]) * float(row["global_batch"])
+    return number(row["step_time_s"]) or (
+        tokens / float(row["gpus"]) / float(row["tokens_per_s_per_gpu"]))
+
+
+def nemo_row(row):
+    """Eight micro-batches of one sequence for each replica: a guess, the source has no batch."""
+    return row | {"micro_batch": "1", "global_batch": str(8 * int(row["dp"]))}
+
+
+def nemo_seconds(row):
+    """Of the TFLOPS printed: 6 N + 12 L h s a token, with attention in full."""
+    row = nemo_row(row)
+    layers, h, f, v, s = (float(row[c]) for c in ("layers", "hidden", "ffn", "vocab", "seq"))
+    weights = layers * (4 * h * h + 3 * h * f) + 2 * v * h
+    flops = (6 * weights + 12 * layers * h * s) * s * float(row["global_batch"])
+    return flops / float(row["gpus"]) / float(row["model_tflops_per_gpu"]) * 1e-12
+
+
+def context_steps(name, text, **rest):
+    rest = {"role": "blind", "keys": context_keys, "seconds": per_token, "sweep": shape("model"),
+            "groups": CONTEXT, "oom": lambda row: False, "layouts": False} | rest
+    return Dataset(name=name, table="context_steps",
+                   keep=lambda row: row["source"].split(" ", maxsplit=1)[0] == text, **rest)
+
+
 def korthikanti_keys(row):
     chunks = int(row["vpp"])
     return common(row) | {
@@ -259,4 +296,53 @@ DATASETS = [
         machine="8 B200 of one node", role="fitted: the derate of B200",
         source="github.com/MooreThreads/SimuMax docs/b200",
         notes="Truncated Llama 3 models; all overlap switched off, fused cross-entropy."),
+    Dataset(
+        name="simumax B200, context", table="simumax_b200_e2e",
+        base=base("preset: dgx-b200", LLAMA + ", attention: flash3",
+                  "zero: 1, context_method: ulysses",
+                  "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
+                  "overlap_tensor_reduce: false, fused_loss: true"),
+        keys=lambda row: simumax_keys(row) | {"layout.context": row["cp"]},
+        keep=lambda row: row["cp"] != "1",
+        oom=lambda row: False, sweep=shape("model", "seq"),
+        groups={"sequence": lambda row: f"sequence {row['seq']}"} | CONTEXT,
+        machine="8 B200 of one node", role="blind; the derate of B200 is of the set above",
+        source="github.com/MooreThreads/SimuMax docs/b200",
+        notes="The rows of the set above that share sequences, by all-to-all."),
+    context_steps(
+        "nemo 7B, context", "NeMo",
+        base=base("preset: dgx-h100", LLAMA + ", attention: flash2", "zero: 1",
+                  "preset: megatron-lm"),
+        keys=lambda row: context_keys(nemo_row(row)) | {
+            "layout.sequence_parallel": "true" if row["tp"] != "1" else "false"},
+        seconds=nemo_seconds, machine="4 to 512 H100",
+        source="github.com/NVIDIA/NeMo docs, performance_long_sequence (container 24.03)",
+        notes="Only TFLOPS are printed, and not how they count; attention is taken in full: 549 "
+              "with half of it would be more than kernels of that year reached. Batches are a "
+              "guess, flash2 goes by the year."),
+    context_steps(
+        "megatron-bridge 405B, context", "Megatron-Bridge",
+        base=base("preset: dgx-h100", LLAMA + ", attention: flash3",
+                  "zero: 1, sequence_parallel: true", "preset: megatron-lm",
+                  "name: interleaved, chunks: 8"),
+        machine="1024 H100", groups={"release": shape("source")},
+        source="github.com/NVIDIA-NeMo/Megatron-Bridge docs/performance-summary",
+        notes="One layout in three releases, fp8: tensor 8, context 2, pipeline 8 of 8 chunks, "
+              "8192 tokens."),
+    context_steps(
+        "automodel 70B, context", "Automodel",
+        base=base("preset: dgx-h100", LLAMA + ", attention: flash3", "zero: 3, recompute: full",
+                  "preset: fsdp"),
+        machine="64 H100", source="github.com/NVIDIA-NeMo/Automodel docs/performance-summary",
+        notes="Context 2, 8192 tokens. Recomputation is not stated; without it a GPU would need "
+              "135 GiB."),
+    context_steps(
+        "torchtitan H100, context", "torchtitan",
+        base=base("preset: dgx-h100, memory_bandwidth: 2.4 TB/s, memory: 94 GiB",
+                  LLAMA + ", attention: flash2", "zero: 3, recompute: full",
+                  "preset: fsdp, fused_activation: true, fused_rotary: true"),
+        machine="8 H100 of 96 GB and 500 W",
+        source="github.com/pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan",
+        notes="fp8, compiled. The run without context parallelism is 24 % too fast already; how "
+              "keys went round is not stated."),
 ]

@@ -2,7 +2,11 @@
 
 Layouts are those of Hagemann et al. 2023 (LLaMA 13B on 64, 65B on 128 A100, 2048 tokens, 2048
 sequences a step); pairs differ in one choice, and both sides fit. The quartiles are of measured
-pairs. Tensor 16 against 8 comes from the rows of vTrain, measured and simulated."""
+pairs. Tensor 16 against 8 comes from the rows of vTrain, measured and simulated.
+
+Context parallelism against recomputing everything: bars of a figure in Megatron-LM's documentation,
+GPT-3 175B, read to 0.01. Pipeline, batch and, with fp8, heads of keys are not stated: 8 stages and
+512 sequences a step on 256 GPUs (16384 tokens) or 512, and 8 heads, are guesses."""
 import statistics
 
 import datasets
@@ -80,10 +84,57 @@ def tensor_16(context):
                 "vTrain, same model and micro-batch")
 
 
+READ_TO = 0.01  # of the bars
+BARS = ("cluster: {preset: dgx-h100}\n"
+        "model: {vocabulary: 51200, attention: flash3, bias: true, layers: 1, hidden: 128, "
+        "heads: 1}\n"
+        "layout: {global_batch: 512, pipeline: 8, zero: 1, sequence_parallel: true}\n"
+        "framework: {preset: megatron-lm}\n")
+
+
+def bar_keys(row):
+    return {"cluster.nodes": 32 if row["seq"] == "16384" else 64,
+            "model.layers": row["layers"], "model.hidden": row["hidden"],
+            "model.heads": row["heads"], "model.kv_heads": row["kv_heads"] or 8,
+            "model.sequence": row["seq"], "model.dtype": row["precision"],
+            "layout.tensor": row["tp"], "layout.context": row["cp"],
+            "layout.recompute": row["recompute"]}
+
+
+def bar_name(row):
+    return f"tensor {row['tp']}" + (f", context {row['cp']}" if row["cp"] != "1" else "")
+
+
+def context_bars(context):
+    """Each bar against the one of its chart that recomputes, and the fastest two."""
+    rows, _ = context.tables.read("context_steps")
+    rows = [row for row in rows if row["relative_speed"]]
+    out = tables.sweep(context.binary, BARS, [bar_keys(row) for row in rows])
+    times = {id(row): float(o["step_time_s"]) for row, o in zip(rows, out)}
+    charts, pairs = {}, []
+    for row in rows:
+        charts.setdefault((row["seq"], row["precision"]), []).append(row)
+    for base, *others in charts.values():
+        pairs += [(base, row) for row in others]
+        pairs += [tuple(others[-2:])] if len(others) > 2 else []
+    lines = []
+    for pair in pairs:
+        fast, slow = sorted(pair, key=lambda row: -float(row["relative_speed"]))
+        ratio = float(fast["relative_speed"]) / float(slow["relative_speed"])
+        names = [bar_name(row) + (" and recomputing" if row["recompute"] == "full" else "")
+                 for row in (slow, fast)]
+        lines.append(line(
+            context, f"{names[0]} against {names[1]}: 175B, {slow['seq']} tokens, "
+            f"{slow['precision']}", [times[id(slow)] / times[id(fast)]], ratio - READ_TO,
+            ratio + READ_TO, "Megatron-LM docs, context_parallel"))
+    return lines
+
+
 def measure(context):
     lines = [line(context, name, ratios(context, first, second, keep), low, high, source)
              for name, first, second, keep, (low, high), source in DIRECTIONS]
     lines.append(tensor_16(context))
+    lines += context_bars(context)
     context.page("directions", table(
         ["second against first", "pairs", "measured quartiles", "simulated quartiles", "median",
          "slower, as measured", "source"], lines))

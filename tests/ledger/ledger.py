@@ -13,6 +13,7 @@ import pathlib
 import sys
 
 import ablation
+import attention
 import collectives
 import directions
 import engine
@@ -29,7 +30,7 @@ EXPECTED = HERE / "expected.json"
 # Figures that may not get worse: by how much they may move, and which way is worse.
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,
            "chose_oom": 0, "wrong_sign": 0, "outside": 1.0}
-PARTS = [steps, directions, kernels, layers, collectives, engine, memory]
+PARTS = [steps, directions, kernels, layers, attention, collectives, engine, memory]
 
 
 class Context:

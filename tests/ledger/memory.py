@@ -63,6 +63,8 @@ def measure(context):
     parts = [
         lambda: peaks(context, "simumax B200", "peak allocated, Llama 3 on 8 B200 (SimuMax)",
                       ALLOCATED, lambda r: float(r["mem_gb"]) * GIB),
+        lambda: peaks(context, "simumax B200, context", "peak allocated, the same with shared "
+                      "sequences (SimuMax)", ALLOCATED, lambda r: float(r["mem_gb"]) * GIB),
         lambda: peaks(context, "vocab parallel", "peak reserved, GPT 4B on 8 A100 (vocabulary "
                       "parallelism)", RESERVED, lambda r: float(r["mem_gb"]) * GIB),
         lambda: galvatron(context),
