@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "model/kernel/operators_internal.h"
-#include "sim/document/csv.h"
 #include "sim/base/number_text.h"
+#include "sim/document/csv.h"
 
 enum column {
     OP,

@@ -12,8 +12,8 @@
 #ifndef TY_MODEL_SCHEDULE_SCHEDULE_H
 #define TY_MODEL_SCHEDULE_SCHEDULE_H
 
-#include "sim/document/fields.h"
 #include "sim/core/program/vocabulary.h"
+#include "sim/document/fields.h"
 
 /* descriptor suffix, name */
 #define TY_SCHEDULES(X)                                                                            \

@@ -14,8 +14,8 @@
 #ifndef TY_CALIBRATE_CALIBRATE_H
 #define TY_CALIBRATE_CALIBRATE_H
 
-#include "sim/config/config.h"
 #include "sim/calibrate/fit.h"
+#include "sim/config/config.h"
 #include "sim/trainyard.h"
 
 /* A key that is fitted. */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/document/json.h"
 #include "sim/base/text.h"
+#include "sim/document/json.h"
 
 #define CORRELATION_SHOWN 0.9
 #define GROUPS_SHOWN      30u

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/document/json.h"
 #include "sim/base/pool.h"
 #include "sim/calibrate/calibrate.h"
+#include "sim/document/json.h"
 #include "sim/search/row_run.h"
 
 int ty_cal_room(struct ty_calibration *c, uint32_t n)

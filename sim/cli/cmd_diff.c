@@ -193,16 +193,16 @@ static int check_outputs(const struct cli_options *o, const struct comparison *c
     const struct ty_trace_options options = cli_trace_options(o);
     int rc = cli_check_path(target(o), err);
     if (rc == 0 && o->stats != NULL) {
-        rc = ty_run_report_check(o->stats, err);
+        const int known = ty_run_report_check(o->stats, err); /* which one, or negative */
+        rc = known < 0 ? known : 0;
     }
-    if (rc >= 0) {
+    if (rc == 0) {
         rc = ty_diff_trace_check(c->shown, c->n, NULL, &options, err);
     }
     cli_writing(); /* it tries to */
-    for (size_t i = 0; i < o->trace.n && rc >= 0; i++) {
+    for (size_t i = 0; i < o->trace.n && rc == 0; i++) {
         rc = ty_diff_trace_check(c->shown, c->n, o->trace.item[i], &options, err);
     }
-    rc = rc < 0 ? rc : 0;
     cli_written(rc);
     return rc;
 }

@@ -105,13 +105,13 @@ static int check_outputs(const struct cli_options *o, const struct ty_config *co
         rc = ty_run_trace_check(run, NULL, &options, err);
     }
     if (rc == 0 && o->stats != NULL) {
-        rc = ty_run_report_check(o->stats, err);
+        const int known = ty_run_report_check(o->stats, err); /* which one, or negative */
+        rc = known < 0 ? known : 0;
     }
     cli_writing(); /* it tries to */
-    for (size_t i = 0; rc >= 0 && (trace = trace_target(o, config, i)) != NULL; i++) {
+    for (size_t i = 0; rc == 0 && (trace = trace_target(o, config, i)) != NULL; i++) {
         rc = ty_run_trace_check(run, trace, &options, err);
     }
-    rc = rc < 0 ? rc : 0;
     cli_written(rc);
     return rc;
 }

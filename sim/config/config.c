@@ -13,13 +13,13 @@
 
 #include "model/orders/text.h"
 #include "sim/base/file.h"
-#include "sim/config/load.h"
 #include "sim/config/jobs.h"
+#include "sim/config/load.h"
 #include "sim/config/measured.h"
 #include "sim/config/placement.h"
-#include "traces/out/writer.h"
 #include "sim/trainyard.h"
 #include "topology/exceptions.h"
+#include "traces/out/writer.h"
 
 static const struct {
     const char *name, *doc;

@@ -5,9 +5,9 @@
  * presets; units and what only a combination makes wrong are left to `trainyard check`. */
 #include <string.h>
 
-#include "sim/document/json.h"
 #include "sim/config/config.h"
 #include "sim/config/jobs.h"
+#include "sim/document/json.h"
 #include "sim/trainyard.h"
 
 /* {"type": "integer", "minimum": 1, "maximum": 8} */

@@ -1,6 +1,6 @@
 /* json.c - a comparison for programs: seconds, bytes, shares in 0..1. */
-#include "sim/document/json.h"
 #include "sim/diff/diff.h"
+#include "sim/document/json.h"
 
 static void put_side(struct ty_json *j, const struct ty_diff_side *s)
 {

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/diff/diff.h"
-#include "sim/config/stack.h"
 #include "sim/base/words.h"
+#include "sim/config/stack.h"
+#include "sim/diff/diff.h"
 
 static void remark(struct ty_diff_pair *pair, const char *text, int *rc)
 {

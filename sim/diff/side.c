@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/core/program/issue.h"
 #include "sim/core/analyse/observed.h"
+#include "sim/core/program/issue.h"
+#include "sim/diff/diff.h"
 #include "sim/run/bill.h"
 #include "sim/run/figures.h"
-#include "sim/diff/diff.h"
 
 /* ---- kinds of operations ---- */
 

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/base/text.h"
-#include "sim/diff/diff.h"
 #include "sim/base/number_text.h"
+#include "sim/base/text.h"
 #include "sim/base/words.h"
+#include "sim/diff/diff.h"
 
 #define NAMES       24 /* columns of names */
 #define KIND_COLUMN 46 /* of the figures of kinds */

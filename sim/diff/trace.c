@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "sim/base/text.h"
+#include "sim/base/words.h"
 #include "sim/core/analyse/beside.h"
 #include "sim/diff/diff.h"
 #include "sim/diff/lanes.h"
-#include "sim/base/words.h"
 #include "sim/run/figures.h"
 
 /* ---- what is said of each ---- */

@@ -149,15 +149,23 @@ int ty_csv_load(struct ty_csv *csv, const char *path, struct ty_arena *arena, st
     const char *text = NULL;
     size_t len;
     int rc = ty_file_read(arena, path, TY_CSV_MAX_BYTES, &text, &len, err);
-    rc = rc < 0 ? rc : ty_utf8_kind(path, text, len, err);
-    rc = rc < 0 ? rc : no_nul(path, text, len, err);
+    if (rc == 0) {
+        rc = ty_utf8_kind(path, text, len, err);
+    }
+    if (rc == 0) {
+        rc = no_nul(path, text, len, err);
+    }
     *csv = (struct ty_csv){.file = ty_arena_strndup(arena, path, strlen(path)), .source = text};
     rc = rc == 0 && csv->file == NULL ? ty_fail_memory(err) : rc;
-    rc = rc < 0 ? rc : parse(csv, &r, len, err);
+    if (rc == 0) {
+        rc = parse(csv, &r, len, err);
+    }
     if (rc == 0 && r.n_rows == 0) {
         rc = ty_fail(err, TY_EINPUT, "%s: an empty table; its first row names the columns", path);
     }
-    rc = rc < 0 ? rc : has_commas(csv, &r, err);
+    if (rc == 0) {
+        rc = has_commas(csv, &r, err);
+    }
     return rc < 0 ? rc : square(csv, &r, err);
 }
 

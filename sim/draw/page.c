@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-#include "sim/run/figures.h"
-#include "sim/run/links.h"
-#include "sim/run/jobs.h"
 #include "sim/base/words.h"
+#include "sim/run/figures.h"
+#include "sim/run/jobs.h"
+#include "sim/run/links.h"
 
 #define RANKS "one-per-stage" /* unless the user chooses */
 

@@ -4,14 +4,14 @@
 
 #include <stdio.h>
 
+#include "sim/config/stack.h"
 #include "sim/core/program/say.h"
-#include "sim/run/bill.h"
-#include "sim/run/gpus.h"
-#include "sim/run/pass_times.h"
 #include "sim/report/links.h"
 #include "sim/report/table.h"
-#include "sim/config/stack.h"
+#include "sim/run/bill.h"
+#include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
+#include "sim/run/pass_times.h"
 
 /* ---- who it is ---- */
 

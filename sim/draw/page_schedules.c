@@ -3,9 +3,9 @@
  * promises for the passes of the run, where it has one that is claimed to hold. */
 #include <math.h>
 
-#include "sim/search/neighbours.h"
 #include "sim/draw/page.h"
 #include "sim/run/pass_times.h"
+#include "sim/search/neighbours.h"
 
 /* Times of one of v chunks and q slices of a rank's work on a micro-batch, from those of one of
  * `own` pieces. A backward that was not split falls into halves (guess: both are one multiplication

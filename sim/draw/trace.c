@@ -5,11 +5,11 @@
 
 #include "sim/base/path.h"
 #include "sim/base/text.h"
-#include "sim/run/gpus.h"
-#include "sim/run/links.h"
-#include "sim/run/jobs.h"
-#include "sim/draw/trace_internal.h"
 #include "sim/base/words.h"
+#include "sim/draw/trace_internal.h"
+#include "sim/run/gpus.h"
+#include "sim/run/jobs.h"
+#include "sim/run/links.h"
 
 #define LARGE_B (256.0 * 1024 * 1024) /* what viewers in a browser take without complaint */
 

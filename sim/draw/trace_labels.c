@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+#include "sim/draw/trace_internal.h"
 #include "sim/run/figures.h"
 #include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
-#include "sim/base/number_text.h"
-#include "sim/draw/trace_internal.h"
 
 /* ---- labels ---- */
 

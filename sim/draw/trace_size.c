@@ -6,8 +6,8 @@
 
 #include "sim/base/number_text.h"
 
-#include "sim/draw/trace_internal.h"
 #include "sim/base/words.h"
+#include "sim/draw/trace_internal.h"
 
 /* What would be asked for instead; NULL: as it is. `what` is what the user types. */
 struct candidate {

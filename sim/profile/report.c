@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "sim/base/path.h"
-#include "sim/profile/import.h"
 #include "sim/base/words.h"
+#include "sim/profile/import.h"
 
 #define COLUMN     40
 #define LEFT_SHOWN 6u /* of each reason */

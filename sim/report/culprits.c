@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/core/analyse/crit.h"
-#include "sim/run/gpus.h"
 #include "sim/base/number_text.h"
-#include "sim/report/table.h"
 #include "sim/base/words.h"
+#include "sim/core/analyse/crit.h"
+#include "sim/report/table.h"
+#include "sim/run/gpus.h"
 #include "sim/search/trial.h"
 #include "topology/exceptions.h"
 

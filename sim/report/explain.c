@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/core/analyse/crit.h"
-#include "sim/run/figures.h"
-#include "sim/run/pass_times.h"
 #include "sim/base/number_text.h"
-#include "sim/report/table.h"
-#include "sim/run/jobs.h"
 #include "sim/base/words.h"
+#include "sim/core/analyse/crit.h"
+#include "sim/report/table.h"
+#include "sim/run/figures.h"
+#include "sim/run/jobs.h"
+#include "sim/run/pass_times.h"
 
 /* ---- formula ---- */
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
-#include "sim/search/neighbours.h"
-#include "sim/report/table.h"
 #include "sim/base/words.h"
+#include "sim/report/table.h"
+#include "sim/search/neighbours.h"
 #include "topology/exceptions.h"
 
 /* ---- what can be changed ---- */

@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/base/number_text.h"
+#include "sim/base/words.h"
+#include "sim/config/stack.h"
+#include "sim/report/table.h"
 #include "sim/run/bill.h"
 #include "sim/run/figures.h"
-#include "sim/base/number_text.h"
-#include "sim/report/table.h"
-#include "sim/search/trial.h"
 #include "sim/run/jobs.h"
-#include "sim/config/stack.h"
-#include "sim/base/words.h"
+#include "sim/search/trial.h"
 
 #define OWN       "this job"
 #define STRETCHES 4u /* of nodes that are named */

@@ -1,11 +1,11 @@
 /* json.c - `run --stats json`: one object; seconds, bytes, ratios in 0..1. */
-#include "sim/document/json.h"
 #include "sim/base/text.h"
-#include "sim/run/gpus.h"
-#include "sim/search/remedy.h"
+#include "sim/document/json.h"
 #include "sim/report/links.h"
 #include "sim/report/table.h"
+#include "sim/run/gpus.h"
 #include "sim/run/jobs.h"
+#include "sim/search/remedy.h"
 
 /* The fullest moment: which pass, and what of it. */
 static void moment(struct ty_json *j, const struct ty_bill *bill)

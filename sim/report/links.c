@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "sim/run/links.h"
 #include "sim/base/words.h"
+#include "sim/run/links.h"
 
 #define SAME 1e-9 /* sums in different order */
 

@@ -4,10 +4,10 @@
 
 #include "model/kernel/operators.h"
 #include "sim/base/path.h"
-#include "sim/core/program/issue.h"
-#include "sim/run/gpus.h"
-#include "sim/report/table.h"
 #include "sim/base/words.h"
+#include "sim/core/program/issue.h"
+#include "sim/report/table.h"
+#include "sim/run/gpus.h"
 #include "topology/collectives/measured.h"
 
 #define COLUMN      26

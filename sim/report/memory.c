@@ -2,10 +2,10 @@
  * help. */
 #include <stdio.h>
 
+#include "sim/base/words.h"
+#include "sim/report/table.h"
 #include "sim/run/gpus.h"
 #include "sim/search/remedy.h"
-#include "sim/report/table.h"
-#include "sim/base/words.h"
 
 #define COLUMN         22 /* where values begin */
 #define PARTS_SHOWN    6u /* largest tensors of a line */

@@ -1,9 +1,9 @@
 /* report.c - the reports of trainyard.h, as text. */
 #include <string.h>
 
+#include "sim/base/words.h"
 #include "sim/report/table.h"
 #include "sim/run/jobs.h"
-#include "sim/base/words.h"
 
 /* Hands over what was written, unless that ended with an error. */
 static int hand_over(int rc, struct ty_text *t, char **text, struct ty_err *err)

@@ -4,11 +4,11 @@
 #include <stdio.h>
 
 #include "sim/base/number_text.h"
-#include "sim/run/gpus.h"
-#include "sim/report/links.h"
-#include "sim/config/stack.h"
-#include "sim/run/jobs.h"
 #include "sim/base/words.h"
+#include "sim/config/stack.h"
+#include "sim/report/links.h"
+#include "sim/run/gpus.h"
+#include "sim/run/jobs.h"
 
 #define COLUMN           22 /* where values begin */
 #define EXCEPTIONS_SHOWN 6u

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/words.h"
 #include "sim/core/analyse/link_load.h"
 #include "sim/report/table.h"
 #include "sim/run/jobs.h"
 #include "sim/run/traffic.h"
-#include "sim/base/words.h"
 
 /* What a row sends over the kinds of links that the table shows. */
 enum over {

@@ -6,13 +6,13 @@
 #include "model/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/machine.h"
+#include "sim/core/deadlock/mismatch.h"
 #include "sim/core/execute/contention.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/execute/fold.h"
-#include "sim/core/deadlock/mismatch.h"
+#include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
-#include "sim/run/jobs.h"
 
 const char *const ty_sharing_words[] = {
     [TY_SHARING_NONE] = "none",
@@ -89,8 +89,12 @@ static int execute_one(const struct ty_program *program, struct ty_timeline *tim
     if (rc == 0 && mismatch == NULL) {
         rc = ty_fail_memory(err);
     }
-    rc = rc < 0 ? rc : ty_mismatch_find(mismatch, program, &arena, err);
-    rc = rc < 0 ? rc : execute_timeline(timeline, engine, shared, err);
+    if (rc == 0) {
+        rc = ty_mismatch_find(mismatch, program, &arena, err);
+    }
+    if (rc == 0) {
+        rc = execute_timeline(timeline, engine, shared, err);
+    }
     timeline->progress = (struct ty_progress){.tell = NULL}; /* as long as this call */
     timeline->mismatch = NULL;
     ty_arena_release(&arena);
@@ -134,7 +138,9 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
         rc = ty_fail_memory(err);
     } else if (rc == 0 && folds) {
         rc = ty_timeline_init(&run->all, whole, err);
-        rc = rc < 0 ? rc : ty_timeline_unfold(&run->all, &one, err);
+        if (rc == 0) {
+            rc = ty_timeline_unfold(&run->all, &one, err);
+        }
     } else { /* a fold that fails is told of all ranks */
         rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }
@@ -152,7 +158,9 @@ static int finish(struct ty_run *run, int rc, struct ty_err *err)
 {
     if (rc == 0 || ty_run_halted(run)) {
         const int stats = ty_stats_compute(&run->stats, &run->timeline, &run->arena, err);
-        rc = rc < 0 ? rc : stats;
+        if (rc == 0) {
+            rc = stats;
+        }
     }
     run->executed = rc == 0;
     return rc;
@@ -172,7 +180,9 @@ int ty_run_execute_program(struct ty_run *run, const struct ty_program *whole, c
     enum ty_engine engine = TY_ENGINE_AUTO;
     begin(run);
     int rc = resolve(run, whole, name, &engine, err);
-    rc = rc < 0 ? rc : execute_whole(run, whole, engine, err);
+    if (rc == 0) {
+        rc = execute_whole(run, whole, engine, err);
+    }
     run->timeline = run->all;
     return rc;
 }
@@ -246,7 +256,9 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     if (!folds) {
         const struct ty_limit_use use = {.engine = engine, .plan = (double)run->arena.total};
         rc = ty_limit_check_program(run->config, whole, &use, err);
-        rc = rc < 0 ? rc : execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
+        if (rc == 0) {
+            rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
+        }
     }
     run->timeline = run->all;
     run->lockstep = folds;

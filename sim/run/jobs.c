@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/run/limits.h"
 #include "model/check.h"
+#include "sim/run/limits.h"
 
 #define ROUNDS    12u    /* until all jobs outlast the run's own */
 #define STEPS_MAX 65535u /* the number of a step has 16 bits */
@@ -49,7 +49,9 @@ static int merge(struct ty_run *run, struct ty_err *err)
                           : (struct ty_merge_part){t->other[i - 1].job->name,
                                                    &t->other[i - 1].run->lowered.program};
     }
-    rc = rc < 0 ? rc : ty_program_merge(&t->program, parts, t->n + 1, &t->arena, err);
+    if (rc == 0) {
+        rc = ty_program_merge(&t->program, parts, t->n + 1, &t->arena, err);
+    }
     ty_arena_release(&arena);
     const struct ty_limit_use use = {.engine = (enum ty_engine)run->config->run.engine,
                                      .plan = (double)(run->arena.total + t->arena.total)};
@@ -169,7 +171,9 @@ static int execute_merged(struct ty_run *run, const char *engine, struct ty_err 
 {
     struct ty_run_jobs *t = run->jobs;
     int rc = merge(run, err);
-    rc = rc < 0 ? rc : ty_run_execute_program(run, &t->program, engine, err);
+    if (rc == 0) {
+        rc = ty_run_execute_program(run, &t->program, engine, err);
+    }
     for (uint32_t i = 0; i < t->n && rc == 0; i++) {
         const struct ty_tenant *tenant = &t->program.tenants[i + 1];
         t->other[i].end_s =
@@ -207,7 +211,9 @@ static int take_part(struct ty_run *run, uint32_t i, struct ty_err *err)
     ty_timeline_release(&other->all);
     int rc = ty_timeline_part(&other->timeline, &run->all, i + 1, &other->lowered.program,
                               &other->arena, err);
-    rc = rc < 0 ? rc : ty_stats_compute(&other->stats, &other->timeline, &other->arena, err);
+    if (rc == 0) {
+        rc = ty_stats_compute(&other->stats, &other->timeline, &other->arena, err);
+    }
     other->executed = rc == 0 && other->timeline.halt == NULL;
     return rc;
 }
@@ -229,7 +235,9 @@ static int measure(struct ty_run *run, uint32_t i, const char *engine, bool alon
     rc = mean_step(&part, run->timeline.makespan, &o->n_in_time, &o->step_s, err);
     if (rc == 0 && alone) {
         rc = ty_run_execute_program(o->run, p, engine, err);
-        rc = rc < 0 ? rc : mean_step(&o->run->all, 0, &o->n_in_time, &o->alone_s, err);
+        if (rc == 0) {
+            rc = mean_step(&o->run->all, 0, &o->n_in_time, &o->alone_s, err);
+        }
         ty_timeline_release(&o->run->all);
         o->run->timeline = part;
         o->run->executed = rc == 0;
@@ -285,8 +293,12 @@ int ty_run_jobs_execute(struct ty_run *run, const char *engine, bool alone, stru
     if (rc == TY_EDEADLOCK) {
         return halt_all(run, engine, err);
     }
-    rc = rc < 0 ? rc : execute_rounds(run, engine, err);
-    rc = rc < 0 ? rc : take_own_part(run, err);
+    if (rc == 0) {
+        rc = execute_rounds(run, engine, err);
+    }
+    if (rc == 0) {
+        rc = take_own_part(run, err);
+    }
     t->unshared = !run->config->run.contention ||
                   (engine != NULL ? strcmp(engine, "sweep") == 0
                                   : run->config->run.engine == TY_ENGINE_SWEEP);

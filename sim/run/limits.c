@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "sim/base/machine.h"
-#include "sim/core/execute/fold.h"
 #include "sim/base/words.h"
+#include "sim/core/execute/fold.h"
 
 #define SHARE       0.8 /* of the machine's memory: the rest is for the system and others */
 #define LITTLE      (32.0 * 1024 * 1024) /* B */

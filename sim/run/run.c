@@ -7,9 +7,9 @@
 #include "sim/base/clock.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
+#include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
-#include "sim/run/jobs.h"
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_lowered *out, struct ty_arena *arena,
@@ -62,8 +62,12 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
     run->config = config;
     run->link_load = ty_run_link_load_new(&run->arena);
     int rc = run->link_load != NULL ? 0 : ty_fail_memory(err);
-    rc = rc < 0 ? rc : ty_limit_check_plan(config, folded, err);
-    rc = rc < 0 ? rc : lower(config, &config->cluster, &limit, &run->lowered, &run->arena, err);
+    if (rc == 0) {
+        rc = ty_limit_check_plan(config, folded, err);
+    }
+    if (rc == 0) {
+        rc = lower(config, &config->cluster, &limit, &run->lowered, &run->arena, err);
+    }
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
     if (rc < 0) {
         ty_run_free(run);
@@ -115,7 +119,9 @@ static int fault_of(const struct ty_run *run, struct ty_err *err)
     struct ty_arena arena = {.head = NULL};
     struct ty_stall stall;
     int rc = ty_stall_find(&stall, &run->lowered.program, NULL, &arena);
-    rc = rc < 0 ? rc : stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT;
+    if (rc == 0) {
+        rc = stall.n_stuck > 0 ? TY_EDEADLOCK : TY_EINPUT;
+    }
     ty_arena_release(&arena);
     return rc == TY_ENOMEM ? ty_fail_memory(err) : ty_fail(err, rc, "%s", custom->fault);
 }

@@ -4,9 +4,9 @@
 
 #include "model/lower/lower.h"
 #include "model/vocabulary.h"
-#include "sim/core/execute/execute.h"
-#include "sim/core/analyse/stats.h"
 #include "sim/config/config.h"
+#include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 #include "sim/trainyard.h"
 
 /* What an execution did about what several want at once. */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/select.h"
-#include "sim/run/jobs.h"
 
 static const char *const phase_names[] = {
 #define X(id, letter, word) word,

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/document/json.h"
-#include "sim/base/text.h"
 #include "sim/base/number_text.h"
+#include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/schedule/run.h"
 #include "traces/view/gantt.h"
 

@@ -9,10 +9,10 @@
 
 #include "model/orders/text.h"
 #include "sim/base/file.h"
-#include "sim/core/execute/execute.h"
-#include "sim/core/deadlock/mismatch.h"
-#include "sim/run/limits.h"
 #include "sim/base/words.h"
+#include "sim/core/deadlock/mismatch.h"
+#include "sim/core/execute/execute.h"
+#include "sim/run/limits.h"
 
 /* ---- reading ---- */
 

@@ -5,8 +5,8 @@
 
 #include "model/orders/csv.h"
 #include "model/orders/text.h"
-#include "sim/document/json.h"
 #include "sim/base/text.h"
+#include "sim/document/json.h"
 #include "sim/schedule/run.h"
 #include "traces/view/gantt.h"
 

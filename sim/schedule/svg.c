@@ -1,8 +1,8 @@
 /* svg.c - schedules as a picture. */
 #include <string.h>
 
-#include "sim/document/json.h"
 #include "sim/config/options.h"
+#include "sim/document/json.h"
 #include "sim/schedule/run.h"
 
 /* "1f1b, p = 4, m = 8"; beside others, which have them, too, the name. */

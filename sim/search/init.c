@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "model/block/block.h"
-#include "sim/document/json.h"
 #include "sim/base/number_text.h"
 #include "sim/config/load.h"
+#include "sim/document/json.h"
 #include "sim/trainyard.h"
 #include "topology/cluster.h"
 

@@ -9,8 +9,8 @@
  * written. */
 #include "sim/base/number_text.h"
 #include "sim/run/bill.h"
-#include "sim/search/init.h"
 #include "sim/run/run.h"
+#include "sim/search/init.h"
 
 #define TENSOR_MOST      8u /* beyond, matrices are too narrow for a GPU, on any machine we know */
 #define MICRO_BATCH_MOST 8u

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "sim/core/execute/fold.h"
-#include "sim/run/limits.h"
 #include "sim/run/jobs.h"
+#include "sim/run/limits.h"
 
 const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                          size_t n_extra, struct ty_arena *arena, size_t *n_sets)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "model/framework.h"
-#include "sim/document/json.h"
 #include "sim/base/number_text.h"
+#include "sim/document/json.h"
 
 #define OTHERS 3u /* fits, framework, error */
 

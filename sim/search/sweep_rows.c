@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/document/json.h"
 #include "sim/base/number_text.h"
 #include "sim/base/pool.h"
 #include "sim/base/text.h"
-#include "sim/search/inputs.h"
 #include "sim/config/stack.h"
+#include "sim/document/json.h"
+#include "sim/search/inputs.h"
 #include "sim/search/sweep_best.h"
 #include "sim/search/sweep_line.h"
 #include "sim/search/sweep_space.h"

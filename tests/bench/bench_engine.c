@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 #include "tests/common/floor_program.h"
 
 static double cpu_s(void)

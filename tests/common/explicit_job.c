@@ -1,6 +1,6 @@
 /* explicit_job.c - see explicit_job.h. */
-#include "tests/common/explicit_job.h"
 #include "model/vocabulary.h"
+#include "tests/common/explicit_job.h"
 
 #include <assert.h>
 #include <stdlib.h>

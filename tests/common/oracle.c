@@ -1,6 +1,6 @@
 /* oracle.c - see oracle.h. */
-#include "tests/common/oracle.h"
 #include "model/vocabulary.h"
+#include "tests/common/oracle.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* fuzz_profile.c - any bytes as a PyTorch profile: what is accepted has kernels in order that refer
  * to what is there, and a summary. */
+#include "sim/profile/read/profile.h"
 #include "sim/trainyard.h"
 #include "tests/fuzz/fuzz.h"
-#include "sim/profile/read/profile.h"
 
 static void check_rank(const struct ty_profile *profile, const struct ty_profile_rank *rank)
 {

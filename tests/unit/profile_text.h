@@ -6,9 +6,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "sim/profile/read/profile.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
-#include "sim/profile/read/profile.h"
 
 /* Of rank 0 of 2, with a group of both; base 5 s after 1970. */
 #define PROFILE_HEAD                                                                               \

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "model/vocabulary.h"
-#include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 
 struct tiny {
     uint32_t p, t, d, m; /* pipeline, tensor, data; micro-batches */

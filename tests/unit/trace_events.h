@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-#include "sim/base/compiler.h"
 #include "model/vocabulary.h"
+#include "sim/base/compiler.h"
 #include "tests/unit/json_tree.h"
 
 struct rules_event {

@@ -122,7 +122,9 @@ int ty_fabric_check(const struct ty_fabric_options *options, const struct ty_clu
     struct ty_fabric_shape shape;
     int rc = check_form(options, section, err);
     const int pairs = check_pairs(options, section, err);
-    rc = rc < 0 ? rc : pairs;
+    if (rc == 0) {
+        rc = pairs;
+    }
     if (nics % rails != 0) {
         const struct ty_place at = ty_section_place(section, "rails");
         return ty_fail_at(err, TY_EINPUT, &at,

@@ -119,7 +119,9 @@ static int prepare(struct ty_chrome *c, const struct ty_trace *trace, struct ty_
 {
     *c = (struct ty_chrome){.out = out};
     int rc = ty_view_init(&c->view, trace, err);
-    rc = rc < 0 ? rc : ty_view_find_path(&c->view, err);
+    if (rc == 0) {
+        rc = ty_view_find_path(&c->view, err);
+    }
     if (rc < 0) {
         return rc;
     }

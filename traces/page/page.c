@@ -378,7 +378,9 @@ static int collect(struct ty_page *page, const struct ty_timeline *own, struct t
 {
     struct ty_gaps gaps;
     int rc = find_seats(page);
-    rc = rc < 0 ? rc : ty_gaps_init(&gaps, page->timeline, &page->arena);
+    if (rc == 0) {
+        rc = ty_gaps_init(&gaps, page->timeline, &page->arena);
+    }
     for (uint32_t i = 0; i < page->trace->n_ranks && rc == 0; i++) {
         rc = add_row(page, i, &gaps);
     }

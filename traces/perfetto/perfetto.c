@@ -127,7 +127,9 @@ static int prepare(struct ty_pf *f, const struct ty_trace *trace, struct ty_out 
 {
     *f = (struct ty_pf){.out = out};
     int rc = ty_view_init(&f->view, trace, err);
-    rc = rc < 0 ? rc : ty_view_find_path(&f->view, err);
+    if (rc == 0) {
+        rc = ty_view_find_path(&f->view, err);
+    }
     if (rc < 0) {
         return rc;
     }

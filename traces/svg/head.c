@@ -1,8 +1,8 @@
 /* head.c - what is written above a panel, and across it of the one it is compared with. */
 #include <stdio.h>
 
-#include "traces/view/axis.h"
 #include "traces/svg/page.h"
+#include "traces/view/axis.h"
 
 static void add_time(const struct ty_svg_page *page, ty_ps t, struct ty_text *text)
 {

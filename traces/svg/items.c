@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "sim/core/analyse/gaps.h"
-#include "traces/view/gantt_rows.h"
 #include "traces/svg/internal.h"
+#include "traces/view/gantt_rows.h"
 #include "traces/view/view.h"
 
 struct collect {
@@ -122,7 +122,9 @@ int ty_svg_collect(struct ty_svg_items *items, const struct ty_svg_panel *panel,
                                    .halted = t->halt != NULL};
     items->end = items->end < from ? from : items->end;
     int rc = ty_gantt_collect(&rows, t, &options, from, to, arena);
-    rc = rc < 0 ? rc : ty_gaps_init(&gaps, t, arena);
+    if (rc == 0) {
+        rc = ty_gaps_init(&gaps, t, arena);
+    }
     if (rc < 0) {
         return rc;
     }

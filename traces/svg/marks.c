@@ -154,8 +154,12 @@ int ty_svg_mark_row(struct ty_svg_marks *marks, const struct ty_svg_items *items
         marks->n_boxes += !ty_svg_is_idle(item->kind);
         if ((double)(item->end - item->start) * um_per_ps >= frame->thin) {
             rc = fill_up(&m);
-            rc = rc < 0 ? rc : finish(&m);
-            rc = rc < 0 ? rc : push_item(marks, item, frame, arena);
+            if (rc == 0) {
+                rc = finish(&m);
+            }
+            if (rc == 0) {
+                rc = push_item(marks, item, frame, arena);
+            }
             continue;
         }
         put_into(&m.bin, item);
@@ -163,6 +167,8 @@ int ty_svg_mark_row(struct ty_svg_marks *marks, const struct ty_svg_items *items
             rc = fill_up(&m);
         }
     }
-    rc = rc < 0 ? rc : fill_up(&m);
+    if (rc == 0) {
+        rc = fill_up(&m);
+    }
     return rc < 0 ? rc : finish(&m);
 }

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "sim/base/number_text.h"
-#include "traces/view/axis.h"
 #include "traces/svg/page.h"
+#include "traces/view/axis.h"
 
 /* Whether two thirds of the boxes of a phase would have room for their numbers in a picture so many
  * times as wide. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "traces/svg/page.h"
 #include "traces/out/writer.h"
+#include "traces/svg/page.h"
 
 #define LINED_UM     450  /* boxes from here on have a hairline around them ... */
 #define LINED_ROW_UM 1500 /* ... in rows from here on */
@@ -328,7 +328,9 @@ int ty_svg(const struct ty_svg *svg, struct ty_text *out, struct ty_err *err)
                                .bubbles = svg->style.bubbles,
                                .out = &body};
     int rc = collect(&page);
-    rc = rc < 0 ? rc : ty_svg_lay_out(&page);
+    if (rc == 0) {
+        rc = ty_svg_lay_out(&page);
+    }
     if (rc == 0) {
         put_body(&page);
         put_begin(&page, out);

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "sim/base/number_text.h"
+#include "traces/out/writer.h"
 #include "traces/view/axis.h"
 #include "traces/view/gantt_rows.h"
-#include "traces/out/writer.h"
 
 #define FRAME 3u /* columns beside the label and the picture: a blank and two bars */
 

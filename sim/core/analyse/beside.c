@@ -130,7 +130,9 @@ int ty_timeline_beside(struct ty_timeline *out, const struct ty_beside_part *par
     bool kept = false;
     *out = (struct ty_timeline){.makespan = 0};
     int rc = program == NULL ? ty_fail_memory(err) : merge(program, parts, n, arena, err);
-    rc = rc < 0 ? rc : ty_timeline_init(out, program, err);
+    if (rc == 0) {
+        rc = ty_timeline_init(out, program, err);
+    }
     for (uint32_t i = 0; i < n; i++) {
         kept = kept || parts[i].timeline->dur != NULL;
     }

@@ -7,8 +7,8 @@
  * collective began is in no timeline: where there are such, nothing is replayed. */
 #include <string.h>
 
-#include "sim/core/execute/evq.h"
 #include "sim/core/analyse/link_load.h"
+#include "sim/core/execute/evq.h"
 #include "sim/core/execute/maxmin.h"
 
 /* One leader's contended flows on one stream. */

@@ -425,12 +425,20 @@ int ty_mismatch_find(struct ty_mismatch *out, const struct ty_program *p, struct
     struct search s = {.p = p, .out = out, .arena = arena};
     *out = (struct ty_mismatch){.barred = ty_arena_array(arena, uint8_t, (size_t)p->n_slots + 1)};
     int rc = out->barred == NULL ? TY_ENOMEM : list_all(&s, arena);
-    rc = rc < 0 ? rc : number_comms(&s, arena);
-    rc = rc < 0 ? rc : deal(&s, arena);
+    if (rc == 0) {
+        rc = number_comms(&s, arena);
+    }
+    if (rc == 0) {
+        rc = deal(&s, arena);
+    }
     for (uint32_t c = 0; rc == 0 && c < s.n_comms; c++) {
         compare_sides(&s, c);
     }
-    rc = rc < 0 ? rc : compare_meetings(&s, arena);
-    rc = rc < 0 ? rc : compare_groups(&s, arena);
+    if (rc == 0) {
+        rc = compare_meetings(&s, arena);
+    }
+    if (rc == 0) {
+        rc = compare_groups(&s, arena);
+    }
     return rc < 0 || s.code < 0 ? ty_fail_memory(err) : 0;
 }

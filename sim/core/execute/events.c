@@ -377,7 +377,9 @@ int ty_events_shared(struct ty_timeline *timeline, const struct ty_contention *s
                           .barred = ty_mismatch_bars(timeline->mismatch)};
     struct ty_arena arena = {.head = NULL};
     int rc = shared == NULL ? 0 : ty_timeline_keep_durations(timeline, err);
-    rc = rc < 0 ? rc : execute(&q, &arena, err);
+    if (rc == 0) {
+        rc = execute(&q, &arena, err);
+    }
     ty_arena_release(&arena);
     return rc;
 }

@@ -2,11 +2,11 @@
 #ifndef TY_CORE_EXECUTE_EVENTS_INTERNAL_H
 #define TY_CORE_EXECUTE_EVENTS_INTERNAL_H
 
+#include "sim/core/deadlock/mismatch.h"
 #include "sim/core/execute/contention.h"
 #include "sim/core/execute/evq.h"
 #include "sim/core/execute/link_meter.h"
 #include "sim/core/execute/maxmin.h"
-#include "sim/core/deadlock/mismatch.h"
 #include "sim/core/program/timeline.h"
 
 #define TY_NEVER     UINT64_MAX

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "sim/core/deadlock/deadlock.h"
-#include "sim/core/execute/execute.h"
 #include "sim/core/deadlock/fronts.h"
 #include "sim/core/deadlock/mismatch.h"
+#include "sim/core/execute/execute.h"
 #include "sim/core/execute/rows.h"
 
 /* Where a gang is, and the state of its streams and events. */

@@ -208,7 +208,9 @@ static int check(const struct ty_program *p, struct ty_arena *arena, struct ty_e
     if (rc == 0) {
         rc = check_groups(p, err);
     }
-    rc = rc < 0 ? rc : check_scripts(p, err);
+    if (rc == 0) {
+        rc = check_scripts(p, err);
+    }
     for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
         rc = check_gang(p, &p->gangs[g], err);
     }

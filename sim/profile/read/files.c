@@ -275,7 +275,9 @@ static int read_files(struct reading *r)
     }
     for (uint32_t i = 0; i < r->n; i++) {
         const int one = read_file(r, &r->sources[i], &p->ranks[i]); /* all wrong ones are told of */
-        rc = rc < 0 ? rc : one;
+        if (rc == 0) {
+            rc = one;
+        }
         p->base_ns = r->sources[i].base_ns < p->base_ns ? r->sources[i].base_ns : p->base_ns;
     }
     for (uint32_t i = 0; i < r->n && rc == 0; i++) {

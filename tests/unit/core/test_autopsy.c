@@ -5,10 +5,10 @@
 #include "model/orders/program.h"
 #include "model/vocabulary.h"
 #include "sim/base/noise.h"
-#include "sim/core/execute/execute.h"
+#include "sim/core/analyse/stats.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
-#include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 #include "tests/unit/suite.h"
 
 typedef int executor(struct ty_timeline *, struct ty_err *);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 #include "tests/common/random_program.h"
 #include "tests/unit/halt.h"
 #include "tests/unit/suite.h"

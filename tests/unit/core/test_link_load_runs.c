@@ -4,8 +4,8 @@
 
 #include "sim/base/noise.h"
 #include "sim/core/execute/execute.h"
-#include "sim/run/links.h"
 #include "sim/report/links.h"
+#include "sim/run/links.h"
 #include "tests/unit/halt.h"
 #include "tests/unit/link_load_runs.h"
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "sim/core/execute/execute.h"
 #include "sim/core/deadlock/mismatch.h"
+#include "sim/core/execute/execute.h"
 #include "tests/common/random_program.h"
 #include "tests/unit/suite.h"
 

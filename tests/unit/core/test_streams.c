@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "model/vocabulary.h"
-#include "sim/core/execute/execute.h"
 #include "sim/core/deadlock/stall.h"
+#include "sim/core/execute/execute.h"
 #include "tests/common/oracle.h"
 #include "tests/common/random_program.h"
 #include "tests/unit/suite.h"

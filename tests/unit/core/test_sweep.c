@@ -3,8 +3,8 @@
 
 #include "model/orders/program.h"
 #include "model/vocabulary.h"
-#include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 #include "tests/common/floor_program.h"
 #include "tests/common/random_program.h"
 #include "tests/unit/suite.h"

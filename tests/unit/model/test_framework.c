@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "sim/run/bill.h"
 #include "sim/config/stack.h"
+#include "sim/run/bill.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/priced.h"

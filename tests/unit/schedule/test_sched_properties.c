@@ -2,8 +2,8 @@
  *
  * Shapes: p up to 8, or 16 if everything is asked for, m up to 8 p, v up to 4, q up to 3. */
 #include "model/orders/program.h"
-#include "sim/core/execute/execute.h"
 #include "sim/core/analyse/stats.h"
+#include "sim/core/execute/execute.h"
 #include "tests/unit/sched_play.h"
 
 typedef void property(struct play *p);

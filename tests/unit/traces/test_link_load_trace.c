@@ -1,12 +1,12 @@
 /* test_link_load_trace.c - counters of traces add up to what links carry. */
 #include <string.h>
 
-#include "sim/run/links.h"
 #include "sim/report/links.h"
+#include "sim/run/links.h"
 #include "tests/unit/json_tree.h"
+#include "tests/unit/link_load_runs.h"
 #include "tests/unit/temp_dir.h"
 #include "traces/out/writer.h"
-#include "tests/unit/link_load_runs.h"
 
 static struct ty_err err;
 
