@@ -59,6 +59,6 @@ struct ty_parallel {
 /* In the order in which they are applied; ends with NULL. */
 extern const struct ty_parallel *const ty_parallels[];
 extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
-    ty_parallel_recompute;
+    ty_parallel_data, ty_parallel_recompute;
 
 #endif

@@ -67,7 +67,7 @@ void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, doub
 void ty_block_weight(struct ty_unit_op *op, const char *name, double params)
 {
     assert(op->n_weights < TY_OP_WEIGHTS);
-    op->weights[op->n_weights++] = (struct ty_weight){name, params};
+    op->weights[op->n_weights++] = (struct ty_weight){.name = name, .params = params};
 }
 
 static void put_saved(const struct ty_block_maker *b, const struct ty_saved *saved)

@@ -62,6 +62,7 @@ struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *
 struct ty_weight {
     const char *name;
     double params; /* on this rank */
+    uint8_t group; /* enum ty_comm_group: who has the same, and adds up its gradients */
 };
 
 /* A collective of an operator. */

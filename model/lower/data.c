@@ -21,17 +21,19 @@
 /* Events that they take turns in, less one: they wait for nothing but each other. */
 #define REGAINS_AHEAD 1u
 
-static void data_after(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record,
-                       const uint8_t *waits, uint32_t n_waits)
+static void data_after(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t layer,
+                       uint8_t record, const uint8_t *waits, uint32_t n_waits)
 {
-    ty_lower_collective(l, TY_GROUP_DATA, kind, layer, TY_PART_NONE, record, waits, n_waits);
+    ty_lower_collective(l, (enum ty_comm_group)group, kind, layer, TY_PART_NONE, record, waits,
+                        n_waits);
 }
 
 /* After what was computed before it in the order of issue. */
-static void data(struct ty_lowering *l, uint16_t kind, uint16_t layer, uint8_t record)
+static void data(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t layer,
+                 uint8_t record)
 {
     const uint8_t waits[] = {TY_EVENT_COMPUTE};
-    data_after(l, kind, layer, record, waits, 1);
+    data_after(l, group, kind, layer, record, waits, 1);
 }
 
 static bool shards_params(const struct ty_lowering *l)
@@ -99,11 +101,12 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
         /* reductions of the pass before come first: those of the group on this very stream */
         const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
         const bool first = g->issued == 0 && ty_lower_is_hybrid(l);
-        data_after(l, unit->gather, unit->layer, event, waits, first ? 2 : 1);
+        data_after(l, TY_GROUP_DATA, unit->gather, unit->layer, event, waits, first ? 2 : 1);
     } else {
         const uint8_t updated = TY_EVENT_PARAMS;
         for (uint32_t i = part->n_buckets; i > 0; i--) { /* forward order */
-            data_after(l, part->bucket[i - 1].regain, unit->layer, event, &updated, 1);
+            data_after(l, part->bucket[i - 1].group, part->bucket[i - 1].regain, unit->layer, event,
+                       &updated, 1);
         }
     }
     g->issued++;
@@ -151,7 +154,8 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
             const struct ty_unit *unit = &v[s]->units[(at - 1) / 2];
             const struct ty_unit_part *part = &unit->part[(at - 1) % 2];
             for (uint32_t i = 0; i < part->n_buckets; i++) {
-                data(l, part->bucket[i].regain, unit->layer, TY_EVENT_PARAMS);
+                data(l, part->bucket[i].group, part->bucket[i].regain, unit->layer,
+                     TY_EVENT_PARAMS);
             }
         }
     }
@@ -182,7 +186,7 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     const uint8_t event = odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
     const uint8_t before = odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD; /* of the unit before */
     for (uint32_t i = 0; i < part->n_buckets; i++) {
-        data(l, part->bucket[i].reduce, unit->layer, event);
+        data(l, part->bucket[i].group, part->bucket[i].reduce, unit->layer, event);
         if (part->bucket[i].replicate != TY_NONE) {
             /* shards meet those of the other replicas once their own group has summed them */
             ty_lower_collective(l, TY_GROUP_REPLICA, part->bucket[i].replicate, unit->layer,

@@ -44,6 +44,7 @@ struct ty_comm_kinds {
 /* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1,
  * -2) before its forward. A kind is TY_NONE where the layout has no such collective. */
 struct ty_grad_bucket {
+    uint8_t group; /* enum ty_comm_group */
     uint16_t reduce, regain;
     uint16_t replicate; /* hybrid sharding: the shard, between replicas */
 };

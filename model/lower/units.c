@@ -10,57 +10,75 @@
 
 #include "model/lower/internal.h"
 
-/* Parameters of a part's weights in the order their gradients become known. */
+/* Weights of a part in the order their gradients become known. */
 static uint32_t pieces_of(const struct ty_lowering *l, const struct ty_unit *unit,
-                          enum ty_part part, double piece[TY_PIECES])
+                          enum ty_part part, const struct ty_weight *piece[TY_PIECES])
 {
     const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
     uint32_t n = 0;
     for (uint32_t i = ops->n; i > 0; i--) {
         const struct ty_unit_op *op = &ops->op[i - 1];
         for (uint32_t k = op->n_weights; k > 0 && op->part == part; k--) {
-            piece[n++] = op->weights[k - 1].params;
+            piece[n++] = &op->weights[k - 1];
         }
     }
     return n;
 }
 
-static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, double params)
+static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum ty_comm_group group,
+                         double params)
 {
+    assert(part->n_buckets < TY_COUNT(part->bucket));
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
     const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
     const double bytes = params * (l->in->layout->framework.reduce_fp32 ? 4 : 2);
-    bucket->reduce = ty_lower_group_kind(
-        l, TY_GROUP_DATA, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce, TY_PHASE_BACKWARD, bytes);
+    bucket->group = (uint8_t)group;
+    bucket->reduce = ty_lower_group_kind(l, group, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
+                                         TY_PHASE_BACKWARD, bytes);
     bucket->replicate =
         ty_lower_is_hybrid(l)
             ? ty_lower_group_kind(l, TY_GROUP_REPLICA, TY_COLL_ALL_REDUCE, TY_PHASE_BACKWARD,
                                   bytes / ty_layout_shards(l->in->layout))
             : TY_NONE;
-    bucket->regain =
-        l->zero->gather_after_step
-            ? ty_lower_group_kind(l, TY_GROUP_DATA, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
-            : TY_NONE;
+    bucket->regain = l->zero->gather_after_step ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER,
+                                                                      TY_PHASE_STEP, params * 2)
+                                                : TY_NONE;
+}
+
+/* Buckets that are filling, one for each group that adds up gradients. */
+struct filling {
+    double held[TY_N_COMM_GROUPS], limit[TY_N_COMM_GROUPS];
+    double rest; /* parameters in a bucket but the first */
+};
+
+static void close_full(struct ty_lowering *l, struct filling *f, struct ty_unit_part *part,
+                       enum ty_comm_group group, bool last)
+{
+    if (f->held[group] > 0 && (last || f->held[group] >= f->limit[group])) {
+        close_bucket(l, part, group, f->held[group]);
+        f->held[group] = 0;
+        f->limit[group] = f->rest;
+    }
 }
 
 /* Units from the last to the first, matrices in the order of their gradients. */
 static void make_buckets(struct ty_lowering *l, struct ty_vstage *v)
 {
-    const double rest = ty_layout_bucket_params(l->in->layout);
-    double limit = ty_layout_first_bucket_params(l->in->layout), held = 0;
+    struct filling f = {.rest = ty_layout_bucket_params(l->in->layout)};
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        f.limit[g] = ty_layout_first_bucket_params(l->in->layout);
+    }
     for (uint32_t u = v->n_units; u > 0; u--) {
         struct ty_unit *unit = &v->units[u - 1];
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             struct ty_unit_part *part = &unit->part[k - 1];
-            double piece[TY_PIECES];
+            const struct ty_weight *piece[TY_PIECES];
             const uint32_t n = pieces_of(l, unit, part->part, piece);
             for (uint32_t i = 0; i < n; i++) {
                 const bool last = u == 1 && k == 1 && i == n - 1;
-                held += piece[i];
-                if (held > 0 && (last || held >= limit)) {
-                    close_bucket(l, part, held);
-                    held = 0;
-                    limit = rest;
+                f.held[piece[i]->group] += piece[i]->params;
+                for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+                    close_full(l, &f, part, g, last);
                 }
             }
         }
@@ -88,7 +106,7 @@ static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_
     if (l->zero->gather_in_passes && ty_layout_alike(l->in->layout) > 1) {
         unit->gather = ty_lower_group_kind(l, TY_GROUP_DATA, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
                                            unit->params * 2);
-        close_bucket(l, &unit->part[0], unit->params);
+        close_bucket(l, &unit->part[0], TY_GROUP_DATA, unit->params);
     }
 }
 
