@@ -83,7 +83,7 @@ function fillTiles() {
   const s = fullest(a), t = b && fullest(b);
   place.append(tile('Memory', bytes(s.total), `of ${bytes(s.capacity)}: ${s.verdict}`,
     t ? `B ${bytes(t.total)}: ${t.verdict}` : null, s.verdict === 'does not fit' ? 'worse' : ''));
-  const layout = (run) => `pp ${run.pipeline}, tp ${run.tensor}, dp ${run.data}`;
+  const layout = (run) => `pp ${run.pipeline}, tp ${run.tensor}, ${run.context > 1 ? `cp ${run.context}, ` : ""}dp ${run.data}`;
   place.append(tile(a.schedule === 'file' ? 'own schedule' : a.schedule, `m = ${a.micro_batches}`, layout(a), b ? `B ${b.schedule}, m = ${b.micro_batches}, ${layout(b)}` : null));
 }
 
