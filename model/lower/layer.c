@@ -36,13 +36,23 @@ void ty_lower_host(struct ty_lowering *l, enum ty_phase phase)
     }
 }
 
-/* Its collectives at a place, on what has been computed so far or just arrived. `wait`: the next
- * computation needs them. */
-static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place, bool wait)
+/* The next computation waits for these events: bits. */
+static void await(struct ty_lowering *l, uint32_t events)
+{
+    for (uint8_t e = 0; e < TY_EVENTS; e++) {
+        if ((events >> e & 1u) != 0) {
+            ty_lower_need(l, e);
+        }
+    }
+}
+
+/* Its collectives at a place, on what has been computed so far or just arrived. Returns the events
+ * to wait for before what they bring is used. */
+static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place)
 {
     const struct ty_op_comms *all = &at->op->comms[place];
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
-    uint32_t n = 1;
+    uint32_t n = 1, events = 0;
     for (uint32_t i = 0; i < l->emit.n_need && n < TY_WAITS; i++) {
         if (l->emit.need[i] == TY_EVENT_RECV) {
             waits[n++] = TY_EVENT_RECV;
@@ -50,27 +60,28 @@ static void comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place
     }
     for (uint32_t i = 0; i < all->n; i++) {
         const uint16_t kind = l->here.comm.op[at->unit][at->number][place][i];
-        const uint8_t after =
-            all->item[i].group == TY_GROUP_TENSOR ? TY_EVENT_TENSOR : TY_EVENT_CONTEXT;
+        const bool tensor = all->item[i].group == TY_GROUP_TENSOR;
+        const uint8_t after = tensor ? TY_EVENT_TENSOR : TY_EVENT_CONTEXT;
         const uint8_t record = place == TY_BEFORE_WGRAD ? TY_EVENT_REGATHER : after;
         for (uint32_t k = 0; k < all->item[i].times; k++) {
             ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->layer,
                                 at->op->part, record, waits, n);
         }
-        if (wait) {
-            ty_lower_need(l, record);
-        }
+        events |= 1u << record;
     }
+    return events;
 }
 
 /* ---- operators ---- */
 
-/* One message to the next rank of a ring, from the one before. */
-static void pass_on(struct ty_lowering *l, const struct at *at, uint16_t kind, uint8_t record)
+/* One message to the next rank of a ring, from the one before. Returns the event to wait for. */
+static uint32_t pass_on(struct ty_lowering *l, const struct at *at, uint16_t kind, bool odd)
 {
     const uint8_t waits[] = {TY_EVENT_COMPUTE};
+    const uint8_t record = odd ? TY_EVENT_CONTEXT_ODD : TY_EVENT_CONTEXT;
     ty_lower_collective(l, (enum ty_comm_group)at->op->rounds.group, kind, at->layer, at->op->part,
                         record, waits, 1);
+    return 1u << record;
 }
 
 /* The first round of an operator and the others, each with a message beside it that the next one
@@ -81,16 +92,10 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
     const uint32_t n = at->op->rounds.n;
     const uint16_t *kind = l->here.comm.round[at->unit][at->number];
     for (uint32_t i = 0; i < n; i++) {
-        const uint16_t backward = kind[i == 0 ? 1 : i < n - 1 ? 2 : 3];
-        const uint8_t event = i % 2 == 0 ? TY_EVENT_CONTEXT : TY_EVENT_CONTEXT_ODD;
-        const bool passes = back || i < n - 1;
-        if (passes) {
-            pass_on(l, at, back ? backward : kind[0], event);
-        }
+        const uint16_t message = back ? kind[i == 0 ? 1 : i < n - 1 ? 2 : 3] : kind[0];
+        const uint32_t arrived = back || i < n - 1 ? pass_on(l, at, message, i % 2 == 1) : 0;
         compute(l, at, i == 0 ? first : (uint16_t)(next + (i - 1) * at->kinds->apart));
-        if (passes) {
-            ty_lower_need(l, event);
-        }
+        await(l, arrived);
     }
 }
 
@@ -109,10 +114,10 @@ static void work(struct ty_lowering *l, const struct at *at, uint16_t kind, uint
 static void forward_op(struct ty_lowering *l, const struct at *at, uint16_t kind, uint16_t next,
                        bool whole)
 {
-    comms(l, at, TY_BEFORE_FORWARD, true);
+    await(l, comms(l, at, TY_BEFORE_FORWARD));
     work(l, at, kind, next, false);
     if (whole) {
-        comms(l, at, TY_AFTER_FORWARD, true);
+        await(l, comms(l, at, TY_AFTER_FORWARD));
     }
 }
 
@@ -120,19 +125,17 @@ static void forward_op(struct ty_lowering *l, const struct at *at, uint16_t kind
 static void backward_op(struct ty_lowering *l, const struct at *at)
 {
     const bool split = ty_lower_splits_wgrad(at->op);
-    comms(l, at, TY_BEFORE_DGRAD, true);
-    comms(l, at, TY_BEFORE_WGRAD, false);
+    await(l, comms(l, at, TY_BEFORE_DGRAD));
+    const uint32_t gathered = comms(l, at, TY_BEFORE_WGRAD);
     work(l, at, at->kinds->dgrad, at->kinds->next_dgrad, true);
-    comms(l, at, TY_AFTER_DGRAD, !split || !l->in->layout->framework.overlap_tensor_reduce);
-    if (!split) {
-        return;
+    const uint32_t reduced = comms(l, at, TY_AFTER_DGRAD);
+    if (!split || !l->in->layout->framework.overlap_tensor_reduce) {
+        await(l, reduced);
     }
-    if (at->op->comms[TY_BEFORE_WGRAD].n > 0) {
-        ty_lower_need(l, TY_EVENT_REGATHER);
-    }
-    compute(l, at, at->kinds->wgrad);
-    if (at->op->comms[TY_AFTER_DGRAD].n > 0) {
-        ty_lower_need(l, TY_EVENT_TENSOR);
+    if (split) {
+        await(l, gathered);
+        compute(l, at, at->kinds->wgrad);
+        await(l, reduced);
     }
 }
 
@@ -142,9 +145,9 @@ static void input_op(struct ty_lowering *l, const struct at *at)
     if (at->op->first) {
         return;
     }
-    comms(l, at, TY_BEFORE_DGRAD, true);
+    await(l, comms(l, at, TY_BEFORE_DGRAD));
     work(l, at, at->kinds->input, at->kinds->next_input, true);
-    comms(l, at, TY_AFTER_DGRAD, true);
+    await(l, comms(l, at, TY_AFTER_DGRAD));
 }
 
 static void weight_op(struct ty_lowering *l, const struct at *at)
@@ -153,9 +156,9 @@ static void weight_op(struct ty_lowering *l, const struct at *at)
         return;
     }
     if (at->op->first) { /* no input gradient has gathered it */
-        comms(l, at, TY_BEFORE_DGRAD, true);
+        await(l, comms(l, at, TY_BEFORE_DGRAD));
     }
-    comms(l, at, TY_BEFORE_WGRAD, true);
+    await(l, comms(l, at, TY_BEFORE_WGRAD));
     compute(l, at, at->kinds->weight);
 }
 
