@@ -26,13 +26,13 @@ int ty_trace_target(const char *whose, const char *target, const struct ty_trace
                     const char **path, struct ty_err *err)
 {
     const char *colon = strchr(target, ':');
-    const char *names[16] = {NULL};
-    size_t n = 0;
+    const char *names[TY_COUNT(ty_trace_formats) - 1];
+    const size_t n = TY_COUNT(names);
     char list[160] = "";
-    for (; n < TY_COUNT(names) && ty_trace_formats[n] != NULL; n++) {
-        names[n] = ty_trace_formats[n]->name;
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", n == 0 ? "" : ", ",
-                 names[n]);
+    for (size_t i = 0; i < n; i++) {
+        names[i] = ty_trace_formats[i]->name;
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i == 0 ? "" : ", ",
+                 names[i]);
     }
     if (colon == NULL || colon[1] == '\0') {
         return ty_fail(err, TY_EUSAGE, "%s %s: not FORMAT:PATH; write it like chrome:step.json",

@@ -125,7 +125,7 @@ static const char *read_pair(struct ty_slots_reader *reader, const struct ty_slo
         at[i] = p;
         const char *remedy = form->read(&p, word->end, &half[i]);
         if (remedy != NULL) {
-            return remedy;
+            return remedy; /* cppcheck-suppress returnDanglingLifetime ; it is a literal */
         }
     }
     const size_t first = half[0].phase == TY_PHASE_FORWARD ? 0 : 1, second = 1 - first;
@@ -154,7 +154,7 @@ const char *ty_slots_read_slot(struct ty_slots_reader *reader, const struct ty_s
     if (remedy == NULL && slot.phase != TY_PHASE_STEP) {
         put(reader, &slot, word, word->at);
     }
-    return remedy;
+    return remedy; /* cppcheck-suppress returnDanglingLifetime ; it is a literal */
 }
 
 /* ---- lines ---- */
