@@ -117,7 +117,7 @@ static ty_ps play_op(struct play *play, const struct ty_op *op)
 {
     const struct ty_kind *kind = &play->program->kinds[op->kind];
     const ty_ps dur = ty_kind_duration(kind, play->member);
-    ty_ps start, more = 0;
+    ty_ps start = 0, more = 0;
     ty_rows_ready(&play->rows, op, &start);
     if (is_collective(op)) {
         add_span(play, op->stream, start, start + dur, lost_beside(kind));
