@@ -151,26 +151,38 @@ static struct ty_numbers degree_candidates(uint32_t gpus, uint64_t others, uint3
     return list;
 }
 
+/* Tensor x context x pipeline do not divide the GPUs: told at the one that the user wrote; the
+ * pipeline when it is several or none. */
+static int fail_product(const struct layout_check *c, uint64_t model)
+{
+    const struct ty_layout *l = c->layout;
+    const bool pipeline = ty_check_given(c->section, "pipeline");
+    const bool context = l->context > 1 && ty_check_given(c->section, "context") && !pipeline;
+    const bool tensor =
+        l->tensor > 1 && ty_check_given(c->section, "tensor") && !pipeline && !context;
+    const char *key = tensor ? "tensor" : context ? "context" : "pipeline";
+    const uint32_t own = tensor ? l->tensor : context ? l->context : l->pipeline;
+    const uint32_t most = tensor    ? c->arch->heads
+                          : context ? c->arch->sequence
+                                    : c->arch->layers / c->chunks;
+    const struct ty_numbers candidates = degree_candidates(c->gpus, model / own, most);
+    const bool none = candidates.n == 0;
+    return ty_check_fail(c->section, key, c->err,
+                         "tensor x context x pipeline = %u x %u x %u = %llu does not divide "
+                         "the %sGPUs (%u); %s%s",
+                         (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
+                         (unsigned long long)model, l->n_gpus > 0 ? "job's " : "cluster's ",
+                         (unsigned)c->gpus, none ? "change layout.tensor first" : "try ",
+                         candidates.text);
+}
+
 /* tensor x context x pipeline x data = GPUs; derives data. */
 static int check_product(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
     const uint64_t model = (uint64_t)l->tensor * l->context * l->pipeline;
     if (c->gpus % model != 0) {
-        /* whichever of the two the user wrote; the pipeline when both or neither */
-        const bool tensor = l->tensor > 1 && ty_check_given(c->section, "tensor") &&
-                            !ty_check_given(c->section, "pipeline");
-        const uint64_t others = model / (tensor ? l->tensor : l->pipeline);
-        const struct ty_numbers candidates = degree_candidates(
-            c->gpus, others, tensor ? c->arch->heads : c->arch->layers / c->chunks);
-        const bool none = candidates.n == 0;
-        return ty_check_fail(c->section, tensor ? "tensor" : "pipeline", c->err,
-                             "tensor x context x pipeline = %u x %u x %u = %llu does not divide "
-                             "the %sGPUs (%u); %s%s",
-                             (unsigned)l->tensor, (unsigned)l->context, (unsigned)l->pipeline,
-                             (unsigned long long)model, l->n_gpus > 0 ? "job's " : "cluster's ",
-                             (unsigned)c->gpus, none ? "change layout.tensor first" : "try ",
-                             candidates.text);
+        return fail_product(c, model);
     }
     const uint32_t data = (uint32_t)(c->gpus / model);
     if (l->data != 0 && l->data != data) {
@@ -210,7 +222,7 @@ static int check_shard(const struct layout_check *c)
                              "3, or auto",
                              (unsigned)l->shard);
     }
-    if (l->shard == 1 && l->data > 1) {
+    if (l->shard == 1 && l->data > 1 && l->context == 1) {
         return ty_check_fail(c->section, "shard", c->err,
                              "1: a rank alone shares with nobody; try %s, or layout.zero 0",
                              list.text);
@@ -286,12 +298,12 @@ static int check_stages(const struct layout_check *c)
 static void derive_inner(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
-    const bool hybrid = l->context_method == TY_CONTEXT_HYBRID;
+    const bool hybrid = l->context_method == TY_CONTEXT_HYBRID && l->context > 1;
     const uint32_t node = c->cluster->gpus_per_node;
-    if (l->context_inner > 0) {
+    if (hybrid && l->context_inner > 0) {
         return;
     }
-    l->context_inner = 1;
+    l->context_inner = 1; /* nobody else asks */
     for (uint32_t n = 2; hybrid && n <= l->context && n * l->tensor <= node; n++) {
         const uint32_t ranks = n * l->tensor;
         if (l->context % n == 0 && c->arch->heads % ranks == 0 && c->arch->kv_heads % ranks == 0) {
@@ -346,13 +358,18 @@ int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_secti
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX])
 {
+    const bool two_contexts = layout->context_inner > 1 && layout->context_inner < layout->context;
     const struct {
         const char *name;
         bool opened;
     } rows[TY_COMMUNICATORS_MAX] = {
-        {"tensor", layout->tensor > 1},     {"context", layout->context > 1},
-        {"data", layout->data > 1},         {"replica", ty_layout_replicas(layout) > 1},
-        {"pipeline", layout->pipeline > 1}, {"embedding", layout->pipeline > 1 && arch->tied},
+        {"tensor", layout->tensor > 1},
+        {"context", layout->context > 1},
+        {"context ring", two_contexts},
+        {"data", ty_layout_alike(layout) > 1},
+        {"replica", ty_layout_replicas(layout) > 1},
+        {"pipeline", layout->pipeline > 1},
+        {"embedding", layout->pipeline > 1 && arch->tied},
         {"world", layout->ranks > 1},
     };
     uint32_t n = 0;

@@ -66,7 +66,7 @@ int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_secti
 /* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
  * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names
  * go into name[]. */
-#define TY_COMMUNICATORS_MAX 7u
+#define TY_COMMUNICATORS_MAX 8u
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
 

@@ -1,7 +1,7 @@
 /* vocabulary.h - the words of programs that train transformers: streams, categories, buckets, parts
  * of layers, kinds of memory. One row each: numbers, names and looks cannot drift apart.
  *
- * A kind of parallelism adds its rows here and nowhere else; what no program uses costs nothing.
+ * A kind of parallelism adds its rows here; what no program uses costs nothing.
  * What the columns mean is said in sim/core/program/vocabulary.h. */
 #ifndef TY_MODEL_VOCABULARY_H
 #define TY_MODEL_VOCABULARY_H
@@ -43,7 +43,7 @@ enum ty_stream {
     X(COMM_TENSOR, "comm.tp", "thread_state_iowait", "tensor comm", EXPOSED_TENSOR, false)         \
     X(COMM_DATA, "comm.dp", "thread_state_unknown", "data comm", EXPOSED_DATA, false)              \
     X(COMM_PIPELINE, "comm.pp", "thread_state_uninterruptible", "p2p", EXPOSED_PIPELINE, false)    \
-    X(COMM_CONTEXT, "comm.cp", "thread_state_iowait", "context comm", EXPOSED_CONTEXT, false)      \
+    X(COMM_CONTEXT, "comm.cp", "olive", "context comm", EXPOSED_CONTEXT, false)                    \
     X(COMM_EXPERT, "comm.ep", "rail_animation", "expert comm", EXPOSED_EXPERT, false)
 
 enum ty_category {
@@ -68,7 +68,7 @@ enum ty_category {
     X(EXPOSED_DATA, "exposed_data", WAITS, "exposed data", 8,                                      \
       {"#e5d3c5", "#c9dccf", "data", "M0 6h12M6 0v12", 12, 0, false})                              \
     X(EXPOSED_CONTEXT, "exposed_context", WAITS, "exposed context", 6,                             \
-      {"#ffd199", "#d9bfa8", "context", "M0 6h12", 12, 30, false})                                 \
+      {"#d9e0b4", "#d5d8b8", "context", "M0 6h12", 12, 30, false})                                 \
     X(EXPOSED_EXPERT, "exposed_expert", WAITS, "exposed expert", 7,                                \
       {"#fbc1bd", "#e0c4c4", "expert", "M0 6h12", 12, 60, false})                                  \
     X(BUBBLE_FILL, "bubble_fill", IDLES, "fill", 1,                                                \

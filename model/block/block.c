@@ -142,8 +142,7 @@ void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
     }
 }
 
-/* The number of the first layer of a kind; arch->layers: there is none. */
-static uint32_t find_layer(const struct ty_arch *arch, enum ty_unit_kind kind)
+uint32_t ty_layer_first(const struct ty_arch *arch, enum ty_unit_kind kind)
 {
     uint32_t i = 0;
     while (i < arch->layers && ty_layer_kind(arch, i) != kind) {
@@ -157,7 +156,7 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
 {
     units->shard = ty_shard_of(arch, layout);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        struct ty_block_maker b = {arch,           layout, units->shard, k, find_layer(arch, k),
+        struct ty_block_maker b = {arch,           layout, units->shard, k, ty_layer_first(arch, k),
                                    &units->kind[k]};
         b.out->n = b.out->n_saved = 0;
         if (k == TY_UNIT_EMBEDDING) {

@@ -42,6 +42,7 @@ static inline bool ty_unit_is_layer(enum ty_unit_kind kind)
 
 /* The kind of a layer by its number, and how many of a stretch of them are of each kind. */
 enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer);
+uint32_t ty_layer_first(const struct ty_arch *arch, enum ty_unit_kind kind); /* layers: none is */
 void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
                     uint32_t count[TY_N_UNIT_KINDS]);
 
@@ -187,9 +188,15 @@ double ty_arch_params(const struct ty_arch *arch);
 struct ty_op_costs {
     struct ty_cost forward, dgrad, wgrad, recompute;
 };
+static inline struct ty_op_costs ty_op_costs_times(const struct ty_op_costs *c, double by)
+{
+    return (struct ty_op_costs){ty_cost_times(c->forward, by), ty_cost_times(c->dgrad, by),
+                                ty_cost_times(c->wgrad, by), ty_cost_times(c->recompute, by)};
+}
 struct ty_unit_costs {
-    struct ty_op_costs op[TY_UNIT_OPS];    /* [n of the unit]: on the rank that has most */
-    struct ty_op_costs first[TY_UNIT_OPS]; /* of operators in rounds: of the first one */
+    struct ty_op_costs op[TY_UNIT_OPS]; /* [n of the unit]: on the rank that has most */
+    struct ty_op_costs first[TY_UNIT_OPS], next[TY_UNIT_OPS]; /* of operators in rounds: of the
+                                                               * first, of each other */
 };
 void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_gpu *gpu, struct ty_unit_costs *out);

@@ -50,12 +50,6 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
     return cost;
 }
 
-static struct ty_op_costs stretched(const struct ty_op_costs *c, double by)
-{
-    return (struct ty_op_costs){ty_cost_times(c->forward, by), ty_cost_times(c->dgrad, by),
-                                ty_cost_times(c->wgrad, by), ty_cost_times(c->recompute, by)};
-}
-
 static struct ty_cost repeated(struct ty_cost first, struct ty_cost next, double n)
 {
     return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops};
@@ -69,7 +63,7 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
         const double more = op->rounds.n - 1.0;
         if (op->rounds.n == 0) {
             const struct ty_op_costs all = price(op, 0, op->n_kernels, layout, gpu);
-            out->op[i] = stretched(&all, gpu->derate);
+            out->op[i] = ty_op_costs_times(&all, gpu->derate);
             continue;
         }
         const struct ty_op_costs first = price(op, 0, op->rounds.n_first, layout, gpu);
@@ -78,8 +72,9 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
                                         repeated(first.dgrad, next.dgrad, more),
                                         repeated(first.wgrad, next.wgrad, more),
                                         repeated(first.recompute, next.recompute, more)};
-        out->op[i] = stretched(&all, gpu->derate);
-        out->first[i] = stretched(&first, gpu->derate);
+        out->op[i] = ty_op_costs_times(&all, gpu->derate);
+        out->first[i] = ty_op_costs_times(&first, gpu->derate);
+        out->next[i] = ty_op_costs_times(&next, gpu->derate);
     }
 }
 
@@ -105,13 +100,13 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
     const double forward = stretch(forward_s, floor - forward_comm_s);
     const double backward = stretch(dgrad_s + wgrad_s, FLOOR_BACKWARD * floor - backward_comm_s);
     for (uint32_t i = 0; i < unit->n; i++) {
-        struct ty_op_costs *const both[] = {&costs->op[i], &costs->first[i]};
-        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 ? 2u : 1u); k++) {
-            both[k]->forward.seconds *= forward;
-            both[k]->dgrad.seconds *= backward;
-            both[k]->wgrad.seconds *= backward;
+        struct ty_op_costs *const all[] = {&costs->op[i], &costs->first[i], &costs->next[i]};
+        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 ? 3u : 1u); k++) {
+            all[k]->forward.seconds *= forward;
+            all[k]->dgrad.seconds *= backward;
+            all[k]->wgrad.seconds *= backward;
             if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
-                both[k]->recompute.seconds *= forward;
+                all[k]->recompute.seconds *= forward;
             }
         }
     }

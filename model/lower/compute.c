@@ -8,14 +8,26 @@ static struct ty_cost scaled(struct ty_cost c, double by)
     return (struct ty_cost){c.seconds * by, c.flops * by};
 }
 
+/* Pairs of a query and a key up to a share x of the sequence, as a share of all; w: of a window. */
+static double pairs_until(double x, double w)
+{
+    return w > 0 && x > w ? (w * x - w * w / 2) / (w - w * w / 2)
+                          : x * x / (w > 0 ? 2 * w - w * w : 1);
+}
+
 /* Slice q of n of a causal sequence attends to itself and to what came before: 2 q + 1 of the n^2
- * equal parts of the whole triangle (Li et al., "TeraPipe", ICML 2021, section 3). */
+ * equal parts of the whole triangle (Li et al., "TeraPipe", ICML 2021, section 3), or what of them
+ * a window leaves. */
 static void attention_of_slice(const struct ty_unit_ops *unit, const struct ty_unit_costs *whole,
                                uint32_t q, uint32_t n, struct ty_unit_costs *c)
 {
-    const double share = (2.0 * q + 1) / ((double)n * n);
     for (uint32_t i = 0; i < unit->n; i++) {
-        if (unit->op[i].kernel[0].op == TY_OPERATOR_ATTENTION) {
+        const struct ty_kernel *kernel = &unit->op[i].kernel[0];
+        if (kernel->op == TY_OPERATOR_ATTENTION) {
+            const double w = kernel->attention.window / (n * kernel->attention.tokens);
+            const double share = w > 0
+                                     ? pairs_until((q + 1.0) / n, w) - pairs_until((double)q / n, w)
+                                     : (2.0 * q + 1) / ((double)n * n);
             c->op[i].forward = scaled(whole->op[i].forward, share);
             c->op[i].dgrad = scaled(whole->op[i].dgrad, share);
             c->op[i].recompute = scaled(whole->op[i].recompute, share);
@@ -58,27 +70,6 @@ static void waited_comm(const struct ty_lowering *l, const struct ty_unit_ops *o
     }
 }
 
-static struct ty_op_costs stretched(const struct ty_op_costs *c, double by)
-{
-    return (struct ty_op_costs){ty_cost_times(c->forward, by), ty_cost_times(c->dgrad, by),
-                                ty_cost_times(c->wgrad, by), ty_cost_times(c->recompute, by)};
-}
-
-/* One of the rounds after the first. */
-static struct ty_cost one_of(struct ty_cost all, struct ty_cost first, double others)
-{
-    return (struct ty_cost){(all.seconds - first.seconds) / others,
-                            (all.flops - first.flops) / others};
-}
-
-static struct ty_op_costs next_round(const struct ty_op_costs *all, const struct ty_op_costs *first,
-                                     double others)
-{
-    return (struct ty_op_costs){
-        one_of(all->forward, first->forward, others), one_of(all->dgrad, first->dgrad, others),
-        one_of(all->wgrad, first->wgrad, others), one_of(all->recompute, first->recompute, others)};
-}
-
 /* Into the costs of a slice: alone (by 1), or in a slot in which a forward and a backward overlap.
  * Only layers stretch there: ends are at the edges of a pipeline. */
 static void fill(const struct ty_units *units, const struct ty_unit_costs *unit, double by,
@@ -87,12 +78,11 @@ static void fill(const struct ty_units *units, const struct ty_unit_costs *unit,
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         const double stretch = ty_unit_is_layer(u) ? by : 1;
         for (uint32_t i = 0; i < units->kind[u].n; i++) {
-            const uint32_t rounds = units->kind[u].op[i].rounds.n;
-            c->op[u][i] = stretched(&unit[u].op[i], stretch);
+            c->op[u][i] = ty_op_costs_times(&unit[u].op[i], stretch);
             c->whole[u][i] = ty_cost_plus(c->op[u][i].dgrad, c->op[u][i].wgrad);
-            if (rounds > 0) {
-                c->first[u][i] = stretched(&unit[u].first[i], stretch);
-                c->next[u][i] = next_round(&c->op[u][i], &c->first[u][i], rounds - 1.0);
+            if (units->kind[u].op[i].rounds.n > 0) {
+                c->first[u][i] = ty_op_costs_times(&unit[u].first[i], stretch);
+                c->next[u][i] = ty_op_costs_times(&unit[u].next[i], stretch);
             }
         }
     }

@@ -13,7 +13,7 @@
  * || : the weight gradient does not wait for the collective. */
 #include "model/lower/internal.h"
 
-/* Where an operator stands: its kinds and collectives. */
+/* Where an operator stands, and its kinds. */
 struct at {
     enum ty_unit_kind unit;
     uint32_t number; /* within the unit */

@@ -93,6 +93,24 @@ static bool same_durations(const struct ty_lowering *l, const struct ty_kind *a,
            same_times(l, a->alone_of, b->alone_of);
 }
 
+/* Members without work have none when others are slowed. */
+static void keep_idle(struct ty_lowering *l, const struct ty_kind *like, struct ty_kind *kind)
+{
+    bool idle = false;
+    for (uint32_t i = 0; i < l->members && like->dur_of != NULL; i++) {
+        idle = idle || like->dur_of[i] == 0;
+    }
+    ty_ps *dur = idle ? ty_arena_array(l->arena, ty_ps, l->members) : NULL;
+    for (uint32_t i = 0; i < l->members && dur != NULL; i++) {
+        dur[i] = like->dur_of[i] > 0 ? ty_kind_duration(kind, i) : 0;
+    }
+    if (idle && dur == NULL) {
+        ty_build_no_memory(&l->b);
+    } else if (idle) {
+        kind->dur_of = dur;
+    }
+}
+
 /* The kind like `like` that takes dur[] on the GPUs in use: one made before, or a new one. */
 static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *dur)
 {
@@ -101,6 +119,7 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
     kind.alone = kind.dur;
     kind.alone_of = kind.dur_of;
     ty_lower_durations(l, dur, &kind);
+    keep_idle(l, &p->kinds[like], &kind);
     for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
         const struct ty_kind *other = &p->kinds[i - 1];
         if (other->name == kind.name && other->category == kind.category &&

@@ -46,7 +46,8 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
         return;
     }
     next.attention.queries = own->tokens;
-    next.attention.tokens = balanced ? own->tokens / 2 : own->tokens;
+    const bool skips = !own->full; /* kernels leave out what is masked, and so whole rounds */
+    next.attention.tokens = balanced && skips ? own->tokens / 2 : own->tokens;
     next.attention.unmasked = true;
     ty_block_kernel(op, &next);
     ty_block_kernel(op, &(struct ty_kernel){
@@ -57,7 +58,7 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
                             .elements = own->sequences * own->tokens * own->heads * own->head_dim});
     op->rounds = (struct ty_op_rounds){.n = ranks,
                                        .n_first = 1,
-                                       .uneven = !balanced,
+                                       .uneven = !balanced && skips,
                                        .group = (uint8_t)group,
                                        .forward_B = 2 * keys,
                                        .first_B = 2 * keys,
@@ -148,16 +149,20 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 
 /* ---- what must divide what ---- */
 
-/* Largest degree below that which would do; 1 always does. */
-static uint32_t lower_degree(const struct ty_layout *layout, const struct ty_arch *arch,
-                             bool (*divides)(const struct ty_layout *, const struct ty_arch *,
-                                             uint32_t))
+/* Degrees that would do, on so many GPUs. */
+static struct ty_numbers candidates(const struct ty_layout *layout, const struct ty_arch *arch,
+                                    uint32_t gpus,
+                                    bool (*divides)(const struct ty_layout *,
+                                                    const struct ty_arch *, uint32_t))
 {
-    uint32_t n = layout->context - 1;
-    while (n > 1 && (layout->context % n != 0 || !divides(layout, arch, n))) {
-        n--;
+    struct ty_numbers list = {.n = 0};
+    const uint64_t rest = (uint64_t)layout->tensor * layout->pipeline;
+    for (uint32_t n = 1; n * rest <= gpus; n++) {
+        if (gpus % (n * rest) == 0 && divides(layout, arch, n)) {
+            ty_numbers_add(&list, n);
+        }
     }
-    return n;
+    return list;
 }
 
 static bool heads_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
@@ -173,22 +178,24 @@ static bool chunks_divide(const struct ty_layout *layout, const struct ty_arch *
 }
 
 static int check_heads(const struct ty_layout *layout, const struct ty_section *section,
-                       const struct ty_arch *arch, struct ty_err *err)
+                       const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
     const bool hybrid = layout->context_method == TY_CONTEXT_HYBRID;
     const char *key = hybrid ? "context_inner" : "context";
     const uint32_t n = hybrid ? layout->context_inner : layout->context;
-    if (heads_divide(layout, arch, n)) {
+    if (n == 1 || heads_divide(layout, arch, n)) {
         return 0;
     }
-    struct ty_layout other = *layout;
-    other.context = n;
     return ty_check_fail(
         section, key, err,
         "%u: heads are scattered over tensor x %s = %u x %u ranks, which must divide model.heads "
-        "(%u) and model.kv_heads (%u); try %u, or context_method zigzag",
+        "(%u) and model.kv_heads (%u); try %s, or context_method zigzag",
         (unsigned)n, key, (unsigned)layout->tensor, (unsigned)n, (unsigned)arch->heads,
-        (unsigned)arch->kv_heads, (unsigned)lower_degree(&other, arch, heads_divide));
+        (unsigned)arch->kv_heads,
+        candidates(layout, arch,
+                   hybrid ? layout->context * layout->tensor * layout->pipeline : gpus,
+                   heads_divide)
+            .text);
 }
 
 static int check(const struct ty_layout *layout, const struct ty_section *section,
@@ -196,7 +203,6 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
 {
     const bool scatters =
         layout->context_method == TY_CONTEXT_ULYSSES || layout->context_method == TY_CONTEXT_HYBRID;
-    (void)gpus;
     if (layout->context == 1) {
         return 0;
     }
@@ -206,8 +212,10 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                              "model.attention is %s; write flash2 there, or 1 here",
                              (unsigned)layout->context, ty_attention_words[arch->attention].name);
     }
-    const bool rings = layout->context_method != TY_CONTEXT_ALL_GATHER &&
-                       layout->context_method != TY_CONTEXT_ULYSSES;
+    const bool rings = layout->context_method == TY_CONTEXT_HYBRID
+                           ? layout->context_inner < layout->context
+                           : layout->context_method != TY_CONTEXT_ALL_GATHER &&
+                                 layout->context_method != TY_CONTEXT_ULYSSES;
     if (rings && arch->window > 0 && arch->window < arch->sequence) {
         return ty_check_fail(section, "context_method", err,
                              "%s: no kernel has rings and a window (model.window %u); write "
@@ -217,18 +225,18 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
     if (!chunks_divide(layout, arch, layout->context)) {
         return ty_check_fail(section, "context", err,
                              "%u ranks have %s each, and that does not divide model.sequence (%u); "
-                             "try %u",
+                             "try %s",
                              (unsigned)layout->context,
                              layout->context_method == TY_CONTEXT_RING ? "a chunk" : "two chunks",
                              (unsigned)arch->sequence,
-                             (unsigned)lower_degree(layout, arch, chunks_divide));
+                             candidates(layout, arch, gpus, chunks_divide).text);
     }
     if (layout->context % layout->context_inner != 0) {
         return ty_check_fail(section, "context_inner", err,
                              "%u does not divide layout.context (%u); write auto",
                              (unsigned)layout->context_inner, (unsigned)layout->context);
     }
-    return scatters ? check_heads(layout, section, arch, err) : 0;
+    return scatters ? check_heads(layout, section, arch, gpus, err) : 0;
 }
 
 const struct ty_parallel ty_parallel_context = {

@@ -35,6 +35,8 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
     const uint32_t t = layout->tensor, c = layout->context, inner = layout->context_inner;
     const uint32_t model = t * c, shard = ty_layout_shards(layout) / c;
     switch (group) {
+    case TY_GROUP_TENSOR:
+        break;
     case TY_GROUP_CONTEXT:
         return (struct ty_comm_span){*grid, context, t, c};
     case TY_GROUP_CONTEXT_INNER:
@@ -48,7 +50,8 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
     case TY_GROUP_REPLICA:
         return (struct ty_comm_span){cut(grid, TY_AXIS_DATA, ty_layout_replicas(layout), shard),
                                      data, model * shard, ty_layout_replicas(layout)};
-    default:
-        return (struct ty_comm_span){*grid, tensor, 1, t};
+    case TY_N_COMM_GROUPS:
+        break;
     }
+    return (struct ty_comm_span){*grid, tensor, 1, t};
 }

@@ -78,7 +78,10 @@ static void put_kernels(const struct listing *l, const struct ty_unit_op *op)
         ty_text_add(l->t, "    %-14s", ty_operator_name(kernel->op));
         put_shape(l->t, kernel);
         if (again) {
-            ty_text_add(l->t, ", in each of %u further rounds", (unsigned)(op->rounds.n - 1));
+            const unsigned rounds = op->rounds.n - 1;
+            ty_text_add(l->t,
+                        rounds == 1 ? ", in a second round" : ", in each of %u further rounds",
+                        rounds);
         }
         ty_text_add(l->t, "\n");
     }
@@ -119,26 +122,32 @@ static void put_comms(const struct listing *l, const struct ty_unit_op *op)
                                      .times = 1,
                                      .bytes = op->rounds.forward_B};
         put_comm(l, "beside each round but the last", &message);
-        message.bytes = op->rounds.middle_B;
-        put_comm(l, "beside each round of the backward (first and last: half)", &message);
+        const bool pair = op->rounds.n == 2;
+        message.bytes = pair ? op->rounds.first_B : op->rounds.middle_B;
+        put_comm(l,
+                 pair ? "beside each round of the backward"
+                      : "beside each round of the backward (first and last: half)",
+                 &message);
     }
 }
 
-/* What an operator leaves for the backward pass, and what its part needs there. */
+/* What an operator leaves for the backward pass: bytes that are kept; with `print` a line each,
+ * also of what is computed again. */
 static double put_kept(const struct listing *l, const struct ty_unit_ops *unit, uint32_t number,
                        bool print)
 {
     double sum = 0;
     for (uint32_t i = 0; i < unit->n_saved; i++) {
         const struct ty_saved *x = &unit->saved[i];
-        const bool from_before = x->made == TY_INPUT && x->used == number;
+        const bool mine = x->made == number || (x->made == TY_INPUT && x->used == number);
+        const bool kept = x->life == TY_LIFE_KEPT;
         char bytes[32];
-        if (x->life != TY_LIFE_KEPT || (x->made != number && !from_before)) {
+        if (!mine || (!kept && x->life != TY_LIFE_RECOMPUTED)) {
             continue;
         }
-        sum += x->bytes;
+        sum += kept ? x->bytes : 0;
         if (print) {
-            ty_text_add(l->t, "    keeps %s, %s\n", x->name,
+            ty_text_add(l->t, "    %s %s, %s\n", kept ? "keeps" : "gives up", x->name,
                         ty_words_bytes(x->bytes, bytes, sizeof(bytes)));
         }
     }
@@ -209,7 +218,9 @@ static void put_layers(const struct listing *l, const struct ty_units *units)
     ty_layer_count(arch, &all, count);
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
         char name[32];
-        snprintf(name, sizeof(name), "layer (%u)", (unsigned)count[k]);
+        const uint32_t layer = ty_layer_first(arch, k);
+        snprintf(name, sizeof(name), "layer (%u%s)", (unsigned)count[k],
+                 layer < arch->layers && ty_arch_has_window(arch, layer) ? ", window" : "");
         if (count[k] > 0) {
             put_unit(l, name, &units->kind[k]);
         }

@@ -70,8 +70,13 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
     ty_text_add(t, "tensor %u%s, ", (unsigned)l->tensor,
                 l->sequence_parallel ? " with sequence parallelism" : "");
     if (l->context > 1) {
-        ty_text_add(t, "context %u (%s), ", (unsigned)l->context,
+        ty_text_add(t, "context %u (%s", (unsigned)l->context,
                     ty_context_words[l->context_method].name);
+        if (l->context_method == TY_CONTEXT_HYBRID) {
+            ty_text_add(t, ", %u x %u", (unsigned)l->context_inner,
+                        (unsigned)(l->context / l->context_inner));
+        }
+        ty_text_add(t, "), ");
     }
     ty_text_add(t, "pipeline %u (", (unsigned)l->pipeline);
     schedule(c, t);

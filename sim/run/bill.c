@@ -110,6 +110,21 @@ static int most_first(const void *a, const void *b)
     return strcmp(x->what, y->what);
 }
 
+/* Layers of several kinds have tensors of one name. */
+static void add_part(struct ty_bill *bill, const struct ty_bill_part *part)
+{
+    for (uint32_t i = 0; i < bill->n_parts; i++) {
+        struct ty_bill_part *other = &bill->part[i];
+        if (strcmp(other->what, part->what) == 0 && other->transient == part->transient &&
+            ty_unit_is_layer(other->unit) && ty_unit_is_layer(part->unit)) {
+            other->bytes += part->bytes;
+            other->copies += part->copies;
+            return;
+        }
+    }
+    bill->part[bill->n_parts++] = *part;
+}
+
 /* Tensors at the fullest moment, and the two lines that they add up to. */
 static void add_activations(const struct ty_run *run, const struct ty_gang *gang,
                             const struct ty_gang_memory *memory, struct ty_bill *bill)
@@ -135,7 +150,7 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
         part.bytes = tensors.item[i].bytes / s.slices * part.copies;
         if (part.copies > 0) {
             *(part.transient ? &transient : &kept) += part.bytes;
-            bill->part[bill->n_parts++] = part;
+            add_part(bill, &part);
         }
     }
     qsort(bill->part, bill->n_parts, sizeof(bill->part[0]), most_first);

@@ -23,12 +23,12 @@ from few import shortened
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATH, RANK = 2, 1000  # pid of the critical path, of rank 0
 ROWS = {10: "critical path", 11: "compute", 12: "tensor comm", 13: "data comm",
-        14: "pipeline send", 15: "pipeline recv", 16: "replica comm"}
+        14: "pipeline send", 15: "pipeline recv", 16: "replica comm", 17: "context comm"}
 COLOURS = {"compute.forward": "thread_state_running", "compute.backward": "rail_response",
            "compute.dgrad": "thread_state_runnable", "compute.wgrad": "cq_build_running",
            "compute.recompute": "cq_build_passed", "optimizer": "rail_load",
            "comm.tp": "thread_state_iowait", "comm.dp": "thread_state_unknown",
-           "comm.pp": "thread_state_uninterruptible", "comm.cp": "thread_state_iowait",
+           "comm.pp": "thread_state_uninterruptible", "comm.cp": "olive",
            "comm.ep": "rail_animation", "bubble": "grey"}
 NUMBERED = ("forward", "backward", "dgrad", "wgrad", "recompute", "send", "recv", "in flight")
 OUTER = ("forward", "backward", "dgrad", "wgrad", "optimizer step", "bubble")
@@ -117,7 +117,7 @@ class Trace:
         need(ph in KEYS, "events are X, C, i, s, f or M", e)
         need(set(e) <= KEYS[ph] and KEYS[ph] - set(e) <= {"args", "cname"}, "an event has its keys", e)
         need(isinstance(e["pid"], int) and e["pid"] > 0, "pid and tid are in range", e)
-        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 16
+        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 17
                            and e["pid"] != e["tid"] and (e["pid"] == PATH) == (e["tid"] == 10)),
              "pid and tid are in range", e)
         need(e["pid"] >= RANK or ph == "M" or (ph == "C" and e["name"] != "memory")
@@ -261,7 +261,7 @@ class Trace:
     def collectives(self):
         known, there = {}, set()
         for e in self.of["X"]:
-            if e["tid"] in (12, 13, 16):
+            if e["tid"] in (12, 13, 16, 17):
                 args = e["args"]
                 need("group" in args and isinstance(args.get("seq"), int),
                      "a collective has a group and a number", e)

@@ -291,11 +291,12 @@ static inline bool rules_rank_name(const struct rules_event *e, const struct js 
 /* What is wrong with one naming, or NULL. */
 static inline const char *rules_misnamed(const struct rules *r, const struct rules_event *e)
 {
-    static const char *const rows[] = {"critical path", "compute",       "tensor comm", "data comm",
-                                       "pipeline send", "pipeline recv", "replica comm"};
+    static const char *const rows[] = {"critical path", "compute",       "tensor comm",
+                                       "data comm",     "pipeline send", "pipeline recv",
+                                       "replica comm",  "context comm"};
     const struct js *name = js_get(e->args, "name"), *labels = js_get(e->args, "labels");
     if (js_is(e->name, "thread_name") &&
-        (name == NULL || e->tid > 16 ||
+        (name == NULL || e->tid > 17 ||
          (!js_is(name, rows[e->tid - 10]) && !rules_measured(r, e->pid)))) {
         return "a row has the name of its tid";
     }

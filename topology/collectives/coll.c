@@ -116,8 +116,8 @@ static void cost_by(const struct ty_coll_algorithm *algorithm, const struct ty_c
     *out = (struct ty_coll_cost){.pattern = algorithm->pattern};
     algorithm->cost(cluster, coll, bytes, reach, out);
     out->algorithm = algorithm;
-    /* Whatever the size, a call takes that long; what was measured knows. */
-    if (reach->nodes == 1 && algorithm != &ty_coll_measured) {
+    /* Whatever the size, a call takes that long; what was measured knows, and messages are none. */
+    if (reach->nodes == 1 && coll != TY_COLL_SEND_RECV && algorithm != &ty_coll_measured) {
         out->latency_s = fmax(out->latency_s, cluster->nvlink.floor - out->transfer_s);
     }
 }

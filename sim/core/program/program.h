@@ -36,7 +36,7 @@
 #include "sim/core/program/vocabulary.h"
 
 #define TY_NONE     UINT16_MAX
-#define TY_WAITS    3u
+#define TY_WAITS    4u
 #define TY_EVENTS   32u /* events a rank can record */
 #define TY_NO_EVENT UINT8_MAX
 
@@ -85,12 +85,11 @@ struct ty_op {
     uint8_t sync;           /* enum ty_sync */
     uint8_t wait[TY_WAITS]; /* events, TY_NO_EVENT */
     uint8_t record;         /* event, or TY_NO_EVENT */
+    uint8_t part;           /* of a layer, of the vocabulary */
     uint16_t layer;         /* global layer number, or TY_NONE */
     uint16_t link;          /* group, meet or channel, by `sync`; else TY_NONE */
-    uint8_t part;           /* of a layer, of the vocabulary */
     bool second;            /* its message is numbered by the pass's second micro-batch */
     uint8_t lane;           /* its stream among those in use, once sealed; before: its stream */
-    uint8_t pad;
 };
 _Static_assert(sizeof(struct ty_op) == 16, "an operation is 16 bytes");
 
@@ -268,8 +267,8 @@ int ty_program_seal(struct ty_program *program, struct ty_arena *arena, struct t
 /* An operation that no event, group, message or layer concerns. */
 #define TY_OP_INIT                                                                                 \
     {                                                                                              \
-        .wait = {TY_NO_EVENT, TY_NO_EVENT, TY_NO_EVENT}, .record = TY_NO_EVENT, .layer = TY_NONE,  \
-        .link = TY_NONE                                                                            \
+        .wait = {TY_NO_EVENT, TY_NO_EVENT, TY_NO_EVENT, TY_NO_EVENT}, .record = TY_NO_EVENT,       \
+        .layer = TY_NONE, .link = TY_NONE                                                          \
     }
 
 static inline const struct ty_pass *ty_gang_passes(const struct ty_program *p,

@@ -203,6 +203,43 @@ START_TEST(methods_go_with_other_kinds)
 }
 END_TEST
 
+/* What a computation waits for, all at once: the message before it, tensor ranks, parameters that
+ * are gathered, gradients that are reduced. */
+START_TEST(everything_can_be_waited_for)
+{
+    static const char *const recompute[] = {"layout.recompute=none", "layout.recompute=selective",
+                                            "layout.recompute=full"};
+    for (size_t i = 0; i < TY_COUNT(methods) * TY_COUNT(recompute); i++) {
+        const char *const sets[] = {methods[i % TY_COUNT(methods)],
+                                    recompute[i / TY_COUNT(methods)],
+                                    "layout.tensor=2",
+                                    "layout.context=2",
+                                    "layout.zero=3",
+                                    "layout.global_batch=4",
+                                    "framework.preset=fsdp",
+                                    NULL};
+        struct quick_run q = quick_run(eight, NULL, sets);
+        ck_assert_double_gt(q.figures.step_s, 0);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Kernels that compute masked scores leave out no round: the same work as in any other method. */
+START_TEST(full_kernels_have_whole_rounds)
+{
+    double flops[TY_COUNT(methods)];
+    for (size_t i = 0; i < TY_COUNT(methods); i++) {
+        struct quick_run q = quick_run(eight, NULL, SETS(methods[i], "model.full_attention=true"));
+        bool equal;
+        flops[i] = attention_flops(&q, TY_CAT_FORWARD, &equal);
+        ck_assert(equal);
+        ck_assert_double_eq_tol(flops[i], flops[0], 1e-9 * flops[0]);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 /* ---- groups and states ---- */
 
 /* Lists the ranks of the group of rank 0: those that differ from it in the group's axes alone. */
@@ -263,8 +300,9 @@ START_TEST(one_context_rank_is_none)
     struct quick_run plain =
         quick_run(eight, NULL, SETS("layout.context=1", "layout.global_batch=8"));
     for (size_t i = 0; i < TY_COUNT(methods); i++) {
-        struct quick_run q =
-            quick_run(eight, NULL, SETS("layout.context=1", "layout.global_batch=8", methods[i]));
+        struct quick_run q = quick_run(eight, NULL,
+                                       SETS("layout.context=1", "layout.global_batch=8", methods[i],
+                                            "layout.context_inner=2"));
         ck_assert_uint_eq(q.run->lowered.program.n_ops, plain.run->lowered.program.n_ops);
         ck_assert_double_eq(q.figures.step_s, plain.figures.step_s);
         quick_run_free(&q);
@@ -275,5 +313,5 @@ END_TEST
 
 TY_SUITE("context", methods_send_what_the_formulas_say, methods_share_the_work_of_a_sequence,
          a_plain_ring_waits_for_its_last_rank, hidden_messages_cost_nothing,
-         methods_go_with_other_kinds, groups_are_those_of_megatron, context_ranks_share_states,
-         one_context_rank_is_none)
+         methods_go_with_other_kinds, everything_can_be_waited_for, full_kernels_have_whole_rounds,
+         groups_are_those_of_megatron, context_ranks_share_states, one_context_rank_is_none)

@@ -100,6 +100,32 @@ START_TEST(flops_are_those_of_the_pairs)
 }
 END_TEST
 
+/* Slices of a sequence: all but the first, which looks back at less, have the same pairs. */
+START_TEST(slices_share_the_pairs_of_a_window)
+{
+    struct quick_run q = quick_run(
+        small, NULL, SETS("model.window=512", "schedule.name=seq1f1b", "schedule.slices=4"));
+    struct quick_run whole = quick_run(small, NULL, SETS("model.window=512"));
+    const struct quick_run *run[2] = {&q, &whole};
+    double sum[2] = {0, 0}, most = 0, least = 1e300;
+    for (int i = 0; i < 2; i++) {
+        const struct ty_program *p = &run[i]->run->lowered.program;
+        for (uint32_t k = 0; k < p->n_kinds; k++) {
+            const struct ty_kind *kind = &p->kinds[k];
+            if (strcmp(kind->name, "attention core") == 0 && kind->category == TY_CAT_FORWARD) {
+                sum[i] += kind->flops;
+                most = i == 0 && kind->flops > most ? kind->flops : most;
+                least = i == 0 && kind->flops < least ? kind->flops : least;
+            }
+        }
+    }
+    ck_assert_double_eq_tol(sum[0], sum[1], 1e-9 * sum[1]);
+    ck_assert_double_lt(most, 1.2 * least);
+    quick_run_free(&q);
+    quick_run_free(&whole);
+}
+END_TEST
+
 /* Tensors of both kinds are on the bill, which adds up. */
 START_TEST(bills_count_every_kind)
 {
@@ -129,4 +155,5 @@ START_TEST(bills_count_every_kind)
 END_TEST
 
 TY_SUITE("layer kinds", every_nth_layer_sees_the_whole_sequence, kinds_are_priced_once,
-         a_wide_window_is_none, flops_are_those_of_the_pairs, bills_count_every_kind)
+         a_wide_window_is_none, flops_are_those_of_the_pairs, slices_share_the_pairs_of_a_window,
+         bills_count_every_kind)
