@@ -151,6 +151,12 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
     if (arch->ffn == 0) {
         arch->ffn = 4 * arch->hidden;
     }
+    if (arch->window == 0 && ty_check_given(section, "window_period")) {
+        rc = ty_check_first(rc, ty_check_fail(section, "window_period", err,
+                                              "%u: no layer has a window; write a model.window, or "
+                                              "none here",
+                                              (unsigned)arch->window_period));
+    }
     return ty_check_first(rc, check_positions(arch, section, err));
 }
 

@@ -22,6 +22,8 @@
 #include "model/block/block_internal.h"
 #include "model/check.h"
 
+#define RING_MAX 1024u /* kinds of rounds grow with the square of the ranks */
+
 /* Bytes of queries or of the output, and of keys or of values, on one rank. */
 struct sizes {
     double queries, keys;
@@ -221,6 +223,12 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
                              "%s: no kernel has rings and a window (model.window %u); write "
                              "all-gather or ulysses",
                              ty_context_words[layout->context_method].name, (unsigned)arch->window);
+    }
+    if (layout->context_method == TY_CONTEXT_RING && layout->context > RING_MAX) {
+        return ty_check_fail(section, "context", err,
+                             "%u: of a plain ring every round is timed rank by rank, and at most "
+                             "%u ranks are simulated; write that, or context_method zigzag",
+                             (unsigned)layout->context, RING_MAX);
     }
     if (!chunks_divide(layout, arch, layout->context)) {
         return ty_check_fail(section, "context", err,
