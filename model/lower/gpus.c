@@ -210,9 +210,13 @@ static int mix_kinds(struct ty_lowering *l, struct ty_gpu_mix *mix)
 
 /* ---- mixes ---- */
 
-/* What GPUs the members have. */
+/* What GPUs the members have. Of those with one kind of GPU the first stands for all; of an
+ * uneven ring the last, which has work in every round. */
 static void look(const struct ty_lowering *l, struct ty_gpu_mix *mix)
 {
+    const struct ty_layout *layout = l->in->layout;
+    const bool last = layout->context > 1 && layout->context_method == TY_CONTEXT_RING;
+    uint32_t place[TY_GENERATIONS_MAX];
     bool seen[TY_GENERATIONS_MAX] = {false};
     mix->n_used = 0;
     for (uint32_t i = 0; i < l->members; i++) {
@@ -222,8 +226,11 @@ static void look(const struct ty_lowering *l, struct ty_gpu_mix *mix)
         }
         if (!seen[g]) {
             seen[g] = true;
+            place[g] = mix->n_used;
             mix->used[mix->n_used] = (uint8_t)g;
             mix->member[mix->n_used++] = i;
+        } else if (last) {
+            mix->member[place[g]] = i;
         }
     }
 }

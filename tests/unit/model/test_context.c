@@ -240,6 +240,26 @@ START_TEST(full_kernels_have_whole_rounds)
 }
 END_TEST
 
+/* What messages slow beside them, estimated beforehand, is what comes out when it is simulated,
+ * also where GPUs differ and a ring leaves some without work. */
+START_TEST(estimated_slowdowns_are_those_of_the_simulation)
+{
+    static const char two[] = "cluster: {preset: dgx-h100, nodes: 2}\n"
+                              "model: {preset: llama3-8b, sequence: 131072, layers: 2}\n"
+                              "layout: {context: 16, global_batch: 1}\n"
+                              "framework: {preset: ideal}\n";
+    static const char *const other[] = {"run.seed=1",
+                                        "cluster.exceptions=[nodes 0 with a100-sxm-80g]"};
+    for (size_t i = 0; i < 2 * TY_COUNT(other); i++) {
+        const char *const sets[] = {methods[i % 2], other[i / 2], NULL};
+        struct quick_run a = quick_run(two, "events", sets), b = quick_run(two, NULL, sets);
+        ck_assert_double_eq_tol(a.figures.step_s, b.figures.step_s, 0.005 * b.figures.step_s);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
 /* ---- groups and states ---- */
 
 /* Lists the ranks of the group of rank 0: those that differ from it in the group's axes alone. */
@@ -314,4 +334,5 @@ END_TEST
 TY_SUITE("context", methods_send_what_the_formulas_say, methods_share_the_work_of_a_sequence,
          a_plain_ring_waits_for_its_last_rank, hidden_messages_cost_nothing,
          methods_go_with_other_kinds, everything_can_be_waited_for, full_kernels_have_whole_rounds,
-         groups_are_those_of_megatron, context_ranks_share_states, one_context_rank_is_none)
+         estimated_slowdowns_are_those_of_the_simulation, groups_are_those_of_megatron,
+         context_ranks_share_states, one_context_rank_is_none)
