@@ -305,8 +305,7 @@ static void derive_inner(const struct layout_check *c)
     }
     l->context_inner = 1; /* nobody else asks */
     for (uint32_t n = 2; hybrid && n <= l->context && n * l->tensor <= node; n++) {
-        const uint32_t ranks = n * l->tensor;
-        if (l->context % n == 0 && c->arch->heads % ranks == 0 && c->arch->kv_heads % ranks == 0) {
+        if (l->context % n == 0 && ty_heads_divide(c->arch, n * l->tensor)) {
             l->context_inner = n;
         }
     }

@@ -22,6 +22,12 @@ enum ty_context_method {
     TY_CONTEXT_HYBRID
 };
 
+/* Whether heads, and those of keys, can be scattered over so many ranks. */
+static inline bool ty_heads_divide(const struct ty_arch *arch, uint32_t ranks)
+{
+    return arch->heads % ranks == 0 && arch->kv_heads % ranks == 0;
+}
+
 /* The `layout` section. */
 struct ty_layout {
     uint32_t tensor, context, pipeline, data, expert;

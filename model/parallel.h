@@ -39,12 +39,15 @@ const char *ty_comm_group_name(enum ty_comm_group group);
 struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty_grid *grid,
                                  enum ty_comm_group group);
 
+/* How the group of each rank lies across nodes: [n_ranks]. NULL: no memory. The arena's. */
+struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty_grid *grid,
+                                 enum ty_comm_group group, struct ty_arena *arena);
+
 struct ty_shard;
 struct ty_unit_op;
 struct ty_block_maker;
 
 struct ty_parallel {
-    const char *name;
     /* Whether the layout can be: TY_EINPUT, with a message at the value to change. Called once
      * those before it hold; `gpus`: of the job. NULL: always. */
     int (*check)(const struct ty_layout *layout, const struct ty_section *section,

@@ -208,6 +208,10 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
                   const struct ty_gpu *gpu, double forward_comm_s, double backward_comm_s,
                   struct ty_unit_costs *costs);
 
+/* One call of a collective of an operator, over a group that lies so. */
+double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_comm *comm,
+                          const struct ty_reach *reach);
+
 /* One optimizer step (Adam) over `params` parameters held in full by this rank before ZeRO
  * sharding; ZeRO >= 1 updates its shard. */
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,

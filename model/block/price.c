@@ -7,6 +7,7 @@
 
 #include "model/block/block.h"
 #include "model/block/memory.h"
+#include "topology/collectives/coll.h"
 
 /* Host time of a backward over that of a forward: 1.37 / 1.05 ms per layer, fitted on 1440
  * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
@@ -110,6 +111,16 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
             }
         }
     }
+}
+
+/* ---- collectives ---- */
+
+double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_comm *comm,
+                          const struct ty_reach *reach)
+{
+    struct ty_coll_cost cost;
+    ty_coll_cost(cluster, NULL, (enum ty_coll)comm->coll, comm->bytes, reach, &cost);
+    return ty_coll_seconds(&cost) * cluster->collectives.derate;
 }
 
 /* ---- optimizer ---- */

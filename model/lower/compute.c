@@ -42,11 +42,8 @@ static double comm_seconds(const struct ty_lowering *l, const struct ty_unit_op 
     double sum = 0;
     for (uint32_t i = 0; i < op->comms[place].n; i++) {
         const struct ty_op_comm *comm = &op->comms[place].item[i];
-        struct ty_coll_cost cost;
-        ty_coll_cost(l->in->cluster, NULL, (enum ty_coll)comm->coll, comm->bytes,
-                     &l->group[comm->group].at[0], &cost);
-        sum += comm->times *
-               (comm->calls * (ty_coll_seconds(&cost) * l->in->cluster->collectives.derate));
+        sum += comm->times * (comm->calls * ty_op_comm_seconds(l->in->cluster, comm,
+                                                               &l->group[comm->group].at[0]));
     }
     return sum;
 }
@@ -121,7 +118,7 @@ static void price(struct ty_lowering *l, const struct ty_gpu *gpu, const struct 
 {
     const struct ty_layout *layout = l->in->layout;
     const uint32_t n = l->shape.slices;
-    struct ty_unit_costs unit[TY_N_UNIT_KINDS];
+    struct ty_unit_costs unit[TY_N_UNIT_KINDS], whole[TY_N_UNIT_KINDS];
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
         double forward_comm, backward_comm;
         ty_unit_price(&part->kind[u], layout, gpu, &unit[u]);
@@ -130,14 +127,15 @@ static void price(struct ty_lowering *l, const struct ty_gpu *gpu, const struct 
             ty_unit_host(&part->kind[u], layout, gpu, forward_comm, backward_comm, &unit[u]);
         }
     }
+    for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD && n > 1; u++) {
+        ty_unit_price(&l->units->kind[u], layout, gpu, &whole[u]);
+    }
     note_layers(l, unit);
     /* the GPU waits for its host at the start of every pass of a pipeline */
     const double pause = layout->framework.pass_overhead / gpu->host_speed;
     for (uint32_t q = 0; q < n; q++) {
         for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD && n > 1; u++) {
-            struct ty_unit_costs whole;
-            ty_unit_price(&l->units->kind[u], layout, gpu, &whole);
-            attention_of_slice(&part->kind[u], &whole, q, n, &unit[u]);
+            attention_of_slice(&part->kind[u], &whole[u], q, n, &unit[u]);
         }
         fill(part, unit, 1, &c[q]);
         fill(part, unit, l->in->schedule->overlap_cost, &c[n + q]);

@@ -51,10 +51,10 @@ struct filling {
     double rest; /* parameters in a bucket but the first */
 };
 
-static void close_full(struct ty_lowering *l, struct filling *f, struct ty_unit_part *part,
-                       enum ty_comm_group group, bool last)
+static void close_filling(struct ty_lowering *l, struct filling *f, struct ty_unit_part *part,
+                          enum ty_comm_group group)
 {
-    if (f->held[group] > 0 && (last || f->held[group] >= f->limit[group])) {
+    if (f->held[group] > 0) {
         close_bucket(l, part, group, f->held[group]);
         f->held[group] = 0;
         f->limit[group] = f->rest;
@@ -75,13 +75,16 @@ static void make_buckets(struct ty_lowering *l, struct ty_vstage *v)
             const struct ty_weight *piece[TY_PIECES];
             const uint32_t n = pieces_of(l, unit, part->part, piece);
             for (uint32_t i = 0; i < n; i++) {
-                const bool last = u == 1 && k == 1 && i == n - 1;
-                f.held[piece[i]->group] += piece[i]->params;
-                for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-                    close_full(l, &f, part, g, last);
+                const enum ty_comm_group group = (enum ty_comm_group)piece[i]->group;
+                f.held[group] += piece[i]->params;
+                if (f.held[group] >= f.limit[group]) {
+                    close_filling(l, &f, part, group);
                 }
             }
         }
+    }
+    for (enum ty_comm_group g = 0; v->n_units > 0 && g < TY_N_COMM_GROUPS; g++) {
+        close_filling(l, &f, &v->units[0].part[0], g);
     }
 }
 

@@ -169,8 +169,7 @@ static struct ty_numbers candidates(const struct ty_layout *layout, const struct
 
 static bool heads_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
 {
-    const uint32_t ranks = layout->tensor * n;
-    return arch->heads % ranks == 0 && arch->kv_heads % ranks == 0;
+    return ty_heads_divide(arch, layout->tensor * n);
 }
 
 static bool chunks_divide(const struct ty_layout *layout, const struct ty_arch *arch, uint32_t n)
@@ -247,5 +246,4 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
     return scatters ? check_heads(layout, section, arch, gpus, err) : 0;
 }
 
-const struct ty_parallel ty_parallel_context = {
-    .name = "context", .check = check, .shard = shard, .around = around};
+const struct ty_parallel ty_parallel_context = {.check = check, .shard = shard, .around = around};

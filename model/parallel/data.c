@@ -11,4 +11,4 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
-const struct ty_parallel ty_parallel_data = {.name = "data", .around = around};
+const struct ty_parallel ty_parallel_data = {.around = around};

@@ -55,3 +55,10 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
     }
     return (struct ty_comm_span){*grid, tensor, 1, t};
 }
+
+struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty_grid *grid,
+                                 enum ty_comm_group group, struct ty_arena *arena)
+{
+    const struct ty_comm_span span = ty_comm_span(layout, grid, group);
+    return ty_grid_reaches(&span.grid, span.dims, arena);
+}

@@ -31,4 +31,4 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
-const struct ty_parallel ty_parallel_recompute = {.name = "recompute", .around = around};
+const struct ty_parallel ty_parallel_recompute = {.around = around};

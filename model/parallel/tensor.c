@@ -92,5 +92,4 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
     return 0;
 }
 
-const struct ty_parallel ty_parallel_tensor = {
-    .name = "tensor", .check = check, .shard = shard, .around = around};
+const struct ty_parallel ty_parallel_tensor = {.check = check, .shard = shard, .around = around};

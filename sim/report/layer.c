@@ -90,11 +90,8 @@ static void put_kernels(const struct listing *l, const struct ty_unit_op *op)
 static void put_comm(const struct listing *l, const char *when, const struct ty_op_comm *comm)
 {
     char bytes[32], time[32];
-    struct ty_coll_cost cost;
     const struct ty_reach *reach = &l->reach[comm->group][0];
-    const struct ty_cluster *cluster = &l->run->config->cluster;
-    ty_coll_cost(cluster, NULL, (enum ty_coll)comm->coll, comm->bytes, reach, &cost);
-    const double s = ty_coll_seconds(&cost) * comm->calls * cluster->collectives.derate;
+    const double s = comm->calls * ty_op_comm_seconds(&l->run->config->cluster, comm, reach);
     ty_text_add(
         l->t, "    %s: %s over %s, %u ranks, %s, %s", when, ty_coll_name((enum ty_coll)comm->coll),
         ty_comm_group_name((enum ty_comm_group)comm->group), (unsigned)reach->ranks,
@@ -230,9 +227,7 @@ static void put_layers(const struct listing *l, const struct ty_units *units)
 static int find_groups(struct listing *l, struct ty_err *err)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-        const struct ty_comm_span span =
-            ty_comm_span(&l->run->config->layout, &l->run->lowered.grid, g);
-        l->reach[g] = ty_grid_reaches(&span.grid, span.dims, l->arena);
+        l->reach[g] = ty_comm_reaches(&l->run->config->layout, &l->run->lowered.grid, g, l->arena);
         if (l->reach[g] == NULL) {
             return ty_fail_memory(err);
         }
