@@ -91,7 +91,7 @@ static void put_comm(const struct listing *l, const char *when, const struct ty_
 {
     char bytes[32], time[32];
     const struct ty_reach *reach = &l->reach[comm->group][0];
-    const double s = comm->calls * ty_op_comm_seconds(&l->run->config->cluster, comm, reach);
+    const double s = ty_op_comm_seconds(&l->run->config->cluster, comm, reach); /* each */
     ty_text_add(
         l->t, "    %s: %s over %s, %u ranks, %s, %s", when, ty_coll_name((enum ty_coll)comm->coll),
         ty_comm_group_name((enum ty_comm_group)comm->group), (unsigned)reach->ranks,
