@@ -13,6 +13,8 @@
 #include "model/parallel.h"
 #include "topology/exceptions.h"
 
+#define ENDS 2u /* stages that may do without a layer: the embedding's and the head's */
+
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
     {"selective", TY_RECOMPUTE_SELECTIVE,
@@ -73,7 +75,7 @@ const struct ty_field ty_layout_fields[] = {
         .doc = "GPUs of each of these nodes it sits on, such as 0-3; auto: all"),
     ROW(rank_file, STRING, .blank = "none", .fallback = "none",
         .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"),
-    ROW(stage_layers, UINTS, .min = 1, .max = 10000, .fallback = "auto", .blank = "auto",
+    ROW(stage_layers, UINTS, .max = 10000, .fallback = "auto", .blank = "auto",
         .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
 };
 
@@ -164,7 +166,7 @@ static int fail_product(const struct layout_check *c, uint64_t model)
     const uint32_t own = tensor ? l->tensor : context ? l->context : l->pipeline;
     const uint32_t most = tensor    ? c->arch->heads
                           : context ? c->arch->sequence
-                                    : c->arch->layers / c->chunks;
+                                    : (c->arch->layers + ENDS) / c->chunks;
     const struct ty_numbers candidates = degree_candidates(c->gpus, model / own, most);
     const bool none = candidates.n == 0;
     return ty_check_fail(c->section, key, c->err,
@@ -259,24 +261,35 @@ static int check_batch(const struct layout_check *c)
     return 0;
 }
 
+static int fail_many_stages(const struct layout_check *c, uint64_t stages)
+{
+    const unsigned work = c->arch->layers + ENDS, most = work / c->chunks;
+    return ty_check_fail(c->section, "pipeline", c->err,
+                         "pipeline x schedule.chunks = %u x %u = %llu stages for model.layers "
+                         "(%u), embedding and head; %s %u",
+                         (unsigned)c->layout->pipeline, (unsigned)c->chunks,
+                         (unsigned long long)stages, (unsigned)c->arch->layers,
+                         most > 0 ? "write at most" : "with one chunk, at most",
+                         most > 0 ? most : work);
+}
+
 static int check_stages(const struct layout_check *c)
 {
     const struct ty_layout *l = c->layout;
     const uint64_t stages = (uint64_t)l->pipeline * c->chunks;
     const struct ty_uint_list *given = &l->stage_layers;
     uint64_t sum = 0;
-    if (stages > c->arch->layers) {
-        const unsigned most = c->arch->layers / c->chunks;
-        return ty_check_fail(c->section, "pipeline", c->err,
-                             "pipeline x schedule.chunks = %u x %u = %llu stages for model.layers "
-                             "(%u); %s %u",
-                             (unsigned)l->pipeline, (unsigned)c->chunks, (unsigned long long)stages,
-                             (unsigned)c->arch->layers,
-                             most > 0 ? "write at most" : "with one chunk, at most",
-                             most > 0 ? most : (unsigned)c->arch->layers);
+    if (stages > (uint64_t)c->arch->layers + ENDS) {
+        return fail_many_stages(c, stages);
     }
     for (uint32_t i = 0; i < given->n; i++) {
         sum += given->item[i];
+        if (given->item[i] == 0 && i > 0 && i + 1 < given->n) {
+            return ty_check_fail(c->section, "stage_layers", c->err,
+                                 "stage %u has no layers; only the first (embedding) and the last "
+                                 "(head) do without: write at least 1, or auto",
+                                 (unsigned)i);
+        }
     }
     if (given->n > 0 && given->n != stages) {
         return ty_check_fail(c->section, "stage_layers", c->err,

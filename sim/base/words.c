@@ -62,3 +62,13 @@ char *ty_words_share(double share, char *buf, size_t size)
     ty_snprintf(buf, size, "%.2f %%", 100 * share);
     return buf;
 }
+
+char *ty_words_range(unsigned first, unsigned count, char *buf, size_t size)
+{
+    if (count == 0) {
+        ty_snprintf(buf, size, "none");
+    } else {
+        ty_snprintf(buf, size, "%u-%u", first, first + count - 1);
+    }
+    return buf;
+}

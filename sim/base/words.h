@@ -16,4 +16,7 @@ char *ty_words_bytes(double bytes, char *buf, size_t size);
 /* A share with two decimals: "4.69 %". */
 char *ty_words_share(double share, char *buf, size_t size);
 
+/* Numbers from `first` on: "10-19", "7-7", "none". */
+char *ty_words_range(unsigned first, unsigned count, char *buf, size_t size);
+
 #endif

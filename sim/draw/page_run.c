@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "sim/base/words.h"
 #include "sim/config/stack.h"
 #include "sim/core/program/say.h"
 #include "sim/report/links.h"
@@ -138,9 +139,10 @@ static void put_layers(struct ty_json *j, const struct ty_stage_plan *plan)
     ty_json_key(j, "layers");
     ty_out_str(out, "\"");
     for (uint32_t i = 0; i < plan->n_chunks; i++) {
-        const struct ty_layers *c = &plan->chunk[i];
-        ty_out_printf(out, "%s%u-%u", i == 0 ? "" : ", ", (unsigned)c->first,
-                      (unsigned)(c->first + c->count - 1));
+        char range[32];
+        ty_out_printf(
+            out, "%s%s", i == 0 ? "" : ", ",
+            ty_words_range(plan->chunk[i].first, plan->chunk[i].count, range, sizeof(range)));
     }
     ty_out_str(out, "\"");
 }

@@ -15,9 +15,10 @@
 static void write_layers(const struct ty_stage_plan *plan, struct ty_text *t)
 {
     for (uint32_t i = 0; i < plan->n_chunks && i < 4; i++) {
-        const struct ty_layers *c = &plan->chunk[i];
-        ty_text_add(t, "%s%u-%u", i == 0 ? "layers " : ", ", (unsigned)c->first,
-                    (unsigned)(c->first + c->count - 1));
+        char range[32];
+        ty_text_add(
+            t, "%s%s", i == 0 ? "layers " : ", ",
+            ty_words_range(plan->chunk[i].first, plan->chunk[i].count, range, sizeof(range)));
     }
     ty_text_add(t, plan->n_chunks > 4 ? ", ..." : "");
 }

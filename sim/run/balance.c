@@ -74,14 +74,14 @@ uint32_t ty_balance_layers(const struct ty_run *run, uint32_t *layers)
     }
     ty_stage_work(run, work);
     for (uint32_t s = 0; s < d.n; s++) {
-        const double each = work[s] / ty_layout_layers(l, arch, d.n, s).count;
-        d.layer = each < d.layer ? each : d.layer;
+        const uint32_t own = ty_layout_layers(l, arch, d.n, s).count;
+        d.layer = own > 0 ? fmin(work[s] / own, d.layer) : d.layer;
     }
-    for (uint32_t s = 0; s < d.n; s++) { /* every stage has a layer */
+    for (uint32_t s = 0; s < d.n; s++) { /* every stage but the ends has a layer */
         d.rest[s] = work[s] - ty_layout_layers(l, arch, d.n, s).count * d.layer;
-        d.layers[s] = 1;
+        d.layers[s] = s > 0 && s + 1 < d.n;
     }
-    for (uint32_t left = arch->layers - d.n; left > 0; left--) {
+    for (uint32_t left = arch->layers - (d.n - 2); left > 0; left--) {
         d.layers[next_stage(&d)]++;
     }
     bool same = true;

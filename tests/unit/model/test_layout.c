@@ -64,7 +64,10 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
          "65534 are simulated: write at most 65534, or a larger layout.micro_batch"},
         {"pipeline: 16\nglobal_batch: 96", 4,
          "1:11: layout.pipeline: pipeline x schedule.chunks = 16 x 4 = 64 stages for model.layers "
-         "(60); write at most 15"},
+         "(60), embedding and head; write at most 15"},
+        {"pipeline: 4\nglobal_batch: 96\nstage_layers: [0, 60, 0, 0]", 1,
+         "3:15: layout.stage_layers: stage 2 has no layers; only the first (embedding) and the "
+         "last (head) do without: write at least 1, or auto"},
         {"pipeline: 2\nglobal_batch: 96\nstage_layers: [30, 15, 15]", 1,
          "3:15: layout.stage_layers: 3 numbers for pipeline x schedule.chunks = 2 x 1 = 2 stages; "
          "write 2, or auto"},
@@ -166,7 +169,7 @@ START_TEST(stages_cover_the_layers_evenly_and_in_order)
     for (uint32_t layers = 1; layers <= 70; layers++) {
         const struct ty_arch arch = {.layers = layers};
         const struct ty_layout layout = {.tensor = 1};
-        for (uint32_t stages = 1; stages <= layers; stages++) {
+        for (uint32_t stages = 1; stages <= layers + (stages > 1 ? 2 : 0); stages++) {
             uint32_t next = 0;
             const uint32_t last = ty_layout_layers(&layout, &arch, stages, stages - 1).count;
             for (uint32_t s = 0; s < stages; s++) {
@@ -191,6 +194,11 @@ START_TEST(llama3_405b_on_16_stages_spares_both_ends)
     ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 1).count, 8);
     ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 14).count, 8);
     ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 16, 15).count, 7);
+    /* in eight chunks: "the first model chunk on the first stage has only the embedding, and the
+     * last model chunk on the last stage has only output projection and loss calculation" */
+    for (uint32_t s = 0; s < 128; s++) {
+        ck_assert_uint_eq(ty_layout_layers(&layout, &arch, 128, s).count, s > 0 && s < 127);
+    }
 }
 END_TEST
 
