@@ -91,6 +91,15 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
          "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),
+    FLAG(parallel_loss, "true",
+         "whether the loss is worked out on sharded columns of logits; false: tensor ranks gather "
+         "all columns, and each runs framework operators on all of them, an arg-max beside them"),
+    FLAG(recompute_head, "false",
+         "layout.recompute full: whether the head's product runs again, too, as it is checkpointed "
+         "like a layer"),
+    FLAG(regather_inputs, "true",
+         "layout.sequence_parallel: whether the whole input of a column-parallel product is given "
+         "up after it and gathered again for the weight gradient; false: kept whole"),
     FLAG(fused_rotary, "true",
          "whether the rotary embedding is one kernel; false: framework operators"),
     FLAG(fused_merge, "true",

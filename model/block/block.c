@@ -96,6 +96,13 @@ double ty_block_hidden_bytes(const struct ty_block_maker *b)
     return b->shard.tokens * b->arch->hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
 }
 
+double ty_block_input_bytes(const struct ty_block_maker *b)
+{
+    const bool again = b->layout->framework.regather_inputs;
+    return (again ? b->shard.own_tokens : b->shard.tokens) * b->arch->hidden *
+           ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+}
+
 void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
                    uint32_t times)
 {

@@ -5,7 +5,7 @@
  *
  *     embedding   embedding >
  *     layer       norm  > qkv  attention  proj >   norm  > mlp >
- *     head        > logits and loss
+ *     head        > logits and loss        or > logits, gathered, and loss (ends.c)
  *
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
  * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
@@ -120,16 +120,18 @@ struct ty_unit_op {
     bool row;           /* its result is a sum over tensor ranks */
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
+    bool gathers;       /* tensor ranks gather the columns of its result */
     struct ty_op_comms comms[TY_N_COMM_PLACES];
     struct ty_op_rounds rounds;
 };
 
 /* How long a tensor lives. */
 enum ty_tensor_life {
-    TY_LIFE_KEPT,       /* from the forward to the backward of its micro-batch */
-    TY_LIFE_RECOMPUTED, /* comes back when the backward of its layer runs */
-    TY_LIFE_BACKWARD,   /* while the backward of its layer runs */
-    TY_LIFE_LOSS        /* while head and loss run */
+    TY_LIFE_KEPT,         /* from the forward to the backward of its micro-batch */
+    TY_LIFE_RECOMPUTED,   /* comes back when the backward of its layer runs */
+    TY_LIFE_BACKWARD,     /* while the backward of its layer runs */
+    TY_LIFE_LOSS,         /* while head and loss run, */
+    TY_LIFE_LOSS_BACKWARD /* and while the loss runs backward */
 };
 
 /* A tensor of one micro-batch. What one operator makes and another uses, or makes for its own
@@ -163,6 +165,9 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
 
 /* mlp.c: the kernel of its activation, enum ty_activation_kernel. */
 int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *framework);
+
+/* ends.c: the kernel of the loss, enum ty_fusion or TY_ANY_KERNEL. */
+int ty_loss_of(const struct ty_framework *framework);
 
 /* ---- params.c ---- */
 

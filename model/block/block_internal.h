@@ -32,6 +32,8 @@ void ty_block_weight(struct ty_unit_op *op, const char *name, double params);
 
 /* Bytes of the hidden states of a micro-batch. */
 double ty_block_hidden_bytes(const struct ty_block_maker *b);
+/* Bytes that are kept of the input of a column-parallel product. */
+double ty_block_input_bytes(const struct ty_block_maker *b);
 /* `times` operations like this at a place; of one call each unless it says more. */
 void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
                    uint32_t times);

@@ -16,38 +16,80 @@ void ty_block_embedding(struct ty_block_maker *b)
                   arch->dropout > 0 ? b->shard.own_tokens * arch->hidden : 0);
 }
 
-/* Fullest when the 32-bit copy has had its maximum taken off and the exponentials, which become the
- * probabilities, are there too (Megatron-LM, vocab_parallel_cross_entropy): 14 B a logit. */
-static void logits(const struct ty_block_maker *b)
+/* Megatron-LM's vocab_parallel_cross_entropy is fullest when the 32-bit copy has had its maximum
+ * taken off and the exponentials, which become the probabilities, are there too: 14 B a logit.
+ * Their gradient is written over them and cast. */
+static void sharded(const struct ty_block_maker *b, uint32_t loss)
 {
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double n = b->shard.tokens * b->shard.vocabulary;
-    if (b->layout->framework.fused_loss) {
-        ty_block_keep(b, 0, 0, "logits", e * n);
-        return;
-    }
-    ty_block_keep(b, 0, 0, "probabilities of the loss, 32 bit", 4 * n);
+    ty_block_keep(b, loss, loss, "probabilities of the loss, 32 bit", 4 * n);
     ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits", 2 * n);
     ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits in 32 bit", 4 * n);
     ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits less their maximum, 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of logits", e * n);
 }
 
+/* torch.nn.functional.cross_entropy of all columns. Going forward the 32-bit copy is there until
+ * its logarithms of probabilities are; the 16-bit logits, which a pipeline's pass has put out, stay
+ * until its backward. That is fullest in the gradient of log_softmax, which reads the one of
+ * nll_loss: 14 B a logit, of V columns on every tensor rank. */
+static void whole(const struct ty_block_maker *b, uint32_t loss)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double n = b->shard.tokens * b->arch->vocabulary;
+    ty_block_keep(b, loss - 1, loss, "logits, all columns", e * n);
+    ty_block_keep(b, loss, loss, "logarithms of probabilities, 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits in 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of those logarithms, 32 bit",
+                  4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of logits, 32 bit", 4 * n);
+}
+
+int ty_loss_of(const struct ty_framework *framework)
+{
+    return framework->parallel_loss || framework->fused_loss ? TY_ANY_KERNEL : TY_UNFUSED;
+}
+
+/* In an operator of its own where not all of it is alike: gathered, or run again. */
+static void loss(struct ty_block_maker *b)
+{
+    const struct ty_framework *framework = &b->layout->framework;
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const bool parallel = framework->parallel_loss;
+    const double columns = parallel ? b->shard.vocabulary : b->arch->vocabulary;
+    struct ty_unit_op *op = &b->out->op[0];
+    if (!parallel || framework->recompute_head) {
+        op->name = "logits";
+        op->gathers = !parallel;
+        op = ty_block_op(b, TY_PART_HEAD, "loss", "loss backward", NULL);
+    }
+    op->loss = parallel;
+    ty_block_elementwise(b, op, TY_OPERATOR_CROSS_ENTROPY, ty_loss_of(framework),
+                         b->shard.tokens * columns);
+    const uint32_t last = b->out->n - 1;
+    if (framework->fused_loss) {
+        ty_block_keep(b, last, last, "logits", e * b->shard.tokens * columns);
+    } else {
+        (parallel ? sharded : whole)(b, last);
+    }
+}
+
+/* Without framework.regather_inputs the matrix keeps its whole input. */
 void ty_block_head(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = arch->hidden;
-    const double hidden = b->shard.own_tokens * e * h, out[] = {b->shard.vocabulary};
+    const double out[] = {b->shard.vocabulary};
     /* a tied matrix is a copy when the last stage is not the first */
     const bool own = !arch->tied || b->layout->pipeline > 1;
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_HEAD, "logits and loss", "logits dgrad", "logits wgrad");
-    op->column = op->loss = true;
+    op->column = true;
     ty_block_norm(b, op);
     ty_block_linear(b, op, h, out, 1);
-    ty_block_elementwise(b, op, TY_OPERATOR_CROSS_ENTROPY, TY_ANY_KERNEL,
-                         b->shard.tokens * b->shard.vocabulary);
     ty_block_weight(op, "output matrix", own ? h * b->shard.vocabulary : 0);
-    ty_block_keep(b, TY_INPUT, 0, "input of the final norm", hidden);
-    ty_block_keep(b, 0, 0, "input of the output matrix", hidden);
-    logits(b);
+    ty_block_keep(b, TY_INPUT, 0, "input of the final norm", b->shard.own_tokens * e * h);
+    ty_block_keep(b, TY_INPUT, 0, "input of the output matrix", ty_block_input_bytes(b));
+    loss(b);
 }

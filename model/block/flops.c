@@ -34,7 +34,8 @@ double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *lay
     case TY_RECOMPUTE_FFN:
         return 2 * matrices * arch->layers * arch->hidden * arch->ffn;
     case TY_RECOMPUTE_FULL:
-        return 2 * arch->layers * ty_arch_layer_params(arch) + attention(arch, causal);
+        return 2 * arch->layers * ty_arch_layer_params(arch) + attention(arch, causal) +
+               (layout->framework.recompute_head ? 2.0 * arch->vocabulary * arch->hidden : 0);
     }
     return 0;
 }

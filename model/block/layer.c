@@ -3,7 +3,8 @@
  *     x = x + attention(norm(x))     x = x + mlp(norm(x))        (Vaswani et al. 2017)
  *
  * Kept, h wide, e bytes an element, on every tensor rank (a share of the tokens with sequence
- * parallelism): the inputs of both norms and of both blocks, 4 e h; two dropout masks 2 h; unfused
+ * parallelism; without framework.regather_inputs all of them of what goes into the blocks): the
+ * inputs of both norms and of both blocks, 4 e h; two dropout masks 2 h; unfused
  * norms: 32-bit copies of their input and output 16 h. With what the blocks keep, e = 2, dropout,
  * GELU, f = 4 h, a d = h and the softmax in one kernel these are the s b h (10 + 24/t + 5 a s /
  * (h t)) of Korthikanti et al. 2022, table 2. */
@@ -29,9 +30,9 @@ void ty_block_layer(struct ty_block_maker *b)
     const uint32_t second = norm(b, TY_PART_MLP);
     ty_block_mlp(b);
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
-    ty_block_keep(b, first, first + 1, "inputs of q, k, v", hidden);
+    ty_block_keep(b, first, first + 1, "inputs of q, k, v", ty_block_input_bytes(b));
     ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
-    ty_block_keep(b, second, second + 1, "inputs of the MLP", hidden);
+    ty_block_keep(b, second, second + 1, "inputs of the MLP", ty_block_input_bytes(b));
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
     ty_block_keep(b, first, second, "32-bit copies of unfused norms",
                   arch->norm == TY_UNFUSED ? own * 16 * h : 0);

@@ -90,11 +90,17 @@ static struct ty_memory_peak fullest_layer(const struct ty_tensors *tensors,
     return peak;
 }
 
+enum ty_tensor_life ty_memory_loss_life(enum ty_phase phase)
+{
+    return phase == TY_PHASE_FORWARD ? TY_LIFE_LOSS : TY_LIFE_LOSS_BACKWARD;
+}
+
 struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
                                      const uint32_t count[TY_N_UNIT_KINDS], enum ty_phase phase,
                                      bool head)
 {
-    const double loss = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_LOSS) : 0;
+    const enum ty_tensor_life life = ty_memory_loss_life(phase);
+    const double loss = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, life) : 0;
     struct ty_memory_peak layer = {TY_PEAK_NONE, TY_UNIT_LAYER, 0};
     if (phase == TY_PHASE_DGRAD) { /* what is recomputed stays until the weight gradients */
         layer = fullest_layer(tensors, count, false);

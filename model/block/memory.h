@@ -53,6 +53,9 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
                                      const uint32_t count[TY_N_UNIT_KINDS], enum ty_phase phase,
                                      bool head);
 
+/* How long what the loss needs in a pass lives. */
+enum ty_tensor_life ty_memory_loss_life(enum ty_phase phase);
+
 /* Communication buffers a rank always holds: the gradient bucket; with ZeRO-3 the weights of
  * gathered units and whole gradients. `gathered`: parameters in the unit at work and those gathered
  * ahead; `reduced`: in the unit at work and the one whose gradients are being reduced. 0 without

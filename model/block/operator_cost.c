@@ -20,6 +20,8 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
         return ty_activation_of(arch, framework);
     case TY_OPERATOR_ROTARY:
         return framework->fused_rotary ? TY_FUSED : TY_UNFUSED;
+    case TY_OPERATOR_CROSS_ENTROPY:
+        return ty_loss_of(framework);
     case TY_OPERATOR_MERGE:
         return framework->fused_merge ? TY_FUSED : TY_UNFUSED;
     case TY_OPERATOR_OPTIMIZER:

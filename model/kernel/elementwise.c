@@ -16,6 +16,11 @@
  * Implementations range from 6 (fused) to 24 in all. */
 #define LOSS_FORWARD_B  14.0
 #define LOSS_BACKWARD_B 8.0
+/* Of torch.nn.functional.cross_entropy on a 32-bit copy, and an arg-max for the accuracy beside it.
+ * Forward: the copy (2 read, 4 written), log_softmax (4, 4), arg-max (2). Backward: the gradient of
+ * nll_loss (4 written), that of log_softmax (8 read, 4 written), the cast to 16 bit (4, 2). */
+#define LOSS_UNFUSED_FORWARD_B  16.0
+#define LOSS_UNFUSED_BACKWARD_B 22.0
 /* Bytes per element of a merge, besides reading the partial result. In one kernel a 32-bit sum is
  * read and written. By operators, out - sigmoid(lse' - lse) (out - out'): out' is copied to 32 bit
  * (written), the difference reads two and writes one, its product with the weight reads and writes
@@ -101,6 +106,15 @@ static struct traffic merge(const struct ty_gpu *gpu, const struct ty_kernel *ke
                             gpu->add_efficiency};
 }
 
+/* With sharded logits, or of framework operators. */
+static struct traffic loss(const struct ty_kernel *kernel, bool backward)
+{
+    const bool apart = kernel->variant == TY_UNFUSED;
+    const double forward = apart ? LOSS_UNFUSED_FORWARD_B : LOSS_FORWARD_B;
+    return (struct traffic){
+        backward ? (apart ? LOSS_UNFUSED_BACKWARD_B : LOSS_BACKWARD_B) : forward, LOSS_SHARE};
+}
+
 static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                                  bool backward)
 {
@@ -119,7 +133,7 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
     case TY_OPERATOR_EMBEDDING:
         return embedding(kernel, e, backward);
     default:
-        return (struct traffic){backward ? LOSS_BACKWARD_B : LOSS_FORWARD_B, LOSS_SHARE};
+        return loss(kernel, backward);
     }
 }
 

@@ -44,6 +44,7 @@ const struct ty_word *ty_operator_kernel_words(int op)
     case TY_OPERATOR_NORM:
     case TY_OPERATOR_ROTARY:
     case TY_OPERATOR_MERGE:
+    case TY_OPERATOR_CROSS_ENTROPY:
     case TY_OPERATOR_OPTIMIZER:
         return fusion;
     case TY_OPERATOR_ACTIVATION:

@@ -66,9 +66,9 @@ enum ty_activation_kernel {
 struct ty_operator_key {
     int op, role;
     int dtype; /* enum ty_dtype */
-    /* attention: enum ty_attention; norm, rotary, optimizer: enum ty_fusion; activation:
-     * ty_activation_kernel; others, and rows that stand for all kernels of their operator:
-     * TY_ANY_KERNEL */
+    /* attention: enum ty_attention; norm, rotary, merge, cross-entropy, optimizer: enum ty_fusion;
+     * activation: ty_activation_kernel; others, and rows that stand for all kernels of their
+     * operator: TY_ANY_KERNEL */
     int kernel;
     /* matmul: n, k (wgrad: the smaller and the larger of m, n); attention: sequence, heads,
      * kv_heads, head_dim, 1 if causal; else zeros */

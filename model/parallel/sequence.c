@@ -2,7 +2,8 @@
  *
  * Outside the products tensor ranks share the tokens, too: sums of hidden states are scattered over
  * them, and gathered before the next product. The saved shard of an input is gathered again for the
- * weight gradient, beside the input gradient. */
+ * weight gradient, beside the input gradient; without framework.regather_inputs it is kept
+ * whole. */
 #include "model/block/block_internal.h"
 #include "model/check.h"
 
@@ -30,7 +31,9 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     scatter_sums(&op->comms[TY_AFTER_DGRAD]);
     if (op->column) {
         ty_block_comm(op, TY_BEFORE_FORWARD, &gather, 1);
-        ty_block_comm(op, TY_BEFORE_WGRAD, &gather, 1);
+        if (b->layout->framework.regather_inputs) {
+            ty_block_comm(op, TY_BEFORE_WGRAD, &gather, 1);
+        }
     }
     if (op->row) {
         scatter_sums(&op->comms[TY_AFTER_FORWARD]);

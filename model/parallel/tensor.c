@@ -2,7 +2,8 @@
  *
  * Ranks have whole heads, and columns of one product after whose rows comes the next: the result of
  * the second is a sum over them, and so is the input gradient of the first. Logits stay sharded; of
- * each token the 32-bit maximum, target logit and sum of exponentials are reduced (section 3). */
+ * each token the 32-bit maximum, target logit and sum of exponentials are reduced (section 3).
+ * Without framework.parallel_loss they are gathered, and every rank computes the whole loss. */
 #include <math.h>
 
 #include "model/block/block_internal.h"
@@ -34,6 +35,13 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         loss.calls = 3;
         loss.bytes = 4 * b->shard.tokens;
         ty_block_comm(op, TY_AFTER_FORWARD, &loss, 1);
+    }
+    if (op->gathers) { /* its gradient is cut, which takes nobody else */
+        struct ty_op_comm whole = sum;
+        whole.coll = TY_COLL_ALL_GATHER;
+        whole.bytes =
+            b->shard.tokens * b->arch->vocabulary * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+        ty_block_comm(op, TY_AFTER_FORWARD, &whole, 1);
     }
     if (op->row) {
         ty_block_comm(op, TY_AFTER_FORWARD, &sum, 1);

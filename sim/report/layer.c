@@ -184,6 +184,9 @@ static void put_unit(const struct listing *l, const char *name, const struct ty_
 {
     static const char *const head[] = {"FLOPs",   "bytes",      "weights",     "kept",
                                        "forward", "input grad", "weight grad", "again"};
+    static const char *const when[] = {[TY_LIFE_BACKWARD] = "while it runs backward",
+                                       [TY_LIFE_LOSS] = "while the loss runs",
+                                       [TY_LIFE_LOSS_BACKWARD] = "while the loss runs backward"};
     const struct ty_layout *layout = &l->run->config->layout;
     struct ty_unit_costs costs;
     ty_unit_price(unit, layout, l->gpu, &costs);
@@ -198,10 +201,9 @@ static void put_unit(const struct listing *l, const char *name, const struct ty_
     for (uint32_t i = 0; i < unit->n_saved; i++) {
         const struct ty_saved *x = &unit->saved[i];
         char bytes[32];
-        if (x->life == TY_LIFE_BACKWARD || x->life == TY_LIFE_LOSS) {
-            ty_text_add(l->t, "  %s: %s, %s\n",
-                        x->life == TY_LIFE_LOSS ? "while the loss runs" : "while it runs backward",
-                        x->name, ty_words_bytes(x->bytes, bytes, sizeof(bytes)));
+        if (when[x->life] != NULL) {
+            ty_text_add(l->t, "  %s: %s, %s\n", when[x->life], x->name,
+                        ty_words_bytes(x->bytes, bytes, sizeof(bytes)));
         }
     }
 }

@@ -65,14 +65,13 @@ static struct held count_held(const struct ty_run *run, const struct stages *s,
         uint32_t count[TY_N_UNIT_KINDS];
         units_of(s, pass, count);
         for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-            const uint32_t layers = ty_unit_is_layer(k) ? count[k] : 0;
             if (pass->phase == TY_PHASE_FORWARD) {
                 held.kept[k] += count[k];
             } else if (pass->phase == TY_PHASE_DGRAD) {
-                held.again[k] += layers;
+                held.again[k] += count[k];
             } else if (pass->phase != TY_PHASE_STEP && i < peak) {
                 held.kept[k] -= count[k];
-                held.again[k] -= pass->phase == TY_PHASE_WGRAD ? layers : 0;
+                held.again[k] -= pass->phase == TY_PHASE_WGRAD ? count[k] : 0;
             }
         }
     }
@@ -95,8 +94,10 @@ static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
         *transient = true;
         return layer;
     case TY_LIFE_LOSS:
+    case TY_LIFE_LOSS_BACKWARD:
         *transient = true;
-        return bill->kind == TY_PEAK_LOSS;
+        return bill->kind == TY_PEAK_LOSS &&
+               x->life == ty_memory_loss_life((enum ty_phase)bill->pass->phase);
     }
     return 0;
 }

@@ -77,6 +77,8 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
                                                 .fused_rotary = true,
                                                 .fused_merge = true,
                                                 .fused_optimizer = true,
+                                                .parallel_loss = true,
+                                                .regather_inputs = true,
                                                 .norm_speed = 1};
     c->model_section = (struct ty_section){.name = "model",
                                            .fields = ty_arch_fields,

@@ -47,6 +47,7 @@ START_TEST(every_habit_of_an_eager_stack_costs_time)
         "framework.fused_activation=false",
         "framework.fused_rotary=false",
         "framework.fused_optimizer=false",
+        "framework.parallel_loss=false",
         "framework.norm_speed=1",
         "framework.layer_floor=20 ms",
         "framework.pass_overhead=1 ms",

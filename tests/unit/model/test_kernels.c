@@ -222,6 +222,8 @@ START_TEST(elementwise_kernels_move_their_bytes)
     c.cluster.gpu.kernel_overhead = 0;
     const struct ty_arch swiglu = c.arch;
     struct ty_arch gelu = c.arch, learned = c.arch;
+    struct ty_layout gathered = c.layout;
+    gathered.framework.parallel_loss = false;
     gelu.mlp = TY_MLP_GELU;
     learned.positions = 2048;
     const struct {
@@ -242,6 +244,8 @@ START_TEST(elementwise_kernels_move_their_bytes)
         {kernel_of(on, &swiglu, layout, TY_OPERATOR_EMBEDDING, true), 0.15, 7 * T * h},
         {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 14 * T * V},
         {kernel_of(on, &swiglu, layout, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 8 * T * V},
+        {kernel_of(on, &swiglu, &gathered, TY_OPERATOR_CROSS_ENTROPY, false), 0.81, 16 * T * V},
+        {kernel_of(on, &swiglu, &gathered, TY_OPERATOR_CROSS_ENTROPY, true), 0.81, 22 * T * V},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const double moved = rows[i].cost.seconds * rows[i].share * 2039e9;

@@ -196,6 +196,43 @@ START_TEST(a_fused_loss_keeps_the_logits_alone)
 }
 END_TEST
 
+/* On whichever tensor rank: 2 B of logits and 4 of logarithms are kept, and 8 of two gradients come
+ * and go; inputs of norm and matrix stay as they were. */
+START_TEST(gathered_logits_need_14_bytes_of_every_column)
+{
+    static const char *const layouts[] = {"global_batch: 8", "{tensor: 2, global_batch: 8}",
+                                          "{tensor: 8, global_batch: 8, recompute: full}"};
+    const double tokens = 2048, logits = tokens * 32000;
+    for (size_t i = 0; i < 2 * TY_COUNT(layouts); i++) {
+        struct model_case c;
+        model_case(&c, 1, "llama-7b", "", layouts[i / 2]);
+        c.layout.framework.parallel_loss = false;
+        c.layout.framework.recompute_head = i % 2 == 1; /* not the loss */
+        const double kept = sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT) - 4 * tokens * 4096;
+        ck_assert_double_eq(kept, 6 * logits);
+        ck_assert_double_eq(kept + sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS), 10 * logits);
+        ck_assert_double_eq(kept + sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS_BACKWARD), 14 * logits);
+    }
+}
+END_TEST
+
+/* Of the two inputs of a layer, and of the head's, a rank has all tokens instead of its share. */
+START_TEST(inputs_that_are_not_gathered_again_are_kept_whole)
+{
+    struct model_case c;
+    const double T = 2048, h = 4096, t = 8, more = 2 * T * h * (1 - 1 / t);
+    model_case(&c, 1, "llama-7b", "",
+               "{tensor: 8, global_batch: 8, sequence_parallel: true, recompute: ffn}");
+    const double layer = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+    const double head = sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT);
+    c.layout.framework.regather_inputs = false;
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT), layer + 2 * more);
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT), head + more);
+    c.layout.recompute = TY_RECOMPUTE_FULL; /* they come back with the rest */
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT), 2 * T * h / t);
+}
+END_TEST
+
 /* Freed logits are no credit: the backward begins with them there. */
 START_TEST(a_pass_never_needs_less_than_what_is_held)
 {
@@ -314,7 +351,9 @@ TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_t
          megatron_activations_are_the_published_percentages,
          megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
          what_is_recomputed_and_what_is_kept_make_the_whole, loss_and_head_need_14_bytes_a_logit,
-         a_fused_loss_keeps_the_logits_alone, a_pass_never_needs_less_than_what_is_held,
+         a_fused_loss_keeps_the_logits_alone, gathered_logits_need_14_bytes_of_every_column,
+         inputs_that_are_not_gathered_again_are_kept_whole,
+         a_pass_never_needs_less_than_what_is_held,
          unfused_attention_keeps_its_softmax_in_32_bit_too,
          every_tensor_has_room_and_a_name_of_its_own, the_fastest_published_13b_layout_fits,
          buffers_hold_a_bucket_or_gathered_units, types_have_their_bytes)

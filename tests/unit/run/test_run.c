@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/block/flops.h"
 #include "sim/run/bill.h"
 
 #include "tests/common/quick_run.h"
@@ -96,6 +97,69 @@ START_TEST(sequence_parallelism_adds_two_gathers_per_layer)
     const double expected = 16 * (micro_batches * pieces + norms);
     ck_assert_double_eq_tol(quick_run_traffic(&q, "tp"), expected, 1e-9 * expected);
     quick_run_free(&q);
+}
+END_TEST
+
+/* Kept whole, they are not. */
+START_TEST(inputs_kept_whole_are_gathered_once)
+{
+    const char *const tensor = "layout.tensor=4", *const shared = "layout.sequence_parallel=true";
+    struct quick_run twice = quick_run(small, NULL, SETS(tensor, shared));
+    struct quick_run once =
+        quick_run(small, NULL, SETS(tensor, shared, "framework.regather_inputs=false"));
+    const struct ty_arch *a = &once.config->arch;
+    const double saved = 3.0 / 4 * (2.0 * a->layers + 1) * 2 * a->sequence * a->hidden;
+    const double expected = 16.0 * once.config->layout.micro_batches * saved;
+    ck_assert_double_eq_tol(quick_run_traffic(&twice, "tp") - quick_run_traffic(&once, "tp"),
+                            expected, 1e-9 * expected);
+    quick_run_free(&twice);
+    quick_run_free(&once);
+}
+END_TEST
+
+/* The columns of the others, once a pass, and once more where the head is checkpointed; nothing is
+ * left to reduce for the loss. */
+START_TEST(gathered_logits_bring_the_columns_of_the_others)
+{
+    static const struct {
+        const char *recompute, *head;
+        double times;
+    } rows[] = {{"layout.recompute=none", "framework.recompute_head=true", 1},
+                {"layout.recompute=full", "framework.recompute_head=false", 1},
+                {"layout.recompute=full", "framework.recompute_head=true", 2}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const char *const tensor = "layout.tensor=4";
+        struct quick_run a = quick_run(small, NULL, SETS(tensor, rows[i].recompute, rows[i].head));
+        struct quick_run b = quick_run(
+            small, NULL,
+            SETS(tensor, rows[i].recompute, rows[i].head, "framework.parallel_loss=false"));
+        const double tokens = b.config->arch.sequence, V = b.config->arch.vocabulary;
+        const double logits = 3.0 / 4 * 2 * tokens * V, loss = 2 * 3.0 / 4 * 3 * 4 * tokens;
+        const double more = 16 * b.config->layout.micro_batches * (rows[i].times * logits - loss);
+        ck_assert_double_eq_tol(quick_run_traffic(&b, "tp") - quick_run_traffic(&a, "tp"), more,
+                                1e-9 * more);
+        ck_assert_double_gt(b.figures.step_s, a.figures.step_s);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
+/* A head that is checkpointed runs its product again, and HFU counts it. */
+START_TEST(a_checkpointed_head_runs_twice)
+{
+    const char *const full = "layout.recompute=full";
+    struct quick_run a = quick_run(small, NULL, SETS(full));
+    struct quick_run b = quick_run(small, NULL, SETS(full, "framework.recompute_head=true"));
+    const struct ty_arch *arch = &b.config->arch;
+    const double more = 2.0 * arch->vocabulary * arch->hidden;
+    ck_assert_double_gt(b.figures.step_s, a.figures.step_s);
+    ck_assert_double_eq_tol(b.figures.hfu * b.figures.step_s / (a.figures.hfu * a.figures.step_s),
+                            1 + more / (ty_flops_model(arch, false) +
+                                        ty_flops_repeated(arch, &a.config->layout, false)),
+                            1e-9);
+    quick_run_free(&a);
+    quick_run_free(&b);
 }
 END_TEST
 
@@ -346,8 +410,9 @@ TY_SUITE("run", breadth_first_gathers_each_chunk_once, every_schedule_runs_and_d
          zero_stages_move_2_2_2_and_3_times_the_parameters,
          accumulation_multiplies_the_volume_of_zero_2_and_3_only,
          tensor_parallelism_moves_four_all_reduces_per_layer,
-         sequence_parallelism_adds_two_gathers_per_layer, the_breakdown_sums_to_the_step,
-         both_executors_agree_on_real_layouts, numbers_move_the_right_way,
-         overlap_hides_gradient_reductions,
+         sequence_parallelism_adds_two_gathers_per_layer, inputs_kept_whole_are_gathered_once,
+         gathered_logits_bring_the_columns_of_the_others, a_checkpointed_head_runs_twice,
+         the_breakdown_sums_to_the_step, both_executors_agree_on_real_layouts,
+         numbers_move_the_right_way, overlap_hides_gradient_reductions,
          equal_seeds_repeat_and_other_seeds_differ_only_under_jitter,
          schedules_differ_in_memory_not_in_work, steps_follow_each_other_in_equal_time)
