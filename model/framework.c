@@ -87,6 +87,10 @@ const struct ty_field ty_framework_fields[] = {
          "whether those all-reduces run beside the weight gradient of the same layer"),
     ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
+    FLAG(
+        scatter_gather_p2p, "false",
+        "whether each tensor rank sends its part of a pipeline message over its own NIC, and those "
+        "that receive it gather the whole; false: all of it, unless layout.sequence_parallel"),
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
@@ -128,6 +132,7 @@ static const char megatron_lm[] =
     "fused_gate: true                 # linear_fc1 holds both\n"
     "overlap_tensor_reduce: true      # async all-reduce of column-parallel layers\n"
     "overlap_p2p: auto                # 1F1B blocks; overlap_p2p_communication when interleaved\n"
+    "scatter_gather_p2p: true         # scatter_gather_tensors_in_pipeline (SC21, section 4.1)\n"
     "fused_activation: true           # bias_swiglu_fusion\n"
     "fused_rotary: true               # apply_rope_fusion\n"
     "fused_merge: true                # Transformer Engine: flash_attn_fwd_out_correction\n"
@@ -149,6 +154,7 @@ static const char megatron_deepspeed[] =
     "fused_gate: false                # guess: the gate is a layer of its own\n"
     "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
     "overlap_p2p: false               # pipeline instructions block\n"
+    "scatter_gather_p2p: true         # PipelineEngine.is_pipe_partitioned\n"
     "fused_activation: false          # silu, then a product\n"
     "fused_rotary: false              # framework operators\n"
     "fused_merge: false               # guess: it has no rings\n"

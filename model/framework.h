@@ -46,6 +46,7 @@ struct ty_framework {
     bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */
     int overlap_p2p;            /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
+    bool scatter_gather_p2p;    /* messages are sent in parts, one a tensor rank */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;
     bool fused_merge; /* of partial outputs of attention */

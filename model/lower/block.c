@@ -32,7 +32,13 @@ static void receive(struct ty_lowering *l, int back, uint16_t channel, bool seco
     op.second = second;
     op.record = TY_EVENT_RECV;
     ty_lower_emit(l, op, NULL, 0);
-    ty_lower_need(l, TY_EVENT_RECV);
+    ty_lower_need(l, TY_EVENT_RECV); /* first: until it is there nothing waits for the gather */
+    if (ty_lower_gathers_messages(l)) {
+        const uint8_t waits[] = {TY_EVENT_RECV};
+        ty_lower_collective(l, TY_GROUP_TENSOR, l->here.comm.gather[back], TY_NONE, TY_PART_NONE,
+                            TY_EVENT_TENSOR, waits, 1);
+        ty_lower_need(l, TY_EVENT_TENSOR);
+    }
 }
 
 /* Whether a message holds up the next pass. */

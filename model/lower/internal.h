@@ -35,6 +35,7 @@ _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather
 struct ty_comm_kinds {
     uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
     uint16_t round[TY_N_UNIT_KINDS][TY_UNIT_OPS][4]; /* forward; backward: first, middle, last */
+    uint16_t gather[2];                              /* tensor: messages that were sent in parts */
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
@@ -222,6 +223,13 @@ static inline bool ty_lower_splits_wgrad(const struct ty_unit_op *op)
 static inline bool ty_lower_has_tensor(const struct ty_lowering *l)
 {
     return l->in->layout->tensor > 1;
+}
+
+/* Whether messages are sent in parts that do not stay parts. */
+static inline bool ty_lower_gathers_messages(const struct ty_lowering *l)
+{
+    return ty_lower_has_tensor(l) && !l->in->layout->sequence_parallel &&
+           l->in->layout->framework.scatter_gather_p2p && l->shape.p > 1;
 }
 
 /* compute.c: what computation costs on each kind of GPU. Needs the grid. */

@@ -284,14 +284,19 @@ static void message_kinds(struct ty_lowering *l)
     const struct ty_layout *layout = l->in->layout;
     const uint32_t p = l->shape.p, next = (l->here.rank + 1) % p,
                    previous = (l->here.rank + p - 1) % p;
-    /* With sequence parallelism a rank holds, and sends, its part of the sequence only. */
-    const double bytes = hidden_bytes(l) / (layout->sequence_parallel ? layout->tensor : 1);
+    /* With sequence parallelism a rank holds its part of the sequence only. */
+    const bool parts = layout->sequence_parallel || ty_lower_gathers_messages(l);
+    const double bytes = hidden_bytes(l) / (parts ? layout->tensor : 1);
     const uint32_t peer[2] = {next, previous};
     for (int back = 0; back < 2; back++) {
         const enum ty_phase phase = back ? TY_PHASE_BACKWARD : TY_PHASE_FORWARD;
         for (int k = 0; k < 2; k++) {
             l->here.comm.send[back][k] = message_kind(l, false, phase, peer[k], bytes);
             l->here.comm.recv[back][k] = message_kind(l, true, phase, peer[k], bytes);
+        }
+        if (ty_lower_gathers_messages(l)) {
+            l->here.comm.gather[back] =
+                ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_GATHER, phase, hidden_bytes(l));
         }
     }
 }

@@ -11,7 +11,7 @@ static const char job[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
 
 /* ---- ends without layers ---- */
 
-/* As many chunks as layers and two more: one is all embedding, one all head, and nothing is lost. */
+/* As many chunks as layers and two more: one is all embedding, one all head, nothing is lost. */
 START_TEST(the_ends_of_a_pipeline_may_have_no_layers)
 {
     struct quick_run q = quick_run(

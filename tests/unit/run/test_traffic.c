@@ -104,21 +104,34 @@ START_TEST(rows_add_up_to_the_figures_to_the_bit)
 END_TEST
 
 /* A pipeline of 4 x 2 ranks in 4 replicas: 16 micro-batches, 3 boundaries there and back, one
- * hidden state of 2048 tokens in bf16 from each of 8 ranks. */
+ * hidden state of 2048 tokens in bf16 from each of 8 ranks; or in parts, half of it from each, and
+ * the other half fetched from the neighbour who received that. */
 START_TEST(messages_are_counted_as_a_pen_does)
 {
-    struct quick_run q = quick_run(RUN, "sweep", NULL);
-    struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-    const uint32_t n = ty_traffic_rows(&q.run->lowered.program, rows);
-    const double bytes = 16.0 * 3 * 2 * 8 * 2048 * 5120 * 2;
-    for (uint32_t r = 0; r < n; r++) {
-        if (strcmp(rows[r].group, "pp") == 0) {
-            ck_assert_double_eq_tol(rows[r].net_B, bytes, 1e-9 * bytes);
-            ck_assert(rows[r].nvlink_B == 0);
+    const double whole = 16.0 * 3 * 2 * 8 * 2048 * 5120 * 2;
+    const struct {
+        const char *set;
+        double sent, gathered;
+    } ways[] = {{"framework.scatter_gather_p2p=false", whole, 0},
+                {"framework.scatter_gather_p2p=true", whole / 2, whole / 2}};
+    for (size_t i = 0; i < TY_COUNT(ways); i++) {
+        struct quick_run q = quick_run(RUN, "sweep", (const char *[]){ways[i].set, NULL});
+        struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
+        const uint32_t n = ty_traffic_rows(&q.run->lowered.program, rows);
+        double sent = 0, gathered = 0;
+        for (uint32_t r = 0; r < n; r++) {
+            if (strcmp(rows[r].group, "pp") == 0) {
+                sent += rows[r].net_B;
+                ck_assert(rows[r].nvlink_B == 0);
+            }
+            if (strcmp(rows[r].group, "tp") == 0 && strcmp(rows[r].operation, "all-gather") == 0) {
+                gathered += rows[r].nvlink_B;
+            }
         }
+        ck_assert_double_eq_tol(sent, ways[i].sent, 1e-9 * whole);
+        ck_assert_double_eq_tol(gathered, ways[i].gathered, 1e-9 * whole);
+        quick_run_free(&q);
     }
-    ck_assert_uint_gt(n, 0);
-    quick_run_free(&q);
 }
 END_TEST
 
@@ -153,8 +166,12 @@ static void scale_uses(struct quick_run *q, bool out, double factor)
  * What comes down is not counted. */
 START_TEST(what_climbs_is_listed_where_there_are_uplinks)
 {
-    static const char *const sets[] = {"fabric.topology=fat-tree", "fabric.leaf_nodes=2",
-                                       "layout.tensor=8", "layout.pipeline=2", NULL};
+    static const char *const sets[] = {"fabric.topology=fat-tree",
+                                       "fabric.leaf_nodes=2",
+                                       "layout.tensor=8",
+                                       "layout.pipeline=2",
+                                       "framework.scatter_gather_p2p=false",
+                                       NULL};
     struct quick_run q = quick_run(RUN, "sweep", sets);
     char *text, *down, *up, network[16], climbs[16], again[16], twice[16];
     ck_assert_int_eq(ty_run_traffic(q.run, &text, &err), 0);
