@@ -3,12 +3,13 @@
 Scored by the mean error after one factor for the whole set, so that a term counts for what it
 tells apart, not for the time it adds."""
 import scores
+import sheets
 import tables
 from datasets import DATASETS
 from page import table
 
-SETS = ["hagemann 13B", "hagemann 65B", "vtrain multi", "vtrain single", "llm-foundry a100-80g",
-        "llm-foundry h100"]
+SETS = ["hagemann 13B", "hagemann 30B", "hagemann 65B", "vtrain multi", "vtrain 39B",
+        "vtrain single", "llm-foundry a100-80g", "llm-foundry h100"]
 
 # name, keys that take the term away
 TERMS = [
@@ -49,7 +50,8 @@ def one_factor(context, dataset, taken):
 
 
 def measure(context):
-    datasets = [d for d in DATASETS if d.name in SETS]
+    known = {d.name: d for d in [*DATASETS, *sheets.sets(context.tables)]}
+    datasets = [known[name] for name in SETS]
     lines, whole = [], {}
     for name, taken in TERMS:
         cells = []

@@ -1,28 +1,66 @@
 """The end-to-end data sets: one entry each, from the columns of a table to keys of a run file.
 
-Everything that a source states about its runs is set; what it does not state is left to the
-preset named, and the notes say so. No value here is fitted."""
+Everything that a source states about its runs is set. What it does not state, and what matters, is
+an input of the set, with how its value was found; the rest is left to the preset named."""
 import dataclasses
 import math
 from collections.abc import Callable
+
+# What a set's rows were used for. Fitted: a value or a switch was chosen so that they come out
+# right. Seen: looked at while the model was written. Blind: scored by others, from tables that
+# the authors of the model did not have.
+ROLES = FITTED, SEEN, BLIND = "fitted", "seen", "blind"
+
+
+@dataclasses.dataclass
+class Input:
+    """A key of the run file that the source of a set does not state."""
+    value: str
+    how: str       # guess, inferred from what, or fitted on what
+    band: str = "" # 90 %, where it was fitted: "1.6 to 2.3"
 
 
 @dataclasses.dataclass
 class Dataset:
     name: str           # short, of the report and of expected.json
+    family: str         # sets that are one line where space is short
     table: str          # NAME.csv
-    base: str           # run file that every row starts from
+    base: str           # run file that every row starts from: a line for each section
     keys: Callable      # row -> {key: value}
     sweep: Callable     # row -> label of the sweep it belongs to: one job, many layouts
-    groups: dict        # title -> (row -> label): tables of the details
     machine: str
     source: str
-    role: str           # fitted | partly fitted | blind, and on what
+    time: str = SEEN    # role of the step times
+    memory: str = SEEN  # role of what fits and what does not
+    role: str = ""      # more about both
+    inputs: dict = dataclasses.field(default_factory=dict)  # key -> Input
+    groups: dict = dataclasses.field(default_factory=dict)  # title -> (row -> label), of details
     keep: Callable = lambda row: True
     seconds: Callable = lambda row: number(row["step_time_s"])
     oom: Callable = lambda row: None  # True, False, or None: not known
     layouts: bool = True              # rows of a sweep are layouts to choose from
+    slow: bool = False                # left out by --quick
     notes: str = ""
+
+    def __post_init__(self):
+        stated, unknown = self.keys, {key: given.value for key, given in self.inputs.items()}
+        self.keys = lambda row: unknown | stated(row)
+
+    def job(self, row):
+        """All keys of a row that are in sight: those of the base, then its own."""
+        return written(self.base) | self.keys(row)
+
+
+def written(text):
+    """{key: value} of a run file that base() made; of another one, what looks the same."""
+    keys = {}
+    for line in text.splitlines():
+        section, _, rest = line.partition(": {")
+        for item in rest.removesuffix("}").split(", "):
+            key, _, value = item.partition(": ")
+            if value:
+                keys[f"{section}.{key}"] = value
+    return keys
 
 
 def number(text):
@@ -48,11 +86,8 @@ def common(row):
 
 
 def base(cluster, model="", layout="", framework="", schedule=""):
-    """A run file; sizes are only there to be replaced by each row's."""
-    return (f"cluster: {{{cluster}}}\n"
-            f"model: {{layers: 1, hidden: 64, heads: 1, vocabulary: 100{', ' * bool(model)}"
-            f"{model}}}\n"
-            f"layout: {{global_batch: 1{', ' * bool(layout)}{layout}}}\n"
+    """A run file; sizes are each row's."""
+    return (f"cluster: {{{cluster}}}\nmodel: {{{model}}}\nlayout: {{{layout}}}\n"
             f"framework: {{{framework}}}\n" + (f"schedule: {{{schedule}}}\n" if schedule else ""))
 
 
@@ -61,11 +96,18 @@ def shape(*columns):
 
 
 LLAMA = "mlp: swiglu, norm_kind: rmsnorm"
-TENSOR = {"tensor degree": lambda row: f"tensor {row['tp']}"}
-PIPELINE = {"pipeline depth": lambda row: f"pipeline {row['pp']}"}
 
 # ---- Hagemann et al. 2023 -----------------------------------------------------------------------
 
+HAGEMANN = "LLaMA 13B to 65B, Hagemann et al."
+HAGEMANN_STACK = "preset: megatron-deepspeed"
+HAGEMANN_BASE = base("preset: dgx-a100-80g", LLAMA, "zero: 1", HAGEMANN_STACK)
+HAGEMANN_SOURCE = ("Hagemann et al. 2023, github.com/Aleph-Alpha/NeurIPS-WANT-submission-"
+                   "efficient-parallelization-layouts")
+HAGEMANN_INPUTS = {
+    "cluster.nics_per_node": Input("8", "guess, as in a DGX A100: the source says HDR InfiniBand, "
+                                        "and not how many cards serve eight GPUs"),
+}
 HAGEMANN_KERNELS = {
     "FA2+fusedRMSNorm": ("flash2", "fused"), "FA2": ("flash2", "unfused"),
     "FA1.0.8": ("flash1", "unfused"), "unfused torch": ("unfused", "unfused"),
@@ -85,31 +127,33 @@ def hagemann_oom(row):
     return True if float(row["oom"] or 0) == 1 else None
 
 
-def hagemann(name, model, role, notes=""):
+def hagemann(name, model, gpus, **rest):
     return Dataset(
-        name=name, table="hagemann_13b64_65b128",
-        base=base("preset: dgx-a100-80g", LLAMA, "zero: 1", "preset: megatron-deepspeed"),
-        keys=hagemann_keys, keep=lambda row: row["model"] == model, oom=hagemann_oom,
-        sweep=lambda row: f"{model}, {row['attention_kernel']}",
-        groups={"kernels": shape("attention_kernel"),
-                "recomputation": lambda row: f"recompute {row['act_ckpt'] or 'none'}"}
-        | TENSOR | PIPELINE,
-        machine="64 or 128 A100 80 GB, HDR InfiniBand", role=role, notes=notes,
-        source="Hagemann et al. 2023, github.com/Aleph-Alpha/NeurIPS-WANT-submission-"
-               "efficient-parallelization-layouts")
+        name=name, family=HAGEMANN, table="hagemann_13b64_65b128", base=HAGEMANN_BASE,
+        inputs=HAGEMANN_INPUTS, keys=hagemann_keys, keep=lambda row: row["model"] == model,
+        oom=hagemann_oom, sweep=lambda row: f"{model}, {row['attention_kernel']}",
+        groups={"kernels": shape("attention_kernel")},
+        machine=f"{gpus} A100 80 GB, HDR InfiniBand", source=HAGEMANN_SOURCE, **rest)
 
 
 # ---- vTrain -------------------------------------------------------------------------------------
 
+VTRAIN = "GPT 3.6B to 39B, vTrain"
+VTRAIN_BASE = base("preset: dgx-a100-80g, nics_per_node: 4",
+                   "dtype: fp16, attention: fused-softmax, bias: true, tied: true, dropout: 0.1, "
+                   "positions: 2048", "recompute: full", "preset: megatron-lm, overlap_grad_reduce: false")
+VTRAIN_INPUTS = {
+    "framework.layer_floor": Input("1.05 ms", "fitted on vtrain single"),
+}
+VTRAIN_SOURCE = "github.com/VIA-Research/vTrain data/ground_truth"
+VTRAIN_STACK = ("An older Megatron: the host's floor of the single-node runs, gradients reduced "
+                "after the backward.")
+
+
 def vtrain(name, table, **rest):
     return Dataset(
-        name=name, table=table,
-        base=base("preset: dgx-a100-80g, nics_per_node: 4",
-                  "dtype: fp16, attention: fused-softmax, bias: true, tied: true, dropout: 0.1",
-                  "recompute: full",
-                  "preset: megatron-lm, layer_floor: 1.05 ms, overlap_grad_reduce: false"),
-        keys=lambda row: common(row) | {"model.positions": row["seq"]},
-        source="github.com/VIA-Research/vTrain data/ground_truth", **rest)
+        name=name, table=table, base=VTRAIN_BASE, inputs=VTRAIN_INPUTS, source=VTRAIN_SOURCE,
+        keys=lambda row: common(row) | {"model.positions": row["seq"]}, **rest)
 
 
 # ---- llm-foundry --------------------------------------------------------------------------------
@@ -131,26 +175,28 @@ def mosaic_keys(row):
 
 def mosaic(gpu, role):
     return Dataset(
-        name=f"llm-foundry {MOSAIC_CLUSTER[gpu].removeprefix('dgx-')}", table="mosaic_llm_foundry",
-        base=base(f"preset: {MOSAIC_CLUSTER[gpu]}",
-                  "tied: true, attention: flash2, full_attention: true", "",
+        name=f"llm-foundry {MOSAIC_CLUSTER[gpu].removeprefix('dgx-')}",
+        family="MPT with FSDP, LLM Foundry", table="mosaic_llm_foundry",
+        base=base(f"preset: {MOSAIC_CLUSTER[gpu]}", "tied: true, attention: flash2", "",
                   "preset: fsdp"),
+        inputs={"model.full_attention": Input("true", "inferred from its long sequences")},
         keys=mosaic_keys, keep=lambda row: row["gpu"] == gpu and "outlier" not in row["notes"],
         oom=lambda row: False, sweep=lambda row: f"{row['model']} on {row['gpus']}",
         layouts=False,
-        groups={"nodes": lambda row: "1 node" if whole(row["gpus"]) <= 8 else "2 and more nodes",
-                "model": shape("model"),
-                "sequence": lambda row: f"sequence {row['seq']}",
+        groups={"model": shape("model"),
                 "precision": lambda row: "fp8" if "fp8" in row["precision"] else "bf16",
-                "recomputation": lambda row: f"recompute {row['act_ckpt']}",
                 "sharding": shape("zero_or_fsdp")},
         machine="A100 (1600 Gb/s RoCE a node)" if gpu[0] == "a" else "H100",
-        source="github.com/mosaicml/llm-foundry scripts/train/benchmarking", role=role,
-        notes="MPT with ALiBi, which keeps its attention kernel from skipping masked scores "
-              "(inferred from long sequences); fused cross-entropy.")
+        source="github.com/mosaicml/llm-foundry scripts/train/benchmarking",
+        time=FITTED, memory=FITTED, role=role,
+        notes="MPT with ALiBi, which keeps its attention kernel from skipping masked scores; "
+              "fused cross-entropy.")
 
 
 # ---- others -------------------------------------------------------------------------------------
+
+OTHERS = "torchtitan, nanotron, vocabulary parallelism"
+
 
 def torchtitan_keys(row):
     return common(row) | {"layout.recompute": "selective" if "selective" in row["act_ckpt"]
@@ -163,9 +209,22 @@ def nanotron_keys(row):
         "layout.sequence_parallel": "true" if row["seq_parallel"].startswith("yes") else "false"}
 
 
+SIMUMAX = "Llama 3 on 8 B200, SimuMax"
+
+
 def simumax_keys(row):
     return common(row) | {
         "layout.sequence_parallel": "true" if row["seq_parallel"] == "True" else "false"}
+
+
+def simumax(name, layout, **rest):
+    return Dataset(
+        name=name, family=SIMUMAX, table="simumax_b200_e2e",
+        base=base("preset: dgx-b200", LLAMA + ", attention: flash3", layout,
+                  "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
+                  "overlap_tensor_reduce: false, fused_loss: true"),
+        oom=lambda row: False, machine="8 B200 of one node",
+        source="github.com/MooreThreads/SimuMax docs/b200", **rest)
 
 
 # ---- context parallelism ------------------------------------------------------------------------
@@ -174,7 +233,8 @@ CONTEXT = {"ranks of a sequence": lambda row: f"context {row['cp']}"}
 
 
 def context_keys(row, **more):
-    return common(row) | {"layout.context": row["cp"], "model.dtype": row["precision"].split("-")[0]} | more
+    return common(row) | {"layout.context": row["cp"],
+                          "model.dtype": row["precision"].split("-")[0]} | more
 
 
 def per_token(row):
@@ -199,10 +259,16 @@ def nemo_seconds(row):
 
 
 def context_steps(name, text, **rest):
-    rest = {"role": "blind", "keys": context_keys, "seconds": per_token, "sweep": shape("model"),
+    rest = {"keys": context_keys, "seconds": per_token, "sweep": shape("model"),
             "groups": CONTEXT, "oom": lambda row: False, "layouts": False} | rest
-    return Dataset(name=name, table="context_steps",
+    return Dataset(name=name, family="long sequences on H100, NVIDIA and torchtitan",
+                   table="context_steps",
                    keep=lambda row: row["source"].split(" ", maxsplit=1)[0] == text, **rest)
+
+
+# ---- published runs -----------------------------------------------------------------------------
+
+PUBLISHED = "published runs of GPT, 18B to 1T"
 
 
 def korthikanti_keys(row):
@@ -214,101 +280,78 @@ def korthikanti_keys(row):
 
 
 DATASETS = [
-    hagemann("hagemann 13B", "LLaMA-13B",
-             "fitted: derate, norm_passes_unfused, softmax of unfused attention; memory"),
-    hagemann("hagemann 65B", "LLaMA-65B",
-             "step times not fitted, but looked at; memory is fitted on its outcomes too"),
+    hagemann("hagemann 13B", "LLaMA-13B", 64, time=FITTED, memory=FITTED,
+             role="derate, norm_passes_unfused, softmax of unfused attention; memory"),
+    hagemann("hagemann 65B", "LLaMA-65B", 128, memory=FITTED,
+             role="memory is fitted on its outcomes too"),
     Dataset(
-        name="korthikanti", table="korthikanti_table5",
+        name="korthikanti", family=PUBLISHED, table="korthikanti_table5",
         base=base("preset: dgx-a100-80g", "attention: fused-softmax, bias: true, tied: true, "
                   "dropout: 0.1, positions: 2048", "", "preset: megatron-lm"),
         keys=korthikanti_keys, oom=lambda row: False, layouts=False, sweep=shape("act_ckpt"),
-        groups={"model": shape("model"), "recomputation": shape("act_ckpt")},
-        machine="8 to 512 A100 80 GB, 8 x 200 Gb/s a node",
-        role="not fitted, but looked at: overlap_p2p",
+        groups={"model": shape("model")},
+        machine="8 to 512 A100 80 GB, 8 x 200 Gb/s a node", time=FITTED,
+        role="overlap_p2p was chosen after a look at them",
         source="Korthikanti et al. 2022, tables 3 and 5",
         notes="Full recomputation without, selective with sequence parallelism; interleaved "
               "schedule with three chunks for 175B and 530B."),
-    vtrain("vtrain multi", "vtrain_multi_3.6b_18.4b",
-           sweep=shape("model"),
-           groups={"model and tensor degree": lambda r: f"{r['model']}, tensor {r['tp']}",
-                   "micro-batch": lambda r: f"micro-batch {r['micro_batch']}"} | PIPELINE,
-           machine="64 and 256 A100, 800 Gb/s a node",
-           role="partly fitted: bytes of the fused softmax, two_node_tree",
-           notes="An older Megatron: the host's floor of the single-node runs, gradients reduced "
-                 "after the backward."),
-    vtrain("vtrain single", "vtrain_single_node",
+    vtrain("vtrain multi", "vtrain_multi_3.6b_18.4b", family=VTRAIN, sweep=shape("model"),
+           groups={"model": shape("model")},
+           machine="64 and 256 A100, 800 Gb/s a node", time=FITTED,
+           role="in part: bytes of the fused softmax, two_node_tree", notes=VTRAIN_STACK),
+    vtrain("vtrain single", "vtrain_single_node", family="small GPT on one node, vTrain",
            sweep=shape("layers", "hidden", "gpus", "global_batch"),
-           groups={"hidden and tensor degree": lambda r: f"hidden {r['hidden']}, tensor {r['tp']}",
-                   "micro-batch": lambda r: f"micro-batch {r['micro_batch']}"} | PIPELINE,
-           machine="2 to 8 A100 of one node", role="fitted: layer_floor, pass_overhead",
+           groups={"hidden and tensor": lambda r: f"hidden {r['hidden']}, tensor {r['tp']}"},
+           machine="2 to 8 A100 of one node", time=FITTED, role="layer_floor, pass_overhead",
            notes="Models of 0.2 to 1.3 billion parameters: the host sets the pace."),
-    mosaic("a100_40gb", "not fitted, but looked at: full_attention"),
-    mosaic("a100_80gb", "not fitted, but looked at: full_attention"),
-    mosaic("h100_80gb", "fitted: the derate of H100"),
+    mosaic("a100_40gb", "full_attention, fused_loss"),
+    mosaic("a100_80gb", "full_attention, fused_loss"),
+    mosaic("h100_80gb", "the derate of H100"),
     Dataset(
-        name="torchtitan", table="torchtitan_a100",
-        base=base("preset: dgx-a100-80g", LLAMA + ", norm: unfused", "zero: 3", "preset: fsdp"),
+        name="torchtitan", family=OTHERS, table="torchtitan_a100",
+        base=base("preset: dgx-a100-80g", LLAMA, "zero: 3", "preset: fsdp"),
+        inputs={"model.norm": Input("unfused", "guess: it runs eagerly")},
         keys=torchtitan_keys, keep=lambda row: row["act_ckpt"] != "selective (every 2nd layer)",
         seconds=lambda row: number(row["step_time_derived_s"]),
         oom=lambda row: "out of memory, footnote" in row["notes"], layouts=False,
         sweep=shape("model"), groups={"model": shape("model"),
-                                      "recomputation": shape("act_ckpt")},
-        machine="64 A100 80 GB, network not stated", role="blind",
+                                      "selection": shape("act_ckpt")},
+        machine="64 A100 80 GB, network not stated",
         source="github.com/pytorch/torchtitan docs/performance.md",
-        notes="Its selective mode keeps every second product; `selective` here keeps all. Eager "
-              "norms are a guess."),
+        notes="Its selective mode keeps every second product; `selective` here keeps all."),
     Dataset(
-        name="nanotron best", table="nanotron_best",
-        base=base("preset: dgx-h100", LLAMA, "",
-                  "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false"),
+        name="nanotron best", family=OTHERS, table="nanotron_best",
+        base=base("preset: dgx-h100", LLAMA, "", "preset: megatron-lm"),
+        inputs={f"framework.{key}": Input("false", "inferred from these rows")
+                for key in ("overlap_grad_reduce", "overlap_param_gather")},
         keys=nanotron_keys,
         keep=lambda row: not ("80.0B" in row["model"] and row["gpus"] == "32"),
         seconds=lambda row: number(row["step_time_derived_s"]), layouts=False,
-        sweep=shape("model"),
-        groups={"model": shape("model"), "GPUs": lambda row: f"{row['gpus']} GPUs"} | TENSOR,
-        oom=lambda row: False,
-        machine="8 to 512 H100", role="blind",
+        sweep=shape("model"), groups={"model": shape("model")}, oom=lambda row: False,
+        machine="8 to 512 H100", time=FITTED, role="what overlaps",
         source="github.com/huggingface/nanotron docs/benchmark_summary.svg",
         notes="Best layout of each cell only; shapes are reconstructed; the stack is taken to "
-              "behave like Megatron-LM that reduces gradients after the backward (inferred from "
-              "these rows)."),
+              "behave like Megatron-LM that reduces gradients after the backward."),
     Dataset(
-        name="vocab parallel", table="vocab_parallel_1f1b",
+        name="vocab parallel", family=OTHERS, table="vocab_parallel_1f1b",
         base=base("preset: dgx-a100-80g", "bias: true", "", "preset: megatron-lm"),
         keys=lambda row: common(row) | {"model.positions": row["seq"]},
         keep=lambda row: row["schedule"] == "1F1B (baseline)" and "outl" not in row["notes"],
         oom=lambda row: False, layouts=False, sweep=shape("seq"),
-        groups={"vocabulary": lambda row: f"vocabulary {row['vocab']}",
-                "sequence": lambda row: f"sequence {row['seq']}"},
-        machine="8 A100 80 GB", role="blind",
+        groups={"vocabulary": lambda row: f"vocabulary {row['vocab']}"},
+        machine="8 A100 80 GB",
         source="github.com/sail-sg/VocabularyParallelism artifact/example-results",
         notes="Even layers, so the head makes the last stage the slowest; flash attention and no "
               "dropout are guesses."),
-    Dataset(
-        name="simumax B200", table="simumax_b200_e2e",
-        base=base("preset: dgx-b200", LLAMA + ", attention: flash3", "zero: 1",
-                  "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
-                  "overlap_tensor_reduce: false, fused_loss: true"),
-        keys=simumax_keys, keep=lambda row: row["cp"] == "1",
-        oom=lambda row: False, sweep=shape("model", "global_batch"),
-        groups={"model": shape("model")} | TENSOR | PIPELINE,
-        machine="8 B200 of one node", role="fitted: the derate of B200",
-        source="github.com/MooreThreads/SimuMax docs/b200",
-        notes="Truncated Llama 3 models; all overlap switched off, fused cross-entropy."),
-    Dataset(
-        name="simumax B200, context", table="simumax_b200_e2e",
-        base=base("preset: dgx-b200", LLAMA + ", attention: flash3",
-                  "zero: 1, context_method: ulysses",
-                  "preset: megatron-lm, overlap_grad_reduce: false, overlap_param_gather: false, "
-                  "overlap_tensor_reduce: false, fused_loss: true"),
-        keys=lambda row: simumax_keys(row) | {"layout.context": row["cp"]},
-        keep=lambda row: row["cp"] != "1",
-        oom=lambda row: False, sweep=shape("model", "seq"),
-        groups={"sequence": lambda row: f"sequence {row['seq']}"} | CONTEXT,
-        machine="8 B200 of one node", role="blind; the derate of B200 is of the set above",
-        source="github.com/MooreThreads/SimuMax docs/b200",
-        notes="The rows of the set above that share sequences, by all-to-all."),
+    simumax("simumax B200", "zero: 1", keys=simumax_keys, keep=lambda row: row["cp"] == "1",
+            sweep=shape("model", "global_batch"), groups={"model": shape("model")},
+            time=FITTED, role="the derate of B200",
+            notes="Truncated Llama 3 models; all overlap switched off, fused cross-entropy."),
+    simumax("simumax B200, context", "zero: 1, context_method: ulysses",
+            keys=lambda row: simumax_keys(row) | {"layout.context": row["cp"]},
+            keep=lambda row: row["cp"] != "1", sweep=shape("model", "seq"), groups=CONTEXT,
+            role="the derate of B200 is of the set above",
+            notes="The rows of the set above that share sequences, by all-to-all."),
     context_steps(
         "nemo 7B, context", "NeMo",
         base=base("preset: dgx-h100", LLAMA + ", attention: flash2", "zero: 1",

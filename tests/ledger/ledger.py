@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The accuracy ledger: public measurements beside simulations of the same runs.
 
-    ledger.py BUILD/trainyard [--measured DIR] [--write docs/ACCURACY.md] [--expect] [--check]
+    ledger.py BUILD/trainyard [--measured DIR] [--write TOP] [--expect] [--check]
 
 Data that the repository carries is in tests/ledger/data. Other public tables, which may not be
-passed on, are scored when DIR (or TRAINYARD_MEASURED) has them. --write renews the tables of the
-page, --expect records the figures of carried data, --check fails when one got worse."""
+passed on, are scored when DIR (or TRAINYARD_MEASURED) has them; so is any sheet in DIR whose
+columns are keys of the run file (sheets.py), as blind. --write renews the tables of
+TOP/docs/ACCURACY.md and TOP/README.md and the plot, --expect records the figures of carried data,
+--check fails when one got worse."""
 import argparse
 import json
 import os
@@ -20,30 +22,37 @@ import engine
 import kernels
 import layers
 import memory
+import peers
 import steps
 from page import fill
 from tables import Tables
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXPECTED = HERE / "expected.json"
+PAGES = ["docs/ACCURACY.md", "README.md"]
 
 # Figures that may not get worse: by how much they may move, and which way is worse.
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,
            "chose_oom": 0, "wrong_sign": 0, "outside": 1.0}
-PARTS = [steps, directions, kernels, layers, attention, collectives, engine, memory]
+PARTS = [steps, peers, directions, kernels, layers, attention, collectives, engine, memory]
 
 
 class Context:
     """What a part is given, and where it puts what it finds."""
 
-    def __init__(self, binary, measured):
+    def __init__(self, binary, measured, quick=False):
         self.binary = pathlib.Path(binary).resolve()
         self.programs = self.binary.parent / "tests" / "ledger"
         self.tables = Tables(measured)
-        self.blocks, self.figures = {}, {}
+        self.blocks, self.pictures, self.figures = {}, {}, {}
+        self.scored = []  # whole runs, of steps.py
+        self.quick, self.left_out = quick, set()
 
     def page(self, name, text):
         self.blocks[name] = text
+
+    def picture(self, path, text):
+        self.pictures[path] = text
 
     def record(self, part, name, figures, carried):
         """Figures of data that everybody has are watched."""
@@ -77,7 +86,7 @@ def compare(name, figures, recorded):
 
 def check(context):
     recorded = json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.exists() else {}
-    names = sorted(set(context.figures) | set(recorded))
+    names = sorted((set(context.figures) | set(recorded)) - context.left_out)
     failed = 0
     print(f"1..{len(names)}")
     for number, name in enumerate(names, 1):
@@ -97,8 +106,17 @@ def write(path, text):
     part.replace(path)
 
 
+def publish(top, context):
+    """Renews the pages and the plot of a source tree."""
+    pages = [top / name for name in PAGES]
+    texts = fill([page.read_text(encoding="utf-8") for page in pages], context.blocks)
+    for path, text in [*zip(pages, texts),
+                       *((top / name, text) for name, text in context.pictures.items())]:
+        write(path, text)
+
+
 def work(args):
-    context = Context(args.trainyard, args.measured)
+    context = Context(args.trainyard, args.measured, args.quick)
     for part in [*PARTS, *([ablation] if args.write else [])]:  # minutes: for the page only
         try:
             part.measure(context)
@@ -108,7 +126,7 @@ def work(args):
         raise RuntimeError("--write would drop rows from the page; it needs your own copies of "
                            f"{', '.join(sorted(context.tables.missing))} (--measured)")
     if args.write:
-        write(args.write, fill(args.write.read_text(encoding="utf-8"), context.blocks))
+        publish(args.write, context)
     if args.expect:
         write(EXPECTED, json.dumps(context.figures, indent=1, sort_keys=True) + "\n")
     if args.check:
@@ -124,15 +142,21 @@ def main():
     parser.add_argument("trainyard", help="the program, in its build directory")
     parser.add_argument("--measured", metavar="DIR", default=os.environ.get("TRAINYARD_MEASURED"),
                         help="folder of further tables of your own")
-    parser.add_argument("--write", metavar="PAGE", type=pathlib.Path,
-                        help="renew the tables of this page")
+    parser.add_argument("--write", metavar="TOP", type=pathlib.Path,
+                        help="renew pages and plot of this source tree")
     parser.add_argument("--expect", action="store_true",
                         help="record the figures of carried data as those to keep")
     parser.add_argument("--check", action="store_true",
                         help="fail when a recorded figure got worse")
+    parser.add_argument("--quick", action="store_true",
+                        help="without the sets that take seconds")
     args = parser.parse_args()
     if args.measured and not pathlib.Path(args.measured).is_dir():
         parser.error(f"--measured: no such folder ({args.measured})")
+    if args.quick and (args.write or args.expect):
+        parser.error("--quick leaves sets out, which pages and expected figures need")
+    if args.write and not (args.write / PAGES[0]).is_file():
+        parser.error(f"--write: no {PAGES[0]} there ({args.write}); name the top of a source tree")
     try:
         return work(args)
     except (RuntimeError, OSError) as error:

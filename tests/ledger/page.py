@@ -1,4 +1,4 @@
-"""The page: tables of Markdown, put between the marks of a page that people write.
+"""Pages: tables of Markdown, put between the marks of pages that people write.
 
     <!-- ledger: NAME -->
     ... replaced ...
@@ -22,16 +22,22 @@ def table(head, rows):
     return "\n".join(lines) + "\n"
 
 
+def folded(title, text):
+    """Shown when the reader opens it."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n</details>\n"
+
+
 def shown(text):
     """The blocks of a page as they stand."""
     return {m.group(2): m.group(3) for m in MARK.finditer(text)}
 
 
-def fill(text, blocks):
-    """The page with every block in its place. A mark without block, or a block without mark, is
+def fill(texts, blocks):
+    """The pages with every block in its places. A mark without block, or a block without mark, is
     an error: nothing measured may go missing."""
-    marks = {m.group(2) for m in MARK.finditer(text)}
+    marks = {m.group(2) for text in texts for m in MARK.finditer(text)}
     if marks != set(blocks):
         odd = sorted(marks ^ set(blocks))
-        raise RuntimeError(f"the page and the ledger do not have the same blocks: {odd}")
-    return MARK.sub(lambda m: f"{m.group(1)}{blocks[m.group(2)]}{m.group(4)}", text)
+        raise RuntimeError(f"the pages and the ledger do not have the same blocks: {odd}")
+    return [MARK.sub(lambda m: f"{m.group(1)}{blocks[m.group(2)]}{m.group(4)}", text)
+            for text in texts]

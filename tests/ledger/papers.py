@@ -202,7 +202,7 @@ def conclusions(context):
                 f"model: {{preset: {model}, sequence: 2048, attention: flash2, norm: fused, "
                 "vocabulary: 128000}\n"
                 "layout: {zero: 1, global_batch: 2048}\n"
-                "framework: {preset: megatron-deepspeed}\n")
+                f"framework: {{{datasets.HAGEMANN_STACK}}}\n")
         rows = [{"layout.tensor": t, "layout.pipeline": p, "layout.micro_batch": b,
                  "layout.recompute": r, "layout.sequence_parallel": s}
                 for t in (1, 2, 4, 8) for p in (1, 2, 4, 8) for b in (1, 2, 4)
@@ -256,7 +256,7 @@ class Context:
 def check(context, page, quick):
     """TAP: that what the page shows is what comes out, and that every statement holds."""
     text = page.read_text(encoding="utf-8")
-    fresh = fill(text, {**(shown(text) if quick else {}), **context.blocks}) == text
+    fresh = fill([text], {**(shown(text) if quick else {}), **context.blocks}) == [text]
     checks = [("docs/papers.md shows these figures; else papers.py --write renews it", fresh),
               *context.checks]
     print(f"1..{len(checks)}")
@@ -278,7 +278,7 @@ def main():
         if not (args.quick and part is conclusions):
             part(context)
     if args.write:
-        text = fill(args.write.read_text(encoding="utf-8"), context.blocks)
+        (text,) = fill([args.write.read_text(encoding="utf-8")], context.blocks)
         args.write.write_text(text, encoding="utf-8")
     if args.check:
         return check(context, args.check, args.quick)

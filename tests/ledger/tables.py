@@ -20,15 +20,34 @@ class Tables:
         self.own = pathlib.Path(own) if own else None
         self.missing = set()
 
+    def folders(self):
+        return [CARRIED, self.own] if self.own else [CARRIED]
+
+    def find(self, name):
+        """A file in the first folder that has it, or None."""
+        return next((folder / name for folder in self.folders() if (folder / name).exists()), None)
+
     def read(self, name):
         """(rows, whether the repository carries them)"""
-        for folder in [CARRIED, self.own]:
-            path = folder / f"{name}.csv" if folder else None
-            if path is not None and path.exists():
-                with open(path, newline="", encoding="utf-8") as file:
-                    return list(csv.DictReader(file)), folder is CARRIED
-        self.missing.add(name)
-        raise Missing(name)
+        path = self.find(f"{name}.csv")
+        if path is None:
+            self.missing.add(name)
+            raise Missing(name)
+        with open(path, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file)), path.parent == CARRIED
+
+    def names(self):
+        """All tables, in the order of their names."""
+        return sorted({path.stem for folder in self.folders() for path in folder.glob("*.csv")})
+
+    def columns(self, name):
+        with open(self.find(f"{name}.csv"), newline="", encoding="utf-8") as file:
+            return next(csv.reader(file), [])
+
+    def run_file(self, name):
+        """The text of a run file beside a table, or None."""
+        path = self.find(f"{name}.yaml")
+        return path.read_text(encoding="utf-8") if path else None
 
 
 @contextlib.contextmanager

@@ -1,10 +1,21 @@
 #!/usr/bin/env python3
 """The figures of the ledger against small cases worked out by hand."""
+import dataclasses
+import pathlib
+import re
 import sys
+import tempfile
+import xml.etree.ElementTree
 
+import blocks
 import ledger
 import page
+import plot
 import scores
+import sheets
+import tables
+from datasets import DATASETS, written
+from results import Result, Scored, outcomes, score
 
 
 def close(a, b):
@@ -32,6 +43,89 @@ SLOWER_CHOSEN = [(1.0, True, 3.0, 0.40), (2.0, True, 2.0, 0.60), (0.5, False, No
 DID_NOT_RUN = [(1.0, True, 3.0, 0.40), (2.0, True, 2.0, 0.60), (0.5, True, None, None)]
 BLOCK = "<!-- ledger: a -->\nold\n<!-- end -->\n"
 
+# ---- whole runs: a set of eight rows, told from a table of its own ----
+
+SHEET = """measured_s,oom,who,cluster.nodes,model.sequence,layout.tensor,layout.global_batch
+1.0,0,x,1,2048,1,8
+2.0,0,x,4,2048,2,8
+4.0,,x,4,2048,,8
+,1,x,4,2048,8,8
+,1,x,4,2048,4,8
+,0,x,4,2048,3,8
+3.0,0,x,4,4096,16,8
+9.0,0,x,512,4096,16,8
+"""
+# simulated seconds and whether it fits
+SIMULATED = [(1.1, True), (1.8, True), (4.0, False), (0.5, True), (9.0, False), (1.0, True),
+             (0.9, True), (27.0, True)]
+
+
+def found_in(files):
+    """The sets of a folder with these files that are not ours, and the tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
+        own = tables.Tables(folder)
+        return [(s, own.read(s.table)[0]) for s in sheets.sets(own) if s.table not in sheets.KNOWN]
+
+
+FOUND = found_in({"other.csv": SHEET, "other.yaml": "cluster: {preset: dgx-h100}\n",
+                  "hagemann_new.csv": SHEET, "log.csv": "time_s,layout.tensor\n1,1\n",
+                  "times.csv": "measured_s,gpus\n1,1\n"})
+HAGEMANN, OTHER = FOUND[0][0], FOUND[-1][0]
+ROWS = FOUND[-1][1]
+
+
+def scored(factor=1.0):
+    """The sheet with what was simulated; all times in another unit."""
+    data = dataclasses.replace(OTHER, name="other, starred")
+    results = [Result(row, data.job(row), data.sweep(row),
+                      data.seconds(row) and factor * data.seconds(row), data.oom(row),
+                      factor * time, fits, factor * 0.4)
+               for row, (time, fits) in zip(ROWS, SIMULATED)]
+    out = Scored(data, results, False)
+    out.figures = score(out)
+    return out
+
+
+SET = scored()
+OUTCOMES = outcomes(SET.results)
+PICTURE = plot.draw([SET])
+TREE = xml.etree.ElementTree.fromstring(PICTURE)
+GROUPS = dict(blocks.axes(SET.timed))
+
+
+def marks(kind):
+    """How many marks of a kind the picture has; every one begins with its place."""
+    return sum(path.get("d").count("M") for path in TREE.iter("{http://www.w3.org/2000/svg}path")
+               if kind in path.get("class").split())
+
+
+def overlaps(picture):
+    """Pairs of lines of text that stand one upon the other, by 7 px a letter."""
+    boxes = []
+    for x, y, kind, words in re.findall(
+            r'<text x="([\d.]+)" y="([\d.]+)"(?: class="([^"]*)")?>([^<]*)', picture):
+        wide, left = 7 * len(words), float(x)
+        left -= wide if "end" in kind else wide / 2 if "mid" in kind else 0
+        boxes.append((left, left + wide, float(y), words))
+    return [(a[3], b[3]) for n, a in enumerate(boxes) for b in boxes[:n]
+            if abs(a[2] - b[2]) < 11 and a[0] < b[1] and b[0] < a[1]]
+
+
+def shown(text, picture):
+    """Sets, rows and means of the table of step times, and of the plot beside the page."""
+    listed = [tuple(line.strip("| ").split(" | ")[:3])
+              for line in page.shown(text)["step times"].splitlines()[2:]]
+    drawn = re.findall(r'class="head">([^<]+)</text>\n<text[^>]*>([\d,]+)</text>\n<text[^>]*>([^<]+)',
+                       picture)
+    return listed, [(name, rows.replace(",", ""), mean) for name, rows, mean in drawn]
+
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+PLOT = (DOCS / "accuracy.svg").read_text(encoding="utf-8")
+LISTED, DRAWN = shown((DOCS / "ACCURACY.md").read_text(encoding="utf-8"), PLOT)
+
 CHECKS = [
     ("errors: mean, median, bias", close(FIGURES["mean"], 17.5) and close(FIGURES["median"], 10)
      and close(FIGURES["bias"], 12.5)),
@@ -56,10 +150,43 @@ CHECKS = [
      ledger.compare("x", {"mean": 4.0}, {"mean": 5.0}) == (True, "x # better: mean 5 -> 4")),
     ("a figure that is gone fails", not ledger.compare("x", {}, {"mean": 5.0})[0]),
     ("a set that was never recorded fails", not ledger.compare("x", {"mean": 5.0}, None)[0]),
-    ("a block is put between its marks", page.fill(BLOCK, {"a": "new\n"})
-     == BLOCK.replace("old", "new")),
-    ("a page without a mark for a block is refused", refuses(page.fill, BLOCK, {"a": "", "b": ""})),
-    ("a mark without a block is refused", refuses(page.fill, BLOCK, {})),
+    ("a block is put between its marks, on every page", page.fill([BLOCK, BLOCK], {"a": "new\n"})
+     == 2 * [BLOCK.replace("old", "new")]),
+    ("pages without a mark for a block are refused",
+     refuses(page.fill, [BLOCK], {"a": "", "b": ""})),
+    ("a mark without a block is refused", refuses(page.fill, [BLOCK], {})),
+    ("a table of keys and seconds is a set, another is none",
+     [s.table for s, _ in FOUND] == ["hagemann_new", "other"]),
+    ("a set that nobody knew is blind", (OTHER.time, OTHER.memory) == ("blind", "blind")),
+    ("its name says whose run file it starts from",
+     HAGEMANN.base == DATASETS[0].base and HAGEMANN.family == DATASETS[0].family),
+    ("a run file beside it goes first", OTHER.job(ROWS[0])["cluster.preset"] == "dgx-h100"),
+    ("cells are keys, empty ones and columns for people are not", OTHER.keys(ROWS[2]) == {
+        "cluster.nodes": "4", "model.sequence": "2048", "layout.global_batch": "8"}),
+    ("inputs of a set are keys of its rows",
+     HAGEMANN.keys(ROWS[0]).items() >= {k: i.value for k, i in HAGEMANN.inputs.items()}.items()),
+    ("what failed otherwise is no outcome of memory",
+     [OTHER.oom(row) for row in ROWS[2:6]] == [False, True, True, None]),
+    ("rows are of one sweep when they differ in their layout alone",
+     OTHER.sweep(ROWS[1]) == OTHER.sweep(ROWS[2]) != OTHER.sweep(ROWS[0])),
+    ("outcomes: two of seven wrong", (OUTCOMES["known"], OUTCOMES["ran_refused"],
+                                      OUTCOMES["oom_fits"]) == (7, 1, 1)),
+    ("shares of outcomes are of what ran, and of what did not",
+     "| 7 | 71.4 % | 4 | 1 (20.0 %) | 1 | 1 (50.0 %) |" in blocks.fits([SET])),
+    ("a choice that did not run is told", blocks.lost([SET]) == "- (1 choice, 1 did not run)"),
+    ("what is not given is said to be so",
+     "not given here" in blocks.roles([dataclasses.replace(
+         SET, dataset=dataclasses.replace(OTHER, time="seen", memory="seen"))])),
+    ("groups are named after the values that occur",
+     list(GROUPS["GPUs"]) == ["GPUs 8", "GPUs 32", "GPUs 4096"]
+     and list(GROUPS["tensor degree"]) == ["tensor 1", "tensor 2", "tensor 16"]),
+    ("the keys of a base are read back", written(DATASETS[0].base)["layout.zero"] == "1"),
+    ("every row is in both panels of the plot, beyond the scale as a triangle",
+     (marks("dots"), marks("out")) == (1 + 2 * 3, 2 * 2)),
+    ("the plot tells ratios, not times", plot.draw([scored(7.0)]) == PICTURE),
+    ("no text of the plot stands upon another", not overlaps(PICTURE)),
+    ("nor of the one beside the page", not overlaps(PLOT)),
+    ("the plot beside the page has the sets, rows and means of its table", LISTED == DRAWN != []),
 ]
 
 

@@ -1,0 +1,95 @@
+"""Sheets: tables that need no code, for their columns are keys of the run file.
+
+    measured_s     seconds of a step; empty where there is none
+    oom            1: it ran out of memory; 0: it ran, or failed otherwise; left out: not known
+    layout.tensor, model.preset, ...
+                   keys; an empty cell is not set. cluster.nodes, model.sequence and
+                   layout.global_batch must be among them
+
+All other columns are for people. Rows start from NAME.yaml, a run file beside NAME.csv; without
+one from that of the family whose prefix the name has; else from nothing, so that the columns say
+all. A sheet that is not in KNOWN was not seen while the model was written: it is blind."""
+import dataclasses
+
+import datasets
+from datasets import BLIND, SEEN, Dataset, number
+
+MEASURED, OOM = "measured_s", "oom"
+
+
+@dataclasses.dataclass
+class Family:
+    name: str
+    base: str
+    source: str
+    inputs: dict
+
+
+NOTHING = Family("", datasets.base(""), "given from outside", {})
+FAMILIES = {
+    "hagemann": Family(datasets.HAGEMANN, datasets.HAGEMANN_BASE, datasets.HAGEMANN_SOURCE,
+                       datasets.HAGEMANN_INPUTS),
+    "vtrain_multi": Family(datasets.VTRAIN, datasets.VTRAIN_BASE, datasets.VTRAIN_SOURCE,
+                           datasets.VTRAIN_INPUTS),
+}
+KNOWN = {
+    "hagemann_30b256": {
+        "name": "hagemann 30B", "time": SEEN, "memory": SEEN,
+        "machine": "256 A100 80 GB, HDR InfiniBand",
+        "groups": {"kernels": lambda r: f"{r['model.attention']}, {r['model.norm']} norms"}},
+    "vtrain_multi_39.1b": {
+        "name": "vtrain 39B", "slow": True, "time": SEEN, "memory": SEEN,
+        "machine": "512 A100, 800 Gb/s a node",
+        "notes": datasets.VTRAIN_STACK + " Seven rows of tensor 1 and 2 are in no order that "
+                                         "anything explains; they are kept."},
+    "large_runs": {
+        "name": "large runs", "slow": True, "family": datasets.PUBLISHED, "time": SEEN,
+        "memory": SEEN,
+        "base": datasets.base("", "bias: true, tied: true, dropout: 0.1, positions: 2048", "",
+                              "preset: megatron-lm"),
+        "machine": "128 to 3072 GPUs of A100 and H100 systems",
+        "groups": {"source": lambda r: r["source"].split(";")[0]},
+        "source": "Narayanan et al. 2021; Korthikanti et al. 2022; Jiang et al. 2024 (MegaScale), "
+                  "its rows of Megatron-LM; NVIDIA dgxc-benchmarking v25.02.02",
+        "notes": "One row a run. The recomputation of MegaScale's rows and the attention kernel "
+                 "of NVIDIA's are guesses, see the column `guessed`."},
+}
+
+
+def sets(tables):
+    """A data set for every sheet that is known or found."""
+    found = [*KNOWN, *(name for name in tables.names() if name not in KNOWN)]
+    return [sheet(tables, name) for name in found if name in KNOWN or is_sheet(tables, name)]
+
+
+def is_sheet(tables, name):
+    columns = tables.columns(name)
+    return MEASURED in columns and any("." in column for column in columns)
+
+
+def sheet(tables, name):
+    prefix = max((p for p in FAMILIES if name.startswith(p)), key=len, default="")
+    family, known = FAMILIES.get(prefix, NOTHING), KNOWN.get(name)
+    title = name.replace("_", " ")
+    about = {"name": title, "family": family.name or f"{title}, from outside",
+             "base": tables.run_file(name) or family.base, "source": family.source,
+             "inputs": family.inputs, "machine": "-"}
+    about |= known if known is not None else {"time": BLIND, "memory": BLIND}
+    return Dataset(table=name, keys=keys, sweep=job, oom=oom,
+                   seconds=lambda row: number(row[MEASURED]), **about)
+
+
+def keys(row):
+    return {column: value for column, value in row.items() if "." in column and value}
+
+
+def job(row):
+    """What a layout is chosen for: everything but the layout."""
+    return ", ".join(f"{key}={value}" for key, value in keys(row).items()
+                     if key == "layout.global_batch" or not key.startswith(("layout.", "schedule.")))
+
+
+def oom(row):
+    if row[MEASURED]:
+        return False
+    return True if number(row.get(OOM, "")) == 1 else None
