@@ -7,6 +7,7 @@
 #include "topology/cluster.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const struct ty_word ty_dtype_words[] = {
     {"bf16", TY_DTYPE_BF16, "bfloat16, 8 bits of exponent"},
@@ -125,6 +126,10 @@ const struct ty_field ty_cluster_fields[] = {
         .doc = "GPUs that NVLink joins"),
     OPTIONAL(nvlink_bandwidth, nvlink.bandwidth, BYTES_PER_S, 1e6, 1e14, "none",
              "NVLink bandwidth of a GPU, one direction, B/s"),
+    ROW_AT("nvlink_links", nvlink.pair_rows, STRINGS, .fallback = "none", .blank = "none",
+           .example = "[0121, 1012, 2101, 1210]",
+           .doc = "of a node without a switch: links between each two of its GPUs, a row per GPU "
+                  "and a digit per peer, the numbers behind NV in nvidia-smi topo -m"),
     VALUE(nvlink_efficiency, nvlink.efficiency, RATIO, 0.001, 2, "0.76",
           "nccl-tests bus bandwidth over a full node, as share of nvlink_bandwidth"),
     VALUE(nvlink_pair_efficiency, nvlink.pair_efficiency, RATIO, 0.001, 2, "0.64",
@@ -266,12 +271,42 @@ static int fail(const struct ty_section *section, const char *key, struct ty_err
     return ty_fail_at(err, TY_EINPUT, &at, "%s", message);
 }
 
+/* Rows of nvlink_links into numbers. More rows than GPUs: the first GPUs of such a node. */
+static int read_links(struct ty_cluster *cluster, const struct ty_section *section,
+                      struct ty_err *err)
+{
+    struct ty_nvlink *links = &cluster->nvlink;
+    const struct ty_string_list *rows = &links->pair_rows;
+    const uint32_t n = cluster->gpus_per_node;
+    links->n_paired = 0;
+    if (rows->n == 0) {
+        return 0;
+    }
+    bool square = rows->n >= n && n <= TY_PAIRED_MAX;
+    for (uint32_t i = 0; square && i < n; i++) {
+        square = strlen(rows->item[i]) == rows->n;
+        for (uint32_t k = 0; square && k < n; k++) {
+            const char digit = rows->item[i][k], back = rows->item[k][strnlen(rows->item[k], i)];
+            square = digit >= '0' && digit <= '9' && digit == back && (i != k || digit == '0');
+            links->paired[i][k] = (uint8_t)(digit - '0');
+        }
+    }
+    if (!square) {
+        return fail(section, "nvlink_links", err,
+                    "cluster.nvlink_links: not the links of a node of cluster.gpus_per_node GPUs; "
+                    "write a row per GPU with a digit per GPU, the same from A to B as from B to A "
+                    "and 0 to itself, for 16 GPUs at most, or none");
+    }
+    links->n_paired = n;
+    return 0;
+}
+
 int ty_cluster_check(struct ty_cluster *cluster, const struct ty_section *section,
                      struct ty_err *err)
 {
-    int rc = 0;
     bool has_peak = false;
     derive(cluster);
+    int rc = read_links(cluster, section, err);
     for (int i = 0; i < TY_N_DTYPES; i++) {
         has_peak = has_peak || cluster->gpu.peak[i] > 0;
     }

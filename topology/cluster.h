@@ -61,10 +61,17 @@ struct ty_gpu {
     const struct ty_operators *operator_table; /* kernels timed on it; NULL: none */
 };
 
+#define TY_PAIRED_MAX 16u /* GPUs of a node whose links join pairs */
+
 /* The links of a GPU to those of its node, and what collectives make of them. Bus bandwidths are
  * those of nccl-tests. */
 struct ty_nvlink {
     double bandwidth; /* B/s, hardware, per GPU */
+    /* Links from GPU (row) to GPU of a node without a switch, as written and as numbers; n_paired
+     * 0: a switch joins all. */
+    struct ty_string_list pair_rows;
+    uint32_t n_paired;
+    uint8_t paired[TY_PAIRED_MAX][TY_PAIRED_MAX];
     /* Bus bandwidths as shares of it, so that they follow it. */
     double efficiency;       /* of a collective over a full node */
     double pair_efficiency;  /* of one between two GPUs; between: linear in 1/n */

@@ -116,6 +116,7 @@ uint32_t ty_grid_nodes(const struct ty_grid *grid)
 /* Per node: members of the group at hand, all groups, and those that leave it. */
 struct tally {
     uint32_t members, groups, leaving;
+    uint32_t places; /* of the members: struct ty_reach */
 };
 
 /* How one group lies; counts it on its nodes. */
@@ -125,17 +126,21 @@ static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t f
     struct ty_reach reach = {.ranks = subgrid_count(grid, dims), .fewest = UINT32_MAX};
     uint32_t member = first;
     for (uint32_t i = 0; i < reach.ranks; i++) {
-        reach.nodes += node[ty_grid_node(grid, member)].members++ == 0;
+        const uint32_t place = ty_grid_gpu(grid, member) % grid->gpus_per_node;
+        struct tally *on = &node[ty_grid_node(grid, member)];
+        reach.nodes += on->members++ == 0;
+        on->places |= place < 32 ? 1u << place : 0;
         member = subgrid_next(grid, dims, member);
     }
     for (uint32_t i = 0; i < reach.ranks; i++) {
         struct tally *on = &node[ty_grid_node(grid, member)];
         if (on->members > 0) { /* once a node */
+            reach.places = on->members > reach.per_node ? on->places : reach.places;
             reach.per_node = on->members > reach.per_node ? on->members : reach.per_node;
             reach.fewest = on->members < reach.fewest ? on->members : reach.fewest;
             on->groups++;
             on->leaving += reach.nodes > 1;
-            on->members = 0;
+            on->members = on->places = 0;
         }
         member = subgrid_next(grid, dims, member);
     }

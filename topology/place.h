@@ -60,6 +60,8 @@ struct ty_reach {
     uint32_t sharing; /* groups of the same dimensions at once on a node. Of a group that leaves its
                         * node: those that do so too, on the node of its where they are most */
     uint32_t fewest;  /* fewest members on one node; 0: per_node, the nodes are alike */
+    uint32_t places;  /* GPUs it has of the node with most members, a bit each of the first 32; 0:
+                       * the first per_node */
 };
 
 static inline uint32_t ty_reach_fewest(const struct ty_reach *reach)

@@ -50,7 +50,7 @@ static uint64_t hash_slots(const struct ty_slots *slots)
 }
 
 /* Lines of texts are left out as names; those that say what a cluster is like are none. */
-static uint64_t hash_exceptions(const struct ty_string_list *texts)
+static uint64_t hash_lines(const struct ty_string_list *texts)
 {
     uint64_t h = 0;
     for (uint32_t i = 0; i < texts->n; i++) {
@@ -63,7 +63,8 @@ uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.custom != NULL ? hash_slots(&config->schedule.custom->slots) : 0;
     h ^= ty_measured_digest(config) ^ ty_placement_digest(config) ^ ty_jobs_digest(config);
-    h ^= hash_exceptions(&config->cluster.exception_texts);
+    h ^= hash_lines(&config->cluster.exception_texts);
+    h ^= hash_lines(&config->cluster.nvlink.pair_rows);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
         const struct ty_section *section = &config->sections[i];
         for (uint32_t k = 0; k < section->n_fields && ty_config_matters((enum ty_section_index)i);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "topology/collectives/measured.h"
+#include "topology/collectives/pairs.h"
 
 /* The key `collectives`: 0, or 1 + an index into the table. */
 enum {
@@ -54,8 +55,11 @@ double ty_coll_bus_factor(enum ty_coll coll, uint32_t ranks)
     return colls[coll].shares == 0 ? 1 : colls[coll].shares * share;
 }
 
-double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n)
+double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n, uint32_t places)
 {
+    if (cluster->nvlink.n_paired > 0) {
+        return ty_coll_pair_rate(&cluster->nvlink, places != 0 ? places : (1u << n) - 1);
+    }
     const double full = cluster->gpus_per_node;
     double pair = 0; /* 0 for a full node, 1 for a pair */
     if (n < cluster->gpus_per_node) {
@@ -80,9 +84,11 @@ double ty_coll_in_node_rate(const struct ty_cluster *cluster, const struct ty_re
     const uint32_t fewest = ty_reach_fewest(reach);
     double rate = HUGE_VAL;
     if (reach->per_node > 1) {
-        rate = ty_coll_nvlink_rate(cluster, reach->per_node);
+        rate = ty_coll_nvlink_rate(cluster, reach->per_node, reach->places);
     }
-    return fewest > 1 ? fmin(rate, ty_coll_nvlink_rate(cluster, fewest)) : rate;
+    return fewest > 1 && fewest < reach->per_node
+               ? fmin(rate, ty_coll_nvlink_rate(cluster, fewest, 0))
+               : rate;
 }
 
 double ty_coll_node_net_rate(const struct ty_cluster *cluster, const struct ty_reach *reach,

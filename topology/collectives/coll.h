@@ -144,8 +144,9 @@ void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double 
 
 /* Bus bandwidth in B/s of a collective among n GPUs of a node: nvlink_pair_efficiency at 2,
  * nvlink_efficiency at a full node, linear in 1/n between, which meets the 219 GB/s measured for 4
- * of 8 A100 (VIA-Research/vTrain, all-reduce table) within 2 %. */
-double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n);
+ * of 8 A100 (VIA-Research/vTrain, all-reduce table) within 2 %. Without a switch what rings among
+ * these places have (pairs.h); `places` as in struct ty_reach. */
+double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n, uint32_t places);
 
 /* Bus bandwidth inside nodes of a group over several: that of the narrowest. Infinite where no two
  * members share a node. */

@@ -55,8 +55,8 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     out->net_B = (n - on_node) / n * bytes;
     if (most > 1) {
         out->latency_s += cluster->nvlink.step;
-        nvlink_s =
-            (most - 1) / n * bytes / (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, most));
+        nvlink_s = (most - 1) / n * bytes /
+                   (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, most, reach->places));
     }
     if (k > 1) {
         net_s = fmax(leave_s(cluster, bytes, reach, most), leave_s(cluster, bytes, reach, fewest));

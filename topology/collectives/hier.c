@@ -34,7 +34,8 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     const double k = reach->nodes, g = reach->per_node;
     const double in_node = (g - 1) / g * bytes;         /* sent per rank in phases 1 and 3 each */
     const double between = 2 * (k - 1) / k * bytes / g; /* sent per rank in phase 2 */
-    const double nvlink_s = 2 * in_node / ty_coll_nvlink_rate(cluster, reach->per_node);
+    const double nvlink_s =
+        2 * in_node / ty_coll_nvlink_rate(cluster, reach->per_node, reach->places);
     const double net_s = between * g / ty_coll_net_rate(cluster, reach);
     out->latency_s =
         2 * (cluster->nvlink.gather_latency + (g - 1) * cluster->nvlink.step) +

@@ -52,7 +52,8 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
         out->nvlink_B = bytes;
     } else if (reach->per_node > 1) {
         out->nvlink_B = 2 * (g - 1) / g * bytes;
-        const double nvlink_s = out->nvlink_B / ty_coll_nvlink_rate(cluster, reach->per_node);
+        const double nvlink_s =
+            out->nvlink_B / ty_coll_nvlink_rate(cluster, reach->per_node, reach->places);
         out->latency_s += 2 * (cluster->nvlink.gather_latency + (g - 1) * cluster->nvlink.step);
         out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
     }

@@ -43,6 +43,8 @@ START_TEST(every_member_is_a_key)
     memset(covered + offsetof(struct ty_cluster, collectives.measured), 1, sizeof(void *));
     memset(covered + offsetof(struct ty_cluster, gpu.operator_table), 1, sizeof(void *));
     memset(covered + offsetof(struct ty_cluster, exceptions), 1, sizeof(void *));
+    memset(covered + offsetof(struct ty_cluster, nvlink.n_paired), 1,
+           sizeof(uint32_t) + TY_PAIRED_MAX * TY_PAIRED_MAX);
     size_t gap = 0;
     for (size_t b = 0; b < sizeof(covered); b++) {
         gap = covered[b] ? 0 : gap + 1;

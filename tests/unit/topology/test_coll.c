@@ -107,7 +107,7 @@ START_TEST(all_to_all_over_uneven_nodes_waits_for_the_slowest_node)
             nvlink_B += g * (g - 1) / n * bytes;
             net_s = fmax(net_s, g * (n - g) / n * bytes / (g * 22.5e9));
             if (g > 1) {
-                const double rate = 0.9 * ty_coll_nvlink_rate(&cluster, uneven[i][k]);
+                const double rate = 0.9 * ty_coll_nvlink_rate(&cluster, uneven[i][k], 0);
                 nvlink_s = fmax(nvlink_s, (g - 1) / n * bytes / rate);
             }
             two_sizes =

@@ -162,6 +162,7 @@ static void reaches(const struct ty_grid *grid)
     for (unsigned dims = 0; dims < 1u << TY_N_AXES; dims++) {
         uint32_t on_node[2 * MAX_RANKS] = {0};
         uint32_t members = 0, nodes = 0, most = 0, fewest = UINT32_MAX, sharing = 0;
+        uint32_t places[2 * MAX_RANKS] = {0};
         const uint32_t rank = (uint32_t)(ty_hash4(grid->n_ranks, dims, 3, 0) % grid->n_ranks);
         const struct ty_reach *all = ty_grid_reaches(grid, dims, &arena);
         REQUIRE(all != NULL);
@@ -169,10 +170,15 @@ static void reaches(const struct ty_grid *grid)
             if (same_group(grid, dims, rank, r)) {
                 members++;
                 nodes += on_node[ty_grid_node(grid, r)]++ == 0;
+                const uint32_t place = ty_grid_gpu(grid, r) % grid->gpus_per_node;
+                places[ty_grid_node(grid, r)] |= place < 32 ? 1u << place : 0;
                 REQUIRE(memcmp(&all[r], &all[rank], sizeof(all[r])) == 0);
             }
         }
+        bool there = false;
         for (uint32_t node = 0; node < 2 * MAX_RANKS; node++) {
+            there =
+                there || (on_node[node] == all[rank].per_node && places[node] == all[rank].places);
             if (on_node[node] > 0) {
                 const uint32_t groups = groups_by_counting(grid, dims, node, nodes > 1);
                 most = on_node[node] > most ? on_node[node] : most;
@@ -185,6 +191,7 @@ static void reaches(const struct ty_grid *grid)
         REQUIRE_EQ(all[rank].per_node, most);
         REQUIRE_EQ(all[rank].fewest, fewest);
         REQUIRE_EQ(all[rank].sharing, sharing);
+        REQUIRE(there);
     }
     ty_arena_release(&arena);
 }
@@ -205,19 +212,19 @@ START_TEST(reach_of_known_layouts)
         struct ty_reach reach;
     } rows[] = {
         /* tensor 2, data 8 on nodes of 8: four members and two data groups a node */
-        {{2, 1, 8, 4}, 1u << TY_AXIS_DATA, {8, 2, 4, 2, 4}},
-        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR, {2, 1, 2, 4, 2}},
-        {{2, 1, 8, 4}, 1u << TY_AXIS_PIPELINE, {4, 4, 1, 8, 1}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_DATA, {8, 2, 4, 2, 4, 0xaa}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR, {2, 1, 2, 4, 2, 0xc0}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_PIPELINE, {4, 4, 1, 8, 1, 0x80}},
         /* tensor fills the node: every data group has one member there */
-        {{8, 1, 4, 2}, 1u << TY_AXIS_DATA, {4, 4, 1, 8, 1}},
-        {{8, 1, 4, 2}, 1u << TY_AXIS_TENSOR, {8, 1, 8, 1, 8}},
-        {{16, 1, 2, 2}, 1u << TY_AXIS_TENSOR, {16, 2, 8, 1, 8}},
-        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR | 1u << TY_AXIS_DATA, {16, 2, 8, 1, 8}},
+        {{8, 1, 4, 2}, 1u << TY_AXIS_DATA, {4, 4, 1, 8, 1, 0x80}},
+        {{8, 1, 4, 2}, 1u << TY_AXIS_TENSOR, {8, 1, 8, 1, 8, 0xff}},
+        {{16, 1, 2, 2}, 1u << TY_AXIS_TENSOR, {16, 2, 8, 1, 8, 0xff}},
+        {{2, 1, 8, 4}, 1u << TY_AXIS_TENSOR | 1u << TY_AXIS_DATA, {16, 2, 8, 1, 8, 0xff}},
         /* ranks 21 to 23 are inside node 2; 15 to 17 and 6 to 8 leave node 1 */
-        {{3, 1, 8, 1}, 1u << TY_AXIS_TENSOR, {3, 1, 3, 3, 3}},
-        {{3, 1, 6, 1}, 1u << TY_AXIS_TENSOR, {3, 2, 2, 2, 1}},
+        {{3, 1, 8, 1}, 1u << TY_AXIS_TENSOR, {3, 1, 3, 3, 3, 0xe0}},
+        {{3, 1, 6, 1}, 1u << TY_AXIS_TENSOR, {3, 2, 2, 2, 1, 0x03}},
         /* 5; 3 and 2; 5; 1 and 4 */
-        {{5, 1, 4, 1}, 1u << TY_AXIS_TENSOR, {5, 2, 4, 2, 1}},
+        {{5, 1, 4, 1}, 1u << TY_AXIS_TENSOR, {5, 2, 4, 2, 1, 0x0f}},
     };
     struct ty_arena arena = {.head = NULL};
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
