@@ -8,7 +8,7 @@ from page import cell, folded, percent, table
 from results import by, choices, outcomes, pairs
 
 # What the page calls a large bias: in percent, over so many rows.
-WORST_BIAS, WORST_ROWS, WORST_SHOWN = 10, 5, 20
+WORST_BIAS, WORST_ROWS, WORST_SHOWN = 10, 5, 12
 NOT_GIVEN = "not given here"
 # A set of very many small models would drown what it is mixed with.
 APART = "vtrain single"
@@ -96,7 +96,7 @@ def right(counts):
 
 def lost(found):
     """What choosing by simulation costs."""
-    points, failed = choices(found)
+    points, _, failed = choices(found)
     if not points and not failed:
         return "-"
     n = len(points) + failed
@@ -145,7 +145,7 @@ def by_axis(found):
     """Errors of all sets together: GPUs first, the rest folded away."""
     results = timed([s for s in found if s.dataset.name != APART])
     (_, first), *others = [
-        (title, table([title, *ERRORS], [[label, *errors(group)]
+        (title, table([title, *ERRORS], [[label.split(" ", 1)[1], *errors(group)]
                                          for label, group in groups.items()]))
         for title, groups in axes(results)]
     return first + "".join("\n" + folded(f"by {title}", text) for title, text in others)
@@ -163,9 +163,11 @@ def step_times(found):
 
 def chosen(found):
     return table(
-        ["data", "sweeps", "MFU points lost, mean", "worst", "choices that did not run"],
+        ["data", "sweeps", "MFU points lost, mean", "worst", "by any layout that ran",
+         "choices that did not run"],
         [[s.name, s.figures["regret_sweeps"], cell(s.figures["regret"], "{:.1f}"),
-          cell(s.figures["regret_worst"], "{:.1f}"), s.figures["chose_oom"]]
+          cell(s.figures["regret_worst"], "{:.1f}"), cell(s.figures["regret_any"], "{:.1f}"),
+          s.figures["chose_oom"]]
          for s in found if "regret" in s.figures])
 
 

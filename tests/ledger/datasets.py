@@ -4,6 +4,7 @@ Everything that a source states about its runs is set. What it does not state, a
 an input of the set, with how its value was found; the rest is left to the preset named."""
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 
 # What a set's rows were used for. Fitted: a value or a switch was chosen so that they come out
@@ -52,14 +53,13 @@ class Dataset:
 
 
 def written(text):
-    """{key: value} of a run file that base() made; of another one, what looks the same."""
-    keys = {}
+    """{key: value} of a run file of two levels, in lines or in braces."""
+    keys, section = {}, ""
     for line in text.splitlines():
-        section, _, rest = line.partition(": {")
-        for item in rest.removesuffix("}").split(", "):
-            key, _, value = item.partition(": ")
-            if value:
-                keys[f"{section}.{key}"] = value
+        outer = re.match(r"(\w+):\s*(.*)", line)
+        section, rest = outer.groups() if outer else (section, line)
+        for key, value in re.findall(r"([\w.]+):\s+([^,{}#]+)", rest):
+            keys[f"{section}.{key}"] = value.strip()
     return keys
 
 

@@ -17,6 +17,7 @@ BAND = 0.1                                   # shaded: plus and minus
 TICKS = [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6]
 TOP, LANE, TALL, MANY = 94, 27, 66, 1000     # a lane of many rows is tall
 NAME, ROWS, MEAN, USED = 16, 252, 312, 322   # columns of a lane
+NAME_MOST = 29                               # letters
 SIZES_LEFT, SIZES_RIGHT, SIZES_GAP, SIZES_HEIGHT = 56, 880, 66, 220
 SIZES, SIZE_WIDTH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096], 58
 BIN, FEW = 0.02, 6                           # rows so near in log ratio are alike; so few are few
@@ -110,7 +111,8 @@ def lane(scored, middle, height):
         return [(x, middle + (height - 12) * between(n))
                 for n, _ in enumerate(filter(keep, ratios), 1)]
 
-    parts = [text(NAME, middle + 4, scored.name, "head"),
+    name = scored.name if len(scored.name) <= NAME_MOST else scored.name[:NAME_MOST - 1] + "…"
+    parts = [text(NAME, middle + 4, name, "head"),
              text(ROWS, middle + 4, f"{len(ratios):,}", "end"),
              text(MEAN, middle + 4, percent(scored.figures["mean"]), "end"),
              text(USED, middle + 4, role, "soft"),

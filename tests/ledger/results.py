@@ -51,8 +51,8 @@ def pairs(results):
 
 
 def choices(scored):
-    """What a choice by simulation loses in each sweep, in points of MFU, and how many did not
-    run."""
+    """What a choice by simulation loses in each sweep, in points of MFU, what any layout loses
+    there, and how many choices did not run."""
     return scores.regret([
         [(r.time, r.fits, r.measured, r.ideal / r.measured if r.measured else None)
          for r in group]
@@ -83,9 +83,10 @@ def score(scored):
     figures["constant_mfu"], _ = scores.scaled_error([(r.measured, r.ideal) for r in timed])
     figures["constant_time"], _ = scores.scaled_error([(r.measured, 1.0) for r in timed])
     figures |= outcomes(scored.results)
-    lost, failed = choices([scored])
+    lost, any_lost, failed = choices([scored])
     if lost or failed:
         figures["regret"] = sum(lost) / len(lost) if lost else None
         figures["regret_worst"] = max(lost) if lost else None
+        figures["regret_any"] = sum(any_lost) / len(lost) if lost else None
         figures["regret_sweeps"], figures["chose_oom"] = len(lost) + failed, failed
     return figures

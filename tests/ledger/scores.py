@@ -77,9 +77,9 @@ def regret(groups):
     """What a user loses who takes the layout that is simulated fastest among those simulated to
     fit. A group is a list of (simulated s, fits, measured s or None, measured MFU or None).
 
-    Returns points of MFU lost in each group where the choice ran, and how many choices did not
-    run when they were measured."""
-    lost, failed = [], 0
+    Returns points of MFU lost in each group where the choice ran, what any layout that ran loses
+    there in the mean, and how many choices did not run when they were measured."""
+    lost, any_lost, failed = [], [], 0
     for group in groups:
         ran = [row for row in group if row[2] is not None]
         allowed = [row for row in group if row[1]]
@@ -89,5 +89,7 @@ def regret(groups):
         if choice[2] is None:
             failed += 1
             continue
-        lost.append(100 * (max(row[3] for row in ran) - choice[3]))
-    return lost, failed
+        best = max(row[3] for row in ran)
+        lost.append(100 * (best - choice[3]))
+        any_lost.append(100 * statistics.mean(best - row[3] for row in ran))
+    return lost, any_lost, failed
