@@ -137,8 +137,9 @@ static const char megatron_lm[] =
     "fused_rotary: true               # apply_rope_fusion\n"
     "fused_merge: true                # Transformer Engine: flash_attn_fwd_out_correction\n"
     "fused_optimizer: true            # apex or Transformer Engine FusedAdam\n"
-    "norm_speed: 2                    # guess: theirs reach 60 to 80 % of bandwidth, vidur's 32 %\n"
-    "layer_floor: 0.3 ms              # guess: 14 kernels, 8 us each, and their Python\n"
+    "norm_speed: 2                    # guess 30 %: theirs reach 60 to 80 % of bandwidth, vidur's "
+    "32 %\n"
+    "layer_floor: 0.3 ms              # guess 40 %: 14 kernels, 8 us each, and their Python\n"
     "pass_overhead: 0.3 ms            # vTrain, one node: 0.3 ms fits its pipelines best\n";
 
 static const char megatron_deepspeed[] =
@@ -180,7 +181,7 @@ static const char fsdp[] =
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
     "fused_loss: true                 # llm-foundry; 102 of its 215 runs would not fit without\n"
-    "layer_floor: 0.45 ms             # guess: hooks of a unit beside its kernels\n";
+    "layer_floor: 0.45 ms             # guess 40 %: hooks of a unit beside its kernels\n";
 
 static const char ddp[] =
     "preset: ddp\n"
@@ -199,7 +200,7 @@ static const char ddp[] =
     "fused_rotary: false              # framework operators, unless compiled\n"
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
-    "layer_floor: 0.3 ms              # guess: as megatron-lm, hooks are in C++\n";
+    "layer_floor: 0.3 ms              # guess 40 %: as megatron-lm, hooks are in C++\n";
 
 static const char ideal[] =
     "preset: ideal\n"

@@ -89,13 +89,13 @@ const struct ty_field ty_cluster_fields[] = {
            "factor on the time of weight-gradient products"),
     RATE(flash1_rate, FLASH1,
          "limit for long sequences of FlashAttention 1, forward and backward, causal, FLOP/s; "
-         "auto: 0.2 of the 16-bit peak (guess)"),
+         "auto: 0.2 of the 16-bit peak (guess 25 %)"),
     HALF(flash1_half, FLASH1, "273", "tokens of sequence at which flash1 reaches half its limit"),
     RATE(flash2_rate, FLASH2,
-         "the same for FlashAttention 2, FLOP/s; auto: 0.45 of the 16-bit peak (guess)"),
+         "the same for FlashAttention 2, FLOP/s; auto: 0.45 of the 16-bit peak (guess 25 %)"),
     HALF(flash2_half, FLASH2, "500", "tokens of sequence at which flash2 reaches half its limit"),
     RATE(flash3_rate, FLASH3,
-         "the same for FlashAttention 3, FLOP/s; auto: 0.55 of the 16-bit peak (guess)"),
+         "the same for FlashAttention 3, FLOP/s; auto: 0.55 of the 16-bit peak (guess 25 %)"),
     HALF(flash3_half, FLASH3, "600", "tokens of sequence at which flash3 reaches half its limit"),
     SHARE(add_efficiency, gpu.add_efficiency, "0.88",
           "share of memory_bandwidth in a residual addition"),
@@ -112,9 +112,9 @@ const struct ty_field ty_cluster_fields[] = {
            "speed of the host thread that launches kernels, over that of an A100 host: divides "
            "framework.layer_floor and framework.pass_overhead"),
     SHARE(optimizer_efficiency, gpu.optimizer_efficiency, "0.8",
-          "share of memory_bandwidth in an optimizer step (guess)"),
+          "share of memory_bandwidth in an optimizer step (guess 15 %)"),
     FACTOR(derate, gpu.derate, 10, "1.1",
-           "factor on every compute time: training stacks against kernel benchmarks (guess)"),
+           "factor on every compute time: training stacks against kernel benchmarks (guess 10 %)"),
 
     FACTOR(
         collective_derate, collectives.derate, 10, "1",
@@ -181,9 +181,9 @@ const struct ty_field ty_cluster_fields[] = {
     FACTOR(net_ring_factor, net.ring_factor, 10, "1.4",
            "factor on the latency of a ring all-reduce that leaves the node (NCCL tuning)"),
     SHARE(net_p2p_efficiency, net.p2p_efficiency, "0.75",
-          "share of nic_bandwidth that one message reaches (guess)"),
+          "share of nic_bandwidth that one message reaches (guess 15 %)"),
     LATENCY(net_p2p_latency, net.p2p_latency, "15 us",
-            "fixed time of a message between nodes, s (guess)"),
+            "fixed time of a message between nodes, s (guess 30 %)"),
     OPTIONAL(
         sharp_efficiency, sharp.efficiency, RATIO, 0.001, 2, "none",
         "bus bandwidth per NIC of an all-reduce in the switches between nodes (SHARP), as "

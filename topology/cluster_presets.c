@@ -34,13 +34,13 @@ static const char dgx1_v100[] =
                   "00101202, 00012120] # DGX-1 system architecture: hybrid cube mesh\n"
                   "nvlink_latency: 13 us            # vTrain: 40 us among 4, 67 us among 8\n"
                   "nvlink_latency_per_rank: 6.75 us # vTrain, as above\n"
-                  "nvlink_p2p_efficiency: 0.15      # guess: as the pair\n"
+                  "nvlink_p2p_efficiency: 0.15      # guess 15 %: as the pair\n"
                   "nvlink_p2p_latency: 8 us         # guess: as A100\n"
                   "nics_per_node: 4                 # NVIDIA DGX-1 data sheet\n"
                   "nic_bandwidth: 100 Gb/s          # NVIDIA DGX-1 data sheet: EDR InfiniBand\n"
                   "net_ring_factor: 1.9             # NCCL: before Ampere\n"
-                  "net_p2p_efficiency: 0.8          # guess: as A100\n"
-                  "net_p2p_latency: 15 us           # guess: as A100\n";
+                  "net_p2p_efficiency: 0.8          # guess 15 %: as A100\n"
+                  "net_p2p_latency: 15 us           # guess 30 %: as A100\n";
 
 #define DGX_A100                                                                                   \
     NET_LATENCIES                                                                                  \
@@ -60,7 +60,7 @@ static const char dgx1_v100[] =
     "nics_per_node: 8                 # NVIDIA DGX A100 data sheet, without storage NICs\n"        \
     "nic_bandwidth: 200 Gb/s          # NVIDIA DGX A100 data sheet: HDR InfiniBand\n"              \
     "net_ring_factor: 1.4             # NCCL: Ampere and later\n"                                  \
-    "net_p2p_efficiency: 0.8          # guess: 20 GB/s\n"                                          \
+    "net_p2p_efficiency: 0.8          # guess 15 %: 20 GB/s\n"                                     \
     "net_p2p_latency: 15 us           # guess\n"
 
 static const char dgx_a100_40[] = "gpu: a100-sxm-40g\n" DGX_A100;
@@ -94,17 +94,17 @@ static const char dgx_h200[] = "gpu: h200-sxm\n" DGX_HOPPER;
     NET_LATENCIES                                                                                  \
     "nvlink_bandwidth: 900 GB/s       # NVIDIA B200 data sheet: 1.8 TB/s both ways\n"              \
     "nvlink_efficiency: 0.756         # ml-eng: 680 GB/s, ring\n"                                  \
-    "nvlink_pair_efficiency: 0.62     # guess: H100's ratio of pair to node\n"                     \
-    "nvlink_latency: 16 us            # guess: as H100\n"                                          \
+    "nvlink_pair_efficiency: 0.62     # guess 10 %: H100's ratio of pair to node\n"                \
+    "nvlink_latency: 16 us            # guess 30 %: as H100\n"                                     \
     "nvlink_latency_per_rank: 2.3 us  # guess: as H100\n"                                          \
-    "nvlink_p2p_efficiency: 0.811     # guess: as H100\n"                                          \
+    "nvlink_p2p_efficiency: 0.811     # guess 15 %: as H100\n"                                     \
     "nvlink_p2p_latency: 8.5 us       # guess: as H100\n"                                          \
     "nvls_latency: 50 us              # ml-eng: 48 to 51 us up to 1 MiB on 8 B200\n"               \
     "nvls_min_ranks: 6                # ml-eng\n"                                                  \
     "nic_bandwidth: 400 Gb/s          # NVIDIA DGX B200 data sheet\n"                              \
     "net_ring_factor: 1.4             # NCCL: Ampere and later\n"                                  \
-    "net_p2p_efficiency: 0.7          # guess: as H100\n"                                          \
-    "net_p2p_latency: 11.4 us         # guess: as H100\n"
+    "net_p2p_efficiency: 0.7          # guess 15 %: as H100\n"                                     \
+    "net_p2p_latency: 11.4 us         # guess 30 %: as H100\n"
 
 static const char dgx_b200[] =
     "gpu: b200-sxm\n" BLACKWELL_LINKS

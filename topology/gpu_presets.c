@@ -51,7 +51,7 @@
     "gemm_efficiency: 0.746           # vidur, together with gemm_wave\n"                          \
     "gemm_overhead: 6.4 us            # vidur, together with gemm_wave\n"                          \
     "gemm_wave: 0.19                  # vidur: 6.1 % per product, 6.9 % without\n"                 \
-    "wgrad_slowdown: 1.05             # guess: as A100\n"                                          \
+    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
     "flash1_rate: 137 TFLOP/s         # FA charts, largest value\n"                                \
     "flash1_half: 273                 # guess: as A100\n"                                          \
     "flash2_rate: 333 TFLOP/s         # FA charts\n"                                               \
@@ -62,9 +62,9 @@
     "rope_efficiency: 0.47            # vidur: 1560 of 3350 GB/s\n"                                \
     "add_efficiency: 0.9              # vidur reads 1.0 with help of the L2 cache\n"               \
     "norm_passes: 3.16                # vidur: 1060 of 3350 GB/s\n"                                \
-    "norm_passes_unfused: 17.4        # guess: as A100\n"                                          \
+    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"                                     \
     "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
-    "host_speed: 1.25                 # guess: newer hosts\n"                                      \
+    "host_speed: 1.25                 # guess 20 %: newer hosts\n"                                 \
     "derate: 1.1                      # mosaicml/llm-foundry, 77 runs on H100\n"
 
 /* Blackwell's kernel figures rest on one source. */
@@ -72,17 +72,17 @@
     "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"                                     \
     "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"                                     \
     "gemm_wave: 0                     # fitted without\n"                                          \
-    "wgrad_slowdown: 1.05             # guess: as A100\n"                                          \
+    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
     "flash1_half: 273                 # guess: as A100\n"                                          \
     "flash2_half: 532                 # guess: as H100\n"                                          \
     "flash3_half: 603                 # guess: as H100\n"                                          \
-    "activation_efficiency: 0.57      # guess: as H100\n"                                          \
-    "rope_efficiency: 0.47            # guess: as H100\n"                                          \
+    "activation_efficiency: 0.57      # guess 15 %: as H100\n"                                     \
+    "rope_efficiency: 0.47            # guess 15 %: as H100\n"                                     \
     "add_efficiency: 0.9              # guess: as H100\n"                                          \
-    "norm_passes: 3.16                # guess: as H100\n"                                          \
-    "norm_passes_unfused: 17.4        # guess: as A100\n"                                          \
+    "norm_passes: 3.16                # guess 15 %: as H100\n"                                     \
+    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"                                     \
     "kernel_overhead: 2 us            # guess: as H100\n"                                          \
-    "host_speed: 1.25                 # guess: as H100\n"                                          \
+    "host_speed: 1.25                 # guess 20 %: as H100\n"                                     \
     "derate: 1.1                      # SimuMax, 24 runs of Llama 3 on 8 B200\n"
 
 static const char v100[] =
@@ -93,23 +93,23 @@ static const char v100[] =
     "memory: 31.7 GiB                 # as PyTorch reports it\n"
     "memory_bandwidth: 900 GB/s       # NVIDIA V100 data sheet\n"
     "sms: 80                          # NVIDIA V100 data sheet\n"
-    "gemm_efficiency: 0.72            # guess: as A100\n"
+    "gemm_efficiency: 0.72            # guess 10 %: as A100\n"
     "gemm_overhead: 10 us             # guess: as A100\n"
     "gemm_wave: 0                     # guess: as A100\n"
-    "wgrad_slowdown: 1.05             # guess: as A100\n"
-    "flash1_rate: 32 TFLOP/s          # guess: A100 by peak\n"
+    "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"
+    "flash1_rate: 32 TFLOP/s          # guess 15 %: A100 by peak\n"
     "flash1_half: 273                 # guess: as A100\n"
-    "flash2_rate: 78 TFLOP/s          # guess: A100 by peak; FlashAttention 2 needs Ampere\n"
+    "flash2_rate: 78 TFLOP/s          # guess 15 %: A100 by peak; FlashAttention 2 needs Ampere\n"
     "flash2_half: 485                 # guess: as A100\n"
     "flash3_rate: 78 TFLOP/s          # guess: FlashAttention 3 needs Hopper, taken as 2\n"
     "flash3_half: 485                 # guess: as above\n"
-    "activation_efficiency: 0.49      # guess: as A100\n"
-    "rope_efficiency: 0.42            # guess: as A100\n"
+    "activation_efficiency: 0.49      # guess 15 %: as A100\n"
+    "rope_efficiency: 0.42            # guess 15 %: as A100\n"
     "add_efficiency: 0.88             # guess: as A100\n"
-    "norm_passes: 3.09                # guess: as A100\n"
-    "norm_passes_unfused: 17.4        # guess: as A100\n"
+    "norm_passes: 3.09                # guess 15 %: as A100\n"
+    "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"
     "kernel_overhead: 2 us            # guess: as A100\n"
-    "derate: 1                        # guess: no training runs to compare with\n";
+    "derate: 1                        # guess 10 %: no training runs to compare with\n";
 
 static const char a100_40[] =
     A100_KERNELS "memory: 39.4 GiB                 # as PyTorch reports it\n"
@@ -135,8 +135,8 @@ static const char b200[] = BLACKWELL_KERNELS
     "memory: 178.3 GiB                # guess: of 180 GB (192 GB on the board)\n"
     "memory_bandwidth: 8 TB/s         # NVIDIA B200 data sheet\n"
     "sms: 148                         # stas00/ml-engineering\n"
-    "flash1_rate: 312 TFLOP/s         # guess: H100 by peak\n"
-    "flash2_rate: 758 TFLOP/s         # guess: H100 by peak\n"
+    "flash1_rate: 312 TFLOP/s         # guess 15 %: H100 by peak\n"
+    "flash2_rate: 758 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"
     "                                 # 820 backward\n";
 
@@ -148,8 +148,8 @@ static const char gb200[] = BLACKWELL_KERNELS
     "memory: 184 GiB                  # guess: of 186 GB labelled\n"
     "memory_bandwidth: 8 TB/s         # NVIDIA GB200 NVL72 data sheet\n"
     "sms: 152                         # guess: published figures differ, 148 to 152\n"
-    "flash1_rate: 347 TFLOP/s         # guess: H100 by peak\n"
-    "flash2_rate: 842 TFLOP/s         # guess: H100 by peak\n"
+    "flash1_rate: 347 TFLOP/s         # guess 15 %: H100 by peak\n"
+    "flash2_rate: 842 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 1096 TFLOP/s        # guess: B200 by peak\n";
 
 const struct ty_preset ty_gpu_presets[] = {

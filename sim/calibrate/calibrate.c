@@ -109,7 +109,7 @@ static int fit_once(struct ty_calibration *c, const double *from)
     if (rc == 0) {
         rc = ty_fit_run(&c->fit, &problem, from, c->err);
     }
-    return rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, c->err);
+    return rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, NULL, c->err);
 }
 
 /* The key the data say least about, of those that are not identified; n_keys: none. */
@@ -177,6 +177,31 @@ static int leave_out(struct ty_calibration *c)
         }
     }
     return rc;
+}
+
+/* What rows are off by, alone and in groups, and standard errors that know of it. */
+static int find_scatter(struct ty_calibration *c)
+{
+    const size_t n = (size_t)c->n_rows + 1;
+    uint32_t *group = ty_arena_array(&c->arena, uint32_t, n);
+    uint32_t *fold = ty_arena_array(&c->arena, uint32_t, n);
+    double *out = ty_arena_array(&c->arena, double, n);
+    struct ty_fit_problem problem;
+    if (group == NULL || fold == NULL || out == NULL) {
+        return ty_fail_memory(c->err);
+    }
+    for (uint32_t i = 0; i < c->n_rows; i++) {
+        group[i] = c->rows[i].group;
+        fold[i] = c->rows[i].fold;
+        out[i] = c->rows[i].left_out_s;
+    }
+    const struct ty_fit_groups groups = {.group = group,
+                                         .fold = fold,
+                                         .n_groups = c->n_groups,
+                                         .n_folds = c->n_folds,
+                                         .left_out = c->n_folds > 1 ? out : NULL};
+    const int rc = ty_cal_problem(c, UINT32_MAX, &problem); /* in the order of c->rows */
+    return rc < 0 ? rc : ty_fit_errors(&c->fit, &problem, &groups, c->err);
 }
 
 static int judge(struct ty_calibration *c)
@@ -266,6 +291,9 @@ static int calibrate(struct ty_calibration *c)
     }
     if (rc == 0) {
         rc = leave_out(c);
+    }
+    if (rc == 0) {
+        rc = find_scatter(c);
     }
     return rc < 0 ? rc : judge(c);
 }

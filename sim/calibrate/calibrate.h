@@ -67,6 +67,8 @@ struct ty_cal_source {
     const char *option;  /* "rows": its name on the command line and in JSON */
     const char *times;   /* "step time", as in "error of the step time" */
     const char *rows;    /* "rows": what observations are called */
+    const char *one;     /* "row" */
+    bool steps;          /* what they are off by is what a step is off by */
     const char *grouped; /* by what they are grouped unless --group says */
     bool may_lack_times; /* an observation may have none */
     uint32_t rows_asked; /* most in one question while fitting */
@@ -173,6 +175,9 @@ void ty_cal_drop(struct ty_calibration *c, uint32_t k);
 /* After the fit: whether what is left asks for keys that were not chosen. */
 int ty_cal_demands(struct ty_calibration *c);
 
+/* Keys whose estimates are correlated by more than this are known together only. */
+#define TY_CAL_ALIKE 0.9
+
 /* Of calibrations that lack no key this share tells one. */
 #define TY_CAL_ALARMS 0.01
 
@@ -190,8 +195,8 @@ int ty_cal_error_of(const struct ty_calibration *c, size_t offset, uint32_t grou
 /* A key is not identified when the data alone leave a larger relative error than this. */
 double ty_cal_limit(const struct ty_calibration *c);
 
-/* What is to be said about key k: "", "at its upper bound (100 %)", "not identified by these data",
- * "no effect on these rows". Returns buf. */
+/* What is to be said about key k: "", "at its upper bound (100 %)", "not identified by these data:
+ * no row's time depends on it". Returns buf. */
 char *ty_cal_remark(const struct ty_calibration *c, uint32_t k, char *buf, size_t size);
 
 /* report.c and overlay.c */

@@ -229,6 +229,7 @@ const struct ty_cal_source ty_cal_collectives = {
     .option = "collectives",
     .times = "collective's time",
     .rows = "sizes",
+    .one = "size",
     .grouped = "log, or of a single one decade of size",
     .rows_asked = ROWS_ASKED,
     .keys = keys,

@@ -23,6 +23,9 @@
 #define TY_FIT_NOISE 0.005 /* least noise assumed: repeats of one run differ by 0.3 to 0.8 % */
 #define TY_FIT_MAX   32u   /* parameters */
 
+/* Half the width of a band that a normal deviate lies in nine times of ten, over its deviation. */
+#define TY_FIT_BAND 1.6448536269514722
+
 struct ty_fit_parameter {
     double start, low, high; /* 0 < low < high; start is moved inside */
 };
@@ -43,14 +46,24 @@ struct ty_fit_problem {
     void *arg;
 };
 
+/* What no parameter explains: standard deviations of the logarithm of a time. */
+struct ty_fit_scatter {
+    double each;   /* of a row by itself */
+    double shared; /* of what the rows of a group share; NAN: rows of one group cannot tell */
+    uint32_t n_out, n_covered; /* rows left out, and those of them that lie in their 90 % band */
+};
+
 struct ty_fit {
     double value[TY_FIT_MAX];
     /* Relative standard errors: with the prior, and of the data alone (infinity: no effect). Not
      * meaningful for a value at a bound, which the others are given for. */
     double error[TY_FIT_MAX], data_error[TY_FIT_MAX];
     double correlation[TY_FIT_MAX][TY_FIT_MAX]; /* of the data alone */
+    double joint[TY_FIT_MAX][TY_FIT_MAX];       /* correlation with the prior */
+    double reach[TY_FIT_MAX];                   /* most that log x moves the log of a time */
     bool at_low[TY_FIT_MAX], at_high[TY_FIT_MAX];
     double noise; /* standard deviation of the residuals the errors are computed from */
+    struct ty_fit_scatter scatter;
     uint32_t iterations;
     bool converged;
 };
@@ -59,8 +72,17 @@ struct ty_fit {
 int ty_fit_run(struct ty_fit *fit, const struct ty_fit_problem *problem, const double *from,
                struct ty_err *err);
 
-/* Standard errors, bounds and correlations at fit->value. */
-int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *problem, struct ty_err *err);
+/* Rows that err together, such as those of one model: arrays by the problem's rows. */
+struct ty_fit_groups {
+    const uint32_t *group, *fold; /* [n_rows] fold: rows that were left out together */
+    uint32_t n_groups, n_folds;
+    const double *left_out; /* [n_rows] s, predicted without the row's fold; NULL: nothing was */
+};
+
+/* Standard errors, bounds and correlations at fit->value; with groups (or NULL) the scatter, too,
+ * and errors that know of it. */
+int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *problem,
+                  const struct ty_fit_groups *groups, struct ty_err *err);
 
 /* What the residuals say of a parameter that was not fitted: F, and the chance of one as large if
  * it is at its start. */

@@ -1,144 +1,205 @@
 /* fit_errors.c - how well data determine what was fitted.
  *
- * At the optimum the model is linear in log x with slopes J (weighted by soft L1), and residuals
- * have variance s^2: the covariance of the data alone is s^2 (J'J)^-1, with priors of width p it is
- * (J'J / s^2 + 1 / p^2)^-1. A parameter at a bound is held there. The first is computed by singular
- * values, so that a direction without any effect comes out as an infinite error and not as an
- * accident of rounding. */
+ * At the optimum the model is linear in log x with slopes J (weighted by soft L1). Rows that err
+ * independently, with variance s^2, say as much as their information I = J'J / s^2, and the
+ * covariance is (I + 1 / p^2)^-1 with priors of width p. Rows of a group do not: part r of their
+ * variance is one number that they share (fit_scatter.c). Then it is Moulton's (1986)
+ *
+ *     H^-1 ((1 - r) I + r sum over groups (G G' / s^2) + 1 / p^2) H^-1,    H = I + 1 / p^2,
+ *
+ * G the sum of a group's weighted slopes. A parameter at a bound is held there. "Data alone" is the
+ * same with a prior so wide that it says nothing, which keeps H from being singular. */
 #include "sim/calibrate/fit_internal.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BOUND_NEAR 0.005 /* of log x: a value this near to a bound is at it */
-#define SMALLEST   1e-7  /* of the largest singular value: differences know no better */
-#define ERROR_MAX  100.0 /* a factor of exp(100): no information at all */
+#define VAGUE      100.0 /* a factor of exp(100): no information at all */
 
-struct matrices {
-    gsl_matrix *j, *v, *inverse; /* [rows][free], [free][free], [free][free] */
-    gsl_vector *singular, *work;
-};
-
-/* Weighted slopes of the free parameters; rows of zeros make it square at least. */
-static void fill(gsl_matrix *j, const struct ty_fit_problem *q, const double *times,
-                 const double *slope, const uint32_t *at, uint32_t n_free)
+double ty_fit_width(const struct ty_fit_problem *q)
 {
-    gsl_matrix_set_zero(j);
-    for (uint32_t i = 0; i < q->n_rows; i++) {
-        double weight;
-        ty_fit_soft(log(times[i] / q->measured[q->rows[i]]), &weight);
-        for (uint32_t c = 0; c < n_free; c++) {
-            gsl_matrix_set(j, i, c, weight * slope[(size_t)i * q->n_parameters + at[c]]);
+    return q->prior > 0 ? q->prior : VAGUE;
+}
+
+double ty_fit_row(const struct ty_fit_linear *m, uint32_t row, double *residual,
+                  double move[TY_FIT_MAX])
+{
+    const struct ty_fit_problem *q = m->problem;
+    double weight;
+    *residual = log(m->times[row] / q->measured[q->rows[row]]);
+    ty_fit_soft(*residual, &weight);
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        move[a] = m->slope[(size_t)row * q->n_parameters + m->free[a]];
+    }
+    return weight;
+}
+
+static void add_product(const struct ty_fit_linear *m, const double v[TY_FIT_MAX], double factor,
+                        struct ty_fit_square *sum)
+{
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        for (uint32_t b = 0; b < m->n_free; b++) {
+            sum->at[a][b] += factor * v[a] * v[b];
         }
     }
 }
 
-/* With the prior: inverse of J'J / s^2 + 1 / p^2, which is never singular. */
-static int with_prior(struct ty_fit *fit, const struct ty_fit_problem *q, const struct matrices *m,
-                      const uint32_t *at, uint32_t n_free)
+void ty_fit_information(const struct ty_fit_linear *m, const uint32_t *fold, uint32_t without,
+                        struct ty_fit_square *sum)
 {
-    for (uint32_t a = 0; a < n_free; a++) {
-        for (uint32_t b = 0; b < n_free; b++) {
-            double sum = a == b ? 1 / (q->prior * q->prior) : 0;
-            for (size_t i = 0; i < m->j->size1; i++) {
-                sum += gsl_matrix_get(m->j, i, a) * gsl_matrix_get(m->j, i, b) /
-                       (fit->noise * fit->noise);
-            }
-            gsl_matrix_set(m->inverse, a, b, sum);
+    double residual, move[TY_FIT_MAX];
+    memset(sum, 0, sizeof(*sum));
+    for (uint32_t i = 0; i < m->problem->n_rows; i++) {
+        if (fold == NULL || fold[i] != without) {
+            const double weight = ty_fit_row(m, i, &residual, move) / m->noise;
+            add_product(m, move, weight * weight, sum);
         }
     }
-    if (gsl_linalg_cholesky_decomp1(m->inverse) != GSL_SUCCESS ||
-        gsl_linalg_cholesky_invert(m->inverse) != GSL_SUCCESS) {
-        return -1;
+}
+
+int ty_fit_invert(const struct ty_fit_linear *m, double prior, struct ty_fit_square *s,
+                  struct ty_err *err)
+{
+    gsl_matrix_view view =
+        gsl_matrix_view_array_with_tda(&s->at[0][0], m->n_free, m->n_free, TY_FIT_MAX);
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        s->at[a][a] += 1 / (prior * prior);
     }
-    for (uint32_t a = 0; a < n_free; a++) {
-        fit->error[at[a]] = sqrt(gsl_matrix_get(m->inverse, a, a));
+    if (m->n_free > 0 && (gsl_linalg_cholesky_decomp1(&view.matrix) != GSL_SUCCESS ||
+                          gsl_linalg_cholesky_invert(&view.matrix) != GSL_SUCCESS)) {
+        return ty_fail(err, TY_EBUG, "standard errors cannot be computed");
     }
     return 0;
 }
 
-/* The data alone; destroys m->j. */
-static int data_alone(struct ty_fit *fit, const struct matrices *m, const uint32_t *at,
-                      uint32_t n_free)
+double ty_fit_variance(const struct ty_fit_linear *m, const struct ty_fit_square *covariance,
+                       const double move[TY_FIT_MAX])
 {
-    if (gsl_linalg_SV_decomp(m->j, m->v, m->singular, m->work) != GSL_SUCCESS) {
-        return -1;
-    }
-    const double largest = gsl_vector_get(m->singular, 0);
-    for (uint32_t a = 0; a < n_free; a++) {
-        for (uint32_t b = 0; b < n_free; b++) {
-            double sum = 0;
-            for (uint32_t d = 0; d < n_free; d++) {
-                const double s = fmax(gsl_vector_get(m->singular, d), SMALLEST * largest);
-                sum +=
-                    s == 0 ? 0 : gsl_matrix_get(m->v, a, d) * gsl_matrix_get(m->v, b, d) / (s * s);
-            }
-            gsl_matrix_set(m->inverse, a, b, sum * fit->noise * fit->noise);
+    double sum = 0;
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        for (uint32_t b = 0; b < m->n_free; b++) {
+            sum += move[a] * covariance->at[a][b] * move[b];
         }
     }
-    for (uint32_t a = 0; a < n_free; a++) {
-        const double own = sqrt(gsl_matrix_get(m->inverse, a, a));
-        fit->data_error[at[a]] = largest == 0 || own > ERROR_MAX ? HUGE_VAL : own;
-        for (uint32_t b = 0; b < n_free; b++) {
-            const double other = sqrt(gsl_matrix_get(m->inverse, b, b));
-            fit->correlation[at[a]][at[b]] =
-                own > 0 && other > 0 ? gsl_matrix_get(m->inverse, a, b) / (own * other) : 0;
-        }
-    }
-    return 0;
+    return sum;
 }
 
-/* Says which values lie at a bound, and finds those that do not: at[n]. Returns n. */
-static uint32_t find_free(struct ty_fit *fit, const struct ty_fit_problem *q,
-                          uint32_t at[TY_FIT_MAX])
+/* ---- covariance ---- */
+
+/* What the rows of groups say when part `shared` of their variance is theirs together. */
+static void add_groups(const struct ty_fit_linear *m, const struct ty_fit_groups *groups,
+                       double shared, struct ty_fit_square *sum)
 {
-    uint32_t n_free = 0;
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        for (uint32_t b = 0; b < m->n_free; b++) {
+            sum->at[a][b] *= 1 - shared;
+        }
+    }
+    for (uint32_t g = 0; g < groups->n_groups; g++) {
+        double residual, move[TY_FIT_MAX], all[TY_FIT_MAX] = {0};
+        for (uint32_t i = 0; i < m->problem->n_rows; i++) {
+            const double weight = groups->group[i] == g ? ty_fit_row(m, i, &residual, move) : 0;
+            for (uint32_t a = 0; a < m->n_free && weight > 0; a++) {
+                all[a] += weight * move[a] / m->noise;
+            }
+        }
+        add_product(m, all, shared, sum);
+    }
+}
+
+/* H^-1 M H^-1, M with the prior. */
+static int covariance(const struct ty_fit_linear *m, double prior,
+                      const struct ty_fit_groups *groups, double shared, struct ty_fit_square *out,
+                      struct ty_err *err)
+{
+    struct ty_fit_square inverse, middle;
+    ty_fit_information(m, NULL, 0, &inverse);
+    middle = inverse;
+    if (shared > 0) {
+        add_groups(m, groups, shared, &middle);
+    }
+    const int rc = ty_fit_invert(m, prior, &inverse, err);
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        middle.at[a][a] += 1 / (prior * prior);
+    }
+    for (uint32_t a = 0; a < m->n_free && rc == 0; a++) {
+        double left[TY_FIT_MAX];
+        for (uint32_t d = 0; d < m->n_free; d++) {
+            left[d] = 0;
+            for (uint32_t c = 0; c < m->n_free; c++) {
+                left[d] += inverse.at[a][c] * middle.at[c][d];
+            }
+        }
+        for (uint32_t b = 0; b < m->n_free; b++) {
+            out->at[a][b] = 0;
+            for (uint32_t d = 0; d < m->n_free; d++) {
+                out->at[a][b] += left[d] * inverse.at[d][b];
+            }
+        }
+    }
+    return rc;
+}
+
+/* Standard errors and correlations out of a covariance. */
+static void take(const struct ty_fit_linear *m, const struct ty_fit_square *c, double *error,
+                 double (*correlation)[TY_FIT_MAX])
+{
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        error[m->free[a]] = sqrt(c->at[a][a]);
+        for (uint32_t b = 0; b < m->n_free; b++) {
+            correlation[m->free[a]][m->free[b]] = c->at[a][b] / sqrt(c->at[a][a] * c->at[b][b]);
+        }
+    }
+}
+
+/* Says which values lie at a bound, and finds those that do not. */
+static void find_free(struct ty_fit *fit, struct ty_fit_linear *m)
+{
+    const struct ty_fit_problem *q = m->problem;
     for (uint32_t j = 0; j < q->n_parameters; j++) {
         const struct ty_fit_parameter *p = &q->parameter[j];
         fit->at_low[j] = log(fit->value[j] / p->low) < BOUND_NEAR;
         fit->at_high[j] = log(p->high / fit->value[j]) < BOUND_NEAR;
         fit->error[j] = fit->data_error[j] = HUGE_VAL;
+        fit->reach[j] = 0;
+        for (uint32_t i = 0; i < q->n_rows; i++) {
+            fit->reach[j] = fmax(fit->reach[j], fabs(m->slope[(size_t)i * q->n_parameters + j]));
+        }
         if (!fit->at_low[j] && !fit->at_high[j]) {
-            at[n_free++] = j;
+            m->free[m->n_free++] = j;
         }
     }
-    return n_free;
 }
 
-static int errors(struct ty_fit *fit, const struct ty_fit_problem *q, const double *times,
-                  const double *slope, struct ty_err *err)
+static int errors(struct ty_fit *fit, struct ty_fit_linear *m, const struct ty_fit_groups *groups,
+                  struct ty_err *err)
 {
-    uint32_t at[TY_FIT_MAX];
-    const uint32_t n_free = find_free(fit, q, at);
-    fit->noise = ty_fit_noise(q, times, n_free);
-    if (n_free == 0) {
-        return 0;
+    const struct ty_fit_problem *q = m->problem;
+    struct ty_fit_square c;
+    double shared = 0;
+    find_free(fit, m);
+    fit->noise = m->noise = ty_fit_noise(q, m->times, m->n_free);
+    int rc = groups != NULL ? ty_fit_find_scatter(m, groups, &fit->scatter, err) : 0;
+    if (rc == 0 && groups != NULL && fit->scatter.shared > 0) {
+        const double one = pow(fit->scatter.each, 2), all = pow(fit->scatter.shared, 2);
+        shared = all / (one + all);
     }
-    const size_t n = q->n_rows > n_free ? q->n_rows : n_free;
-    struct matrices m = {.j = gsl_matrix_alloc(n, n_free),
-                         .v = gsl_matrix_alloc(n_free, n_free),
-                         .inverse = gsl_matrix_alloc(n_free, n_free),
-                         .singular = gsl_vector_alloc(n_free),
-                         .work = gsl_vector_alloc(n_free)};
-    int rc = 0;
-    if (!m.j || !m.v || !m.inverse || !m.singular || !m.work) {
-        rc = ty_fail_memory(err);
-    } else {
-        fill(m.j, q, times, slope, at, n_free);
-        const bool good = (q->prior <= 0 || with_prior(fit, q, &m, at, n_free) == 0) &&
-                          data_alone(fit, &m, at, n_free) == 0;
-        rc = good ? 0 : ty_fail(err, TY_EBUG, "standard errors cannot be computed");
+    rc = rc < 0 ? rc : covariance(m, ty_fit_width(q), groups, shared, &c, err);
+    if (rc == 0) {
+        take(m, &c, fit->error, fit->joint);
+        rc = covariance(m, VAGUE, groups, shared, &c, err);
     }
-    for (uint32_t a = 0; a < n_free && q->prior <= 0; a++) {
-        fit->error[at[a]] = fit->data_error[at[a]];
+    if (rc == 0) {
+        take(m, &c, fit->data_error, fit->correlation);
     }
-    gsl_matrix_free(m.j);
-    gsl_matrix_free(m.v);
-    gsl_matrix_free(m.inverse);
-    gsl_vector_free(m.singular);
-    gsl_vector_free(m.work);
+    for (uint32_t a = 0; a < m->n_free; a++) {
+        double *own = &fit->data_error[m->free[a]];
+        *own = *own > 0.999 * VAGUE ? HUGE_VAL : *own;
+    }
     return rc;
 }
 
@@ -159,13 +220,15 @@ double *ty_fit_linearise(const struct ty_fit_problem *q, const double *value, in
     return times;
 }
 
-int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *q, struct ty_err *err)
+int ty_fit_errors(struct ty_fit *fit, const struct ty_fit_problem *q,
+                  const struct ty_fit_groups *groups, struct ty_err *err)
 {
     int rc;
     double *times = ty_fit_linearise(q, fit->value, &rc, err);
     if (times != NULL) {
+        struct ty_fit_linear m = {.problem = q, .times = times, .slope = times + q->n_rows};
         ty_gsl_quiet();
-        rc = errors(fit, q, times, times + q->n_rows, err);
+        rc = errors(fit, &m, groups, err);
     }
     free(times);
     return rc;

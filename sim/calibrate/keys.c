@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
+
 #define NAMES_MAX  256u /* keys looked at for a hint */
 #define DIGITS     5    /* of a value in an overlay: finer than any fit, short to read */
 #define OPEN_RANGE 1e3  /* factor on the start where a key has no bound of its own */
+#define REACH_NONE 1e-4 /* of log time by log value: an accident of differences */
 #define LIMIT      0.5  /* relative error: hardly the order of magnitude is known */
 
 /* ---- names ---- */
@@ -240,20 +243,41 @@ int ty_cal_key_round(struct ty_cal_key *key, double value, struct ty_err *err)
     return 0;
 }
 
+/* Why the rows do not tell key k: what would have to be measured instead. */
+static void why_not(const struct ty_calibration *c, uint32_t k, char *buf, size_t size)
+{
+    uint32_t like = k;
+    for (uint32_t other = 0; other < c->n_keys; other++) {
+        const double r = fabs(c->fit.correlation[k][other]);
+        if (other != k && r > TY_CAL_ALIKE &&
+            (like == k || r > fabs(c->fit.correlation[k][like]))) {
+            like = other;
+        }
+    }
+    if (c->fit.reach[k] < REACH_NONE) {
+        snprintf(buf, size, "no %s's time depends on it", c->source->one);
+    } else if (like != k) {
+        snprintf(buf, size, "it moves their times as %s does", c->key[like].name);
+    } else {
+        ty_snprintf(buf, size,
+                    "1 %% of it moves %ss by %.2g %% at most, and they scatter by %.2g %%",
+                    c->source->one, c->fit.reach[k], 100 * c->fit.noise);
+    }
+}
+
 char *ty_cal_remark(const struct ty_calibration *c, uint32_t k, char *buf, size_t size)
 {
     const struct ty_cal_key *key = &c->key[k];
-    char bound[64];
+    char bound[96];
     buf[0] = '\0';
     if (c->fit.at_low[k] || c->fit.at_high[k]) {
         const double at = c->fit.at_low[k] ? low_of(key) : high_of(key);
         snprintf(buf, size, "at its %s bound (%s): means nothing",
                  c->fit.at_low[k] ? "lower" : "upper",
                  ty_quantity_format(at, key->field->dim, bound, sizeof(bound)));
-    } else if (isinf(c->fit.data_error[k])) {
-        snprintf(buf, size, "not identified by these data: no effect of its own");
     } else if (c->fit.data_error[k] > ty_cal_limit(c)) {
-        snprintf(buf, size, "not identified by these data");
+        why_not(c, k, bound, sizeof(bound));
+        snprintf(buf, size, "not identified by these data: %s", bound);
     }
     return buf;
 }

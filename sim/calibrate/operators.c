@@ -131,6 +131,7 @@ const struct ty_cal_source ty_cal_operators = {
     .option = "operators",
     .times = "kernel's time",
     .rows = "kernels",
+    .one = "kernel",
     .grouped = "weight matrix, shape of attention, or operator and decade of elements",
     .rows_asked = ROWS_ASKED,
     .keys = keys,

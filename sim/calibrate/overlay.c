@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "sim/base/text.h"
+#include "sim/config/uncertainty.h"
+
+#define CORRELATION_LEAST 0.0005 /* of four digits */
 
 /* A user's text inside a comment: line ends would end it. */
 static void put_inline(struct ty_text *t, const char *s)
@@ -57,6 +60,61 @@ static void put_head(const struct ty_calibration *c, struct ty_text *t)
     ty_text_add(t, "# trainyard run FILE --with this file\n");
 }
 
+/* ---- how far they may be off ---- */
+
+/* A value at a bound has no error that means anything. */
+static bool has_error(const struct ty_calibration *c, uint32_t k)
+{
+    return !c->fit.at_low[k] && !c->fit.at_high[k] && isfinite(c->fit.error[k]);
+}
+
+static void put_errors(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        if (has_error(c, k)) {
+            ty_text_add(t, "%s    - %s %.3g %% fitted to %u %s\n", any ? "" : "  errors:\n",
+                        c->key[k].name, 100 * fmin(c->fit.error[k], TY_ERROR_MAX),
+                        (unsigned)c->n_rows, c->source->rows);
+            any = true;
+        }
+    }
+}
+
+/* Below each key those after it with which it is correlated. */
+static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t a = 0; a < c->n_keys; a++) {
+        bool named = false;
+        for (uint32_t b = a + 1; b < c->n_keys; b++) {
+            const double r = c->fit.joint[a][b];
+            if (has_error(c, a) && has_error(c, b) && fabs(r) >= CORRELATION_LEAST) {
+                ty_text_add(t, "%s", any ? "" : "  correlations:\n");
+                ty_text_add(t, "%s%s", named ? "" : "    - ", named ? "" : c->key[a].name);
+                ty_text_add(t, " %s %.4f", c->key[b].name, r);
+                named = any = true;
+            }
+        }
+        ty_text_add(t, named ? "\n" : "");
+    }
+}
+
+/* The section `uncertainty`, see sim/config/uncertainty.h. */
+static void put_uncertainty(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_fit_scatter *s = &c->fit.scatter;
+    ty_text_add(t, "uncertainty:\n");
+    put_errors(c, t);
+    put_correlations(c, t);
+    if (c->source->steps) {
+        ty_text_add(t, "  scatter: %.3g %%\n", 100 * fmin(s->each, TY_ERROR_MAX));
+    }
+    if (c->source->steps && !isnan(s->shared)) {
+        ty_text_add(t, "  shared_scatter: %.3g %%\n", 100 * fmin(s->shared, TY_ERROR_MAX));
+    }
+}
+
 void ty_cal_overlay(const struct ty_calibration *c, struct ty_text *t)
 {
     static const char *const section[] = {
@@ -89,4 +147,5 @@ void ty_cal_overlay(const struct ty_calibration *c, struct ty_text *t)
             }
         }
     }
+    put_uncertainty(c, t);
 }

@@ -9,8 +9,7 @@
 #include "sim/base/text.h"
 #include "sim/document/json.h"
 
-#define CORRELATION_SHOWN 0.9
-#define GROUPS_SHOWN      30u
+#define GROUPS_SHOWN 30u
 
 /* ---- the table ---- */
 
@@ -157,7 +156,7 @@ static void put_correlations(const struct ty_calibration *c, struct ty_text *t)
     for (uint32_t a = 0; a < c->n_keys; a++) {
         for (uint32_t b = a + 1; b < c->n_keys; b++) {
             const double r = c->fit.correlation[a][b];
-            if (fabs(r) > CORRELATION_SHOWN) {
+            if (fabs(r) > TY_CAL_ALIKE) {
                 ty_text_add(t, any ? ""
                                    : "\nstrongly correlated: these rows tell only the two "
                                      "together\n");
@@ -218,6 +217,24 @@ static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
     }
 }
 
+/* What the errors of the table are due to once the keys are right, and whether bands that know of
+ * it hold. */
+static void put_scatter(const struct ty_calibration *c, struct ty_text *t)
+{
+    const struct ty_fit_scatter *s = &c->fit.scatter;
+    ty_text_add(t, "\nno key explains a scatter of %.3g %% of each %s",
+                100 * fmin(s->each, TY_ERROR_MAX), c->source->one);
+    if (isnan(s->shared)) {
+        ty_text_add(t, "; what those of a group share cannot be told\n");
+        return;
+    }
+    ty_text_add(t, " by itself, %.3g %% that a group shares\n",
+                100 * fmin(s->shared, TY_ERROR_MAX));
+    ty_text_add(
+        t, "90 %% bands of those left out, by fits of the others: %u of %u lie within (%.0f %%)\n",
+        (unsigned)s->n_covered, (unsigned)s->n_out, 100.0 * s->n_covered / s->n_out);
+}
+
 /* Times that no machine explains are most often in another unit. */
 static void put_scale(const struct ty_calibration *c, struct ty_text *t)
 {
@@ -248,6 +265,7 @@ void ty_cal_report(const struct ty_calibration *c, struct ty_text *t)
     put_error(t, "before", &c->before);
     put_error(t, "after (training error)", &c->after);
     put_left_out(c, t);
+    put_scatter(c, t);
     put_scale(c, t);
 }
 
@@ -286,7 +304,10 @@ static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_j
     ty_json_real(j, "error", bound != NULL ? HUGE_VAL : f->error[k]);
     ty_json_real(j, "data_error", bound != NULL ? HUGE_VAL : f->data_error[k]);
     ty_json_text(j, "bound", bound);
-    ty_json_bool(j, "identified", bound == NULL && f->data_error[k] <= ty_cal_limit(c));
+    const bool identified = bound == NULL && f->data_error[k] <= ty_cal_limit(c);
+    char remark[128];
+    ty_json_bool(j, "identified", identified);
+    ty_json_text(j, "remark", identified ? NULL : ty_cal_remark(c, k, remark, sizeof(remark)));
     ty_json_end(j);
 }
 
@@ -317,18 +338,33 @@ static void put_demands_json(const struct ty_calibration *c, struct ty_json *j)
     ty_json_end(j);
 }
 
-static void put_correlations_json(const struct ty_calibration *c, struct ty_json *j)
+/* Of the data alone, as data_error is; or with the prior, as error. */
+static void put_correlations_json(const struct ty_calibration *c, const char *name,
+                                  const double (*correlation)[TY_FIT_MAX], struct ty_json *j)
 {
     ty_json_line(j, 2);
-    ty_json_array(j, "correlation");
+    ty_json_array(j, name);
     ty_json_rows(j);
     for (uint32_t a = 0; a < c->n_keys; a++) {
         ty_json_array(j, NULL);
         for (uint32_t b = 0; b < c->n_keys; b++) {
-            ty_json_real(j, NULL, c->fit.correlation[a][b]);
+            ty_json_real(j, NULL, correlation[a][b]);
         }
         ty_json_end(j);
     }
+    ty_json_end(j);
+}
+
+/* Relative, as errors are; of rows that were not left out null. */
+static void put_scatter_json(const struct ty_calibration *c, struct ty_json *j)
+{
+    const struct ty_fit_scatter *s = &c->fit.scatter;
+    ty_json_line(j, 2);
+    ty_json_object(j, "scatter");
+    ty_json_real(j, "each", s->each);
+    ty_json_real(j, "shared", s->shared);
+    ty_json_whole(j, "left_out", s->n_out);
+    ty_json_whole(j, "in_their_90_percent_band", s->n_covered);
     ty_json_end(j);
 }
 
@@ -365,7 +401,9 @@ void ty_cal_report_json(const struct ty_calibration *c, struct ty_text *t)
     put_keys_json(c, &j);
     put_texts_json(&j, "left_as_they_are", c->unidentified, c->n_unidentified);
     put_demands_json(c, &j);
-    put_correlations_json(c, &j);
+    put_correlations_json(c, "correlation", c->fit.correlation, &j);
+    put_correlations_json(c, "correlation_with_prior", c->fit.joint, &j);
+    put_scatter_json(c, &j);
     put_error_json(&j, "before", &c->before);
     put_error_json(&j, "after", &c->after);
     if (c->n_folds > 1) {

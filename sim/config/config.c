@@ -62,6 +62,9 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
         [TY_SECTION_FLEET] = {.fields = ty_fleet_fields,
                               .n_fields = ty_n_fleet_fields,
                               .base = &config->fleet},
+        [TY_SECTION_UNCERTAINTY] = {.fields = ty_uncertainty_fields,
+                                    .n_fields = ty_n_uncertainty_fields,
+                                    .base = &config->uncertainty},
         [TY_SECTION_OUTPUT] = {.fields = ty_output_fields,
                                .n_fields = ty_n_output_fields,
                                .base = &config->output},
@@ -109,7 +112,7 @@ int ty_config_unknown_section(const char *name, const struct ty_place *at, struc
     char hint[TY_SUGGESTION];
     return ty_fail_at(err, TY_EINPUT, at,
                       "%.60s: unknown section; write one of cluster, fabric, model, layout, "
-                      "framework, schedule, run, fleet, output, jobs%s",
+                      "framework, schedule, run, fleet, uncertainty, output, jobs%s",
                       name, ty_suggestion(name, names, TY_N_SECTIONS + 1, hint));
 }
 
@@ -393,6 +396,9 @@ static void check(struct ty_loader *l)
     }
     check_layout(l);
     check_output(l);
+    if (l->code == 0) { /* of values that stand */
+        ty_loader_note(l, TY_SECTION_UNCERTAINTY, ty_uncertain_check(c, l->err));
+    }
 }
 
 /* Where each section begins, in the first file that has it. */

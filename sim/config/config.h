@@ -10,6 +10,7 @@
 #include "model/schedule/schedule.h"
 #include "sim/config/fleet.h"
 #include "sim/config/options.h"
+#include "sim/config/uncertainty.h"
 #include "sim/trainyard.h"
 #include "topology/fabric/fabric.h"
 
@@ -23,6 +24,7 @@
     X(SCHEDULE, "schedule", "in which order pipeline stages work")                                 \
     X(RUN, "run", "how the plan is executed")                                                      \
     X(FLEET, "fleet", "the training of which a run is a step; nothing of it changes the step")     \
+    X(UNCERTAINTY, "uncertainty", "how far values may be off; nothing of it changes the step")     \
     X(OUTPUT, "output", "what is shown of it")
 
 enum ty_section_index {
@@ -55,6 +57,7 @@ struct ty_config {
     struct ty_sched_options schedule;
     struct ty_run_options run;
     struct ty_fleet_options fleet;
+    struct ty_uncertainty_options uncertainty;
     struct ty_output_options output;
 
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
@@ -77,7 +80,8 @@ struct ty_config {
 /* Whether a section says what a step does, and not only what is shown or asked of it. */
 static inline bool ty_config_matters(enum ty_section_index section)
 {
-    return section != TY_SECTION_OUTPUT && section != TY_SECTION_FLEET;
+    return section != TY_SECTION_OUTPUT && section != TY_SECTION_FLEET &&
+           section != TY_SECTION_UNCERTAINTY;
 }
 
 /* Public functions (load, free, show) are in sim/trainyard.h. */
@@ -92,7 +96,10 @@ int ty_config_schema(char **text, struct ty_err *err);
  * from. The names of presets and the output section are left out, as they change no result. */
 uint64_t ty_config_digest(const struct ty_config *config);
 
-/* The same as 16 digits, as outputs have it. Returns buf. */
+/* The same of the values of one section; 0: it has none that count. */
+uint64_t ty_config_section_digest(const struct ty_config *config, enum ty_section_index section);
+
+/* That of all as 16 digits, as outputs have it. Returns buf. */
 #define TY_DIGEST_TEXT 17u
 char *ty_config_digest_text(const struct ty_config *config, char buf[TY_DIGEST_TEXT]);
 

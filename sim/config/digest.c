@@ -59,6 +59,20 @@ static uint64_t hash_lines(const struct ty_string_list *texts)
     return h;
 }
 
+uint64_t ty_config_section_digest(const struct ty_config *config, enum ty_section_index index)
+{
+    const struct ty_section *section = &config->sections[index];
+    uint64_t h = 0;
+    for (uint32_t k = 0; k < section->n_fields; k++) {
+        const enum ty_field_type type = section->fields[k].type;
+        const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
+        if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine) { /* names */
+            h = hash_field(h, section, &section->fields[k]);
+        }
+    }
+    return h;
+}
+
 uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.custom != NULL ? hash_slots(&config->schedule.custom->slots) : 0;

@@ -27,7 +27,8 @@ static const struct {
     {CLUSTER "modell: {preset: llama-30b}\n" LAYOUT, NULL, TY_EINPUT,
      "run.yaml:2:1: modell: unknown section; write one of cluster, fabric, model, layout, "
      "framework, "
-     "schedule, run, fleet, output, jobs; hint: did you mean \"model\"?\n    modell: {preset: "
+     "schedule, run, fleet, uncertainty, output, jobs; hint: did you mean \"model\"?\n    modell: "
+     "{preset: "
      "llama-30b}\n    "
      "^"},
     {CLUSTER LAYOUT, NULL, TY_EINPUT,
@@ -45,7 +46,7 @@ static const struct {
      "    schedule: {name: 1f1b, chunks: 2}\n                                   ^"},
     {CLUSTER MODEL LAYOUT "x: 1\n", NULL, TY_EINPUT,
      "run.yaml:4:1: x: unknown section; write one of cluster, fabric, model, layout, framework, "
-     "schedule, run, fleet, output, jobs\n    x: 1\n    ^"},
+     "schedule, run, fleet, uncertainty, output, jobs\n    x: 1\n    ^"},
     {CLUSTER MODEL LAYOUT "run: 7\n", NULL, TY_EINPUT,
      "run.yaml:4:6: run: one value where a mapping is due; write \"key: value\" lines below it\n"
      "    run: 7\n         ^"},
@@ -79,7 +80,7 @@ static const struct {
      "--set layout.tensro=8: layout.tensro: unknown key; hint: did you mean \"tensor\"?"},
     {CLUSTER MODEL LAYOUT, "lay.tensor=8", TY_EINPUT,
      "--set lay.tensor=8: lay: unknown section; write one of cluster, fabric, model, layout, "
-     "framework, schedule, run, fleet, output, jobs; hint: did you mean \"layout\"?"},
+     "framework, schedule, run, fleet, uncertainty, output, jobs; hint: did you mean \"layout\"?"},
     {CLUSTER MODEL LAYOUT, "tensor=8", TY_EINPUT,
      "--set tensor=8: tensor: a key without its section; hint: did you mean "
      "\"layout.tensor\"?"},
