@@ -65,7 +65,6 @@ struct ty_run;
 /* An error object without messages; NULL when memory is exhausted, which every function takes. */
 TY_API struct ty_err *ty_err_new(void);
 TY_API void ty_err_free(struct ty_err *err);
-
 /* Forgets all messages. Of NULL nothing. */
 TY_API void ty_err_clear(struct ty_err *err);
 
@@ -80,14 +79,12 @@ TY_API const char *ty_err_text(const struct ty_err *err);
 TY_API int ty_err_exit_status(const struct ty_err *err);
 
 TY_API void ty_text_free(char *text);
-
 /* Makes a text fit to be shown, in place, as all texts of this library are: what is no UTF-8, what
  * controls a terminal or turns the direction of writing becomes "?"; line ends stay. Returns it. */
 TY_API char *ty_text_plain(char *text);
 
 /* Writes text to a file; compressed where the path ends in ".gz". (3) */
 TY_API int ty_text_write(const char *text, const char *path, struct ty_err *err);
-
 /* Whether a file could be written there, found by trying; to be called before a long run. (3) */
 TY_API int ty_path_check(const char *path, struct ty_err *err);
 
@@ -160,7 +157,6 @@ TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err 
 /* True when the last execution ended in a deadlock: there are traces and pages of what ran before,
  * and neither reports, figures nor tasks. */
 TY_API bool ty_run_halted(const struct ty_run *run);
-
 /* Not negative when there is a report of that name; to be called before a long run. (2) */
 TY_API int ty_run_report_check(const char *format, struct ty_err *err);
 
@@ -168,6 +164,10 @@ TY_API int ty_run_report_check(const char *format, struct ty_err *err);
  * execution. */
 TY_API int ty_run_report(const struct ty_run *run, const char *format, char **text,
                          struct ty_err *err);
+
+/* Gives the reports of an executed run a 90 % band, by runs of its source with each value that may
+ * be off (section `uncertainty`) moved. (2) before execution, and for standard input; (3). */
+TY_API int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *);
 
 /* One figure of an executed run: by the name and in the unit that ty_list("figures") has, such as
  * "step_time_s" or "mfu", or a part of the step, as "breakdown.exposed_data". (2) for another name,
@@ -177,7 +177,6 @@ TY_API int ty_run_figure(const struct ty_run *run, const char *name, double *val
 
 /* How many pipeline stages a plan has. */
 TY_API uint32_t ty_run_stages(const struct ty_run *run);
-
 /* Bytes that a GPU of a stage holds at its fullest moment, by the plan. (2) for a stage that is not
  * there. */
 TY_API int ty_run_peak_memory(const struct ty_run *run, uint32_t stage, double *bytes,
@@ -248,9 +247,8 @@ struct ty_trace_options {
     const char *critical;     /* "path", "none" */
     ty_progress_fn *progress; /* of the writing; NULL: nobody is told */
     void *progress_arg;
-    const char *width;             /* of pictures: "170 mm" */
-    const char *palette, *bubbles; /* of pictures: "traces", "safe", "print"; "shaded", "named",
-                                    * "none" */
+    const char *width, *palette, *bubbles; /* of pictures: "170 mm"; "traces", "safe", "print";
+                                            * "shaded", "named", "none" */
 };
 
 /* `options` may be NULL for the defaults of all. `target` is "FORMAT:PATH", "chrome:step.json.gz";
@@ -350,6 +348,7 @@ struct ty_sweep_options {
     const char *output; /* CSV; NULL: standard output */
     uint32_t jobs;      /* threads; 0: one per core */
     bool resume;        /* keep the finished rows of an earlier call's output.partial; a file */
+    bool uncertain;     /* with 90 % bands, and which rows cannot be told from the fastest */
     struct ty_sweep_summary *summary; /* filled when not NULL */
     ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
     void *progress_arg;

@@ -23,7 +23,7 @@ struct cli_options {
         *palette, *bubbles, *compare;
     const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node, *model, *cluster, *gpus;
-    bool show_config, traffic, no_bubbles, force, resume, quiet, help;
+    bool show_config, traffic, uncertain, no_bubbles, force, resume, quiet, help;
     char seed[64];   /* "run.seed=N", the last of `set`; or empty */
     char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */
 };

@@ -163,6 +163,13 @@ static int write_traces(const struct cli_options *o, const struct ty_config *con
     return 0;
 }
 
+/* How sure the run is, where that is asked for. */
+static int find_band(const struct cli_options *o, struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_source source = cli_source(o);
+    return o->uncertain ? ty_run_uncertain(run, &source, err) : 0;
+}
+
 static int simulate(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
                     struct ty_err *err)
 {
@@ -179,6 +186,9 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     }
     if (rc == 0) {
         rc = check_window(o, config, run, err);
+    }
+    if (rc == 0) {
+        rc = find_band(o, run, err);
     }
     if (rc == 0) {
         rc = ty_run_report(run, format, &text, err);
@@ -213,6 +223,9 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
     ty_run_threads(run, jobs);
     if (rc == 0) {
         rc = cli_execute(o, run, o->engine, err);
+    }
+    if (rc == 0) {
+        rc = find_band(o, run, err);
     }
     if (rc == 0) {
         rc = ty_run_explain(run, &text, err);

@@ -34,6 +34,7 @@ int cmd_sweep(const struct cli_options *o)
                                  .rows = o->rows,
                                  .output = o->output,
                                  .resume = o->resume,
+                                 .uncertain = o->uncertain,
                                  .over = o->over.item,
                                  .n_over = o->over.n,
                                  .with = o->with.item,

@@ -248,7 +248,10 @@ static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     if (rc == 0) {
         rc = ty_report_changes(run, t, err);
     }
-    return rc < 0 ? rc : ty_report_what_if(run, f.tokens_per_s, &path.sum, t, err);
+    if (rc == 0) {
+        rc = ty_report_what_if(run, f.tokens_per_s, &path.sum, t, err);
+    }
+    return rc < 0 ? rc : ty_report_band(run, &f, t, err);
 }
 
 int ty_run_explain(const struct ty_run *run, char **text, struct ty_err *err)

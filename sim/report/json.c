@@ -197,6 +197,7 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     if (rc < 0) {
         return rc;
     }
+    ty_report_band_json(run, &f, &j);
     breakdown(&j, &f);
     traffic(&j, &f);
     rc = ty_report_links_json(run, &j, err);

@@ -172,8 +172,12 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     ty_run_figures(run, &f);
     ty_report_head(run, t);
     figures(&f, t);
+    int rc = ty_report_band(run, &f, t, err);
+    if (rc < 0) {
+        return rc;
+    }
     breakdown(&f, t);
-    int rc = ty_report_memory(run, t, err);
+    rc = ty_report_memory(run, t, err);
     if (rc < 0) {
         return rc;
     }

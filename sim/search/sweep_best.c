@@ -8,6 +8,7 @@
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
+#include "sim/search/sweep_bands.h"
 
 #define GAP 2u /* columns between columns */
 
@@ -121,6 +122,35 @@ static void framework_cell(const void *arg, uint32_t column, uint32_t line, char
     (void)snprintf(buf, size, "%s", line == 0 ? "framework" : l->best->row[line - 1].framework);
 }
 
+/* Whether the order could be the other one. */
+static void tie_cell(const void *arg, uint32_t column, uint32_t line, char *buf, size_t size)
+{
+    const struct lines *l = arg;
+    (void)column;
+    if (line == 0) {
+        (void)snprintf(buf, size, "faster than row %u", (unsigned)l->best->row[0].row + 1);
+    } else if (line == 1) {
+        (void)snprintf(buf, size, "-");
+    } else {
+        const double p = l->best->faster[line - 1];
+        ty_snprintf(buf, size, p > TY_SWEEP_TIED ? "not told apart: p = %.2f" : "p = %.2g", p);
+    }
+}
+
+static void band_cell(const void *arg, uint32_t column, uint32_t line, char *buf, size_t size)
+{
+    const struct lines *l = arg;
+    char low[64], high[64];
+    (void)column;
+    if (line == 0) {
+        (void)snprintf(buf, size, "90 %% band of it");
+    } else {
+        const struct ty_sweep_figures *f = &l->best->row[line - 1];
+        (void)snprintf(buf, size, "%s to %s", ty_words_seconds(f->low_s, low, sizeof(low)),
+                       ty_words_seconds(f->high_s, high, sizeof(high)));
+    }
+}
+
 /* Puts a column behind the others on every line. */
 static void put(struct ty_text *line, const struct lines *l, cell_fn *cell, uint32_t column,
                 bool right)
@@ -140,7 +170,7 @@ static void put(struct ty_text *line, const struct lines *l, cell_fn *cell, uint
 }
 
 /* The lines, without blanks at their ends; NULL: no memory. */
-static char *joined(struct ty_text *line, uint32_t n)
+static char *joined(const struct ty_sweep_best *best, struct ty_text *line, uint32_t n)
 {
     struct ty_text all = {.data = NULL};
     bool whole = true;
@@ -154,6 +184,11 @@ static char *joined(struct ty_text *line, uint32_t n)
         ty_text_bytes(&all, text, len);
         ty_text_bytes(&all, "\n", 1);
         free(text);
+    }
+    if (best->judged) {
+        ty_text_add(&all, "not told apart from row %u (p > %g): %u of %u other rows that fit\n",
+                    (unsigned)best->row[0].row + 1, TY_SWEEP_TIED, (unsigned)best->n_tied,
+                    (unsigned)best->n_others);
     }
     if (!whole) {
         ty_text_release(&all);
@@ -185,7 +220,13 @@ char *ty_sweep_best_text(const struct ty_sweep_best *best, const struct ty_sweep
         if (!l.figure[k]->asked || ty_sweep_line_value(&best->row[0], l.figure[k]->name) > 0) {
             put(line, &l, figure_cell, k, true);
         }
+        if (k == 0 && best->judged) { /* the first is the step time */
+            put(line, &l, band_cell, 0, true);
+        }
     }
     put(line, &l, framework_cell, 0, false);
-    return joined(line, best->n + 1);
+    if (best->judged) {
+        put(line, &l, tie_cell, 0, false);
+    }
+    return joined(best, line, best->n + 1);
 }

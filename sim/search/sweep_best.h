@@ -11,6 +11,9 @@
 struct ty_sweep_best {
     struct ty_sweep_figures row[TY_SWEEP_BEST];
     uint32_t n;
+    bool judged;                  /* what follows is known (sweep_bands.h) */
+    double faster[TY_SWEEP_BEST]; /* chance that it is faster than the first */
+    uint32_t n_tied, n_others;    /* rows that are not told apart from the first, of all that fit */
 };
 void ty_sweep_best_add(struct ty_sweep_best *best, const struct ty_sweep_figures *figures);
 

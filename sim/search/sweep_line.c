@@ -76,9 +76,9 @@ void ty_sweep_line_cell(struct ty_text *t, const char *s)
     ty_text_bytes(t, "\"", quoted);
 }
 
-void ty_sweep_line_head(struct ty_text *t, bool fleet)
+void ty_sweep_line_head(struct ty_text *t, struct ty_sweep_columns with)
 {
-    const struct columns c = columns_of(fleet);
+    const struct columns c = columns_of(with.fleet);
     for (uint32_t i = 0; i < c.n_plain; i++) {
         ty_text_add(t, ",%s", c.row[i]->name);
     }
@@ -86,12 +86,13 @@ void ty_sweep_line_head(struct ty_text *t, bool fleet)
     for (uint32_t i = c.n_plain; i < c.n; i++) {
         ty_text_add(t, ",%s", c.row[i]->name);
     }
-    ty_text_add(t, ",error");
+    ty_text_add(t, with.bands ? ",step_low_s,step_high_s,error" : ",error");
 }
 
-void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *f, bool fleet)
+void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *f,
+                       struct ty_sweep_columns with)
 {
-    const struct columns c = columns_of(fleet);
+    const struct columns c = columns_of(with.fleet);
     char number[TY_JSON_NUMBER];
     for (uint32_t i = 0; i < c.n_plain; i++) {
         ty_text_add(t, ",%s", ty_json_number(f->value[i], number));
@@ -100,12 +101,22 @@ void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *f, bool
     for (uint32_t i = c.n_plain; i < c.n; i++) {
         ty_text_add(t, ",%s", f->value[i] > 0 ? ty_json_number(f->value[i], number) : "");
     }
+    if (with.bands) {
+        ty_text_add(t, ",%s", ty_json_number(f->low_s, number));
+        ty_text_add(t, ",%s", ty_json_number(f->high_s, number));
+    }
     ty_text_add(t, ",");
 }
 
-void ty_sweep_line_error(struct ty_text *t, const char *message, bool fleet)
+/* Columns of a row without an answer that are empty. */
+static uint32_t empty_columns(struct ty_sweep_columns with)
 {
-    const uint32_t n = columns_of(fleet).n + OTHERS;
+    return columns_of(with.fleet).n + OTHERS + (with.bands ? 2 : 0);
+}
+
+void ty_sweep_line_error(struct ty_text *t, const char *message, struct ty_sweep_columns with)
+{
+    const uint32_t n = empty_columns(with);
     for (uint32_t i = 0; i < n; i++) {
         ty_text_add(t, ",");
     }
@@ -151,10 +162,18 @@ static bool read_stack(const char **p, struct ty_sweep_figures *f)
     return false;
 }
 
-enum ty_sweep_read ty_sweep_line_read(const char *text, bool fleet, struct ty_sweep_figures *f)
+/* ",1.3,1.7" */
+static bool read_band(const char **p, struct ty_sweep_figures *f)
 {
-    const struct columns c = columns_of(fleet);
-    const size_t n_empty = c.n + OTHERS; /* of an error */
+    return read_number(p, false, &f->low_s) && read_number(p, false, &f->high_s) && f->low_s > 0 &&
+           f->high_s >= f->low_s;
+}
+
+enum ty_sweep_read ty_sweep_line_read(const char *text, struct ty_sweep_columns with,
+                                      struct ty_sweep_figures *f)
+{
+    const struct columns c = columns_of(with.fleet);
+    const size_t n_empty = empty_columns(with);
     const char *p = text;
     *f = (struct ty_sweep_figures){.framework = ""};
     if (strspn(text, ",") >= n_empty) {
@@ -168,6 +187,7 @@ enum ty_sweep_read ty_sweep_line_read(const char *text, bool fleet, struct ty_sw
     for (uint32_t i = c.n_plain; i < c.n && ok; i++) {
         ok = read_number(&p, true, &f->value[i]);
     }
+    ok = ok && (!with.bands || read_band(&p, f));
     ok = ok && ty_sweep_line_value(f, "step_time_s") > 0 && strcmp(p, ",\n") == 0;
     return ok ? TY_SWEEP_ANSWER : TY_SWEEP_NONSENSE;
 }

@@ -12,6 +12,12 @@ struct ty_sweep_figures {
     bool fits;
     const char *framework;        /* name of its preset, static */
     double value[TY_FIGURES_MAX]; /* of each column; of the fleet 0: not asked for */
+    double low_s, high_s;         /* of the step time, where bands are asked for */
+};
+
+/* What a table has beside what every one has. */
+struct ty_sweep_columns {
+    bool fleet, bands;
 };
 
 /* Those of an executed run. */
@@ -20,12 +26,13 @@ void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *r
 /* The value of the column of that name, which there is. */
 double ty_sweep_line_value(const struct ty_sweep_figures *figures, const char *name);
 
-/* Appends the names of the columns; `fleet`: with those of a fleet section. */
-void ty_sweep_line_head(struct ty_text *t, bool fleet);
+/* Appends the names of the columns. */
+void ty_sweep_line_head(struct ty_text *t, struct ty_sweep_columns with);
 
 /* Appends the columns of an answer, or of an error: a comma before each, but no end of line. */
-void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *figures, bool fleet);
-void ty_sweep_line_error(struct ty_text *t, const char *message, bool fleet);
+void ty_sweep_line_put(struct ty_text *t, const struct ty_sweep_figures *figures,
+                       struct ty_sweep_columns with);
+void ty_sweep_line_error(struct ty_text *t, const char *message, struct ty_sweep_columns with);
 
 /* A cell as CSV: quoted when it has to be, and with the bytes that it came with. */
 void ty_sweep_line_cell(struct ty_text *t, const char *s);
@@ -37,7 +44,7 @@ enum ty_sweep_read {
 };
 
 /* Reads what those wrote, with the end of the line; of an error nothing but that. */
-enum ty_sweep_read ty_sweep_line_read(const char *text, bool fleet,
+enum ty_sweep_read ty_sweep_line_read(const char *text, struct ty_sweep_columns with,
                                       struct ty_sweep_figures *figures);
 
 #endif

@@ -17,7 +17,7 @@
 #include "sim/config/stack.h"
 #include "sim/document/json.h"
 #include "sim/search/inputs.h"
-#include "sim/search/sweep_best.h"
+#include "sim/search/sweep_bands.h"
 #include "sim/search/sweep_line.h"
 #include "sim/search/sweep_space.h"
 #include "sim/search/sweep_store.h"
@@ -31,11 +31,12 @@ struct sweep_job {
     struct ty_row_gate gate;
     struct ty_sweep_summary summary;
     struct ty_sweep_best best;
-    bool fleet;          /* some row has what a fleet section adds */
-    struct ty_err fault; /* of the first row that could not be answered */
-    uint32_t last;       /* of the rows that an earlier sweep left; the one to be looked at again */
-    bool any_times;      /* it has times */
-    bool by_layout;      /* the layout of some row chose its stack */
+    struct ty_sweep_bands bands;
+    struct ty_sweep_columns with; /* what some row asks for, or the options do */
+    struct ty_err fault;          /* of the first row that could not be answered */
+    uint32_t last;  /* of the rows that an earlier sweep left; the one to be looked at again */
+    bool any_times; /* it has times */
+    bool by_layout; /* the layout of some row chose its stack */
     uint32_t
         wrong_row; /* the first whose answer is an error, and what that says; UINT32_MAX: none */
     char message[TY_ROW_MESSAGE];
@@ -69,6 +70,7 @@ static void add_outcome(struct sweep_job *job, uint32_t row, struct outcome *out
     job->summary.n_not += out->answers && !out->figures.fits;
     if (out->answers) {
         ty_sweep_best_add(&job->best, &out->figures);
+        ty_sweep_bands_note(&job->bands, &out->figures);
     }
 }
 
@@ -87,21 +89,24 @@ static bool no_memory(struct ty_err *err)
 }
 
 /* The line of a row; NULL: it has no answer, and err says why. */
-static char *make_line(const struct sweep_job *job, uint32_t row, struct outcome *out,
-                       struct ty_err *err)
+static char *make_line(struct sweep_job *job, uint32_t row, struct outcome *out, struct ty_err *err)
 {
     struct ty_text *t = &out->text;
     put_inputs(t, job, row);
-    const int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
+    int rc = ty_row_run(&job->rows, row, NULL, 0, take_figures, out, err);
+    if (rc == 0) {
+        rc = ty_sweep_bands_find(&job->bands, row, &out->figures, err);
+    }
     if (rc < 0 && ty_is_of_machine(rc)) { /* nothing about the row: it may come out another time */
         ty_text_release(t);
         return NULL;
     }
     if (rc < 0) {
+        out->answers = false;
         ty_row_message(err, out->message);
-        ty_sweep_line_error(t, out->message, job->fleet);
+        ty_sweep_line_error(t, out->message, job->with);
     } else {
-        ty_sweep_line_put(t, &out->figures, job->fleet);
+        ty_sweep_line_put(t, &out->figures, job->with);
     }
     ty_text_add(t, "\n");
     char *line = ty_text_take(t);
@@ -165,7 +170,7 @@ static char *make_header(const struct sweep_job *job)
         ty_text_add(&t, k == 0 ? "" : ",");
         ty_sweep_line_cell(&t, ty_csv_header(&job->table.csv, k));
     }
-    ty_sweep_line_head(&t, job->fleet);
+    ty_sweep_line_head(&t, job->with);
     ty_text_add(&t, "\n");
     return ty_text_take(&t);
 }
@@ -182,7 +187,7 @@ static int look_at_row(void *arg, uint32_t row, const char *line)
     const bool failed = inputs.failed;
     const bool same = !failed && (inputs.len == 0 || strncmp(line, inputs.data, inputs.len) == 0);
     const enum ty_sweep_read read =
-        same ? ty_sweep_line_read(line + inputs.len, job->fleet, &out.figures) : TY_SWEEP_NONSENSE;
+        same ? ty_sweep_line_read(line + inputs.len, job->with, &out.figures) : TY_SWEEP_NONSENSE;
     ty_text_release(&inputs);
     if (read == TY_SWEEP_NONSENSE) {
         return failed ? TY_ENOMEM : TY_EINPUT;
@@ -298,6 +303,7 @@ static int sweep(struct sweep_job *job, struct ty_arena *arena, struct ty_err *e
         remark_stack(job, arena);
         remark_wrong(job, arena);
         rc = finish(job, err);
+        rc = rc < 0 ? rc : ty_sweep_bands_judge(&job->bands, &job->best, o->jobs, err);
     }
     ty_sweep_store_release(&job->store);
     free(header);
@@ -317,6 +323,22 @@ static void copy_remark(struct ty_sweep_summary *summary, const char *remark)
     }
     (void)snprintf(summary->remark, sizeof(summary->remark), "%.*s%s", (int)n, remark,
                    whole ? "" : more + (n == 0));
+}
+
+/* What the caller is told, of a sweep that ended with rc. */
+static void sum_up(struct sweep_job *job, int rc)
+{
+    struct ty_sweep_summary *summary = job->options->summary;
+    if (summary == NULL) {
+        return;
+    }
+    if (rc == 0 && job->best.n > 0) {
+        job->summary.fastest = job->best.row[0].row + 1;
+        job->summary.fastest_s = ty_sweep_line_value(&job->best.row[0], "step_time_s");
+        job->summary.best = ty_sweep_best_text(&job->best, &job->table);
+    }
+    *summary = job->summary;
+    copy_remark(summary, rc == 0 && job->table.remark != NULL ? job->table.remark : "");
 }
 
 int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
@@ -348,7 +370,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         rc = ty_config_readable(&job.rows.source, err);
     }
     if (rc == 0) {
-        rc = ty_rows_mention(&job.rows, "fleet", &job.fleet, err);
+        rc = ty_rows_mention(&job.rows, "fleet", &job.with.fleet, err);
     }
     if (rc == 0) {
         rc = ty_rows_spare(&job.rows, options->output, err);
@@ -357,6 +379,10 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         rc = ty_sweep_space(&job.rows, &job.table, options->jobs, job.summary.left_out,
                             sizeof(job.summary.left_out), &arena, err);
     }
+    if (rc == 0 && options->uncertain) {
+        job.with.bands = true;
+        rc = ty_sweep_bands_init(&job.bands, &job.rows, err);
+    }
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);
@@ -364,15 +390,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
         ty_row_gate_release(&job.gate);
         pthread_mutex_destroy(&job.lock);
     }
-    if (options->summary != NULL) {
-        if (rc == 0 && job.best.n > 0) {
-            job.summary.fastest = job.best.row[0].row + 1;
-            job.summary.fastest_s = ty_sweep_line_value(&job.best.row[0], "step_time_s");
-            job.summary.best = ty_sweep_best_text(&job.best, &job.table);
-        }
-        *options->summary = job.summary;
-        copy_remark(options->summary, rc == 0 && job.table.remark != NULL ? job.table.remark : "");
-    }
+    sum_up(&job, rc);
+    ty_sweep_bands_release(&job.bands);
     ty_arena_release(&arena);
     return rc;
 }

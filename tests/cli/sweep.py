@@ -236,6 +236,29 @@ class Suite:
                        and left.read_text() == numbered, done.stderr)
 
 
+    def bands(self):
+        """How sure a table is depends neither on threads nor on who simulated its rows."""
+        over = ["--over", "layout.tensor=1,2,4,8", "--over", "layout.micro_batch=1,2",
+                "--uncertain", "--set", "uncertainty.errors=[cluster.derate 5 %]"]
+        whole = self.sweep(*over, "-o", "bands.csv", "--jobs", "1")
+        text = (self.folder / "bands.csv").read_text(encoding="utf-8")
+        rows = [row for row in csv.DictReader(text.splitlines()) if not row["error"]]
+        self.check("a step time lies in its band", rows and all(
+            float(row["step_low_s"]) < 0.95 * float(row["step_time_s"])
+            and float(row["step_high_s"]) > 1.05 * float(row["step_time_s"]) for row in rows), text)
+        (self.folder / "bands.csv.partial").write_text(
+            partial(text.splitlines(True), [5, 0, 3]), encoding="utf-8")
+        done = self.sweep(*over, "-o", "bands.csv", "--jobs", "3", "--resume")
+        self.check("a sweep with bands goes on", "3 kept" in done.stderr and text ==
+                   (self.folder / "bands.csv").read_text(encoding="utf-8"), done.stderr)
+        said = "fastest that fit"
+        self.check("and tells the same rows apart", "not told apart from row" in whole.stderr
+                   and whole.stderr.split(said)[1] == done.stderr.split(said)[1], done.stderr)
+        sure = self.sweep(*over, "--set", "uncertainty.scatter=0 %")
+        self.check("rows without scatter of their own are told apart",
+                   "(p > 0.05): 0 of" in sure.stderr, sure.stderr)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
@@ -247,6 +270,7 @@ def main():
         suite.threads()
         suite.kept_rows()
         suite.foreign_rows()
+        suite.bands()
         print(f"1..{suite.number}")
         return 1 if suite.failed else 0
 

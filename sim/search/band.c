@@ -1,0 +1,245 @@
+/* band.c - see band.h. */
+#include "sim/search/band.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/pool.h"
+#include "sim/document/json.h"
+#include "sim/run/figures.h"
+
+/* Runs of a row: 0 as it stands, 2 k + 1 with value k lower, 2 k + 2 higher. */
+struct moves {
+    const struct ty_row_source *rows;
+    uint32_t row;
+    const char *extra;
+    const struct ty_uncertain *uncertain;
+    double *step_s, *moved; /* [2 n + 1] and by how much the value's logarithm was */
+    pthread_mutex_t lock;
+    uint32_t failed; /* the first whose message is in err */
+    struct ty_err *err;
+};
+
+static void see(const struct ty_run *run, void *arg)
+{
+    struct ty_figures figures;
+    ty_run_figures(run, &figures);
+    *(double *)arg = figures.step_s;
+}
+
+/* "cluster.derate=1.31", a deviation off, but within what the key may be. */
+static double moved_set(const struct ty_uncertain_key *key, bool up, char *set, size_t size)
+{
+    char number[TY_JSON_NUMBER];
+    double value = key->value * exp(up ? key->error : -key->error);
+    value = fmax(value, key->field->min);
+    value = key->field->max > 0 ? fmin(value, key->field->max) : value;
+    snprintf(set, size, "%s=%s %s", key->name, ty_json_number(value, number),
+             ty_dimension_base(key->field->dim));
+    return log(value / key->value);
+}
+
+static bool move_one(void *arg, uint32_t i)
+{
+    struct moves *m = arg;
+    char set[160];
+    const char *sets[2];
+    size_t n = 0;
+    if (i > 0) {
+        m->moved[i] = moved_set(&m->uncertain->key[(i - 1) / 2], i % 2 == 0, set, sizeof(set));
+        sets[n++] = set;
+    }
+    if (m->extra != NULL) {
+        sets[n++] = m->extra;
+    }
+    struct ty_err *err = ty_err_new();
+    const int rc =
+        err == NULL ? TY_ENOMEM : ty_row_run(m->rows, m->row, sets, n, see, &m->step_s[i], err);
+    if (rc < 0) {
+        char message[TY_ROW_MESSAGE] = "memory is exhausted";
+        if (err != NULL) {
+            ty_row_message(err, message);
+        }
+        pthread_mutex_lock(&m->lock);
+        if (i < m->failed) {
+            m->failed = i;
+            ty_err_init(m->err);
+            ty_fail(m->err, rc, "%s%s%s%s", i > 0 ? "with " : "", i > 0 ? set : "",
+                    i > 0 ? ": " : "", message);
+        }
+        pthread_mutex_unlock(&m->lock);
+    }
+    ty_err_free(err);
+    return rc == 0;
+}
+
+/* What moving the values did. */
+static void take_moves(struct ty_band *band, const struct moves *m)
+{
+    for (uint32_t k = 0; k < band->n; k++) {
+        struct ty_band_key *key = &band->key[k];
+        const uint32_t down = 2 * k + 1, up = down + 1;
+        const double by = m->moved[up] - m->moved[down];
+        key->down_s = m->step_s[down];
+        key->up_s = m->step_s[up];
+        key->move = by > 0 ? log(key->up_s / key->down_s) / by * key->is.error : 0;
+    }
+    band->step_s = m->step_s[0];
+}
+
+/* Variance, and whose part is how large. */
+static void add_up(struct ty_band *band)
+{
+    double sum = band->each * band->each + band->shared * band->shared;
+    for (uint32_t a = 0; a < band->n; a++) {
+        double with = 0;
+        for (uint32_t b = 0; b < band->n; b++) {
+            with += band->correlation[(size_t)a * band->n + b] * band->key[b].move;
+        }
+        band->key[a].share = band->key[a].move * with;
+        sum += band->key[a].share;
+    }
+    band->deviation = sqrt(fmax(0, sum));
+    for (uint32_t a = 0; a < band->n && sum > 0; a++) {
+        band->key[a].share /= sum;
+    }
+}
+
+static const char *copy(struct ty_arena *arena, const char *text)
+{
+    return ty_arena_strndup(arena, text, strlen(text));
+}
+
+/* What may be off, out of the configuration of the row, which does not stay. */
+static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows, uint32_t row,
+                          struct ty_uncertain *u, struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_config *config = NULL;
+    struct ty_source source = rows->source;
+    source.sets = ty_row_sets(rows, row, NULL, 0, arena, &source.n_sets);
+    int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
+    rc = rc < 0 ? rc : ty_uncertain_read(config, u, err);
+    if (rc == 0) {
+        double *correlation = ty_arena_array(arena, double, (size_t)u->n * u->n + 1);
+        *band = (struct ty_band){.n = u->n,
+                                 .correlation = correlation,
+                                 .each = config->uncertainty.scatter,
+                                 .shared = config->uncertainty.shared_scatter,
+                                 .model = ty_config_section_digest(config, TY_SECTION_MODEL)};
+        band->key = ty_arena_array(arena, struct ty_band_key, (size_t)u->n + 1);
+        rc = band->key == NULL || correlation == NULL ? ty_fail_memory(err) : 0;
+        for (uint32_t k = 0; k < u->n && rc == 0; k++) {
+            u->key[k].name = copy(arena, u->key[k].name);
+            u->key[k].why = copy(arena, u->key[k].why);
+            band->key[k].is = u->key[k];
+            memcpy(&correlation[(size_t)k * u->n], u->correlation[k], u->n * sizeof(double));
+            rc = u->key[k].name == NULL || u->key[k].why == NULL ? ty_fail_memory(err) : 0;
+        }
+    }
+    ty_config_free(config);
+    return rc;
+}
+
+int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_t row,
+                 const char *extra, uint32_t jobs, struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_uncertain *u = calloc(1, sizeof(*u));
+    struct ty_err *first = ty_err_new();
+    int rc = u == NULL || first == NULL ? ty_fail_memory(err)
+                                        : read_uncertain(band, rows, row, u, arena, err);
+    if (rc == 0) {
+        const uint32_t n = 2 * u->n + 1;
+        struct moves m = {.rows = rows,
+                          .row = row,
+                          .extra = extra,
+                          .uncertain = u,
+                          .step_s = ty_arena_array(arena, double, n),
+                          .moved = ty_arena_array(arena, double, n),
+                          .failed = UINT32_MAX,
+                          .err = first};
+        rc = m.step_s == NULL || m.moved == NULL ? ty_fail_memory(err) : 0;
+        if (rc == 0) {
+            pthread_mutex_init(&m.lock, NULL);
+            ty_pool_run(0, n, jobs, move_one, &m);
+            pthread_mutex_destroy(&m.lock);
+            rc = first->code < 0 ? ty_fail(err, first->code, "%s", first->text) : 0;
+        }
+        if (rc == 0) {
+            take_moves(band, &m);
+            add_up(band);
+        }
+    }
+    ty_err_free(first);
+    free(u);
+    return rc;
+}
+
+double ty_band_factor(const struct ty_band *band)
+{
+    return exp(TY_BAND_HALF * band->deviation);
+}
+
+/* The same value, off for the same reason. */
+static const struct ty_band_key *find(const struct ty_band *band, const struct ty_band_key *key)
+{
+    for (uint32_t k = 0; k < band->n; k++) {
+        if (strcmp(band->key[k].is.name, key->is.name) == 0 &&
+            strcmp(band->key[k].is.why, key->is.why) == 0) {
+            return &band->key[k];
+        }
+    }
+    return NULL;
+}
+
+double ty_band_faster(const struct ty_band *a, const struct ty_band *than, double ahead)
+{
+    double variance = a->each * a->each + than->each * than->each;
+    double apart[TY_UNCERTAIN_KEYS];
+    if (a->model != than->model) {
+        variance += a->shared * a->shared + than->shared * than->shared;
+    }
+    for (uint32_t k = 0; k < a->n; k++) {
+        const struct ty_band_key *other = find(than, &a->key[k]);
+        apart[k] = a->key[k].move - (other != NULL ? other->move : 0);
+    }
+    for (uint32_t k = 0; k < than->n; k++) { /* what only the other one has */
+        const double move = than->key[k].move;
+        variance += find(a, &than->key[k]) == NULL ? move * move : 0;
+    }
+    for (uint32_t i = 0; i < a->n; i++) {
+        for (uint32_t k = 0; k < a->n; k++) {
+            variance += apart[i] * a->correlation[(size_t)i * a->n + k] * apart[k];
+        }
+    }
+    if (!(variance > 0)) { /* nothing is uncertain */
+        return ahead > 0 ? 0 : ahead < 0 ? 1 : 0.5;
+    }
+    return gsl_cdf_ugaussian_Q(ahead / sqrt(variance));
+}
+
+int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct ty_err *err)
+{
+    const struct ty_sweep_table none = {.remark = NULL};
+    struct ty_row_gate gate;
+    const struct ty_row_source rows = {.source = *source, .table = &none, .gate = &gate};
+    if (!run->executed) {
+        return ty_fail(err, TY_EUSAGE, "a band needs an executed run");
+    }
+    if (strcmp(source->path, "-") == 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--uncertain reads its run file many times; write a file instead of -");
+    }
+    struct ty_band *band = ty_arena_array(&run->arena, struct ty_band, 1);
+    if (band == NULL) {
+        return ty_fail_memory(err);
+    }
+    ty_row_gate_init(&gate);
+    const char *engine = run->sharing == TY_SHARING_ESTIMATED ? "run.engine=sweep" : NULL;
+    const int rc = ty_band_find(band, &rows, 0, engine, run->threads, &run->arena, err);
+    ty_row_gate_release(&gate);
+    run->band = rc == 0 ? band : NULL;
+    return rc;
+}

@@ -1,0 +1,48 @@
+/* band.h - how sure a step time is: a 90 % band, and what it is due to.
+ *
+ * Every value that may be off (sim/config/uncertainty.h) is moved down and up by its standard
+ * deviation, each by a run of its own with the same seed, and the log of the step time is taken to
+ * be linear between the two: m_k is half their difference. With correlations C and the scatter that
+ * no key explains, its variance is m'Cm + each^2 + shared^2. Differences over a whole deviation
+ * average over kinks (something stops being hidden) that a derivative would miss, and nothing is
+ * drawn at random: 2 n runs say exactly whose part is how large, and of two layouts which moves are
+ * the same and cancel. What they lack is curvature: a value that is off by a factor of two is
+ * better measured than propagated. */
+#ifndef TY_SEARCH_BAND_H
+#define TY_SEARCH_BAND_H
+
+#include "sim/config/uncertainty.h"
+#include "sim/search/row_run.h"
+
+#define TY_BAND_SHARE 0.9                /* of what may come lies within */
+#define TY_BAND_HALF  1.6448536269514722 /* half its width, in standard deviations */
+
+struct ty_band_key {
+    struct ty_uncertain_key is;
+    double down_s, up_s; /* the step with the value a deviation lower, and higher */
+    double move;         /* of the step's logarithm, by a deviation of the value's */
+    double share;        /* of the variance; of correlated ones the sum alone means much */
+};
+
+struct ty_band {
+    struct ty_band_key *key;   /* [n] in the order of the files, guesses last */
+    const double *correlation; /* [n][n] */
+    uint32_t n;
+    double each, shared; /* scatter that no key explains: of a run; of runs of a model */
+    double step_s, deviation;
+    uint64_t model; /* equal: runs share the second */
+};
+
+/* Of a row of a table; arrays and texts are the arena's. Runs on `jobs` threads, with `extra`
+ * settings (NULL: none). */
+int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_t row,
+                 const char *extra, uint32_t jobs, struct ty_arena *arena, struct ty_err *err);
+
+/* A time, or a speed, at an end of the band: x over or times this. */
+double ty_band_factor(const struct ty_band *band);
+
+/* The chance that a run is faster than another, whose log time is `ahead` less by the simulator:
+ * what both share cancels. */
+double ty_band_faster(const struct ty_band *a, const struct ty_band *than, double ahead);
+
+#endif
