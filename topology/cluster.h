@@ -41,6 +41,8 @@ struct ty_gpu {
     double peak[TY_N_DTYPES]; /* dense FLOP/s by enum ty_dtype; 0: not supported */
     double memory;            /* B, usable as a framework sees it */
     double memory_bandwidth;  /* B/s */
+    double l2;                /* B of its second-level cache; 0: not modelled */
+    double l2_bandwidth; /* B/s of an elementwise kernel whose tensors lie there; 0: the same */
     uint32_t sms;
     double gemm_efficiency; /* share of peak of a large matrix product */
     double gemm_overhead;   /* s per call */
@@ -48,7 +50,7 @@ struct ty_gpu {
     double gemm_wave;       /* 0..1: weight of tile-wave quantisation */
     double wgrad_slowdown;  /* factor on the time of weight-gradient products */
     struct ty_attention_curve attention[TY_N_ATTENTION]; /* flash1..3; others unused */
-    /* Shares of memory_bandwidth that elementwise kernels reach on the bytes they must move. */
+    /* Shares of the bandwidth that elementwise kernels reach on the bytes they must move. */
     double add_efficiency, activation_efficiency, rope_efficiency;
     /* Time of a norm, in passes of its ideal traffic (read and write the tensor once) at the full
      * memory_bandwidth: the kernel's inefficiency is in the number, nothing else is applied. */

@@ -23,6 +23,8 @@
     "peak_fp32: 19.5 TFLOP/s          # NVIDIA A100 data sheet, CUDA cores\n"                      \
     "peak_fp8: none                   # fp8 came with Hopper\n"                                    \
     "sms: 108                         # NVIDIA A100 data sheet\n"                                  \
+    "l2: 40 MB                        # NVIDIA A100 data sheet\n"                                  \
+    "l2_bandwidth: 3 TB/s             # vidur, 290 additions and norms of 256 to 4096 rows\n"      \
     "gemm_efficiency: 0.755           # vidur, 580 products of 1024 to 4096 rows: 5.0 %\n"         \
     "gemm_overhead: 3.4 us            # vidur, as above, all four at once\n"                       \
     "gemm_ramp: 65                    # vidur, as above\n"                                         \
@@ -35,11 +37,11 @@
     "flash3_rate: 194 TFLOP/s         # guess: FlashAttention 3 needs Hopper, taken as 2\n"        \
     "flash3_half: 485                 # guess: as above\n"                                         \
     "activation_efficiency: 0.49      # vidur: SwiGLU 995 of 2039 GB/s\n"                          \
-    "rope_efficiency: 0.42            # vidur: 860 of 2039 GB/s\n"                                 \
-    "add_efficiency: 0.88             # vidur: 1790 of 2039 GB/s\n"                                \
-    "norm_passes: 3.09                # vidur: 660 of 2039 GB/s\n"                                 \
+    "rope_efficiency: 0.44            # vidur: 900 of 2039 GB/s\n"                                 \
+    "add_efficiency: 0.88             # vidur, together with l2_bandwidth\n"                       \
+    "norm_passes: 3.15                # vidur, as above\n"                                         \
     "norm_passes_unfused: 18.1        # Hagemann; fused ones came out at 3.13\n"                   \
-    "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
+    "kernel_overhead: 1.9 us          # vidur, as above\n"                                         \
     "derate: 1                        # Hagemann: 1.003\n"
 
 #define HOPPER_KERNELS                                                                             \
@@ -48,6 +50,8 @@
     "peak_fp32: 67 TFLOP/s            # NVIDIA H100 data sheet, CUDA cores\n"                      \
     "peak_fp8: 1979 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
     "sms: 132                         # NVIDIA H100 data sheet\n"                                  \
+    "l2: 50 MB                        # NVIDIA H100 data sheet\n"                                  \
+    "l2_bandwidth: 5.4 TB/s           # vidur, 210 additions and norms of 256 to 4096 rows\n"      \
     "gemm_efficiency: 0.746           # vidur, together with gemm_wave\n"                          \
     "gemm_overhead: 6.4 us            # vidur, together with gemm_wave\n"                          \
     "gemm_wave: 0.19                  # vidur: 6.1 % per product, 6.9 % without\n"                 \
@@ -58,17 +62,19 @@
     "flash2_half: 532                 # FA charts\n"                                               \
     "flash3_rate: 584 TFLOP/s         # FA charts: forward 655; backward 560 is a guess\n"         \
     "flash3_half: 603                 # FA charts, forward\n"                                      \
-    "activation_efficiency: 0.57      # vidur: SwiGLU 1900 of 3350 GB/s\n"                         \
-    "rope_efficiency: 0.47            # vidur: 1560 of 3350 GB/s\n"                                \
-    "add_efficiency: 0.9              # vidur reads 1.0 with help of the L2 cache\n"               \
-    "norm_passes: 3.16                # vidur: 1060 of 3350 GB/s\n"                                \
+    "activation_efficiency: 0.6       # vidur, together with kernel_overhead\n"                    \
+    "rope_efficiency: 0.5             # vidur, as above\n"                                         \
+    "add_efficiency: 0.94             # vidur, together with l2_bandwidth\n"                       \
+    "norm_passes: 3.1                 # vidur, as above\n"                                         \
     "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"                                     \
-    "kernel_overhead: 2 us            # vidur: 1.5 to 2.6 us\n"                                    \
+    "kernel_overhead: 1.5 us          # vidur, as above\n"                                         \
     "host_speed: 1.25                 # guess 20 %: newer hosts\n"                                 \
     "derate: 1.1                      # mosaicml/llm-foundry, 77 runs on H100\n"
 
 /* Blackwell's kernel figures rest on one source. */
 #define BLACKWELL_KERNELS                                                                          \
+    "l2: 126 MB                       # stas00/ml-engineering\n"                                   \
+    "l2_bandwidth: 12 TB/s            # guess 15 %: A100's and H100's over theirs\n"               \
     "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"                                     \
     "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"                                     \
     "gemm_wave: 0                     # fitted without\n"                                          \
@@ -76,12 +82,12 @@
     "flash1_half: 273                 # guess: as A100\n"                                          \
     "flash2_half: 532                 # guess: as H100\n"                                          \
     "flash3_half: 603                 # guess: as H100\n"                                          \
-    "activation_efficiency: 0.57      # guess 15 %: as H100\n"                                     \
-    "rope_efficiency: 0.47            # guess 15 %: as H100\n"                                     \
-    "add_efficiency: 0.9              # guess: as H100\n"                                          \
-    "norm_passes: 3.16                # guess 15 %: as H100\n"                                     \
+    "activation_efficiency: 0.6       # guess 15 %: as H100\n"                                     \
+    "rope_efficiency: 0.5             # guess 15 %: as H100\n"                                     \
+    "add_efficiency: 0.94             # guess: as H100\n"                                          \
+    "norm_passes: 3.1                 # guess 15 %: as H100\n"                                     \
     "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"                                     \
-    "kernel_overhead: 2 us            # guess: as H100\n"                                          \
+    "kernel_overhead: 1.5 us          # guess: as H100\n"                                          \
     "host_speed: 1.25                 # guess 20 %: as H100\n"                                     \
     "derate: 1.1                      # SimuMax, 24 runs of Llama 3 on 8 B200\n"
 
@@ -93,6 +99,8 @@ static const char v100[] =
     "memory: 31.7 GiB                 # as PyTorch reports it\n"
     "memory_bandwidth: 900 GB/s       # NVIDIA V100 data sheet\n"
     "sms: 80                          # NVIDIA V100 data sheet\n"
+    "l2: 6 MB                         # NVIDIA V100 data sheet\n"
+    "l2_bandwidth: 1.4 TB/s           # guess 15 %: A100's over its memory's\n"
     "gemm_efficiency: 0.72            # guess 10 %: as A100\n"
     "gemm_overhead: 10 us             # guess: as A100\n"
     "gemm_wave: 0                     # guess: as A100\n"
@@ -104,11 +112,11 @@ static const char v100[] =
     "flash3_rate: 78 TFLOP/s          # guess: FlashAttention 3 needs Hopper, taken as 2\n"
     "flash3_half: 485                 # guess: as above\n"
     "activation_efficiency: 0.49      # guess 15 %: as A100\n"
-    "rope_efficiency: 0.42            # guess 15 %: as A100\n"
+    "rope_efficiency: 0.44            # guess 15 %: as A100\n"
     "add_efficiency: 0.88             # guess: as A100\n"
-    "norm_passes: 3.09                # guess 15 %: as A100\n"
+    "norm_passes: 3.15                # guess 15 %: as A100\n"
     "norm_passes_unfused: 17.4        # guess 15 %: as A100\n"
-    "kernel_overhead: 2 us            # guess: as A100\n"
+    "kernel_overhead: 1.9 us          # guess: as A100\n"
     "derate: 1                        # guess 10 %: no training runs to compare with\n";
 
 static const char a100_40[] =

@@ -1,9 +1,16 @@
 /* elementwise.c - kernels whose time is the bytes they move.
  *
- *     seconds = bytes / (share of memory_bandwidth) + kernel_overhead
+ *     seconds = bytes / share * ((1 - hit) / memory_bandwidth + hit / l2_bandwidth)
+ *               + kernel_overhead
+ *     hit = near / (1 + (touched / l2)^2)
  *
- * Bytes are the ideal ones, each tensor read or written once; the share is measured per kernel
- * (microsoft/vidur, tensors above 50 MB). e: bytes of an element. */
+ * Bytes are the ideal ones, each tensor read or written once; the share is measured per kernel. Of
+ * a small tensor the L2 cache still has what the kernel before has written, and holds what this one
+ * writes: `touched` are the bytes that go through it, `near` the part of them that was not left in
+ * memory since the forward pass. Fitted to microsoft/vidur, which times kernels in the order of a
+ * layer, as a step runs them: additions and norms of 2 to 200 MB. Kernels that do not reach half of
+ * memory_bandwidth there wait for their instructions: their rate is the same in the cache and out
+ * of it, and near is 0. e: bytes of an element. */
 #include "model/kernel/kernel_internal.h"
 
 /* Share of memory_bandwidth of gathers and scatters of embedding rows; vidur: 300 of 2039 GB/s on
@@ -42,17 +49,31 @@
 #define ADAM_B         26.0 /* and the gradient */
 #define ADAM_UNFUSED_B 98.0
 
-/* What a kernel moves for each of its elements, and the share of memory_bandwidth it does it at. */
+/* What a kernel moves for each of its elements, and the share of the bandwidth it does it at. */
 struct traffic {
     double bytes, share;
+    double touched, near; /* bytes of an element in the cache at once; part of them: see above */
+    double kernels;       /* of a fixed time each */
 };
 
-/* A pass: the tensor is read and written once. The efficiency is in the number of passes. */
-static struct traffic norm(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e)
+/* Of no use to the cache: tensors are too large, or the kernel waits for something else. */
+static struct traffic streamed(double bytes, double share)
 {
-    const double passes =
-        kernel->variant == TY_FUSED ? gpu->norm_passes / kernel->speed : gpu->norm_passes_unfused;
-    return (struct traffic){passes * 2 * e, 1};
+    return (struct traffic){bytes, share, 0, 0, 1};
+}
+
+/* A pass: the tensor is read and written once. The efficiency is in the number of passes. Backward
+ * the input comes from memory; of three tensors two are near. Framework operators write what they
+ * work out in 32 bit. */
+static struct traffic norm(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
+                           bool backward)
+{
+    const bool fused = kernel->variant == TY_FUSED;
+    const double passes = fused ? gpu->norm_passes / kernel->speed : gpu->norm_passes_unfused;
+    const double tensor_B = fused ? e : 4;
+    return backward ? (struct traffic){NORM_BACKWARD * passes * 2 * e, 1, 3 * tensor_B, 2.0 / 3,
+                                       NORM_BACKWARD}
+                    : (struct traffic){passes * 2 * e, 1, 2 * tensor_B, 1, 1};
 }
 
 /* Forward: two read, one written; with dropout the mask is written in the same kernel. Backward:
@@ -61,15 +82,16 @@ static struct traffic residual(const struct ty_gpu *gpu, const struct ty_kernel 
                                bool backward)
 {
     const double masked = backward ? 2 * e + 1 : 1;
-    return (struct traffic){3 * e + (kernel->dropout ? masked : 0), gpu->add_efficiency};
+    return (struct traffic){3 * e + (kernel->dropout ? masked : 0), gpu->add_efficiency, 3 * e, 1,
+                            1};
 }
 
 /* Queries and keys are read and written, forward and backward. */
 static struct traffic rotary(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e)
 {
-    const bool fused = kernel->variant == TY_FUSED;
-    return (struct traffic){(fused ? 2 : ROPE_UNFUSED) * e,
-                            fused ? gpu->rope_efficiency : gpu->add_efficiency};
+    return kernel->variant == TY_FUSED
+               ? streamed(2 * e, gpu->rope_efficiency)
+               : (struct traffic){ROPE_UNFUSED * e, gpu->add_efficiency, 2 * e, 1, 1};
 }
 
 /* Tensors that the activation reads and writes. In one kernel SwiGLU reads gate and up and writes
@@ -86,14 +108,14 @@ static struct traffic activation(const struct ty_gpu *gpu, const struct ty_kerne
                    [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8}};
     const double n =
         backward ? tensors[kernel->variant].backward : tensors[kernel->variant].forward;
-    return (struct traffic){n * e, gpu->activation_efficiency};
+    return streamed(n * e, gpu->activation_efficiency);
 }
 
 /* Forward: rows are read and written; with dropout a mask too. Backward: the gradient is read, rows
  * of the table's gradient are read and written. */
 static struct traffic embedding(const struct ty_kernel *kernel, double e, bool backward)
 {
-    return (struct traffic){(backward ? 3 : 2) * e + (kernel->dropout ? 1 : 0), EMBEDDING_SHARE};
+    return streamed((backward ? 3 : 2) * e + (kernel->dropout ? 1 : 0), EMBEDDING_SHARE);
 }
 
 /* A partial output is added to what other keys gave, in 32 bit, each by its weight; going backward
@@ -102,8 +124,7 @@ static struct traffic merge(const struct ty_gpu *gpu, const struct ty_kernel *ke
                             bool backward)
 {
     const double forward = e + (kernel->variant == TY_FUSED ? MERGE_B : MERGE_UNFUSED_B);
-    return (struct traffic){backward ? kernel->gradients * (e + MERGE_B) : forward,
-                            gpu->add_efficiency};
+    return streamed(backward ? kernel->gradients * (e + MERGE_B) : forward, gpu->add_efficiency);
 }
 
 /* With sharded logits, or of framework operators. */
@@ -111,8 +132,8 @@ static struct traffic loss(const struct ty_kernel *kernel, bool backward)
 {
     const bool apart = kernel->variant == TY_UNFUSED;
     const double forward = apart ? LOSS_UNFUSED_FORWARD_B : LOSS_FORWARD_B;
-    return (struct traffic){
-        backward ? (apart ? LOSS_UNFUSED_BACKWARD_B : LOSS_BACKWARD_B) : forward, LOSS_SHARE};
+    const double back = apart ? LOSS_UNFUSED_BACKWARD_B : LOSS_BACKWARD_B;
+    return streamed(backward ? back : forward, LOSS_SHARE);
 }
 
 static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
@@ -121,7 +142,7 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
     const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
     switch (kernel->op) {
     case TY_OPERATOR_NORM:
-        return norm(gpu, kernel, e);
+        return norm(gpu, kernel, e, backward);
     case TY_OPERATOR_RESIDUAL:
         return residual(gpu, kernel, e, backward);
     case TY_OPERATOR_ROTARY:
@@ -137,21 +158,40 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
     }
 }
 
-/* A kernel over so many elements as the GPU's table has it, else `model`, whose time but for
- * kernel_overhead is in proportion to the elements. */
-static struct ty_cost measured_or(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
-                                  enum ty_operator_role role, double elements, double model)
+/* Share of a kernel's bytes that the L2 cache serves. */
+static double hits(const struct ty_gpu *gpu, const struct traffic *traffic, double elements)
+{
+    if (gpu->l2 <= 0 || gpu->l2_bandwidth <= 0) {
+        return 0;
+    }
+    const double full = traffic->touched * elements / gpu->l2;
+    return traffic->near / (1 + full * full);
+}
+
+static double modelled(const struct ty_gpu *gpu, const struct traffic *traffic, double elements)
+{
+    const double hit = hits(gpu, traffic, elements);
+    const double cached = hit > 0 ? hit / gpu->l2_bandwidth : 0;
+    return traffic->bytes * elements / traffic->share *
+               ((1 - hit) / gpu->memory_bandwidth + cached) +
+           traffic->kernels * gpu->kernel_overhead;
+}
+
+/* A kernel over so many elements as the GPU's table has it, else by the model; beyond the sizes of
+ * the table, as many times the nearest as the model says. */
+static struct ty_cost measured_or_modelled(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                                           enum ty_operator_role role,
+                                           const struct traffic *traffic, double elements)
 {
     const struct ty_operator_key key = {
         .op = kernel->op, .role = role, .dtype = kernel->dtype, .kernel = kernel->variant};
-    const double fixed = gpu->kernel_overhead;
+    const double model = modelled(gpu, traffic, elements);
     struct ty_operator_time measured;
     if (!ty_operators_find(gpu->operator_table, &key, elements, &measured)) {
         return (struct ty_cost){model, 0};
     }
     if (measured.at != elements) {
-        const double there = fixed + (model - fixed) * measured.at / elements;
-        measured.seconds *= model / there;
+        measured.seconds *= model / modelled(gpu, traffic, measured.at);
     }
     return (struct ty_cost){measured.seconds, 0};
 }
@@ -165,12 +205,8 @@ struct ty_cost ty_elementwise_cost(const struct ty_gpu *gpu, const struct ty_ker
                                    bool backward)
 {
     const struct traffic traffic = traffic_of(gpu, kernel, backward);
-    const double model =
-        traffic.bytes * kernel->elements / (gpu->memory_bandwidth * traffic.share) +
-        gpu->kernel_overhead;
-    const bool twice = backward && kernel->op == TY_OPERATOR_NORM;
-    return measured_or(gpu, kernel, backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD, kernel->elements,
-                       twice ? NORM_BACKWARD * model : model);
+    return measured_or_modelled(gpu, kernel, backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
+                                &traffic, kernel->elements);
 }
 
 /* Accumulation: a 16-bit result is read, the gradients of earlier micro-batches are read and their
@@ -180,8 +216,8 @@ struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_kernel *
     const struct ty_update *x = &kernel->update;
     const bool adam = kernel->op == TY_OPERATOR_OPTIMIZER;
     const double step_B = kernel->variant == TY_FUSED ? ADAM_B + x->gradient_B : ADAM_UNFUSED_B;
-    const double bytes = adam ? step_B : 2 + 2 * x->gradient_B;
-    const double share = adam ? gpu->optimizer_efficiency : gpu->add_efficiency;
-    const double model = x->params * bytes / (gpu->memory_bandwidth * share) + gpu->kernel_overhead;
-    return measured_or(gpu, kernel, adam ? TY_ROLE_STEP : TY_ROLE_WGRAD, x->params, model);
+    const struct traffic traffic = adam ? streamed(step_B, gpu->optimizer_efficiency)
+                                        : streamed(2 + 2 * x->gradient_B, gpu->add_efficiency);
+    return measured_or_modelled(gpu, kernel, adam ? TY_ROLE_STEP : TY_ROLE_WGRAD, &traffic,
+                                x->params);
 }

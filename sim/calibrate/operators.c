@@ -13,12 +13,25 @@
 /* All that a kernel's time can tell, by what a step spends on it. Rates of the hardware (peaks,
  * memory_bandwidth) are multiplied by efficiencies and cannot be told from them. */
 static const char *const keys[] = {
-    "cluster.gemm_efficiency",      "cluster.gemm_overhead",   "cluster.wgrad_slowdown",
-    "cluster.flash2_rate",          "cluster.flash3_rate",     "cluster.flash1_rate",
-    "cluster.norm_passes",          "cluster.add_efficiency",  "cluster.activation_efficiency",
-    "cluster.rope_efficiency",      "cluster.kernel_overhead", "cluster.norm_passes_unfused",
-    "cluster.optimizer_efficiency", "cluster.flash2_half",     "cluster.flash3_half",
-    "cluster.flash1_half",          "cluster.gemm_ramp",       NULL,
+    "cluster.gemm_efficiency",
+    "cluster.gemm_overhead",
+    "cluster.wgrad_slowdown",
+    "cluster.flash2_rate",
+    "cluster.flash3_rate",
+    "cluster.flash1_rate",
+    "cluster.norm_passes",
+    "cluster.add_efficiency",
+    "cluster.activation_efficiency",
+    "cluster.rope_efficiency",
+    "cluster.kernel_overhead",
+    "cluster.norm_passes_unfused",
+    "cluster.optimizer_efficiency",
+    "cluster.flash2_half",
+    "cluster.flash3_half",
+    "cluster.flash1_half",
+    "cluster.gemm_ramp",
+    "cluster.l2_bandwidth",
+    NULL,
 };
 
 /* A measured kernel: a point of a curve of the table. */

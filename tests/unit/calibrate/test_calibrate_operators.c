@@ -128,6 +128,7 @@ static const struct truth gpu[] = {
     {"cluster.activation_efficiency", 0.6, "cluster.activation_efficiency=0.6"},
     {"cluster.rope_efficiency", 0.3, "cluster.rope_efficiency=0.3"},
     {"cluster.kernel_overhead", 3e-6, "cluster.kernel_overhead=3 us"},
+    {"cluster.l2_bandwidth", 5e12, "cluster.l2_bandwidth=5 TB/s"},
 };
 
 START_TEST(kernels_give_back_the_gpu)

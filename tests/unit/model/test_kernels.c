@@ -256,6 +256,44 @@ START_TEST(elementwise_kernels_move_their_bytes)
 }
 END_TEST
 
+/* Of a tensor as large as the cache half is found there; of a hundredth of it all, of a hundred
+ * times of it nothing. */
+START_TEST(small_tensors_stay_in_the_second_level_cache)
+{
+    struct ty_cluster cluster = a100(1);
+    const double memory = 1 / 2039e9, cache = 1 / 3e12;
+    cluster.gpu.l2 = 40e6;
+    cluster.gpu.l2_bandwidth = 3e12;
+    cluster.gpu.kernel_overhead = 0;
+    struct ty_kernel add = {.op = TY_OPERATOR_RESIDUAL, .dtype = TY_DTYPE_BF16};
+    struct ty_kernel norm = {
+        .op = TY_OPERATOR_NORM, .dtype = TY_DTYPE_BF16, .variant = TY_FUSED, .speed = 1};
+    struct ty_kernel silu = {.op = TY_OPERATOR_ACTIVATION,
+                             .dtype = TY_DTYPE_BF16,
+                             .variant = TY_ACTIVATION_SWIGLU,
+                             .elements = 1e5};
+    static const double sizes[] = {0.01, 1, 100};
+    for (size_t i = 0; i < TY_COUNT(sizes); i++) {
+        const double hit = 1 / (1 + sizes[i] * sizes[i]), bytes = 40e6 * sizes[i];
+        const double near = (1 - hit) * memory + hit * cache;
+        const double saved = (1 - hit * 2 / 3) * memory + hit * 2 / 3 * cache;
+        add.elements = bytes / 6; /* two read, one written */
+        assert_near(ty_kernel_cost(&cluster.gpu, &add, TY_FORWARD).seconds, bytes / 0.88 * near,
+                    1e-12);
+        norm.elements = bytes / 4; /* read and written */
+        assert_near(ty_kernel_cost(&cluster.gpu, &norm, TY_FORWARD).seconds, bytes * 3.09 * near,
+                    1e-12);
+        /* backward the input comes from memory, a third of what is touched */
+        norm.elements = bytes / 6;
+        assert_near(ty_kernel_cost(&cluster.gpu, &norm, TY_DGRAD).seconds,
+                    2 * 3.09 * 4 * norm.elements * saved, 1e-12);
+    }
+    /* what waits for its instructions gains nothing */
+    assert_near(ty_kernel_cost(&cluster.gpu, &silu, TY_FORWARD).seconds, 6e5 / 0.49 * memory,
+                1e-12);
+}
+END_TEST
+
 /* In 32 bit: 10 B an element in one kernel, 38 B by operators. Gradients of 8 heads, and of keys
  * and values of 2, are 10 B each. */
 START_TEST(partial_results_are_merged_in_32_bit)
@@ -281,4 +319,5 @@ TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times, weight_gradie
          few_heads_slow_flash_attention_as_measured, flash_attention_meets_its_charts,
          flash_attention_runs_slower_backward, unfused_attention_is_slower_than_in_the_charts,
          better_attention_is_faster, narrow_heads_wait_for_their_exponentials,
-         elementwise_kernels_move_their_bytes, partial_results_are_merged_in_32_bit)
+         elementwise_kernels_move_their_bytes, small_tensors_stay_in_the_second_level_cache,
+         partial_results_are_merged_in_32_bit)
