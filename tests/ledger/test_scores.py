@@ -12,6 +12,7 @@ import ledger
 import page
 import plot
 import scores
+import sheet
 import sheets
 import tables
 from datasets import DATASETS, written
@@ -93,6 +94,10 @@ OUTCOMES = outcomes(SET.results)
 PICTURE = plot.draw([SET])
 TREE = xml.etree.ElementTree.fromstring(PICTURE)
 GROUPS = dict(blocks.axes(SET.timed))
+
+
+VTRAIN = next(d for d in sheets.sets(tables.Tables(None)) if d.name == "vtrain 39B")
+WRITTEN = list(sheet.lines(VTRAIN, tables.Tables(None)))
 
 
 def marks(kind):
@@ -185,6 +190,10 @@ CHECKS = [
     ("and those of a run file in lines", written(
         "# of ours\ncluster:\n  preset: dgx-h100  # eight\nlayout: {zero: 1, tensor: 2}\n")
      == {"cluster.preset": "dgx-h100", "layout.zero": "1", "layout.tensor": "2"}),
+    ("a sheet of a set has its rows, and inputs in the run file alone",
+     len(WRITTEN) == 47 and WRITTEN[0]["measured_s"] == 21.8904
+     and not set(VTRAIN.inputs) & set(WRITTEN[0])
+     and written(sheet.run_file(VTRAIN))["framework.layer_floor"] == "1.05 ms"),
     ("every row is in both panels of the plot, beyond the scale as a triangle",
      (marks("dots"), marks("out")) == (1 + 2 * 3, 2 * 2)),
     ("the plot tells ratios, not times", plot.draw([scored(7.0)]) == PICTURE),
