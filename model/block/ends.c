@@ -31,7 +31,7 @@ static void sharded(const struct ty_block_maker *b, uint32_t loss)
 }
 
 /* torch.nn.functional.cross_entropy of all columns. Going forward the 32-bit copy is there until
- * its logarithms of probabilities are; the 16-bit logits, which a pipeline's pass has put out, stay
+ * its log-probabilities are; the 16-bit logits, which a pipeline's pass has put out, stay
  * until its backward. That is fullest in the gradient of log_softmax, which reads the one of
  * nll_loss: 14 B a logit, of V columns on every tensor rank. */
 static void whole(const struct ty_block_maker *b, uint32_t loss)
@@ -39,11 +39,10 @@ static void whole(const struct ty_block_maker *b, uint32_t loss)
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double n = b->shard.tokens * b->arch->vocabulary;
     ty_block_keep(b, loss - 1, loss, "logits, all columns", e * n);
-    ty_block_keep(b, loss, loss, "logarithms of probabilities, 32 bit", 4 * n);
+    ty_block_keep(b, loss, loss, "log-probabilities, 32 bit", 4 * n);
     ty_block_need(b, TY_LIFE_LOSS, TY_PART_HEAD, "logits in 32 bit", 4 * n);
-    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of those logarithms, 32 bit",
-                  4 * n);
-    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of logits, 32 bit", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of log-probabilities", 4 * n);
+    ty_block_need(b, TY_LIFE_LOSS_BACKWARD, TY_PART_HEAD, "gradient of logits in 32 bit", 4 * n);
 }
 
 int ty_loss_of(const struct ty_framework *framework)

@@ -7,22 +7,34 @@
 #include "sim/run/jobs.h"
 #include "sim/search/remedy.h"
 
-/* The fullest moment: which pass, and what of it. */
-static void moment(struct ty_json *j, const struct ty_bill *bill)
+/* The fullest moment: which pass, and what of it; and the forward from which on most is held. */
+static void moment(struct ty_json *j, const struct ty_bill *bill, const struct ty_pass *since)
 {
     static const char *const during[] = {"pass", "loss", "layer"};
     ty_json_line(j, 6);
     ty_json_object(j, "moment");
     ty_json_text(j, "pass", ty_phase_word((enum ty_phase)bill->pass->phase));
     ty_json_text(j, "during", during[bill->kind]);
+    if (bill->kind == TY_PEAK_LAYER) {
+        ty_json_whole(j, "layer", bill->layer_number);
+    }
     ty_json_whole(j, "micro_batch", bill->pass->mb);
     ty_json_whole(j, "virtual_stage", bill->pass->stage);
     ty_json_whole(j, "step", bill->pass->step);
     ty_json_end(j);
+    if (since != NULL) {
+        ty_json_object(j, "held_since");
+        ty_json_whole(j, "micro_batch", since->mb);
+        ty_json_whole(j, "virtual_stage", since->stage);
+        ty_json_whole(j, "step", since->step);
+        ty_json_end(j);
+    }
 }
 
 static void tensors(struct ty_json *j, const struct ty_bill *bill)
 {
+    static const char *const unit[] = {
+        [TY_UNIT_EMBEDDING] = "embedding", [TY_UNIT_LAYER] = "layer", [TY_UNIT_HEAD] = "head"};
     ty_json_line(j, 6);
     ty_json_array(j, "tensors");
     ty_json_rows(j);
@@ -30,15 +42,21 @@ static void tensors(struct ty_json *j, const struct ty_bill *bill)
         const struct ty_bill_part *part = &bill->part[i];
         ty_json_object(j, NULL);
         ty_json_text(j, "name", part->what);
+        ty_json_text(j, "of", unit[ty_unit_is_layer(part->unit) ? TY_UNIT_LAYER : part->unit]);
         ty_json_real(j, "bytes", part->bytes);
+        if (part->each_B > 0) {
+            ty_json_real(j, "each_bytes", part->each_B);
+        }
         ty_json_whole(j, "copies", part->copies);
+        ty_json_text(j, "lives", ty_tensor_life_words(part->life));
         ty_json_bool(j, "transient", part->transient);
         ty_json_end(j);
     }
     ty_json_end(j);
 }
 
-static void largest(struct ty_json *j, uint32_t stage, const struct ty_bill *bill)
+static void largest(struct ty_json *j, const struct ty_run *run, uint32_t stage,
+                    const struct ty_bill *bill)
 {
     ty_json_object(j, "largest");
     ty_json_whole(j, "stage", stage);
@@ -51,7 +69,7 @@ static void largest(struct ty_json *j, uint32_t stage, const struct ty_bill *bil
         ty_json_end(j);
     }
     ty_json_end(j);
-    moment(j, bill);
+    moment(j, bill, ty_run_held_since(run, stage, bill));
     tensors(j, bill);
     ty_json_end(j);
 }
@@ -105,7 +123,7 @@ static int memory(struct ty_json *j, const struct ty_run *run, struct ty_err *er
         ty_json_real(j, NULL, ty_run_memory(run, s, &node));
     }
     ty_json_end(j);
-    largest(j, stage, &fullest);
+    largest(j, run, stage, &fullest);
     const int rc = verdict != TY_VERDICT_FITS ? remedies(j, run, err) : 0;
     ty_json_end(j);
     return rc;

@@ -7,8 +7,8 @@
 #include "sim/run/gpus.h"
 #include "sim/search/remedy.h"
 
-#define COLUMN         22 /* where values begin */
-#define PARTS_SHOWN    6u /* largest tensors of a line */
+#define COLUMN         22   /* where values begin */
+#define PART_SHOWN     0.01 /* of a line: smaller tensors are summed up */
 #define REMEDIES_SHOWN 5u
 
 /* "layers 0-9", "layers 0-4, 40-44": of each virtual stage, the first four. */
@@ -91,38 +91,45 @@ static void put_line(struct ty_text *t, const char *indent, const char *what, do
                 note[0] != '\0' ? "  " : "", note);
 }
 
-/* "20 layers x 2 micro-batches" */
+/* "30.0 MiB in each of 20 layers x 2 micro-batches" */
 static const char *copies(const struct ty_bill *bill, const struct ty_bill_part *part,
                           const char *piece, char *buf, size_t size)
 {
-    const uint32_t per = bill->held > 0 ? bill->held : 1;
-    buf[0] = '\0';
-    if (!part->transient && ty_unit_is_layer(part->unit) && part->copies % per == 0) {
-        const uint32_t layers = part->copies / per;
-        (void)snprintf(buf, size, "%u layer%s x %u %s", (unsigned)layers, layers == 1 ? "" : "s",
-                       (unsigned)per, piece);
-    } else if (!part->transient) {
-        (void)snprintf(buf, size, "%u times", (unsigned)part->copies);
+    const uint32_t per = bill->held > 0 ? bill->held : 1, layers = part->copies / per;
+    char each[32] = "", in[64] = "";
+    if (part->transient || part->copies == 1) {
+        return part->life == TY_LIFE_RECOMPUTED ? "recomputed" : "";
+    }
+    if (part->each_B > 0) {
+        (void)snprintf(in, sizeof(in), "%s in each of ",
+                       ty_words_bytes(part->each_B, each, sizeof(each)));
+    }
+    if (!ty_unit_is_layer(part->unit) || part->copies % per != 0) {
+        (void)snprintf(buf, size, "%s%u %s", in, (unsigned)part->copies,
+                       part->copies == per ? piece : "places");
+    } else {
+        (void)snprintf(buf, size, "%s%u layer%s x %u %s", in, (unsigned)layers,
+                       layers == 1 ? "" : "s", (unsigned)per, piece);
     }
     return buf;
 }
 
-/* The largest tensors of a line, and the rest of them in one. */
-static void put_parts(const struct ty_bill *bill, bool transient, const char *piece,
-                      struct ty_text *t)
+/* The tensors of a line, down to a share of it, and the rest of them in one. */
+static void put_parts(const struct ty_bill *bill, const struct ty_bill_item *item,
+                      const char *piece, struct ty_text *t)
 {
-    uint32_t shown = 0, others = 0;
+    const bool transient = item->life == TY_BILL_TRANSIENT;
+    uint32_t others = 0;
     double rest = 0;
-    char note[64];
+    char note[96];
     for (uint32_t i = 0; i < bill->n_parts; i++) {
         const struct ty_bill_part *part = &bill->part[i];
         if (part->transient != transient) {
             continue;
         }
-        if (shown < PARTS_SHOWN) {
+        if (part->bytes >= PART_SHOWN * item->bytes) {
             put_line(t, "      ", part->what, part->bytes,
                      copies(bill, part, piece, note, sizeof(note)));
-            shown++;
         } else {
             rest += part->bytes;
             others++;
@@ -134,22 +141,39 @@ static void put_parts(const struct ty_bill *bill, bool transient, const char *pi
     }
 }
 
+/* "in the backward of micro-batch 0, layer 9" */
+static void put_moment(const struct ty_bill *bill, struct ty_text *t)
+{
+    ty_text_add(t, "in the %s of micro-batch %u", ty_phase_word((enum ty_phase)bill->pass->phase),
+                (unsigned)bill->pass->mb);
+    if (bill->kind == TY_PEAK_LAYER) {
+        ty_text_add(t, ", layer %u", (unsigned)bill->layer_number);
+    } else if (bill->kind == TY_PEAK_LOSS) {
+        ty_text_add(t, ", head and loss");
+    }
+}
+
 static void put_largest(const struct ty_run *run, uint32_t stage, const struct ty_bill *bill,
                         struct ty_text *t)
 {
-    static const char *const during[] = {"", " (head and loss)", " (layer by layer)"};
     const bool pieces =
         run->lowered.stage[0].n_chunks > 1 || ty_sched_slices(&run->config->schedule) > 1;
     const char *const one = pieces ? "piece" : "micro-batch";
     const char *const several = pieces ? "pieces of micro-batches" : "micro-batches";
     const char *const piece = bill->held == 1 ? one : several;
-    ty_text_add(t, "  the fullest is stage %u, in the %s of micro-batch %u%s, %u %s held:\n",
-                (unsigned)stage, ty_phase_word((enum ty_phase)bill->pass->phase),
-                (unsigned)bill->pass->mb, during[bill->kind], (unsigned)bill->held, piece);
+    const struct ty_pass *since = ty_run_held_since(run, stage, bill);
+    ty_text_add(t, "  the fullest is stage %u, ", (unsigned)stage);
+    put_moment(bill, t);
+    ty_text_add(t, "; %u %s held", (unsigned)bill->held, piece);
+    if (since != NULL && bill->held > 1) {
+        ty_text_add(t, " since the forward of micro-batch %u", (unsigned)since->mb);
+    }
+    ty_text_add(t, ":\n");
     for (uint32_t i = 0; i < bill->n; i++) {
-        put_line(t, "    ", bill->item[i].what, bill->item[i].bytes, bill->item[i].note);
-        if (bill->item[i].life != TY_BILL_FIXED) {
-            put_parts(bill, bill->item[i].life == TY_BILL_TRANSIENT, piece, t);
+        const struct ty_bill_item *item = &bill->item[i];
+        put_line(t, "    ", item->what, item->bytes, item->note);
+        if (item->life != TY_BILL_FIXED) {
+            put_parts(bill, item, piece, t);
         }
     }
 }

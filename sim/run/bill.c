@@ -55,6 +55,19 @@ static void units_of(const struct stages *s, const struct ty_pass *pass,
     count[TY_UNIT_HEAD] = pass->stage == s->n - 1;
 }
 
+/* The last layer of a kind in a virtual stage; 0: it has none. */
+static uint32_t last_layer(const struct stages *s, const struct ty_pass *pass,
+                           enum ty_unit_kind kind)
+{
+    const struct ty_config *c = s->config;
+    const struct ty_layers layers = ty_layout_layers(&c->layout, &c->arch, s->n, pass->stage);
+    uint32_t n = layers.count;
+    while (n > 0 && ty_layer_kind(&c->arch, layers.first + n - 1) != kind) {
+        n--;
+    }
+    return n > 0 ? layers.first + n - 1 : 0;
+}
+
 /* Counts what is held when pass number `peak` of the gang runs. */
 static struct held count_held(const struct ty_run *run, const struct stages *s,
                               const struct ty_gang *gang, uint32_t peak)
@@ -120,6 +133,7 @@ static void add_part(struct ty_bill *bill, const struct ty_bill_part *part)
             ty_unit_is_layer(other->unit) && ty_unit_is_layer(part->unit)) {
             other->bytes += part->bytes;
             other->copies += part->copies;
+            other->each_B = other->each_B == part->each_B ? part->each_B : 0;
             return;
         }
     }
@@ -142,22 +156,28 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
         ty_memory_pass(&tensors, count, (enum ty_phase)bill->pass->phase, head);
     bill->kind = fullest.kind;
     bill->layer = fullest.layer;
+    bill->layer_number = last_layer(&s, bill->pass, fullest.layer);
     if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD && head) {
         held.kept[TY_UNIT_HEAD]--; /* done with */
     }
     for (uint32_t i = 0; i < tensors.n; i++) {
-        struct ty_bill_part part = {.what = tensors.item[i].name, .unit = tensors.item[i].unit};
-        part.copies = copies_of(&tensors.item[i], &held, bill, &part.transient);
-        part.bytes = tensors.item[i].bytes / s.slices * part.copies;
+        const struct ty_tensor *x = &tensors.item[i];
+        struct ty_bill_part part = {.what = x->name, .unit = x->unit, .life = x->life};
+        part.copies = copies_of(x, &held, bill, &part.transient);
+        part.each_B = x->bytes / s.slices;
+        part.bytes = part.each_B * part.copies;
         if (part.copies > 0) {
             *(part.transient ? &transient : &kept) += part.bytes;
             add_part(bill, &part);
         }
     }
     qsort(bill->part, bill->n_parts, sizeof(bill->part[0]), most_first);
-    add_item(bill, "activations", kept, TY_BILL_HELD, "");
+    const enum ty_phase phase = (enum ty_phase)bill->pass->phase;
+    add_item(bill, "activations", kept, TY_BILL_HELD, "each from its forward to its backward");
     add_item(bill, memory->transient_what != NULL ? memory->transient_what : "temporary", transient,
-             TY_BILL_TRANSIENT, "");
+             TY_BILL_TRANSIENT,
+             ty_tensor_life_words(bill->kind == TY_PEAK_LOSS ? ty_memory_loss_life(phase)
+                                                             : TY_LIFE_BACKWARD));
 }
 
 /* ---- the bill ---- */
@@ -219,6 +239,45 @@ uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
         }
     }
     return fullest;
+}
+
+/* ---- since when, until when ---- */
+
+static bool is_released(const struct ty_pass *forward, const struct ty_pass *end)
+{
+    for (const struct ty_pass *pass = forward; pass < end; pass++) {
+        const bool frees = pass->phase == TY_PHASE_BACKWARD || pass->phase == TY_PHASE_WGRAD;
+        if (frees && pass->seq == forward->seq && pass->stage == forward->stage &&
+            pass->direction == forward->direction) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const struct ty_pass *ty_run_held_since(const struct ty_run *run, uint32_t stage,
+                                        const struct ty_bill *bill)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const struct ty_pass *pass = ty_gang_passes(p, &p->gangs[stage]);
+    for (; pass <= bill->pass; pass++) {
+        if (pass->phase == TY_PHASE_FORWARD && !is_released(pass, bill->pass)) {
+            return pass;
+        }
+    }
+    return NULL;
+}
+
+const char *ty_tensor_life_words(enum ty_tensor_life life)
+{
+    static const char *const words[] = {
+        [TY_LIFE_KEPT] = "from its forward to its backward",
+        [TY_LIFE_RECOMPUTED] = "recomputed for its backward",
+        [TY_LIFE_BACKWARD] = "while its layer runs backward",
+        [TY_LIFE_LOSS] = "while the loss runs",
+        [TY_LIFE_LOSS_BACKWARD] = "while the loss runs backward",
+    };
+    return words[life];
 }
 
 /* ---- does it fit ---- */

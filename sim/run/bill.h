@@ -34,8 +34,10 @@ struct ty_bill_item {
 struct ty_bill_part {
     const char *what;
     double bytes;    /* all together */
+    double each_B;   /* of one of them; 0: they differ, of layers of several kinds */
     uint32_t copies; /* layers times micro-batches that hold it */
     enum ty_unit_kind unit;
+    enum ty_tensor_life life;
     bool transient; /* part of the item of what runs, else of the activations */
 };
 
@@ -51,8 +53,18 @@ struct ty_bill {
     const struct ty_pass *pass; /* what runs then */
     enum ty_peak_kind kind;     /* and which part of it */
     enum ty_unit_kind layer;    /* of which kind it is */
+    uint32_t layer_number;      /* TY_PEAK_LAYER: the first of that kind to run backward, when
+                                 * nothing of the pass has been freed yet */
 };
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out);
+
+/* The forward pass whose activations have been held longest at the moment of a stage's bill. NULL:
+ * none are. */
+const struct ty_pass *ty_run_held_since(const struct ty_run *run, uint32_t stage,
+                                        const struct ty_bill *bill);
+
+/* From when until when a tensor is there, in words: "from its forward to its backward". */
+const char *ty_tensor_life_words(enum ty_tensor_life life);
 
 /* The bill of the stage that needs most of its GPUs' memory; returns the stage. */
 uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out);

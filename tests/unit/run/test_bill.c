@@ -66,20 +66,25 @@ START_TEST(tensors_add_up_to_what_the_passes_hold)
         "gpipe", "1f1b",    "interleaved", "bfs",       "zb-1p",   "zb-2p",     "zb-v",
         "v-min", "chimera", "dualpipe",    "dualpipev", "seq1f1b", "pipedream", "pipedream-2bw"};
     static const char *const modes[] = {"none", "selective", "ffn", "full"};
+    static const char two[] = "cluster: {preset: dgx-a100-80g, nodes: 1}\n"
+                              "model: {preset: llama-7b, sequence: 2048, dropout: 0.1}\n"
+                              "layout: {global_batch: 16, pipeline: 4, tensor: 2}\n";
+    static const char *const losses[] = {"framework.parallel_loss=true",
+                                         "framework.parallel_loss=false"};
     for (size_t n = 0; n < TY_COUNT(names); n++) {
-        for (size_t r = 0; r < TY_COUNT(modes); r++) {
+        for (size_t r = 0; r < 2 * TY_COUNT(modes); r++) {
             char name[64], mode[64];
             (void)snprintf(name, sizeof(name), "schedule.name=%s", names[n]);
-            (void)snprintf(mode, sizeof(mode), "layout.recompute=%s", modes[r]);
+            (void)snprintf(mode, sizeof(mode), "layout.recompute=%s", modes[r / 2]);
             const bool looped =
                 strcmp(names[n], "interleaved") == 0 || strcmp(names[n], "bfs") == 0;
             const bool sliced = strcmp(names[n], "seq1f1b") == 0;
-            struct quick_run q =
-                quick_run(small, NULL,
-                          SETS(name, mode, "model.dropout=0.1", "model.attention=unfused",
-                               looped   ? "schedule.chunks=2"
-                               : sliced ? "schedule.slices=2"
-                                        : "run.seed=1"));
+            struct quick_run q = quick_run(two, NULL,
+                                           SETS(name, mode, "model.attention=unfused",
+                                                losses[r % 2], "framework.recompute_head=true",
+                                                looped   ? "schedule.chunks=2"
+                                                : sliced ? "schedule.slices=2"
+                                                         : "run.seed=1"));
             const struct ty_program *p = &q.run->lowered.program;
             for (uint32_t s = 0; s < p->n_gangs; s++) {
                 struct ty_gang_memory memory;
@@ -93,7 +98,7 @@ START_TEST(tensors_add_up_to_what_the_passes_hold)
                 ck_assert_double_eq(item_B(&bill, TY_BILL_HELD), parts_B(&bill, false));
                 ck_assert_double_eq_tol(item_B(&bill, TY_BILL_TRANSIENT), parts_B(&bill, true), 1);
                 ck_assert_msg(sum / memory.peak_B > 1 - 1e-12 && sum / memory.peak_B < 1 + 1e-12,
-                              "%s, %s, stage %u: %.17g, passes hold %.17g", names[n], modes[r],
+                              "%s, %s, stage %u: %.17g, passes hold %.17g", names[n], modes[r / 2],
                               (unsigned)s, sum, memory.peak_B);
             }
             quick_run_free(&q);
@@ -121,6 +126,34 @@ START_TEST(a_tensor_is_held_in_every_layer_of_every_micro_batch)
     ty_run_bill(q.run, 3, &bill); /* 14 B a logit weigh more than the backward of a layer */
     ck_assert_int_eq(bill.kind, TY_PEAK_LOSS);
     ck_assert_double_eq(part_B(&bill, "logits"), tokens * 2 * 32000);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* What is named is so many times what one of them has, and was made when the bill says: stage s of
+ * 4 holds 4 - s micro-batches in 1F1B, and layers run backward from the last. */
+START_TEST(the_bill_says_of_each_tensor_how_much_and_since_when)
+{
+    struct quick_run q = quick_run(small, NULL, SETS("layout.global_batch=256"));
+    for (uint32_t s = 0; s < 4; s++) {
+        struct ty_bill bill;
+        ty_run_bill(q.run, s, &bill);
+        const struct ty_pass *since = ty_run_held_since(q.run, s, &bill);
+        ck_assert_uint_eq(bill.held, 4 - s);
+        ck_assert_int_eq(since->phase, TY_PHASE_FORWARD);
+        ck_assert_uint_eq(since->mb, bill.pass->mb);
+        ck_assert(s == 3 || bill.layer_number == 8 * s + 7);
+        for (uint32_t i = 0; i < bill.n_parts; i++) {
+            ck_assert_double_eq(bill.part[i].bytes, bill.part[i].copies * bill.part[i].each_B);
+            ck_assert_int_eq(bill.part[i].transient, bill.part[i].life != TY_LIFE_KEPT);
+        }
+    }
+    quick_run_free(&q);
+    q = quick_run(small, NULL, SETS("schedule.name=gpipe"));
+    struct ty_bill bill;
+    ty_run_bill(q.run, 0, &bill);
+    ck_assert_uint_eq(bill.held, 16);
+    ck_assert_uint_eq(ty_run_held_since(q.run, 0, &bill)->mb, 0);
     quick_run_free(&q);
 }
 END_TEST
@@ -258,6 +291,7 @@ END_TEST
 
 TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
          a_tensor_is_held_in_every_layer_of_every_micro_batch,
+         the_bill_says_of_each_tensor_how_much_and_since_when,
          the_head_is_done_with_when_layers_are_recomputed,
          communicators_are_those_of_groups_that_exist, the_verdict_is_tight_below_its_margin,
          a_remedy_of_another_schedule_says_all_of_it, a_remedy_typed_gives_the_peak_it_promised)
