@@ -188,15 +188,17 @@ double ty_arch_params(const struct ty_arch *arch);
 /* ---- price.c ---- */
 
 /* What an operator costs one rank: `dgrad` is everything an input gradient needs (without weights:
- * the whole backward), `recompute` the forward work repeated before the backward. Times are for an
- * undisturbed GPU and carry its `derate`. */
+ * the whole backward), `recompute` the forward work repeated before the backward; `input` and
+ * `weight` are dgrad and wgrad in passes of their own, where the host may take another time. Times
+ * are for an undisturbed GPU and carry its `derate`. */
 struct ty_op_costs {
-    struct ty_cost forward, dgrad, wgrad, recompute;
+    struct ty_cost forward, dgrad, wgrad, recompute, input, weight;
 };
 static inline struct ty_op_costs ty_op_costs_times(const struct ty_op_costs *c, double by)
 {
     return (struct ty_op_costs){ty_cost_times(c->forward, by), ty_cost_times(c->dgrad, by),
-                                ty_cost_times(c->wgrad, by), ty_cost_times(c->recompute, by)};
+                                ty_cost_times(c->wgrad, by),   ty_cost_times(c->recompute, by),
+                                ty_cost_times(c->input, by),   ty_cost_times(c->weight, by)};
 }
 struct ty_unit_costs {
     struct ty_op_costs op[TY_UNIT_OPS]; /* [n of the unit]: on the rank that has most */
@@ -206,13 +208,6 @@ struct ty_unit_costs {
 void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_gpu *gpu, struct ty_unit_costs *out);
 
-/* Stretches the passes of a layer, operators in proportion, where the host needs longer to launch
- * them than the GPU to run them: a forward, with `forward_comm_s` of collectives it has to wait
- * for, lasts at least framework.layer_floor / host_speed, a backward 1.3 times that. */
-void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout,
-                  const struct ty_gpu *gpu, double forward_comm_s, double backward_comm_s,
-                  struct ty_unit_costs *costs);
-
 /* One call of a collective of an operator, over a group that lies so. */
 double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_comm *comm,
                           const struct ty_reach *reach);
@@ -221,6 +216,22 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
  * sharding; ZeRO >= 1 updates its shard. */
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
                                  double params);
+
+/* ---- host.c ---- */
+
+/* Seconds of the collectives of a unit, by operator. */
+struct ty_unit_waits {
+    double seconds[TY_UNIT_OPS][TY_N_COMM_PLACES];
+};
+
+/* Stretches the passes of a layer, operators in proportion, where the host needs longer to launch
+ * them than the GPU to run them: a forward, with the collectives it has to wait for, lasts at least
+ * framework.layer_floor / host_speed, a backward, in one pass or two, 1.3 times that. */
+void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout,
+                  const struct ty_gpu *gpu, const struct ty_unit_waits *waits,
+                  struct ty_unit_costs *costs);
+
+/* ---- operators ---- */
 
 /* What one kernel of a table of operators (operators.h) costs by the model alone, over `size` of
  * what its curve is over; without a table and without `derate`, as tables hold isolated kernels.

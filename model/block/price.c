@@ -1,17 +1,7 @@
-/* price.c - kernels put together: what an operator costs in each pass, and the optimizer step.
- *
- * The host launches kernels one after the other; when it needs longer than the GPU, the GPU waits
- * for it, and a pass takes the host's time: max(GPU, floor), never the sum, since the host runs
- * ahead. */
-#include <math.h>
-
+/* price.c - kernels put together: what an operator costs in each pass, and the optimizer step. */
 #include "model/block/block.h"
 #include "model/block/memory.h"
 #include "topology/collectives/coll.h"
-
-/* Host time of a backward over that of a forward: 1.37 / 1.05 ms per layer, fitted on 1440
- * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
-#define FLOOR_BACKWARD 1.3
 
 /* ---- an operator ---- */
 
@@ -36,7 +26,7 @@ static double accumulation(const struct ty_kernel *product, const struct ty_layo
 static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint32_t to,
                                 const struct ty_layout *layout, const struct ty_gpu *gpu)
 {
-    struct ty_op_costs cost = {{0, 0}, {0, 0}, {0, 0}, {0, 0}};
+    struct ty_op_costs cost = {.forward = {0, 0}};
     for (uint32_t i = from; i < to; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
         const struct ty_cost forward = ty_kernel_cost(gpu, kernel, TY_FORWARD);
@@ -48,6 +38,8 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
             cost.wgrad.seconds += accumulation(kernel, layout, gpu);
         }
     }
+    cost.input = cost.dgrad;
+    cost.weight = cost.wgrad;
     return cost;
 }
 
@@ -69,47 +61,16 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
         }
         const struct ty_op_costs first = price(op, 0, op->rounds.n_first, layout, gpu);
         const struct ty_op_costs next = price(op, op->rounds.n_first, op->n_kernels, layout, gpu);
-        const struct ty_op_costs all = {repeated(first.forward, next.forward, more),
-                                        repeated(first.dgrad, next.dgrad, more),
-                                        repeated(first.wgrad, next.wgrad, more),
-                                        repeated(first.recompute, next.recompute, more)};
+        const struct ty_op_costs all = {.forward = repeated(first.forward, next.forward, more),
+                                        .dgrad = repeated(first.dgrad, next.dgrad, more),
+                                        .wgrad = repeated(first.wgrad, next.wgrad, more),
+                                        .recompute =
+                                            repeated(first.recompute, next.recompute, more),
+                                        .input = repeated(first.input, next.input, more),
+                                        .weight = repeated(first.weight, next.weight, more)};
         out->op[i] = ty_op_costs_times(&all, gpu->derate);
         out->first[i] = ty_op_costs_times(&first, gpu->derate);
         out->next[i] = ty_op_costs_times(&next, gpu->derate);
-    }
-}
-
-/* ---- the host ---- */
-
-/* What a pass of `seconds` has to be stretched by to last as long as its launches. */
-static double stretch(double seconds, double floor)
-{
-    return seconds > 0 && seconds < floor ? floor / seconds : 1;
-}
-
-void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout,
-                  const struct ty_gpu *gpu, double forward_comm_s, double backward_comm_s,
-                  struct ty_unit_costs *costs)
-{
-    const double floor = layout->framework.layer_floor / gpu->host_speed;
-    double forward_s = 0, dgrad_s = 0, wgrad_s = 0;
-    for (uint32_t i = 0; i < unit->n; i++) {
-        forward_s += costs->op[i].forward.seconds;
-        dgrad_s += costs->op[i].dgrad.seconds;
-        wgrad_s += costs->op[i].wgrad.seconds;
-    }
-    const double forward = stretch(forward_s, floor - forward_comm_s);
-    const double backward = stretch(dgrad_s + wgrad_s, FLOOR_BACKWARD * floor - backward_comm_s);
-    for (uint32_t i = 0; i < unit->n; i++) {
-        struct ty_op_costs *const all[] = {&costs->op[i], &costs->first[i], &costs->next[i]};
-        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 ? 3u : 1u); k++) {
-            all[k]->forward.seconds *= forward;
-            all[k]->dgrad.seconds *= backward;
-            all[k]->wgrad.seconds *= backward;
-            if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
-                all[k]->recompute.seconds *= forward;
-            }
-        }
     }
 }
 

@@ -31,39 +31,26 @@ static void attention_of_slice(const struct ty_unit_ops *unit, const struct ty_u
             c->op[i].forward = scaled(whole->op[i].forward, share);
             c->op[i].dgrad = scaled(whole->op[i].dgrad, share);
             c->op[i].recompute = scaled(whole->op[i].recompute, share);
+            c->op[i].input = c->op[i].dgrad;
         }
     }
 }
 
-/* Seconds of an operator's collectives at a place. */
-static double comm_seconds(const struct ty_lowering *l, const struct ty_unit_op *op,
-                           enum ty_comm_place place)
+/* Seconds of the collectives of a layer. */
+static void waits_of(const struct ty_lowering *l, const struct ty_unit_ops *ops,
+                     struct ty_unit_waits *out)
 {
-    double sum = 0;
-    for (uint32_t i = 0; i < op->comms[place].n; i++) {
-        const struct ty_op_comm *comm = &op->comms[place].item[i];
-        sum += comm->times * (comm->calls * ty_op_comm_seconds(l->in->cluster, comm,
-                                                               &l->group[comm->group].at[0]));
-    }
-    return sum;
-}
-
-/* Seconds of collectives that the computation of a layer waits for. The host runs ahead of them as
- * it does of kernels. */
-static void waited_comm(const struct ty_lowering *l, const struct ty_unit_ops *ops,
-                        const struct ty_unit_costs *layer, double *forward, double *backward)
-{
-    const bool beside = l->in->layout->framework.overlap_tensor_reduce;
-    *forward = *backward = 0;
+    *out = (struct ty_unit_waits){.seconds = {{0}}};
     for (uint32_t i = 0; i < ops->n; i++) {
-        const struct ty_unit_op *op = &ops->op[i];
-        const double after = comm_seconds(l, op, TY_AFTER_DGRAD);
-        *forward += comm_seconds(l, op, TY_BEFORE_FORWARD) + comm_seconds(l, op, TY_AFTER_FORWARD);
-        *backward += comm_seconds(l, op, TY_BEFORE_DGRAD);
-        /* the weight gradient covers what it can */
-        *backward += beside && ty_lower_splits_wgrad(op)
-                         ? fmax(0, after - layer->op[i].wgrad.seconds)
-                         : after;
+        for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
+            const struct ty_op_comms *comms = &ops->op[i].comms[place];
+            for (uint32_t k = 0; k < comms->n; k++) {
+                const struct ty_op_comm *comm = &comms->item[k];
+                const double call =
+                    ty_op_comm_seconds(l->in->cluster, comm, &l->group[comm->group].at[0]);
+                out->seconds[i][place] += comm->times * (comm->calls * call);
+            }
+        }
     }
 }
 
@@ -97,10 +84,10 @@ static void note_layers(struct ty_lowering *l, const struct ty_unit_costs *unit)
         const double share = (double)count[u] / all.count;
         for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
             const struct ty_op_costs *op = &unit[u].op[i];
-            const struct ty_cost back = ty_cost_plus(op->dgrad, op->recompute);
+            const struct ty_cost back = ty_cost_plus(op->input, op->recompute);
             forward = ty_cost_plus(forward, ty_cost_times(op->forward, share));
             input = ty_cost_plus(input, ty_cost_times(back, share));
-            weight = ty_cost_plus(weight, ty_cost_times(op->wgrad, share));
+            weight = ty_cost_plus(weight, ty_cost_times(op->weight, share));
         }
     }
     if (forward.seconds + input.seconds + weight.seconds >
@@ -120,11 +107,11 @@ static void price(struct ty_lowering *l, const struct ty_gpu *gpu, const struct 
     const uint32_t n = l->shape.slices;
     struct ty_unit_costs unit[TY_N_UNIT_KINDS], whole[TY_N_UNIT_KINDS];
     for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
-        double forward_comm, backward_comm;
         ty_unit_price(&part->kind[u], layout, gpu, &unit[u]);
         if (ty_unit_is_layer(u)) {
-            waited_comm(l, &part->kind[u], &unit[u], &forward_comm, &backward_comm);
-            ty_unit_host(&part->kind[u], layout, gpu, forward_comm, backward_comm, &unit[u]);
+            struct ty_unit_waits waits;
+            waits_of(l, &part->kind[u], &waits);
+            ty_unit_host(&part->kind[u], layout, gpu, &waits, &unit[u]);
         }
     }
     for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD && n > 1; u++) {

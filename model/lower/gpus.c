@@ -97,10 +97,10 @@ static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_o
         k.wgrad = kind(l, weight, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &cost->wgrad);
     }
     if (!op->first) {
-        k.input = kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, &cost->dgrad);
+        k.input = kind(l, back, TY_CAT_DGRAD, TY_PHASE_DGRAD, &cost->input);
     }
     if (weight != NULL) {
-        k.weight = kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, op->first ? whole : &cost->wgrad);
+        k.weight = kind(l, weight, TY_CAT_WGRAD, TY_PHASE_WGRAD, op->first ? whole : &cost->weight);
     }
     return k;
 }
@@ -136,7 +136,7 @@ static void round_kinds(struct ty_lowering *l, const struct ty_unit_op *op,
             kind(l, op->name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &next->forward),
             kind(l, op->name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &next->recompute),
             kind(l, op->backward, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, &next->dgrad),
-            kind(l, op->backward, TY_CAT_DGRAD, TY_PHASE_DGRAD, &next->dgrad),
+            kind(l, op->backward, TY_CAT_DGRAD, TY_PHASE_DGRAD, &next->input),
         };
         for (size_t i = 0; op->rounds.uneven && i < TY_COUNT(kinds) && l->b.code == 0; i++) {
             idle_early(l, kinds[i], op, round);

@@ -18,17 +18,17 @@ enum layer_op {
 
 struct layer_times {
     struct ty_cost forward[N_LAYER_OPS], dgrad[N_LAYER_OPS], wgrad[N_LAYER_OPS],
-        recompute[N_LAYER_OPS];
+        recompute[N_LAYER_OPS], input[N_LAYER_OPS], weight[N_LAYER_OPS];
 };
 
 struct edge_times {
     struct ty_cost embedding_forward, embedding_backward, head_forward, head_dgrad, head_wgrad;
 };
 
-/* With a host that is waited for, unless `host` is false. */
+/* With a host that is waited for, and these collectives, unless `waits` is NULL. */
 static inline void layer_times_with(const struct ty_cluster *cluster, const struct ty_arch *arch,
-                                    const struct ty_layout *layout, bool host, double forward_comm,
-                                    double backward_comm, struct layer_times *out)
+                                    const struct ty_layout *layout,
+                                    const struct ty_unit_waits *waits, struct layer_times *out)
 {
     struct ty_units units;
     struct ty_unit_costs costs;
@@ -36,21 +36,23 @@ static inline void layer_times_with(const struct ty_cluster *cluster, const stru
     const struct ty_unit_ops *layer = &units.kind[TY_UNIT_LAYER];
     ck_assert_uint_eq(layer->n, N_LAYER_OPS);
     ty_unit_price(layer, layout, &cluster->gpu, &costs);
-    if (host) {
-        ty_unit_host(layer, layout, &cluster->gpu, forward_comm, backward_comm, &costs);
+    if (waits != NULL) {
+        ty_unit_host(layer, layout, &cluster->gpu, waits, &costs);
     }
     for (uint32_t i = 0; i < layer->n; i++) {
         out->forward[i] = costs.op[i].forward;
         out->dgrad[i] = costs.op[i].dgrad;
         out->wgrad[i] = costs.op[i].wgrad;
         out->recompute[i] = costs.op[i].recompute;
+        out->input[i] = costs.op[i].input;
+        out->weight[i] = costs.op[i].weight;
     }
 }
 
 static inline void layer_times(const struct ty_cluster *cluster, const struct ty_arch *arch,
                                const struct ty_layout *layout, struct layer_times *out)
 {
-    layer_times_with(cluster, arch, layout, false, 0, 0, out);
+    layer_times_with(cluster, arch, layout, NULL, out);
 }
 
 static inline void edge_times(const struct ty_cluster *cluster, const struct ty_arch *arch,

@@ -154,7 +154,8 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
     model_case(&small, 1, "gpt3-125m", "", "{global_batch: 8, recompute: full}");
     layer_times(&small.cluster, &small.arch, &small.layout, &free_run);
     small.layout.framework.layer_floor = 1.05e-3; /* Megatron-DeepSpeed on A100 hosts */
-    layer_times_with(&small.cluster, &small.arch, &small.layout, true, 0, 0, &held);
+    struct ty_unit_waits waits = {.seconds = {{0}}};
+    layer_times_with(&small.cluster, &small.arch, &small.layout, &waits, &held);
     assert_near(total(held.forward), 1.05e-3, 1e-12);
     assert_near(total(held.recompute), 1.05e-3, 1e-12);
     assert_near(total(held.dgrad) + total(held.wgrad), 1.3 * 1.05e-3, 1e-12);
@@ -163,14 +164,73 @@ START_TEST(a_slow_host_stretches_small_layers_and_leaves_large_ones)
                     1.05e-3 / total(free_run.forward), 1e-12);
         ck_assert_double_eq(held.forward[op].flops, free_run.forward[op].flops);
     }
-    layer_times_with(&small.cluster, &small.arch, &small.layout, true, 0.25e-3, 2e-3, &held);
+    waits.seconds[2][TY_AFTER_FORWARD] = 0.25e-3; /* counts, and is not stretched */
+    waits.seconds[2][TY_BEFORE_DGRAD] = 2e-3;
+    layer_times_with(&small.cluster, &small.arch, &small.layout, &waits, &held);
     assert_near(total(held.forward), 0.8e-3, 1e-12);
     ck_assert_double_eq(total(held.dgrad), total(free_run.dgrad));
     model_case(&large, 1, "llama-65b", "", "{tensor: 4, global_batch: 8}");
     layer_times(&large.cluster, &large.arch, &large.layout, &free_run);
     large.layout.framework.layer_floor = 1.05e-3;
-    layer_times_with(&large.cluster, &large.arch, &large.layout, true, 0, 0, &held);
+    layer_times_with(&large.cluster, &large.arch, &large.layout,
+                     &(struct ty_unit_waits){.seconds = {{0}}}, &held);
     ck_assert_double_eq(total(free_run.forward), total(held.forward));
+}
+END_TEST
+
+/* Seconds of a backward in which each sum over tensor ranks runs beside a weight gradient. */
+static double beside(const struct layer_times *t, double qkv_s, double mlp_s)
+{
+    return total(t->dgrad) + fmax(t->wgrad[QKV].seconds, qkv_s) + t->wgrad[PROJ].seconds +
+           fmax(t->wgrad[MLP].seconds, mlp_s);
+}
+
+/* However long its collectives are: faster ones leave more to be covered by the host. */
+START_TEST(a_layer_takes_the_time_of_its_launches_whatever_its_links)
+{
+    struct model_case c;
+    struct layer_times held;
+    model_case(&c, 1, "gpt3-125m", "", "{global_batch: 8, tensor: 4}");
+    c.layout.framework.layer_floor = 1e-3;
+    for (int us = 0; us <= 400; us += 25) {
+        struct ty_unit_waits waits = {.seconds = {{0}}};
+        const double qkv = 1e-6 * us, mlp = qkv / 3;
+        waits.seconds[QKV][TY_AFTER_DGRAD] = qkv;
+        waits.seconds[MLP][TY_AFTER_DGRAD] = mlp;
+        waits.seconds[MLP][TY_BEFORE_WGRAD] = mlp;
+        c.layout.framework.overlap_tensor_reduce = true;
+        layer_times_with(&c.cluster, &c.arch, &c.layout, &waits, &held);
+        assert_near(beside(&held, qkv, mlp), 1.3e-3, 1e-9);
+        ck_assert_double_gt(held.dgrad[MLP].seconds, mlp);
+        c.layout.framework.overlap_tensor_reduce = false;
+        layer_times_with(&c.cluster, &c.arch, &c.layout, &waits, &held);
+        assert_near(total(held.dgrad) + total(held.wgrad) + qkv + mlp, 1.3e-3, 1e-9);
+    }
+}
+END_TEST
+
+/* A backward in two passes: of its launches those of four weight gradients, and the others. */
+START_TEST(passes_of_a_split_backward_take_the_time_of_their_launches)
+{
+    struct model_case c;
+    struct ty_units units;
+    struct layer_times held;
+    uint32_t kernels = 0;
+    model_case(&c, 1, "gpt3-125m", "", "{global_batch: 8, tensor: 4}");
+    c.layout.framework.layer_floor = 10e-3;
+    ty_units_make(&units, &c.arch, &c.layout);
+    for (uint32_t i = 0; i < units.kind[TY_UNIT_LAYER].n; i++) {
+        kernels += units.kind[TY_UNIT_LAYER].op[i].n_kernels;
+    }
+    for (int k = 0; k < 2; k++) { /* slow GPUs and fast ones */
+        struct ty_unit_waits waits = {.seconds = {{0}}};
+        waits.seconds[QKV][TY_AFTER_DGRAD] = 1e-3;
+        waits.seconds[QKV][TY_BEFORE_WGRAD] = 0.2e-3;
+        layer_times_with(&c.cluster, &c.arch, &c.layout, &waits, &held);
+        assert_near(total(held.input) + 1e-3, 13e-3 * kernels / (kernels + 4), 1e-9);
+        assert_near(total(held.weight) + 0.2e-3, 13e-3 * 4 / (kernels + 4), 1e-9);
+        c.cluster.gpu.derate *= 0.1;
+    }
 }
 END_TEST
 
@@ -395,6 +455,8 @@ TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repe
          sequence_parallelism_shares_norms_and_nothing_else, unfused_norms_cost_their_passes,
          recomputation_repeats_what_its_mode_says,
          a_slow_host_stretches_small_layers_and_leaves_large_ones,
+         a_layer_takes_the_time_of_its_launches_whatever_its_links,
+         passes_of_a_split_backward_take_the_time_of_their_launches,
          derate_multiplies_every_compute_time, the_head_weighs_as_many_layers_as_its_products,
          the_optimizer_moves_28_bytes_of_its_own_parameters, extremes_stay_finite,
          operators_have_names_without_digits)

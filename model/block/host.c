@@ -1,0 +1,156 @@
+/* host.c - a layer whose launches take longer than its work.
+ *
+ * The host launches kernels and collectives one after the other and runs ahead of the GPU; where it
+ * needs longer, the GPU waits for it. A pass through a layer then lasts as long as its launches:
+ * max(GPU, floor), never the sum. It is drawn with longer kernels, all by one factor s; collectives
+ * stay what they are, and what of them is seen depends on the kernels beside them. Seconds of a
+ * layer are so a convex function of s in straight pieces, fixed + kernels x s:
+ *
+ *     floor  - - - - - - - - - x
+ *                          . '
+ *                      . '          a collective longer than the kernel beside it is fixed,
+ *              _ . - '              behind a longer kernel it is not seen
+ *        1 ----------------- s --
+ *
+ * and s is where it reaches the floor. Host time does not depend on links: with faster ones a layer
+ * of which the host sets the pace lasts as long as before. */
+#include <float.h>
+
+#include "model/block/block.h"
+
+/* Host time of a backward over that of a forward: 1.37 / 1.05 ms per layer, fitted on 1440
+ * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
+#define FLOOR_BACKWARD 1.3
+
+struct pass {
+    const struct ty_unit_ops *unit;
+    const struct ty_unit_waits *waits;
+    const struct ty_unit_costs *costs;
+    bool overlaps; /* framework.overlap_tensor_reduce */
+};
+
+/* Seconds of a pass around one stretch. */
+struct line {
+    double fixed, kernels;
+};
+typedef struct line line_fn(const struct pass *p, double s);
+
+static void in_turn(struct line *line, double kernel, double wait)
+{
+    line->kernels += kernel;
+    line->fixed += wait;
+}
+
+static void beside(struct line *line, double s, double kernel, double wait)
+{
+    const bool covers = s * kernel >= wait;
+    in_turn(line, covers ? kernel : 0, covers ? 0 : wait);
+}
+
+static struct line forward(const struct pass *p, double s)
+{
+    struct line line = {0, 0};
+    (void)s;
+    for (uint32_t i = 0; i < p->unit->n; i++) {
+        const double *wait = p->waits->seconds[i];
+        in_turn(&line, p->costs->op[i].forward.seconds,
+                wait[TY_BEFORE_FORWARD] + wait[TY_AFTER_FORWARD]);
+    }
+    return line;
+}
+
+static struct line backward(const struct pass *p, double s)
+{
+    struct line line = {0, 0};
+    for (uint32_t i = 0; i < p->unit->n; i++) {
+        const struct ty_op_costs *cost = &p->costs->op[i];
+        const double *wait = p->waits->seconds[i];
+        in_turn(&line, 0, wait[TY_BEFORE_DGRAD]);
+        beside(&line, s, cost->dgrad.seconds, wait[TY_BEFORE_WGRAD]);
+        if (p->overlaps && p->unit->op[i].column) {
+            beside(&line, s, cost->wgrad.seconds, wait[TY_AFTER_DGRAD]);
+        } else {
+            in_turn(&line, cost->wgrad.seconds, wait[TY_AFTER_DGRAD]);
+        }
+    }
+    return line;
+}
+
+/* The two passes of a split backward: nothing is left to run beside a collective. */
+static struct line input(const struct pass *p, double s)
+{
+    struct line line = {0, 0};
+    (void)s;
+    for (uint32_t i = 0; i < p->unit->n; i++) {
+        const double *wait = p->waits->seconds[i];
+        in_turn(&line, p->costs->op[i].input.seconds, wait[TY_BEFORE_DGRAD] + wait[TY_AFTER_DGRAD]);
+    }
+    return line;
+}
+
+static struct line weight(const struct pass *p, double s)
+{
+    struct line line = {0, 0};
+    (void)s;
+    for (uint32_t i = 0; i < p->unit->n; i++) {
+        in_turn(&line, p->costs->op[i].weight.seconds, p->waits->seconds[i][TY_BEFORE_WGRAD]);
+    }
+    return line;
+}
+
+/* Of the launches of a backward, those of weight gradients: one product each, where every kernel
+ * has one for its input. */
+static double weight_share(const struct ty_unit_ops *unit)
+{
+    uint32_t kernels = 0, products = 0;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        kernels += unit->op[i].n_kernels;
+        for (uint32_t k = 0; k < unit->op[i].n_kernels; k++) {
+            products += unit->op[i].kernel[k].op == TY_OPERATOR_MATMUL;
+        }
+    }
+    return (double)products / (kernels + products);
+}
+
+/* The stretch under which a pass reaches the floor: Newton's method from above, which meets each
+ * piece once. */
+static double stretch(const struct pass *p, line_fn *line, double floor)
+{
+    struct line at = line(p, 1);
+    if (at.fixed + at.kernels >= floor) {
+        return 1;
+    }
+    double s = DBL_MAX, next = DBL_MAX;
+    do {
+        s = next;
+        at = line(p, s);
+        next = at.kernels > 0 ? (floor - at.fixed) / at.kernels : 1;
+    } while (next < s);
+    return next;
+}
+
+void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout,
+                  const struct ty_gpu *gpu, const struct ty_unit_waits *waits,
+                  struct ty_unit_costs *costs)
+{
+    const double floor = layout->framework.layer_floor / gpu->host_speed;
+    const struct pass p = {unit, waits, costs, layout->framework.overlap_tensor_reduce};
+    const double ahead = stretch(&p, forward, floor);
+    const double back = stretch(&p, backward, FLOOR_BACKWARD * floor);
+    const double of_weights = weight_share(unit);
+    const double in = stretch(&p, input, FLOOR_BACKWARD * floor * (1 - of_weights));
+    const double weights = stretch(&p, weight, FLOOR_BACKWARD * floor * of_weights);
+    for (uint32_t i = 0; i < unit->n; i++) {
+        struct ty_op_costs *const all[] = {&costs->op[i], &costs->first[i], &costs->next[i]};
+        for (uint32_t k = 0; k < (unit->op[i].rounds.n > 0 ? 3u : 1u); k++) {
+            all[k]->forward.seconds *= ahead;
+            all[k]->dgrad.seconds *= back;
+            all[k]->wgrad.seconds *= back;
+            all[k]->input.seconds *= in;
+            all[k]->weight.seconds *= weights;
+            if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
+                all[k]->recompute.seconds *= ahead;
+            }
+        }
+    }
+}
