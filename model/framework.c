@@ -18,6 +18,14 @@ static const struct ty_word sync_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word split_words[] = {
+    {"layers", TY_STAGE_SPLIT_LAYERS,
+     "transformer layers; what is left over not to the last stage"},
+    {"modules", TY_STAGE_SPLIT_MODULES,
+     "embedding, layers, final norm and head, each counting one"},
+    {NULL, 0, NULL},
+};
+
 #define ROW(key_, type_, ...)       TY_FIELD(struct ty_framework, #key_, key_, type_, __VA_ARGS__)
 #define FLAG(key_, fallback_, doc_) ROW(key_, BOOL, .fallback = (fallback_), .doc = (doc_))
 #define TIME(key_, doc_)                                                                           \
@@ -87,6 +95,8 @@ const struct ty_field ty_framework_fields[] = {
          "whether those all-reduces run beside the weight gradient of the same layer"),
     ROW(overlap_p2p, WORD, .words = p2p_words, .fallback = "true",
         .doc = "whether a pipeline rank starts its next pass before the last message has left"),
+    ROW(stage_split, WORD, .words = split_words, .fallback = "layers",
+        .doc = "what layout.stage_layers auto deals evenly to the stages of a pipeline"),
     FLAG(
         scatter_gather_p2p, "false",
         "whether each tensor rank sends its part of a pipeline message over its own NIC, and those "
@@ -163,6 +173,33 @@ static const char megatron_deepspeed[] =
     "layer_floor: 1.05 ms             # VIA-Research/vTrain, 1440 single-node runs\n"
     "pass_overhead: 2 ms              # vTrain's pipelines ask for 1, Hagemann's 13B for 2.4\n";
 
+/* code: read in github.com/Aleph-Alpha/scaling, a later release than the runs of Hagemann et al. 2023,
+ * which this stack stands for. */
+static const char aleph_alpha_scaling[] =
+    "preset: aleph-alpha-scaling\n"
+    "grad_dtype: model                # code: 16-bit gradients are accumulated ...\n"
+    "reduce_dtype: fp32               # code: and cast bucket by bucket: optimizer/allreduce.py\n"
+    "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
+    "overlap_grad_reduce: false       # code: after the pipeline has drained\n"
+    "overlap_param_gather: false      # code: all-gather at the end of the step\n"
+    "bucket: 1 GB                     # code: blocking buckets of 5e8 elements\n"
+    "reduce_scatter: false            # code: a whole all-reduce, though states are sharded\n"
+    "fused_qkv: true                  # query_key_value\n"
+    "fused_gate: false                # guess: the gate is a layer of its own\n"
+    "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
+    "overlap_p2p: false               # pipeline instructions block\n"
+    "stage_split: modules             # code: uniform; which the runs had is not known\n"
+    "scatter_gather_p2p: false        # guess: 65B on 128 GPUs is 0.5 points better so\n"
+    "fused_activation: false          # silu, then a product\n"
+    "parallel_loss: false             # code: parallel_output is false in lm_head.py\n"
+    "recompute_head: true             # code: the head is checkpointed like a layer\n"
+    "regather_inputs: false           # code: gathered inputs of qkv and MLP are kept\n"
+    "fused_rotary: false              # framework operators\n"
+    "fused_merge: false               # guess: it has no rings\n"
+    "fused_optimizer: true            # FusedAdam\n"
+    "layer_floor: 1.05 ms             # guess: as megatron-deepspeed\n"
+    "pass_overhead: 2 ms              # guess: as megatron-deepspeed\n";
+
 static const char fsdp[] =
     "preset: fsdp\n"
     "grad_dtype: model                # shards are fp32 weight, gradient and Adam: 16 B in all\n"
@@ -217,6 +254,10 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "pipelines on DeepSpeed, eager kernels",
      .source = "microsoft/DeepSpeed; VIA-Research/vTrain",
      .text = megatron_deepspeed},
+    {.name = "aleph-alpha-scaling",
+     .summary = "the stack of Hagemann et al. 2023: whole logits and fp32 all-reduces",
+     .source = "Aleph-Alpha/scaling; Hagemann et al. 2023",
+     .text = aleph_alpha_scaling},
     {.name = "fsdp",
      .summary = "PyTorch FSDP, one unit per layer",
      .source = "pytorch/pytorch fsdp; mosaicml/llm-foundry",

@@ -28,6 +28,12 @@ enum ty_overlap_p2p {
     TY_OVERLAP_P2P_AUTO /* with several model chunks per rank */
 };
 
+/* What layout.stage_layers auto deals evenly. */
+enum ty_stage_split {
+    TY_STAGE_SPLIT_LAYERS,
+    TY_STAGE_SPLIT_MODULES /* embedding, layers, final norm and head alike */
+};
+
 struct ty_framework {
     const char *preset;
     int grad_dtype;             /* enum ty_grad_dtype: gradients as kept and accumulated ... */
@@ -46,6 +52,7 @@ struct ty_framework {
     bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */
     int overlap_p2p;            /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
+    int stage_split;            /* enum ty_stage_split */
     bool scatter_gather_p2p;    /* messages are sent in parts, one a tensor rank */
     bool fused_activation;      /* SwiGLU is one kernel */
     bool fused_rotary;

@@ -13,7 +13,8 @@
 #include "model/parallel.h"
 #include "topology/exceptions.h"
 
-#define ENDS 2u /* stages that may do without a layer: the embedding's and the head's */
+#define ENDS    2u /* stages that may do without a layer: the embedding's and the head's */
+#define MODULES 3  /* what a stack lists beside layers: embedding, final norm, head */
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
@@ -282,6 +283,15 @@ static int check_stages(const struct layout_check *c)
     if (stages > (uint64_t)c->arch->layers + ENDS) {
         return fail_many_stages(c, stages);
     }
+    if (given->n == 0 && l->framework.stage_split == TY_STAGE_SPLIT_MODULES && stages > 1 &&
+        (c->arch->layers + MODULES) / stages < 2) {
+        return ty_check_fail(c->section, "pipeline", c->err,
+                             "framework.stage_split modules deals %u modules to %llu stages, one "
+                             "of which would be a norm alone; write at most %u stages, or "
+                             "layout.stage_layers",
+                             (unsigned)(c->arch->layers + MODULES), (unsigned long long)stages,
+                             (unsigned)(c->arch->layers + MODULES) / 2);
+    }
     for (uint32_t i = 0; i < given->n; i++) {
         sum += given->item[i];
         if (given->item[i] == 0 && i > 0 && i + 1 < given->n) {
@@ -393,6 +403,17 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
     return n;
 }
 
+/* Of embedding, layers, final norm and head, dealt evenly and what is left over to the first stages:
+ * the first layer behind where a stage begins. */
+static uint32_t layer_of_module(const struct ty_arch *arch, uint32_t stages, uint32_t stage)
+{
+    const uint32_t even = (arch->layers + MODULES) / stages;
+    const uint32_t left = (arch->layers + MODULES) % stages;
+    const uint32_t module = stage * even + (stage < left ? stage : left);
+    const uint32_t layer = module > 0 ? module - 1 : 0;
+    return layer < arch->layers ? layer : arch->layers;
+}
+
 struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
                                   uint32_t stages, uint32_t stage)
 {
@@ -403,6 +424,10 @@ struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct t
         }
         layers.count = layout->stage_layers.item[stage];
         return layers;
+    }
+    if (layout->framework.stage_split == TY_STAGE_SPLIT_MODULES && stages > 1) {
+        const uint32_t begin = layer_of_module(arch, stages, stage);
+        return (struct ty_layers){begin, layer_of_module(arch, stages, stage + 1) - begin};
     }
     /* One more for stages 1, 2, ...; the first stage (embedding) only when all others but the last
      * have one; the last (head) never. */

@@ -9,11 +9,10 @@
  * but the error handler of GSL, which would end the process, is turned off for good.
  *
  * Results. Functions that can fail return 0 or a negative code and take the error object last,
- * which may be NULL; it has the message then, complete and ready to print, with file, line and
- * column where there is a file. Messages add up: after a failure that was dealt with, ty_err_clear.
- * ty_err_exit_status tells kinds of failures apart; below, "(2)" is one of exit status 2. On
- * failure nothing is handed out: objects and texts that would have come back are NULL. Any function
- * may fail with exhausted memory (4). Arguments may be NULL where that is said, and only there.
+ * which may be NULL; it has the message then, ready to print, with file, line and column where
+ * there is a file. Messages add up: after a failure that was dealt with, ty_err_clear. "(2)" is a
+ * failure of exit status 2, by ty_err_exit_status. On failure objects and texts that would have come
+ * back are NULL. Any function may fail with exhausted memory (4). Arguments may be NULL where said.
  *
  * Ownership. An object is freed by the function of its noun, a `char **` that was filled by
  * ty_text_free; both take NULL. Arguments are looked at during the call, and no pointer to them is
@@ -460,11 +459,12 @@ TY_API int ty_init(const struct ty_init_options *options, char **text, struct ty
  * `about` (may be NULL) receives what it is, in a few words. */
 TY_API const char *ty_list_name(size_t i, const char **about);
 
-/* One line per entry, its name first, of a catalogue; "schema" is a JSON schema of the run file. */
+/* A line per entry, its name first; "schema" is a JSON schema. Or a preset, as a section with the
+ * reason for each value. (2) */
 TY_API int ty_list(const char *what, char **text, struct ty_err *err);
+TY_API int ty_list_preset(const char *what, const char *name, char **text, struct ty_err *err);
 
-/* The catalogue "keys", a line each; or, for a section ("layout") or key ("layout.zero"), all that
- * is to be known of it, in lines of 80 columns. */
+/* "keys", a line each; or all that is to be known of a section ("layout") or key ("layout.zero"). */
 TY_API int ty_list_keys(const char *about, char **text, struct ty_err *err);
 
 /* A word that may be written, and what it means ("" where that is clear). */

@@ -165,11 +165,6 @@ int cmd_list(const struct cli_options *o)
     char *text = NULL;
     const bool keys = strcmp(o->operand, "keys") == 0;
     const bool layer = strcmp(o->operand, "layer") == 0 && o->second != NULL;
-    if (o->second != NULL && !keys && !layer) {
-        cli_say("trainyard list: %s is one word too many; a second one goes with keys and layer\n",
-                o->second);
-        return 2;
-    }
     if (o->set.n + o->with.n > 0 && !layer) {
         cli_say("trainyard list: --set and --with are about a run file; write list layer FILE\n");
         return 2;
@@ -180,6 +175,8 @@ int cmd_list(const struct cli_options *o)
         rc = ty_list_keys(o->second, &text, err);
     } else if (layer) {
         rc = list_layer(o, &text, err);
+    } else if (o->second != NULL) {
+        rc = ty_list_preset(o->operand, o->second, &text, err);
     } else {
         rc = ty_list(o->operand, &text, err);
     }

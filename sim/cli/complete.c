@@ -91,10 +91,10 @@ static void offer_keys(const struct place *at, const char *more)
 }
 
 /* Lines of "chrome   what it is" */
-static void offer_formats(const struct place *at)
+static void offer_entries(const struct place *at, const char *catalogue, const char *more)
 {
     char *text = NULL;
-    (void)ty_list("formats", &text, NULL);
+    (void)ty_list(catalogue, &text, NULL);
     for (char *line = text, *end; line != NULL && *line != '\0'; line = end) {
         end = line + strcspn(line, "\n");
         end += *end == '\n';
@@ -102,7 +102,7 @@ static void offer_formats(const struct place *at)
         char *about = line + n + strspn(line + n, " ");
         about[strcspn(about, "\n")] = '\0';
         line[n] = '\0';
-        offer(at, line, ":", about);
+        offer(at, line, more, about);
     }
     ty_text_free(text);
 }
@@ -144,7 +144,7 @@ static void complete_trace(struct place *at)
         say_files(at, NULL);
     } else {
         puts("");
-        offer_formats(at);
+        offer_entries(at, "formats", ":");
     }
 }
 
@@ -157,8 +157,12 @@ static void complete_catalogue(const struct place *at, const char *before)
         return;
     }
     puts("");
-    for (size_t i = 0; before == NULL && (name = ty_list_name(i, &about)) != NULL; i++) {
-        offer(at, name, "", about);
+    for (size_t i = 0; (name = ty_list_name(i, &about)) != NULL; i++) {
+        if (before == NULL) {
+            offer(at, name, "", about);
+        } else if (strcmp(before, name) == 0 && strstr(about, "presets of") != NULL) {
+            offer_entries(at, name, "");
+        }
     }
     if (before != NULL && strcmp(before, "keys") == 0) {
         for (size_t i = 0; i < at->keys->n_sections; i++) {

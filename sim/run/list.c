@@ -16,6 +16,8 @@
 #define COLUMN      20
 #define FIGURE_UNIT 25
 #define FIGURE_DOC  35
+#define PRESET_NOTE 35
+#define PRESETS_MAX 128 /* in a catalogue that a mistyped name is compared with */
 
 static void line(struct ty_text *t, const char *name, const char *summary, const char *source)
 {
@@ -33,31 +35,6 @@ static void presets(struct ty_text *t, const struct ty_preset *row)
     for (; row->name != NULL; row++) {
         line(t, row->name, row->summary, row->source);
     }
-}
-
-static void list_models(struct ty_text *t)
-{
-    presets(t, ty_arch_presets);
-}
-
-static void list_gpus(struct ty_text *t)
-{
-    presets(t, ty_gpu_presets);
-}
-
-static void list_frameworks(struct ty_text *t)
-{
-    presets(t, ty_framework_presets);
-}
-
-static void list_clusters(struct ty_text *t)
-{
-    presets(t, ty_cluster_presets);
-}
-
-static void list_fabrics(struct ty_text *t)
-{
-    presets(t, ty_fabric_presets);
 }
 
 static void list_schedules(struct ty_text *t)
@@ -113,24 +90,31 @@ static int no_file(char **text, struct ty_err *err)
     return ty_fail(err, TY_EUSAGE, "layer: of which run file? write list layer FILE");
 }
 
-/* What can be listed: entries, or what another file writes. */
-static const struct {
+/* What can be listed: entries, or what another file writes, or presets of a section. */
+static const struct catalogue {
     const char *name, *about;
     void (*list)(struct ty_text *);
     int (*other)(char **text, struct ty_err *err);
+    const char *section;
+    const struct ty_preset *presets;
+    const struct ty_field *fields; /* of a section that a preset alone makes up; else NULL */
+    const uint32_t *n_fields;
 } lists[] = {
-    {"schedules", "orders of forwards and backwards in a pipeline", list_schedules, NULL},
-    {"models", "presets of model.preset", list_models, NULL},
-    {"gpus", "presets of cluster.gpu", list_gpus, NULL},
-    {"clusters", "presets of cluster.preset", list_clusters, NULL},
-    {"fabrics", "presets of fabric.preset", list_fabrics, NULL},
-    {"frameworks", "training stacks, presets of framework.preset", list_frameworks, NULL},
-    {"collectives", "algorithms of collectives", list_collectives, NULL},
-    {"formats", "of traces", list_formats, NULL},
-    {"figures", "of a run that are one number each, with their units", list_figures, NULL},
-    {"keys", "of the run file, a line each; keys SECTION or keys KEY: all about them", NULL, keys},
-    {"schema", "a JSON schema of the run file, for editors", NULL, ty_config_schema},
-    {"layer", "layer FILE: operators of a run file's layers, shapes to times", NULL, no_file},
+    {"schedules", "orders of forwards and backwards in a pipeline", .list = list_schedules},
+    {"models", "presets of model.preset", .section = "model", .presets = ty_arch_presets},
+    {"gpus", "presets of cluster.gpu", .section = "cluster", .presets = ty_gpu_presets},
+    {"clusters", "presets of cluster.preset", .section = "cluster", .presets = ty_cluster_presets},
+    {"fabrics", "presets of fabric.preset", .section = "fabric", .presets = ty_fabric_presets},
+    {"frameworks", "training stacks, presets of framework.preset", .section = "framework",
+     .presets = ty_framework_presets, .fields = ty_framework_fields,
+     .n_fields = &ty_n_framework_fields},
+    {"collectives", "algorithms of collectives", .list = list_collectives},
+    {"formats", "of traces", .list = list_formats},
+    {"figures", "of a run that are one number each, with their units", .list = list_figures},
+    {"keys", "of the run file, a line each; keys SECTION or keys KEY: all about them",
+     .other = keys},
+    {"schema", "a JSON schema of the run file, for editors", .other = ty_config_schema},
+    {"layer", "layer FILE: operators of a run file's layers, shapes to times", .other = no_file},
 };
 
 const char *ty_list_name(size_t i, const char **about)
@@ -170,8 +154,86 @@ int ty_list(const char *what, char **text, struct ty_err *err)
             return lists[i].other(text, err);
         }
         struct ty_text t = {.data = NULL};
-        lists[i].list(&t);
+        if (lists[i].presets != NULL) {
+            presets(&t, lists[i].presets);
+        } else {
+            lists[i].list(&t);
+        }
         return take(&t, text, err);
     }
     return unknown(what, err);
+}
+
+/* Whether a line of a preset's text is about a key. */
+static bool tells(const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *at = text; at != NULL; at = strchr(at, '\n'), at += at != NULL) {
+        if (strncmp(at, key, n) == 0 && at[n] == ':') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A preset as the section of a run file, and the defaults of keys that it leaves alone. */
+static void write_preset(struct ty_text *t, const struct catalogue *c, const struct ty_preset *row)
+{
+    ty_text_add(t, "# %s: %s [%s]\n%s:\n", row->name, row->summary, row->source, c->section);
+    for (const char *at = row->text; *at != '\0'; at += strcspn(at, "\n"), at += *at == '\n') {
+        ty_text_add(t, "  %.*s\n", (int)strcspn(at, "\n"), at);
+    }
+    for (uint32_t i = 0; c->fields != NULL && i < *c->n_fields; i++) {
+        if (!tells(row->text, c->fields[i].key)) {
+            ty_text_add(t, "  %s: %s", c->fields[i].key, c->fields[i].fallback);
+            ty_text_pad(t, PRESET_NOTE);
+            ty_text_add(t, "# default\n");
+        }
+    }
+}
+
+static const struct ty_preset *named(const struct ty_preset *row, const char *name)
+{
+    while (row->name != NULL && strcmp(row->name, name) != 0) {
+        row++;
+    }
+    return row->name != NULL ? row : NULL;
+}
+
+static int unknown_preset(const struct catalogue *c, const char *name, struct ty_err *err)
+{
+    const char *names[PRESETS_MAX];
+    size_t n = 0;
+    while (n < PRESETS_MAX && c->presets[n].name != NULL) {
+        names[n] = c->presets[n].name;
+        n++;
+    }
+    ty_fail(err, TY_EUSAGE, "%s: not one of the %s; trainyard list %s has all", name, c->name,
+            c->name);
+    const char *near = ty_nearest(name, names, n);
+    if (near != NULL) {
+        ty_hint(err, "did you mean \"%s\"?", near);
+    }
+    return TY_EUSAGE;
+}
+
+int ty_list_preset(const char *what, const char *name, char **text, struct ty_err *err)
+{
+    *text = NULL;
+    for (size_t i = 0; i < TY_COUNT(lists); i++) {
+        if (strcmp(what, lists[i].name) != 0 || lists[i].presets == NULL) {
+            continue;
+        }
+        const struct ty_preset *row = named(lists[i].presets, name);
+        if (row == NULL) {
+            return unknown_preset(&lists[i], name, err);
+        }
+        struct ty_text t = {.data = NULL};
+        write_preset(&t, &lists[i], row);
+        return take(&t, text, err);
+    }
+    return ty_fail(err, TY_EUSAGE,
+                   "%s is one word too many; a second one goes with keys, layer and the catalogues "
+                   "of presets",
+                   name);
 }

@@ -185,6 +185,34 @@ START_TEST(stages_cover_the_layers_evenly_and_in_order)
 }
 END_TEST
 
+/* framework.stage_split modules: embedding, final norm and head count as much as a layer. */
+START_TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
+{
+    static const struct {
+        uint32_t layers, stages, count[8];
+    } rows[] = {
+        {80, 8, {10, 11, 11, 10, 10, 10, 10, 8}}, /* 11 11 11 10 10 10 10 10 modules */
+        {60, 4, {15, 16, 16, 13}},                /* 16 16 16 15 */
+        {40, 2, {21, 19}},                        /* 22 21 */
+        {40, 1, {40}},
+        {5, 4, {1, 2, 2, 0}}, /* the last has norm and head */
+    };
+    struct ty_layout layout = {.tensor = 1};
+    layout.framework.stage_split = TY_STAGE_SPLIT_MODULES;
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_arch arch = {.layers = rows[i].layers};
+        uint32_t next = 0;
+        for (uint32_t s = 0; s < rows[i].stages; s++) {
+            const struct ty_layers part = ty_layout_layers(&layout, &arch, rows[i].stages, s);
+            ck_assert_uint_eq(part.count, rows[i].count[s]);
+            ck_assert_uint_eq(part.first, next);
+            next += part.count;
+        }
+        ck_assert_uint_eq(next, rows[i].layers);
+    }
+}
+END_TEST
+
 START_TEST(llama3_405b_on_16_stages_spares_both_ends)
 {
     /* 126 layers: Grattafiori et al. 2024, section 3.3.2, take one from the first and the last */
@@ -277,6 +305,8 @@ TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_val
          two_mistakes_are_two_messages, an_unsupported_type_is_refused,
          sequence_parallelism_needs_a_divisible_sequence_and_nothing_else,
          few_key_heads_are_shared_by_whole_numbers_of_ranks,
-         stages_cover_the_layers_evenly_and_in_order, llama3_405b_on_16_stages_spares_both_ends,
-         given_stage_layers_are_taken, stages_hold_all_parameters_between_them,
-         shared_key_heads_are_copied, biases_of_shared_key_heads_are_copied_with_them)
+         stages_cover_the_layers_evenly_and_in_order,
+         modules_are_dealt_evenly_and_what_is_left_over_to_the_first,
+         llama3_405b_on_16_stages_spares_both_ends, given_stage_layers_are_taken,
+         stages_hold_all_parameters_between_them, shared_key_heads_are_copied,
+         biases_of_shared_key_heads_are_copied_with_them)
