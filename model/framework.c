@@ -173,8 +173,8 @@ static const char megatron_deepspeed[] =
     "layer_floor: 1.05 ms             # VIA-Research/vTrain, 1440 single-node runs\n"
     "pass_overhead: 2 ms              # vTrain's pipelines ask for 1, Hagemann's 13B for 2.4\n";
 
-/* code: read in github.com/Aleph-Alpha/scaling, a later release than the runs of Hagemann et al. 2023,
- * which this stack stands for. */
+/* code: read in github.com/Aleph-Alpha/scaling, a later release than the runs of Hagemann et al.
+ * 2023, which this stack stands for. */
 static const char aleph_alpha_scaling[] =
     "preset: aleph-alpha-scaling\n"
     "grad_dtype: model                # code: 16-bit gradients are accumulated ...\n"
@@ -197,8 +197,8 @@ static const char aleph_alpha_scaling[] =
     "fused_rotary: false              # framework operators\n"
     "fused_merge: false               # guess: it has no rings\n"
     "fused_optimizer: true            # FusedAdam\n"
-    "layer_floor: 1.05 ms             # guess: as megatron-deepspeed\n"
-    "pass_overhead: 2 ms              # guess: as megatron-deepspeed\n";
+    "layer_floor: 1.05 ms             # guess 40 %: as megatron-deepspeed\n"
+    "pass_overhead: 2 ms              # guess 50 %: as megatron-deepspeed\n";
 
 static const char fsdp[] =
     "preset: fsdp\n"

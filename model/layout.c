@@ -403,7 +403,7 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
     return n;
 }
 
-/* Of embedding, layers, final norm and head, dealt evenly and what is left over to the first stages:
+/* Of embedding, layers, final norm and head, dealt evenly, what is left over to the first stages:
  * the first layer behind where a stage begins. */
 static uint32_t layer_of_module(const struct ty_arch *arch, uint32_t stages, uint32_t stage)
 {

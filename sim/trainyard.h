@@ -11,8 +11,8 @@
  * Results. Functions that can fail return 0 or a negative code and take the error object last,
  * which may be NULL; it has the message then, ready to print, with file, line and column where
  * there is a file. Messages add up: after a failure that was dealt with, ty_err_clear. "(2)" is a
- * failure of exit status 2, by ty_err_exit_status. On failure objects and texts that would have come
- * back are NULL. Any function may fail with exhausted memory (4). Arguments may be NULL where said.
+ * failure of exit status 2, by ty_err_exit_status. On failure what would have come back is NULL.
+ * Any function may fail with exhausted memory (4). Arguments may be NULL where that is said.
  *
  * Ownership. An object is freed by the function of its noun, a `char **` that was filled by
  * ty_text_free; both take NULL. Arguments are looked at during the call, and no pointer to them is
@@ -464,7 +464,7 @@ TY_API const char *ty_list_name(size_t i, const char **about);
 TY_API int ty_list(const char *what, char **text, struct ty_err *err);
 TY_API int ty_list_preset(const char *what, const char *name, char **text, struct ty_err *err);
 
-/* "keys", a line each; or all that is to be known of a section ("layout") or key ("layout.zero"). */
+/* "keys", a line each; or all there is to know of a section ("layout") or key ("layout.zero"). */
 TY_API int ty_list_keys(const char *about, char **text, struct ty_err *err);
 
 /* A word that may be written, and what it means ("" where that is clear). */
