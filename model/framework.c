@@ -13,8 +13,20 @@ static const struct ty_word p2p_words[] = {
 
 static const struct ty_word sync_words[] = {
     {"auto", TY_SYNC_EVERY_AUTO, "ZeRO-2 and -3 do, 0 and 1 do not"},
-    {"true", TY_SYNC_EVERY_TRUE, "reduced after every backward pass"},
-    {"false", TY_SYNC_EVERY_FALSE, "added up first: whole gradients are kept on every rank"},
+    {"true", TY_HABIT_TRUE, "reduced after every backward pass"},
+    {"run", TY_SYNC_EVERY_RUN,
+     "after the last of neighbouring backward passes of a model chunk; whole gradients of one "
+     "chunk "
+     "are kept"},
+    {"false", TY_HABIT_FALSE, "added up first: whole gradients are kept on every rank"},
+    {"no-pipeline", TY_HABIT_NO_PIPELINE, "true without a pipeline, false in one"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word habit_words[] = {
+    {"true", TY_HABIT_TRUE, "always"},
+    {"false", TY_HABIT_FALSE, "never"},
+    {"no-pipeline", TY_HABIT_NO_PIPELINE, "true without a pipeline, false in one"},
     {NULL, 0, NULL},
 };
 
@@ -28,6 +40,8 @@ static const struct ty_word split_words[] = {
 
 #define ROW(key_, type_, ...)       TY_FIELD(struct ty_framework, #key_, key_, type_, __VA_ARGS__)
 #define FLAG(key_, fallback_, doc_) ROW(key_, BOOL, .fallback = (fallback_), .doc = (doc_))
+#define HABIT(key_, fallback_, doc_)                                                               \
+    ROW(key_, WORD, .words = habit_words, .fallback = (fallback_), .doc = (doc_))
 #define TIME(key_, doc_)                                                                           \
     ROW(key_, QUANTITY, .dim = TY_DIM_SECONDS, .max = 10, .fallback = "0 s", .doc = (doc_))
 
@@ -68,8 +82,8 @@ const struct ty_field ty_framework_fields[] = {
         .doc =
             "the first bucket of a backward pass; auto: 1 MiB where framework.bucket is 25 MiB by "
             "rule, else like the others"),
-    FLAG(overlap_grad_reduce, "true",
-         "whether gradients are reduced while the last backward pass still runs"),
+    HABIT(overlap_grad_reduce, "true",
+          "whether gradients are reduced while the last backward pass still runs"),
     ROW(sync_every, WORD, .words = sync_words, .fallback = "auto",
         .doc = "whether gradients are reduced after every micro-batch; false: added up and reduced "
                "after the last (no_sync), which takes memory with ZeRO-2 and -3; auto: true with "
@@ -83,9 +97,14 @@ const struct ty_field ty_framework_fields[] = {
          "already runs"),
     ROW(prefetch, UINT, .max = TY_PREFETCH_MAX, .fallback = "1",
         .doc = "ZeRO-3: units gathered ahead of the one at work; 1 + prefetch exist whole"),
-    FLAG(reshard_after_forward, "true",
-         "ZeRO-3: whether parameters are given up after a forward pass and gathered again for the "
-         "backward; false: kept until then"),
+    HABIT(reshard_after_forward, "true",
+          "ZeRO-3: whether parameters are given up after a forward pass and gathered again for the "
+          "backward; false: kept until then"),
+    HABIT(reshard_after_backward, "true",
+          "ZeRO-3: whether parameters are given up after every backward pass; false: after the "
+          "last of a step"),
+    ROW(zero_in_pipeline, UINT, .max = 3, .fallback = "3",
+        .doc = "highest layout.zero that the stack lets a pipeline have; more is refused"),
     FLAG(fused_qkv, "true",
          "whether q, k and v are one matrix; false: three products, and three tensor all-reduces "
          "in the backward pass"),
@@ -158,6 +177,7 @@ static const char megatron_deepspeed[] =
     "reduce_dtype: auto               # and reduces what it accumulated\n"
     "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
     "overlap_grad_reduce: false       # after the last backward\n"
+    "zero_in_pipeline: 1              # PipelineEngine: \"ZeRO-2 and ZeRO-3 are incompatible\"\n"
     "overlap_param_gather: false      # all-gather at the end of the step\n"
     "bucket: 1 GB                     # reduce_bucket_size, 5e8 elements\n"
     "reduce_scatter: false            # use_multi_rank_bucket_allreduce, its default\n"
@@ -200,25 +220,70 @@ static const char aleph_alpha_scaling[] =
     "layer_floor: 1.05 ms             # guess 40 %: as megatron-deepspeed\n"
     "pass_overhead: 2 ms              # guess 50 %: as megatron-deepspeed\n";
 
+/* Beside the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.
+ * Under torch.distributed.pipelining a stage is gathered once a step, its gradients are added up
+ * whole, and the last backward is over when they are reduced (_PipelineStageBase,
+ * backward_maybe_with_nosync; torchtitan's fsdp_reshard_after_forward: default). */
+#define FSDP_IN_PIPELINES                                                                          \
+    "overlap_grad_reduce: no-pipeline # post_backward is called when the last backward is over\n"  \
+    "sync_every: no-pipeline          # set_requires_gradient_sync(False) but for the last\n"      \
+    "reshard_after_forward: no-pipeline   # torchtitan: never with pipelines, else always\n"       \
+    "reshard_after_backward: no-pipeline  # set_reshard_after_backward(False) but for the last\n"
+
 static const char fsdp[] =
     "preset: fsdp\n"
     "grad_dtype: model                # shards are fp32 weight, gradient and Adam: 16 B in all\n"
     "reduce_dtype: fp32               # MixedPrecision(reduce_dtype) of published recipes\n"
-    "fused_accumulation: true         # shards are added up after the reduction\n"
-    "overlap_grad_reduce: true        # reduce-scatter beside the next unit's backward\n"
-    "sync_every: true                 # set_requires_gradient_sync, no_sync are opt-in\n"
+    "fused_accumulation: true         # autograd adds in place; 32-bit sums are kernels "
+    "anyway\n" FSDP_IN_PIPELINES
     "prefetch: 1                      # limit_all_gathers: two in flight; FSDP2 the same\n"
-    "reshard_after_forward: true      # FULL_SHARD\n"
     "fused_qkv: true                  # guess: models differ\n"
     "fused_gate: false                # gate and up are modules\n"
     "overlap_tensor_reduce: false     # DTensor's all-reduce is waited for\n"
-    "overlap_p2p: true                # no pipeline to speak of\n"
+    "overlap_p2p: true                # sends are awaited at the end of a step\n"
     "fused_activation: false          # silu, then a product, unless compiled\n"
     "fused_rotary: false              # framework operators, unless compiled\n"
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
     "fused_loss: true                 # llm-foundry; 102 of its 215 runs would not fit without\n"
     "layer_floor: 0.45 ms             # guess 40 %: hooks of a unit beside its kernels\n";
+
+static const char torchtitan[] =
+    "preset: torchtitan\n"
+    "grad_dtype: model                # mixed_precision_param: bfloat16\n"
+    "reduce_dtype: fp32               # mixed_precision_reduce: float32\n"
+    "fused_accumulation: true         # as fsdp\n" FSDP_IN_PIPELINES
+    "prefetch: 1                      # as fsdp\n"
+    "fused_qkv: false                 # wq, wk and wv are modules\n"
+    "fused_gate: false                # w1 and w3, too\n"
+    "overlap_tensor_reduce: false     # enable_async_tensor_parallel is opt-in\n"
+    "overlap_p2p: true                # sends are awaited at the end of a step\n"
+    "parallel_loss: true              # disable_loss_parallel: false\n"
+    "regather_inputs: false           # what a Linear of DTensors saves is gathered\n"
+    "fused_activation: false          # silu, then a product; compile is opt-in\n"
+    "fused_rotary: false              # apply_rotary_emb on complex numbers\n"
+    "fused_merge: false               # _SDPAMerger of torch.distributed\n"
+    "fused_optimizer: true            # optimizer.implementation: fused\n"
+    "fused_loss: false                # cross_entropy of logits in 32 bit\n"
+    "layer_floor: 0.45 ms             # guess: as fsdp\n";
+
+/* Grattafiori et al. 2024 (The Llama 3 Herd of Models), section 3.3.2, for layout.zero 2: "FSDP
+ * shards optimizer states and gradients, but for model shards we do not reshard after forward
+ * computation". When gradients are reduced is not said. */
+static const char llama3[] =
+    "preset: llama3\n"
+    "grad_dtype: fp32                 # \"FP32 gradient accumulation [...] over micro-batches\"\n"
+    "reduce_dtype: fp32               # \"and also reduce-scatter gradients in FP32\"\n"
+    "sync_every: run                  # guess: what interleaving leaves together is added up\n"
+    "overlap_param_gather: true       # FSDP gathers beside the first forward pass\n"
+    "reshard_after_forward: false     # \"we do not reshard after forward computation\"\n"
+    "reshard_after_backward: false    # guess: what for, in a pipeline\n"
+    "fused_qkv: true                  # guess\n"
+    "fused_gate: true                 # guess\n"
+    "overlap_p2p: true                # \"asynchronous point-to-point communication\"\n"
+    "norm_speed: 2                    # guess: as megatron-lm\n"
+    "layer_floor: 0.3 ms              # guess: as megatron-lm\n"
+    "pass_overhead: 0.3 ms            # guess: as megatron-lm\n";
 
 static const char ddp[] =
     "preset: ddp\n"
@@ -262,6 +327,14 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "PyTorch FSDP, one unit per layer",
      .source = "pytorch/pytorch fsdp; mosaicml/llm-foundry",
      .text = fsdp},
+    {.name = "torchtitan",
+     .summary = "FSDP2 under pipelines and DTensor, eager",
+     .source = "pytorch/torchtitan models/llama3, torch.distributed.pipelining stage.py",
+     .text = torchtitan},
+    {.name = "llama3",
+     .summary = "the stack of Llama 3: FSDP that shards states and gradients under pipelines",
+     .source = "Grattafiori et al. 2024, section 3.3.2",
+     .text = llama3},
     {.name = "ddp",
      .summary = "PyTorch DistributedDataParallel",
      .source = "pytorch/pytorch torch/nn/parallel/distributed.py",

@@ -15,11 +15,17 @@ enum ty_grad_dtype {
     TY_GRAD_AUTO, /* grad_dtype: fp32 in bf16 training; reduce_dtype: as kept */
 };
 
-/* When gradients of several micro-batches are reduced. */
+/* A habit that a pipeline may change; see ty_layout_does. */
+enum ty_habit {
+    TY_HABIT_TRUE = 1,
+    TY_HABIT_FALSE,
+    TY_HABIT_NO_PIPELINE /* true without a pipeline, false in one */
+};
+
+/* When gradients of several micro-batches are reduced: a habit, or */
 enum ty_sync_every {
-    TY_SYNC_EVERY_AUTO, /* by the ZeRO stage; see model/zero.c */
-    TY_SYNC_EVERY_TRUE,
-    TY_SYNC_EVERY_FALSE
+    TY_SYNC_EVERY_AUTO,                           /* by the ZeRO stage; see model/zero.c */
+    TY_SYNC_EVERY_RUN = TY_HABIT_NO_PIPELINE + 1, /* after runs of passes of a model chunk */
 };
 
 enum ty_overlap_p2p {
@@ -41,12 +47,15 @@ struct ty_framework {
     bool fused_accumulation;    /* the weight gradient's product adds to them */
     double bucket;              /* gradients reduced in one call, B at 16 bit; 0: by rule */
     double first_bucket;        /* in the first call of a backward; 0: by rule */
-    bool overlap_grad_reduce;   /* buckets are reduced while the last backward still runs */
+    int overlap_grad_reduce;    /* enum ty_habit: buckets are reduced while the last backward still
+                                 * runs */
     int sync_every;             /* enum ty_sync_every: in the backward of every micro-batch */
     bool reduce_scatter;        /* ZeRO-1, -2: a rank receives its shard only */
     bool overlap_param_gather;  /* ZeRO-1, -2: and gathered while the next forward already runs */
     uint32_t prefetch;          /* ZeRO-3: gathers ahead of the unit at work */
-    bool reshard_after_forward; /* ZeRO-3: gathered again for the backward */
+    int reshard_after_forward;  /* enum ty_habit. ZeRO-3: gathered again for the backward */
+    int reshard_after_backward; /* enum ty_habit. ZeRO-3: and for the next forward of the step */
+    uint32_t zero_in_pipeline;  /* most of layout.zero that a pipeline goes with */
     bool fused_qkv;             /* one matrix for q, k and v, else three ... */
     bool fused_gate; /* SwiGLU: one for gate and up, else two: one backward all-reduce each */
     bool overlap_tensor_reduce; /* backward all-reduces run beside weight gradients */

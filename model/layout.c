@@ -233,6 +233,20 @@ static int check_shard(const struct layout_check *c)
     return 0;
 }
 
+/* What a stack does not do beside a pipeline. */
+static int check_zero(const struct layout_check *c)
+{
+    const struct ty_layout *l = c->layout;
+    const unsigned most = l->framework.zero_in_pipeline;
+    if (l->pipeline == 1 || l->zero <= most) {
+        return 0;
+    }
+    return ty_check_fail(c->section, "zero", c->err,
+                         "%u, and with a pipeline (layout.pipeline is %u) framework %s goes up to "
+                         "%u (framework.zero_in_pipeline); write %u, or a layout.pipeline of 1",
+                         (unsigned)l->zero, (unsigned)l->pipeline, l->framework.preset, most, most);
+}
+
 static int check_batch(const struct layout_check *c)
 {
     struct ty_layout *l = c->layout;
@@ -359,7 +373,7 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
         rc = check_product(&c);
     }
     if (rc == 0) {
-        rc = ty_check_first(check_shard(&c), check_batch(&c));
+        rc = ty_check_first(ty_check_first(check_shard(&c), check_zero(&c)), check_batch(&c));
     }
     return ty_check_first(rc, check_stages(&c));
 }

@@ -89,8 +89,22 @@ double ty_layout_bucket_params(const struct ty_layout *layout);
 /* In the first one. Auto: 1 MiB at 16 bit where the others have PyTorch's 25 MiB, else the same. */
 double ty_layout_first_bucket_params(const struct ty_layout *layout);
 
-/* Whether the gradients of every micro-batch are reduced. */
-bool ty_layout_reduces_every(const struct ty_layout *layout);
+/* Whether the stack does what a pipeline may keep it from: enum ty_habit. */
+static inline bool ty_layout_does(const struct ty_layout *layout, int habit)
+{
+    return habit == TY_HABIT_TRUE || (habit == TY_HABIT_NO_PIPELINE && layout->pipeline == 1);
+}
+
+/* After which backward passes gradients are reduced. */
+enum ty_reduces {
+    TY_REDUCES_EVERY,
+    TY_REDUCES_RUN, /* the last of neighbouring ones of a model chunk */
+    TY_REDUCES_LAST /* of a step */
+};
+enum ty_reduces ty_layout_reduces(const struct ty_layout *layout);
+
+/* Whether gradients are whole for more than a pass, or at its end, unless every one reduces. */
+bool ty_layout_adds_up(const struct ty_layout *layout);
 
 /* Whether a pass is over before the gradients it makes are reduced: without overlap, where
  * gradients are kept whole. */

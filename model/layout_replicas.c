@@ -38,15 +38,24 @@ double ty_layout_first_bucket_params(const struct ty_layout *layout)
     return by_rule ? 1048576.0 / 2 : ty_layout_bucket_params(layout);
 }
 
-bool ty_layout_reduces_every(const struct ty_layout *layout)
+enum ty_reduces ty_layout_reduces(const struct ty_layout *layout)
 {
-    return layout->framework.sync_every == TY_SYNC_EVERY_AUTO
-               ? ty_zero_stages[layout->zero].reduce_every
-               : layout->framework.sync_every == TY_SYNC_EVERY_TRUE;
+    const int when = layout->framework.sync_every;
+    if (when == TY_SYNC_EVERY_RUN) {
+        return TY_REDUCES_RUN;
+    }
+    const bool every = when == TY_SYNC_EVERY_AUTO ? ty_zero_stages[layout->zero].reduce_every
+                                                  : ty_layout_does(layout, when);
+    return every ? TY_REDUCES_EVERY : TY_REDUCES_LAST;
 }
 
 bool ty_layout_reduces_late(const struct ty_layout *layout)
 {
-    const bool whole = layout->zero < 2 || !ty_layout_reduces_every(layout);
-    return whole && !layout->framework.overlap_grad_reduce;
+    const bool whole = layout->zero < 2 || ty_layout_reduces(layout) != TY_REDUCES_EVERY;
+    return whole && !ty_layout_does(layout, layout->framework.overlap_grad_reduce);
+}
+
+bool ty_layout_adds_up(const struct ty_layout *layout)
+{
+    return layout->micro_batches > 1 || ty_layout_reduces_late(layout);
 }

@@ -8,6 +8,8 @@
  * bill counts. */
 #include "model/block/memory.h"
 
+#include <math.h>
+
 /* ---- states ---- */
 
 double ty_memory_grad_bytes(const struct ty_layout *layout)
@@ -15,17 +17,27 @@ double ty_memory_grad_bytes(const struct ty_layout *layout)
     return layout->framework.grad_fp32 ? 4 : 2;
 }
 
+double ty_memory_reduced_bytes(const struct ty_layout *layout)
+{
+    return layout->framework.reduce_fp32 ? 4 : 2;
+}
+
+double ty_memory_added_bytes(const struct ty_layout *layout)
+{
+    const double kept = ty_memory_grad_bytes(layout);
+    return layout->zero >= 2 ? fmax(kept, ty_memory_reduced_bytes(layout)) : kept;
+}
+
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params)
 {
     const double shared = params / ty_layout_shards(layout);
     const double gradient = ty_memory_grad_bytes(layout);
-    /* added up over micro-batches before they are reduced, in the type that is */
     const bool whole = layout->zero >= 2 && ty_layout_alike(layout) > 1 &&
-                       layout->micro_batches > 1 && !ty_layout_reduces_every(layout);
-    const double added = layout->framework.reduce_fp32 ? 4 : gradient;
+                       ty_layout_reduces(layout) == TY_REDUCES_LAST && ty_layout_adds_up(layout);
     return (struct ty_state_bytes){
         .weights = 2 * (layout->zero >= 3 ? shared : params),
-        .grads = whole ? added * params : gradient * (layout->zero >= 2 ? shared : params),
+        .grads = whole ? ty_memory_added_bytes(layout) * params
+                       : gradient * (layout->zero >= 2 ? shared : params),
         .optimizer = 12 * (layout->zero >= 1 ? shared : params),
     };
 }
@@ -117,16 +129,17 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
 
 /* ---- buffers ---- */
 
-double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced)
+double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *whole)
 {
+    const bool late = ty_layout_reduces_late(layout); /* when activations are gone: never at the
+                                                       * peak */
     if (ty_layout_alike(layout) == 1) {
         return 0;
     }
-    if (layout->zero >= 3) {
-        return 2 * gathered + ty_memory_grad_bytes(layout) * reduced;
+    if (layout->zero < 2 || (layout->zero == 2 && ty_layout_reduces(layout) == TY_REDUCES_LAST)) {
+        return late ? 0 : ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
     }
-    if (ty_layout_reduces_late(layout)) { /* when activations are gone: never at the peak */
-        return 0;
-    }
-    return ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
+    return 2 * whole->gathered + ty_memory_added_bytes(layout) * whole->added +
+           ty_memory_grad_bytes(layout) * whole->made +
+           (late ? 0 : ty_memory_reduced_bytes(layout) * whole->reduced);
 }

@@ -56,13 +56,24 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
 /* How long what the loss needs in a pass lives. */
 enum ty_tensor_life ty_memory_loss_life(enum ty_phase phase);
 
-/* Communication buffers a rank always holds: the gradient bucket; with ZeRO-3 the weights of
- * gathered units and whole gradients. `gathered`: parameters in the unit at work and those gathered
- * ahead; `reduced`: in the unit at work and the one whose gradients are being reduced. 0 without
- * replicas, and where the bucket is filled after the backward, with activations gone. */
-double ty_memory_buffers(const struct ty_layout *layout, double gathered, double reduced);
+/* Parameters that are whole on a rank that keeps shards of them, or of their gradients. */
+struct ty_whole {
+    double gathered; /* weights: of the unit at work and of those gathered ahead */
+    double added;    /* gradients: of the chunk for which they are added up, */
+    double made;     /* of the unit or bucket at work, and */
+    double reduced;  /* of the one that is being reduced */
+};
 
-/* Bytes of a gradient, kept and on the wire. */
+/* Communication buffers a rank always holds: the gradient bucket; of what is kept in shards what is
+ * whole for a while. 0 without replicas, and where a bucket is filled after the backward, with
+ * activations gone. */
+double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *whole);
+
+/* Bytes of a gradient: as it is made and kept; as it is reduced; as it is added up over
+ * micro-batches, of what is then kept in shards in the wider of both (FSDP2's
+ * unsharded_accumulated_grad). */
 double ty_memory_grad_bytes(const struct ty_layout *layout);
+double ty_memory_reduced_bytes(const struct ty_layout *layout);
+double ty_memory_added_bytes(const struct ty_layout *layout);
 
 #endif

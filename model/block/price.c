@@ -10,15 +10,18 @@
 static double accumulation(const struct ty_kernel *product, const struct ty_layout *layout,
                            const struct ty_gpu *gpu)
 {
-    if (layout->framework.fused_accumulation || layout->zero >= 2 || layout->micro_batches < 2) {
+    const double bytes = ty_memory_added_bytes(layout);
+    const bool shards = layout->zero >= 2 && ty_layout_reduces(layout) == TY_REDUCES_EVERY;
+    const bool fused =
+        layout->framework.fused_accumulation && bytes == ty_memory_grad_bytes(layout);
+    if (fused || shards || layout->micro_batches < 2) {
         return 0;
     }
     const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
-    const struct ty_kernel add = {
-        .op = TY_OPERATOR_ACCUMULATION,
-        .dtype = layout->framework.grad_fp32 ? TY_DTYPE_FP32 : product->dtype,
-        .variant = TY_ANY_KERNEL,
-        .update = {product->matmul.in * product->matmul.out, ty_memory_grad_bytes(layout)}};
+    const struct ty_kernel add = {.op = TY_OPERATOR_ACCUMULATION,
+                                  .dtype = bytes == 4 ? TY_DTYPE_FP32 : product->dtype,
+                                  .variant = TY_ANY_KERNEL,
+                                  .update = {product->matmul.in * product->matmul.out, bytes}};
     return again * ty_kernel_cost(gpu, &add, TY_WGRAD).seconds;
 }
 

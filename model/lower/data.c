@@ -7,9 +7,9 @@
  * flight or unused beside the unit at work. A gather is issued when a unit begins and waits until
  * everything before that unit has been computed, so that no more than 1 + prefetch units exist
  * whole. One reduction may be under way while the next unit computes; then the computation waits,
- * because gradients would pile up (as PyTorch FSDP2 does, FSDPParamGroup.post_backward); it also
- * waits for the last one of a pass. Gathers and reductions share a communicator and a stream: they
- * take turns in the order of issue.
+ * because gradients would pile up (as PyTorch FSDP2 does, FSDPParamGroup.post_backward; of ZeRO-2
+ * the next bucket). With ZeRO-3 it also waits for the last one of a pass. Gathers and reductions
+ * share a communicator and a stream: they take turns in the order of issue.
  *
  * ZeRO-1 and -2 may gather updated parameters in the first forward of a step, bucket by bucket. All
  * are on their way as soon as the optimizer is done, on every stage, whenever its first message
@@ -166,26 +166,33 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     /* slices of a sequence add up locally; backwards visit them from the last to the first */
-    const bool every =
-        ty_layout_reduces_every(l->in->layout) && !l->sched->whole_chunks && want->slice == 0;
+    const bool every = ty_layout_reduces(l->in->layout) == TY_REDUCES_EVERY &&
+                       !l->sched->whole_chunks && want->slice == 0;
     return every || want->edge;
+}
+
+/* Whether gradients would pile up that are whole: one reduction may be under way. */
+static bool shards_grads(const struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    return shards_params(l) || (layout->zero == 2 && ty_layout_reduces(layout) != TY_REDUCES_LAST);
 }
 
 /* Without overlap a gradient that is kept in shards only has no place to wait. */
 static bool reduces_at_once(const struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
-    return !layout->framework.overlap_grad_reduce && !ty_layout_reduces_late(layout);
+    return !ty_layout_does(layout, layout->framework.overlap_grad_reduce) &&
+           !ty_layout_reduces_late(layout);
 }
 
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k)
 {
     const struct ty_unit *unit = &v->units[u];
     const struct ty_unit_part *part = &unit->part[k];
-    const bool odd = shards_params(l) && u % 2 == 1;
-    const uint8_t event = odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
-    const uint8_t before = odd ? TY_EVENT_REDUCED : TY_EVENT_REDUCED_ODD; /* of the unit before */
+    uint8_t event = TY_EVENT_REDUCED;
     for (uint32_t i = 0; i < part->n_buckets; i++) {
+        event = part->bucket[i].odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
         data(l, part->bucket[i].group, part->bucket[i].reduce, unit->layer, event);
         if (part->bucket[i].replicate != TY_NONE) {
             /* shards meet those of the other replicas once their own group has summed them */
@@ -195,8 +202,8 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     }
     if (part->n_buckets > 0 && reduces_at_once(l)) {
         ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : event);
-    } else if (part->n_buckets > 0 && shards_params(l)) {
-        ty_lower_need(l, before);
+    } else if (part->n_buckets > 0 && shards_grads(l)) {
+        ty_lower_need(l, event == TY_EVENT_REDUCED ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED);
     }
 }
 

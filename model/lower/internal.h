@@ -2,6 +2,7 @@
 #ifndef TY_MODEL_LOWER_INTERNAL_H
 #define TY_MODEL_LOWER_INTERNAL_H
 
+#include "model/block/memory.h"
 #include "model/lower/lower.h"
 #include "model/schedule/edges.h"
 #include "model/vocabulary.h"
@@ -18,9 +19,9 @@ enum ty_lower_event {
     TY_EVENT_CONTEXT_ODD, /* of the odd ones */
     TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
     TY_EVENT_RECV,
-    TY_EVENT_REDUCED,     /* gradients are reduced: all, or (ZeRO-3) those of even units, the first
-                           * of a stage among them, which comes last */
-    TY_EVENT_REDUCED_ODD, /* ZeRO-3: those of odd units */
+    TY_EVENT_REDUCED,     /* gradients are reduced: all, or (kept in shards) those of even buckets,
+                           * the last of a stage among them */
+    TY_EVENT_REDUCED_ODD, /* those of odd buckets */
     TY_EVENT_REPLICATED,  /* hybrid sharding: gradient shards are summed over all replicas */
     TY_EVENT_NORM,        /* gradient norm is known to all */
     TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
@@ -48,6 +49,8 @@ struct ty_grad_bucket {
     uint8_t group; /* enum ty_comm_group */
     uint16_t reduce, regain;
     uint16_t replicate; /* hybrid sharding: the shard, between replicas */
+    bool odd;           /* reductions take turns in events, and the last of a stage is even */
+    double params;
 };
 
 /* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit.
@@ -317,8 +320,9 @@ int ty_lower_rank_kinds(struct ty_lowering *l);
 
 /* units.c: parameters of a stage, in units and buckets. */
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
-/* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */
-double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window);
+/* What is whole at most on a rank with these stages. */
+struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vstage *const *v,
+                               uint32_t n);
 
 /* emit.c: single operations. */
 /* The next computation waits for `event` (as last recorded when it is issued). */

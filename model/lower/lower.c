@@ -85,17 +85,6 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     return 0;
 }
 
-/* Parameters gathered at a time: those of the unit at work and of the gathers ahead of it, of a
- * whole chunk where a chunk stays gathered, or all. */
-static double gathered(const struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
-{
-    const struct ty_framework *framework = &l->in->layout->framework;
-    const uint32_t window = !framework->reshard_after_forward ? 0
-                            : l->sched->whole_chunks          ? UINT32_MAX
-                                                              : 1 + framework->prefetch;
-    return ty_lower_most_params(v, n, window);
-}
-
 static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
     struct ty_gang gang = {.n_ranks = l->members, .rank_of = l->here.rank_of};
@@ -158,6 +147,11 @@ static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
     return ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
 }
 
+static bool makes_gradients(const struct ty_slot *slot)
+{
+    return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
+}
+
 /* Marks the first F and the last B or W of each virtual stage on a rank, in each step. */
 static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
 {
@@ -178,7 +172,7 @@ static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order
     for (uint32_t i = order->n; i > 0; i--) {
         const struct ty_slot *slot = &order->slot[i - 1];
         const uint32_t step = 1 + slot->mb / m, v = vstage_of(l, slot);
-        if (slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD) {
+        if (makes_gradients(slot)) {
             edge[i - 1] = seen[v] != step || l->sched->updates_each;
             seen[v] = step;
         }
@@ -202,9 +196,20 @@ static enum ty_found found_after(const struct ty_lowering *l, const struct ty_ra
     return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
 }
 
-/* What every pass of an order finds gathered. Without resharding after the forward a stage is
- * gathered by its first forward and given up by the next backward, whichever micro-batch that is,
- * or by an update of its parameters. */
+/* Whether a pass gives up the parameters that it had gathered. */
+static bool gives_up(const struct ty_lowering *l, const struct ty_slot *slot, bool last_of_step)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_framework *f = &layout->framework;
+    if (slot->phase == TY_PHASE_FORWARD) {
+        return ty_layout_does(layout, f->reshard_after_forward);
+    }
+    return last_of_step || ty_layout_does(layout, f->reshard_after_backward);
+}
+
+/* What every pass of an order finds gathered. Without resharding a stage is gathered by its first
+ * forward and given up by its next backward, whichever micro-batch that is, or by its last one, or
+ * by an update of its parameters. */
 static enum ty_found *mark_found(struct ty_lowering *l, const struct ty_rank_slots *order,
                                  const bool *edge)
 {
@@ -215,14 +220,31 @@ static enum ty_found *mark_found(struct ty_lowering *l, const struct ty_rank_slo
         const bool forward = slot->phase == TY_PHASE_FORWARD;
         bool *own = &kept[vstage_of(l, slot)];
         found[i] = *own ? TY_FOUND_ALL : found_after(l, order, i);
-        if (slot->phase != TY_PHASE_WGRAD) {
-            *own = forward && !l->in->layout->framework.reshard_after_forward;
+        if (slot->phase != TY_PHASE_WGRAD || edge[i]) {
+            *own = !gives_up(l, slot, edge[i] && !forward);
         }
         if (l->sched->asynchronous && edge[i] && !forward) {
             memset(kept, 0, n_vstages(l) * sizeof(*kept));
         }
     }
     return kept == NULL ? NULL : found;
+}
+
+/* Whether a pass is an edge, or gradients are reduced after runs of passes and one ends here: the
+ * next pass that makes gradients does so for another stage. */
+static bool is_edge(const struct ty_lowering *l, const struct ty_rank_slots *order,
+                    const bool *edge, uint32_t i)
+{
+    const struct ty_slot *slot = &order->slot[i];
+    if (edge[i] || ty_layout_reduces(l->in->layout) != TY_REDUCES_RUN || !makes_gradients(slot)) {
+        return edge[i];
+    }
+    uint32_t next = i + 1;
+    while (next < order->n && !makes_gradients(&order->slot[next])) {
+        next++;
+    }
+    return next == order->n || order->slot[next].stage != slot->stage ||
+           order->slot[next].direction != slot->direction;
 }
 
 static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
@@ -268,10 +290,10 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
-            add_pass(l, slot, pair ? slot + 1 : NULL, step, edge[i], found[i]);
+            add_pass(l, slot, pair ? slot + 1 : NULL, step, is_edge(l, order, edge, i), found[i]);
             if (pair) {
-                add_pass(l, slot + 1, slot, step, edge[i + 1], found[i + 1]);
                 i++;
+                add_pass(l, slot + 1, slot, step, is_edge(l, order, edge, i), found[i]);
             }
             ty_lower_own(l, order, i + 1);
             if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
@@ -331,9 +353,8 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     if (rc == 0) {
         rc = make_vstages(l, mine, &n_mine);
     }
-    const bool whole = l->sched->whole_chunks; /* its gradients are added up */
-    plan->buffers_B = ty_memory_buffers(l->in->layout, gathered(l, mine, n_mine),
-                                        ty_lower_most_params(mine, n_mine, whole ? UINT32_MAX : 2));
+    const struct ty_whole whole = ty_lower_whole(l, mine, n_mine);
+    plan->buffers_B = ty_memory_buffers(l->in->layout, &whole);
     make_gang(l, plan);
     return rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
 }

@@ -31,8 +31,9 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum 
     assert(part->n_buckets < TY_COUNT(part->bucket));
     struct ty_grad_bucket *bucket = &part->bucket[part->n_buckets++];
     const bool whole = l->zero->gather_after_step && !l->in->layout->framework.reduce_scatter;
-    const double bytes = params * (l->in->layout->framework.reduce_fp32 ? 4 : 2);
+    const double bytes = params * ty_memory_reduced_bytes(l->in->layout);
     bucket->group = (uint8_t)group;
+    bucket->params = params;
     bucket->reduce = ty_lower_group_kind(l, group, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
                                          TY_PHASE_BACKWARD, bytes);
     bucket->replicate =
@@ -113,6 +114,18 @@ static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_
     }
 }
 
+/* Buckets take turns, from the last to the first. */
+static void number_buckets(const struct ty_vstage *v)
+{
+    bool odd = false;
+    for (uint32_t at = 0; at < 2 * v->n_units; at++) {
+        struct ty_unit_part *part = &v->units[at / 2].part[at % 2];
+        for (uint32_t i = part->n_buckets; i > 0; i--, odd = !odd) {
+            part->bucket[i - 1].odd = odd;
+        }
+    }
+}
+
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
@@ -134,10 +147,12 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     if (ty_layout_alike(l->in->layout) > 1 && !l->zero->gather_in_passes) {
         make_buckets(l, v);
     }
+    number_buckets(v);
     return 0;
 }
 
-double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window)
+/* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */
+static double most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t window)
 {
     double most = 0, all = 0;
     for (uint32_t s = 0; s < n; s++) {
@@ -151,4 +166,48 @@ double ty_lower_most_params(const struct ty_vstage *const *v, uint32_t n, uint32
         }
     }
     return window == 0 ? all : most;
+}
+
+/* Gradients that are made, and reduced beside that: of neighbouring buckets, most bytes. `added`:
+ * what is made is added to what is there already, and counts for nothing. */
+static void most_reduced(const struct ty_lowering *l, const struct ty_vstage *v, bool added,
+                         struct ty_whole *whole)
+{
+    const double made_B = ty_memory_grad_bytes(l->in->layout);
+    const double reduced_B = ty_memory_reduced_bytes(l->in->layout);
+    double before = 0;
+    for (uint32_t at = 2 * v->n_units; at > 0; at--) {
+        const struct ty_unit_part *part = &v->units[(at - 1) / 2].part[(at - 1) % 2];
+        for (uint32_t i = 0; i < part->n_buckets; i++) {
+            const double params = part->bucket[i].params, made = added ? 0 : params;
+            const double reduced = added && params > before ? params : before;
+            if (made_B * made + reduced_B * reduced >
+                made_B * whole->made + reduced_B * whole->reduced) {
+                whole->made = made;
+                whole->reduced = reduced;
+            }
+            before = params;
+        }
+    }
+}
+
+struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vstage *const *v,
+                               uint32_t n)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const struct ty_framework *f = &layout->framework;
+    const bool reshards = ty_layout_does(layout, f->reshard_after_forward) &&
+                          ty_layout_does(layout, f->reshard_after_backward);
+    const uint32_t window = !reshards ? 0 : l->sched->whole_chunks ? UINT32_MAX : 1 + f->prefetch;
+    const enum ty_reduces when = ty_layout_reduces(layout);
+    const bool chunk =
+        when == TY_REDUCES_RUN || (when == TY_REDUCES_EVERY && l->sched->whole_chunks);
+    const bool adds = (chunk || when == TY_REDUCES_LAST) && ty_layout_adds_up(layout);
+    const bool in_place = adds && ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
+    struct ty_whole whole = {.gathered = l->zero->gather_in_passes ? most_params(v, n, window) : 0,
+                             .added = chunk && adds ? most_params(v, n, UINT32_MAX) : 0};
+    for (uint32_t s = 0; s < n; s++) {
+        most_reduced(l, v[s], in_place, &whole);
+    }
+    return whole;
 }

@@ -166,6 +166,14 @@ static bool set_flag(bool *flag, int to, bool matters)
     return other;
 }
 
+/* The same of what a pipeline may change. */
+static bool set_habit(struct ty_config *c, int *habit, int to, bool matters)
+{
+    const bool other = matters && ty_layout_does(&c->layout, *habit) != (to != 0);
+    *habit = !other ? *habit : to != 0 ? TY_HABIT_TRUE : TY_HABIT_FALSE;
+    return other;
+}
+
 static bool shards_states(const struct ty_layout *l)
 {
     return l->data > 1 && (l->zero == 1 || l->zero == 2);
@@ -178,7 +186,7 @@ bool ty_change_fused_loss(struct ty_config *c, int to)
 
 bool ty_change_overlap_grad_reduce(struct ty_config *c, int to)
 {
-    return set_flag(&c->layout.framework.overlap_grad_reduce, to, c->layout.data > 1);
+    return set_habit(c, &c->layout.framework.overlap_grad_reduce, to, c->layout.data > 1);
 }
 
 bool ty_change_overlap_param_gather(struct ty_config *c, int to)
@@ -210,7 +218,7 @@ bool ty_change_reduce_scatter(struct ty_config *c, int to)
 
 bool ty_change_reshard(struct ty_config *c, int to)
 {
-    return set_flag(&c->layout.framework.reshard_after_forward, to, c->layout.zero == 3);
+    return set_habit(c, &c->layout.framework.reshard_after_forward, to, c->layout.zero == 3);
 }
 
 bool ty_change_prefetch(struct ty_config *c, int to)

@@ -68,7 +68,8 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
     ck_assert_uint_le(ty_n_layout_fields, MODEL_KEYS_MAX);
     c->cluster = a100(nodes);
     c->layout.framework = (struct ty_framework){.fused_accumulation = true,
-                                                .overlap_grad_reduce = true,
+                                                .overlap_grad_reduce = TY_HABIT_TRUE,
+                                                .zero_in_pipeline = 3,
                                                 .fused_qkv = true,
                                                 .fused_gate = true,
                                                 .overlap_tensor_reduce = true,

@@ -316,25 +316,34 @@ END_TEST
 
 /* ---- buffers ---- */
 
-START_TEST(buffers_hold_a_bucket_or_gathered_units)
+START_TEST(buffers_hold_a_bucket_or_what_is_whole)
 {
-    struct ty_layout layout = {.tensor = 1, .context = 1, .data = 8};
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 0);
-    layout.framework.overlap_grad_reduce = true;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 25 * 1048576.0);
+    const struct ty_whole whole = {.gathered = 3e8, .added = 1e9, .made = 2e8, .reduced = 1e8};
+    struct ty_layout layout = {.tensor = 1, .context = 1, .pipeline = 1, .data = 8};
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 0);
+    layout.framework.overlap_grad_reduce = TY_HABIT_TRUE;
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 25 * 1048576.0);
     layout.framework.bucket = 1e8;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 1e8);
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 1e8);
     layout.framework.grad_fp32 = true;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 2e8);
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 2e8);
     layout.framework.bucket = 0;
     layout.zero = 1;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 4 * 40e6);
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 4 * 40e6);
     layout.data = 256;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 4 * 256e6);
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 4 * 256e6);
     layout.zero = 3;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 3e8, 2e8), 3e8 * 2 + 2e8 * 4);
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 6e8 + 4e9 + 8e8 + 2e8);
+    layout.framework.reduce_fp32 = true;
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 6e8 + 4e9 + 8e8 + 4e8);
+    layout.framework.grad_fp32 = false; /* made in 16 bit, added up in 32 */
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 6e8 + 4e9 + 4e8 + 4e8);
+    layout.framework.sync_every = TY_HABIT_FALSE; /* reduced when activations are gone */
+    layout.framework.overlap_grad_reduce = TY_HABIT_NO_PIPELINE;
+    layout.pipeline = 2;
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 6e8 + 4e9 + 4e8);
     layout.data = 1;
-    ck_assert_double_eq(ty_memory_buffers(&layout, 1e8, 1e8), 0);
+    ck_assert_double_eq(ty_memory_buffers(&layout, &whole), 0);
 }
 END_TEST
 
@@ -356,4 +365,4 @@ TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_t
          a_pass_never_needs_less_than_what_is_held,
          unfused_attention_keeps_its_softmax_in_32_bit_too,
          every_tensor_has_room_and_a_name_of_its_own, the_fastest_published_13b_layout_fits,
-         buffers_hold_a_bucket_or_gathered_units, types_have_their_bytes)
+         buffers_hold_a_bucket_or_what_is_whole, types_have_their_bytes)

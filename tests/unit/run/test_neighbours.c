@@ -109,7 +109,6 @@ START_TEST(the_usual_steps_are_there)
                                 "layout.micro_batch=2",
                                 "layout.recompute=full",
                                 "layout.recompute=selective",
-                                "layout.zero=2",
                                 "layout.zero=0",
                                 "layout.sequence_parallel=true",
                                 "schedule.name=zb-v",
@@ -132,6 +131,7 @@ START_TEST(what_cannot_be_is_not_offered)
     ck_assert_ptr_null(with(&f, "layout.pipeline=8"));
     ck_assert_ptr_null(with(&f, "schedule.name=zb-v"));
     ck_assert_ptr_null(with(&f, "schedule.name=pipedream"));
+    ck_assert_ptr_null(with(&f, "layout.zero=2")); /* not of DeepSpeed beside a pipeline */
     ck_assert_ptr_nonnull(with(&f, "schedule.name=zb-1p"));
     release(&f);
     f = find(sharded, SETS("run.seed=1"), 0);
