@@ -219,10 +219,10 @@ def inputs(found):
     shared = {}
     for s in found:
         for name, given in s.dataset.inputs.items():
-            shared.setdefault((name, given.value, given.band, given.how), []).append(s.name)
-    return table(["data", "input", "taken as", "90 % band", "how"],
-                 [[", ".join(names), f"`{name}`", value, band or "-", how]
-                  for (name, value, band, how), names in shared.items()])
+            shared.setdefault((name, given.value, given.error, given.how), []).append(s.name)
+    return table(["data", "input", "taken as", "error", "how"],
+                 [[", ".join(names), f"`{name}`", value, error or "-", how]
+                  for (name, value, error, how), names in shared.items()])
 
 
 def groups_of(scored):

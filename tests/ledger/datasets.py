@@ -17,8 +17,8 @@ ROLES = FITTED, SEEN, BLIND = "fitted", "seen", "blind"
 class Input:
     """A key of the run file that the source of a set does not state."""
     value: str
-    how: str       # guess, inferred from what, or fitted on what
-    band: str = "" # 90 %, where it was fitted: "1.6 to 2.3"
+    how: str         # guess, inferred from what, or fitted on what
+    error: str = ""  # standard error of the value, "20 %"; empty: not stated
 
 
 @dataclasses.dataclass
@@ -44,8 +44,8 @@ class Dataset:
     notes: str = ""
 
     def __post_init__(self):
-        stated, unknown = self.keys, {key: given.value for key, given in self.inputs.items()}
-        self.keys = lambda row: unknown | stated(row)
+        if self.inputs:
+            self.base = with_inputs(self.base, self.inputs)
 
     def job(self, row):
         """All keys of a row that are in sight: those of the base, then its own."""
@@ -61,6 +61,18 @@ def written(text):
         for key, value in re.findall(r"([\w.]+):\s+([^,{}#]+)", rest):
             keys[f"{section}.{key}"] = value.strip()
     return keys
+
+
+def with_inputs(text, inputs):
+    """The run file with inputs as lines of it, and their errors where it says what is not sure."""
+    sections = {}
+    for key, value in (written(text) | {key: i.value for key, i in inputs.items()}).items():
+        section, _, name = key.partition(".")
+        sections.setdefault(section, []).append(f"  {name}: {value}\n")
+    errors = [f"    - {key} {i.error}\n" for key, i in inputs.items() if i.error]
+    if errors:
+        sections["uncertainty"] = ["  errors:\n", *errors]
+    return "".join(f"{section}:\n{''.join(lines)}" for section, lines in sections.items())
 
 
 def number(text):

@@ -16,6 +16,7 @@ import sys
 
 import ablation
 import attention
+import bands
 import collectives
 import directions
 import engine
@@ -34,6 +35,7 @@ PAGES = ["docs/ACCURACY.md", "README.md"]
 # Figures that may not get worse: by how much they may move, and which way is worse.
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,
            "chose_oom": 0, "wrong_sign": 0, "outside": 1.0}
+MINUTES = [bands, ablation]  # what they take: for the page only
 PARTS = [steps, peers, directions, kernels, layers, attention, collectives, engine, memory]
 
 
@@ -117,7 +119,7 @@ def publish(top, context):
 
 def work(args):
     context = Context(args.trainyard, args.measured, args.quick)
-    for part in [*PARTS, *([ablation] if args.write else [])]:  # minutes: for the page only
+    for part in [*PARTS, *(MINUTES if args.write else [])]:
         try:
             part.measure(context)
         except KeyError as error:

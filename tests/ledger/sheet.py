@@ -5,8 +5,8 @@
     trainyard calibrate STEM.yaml --rows STEM.csv --measured measured_s --group set --fit KEY,KEY
 
 STEM.yaml is the run file that the rows of STEM.csv start from, so the sets must share it, as those
-of one stack do. Inputs of the sets (datasets.py) are lines of it, not columns: what is to be fitted
-must not be set by the rows."""
+of one stack do. Inputs of the sets (datasets.py) are lines of it: what is to be fitted must not be
+set by the rows."""
 import argparse
 import csv
 import os
@@ -19,23 +19,11 @@ import tables
 
 
 def lines(dataset, own):
-    """The set's rows: keys that are not its inputs, what was measured, and whose rows they are."""
+    """The set's rows: their keys, what was measured, and whose rows they are."""
     for row in own.read(dataset.table)[0]:
         if dataset.keep(row):
             yield {"set": dataset.name, sheets.MEASURED: dataset.seconds(row) or "",
-                   sheets.OOM: int(dataset.oom(row) or False)} | {
-                       key: value for key, value in dataset.keys(row).items()
-                       if key not in dataset.inputs}
-
-
-def run_file(dataset):
-    """Its base, with its inputs as lines."""
-    keys = datasets.written(dataset.base) | {key: i.value for key, i in dataset.inputs.items()}
-    sections = {}
-    for key, value in keys.items():
-        section, _, name = key.partition(".")
-        sections.setdefault(section, []).append(f"  {name}: {value}\n")
-    return "".join(f"{section}:\n{''.join(items)}" for section, items in sections.items())
+                   sheets.OOM: int(dataset.oom(row) or False)} | dataset.keys(row)
 
 
 def main():
@@ -51,7 +39,7 @@ def main():
     if missing:
         parser.error(f"no such set ({missing[0]}); there are {'; '.join(known)}")
     chosen = [known[name] for name in args.sets]
-    texts = {run_file(d) for d in chosen}
+    texts = {d.base for d in chosen}
     if len(texts) > 1:
         parser.error(f"{args.sets[0]} and the others do not start from the same run file")
     try:

@@ -71,9 +71,10 @@ def sheet(tables, name):
     prefix = max((p for p in FAMILIES if name.startswith(p)), key=len, default="")
     family, known = FAMILIES.get(prefix, NOTHING), KNOWN.get(name)
     title = name.replace("_", " ")
+    own = tables.run_file(name)
     about = {"name": title, "family": family.name or f"{title}, from outside",
-             "base": tables.run_file(name) or family.base, "source": family.source,
-             "inputs": family.inputs, "machine": "-"}
+             "base": own or family.base, "inputs": {} if own else family.inputs,
+             "source": family.source, "machine": "-"}
     about |= known if known is not None else {"time": BLIND, "memory": BLIND}
     return Dataset(table=name, keys=keys, sweep=job, oom=oom,
                    seconds=lambda row: number(row[MEASURED]), **about)

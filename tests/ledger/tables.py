@@ -68,7 +68,7 @@ def output(*command, questions=None, answers=(0,)):
     return done.stdout
 
 
-def sweep(binary, base, rows):
+def sweep(binary, base, rows, *options):
     """Runs a list of {key: value} over the text of a run file; a list of the sweep's columns."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     with run_file(base) as path:
@@ -77,7 +77,7 @@ def sweep(binary, base, rows):
             writer = csv.DictWriter(file, columns, restval="")
             writer.writeheader()
             writer.writerows(rows)
-        out = output(binary, "sweep", path, "--rows", table)
+        out = output(binary, "sweep", path, "--rows", table, *options)
     results = list(csv.DictReader(out.splitlines()))
     for number, result in enumerate(results, 1):
         if result["error"]:

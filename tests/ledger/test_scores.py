@@ -7,6 +7,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import bands
 import blocks
 import ledger
 import page
@@ -15,7 +16,7 @@ import scores
 import sheet
 import sheets
 import tables
-from datasets import DATASETS, written
+from datasets import DATASETS, Input, written
 from results import Result, Scored, outcomes, score
 
 
@@ -74,6 +75,7 @@ FOUND = found_in({"other.csv": SHEET, "other.yaml": "cluster: {preset: dgx-h100}
                   "hagemann_new.csv": SHEET, "log.csv": "time_s,layout.tensor\n1,1\n",
                   "times.csv": "measured_s,gpus\n1,1\n"})
 HAGEMANN, OTHER = FOUND[0][0], FOUND[-1][0]
+UNSURE = dataclasses.replace(OTHER, inputs={"layout.tensor": Input("4", "guess", "9 %")})
 ROWS = FOUND[-1][1]
 
 
@@ -169,8 +171,13 @@ CHECKS = [
     ("a run file beside it goes first", OTHER.job(ROWS[0])["cluster.preset"] == "dgx-h100"),
     ("cells are keys, empty ones and columns for people are not", OTHER.keys(ROWS[2]) == {
         "cluster.nodes": "4", "model.sequence": "2048", "layout.global_batch": "8"}),
-    ("inputs of a set are keys of its rows",
-     HAGEMANN.keys(ROWS[0]).items() >= {k: i.value for k, i in HAGEMANN.inputs.items()}.items()),
+    ("inputs of a set are lines of its run file, a row's own keys go first",
+     written(UNSURE.base)["layout.tensor"] == "4" and UNSURE.job(ROWS[1])["layout.tensor"] == "2"),
+    ("and so are their errors",
+     UNSURE.base.endswith("uncertainty:\n  errors:\n    - layout.tensor 9 %\n")),
+    ("bands: one inside, one faster, one slower than it, half of it in ratio",
+     bands.line("x", [(1.0, 1.1, 0.9, 1.2), (0.8, 1.0, 0.9, 1.2), (1.3, 1.0, 0.9, 1.2)])
+     == ["x", 3, "33.3 %", 1, 1, "15.5 %"]),
     ("what failed otherwise is no outcome of memory",
      [OTHER.oom(row) for row in ROWS[2:6]] == [False, True, True, None]),
     ("rows are of one sweep when they differ in their layout alone",
@@ -190,10 +197,9 @@ CHECKS = [
     ("and those of a run file in lines", written(
         "# of ours\ncluster:\n  preset: dgx-h100  # eight\nlayout: {zero: 1, tensor: 2}\n")
      == {"cluster.preset": "dgx-h100", "layout.zero": "1", "layout.tensor": "2"}),
-    ("a sheet of a set has its rows, and inputs in the run file alone",
+    ("a sheet of a set has its rows, and no input as a column",
      len(WRITTEN) == 47 and WRITTEN[0]["measured_s"] == 21.8904
-     and not set(VTRAIN.inputs) & set(WRITTEN[0])
-     and written(sheet.run_file(VTRAIN))["framework.layer_floor"] == "1.05 ms"),
+     and not set(VTRAIN.inputs) & set(WRITTEN[0])),
     ("every row is in both panels of the plot, beyond the scale as a triangle",
      (marks("dots"), marks("out")) == (1 + 2 * 3, 2 * 2)),
     ("the plot tells ratios, not times", plot.draw([scored(7.0)]) == PICTURE),
