@@ -230,6 +230,25 @@ static const char aleph_alpha_scaling[] =
     "reshard_after_forward: no-pipeline   # torchtitan: never with pipelines, else always\n"       \
     "reshard_after_backward: no-pipeline  # set_reshard_after_backward(False) but for the last\n"
 
+static const char nanotron[] =
+    "preset: nanotron\n"
+    "grad_dtype: fp32                 # accumulate_grad_in_fp32 of its recipes\n"
+    "reduce_dtype: fp32               # FP32GradientAccumulator\n"
+    "fused_accumulation: false        # a hook adds to the accumulator\n"
+    "overlap_grad_reduce: false       # its runs say so: no backward hides the reductions\n"
+    "overlap_param_gather: false      # after the optimizer's step\n"
+    "bucket: 1 KiB                    # optim/zero.py: one collective a parameter\n"
+    "fused_qkv: true                  # qkv_proj\n"
+    "fused_gate: true                 # gate_up_proj\n"
+    "overlap_tensor_reduce: false     # guess: tp_linear_async_communication is an option\n"
+    "overlap_p2p: false               # sends and receives are waited for\n"
+    "fused_activation: false          # GLUActivation: act(gate), then a product\n"
+    "fused_rotary: true               # flash-attn's kernel\n"
+    "fused_merge: false               # guess: it has no rings\n"
+    "fused_optimizer: true            # torch.optim.AdamW(fused=True)\n"
+    "layer_floor: 0.45 ms             # guess 40 %: as fsdp\n"
+    "pass_overhead: 2 ms              # guess 50 %: shapes are sent before tensors\n";
+
 static const char fsdp[] =
     "preset: fsdp\n"
     "grad_dtype: model                # shards are fp32 weight, gradient and Adam: 16 B in all\n"
@@ -323,6 +342,10 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "the stack of Hagemann et al. 2023: whole logits and fp32 all-reduces",
      .source = "Aleph-Alpha/scaling; Hagemann et al. 2023",
      .text = aleph_alpha_scaling},
+    {.name = "nanotron",
+     .summary = "3D parallelism in plain PyTorch, ZeRO-1 parameter by parameter",
+     .source = "huggingface/nanotron",
+     .text = nanotron},
     {.name = "fsdp",
      .summary = "PyTorch FSDP, one unit per layer",
      .source = "pytorch/pytorch fsdp; mosaicml/llm-foundry",

@@ -216,8 +216,9 @@ def torchtitan_keys(row):
 
 
 def nanotron_keys(row):
+    sharded = row["zero_or_fsdp"] == "ZeRO-1"  # else PyTorch's DDP reduces gradients
     return common(row) | {
-        "layout.zero": 1 if row["zero_or_fsdp"] == "ZeRO-1" else 0,
+        "layout.zero": 1 if sharded else 0, "framework.bucket": "1 KiB" if sharded else "25 MiB",
         "layout.sequence_parallel": "true" if row["seq_parallel"].startswith("yes") else "false"}
 
 
@@ -333,17 +334,15 @@ DATASETS = [
         notes="Its selective mode keeps every second product; `selective` here keeps all."),
     Dataset(
         name="nanotron best", family=OTHERS, table="nanotron_best",
-        base=base("preset: dgx-h100", LLAMA, "", "preset: megatron-lm"),
-        inputs={f"framework.{key}": Input("false", "inferred from these rows")
-                for key in ("overlap_grad_reduce", "overlap_param_gather")},
+        base=base("preset: dgx-h100", LLAMA, "", "preset: nanotron"),
         keys=nanotron_keys,
         keep=lambda row: not ("80.0B" in row["model"] and row["gpus"] == "32"),
         seconds=lambda row: number(row["step_time_derived_s"]), layouts=False,
         sweep=shape("model"), groups={"model": shape("model")}, oom=lambda row: False,
         machine="8 to 512 H100", time=FITTED, role="what overlaps",
         source="github.com/huggingface/nanotron docs/benchmark_summary.svg",
-        notes="Best layout of each cell only; shapes are reconstructed; the stack is taken to "
-              "behave like Megatron-LM that reduces gradients after the backward."),
+        notes="Best layout of each cell only; shapes are reconstructed; that nothing hides the "
+              "reductions is inferred from these rows."),
     Dataset(
         name="vocab parallel", family=OTHERS, table="vocab_parallel_1f1b",
         base=base("preset: dgx-a100-80g", "bias: true", "", "preset: megatron-lm"),
