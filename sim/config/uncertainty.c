@@ -39,8 +39,9 @@ struct entry {
 };
 
 struct reader {
-    struct ty_config *c;
+    const struct ty_config *c;
     struct ty_uncertain *out;
+    struct ty_arena *arena;
     struct ty_err *err;
     size_t strength[TY_UNCERTAIN_KEYS]; /* of the source that gave key i its error */
     bool gone[TY_UNCERTAIN_KEYS];       /* a stronger value took it away */
@@ -72,7 +73,7 @@ static const char *next_word(struct reader *r, const char **text)
     const char *from = *text + strspn(*text, " ");
     const size_t n = strcspn(from, " ");
     *text = from + n;
-    return n > 0 ? ty_arena_strndup(&r->c->arena, from, n) : NULL;
+    return n > 0 ? ty_arena_strndup(r->arena, from, n) : NULL;
 }
 
 static void wrong(struct reader *r, int rc)
@@ -103,7 +104,7 @@ static const struct ty_field *find_key(struct reader *r, const struct entry *e, 
         const struct ty_section *s = &r->c->sections[i];
         for (uint32_t k = 0; k < s->n_fields && n < TY_COUNT(names); k++) {
             if (s->fields[k].type == TY_TYPE_QUANTITY) {
-                names[n++] = ty_arena_printf(&r->c->arena, "%s.%s", s->name, s->fields[k].key);
+                names[n++] = ty_arena_printf(r->arena, "%s.%s", s->name, s->fields[k].key);
             }
         }
     }
@@ -199,8 +200,12 @@ static void read_error(struct reader *r, const struct entry *e)
                          name));
     }
     rest += strspn(rest, " ");
+    const char *why = ty_arena_strndup(r->arena, rest, strlen(rest));
+    if (why == NULL) {
+        wrong(r, ty_fail_memory(r->err));
+    }
     r->out->key[i] = (struct ty_uncertain_key){
-        .name = name, .field = field, .value = value, .error = error, .why = rest};
+        .name = name, .field = field, .value = value, .error = error, .why = why};
 }
 
 /* A key that has an error; n: it has none, and is told. */
@@ -381,7 +386,7 @@ static void add_guess(struct reader *r, enum ty_section_index section, uint32_t 
     }
     const size_t n = line != NULL ? strcspn(line, "\n") : 0;
     const double error = stated(line, n, &why), value = value_of(s, field);
-    const char *name = ty_arena_printf(&r->c->arena, "%s.%s", s->name, field->key);
+    const char *name = ty_arena_printf(r->arena, "%s.%s", s->name, field->key);
     if (!(error > 0) || !(value > 0) || name == NULL || index_of(r->out, name) < r->out->n) {
         return;
     }
@@ -395,7 +400,7 @@ static void add_guess(struct reader *r, enum ty_section_index section, uint32_t 
         .error = error,
         .guess = true,
         .why = origin->kind == TY_ORIGIN_PRESET
-                   ? ty_arena_printf(&r->c->arena, "guess of %s: %.*s", origin->name, len, why)
+                   ? ty_arena_printf(r->arena, "guess of %s: %.*s", origin->name, len, why)
                    : "guess: the default"};
 }
 
@@ -412,9 +417,10 @@ static int read_lists(struct reader *r)
     return r->code < 0 ? r->code : check_together(r);
 }
 
-int ty_uncertain_read(struct ty_config *config, struct ty_uncertain *uncertain, struct ty_err *err)
+int ty_uncertain_read(const struct ty_config *config, struct ty_uncertain *uncertain,
+                      struct ty_arena *arena, struct ty_err *err)
 {
-    struct reader r = {.c = config, .out = uncertain, .err = err};
+    struct reader r = {.c = config, .out = uncertain, .arena = arena, .err = err};
     const int rc = read_lists(&r);
     if (rc < 0) {
         return rc;
@@ -429,15 +435,17 @@ int ty_uncertain_read(struct ty_config *config, struct ty_uncertain *uncertain, 
     return 0;
 }
 
-int ty_uncertain_check(struct ty_config *config, struct ty_err *err)
+int ty_uncertain_check(const struct ty_config *config, struct ty_err *err)
 {
     const struct ty_uncertainty_options *o = &config->uncertainty;
     if (o->errors.n + o->correlations.n == 0) {
         return 0;
     }
     struct ty_uncertain *u = calloc(1, sizeof(*u));
-    struct reader r = {.c = config, .out = u, .err = err};
+    struct ty_arena arena = {.head = NULL};
+    struct reader r = {.c = config, .out = u, .arena = &arena, .err = err};
     const int rc = u != NULL ? read_lists(&r) : ty_fail_memory(err);
+    ty_arena_release(&arena);
     free(u);
     return rc;
 }

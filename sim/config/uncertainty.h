@@ -47,12 +47,13 @@ struct ty_uncertain {
     double correlation[TY_UNCERTAIN_KEYS][TY_UNCERTAIN_KEYS];
 };
 
-/* What a complete configuration says of its values, texts in its arena; zeroed before. All entries
+/* What a complete configuration says of its values; zeroed before, texts in the arena. All entries
  * that are wrong are reported. */
-int ty_uncertain_read(struct ty_config *config, struct ty_uncertain *uncertain, struct ty_err *err);
+int ty_uncertain_read(const struct ty_config *config, struct ty_uncertain *uncertain,
+                      struct ty_arena *arena, struct ty_err *err);
 
 /* The same without guesses and result, while a file is read; nothing where it has no such
  * section. */
-int ty_uncertain_check(struct ty_config *config, struct ty_err *err);
+int ty_uncertain_check(const struct ty_config *config, struct ty_err *err);
 
 #endif

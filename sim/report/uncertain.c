@@ -17,10 +17,15 @@ struct ends {
     double low, high;
 };
 
-static struct ends ends_of(const struct ty_band *band, double x)
+/* Of a time, or of a speed. */
+static struct ends ends_of(const struct ty_band *band, const struct ty_figure_row *row,
+                           const struct ty_figures *f)
 {
-    const double factor = ty_band_factor(band);
-    return (struct ends){x / factor, x * factor};
+    const double x = ty_figure_value(row, f);
+    const struct ty_band_ends time = ty_band_ends(band, f->step_s);
+    return row->unit == TY_FIGURE_SECONDS
+               ? (struct ends){time.fast_s, time.slow_s}
+               : (struct ends){x * f->step_s / time.slow_s, x * f->step_s / time.fast_s};
 }
 
 /* ---- the table ---- */
@@ -36,7 +41,7 @@ static void put_figures(const struct ty_band *band, const struct ty_figures *f, 
 {
     for (size_t i = 0; i < TY_COUNT(shown); i++) {
         const struct ty_figure_row *row = ty_figure_row(shown[i]);
-        const struct ends e = ends_of(band, ty_figure_value(row, f));
+        const struct ends e = ends_of(band, row, f);
         char low[64], high[64];
         ty_text_add(t, "  %s", row->in[TY_IN_TABLE].label);
         ty_text_pad(t, COLUMN);
@@ -113,9 +118,10 @@ int ty_report_band(const struct ty_run *run, const struct ty_figures *f, struct 
 
 /* ---- JSON ---- */
 
-static void put_ends_json(const struct ty_band *band, const char *name, double x, struct ty_json *j)
+static void put_ends_json(const struct ty_band *band, const char *name, const struct ty_figures *f,
+                          struct ty_json *j)
 {
-    const struct ends e = ends_of(band, x);
+    const struct ends e = ends_of(band, ty_figure_row(name), f);
     ty_json_array(j, name);
     ty_json_real(j, NULL, e.low);
     ty_json_real(j, NULL, e.high);
@@ -146,13 +152,15 @@ void ty_report_band_json(const struct ty_run *run, const struct ty_figures *f, s
     ty_json_object(j, "uncertainty");
     ty_json_lines(j);
     ty_json_real(j, "band", TY_BAND_SHARE);
+    ty_json_text(j, "convention",
+                 "errors are standard deviations of logarithms; bands are log-normal to either "
+                 "side; shares are of "
+                 "the variance of log step_time_s, correlations in them");
     ty_json_text(
-        j, "convention",
-        "errors are standard deviations of logarithms; bands are log-normal; shares are of "
-        "the variance of log step_time_s, correlations in them");
-    ty_json_text(j, "method", "first order, by runs with each key a standard deviation off");
+        j, "method",
+        "runs with each key a standard deviation off; each end by the side that leads to it");
     for (size_t i = 0; i < TY_COUNT(shown); i++) {
-        put_ends_json(band, shown[i], ty_figure_value(ty_figure_row(shown[i]), f), j);
+        put_ends_json(band, shown[i], f, j);
     }
     ty_json_real(j, "deviation", band->deviation);
     ty_json_real(j, "scatter", band->each);

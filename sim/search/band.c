@@ -3,6 +3,7 @@
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct moves {
     uint32_t row;
     const char *extra;
     const struct ty_uncertain *uncertain;
-    double *step_s, *moved; /* [2 n + 1] and by how much the value's logarithm was */
+    double *step_s; /* [2 n + 1] */
     pthread_mutex_t lock;
     uint32_t failed; /* the first whose message is in err */
     struct ty_err *err;
@@ -31,7 +32,7 @@ static void see(const struct ty_run *run, void *arg)
 }
 
 /* "cluster.derate=1.31", a deviation off, but within what the key may be. */
-static double moved_set(const struct ty_uncertain_key *key, bool up, char *set, size_t size)
+static void moved_set(const struct ty_uncertain_key *key, bool up, char *set, size_t size)
 {
     char number[TY_JSON_NUMBER];
     double value = key->value * exp(up ? key->error : -key->error);
@@ -39,7 +40,6 @@ static double moved_set(const struct ty_uncertain_key *key, bool up, char *set, 
     value = key->field->max > 0 ? fmin(value, key->field->max) : value;
     snprintf(set, size, "%s=%s %s", key->name, ty_json_number(value, number),
              ty_dimension_base(key->field->dim));
-    return log(value / key->value);
 }
 
 static bool move_one(void *arg, uint32_t i)
@@ -49,7 +49,7 @@ static bool move_one(void *arg, uint32_t i)
     const char *sets[2];
     size_t n = 0;
     if (i > 0) {
-        m->moved[i] = moved_set(&m->uncertain->key[(i - 1) / 2], i % 2 == 0, set, sizeof(set));
+        moved_set(&m->uncertain->key[(i - 1) / 2], i % 2 == 0, set, sizeof(set));
         sets[n++] = set;
     }
     if (m->extra != NULL) {
@@ -76,41 +76,49 @@ static bool move_one(void *arg, uint32_t i)
     return rc == 0;
 }
 
-/* What moving the values did. */
-static void take_moves(struct ty_band *band, const struct moves *m)
+/* What moving the values did: a value that may not go further to one side has done all it can. */
+static void take_moves(struct ty_band *band, const double *step_s)
 {
+    band->step_s = step_s[0];
     for (uint32_t k = 0; k < band->n; k++) {
         struct ty_band_key *key = &band->key[k];
-        const uint32_t down = 2 * k + 1, up = down + 1;
-        const double by = m->moved[up] - m->moved[down];
-        key->down_s = m->step_s[down];
-        key->up_s = m->step_s[up];
-        key->move = by > 0 ? log(key->up_s / key->down_s) / by * key->is.error : 0;
+        key->down_s = step_s[2 * k + 1];
+        key->up_s = step_s[2 * k + 2];
+        const double down = -log(key->down_s / band->step_s), up = log(key->up_s / band->step_s);
+        key->move = (up + down) / 2;
+        key->slow = key->move > 0 ? up : down;
+        key->fast = key->move > 0 ? down : up;
     }
-    band->step_s = m->step_s[0];
+}
+
+/* The variance of a sum of moves, each at `offset` in its key. */
+static double variance_of(const struct ty_band *band, size_t offset)
+{
+    double sum = band->each * band->each + band->shared * band->shared;
+    for (uint32_t a = 0; a < band->n; a++) {
+        for (uint32_t b = 0; b < band->n; b++) {
+            const double x = *(const double *)(const void *)((const char *)&band->key[a] + offset);
+            const double y = *(const double *)(const void *)((const char *)&band->key[b] + offset);
+            sum += x * band->correlation[(size_t)a * band->n + b] * y;
+        }
+    }
+    return fmax(0, sum);
 }
 
 /* Variance, and whose part is how large. */
 static void add_up(struct ty_band *band)
 {
-    double sum = band->each * band->each + band->shared * band->shared;
-    for (uint32_t a = 0; a < band->n; a++) {
+    const double sum = variance_of(band, offsetof(struct ty_band_key, move));
+    band->deviation = sqrt(sum);
+    band->slow = sqrt(variance_of(band, offsetof(struct ty_band_key, slow)));
+    band->fast = sqrt(variance_of(band, offsetof(struct ty_band_key, fast)));
+    for (uint32_t a = 0; a < band->n && sum > 0; a++) {
         double with = 0;
         for (uint32_t b = 0; b < band->n; b++) {
             with += band->correlation[(size_t)a * band->n + b] * band->key[b].move;
         }
-        band->key[a].share = band->key[a].move * with;
-        sum += band->key[a].share;
+        band->key[a].share = band->key[a].move * with / sum;
     }
-    band->deviation = sqrt(fmax(0, sum));
-    for (uint32_t a = 0; a < band->n && sum > 0; a++) {
-        band->key[a].share /= sum;
-    }
-}
-
-static const char *copy(struct ty_arena *arena, const char *text)
-{
-    return ty_arena_strndup(arena, text, strlen(text));
 }
 
 /* What may be off, out of the configuration of the row, which does not stay. */
@@ -121,7 +129,7 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
     struct ty_source source = rows->source;
     source.sets = ty_row_sets(rows, row, NULL, 0, arena, &source.n_sets);
     int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
-    rc = rc < 0 ? rc : ty_uncertain_read(config, u, err);
+    rc = rc < 0 ? rc : ty_uncertain_read(config, u, arena, err);
     if (rc == 0) {
         double *correlation = ty_arena_array(arena, double, (size_t)u->n * u->n + 1);
         *band = (struct ty_band){.n = u->n,
@@ -132,11 +140,8 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
         band->key = ty_arena_array(arena, struct ty_band_key, (size_t)u->n + 1);
         rc = band->key == NULL || correlation == NULL ? ty_fail_memory(err) : 0;
         for (uint32_t k = 0; k < u->n && rc == 0; k++) {
-            u->key[k].name = copy(arena, u->key[k].name);
-            u->key[k].why = copy(arena, u->key[k].why);
             band->key[k].is = u->key[k];
             memcpy(&correlation[(size_t)k * u->n], u->correlation[k], u->n * sizeof(double));
-            rc = u->key[k].name == NULL || u->key[k].why == NULL ? ty_fail_memory(err) : 0;
         }
     }
     ty_config_free(config);
@@ -157,10 +162,9 @@ int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_
                           .extra = extra,
                           .uncertain = u,
                           .step_s = ty_arena_array(arena, double, n),
-                          .moved = ty_arena_array(arena, double, n),
                           .failed = UINT32_MAX,
                           .err = first};
-        rc = m.step_s == NULL || m.moved == NULL ? ty_fail_memory(err) : 0;
+        rc = m.step_s == NULL ? ty_fail_memory(err) : 0;
         if (rc == 0) {
             pthread_mutex_init(&m.lock, NULL);
             ty_pool_run(0, n, jobs, move_one, &m);
@@ -168,7 +172,7 @@ int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_
             rc = first->code < 0 ? ty_fail(err, first->code, "%s", first->text) : 0;
         }
         if (rc == 0) {
-            take_moves(band, &m);
+            take_moves(band, m.step_s);
             add_up(band);
         }
     }
@@ -177,9 +181,10 @@ int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_
     return rc;
 }
 
-double ty_band_factor(const struct ty_band *band)
+struct ty_band_ends ty_band_ends(const struct ty_band *band, double time_s)
 {
-    return exp(TY_BAND_HALF * band->deviation);
+    return (struct ty_band_ends){.fast_s = time_s * exp(-TY_BAND_HALF * band->fast),
+                                 .slow_s = time_s * exp(TY_BAND_HALF * band->slow)};
 }
 
 /* The same value, off for the same reason. */

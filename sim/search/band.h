@@ -1,13 +1,15 @@
 /* band.h - how sure a step time is: a 90 % band, and what it is due to.
  *
  * Every value that may be off (sim/config/uncertainty.h) is moved down and up by its standard
- * deviation, each by a run of its own with the same seed, and the log of the step time is taken to
- * be linear between the two: m_k is half their difference. With correlations C and the scatter that
- * no key explains, its variance is m'Cm + each^2 + shared^2. Differences over a whole deviation
- * average over kinks (something stops being hidden) that a derivative would miss, and nothing is
- * drawn at random: 2 n runs say exactly whose part is how large, and of two layouts which moves are
- * the same and cancel. What they lack is curvature: a value that is off by a factor of two is
- * better measured than propagated. */
+ * deviation, each by a run of its own with the same seed. m_k is half the difference of the logs of
+ * the two step times; with correlations C and the scatter that no key explains the variance of log
+ * step time is m'Cm + each^2 + shared^2. Differences over a whole deviation average over kinks
+ * (something stops being hidden) that a derivative would miss, and nothing is drawn at random: 2 n
+ * runs say exactly whose part is how large, and of two layouts which moves are the same and cancel.
+ *
+ * Half the bandwidth costs more than twice of it gains: so the slow end of the band is made of what
+ * each value does where it makes the step slower, the fast end of the other side (asymmetric
+ * errors as in Barlow 2003, arXiv:physics/0306138). */
 #ifndef TY_SEARCH_BAND_H
 #define TY_SEARCH_BAND_H
 
@@ -20,7 +22,8 @@
 struct ty_band_key {
     struct ty_uncertain_key is;
     double down_s, up_s; /* the step with the value a deviation lower, and higher */
-    double move;         /* of the step's logarithm, by a deviation of the value's */
+    double move;         /* of the step's logarithm, by a deviation of the value's: the mean, ... */
+    double slow, fast;   /* ... and on the side where it makes the step slower, and faster */
     double share;        /* of the variance; of correlated ones the sum alone means much */
 };
 
@@ -29,8 +32,8 @@ struct ty_band {
     const double *correlation; /* [n][n] */
     uint32_t n;
     double each, shared; /* scatter that no key explains: of a run; of runs of a model */
-    double step_s, deviation;
-    uint64_t model; /* equal: runs share the second */
+    double step_s, deviation, slow, fast; /* deviations: of its logarithm, and to either side */
+    uint64_t model;                       /* equal: runs share the second */
 };
 
 /* Of a row of a table; arrays and texts are the arena's. Runs on `jobs` threads, with `extra`
@@ -38,8 +41,11 @@ struct ty_band {
 int ty_band_find(struct ty_band *band, const struct ty_row_source *rows, uint32_t row,
                  const char *extra, uint32_t jobs, struct ty_arena *arena, struct ty_err *err);
 
-/* A time, or a speed, at an end of the band: x over or times this. */
-double ty_band_factor(const struct ty_band *band);
+/* The ends of the band of a time, such as the step's; of a speed they are the other way round. */
+struct ty_band_ends {
+    double fast_s, slow_s;
+};
+struct ty_band_ends ty_band_ends(const struct ty_band *band, double time_s);
 
 /* The chance that a run is faster than another, whose log time is `ahead` less by the simulator:
  * what both share cancels. */

@@ -37,8 +37,9 @@ int ty_sweep_bands_find(struct ty_sweep_bands *b, uint32_t row, struct ty_sweep_
     struct ty_band *band = &b->band[row];
     const int rc = ty_band_find(band, b->rows, row, NULL, 1, &b->arena[row], err);
     if (rc == 0) {
-        f->low_s = band->step_s / ty_band_factor(band);
-        f->high_s = band->step_s * ty_band_factor(band);
+        const struct ty_band_ends ends = ty_band_ends(band, band->step_s);
+        f->low_s = ends.fast_s;
+        f->high_s = ends.slow_s;
     }
     return rc;
 }
@@ -62,13 +63,13 @@ static int complete(struct ty_sweep_bands *b, uint32_t row, uint32_t jobs, struc
 }
 
 /* Chance that a row is faster than the fastest; one that cannot be tied is not looked at: what two
- * rows differ by varies by no more than both together. */
+ * rows differ by varies by no more than both together (with room for bands that are askew). */
 static int faster(struct ty_sweep_bands *b, uint32_t row, uint32_t best, uint32_t jobs,
                   double *chance, struct ty_err *err)
 {
     const double ahead = log(b->speed[best] / b->speed[row]);
     *chance = 0;
-    if (ahead > TY_BAND_HALF * (b->deviation[row] + b->deviation[best])) {
+    if (ahead > 2 * TY_BAND_HALF * (b->deviation[row] + b->deviation[best])) {
         return 0;
     }
     const int rc = complete(b, row, jobs, err);

@@ -35,7 +35,7 @@ static int read_uncertain(struct ty_uncertain *u, const char *own, const char *o
     *err = (struct ty_err)TY_ERR_NONE;
     memset(u, 0, sizeof(*u));
     int rc = ty_config_read(&config, &source, err);
-    rc = rc < 0 ? rc : ty_uncertain_read(config, u, err);
+    rc = rc < 0 ? rc : ty_uncertain_read(config, u, &config->arena, err);
     for (uint32_t k = 0; k < u->n; k++) { /* they outlive the configuration as far as tests ask */
         static char names[TY_UNCERTAIN_KEYS][64];
         snprintf(names[k], sizeof(names[k]), "%s", u->key[k].name);

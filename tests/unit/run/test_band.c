@@ -122,7 +122,7 @@ START_TEST(bands_and_ties_are_what_draws_do)
     struct place p;
     enter(&p, "");
     const struct ty_band one = band_of(&p, NULL), two = band_of(&p, other[0]);
-    const double ahead = log(two.step_s / one.step_s), half = 0.5 * ahead;
+    const double ahead = log(two.step_s / one.step_s), half = 0.7 * ahead;
     const double said = ty_band_faster(&two, &one, ahead - half); /* as if it were nearer */
     ck_assert_msg(said > 0.05 && said < 0.95 && fabs(said - 0.5) > 0.1, "%g", said);
     uint32_t inside = 0, faster = 0;
@@ -134,7 +134,8 @@ START_TEST(bands_and_ties_are_what_draws_do)
         const double a = log(step_of(&p, sets, 3)) + shared + 0.02 * ty_noise_normal(5, d, 4, 0);
         sets[3] = other[0];
         const double b = log(step_of(&p, sets, 4)) + shared + 0.02 * ty_noise_normal(5, d, 5, 0);
-        inside += fabs(a - log(one.step_s)) <= TY_BAND_HALF * one.deviation;
+        const struct ty_band_ends ends = ty_band_ends(&one, one.step_s);
+        inside += a >= log(ends.fast_s) && a <= log(ends.slow_s);
         faster += b - half < a;
     }
     ck_assert_msg(fabs((double)inside / n - 0.9) < 0.035, "%u of %u", inside, n);
