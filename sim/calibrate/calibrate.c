@@ -115,12 +115,12 @@ static int fit_once(struct ty_calibration *c, const double *from)
 /* The key the data say least about, of those that are not identified; n_keys: none. */
 static uint32_t least_known(const struct ty_calibration *c)
 {
-    double most = ty_cal_limit(c);
+    double most = 0;
     uint32_t found = c->n_keys;
     for (uint32_t k = 0; k < c->n_keys; k++) {
         const bool bound = c->fit.at_low[k] || c->fit.at_high[k];
         /* of equals, such as two that act together only, the less important */
-        if (!bound && c->fit.data_error[k] > ty_cal_limit(c) && c->fit.data_error[k] >= most) {
+        if (!bound && c->fit.data_error[k] > ty_cal_limit(c, k) && c->fit.data_error[k] >= most) {
             most = c->fit.data_error[k];
             found = k;
         }

@@ -24,6 +24,7 @@ struct ty_cal_key {
     enum ty_section_index section;
     const struct ty_field *field;
     double start, value; /* base unit; value is what the overlay's text says */
+    double prior;        /* the error that the run file or a preset states of it; 0: none */
     char text[64];       /* as the overlay writes it */
 };
 
@@ -59,6 +60,7 @@ struct ty_cal_question {
 
 struct ty_cal_stand {
     double value[TY_FIT_MAX];
+    double error[TY_FIT_MAX]; /* stated; 0: none */
     uint64_t seed;
 };
 
@@ -142,9 +144,9 @@ int ty_cal_room(struct ty_calibration *c, uint32_t n);
  * time before the fit, their group, and the starts of the keys. */
 int ty_cal_first_pass(struct ty_calibration *c);
 
-/* Where the keys of c stand in a run file that was read. */
-void ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
-                struct ty_cal_stand *stand);
+/* Where the keys of c stand in a run file that was read. 0 or TY_ENOMEM. */
+int ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
+               struct ty_cal_stand *stand, struct ty_err *err);
 
 /* A ty_fit_predict whose arg is the calibration and whose rows are observations. */
 int ty_cal_predict(void *arg, const uint32_t *rows, uint32_t n_rows, const double *points,
@@ -192,8 +194,8 @@ int ty_cal_problem(struct ty_calibration *c, uint32_t without, struct ty_fit_pro
 int ty_cal_error_of(const struct ty_calibration *c, size_t offset, uint32_t group,
                     struct ty_cal_error *out);
 
-/* A key is not identified when the data alone leave a larger relative error than this. */
-double ty_cal_limit(const struct ty_calibration *c);
+/* Key k is not identified when the data alone leave a larger relative error than this. */
+double ty_cal_limit(const struct ty_calibration *c, uint32_t k);
 
 /* What is to be said about key k: "", "at its upper bound (100 %)", "not identified by these data:
  * no row's time depends on it". Returns buf. */

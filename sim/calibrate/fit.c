@@ -136,7 +136,8 @@ static int residuals(const gsl_vector *x, void *arg, gsl_vector *f)
         gsl_vector_set(f, i, ty_fit_soft(r, &unused) / s->noise);
     }
     for (uint32_t j = 0; j < q->n_parameters && q->prior > 0; j++) {
-        gsl_vector_set(f, q->n_rows + j, log(s->value[j] / q->parameter[j].start) / q->prior);
+        gsl_vector_set(f, q->n_rows + j,
+                       log(s->value[j] / q->parameter[j].start) / ty_fit_width(q, j));
     }
     return GSL_SUCCESS;
 }
@@ -157,7 +158,7 @@ static int derivatives(const gsl_vector *x, void *arg, gsl_matrix *jacobian)
     for (uint32_t j = 0; j < q->n_parameters; j++) {
         log_value(&q->parameter[j], s->u[j], &by_u[j]);
         if (q->prior > 0) {
-            gsl_matrix_set(jacobian, q->n_rows + j, j, by_u[j] / q->prior);
+            gsl_matrix_set(jacobian, q->n_rows + j, j, by_u[j] / ty_fit_width(q, j));
         }
     }
     for (uint32_t i = 0; i < q->n_rows; i++) {

@@ -28,6 +28,7 @@
 
 struct ty_fit_parameter {
     double start, low, high; /* 0 < low < high; start is moved inside */
+    double prior;            /* where it has one of its own: its standard deviation; else 0 */
 };
 
 /* Predicts the times of rows[0..n_rows) at every point: times[point][row]. Fails as usual. */
@@ -40,7 +41,9 @@ struct ty_fit_problem {
     const uint32_t *rows; /* [n_rows] as predict knows them */
     uint32_t n_rows;
     const double *measured; /* by row, s */
-    double prior; /* standard deviation of log(x / start); 0: none, then rows >= parameters */
+    /* Standard deviation of log(x / start) of those that have none of their own; 0: no priors at
+     * all, then rows >= parameters. */
+    double prior;
     double noise; /* s; 0: what the fit finds */
     ty_fit_predict *predict;
     void *arg;

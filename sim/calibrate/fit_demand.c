@@ -106,12 +106,13 @@ static void fill(struct space *s, const struct ty_fit_problem *q, const struct t
         s->f[i] = ty_fit_soft(log(times[i] / q->measured[q->rows[i]]), &unused);
     }
     for (uint32_t k = 0; k < n_fitted && q->prior > 0; k++) {
-        s->f[q->n_rows + k] = fit->noise / q->prior * log(fit->value[k] / q->parameter[k].start);
+        s->f[q->n_rows + k] =
+            fit->noise / ty_fit_width(q, k) * log(fit->value[k] / q->parameter[k].start);
     }
     for (uint32_t k = 0; k < n_fitted; k++) {
         if (!fit->at_low[k] && !fit->at_high[k]) {
             column(q, times, k, v, s->n_rows);
-            v[q->n_rows + k] = q->prior > 0 ? fit->noise / q->prior : 0;
+            v[q->n_rows + k] = q->prior > 0 ? fit->noise / ty_fit_width(q, k) : 0;
             add_direction(s, v);
         } else {
             s->f[q->n_rows + k] = 0; /* its bound holds it, not its prior */

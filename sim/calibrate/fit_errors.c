@@ -20,9 +20,18 @@
 #define BOUND_NEAR 0.005 /* of log x: a value this near to a bound is at it */
 #define VAGUE      100.0 /* a factor of exp(100): no information at all */
 
-double ty_fit_width(const struct ty_fit_problem *q)
+double ty_fit_width(const struct ty_fit_problem *q, uint32_t parameter)
 {
-    return q->prior > 0 ? q->prior : VAGUE;
+    const double own = q->parameter[parameter].prior;
+    const double width = own > 0 ? own : q->prior;
+    return q->prior > 0 ? width : VAGUE;
+}
+
+/* What a prior says of a free parameter. */
+static double known_before(const struct ty_fit_linear *m, bool priors, uint32_t a)
+{
+    const double width = priors ? ty_fit_width(m->problem, m->free[a]) : VAGUE;
+    return 1 / (width * width);
 }
 
 double ty_fit_row(const struct ty_fit_linear *m, uint32_t row, double *residual,
@@ -61,13 +70,13 @@ void ty_fit_information(const struct ty_fit_linear *m, const uint32_t *fold, uin
     }
 }
 
-int ty_fit_invert(const struct ty_fit_linear *m, double prior, struct ty_fit_square *s,
+int ty_fit_invert(const struct ty_fit_linear *m, bool priors, struct ty_fit_square *s,
                   struct ty_err *err)
 {
     gsl_matrix_view view =
         gsl_matrix_view_array_with_tda(&s->at[0][0], m->n_free, m->n_free, TY_FIT_MAX);
     for (uint32_t a = 0; a < m->n_free; a++) {
-        s->at[a][a] += 1 / (prior * prior);
+        s->at[a][a] += known_before(m, priors, a);
     }
     if (m->n_free > 0 && (gsl_linalg_cholesky_decomp1(&view.matrix) != GSL_SUCCESS ||
                           gsl_linalg_cholesky_invert(&view.matrix) != GSL_SUCCESS)) {
@@ -112,7 +121,7 @@ static void add_groups(const struct ty_fit_linear *m, const struct ty_fit_groups
 }
 
 /* H^-1 M H^-1, M with the prior. */
-static int covariance(const struct ty_fit_linear *m, double prior,
+static int covariance(const struct ty_fit_linear *m, bool priors,
                       const struct ty_fit_groups *groups, double shared, struct ty_fit_square *out,
                       struct ty_err *err)
 {
@@ -122,9 +131,9 @@ static int covariance(const struct ty_fit_linear *m, double prior,
     if (shared > 0) {
         add_groups(m, groups, shared, &middle);
     }
-    const int rc = ty_fit_invert(m, prior, &inverse, err);
+    const int rc = ty_fit_invert(m, priors, &inverse, err);
     for (uint32_t a = 0; a < m->n_free; a++) {
-        middle.at[a][a] += 1 / (prior * prior);
+        middle.at[a][a] += known_before(m, priors, a);
     }
     for (uint32_t a = 0; a < m->n_free && rc == 0; a++) {
         double left[TY_FIT_MAX];
@@ -188,10 +197,10 @@ static int errors(struct ty_fit *fit, struct ty_fit_linear *m, const struct ty_f
         const double one = pow(fit->scatter.each, 2), all = pow(fit->scatter.shared, 2);
         shared = all / (one + all);
     }
-    rc = rc < 0 ? rc : covariance(m, ty_fit_width(q), groups, shared, &c, err);
+    rc = rc < 0 ? rc : covariance(m, true, groups, shared, &c, err);
     if (rc == 0) {
         take(m, &c, fit->error, fit->joint);
-        rc = covariance(m, VAGUE, groups, shared, &c, err);
+        rc = covariance(m, false, groups, shared, &c, err);
     }
     if (rc == 0) {
         take(m, &c, fit->data_error, fit->correlation);

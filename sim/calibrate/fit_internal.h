@@ -47,16 +47,17 @@ double ty_fit_row(const struct ty_fit_linear *m, uint32_t row, double *residual,
 void ty_fit_information(const struct ty_fit_linear *m, const uint32_t *fold, uint32_t without,
                         struct ty_fit_square *sum);
 
-/* Turns information, with that of a prior of this width added, into covariance. 0 or TY_EBUG. */
-int ty_fit_invert(const struct ty_fit_linear *m, double prior, struct ty_fit_square *information,
+/* Turns information, with that of the priors added, into covariance; without them with one so wide
+ * that it says nothing. 0 or TY_EBUG. */
+int ty_fit_invert(const struct ty_fit_linear *m, bool priors, struct ty_fit_square *information,
                   struct ty_err *err);
 
 /* a'Ca: the variance of what moves by `move`. */
 double ty_fit_variance(const struct ty_fit_linear *m, const struct ty_fit_square *covariance,
                        const double move[TY_FIT_MAX]);
 
-/* The width of the prior; without one so wide that it says nothing. */
-double ty_fit_width(const struct ty_fit_problem *problem);
+/* The width of a parameter's prior; without one so wide that it says nothing. */
+double ty_fit_width(const struct ty_fit_problem *problem, uint32_t parameter);
 
 /* fit_scatter.c: what no parameter explains. */
 int ty_fit_find_scatter(const struct ty_fit_linear *m, const struct ty_fit_groups *groups,

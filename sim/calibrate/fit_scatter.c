@@ -38,15 +38,15 @@ static void sum_up(const struct ty_fit_linear *m, const struct ty_fit_groups *gr
     }
 }
 
-/* Parameters that the rows, and not the prior, determine: trace of I (I + 1/p^2)^-1. */
+/* Parameters that the rows, and not the prior, determine: trace of I (I + 1 / p^2)^-1. */
 static int count_parameters(const struct ty_fit_linear *m, double *n, struct ty_err *err)
 {
     struct ty_fit_square inverse;
-    const double prior = ty_fit_width(m->problem);
     ty_fit_information(m, NULL, 0, &inverse);
-    const int rc = ty_fit_invert(m, prior, &inverse, err);
+    const int rc = ty_fit_invert(m, true, &inverse, err);
     *n = m->n_free;
     for (uint32_t a = 0; a < m->n_free; a++) {
+        const double prior = ty_fit_width(m->problem, m->free[a]);
         *n -= inverse.at[a][a] / (prior * prior);
     }
     return rc;
@@ -78,7 +78,7 @@ static int without_fold(const struct ty_fit_linear *m, const struct ty_fit_group
                         uint32_t fold, struct ty_fit_square *out, struct ty_err *err)
 {
     ty_fit_information(m, groups->fold, fold, out);
-    return ty_fit_invert(m, ty_fit_width(m->problem), out, err);
+    return ty_fit_invert(m, true, out, err);
 }
 
 /* Of what a group shares. */

@@ -185,7 +185,7 @@ int ty_cal_problem(struct ty_calibration *c, uint32_t without, struct ty_fit_pro
     }
     for (uint32_t k = 0; k < c->n_keys; k++) {
         const struct ty_cal_key *key = &c->key[k];
-        parameter[k] = (struct ty_fit_parameter){key->start, low_of(key), high_of(key)};
+        parameter[k] = (struct ty_fit_parameter){key->start, low_of(key), high_of(key), key->prior};
     }
     for (uint32_t i = 0; i < c->n_rows; i++) {
         if (c->rows[i].fold != without) {
@@ -203,9 +203,10 @@ int ty_cal_problem(struct ty_calibration *c, uint32_t without, struct ty_fit_pro
     return 0;
 }
 
-double ty_cal_limit(const struct ty_calibration *c)
+double ty_cal_limit(const struct ty_calibration *c, uint32_t k)
 {
-    return c->options->prior > 0 && c->options->prior < LIMIT ? c->options->prior : LIMIT;
+    const double prior = c->key[k].prior > 0 ? c->key[k].prior : c->options->prior;
+    return c->options->prior > 0 ? fmin(prior, LIMIT) : LIMIT;
 }
 
 /* ---- what was not chosen ---- */
@@ -275,7 +276,7 @@ char *ty_cal_remark(const struct ty_calibration *c, uint32_t k, char *buf, size_
         snprintf(buf, size, "at its %s bound (%s): means nothing",
                  c->fit.at_low[k] ? "lower" : "upper",
                  ty_quantity_format(at, key->field->dim, bound, sizeof(bound)));
-    } else if (c->fit.data_error[k] > ty_cal_limit(c)) {
+    } else if (c->fit.data_error[k] > ty_cal_limit(c, k)) {
         why_not(c, k, bound, sizeof(bound));
         snprintf(buf, size, "not identified by these data: %s", bound);
     }

@@ -80,6 +80,20 @@ static void put_keys(const struct ty_calibration *c, struct ty_text *t)
     }
 }
 
+/* Keys whose error the run file states, or a preset that calls them a guess. */
+static void put_own_priors(const struct ty_calibration *c, struct ty_text *t)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < c->n_keys; k++) {
+        if (c->key[k].prior > 0) {
+            ty_text_add(t, "%s %s %.3g %%", any ? "," : "  but, as is stated of them,",
+                        c->key[k].name, 100 * c->key[k].prior);
+            any = true;
+        }
+    }
+    ty_text_add(t, any ? "\n" : "");
+}
+
 static void put_rules(const struct ty_calibration *c, struct ty_text *t)
 {
     char remark[128];
@@ -93,12 +107,13 @@ static void put_rules(const struct ty_calibration *c, struct ty_text *t)
                     "error: relative standard error, with a prior of %.3g %% around the start; by "
                     "data alone: without it\n",
                     100 * c->options->prior);
+        put_own_priors(c, t);
     } else {
         ty_text_add(t, "error: relative standard error; no prior was used\n");
     }
     if (unknown) {
-        ty_text_add(t, "not identified: the data alone leave an error above %.3g %%%s\n",
-                    100 * ty_cal_limit(c),
+        ty_text_add(t, "not identified: the data alone leave an error above %s%s\n",
+                    c->options->prior > 0 ? "that prior, or 50 %" : "50 %",
                     c->options->prior > 0 ? "; its value is as much the prior's as theirs" : "");
     }
     if (!c->fit.converged) {
@@ -304,7 +319,7 @@ static void put_key_json(const struct ty_calibration *c, uint32_t k, struct ty_j
     ty_json_real(j, "error", bound != NULL ? HUGE_VAL : f->error[k]);
     ty_json_real(j, "data_error", bound != NULL ? HUGE_VAL : f->data_error[k]);
     ty_json_text(j, "bound", bound);
-    const bool identified = bound == NULL && f->data_error[k] <= ty_cal_limit(c);
+    const bool identified = bound == NULL && f->data_error[k] <= ty_cal_limit(c, k);
     char remark[128];
     ty_json_bool(j, "identified", identified);
     ty_json_text(j, "remark", identified ? NULL : ty_cal_remark(c, k, remark, sizeof(remark)));

@@ -17,15 +17,28 @@ int ty_cal_room(struct ty_calibration *c, uint32_t n)
     return c->measured != NULL && c->rows != NULL ? 0 : ty_fail_memory(c->err);
 }
 
-void ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
-                struct ty_cal_stand *stand)
+int ty_cal_see(const struct ty_calibration *c, const struct ty_config *config,
+               struct ty_cal_stand *stand, struct ty_err *err)
 {
+    struct ty_arena arena = {.head = NULL};
+    struct ty_uncertain *u = calloc(1, sizeof(*u));
+    const int rc = u == NULL ? ty_fail_memory(err) : ty_uncertain_read(config, u, &arena, err);
+    for (uint32_t i = 0; rc == 0 && i < u->n; i++) {
+        for (uint32_t k = 0; k < c->n_keys; k++) {
+            if (strcmp(u->key[i].name, c->key[k].name) == 0) {
+                stand->error[k] = u->key[i].error;
+            }
+        }
+    }
+    free(u);
+    ty_arena_release(&arena);
     for (uint32_t k = 0; k < c->n_keys; k++) {
         const struct ty_section *section = &config->sections[c->key[k].section];
         stand->value[k] =
             *(const double *)(const void *)((const char *)section->base + c->key[k].field->offset);
     }
     stand->seed = config->run.seed;
+    return rc;
 }
 
 /* ---- groups ---- */
@@ -138,6 +151,7 @@ static int set_starts(struct ty_calibration *c, const struct first *first)
                                other != NULL ? other : "another");
             }
             key->start = key->value = start;
+            key->prior = first->result[c->rows[0].row].stand.error[k];
         }
     }
     return 0;

@@ -179,16 +179,18 @@ struct look {
     const struct ty_calibration *c;
     double *seconds;
     struct ty_cal_stand *stand;
+    struct ty_err *err;
+    int rc;
 };
 
 static void see(const struct ty_run *run, void *arg)
 {
-    const struct look *look = arg;
+    struct look *look = arg;
     struct ty_figures figures;
     ty_run_figures(run, &figures);
     *look->seconds = figures.step_s;
     if (look->stand != NULL) {
-        ty_cal_see(look->c, run->config, look->stand);
+        look->rc = ty_cal_see(look->c, run->config, look->stand, look->err);
     }
 }
 
@@ -197,8 +199,9 @@ static int answer(const struct ty_calibration *c, const struct ty_cal_question *
 {
     int rc = 0;
     for (uint32_t i = 0; i < q->n_rows && rc == 0; i++) {
-        struct look look = {c, &q->seconds[i], q->stand};
+        struct look look = {c, &q->seconds[i], q->stand, err, 0};
         rc = ty_row_run(&steps_of(c)->runs, q->rows[i], q->sets, q->n_sets, see, &look, err);
+        rc = rc < 0 ? rc : look.rc;
     }
     return rc;
 }

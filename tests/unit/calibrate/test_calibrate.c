@@ -157,6 +157,21 @@ START_TEST(noise_comes_back_as_error_and_the_truth_lies_within_it)
     ck_assert(noise > 0.01 && noise < 0.03);
     const double after = number(js_get(p.report, "after"), "mape");
     ck_assert(after > 0.008 && after < 0.025);
+    /* and the overlay has it, to three digits */
+    static struct ty_uncertain u;
+    struct ty_config *config = machine(&p, p.overlay, NULL);
+    memset(&u, 0, sizeof(u));
+    ck_assert_int_eq(ty_uncertain_read(config, &u, &config->arena, &err), 0);
+    ck_assert_str_eq(u.key[0].name, "cluster.derate");
+    ck_assert_str_eq(u.key[0].why, "fitted to 24 rows");
+    ck_assert_double_eq_tol(u.key[0].error / number(derate, "error"), 1, 0.006);
+    ck_assert_double_eq_tol(u.key[1].error / number(link, "error"), 1, 0.006);
+    const struct js *joint = js_need(p.report, "correlation_with_prior")->first->first->next;
+    ck_assert_double_eq_tol(u.correlation[0][1], strtod(joint->raw, NULL), 6e-5);
+    const double scatter = number(js_get(p.report, "scatter"), "each");
+    ck_assert(fabs(config->uncertainty.scatter / scatter - 1) < 0.006 &&
+              fabs(scatter - 0.02) < 0.006);
+    ty_config_free(config);
     place_remove(&p);
 }
 END_TEST
@@ -205,8 +220,38 @@ START_TEST(a_key_that_no_row_uses_is_not_identified)
     ck_assert(!is_identified(flash1));
     ck_assert(js_need(flash1, "data_error")->type == JS_NULL); /* infinite */
     ck_assert(number(flash1, "value") == number(flash1, "start"));
+    ck_assert(js_is(js_get(flash1, "remark"),
+                    "not identified by these data: no row's time depends on it"));
     ck_assert(is_identified(key_of(&p, "cluster.derate")));
     place_remove(&p);
+}
+END_TEST
+
+/* A link that nobody knows: 20 % around its start would hold it, what the file states does not. */
+START_TEST(what_the_run_file_states_of_a_key_is_its_prior)
+{
+    static const char *const truth[] = {"cluster.nic_bandwidth=40 Gb/s", NULL};
+    static const char fit[] = "cluster.derate,cluster.nic_bandwidth";
+    double value[2];
+    for (int stated = 0; stated < 2; stated++) {
+        struct place p;
+        struct table t;
+        struct ty_err err;
+        enter(&p);
+        make_table(&t);
+        measure(&p, &t, truth, 0.02);
+        if (stated) {
+            char text[512];
+            snprintf(text, sizeof(text),
+                     "%suncertainty: {errors: [cluster.nic_bandwidth 100 %%]}\n", base);
+            put(p.run, text);
+        }
+        ck_assert_msg(calibrate(&p, fit, NULL, 0.05, 0, &err) == 0, "%s", err.text);
+        value[stated] = number(key_of(&p, "cluster.nic_bandwidth"), "value") / 5e9;
+        place_remove(&p);
+    }
+    ck_assert(value[0] > 1.15);
+    ck_assert_double_eq_tol(value[1], 1, 0.1);
 }
 END_TEST
 
@@ -419,7 +464,7 @@ START_TEST(a_time_may_have_a_unit)
 }
 END_TEST
 
-TY_SUITE("calibrate", known_values_are_recovered,
+TY_SUITE("calibrate", what_the_run_file_states_of_a_key_is_its_prior, known_values_are_recovered,
          noise_comes_back_as_error_and_the_truth_lies_within_it,
          a_run_with_the_overlay_gives_the_fitted_figures, a_key_that_no_row_uses_is_not_identified,
          a_value_beyond_its_bound_stays_there, few_rows_fit_one_factor_and_many_fit_what_they_tell,

@@ -200,6 +200,26 @@ START_TEST(keys_that_act_together_are_correlated)
 }
 END_TEST
 
+/* Of two that only their product is known of, the one that is known better before stays. */
+START_TEST(a_prior_of_its_own_holds_a_key_by_itself)
+{
+    struct setup s;
+    set_up(&s, 2, 0.2);
+    s.world.sum_only = true;
+    s.parameter[A].prior = 0.002;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        s.measured[i] = time_of(&s.world, i, truth, KEYS);
+    }
+    fit(&s);
+    ck_assert_double_eq_tol(s.fit.value[A] / s.parameter[A].start, 1, 0.002);
+    ck_assert_double_eq_tol(s.fit.value[A] * s.fit.value[B], truth[A] * truth[B], 0.02);
+    ck_assert(s.fit.error[A] < 0.0021 && s.fit.error[B] < 0.01); /* the rows tell the other */
+    s.parameter[B].prior = 1e-3;                                 /* both are held: the rows lose */
+    ck_assert_int_eq(ty_fit_run(&s.fit, &s.problem, NULL, &s.err), 0);
+    ck_assert(s.fit.value[A] * s.fit.value[B] > 1.3 * truth[A] * truth[B]);
+}
+END_TEST
+
 START_TEST(values_stay_inside_their_bounds_and_say_so)
 {
     struct setup s;
@@ -374,7 +394,7 @@ TY_SUITE("fit", residuals_ask_for_a_key_that_is_wrong_and_hardly_ever_for_others
          soft_l1_is_a_square_near_zero_and_a_distance_far_away, exact_times_give_the_values_back,
          standard_errors_are_the_scatter_of_repeated_measurements,
          a_key_without_effect_stays_and_is_not_identified, keys_that_act_together_are_correlated,
-         values_stay_inside_their_bounds_and_say_so, a_start_at_a_bound_can_leave_it,
-         a_row_that_is_far_off_hardly_matters,
+         a_prior_of_its_own_holds_a_key_by_itself, values_stay_inside_their_bounds_and_say_so,
+         a_start_at_a_bound_can_leave_it, a_row_that_is_far_off_hardly_matters,
          a_row_off_by_the_scale_weighs_as_much_as_a_key_off_by_the_prior,
          too_few_rows_and_failing_runs_are_reported, keys_are_chosen_that_rows_can_tell_apart)
