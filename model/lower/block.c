@@ -170,6 +170,9 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
     }
     begin_pass(l, want);
+    if (reducing) {
+        ty_lower_need_run_reduced(l);
+    }
     ty_lower_gather_begin(l, &gathers, want);
     for (uint32_t u = v->n_units; u > 0; u--) {
         const struct ty_unit *unit = &v->units[u - 1];
@@ -198,6 +201,9 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
     const bool late = ty_layout_reduces_late(l->in->layout);
     begin_pass(l, want);
     ty_lower_need_reduced(l);
+    if (reducing) {
+        ty_lower_need_run_reduced(l);
+    }
     for (uint32_t u = v->n_units; u > 0; u--) {
         const struct ty_unit *unit = &v->units[u - 1];
         for (uint32_t k = unit->n_parts; k > 0; k--) {

@@ -163,6 +163,11 @@ void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, ui
 
 /* ---- gradients ---- */
 
+static enum ty_reduces reduces(const struct ty_lowering *l)
+{
+    return ty_layout_reduces(l->in->layout);
+}
+
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     /* slices of a sequence add up locally; backwards visit them from the last to the first */
@@ -171,11 +176,17 @@ bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_wan
     return every || want->edge;
 }
 
-/* Whether gradients would pile up that are whole: one reduction may be under way. */
-static bool shards_grads(const struct ty_lowering *l)
+/* Whether buckets would pile up that are whole: one reduction may be under way. */
+static bool piles_up(const struct ty_lowering *l)
 {
-    const struct ty_layout *layout = l->in->layout;
-    return shards_params(l) || (layout->zero == 2 && ty_layout_reduces(layout) != TY_REDUCES_LAST);
+    return shards_params(l) || (l->in->layout->zero == 2 && reduces(l) == TY_REDUCES_EVERY);
+}
+
+void ty_lower_need_run_reduced(struct ty_lowering *l)
+{
+    if (l->in->layout->zero == 2 && reduces(l) == TY_REDUCES_RUN) {
+        ty_lower_need(l, ty_lower_reduced_event(l));
+    }
 }
 
 /* Without overlap a gradient that is kept in shards only has no place to wait. */
@@ -202,7 +213,7 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     }
     if (part->n_buckets > 0 && reduces_at_once(l)) {
         ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : event);
-    } else if (part->n_buckets > 0 && shards_grads(l)) {
+    } else if (part->n_buckets > 0 && piles_up(l)) {
         ty_lower_need(l, event == TY_EVENT_REDUCED ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED);
     }
 }

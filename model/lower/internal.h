@@ -356,6 +356,9 @@ void ty_lower_gather_begin(struct ty_lowering *l, struct ty_gathers *g,
 void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at);
 /* ZeRO-3: the computation waits for all reductions issued so far. */
 void ty_lower_need_reduced(struct ty_lowering *l);
+/* ZeRO-2, before a pass that reduces those of a run: the run before has been reduced, so that the
+ * gradients of no more than two chunks are whole. */
+void ty_lower_need_run_reduced(struct ty_lowering *l);
 /* Whether a pass reduces the gradients it makes. */
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want);
 /* Buckets that close in the backward of part `k` of unit `u`; all those of a stage. */

@@ -209,5 +209,8 @@ struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vsta
     for (uint32_t s = 0; s < n; s++) {
         most_reduced(l, v[s], in_place, &whole);
     }
+    if (layout->zero == 2) { /* buckets of a chunk do not wait for each other */
+        whole.reduced = whole.added > 0 ? whole.added : whole.reduced;
+    }
     return whole;
 }
