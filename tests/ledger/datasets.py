@@ -112,7 +112,7 @@ LLAMA = "mlp: swiglu, norm_kind: rmsnorm"
 # ---- Hagemann et al. 2023 -----------------------------------------------------------------------
 
 HAGEMANN = "LLaMA 13B to 65B, Hagemann et al."
-HAGEMANN_STACK = "preset: megatron-deepspeed"
+HAGEMANN_STACK = "preset: aleph-alpha-scaling"
 HAGEMANN_BASE = base("preset: dgx-a100-80g", LLAMA, "zero: 1", HAGEMANN_STACK)
 HAGEMANN_SOURCE = ("Hagemann et al. 2023, github.com/Aleph-Alpha/NeurIPS-WANT-submission-"
                    "efficient-parallelization-layouts")
