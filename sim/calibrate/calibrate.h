@@ -171,6 +171,12 @@ int ty_cal_parts_open(struct ty_calibration *c, struct ty_config **config);
 int ty_cal_keys(struct ty_calibration *c);
 int ty_cal_choose(struct ty_calibration *c);
 
+/* What rows of a group have in common, in words. */
+static inline const char *ty_cal_grouped(const struct ty_calibration *c)
+{
+    return c->options->group != NULL ? c->options->group : c->source->grouped;
+}
+
 /* Key k is not fitted any more. */
 void ty_cal_drop(struct ty_calibration *c, uint32_t k);
 

@@ -111,7 +111,11 @@ static void put_uncertainty(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, "  scatter: %.3g %%\n", 100 * fmin(s->each, TY_ERROR_MAX));
     }
     if (c->source->steps && !isnan(s->shared)) {
-        ty_text_add(t, "  shared_scatter: %.3g %%\n", 100 * fmin(s->shared, TY_ERROR_MAX));
+        ty_text_add(t, "  shared_scatter: %.3g %%", 100 * fmin(s->shared, TY_ERROR_MAX));
+        ty_text_pad(t, 42);
+        ty_text_add(t, "# of rows of a group: ");
+        put_inline(t, ty_cal_grouped(c));
+        ty_text_add(t, "\n");
     }
 }
 

@@ -198,14 +198,12 @@ static void put_error(struct ty_text *t, const char *name, const struct ty_cal_e
 
 static void put_left_out(const struct ty_calibration *c, struct ty_text *t)
 {
-    const struct ty_calibrate_options *o = c->options;
     if (c->n_folds < 2) {
         if (c->n_groups < 2) {
             ty_text_add(t,
                         "all %s are one group (%s): no error of %s left out; expect more than the "
                         "training error on others\n",
-                        c->source->rows, o->group != NULL ? o->group : c->source->grouped,
-                        c->source->rows);
+                        c->source->rows, ty_cal_grouped(c), c->source->rows);
         } else {
             ty_text_add(t, "too few rows to leave a group out: expect more than the training error "
                            "on others\n");
@@ -243,8 +241,8 @@ static void put_scatter(const struct ty_calibration *c, struct ty_text *t)
         ty_text_add(t, "; what those of a group share cannot be told\n");
         return;
     }
-    ty_text_add(t, " by itself, %.3g %% that a group shares\n",
-                100 * fmin(s->shared, TY_ERROR_MAX));
+    ty_text_add(t, " by itself, %.3g %% that a group shares (%s)\n",
+                100 * fmin(s->shared, TY_ERROR_MAX), ty_cal_grouped(c));
     ty_text_add(
         t, "90 %% bands of those left out, by fits of the others: %u of %u lie within (%.0f %%)\n",
         (unsigned)s->n_covered, (unsigned)s->n_out, 100.0 * s->n_covered / s->n_out);
