@@ -121,6 +121,10 @@ const struct ty_field ty_framework_fields[] = {
         "whether each tensor rank sends its part of a pipeline message over its own NIC, and those "
         "that receive it gather the whole; false: all of it, unless layout.sequence_parallel"),
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
+    FLAG(keep_product, "true",
+         "framework.fused_activation: whether the product of SwiGLU is kept for the backward; "
+         "false: "
+         "its kernel makes it again there from gate and up"),
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
          "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),
@@ -300,6 +304,7 @@ static const char llama3[] =
     "fused_qkv: true                  # guess\n"
     "fused_gate: true                 # guess\n"
     "overlap_p2p: true                # \"asynchronous point-to-point communication\"\n"
+    "keep_product: false              # guess: as xformers' SwiGLU, silu_bw_fused\n"
     "norm_speed: 2                    # guess: as megatron-lm\n"
     "layer_floor: 0.3 ms              # guess: as megatron-lm\n"
     "pass_overhead: 0.3 ms            # guess: as megatron-lm\n";

@@ -63,7 +63,8 @@ struct ty_framework {
                                  * sent */
     int stage_split;            /* enum ty_stage_split */
     bool scatter_gather_p2p;    /* messages are sent in parts, one a tensor rank */
-    bool fused_activation;      /* SwiGLU is one kernel */
+    bool fused_activation;      /* SwiGLU is one kernel ... */
+    bool keep_product;          /* ... whose result is kept for the backward */
     bool fused_rotary;
     bool fused_merge; /* of partial outputs of attention */
     bool fused_optimizer;

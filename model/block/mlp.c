@@ -4,7 +4,7 @@
  *     SwiGLU  down(silu(gate(x)) up(x))     up, gate h x f each (Shazeer 2020)
  *
  * Kept, e bytes an element: GELU's input and output 2 e f; SwiGLU's gate, up, silu(gate), product
- * 4 e f (Korthikanti et al. 2022, table 2, extended). */
+ * 4 e f (Korthikanti et al. 2022, table 2, extended), or gate and up (framework.keep_product). */
 #include "model/block/block_internal.h"
 
 static bool is_gated(const struct ty_arch *arch)
@@ -17,7 +17,9 @@ int ty_activation_of(const struct ty_arch *arch, const struct ty_framework *fram
     if (!is_gated(arch)) {
         return TY_ACTIVATION_GELU;
     }
-    return framework->fused_activation ? TY_ACTIVATION_SWIGLU : TY_ACTIVATION_SWIGLU_UNFUSED;
+    return !framework->fused_activation ? TY_ACTIVATION_SWIGLU_UNFUSED
+           : framework->keep_product    ? TY_ACTIVATION_SWIGLU
+                                        : TY_ACTIVATION_SWIGLU_REMADE;
 }
 
 static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
@@ -42,9 +44,13 @@ static void tensors(const struct ty_block_maker *b, uint32_t mlp)
     static const char *const gated[] = {"MLP gate", "MLP up", "MLP silu(gate)", "MLP product"};
     static const char *const plain[] = {"MLP up", "MLP activation"};
     const bool gate = is_gated(b->arch);
-    for (uint32_t i = 0; i < (gate ? TY_COUNT(gated) : TY_COUNT(plain)); i++) {
+    const bool remade =
+        ty_activation_of(b->arch, &b->layout->framework) == TY_ACTIVATION_SWIGLU_REMADE;
+    const uint32_t n = remade ? 2 : gate ? TY_COUNT(gated) : TY_COUNT(plain);
+    for (uint32_t i = 0; i < n; i++) {
         ty_block_keep(b, mlp, mlp, gate ? gated[i] : plain[i], inner);
     }
+    ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "MLP product", remade ? inner : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
 }
 

@@ -105,6 +105,7 @@ static struct traffic activation(const struct ty_gpu *gpu, const struct ty_kerne
         double forward, backward;
     } tensors[] = {[TY_ACTIVATION_GELU] = {2, 3},
                    [TY_ACTIVATION_SWIGLU] = {3, 5},
+                   [TY_ACTIVATION_SWIGLU_REMADE] = {3, 6},
                    [TY_ACTIVATION_SWIGLU_UNFUSED] = {5, 8}};
     const double n =
         backward ? tensors[kernel->variant].backward : tensors[kernel->variant].forward;

@@ -36,6 +36,7 @@ const struct ty_word *ty_operator_kernel_words(int op)
     static const struct ty_word activation[] = {
         {"gelu", TY_ACTIVATION_GELU, NULL},
         {"swiglu", TY_ACTIVATION_SWIGLU, NULL},
+        {"swiglu-remade", TY_ACTIVATION_SWIGLU_REMADE, NULL},
         {"swiglu-unfused", TY_ACTIVATION_SWIGLU_UNFUSED, NULL},
         {NULL, 0, NULL}};
     switch (op) {

@@ -59,6 +59,7 @@ enum ty_fusion {
 enum ty_activation_kernel {
     TY_ACTIVATION_GELU,
     TY_ACTIVATION_SWIGLU,        /* one kernel */
+    TY_ACTIVATION_SWIGLU_REMADE, /* the same; backward it writes the product again */
     TY_ACTIVATION_SWIGLU_UNFUSED /* silu, then a product */
 };
 

@@ -75,6 +75,7 @@ static inline void model_case_begin(struct model_case *c, uint32_t nodes)
                                                 .overlap_tensor_reduce = true,
                                                 .overlap_p2p = TY_OVERLAP_P2P_TRUE,
                                                 .fused_activation = true,
+                                                .keep_product = true,
                                                 .fused_rotary = true,
                                                 .fused_merge = true,
                                                 .fused_optimizer = true,

@@ -1,6 +1,7 @@
 /* Habits of training stacks: each key does what it says, in time and in bytes. */
 #include "model/framework.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "sim/config/stack.h"
@@ -74,6 +75,22 @@ START_TEST(a_fused_loss_takes_less_memory)
     ck_assert_double_lt(f.total_B, a.total_B);
     quick_run_free(&apart);
     quick_run_free(&fused);
+}
+END_TEST
+
+/* Two of three wide tensors are left in every layer, and the backward writes the third. */
+START_TEST(a_product_that_is_made_again_is_not_kept)
+{
+    struct quick_run kept = quick_run(pipeline, NULL, SETS("run.seed=1"));
+    struct quick_run made = quick_run(pipeline, NULL, SETS("framework.keep_product=false"));
+    const double product = 2048 * 2 * 11008 / 2; /* tokens, bytes, width on two ranks */
+    const double less = kept.run->lowered.stage[0].layer_activations_B -
+                        made.run->lowered.stage[0].layer_activations_B;
+    ck_assert_double_ge(less, product);
+    ck_assert_double_eq(fmod(less, product), 0);
+    ck_assert_double_gt(made.figures.step_s, kept.figures.step_s);
+    quick_run_free(&kept);
+    quick_run_free(&made);
 }
 END_TEST
 
@@ -251,9 +268,9 @@ START_TEST(full_attention_computes_the_masked_half)
 END_TEST
 
 TY_SUITE("framework", every_habit_of_an_eager_stack_costs_time, gradients_travel_in_their_type,
-         a_fused_loss_takes_less_memory, auto_means_fp32_in_bf16_training_only,
-         matrices_apart_are_reduced_apart, parameters_may_come_back_late,
-         collectives_fit_under_the_floor_of_the_host,
+         a_fused_loss_takes_less_memory, a_product_that_is_made_again_is_not_kept,
+         auto_means_fp32_in_bf16_training_only, matrices_apart_are_reduced_apart,
+         parameters_may_come_back_late, collectives_fit_under_the_floor_of_the_host,
          overlap_of_long_reductions_does_not_cost_a_slow_host_time,
          messages_of_interleaved_schedules_do_not_block_by_default,
          a_layout_does_not_change_the_stack, every_stack_runs,
