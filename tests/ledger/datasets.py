@@ -153,7 +153,8 @@ def hagemann(name, model, gpus, **rest):
 VTRAIN = "GPT 3.6B to 39B, vTrain"
 VTRAIN_BASE = base("preset: dgx-a100-80g, nics_per_node: 4",
                    "dtype: fp16, attention: fused-softmax, bias: true, tied: true, dropout: 0.1, "
-                   "positions: 2048", "recompute: full", "preset: megatron-lm, overlap_grad_reduce: false")
+                   "positions: 2048", "recompute: full",
+                   "preset: megatron-lm, overlap_grad_reduce: false")
 VTRAIN_INPUTS = {
     "framework.layer_floor": Input("1.05 ms", "fitted on vtrain single"),
 }

@@ -86,8 +86,9 @@ def keys(row):
 
 def job(row):
     """What a layout is chosen for: everything but the layout."""
+    choices = "layout.", "schedule."
     return ", ".join(f"{key}={value}" for key, value in keys(row).items()
-                     if key == "layout.global_batch" or not key.startswith(("layout.", "schedule.")))
+                     if key == "layout.global_batch" or not key.startswith(choices))
 
 
 def oom(row):

@@ -124,8 +124,8 @@ def shown(text, picture):
     """Sets, rows and means of the table of step times, and of the plot beside the page."""
     listed = [tuple(line.strip("| ").split(" | ")[:3])
               for line in page.shown(text)["step times"].splitlines()[2:]]
-    drawn = re.findall(r'class="head">([^<]+)</text>\n<text[^>]*>([\d,]+)</text>\n<text[^>]*>([^<]+)',
-                       picture)
+    drawn = re.findall(r'class="head">([^<]+)</text>\n<text[^>]*>([\d,]+)</text>\n'
+                       r"<text[^>]*>([^<]+)", picture)
     return listed, [(name, rows.replace(",", ""), mean) for name, rows, mean in drawn]
 
 
@@ -148,7 +148,8 @@ CHECKS = [
     ("the best factor is the best of many", abs(scores.scaled_error(PAIRS)[0]
                                                 - brute_force(PAIRS)) < 0.05),
     ("a slower choice costs its points of MFU", close(scores.regret([SLOWER_CHOSEN])[0][0], 20)),
-    ("any layout costs the mean of what they cost", close(scores.regret([SLOWER_CHOSEN])[1][0], 10)),
+    ("any layout costs the mean of what they cost",
+     close(scores.regret([SLOWER_CHOSEN])[1][0], 10)),
     ("a choice that did not run is counted", scores.regret([DID_NOT_RUN]) == ([], [], 1)),
     ("a worse figure fails", not ledger.compare("x", {"mean": 5.4}, {"mean": 5.0})[0]),
     ("a figure within its tolerance passes", ledger.compare("x", {"mean": 5.2}, {"mean": 5.0})[0]),
