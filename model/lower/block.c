@@ -262,12 +262,14 @@ uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
     return index;
 }
 
-/* Gradients of norms (sequence parallelism) and of tied embeddings, the gradient norm that all
- * ranks wait for, the optimizer, and the parameters back to those who hold none. */
+/* Gradients that no backward has reduced, those of norms (sequence parallelism) and of tied
+ * embeddings, the gradient norm that all ranks wait for, the optimizer, and the parameters back to
+ * those who hold none. */
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
     const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
     const bool ends = l->here.rank == 0 || l->here.rank == l->shape.p - 1;
+    ty_lower_reduce_rest(l, v, n);
     if (ty_lower_has_tensor(l) && l->in->layout->sequence_parallel) {
         const uint8_t waits[] = {TY_EVENT_COMPUTE};
         ty_lower_collective(l, TY_GROUP_TENSOR, l->here.comm.norm_grads, TY_NONE, TY_PART_NONE,

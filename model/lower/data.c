@@ -168,12 +168,21 @@ static enum ty_reduces reduces(const struct ty_lowering *l)
     return ty_layout_reduces(l->in->layout);
 }
 
+/* Without overlap what is added up over a step waits for the last backward of the rank, whichever
+ * chunk that is of (Megatron-LM's finalize_model_grads). Stages of ZeRO-3 wait for their own
+ * (torch.distributed.pipelining, stage.py). */
+static bool reduces_at_the_end(const struct ty_lowering *l)
+{
+    return ty_layout_reduces_late(l->in->layout) && !l->zero->gather_in_passes &&
+           reduces(l) == TY_REDUCES_LAST;
+}
+
 bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_want *want)
 {
     /* slices of a sequence add up locally; backwards visit them from the last to the first */
     const bool every = ty_layout_reduces(l->in->layout) == TY_REDUCES_EVERY &&
                        !l->sched->whole_chunks && want->slice == 0;
-    return every || want->edge;
+    return every || (want->edge && !reduces_at_the_end(l));
 }
 
 /* Whether buckets would pile up that are whole: one reduction may be under way. */
@@ -222,5 +231,12 @@ void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v)
 {
     for (uint32_t at = 2 * v->n_units; at > 0; at--) {
         ty_lower_reduce(l, v, (at - 1) / 2, (at - 1) % 2);
+    }
+}
+
+void ty_lower_reduce_rest(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    for (uint32_t s = n; s > 0 && reduces_at_the_end(l); s--) {
+        ty_lower_reduce_late(l, v[s - 1]);
     }
 }

@@ -364,6 +364,8 @@ bool ty_lower_is_reducing(const struct ty_lowering *l, const struct ty_block_wan
 /* Buckets that close in the backward of part `k` of unit `u`; all those of a stage. */
 void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t u, uint32_t k);
 void ty_lower_reduce_late(struct ty_lowering *l, const struct ty_vstage *v);
+/* After the last backward of a rank: what no backward has reduced. */
+void ty_lower_reduce_rest(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 /* Before a forward, ZeRO-1 and -2: parameters that were gathered at the end of the last step. */
 void ty_lower_need_params(struct ty_lowering *l);
 /* Whether updated parameters come back during the next forward pass. */

@@ -200,9 +200,39 @@ START_TEST(stages_gather_as_soon_as_parameters_are_updated)
 }
 END_TEST
 
+/* Two chunks a rank: gradients of one could leave beside the backwards of the other. */
+START_TEST(without_overlap_gradients_wait_for_the_last_backward_of_the_rank)
+{
+    static const char chunked[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                                  "model: {preset: llama-7b, sequence: 2048}\n"
+                                  "layout: {global_batch: 32, pipeline: 4, zero: 1}\n"
+                                  "schedule: {name: interleaved, chunks: 2}\n"
+                                  "framework: {preset: ideal}\n";
+    static const char *const overlap[] = {"framework.overlap_grad_reduce=true",
+                                          "framework.overlap_grad_reduce=false"};
+    for (int i = 0; i < 2; i++) {
+        struct quick_run q = quick_run(chunked, NULL, SETS(overlap[i]));
+        ty_ps first = UINT64_MAX, last = 0;
+        const uint32_t n = spans_of(&q, NULL, TY_N_PHASES, span);
+        for (uint32_t k = 0; k < n; k++) {
+            if (strcmp(span[k].kind->name, "reduce-scatter") == 0) {
+                first = span[k].start < first ? span[k].start : first;
+            } else if (span[k].pass->phase == TY_PHASE_BACKWARD &&
+                       span[k].op->stream == TY_STREAM_COMPUTE) {
+                last = end_of(&span[k]) > last ? end_of(&span[k]) : last;
+            }
+        }
+        ck_assert_uint_gt(first, 0);
+        ck_assert(i == 0 ? first < last : first >= last);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 TY_SUITE("buckets", buckets_close_with_the_matrix_that_fills_them, the_first_bucket_is_small,
          bucket_sizes_change_calls_not_bytes, buckets_leave_before_their_layer_is_done,
          the_last_bucket_is_never_hidden, bucket_size_has_a_best_value,
          shared_heads_are_reduced_as_they_are_held,
          gathering_in_the_next_forward_hides_time_and_moves_the_same_bytes,
-         stages_gather_as_soon_as_parameters_are_updated)
+         stages_gather_as_soon_as_parameters_are_updated,
+         without_overlap_gradients_wait_for_the_last_backward_of_the_rank)
