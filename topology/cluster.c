@@ -88,6 +88,9 @@ const struct ty_field ty_cluster_fields[] = {
           "draining its tiles"),
     VALUE(gemm_wave, gpu.gemm_wave, RATIO, 0, 1, "0",
           "weight of wave quantisation: 0 smooth, 1 whole waves of tiles"),
+    VALUE(gemm_load, gpu.gemm_load, COUNT, 0, 1000, "0",
+          "with waves: time to load an operand of a tile, in multiply-adds, which is what smaller "
+          "tiles cost; 0: all tiles are large"),
     FACTOR(wgrad_slowdown, gpu.wgrad_slowdown, 10, "1.05",
            "factor on the time of weight-gradient products"),
     RATE(flash1_rate, FLASH1,

@@ -25,10 +25,11 @@
     "sms: 108                         # NVIDIA A100 data sheet\n"                                  \
     "l2: 40 MB                        # NVIDIA A100 data sheet\n"                                  \
     "l2_bandwidth: 3 TB/s             # vidur, 290 additions and norms of 256 to 4096 rows\n"      \
-    "gemm_efficiency: 0.755           # vidur, 580 products of 1024 to 4096 rows: 5.0 %\n"         \
-    "gemm_overhead: 3.4 us            # vidur, as above, all four at once\n"                       \
-    "gemm_ramp: 65                    # vidur, as above\n"                                         \
-    "gemm_wave: 0.15                  # vidur, as above; without these two 5.3 %\n"                \
+    "gemm_efficiency: 0.772           # vidur, 1160 products of 256 to 4096 rows: 6.1 %\n"         \
+    "gemm_overhead: 6.3 us            # vidur, as above, all four at once\n"                       \
+    "gemm_ramp: 47                    # vidur, as above\n"                                         \
+    "gemm_load: 9.7                   # vidur, as above\n"                                         \
+    "gemm_wave: 0.5                   # vidur: of 0.36 to 1 the best on models left out\n"         \
     "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"                       \
     "flash1_rate: 81 TFLOP/s          # FA charts\n"                                               \
     "flash1_half: 273                 # FA charts\n"                                               \

@@ -1,28 +1,49 @@
 /* matmul.c - time of a matrix product.
  *
- * A straight line in the FLOPs: 2 m n k / (peak e) + t0. Fitted on 1000 products timed on A100 and
- * H100 (microsoft/vidur, data/profiling/compute, 1024 to 4096 rows) it is right within 5 to 7 % per
- * product. Whole waves of tiles (weight 1) fit worse; a part of them, and a ramp r that fills and
- * drains each tile, fit a little better:
+ * A straight line in the FLOPs, 2 m n k / (peak e) + t0, is right within 5 to 7 % per product on
+ * A100 and H100 (microsoft/vidur, data/profiling/compute, 1024 to 4096 rows). What it leaves out is
+ * that a result is cut into tiles, which SMs work on side by side, wave after wave:
  *
- *     tiles = ceil(m/128) ceil(n/256), or the other way round if that is fewer
- *     waves = tiles / SMs
- *     FLOPs = 2 (k + r) 128 256 SMs ((1 - c) waves + c ceil(waves))
+ *     waves = ceil(m/a) ceil(n/b) / SMs
+ *     FLOPs = 2 (k + r) a b SMs ((1 - c) waves + c ceil(waves))
+ *
+ * r, the ramp, is what it takes to fill and drain a tile. c is below 1 because a last wave that is
+ * not full runs faster than the others. Large tiles load fewest operands for their products, small
+ * ones leave less of a last wave empty; a library takes what suits the shape. With every step along
+ * k a tile of a x b loads a + b operands, each in the time of q multiply-adds, so that it takes
+ *
+ *     (1 + q (1/a + 1/b)) / (1 + q (1/128 + 1/256))
+ *
+ * times as long for its FLOPs as the large ones that e is about; the fastest tile is taken. Fitted
+ * on A100, all four at once, this is what tells large products from middle ones: 8192 rows and more
+ * fill their waves and come out faster than 4096, as measured (Azure, below). Hopper's kernels gain
+ * nothing from it in the same fit: they go on without a pause from tile to tile.
  *
  * The memory term binds for few rows only: within those measurements never above 1024. */
 #include <math.h>
 
 #include "model/kernel/kernel_internal.h"
 
-#define TILE_ROWS    128.0 /* of the tile that large products use (NVIDIA, Matrix Multiplication */
-#define TILE_COLS    256.0 /* Background User's Guide) */
-#define MEMORY_SHARE 0.8   /* of memory_bandwidth in a thin product; vidur: 0.77 A100, 0.87 H100 */
+#define MEMORY_SHARE 0.8 /* of memory_bandwidth in a thin product; vidur: 0.77 A100, 0.87 H100 */
+
+/* Tiles of cuBLAS, the most efficient first (NVIDIA, Matrix Multiplication Background User's Guide).
+ * A product of large ones only has the first two. */
+static const struct tile {
+    double rows, cols;
+} tiles[] = {{128, 256}, {256, 128}, {128, 128}, {64, 128}, {128, 64}, {64, 64}};
+#define N_LARGE 2u
 
 static double operand_bytes(enum ty_dtype dtype)
 {
     static const double bytes[TY_N_DTYPES] = {
         [TY_DTYPE_BF16] = 2, [TY_DTYPE_FP16] = 2, [TY_DTYPE_FP32] = 4, [TY_DTYPE_FP8] = 1};
     return bytes[dtype];
+}
+
+/* Time of a tile's operands and products over that of its products alone. */
+static double loaded(const struct ty_gpu *gpu, struct tile tile)
+{
+    return 1 + gpu->gemm_load * (1 / tile.rows + 1 / tile.cols);
 }
 
 /* FLOPs the GPU is busy for: those of whole tiles with their ramps, and in part of whole waves. */
@@ -33,10 +54,14 @@ static double busy_flops(const struct ty_gpu *gpu, double m, double n, double de
         return 2 * m * n * k;
     }
     const double sms = gpu->sms > 0 ? gpu->sms : 1;
-    const double upright = ceil(m / TILE_ROWS) * ceil(n / TILE_COLS);
-    const double flat = ceil(m / TILE_COLS) * ceil(n / TILE_ROWS);
-    const double waves = fmin(upright, flat) / sms;
-    return 2 * k * TILE_ROWS * TILE_COLS * sms * ((1 - c) * waves + c * ceil(waves));
+    const size_t n_tiles = gpu->gemm_load > 0 ? TY_COUNT(tiles) : N_LARGE;
+    double least = HUGE_VAL;
+    for (size_t i = 0; i < n_tiles; i++) {
+        const double waves = ceil(m / tiles[i].rows) * ceil(n / tiles[i].cols) / sms;
+        const double area = tiles[i].rows * tiles[i].cols * ((1 - c) * waves + c * ceil(waves));
+        least = fmin(least, area * loaded(gpu, tiles[i]));
+    }
+    return 2 * k * sms * least / loaded(gpu, tiles[0]);
 }
 
 static struct ty_cost modelled(const struct ty_gpu *gpu, enum ty_dtype dtype,

@@ -30,6 +30,7 @@ static const char *const keys[] = {
     "cluster.flash3_half",
     "cluster.flash1_half",
     "cluster.gemm_ramp",
+    "cluster.gemm_load",
     "cluster.l2_bandwidth",
     NULL,
 };

@@ -76,6 +76,28 @@ START_TEST(waves_of_tiles_cost_what_they_are_weighted)
 }
 END_TEST
 
+/* What does not fill a wave of 128 x 256 is cut smaller; each step along k loads a row's and a
+ * column's operand of the tile, 10 multiply-adds each. */
+START_TEST(small_products_are_cut_into_smaller_tiles)
+{
+    struct ty_cluster cluster = a100(1);
+    cluster.gpu.gemm_overhead = 0;
+    cluster.gpu.gemm_wave = 1;
+    cluster.gpu.gemm_load = 10;
+    static const struct {
+        double m, n, rows, cols; /* of the product, of the tiles that fill one wave */
+    } cases[] = {{256, 108 * 128, 128, 256}, {512, 27 * 128, 128, 128}, {256, 27 * 128, 64, 128}};
+    const double rate = 312e12 * 0.724, k = 8192, large = 1 + 10 * (1 / 128.0 + 1 / 256.0);
+    for (size_t i = 0; i < TY_COUNT(cases); i++) {
+        const double m = cases[i].m, n = cases[i].n;
+        const double loaded = 1 + 10 * (1 / cases[i].rows + 1 / cases[i].cols);
+        const double seconds =
+            ty_gemm_cost(&cluster.gpu, TY_DTYPE_BF16, TY_FORWARD, 1, m, n, k).seconds;
+        assert_near(seconds, 2 * m * n * k * loaded / large / rate, 1e-12);
+    }
+}
+END_TEST
+
 /* ---- attention ---- */
 
 static struct ty_cost core(const struct model_case *c, bool backward)
@@ -316,8 +338,8 @@ END_TEST
 
 TY_SUITE("kernels", gemms_of_llama_layers_take_their_fitted_times, weight_gradients_take_longer,
          thin_products_are_bound_by_memory, waves_of_tiles_cost_what_they_are_weighted,
-         few_heads_slow_flash_attention_as_measured, flash_attention_meets_its_charts,
-         flash_attention_runs_slower_backward, unfused_attention_is_slower_than_in_the_charts,
-         better_attention_is_faster, narrow_heads_wait_for_their_exponentials,
-         elementwise_kernels_move_their_bytes, small_tensors_stay_in_the_second_level_cache,
-         partial_results_are_merged_in_32_bit)
+         small_products_are_cut_into_smaller_tiles, few_heads_slow_flash_attention_as_measured,
+         flash_attention_meets_its_charts, flash_attention_runs_slower_backward,
+         unfused_attention_is_slower_than_in_the_charts, better_attention_is_faster,
+         narrow_heads_wait_for_their_exponentials, elementwise_kernels_move_their_bytes,
+         small_tensors_stay_in_the_second_level_cache, partial_results_are_merged_in_32_bit)
