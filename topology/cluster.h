@@ -48,8 +48,9 @@ struct ty_gpu {
     double gemm_overhead;   /* s per call */
     double gemm_ramp;       /* depth k that filling and draining the tiles costs */
     double gemm_wave;       /* 0..1: weight of tile-wave quantisation */
-    double gemm_load;      /* multiply-adds in the time that an operand is loaded; 0: large tiles */
-    double wgrad_slowdown; /* factor on the time of weight-gradient products */
+    double gemm_load;       /* multiply-adds while an operand is loaded; 0: large tiles */
+    double wgrad_slowdown;  /* factor on the time of weight-gradient products */
+    double gemm_sustained;  /* rate of products in a step over that of one timed alone */
     struct ty_attention_curve attention[TY_N_ATTENTION]; /* flash1..3; others unused */
     /* Shares of the bandwidth that elementwise kernels reach on the bytes they must move. */
     double add_efficiency, activation_efficiency, rope_efficiency;

@@ -5,6 +5,15 @@
 
 /* ---- an operator ---- */
 
+/* A kernel among the others of a step: products, which take all the power that a GPU may have, are
+ * slower than one that is timed alone. */
+static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                              enum ty_direction direction)
+{
+    const struct ty_cost alone = ty_kernel_cost(gpu, kernel, direction);
+    return kernel->op == TY_OPERATOR_MATMUL ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
+}
+
 /* Seconds to add to the gradients of earlier micro-batches, where the product does not: for every
  * micro-batch of a step but the first. */
 static double accumulation(const struct ty_kernel *product, const struct ty_layout *layout,
@@ -32,12 +41,12 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
     struct ty_op_costs cost = {.forward = {0, 0}};
     for (uint32_t i = from; i < to; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
-        const struct ty_cost forward = ty_kernel_cost(gpu, kernel, TY_FORWARD);
+        const struct ty_cost forward = in_step(gpu, kernel, TY_FORWARD);
         cost.forward = ty_cost_plus(cost.forward, forward);
         cost.recompute = i < op->n_again ? cost.forward : cost.recompute;
-        cost.dgrad = ty_cost_plus(cost.dgrad, ty_kernel_cost(gpu, kernel, TY_DGRAD));
+        cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));
         if (kernel->op == TY_OPERATOR_MATMUL) {
-            cost.wgrad = ty_cost_plus(cost.wgrad, ty_kernel_cost(gpu, kernel, TY_WGRAD));
+            cost.wgrad = ty_cost_plus(cost.wgrad, in_step(gpu, kernel, TY_WGRAD));
             cost.wgrad.seconds += accumulation(kernel, layout, gpu);
         }
     }

@@ -26,8 +26,8 @@
 
 #define MEMORY_SHARE 0.8 /* of memory_bandwidth in a thin product; vidur: 0.77 A100, 0.87 H100 */
 
-/* Tiles of cuBLAS, the most efficient first (NVIDIA, Matrix Multiplication Background User's Guide).
- * A product of large ones only has the first two. */
+/* Tiles of cuBLAS, the most efficient first (NVIDIA, Matrix Multiplication Background User's
+ * Guide). A product of large ones only has the first two. */
 static const struct tile {
     double rows, cols;
 } tiles[] = {{128, 256}, {256, 128}, {128, 128}, {64, 128}, {128, 64}, {64, 64}};

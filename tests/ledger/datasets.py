@@ -320,7 +320,7 @@ DATASETS = [
            notes="Models of 0.2 to 1.3 billion parameters: the host sets the pace."),
     mosaic("a100_40gb", "full_attention, fused_loss"),
     mosaic("a100_80gb", "full_attention, fused_loss"),
-    mosaic("h100_80gb", "the derate of H100"),
+    mosaic("h100_80gb", "gemm_sustained of H100, in part"),
     Dataset(
         name="torchtitan", family=OTHERS, table="torchtitan_a100",
         base=base("preset: dgx-a100-80g", LLAMA, "zero: 3", "preset: fsdp"),
@@ -357,12 +357,12 @@ DATASETS = [
               "dropout are guesses."),
     simumax("simumax B200", "zero: 1", keys=simumax_keys, keep=lambda row: row["cp"] == "1",
             sweep=shape("model", "global_batch"), groups={"model": shape("model")},
-            time=FITTED, role="the derate of B200",
+            time=FITTED, role="gemm_sustained of B200",
             notes="Truncated Llama 3 models; all overlap switched off, fused cross-entropy."),
     simumax("simumax B200, context", "zero: 1, context_method: ulysses",
             keys=lambda row: simumax_keys(row) | {"layout.context": row["cp"]},
             keep=lambda row: row["cp"] != "1", sweep=shape("model", "seq"), groups=CONTEXT,
-            role="the derate of B200 is of the set above",
+            role="gemm_sustained of B200, with the set above",
             notes="The rows of the set above that share sequences, by all-to-all."),
     context_steps(
         "nemo 7B, context", "NeMo",

@@ -1,4 +1,4 @@
-/* kernel_times.c - seconds of single kernels, without and with derate, for the ledger.
+/* kernel_times.c - seconds of single kernels, alone and in a step, for the ledger.
  *
  * Questions, sizes in elements:
  *
@@ -9,9 +9,10 @@
 
 #include "tests/ledger/ask.h"
 
-static void print(const struct ty_config *config, struct ty_cost cost)
+/* At `sustained` of its rate in a step, before the derate. */
+static void print(const struct ty_config *config, struct ty_cost cost, double sustained)
 {
-    printf("%.9g %.9g\n", cost.seconds, cost.seconds * config->cluster.gpu.derate);
+    printf("%.9g %.9g\n", cost.seconds, cost.seconds / sustained * config->cluster.gpu.derate);
 }
 
 static bool gemm(struct ty_config *config, const char *role, const char *sizes)
@@ -23,8 +24,10 @@ static bool gemm(struct ty_config *config, const char *role, const char *sizes)
     }
     for (int r = TY_FORWARD; r <= TY_WGRAD; r++) {
         if (strcmp(role, names[r]) == 0) {
-            print(config, ty_gemm_cost(&config->cluster.gpu, (enum ty_dtype)config->arch.dtype,
-                                       (enum ty_direction)r, 1, m, n, k));
+            print(config,
+                  ty_gemm_cost(&config->cluster.gpu, (enum ty_dtype)config->arch.dtype,
+                               (enum ty_direction)r, 1, m, n, k),
+                  config->cluster.gpu.gemm_sustained);
             return true;
         }
     }
@@ -44,7 +47,8 @@ static bool flash(struct ty_config *config, const char *direction, const char *s
         return false;
     }
     const bool backward = strcmp(direction, "backward") == 0;
-    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, backward ? TY_DGRAD : TY_FORWARD));
+    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, backward ? TY_DGRAD : TY_FORWARD),
+          1);
     return true;
 }
 
@@ -75,7 +79,7 @@ static bool elementwise(struct ty_config *config, const char *name, const char *
                                              .dropout = config->arch.dropout > 0,
                                              .speed = framework->norm_speed,
                                              .elements = tokens * width};
-            print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, TY_FORWARD));
+            print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, TY_FORWARD), 1);
             return true;
         }
     }

@@ -1,7 +1,7 @@
 """Single kernels: matrix products, attention, elementwise operations, each alone on a GPU.
 
-Compared without `derate`, which stands for what a kernel benchmark does not show; the bias with it
-is printed beside. The yardstick is one rate per row of the table, fitted to that row."""
+Compared without `derate` and `gemm_sustained`, which stand for what a kernel benchmark does not
+show; the bias with them is printed beside. The yardstick is one rate per row of the table, fitted to that row."""
 import scores
 import tables
 from page import percent, table
@@ -67,17 +67,17 @@ def measure(context):
             chosen = [r for r in rows if ("phi" in r.get("model", "")) == (mlp == "gelu")]
             asked = [question(row) for row in chosen]
             answers = ask(context, preset, attention, mlp, [a[1] for a in asked])
-            for (group, _, seconds, work), (plain, derated) in zip(asked, answers):
-                groups.setdefault(group, []).append((seconds, plain, derated, work))
+            for (group, _, seconds, work), (plain, in_step) in zip(asked, answers):
+                groups.setdefault(group, []).append((seconds, plain, in_step, work))
         for group, found in sorted(groups.items()):
             figures = scores.errors([(f[0], f[1]) for f in found])
-            derated = scores.errors([(f[0], f[2]) for f in found])
+            in_step = scores.errors([(f[0], f[2]) for f in found])
             constant, _ = scores.scaled_error([(f[0], f[3]) for f in found])
             context.record("kernels", f"{gpu}, {group}", figures, carried)
             lines.append([gpu, group, figures["n"], percent(figures["mean"]),
                           percent(figures["median"]), percent(figures["p90"]),
-                          percent(figures["bias"], True), percent(derated["bias"], True),
+                          percent(figures["bias"], True), percent(in_step["bias"], True),
                           percent(constant), name.removeprefix("kernels_") + ", " + role])
     context.page("kernels", table(
-        ["GPU", "kernels", "rows", "mean", "median", "p90", "bias", "bias with derate",
+        ["GPU", "kernels", "rows", "mean", "median", "p90", "bias", "bias in a step",
          "constant rate", "source"], lines))

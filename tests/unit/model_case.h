@@ -45,6 +45,7 @@ static inline struct ty_cluster a100(uint32_t nodes)
         .gemm_efficiency = 0.724,
         .gemm_overhead = 10e-6,
         .wgrad_slowdown = 1.05,
+        .gemm_sustained = 1,
         .add_efficiency = 0.88,
         .activation_efficiency = 0.49,
         .rope_efficiency = 0.42,

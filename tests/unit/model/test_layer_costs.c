@@ -448,6 +448,26 @@ START_TEST(norms_of_heads_cost_their_bytes)
 }
 END_TEST
 
+/* Products take their share of the rate longer; norms, attention and sums do not. */
+START_TEST(products_run_at_the_clock_of_a_step)
+{
+    struct model_case c;
+    struct layer_times alone, sustained;
+    model_case(&c, 1, "llama-13b", "", "{tensor: 2, data: 4, global_batch: 4}");
+    layer_times(&c.cluster, &c.arch, &c.layout, &alone);
+    c.cluster.gpu.gemm_sustained = 0.8;
+    layer_times(&c.cluster, &c.arch, &c.layout, &sustained);
+    for (int op = 0; op < N_LAYER_OPS; op++) {
+        const double products = op == PROJ ? 1 / 0.8 : 1; /* qkv and mlp have other kernels, too */
+        if (op != QKV && op != MLP) {
+            assert_near(sustained.forward[op].seconds, products * alone.forward[op].seconds, 1e-12);
+            assert_near(sustained.dgrad[op].seconds, products * alone.dgrad[op].seconds, 1e-12);
+        }
+        assert_near(sustained.wgrad[op].seconds, alone.wgrad[op].seconds / 0.8, 1e-12);
+    }
+}
+END_TEST
+
 TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repeated,
          a_llama_65b_layer_takes_the_time_of_its_kernels,
          attention_of_a_full_gpu_takes_its_published_time,
@@ -457,6 +477,7 @@ TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repe
          a_slow_host_stretches_small_layers_and_leaves_large_ones,
          a_layer_takes_the_time_of_its_launches_whatever_its_links,
          passes_of_a_split_backward_take_the_time_of_their_launches,
-         derate_multiplies_every_compute_time, the_head_weighs_as_many_layers_as_its_products,
+         derate_multiplies_every_compute_time, products_run_at_the_clock_of_a_step,
+         the_head_weighs_as_many_layers_as_its_products,
          the_optimizer_moves_28_bytes_of_its_own_parameters, extremes_stay_finite,
          operators_have_names_without_digits)
