@@ -91,11 +91,12 @@ static const struct choice {
     {"layout.shard", "auto|auto|auto|2"},
     {"layout.recompute", "none|none|selective|ffn|full"},
     {"layout.context_method", "zigzag|ring|all-gather|ulysses|hybrid"},
-    {"framework.preset", "megatron-lm|megatron-deepspeed|fsdp|ddp|ideal"},
-    {"framework.sync_every", "auto|true|false"},
+    {"framework.preset", "megatron-lm|megatron-deepspeed|fsdp|torchtitan|llama3|ddp|ideal"},
+    {"framework.sync_every", "auto|true|run|false"},
     {"framework.reduce_scatter", "true|true|false"},
     {"framework.bucket", "auto|1 MiB|10 MB|1 GB"},
     {"framework.reshard_after_forward", "true|false"},
+    {"framework.reshard_after_backward", "true|true|false"},
     {"framework.fused_qkv", "true|false"},
     {"framework.fused_gate", "true|false"},
     {"framework.overlap_grad_reduce", "true|false"},
@@ -268,6 +269,7 @@ START_TEST(to_overlap_is_never_slower)
           "framework.prefetch=4"},
          reduces_late_or_gathers_one_ahead},
         {{"framework.reshard_after_forward=true", "framework.reshard_after_forward=false"}},
+        {{"framework.reshard_after_backward=true", "framework.reshard_after_backward=false"}},
         {{"schedule.barrier=true", "schedule.barrier=false"}},
     };
     climb(ladders, TY_COUNT(ladders), of_every_job, ROUNDING);
