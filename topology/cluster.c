@@ -181,6 +181,18 @@ const struct ty_field ty_cluster_fields[] = {
     LATENCY(net_step, net.step, "14 us", "time of a ring's step between nodes, s (NCCL tuning)"),
     LATENCY(net_tree_step, net.tree_step, "14 us",
             "time of a tree's level between nodes, s (NCCL tuning)"),
+    LATENCY(
+        net_message, net.message, "0 s",
+        "time that the network's software takes for each message of a step between nodes, those "
+        "of a node one after another, s; 0: none, as on InfiniBand"),
+    LATENCY(net_rendezvous, net.rendezvous, "0 s",
+            "and for a message that is longer than net_eager, s"),
+    VALUE(net_eager, net.eager, BYTES, 0, 1e9, "32 KiB",
+          "longest message that is sent without asking first, bytes"),
+    SHARE(net_all_to_all_efficiency, net.all_to_all_efficiency, "1",
+          "share of nic_efficiency that an all-to-all reaches"),
+    ROW_AT("net_ll", net.ll, BOOL, .fallback = "true",
+           .doc = "whether small collectives between nodes may take NCCL's LL protocol"),
     ROW_AT(
         "two_node_tree", net.two_node_tree, BOOL, .fallback = "false",
         .doc =

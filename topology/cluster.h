@@ -104,17 +104,22 @@ struct ty_nvls {
 
 /* The way from node to node. */
 struct ty_network {
-    uint32_t nics;           /* of a node; auto: one per GPU */
-    double nic_bandwidth;    /* B/s, hardware */
-    double nic_efficiency;   /* share of it that a collective reaches */
-    double p2p_efficiency;   /* share of it that one message reaches */
-    double p2p_latency;      /* s */
-    double step;             /* s per ring step between nodes */
-    double tree_step;        /* s per tree level between nodes */
-    bool two_node_tree;      /* with two nodes a tree crosses the network once, not twice */
-    double latency;          /* s, fixed part of a collective that leaves the node */
-    double ring_factor;      /* on the latency of a ring all-reduce that leaves the node */
-    double overlap_slowdown; /* as of NVLink */
+    uint32_t nics;         /* of a node; auto: one per GPU */
+    bool two_node_tree;    /* with two nodes a tree crosses the network once, not twice */
+    bool ll;               /* small collectives take the LL protocol */
+    double nic_bandwidth;  /* B/s, hardware */
+    double nic_efficiency; /* share of it that a collective reaches */
+    double p2p_efficiency; /* share of it that one message reaches */
+    double p2p_latency;    /* s */
+    double step;           /* s per ring step between nodes */
+    double tree_step;      /* s per tree level between nodes */
+    double message;        /* s that the network's software takes for each message of a step ... */
+    double rendezvous;     /* ... and for one that is longer than ... */
+    double eager;          /* ... so many bytes */
+    double all_to_all_efficiency; /* of an all-to-all, share of what other collectives reach */
+    double latency;               /* s, fixed part of a collective that leaves the node */
+    double ring_factor;           /* on the latency of a ring all-reduce that leaves the node */
+    double overlap_slowdown;      /* as of NVLink */
 };
 
 /* Sums in the switches between nodes. */

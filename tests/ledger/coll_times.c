@@ -1,7 +1,8 @@
 /* coll_times.c - seconds of single collectives on an idle fabric, for the ledger.
  *
  * A question is `COLLECTIVE RANKS PER_NODE BYTES`, with sizes as nccl-tests counts them; the answer
- * is seconds and the algorithm chosen. A message is asked for as send-recv 2 2 or 2 1. */
+ * is seconds and the algorithm chosen. A message is asked for as send-recv N N, all of
+ * a node, or 2 1. */
 #include "topology/collectives/coll.h"
 
 #include "tests/ledger/ask.h"
@@ -21,8 +22,8 @@ static bool answer(struct ty_config *config, const char *line)
         if (strcmp(name, ty_coll_name((enum ty_coll)coll)) != 0) {
             continue;
         }
-        if (coll == TY_COLL_SEND_RECV) {
-            ty_p2p_cost(&config->cluster, reach.nodes == 1, bytes, &cost);
+        if (coll == TY_COLL_SEND_RECV && reach.nodes > 1) {
+            ty_p2p_cost(&config->cluster, false, bytes, &cost);
         } else {
             ty_coll_cost(&config->cluster, NULL, (enum ty_coll)coll, bytes, &reach, &cost);
         }

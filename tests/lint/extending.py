@@ -23,7 +23,8 @@ KINDS = [
       for file in ("topology/gpu_presets.c", "topology/cluster_presets.c", "model/arch_presets.c")),
 ]
 KNOWN = {  # where else a name may stand
-    "ring": ["topology/collectives/ring_ll.c"],  # the same messages
+    "ring": ["topology/collectives/ring_ll.c", "topology/collectives/ring_ll128.c"],  # its messages
+    "tree": ["topology/collectives/tree_ll.c"],
     "1f1b": ["model/schedule/schedule.c", "sim/search/remedy.c"],  # the default; holds little
     "pipedream-2bw": ["model/lower/lower.c"],  # what a message names in place of pipedream
     "dgx-h100": ["sim/search/init.c"],  # defaults of init

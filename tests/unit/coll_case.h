@@ -32,6 +32,7 @@ static inline struct ty_cluster ideal(uint32_t g)
         .net.step = 14e-6,
         .net.tree_step = 15e-6,
         .net.latency = 8e-6,
+        .net.all_to_all_efficiency = 1,
         .net.two_node_tree = true,
         .net.ring_factor = 1.4,
         .net.p2p_efficiency = 0.8,

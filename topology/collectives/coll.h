@@ -9,7 +9,8 @@
  *     latency  = fixed + steps over NVLink x step latency + steps over the network x step latency
  *     transfer = bytes through the narrowest link / its rate
  *
- * where `fixed` holds what is measured and belongs to no step (launch, NCCL's base latency). */
+ * where `fixed` holds what is measured and belongs to no step (launch, NCCL's base latency). Of a
+ * ring between nodes latency hides behind bytes as far as blocks can move on (ring.c). */
 #ifndef TY_TOPOLOGY_COLLECTIVES_COLL_H
 #define TY_TOPOLOGY_COLLECTIVES_COLL_H
 
@@ -47,8 +48,8 @@ struct ty_coll_algorithm;
  * reduce-scatter n times a rank's share; for all-to-all what one rank sends in total, its own share
  * included; for send-recv what each rank sends to the next of the group, in a ring). */
 struct ty_coll_cost {
-    double latency_s;  /* part that does not depend on the size */
-    double transfer_s; /* part that does */
+    double latency_s;  /* what the bytes do not cover */
+    double transfer_s; /* the bytes at the rate of the narrowest link */
     double nvlink_B;   /* sent by one rank over NVLink, mean over members */
     double net_B;      /* sent by one rank over its NIC, mean over members */
     /* share of the time that it keeps its NICs in which they carry no bytes: not all that a closed
@@ -98,8 +99,10 @@ struct ty_coll_algorithm {
          "reduce-scatter in the node, all-reduce across, all-gather (all-reduce)")                 \
     WORD(nvls, "nvls", "sums in the NVSwitch, where there is one (all-reduce)")                    \
     ONLY(direct, "direct", NULL)                                                                   \
-    WORD(ring_ll, "ring-ll128",                                                                    \
+    WORD(ring_ll128, "ring-ll128",                                                                 \
          "rings with less latency and less bandwidth (all-reduce in a node)")                      \
+    WORD(ring_ll, "ring-ll", "rings between nodes with the least latency, at half the bandwidth")  \
+    WORD(tree_ll, "tree-ll", "the same of trees (all-reduce)")                                     \
     ONLY(measured, "measured", NULL)                                                               \
     WORD(nvls_tree, "nvls-tree",                                                                   \
          "sums in the NVSwitch of each node, a tree between nodes (all-reduce)")                   \

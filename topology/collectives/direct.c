@@ -11,18 +11,23 @@
  *
  * Where nodes hold different numbers of members, that with the most is slowest inside, and outside
  * one with the most or the fewest; bytes are exact where there are no numbers between these two.
+ * Between nodes it reaches net_all_to_all_efficiency of what other collectives do.
  *
  * Step 0 runs on other links than the rest and hides behind them as far as `phase_overlap` says;
  * with phase_overlap 0 the time is that of the steps.
  *
- * Sources: nccl-tests doc/PERFORMANCE.md (volume); NVIDIA GTC25 S72583 (all-to-all in a node: 210
- * GB/s on A100, 320 on H100, that is 0.9 of the ring's bus bandwidth). */
+ * Sources: nccl-tests doc/PERFORMANCE.md (volume); NVIDIA/nccl src/enqueue.cc (channels of a
+ * message, as 8 and 4 H100 of xxrjun/nccl-tests-cluster show them); NVIDIA GTC25 S72583 (all-to-all
+ * in a node: 210 GB/s on A100, 320 on H100, that is 0.9 of the ring's bus bandwidth). */
 #include "topology/collectives/coll.h"
 
 #include <math.h>
 
 #include "topology/collectives/measured.h"
+#include "topology/collectives/protocol.h"
 
+#define P2P_CHANNELS          32u        /* NCCL: for send and receive (p2pnChannels) */
+#define P2P_CHANNEL_B         16777216.0 /* NCCL: 32 steps of 512 KiB, then another channel */
 #define ALL_TO_ALL_EFFICIENCY 0.9 /* of the ring's bus bandwidth: 210 / 228, 320 / 365 (S72583) */
 
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
@@ -38,7 +43,8 @@ static double leave_s(const struct ty_cluster *cluster, double bytes, const stru
                       uint32_t g)
 {
     const double n = reach->ranks;
-    return g * (n - g) / n * bytes / ty_coll_node_net_rate(cluster, reach, g);
+    return g * (n - g) / n * bytes /
+           (ty_coll_node_net_rate(cluster, reach, g) * cluster->net.all_to_all_efficiency);
 }
 
 static void all_to_all(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
@@ -49,8 +55,12 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     /* Members on the node of a member, mean over members. */
     const double on_node = most + fewest - k * most * fewest / n;
     double nvlink_s = 0, net_s = 0;
+    const struct ty_coll_protocol p = ty_coll_protocol_ring(cluster);
+    /* Messages of a step go through one channel of each NIC. */
+    const double channels = fmax(1, ty_coll_channels(cluster, reach, &p, bytes) / 2);
+    const double crossing = ty_coll_crossing_s(cluster, &p, channels, bytes / n);
     out->latency_s =
-        k > 1 ? cluster->net.latency + (k - 1) * cluster->net.step : cluster->nvlink.gather_latency;
+        k > 1 ? cluster->net.latency + (k - 1) * crossing : cluster->nvlink.gather_latency;
     out->nvlink_B = (on_node - 1) / n * bytes;
     out->net_B = (n - on_node) / n * bytes;
     if (most > 1) {
@@ -60,8 +70,24 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     }
     if (k > 1) {
         net_s = fmax(leave_s(cluster, bytes, reach, most), leave_s(cluster, bytes, reach, fewest));
+        out->net_idle = 1 - cluster->net.all_to_all_efficiency;
     }
     out->transfer_s = ty_coll_phases(cluster, nvlink_s + net_s, fmax(nvlink_s, net_s));
+}
+
+/* Share of its rate that a message reaches in a node all of whose n ranks send one: NCCL gives it
+ * so few of its channels that each has one message, and more where a channel had more than 16 MiB
+ * to send; it takes half of them to fill a GPU's links. */
+static double channels_filled(uint32_t n, double bytes)
+{
+    uint32_t channels = P2P_CHANNELS / 2;
+    while (channels > 1 && channels * n > P2P_CHANNELS) {
+        channels /= 2;
+    }
+    while (channels < P2P_CHANNELS / 2 && bytes > channels * P2P_CHANNEL_B) {
+        channels *= 2;
+    }
+    return channels / (P2P_CHANNELS / 2.0);
 }
 
 void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
@@ -75,7 +101,8 @@ void ty_coll_shift_cost(const struct ty_cluster *cluster, double bytes,
     *out = (struct ty_coll_cost){.algorithm = &ty_coll_direct, .pattern = TY_PATTERN_RING};
     if (reach->nodes == 1) {
         out->latency_s = cluster->nvlink.p2p_latency;
-        out->transfer_s = bytes / (cluster->nvlink.bandwidth * cluster->nvlink.p2p_efficiency);
+        out->transfer_s = bytes / (cluster->nvlink.bandwidth * cluster->nvlink.p2p_efficiency *
+                                   channels_filled(reach->ranks, bytes));
         out->nvlink_B = bytes;
         return;
     }

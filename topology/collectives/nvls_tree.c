@@ -10,7 +10,7 @@
  * 487 GB/s of bus bandwidth are measured on 2 nodes of 8 H100, 362 to 380 on 4.
  *
  * Sources: NVIDIA/nccl src/graph/tuning.cc (NVLS_TREE); awsome-distributed-training nccl-tests. */
-#include "topology/collectives/coll.h"
+#include "topology/collectives/protocol.h"
 
 #include <math.h>
 
@@ -29,8 +29,11 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
                              (cluster->nvlink.bandwidth * cluster->nvls.efficiency);
     const double times = reach->nodes == 2 && cluster->net.two_node_tree ? 1 : 2;
     const double net_s = times * bytes / ty_coll_net_rate(cluster, reach);
-    out->latency_s =
-        cluster->nvls.tree_latency + 2 * ty_coll_tree_rounds(reach->nodes) * cluster->net.tree_step;
+    const struct ty_coll_protocol p = ty_coll_protocol_tree(cluster);
+    const double channels = ty_coll_channels(cluster, reach, &p, bytes);
+    const double crossing =
+        ty_coll_crossing_s(cluster, &p, fmax(1, channels / 2), bytes / channels);
+    out->latency_s = cluster->nvls.tree_latency + 2 * ty_coll_tree_rounds(reach->nodes) * crossing;
     out->transfer_s = fmax(in_switch, net_s);
     out->nvlink_B = bytes;
     out->net_B = 2 * bytes * (k - 1) / n;

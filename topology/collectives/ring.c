@@ -11,13 +11,28 @@
  * crossing less per turn, which is the mean; a step simulation finds the maximum, as here. Nodes
  * may hold different numbers of members: the longest stretch inside one decides.
  *
+ * Between nodes links of two rates alternate, and no step waits for the whole ring: a block moves
+ * on as soon as it is there and its next link is free. So the ring takes what the slowest block
+ * takes, one of two:
+ *
+ *     latency   one that crosses nodes as often as can be: all its steps, each a latency and its
+ *               bytes at the rate of its link
+ *     bytes     one that waits at the slower link in every step: n-1 (2(n-1)) blocks through it
+ *
+ * Where NVLink is no faster than the NICs of a node together the first is as long as both; with few
+ * NICs latency is hidden behind bytes. Measured so: 4 nodes of 8 with 92 GB/s over InfiniBand
+ * (stas00/ml-engineering) reduce 64 MiB in 1.53 ms, of which bytes are 1.41 and the way round would
+ * be 0.43; 8 nodes over Slingshot gather 32 and 64 MiB in 1.38 and 1.90 ms, of which bytes are 0.9
+ * and 1.8 (argonne-lcf/alcf-nccl-tests).
+ *
  * An all-reduce inside a node is measured well enough to have latencies of its own: nvlink_latency
  * + n nvlink_latency_per_rank, which is half of the latter per step. A broadcast is a chain: the
  * first rank sends in chunks, the others pass them on.
  *
  * Sources: Patarasuk & Yuan 2009 (volumes); NVIDIA/nccl src/graph/tuning.cc (latency per step, the
- * factor on ring all-reduces between nodes); Chan et al. 2007 (pipelined chain). */
-#include "topology/collectives/coll.h"
+ * factor on ring all-reduces between nodes; it adds latency and bytes); Chan et al. 2007 (pipelined
+ * chain). */
+#include "topology/collectives/protocol.h"
 
 #include <math.h>
 
@@ -50,42 +65,99 @@ static double crossings(double links, double n, double k, double g)
     return turns * k - fmax(0, left_out - (g - 1));
 }
 
-static double latency(const struct ty_cluster *cluster, enum ty_coll coll,
-                      const struct ty_reach *reach)
+/* A block's way over a ring of n in k nodes, `links` steps long: seconds of a step over NVLink and
+ * between nodes, and those of a link that is never idle, the slower one. */
+struct way {
+    double links, n, k, longest; /* the latter: most members on one node */
+    double nvlink_s, net_s, busy_s;
+};
+
+/* Seconds of the way that crosses nodes m times. Between crossings it passes what a node has; for
+ * the rest of its steps it waits at a link that is busy, after as many hops as it can make if these
+ * take longer. */
+static double way_s(const struct way *w, double m)
 {
-    const double n = reach->ranks, k = reach->nodes;
+    const double stretches = w->nvlink_s >= w->busy_s ? m + 1 : m - 1;
+    const double hops = fmin(w->links - m, stretches * (w->longest - 1));
+    return m * w->net_s + hops * w->nvlink_s + (w->links - m - hops) * w->busy_s;
+}
+
+/* Of all ways the slowest, which is what the ring takes: that with the most crossings or nearly so
+ * (latency), or that which waits at one link all the time (bytes). */
+static double slowest_s(const struct way *w)
+{
+    const double most = crossings(w->links, w->n, w->k, w->longest);
+    const double least = w->nvlink_s >= w->busy_s && w->longest > 1 ? 0 : 1;
+    return fmax(way_s(w, least), fmax(way_s(w, most), way_s(w, fmax(least, most - 1))));
+}
+
+void ty_coll_ring_cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
+                       const struct ty_reach *reach, const struct ty_coll_protocol *p,
+                       struct ty_coll_cost *out)
+{
+    const double n = reach->ranks, k = reach->nodes, block = bytes / n;
     const double links = coll == TY_COLL_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-    if (k == 1 && coll == TY_COLL_ALL_REDUCE) {
-        const double per_rank = cluster->nvlink.latency_per_rank;
-        return cluster->nvlink.latency + per_rank + links * per_rank / 2;
-    }
-    if (k == 1) {
-        return cluster->nvlink.gather_latency + links * cluster->nvlink.step;
-    }
-    /* A chain starts at a node's first rank: it crosses between nodes and never comes back. */
-    const double net = coll == TY_COLL_BROADCAST ? k - 1 : crossings(links, n, k, reach->per_node);
     const double factor = coll == TY_COLL_ALL_REDUCE ? cluster->net.ring_factor : 1;
-    return factor *
-           (cluster->net.latency + net * cluster->net.step + (links - net) * cluster->nvlink.step);
+    const double channels = ty_coll_channels(cluster, reach, p, bytes);
+    const double in_node = fmin(ty_coll_in_node_rate(cluster, reach) * p->data, p->rate_max);
+    const double between = fmin(ty_coll_net_rate(cluster, reach) * p->data, p->rate_max);
+    const double nvlink_s = block / in_node, net_s = block / between;
+    const struct way way = {
+        .links = links,
+        .n = n,
+        .k = k,
+        .longest = reach->per_node,
+        .nvlink_s = nvlink_s + factor * p->nvlink_s,
+        .net_s = net_s + factor * ty_coll_crossing_s(cluster, p, channels, block / channels),
+        .busy_s = fmax(nvlink_s, net_s),
+    };
+    out->transfer_s = links * way.busy_s;
+    out->latency_s = factor * p->base_s + slowest_s(&way) - out->transfer_s;
+    out->net_B = links * block * k / n;
+    out->nvlink_B = links * block * (n - k) / n;
+    out->net_idle = 1 - p->data; /* flags are no bytes of anybody's */
+}
+
+static void in_a_node(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
+                      const struct ty_reach *reach, struct ty_coll_cost *out)
+{
+    const double links = reach->ranks - 1.0, per_rank = cluster->nvlink.latency_per_rank;
+    out->latency_s = coll == TY_COLL_ALL_REDUCE
+                         ? cluster->nvlink.latency + per_rank + links * per_rank
+                         : cluster->nvlink.gather_latency + links * cluster->nvlink.step;
+    out->nvlink_B = ty_coll_bus_factor(coll, reach->ranks) * bytes;
+    out->transfer_s = out->nvlink_B / ty_coll_ring_rate(cluster, reach);
+}
+
+/* A broadcast. The chain starts at a node's first rank: it crosses between nodes and never comes
+ * back. The last rank also waits for the first chunk to come through. */
+static void chain_cost(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                       struct ty_coll_cost *out)
+{
+    const struct ty_coll_protocol p = ty_coll_protocol_ring(cluster);
+    const double n = reach->ranks, k = reach->nodes;
+    const double chunk = bytes / chunks(bytes);
+    const double crossing = ty_coll_crossing_s(cluster, &p, 1, chunk);
+    out->latency_s =
+        k == 1 ? cluster->nvlink.gather_latency + (n - 1) * cluster->nvlink.step
+               : cluster->net.latency + (k - 1) * crossing + (n - k) * cluster->nvlink.step;
+    out->transfer_s = (bytes + (n - 2) * chunk) / ty_coll_ring_rate(cluster, reach);
+    out->net_B = bytes * (k - 1) / n;
+    out->nvlink_B = bytes * (n - k) / n;
+    out->pattern = TY_PATTERN_CHAIN;
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
-    const double n = reach->ranks, k = reach->nodes;
-    const bool chain = coll == TY_COLL_BROADCAST;
-    const double volume = ty_coll_bus_factor(coll, reach->ranks) * bytes;
-    const double links = chain ? n - 1 : n;
-    const double crossing = chain || k == 1 ? k - 1 : k;
-    /* Links times what passes over each, spread over the members. */
-    const double sent = links * volume / n;
-    /* In a chain the last rank also waits for the first chunk to come through. */
-    const double carried = chain ? bytes + (n - 2) * bytes / chunks(bytes) : volume;
-    out->latency_s = latency(cluster, coll, reach);
-    out->transfer_s = carried / ty_coll_ring_rate(cluster, reach);
-    out->net_B = sent * crossing / links;
-    out->nvlink_B = sent - out->net_B;
-    out->pattern = chain ? TY_PATTERN_CHAIN : TY_PATTERN_RING;
+    const struct ty_coll_protocol p = ty_coll_protocol_ring(cluster);
+    if (coll == TY_COLL_BROADCAST) {
+        chain_cost(cluster, bytes, reach, out);
+    } else if (reach->nodes == 1) {
+        in_a_node(cluster, coll, bytes, reach, out);
+    } else {
+        ty_coll_ring_cost(cluster, coll, bytes, reach, &p, out);
+    }
 }
 
 static uint32_t chain_steps(uint32_t n, double bytes, ty_coll_step_fn *emit, void *arg)

@@ -1,26 +1,20 @@
-/* ring_ll.c - the same ring with a flag beside the data: less latency, less bandwidth.
+/* ring_ll.c - rings between nodes by the LL protocol: for what is small.
  *
- * NCCL's LL128 protocol sends 120 B of data with an 8 B flag and needs no fence, so that messages
- * of a few MiB arrive earlier than with the protocol of large ones. Inside a node that is measured
- * well enough: fitted below 8 MiB on the all-reduce tables of VIA-Research/vTrain (A100), where it
- * meets most sizes within 10 %. */
-#include "topology/collectives/coll.h"
+ * See protocol.h. Inside a node the shortest time of a collective (nvlink_floor) stands for it. */
+#include "topology/collectives/protocol.h"
 
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
 {
-    return coll == TY_COLL_ALL_REDUCE && reach->nodes == 1 && cluster->nvlink.ll_efficiency > 0;
+    return cluster->net.ll && reach->nodes > 1 && coll != TY_COLL_BROADCAST &&
+           ty_coll_ring.applies(cluster, coll, reach);
 }
 
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
-    const double volume = ty_coll_bus_factor(coll, reach->ranks) * bytes;
-    const double rate = ty_coll_ring_rate(cluster, reach) * cluster->nvlink.ll_efficiency;
-    out->latency_s =
-        cluster->nvlink.ll_latency + reach->ranks * cluster->nvlink.ll_latency_per_rank;
-    out->transfer_s = volume / rate;
-    out->nvlink_B = volume;
+    const struct ty_coll_protocol p = ty_coll_protocol_ring_ll(cluster, reach->ranks);
+    ty_coll_ring_cost(cluster, coll, bytes, reach, &p, out);
 }
 
 static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
@@ -30,9 +24,9 @@ static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
 }
 
 const struct ty_coll_algorithm ty_coll_ring_ll = {
-    .name = "ring-ll128",
-    .summary = "a ring with LL128's flags: for small all-reduces inside a node",
-    .source = "NVIDIA/nccl src/device; VIA-Research/vTrain",
+    .name = "ring-ll",
+    .summary = "a ring between nodes with a flag beside each 4 bytes: for small collectives",
+    .source = "NVIDIA/nccl src/graph/tuning.cc; argonne-lcf/alcf-nccl-tests",
     .one_rate = true,
     .pattern = TY_PATTERN_RING,
     .applies = applies,

@@ -16,7 +16,7 @@
  *
  * Sources: NVIDIA/nccl src/graph/tuning.cc (latencies, 0.92); Sanders, Speck & Traeff 2009 (two
  * trees). */
-#include "topology/collectives/coll.h"
+#include "topology/collectives/protocol.h"
 
 #include <math.h>
 
@@ -51,23 +51,36 @@ static double filled(double bytes)
     return share[low] + (share[low + 1] - share[low]) * (at - low);
 }
 
+void ty_coll_tree_cost(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
+                       const struct ty_coll_protocol *p, struct ty_coll_cost *out)
+{
+    const double n = reach->ranks, k = reach->nodes, g = reach->per_node;
+    const double channels = ty_coll_channels(cluster, reach, p, bytes);
+    /* Each of the two trees has half of the channels; a node that is inner in one is a leaf in the
+     * other, and its messages come at other times. */
+    const double crossing = ty_coll_crossing_s(cluster, p, fmax(1, channels / 2), bytes / channels);
+    const double net_rate = ty_coll_net_rate(cluster, reach);
+    const double efficiency = TREE_EFFICIENCY * (p->fills ? filled(bytes) : 1);
+    const double net_volume = (reach->nodes == 2 && cluster->net.two_node_tree ? 1 : 2) * bytes;
+    const double net_s = net_volume / fmin(net_rate * p->data, p->rate_max);
+    const double nvlink_s =
+        2 * bytes / fmin(ty_coll_in_node_rate(cluster, reach) * p->data, p->rate_max);
+    out->latency_s =
+        p->base_s + 2 * ((g - 1) * p->nvlink_s + ty_coll_tree_rounds(reach->nodes) * crossing);
+    out->transfer_s = fmax(net_s, nvlink_s) / efficiency;
+    out->nvlink_B = 2 * bytes * (n - k) / n;
+    out->net_B = 2 * bytes * (k - 1) / n;
+    /* Inner nodes drive 2 S, chunks do not fill the pipeline, and some bytes are flags: links wait,
+     * for nobody else. */
+    out->net_idle = 1 - out->net_B * n / k / net_rate / (net_s / efficiency);
+}
+
 static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
                  const struct ty_reach *reach, struct ty_coll_cost *out)
 {
+    const struct ty_coll_protocol p = ty_coll_protocol_tree(cluster);
     (void)coll;
-    const double n = reach->ranks, k = reach->nodes, g = reach->per_node;
-    const double net_volume = (reach->nodes == 2 && cluster->net.two_node_tree ? 1 : 2) * bytes;
-    const double net_s = net_volume / ty_coll_net_rate(cluster, reach);
-    const double nvlink_s = 2 * bytes / ty_coll_in_node_rate(cluster, reach);
-    out->latency_s =
-        cluster->net.latency + 2 * ((g - 1) * cluster->nvlink.tree_step +
-                                    ty_coll_tree_rounds(reach->nodes) * cluster->net.tree_step);
-    out->transfer_s = fmax(net_s, nvlink_s) / (TREE_EFFICIENCY * filled(bytes));
-    out->nvlink_B = 2 * bytes * (n - k) / n;
-    out->net_B = 2 * bytes * (k - 1) / n;
-    /* Inner nodes drive 2 S, and chunks do not fill the pipeline: links wait, for nobody else. */
-    const double held_s = net_s / (TREE_EFFICIENCY * filled(bytes));
-    out->net_idle = 1 - out->net_B * n / k / ty_coll_net_rate(cluster, reach) / held_s;
+    ty_coll_tree_cost(cluster, bytes, reach, &p, out);
 }
 
 /* One climb (or, with `up` false, descent) from step `at`; returns the step after it. */

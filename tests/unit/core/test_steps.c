@@ -18,9 +18,9 @@ static const struct {
     const struct ty_coll_algorithm *algorithm;
     enum ty_coll coll;
 } what[] = {
-    {&ty_coll_ring, TY_COLL_ALL_REDUCE},     {&ty_coll_ring, TY_COLL_ALL_GATHER},
-    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER}, {&ty_coll_ring, TY_COLL_BROADCAST},
-    {&ty_coll_ring_ll, TY_COLL_ALL_REDUCE},  {&ty_coll_tree, TY_COLL_ALL_REDUCE},
+    {&ty_coll_ring, TY_COLL_ALL_REDUCE},       {&ty_coll_ring, TY_COLL_ALL_GATHER},
+    {&ty_coll_ring, TY_COLL_REDUCE_SCATTER},   {&ty_coll_ring, TY_COLL_BROADCAST},
+    {&ty_coll_ring_ll128, TY_COLL_ALL_REDUCE}, {&ty_coll_tree, TY_COLL_ALL_REDUCE},
     {&ty_coll_direct, TY_COLL_ALL_TO_ALL},
 };
 static const struct {
