@@ -140,4 +140,5 @@ void ty_block_attention(struct ty_block_maker *b)
     ty_block_keep(b, first + 1, first + 2, "attention output", x->tokens * e * x->heads * d);
     scores(b, first + 1);
     gradients(b);
+    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[first], "gradient of the qkv matrix");
 }

@@ -91,6 +91,19 @@ void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enu
     put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT});
 }
 
+/* Autograd makes it in the type of the weight, whoever adds it up; Megatron-LM, whose product has
+ * added it up already, gives autograd an empty one (tensor_parallel/layers.py, grad_weight). Where
+ * gradients are kept in shards, whole ones are counted with the buffers. */
+void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life life,
+                         const struct ty_unit_op *op, const char *name)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < op->n_weights; i++) {
+        most = fmax(most, op->weights[i].params);
+    }
+    ty_block_need(b, life, op->part, name, b->layout->zero < 2 ? 2 * most : 0);
+}
+
 double ty_block_hidden_bytes(const struct ty_block_maker *b)
 {
     return b->shard.tokens * b->arch->hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);

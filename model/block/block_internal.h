@@ -46,6 +46,11 @@ void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used,
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes);
 
+/* What the gradient of the largest weight of an operator needs before it is added to those of
+ * earlier micro-batches. */
+void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life life,
+                         const struct ty_unit_op *op, const char *name);
+
 /* The parts of units, each in its own file. */
 void ty_block_attention(struct ty_block_maker *b);
 void ty_block_mlp(struct ty_block_maker *b);

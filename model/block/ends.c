@@ -69,6 +69,8 @@ static void loss(struct ty_block_maker *b)
     const uint32_t last = b->out->n - 1;
     if (framework->fused_loss) {
         ty_block_keep(b, last, last, "logits", e * b->shard.tokens * columns);
+        ty_block_need_wgrad(b, TY_LIFE_LOSS_BACKWARD, &b->out->op[0],
+                            "gradient of the output matrix");
     } else {
         (parallel ? sharded : whole)(b, last);
     }

@@ -128,7 +128,7 @@ START_TEST(llama_activations_follow_their_formula)
     const double T = 2048, d = 128, t = 4;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         const double h = rows[i].h, a = rows[i].a, kv = rows[i].kv, f = rows[i].f;
-        const double shared = 2 * (a + 2 * kv) * d + 2 * a * d + 4 * a + 8 * f;
+        const double shared = 2 * (a + 2 * kv) * d + 2 * a * d + 4 * a + 6 * f;
         const char *preset = rows[i].preset, *layout = "{tensor: 4, global_batch: 2}";
         ck_assert_double_eq(activations(preset, "sequence: 2048", layout),
                             T * (8 * h + shared / t));
@@ -139,7 +139,7 @@ START_TEST(llama_activations_follow_their_formula)
                             T * (8 * h + shared) / t);
         ck_assert_double_eq(
             activations(preset, "sequence: 2048", "{tensor: 4, global_batch: 2, recompute: ffn}"),
-            T * (8 * h + (shared - 8 * f) / t));
+            T * (8 * h + (shared - 6 * f) / t));
         ck_assert_double_eq(activations(preset, "sequence: 2048",
                                         "{tensor: 4, global_batch: 2, recompute: full, "
                                         "sequence_parallel: true}"),
@@ -181,6 +181,37 @@ START_TEST(loss_and_head_need_14_bytes_a_logit)
                "{tensor: 2, global_batch: 4, sequence_parallel: true}");
     ck_assert_double_eq(sum_of(&c, TY_UNIT_EMBEDDING, TY_LIFE_KEPT),
                         8 * tokens + tokens * 4096 / 2);
+}
+END_TEST
+
+/* Of two kernels the second one's backward wants silu(gate); one kernel works it out again. */
+START_TEST(swiglu_of_two_kernels_keeps_a_fourth_wide_tensor)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-7b", "", "{tensor: 2, global_batch: 4}");
+    const double one = sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT);
+    c.layout.framework.fused_activation = false;
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT) - one, 2.0 * 2048 * 11008 / 2);
+}
+END_TEST
+
+/* 2 B for each weight of the largest matrix of a part, on top of what passes through it: here the
+ * MLP, three wide gradients and two of hidden states. Sharded gradients are buffers. */
+START_TEST(a_weight_gradient_is_a_tensor_until_it_is_added)
+{
+    struct model_case c;
+    const double T = 2048, h = 4096, f = 11008 / 2.0, V = 32000 / 2.0;
+    model_case(&c, 1, "llama-7b", "", "{tensor: 2, data: 4, global_batch: 4}");
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD),
+                        2 * (2 * h * f) + T * (2 * 3 * f + 2 * 2 * h));
+    c.layout.framework.fused_gate = false; /* matrices of their own */
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD),
+                        2 * (h * f) + T * (2 * 3 * f + 2 * 2 * h));
+    c.layout.framework.fused_loss = true; /* without any other need of its own */
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS_BACKWARD), 2 * h * V);
+    c.layout.zero = 2;
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS_BACKWARD), 0);
+    ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_BACKWARD), T * (2 * 3 * f + 2 * 2 * h));
 }
 END_TEST
 
@@ -360,7 +391,9 @@ TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_t
          megatron_activations_are_the_published_percentages,
          megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
          what_is_recomputed_and_what_is_kept_make_the_whole, loss_and_head_need_14_bytes_a_logit,
-         a_fused_loss_keeps_the_logits_alone, gathered_logits_need_14_bytes_of_every_column,
+         swiglu_of_two_kernels_keeps_a_fourth_wide_tensor,
+         a_weight_gradient_is_a_tensor_until_it_is_added, a_fused_loss_keeps_the_logits_alone,
+         gathered_logits_need_14_bytes_of_every_column,
          inputs_that_are_not_gathered_again_are_kept_whole,
          a_pass_never_needs_less_than_what_is_held,
          unfused_attention_keeps_its_softmax_in_32_bit_too,
