@@ -117,8 +117,9 @@ HAGEMANN_BASE = base("preset: dgx-a100-80g", LLAMA, "zero: 1", HAGEMANN_STACK)
 HAGEMANN_SOURCE = ("Hagemann et al. 2023, github.com/Aleph-Alpha/NeurIPS-WANT-submission-"
                    "efficient-parallelization-layouts")
 HAGEMANN_INPUTS = {
-    "cluster.nics_per_node": Input("8", "guess, as in a DGX A100: the source says HDR InfiniBand, "
-                                        "and not how many cards serve eight GPUs"),
+    "cluster.nics_per_node": Input("1", "fitted on all three sizes: 25 to 30 GB/s a node, what one HDR "
+                                        "card carries; the source says HDR InfiniBand and no more"),
+    "cluster.derate": Input("0.92", "fitted with it: what one would take for the other", "3 %"),
 }
 HAGEMANN_KERNELS = {
     "FA2+fusedRMSNorm": ("flash2", "fused"), "FA2": ("flash2", "unfused"),
@@ -295,9 +296,10 @@ def korthikanti_keys(row):
 
 DATASETS = [
     hagemann("hagemann 13B", "LLaMA-13B", 64, time=FITTED, memory=FITTED,
-             role="derate, norm_passes_unfused, softmax of unfused attention; memory"),
-    hagemann("hagemann 65B", "LLaMA-65B", 128, memory=FITTED,
-             role="memory is fitted on its outcomes too"),
+             role="the network and a derate; norm_passes_unfused, softmax of unfused attention; "
+                  "memory"),
+    hagemann("hagemann 65B", "LLaMA-65B", 128, time=FITTED, memory=FITTED,
+             role="the network and a derate; memory"),
     Dataset(
         name="korthikanti", family=PUBLISHED, table="korthikanti_table5",
         base=base("preset: dgx-a100-80g", "attention: fused-softmax, bias: true, tied: true, "

@@ -260,17 +260,18 @@ static bool reduces_late_or_gathers_one_ahead(const struct job *job, size_t step
 START_TEST(to_overlap_is_never_slower)
 {
     static const struct ladder ladders[] = {
-        {{"framework.overlap_grad_reduce=false", "framework.overlap_grad_reduce=true"},
-         reduces_where_it_gathers},
-        {{"framework.overlap_param_gather=false", "framework.overlap_param_gather=true"}},
-        {{"framework.overlap_p2p=false", "framework.overlap_p2p=auto",
-          "framework.overlap_p2p=true"}},
-        {{"framework.prefetch=0", "framework.prefetch=1", "framework.prefetch=2",
-          "framework.prefetch=4"},
-         reduces_late_or_gathers_one_ahead},
-        {{"framework.reshard_after_forward=true", "framework.reshard_after_forward=false"}},
-        {{"framework.reshard_after_backward=true", "framework.reshard_after_backward=false"}},
-        {{"schedule.barrier=true", "schedule.barrier=false"}},
+        {.step = {"framework.overlap_grad_reduce=false", "framework.overlap_grad_reduce=true"},
+         .holds = reduces_where_it_gathers},
+        {.step = {"framework.overlap_param_gather=false", "framework.overlap_param_gather=true"}},
+        {.step = {"framework.overlap_p2p=false", "framework.overlap_p2p=auto",
+                  "framework.overlap_p2p=true"}},
+        {.step = {"framework.prefetch=0", "framework.prefetch=1", "framework.prefetch=2",
+                  "framework.prefetch=4"},
+         .holds = reduces_late_or_gathers_one_ahead},
+        {.step = {"framework.reshard_after_forward=true", "framework.reshard_after_forward=false"}},
+        {.step = {"framework.reshard_after_backward=true",
+                  "framework.reshard_after_backward=false"}},
+        {.step = {"schedule.barrier=true", "schedule.barrier=false"}},
     };
     climb(ladders, TY_COUNT(ladders), of_every_job, ROUNDING);
 }
@@ -278,19 +279,19 @@ END_TEST
 
 /* Links, and how much is seen of collectives around kernels. */
 static const struct ladder collectives[] = {
-    {{"framework.overlap_tensor_reduce=false", "framework.overlap_tensor_reduce=true"}},
-    {{"cluster.nvlink_bandwidth=150 GB/s", "cluster.nvlink_bandwidth=300 GB/s",
-      "cluster.nvlink_bandwidth=1 TB/s"}},
-    {{"cluster.nic_bandwidth=10 GB/s", "cluster.nic_bandwidth=25 GB/s",
-      "cluster.nic_bandwidth=100 GB/s"}},
-    {{"cluster.nvlink_latency=80 us", "cluster.nvlink_latency=10 us"}},
-    {{"cluster.nvlink_gather_latency=80 us", "cluster.nvlink_gather_latency=10 us"}},
-    {{"cluster.nvlink_step=20 us", "cluster.nvlink_step=1 us"}},
-    {{"cluster.nvlink_p2p_latency=80 us", "cluster.nvlink_p2p_latency=5 us"}},
-    {{"cluster.net_latency=20 us", "cluster.net_latency=1 us"}},
-    {{"cluster.net_step=20 us", "cluster.net_step=2 us"}},
-    {{"cluster.net_p2p_latency=80 us", "cluster.net_p2p_latency=10 us"}},
-    {{"cluster.collective_derate=1.5", "cluster.collective_derate=1"}},
+    {.step = {"framework.overlap_tensor_reduce=false", "framework.overlap_tensor_reduce=true"}},
+    {.step = {"cluster.nvlink_bandwidth=150 GB/s", "cluster.nvlink_bandwidth=300 GB/s",
+              "cluster.nvlink_bandwidth=1 TB/s"}},
+    {.step = {"cluster.nic_bandwidth=10 GB/s", "cluster.nic_bandwidth=25 GB/s",
+              "cluster.nic_bandwidth=100 GB/s"}},
+    {.step = {"cluster.nvlink_latency=80 us", "cluster.nvlink_latency=10 us"}},
+    {.step = {"cluster.nvlink_gather_latency=80 us", "cluster.nvlink_gather_latency=10 us"}},
+    {.step = {"cluster.nvlink_step=20 us", "cluster.nvlink_step=1 us"}},
+    {.step = {"cluster.nvlink_p2p_latency=80 us", "cluster.nvlink_p2p_latency=5 us"}},
+    {.step = {"cluster.net_latency=20 us", "cluster.net_latency=1 us"}},
+    {.step = {"cluster.net_step=20 us", "cluster.net_step=2 us"}},
+    {.step = {"cluster.net_p2p_latency=80 us", "cluster.net_p2p_latency=10 us"}},
+    {.step = {"cluster.collective_derate=1.5", "cluster.collective_derate=1"}},
 };
 
 START_TEST(a_faster_or_hidden_collective_is_never_slower)
@@ -300,12 +301,12 @@ START_TEST(a_faster_or_hidden_collective_is_never_slower)
 END_TEST
 
 static const struct ladder gpus[] = {
-    {{"cluster.peak_bf16=100 TFLOP/s", "cluster.peak_bf16=300 TFLOP/s",
-      "cluster.peak_bf16=1 PFLOP/s"}},
-    {{"cluster.memory_bandwidth=1 TB/s", "cluster.memory_bandwidth=3 TB/s"}},
-    {{"cluster.gemm_efficiency=50 %", "cluster.gemm_efficiency=80 %"}},
-    {{"cluster.gemm_overhead=20 us", "cluster.gemm_overhead=2 us"}},
-    {{"cluster.derate=1.5", "cluster.derate=1"}},
+    {.step = {"cluster.peak_bf16=100 TFLOP/s", "cluster.peak_bf16=300 TFLOP/s",
+              "cluster.peak_bf16=1 PFLOP/s"}},
+    {.step = {"cluster.memory_bandwidth=1 TB/s", "cluster.memory_bandwidth=3 TB/s"}},
+    {.step = {"cluster.gemm_efficiency=50 %", "cluster.gemm_efficiency=80 %"}},
+    {.step = {"cluster.gemm_overhead=20 us", "cluster.gemm_overhead=2 us"}},
+    {.step = {"cluster.derate=1.5", "cluster.derate=1"}},
 };
 
 START_TEST(a_faster_gpu_is_never_slower)
@@ -317,11 +318,11 @@ END_TEST
 START_TEST(a_faster_host_is_never_slower)
 {
     static const struct ladder ladders[] = {
-        {{"cluster.host_speed=0.5", "cluster.host_speed=1", "cluster.host_speed=2"}},
-        {{"framework.layer_floor=2 ms", "framework.layer_floor=0.5 ms",
-          "framework.layer_floor=0 s"}},
-        {{"framework.pass_overhead=2 ms", "framework.pass_overhead=1 us",
-          "framework.pass_overhead=0 s"}},
+        {.step = {"cluster.host_speed=0.5", "cluster.host_speed=1", "cluster.host_speed=2"}},
+        {.step = {"framework.layer_floor=2 ms", "framework.layer_floor=0.5 ms",
+                  "framework.layer_floor=0 s"}},
+        {.step = {"framework.pass_overhead=2 ms", "framework.pass_overhead=1 us",
+                  "framework.pass_overhead=0 s"}},
     };
     climb(ladders, TY_COUNT(ladders), has_an_order, ROUNDING);
 }
