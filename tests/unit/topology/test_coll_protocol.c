@@ -65,6 +65,24 @@ START_TEST(groups_that_share_nics_share_their_channels)
 }
 END_TEST
 
+/* One data-parallel ring over all 8 GPUs of a node, two of 4 (tensor 2), eight of 1 (tensor 8): what
+ * leaves a node in a second is what its NICs carry. */
+START_TEST(however_groups_share_few_nics_a_node_sends_what_they_carry)
+{
+    for (uint32_t i = 0; i < 9; i++) {
+        const uint32_t groups = (const uint32_t[]){1, 2, 8}[i % 3], nics = 1u << i / 3;
+        struct ty_cluster cluster = ideal(8);
+        const struct ty_reach reach = {
+            .ranks = 4 * 8 / groups, .nodes = 4, .per_node = 8 / groups, .sharing = groups};
+        struct ty_coll_cost cost;
+        cluster.net.nics = nics;
+        ty_coll_cost(&cluster, &ty_coll_ring, TY_COLL_ALL_GATHER, 1e12, &reach, &cost);
+        const double sent_B = groups * cost.net_B * reach.per_node;
+        ck_assert_double_lt(relative(sent_B / ty_coll_seconds(&cost), nics * 0.9 * 25e9), 1e-3);
+    }
+}
+END_TEST
+
 START_TEST(messages_of_a_step_are_handled_one_after_another)
 {
     const struct ty_cluster cluster = cluster_preset(
@@ -156,6 +174,7 @@ END_TEST
 
 TY_SUITE("coll_protocol", a_group_has_the_channels_that_its_bytes_fill,
          groups_that_share_nics_share_their_channels,
+         however_groups_share_few_nics_a_node_sends_what_they_carry,
          messages_of_a_step_are_handled_one_after_another, a_longer_step_is_longer_by_ll_too,
          protocols_change_with_the_size_over_slingshot,
          latencies_of_two_and_eight_nodes_extend_to_128, latency_of_a_ring_hides_behind_its_bytes)
