@@ -6,7 +6,7 @@
 
 /* A plan that leaves less than this share of the memory free is called tight: measured peaks lie up
  * to 5.5 % above predicted ones (Llama 3 on B200, SimuMax), and the outcomes that memory decides at
- * all are wrong between 3.3 % free and 0.5 % short (Hagemann et al. 2023). See docs/model.md. */
+ * all are wrong between 3.0 % free and 2.3 % short (Hagemann et al. 2023). See docs/model.md. */
 #define TY_FITS_TIGHT 0.05
 
 enum ty_verdict {
