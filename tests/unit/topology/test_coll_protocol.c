@@ -65,7 +65,7 @@ START_TEST(groups_that_share_nics_share_their_channels)
 }
 END_TEST
 
-/* One data-parallel ring over all 8 GPUs of a node, two of 4 (tensor 2), eight of 1 (tensor 8): what
+/* One data-parallel ring over 8 GPUs of a node, two of 4 (tensor 2), eight of 1 (tensor 8): what
  * leaves a node in a second is what its NICs carry. */
 START_TEST(however_groups_share_few_nics_a_node_sends_what_they_carry)
 {
