@@ -59,10 +59,8 @@ static uint64_t hash_lines(const struct ty_string_list *texts)
     return h;
 }
 
-uint64_t ty_config_section_digest(const struct ty_config *config, enum ty_section_index index)
+static uint64_t hash_section(uint64_t h, const struct ty_section *section)
 {
-    const struct ty_section *section = &config->sections[index];
-    uint64_t h = 0;
     for (uint32_t k = 0; k < section->n_fields; k++) {
         const enum ty_field_type type = section->fields[k].type;
         const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
@@ -73,6 +71,11 @@ uint64_t ty_config_section_digest(const struct ty_config *config, enum ty_sectio
     return h;
 }
 
+uint64_t ty_config_section_digest(const struct ty_config *config, enum ty_section_index section)
+{
+    return hash_section(0, &config->sections[section]);
+}
+
 uint64_t ty_config_digest(const struct ty_config *config)
 {
     uint64_t h = config->schedule.custom != NULL ? hash_slots(&config->schedule.custom->slots) : 0;
@@ -80,15 +83,7 @@ uint64_t ty_config_digest(const struct ty_config *config)
     h ^= hash_lines(&config->cluster.exception_texts);
     h ^= hash_lines(&config->cluster.nvlink.pair_rows);
     for (int i = 0; i < TY_N_SECTIONS; i++) {
-        const struct ty_section *section = &config->sections[i];
-        for (uint32_t k = 0; k < section->n_fields && ty_config_matters((enum ty_section_index)i);
-             k++) {
-            const enum ty_field_type type = section->fields[k].type;
-            const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
-            if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine) { /* names */
-                h = hash_field(h, section, &section->fields[k]);
-            }
-        }
+        h = ty_config_matters((enum ty_section_index)i) ? hash_section(h, &config->sections[i]) : h;
     }
     return h;
 }
