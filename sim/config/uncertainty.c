@@ -292,6 +292,9 @@ static void drop_gone(struct reader *r)
                     (u->n - i - 1) * sizeof(double));
         }
         u->n--;
+        for (uint32_t k = 0; k <= u->n; k++) { /* a guess may come to stand there */
+            u->correlation[k][u->n] = u->correlation[u->n][k] = 0;
+        }
     }
 }
 
