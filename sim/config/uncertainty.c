@@ -389,22 +389,25 @@ static void add_guess(struct reader *r, enum ty_section_index section, uint32_t 
     }
     const size_t n = line != NULL ? strcspn(line, "\n") : 0;
     const double error = stated(line, n, &why), value = value_of(s, field);
-    const char *name = ty_arena_printf(r->arena, "%s.%s", s->name, field->key);
-    if (!(error > 0) || !(value > 0) || name == NULL || index_of(r->out, name) < r->out->n) {
+    if (!(error > 0) || !(value > 0)) {
         return;
     }
     const int len = (int)strcspn(why, "\n)");
+    const char *name = ty_arena_printf(r->arena, "%s.%s", s->name, field->key);
+    const char *how = origin->kind == TY_ORIGIN_PRESET
+                          ? ty_arena_printf(r->arena, "guess of %s: %.*s", origin->name, len, why)
+                          : "guess: the default";
+    if (name == NULL || how == NULL) {
+        wrong(r, ty_fail_memory(r->err));
+        return;
+    }
+    if (index_of(r->out, name) < r->out->n) {
+        return;
+    }
     const uint32_t i = r->out->n++;
     r->out->correlation[i][i] = 1;
     r->out->key[i] = (struct ty_uncertain_key){
-        .name = name,
-        .field = field,
-        .value = value,
-        .error = error,
-        .guess = true,
-        .why = origin->kind == TY_ORIGIN_PRESET
-                   ? ty_arena_printf(r->arena, "guess of %s: %.*s", origin->name, len, why)
-                   : "guess: the default"};
+        .name = name, .field = field, .value = value, .error = error, .guess = true, .why = how};
 }
 
 /* ---- all of it ---- */
@@ -435,7 +438,7 @@ int ty_uncertain_read(const struct ty_config *config, struct ty_uncertain *uncer
             add_guess(&r, section, k);
         }
     }
-    return 0;
+    return r.code;
 }
 
 int ty_uncertain_check(const struct ty_config *config, struct ty_err *err)
