@@ -55,7 +55,9 @@ static void put_term(struct ty_text *t, const char *name, double error, double s
     char text[32];
     ty_text_add(t, "  %s", name);
     ty_text_pad(t, 36);
-    ty_text_add(t, error > 0 ? "%6.2g %%" : "", 100 * error);
+    if (error > 0) { /* two digits, and no exponent */
+        ty_text_add(t, error < 0.995 ? "%6.2g %%" : "%6.0f %%", 100 * error);
+    }
     ty_text_pad(t, 46);
     ty_text_add(t, "%8s", ty_words_share(share, text, sizeof(text)));
 }
