@@ -94,8 +94,8 @@ const struct ty_field ty_cluster_fields[] = {
     FACTOR(wgrad_slowdown, gpu.wgrad_slowdown, 10, "1.05",
            "factor on the time of weight-gradient products"),
     VALUE(gemm_sustained, gpu.gemm_sustained, RATIO, 0.1, 1, "1",
-          "rate of matrix products among the kernels of a step, at the clock that the GPU's power "
-          "allows, over that of a product timed alone"),
+          "rate of matrix products among the kernels of a step over that of one timed alone: what "
+          "the power limit of a GPU may take"),
     RATE(flash1_rate, FLASH1,
          "limit for long sequences of FlashAttention 1, forward and backward, causal, FLOP/s; "
          "auto: 0.2 of the 16-bit peak (guess 25 %)"),

@@ -5,8 +5,8 @@
 
 /* ---- an operator ---- */
 
-/* A kernel among the others of a step: products, which take all the power that a GPU may have, are
- * slower than one that is timed alone. */
+/* A kernel among the others of a step: products are slower there than one that is timed alone, it
+ * seems for the power that they take (docs/model.md). */
 static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction)
 {
