@@ -313,10 +313,14 @@ static int read_links(struct ty_cluster *cluster, const struct ty_section *secti
         }
     }
     if (!square) {
-        return fail(section, "nvlink_links", err,
-                    "cluster.nvlink_links: not the links of a node of cluster.gpus_per_node GPUs; "
-                    "write a row per GPU with a digit per GPU, the same from A to B as from B to A "
-                    "and 0 to itself, for 16 GPUs at most, or none");
+        const struct ty_place at = place_of(section, "nvlink_links");
+        return ty_fail_at(
+            err, TY_EINPUT, &at,
+            "cluster.nvlink_links: not the links of a node of %u GPUs "
+            "(cluster.gpus_per_node); write a row per GPU with a digit per GPU, the "
+            "same from A to B as from B to A and 0 to itself, for %u GPUs at most, or "
+            "none",
+            (unsigned)n, TY_PAIRED_MAX);
     }
     links->n_paired = n;
     return 0;
