@@ -67,6 +67,8 @@ char *ty_words_range(unsigned first, unsigned count, char *buf, size_t size)
 {
     if (count == 0) {
         ty_snprintf(buf, size, "none");
+    } else if (count == 1) {
+        ty_snprintf(buf, size, "%u", first);
     } else {
         ty_snprintf(buf, size, "%u-%u", first, first + count - 1);
     }
