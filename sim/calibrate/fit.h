@@ -23,9 +23,6 @@
 #define TY_FIT_NOISE 0.005 /* least noise assumed: repeats of one run differ by 0.3 to 0.8 % */
 #define TY_FIT_MAX   32u   /* parameters */
 
-/* Half the width of a band that a normal deviate lies in nine times of ten, over its deviation. */
-#define TY_FIT_BAND 1.6448536269514722
-
 struct ty_fit_parameter {
     double start, low, high; /* 0 < low < high; start is moved inside */
     double prior;            /* where it has one of its own: its standard deviation; else 0 */

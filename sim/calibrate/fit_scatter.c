@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "sim/calibrate/fit_internal.h"
+#include "sim/search/band.h"
 
 /* Sums over the rows of a group. */
 struct group {
@@ -117,7 +118,7 @@ static int cover(const struct ty_fit_linear *m, const struct ty_fit_groups *grou
                 const double variance =
                     ty_fit_variance(m, &others, move) + s->each * s->each + s->shared * s->shared;
                 s->n_out++;
-                s->n_covered += fabs(off) <= TY_FIT_BAND * sqrt(variance);
+                s->n_covered += fabs(off) <= TY_BAND_HALF * sqrt(variance);
             }
         }
     }

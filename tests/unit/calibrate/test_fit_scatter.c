@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "sim/base/noise.h"
+#include "sim/search/band.h"
 #include "tests/unit/suite.h"
 
 #define GROUPS  12u
@@ -134,7 +135,7 @@ START_TEST(bands_hold_nine_of_ten_new_rows)
                 const double da = a * e.fit.error[0], db = (1 - a) * e.fit.error[1];
                 const double variance = da * da + db * db + 2 * e.fit.joint[0][1] * da * db +
                                         pow(e.fit.scatter.each, 2) + pow(e.fit.scatter.shared, 2);
-                inside += fabs(log(t / said)) <= TY_FIT_BAND * sqrt(variance);
+                inside += fabs(log(t / said)) <= TY_BAND_HALF * sqrt(variance);
                 n++;
             }
         }
