@@ -43,7 +43,7 @@
     "norm_passes: 3.15                # vidur, as above\n"                                         \
     "norm_passes_unfused: 18.1        # Hagemann; fused ones came out at 3.13\n"                   \
     "kernel_overhead: 1.9 us          # vidur, as above\n"                                         \
-    "derate: 1                        # Hagemann: 1.003\n"
+    "derate: 1                        # vTrain; Hagemann et al. ask for 0.92 on one NIC a node\n"
 
 #define HOPPER_KERNELS                                                                             \
     "peak_bf16: 989 TFLOP/s           # NVIDIA H100 data sheet, dense\n"                           \
