@@ -82,7 +82,8 @@ static void set_up(struct setup *s, uint32_t keys, double prior)
     n_keys = keys;
     s->world.parameter = s->parameter;
     for (uint32_t k = 0; k < keys; k++) {
-        s->parameter[k] = (struct ty_fit_parameter){1.3 * truth[k], truth[k] / 100, truth[k] * 100};
+        s->parameter[k] =
+            (struct ty_fit_parameter){1.3 * truth[k], truth[k] / 100, truth[k] * 100, 0};
     }
     for (uint32_t i = 0; i < ROWS; i++) {
         s->rows[i] = i;
@@ -224,14 +225,14 @@ START_TEST(values_stay_inside_their_bounds_and_say_so)
 {
     struct setup s;
     set_up(&s, 3, 0);
-    s.parameter[A] = (struct ty_fit_parameter){1.5, 1, 1.8}; /* wants 2 */
+    s.parameter[A] = (struct ty_fit_parameter){1.5, 1, 1.8, 0}; /* wants 2 */
     fit(&s);
     ck_assert(s.fit.at_high[A] && !s.fit.at_low[A]);
     ck_assert(s.fit.value[A] <= 1.8 && s.fit.value[A] > 1.79);
     ck_assert(!s.fit.at_high[B] && isfinite(s.fit.data_error[B]));
     set_up(&s, 1, 0); /* as far as numbers go, and no rounding beyond */
     for (uint32_t high = 3; high < 100; high++) {
-        s.parameter[A] = (struct ty_fit_parameter){1, 0.1, high / 10.0};
+        s.parameter[A] = (struct ty_fit_parameter){1, 0.1, high / 10.0, 0};
         for (uint32_t i = 0; i < ROWS; i++) {
             s.measured[i] = 1e6;
         }
@@ -239,7 +240,7 @@ START_TEST(values_stay_inside_their_bounds_and_say_so)
         ck_assert_int_eq(ty_fit_run(&s.fit, &s.problem, NULL, &s.err), 0);
     }
     set_up(&s, 2, 0.2);
-    s.parameter[B] = (struct ty_fit_parameter){0.8, 0.7, 10}; /* wants 0.5 */
+    s.parameter[B] = (struct ty_fit_parameter){0.8, 0.7, 10, 0}; /* wants 0.5 */
     fit(&s);
     ck_assert(s.fit.at_low[B] && s.fit.value[B] >= 0.7);
 }
@@ -250,7 +251,7 @@ START_TEST(a_start_at_a_bound_can_leave_it)
 {
     struct setup s;
     set_up(&s, 3, 0);
-    s.parameter[A] = (struct ty_fit_parameter){4, 0.01, 4};
+    s.parameter[A] = (struct ty_fit_parameter){4, 0.01, 4, 0};
     fit(&s);
     ck_assert_double_eq_tol(s.fit.value[A] / truth[A], 1, 1e-3);
 }
@@ -335,7 +336,7 @@ static void demand(struct setup *s, uint64_t seed, const double *stand, double p
     ck_assert_int_eq(ty_fit_errors(&s->fit, &s->problem, NULL, &s->err), 0);
     for (uint32_t k = 0; k < KEYS; k++) {
         s->parameter[k] = (struct ty_fit_parameter){k == A ? 1.3 * truth[A] : stand[k],
-                                                    truth[k] / 100, truth[k] * 100};
+                                                    truth[k] / 100, truth[k] * 100, 0};
     }
     n_keys = s->problem.n_parameters = KEYS;
     ck_assert_int_eq(ty_fit_demands(&s->problem, &s->fit, 1, 0.01, out, s->left, &s->err), 0);

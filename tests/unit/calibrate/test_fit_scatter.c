@@ -47,7 +47,7 @@ struct experiment {
 static void measure(struct experiment *e, uint64_t seed, double each, double shared)
 {
     for (uint32_t k = 0; k < 2; k++) {
-        e->parameter[k] = (struct ty_fit_parameter){1.2 * truth[k], truth[k] / 9, truth[k] * 9};
+        e->parameter[k] = (struct ty_fit_parameter){1.2 * truth[k], truth[k] / 9, truth[k] * 9, 0};
     }
     for (uint32_t i = 0; i < ROWS; i++) {
         e->rows[i] = i;
