@@ -1,7 +1,7 @@
 /* operators.c - kernels timed alone as observations: the rows of an operator table.
  *
- * Each stands beside the model's own time of that kernel, without `derate`, which is what a
- * training step takes longer than its kernels alone. */
+ * Each stands beside the model's own time of that kernel, without `derate` and `gemm_sustained`,
+ * which are what a training step takes longer than its kernels alone. */
 #include <math.h>
 
 #include "model/block/block.h"

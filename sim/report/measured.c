@@ -283,7 +283,7 @@ static int put_operators(struct ty_text *t, const struct ty_run *run, struct ty_
     if (rc == 0) {
         ty_text_add(t,
                     "\nmeasured kernels\n  %s: %u rows; %u of the %u kernels of this run come "
-                    "from it, derate comes on top\n",
+                    "from it, derate and gemm_sustained come on top\n",
                     ty_path_name(table->file), (unsigned)table->n_rows, (unsigned)n,
                     (unsigned)seen.n);
         if (ty_run_gpus(run, 0) < run->lowered.grid.n_ranks) {
