@@ -67,18 +67,22 @@ static size_t strength(const struct ty_config *c, const struct ty_origin *origin
 
 /* ---- entries ---- */
 
-/* The next word of a text, copied; NULL: there is none, or no memory. */
+static void wrong(struct reader *r, int rc)
+{
+    r->code = r->code < 0 ? r->code : rc;
+}
+
+/* The next word of a text, copied; "": there is none. NULL: no memory, which is told. */
 static const char *next_word(struct reader *r, const char **text)
 {
     const char *from = *text + strspn(*text, " ");
     const size_t n = strcspn(from, " ");
+    const char *word = ty_arena_strndup(r->arena, from, n);
     *text = from + n;
-    return n > 0 ? ty_arena_strndup(r->arena, from, n) : NULL;
-}
-
-static void wrong(struct reader *r, int rc)
-{
-    r->code = r->code < 0 ? r->code : rc;
+    if (word == NULL) {
+        wrong(r, ty_fail_memory(r->err));
+    }
+    return word;
 }
 
 /* Finds what an entry names; NULL, with a message, where that has no error. */
@@ -104,7 +108,8 @@ static const struct ty_field *find_key(struct reader *r, const struct entry *e, 
         const struct ty_section *s = &r->c->sections[i];
         for (uint32_t k = 0; k < s->n_fields && n < TY_COUNT(names); k++) {
             if (s->fields[k].type == TY_TYPE_QUANTITY) {
-                names[n++] = ty_arena_printf(r->arena, "%s.%s", s->name, s->fields[k].key);
+                names[n] = ty_arena_printf(r->arena, "%s.%s", s->name, s->fields[k].key);
+                n += names[n] != NULL; /* without memory there is one name less to hint at */
             }
         }
     }
@@ -165,13 +170,17 @@ static void read_error(struct reader *r, const struct entry *e)
 {
     enum ty_section_index section;
     const char *rest = e->text, *name = next_word(r, &rest);
-    const struct ty_field *field = name != NULL ? find_key(r, e, name, &section) : NULL;
     if (name == NULL) {
+        return;
+    }
+    if (*name == '\0') {
         wrong(r,
               ty_fail_at(r->err, TY_EINPUT, &e->at,
                          "uncertainty.errors: an empty entry; write a key and its error, such as "
                          "cluster.derate 3 %%"));
+        return;
     }
+    const struct ty_field *field = find_key(r, e, name, &section);
     if (field == NULL) {
         return;
     }
@@ -212,11 +221,11 @@ static void read_error(struct reader *r, const struct entry *e)
 static uint32_t find_error(struct reader *r, const struct entry *e, const char *name)
 {
     const uint32_t i = name != NULL ? index_of(r->out, name) : r->out->n;
-    if (i == r->out->n) {
+    if (i == r->out->n && name != NULL) {
         wrong(r, ty_fail_at(r->err, TY_EINPUT, &e->at,
                             "uncertainty.correlations: %.60s: a key without an error; add it to "
                             "uncertainty.errors",
-                            name != NULL ? name : "nothing"));
+                            *name != '\0' ? name : "nothing"));
     }
     return i;
 }
