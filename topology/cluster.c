@@ -292,25 +292,29 @@ static int fail(const struct ty_section *section, const char *key, struct ty_err
     return ty_fail_at(err, TY_EINPUT, &at, "%s", message);
 }
 
-/* Rows of nvlink_links into numbers. More rows than GPUs: the first GPUs of such a node. */
+/* Rows of nvlink_links into numbers. More rows than GPUs: the first GPUs of such a node, whose
+ * bandwidth is that of all links a GPU has. */
 static int read_links(struct ty_cluster *cluster, const struct ty_section *section,
                       struct ty_err *err)
 {
     struct ty_nvlink *links = &cluster->nvlink;
     const struct ty_string_list *rows = &links->pair_rows;
     const uint32_t n = cluster->gpus_per_node;
-    links->n_paired = 0;
+    links->n_paired = links->links_of_a_gpu = 0;
     if (rows->n == 0) {
         return 0;
     }
-    bool square = rows->n >= n && n <= TY_PAIRED_MAX;
-    for (uint32_t i = 0; square && i < n; i++) {
+    bool square = rows->n >= n && rows->n <= TY_PAIRED_MAX;
+    for (uint32_t i = 0; square && i < rows->n; i++) {
+        uint32_t sum = 0;
         square = strlen(rows->item[i]) == rows->n;
-        for (uint32_t k = 0; square && k < n; k++) {
+        for (uint32_t k = 0; square && k < rows->n; k++) {
             const char digit = rows->item[i][k], back = rows->item[k][strnlen(rows->item[k], i)];
             square = digit >= '0' && digit <= '9' && digit == back && (i != k || digit == '0');
             links->paired[i][k] = (uint8_t)(digit - '0');
+            sum += links->paired[i][k];
         }
+        links->links_of_a_gpu = sum > links->links_of_a_gpu ? sum : links->links_of_a_gpu;
     }
     if (!square) {
         const struct ty_place at = place_of(section, "nvlink_links");

@@ -71,10 +71,11 @@ struct ty_gpu {
  * those of nccl-tests. */
 struct ty_nvlink {
     double bandwidth; /* B/s, hardware, per GPU */
-    /* Links from GPU (row) to GPU of a node without a switch, as written and as numbers; n_paired
-     * 0: a switch joins all. */
+    /* Links from GPU (row) to GPU of a node without a switch, as written and as numbers; n_paired,
+     * GPUs of the node, 0: a switch joins all. */
     struct ty_string_list pair_rows;
-    uint32_t n_paired;
+    uint32_t n_paired,
+        links_of_a_gpu; /* of the one that has most, also to GPUs that are not used */
     uint8_t paired[TY_PAIRED_MAX][TY_PAIRED_MAX];
     /* Bus bandwidths as shares of it, so that they follow it. */
     double efficiency;       /* of a collective over a full node */

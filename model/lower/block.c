@@ -270,7 +270,7 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
     const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
     const bool ends = l->here.rank == 0 || l->here.rank == l->shape.p - 1;
     ty_lower_reduce_rest(l, v, n);
-    if (ty_lower_has_tensor(l) && l->in->layout->sequence_parallel) {
+    if (ty_lower_has_tensor(l) && l->here.comm.norm_grads != TY_NONE) {
         const uint8_t waits[] = {TY_EVENT_COMPUTE};
         ty_lower_collective(l, TY_GROUP_TENSOR, l->here.comm.norm_grads, TY_NONE, TY_PART_NONE,
                             TY_EVENT_TENSOR, waits, 1);

@@ -378,9 +378,12 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
                                               : plan->params);
     }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
-    l->here.comm.norm_grads = ty_lower_group_kind(
-        l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-        2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout));
+    l->here.comm.norm_grads = TY_NONE;
+    if (l->in->layout->sequence_parallel && plan->n_layers > 0) {
+        l->here.comm.norm_grads = ty_lower_group_kind(
+            l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+            2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout));
+    }
     l->here.optimizer = ty_lower_optimizer_kind(l, plan->params);
     return l->b.code;
 }

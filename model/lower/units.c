@@ -10,6 +10,8 @@
 
 #include "model/lower/internal.h"
 
+#include <math.h>
+
 /* Weights of a part in the order their gradients become known. */
 static uint32_t pieces_of(const struct ty_lowering *l, const struct ty_unit *unit,
                           enum ty_part part, const struct ty_weight *piece[TY_PIECES])
@@ -168,6 +170,19 @@ static double most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t
     return window == 0 ? all : most;
 }
 
+/* Parameters of the second largest stage: one is added up while the one before it, another, is
+ * reduced whole, as buckets of a stage do not wait for each other. */
+static double second_params(const struct ty_vstage *const *v, uint32_t n)
+{
+    double most = 0, second = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        const double params = most_params(&v[s], 1, UINT32_MAX);
+        second = fmax(second, fmin(params, most));
+        most = fmax(most, params);
+    }
+    return second;
+}
+
 /* Gradients that are made, and reduced beside that: of neighbouring buckets, most bytes. `added`:
  * what is made is added to what is there already, and counts for nothing. */
 static void most_reduced(const struct ty_lowering *l, const struct ty_vstage *v, bool added,
@@ -209,8 +224,8 @@ struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vsta
     for (uint32_t s = 0; s < n; s++) {
         most_reduced(l, v[s], in_place, &whole);
     }
-    if (layout->zero == 2) { /* buckets of a chunk do not wait for each other */
-        whole.reduced = whole.added > 0 ? whole.added : whole.reduced;
+    if (layout->zero == 2 && whole.added > 0 && n > 1) {
+        whole.reduced = second_params(v, n);
     }
     return whole;
 }

@@ -76,7 +76,8 @@ static bool move_one(void *arg, uint32_t i)
     return rc == 0;
 }
 
-/* What moving the values did: a value that may not go further to one side has done all it can. */
+/* What moving the values did: a value that may not go further to one side has done all it can, and
+ * one that makes steps faster either way does nothing to the slow end. */
 static void take_moves(struct ty_band *band, const double *step_s)
 {
     band->step_s = step_s[0];
@@ -86,8 +87,8 @@ static void take_moves(struct ty_band *band, const double *step_s)
         key->up_s = step_s[2 * k + 2];
         const double down = -log(key->down_s / band->step_s), up = log(key->up_s / band->step_s);
         key->move = (up + down) / 2;
-        key->slow = key->move > 0 ? up : down;
-        key->fast = key->move > 0 ? down : up;
+        key->slow = key->move > 0 ? fmax(0, up) : fmin(0, down);
+        key->fast = key->move > 0 ? fmax(0, down) : fmin(0, up);
     }
 }
 

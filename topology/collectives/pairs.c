@@ -10,7 +10,7 @@
  * architecture (the mesh). */
 #include "topology/collectives/pairs.h"
 
-#include <string.h>
+#include <math.h>
 
 #define STEPS_MAX 100000u
 #define HOST_Bps  6e9 /* between the sockets of a Broadwell node: NCCL's QPI_BW */
@@ -106,23 +106,10 @@ uint32_t ty_coll_pair_rings(const struct ty_nvlink *nvlink, uint32_t gpus)
     return s.best;
 }
 
-/* Links of the GPU that has most. */
-static uint32_t links_of_a_gpu(const struct ty_nvlink *nvlink)
-{
-    uint32_t most = 1;
-    for (uint32_t i = 0; i < nvlink->n_paired; i++) {
-        uint32_t links = 0;
-        for (uint32_t k = 0; k < nvlink->n_paired; k++) {
-            links += nvlink->paired[i][k];
-        }
-        most = links > most ? links : most;
-    }
-    return most;
-}
-
 double ty_coll_pair_rate(const struct ty_nvlink *nvlink, uint32_t gpus)
 {
     const uint32_t rings = ty_coll_pair_rings(nvlink, gpus);
-    const double link_Bps = nvlink->bandwidth * nvlink->efficiency / links_of_a_gpu(nvlink);
+    const double link_Bps =
+        nvlink->bandwidth * nvlink->efficiency / fmax(nvlink->links_of_a_gpu, 1);
     return rings > 0 ? rings * link_Bps : HOST_Bps;
 }

@@ -38,6 +38,25 @@ START_TEST(the_ends_of_a_pipeline_may_have_no_layers)
 }
 END_TEST
 
+/* Without layers there are no gradients of their norms to sum over the tensor group, also where
+ * collectives are played message by message. */
+START_TEST(a_stage_without_layers_sums_no_norms)
+{
+    const char *const empty = "layout.stage_layers=[0,8,8,0]";
+    struct quick_run q =
+        quick_run(job, NULL, SETS(empty, "layout.sequence_parallel=true", "run.detail=steps"));
+    for (uint32_t stage = 0; stage < 4; stage++) {
+        const uint32_t n = spans_of_rank(&q, 8 * stage, NULL, TY_PHASE_STEP, span);
+        uint32_t sums = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            sums += span[k].op->stream == TY_STREAM_TENSOR;
+        }
+        ck_assert_uint_eq(sums, stage == 1 || stage == 2);
+    }
+    quick_run_free(&q);
+}
+END_TEST
+
 /* Layers may be dealt so that an end has none, too: of a head as wide as many layers. */
 START_TEST(a_head_that_outweighs_layers_is_left_alone)
 {
@@ -294,6 +313,10 @@ START_TEST(zero_2_holds_two_buckets_or_chunks)
         SETS(chunks, "schedule.chunks=2", "layout.zero=2", one, "framework.sync_every=run"));
     ck_assert_double_eq_tol(every.buffers_B, 2 * (matrix + down), 1);
     ck_assert_double_eq_tol(run.buffers_B, 2 * run.params, 1);
+    /* a stage alone in its rank is one run: nothing else is added up while it is reduced */
+    const struct ty_stage_plan alone =
+        plan_of(SETS("layout.zero=2", one, "framework.sync_every=run"));
+    ck_assert_double_lt(alone.buffers_B, 2 * alone.params + 2 * (matrix + down) + 1);
 }
 END_TEST
 
@@ -326,7 +349,8 @@ START_TEST(deepspeed_shards_no_gradients_in_a_pipeline)
 END_TEST
 
 TY_SUITE("pipeline_sharding", the_ends_of_a_pipeline_may_have_no_layers,
-         a_head_that_outweighs_layers_is_left_alone, gathers_and_reductions_are_those_of_the_stack,
+         a_stage_without_layers_sums_no_norms, a_head_that_outweighs_layers_is_left_alone,
+         gathers_and_reductions_are_those_of_the_stack,
          volumes_follow_from_zero_pipeline_tensor_and_chunks,
          a_torch_stage_is_gathered_first_and_reduced_last,
          buckets_of_sharded_gradients_do_not_pile_up, a_rank_holds_what_is_whole,

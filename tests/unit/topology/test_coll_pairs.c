@@ -45,6 +45,19 @@ START_TEST(a_group_has_the_bandwidth_of_its_rings)
 }
 END_TEST
 
+/* A node that uses its first GPUs alone has their links, each what it was. */
+START_TEST(a_link_is_as_fast_where_fewer_gpus_are_used)
+{
+    const struct ty_cluster all = cluster_preset("dgx1-v100", NULL);
+    for (uint32_t n = 2; n < 8; n *= 2) {
+        const struct ty_cluster part =
+            cluster_preset("dgx1-v100", n == 2 ? "gpus_per_node: 2" : "gpus_per_node: 4");
+        ck_assert_uint_eq(part.nvlink.n_paired, n);
+        ck_assert_double_eq(ty_coll_nvlink_rate(&part, n, 0), ty_coll_nvlink_rate(&all, n, 0));
+    }
+}
+END_TEST
+
 /* All 16 GPUs joined by one link each: 15 rings are more than the search finds at first sight. */
 START_TEST(a_search_ends)
 {
@@ -95,5 +108,5 @@ START_TEST(links_that_are_none_are_told)
 END_TEST
 
 TY_SUITE("coll_pairs", a_dgx1_closes_the_rings_that_its_links_allow,
-         a_group_has_the_bandwidth_of_its_rings, a_search_ends,
-         fewer_gpus_are_the_first_of_the_node, links_that_are_none_are_told)
+         a_group_has_the_bandwidth_of_its_rings, a_link_is_as_fast_where_fewer_gpus_are_used,
+         a_search_ends, fewer_gpus_are_the_first_of_the_node, links_that_are_none_are_told)
