@@ -159,10 +159,10 @@ static struct traffic traffic_of(const struct ty_gpu *gpu, const struct ty_kerne
     }
 }
 
-/* Share of a kernel's bytes that the L2 cache serves. */
+/* Share of a kernel's bytes that the L2 cache serves: none by one that is slower than memory. */
 static double hits(const struct ty_gpu *gpu, const struct traffic *traffic, double elements)
 {
-    if (gpu->l2 <= 0 || gpu->l2_bandwidth <= 0) {
+    if (gpu->l2 <= 0 || gpu->l2_bandwidth <= gpu->memory_bandwidth) {
         return 0;
     }
     const double full = traffic->touched * elements / gpu->l2;

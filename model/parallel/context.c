@@ -151,7 +151,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 
 /* ---- what must divide what ---- */
 
-/* Degrees that would do, on so many GPUs. */
+/* Degrees that would do, on so many GPUs; 1 shares nothing. */
 static struct ty_numbers candidates(const struct ty_layout *layout, const struct ty_arch *arch,
                                     uint32_t gpus,
                                     bool (*divides)(const struct ty_layout *,
@@ -160,7 +160,7 @@ static struct ty_numbers candidates(const struct ty_layout *layout, const struct
     struct ty_numbers list = {.n = 0};
     const uint64_t rest = (uint64_t)layout->tensor * layout->pipeline;
     for (uint32_t n = 1; n * rest <= gpus; n++) {
-        if (gpus % (n * rest) == 0 && divides(layout, arch, n)) {
+        if (gpus % (n * rest) == 0 && (n == 1 || divides(layout, arch, n))) {
             ty_numbers_add(&list, n);
         }
     }
