@@ -224,8 +224,8 @@ struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vsta
     for (uint32_t s = 0; s < n; s++) {
         most_reduced(l, v[s], in_place, &whole);
     }
-    if (layout->zero == 2 && whole.added > 0 && n > 1) {
-        whole.reduced = second_params(v, n);
+    if (layout->zero == 2 && whole.added > 0) {
+        whole.reduced = fmax(whole.reduced, second_params(v, n));
     }
     return whole;
 }
