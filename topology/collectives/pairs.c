@@ -59,9 +59,11 @@ static void lay_ring(struct search *s, uint32_t at, uint32_t seen, uint32_t ring
         seen = 0;
         rings++;
     }
-    for (uint32_t to = 1; to < s->n && !done(s); to++) {
-        if ((seen >> to & 1) == 0) {
-            hop(s, at, to, seen, rings);
+    for (uint32_t plenty = 2; plenty > 0; plenty--) { /* pairs of several links first: soon found */
+        for (uint32_t to = 1; to < s->n && !done(s); to++) {
+            if ((seen >> to & 1) == 0 && (s->left[at][to] > 1) == (plenty > 1)) {
+                hop(s, at, to, seen, rings);
+            }
         }
     }
     if (seen == all - 1 && !done(s)) {
