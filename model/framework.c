@@ -148,6 +148,9 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "speed of the stack's fused norm, over the one of cluster.norm_passes"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
                       "a lower bound on that pass (0 with CUDA graphs)"),
+    TIME(attention_sync,
+         "time a GPU waits in the attention of every layer, s, on a host of host_speed "
+         "1 that reads a scalar back from it; recomputation repeats it"),
     TIME(pass_overhead, "time a GPU waits for its host at the start of each pass of a pipeline, s: "
                         "messages that block, synchronisation, scheduling"),
 };
@@ -222,6 +225,7 @@ static const char aleph_alpha_scaling[] =
     "fused_merge: false               # guess: it has no rings\n"
     "fused_optimizer: true            # FusedAdam\n"
     "layer_floor: 1.05 ms             # guess 40 %: as megatron-deepspeed\n"
+    "attention_sync: 30 us            # code: attention reads a scalar; guess 50 %: its way back\n"
     "pass_overhead: 2 ms              # guess 50 %: as megatron-deepspeed\n";
 
 /* Beside the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.

@@ -72,9 +72,10 @@ struct ty_framework {
     bool fused_loss;     /* cross-entropy reads 16-bit logits and writes their gradient over them */
     bool parallel_loss;  /* tensor ranks keep their columns of logits to themselves */
     bool recompute_head; /* full recomputation repeats the head's product, too */
-    bool regather_inputs; /* sequence parallelism: a whole input is gathered again, not kept */
-    double layer_floor;   /* s of host time to launch one layer's forward; 0: none */
-    double pass_overhead; /* s the GPU idles at the start of every pass of a pipeline */
+    bool regather_inputs;  /* sequence parallelism: a whole input is gathered again, not kept */
+    double layer_floor;    /* s of host time to launch one layer's forward; 0: none */
+    double attention_sync; /* s the GPU waits for its host in the attention of every layer */
+    double pass_overhead;  /* s the GPU idles at the start of every pass of a pipeline */
 
     /* derived by ty_framework_finish */
     bool grad_fp32, reduce_fp32;

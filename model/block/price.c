@@ -41,7 +41,10 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
     struct ty_op_costs cost = {.forward = {0, 0}};
     for (uint32_t i = from; i < to; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
-        const struct ty_cost forward = in_step(gpu, kernel, TY_FORWARD);
+        struct ty_cost forward = in_step(gpu, kernel, TY_FORWARD);
+        if (i == 0 && kernel->op == TY_OPERATOR_ATTENTION) {
+            forward.seconds += layout->framework.attention_sync / gpu->host_speed;
+        }
         cost.forward = ty_cost_plus(cost.forward, forward);
         cost.recompute = i < op->n_again ? cost.forward : cost.recompute;
         cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));

@@ -51,6 +51,7 @@ START_TEST(every_habit_of_an_eager_stack_costs_time)
         "framework.parallel_loss=false",
         "framework.norm_speed=1",
         "framework.layer_floor=20 ms",
+        "framework.attention_sync=1 ms",
         "framework.pass_overhead=1 ms",
     };
     const double ideal = step_s(NULL);
