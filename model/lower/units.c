@@ -176,7 +176,7 @@ static double second_params(const struct ty_vstage *const *v, uint32_t n)
 {
     double most = 0, second = 0;
     for (uint32_t s = 0; s < n; s++) {
-        const double params = most_params(&v[s], 1, UINT32_MAX);
+        const double params = most_params(&v[s], 1, 0);
         second = fmax(second, fmin(params, most));
         most = fmax(most, params);
     }

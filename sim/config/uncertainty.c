@@ -356,26 +356,15 @@ static double stated(const char *text, size_t n, const char **why)
     return NAN;
 }
 
-/* The line of a key in the text of a preset; NULL: it is not there. */
-static const char *line_of(const char *text, const char *key)
-{
-    const size_t n = strlen(key);
-    while (text != NULL && !(strncmp(text, key, n) == 0 && text[n] == ':')) {
-        text = strchr(text, '\n');
-        text += text != NULL;
-    }
-    return text;
-}
-
-static const char *preset_text(enum ty_section_index section, const char *name)
+/* What a preset of the section says of a key; NULL: nothing. */
+static const char *preset_line(enum ty_section_index section, const char *name, const char *key)
 {
     static const char *const keys[] = {"preset", "gpu"};
     for (size_t i = 0; i < TY_COUNT(keys); i++) {
-        const struct ty_preset *p = ty_config_presets(section, keys[i]);
-        for (; p != NULL && p->name != NULL; p++) {
-            if (strcmp(p->name, name) == 0) {
-                return p->text;
-            }
+        const struct ty_preset *all = ty_config_presets(section, keys[i]);
+        const struct ty_preset *one = all != NULL ? ty_preset_find(all, name) : NULL;
+        if (one != NULL) {
+            return ty_preset_line(one, key);
         }
     }
     return NULL;
@@ -392,7 +381,7 @@ static void add_guess(struct reader *r, enum ty_section_index section, uint32_t 
         return;
     }
     if (origin->kind == TY_ORIGIN_PRESET) {
-        line = line_of(preset_text(section, origin->name), field->key);
+        line = preset_line(section, origin->name, field->key);
     } else if (origin->kind == TY_ORIGIN_DEFAULT) {
         line = field->doc;
     }

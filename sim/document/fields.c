@@ -388,3 +388,24 @@ char *ty_origin_format(const struct ty_origin *origin, char *buf, size_t size)
     }
     return buf;
 }
+
+/* ---- presets ---- */
+
+const struct ty_preset *ty_preset_find(const struct ty_preset *presets, const char *name)
+{
+    while (presets->name != NULL && strcmp(presets->name, name) != 0) {
+        presets++;
+    }
+    return presets->name != NULL ? presets : NULL;
+}
+
+const char *ty_preset_line(const struct ty_preset *preset, const char *key)
+{
+    const size_t n = strlen(key);
+    const char *text = preset->text;
+    while (text != NULL && !(strncmp(text, key, n) == 0 && text[n] == ':')) {
+        text = strchr(text, '\n');
+        text += text != NULL;
+    }
+    return text;
+}

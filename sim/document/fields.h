@@ -196,4 +196,9 @@ struct ty_preset {
     double tolerance; /* relative, for `published` */
 };
 
+/* One of a list by its name, NULL: none is called so; and the line of its text about a key, or
+ * NULL. */
+const struct ty_preset *ty_preset_find(const struct ty_preset *presets, const char *name);
+const char *ty_preset_line(const struct ty_preset *preset, const char *key);
+
 #endif

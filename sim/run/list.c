@@ -164,18 +164,6 @@ int ty_list(const char *what, char **text, struct ty_err *err)
     return unknown(what, err);
 }
 
-/* Whether a line of a preset's text is about a key. */
-static bool tells(const char *text, const char *key)
-{
-    const size_t n = strlen(key);
-    for (const char *at = text; at != NULL; at = strchr(at, '\n'), at += at != NULL) {
-        if (strncmp(at, key, n) == 0 && at[n] == ':') {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A preset as the section of a run file, and the defaults of keys that it leaves alone. */
 static void write_preset(struct ty_text *t, const struct catalogue *c, const struct ty_preset *row)
 {
@@ -184,20 +172,12 @@ static void write_preset(struct ty_text *t, const struct catalogue *c, const str
         ty_text_add(t, "  %.*s\n", (int)strcspn(at, "\n"), at);
     }
     for (uint32_t i = 0; c->fields != NULL && i < *c->n_fields; i++) {
-        if (!tells(row->text, c->fields[i].key)) {
+        if (ty_preset_line(row, c->fields[i].key) == NULL) {
             ty_text_add(t, "  %s: %s", c->fields[i].key, c->fields[i].fallback);
             ty_text_pad(t, PRESET_NOTE);
             ty_text_add(t, "# default\n");
         }
     }
-}
-
-static const struct ty_preset *named(const struct ty_preset *row, const char *name)
-{
-    while (row->name != NULL && strcmp(row->name, name) != 0) {
-        row++;
-    }
-    return row->name != NULL ? row : NULL;
 }
 
 static int unknown_preset(const struct catalogue *c, const char *name, struct ty_err *err)
@@ -224,7 +204,7 @@ int ty_list_preset(const char *what, const char *name, char **text, struct ty_er
         if (strcmp(what, lists[i].name) != 0 || lists[i].presets == NULL) {
             continue;
         }
-        const struct ty_preset *row = named(lists[i].presets, name);
+        const struct ty_preset *row = ty_preset_find(lists[i].presets, name);
         if (row == NULL) {
             return unknown_preset(&lists[i], name, err);
         }

@@ -52,4 +52,10 @@ void ty_coll_ring_cost(const struct ty_cluster *cluster, enum ty_coll coll, doub
 void ty_coll_tree_cost(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
                        const struct ty_coll_protocol *p, struct ty_coll_cost *out);
 
+/* Their messages, which are the same by every protocol: steps() of an algorithm. */
+uint32_t ty_coll_ring_steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
+                            ty_coll_step_fn *emit, void *arg);
+uint32_t ty_coll_tree_steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
+                            ty_coll_step_fn *emit, void *arg);
+
 #endif

@@ -174,8 +174,8 @@ static uint32_t chain_steps(uint32_t n, double bytes, ty_coll_step_fn *emit, voi
     return n_steps;
 }
 
-static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
-                      ty_coll_step_fn *emit, void *arg)
+uint32_t ty_coll_ring_steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
+                            ty_coll_step_fn *emit, void *arg)
 {
     (void)g;
     if (n < 2) {
@@ -201,5 +201,5 @@ const struct ty_coll_algorithm ty_coll_ring = {
     .pattern = TY_PATTERN_RING,
     .applies = applies,
     .cost = cost,
-    .steps = steps,
+    .steps = ty_coll_ring_steps,
 };

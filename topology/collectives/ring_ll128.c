@@ -4,7 +4,7 @@
  * of a few MiB arrive earlier than with the protocol of large ones. Inside a node that is measured
  * well enough: fitted below 8 MiB on the all-reduce tables of VIA-Research/vTrain (A100), where it
  * meets most sizes within 10 %. */
-#include "topology/collectives/coll.h"
+#include "topology/collectives/protocol.h"
 
 static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
                     const struct ty_reach *reach)
@@ -23,12 +23,6 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     out->nvlink_B = volume;
 }
 
-static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
-                      ty_coll_step_fn *emit, void *arg)
-{
-    return ty_coll_ring.steps(coll, n, g, bytes, emit, arg);
-}
-
 const struct ty_coll_algorithm ty_coll_ring_ll128 = {
     .name = "ring-ll128",
     .summary = "a ring with LL128's flags: for small all-reduces inside a node",
@@ -37,5 +31,5 @@ const struct ty_coll_algorithm ty_coll_ring_ll128 = {
     .pattern = TY_PATTERN_RING,
     .applies = applies,
     .cost = cost,
-    .steps = steps,
+    .steps = ty_coll_ring_steps,
 };

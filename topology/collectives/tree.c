@@ -104,8 +104,8 @@ static uint32_t climb(bool up, uint32_t n, uint32_t g, double bytes, uint32_t at
     return at + g - 1 + depth;
 }
 
-static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
-                      ty_coll_step_fn *emit, void *arg)
+uint32_t ty_coll_tree_steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
+                            ty_coll_step_fn *emit, void *arg)
 {
     (void)coll;
     const uint32_t at = climb(true, n, g, bytes, 0, emit, arg);
@@ -120,5 +120,5 @@ const struct ty_coll_algorithm ty_coll_tree = {
     .pattern = TY_PATTERN_TREES,
     .applies = applies,
     .cost = cost,
-    .steps = steps,
+    .steps = ty_coll_tree_steps,
 };

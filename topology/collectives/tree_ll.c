@@ -17,12 +17,6 @@ static void cost(const struct ty_cluster *cluster, enum ty_coll coll, double byt
     ty_coll_tree_cost(cluster, bytes, reach, &p, out);
 }
 
-static uint32_t steps(enum ty_coll coll, uint32_t n, uint32_t g, double bytes,
-                      ty_coll_step_fn *emit, void *arg)
-{
-    return ty_coll_tree.steps(coll, n, g, bytes, emit, arg);
-}
-
 const struct ty_coll_algorithm ty_coll_tree_ll = {
     .name = "tree-ll",
     .summary = "two trees between nodes with a flag beside each 4 bytes: for small all-reduces",
@@ -31,5 +25,5 @@ const struct ty_coll_algorithm ty_coll_tree_ll = {
     .pattern = TY_PATTERN_TREES,
     .applies = applies,
     .cost = cost,
-    .steps = steps,
+    .steps = ty_coll_tree_steps,
 };
