@@ -53,7 +53,9 @@ const struct ty_field ty_layout_fields[] = {
     COUNT(pipeline, 65535, "1", "ranks that hold successive layers"),
     ROW(data, UINT, .min = 1, .fallback = "auto", .blank = "auto",
         .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"),
-    COUNT(expert, 65536, "1", "ranks that share the experts; only 1 is simulated yet"),
+    COUNT(expert, 65536, "1", "ranks that share the experts of a layer; only 1 is simulated yet"),
+    COUNT(expert_tensor, 65536, "1",
+          "ranks that share the products of every expert; only 1 is simulated yet"),
     COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
     ROW(global_batch, UINT, .min = 1, .required = true,
         .doc = "sequences in an optimizer step, over all replicas"),
@@ -116,20 +118,6 @@ static int check_generations(const struct layout_check *c)
 static int check_supported(const struct layout_check *c)
 {
     int rc = 0;
-    const struct {
-        const char *key, *what;
-        uint32_t value;
-    } rows[] = {
-        {"expert", "expert parallelism", c->layout->expert},
-    };
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (rows[i].value > 1) {
-            rc = ty_check_first(rc, ty_check_fail(c->section, rows[i].key, c->err,
-                                                  "%u: %s is not simulated yet in this version; "
-                                                  "write 1",
-                                                  (unsigned)rows[i].value, rows[i].what));
-        }
-    }
     if (c->cluster->gpu.peak[c->arch->dtype] <= 0) {
         struct ty_err *err = c->err; /* the section at hand is not the model's: no place */
         rc = ty_check_first(

@@ -30,7 +30,8 @@ static inline bool ty_heads_divide(const struct ty_arch *arch, uint32_t ranks)
 
 /* The `layout` section. */
 struct ty_layout {
-    uint32_t tensor, context, pipeline, data, expert;
+    uint32_t tensor, context, pipeline, data;
+    uint32_t expert, expert_tensor;     /* ranks that share a layer's experts; an expert */
     int context_method;                 /* enum ty_context_method */
     uint32_t context_inner;             /* hybrid: neighbours that scatter heads; 0: auto */
     uint32_t micro_batch, global_batch; /* sequences */
@@ -48,6 +49,7 @@ struct ty_layout {
     /* derived by ty_layout_finish */
     uint32_t micro_batches; /* per pipeline and step */
     uint32_t ranks;
+    uint32_t expert_data; /* ranks that have the same experts; 0: the model has none */
 
     /* filled by whoever places the job: how many GPUs it sits on (before ty_layout_finish; 0: all
      * of the cluster), and which, as in struct ty_grid, or NULL */
@@ -81,6 +83,11 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
 uint32_t ty_layout_alike(const struct ty_layout *layout);
 uint32_t ty_layout_shards(const struct ty_layout *layout);
 uint32_t ty_layout_replicas(const struct ty_layout *layout);
+
+/* The same of experts. They have as many copies as the rest, of fewer or more ranks each: a group
+ * that keeps one copy of the dense states keeps one of the experts' (Megatron-LM's
+ * num_distributed_optimizer_instances, torchtitan's efsdp). 1: no experts. */
+uint32_t ty_layout_expert_shards(const struct ty_layout *layout);
 
 /* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */

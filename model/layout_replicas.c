@@ -17,6 +17,11 @@ uint32_t ty_layout_replicas(const struct ty_layout *layout)
     return ty_layout_alike(layout) / ty_layout_shards(layout);
 }
 
+uint32_t ty_layout_expert_shards(const struct ty_layout *layout)
+{
+    return layout->expert_data == 0 ? 1 : layout->expert_data / ty_layout_replicas(layout);
+}
+
 double ty_layout_bucket_params(const struct ty_layout *layout)
 {
     if (layout->framework.bucket > 0) {

@@ -18,7 +18,10 @@
     X(REPLICA, "replica", REPLICA, COMM_DATA) /* hybrid sharding: have the same shard */           \
     X(CONTEXT, "cp", CONTEXT, COMM_CONTEXT)                                                        \
     X(CONTEXT_INNER, "cp heads", CONTEXT, COMM_CONTEXT) /* hybrid: neighbours, all-to-all */       \
-    X(CONTEXT_OUTER, "cp ring", CONTEXT, COMM_CONTEXT)  /* hybrid: every inner-th, a ring */
+    X(CONTEXT_OUTER, "cp ring", CONTEXT, COMM_CONTEXT)  /* hybrid: every inner-th, a ring */       \
+    X(EXPERT, "ep", EXPERT, COMM_EXPERT)                /* have other experts of a layer */        \
+    X(EXPERT_TENSOR, "etp", EXPERT, COMM_EXPERT)        /* have parts of the same experts */       \
+    X(EXPERT_DATA, "edp", DATA, COMM_DATA)              /* share states of the same experts */
 
 enum ty_comm_group {
 #define X(id, name, stream, category) TY_GROUP_##id,
@@ -27,9 +30,13 @@ enum ty_comm_group {
     TY_N_COMM_GROUPS
 };
 
-/* Where a group lies: in the grid of ranks, whose axis `axis` is cut for it, along `dims` (bits of
- * enum ty_axis), and among the members of a gang, which are numbered by tensor, context and data
- * rank: `count` of them, `stride` apart. */
+/* Where a group lies: in the grid of ranks, one axis of which may be cut for it, along `dims` (bits
+ * of enum ty_axis), and among the members of a gang, which are numbered by tensor, context and data
+ * rank: `count` of them, `stride` apart.
+ *
+ * Experts have a grid of their own: expert-tensor, expert and expert-data ranks in place of the
+ * first three axes, made from the numbers of members whatever the order of the grid; of its ranks
+ * only those numbers are known, gang after gang, and not where they sit. */
 struct ty_comm_span {
     struct ty_grid grid;
     unsigned dims;
@@ -62,6 +69,6 @@ struct ty_parallel {
 /* In the order in which they are applied; ends with NULL. */
 extern const struct ty_parallel *const ty_parallels[];
 extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
-    ty_parallel_data, ty_parallel_recompute;
+    ty_parallel_data, ty_parallel_expert, ty_parallel_recompute;
 
 #endif

@@ -15,7 +15,8 @@
     X(SEND, "pipeline send", 14, MICRO_BATCH)                                                      \
     X(RECV, "pipeline recv", 15, MICRO_BATCH)                                                      \
     X(REPLICA, "replica comm", 16, MICRO_BATCH)                                                    \
-    X(CONTEXT, "context comm", 17, LAYER)
+    X(CONTEXT, "context comm", 17, LAYER)                                                          \
+    X(EXPERT, "expert comm", 18, LAYER)
 
 enum ty_stream {
     TY_STREAM_FIRST = TY_STREAM_COMPUTE,

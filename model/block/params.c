@@ -28,8 +28,13 @@ double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
 /* On one rank that has it all. */
 static void make_whole(struct ty_units *units, const struct ty_arch *arch)
 {
-    static const struct ty_layout alone = {
-        .tensor = 1, .context = 1, .pipeline = 1, .data = 1, .micro_batch = 1};
+    static const struct ty_layout alone = {.tensor = 1,
+                                           .context = 1,
+                                           .pipeline = 1,
+                                           .data = 1,
+                                           .expert = 1,
+                                           .expert_tensor = 1,
+                                           .micro_batch = 1};
     ty_units_make(units, arch, &alone);
 }
 

@@ -64,8 +64,10 @@ int ty_lower_reaches(struct ty_lowering *l)
     l->norm_at = ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->arena);
     bool ok = l->norm_at != NULL;
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-        l->group[g].at = ty_comm_reaches(layout, &l->out->grid, g, l->arena);
-        ok = ok && l->group[g].at != NULL;
+        if (l->group[g].link != TY_NONE) {
+            l->group[g].at = ty_comm_reaches(layout, &l->out->grid, g, l->arena);
+            ok = ok && l->group[g].at != NULL;
+        }
     }
     return ok ? 0 : ty_fail_memory(l->b.err);
 }

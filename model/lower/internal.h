@@ -138,7 +138,7 @@ struct ty_block_want {
 /* A group of ranks (model/parallel.h). */
 struct ty_lower_group {
     uint16_t link;
-    const struct ty_reach *at;    /* [ranks of the grid] */
+    const struct ty_reach *at;    /* [ranks of the grid]; NULL: the layout has no such group */
     const struct ty_reach *reach; /* [members], of the pipeline rank being lowered */
 };
 

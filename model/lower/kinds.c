@@ -356,8 +356,8 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
-        l->group[g].reach = of_members(l, l->group[g].at);
-        if (l->group[g].reach == NULL) {
+        l->group[g].reach = l->group[g].at == NULL ? NULL : of_members(l, l->group[g].at);
+        if (l->group[g].at != NULL && l->group[g].reach == NULL) {
             return ty_fail_memory(l->b.err);
         }
     }

@@ -2,8 +2,13 @@
 #include "model/parallel.h"
 
 const struct ty_parallel *const ty_parallels[] = {
-    &ty_parallel_tensor, &ty_parallel_context,   &ty_parallel_sequence,
-    &ty_parallel_data,   &ty_parallel_recompute, NULL,
+    &ty_parallel_tensor,
+    &ty_parallel_context,
+    &ty_parallel_sequence,
+    &ty_parallel_data,
+    &ty_parallel_expert,
+    &ty_parallel_recompute,
+    NULL,
 };
 
 const char *ty_comm_group_name(enum ty_comm_group group)
@@ -27,6 +32,50 @@ static struct ty_grid cut(const struct ty_grid *grid, enum ty_axis axis, uint32_
     return out;
 }
 
+/* ---- the grid of experts ---- */
+
+static struct ty_grid expert_grid(const struct ty_layout *layout, const struct ty_grid *grid)
+{
+    static const int order[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA,
+                                         TY_AXIS_PIPELINE};
+    const bool any = layout->expert_data > 0;
+    const uint32_t size[TY_N_AXES] = {any ? layout->expert_tensor : 1, any ? layout->expert : 1,
+                                      any ? layout->expert_data : 1, layout->pipeline};
+    struct ty_grid out;
+    ty_grid_init(&out, size, order, grid->gpus_per_node);
+    return out;
+}
+
+/* Number of a rank in it: of the member that it is, after those of gangs before its own. */
+static uint32_t member_of(const struct ty_grid *grid, uint32_t rank)
+{
+    uint32_t at[TY_N_AXES];
+    ty_grid_coords(grid, rank, at);
+    const uint32_t copy = at[TY_AXIS_DATA] + grid->size[TY_AXIS_DATA] * at[TY_AXIS_PIPELINE];
+    return at[TY_AXIS_TENSOR] +
+           grid->size[TY_AXIS_TENSOR] * (at[TY_AXIS_CONTEXT] + grid->size[TY_AXIS_CONTEXT] * copy);
+}
+
+/* Reaches of groups of that grid, in the order of ranks. */
+static struct ty_reach *expert_reaches(const struct ty_comm_span *span, const struct ty_grid *grid,
+                                       struct ty_arena *arena)
+{
+    struct ty_grid seated = span->grid;
+    uint32_t *gpu_of = ty_arena_array(arena, uint32_t, grid->n_ranks);
+    struct ty_reach *out = ty_arena_array(arena, struct ty_reach, grid->n_ranks);
+    for (uint32_t r = 0; gpu_of != NULL && r < grid->n_ranks; r++) {
+        gpu_of[member_of(grid, r)] = ty_grid_gpu(grid, r);
+    }
+    seated.gpu_of = gpu_of;
+    const struct ty_reach *of = gpu_of == NULL ? NULL : ty_grid_reaches(&seated, span->dims, arena);
+    for (uint32_t r = 0; out != NULL && of != NULL && r < grid->n_ranks; r++) {
+        out[r] = of[member_of(grid, r)];
+    }
+    return of == NULL ? NULL : out;
+}
+
+/* ---- groups ---- */
+
 struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty_grid *grid,
                                  enum ty_comm_group group)
 {
@@ -34,6 +83,7 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
     const unsigned data = 1u << TY_AXIS_DATA;
     const uint32_t t = layout->tensor, c = layout->context, inner = layout->context_inner;
     const uint32_t model = t * c, shard = ty_layout_shards(layout) / c;
+    const struct ty_grid experts = expert_grid(layout, grid);
     switch (group) {
     case TY_GROUP_TENSOR:
         break;
@@ -50,6 +100,15 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
     case TY_GROUP_REPLICA:
         return (struct ty_comm_span){cut(grid, TY_AXIS_DATA, ty_layout_replicas(layout), shard),
                                      data, model * shard, ty_layout_replicas(layout)};
+    case TY_GROUP_EXPERT_TENSOR:
+        return (struct ty_comm_span){experts, tensor, 1, experts.size[TY_AXIS_TENSOR]};
+    case TY_GROUP_EXPERT:
+        return (struct ty_comm_span){experts, context, experts.stride[TY_AXIS_CONTEXT],
+                                     experts.size[TY_AXIS_CONTEXT]};
+    case TY_GROUP_EXPERT_DATA:
+        return (struct ty_comm_span){
+            cut(&experts, TY_AXIS_DATA, ty_layout_expert_shards(layout), 1), data,
+            experts.stride[TY_AXIS_DATA], ty_layout_expert_shards(layout)};
     case TY_N_COMM_GROUPS:
         break;
     }
@@ -60,5 +119,8 @@ struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty
                                  enum ty_comm_group group, struct ty_arena *arena)
 {
     const struct ty_comm_span span = ty_comm_span(layout, grid, group);
-    return ty_grid_reaches(&span.grid, span.dims, arena);
+    const bool experts = group == TY_GROUP_EXPERT || group == TY_GROUP_EXPERT_TENSOR ||
+                         group == TY_GROUP_EXPERT_DATA;
+    return experts ? expert_reaches(&span, grid, arena)
+                   : ty_grid_reaches(&span.grid, span.dims, arena);
 }

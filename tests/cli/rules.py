@@ -23,7 +23,8 @@ from few import shortened
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "docs" / "examples"
 PATH, RANK = 2, 1000  # pid of the critical path, of rank 0
 ROWS = {10: "critical path", 11: "compute", 12: "tensor comm", 13: "data comm",
-        14: "pipeline send", 15: "pipeline recv", 16: "replica comm", 17: "context comm"}
+        14: "pipeline send", 15: "pipeline recv", 16: "replica comm", 17: "context comm",
+        18: "expert comm"}
 COLOURS = {"compute.forward": "thread_state_running", "compute.backward": "rail_response",
            "compute.dgrad": "thread_state_runnable", "compute.wgrad": "cq_build_running",
            "compute.recompute": "cq_build_passed", "optimizer": "rail_load",
