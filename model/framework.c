@@ -59,6 +59,22 @@ static const struct ty_word reduce_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word dispatch_words[] = {
+    {"model", TY_DISPATCH_MODEL, "that of the model"},
+    {"fp8", TY_DISPATCH_FP8, "8 bit, with a 32-bit scale for every 128 elements"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word dispatcher_words[] = {
+    {"alltoall", TY_DISPATCHER_ALL_TO_ALL,
+     "a copy of a token for each of its experts; the host waits for counts"},
+    {"allgather", TY_DISPATCHER_ALL_GATHER, "all tokens to all expert ranks, sums scattered"},
+    {"deepep", TY_DISPATCHER_DEEPEP,
+     "a copy for each node over the network and for each rank in it, by kernels that take SMs"},
+    {"hybridep", TY_DISPATCHER_HYBRIDEP, "the same with fewer SMs"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_framework_fields[] = {
     ROW(preset, STRING,
         .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
@@ -153,6 +169,36 @@ const struct ty_field ty_framework_fields[] = {
          "1 that reads a scalar back from it; recomputation repeats it"),
     TIME(pass_overhead, "time a GPU waits for its host at the start of each pass of a pipeline, s: "
                         "messages that block, synchronisation, scheduling"),
+    ROW(dispatcher, WORD, .words = dispatcher_words, .fallback = "alltoall",
+        .doc = "model.experts: how tokens get to their experts and back"),
+    ROW(dispatch_dtype, WORD, .words = dispatch_words, .fallback = "model",
+        .doc = "type in which rows travel to their experts, and gradients to theirs; back they "
+               "come in that of the model"),
+    FLAG(shared_overlap, "false",
+         "model.shared_ffn: whether shared experts run beside dispatch and combine; false: before "
+         "them"),
+    FLAG(overlap_dispatch, "false",
+         "whether weight gradients of experts run beside the dispatch's backward; false: before "
+         "it"),
+    ROW(capacity, QUANTITY, .dim = TY_DIM_COUNT, .max = 1e3, .fallback = "none", .blank = "none",
+        .doc = "most rows an expert takes of one rank, over the mean of all experts; others are "
+               "dropped; none: no row is"),
+    FLAG(pad_to_capacity, "false",
+         "framework.capacity: whether every expert gets as many rows as it takes at most, so that "
+         "no host has to learn counts"),
+    TIME(dispatch_sync, "time a GPU waits in every layer with experts, forward, until its host "
+                        "knows how many rows come, s, on a host of host_speed 1"),
+    ROW(dispatch_buffer, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e3, .fallback = "1.2",
+        .doc = "room for rows that come, over those of a balanced load"),
+    FLAG(fused_permute, "true",
+         "whether rows are put in the order of experts, and back with their sum, by one kernel; "
+         "false: framework operators"),
+    FLAG(fused_router, "false",
+         "whether scores, top-k and maps of the router are fused kernels; false: framework "
+         "operators"),
+    FLAG(scale_activation, "true",
+         "whether the router's probabilities scale what the activation of an expert gives; false: "
+         "its output, which is kept for the backward then"),
 };
 
 const uint32_t ty_n_framework_fields = sizeof(ty_framework_fields) / sizeof(ty_framework_fields[0]);

@@ -40,6 +40,20 @@ enum ty_stage_split {
     TY_STAGE_SPLIT_MODULES /* embedding, layers, final norm and head alike */
 };
 
+/* How tokens get to their experts and back. */
+enum ty_dispatcher {
+    TY_DISPATCHER_ALL_TO_ALL, /* a copy for each expert, after counts have been exchanged */
+    TY_DISPATCHER_ALL_GATHER, /* everything to everybody */
+    TY_DISPATCHER_DEEPEP,     /* a copy for each node, in kernels that take SMs */
+    TY_DISPATCHER_HYBRIDEP
+};
+
+/* What rows are on the way to their experts, and gradients to theirs. */
+enum ty_dispatch_dtype {
+    TY_DISPATCH_MODEL,
+    TY_DISPATCH_FP8 /* with a 32-bit scale for every 128 elements */
+};
+
 struct ty_framework {
     const char *preset;
     int grad_dtype;             /* enum ty_grad_dtype: gradients as kept and accumulated ... */
@@ -76,6 +90,18 @@ struct ty_framework {
     double layer_floor;    /* s of host time to launch one layer's forward; 0: none */
     double attention_sync; /* s the GPU waits for its host in the attention of every layer */
     double pass_overhead;  /* s the GPU idles at the start of every pass of a pipeline */
+
+    /* mixtures of experts */
+    int dispatcher;         /* enum ty_dispatcher */
+    int dispatch_dtype;     /* enum ty_dispatch_dtype */
+    bool shared_overlap;    /* shared experts run beside dispatch and combine */
+    bool overlap_dispatch;  /* weight gradients of experts run beside the dispatch's backward */
+    double capacity;        /* of an expert over the mean load; 0: no row is dropped ... */
+    bool pad_to_capacity;   /* ... and each expert gets as many rows as it takes */
+    double dispatch_sync;   /* s the GPU waits for its host to learn how many rows come */
+    double dispatch_buffer; /* rows there is room for, over those of a balanced load */
+    bool fused_permute, fused_router;
+    bool scale_activation; /* probabilities scale the activation, else the experts' outputs */
 
     /* derived by ty_framework_finish */
     bool grad_fp32, reduce_fp32;

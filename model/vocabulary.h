@@ -100,7 +100,8 @@ enum ty_bucket {
     X(ATTENTION, "attention", NULL)                                                                \
     X(MLP, "mlp", "yellow")                                                                        \
     X(EMBEDDING, "embedding", NULL)                                                                \
-    X(HEAD, "head", NULL)
+    X(HEAD, "head", NULL)                                                                          \
+    X(MOE, "moe", "olive")
 
 enum ty_part {
 #define X(id, ...) TY_PART_##id,

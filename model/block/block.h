@@ -68,11 +68,12 @@ struct ty_weight {
 
 /* A collective of an operator. */
 struct ty_op_comm {
-    uint8_t group; /* enum ty_comm_group */
-    uint8_t coll;  /* enum ty_coll */
-    uint8_t calls; /* one after the other, drawn as one */
-    uint8_t times; /* operations like this */
-    double bytes;  /* of a call, as struct ty_coll_cost counts them */
+    uint8_t group;    /* enum ty_comm_group */
+    uint8_t coll;     /* enum ty_coll */
+    uint8_t calls;    /* one after the other, drawn as one */
+    uint8_t times;    /* operations like this */
+    double bytes;     /* of a call, as struct ty_coll_cost counts them */
+    const char *name; /* in traces; NULL: that of the collective */
 };
 
 /* Where it stands. What a computation gets before it, and all that comes after it, the next one
@@ -85,7 +86,7 @@ enum ty_comm_place {
     TY_BEFORE_WGRAD, /* beside the input gradient */
     TY_N_COMM_PLACES
 };
-#define TY_PLACE_COMMS 2u
+#define TY_PLACE_COMMS 4u
 struct ty_op_comms {
     struct ty_op_comm item[TY_PLACE_COMMS]; /* [n] */
     uint32_t n;
@@ -121,6 +122,10 @@ struct ty_unit_op {
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
     bool gathers;       /* tensor ranks gather the columns of its result */
+    bool expert;        /* its weights are those of experts, which have ranks of their own */
+    bool routed;        /* its work grows with what routing brings to the rank's experts */
+    bool beside;        /* runs beside the collectives issued before it: what comes after it waits
+                         * for what they bring */
     struct ty_op_comms comms[TY_N_COMM_PLACES];
     struct ty_op_rounds rounds;
 };
