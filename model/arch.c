@@ -37,6 +37,8 @@ static const struct ty_word fusion_words[] = {
 #define WORD(key_, words_, fallback_, doc_)                                                        \
     ROW(key_, WORD, .words = (words_), .fallback = (fallback_), .doc = (doc_))
 #define FLAG(key_, doc_) ROW(key_, BOOL, .fallback = "false", .doc = (doc_))
+#define COUNT(key_, max_, doc_)                                                                    \
+    ROW(key_, UINT, .max = (max_), .fallback = "0", .doc = (doc_)) /* 0: there are none */
 
 const struct ty_field ty_arch_fields[] = {
     TEXT(preset, "a model to start from (trainyard list models); other keys override it"),
@@ -75,6 +77,29 @@ const struct ty_field ty_arch_fields[] = {
         .doc = "learned position embeddings; none: rotary ones"),
     ROW(dropout, QUANTITY, .dim = TY_DIM_RATIO, .min = 0, .max = 0.99, .fallback = "0",
         .doc = "share of values dropped; above 0 the masks cost memory and time"),
+    FLAG(sinks, "whether every head has an attention sink: a learned logit beside its scores"),
+    COUNT(experts, 100000, "routed experts of a layer; 0: it has an MLP"),
+    COUNT(experts_per_token, 1000, "routed experts that a token goes to"),
+    DERIVED(expert_ffn, 10000000, "inner width of one routed expert; auto: ffn"),
+    COUNT(shared_ffn, 10000000,
+          "inner width of all shared experts together, which see every token; 0: none"),
+    COUNT(dense_layers, 10000, "layers, the first ones, that have an MLP of width ffn"),
+    ROW(expert_groups, UINT, .min = 1, .max = 100000, .fallback = "none", .blank = "none",
+        .doc = "equal groups of routed experts (group_limit); none: they are not grouped"),
+    ROW(group_limit, UINT, .min = 1, .max = 100000, .fallback = "none", .blank = "none",
+        .doc = "groups among which the experts of a token are; none: all"),
+    FLAG(shared_gate, "whether a gate of h weights scales what shared experts give (Qwen2)"),
+    FLAG(router_bias, "whether the router has a bias for each expert, learned (gpt-oss) or kept to "
+                      "balance them (DeepSeek-V3)"),
+    COUNT(query_latent, 1000000,
+          "width of the latent of queries (latent attention); 0: they have none"),
+    COUNT(kv_latent, 1000000,
+          "width of the latent of keys and values (multi-head latent attention); 0: keys and "
+          "values are made from hidden states"),
+    COUNT(head_rope, 10000,
+          "latent attention: width of the position part of a head, beside head_dim"),
+    DERIVED(head_value, 10000, "latent attention: width of the values of a head; auto: head_dim"),
+    COUNT(mtp, 100, "modules that predict further tokens (DeepSeek-V3), after the last layer"),
 };
 
 const uint32_t ty_n_arch_fields = TY_COUNT(ty_arch_fields);
@@ -98,20 +123,6 @@ static int check_positions(struct ty_arch *arch, const struct ty_section *sectio
     return 0;
 }
 
-/* The divisor of n next to x (below or above); n >= 1. */
-static uint32_t near_divisor(uint32_t n, uint32_t x)
-{
-    for (uint32_t step = 1; step < n; step++) {
-        if (x > step && n % (x - step) == 0) {
-            return x - step;
-        }
-        if (x + step <= n && n % (x + step) == 0) {
-            return x + step;
-        }
-    }
-    return n;
-}
-
 static int derive_head_dim(struct ty_arch *arch, const struct ty_section *section,
                            struct ty_err *err)
 {
@@ -129,7 +140,8 @@ static int derive_head_dim(struct ty_arch *arch, const struct ty_section *sectio
     }
     return ty_check_fail(section, "heads", err,
                          "%u does not divide model.hidden (%u); write %u, or give model.head_dim",
-                         (unsigned)heads, (unsigned)hidden, (unsigned)near_divisor(hidden, heads));
+                         (unsigned)heads, (unsigned)hidden,
+                         (unsigned)ty_check_divisor(hidden, heads));
 }
 
 static int check_heads(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err)
@@ -140,7 +152,7 @@ static int check_heads(struct ty_arch *arch, const struct ty_section *section, s
         rc = ty_check_fail(section, "kv_heads", err,
                            "%u does not divide model.heads (%u); %u would, and so would 1",
                            (unsigned)arch->kv_heads, (unsigned)arch->heads,
-                           (unsigned)near_divisor(arch->heads, arch->kv_heads));
+                           (unsigned)ty_check_divisor(arch->heads, arch->kv_heads));
     }
     return arch->head_dim > 0 ? rc : ty_check_first(rc, derive_head_dim(arch, section, err));
 }
@@ -157,7 +169,8 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
                                               "none here",
                                               (unsigned)arch->window_period));
     }
-    return ty_check_first(rc, check_positions(arch, section, err));
+    rc = ty_check_first(rc, check_positions(arch, section, err));
+    return ty_check_first(rc, ty_arch_finish_sparse(arch, section, err));
 }
 
 double ty_arch_norm_params(const struct ty_arch *arch)

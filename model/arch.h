@@ -39,6 +39,21 @@ struct ty_arch {
     bool tied;              /* output matrix is the embedding matrix */
     uint32_t positions;     /* learned position embeddings; 0: rotary ones */
     double dropout;         /* > 0: dropout masks are stored */
+    bool sinks; /* one learned logit a head that a query may look at besides its keys (gpt-oss) */
+
+    /* mixture of experts; 0: none. Layers from `dense_layers` on have them in place of an MLP */
+    uint32_t experts, experts_per_token;
+    uint32_t expert_ffn, shared_ffn; /* inner widths: of one; of those that see every token */
+    uint32_t dense_layers;
+    uint32_t expert_groups, group_limit; /* a token's experts are in so many groups of these */
+    bool shared_gate; /* what the shared experts give is scaled by a gate of h weights */
+    bool router_bias; /* a number for each expert beside its scores */
+
+    /* multi-head latent attention; kv_latent 0: none. head_dim is the width that q and k have
+     * without their position part */
+    uint32_t query_latent, kv_latent, head_rope, head_value;
+
+    uint32_t mtp; /* modules that predict further tokens */
 };
 
 extern const struct ty_field ty_arch_fields[];
@@ -49,10 +64,24 @@ extern const struct ty_preset ty_arch_presets[];
  * checks what must divide. A preset's `positions` grow to cover the sequence. */
 int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struct ty_err *err);
 
+/* arch_sparse.c: the same of experts (expert_ffn = ffn) and latent attention (head_value =
+ * head_dim). */
+int ty_arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
+                          struct ty_err *err);
+
 /* Text of the model section for a Hugging Face config.json, to be applied like a preset. `path` is
  * opened as it is. Errors name the JSON file, line and column. Owned by the arena. */
 int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
                         struct ty_err *err);
+
+/* Whether it has layers with experts, and whether one of them is this. */
+bool ty_arch_is_moe(const struct ty_arch *arch);
+bool ty_arch_has_experts(const struct ty_arch *arch, uint32_t layer);
+
+/* Whether attention is of the latent kind, and the widths of a head of q and k and of one of v. */
+bool ty_arch_is_latent(const struct ty_arch *arch);
+uint32_t ty_arch_query_width(const struct ty_arch *arch);
+uint32_t ty_arch_value_width(const struct ty_arch *arch);
 
 /* Whether the queries of a layer see a window only. */
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);

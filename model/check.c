@@ -46,6 +46,19 @@ int ty_check_fail(const struct ty_section *section, const char *key, struct ty_e
                       section == NULL ? "" : ".", key, message);
 }
 
+uint32_t ty_check_divisor(uint32_t n, uint32_t x)
+{
+    for (uint32_t step = 1; step < n; step++) {
+        if (x > step && n % (x - step) == 0) {
+            return x - step;
+        }
+        if (x + step <= n && n % (x + step) == 0) {
+            return x + step;
+        }
+    }
+    return n;
+}
+
 void ty_numbers_add(struct ty_numbers *list, uint64_t x)
 {
     char number[24];

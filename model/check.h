@@ -19,6 +19,9 @@ static inline int ty_check_first(int before, int now)
     return before < 0 ? before : now;
 }
 
+/* The divisor of n next to x (below or above); n >= 1. */
+uint32_t ty_check_divisor(uint32_t n, uint32_t x);
+
 /* Up to 8 numbers as "1, 2, 4". */
 struct ty_numbers {
     uint32_t n;

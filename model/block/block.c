@@ -149,8 +149,9 @@ static void transform(struct ty_block_maker *b)
 
 enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer)
 {
-    const bool whole = arch->window > 0 && !ty_arch_has_window(arch, layer);
-    return whole ? TY_UNIT_LAYER + 1 : TY_UNIT_LAYER;
+    const uint32_t whole = arch->window > 0 && !ty_arch_has_window(arch, layer) ? 1 : 0;
+    const uint32_t experts = ty_arch_has_experts(arch, layer) ? 2 : 0;
+    return TY_UNIT_LAYER + (enum ty_unit_kind)(whole + experts);
 }
 
 void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,

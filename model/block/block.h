@@ -106,7 +106,7 @@ struct ty_op_rounds {
 };
 
 #define TY_OP_KERNELS 6u
-#define TY_OP_WEIGHTS 3u
+#define TY_OP_WEIGHTS 4u
 struct ty_unit_op {
     /* in traces; weight NULL: it has no weight gradient to speak of */
     const char *name, *backward, *weight;
@@ -151,8 +151,8 @@ struct ty_saved {
     uint32_t made, used; /* by which operators; of what is kept only */
 };
 
-#define TY_UNIT_OPS   12u
-#define TY_UNIT_SAVED 32u
+#define TY_UNIT_OPS   24u
+#define TY_UNIT_SAVED 64u
 struct ty_unit_ops {
     struct ty_unit_op op[TY_UNIT_OPS]; /* [n] */
     uint32_t n;

@@ -55,7 +55,7 @@ struct ty_grad_bucket {
 
 /* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit.
  * Buckets are those that close in its backward. */
-#define TY_PIECES 5u /* most weights of a part: output projection, v, k, q, norm */
+#define TY_PIECES 12u /* most weights of a part */
 struct ty_unit_part {
     enum ty_part part;
     struct ty_grad_bucket bucket[TY_PIECES];

@@ -11,7 +11,7 @@
 
 #include "tests/unit/suite.h"
 
-#define MODEL_KEYS_MAX 32u
+#define MODEL_KEYS_MAX 64u
 
 static inline double us(double seconds)
 {
