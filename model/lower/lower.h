@@ -9,6 +9,7 @@
 #define TY_MODEL_LOWER_H
 
 #include "model/block/memory.h"
+#include "model/routing.h"
 #include "model/schedule/schedule.h"
 #include "sim/core/program/program.h"
 #include "topology/fabric/fabric.h"
@@ -29,6 +30,7 @@ struct ty_lower_input {
     const struct ty_arch *arch;
     const struct ty_layout *layout;
     const struct ty_sched_options *schedule;
+    const struct ty_token_routing *routing; /* NULL: balanced */
     uint32_t steps;
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;

@@ -19,7 +19,6 @@
 #include "sim/config/placement.h"
 #include "sim/trainyard.h"
 #include "topology/exceptions.h"
-#include "traces/out/writer.h"
 
 static const struct {
     const char *name, *doc;
@@ -366,25 +365,6 @@ static void check_layout(struct ty_loader *l)
     }
 }
 
-/* Formats and paths of the traces that are asked for, each at its own place in the list. */
-static void check_output(struct ty_loader *l)
-{
-    const struct ty_config *c = l->config;
-    struct ty_place at = ty_section_place(&c->sections[TY_SECTION_OUTPUT], "trace");
-    for (uint32_t i = 0; i < c->output.trace.n && !c->failed[TY_SECTION_OUTPUT]; i++) {
-        const struct ty_trace_format *format;
-        const char *path;
-        struct ty_err why;
-        ty_err_init(&why);
-        if (ty_trace_target("output.trace:", c->output.trace.item[i], &format, &path, &why) < 0) {
-            at.line = c->output.trace.at[i].line;
-            at.col = c->output.trace.at[i].col;
-            ty_loader_note(l, TY_SECTION_OUTPUT,
-                           ty_fail_at(l->err, TY_EINPUT, &at, "%s", why.text));
-        }
-    }
-}
-
 static void check(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
@@ -395,7 +375,8 @@ static void check(struct ty_loader *l)
                        ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
     }
     check_layout(l);
-    check_output(l);
+    ty_loader_routing(l);
+    ty_loader_output(l);
     if (l->code == 0) { /* of values that stand */
         ty_loader_note(l, TY_SECTION_UNCERTAINTY, ty_uncertain_check(c, l->err));
     }

@@ -7,6 +7,7 @@
 #define TY_CONFIG_CONFIG_H
 
 #include "model/layout.h"
+#include "model/routing.h"
 #include "model/schedule/schedule.h"
 #include "sim/config/fleet.h"
 #include "sim/config/options.h"
@@ -56,6 +57,7 @@ struct ty_config {
     struct ty_layout layout;
     struct ty_sched_options schedule;
     struct ty_run_options run;
+    struct ty_token_routing routing; /* what run.routing says */
     struct ty_fleet_options fleet;
     struct ty_uncertainty_options uncertainty;
     struct ty_output_options output;

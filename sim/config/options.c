@@ -88,6 +88,9 @@ const struct ty_field ty_run_fields[] = {
                "pass and layer"),
     RUN(gpu_spread, QUANTITY, .dim = TY_DIM_RATIO, .max = 0.2, .fallback = "none", .blank = "none",
         .doc = "standard deviation of a lasting factor per GPU on its compute times"),
+    RUN(routing, STRING, .fallback = "balanced",
+        .doc = "how tokens are spread over experts: balanced, uniform, dirichlet:CV, zipf:S or "
+               "file:PATH, a CSV with columns layer, expert, load; drawn per layer and seed"),
     RUN(engine, WORD, .words = ty_engine_words, .fallback = "auto",
         .doc = "executor; auto: sweep where no link and no GPU can be shared, else events"),
     RUN(contention, BOOL, .fallback = "true",

@@ -16,6 +16,7 @@ struct ty_run_options {
     uint32_t steps; /* optimizer steps */
     uint64_t seed;
     double jitter;       /* coefficient of variation of compute times; 0: none */
+    const char *routing; /* of tokens to experts, as written: model/routing.h */
     double gpu_spread;   /* standard deviation of a lasting factor per GPU; 0: none */
     int engine;          /* enum ty_engine */
     int detail;          /* enum ty_run_detail */
