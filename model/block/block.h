@@ -25,6 +25,7 @@
 #include "model/parallel.h"
 #include "model/vocabulary.h"
 #include "sim/core/program/program.h"
+#include "topology/collectives/exchange.h"
 
 /* Kinds of units. Layers of a model may be of several kinds, TY_UNIT_LAYER and those after it; one
  * that a model does not have is a list without operators. */
@@ -68,12 +69,13 @@ struct ty_weight {
 
 /* A collective of an operator. */
 struct ty_op_comm {
-    uint8_t group;    /* enum ty_comm_group */
-    uint8_t coll;     /* enum ty_coll */
-    uint8_t calls;    /* one after the other, drawn as one */
-    uint8_t times;    /* operations like this */
-    double bytes;     /* of a call, as struct ty_coll_cost counts them */
-    const char *name; /* in traces; NULL: that of the collective */
+    uint8_t group;               /* enum ty_comm_group */
+    uint8_t coll;                /* enum ty_coll */
+    uint8_t calls;               /* one after the other, drawn as one */
+    uint8_t times;               /* operations like this */
+    double bytes;                /* of a call, as struct ty_coll_cost counts them */
+    const char *name;            /* in traces; NULL: that of the collective */
+    struct ty_exchange exchange; /* of tokens: in place of `coll`; none where it has no tokens */
 };
 
 /* Where it stands. What a computation gets before it, and all that comes after it, the next one

@@ -39,6 +39,7 @@ enum ty_coll_pattern {
     TY_PATTERN_CHAIN,     /* the same, without the way back */
     TY_PATTERN_TREES,     /* two binary trees of half the bytes, up and down */
     TY_PATTERN_ALL_PAIRS, /* every member to every other */
+    TY_PATTERN_LIKES,     /* every member to those of its place on all other nodes */
     TY_PATTERN_SWITCH,    /* every node into the switches, which add, and back */
 };
 
@@ -107,7 +108,8 @@ struct ty_coll_algorithm {
     WORD(nvls_tree, "nvls-tree",                                                                   \
          "sums in the NVSwitch of each node, a tree between nodes (all-reduce)")                   \
     WORD(sharp, "sharp",                                                                           \
-         "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)")
+         "sums in the switches between nodes, where sharp_efficiency says so (all-reduce)")        \
+    ONLY(per_node, "per-node", NULL)
 
 #define X(id, name, doc) extern const struct ty_coll_algorithm ty_coll_##id;
 TY_COLL_ALGORITHMS(X, X)
@@ -150,6 +152,9 @@ void ty_p2p_cost_alone(const struct ty_cluster *cluster, bool same_node, double 
  * of 8 A100 (VIA-Research/vTrain, all-reduce table) within 2 %. Without a switch what rings among
  * these places have (pairs.h); `places` as in struct ty_reach. */
 double ty_coll_nvlink_rate(const struct ty_cluster *cluster, uint32_t n, uint32_t places);
+
+/* Rate in B/s at which each of n GPUs of a node sends to all others. */
+double ty_coll_all_to_all_rate(const struct ty_cluster *cluster, uint32_t n, uint32_t places);
 
 /* Bus bandwidth inside nodes of a group over several: that of the narrowest. Infinite where no two
  * members share a node. */

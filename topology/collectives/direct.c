@@ -38,6 +38,11 @@ static bool applies(const struct ty_cluster *cluster, enum ty_coll coll,
     return coll == TY_COLL_ALL_TO_ALL || coll == TY_COLL_SEND_RECV;
 }
 
+double ty_coll_all_to_all_rate(const struct ty_cluster *cluster, uint32_t n, uint32_t places)
+{
+    return ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, n, places);
+}
+
 /* Seconds in which a node with g members sends its part to the others. */
 static double leave_s(const struct ty_cluster *cluster, double bytes, const struct ty_reach *reach,
                       uint32_t g)
@@ -65,8 +70,7 @@ static void all_to_all(const struct ty_cluster *cluster, double bytes, const str
     out->net_B = (n - on_node) / n * bytes;
     if (most > 1) {
         out->latency_s += cluster->nvlink.step;
-        nvlink_s = (most - 1) / n * bytes /
-                   (ALL_TO_ALL_EFFICIENCY * ty_coll_nvlink_rate(cluster, most, reach->places));
+        nvlink_s = (most - 1) / n * bytes / ty_coll_all_to_all_rate(cluster, most, reach->places);
     }
     if (k > 1) {
         net_s = fmax(leave_s(cluster, bytes, reach, most), leave_s(cluster, bytes, reach, fewest));

@@ -72,6 +72,7 @@ void ty_fabric_each_hop(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop)
         tree_hops(l, hop);
         break;
     case TY_PATTERN_ALL_PAIRS:
+    case TY_PATTERN_LIKES:
         pair_hops(l, hop);
         break;
     case TY_PATTERN_SWITCH:

@@ -78,7 +78,7 @@ static void node_rates(struct ty_fabric_layout *l)
         ty_fabric_each_hop(l, add_hop);
         return;
     }
-    const bool pairs = l->pattern == TY_PATTERN_ALL_PAIRS;
+    const bool pairs = ty_fabric_is_pairs(l);
     const double Bps = pairs ? ty_fabric_pair_Bps(l) : 0;
     for (uint32_t i = 0; i < l->k; i++) {
         const double m = w->members[i];

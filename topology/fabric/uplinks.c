@@ -139,7 +139,7 @@ void ty_fabric_take_uplinks(struct ty_fabric_layout *l)
     }
     if (l->pattern == TY_PATTERN_SWITCH) {
         climb_sharp(l);
-    } else if (l->pattern == TY_PATTERN_ALL_PAIRS && !hashed) {
+    } else if (ty_fabric_is_pairs(l) && !hashed) {
         climb_sums(l);
     } else {
         ty_fabric_each_hop(l, climb_hop);
