@@ -26,6 +26,14 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
         return framework->fused_merge ? TY_FUSED : TY_UNFUSED;
     case TY_OPERATOR_OPTIMIZER:
         return framework->fused_optimizer ? TY_FUSED : TY_UNFUSED;
+    case TY_OPERATOR_GROUPED:
+        return TY_GROUPED_CALLS;
+    case TY_OPERATOR_PERMUTE:
+    case TY_OPERATOR_UNPERMUTE:
+    case TY_OPERATOR_ROUTER:
+        return TY_FUSED;
+    case TY_OPERATOR_CAST:
+        return TY_CAST_QUANTIZE;
     default:
         return TY_ANY_KERNEL;
     }
@@ -39,12 +47,22 @@ static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *ke
         kernel->matmul = key->role == TY_ROLE_FORWARD ? (struct ty_matmul){size, dim[1], dim[0]}
                                                       : (struct ty_matmul){size, dim[0], dim[1]};
         break;
+    case TY_OPERATOR_GROUPED:
+        kernel->grouped = key->role == TY_ROLE_FORWARD
+                              ? (struct ty_grouped){dim[2], size, dim[1], dim[0], NULL, 0}
+                              : (struct ty_grouped){dim[2], size, dim[0], dim[1], NULL, 0};
+        break;
+    case TY_OPERATOR_PERMUTE: /* a row has no column for copies of a token: as many as rows */
+    case TY_OPERATOR_UNPERMUTE:
+        kernel->permute = (struct ty_permute){.tokens = size, .rows = size, .width = 1};
+        break;
     case TY_OPERATOR_ATTENTION:
         kernel->attention = (struct ty_attention_core){.sequences = floor(size),
                                                        .tokens = dim[0],
                                                        .heads = dim[1],
                                                        .kv_heads = dim[2],
                                                        .head_dim = dim[3],
+                                                       .value_dim = dim[5],
                                                        .full = dim[4] == 0};
         break;
     case TY_OPERATOR_ACCUMULATION:

@@ -5,13 +5,25 @@
 
 /* ---- an operator ---- */
 
+static bool is_product(const struct ty_kernel *kernel)
+{
+    return kernel->op == TY_OPERATOR_MATMUL || kernel->op == TY_OPERATOR_GROUPED;
+}
+
 /* A kernel among the others of a step: products are slower there than one that is timed alone, it
  * seems for the power that they take (docs/model.md). */
 static struct ty_cost in_step(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction)
 {
     const struct ty_cost alone = ty_kernel_cost(gpu, kernel, direction);
-    return kernel->op == TY_OPERATOR_MATMUL ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
+    return is_product(kernel) ? ty_cost_times(alone, 1 / gpu->gemm_sustained) : alone;
+}
+
+/* Whether a product adds its weight gradient to those of earlier micro-batches itself. */
+static bool adds(const struct ty_layout *layout)
+{
+    return layout->framework.fused_accumulation &&
+           ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
 }
 
 /* Seconds to add to the gradients of earlier micro-batches, where the product does not: for every
@@ -21,17 +33,32 @@ static double accumulation(const struct ty_kernel *product, const struct ty_layo
 {
     const double bytes = ty_memory_added_bytes(layout);
     const bool shards = layout->zero >= 2 && ty_layout_reduces(layout) == TY_REDUCES_EVERY;
-    const bool fused =
-        layout->framework.fused_accumulation && bytes == ty_memory_grad_bytes(layout);
-    if (fused || shards || layout->micro_batches < 2) {
+    if (adds(layout) || shards || layout->micro_batches < 2) {
         return 0;
     }
+    const struct ty_grouped *g = &product->grouped;
+    const double weights = product->op == TY_OPERATOR_GROUPED
+                               ? g->groups * g->in * g->out
+                               : product->matmul.in * product->matmul.out;
     const double again = (layout->micro_batches - 1.0) / layout->micro_batches;
     const struct ty_kernel add = {.op = TY_OPERATOR_ACCUMULATION,
                                   .dtype = bytes == 4 ? TY_DTYPE_FP32 : product->dtype,
                                   .variant = TY_ANY_KERNEL,
-                                  .update = {product->matmul.in * product->matmul.out, bytes}};
+                                  .update = {weights, bytes}};
     return again * ty_kernel_cost(gpu, &add, TY_WGRAD).seconds;
+}
+
+/* The weight gradient of a product, added to those before it. */
+static struct ty_cost weight_gradient(const struct ty_kernel *product,
+                                      const struct ty_layout *layout, const struct ty_gpu *gpu)
+{
+    struct ty_kernel kernel = *product;
+    if (kernel.op == TY_OPERATOR_GROUPED && adds(layout)) {
+        kernel.grouped.sum_B = ty_memory_added_bytes(layout);
+    }
+    struct ty_cost cost = in_step(gpu, &kernel, TY_WGRAD);
+    cost.seconds += accumulation(product, layout, gpu);
+    return cost;
 }
 
 /* Kernels from..to - 1. */
@@ -48,9 +75,8 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
         cost.forward = ty_cost_plus(cost.forward, forward);
         cost.recompute = i < op->n_again ? cost.forward : cost.recompute;
         cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));
-        if (kernel->op == TY_OPERATOR_MATMUL) {
-            cost.wgrad = ty_cost_plus(cost.wgrad, in_step(gpu, kernel, TY_WGRAD));
-            cost.wgrad.seconds += accumulation(kernel, layout, gpu);
+        if (is_product(kernel)) {
+            cost.wgrad = ty_cost_plus(cost.wgrad, weight_gradient(kernel, layout, gpu));
         }
     }
     cost.input = cost.dgrad;

@@ -16,7 +16,7 @@
 
 /* Backward over forward rate, 64 heads: 157 / 185 TFLOP/s (MooreThreads/SimuMax, A100, s 4096). */
 #define BACKWARD_RATE 0.85
-#define BACKWARD_WORK 2.5 /* times the FLOPs of the forward (Dao et al. 2022) */
+#define BACKWARD_WORK 2.5 /* times the FLOPs of the forward (Dao et al. 2022), of equal widths */
 /* Heads at which half the rate is reached, fitted on the same scan of 4 to 64 heads: forward 80,
  * 121, 154, 175, 185 TFLOP/s (within 6 %), backward 105, 119, 138, 151, 157 (within 5 %). That
  * longer sequences fill the GPU as more heads do is a guess; blocks are cut along both. */
@@ -63,6 +63,18 @@ static double head_factor(enum ty_attention kind, double d)
     return d < 256 ? 1 + (at_256 - 1) * (d - 128) / 128 : at_256;
 }
 
+static double value_dim(const struct ty_attention_core *x)
+{
+    return x->value_dim > 0 ? x->value_dim : x->head_dim;
+}
+
+/* Of the five products of a backward three are as wide as queries, two as values. */
+static double backward_work(const struct ty_attention_core *x)
+{
+    const double d = x->head_dim, v = value_dim(x);
+    return (3 * d + 2 * v) / (d + v);
+}
+
 static bool is_flash(const struct ty_kernel *kernel)
 {
     return kernel->variant >= TY_ATTENTION_FLASH1;
@@ -104,14 +116,15 @@ static struct ty_cost flash(const struct ty_gpu *gpu, const struct ty_kernel *ke
     const double s = window ? fmin(2 * x->window, x->tokens) : fmax(q, x->tokens);
     /* the curves are of causal FLOPs: a full square has twice as many and fills the GPU sooner */
     const double half = x->full || x->unmasked ? FULL_HALF * curve->half : curve->half;
-    const double rate = curve->rate_max * s / (s + half) *
-                        head_factor((enum ty_attention)kernel->variant, x->head_dim) *
-                        type_factor(gpu, kernel->dtype);
+    const double rate =
+        curve->rate_max * s / (s + half) *
+        head_factor((enum ty_attention)kernel->variant, (x->head_dim + value_dim(x)) / 2) *
+        type_factor(gpu, kernel->dtype);
     const double forward_rate = rate * (1 + BACKWARD_WORK / BACKWARD_RATE) / (1 + BACKWARD_WORK);
     const double own_rate = backward ? forward_rate * BACKWARD_RATE : forward_rate;
     const double occupancy = ty_attention_occupancy(b * x->heads * q / FULL_SEQUENCE, backward);
-    const double forward_flops = 4 * b * pairs(x, q) * x->heads * x->head_dim;
-    const double flops = backward ? BACKWARD_WORK * forward_flops : forward_flops;
+    const double forward_flops = 2 * b * pairs(x, q) * x->heads * (x->head_dim + value_dim(x));
+    const double flops = backward ? backward_work(x) * forward_flops : forward_flops;
     return (struct ty_cost){flops / (own_rate * occupancy) + gpu->kernel_overhead, flops};
 }
 
@@ -147,7 +160,7 @@ static struct ty_cost in_memory(const struct ty_gpu *gpu, const struct ty_kernel
                                 bool backward)
 {
     const struct ty_attention_core *x = &kernel->attention;
-    const double s = x->tokens, d = x->head_dim;
+    const double s = x->tokens, d = (x->head_dim + value_dim(x)) / 2;
     const double batch = x->sequences * x->heads; /* score matrices */
     /* One call each for scores and values, all matrices at once; backward: two each. */
     const struct ty_cost product = ty_gemm_cost(gpu, (enum ty_dtype)kernel->dtype, TY_FORWARD,
@@ -177,7 +190,8 @@ struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kerne
         .role = backward ? TY_ROLE_BACKWARD : TY_ROLE_FORWARD,
         .dtype = kernel->dtype,
         .kernel = kernel->variant,
-        .dim = {x->tokens, x->heads, x->kv_heads, x->head_dim, x->full ? 0 : 1},
+        .dim = {x->tokens, x->heads, x->kv_heads, x->head_dim, x->full ? 0 : 1,
+                x->value_dim == x->head_dim ? 0 : x->value_dim},
     };
     struct ty_cost cost = modelled(gpu, kernel, backward);
     struct ty_operator_time measured;

@@ -7,6 +7,8 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
     switch (kernel->op) {
     case TY_OPERATOR_MATMUL:
         return ty_matmul_cost(gpu, kernel, direction);
+    case TY_OPERATOR_GROUPED:
+        return ty_grouped_cost(gpu, kernel, direction);
     case TY_OPERATOR_ACCUMULATION:
     case TY_OPERATOR_OPTIMIZER:
         return ty_update_cost(gpu, kernel);
@@ -25,16 +27,20 @@ struct ty_cost ty_kernel_cost(const struct ty_gpu *gpu, const struct ty_kernel *
 static double attention_bytes(const struct ty_attention_core *x, double e)
 {
     const double queries = x->queries > 0 ? x->queries : x->tokens;
-    return 2 * e * x->sequences * x->head_dim * (queries * x->heads + x->tokens * x->kv_heads);
+    const double both = x->head_dim + (x->value_dim > 0 ? x->value_dim : x->head_dim);
+    return e * x->sequences * both * (queries * x->heads + x->tokens * x->kv_heads);
 }
 
 double ty_kernel_bytes(const struct ty_gpu *gpu, const struct ty_kernel *kernel)
 {
     const double e = ty_dtype_bytes((enum ty_dtype)kernel->dtype);
     const struct ty_matmul *m = &kernel->matmul;
+    const struct ty_grouped *g = &kernel->grouped;
     switch (kernel->op) {
     case TY_OPERATOR_MATMUL:
         return e * (m->rows * m->in + m->in * m->out + m->rows * m->out);
+    case TY_OPERATOR_GROUPED:
+        return e * (g->rows * g->in + g->groups * g->in * g->out + g->rows * g->out);
     case TY_OPERATOR_ATTENTION:
         return attention_bytes(&kernel->attention, e);
     default:

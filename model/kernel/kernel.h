@@ -37,13 +37,32 @@ struct ty_matmul {
     double rows, in, out;
 };
 
+/* Products with weights of their own on rows of their own: those of the experts that a rank has. */
+struct ty_grouped {
+    double groups;
+    double rows; /* of all groups together */
+    double in, out;
+    const double *group_rows; /* [groups], borrowed; NULL: as many in each group */
+    double sum_B;             /* of a weight's gradient when the product adds it to those of earlier
+                   * micro-batches, as price.c finds; 0: it writes it only */
+};
+
+/* Rows of tokens in the order of experts, a row for each expert that a token goes to; unpermute is
+ * the way back, a sum over a token's rows. */
+struct ty_permute {
+    double tokens, rows; /* on either side; the same: they are sorted only */
+    double width;
+    double expert_B; /* of an element on the way to the experts; 0: as the type has it */
+};
+
 struct ty_attention_core {
     double sequences, tokens; /* of a micro-batch; each sequence, of which keys and values are */
     double queries;           /* tokens of each that look at them; 0: all */
     double heads, kv_heads;   /* of this rank */
-    double head_dim;
-    double window; /* keys that a query sees; 0: all before it */
-    bool full;     /* flash kernels compute the masked half too */
+    double head_dim;          /* of queries and keys ... */
+    double value_dim;         /* ... and of values; 0: the same */
+    double window;            /* keys that a query sees; 0: all before it */
+    bool full;                /* flash kernels compute the masked half too */
     bool unmasked; /* every query sees every key: a part of a sequence beside another one */
 };
 
@@ -59,12 +78,14 @@ struct ty_kernel {
     int variant;  /* which implementation: `kernel` of struct ty_operator_key */
     bool dropout; /* attention, residual, embedding: it makes and applies masks */
     double speed; /* norm: over the GPU's own, where it is fused */
-    double gradients; /* merge: elements added in the backward pass, for each of the forward */
+    double gradients; /* merge, cast: elements of the backward pass, for each of the forward */
     union {
         struct ty_matmul matmul;
+        struct ty_grouped grouped;
+        struct ty_permute permute; /* permute, unpermute */
         struct ty_attention_core attention;
         struct ty_update update; /* accumulation, optimizer */
-        double elements;         /* the others */
+        double elements;         /* the others; router: scores, one for a token and an expert */
     };
 };
 

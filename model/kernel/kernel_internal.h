@@ -17,6 +17,8 @@ struct ty_cost ty_gemm_cost(const struct ty_gpu *gpu, enum ty_dtype dtype,
 
 struct ty_cost ty_matmul_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction);
+struct ty_cost ty_grouped_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                               enum ty_direction direction);
 struct ty_cost ty_attention_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                                  bool backward);
 struct ty_cost ty_elementwise_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,

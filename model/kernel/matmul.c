@@ -46,67 +46,145 @@ static double loaded(const struct ty_gpu *gpu, struct tile tile)
     return 1 + gpu->gemm_load * (1 / tile.rows + 1 / tile.cols);
 }
 
-/* FLOPs the GPU is busy for: those of whole tiles with their ramps, and in part of whole waves. */
-static double busy_flops(const struct ty_gpu *gpu, double m, double n, double depth)
+/* One product, or one for each group. Rows of groups are m, in a weight gradient k; of_group NULL:
+ * as many in each. */
+struct product {
+    enum ty_direction direction;
+    double groups, m, n, k; /* m, k: of all groups, where they are rows */
+    const double *of_group;
+    double sum_B; /* of an element of the result that is added to what was there; 0: written */
+    bool calls;   /* each group for itself */
+};
+
+/* Tiles of a rows along the rows of all groups: each group has whole ones of its own. */
+static double row_tiles(const struct product *p, double a)
 {
+    if (p->direction == TY_WGRAD || p->of_group == NULL) {
+        const double m = p->direction == TY_WGRAD ? p->m : p->m / p->groups;
+        return p->groups * ceil(m / a);
+    }
+    double n = 0;
+    for (uint32_t i = 0; i < (uint32_t)p->groups; i++) {
+        n += ceil(p->of_group[i] / a);
+    }
+    return n;
+}
+
+/* FLOPs the GPU is busy for: those of whole tiles with their ramps, and in part of whole waves. */
+static double busy_flops(const struct ty_gpu *gpu, const struct product *p)
+{
+    const double depth = p->direction == TY_WGRAD ? p->k / p->groups : p->k;
     const double c = gpu->gemm_wave, k = depth + gpu->gemm_ramp;
     if (c <= 0) {
-        return 2 * m * n * k;
+        const double tile = tiles[0].rows;
+        return p->groups > 1 && p->direction != TY_WGRAD
+                   ? 2 * fmax(row_tiles(p, tile) * tile, p->m) * p->n * k
+                   : 2 * p->m * p->n * p->k;
     }
     const double sms = gpu->sms > 0 ? gpu->sms : 1;
     const size_t n_tiles = gpu->gemm_load > 0 ? TY_COUNT(tiles) : N_LARGE;
     double least = HUGE_VAL;
     for (size_t i = 0; i < n_tiles; i++) {
-        const double waves = ceil(m / tiles[i].rows) * ceil(n / tiles[i].cols) / sms;
+        const double waves = row_tiles(p, tiles[i].rows) * ceil(p->n / tiles[i].cols) / sms;
         const double area = tiles[i].rows * tiles[i].cols * ((1 - c) * waves + c * ceil(waves));
         least = fmin(least, area * loaded(gpu, tiles[i]));
     }
     return 2 * k * sms * least / loaded(gpu, tiles[0]);
 }
 
-static struct ty_cost modelled(const struct ty_gpu *gpu, enum ty_dtype dtype,
-                               enum ty_direction direction, double share, double m, double n,
-                               double k)
+static double operands(const struct product *p)
+{
+    return p->direction == TY_WGRAD ? p->m * p->k + p->k * p->n
+                                    : p->m * p->k + p->groups * p->k * p->n;
+}
+
+static double results(const struct product *p)
+{
+    return p->direction == TY_WGRAD ? p->groups * p->m * p->n : p->m * p->n;
+}
+
+static struct ty_cost modelled(const struct ty_gpu *gpu, enum ty_dtype dtype, double share,
+                               const struct product *p)
 {
     const double rate = gpu->peak[dtype] * gpu->gemm_efficiency * share;
-    const double operands = (m * k + k * n) * operand_bytes(dtype);
-    const double result = m * n * ty_dtype_bytes(dtype);
-    const double compute = busy_flops(gpu, m, n, k) / rate;
-    const double memory = (operands + result) / (MEMORY_SHARE * gpu->memory_bandwidth);
-    const double slower = direction == TY_WGRAD ? gpu->wgrad_slowdown : 1;
-    return (struct ty_cost){(fmax(compute, memory) + gpu->gemm_overhead) * slower, 2 * m * n * k};
+    const double result_B = p->sum_B > 0 ? 2 * p->sum_B : ty_dtype_bytes(dtype);
+    const double compute = busy_flops(gpu, p) / rate;
+    const double memory = (operands(p) * operand_bytes(dtype) + results(p) * result_B) /
+                          (MEMORY_SHARE * gpu->memory_bandwidth);
+    const double overhead = p->calls ? p->groups * gpu->gemm_overhead : gpu->gemm_overhead;
+    const double slower = p->direction == TY_WGRAD ? gpu->wgrad_slowdown : 1;
+    return (struct ty_cost){(fmax(compute, memory) + overhead) * slower, 2 * p->m * p->n * p->k};
+}
+
+/* As measured, where it was; another number of rows takes as many times the nearest as the model
+ * says. */
+static struct ty_cost cost_of(const struct ty_gpu *gpu, enum ty_dtype dtype, double share,
+                              const struct product *p, int variant)
+{
+    static const int roles[] = {
+        [TY_FORWARD] = TY_ROLE_FORWARD, [TY_DGRAD] = TY_ROLE_DGRAD, [TY_WGRAD] = TY_ROLE_WGRAD};
+    struct ty_cost cost = modelled(gpu, dtype, share, p);
+    struct ty_operator_time measured;
+    double rows;
+    struct ty_operator_key key = ty_operator_product(
+        roles[p->direction], (int)dtype, p->groups > 1 ? p->groups : 0, p->m, p->n, p->k, &rows);
+    key.kernel = variant;
+    /* Many small products in one call, of less than full share, are another kernel. */
+    if (share != 1 || !ty_operators_find(gpu->operator_table, &key, rows, &measured)) {
+        return cost;
+    }
+    if (measured.at != rows || p->of_group != NULL) {
+        struct product there = *p;
+        *(p->direction == TY_WGRAD ? &there.k : &there.m) = measured.at;
+        there.of_group = NULL;
+        measured.seconds *= cost.seconds / modelled(gpu, dtype, share, &there).seconds;
+    }
+    cost.seconds = measured.seconds;
+    return cost;
 }
 
 struct ty_cost ty_gemm_cost(const struct ty_gpu *gpu, enum ty_dtype dtype,
                             enum ty_direction direction, double share, double m, double n, double k)
 {
-    static const int roles[] = {
-        [TY_FORWARD] = TY_ROLE_FORWARD, [TY_DGRAD] = TY_ROLE_DGRAD, [TY_WGRAD] = TY_ROLE_WGRAD};
-    struct ty_cost cost = modelled(gpu, dtype, direction, share, m, n, k);
-    struct ty_operator_time measured;
-    double tokens;
-    const struct ty_operator_key key =
-        ty_operator_matmul(roles[direction], (int)dtype, m, n, k, &tokens);
-    /* Many small products in one call, of less than full share, are another kernel. */
-    if (share != 1 || !ty_operators_find(gpu->operator_table, &key, tokens, &measured)) {
-        return cost;
-    }
-    if (measured.at != tokens) {
-        const bool wgrad = direction == TY_WGRAD;
-        const struct ty_cost there = modelled(gpu, dtype, direction, share, wgrad ? m : measured.at,
-                                              n, wgrad ? measured.at : k);
-        measured.seconds *= cost.seconds / there.seconds;
-    }
-    cost.seconds = measured.seconds;
-    return cost;
+    const struct product p = {.direction = direction, .groups = 1, .m = m, .n = n, .k = k};
+    return cost_of(gpu, dtype, share, &p, TY_ANY_KERNEL);
+}
+
+/* C of a product in a pass, from the weight that it has going forward. */
+static struct product in_pass(enum ty_direction direction, double rows, double in, double out)
+{
+    return (struct product){.direction = direction,
+                            .groups = 1,
+                            .m = direction == TY_WGRAD ? in : rows,
+                            .n = direction == TY_DGRAD ? in : out,
+                            .k = direction == TY_FORWARD ? in
+                                 : direction == TY_DGRAD ? out
+                                                         : rows};
 }
 
 struct ty_cost ty_matmul_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
                               enum ty_direction direction)
 {
     const struct ty_matmul *x = &kernel->matmul;
-    const double m = direction == TY_WGRAD ? x->in : x->rows;
-    const double n = direction == TY_DGRAD ? x->in : x->out;
-    const double k = direction == TY_FORWARD ? x->in : direction == TY_DGRAD ? x->out : x->rows;
-    return ty_gemm_cost(gpu, (enum ty_dtype)kernel->dtype, direction, 1, m, n, k);
+    const struct product p = in_pass(direction, x->rows, x->in, x->out);
+    return cost_of(gpu, (enum ty_dtype)kernel->dtype, 1, &p, TY_ANY_KERNEL);
+}
+
+/* One group is a plain product; none has no work. */
+struct ty_cost ty_grouped_cost(const struct ty_gpu *gpu, const struct ty_kernel *kernel,
+                               enum ty_direction direction)
+{
+    const struct ty_grouped *x = &kernel->grouped;
+    struct product p = in_pass(direction, x->rows, x->in, x->out);
+    if (x->rows <= 0) {
+        return (struct ty_cost){0, 0};
+    }
+    if (x->groups > 1) {
+        p.groups = x->groups;
+        p.of_group = x->group_rows;
+        p.sum_B = direction == TY_WGRAD ? x->sum_B : 0;
+        p.calls = kernel->variant == TY_GROUPED_CALLS;
+    }
+    return cost_of(gpu, (enum ty_dtype)kernel->dtype, 1, &p,
+                   x->groups > 1 ? kernel->variant : TY_ANY_KERNEL);
 }

@@ -39,17 +39,31 @@ const struct ty_word *ty_operator_kernel_words(int op)
         {"swiglu-remade", TY_ACTIVATION_SWIGLU_REMADE, NULL},
         {"swiglu-unfused", TY_ACTIVATION_SWIGLU_UNFUSED, NULL},
         {NULL, 0, NULL}};
+    static const struct ty_word grouped[] = {
+        {"calls", TY_GROUPED_CALLS, NULL}, {"one", TY_GROUPED_ONE, NULL}, {NULL, 0, NULL}};
+    static const struct ty_word cast[] = {{"quantize", TY_CAST_QUANTIZE, NULL},
+                                          {"both", TY_CAST_BOTH, NULL},
+                                          {"transpose", TY_CAST_TRANSPOSE, NULL},
+                                          {"dequantize", TY_CAST_DEQUANTIZE, NULL},
+                                          {NULL, 0, NULL}};
     switch (op) {
     case TY_OPERATOR_ATTENTION:
         return ty_attention_words;
     case TY_OPERATOR_NORM:
     case TY_OPERATOR_ROTARY:
     case TY_OPERATOR_MERGE:
+    case TY_OPERATOR_PERMUTE:
+    case TY_OPERATOR_UNPERMUTE:
+    case TY_OPERATOR_ROUTER:
     case TY_OPERATOR_CROSS_ENTROPY:
     case TY_OPERATOR_OPTIMIZER:
         return fusion;
     case TY_OPERATOR_ACTIVATION:
         return activation;
+    case TY_OPERATOR_GROUPED:
+        return grouped;
+    case TY_OPERATOR_CAST:
+        return cast;
     default:
         return NULL;
     }
@@ -70,6 +84,7 @@ const char *ty_operator_size_name(const struct ty_operator_key *key)
 {
     switch (key->op) {
     case TY_OPERATOR_MATMUL:
+    case TY_OPERATOR_GROUPED:
         return key->role == TY_ROLE_WGRAD ? "k" : "m";
     case TY_OPERATOR_ATTENTION:
         return "batch";
@@ -89,30 +104,44 @@ char *ty_operator_words(const struct ty_operator_key *key, char buf[TY_OPERATOR_
 char *ty_operator_sizes(const struct ty_operator_key *key, double size, char buf[TY_OPERATOR_WORDS])
 {
     const char *over = ty_operator_size_name(key);
-    if (key->op == TY_OPERATOR_MATMUL) {
-        const bool wgrad = key->role == TY_ROLE_WGRAD;
-        ty_snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f, %s %.0f, %s %.0f", over, size,
-                    wgrad ? "m" : "n", key->dim[0], wgrad ? "n" : "k", key->dim[1]);
-    } else if (key->op == TY_OPERATOR_ATTENTION) {
-        ty_snprintf(buf, TY_OPERATOR_WORDS,
-                    "%s %.0f, sequence %.0f, heads %g, kv_heads %g, head_dim %.0f", over, size,
-                    key->dim[0], key->dim[1], key->dim[2], key->dim[3]);
-    } else {
-        ty_snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f", over, size);
+    const bool wgrad = key->role == TY_ROLE_WGRAD;
+    size_t n = (size_t)ty_snprintf(buf, TY_OPERATOR_WORDS, "%s %.0f", over, size);
+    switch (key->op) {
+    case TY_OPERATOR_MATMUL:
+    case TY_OPERATOR_GROUPED:
+        n += (size_t)ty_snprintf(buf + n, TY_OPERATOR_WORDS - n, ", %s %.0f, %s %.0f",
+                                 wgrad ? "m" : "n", key->dim[0], wgrad ? "n" : "k", key->dim[1]);
+        if (key->dim[2] > 0) {
+            ty_snprintf(buf + n, TY_OPERATOR_WORDS - n, ", groups %.0f", key->dim[2]);
+        }
+        break;
+    case TY_OPERATOR_ATTENTION:
+        n += (size_t)ty_snprintf(buf + n, TY_OPERATOR_WORDS - n,
+                                 ", sequence %.0f, heads %g, kv_heads %g, head_dim %.0f",
+                                 key->dim[0], key->dim[1], key->dim[2], key->dim[3]);
+        if (key->dim[5] > 0) {
+            ty_snprintf(buf + n, TY_OPERATOR_WORDS - n, ", value_dim %.0f", key->dim[5]);
+        }
+        break;
+    default:
+        break;
     }
     return buf;
 }
 
-struct ty_operator_key ty_operator_matmul(int role, int dtype, double m, double n, double k,
-                                          double *size)
+struct ty_operator_key ty_operator_product(int role, int dtype, double groups, double m, double n,
+                                           double k, double *size)
 {
-    struct ty_operator_key key = {
-        .op = TY_OPERATOR_MATMUL, .role = role, .dtype = dtype, .kernel = TY_ANY_KERNEL};
+    struct ty_operator_key key = {.op = groups > 0 ? TY_OPERATOR_GROUPED : TY_OPERATOR_MATMUL,
+                                  .role = role,
+                                  .dtype = dtype,
+                                  .kernel = TY_ANY_KERNEL};
     /* Tokens are the rows of the activations, and summed over in a weight gradient, which may be
      * computed as either it or its transpose. */
     const bool wgrad = role == TY_ROLE_WGRAD;
     key.dim[0] = wgrad ? fmin(m, n) : n;
     key.dim[1] = wgrad ? fmax(m, n) : k;
+    key.dim[2] = groups;
     *size = wgrad ? k : m;
     return key;
 }

@@ -15,12 +15,17 @@
 /* id, name in the table */
 #define TY_OPERATORS(X)                                                                            \
     X(MATMUL, "matmul")                                                                            \
+    X(GROUPED, "grouped")                                                                          \
     X(ATTENTION, "attention")                                                                      \
     X(NORM, "norm")                                                                                \
     X(ACTIVATION, "activation")                                                                    \
     X(ROTARY, "rotary")                                                                            \
     X(RESIDUAL, "residual")                                                                        \
     X(MERGE, "merge")                                                                              \
+    X(PERMUTE, "permute")                                                                          \
+    X(UNPERMUTE, "unpermute")                                                                      \
+    X(ROUTER, "router")                                                                            \
+    X(CAST, "cast")                                                                                \
     X(EMBEDDING, "embedding")                                                                      \
     X(CROSS_ENTROPY, "cross-entropy")                                                              \
     X(ACCUMULATION, "accumulation")                                                                \
@@ -49,7 +54,7 @@ enum ty_operator_role {
 };
 
 #define TY_ANY_KERNEL    (-1)
-#define TY_OPERATOR_DIMS 5u
+#define TY_OPERATOR_DIMS 6u
 
 enum ty_fusion {
     TY_UNFUSED,
@@ -63,22 +68,37 @@ enum ty_activation_kernel {
     TY_ACTIVATION_SWIGLU_UNFUSED /* silu, then a product */
 };
 
+enum ty_grouped_kernel {
+    TY_GROUPED_CALLS, /* a product for each group, on few streams (Transformer Engine, cuBLAS) */
+    TY_GROUPED_ONE    /* all groups in one launch (CUTLASS, DeepGEMM) */
+};
+
+/* Between 16 bit and fp8 with a scale for each 128 elements. */
+enum ty_cast_kernel {
+    TY_CAST_QUANTIZE,  /* 16 bit read, fp8 written */
+    TY_CAST_BOTH,      /* the same, and written a second time for products that sum over rows */
+    TY_CAST_TRANSPOSE, /* fp8 read and written anew, for such products */
+    TY_CAST_DEQUANTIZE /* fp8 read, 16 bit written */
+};
+
 /* What two kernels must have in common for one to stand for the other. */
 struct ty_operator_key {
     int op, role;
     int dtype; /* enum ty_dtype */
-    /* attention: enum ty_attention; norm, rotary, merge, cross-entropy, optimizer: enum ty_fusion;
-     * activation: ty_activation_kernel; others, and rows that stand for all kernels of their
-     * operator: TY_ANY_KERNEL */
+    /* attention: enum ty_attention; norm, rotary, merge, permute, unpermute, router, cross-entropy,
+     * optimizer: enum ty_fusion; activation: ty_activation_kernel; grouped: ty_grouped_kernel;
+     * cast: ty_cast_kernel; others, and rows that stand for all kernels of their operator:
+     * TY_ANY_KERNEL */
     int kernel;
-    /* matmul: n, k (wgrad: the smaller and the larger of m, n); attention: sequence, heads,
-     * kv_heads, head_dim, 1 if causal; else zeros */
+    /* matmul, grouped: n, k (wgrad: the smaller and the larger of m, n), groups (matmul: 0);
+     * attention: sequence, heads, kv_heads, head_dim, 1 if causal, value_dim where it is another
+     * (0: the same); else zeros */
     double dim[TY_OPERATOR_DIMS];
 };
 
 struct ty_operator_curve {
     struct ty_operator_key key;
-    struct ty_curve curve; /* seconds over m (wgrad: k), batch or elements */
+    struct ty_curve curve; /* seconds over m (wgrad: k) of all groups, batch or elements */
 };
 
 /* A row that is a collective: as nccl-tests mean its size (coll.h). */
@@ -147,9 +167,10 @@ int ty_operators_check_gpu(const struct ty_operators *table, const char *gpu, st
 /* Of its collectives, those whose times may hold waiting for members that were not recorded. */
 uint32_t ty_operators_waiting(const struct ty_operators *table);
 
-/* The key of a product; *size gets what its curve is over. */
-struct ty_operator_key ty_operator_matmul(int role, int dtype, double m, double n, double k,
-                                          double *size);
+/* The key of a product; *size gets what its curve is over. groups: 0 of a plain one, else m (wgrad:
+ * k) is that of all groups together. */
+struct ty_operator_key ty_operator_product(int role, int dtype, double groups, double m, double n,
+                                           double k, double *size);
 
 /* True when the table (may be NULL) has the kernel. */
 bool ty_operators_find(const struct ty_operators *table, const struct ty_operator_key *key,

@@ -22,12 +22,14 @@ enum column {
     M,
     N,
     K,
+    GROUPS,
     BATCH,
     SEQUENCE,
     HEADS,
     KV_HEADS,
     HEAD_DIM,
     CAUSAL,
+    VALUE_DIM,
     ELEMENTS,
     RANKS,
     NODES,
@@ -39,8 +41,8 @@ enum column {
 };
 
 static const char *const column_names[N_COLUMNS] = {
-    "op",    "role",     "kernel", "dtype",    "m",        "n",       "k",
-    "batch", "sequence", "heads",  "kv_heads", "head_dim", "causal",  "elements",
+    "op",    "role",     "kernel", "dtype",    "m",        "n",       "k",         "groups",
+    "batch", "sequence", "heads",  "kv_heads", "head_dim", "causal",  "value_dim", "elements",
     "ranks", "nodes",    "bytes",  "time_us",  "gpu",      "members",
 };
 
@@ -49,27 +51,26 @@ static const char *const note_names[] = {"date", "software", "clock_mhz", "sourc
 
 #define BIT(column) (1u << (column))
 #define PRODUCT     (BIT(M) | BIT(N) | BIT(K))
-#define ALL_HEADS   (BIT(HEADS) | BIT(KV_HEADS) | BIT(HEAD_DIM))
-#define CORE        (BIT(BATCH) | BIT(SEQUENCE) | ALL_HEADS | BIT(CAUSAL))
+#define CORE        (BIT(ELEMENTS) - BIT(BATCH)) /* those between */
 #define BOTH        (1u << TY_ROLE_FORWARD | 1u << TY_ROLE_BACKWARD)
 #define PRODUCTS    (1u << TY_ROLE_FORWARD | 1u << TY_ROLE_DGRAD | 1u << TY_ROLE_WGRAD)
 
-/* Columns of sizes, and roles, of each operator. */
-static const struct {
+struct shape {
     unsigned columns, roles;
-} shapes[TY_N_OPERATORS] = {
-    [TY_OPERATOR_MATMUL] = {PRODUCT, PRODUCTS},
-    [TY_OPERATOR_ATTENTION] = {CORE, BOTH},
-    [TY_OPERATOR_NORM] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_ACTIVATION] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_ROTARY] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_RESIDUAL] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_MERGE] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_EMBEDDING] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_CROSS_ENTROPY] = {BIT(ELEMENTS), BOTH},
-    [TY_OPERATOR_ACCUMULATION] = {BIT(ELEMENTS), 1u << TY_ROLE_WGRAD},
-    [TY_OPERATOR_OPTIMIZER] = {BIT(ELEMENTS), 1u << TY_ROLE_STEP},
 };
+
+/* Columns of sizes, and roles, of an operator: elements, where it is not listed. */
+static struct shape shape_of(int op)
+{
+    static const struct shape shapes[TY_N_OPERATORS] = {
+        [TY_OPERATOR_MATMUL] = {PRODUCT, PRODUCTS},
+        [TY_OPERATOR_GROUPED] = {PRODUCT | BIT(GROUPS), PRODUCTS},
+        [TY_OPERATOR_ATTENTION] = {CORE, BOTH},
+        [TY_OPERATOR_ACCUMULATION] = {BIT(ELEMENTS), 1u << TY_ROLE_WGRAD},
+        [TY_OPERATOR_OPTIMIZER] = {BIT(ELEMENTS), 1u << TY_ROLE_STEP},
+    };
+    return shapes[op].roles != 0 ? shapes[op] : (struct shape){BIT(ELEMENTS), BOTH};
+}
 
 /* A measured kernel. */
 struct row {
@@ -194,7 +195,7 @@ static int read_sizes(const struct reader *r, int op, double size[N_COLUMNS])
 {
     int code = 0;
     for (enum column c = M; c <= BYTES; c++) {
-        const bool due = (shapes[op].columns & BIT(c)) != 0;
+        const bool due = (shape_of(op).columns & BIT(c)) != 0;
         if (!due && cell(r, c)[0] != '\0') {
             code = worst(code, wrong(r, c, "%.40s has none (%.40s); leave this empty", cell(r, OP),
                                      cell(r, c)));
@@ -203,7 +204,7 @@ static int read_sizes(const struct reader *r, int op, double size[N_COLUMNS])
             const int causal = read_word(r, c, words, 2, 3);
             size[c] = causal;
             code = worst(code, causal);
-        } else if (due) {
+        } else if (due && (c != VALUE_DIM || cell(r, c)[0] != '\0')) {
             code = worst(code, read_number(r, c, true, &size[c]));
         }
     }
@@ -215,13 +216,12 @@ static struct ty_operator_key key_of(int op, int role, int dtype, int kernel, co
 {
     struct ty_operator_key key = {.op = op, .role = role, .dtype = dtype, .kernel = kernel};
     *x = size[ELEMENTS];
-    if (op == TY_OPERATOR_MATMUL) {
-        return ty_operator_matmul(role, dtype, size[M], size[N], size[K], x);
+    if (op == TY_OPERATOR_MATMUL || op == TY_OPERATOR_GROUPED) {
+        return ty_operator_product(role, dtype, size[GROUPS], size[M], size[N], size[K], x);
     }
     if (op == TY_OPERATOR_ATTENTION) {
-        for (uint32_t i = 0; i < TY_OPERATOR_DIMS; i++) {
-            key.dim[i] = size[SEQUENCE + i];
-        }
+        memcpy(key.dim, &size[SEQUENCE], sizeof(key.dim));
+        key.dim[5] = size[VALUE_DIM] == size[HEAD_DIM] ? 0 : size[VALUE_DIM];
         *x = size[BATCH];
     }
     return key;
@@ -290,7 +290,7 @@ static int read_row(struct reader *r)
     if (op >= (int)TY_N_OPERATORS) {
         return read_coll(r, (enum ty_coll)(op - (int)TY_N_OPERATORS));
     }
-    const int role = read_word(r, ROLE, roles, TY_N_ROLES, shapes[op].roles);
+    const int role = read_word(r, ROLE, roles, TY_N_ROLES, shape_of(op).roles);
     int code = worst(role, read_value(r, KERNEL, ty_operator_kernel_words(op), true, &kernel));
     code = worst(code, read_value(r, DTYPE, ty_dtype_words, false, &dtype));
     code = worst(code, read_sizes(r, op, size));

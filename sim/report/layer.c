@@ -52,15 +52,28 @@ static void put_shape(struct ty_text *t, const struct ty_kernel *kernel)
 {
     const struct ty_matmul *m = &kernel->matmul;
     const struct ty_attention_core *x = &kernel->attention;
+    const struct ty_grouped *g = &kernel->grouped;
+    const struct ty_permute *p = &kernel->permute;
     char number[32];
     switch (kernel->op) {
     case TY_OPERATOR_MATMUL:
         ty_text_add(t, "%.10g rows, %.10g in, %.10g out", m->rows, m->in, m->out);
         return;
+    case TY_OPERATOR_GROUPED:
+        ty_text_add(t, "%.10g rows in %.10g groups, %.10g in, %.10g out", g->rows, g->groups, g->in,
+                    g->out);
+        return;
+    case TY_OPERATOR_PERMUTE:
+    case TY_OPERATOR_UNPERMUTE:
+        ty_text_add(t, "%.10g tokens, %.10g rows, %.10g wide", p->tokens, p->rows, p->width);
+        return;
     case TY_OPERATOR_ATTENTION:
         ty_text_add(t, "%.10g x %.10g queries, %.10g keys%s, %.10g heads of %.10g, %.10g of keys",
                     x->sequences, x->queries > 0 ? x->queries : x->tokens, x->tokens,
                     x->unmasked ? ", none masked" : "", x->heads, x->head_dim, x->kv_heads);
+        if (x->value_dim > 0) {
+            ty_text_add(t, ", values of %.10g", x->value_dim);
+        }
         if (x->window > 0) {
             ty_text_add(t, ", window of %.10g", x->window);
         }

@@ -42,8 +42,8 @@ static void add_products(struct kernels *t)
         const double dim[3] = {wgrad ? k[w] : tokens, n[w], wgrad ? tokens : k[w]};
         snprintf(x->cells, sizeof(x->cells), "matmul,%s,,bf16,%.0f,%.0f,%.0f,,,,,,,",
                  roles[i % 3].name, dim[0], dim[1], dim[2]);
-        x->key =
-            ty_operator_matmul(roles[i % 3].role, TY_DTYPE_BF16, dim[0], dim[1], dim[2], &x->size);
+        x->key = ty_operator_product(roles[i % 3].role, TY_DTYPE_BF16, 0, dim[0], dim[1], dim[2],
+                                     &x->size);
     }
 }
 

@@ -11,33 +11,10 @@
 #include "model/kernel/operators_internal.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/priced.h"
-#include "tests/unit/temp_dir.h"
+#include "tests/unit/kernel_table.h"
 
 #define HEAD                                                                                       \
     "op,role,kernel,dtype,m,n,k,batch,sequence,heads,kv_heads,head_dim,causal,elements,time_us\n"
-
-static int load(struct ty_operators *table, const char *text, struct ty_arena *arena,
-                struct ty_err *err)
-{
-    struct temp_dir dir;
-    temp_dir_make(&dir);
-    FILE *file = fopen(temp_dir_file(&dir, "k.csv"), "w");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_ge(fputs(text, file), 0);
-    ck_assert_int_eq(fclose(file), 0);
-    *err = (struct ty_err)TY_ERR_NONE;
-    const int rc = ty_operators_load(table, dir.file, arena, err);
-    temp_dir_remove(&dir);
-    return rc;
-}
-
-static struct ty_operators table_of(const char *text, struct ty_arena *arena)
-{
-    struct ty_operators table;
-    struct ty_err err;
-    ck_assert_msg(load(&table, text, arena, &err) == 0, "%s", err.text);
-    return table;
-}
 
 /* Up and gate of a 7B model on A100 (microsoft/vidur, data/profiling/compute/a100), us by tokens:
  * 1024 877, 2048 1694, 4096 3345. Without the second, the curve must give it within 2 %, and nearer
@@ -46,9 +23,9 @@ START_TEST(a_product_left_out_is_found_between_its_neighbours)
 {
     struct ty_arena arena = {0};
     const struct ty_operators table =
-        table_of(HEAD "matmul,forward,,fp16,4096,22016,4096,,,,,,,,3345\n"
-                      "matmul,forward,,fp16,1024,22016,4096,,,,,,,,877\n",
-                 &arena);
+        kernel_table(HEAD "matmul,forward,,fp16,4096,22016,4096,,,,,,,,3345\n"
+                          "matmul,forward,,fp16,1024,22016,4096,,,,,,,,877\n",
+                     &arena);
     struct ty_cluster cluster = a100(1);
     const double model =
         ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP16, TY_FORWARD, 1, 2048, 22016, 4096).seconds;
@@ -69,9 +46,9 @@ START_TEST(beyond_the_ends_the_model_gives_the_ratio)
 {
     struct ty_arena arena = {0};
     const struct ty_operators table =
-        table_of(HEAD "matmul,dgrad,,bf16,1024,4096,8192,,,,,,,,1000\n"
-                      "matmul,wgrad,,bf16,8192,4096,2048,,,,,,,,3000\n",
-                 &arena);
+        kernel_table(HEAD "matmul,dgrad,,bf16,1024,4096,8192,,,,,,,,1000\n"
+                          "matmul,wgrad,,bf16,8192,4096,2048,,,,,,,,3000\n",
+                     &arena);
     static const struct {
         enum ty_direction role;
         double m, n, k, from_m, from_k, us;
@@ -138,7 +115,7 @@ START_TEST(each_kernel_takes_its_own_row)
                                     "optimizer,step,,fp32,,,,,,,,,,1000000,25\n";
     struct model_case c;
     struct ty_arena arena = {0};
-    const struct ty_operators table = table_of(rows, &arena);
+    const struct ty_operators table = kernel_table(rows, &arena);
     model_case(&c, 1, NULL, tiny, "tensor: 2\nmicro_batch: 2\nglobal_batch: 32");
     c.layout.framework.grad_fp32 = true;
     struct ty_cluster *on = &c.cluster;
@@ -193,9 +170,9 @@ START_TEST(a_merge_may_be_measured)
     struct model_case c;
     struct ty_arena arena = {0};
     const struct ty_operators table =
-        table_of(HEAD "merge,forward,unfused,bf16,,,,,,,,,,1048576,26\n"
-                      "merge,forward,fused,bf16,,,,,,,,,,1048576,27\n",
-                 &arena);
+        kernel_table(HEAD "merge,forward,unfused,bf16,,,,,,,,,,1048576,26\n"
+                          "merge,forward,fused,bf16,,,,,,,,,,1048576,27\n",
+                     &arena);
     const struct ty_kernel merge = {
         .op = TY_OPERATOR_MERGE, .dtype = TY_DTYPE_BF16, .variant = TY_FUSED, .elements = 1048576};
     model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
@@ -223,8 +200,10 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         {"op,role,dtype,elements,note,time_us\nnorm,forward,bf16,8,\"a,\nb\", -1\n",
          ":3:5: time_us: not positive (-1); write a time above 0"},
         {HEAD "gemm,forward,,bf16,8,8,8,,,,,,,,1\n",
-         ":2:1: op: unknown word (gemm); write one of matmul, attention, norm, activation, rotary, "
-         "residual, merge, embedding, cross-entropy, accumulation, optimizer, all-reduce, "
+         ":2:1: op: unknown word (gemm); write one of matmul, grouped, attention, norm, "
+         "activation, rotary, "
+         "residual, merge, permute, unpermute, router, cast, embedding, cross-entropy, "
+         "accumulation, optimizer, all-reduce, "
          "all-gather, reduce-scatter, broadcast, all-to-all, send-recv"},
         {HEAD "matmul,backward,,bf16,8,8,8,,,,,,,,1\n",
          ":2:8: role: unknown word (backward); write one of forward, dgrad, wgrad"},
@@ -249,7 +228,7 @@ START_TEST(every_mistake_has_a_place_and_a_remedy)
         struct ty_arena arena = {0};
         struct ty_operators table;
         struct ty_err err;
-        ck_assert_int_eq(load(&table, rows[i].text, &arena, &err), TY_EINPUT);
+        ck_assert_int_eq(kernel_table_load(&table, rows[i].text, &arena, &err), TY_EINPUT);
         const char *said = strstr(err.text, "k.csv");
         ck_assert_ptr_nonnull(said);
         ck_assert_msg(strncmp(said + 5, rows[i].message, strlen(rows[i].message)) == 0,
@@ -266,9 +245,9 @@ START_TEST(a_row_may_be_a_collective)
 {
     struct ty_arena arena = {0};
     const struct ty_operators table =
-        table_of(COLL_HEAD "send-recv,,,,2,1,1048576,20\nall-reduce,,,,8,1,2048,50\n"
-                           "all-reduce,,,,8,1,1024,40\nall-reduce,,,,16,2,1024,90\n",
-                 &arena);
+        kernel_table(COLL_HEAD "send-recv,,,,2,1,1048576,20\nall-reduce,,,,8,1,2048,50\n"
+                               "all-reduce,,,,8,1,1024,40\nall-reduce,,,,16,2,1024,90\n",
+                     &arena);
     ck_assert(table.n == 0 && table.n_colls == 4 && table.n_rows == 4);
     ck_assert(table.coll[0].coll == TY_COLL_ALL_REDUCE && table.coll[0].ranks == 8 &&
               table.coll[0].nodes == 1 && table.coll[0].bytes == 1024 &&
@@ -278,7 +257,7 @@ START_TEST(a_row_may_be_a_collective)
     struct ty_operator_time time;
     double size;
     const struct ty_operator_key key =
-        ty_operator_matmul(TY_ROLE_FORWARD, TY_DTYPE_BF16, 8, 8, 8, &size);
+        ty_operator_product(TY_ROLE_FORWARD, TY_DTYPE_BF16, 0, 8, 8, 8, &size);
     ck_assert(!ty_operators_find(&table, &key, size, &time));
     ty_arena_release(&arena);
 }
@@ -306,7 +285,7 @@ START_TEST(a_collective_row_has_its_own_mistakes)
         struct ty_operators table;
         struct ty_err err;
         snprintf(text, sizeof(text), "%s%s", COLL_HEAD, rows[i].row);
-        ck_assert_int_eq(load(&table, text, &arena, &err), TY_EINPUT);
+        ck_assert_int_eq(kernel_table_load(&table, text, &arena, &err), TY_EINPUT);
         ck_assert_msg(strstr(err.text, rows[i].message) != NULL, "row %zu: %s\nexpected %s", i,
                       err.text, rows[i].message);
         ty_arena_release(&arena);
@@ -438,7 +417,7 @@ START_TEST(a_gpu_without_a_peak_cannot_multiply)
     double tokens;
     model_case(&c, 1, NULL, tiny, "micro_batch: 2\nglobal_batch: 32");
     const struct ty_operator_key fp8 =
-        ty_operator_matmul(TY_ROLE_FORWARD, TY_DTYPE_FP8, 512, 512, 512, &tokens);
+        ty_operator_product(TY_ROLE_FORWARD, TY_DTYPE_FP8, 0, 512, 512, 512, &tokens);
     ck_assert(!ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &fp8, tokens, &cost));
     c.cluster.gpu.peak[TY_DTYPE_FP8] = 1e15;
     ck_assert(ty_operator_cost(&c.cluster.gpu, &c.arch, &c.layout, &fp8, tokens, &cost));
