@@ -18,10 +18,18 @@
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
-    {"selective", TY_RECOMPUTE_SELECTIVE,
-     "the attention core runs again (Korthikanti et al. 2022)"},
+    {"selective", TY_RECOMPUTE_CORE, "the attention core runs again (Korthikanti et al. 2022)"},
     {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP runs again"},
     {"full", TY_RECOMPUTE_FULL, "the whole layer runs again (Chen et al. 2016)"},
+    {"norm", TY_RECOMPUTE_NORM, "norms, also those of latents"},
+    {"core_attn", TY_RECOMPUTE_CORE, "as selective"},
+    {"mla_up", TY_RECOMPUTE_MLA_UP, "latent attention: queries, keys and values out of latents"},
+    {"mlp", TY_RECOMPUTE_MLP, "dense MLPs, the down product included"},
+    {"moe_act", TY_RECOMPUTE_MOE_ACT, "the activation of routed experts"},
+    {"moe", TY_RECOMPUTE_MOE, "router to combine: exchanges are repeated, too"},
+    {"shared_experts", TY_RECOMPUTE_SHARED, "the shared experts"},
+    {"layernorm", TY_RECOMPUTE_NORM, "as norm, Megatron-LM's word"},
+    {"mla_up_proj", TY_RECOMPUTE_MLA_UP, "as mla_up, Megatron-LM's word"},
     {NULL, 0, NULL},
 };
 
@@ -68,8 +76,10 @@ const struct ty_field ty_layout_fields[] = {
         .doc =
             "neighbouring data ranks that share what layout.zero says; gradients are all-reduced "
             "between such groups (FSDP's hybrid sharding); auto: all data ranks"),
-    ROW(recompute, WORD, .words = recompute_words, .fallback = "none",
-        .doc = "activations that are computed again in the backward pass"),
+    ROW(recompute, SET, .words = recompute_words, .fallback = "none",
+        .example = "[norm, mla_up] or norm+mla_up",
+        .doc = "activations that are computed again in the backward pass: a mode (the first four), "
+               "or parts of a layer"),
     ROW(order, WORDS, .words = ty_axis_words, .fallback = "[tensor, context, data, pipeline]",
         .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"),
     ROW(nodes, STRINGS, .blank = "auto", .fallback = "auto", .example = "[0-3, 6]",

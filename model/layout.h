@@ -6,11 +6,22 @@
 #include "model/framework.h"
 #include "topology/place.h"
 
+/* Parts of a layer that run again in its backward, bits, and modes that are sets of them. The first
+ * three give up what they made and are computed again just before it is used (Megatron-LM's
+ * CheckpointWithoutOutput); what the others give, the operator behind them keeps as its input. */
 enum ty_recompute {
     TY_RECOMPUTE_NONE,
-    TY_RECOMPUTE_SELECTIVE, /* the attention core (Korthikanti et al. 2022) */
-    TY_RECOMPUTE_FFN,       /* the wide part of the MLP */
-    TY_RECOMPUTE_FULL       /* the whole layer */
+    TY_RECOMPUTE_NORM = 1 << 0,    /* norms of hidden states and latents, not the sums before */
+    TY_RECOMPUTE_MLA_UP = 1 << 1,  /* queries, keys and values out of their latents */
+    TY_RECOMPUTE_MOE_ACT = 1 << 2, /* the activation of routed experts */
+    TY_RECOMPUTE_CORE = 1 << 3,    /* the attention core (Korthikanti et al. 2022) */
+    TY_RECOMPUTE_FFN = 1 << 4,     /* the wide part of a dense MLP: up, gate and activation */
+    TY_RECOMPUTE_MLP = 1 << 5,     /* all of it */
+    TY_RECOMPUTE_MOE = 1 << 6,     /* router to unpermute: its exchanges are repeated, too */
+    TY_RECOMPUTE_SHARED = 1 << 7,  /* the shared experts */
+    TY_RECOMPUTE_LAYER = 1 << 8,   /* every operator */
+    TY_RECOMPUTE_FULL = (1 << 9) - 1,
+    TY_RECOMPUTE_WITHOUT_OUTPUT = TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP | TY_RECOMPUTE_MOE_ACT,
 };
 
 /* How ranks that share a sequence do its attention (model/parallel/context.c). */
@@ -38,7 +49,7 @@ struct ty_layout {
     bool sequence_parallel;
     uint32_t zero;  /* 0..3 */
     uint32_t shard; /* data ranks that share states, side by side; 0: all. See ty_layout_shards */
-    int recompute;  /* enum ty_recompute */
+    uint32_t recompute; /* enum ty_recompute: bits */
     struct ty_word_list order;
     struct ty_string_list nodes, gpus; /* ranges such as "0-3": nodes it has ranks on, and GPUs of
                                         * each; empty: all */

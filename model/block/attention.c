@@ -62,6 +62,7 @@ static void core(struct ty_block_maker *b)
     const bool window = ty_arch_has_window(arch, b->layer);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "attention core", "attention core backward", NULL);
+    op->recompute = TY_RECOMPUTE_CORE;
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
                                             .dtype = arch->dtype,
                                             .variant = arch->attention,

@@ -81,14 +81,19 @@ static void put_saved(const struct ty_block_maker *b, const struct ty_saved *sav
 void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
                    double bytes)
 {
-    put_saved(
-        b, &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, .made = made, .used = used});
+    ty_block_keep_of(b, made, 0, used, name, bytes);
+}
+
+void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
+                      const char *name, double bytes)
+{
+    put_saved(b, &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, made, used, kernel});
 }
 
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes)
 {
-    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT});
+    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0});
 }
 
 /* Autograd makes it in the type of the weight, whoever adds it up; Megatron-LM, whose product has
@@ -129,6 +134,16 @@ void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct
 
 /* ---- units ---- */
 
+/* Whether the backward finds a tensor made anew. */
+static bool comes_back(const struct ty_unit_ops *unit, const struct ty_saved *x)
+{
+    if (x->life != TY_LIFE_KEPT || x->made == TY_INPUT) {
+        return false;
+    }
+    const struct ty_unit_op *maker = &unit->op[x->made], *user = &unit->op[x->used];
+    return (maker->again >> x->kernel & 1u) != 0 && (maker->drops || user->again != 0);
+}
+
 /* What kinds of parallelism do to the operators of a finished list, and what that gives up. */
 static void transform(struct ty_block_maker *b)
 {
@@ -140,10 +155,7 @@ static void transform(struct ty_block_maker *b)
     }
     for (uint32_t i = 0; i < unit->n_saved; i++) {
         struct ty_saved *x = &unit->saved[i];
-        if (x->life == TY_LIFE_KEPT && x->made != TY_INPUT && unit->op[x->made].n_again > 0 &&
-            unit->op[x->used].n_again > 0) {
-            x->life = TY_LIFE_RECOMPUTED;
-        }
+        x->life = comes_back(unit, x) ? TY_LIFE_RECOMPUTED : x->life;
     }
 }
 

@@ -115,7 +115,9 @@ struct ty_unit_op {
     enum ty_part part;
     struct ty_kernel kernel[TY_OP_KERNELS]; /* [n_kernels] in forward order */
     uint32_t n_kernels;
-    uint32_t n_again; /* of these, the first so many run again before the backward pass */
+    uint32_t recompute; /* enum ty_recompute, bits: parts of a layer that it belongs to */
+    uint32_t again;     /* of its kernels, bits: they run again before the backward pass, */
+    bool drops;         /* for what they give: nobody keeps that as an input */
     struct ty_weight weights[TY_OP_WEIGHTS]; /* [n_weights] in forward order, biases included */
     uint32_t n_weights;
     bool column;        /* needs the whole input; its input gradient is a sum over tensor ranks, */
@@ -142,15 +144,16 @@ enum ty_tensor_life {
 };
 
 /* A tensor of one micro-batch. What one operator makes and another uses, or makes for its own
- * backward, is given up where both run again: it is recomputed then, not kept. Numbers of operators
- * in the unit, or TY_INPUT: the unit's input. */
+ * backward, is given up where both run again, or the first for its output alone: it is recomputed
+ * then, not kept. Numbers of operators in the unit, or TY_INPUT: the unit's input. */
 #define TY_INPUT UINT32_MAX
 struct ty_saved {
     const char *name;
     enum ty_tensor_life life;
     enum ty_part part; /* TY_LIFE_BACKWARD: while the backward of this part runs; NONE: of any */
     double bytes;
-    uint32_t made, used; /* by which operators; of what is kept only */
+    uint32_t made, used; /* by which operators; of what is kept only, */
+    uint32_t kernel;     /* and by which of the maker's */
 };
 
 #define TY_UNIT_OPS   24u

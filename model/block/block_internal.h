@@ -42,6 +42,9 @@ void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct
  * of no bytes. */
 void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
                    double bytes);
+/* Left by that kernel of the maker instead of its first. */
+void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
+                      const char *name, double bytes);
 /* One that is there for a moment. */
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes);

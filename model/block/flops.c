@@ -26,16 +26,13 @@ double ty_flops_model(const struct ty_arch *arch, bool causal)
 double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *layout, bool causal)
 {
     const double matrices = arch->mlp == TY_MLP_SWIGLU ? 2 : 1; /* up, and gate */
-    switch ((enum ty_recompute)layout->recompute) {
-    case TY_RECOMPUTE_NONE:
-        break;
-    case TY_RECOMPUTE_SELECTIVE:
-        return attention(arch, causal);
-    case TY_RECOMPUTE_FFN:
-        return 2 * matrices * arch->layers * arch->hidden * arch->ffn;
-    case TY_RECOMPUTE_FULL:
+    const uint32_t set = layout->recompute;
+    if (set == TY_RECOMPUTE_FULL) {
         return 2 * arch->layers * ty_arch_layer_params(arch) + attention(arch, causal) +
                (layout->framework.recompute_head ? 2.0 * arch->vocabulary * arch->hidden : 0);
     }
-    return 0;
+    const double up = (set & (TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP)) != 0 ? matrices : 0;
+    const double down = (set & TY_RECOMPUTE_MLP) != 0 ? 1 : 0;
+    return ((set & TY_RECOMPUTE_CORE) != 0 ? attention(arch, causal) : 0) +
+           2 * (up + down) * arch->layers * arch->hidden * arch->ffn;
 }

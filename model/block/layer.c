@@ -10,6 +10,8 @@
  * (h t)) of Korthikanti et al. 2022, table 2. */
 #include "model/block/block_internal.h"
 
+#define NORM 1u /* of the kernels of a norm, behind the addition */
+
 /* A block's norm, with the addition of what the block before it gave. */
 static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
 {
@@ -17,6 +19,7 @@ static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
     ty_block_elementwise(b, op, TY_OPERATOR_RESIDUAL, TY_ANY_KERNEL,
                          b->shard.own_tokens * b->arch->hidden);
     ty_block_norm(b, op);
+    op->recompute = TY_RECOMPUTE_NORM;
     return b->out->n - 1;
 }
 
@@ -30,12 +33,12 @@ void ty_block_layer(struct ty_block_maker *b)
     const uint32_t second = norm(b, TY_PART_MLP);
     ty_block_mlp(b);
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
-    ty_block_keep(b, first, first + 1, "inputs of q, k, v", ty_block_input_bytes(b));
+    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v", ty_block_input_bytes(b));
     ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
-    ty_block_keep(b, second, second + 1, "inputs of the MLP", ty_block_input_bytes(b));
+    ty_block_keep_of(b, second, NORM, second + 1, "inputs of the MLP", ty_block_input_bytes(b));
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
-    ty_block_keep(b, first, second, "32-bit copies of unfused norms",
-                  arch->norm == TY_UNFUSED ? own * 16 * h : 0);
+    ty_block_keep_of(b, first, NORM, second, "32-bit copies of unfused norms",
+                     arch->norm == TY_UNFUSED ? own * 16 * h : 0);
     /* With sequence parallelism a linear layer's whole input, gathered again, has the place of its
      * gradient. */
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_NONE, "gradients of hidden states",

@@ -40,7 +40,8 @@ static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
     ty_block_weight(op, "down", f * h + down_bias);
 }
 
-static void tensors(const struct ty_block_maker *b, uint32_t mlp)
+/* `activation`: the number of its kernel. */
+static void tensors(const struct ty_block_maker *b, uint32_t mlp, uint32_t activation)
 {
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const double inner = b->shard.tokens * e * b->shard.ffn;
@@ -49,9 +50,10 @@ static void tensors(const struct ty_block_maker *b, uint32_t mlp)
     const bool remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
     ty_block_keep(b, mlp, mlp, "MLP gate", gate ? inner : 0);
     ty_block_keep(b, mlp, mlp, "MLP up", inner);
-    ty_block_keep(b, mlp, mlp, "MLP silu(gate)",
-                  kernel == TY_ACTIVATION_SWIGLU_UNFUSED ? inner : 0);
-    ty_block_keep(b, mlp, mlp, gate ? "MLP product" : "MLP activation", remade ? 0 : inner);
+    ty_block_keep_of(b, mlp, activation, mlp, "MLP silu(gate)",
+                     kernel == TY_ACTIVATION_SWIGLU_UNFUSED ? inner : 0);
+    ty_block_keep_of(b, mlp, activation, mlp, gate ? "MLP product" : "MLP activation",
+                     remade ? 0 : inner);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "MLP product", remade ? inner : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
 }
@@ -64,12 +66,13 @@ void ty_block_mlp(struct ty_block_maker *b)
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MLP, "mlp core", "mlp core dgrad", "mlp core wgrad");
     op->column = op->row = true;
+    op->recompute = TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP;
     op->n_reduces = apart ? 2 : 1;
     ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
     ty_block_linear(b, op, f, out, 1);
     weights(b, op);
-    tensors(b, b->out->n - 1);
+    tensors(b, b->out->n - 1, op->n_reduces);
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, op, "gradient of an MLP matrix");
 }

@@ -73,7 +73,9 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
             forward.seconds += layout->framework.attention_sync / gpu->host_speed;
         }
         cost.forward = ty_cost_plus(cost.forward, forward);
-        cost.recompute = i < op->n_again ? cost.forward : cost.recompute;
+        if ((op->again >> i & 1u) != 0) {
+            cost.recompute = ty_cost_plus(cost.recompute, forward);
+        }
         cost.dgrad = ty_cost_plus(cost.dgrad, in_step(gpu, kernel, TY_DGRAD));
         if (is_product(kernel)) {
             cost.wgrad = ty_cost_plus(cost.wgrad, weight_gradient(kernel, layout, gpu));

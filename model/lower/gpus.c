@@ -89,7 +89,7 @@ static struct ty_op_kinds op_kinds(struct ty_lowering *l, const struct ty_unit_o
     const bool split = ty_lower_splits_wgrad(op);
     const char *name = op->name, *back = op->backward, *weight = op->weight;
     k.forward = kind(l, name, TY_CAT_FORWARD, TY_PHASE_FORWARD, &cost->forward);
-    if (op->n_again > 0) {
+    if (op->again != 0) {
         k.recompute = kind(l, name, TY_CAT_RECOMPUTE, TY_PHASE_BACKWARD, &cost->recompute);
     }
     k.dgrad = kind(l, back, TY_CAT_BACKWARD, TY_PHASE_BACKWARD, split ? &cost->dgrad : whole);

@@ -110,13 +110,24 @@ static void work(struct ty_lowering *l, const struct at *at, uint16_t kind, uint
     }
 }
 
-/* `kind`: of the forward pass, or of one that repeats it. `whole`: down to what comes after it. */
-static void forward_op(struct ty_lowering *l, const struct at *at, uint16_t kind, uint16_t next,
-                       bool whole)
+static void forward_op(struct ty_lowering *l, const struct at *at)
 {
     await(l, comms(l, at, TY_BEFORE_FORWARD));
-    work(l, at, kind, next, false);
-    if (whole) {
+    work(l, at, at->kinds->forward, at->kinds->next_forward, false);
+    await(l, comms(l, at, TY_AFTER_FORWARD));
+}
+
+/* Those of its kernels that run again, with what comes before the first and after the last of
+ * all. */
+static void again_op(struct ty_lowering *l, const struct at *at)
+{
+    const bool first = (at->op->again & 1u) != 0;
+    const bool last = (at->op->again >> (at->op->n_kernels - 1) & 1u) != 0;
+    if (first) {
+        await(l, comms(l, at, TY_BEFORE_FORWARD));
+    }
+    work(l, at, at->kinds->recompute, at->kinds->next_recompute, false);
+    if (last) {
         await(l, comms(l, at, TY_AFTER_FORWARD));
     }
 }
@@ -179,9 +190,8 @@ static void recompute(struct ty_lowering *l, const struct ty_unit *unit, enum ty
     }
     for (uint32_t i = 0; i < ops->n; i++) {
         const struct at again = at(l, unit, i);
-        if (again.op->n_again > 0) {
-            forward_op(l, &again, again.kinds->recompute, again.kinds->next_recompute,
-                       again.op->n_again == again.op->n_kernels);
+        if (again.op->again != 0) {
+            again_op(l, &again);
         }
     }
 }
@@ -192,7 +202,7 @@ void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, en
     for (uint32_t i = 0; i < ops->n; i++) {
         if (ops->op[i].part == part) {
             const struct at one = at(l, unit, i);
-            forward_op(l, &one, one.kinds->forward, one.kinds->next_forward, true);
+            forward_op(l, &one);
         }
     }
 }

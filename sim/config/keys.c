@@ -88,6 +88,10 @@ static void domain_add(struct ty_text *out, const struct ty_field *field)
         ty_text_add(out, "order of ");
         words_add(out, field, ", ");
         break;
+    case TY_TYPE_SET:
+        ty_text_add(out, "some of ");
+        words_add(out, field, ", ");
+        break;
     case TY_TYPE_STRING:
         ty_text_add(out, "text");
         break;
@@ -136,7 +140,7 @@ static size_t words_put(const struct ty_field *field, const struct ty_preset *pr
     for (; preset != NULL && preset->name != NULL; preset++) {
         word_put(&out, preset->name, preset->summary);
     }
-    if (field->type == TY_TYPE_WORD || field->type == TY_TYPE_WORDS) {
+    if (field->words != NULL) {
         for (const struct ty_word *w = field->words; w->name != NULL; w++) {
             word_put(&out, w->name, word_doc(field, w));
         }

@@ -66,6 +66,11 @@ static void value(struct ty_text *t, const struct ty_field *field, const struct 
         words(t, field);
         ty_text_add(t, "}");
         break;
+    case TY_TYPE_SET: /* or a text: words joined by + */
+        ty_text_add(t, "{\"type\": \"string\"}, {\"type\": \"array\", \"items\": ");
+        words(t, field);
+        ty_text_add(t, "}");
+        break;
     case TY_TYPE_UINTS:
         ty_text_add(t, "{\"type\": \"array\", \"items\": ");
         whole(t, field);

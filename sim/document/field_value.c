@@ -14,109 +14,6 @@
 #define MESSAGE_BYTES 512
 #define SHOWN_BYTES   40 /* of a wrong value */
 
-/* ---- what would be right ---- */
-
-/* " from 1 to 1024", " of at least 1" or "", in the unit of the field. */
-static void range_text(const struct ty_field *field, char *buf, size_t size)
-{
-    char low[64], high[64];
-    const bool whole = field->type != TY_TYPE_QUANTITY;
-    if (whole) {
-        (void)ty_snprintf(low, sizeof(low), "%.0f", field->min);
-        (void)ty_snprintf(high, sizeof(high), "%.0f", field->max);
-    } else {
-        ty_quantity_format(field->min, field->dim, low, sizeof(low));
-        ty_quantity_format(field->max, field->dim, high, sizeof(high));
-    }
-    if (field->max != 0) {
-        (void)snprintf(buf, size, " from %s to %s", low, high);
-    } else {
-        (void)snprintf(buf, size, " of at least %s", low);
-    }
-}
-
-/* A whole number that reads naturally as an example: 8, or what comes nearest in the range. */
-static double example_of(const struct ty_field *field)
-{
-    const double wanted = 8;
-    if (wanted < field->min) {
-        return field->min;
-    }
-    return field->max != 0 && wanted > field->max ? field->max : wanted;
-}
-
-const char *ty_field_example(const struct ty_field *field)
-{
-    const char *text = field->fallback;
-    const bool number =
-        text != NULL && text[0] >= '0' && text[0] <= '9' && strpbrk(text, "123456789") != NULL;
-    return field->dim == TY_DIM_COUNT && number ? text : ty_dimension_example(field->dim);
-}
-
-/* "a, b, c". */
-static void words_text(const struct ty_field *field, char *buf, size_t size)
-{
-    size_t len = 0;
-    buf[0] = '\0';
-    for (const struct ty_word *w = field->words; w->name && len + 1 < size; w++) {
-        const int n = snprintf(buf + len, size - len, "%s%s", len > 0 ? ", " : "", w->name);
-        len += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static void expects(const struct ty_field *field, const char *noun, char *buf, size_t size)
-{
-    char range[160], words[400] = "";
-    range_text(field, range, sizeof(range));
-    if (field->words) {
-        words_text(field, words, sizeof(words));
-    }
-    switch (field->type) {
-    case TY_TYPE_UINT:
-    case TY_TYPE_UINT64:
-        (void)ty_snprintf(buf, size, "%s%s, such as %.0f", noun ? noun : "a whole number", range,
-                          example_of(field));
-        break;
-    case TY_TYPE_QUANTITY:
-        if (noun) {
-            (void)snprintf(buf, size, "%s%s", noun, range);
-        } else {
-            (void)snprintf(buf, size, "it like %s", ty_field_example(field));
-        }
-        break;
-    case TY_TYPE_BOOL:
-        (void)snprintf(buf, size, "true or false");
-        break;
-    case TY_TYPE_WORD:
-        (void)snprintf(buf, size, "one of %s", words);
-        break;
-    case TY_TYPE_WORDS:
-        (void)snprintf(buf, size, "each of %s once, like [%s]", words, words);
-        break;
-    case TY_TYPE_STRING:
-        (void)snprintf(buf, size, "a text");
-        break;
-    case TY_TYPE_UINTS:
-        (void)ty_snprintf(buf, size, "%s%s, like [%.0f, %.0f]", noun ? noun : "whole numbers",
-                          range, example_of(field), example_of(field));
-        break;
-    case TY_TYPE_STRINGS:
-        (void)snprintf(buf, size, "texts in brackets, like %s",
-                       field->example ? field->example : "[a, b]");
-        break;
-    }
-    if (field->blank) {
-        const size_t len = strlen(buf);
-        (void)snprintf(buf + len, size - len, ", or %s", field->blank);
-    }
-}
-
-char *ty_field_expects(const struct ty_field *field, char *buf, size_t size)
-{
-    expects(field, NULL, buf, size);
-    return buf;
-}
-
 /* ---- what is wrong ---- */
 
 /* The text of a scalar on one line, cut when it is long. */
@@ -154,7 +51,7 @@ static int wrong(const struct ty_value_context *c, const struct ty_node *node, c
                  const char *noun)
 {
     char value[SHOWN_BYTES + 8], right[MESSAGE_BYTES];
-    expects(c->field, noun, right, sizeof(right));
+    ty_value_expects(c->field, noun, right, sizeof(right));
     return value_fail(c, node, "%s (%s); write %s", what, shown(node, value), right);
 }
 
@@ -177,7 +74,7 @@ static int check_scalar(const struct ty_value_context *c, const struct ty_node *
     if (node->kind == TY_NODE_SCALAR && !null) {
         return 0; /* nearly always: what would be right is worth its words only where it is told */
     }
-    expects(c->field, NULL, right, sizeof(right));
+    ty_value_expects(c->field, NULL, right, sizeof(right));
     if (null) {
         return value_fail(c, node, "no value; write %s", right);
     }
@@ -286,7 +183,7 @@ static int read_word(const struct ty_value_context *c, const struct ty_node *nod
         names[n++] = c->field->blank;
     }
     char value[SHOWN_BYTES + 8], right[MESSAGE_BYTES], hint[TY_SUGGESTION];
-    expects(c->field, NULL, right, sizeof(right));
+    ty_value_expects(c->field, NULL, right, sizeof(right));
     return value_fail(c, node, "unknown word (%s); write %s%s", shown(node, value), right,
                       ty_suggestion(node->text, names, n, hint));
 }
@@ -407,12 +304,67 @@ static int read_words(const struct ty_value_context *c, const struct ty_node *no
         }
         if (!found) {
             char right[MESSAGE_BYTES];
-            expects(c->field, NULL, right, sizeof(right));
+            ty_value_expects(c->field, NULL, right, sizeof(right));
             return value_fail(c, node, "not given (%s); write %s", w->name, right);
         }
     }
     *(struct ty_word_list *)slot = list;
     return 0;
+}
+
+/* One word of a set, which is joined to those before it. */
+static int read_member(const struct ty_value_context *c, const struct ty_node *node, bool alone,
+                       uint32_t *set)
+{
+    int value = 0;
+    int rc = check_scalar(c, node);
+    if (rc == 0) {
+        rc = read_word(c, node, &value);
+    }
+    if (rc == 0 && value == 0 && !alone) {
+        return wrong(c, node, "given beside others", NULL);
+    }
+    *set |= (uint32_t)value;
+    return rc;
+}
+
+/* "a+b": where lists are hard to write, on command lines and in tables. */
+static int read_joined(const struct ty_value_context *c, const struct ty_node *node, uint32_t *set)
+{
+    const char *p = node->text;
+    const bool alone = strchr(p, '+') == NULL;
+    int code = 0;
+    for (bool more = true; more;) {
+        const size_t n = strcspn(p, "+");
+        struct ty_node word = *node;
+        word.text = ty_arena_strndup(c->arena, p, n);
+        if (word.text == NULL) {
+            return ty_fail_memory(c->err);
+        }
+        const int rc = read_member(c, &word, alone, set);
+        code = code < 0 ? code : rc;
+        more = p[n] == '+';
+        p += n + more;
+    }
+    return code;
+}
+
+static int read_set(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    uint32_t set = 0;
+    int code = 0;
+    if (node->kind != TY_NODE_LIST) {
+        code = read_joined(c, node, &set);
+    } else {
+        for (const struct ty_node *item = node->first; item != NULL; item = item->next) {
+            const int rc = read_member(c, item, node->n_children == 1, &set);
+            code = code < 0 ? code : rc;
+        }
+    }
+    if (code == 0) {
+        *(uint32_t *)slot = set;
+    }
+    return code;
 }
 
 /* ---- by type ---- */
@@ -428,6 +380,7 @@ static const struct {
     [TY_TYPE_BOOL] = {read_bool, sizeof(bool), false},
     [TY_TYPE_WORD] = {read_word, sizeof(int), false},
     [TY_TYPE_WORDS] = {read_words, sizeof(struct ty_word_list), true},
+    [TY_TYPE_SET] = {read_set, sizeof(uint32_t), true},
     [TY_TYPE_STRING] = {read_string, sizeof(const char *), false},
     [TY_TYPE_UINTS] = {read_uints, sizeof(struct ty_uint_list), true},
     [TY_TYPE_STRINGS] = {read_strings, sizeof(struct ty_string_list), true},

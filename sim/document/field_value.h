@@ -1,4 +1,4 @@
-/* field_value.h - reading and writing one value; used by fields.c only. */
+/* field_value.h - reading and writing one value; used by the files of fields.h only. */
 #ifndef TY_DOCUMENT_FIELD_VALUE_H
 #define TY_DOCUMENT_FIELD_VALUE_H
 
@@ -15,6 +15,9 @@ struct ty_value_context {
 
 /* Reads a node into the field's memory; `slot` is unchanged when that fails. */
 int ty_value_read(const struct ty_value_context *context, const struct ty_node *node, void *slot);
+
+/* ty_field_expects with another noun: "one" for "a whole number"; NULL: its own. */
+void ty_value_expects(const struct ty_field *field, const char *noun, char *buf, size_t size);
 
 /* Bytes of a value in memory. */
 size_t ty_value_size(enum ty_field_type type);

@@ -329,6 +329,22 @@ static void list_format(const struct ty_field *field, const void *slot, char *bu
     (void)snprintf(buf + len, size - len, "]");
 }
 
+/* A word that says all of it, else words of parts. */
+static void set_format(const struct ty_field *field, uint32_t set, char *buf, size_t size)
+{
+    const char *whole = word_name(field, (int)set);
+    uint32_t left = strcmp(whole, "?") == 0 ? set : 0;
+    (void)snprintf(buf, size, "%s", left != 0 ? "" : whole);
+    for (const struct ty_word *w = field->words; w->name && left != 0; w++) {
+        const uint32_t bits = (uint32_t)w->value;
+        if (bits != 0 && (bits & set) == bits && (bits & left) != 0) {
+            const size_t len = strlen(buf);
+            (void)snprintf(buf + len, size - len, "%s%s", len > 0 ? "+" : "", w->name);
+            left &= ~bits;
+        }
+    }
+}
+
 char *ty_field_format(const struct ty_section *section, const struct ty_field *field, char *buf,
                       size_t size)
 {
@@ -352,6 +368,9 @@ char *ty_field_format(const struct ty_section *section, const struct ty_field *f
         break;
     case TY_TYPE_WORD:
         (void)snprintf(buf, size, "%s", word_name(field, *(const int *)slot));
+        break;
+    case TY_TYPE_SET:
+        set_format(field, *(const uint32_t *)slot, buf, size);
         break;
     case TY_TYPE_STRING: {
         const char *text = *(const char *const *)slot;

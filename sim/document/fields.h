@@ -20,6 +20,7 @@ enum ty_field_type {
     TY_TYPE_BOOL,     /* bool: true or false */
     TY_TYPE_WORD,     /* int: value of one of `words` */
     TY_TYPE_WORDS,    /* struct ty_word_list: each word exactly once, in any order */
+    TY_TYPE_SET,      /* uint32_t: bits of some of `words`, a list or joined by + */
     TY_TYPE_STRING,   /* const char * */
     TY_TYPE_UINTS,    /* struct ty_uint_list */
     TY_TYPE_STRINGS,  /* struct ty_string_list */
@@ -27,7 +28,7 @@ enum ty_field_type {
 
 struct ty_word {
     const char *name;
-    int value;
+    int value; /* of a set: bits; 0 stands alone */
     const char *doc;
 };
 

@@ -50,10 +50,33 @@ static void schedule(const struct ty_config *c, struct ty_text *t)
     }
 }
 
+/* ", selective recomputation", ", recomputation of norm+moe_act" */
+static void recomputation(const struct ty_config *c, struct ty_text *t)
+{
+    const struct ty_section *layout = &c->sections[TY_SECTION_LAYOUT];
+    char parts[TY_CONFIG_VALUE];
+    switch (c->layout.recompute) {
+    case TY_RECOMPUTE_NONE:
+        ty_text_add(t, ", no recomputation");
+        break;
+    case TY_RECOMPUTE_CORE:
+        ty_text_add(t, ", selective recomputation");
+        break;
+    case TY_RECOMPUTE_FFN:
+        ty_text_add(t, ", recomputation of the FFN");
+        break;
+    case TY_RECOMPUTE_FULL:
+        ty_text_add(t, ", full recomputation");
+        break;
+    default:
+        ty_text_add(
+            t, ", recomputation of %s",
+            ty_field_format(layout, ty_section_field(layout, "recompute"), parts, sizeof(parts)));
+    }
+}
+
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
 {
-    static const char *const recompute[] = {"no recomputation", "selective recomputation",
-                                            "recomputation of the FFN", "full recomputation"};
     const struct ty_config *c = run->config;
     const struct ty_layout *l = &c->layout;
     char params[64], gpus[512], of[32] = "", stack[TY_STACK_WORDS];
@@ -84,7 +107,8 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
     if (ty_layout_replicas(l) > 1) {
         ty_text_add(t, " in groups of %u", (unsigned)ty_layout_shards(l));
     }
-    ty_text_add(t, ", %s, framework %s\n", recompute[l->recompute], ty_stack_words(c, stack));
+    recomputation(c, t);
+    ty_text_add(t, ", framework %s\n", ty_stack_words(c, stack));
     ty_text_add(
         t, "%u sequence%s of %u token%s a step: %u micro-batch%s of %u on each pipeline\n\n",
         (unsigned)l->global_batch, l->global_batch == 1 ? "" : "s", (unsigned)c->arch.sequence,

@@ -10,8 +10,8 @@
 
 bool ty_change_recompute(struct ty_config *c, int to)
 {
-    const bool other = c->layout.recompute != to;
-    c->layout.recompute = to;
+    const bool other = c->layout.recompute != (uint32_t)to;
+    c->layout.recompute = (uint32_t)to;
     return other;
 }
 

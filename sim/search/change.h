@@ -20,7 +20,7 @@ struct ty_change {
 /* Alters a configuration; false: it has that already, or has nothing to change. */
 typedef bool ty_change_fn(struct ty_config *c, int to);
 
-ty_change_fn ty_change_recompute; /* to enum ty_recompute */
+ty_change_fn ty_change_recompute; /* to bits of enum ty_recompute */
 ty_change_fn ty_change_zero;      /* to a stage */
 ty_change_fn ty_change_shard;     /* to so many data ranks that share states; 0: all */
 ty_change_fn ty_change_sequence_parallel;

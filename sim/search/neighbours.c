@@ -28,7 +28,7 @@ static const struct step layout_steps[] = {
     {ty_change_micro_batch, 2},
     {ty_change_micro_batch, -2},
     {ty_change_recompute, TY_RECOMPUTE_NONE},
-    {ty_change_recompute, TY_RECOMPUTE_SELECTIVE},
+    {ty_change_recompute, TY_RECOMPUTE_CORE},
     {ty_change_recompute, TY_RECOMPUTE_FFN},
     {ty_change_recompute, TY_RECOMPUTE_FULL},
     {ty_change_tensor, 2},

@@ -12,7 +12,7 @@
 /* More of it only: less takes more memory. */
 static bool recompute(struct ty_config *c, int to)
 {
-    return c->layout.recompute < to && ty_change_recompute(c, to);
+    return ty_change_recompute(c, (int)c->layout.recompute | to);
 }
 
 static bool shard(struct ty_config *c, int to)
@@ -44,7 +44,7 @@ static const struct {
     {flash_attention, TY_ATTENTION_FLASH2, "model.attention"},
     {ty_change_norm, TY_FUSED, "model.norm"},
     {ty_change_fused_loss, true, "framework.fused_loss"},
-    {recompute, TY_RECOMPUTE_SELECTIVE, "layout.recompute"},
+    {recompute, TY_RECOMPUTE_CORE, "layout.recompute"},
     {recompute, TY_RECOMPUTE_FFN, "layout.recompute"},
     {recompute, TY_RECOMPUTE_FULL, "layout.recompute"},
     {shard, 1, "layout.zero"},

@@ -13,6 +13,8 @@ enum colour {
 };
 static const struct ty_word colours[] = {
     {"red", RED, ""}, {"green", GREEN, ""}, {"blue", BLUE, ""}, {NULL, 0, NULL}};
+static const struct ty_word shades[] = {{"none", 0, ""}, {"all", 7, ""}, {"light", 1, ""},
+                                        {"dark", 2, ""}, {"dim", 2, ""}, {NULL, 0, NULL}};
 
 struct sample {
     uint32_t tensor, data, nodes, floor;
@@ -21,6 +23,7 @@ struct sample {
     bool on;
     int colour;
     struct ty_word_list order;
+    uint32_t shade;
     const char *name;
     struct ty_uint_list layers;
     struct ty_string_list trace;
@@ -87,6 +90,12 @@ static const struct ty_field fields[] = {
      .words = colours,
      .fallback = "[red, green, blue]",
      .doc = "of colours"},
+    {.key = "shade",
+     .type = TY_TYPE_SET,
+     AT(shade),
+     .words = shades,
+     .fallback = "none",
+     .doc = "of a colour"},
     {.key = "name", .type = TY_TYPE_STRING, AT(name), .doc = "a name"},
     {.key = "layers",
      .type = TY_TYPE_UINTS,
@@ -233,6 +242,14 @@ static const struct {
      "hint: did you mean \"blue\"?"},
     {"order: [red, red, red, red, red, red, red, red, red]",
      "f:1:8: ", "s.order: a list of 9 items; write at most 8"},
+    {"shade: darc+light", "f:1:8: ",
+     "s.shade: unknown word (darc); write one or more of none, all, light, dark, dim, like a+b; "
+     "hint: did you mean \"dark\"?"},
+    {"shade: [light, none]", "f:1:16: ",
+     "s.shade: given beside others (none); write one or more of none, all, light, dark, dim, like "
+     "a+b"},
+    {"shade: light+",
+     "f:1:8: ", "s.shade: no value; write one or more of none, all, light, dark, dim, like a+b"},
     {"name: [a]", "f:1:7: ", "s.name: a list where one value is due; write a text"},
     {"layers: [1, x]",
      "f:1:13: ", "s.layers: not a whole number (x); write one from 1 to 99, like [8, 8], or auto"},
@@ -394,6 +411,32 @@ START_TEST(values_are_written_as_users_write_them)
 }
 END_TEST
 
+/* Brackets or a plus, and a word of all of it where there is one. */
+START_TEST(a_set_is_the_words_that_are_in_it)
+{
+    static const struct {
+        const char *text, *written;
+        uint32_t set;
+    } rows[] = {{"shade: light", "light", 1},
+                {"shade: [dark]", "dark", 2},
+                {"shade: dim+light", "light+dark", 3},
+                {"shade: [light, dim, dark]", "light+dark", 3},
+                {"shade: [all, dark]", "all", 7},
+                {"shade: none", "none", 0},
+                {"shade: []", "none", 0}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct fixture f;
+        char buf[40];
+        start(&f);
+        ck_assert_int_eq(apply(&f, rows[i].text), 0);
+        ck_assert_uint_eq(f.sample.shade, rows[i].set);
+        const struct ty_field *field = ty_section_field(&f.section, "shade");
+        ck_assert_str_eq(ty_field_format(&f.section, field, buf, sizeof(buf)), rows[i].written);
+        ty_arena_release(&f.arena);
+    }
+}
+END_TEST
+
 START_TEST(origins_are_remembered)
 {
     struct fixture f;
@@ -445,4 +488,4 @@ TY_SUITE("fields", every_type_is_read, booleans_have_the_spellings_of_the_core_s
          all_mistakes_of_a_section_come_at_once, a_section_is_a_mapping,
          defaults_fill_only_what_is_unset, a_default_that_cannot_be_read_is_our_bug,
          missing_keys_are_asked_for_once, values_are_written_as_users_write_them,
-         origins_are_remembered)
+         a_set_is_the_words_that_are_in_it, origins_are_remembered)

@@ -114,6 +114,8 @@ START_TEST(recomputation_repeats_what_its_mode_says)
         {"{global_batch: 8, recompute: none}", {0}},
         {"{global_batch: 8, recompute: selective}", {[ATTENTION] = true}},
         {"{global_batch: 8, recompute: ffn}", {[MLP] = true}},
+        {"{global_batch: 8, recompute: mlp}", {[MLP] = true}},
+        {"{global_batch: 8, recompute: [core_attn, mlp]}", {[ATTENTION] = true, [MLP] = true}},
         {"{global_batch: 8, recompute: full}", {true, true, true, true, true, true}},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
@@ -134,6 +136,20 @@ START_TEST(recomputation_repeats_what_its_mode_says)
                 ck_assert_double_eq(again, costs.forward[op].seconds);
             }
         }
+    }
+}
+END_TEST
+
+/* Of a norm's operator its norm alone, not the sum before it. */
+START_TEST(norms_are_recomputed_without_their_additions)
+{
+    struct model_case c;
+    struct layer_times costs;
+    model_case(&c, 1, "llama-7b", "", "{global_batch: 8, recompute: norm}");
+    layer_times(&c.cluster, &c.arch, &c.layout, &costs);
+    for (int op = 0; op < N_LAYER_OPS; op++) {
+        const double norm = 3.09 * 2 * 2048 * 4096 * 2 / 2039e9 + 2e-6;
+        assert_near(costs.recompute[op].seconds, op == NORM1 || op == NORM2 ? norm : 0, 1e-12);
     }
 }
 END_TEST
@@ -393,8 +409,9 @@ START_TEST(hfu_counts_what_is_repeated)
         enum ty_recompute mode;
         double tolerance;
     } rows[] = {{TY_RECOMPUTE_NONE, 0},
-                {TY_RECOMPUTE_SELECTIVE, 1e-12},
+                {TY_RECOMPUTE_CORE, 1e-12},
                 {TY_RECOMPUTE_FFN, 1e-12},
+                {TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLP, 1e-12},
                 {TY_RECOMPUTE_FULL, 2e-3}};
     static const char *const models[] = {"gpt3-6.7b", "llama-13b", "llama3-8b"};
     for (size_t k = 0; k < TY_COUNT(models); k++) {
@@ -402,7 +419,7 @@ START_TEST(hfu_counts_what_is_repeated)
             struct model_case c;
             struct layer_times costs;
             model_case(&c, 1, models[k], "{sequence: 2048}", "{data: 8, global_batch: 8}");
-            c.layout.recompute = (int)rows[i].mode;
+            c.layout.recompute = rows[i].mode;
             layer_times(&c.cluster, &c.arch, &c.layout, &costs);
             double executed = 0;
             for (int op = 0; op < N_LAYER_OPS; op++) {
@@ -473,7 +490,7 @@ TY_SUITE("layer costs", norms_of_heads_cost_their_bytes, hfu_counts_what_is_repe
          attention_of_a_full_gpu_takes_its_published_time,
          executed_flops_of_a_layer_are_those_of_its_products,
          sequence_parallelism_shares_norms_and_nothing_else, unfused_norms_cost_their_passes,
-         recomputation_repeats_what_its_mode_says,
+         recomputation_repeats_what_its_mode_says, norms_are_recomputed_without_their_additions,
          a_slow_host_stretches_small_layers_and_leaves_large_ones,
          a_layer_takes_the_time_of_its_launches_whatever_its_links,
          passes_of_a_split_backward_take_the_time_of_their_launches,

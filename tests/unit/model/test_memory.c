@@ -150,7 +150,8 @@ END_TEST
 
 START_TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
 {
-    static const char *const modes[] = {"none", "selective", "ffn", "full"};
+    static const char *const modes[] = {"none", "selective",        "ffn", "full", "norm",
+                                        "mlp",  "[norm, core_attn]"};
     double whole = 0;
     for (size_t i = 0; i < TY_COUNT(modes); i++) {
         struct model_case c;
@@ -164,6 +165,24 @@ START_TEST(what_is_recomputed_and_what_is_kept_make_the_whole)
         assert_near(kept + again, whole, 1e-12); /* rounding */
         ck_assert_double_ge(again, 0);
         ck_assert(i == 0 ? again == 0 : kept < whole);
+    }
+}
+END_TEST
+
+/* What a norm gives is made again; what the core or the MLP gives is somebody's input. */
+START_TEST(parts_give_up_what_only_they_have)
+{
+    static const struct {
+        const char *parts;
+        double hidden, wide; /* elements a token, of h and of f */
+    } rows[] = {{"norm", 2, 0}, {"mlp", 0, 3}, {"ffn", 0, 3}, {"[norm, mlp]", 2, 3}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        char layout[96];
+        (void)snprintf(layout, sizeof(layout), "{global_batch: 8, recompute: %s}", rows[i].parts);
+        model_case(&c, 1, "llama-7b", "attention: flash2", layout);
+        ck_assert_double_eq(sum_of(&c, TY_UNIT_LAYER, TY_LIFE_RECOMPUTED),
+                            2.0 * 2048 * (rows[i].hidden * 4096 + rows[i].wide * 11008));
     }
 }
 END_TEST
@@ -390,8 +409,8 @@ END_TEST
 TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_two_bytes_each,
          megatron_activations_are_the_published_percentages,
          megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
-         what_is_recomputed_and_what_is_kept_make_the_whole, loss_and_head_need_14_bytes_a_logit,
-         swiglu_of_two_kernels_keeps_a_fourth_wide_tensor,
+         what_is_recomputed_and_what_is_kept_make_the_whole, parts_give_up_what_only_they_have,
+         loss_and_head_need_14_bytes_a_logit, swiglu_of_two_kernels_keeps_a_fourth_wide_tensor,
          a_weight_gradient_is_a_tensor_until_it_is_added, a_fused_loss_keeps_the_logits_alone,
          gathered_logits_need_14_bytes_of_every_column,
          inputs_that_are_not_gathered_again_are_kept_whole,

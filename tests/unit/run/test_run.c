@@ -259,6 +259,28 @@ START_TEST(equal_seeds_repeat_and_other_seeds_differ_only_under_jitter)
 }
 END_TEST
 
+/* Under sequence parallelism, too, where the MLP's sums are scattered again and its input is not
+ * gathered for its activation. */
+START_TEST(sets_of_parts_that_are_a_mode_run_like_it)
+{
+    static const char *const pairs[][2] = {
+        {"layout.recompute=core_attn", "layout.recompute=selective"},
+        {"layout.recompute=[core_attn, selective]", "layout.recompute=selective"},
+        {"layout.recompute=ffn+mlp", "layout.recompute=mlp"},
+        {"layout.recompute=full+norm", "layout.recompute=full"}};
+    const char *const tensor = "layout.tensor=2", *const shares = "layout.sequence_parallel=true";
+    for (size_t i = 0; i < TY_COUNT(pairs); i++) {
+        struct quick_run a = quick_run(small, NULL, SETS(tensor, shares, pairs[i][0]));
+        struct quick_run b = quick_run(small, NULL, SETS(tensor, shares, pairs[i][1]));
+        const uint64_t n = a.run->lowered.program.n_tasks;
+        ck_assert_uint_eq(n, b.run->lowered.program.n_tasks);
+        ck_assert(memcmp(a.run->timeline.start, b.run->timeline.start, n * sizeof(ty_ps)) == 0);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
 /* GPipe keeps every micro-batch, 1F1B at most p - s of them on stage s. */
 START_TEST(schedules_differ_in_memory_not_in_work)
 {
@@ -415,4 +437,5 @@ TY_SUITE("run", breadth_first_gathers_each_chunk_once, every_schedule_runs_and_d
          the_breakdown_sums_to_the_step, both_executors_agree_on_real_layouts,
          numbers_move_the_right_way, overlap_hides_gradient_reductions,
          equal_seeds_repeat_and_other_seeds_differ_only_under_jitter,
-         schedules_differ_in_memory_not_in_work, steps_follow_each_other_in_equal_time)
+         sets_of_parts_that_are_a_mode_run_like_it, schedules_differ_in_memory_not_in_work,
+         steps_follow_each_other_in_equal_time)
