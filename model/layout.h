@@ -85,7 +85,7 @@ int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_secti
 /* Communicators that a rank opens, one per kind of group it talks to: every group of more than one
  * rank, replicas of a shard group, all ranks together, and the two homes of a tied embedding. Names
  * go into name[]. */
-#define TY_COMMUNICATORS_MAX 8u
+#define TY_COMMUNICATORS_MAX 11u
 uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty_arch *arch,
                                  const char *name[TY_COMMUNICATORS_MAX]);
 
@@ -99,6 +99,17 @@ uint32_t ty_layout_replicas(const struct ty_layout *layout);
  * that keeps one copy of the dense states keeps one of the experts' (Megatron-LM's
  * num_distributed_optimizer_instances, torchtitan's efsdp). 1: no experts. */
 uint32_t ty_layout_expert_shards(const struct ty_layout *layout);
+
+/* Of `params` parameters of a rank, `experts` of them of experts, what it keeps where each group
+ * keeps one copy. */
+double ty_layout_shard(const struct ty_layout *layout, double params, double experts);
+
+/* Whether anyone has the same parameters, or the same experts, as a rank. */
+bool ty_layout_has_copies(const struct ty_layout *layout);
+
+/* Whether gradients of experts are those of other ranks than the rest's, and so reduced apart. On
+ * the same ranks they are, too, as soon as experts are shared (Megatron-LM's param.allreduce). */
+bool ty_layout_experts_apart(const struct ty_layout *layout);
 
 /* Parameters in a gradient bucket. Auto: for plain data parallelism 25 MiB at 16 bit (PyTorch's
  * bucket_cap_mb); with ZeRO max(40e6, 1e6 data) (Megatron-LM's DistributedDataParallelConfig). */

@@ -22,6 +22,23 @@ uint32_t ty_layout_expert_shards(const struct ty_layout *layout)
     return layout->expert_data == 0 ? 1 : layout->expert_data / ty_layout_replicas(layout);
 }
 
+double ty_layout_shard(const struct ty_layout *layout, double params, double experts)
+{
+    return (params - experts) / ty_layout_shards(layout) +
+           experts / ty_layout_expert_shards(layout);
+}
+
+bool ty_layout_has_copies(const struct ty_layout *layout)
+{
+    return ty_layout_alike(layout) > 1 || layout->expert_data > 1;
+}
+
+bool ty_layout_experts_apart(const struct ty_layout *layout)
+{
+    return layout->expert_data > 0 &&
+           (layout->expert > 1 || layout->expert_tensor != layout->tensor);
+}
+
 double ty_layout_bucket_params(const struct ty_layout *layout)
 {
     if (layout->framework.bucket > 0) {

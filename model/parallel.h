@@ -50,6 +50,10 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
 struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty_grid *grid,
                                  enum ty_comm_group group, struct ty_arena *arena);
 
+/* The same of the ranks that have one copy of the experts of all stages between them. */
+struct ty_reach *ty_comm_expert_copies(const struct ty_layout *layout, const struct ty_grid *grid,
+                                       struct ty_arena *arena);
+
 struct ty_shard;
 struct ty_unit_op;
 struct ty_block_maker;

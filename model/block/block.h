@@ -188,6 +188,11 @@ double ty_unit_params(const struct ty_unit_ops *unit);
 double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
                        const struct ty_layers *layers, bool first, bool last);
 
+/* Of these, those of experts, which other ranks have the same of. */
+double ty_unit_experts(const struct ty_unit_ops *unit);
+double ty_stage_experts(const struct ty_units *units, const struct ty_arch *arch,
+                        const struct ty_layers *layers);
+
 /* Of the whole model, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al.
  * 2021). Embedding: input matrix and positions; head: final norm and untied output matrix. */
 double ty_arch_layer_params(const struct ty_arch *arch); /* mean over layers */
@@ -222,10 +227,10 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
 double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_comm *comm,
                           const struct ty_reach *reach);
 
-/* One optimizer step (Adam) over `params` parameters held in full by this rank before ZeRO
- * sharding; ZeRO >= 1 updates its shard. */
+/* One optimizer step (Adam) over `params` parameters, `experts` of them of experts, held in full by
+ * this rank before ZeRO sharding; ZeRO >= 1 updates its shard. */
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
-                                 double params);
+                                 double params, double experts);
 
 /* ---- host.c ---- */
 

@@ -28,11 +28,12 @@ double ty_memory_added_bytes(const struct ty_layout *layout)
     return layout->zero >= 2 ? fmax(kept, ty_memory_reduced_bytes(layout)) : kept;
 }
 
-struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params)
+struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params,
+                                       double experts)
 {
-    const double shared = params / ty_layout_shards(layout);
+    const double shared = ty_layout_shard(layout, params, experts);
     const double gradient = ty_memory_grad_bytes(layout);
-    const bool whole = layout->zero >= 2 && ty_layout_alike(layout) > 1 &&
+    const bool whole = layout->zero >= 2 && ty_layout_has_copies(layout) &&
                        ty_layout_reduces(layout) == TY_REDUCES_LAST && ty_layout_adds_up(layout);
     return (struct ty_state_bytes){
         .weights = 2 * (layout->zero >= 3 ? shared : params),
@@ -133,7 +134,7 @@ double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *
 {
     const bool late = ty_layout_reduces_late(layout); /* when activations are gone: never at the
                                                        * peak */
-    if (ty_layout_alike(layout) == 1) {
+    if (!ty_layout_has_copies(layout)) {
         return 0;
     }
     if (layout->zero < 2 || (layout->zero == 2 && ty_layout_reduces(layout) == TY_REDUCES_LAST)) {

@@ -6,13 +6,15 @@
 #include "model/vocabulary.h"
 
 /* Bytes of weights, gradients and optimizer state for `params` parameters of one rank's model
- * part. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N, 2 P + 14 P/N, 16 P/N for
- * 16-bit gradients; fp32 gradients add 2 B per parameter of the gradient term. Where ZeRO-2 or -3
- * reduces only after the last of several micro-batches, gradients are whole until then. */
+ * part, `experts` of them of experts. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N,
+ * 2 P + 14 P/N, 16 P/N for 16-bit gradients; fp32 gradients add 2 B per parameter of the gradient
+ * term. Where ZeRO-2 or -3 reduces only after the last of several micro-batches, they are whole
+ * until then. */
 struct ty_state_bytes {
     double weights, grads, optimizer;
 };
-struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params);
+struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params,
+                                       double experts);
 
 /* A tensor of one micro-batch on one rank; those of a layer are there once in each layer. */
 struct ty_tensor {

@@ -1,15 +1,26 @@
 /* params.c - parameters, counted from the lists of operators. See block.h. */
 #include "model/block/block.h"
 
-double ty_unit_params(const struct ty_unit_ops *unit)
+static double sum_weights(const struct ty_unit_ops *unit, bool experts_only)
 {
     double sum = 0;
     for (uint32_t i = 0; i < unit->n; i++) {
-        for (uint32_t k = 0; k < unit->op[i].n_weights; k++) {
-            sum += unit->op[i].weights[k].params;
+        const struct ty_unit_op *op = &unit->op[i];
+        for (uint32_t k = 0; k < op->n_weights && (op->expert || !experts_only); k++) {
+            sum += op->weights[k].params;
         }
     }
     return sum;
+}
+
+double ty_unit_params(const struct ty_unit_ops *unit)
+{
+    return sum_weights(unit, false);
+}
+
+double ty_unit_experts(const struct ty_unit_ops *unit)
+{
+    return sum_weights(unit, true);
 }
 
 double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
@@ -23,6 +34,18 @@ double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
     }
     sum += first ? ty_unit_params(&units->kind[TY_UNIT_EMBEDDING]) : 0;
     return sum + (last ? ty_unit_params(&units->kind[TY_UNIT_HEAD]) : 0);
+}
+
+double ty_stage_experts(const struct ty_units *units, const struct ty_arch *arch,
+                        const struct ty_layers *layers)
+{
+    uint32_t count[TY_N_UNIT_KINDS];
+    double sum = 0;
+    ty_layer_count(arch, layers, count);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
+        sum += count[k] * ty_unit_experts(&units->kind[k]);
+    }
+    return sum;
 }
 
 /* On one rank that has it all. */

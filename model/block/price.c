@@ -130,10 +130,10 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
 /* ---- optimizer ---- */
 
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
-                                 double params)
+                                 double params, double experts)
 {
     const struct ty_framework *framework = &layout->framework;
-    const double local = layout->zero >= 1 ? params / ty_layout_shards(layout) : params;
+    const double local = layout->zero >= 1 ? ty_layout_shard(layout, params, experts) : params;
     const struct ty_kernel adam = {
         .op = TY_OPERATOR_OPTIMIZER,
         /* by the type of the gradients it reads; all of 16 bit are alike */

@@ -283,12 +283,16 @@ uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, 
         meet(l, l->here.comm.mirror, l->mirror_meet[l->here.rank], TY_EVENT_REDUCED);
     }
     ty_lower_need(l, ty_lower_reduced_event(l));
-    if (l->norm_meet != TY_NONE) { /* on the stream of the data group, after all it reduced */
-        meet(l, l->here.comm.grad_norm, l->norm_meet, TY_EVENT_NORM);
-        ty_lower_need(l, TY_EVENT_NORM);
-    } else {
-        ty_lower_need(l, TY_EVENT_REDUCED);
+    const uint16_t norms[][2] = {{l->norm_meet, l->here.comm.grad_norm},
+                                 {l->expert_norm_meet, l->here.comm.expert_norm}};
+    uint8_t reduced = TY_EVENT_REDUCED;
+    for (size_t i = 0; i < TY_COUNT(norms); i++) {
+        if (norms[i][0] != TY_NONE) { /* on the stream of the data group, after all it reduced */
+            meet(l, norms[i][1], norms[i][0], TY_EVENT_NORM);
+            reduced = TY_EVENT_NORM;
+        }
     }
+    ty_lower_need(l, reduced);
     ty_lower_compute(l, l->here.optimizer, TY_NONE, TY_PART_NONE,
                      ty_lower_regains_late(l) ? TY_EVENT_PARAMS : TY_EVENT_COMPUTE);
     ty_lower_regain(l, v, n);

@@ -14,6 +14,9 @@
  * ZeRO-1 and -2 may gather updated parameters in the first forward of a step, bucket by bucket. All
  * are on their way as soon as the optimizer is done, on every stage, whenever its first message
  * comes (Megatron-LM's align_param_gather); a part of a layer waits for its own.
+ * Experts have buckets and gathers of their own, among the ranks that have the same experts:
+ * another communicator, but the stream is that of the data group, so that they take turns with the
+ * rest (those of PyTorch FSDP do; Megatron-LM's may share the links instead).
  * Stages that keep whole gradients reduce a bucket when it closes; the stream of the data group
  * does that while the backward goes on. */
 #include "model/lower/internal.h"
@@ -24,6 +27,9 @@
 static void data_after(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t layer,
                        uint8_t record, const uint8_t *waits, uint32_t n_waits)
 {
+    if (kind == TY_NONE) { /* with nobody */
+        return;
+    }
     ty_lower_collective(l, (enum ty_comm_group)group, kind, layer, TY_PART_NONE, record, waits,
                         n_waits);
 }
@@ -38,7 +44,7 @@ static void data(struct ty_lowering *l, uint8_t group, uint16_t kind, uint16_t l
 
 static bool shards_params(const struct ty_lowering *l)
 {
-    return l->zero->gather_in_passes && ty_layout_alike(l->in->layout) > 1;
+    return l->zero->gather_in_passes && ty_layout_has_copies(l->in->layout);
 }
 
 /* ---- parameters ---- */
@@ -46,12 +52,12 @@ static bool shards_params(const struct ty_lowering *l)
 bool ty_lower_regains_late(const struct ty_lowering *l)
 {
     return l->zero->gather_after_step && l->in->layout->framework.overlap_param_gather &&
-           ty_layout_alike(l->in->layout) > 1 && !l->sched->asynchronous;
+           ty_layout_has_copies(l->in->layout) && !l->sched->asynchronous;
 }
 
 void ty_lower_need_params(struct ty_lowering *l)
 {
-    if (l->zero->gather_after_step && ty_layout_alike(l->in->layout) > 1 &&
+    if (l->zero->gather_after_step && ty_layout_has_copies(l->in->layout) &&
         !ty_lower_regains_late(l)) {
         ty_lower_need(l, TY_EVENT_PARAMS);
     }
@@ -76,6 +82,16 @@ static uint32_t place(const struct ty_gathers *g, uint32_t nth)
     return g->want->phase == TY_PHASE_FORWARD ? nth : places - 1 - nth;
 }
 
+/* Whether updated parameters of a part come back: not those that a rank shares with nobody. */
+static bool regains(const struct ty_unit_part *part)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < part->n_buckets; i++) {
+        any = any || part->bucket[i].regain != TY_NONE;
+    }
+    return any;
+}
+
 /* Whether a part waits for a gather of its own. */
 static bool gathers_at(const struct ty_lowering *l, const struct ty_gathers *g, uint32_t at)
 {
@@ -83,9 +99,10 @@ static bool gathers_at(const struct ty_lowering *l, const struct ty_gathers *g, 
     const struct ty_unit *unit = &v->units[at / 2];
     const uint32_t k = at % 2;
     if (regaining(l, g->want)) {
-        return k < unit->n_parts && unit->part[k].n_buckets > 0;
+        return k < unit->n_parts && regains(&unit->part[k]);
     }
-    if (unit->gather == TY_NONE || g->want->found == TY_FOUND_ALL ||
+    if ((unit->gather == TY_NONE && unit->gather_experts == TY_NONE) ||
+        g->want->found == TY_FOUND_ALL ||
         (g->want->found == TY_FOUND_LAST && at / 2 == v->n_units - 1)) {
         return false;
     }
@@ -100,8 +117,9 @@ static void issue_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t a
     if (!regaining(l, g->want)) {
         /* reductions of the pass before come first: those of the group on this very stream */
         const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_REPLICATED};
-        const bool first = g->issued == 0 && ty_lower_is_hybrid(l);
-        data_after(l, TY_GROUP_DATA, unit->gather, unit->layer, event, waits, first ? 2 : 1);
+        const uint32_t n = g->issued == 0 && ty_lower_is_hybrid(l) ? 2 : 1;
+        data_after(l, TY_GROUP_DATA, unit->gather, unit->layer, event, waits, n);
+        data_after(l, TY_GROUP_EXPERT_DATA, unit->gather_experts, unit->layer, event, waits, n);
     } else {
         const uint8_t updated = TY_EVENT_PARAMS;
         for (uint32_t i = part->n_buckets; i > 0; i--) { /* forward order */
@@ -145,7 +163,7 @@ void ty_lower_gather(struct ty_lowering *l, struct ty_gathers *g, uint32_t at)
 
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
-    if (!l->zero->gather_after_step || ty_layout_alike(l->in->layout) == 1 ||
+    if (!l->zero->gather_after_step || !ty_layout_has_copies(l->in->layout) ||
         ty_lower_regains_late(l)) {
         return;
     }
@@ -214,11 +232,10 @@ void ty_lower_reduce(struct ty_lowering *l, const struct ty_vstage *v, uint32_t 
     for (uint32_t i = 0; i < part->n_buckets; i++) {
         event = part->bucket[i].odd ? TY_EVENT_REDUCED_ODD : TY_EVENT_REDUCED;
         data(l, part->bucket[i].group, part->bucket[i].reduce, unit->layer, event);
-        if (part->bucket[i].replicate != TY_NONE) {
-            /* shards meet those of the other replicas once their own group has summed them */
-            ty_lower_collective(l, TY_GROUP_REPLICA, part->bucket[i].replicate, unit->layer,
-                                TY_PART_NONE, TY_EVENT_REPLICATED, &event, 1);
-        }
+        /* shards meet those of the other replicas once their own group has summed them */
+        const uint8_t summed = part->bucket[i].reduce != TY_NONE ? event : TY_EVENT_COMPUTE;
+        data_after(l, TY_GROUP_REPLICA, part->bucket[i].replicate, unit->layer, TY_EVENT_REPLICATED,
+                   &summed, 1);
     }
     if (part->n_buckets > 0 && reduces_at_once(l)) {
         ty_lower_need(l, ty_lower_is_hybrid(l) ? TY_EVENT_REPLICATED : event);

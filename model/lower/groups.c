@@ -6,6 +6,31 @@ static uint16_t index16(int index)
     return index < 0 ? 0 : (uint16_t)index;
 }
 
+/* Where a norm is summed over n neighbours of every pipeline rank. */
+static uint16_t norm_meeting(struct ty_lowering *l, const char *name, uint32_t n)
+{
+    const uint16_t group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, n}));
+    if (n * l->shape.p == 1 || !l->in->schedule->barrier || l->sched->asynchronous) {
+        return TY_NONE;
+    }
+    return index16(ty_build_meet(
+        &l->b, &(struct ty_meet){.name = name, .group = group, .n_gangs = l->shape.p}));
+}
+
+/* Whom the gradient norm is summed over: shards differ between ranks, copies do not. That of
+ * experts is a sum of its own, over the ranks that have one copy of them. */
+static void norm_meetings(struct ty_lowering *l)
+{
+    const struct ty_layout *layout = l->in->layout;
+    const uint32_t copy = layout->tensor * ty_layout_shards(layout);
+    l->norm_meet = norm_meeting(l, "gradient norm", layout->zero > 0 ? copy : layout->tensor);
+    l->expert_norm_meet =
+        ty_layout_experts_apart(layout)
+            ? norm_meeting(l, "gradient norm of experts",
+                           layout->zero > 0 ? copy : layout->expert * layout->expert_tensor)
+            : TY_NONE;
+}
+
 void ty_lower_groups(struct ty_lowering *l)
 {
     const struct ty_layout *layout = l->in->layout;
@@ -20,21 +45,20 @@ void ty_lower_groups(struct ty_lowering *l)
             ty_build_group(&l->b, &(struct ty_group){shard ? "shard" : ty_comm_group_name(g),
                                                      span.stride, span.count}));
     }
-    /* whom the gradient norm is summed over: shards differ between ranks, copies do not */
-    const uint32_t norm = layout->tensor * (layout->zero > 0 ? ty_layout_shards(layout) : 1);
-    l->world_group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, norm}));
-    l->norm_meet = l->tied_meet = TY_NONE;
-    if (norm * l->shape.p > 1 && l->in->schedule->barrier && !l->sched->asynchronous) {
-        l->norm_meet = index16(ty_build_meet(&l->b, &(struct ty_meet){.name = "gradient norm",
-                                                                      .group = l->world_group,
-                                                                      .n_gangs = l->shape.p}));
-    }
+    norm_meetings(l);
+    l->tied_meet = TY_NONE;
     /* a tied embedding has two homes where first and last stage sit on different ranks */
     if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
         l->tied_meet = index16(ty_build_meet(
             &l->b,
             &(struct ty_meet){.name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));
     }
+}
+
+bool ty_lower_is_shared(const struct ty_lowering *l, enum ty_comm_group group)
+{
+    const uint16_t link = l->group[group].link;
+    return link != TY_NONE && l->b.program->groups[link].count > 1;
 }
 
 /* Two-way schedules: rank r and rank p - 1 - r hold the same two stages. */
@@ -63,6 +87,11 @@ int ty_lower_reaches(struct ty_lowering *l)
     const unsigned all = (1u << TY_N_AXES) - 1;
     l->norm_at = ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->arena);
     bool ok = l->norm_at != NULL;
+    if (l->expert_norm_meet != TY_NONE) {
+        l->expert_norm_at =
+            layout->zero > 0 ? l->norm_at : ty_comm_expert_copies(layout, &l->out->grid, l->arena);
+        ok = ok && l->expert_norm_at != NULL;
+    }
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         if (l->group[g].link != TY_NONE) {
             l->group[g].at = ty_comm_reaches(layout, &l->out->grid, g, l->arena);

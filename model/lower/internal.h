@@ -40,7 +40,7 @@ struct ty_comm_kinds {
     uint16_t norm_grads;             /* tensor: gradients of norms under sequence parallelism */
     uint16_t send[2][2], recv[2][2]; /* [0] activations, [1] gradients; to or from the next rank,
                                       * the previous rank */
-    uint16_t grad_norm, tied, mirror;
+    uint16_t grad_norm, expert_norm, tied, mirror;
 };
 
 /* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1,
@@ -58,17 +58,19 @@ struct ty_grad_bucket {
 #define TY_PIECES 12u /* most weights of a part */
 struct ty_unit_part {
     enum ty_part part;
-    struct ty_grad_bucket bucket[TY_PIECES];
+    struct ty_grad_bucket bucket[TY_PIECES + 1u]; /* of the last part what is left, too */
     uint32_t n_buckets;
 };
 
 /* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
-    uint16_t layer;              /* TY_UNIT_LAYER: global number; else TY_NONE */
-    double params;               /* per tensor rank */
-    uint16_t gather;             /* ZeRO-3: kind of its all-gather, else TY_NONE */
-    struct ty_unit_part part[2]; /* [n_parts] in forward order */
+    uint16_t layer; /* TY_UNIT_LAYER: global number; else TY_NONE */
+    /* on this rank, and on others as well: among data ranks; among those with the same experts,
+     * where these are others */
+    double params, experts;
+    uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
+    struct ty_unit_part part[2];     /* [n_parts] in forward order */
     uint32_t n_parts;
 };
 
@@ -183,10 +185,11 @@ struct ty_lowering {
 
     /* links */
     struct ty_lower_group group[TY_N_COMM_GROUPS];
-    const struct ty_reach *norm_at; /* [ranks]: those that hold one copy of the model's states */
-    uint16_t world_group;
+    /* [ranks]: those that hold one copy of the model's states; of its experts, where these are
+     * others, else NULL */
+    const struct ty_reach *norm_at, *expert_norm_at;
     struct ty_sched_edges edges;
-    uint16_t norm_meet, tied_meet;
+    uint16_t norm_meet, expert_norm_meet, tied_meet;
     struct ty_own_group *own_group; /* [n_own_groups] of collectives in the user's file */
     uint32_t n_own_groups;
     uint16_t *mirror_meet; /* [p]: with whom a rank shares its weights, two-way schedules */
@@ -243,6 +246,8 @@ int ty_lower_price(struct ty_lowering *l);
 void ty_lower_groups(struct ty_lowering *l);
 int ty_lower_mirrors(struct ty_lowering *l);
 int ty_lower_reaches(struct ty_lowering *l);
+/* Whether a rank has anyone in its group. */
+bool ty_lower_is_shared(const struct ty_lowering *l, enum ty_comm_group group);
 
 /* gpus.c: kinds of computation with their durations. Finds what GPUs the members of l->here.rank
  * have, as l->here.gpus, and makes the kinds of such a gang when it is the first. Needs
@@ -255,8 +260,8 @@ void ty_lower_durations(struct ty_lowering *l, const ty_ps *dur, struct ty_kind 
 /* A kind that costs cost[generation x stride]. */
 uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_category category,
                                enum ty_phase phase, const struct ty_cost *cost, size_t stride);
-/* The optimizer step over so many parameters. */
-uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, double params);
+/* The optimizer step over the parameters of a rank. */
+uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, const struct ty_stage_plan *plan);
 
 /* Whose links a communication takes. */
 struct ty_route {

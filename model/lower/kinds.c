@@ -311,18 +311,17 @@ static const struct ty_reach *of_members(struct ty_lowering *l, const struct ty_
     return out;
 }
 
-static void norm_kind(struct ty_lowering *l)
+static uint16_t norm_kind(struct ty_lowering *l, const struct ty_reach *at)
 {
-    const struct ty_reach *reaches = of_members(l, l->norm_at);
+    const struct ty_reach *reaches = of_members(l, at);
     if (reaches == NULL) {
-        out_of_memory(l);
-        return;
+        return out_of_memory(l);
     }
     /* one fp32: nothing that a link would notice */
     const struct ty_collective norm = {
         TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
-    l->here.comm.grad_norm = collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp",
-                                             TY_CAT_COMM_DATA, TY_PHASE_STEP, &norm);
+    return collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp", TY_CAT_COMM_DATA,
+                           TY_PHASE_STEP, &norm);
 }
 
 uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *stages,
@@ -364,7 +363,10 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
     l->here.first_kind = l->b.program->n_kinds;
     op_comm_kinds(l);
     message_kinds(l);
-    norm_kind(l);
+    l->here.comm.grad_norm = norm_kind(l, l->norm_at);
+    if (l->expert_norm_meet != TY_NONE) {
+        l->here.comm.expert_norm = norm_kind(l, l->expert_norm_at);
+    }
     const struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
     if (l->tied_meet != TY_NONE) {
         l->here.comm.tied = pair_kind(l, "embedding", 0, l->shape.p - 1,
@@ -372,10 +374,10 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
                                           l->in->layout->tensor);
     }
     if (l->mirror_meet != NULL) {
-        l->here.comm.mirror =
-            pair_kind(l, "mirror", l->here.rank, l->shape.p - 1 - l->here.rank,
-                      l->in->layout->zero > 0 ? plan->params / ty_layout_shards(l->in->layout)
-                                              : plan->params);
+        l->here.comm.mirror = pair_kind(
+            l, "mirror", l->here.rank, l->shape.p - 1 - l->here.rank,
+            l->in->layout->zero > 0 ? ty_layout_shard(l->in->layout, plan->params, plan->experts)
+                                    : plan->params);
     }
     /* norms under sequence parallelism see part of the tokens: their gradients are summed */
     l->here.comm.norm_grads = TY_NONE;
@@ -384,6 +386,6 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
             l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
             2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout));
     }
-    l->here.optimizer = ty_lower_optimizer_kind(l, plan->params);
+    l->here.optimizer = ty_lower_optimizer_kind(l, plan);
     return l->b.code;
 }

@@ -71,14 +71,17 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
             plan->n_layers += layers.count;
             plan->params +=
                 ty_stage_params(l->units, arch, &layers, k % stages == 0, k % stages == stages - 1);
+            plan->experts += ty_stage_experts(l->units, arch, &layers);
         }
     }
     /* the copies of two-way schedules are stages of their own and counted already */
     plan->weight_copies = l->sched->weight_copies == NULL || l->sched->placement == TY_PLACE_TWO_WAY
                               ? 1
                               : l->sched->weight_copies(&l->shape, l->here.rank);
-    plan->states = ty_memory_states(layout, plan->params);
+    plan->states = ty_memory_states(layout, plan->params, plan->experts);
+    plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
     plan->states.weights *= plan->weight_copies;
+    plan->expert_states.weights *= plan->weight_copies;
     struct ty_tensors tensors;
     ty_memory_tensors(l->units, &tensors);
     plan->layer_activations_B = ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_KEPT);

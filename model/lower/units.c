@@ -5,7 +5,10 @@
  * first bucket is small so that reduction begins early; Megatron-LM does the same with one size).
  * It is reduced when the part of the layer that it closes in, attention or MLP, has run its
  * backward. What is left when the first parameter is reached, the embedding as a rule, is the last
- * bucket: no computation is left that could hide it. ZeRO-3 reduces unit by unit, as it gathers. */
+ * bucket: no computation is left that could hide it. ZeRO-3 reduces unit by unit, as it gathers.
+ *
+ * Gradients of experts fill buckets of their own: other ranks have the same experts than have the
+ * same rest of a layer. What a rank has alone is in no bucket. */
 #include <assert.h>
 
 #include "model/lower/internal.h"
@@ -36,16 +39,27 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum 
     const double bytes = params * ty_memory_reduced_bytes(l->in->layout);
     bucket->group = (uint8_t)group;
     bucket->params = params;
-    bucket->reduce = ty_lower_group_kind(l, group, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
-                                         TY_PHASE_BACKWARD, bytes);
-    bucket->replicate =
-        ty_lower_is_hybrid(l)
-            ? ty_lower_group_kind(l, TY_GROUP_REPLICA, TY_COLL_ALL_REDUCE, TY_PHASE_BACKWARD,
-                                  bytes / ty_layout_shards(l->in->layout))
+    const bool experts = group == TY_GROUP_EXPERT_DATA, shared = ty_lower_is_shared(l, group);
+    const uint32_t shards =
+        experts ? ty_layout_expert_shards(l->in->layout) : ty_layout_shards(l->in->layout);
+    bucket->reduce =
+        shared ? ty_lower_group_kind(l, group, whole ? TY_COLL_ALL_REDUCE : l->zero->reduce,
+                                     TY_PHASE_BACKWARD, bytes)
+               : TY_NONE;
+    bucket->replicate = ty_lower_is_hybrid(l)
+                            ? ty_lower_group_kind(l, TY_GROUP_REPLICA, TY_COLL_ALL_REDUCE,
+                                                  TY_PHASE_BACKWARD, bytes / shards)
+                            : TY_NONE;
+    bucket->regain =
+        shared && l->zero->gather_after_step
+            ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
             : TY_NONE;
-    bucket->regain = l->zero->gather_after_step ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER,
-                                                                      TY_PHASE_STEP, params * 2)
-                                                : TY_NONE;
+}
+
+/* Whether gradients of a group are those of one rank only. */
+static bool adds_up(const struct ty_lowering *l, enum ty_comm_group group)
+{
+    return ty_lower_is_shared(l, group) || ty_lower_is_hybrid(l);
 }
 
 /* Buckets that are filling, one for each group that adds up gradients. */
@@ -79,7 +93,7 @@ static void make_buckets(struct ty_lowering *l, struct ty_vstage *v)
             const uint32_t n = pieces_of(l, unit, part->part, piece);
             for (uint32_t i = 0; i < n; i++) {
                 const enum ty_comm_group group = (enum ty_comm_group)piece[i]->group;
-                f.held[group] += piece[i]->params;
+                f.held[group] += adds_up(l, group) ? piece[i]->params : 0;
                 if (f.held[group] >= f.limit[group]) {
                     close_filling(l, &f, part, group);
                 }
@@ -103,16 +117,37 @@ static void find_parts(const struct ty_lowering *l, struct ty_unit *unit)
     }
 }
 
+/* ZeRO-3: parameters that are gathered together, and reduced when a part has run backward. The kind
+ * of the gather. */
+static uint16_t share(struct ty_lowering *l, struct ty_unit_part *part, enum ty_comm_group group,
+                      double params)
+{
+    if (params <= 0) {
+        return TY_NONE;
+    }
+    const uint16_t gather =
+        ty_lower_is_shared(l, group)
+            ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, params * 2)
+            : TY_NONE;
+    close_bucket(l, part, group, params);
+    return gather;
+}
+
 static void make_unit(struct ty_lowering *l, struct ty_unit *unit, enum ty_unit_kind kind,
                       uint16_t layer)
 {
-    *unit = (struct ty_unit){.kind = kind, .layer = layer, .gather = TY_NONE};
-    unit->params = ty_unit_params(&l->units->kind[kind]);
+    const struct ty_unit_ops *ops = &l->units->kind[kind];
+    const double apart = ty_layout_experts_apart(l->in->layout) ? ty_unit_experts(ops) : 0;
+    *unit = (struct ty_unit){
+        .kind = kind, .layer = layer, .gather = TY_NONE, .gather_experts = TY_NONE};
+    unit->params = adds_up(l, TY_GROUP_DATA) ? ty_unit_params(ops) - apart : 0;
+    unit->experts = adds_up(l, TY_GROUP_EXPERT_DATA) ? apart : 0;
     find_parts(l, unit);
-    if (l->zero->gather_in_passes && ty_layout_alike(l->in->layout) > 1) {
-        unit->gather = ty_lower_group_kind(l, TY_GROUP_DATA, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
-                                           unit->params * 2);
-        close_bucket(l, &unit->part[0], TY_GROUP_DATA, unit->params);
+    if (l->zero->gather_in_passes) {
+        unit->gather = share(l, &unit->part[0], TY_GROUP_DATA, unit->params);
+        /* they are a module of their own, and done with before the rest is */
+        unit->gather_experts =
+            share(l, &unit->part[unit->n_parts - 1], TY_GROUP_EXPERT_DATA, unit->experts);
     }
 }
 
@@ -146,7 +181,7 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     if (stage == stages - 1) {
         make_unit(l, &v->units[v->n_units++], TY_UNIT_HEAD, TY_NONE);
     }
-    if (ty_layout_alike(l->in->layout) > 1 && !l->zero->gather_in_passes) {
+    if (!l->zero->gather_in_passes) {
         make_buckets(l, v);
     }
     number_buckets(v);
@@ -161,10 +196,10 @@ static double most_params(const struct ty_vstage *const *v, uint32_t n, uint32_t
         for (uint32_t i = 0; i < v[s]->n_units; i++) {
             double sum = 0;
             for (uint32_t k = i; k < v[s]->n_units && k - i < window; k++) {
-                sum += v[s]->units[k].params;
+                sum += v[s]->units[k].params + v[s]->units[k].experts;
             }
             most = sum > most ? sum : most;
-            all += v[s]->units[i].params;
+            all += v[s]->units[i].params + v[s]->units[i].experts;
         }
     }
     return window == 0 ? all : most;

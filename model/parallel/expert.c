@@ -7,6 +7,16 @@
 #include "model/block/block_internal.h"
 #include "model/check.h"
 
+static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
+{
+    const bool apart = op->expert && ty_layout_experts_apart(b->layout);
+    for (uint32_t i = 0; i < op->n_weights && apart; i++) {
+        op->weights[i].group = TY_GROUP_EXPERT_DATA;
+    }
+}
+
+/* ---- what must divide what ---- */
+
 static int check(const struct ty_layout *layout, const struct ty_section *section,
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
@@ -28,4 +38,4 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
     return rc;
 }
 
-const struct ty_parallel ty_parallel_expert = {.check = check};
+const struct ty_parallel ty_parallel_expert = {.check = check, .around = around};

@@ -124,3 +124,11 @@ struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty
     return experts ? expert_reaches(&span, grid, arena)
                    : ty_grid_reaches(&span.grid, span.dims, arena);
 }
+
+struct ty_reach *ty_comm_expert_copies(const struct ty_layout *layout, const struct ty_grid *grid,
+                                       struct ty_arena *arena)
+{
+    const struct ty_comm_span all = {.grid = expert_grid(layout, grid),
+                                     .dims = ((1u << TY_N_AXES) - 1) & ~(1u << TY_AXIS_DATA)};
+    return expert_reaches(&all, grid, arena);
+}

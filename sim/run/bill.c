@@ -187,7 +187,7 @@ static void add_reserve(const struct ty_config *c, struct ty_bill *bill)
 {
     const char *name[TY_COMMUNICATORS_MAX];
     const uint32_t n = ty_layout_communicators(&c->layout, &c->arch, name);
-    char note[96] = "";
+    char note[128] = "";
     if (c->cluster.overhead.reserve > 0) {
         add_item(bill, "reserve", c->cluster.overhead.reserve, TY_BILL_FIXED, "cluster.reserve");
         return;
@@ -200,6 +200,18 @@ static void add_reserve(const struct ty_config *c, struct ty_bill *bill)
     add_item(bill, "communicators", n * c->cluster.overhead.communicator, TY_BILL_FIXED, note);
 }
 
+/* Those of experts apart: other ranks share them. */
+static void add_states(const struct ty_stage_plan *plan, struct ty_bill *bill)
+{
+    const struct ty_state_bytes *all = &plan->states, *experts = &plan->expert_states;
+    add_item(bill, "weights", all->weights - experts->weights, TY_BILL_FIXED, "");
+    add_item(bill, "expert weights", experts->weights, TY_BILL_FIXED, "");
+    add_item(bill, "gradients", all->grads - experts->grads, TY_BILL_FIXED, "");
+    add_item(bill, "expert gradients", experts->grads, TY_BILL_FIXED, "");
+    add_item(bill, "optimizer", all->optimizer - experts->optimizer, TY_BILL_FIXED, "");
+    add_item(bill, "expert optimizer", experts->optimizer, TY_BILL_FIXED, "");
+}
+
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
 {
     const struct ty_program *p = &run->lowered.program;
@@ -208,9 +220,7 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
     ty_memory_profile(p, gang, &memory);
     *out = (struct ty_bill){.held = memory.peak_held,
                             .pass = &ty_gang_passes(p, gang)[memory.peak_pass]};
-    add_item(out, "weights", gang->static_B[TY_MEM_WEIGHTS], TY_BILL_FIXED, "");
-    add_item(out, "gradients", gang->static_B[TY_MEM_GRADS], TY_BILL_FIXED, "");
-    add_item(out, "optimizer", gang->static_B[TY_MEM_OPTIMIZER], TY_BILL_FIXED, "");
+    add_states(&run->lowered.stage[stage], out);
     add_activations(run, gang, &memory, out);
     add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS], TY_BILL_FIXED, "");
     add_item(out, "fragmentation", run->config->cluster.overhead.fragmentation * out->total_B,

@@ -77,7 +77,9 @@ START_TEST(groups_lie_where_their_members_sit)
 {
     static const struct {
         int order[TY_N_AXES];
-        struct ty_reach expert, data; /* ranks, nodes, per_node, sharing */
+        struct {
+            uint32_t ranks, nodes, per_node, sharing;
+        } expert, data;
     } rows[] = {
         {{TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA, TY_AXIS_PIPELINE},
          {4, 1, 4, 2},

@@ -264,7 +264,7 @@ START_TEST(derate_multiplies_every_compute_time)
         model_case(&c, 1, "llama-30b", "", layouts[i]);
         layer_times(&c.cluster, &c.arch, &c.layout, &a);
         edge_times(&c.cluster, &c.arch, &c.layout, &ea);
-        const double adam = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds;
+        const double adam = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9, 0).seconds;
         c.cluster.gpu.derate = 1.25;
         layer_times(&c.cluster, &c.arch, &c.layout, &b);
         edge_times(&c.cluster, &c.arch, &c.layout, &eb);
@@ -277,7 +277,8 @@ START_TEST(derate_multiplies_every_compute_time)
         assert_near(eb.head_forward.seconds, 1.25 * ea.head_forward.seconds, 1e-12);
         assert_near(eb.head_dgrad.seconds, 1.25 * ea.head_dgrad.seconds, 1e-12);
         assert_near(eb.head_wgrad.seconds, 1.25 * ea.head_wgrad.seconds, 1e-12);
-        assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds, 1.25 * adam, 1e-12);
+        assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9, 0).seconds, 1.25 * adam,
+                    1e-12);
     }
 }
 END_TEST
@@ -306,12 +307,12 @@ START_TEST(the_optimizer_moves_28_bytes_of_its_own_parameters)
     struct model_case c;
     model_case(&c, 1, "llama-7b", "", "{zero: 0, global_batch: 8}");
     c.cluster.gpu.kernel_overhead = 0;
-    const double all = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds;
+    const double all = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9, 0).seconds;
     assert_near(all, 28e9 / (0.8 * 2039e9), 1e-12);
     c.layout.zero = 1;
-    assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds, all / 8, 1e-12);
+    assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9, 0).seconds, all / 8, 1e-12);
     c.layout.framework.grad_fp32 = true;
-    assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9).seconds, all / 8 * 30 / 28,
+    assert_near(ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e9, 0).seconds, all / 8 * 30 / 28,
                 1e-12);
 }
 END_TEST

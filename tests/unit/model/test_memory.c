@@ -16,7 +16,7 @@ START_TEST(zero_shares_states_as_in_its_paper)
     const double closed[] = {16 * P, 4 * P + 12 * P / N, 2 * P + 14 * P / N, 16 * P / N};
     for (uint32_t zero = 0; zero <= 3; zero++) {
         const struct ty_layout layout = {.zero = zero, .data = 64, .context = 1};
-        const struct ty_state_bytes s = ty_memory_states(&layout, P);
+        const struct ty_state_bytes s = ty_memory_states(&layout, P, 0);
         const double sum = s.weights + s.grads + s.optimizer;
         assert_near(sum, closed[zero], 1e-12); /* rounding */
         ck_assert_double_eq_tol(sum * 1e-9, printed_GB[zero], 0.05);
@@ -30,8 +30,8 @@ START_TEST(gradients_in_32_bit_add_two_bytes_each)
         const struct ty_layout half = {.zero = zero, .context = 1, .data = 8};
         const struct ty_layout full = {
             .zero = zero, .context = 1, .data = 8, .framework = {.grad_fp32 = true}};
-        const struct ty_state_bytes a = ty_memory_states(&half, 1e9);
-        const struct ty_state_bytes b = ty_memory_states(&full, 1e9);
+        const struct ty_state_bytes a = ty_memory_states(&half, 1e9, 0);
+        const struct ty_state_bytes b = ty_memory_states(&full, 1e9, 0);
         ck_assert_double_eq(b.grads - a.grads, zero >= 2 ? 2e9 / 8 : 2e9);
         ck_assert_double_eq(b.weights, a.weights);
         ck_assert_double_eq(b.optimizer, a.optimizer);
@@ -355,7 +355,7 @@ START_TEST(the_fastest_published_13b_layout_fits)
 {
     struct model_case c;
     model_case(&c, 8, "llama-13b", "vocabulary: 128000", "{zero: 1, global_batch: 2048}");
-    const struct ty_state_bytes s = ty_memory_states(&c.layout, ty_arch_params(&c.arch));
+    const struct ty_state_bytes s = ty_memory_states(&c.layout, ty_arch_params(&c.arch), 0);
     const double bytes =
         s.weights + s.grads + s.optimizer + 40 * sum_of(&c, TY_UNIT_LAYER, TY_LIFE_KEPT) +
         sum_of(&c, TY_UNIT_HEAD, TY_LIFE_KEPT) + sum_of(&c, TY_UNIT_HEAD, TY_LIFE_LOSS);

@@ -135,7 +135,7 @@ START_TEST(each_kernel_takes_its_own_row)
         timed(on, &c, TY_OPERATOR_EMBEDDING, true).seconds,
         timed(on, &c, TY_OPERATOR_CROSS_ENTROPY, false).seconds,
         timed(on, &c, TY_OPERATOR_CROSS_ENTROPY, true).seconds,
-        ty_optimizer_cost(&on->gpu, &c.layout, 1000000).seconds,
+        ty_optimizer_cost(&on->gpu, &c.layout, 1000000, 0).seconds,
     };
     for (size_t i = 0; i < TY_COUNT(us); i++) {
         ck_assert_msg(fabs(us[i] * 1e6 - (11 + (double)i)) < 1e-9, "row %zu: %.9g us", i,
@@ -144,9 +144,9 @@ START_TEST(each_kernel_takes_its_own_row)
     /* another size: in proportion, but for the kernel's fixed time */
     struct ty_cluster model = *on;
     model.gpu.operator_table = NULL;
-    assert_near(ty_optimizer_cost(&on->gpu, &c.layout, 5e6).seconds,
-                25e-6 * ty_optimizer_cost(&model.gpu, &c.layout, 5e6).seconds /
-                    ty_optimizer_cost(&model.gpu, &c.layout, 1e6).seconds,
+    assert_near(ty_optimizer_cost(&on->gpu, &c.layout, 5e6, 0).seconds,
+                25e-6 * ty_optimizer_cost(&model.gpu, &c.layout, 5e6, 0).seconds /
+                    ty_optimizer_cost(&model.gpu, &c.layout, 1e6, 0).seconds,
                 1e-12);
     const double pair = timed(&model, &c, TY_OPERATOR_ATTENTION, false).seconds;
     c.layout.micro_batch = 4;
@@ -345,7 +345,7 @@ static double all_seconds(const struct model_case *c)
     const struct ty_cost rest[] = {
         ends.embedding_forward, ends.embedding_backward,
         ends.head_forward,      ends.head_dgrad,
-        ends.head_wgrad,        ty_optimizer_cost(&c->cluster.gpu, &c->layout, 1e9)};
+        ends.head_wgrad,        ty_optimizer_cost(&c->cluster.gpu, &c->layout, 1e9, 0)};
     return sum_of(layer.forward, N_LAYER_OPS) + sum_of(layer.dgrad, N_LAYER_OPS) +
            sum_of(layer.wgrad, N_LAYER_OPS) + sum_of(rest, TY_COUNT(rest));
 }

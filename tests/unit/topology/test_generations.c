@@ -249,9 +249,9 @@ static double gpipe_s(const struct quick_run *q, uint32_t slow_node)
         sum += f + b;
         forward = fmax(forward, f);
         backward = fmax(backward, b);
-        optimizer =
-            fmax(optimizer,
-                 ty_optimizer_cost(&gpu->gpu, &c->layout, q->run->lowered.stage[s].params).seconds);
+        optimizer = fmax(
+            optimizer,
+            ty_optimizer_cost(&gpu->gpu, &c->layout, q->run->lowered.stage[s].params, 0).seconds);
     }
     return sum + (BATCH - 1) * (forward + backward) + optimizer;
 }
