@@ -219,6 +219,9 @@ const struct ty_field ty_cluster_fields[] = {
           "beside it (mean of arXiv 2507.03114: 18.9 %)"),
     VALUE(net_overlap_slowdown, net.overlap_slowdown, RATIO, 0, 0.9, "10 %",
           "the same beside a collective between nodes (guess: fewer channels)"),
+    SHARE(exchange_efficiency, collectives.exchange_efficiency, "0.9",
+          "share of what an all-to-all between nodes reaches that a dispatch or a combine with one "
+          "copy a node does (43 of 48 GB/s a NIC: DeepEP on H800, HybridEP on H100)"),
     VALUE(exchange_overlap_slowdown, collectives.exchange_slowdown, RATIO, 0, 0.9, "40 %",
           "share of its speed that a dispatch or a combine loses while computation runs beside it "
           "all along (22 to 31 of 43 GB/s a NIC in DeepSeek-V3's published trace)"),

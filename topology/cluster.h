@@ -131,11 +131,12 @@ struct ty_sharp {
 };
 
 struct ty_collectives {
-    int algorithm;            /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
-    double derate;            /* factor on every time: training steps against nccl-tests */
-    double phase_overlap;     /* share of the shorter phases of a hierarchical collective or an
+    int algorithm;        /* 0: fastest that applies, else 1 + index into ty_coll_algorithms */
+    double derate;        /* factor on every time: training steps against nccl-tests */
+    double phase_overlap; /* share of the shorter phases of a hierarchical collective or an
                            * all-to-all that hides behind the longest one */
-    double exchange_slowdown; /* share of its speed that a dispatch or combine loses beside
+    double exchange_efficiency; /* of a dispatch or combine by node, share of what others reach */
+    double exchange_slowdown;   /* share of its speed that a dispatch or combine loses beside
                                * computation */
     /* Logs of nccl-tests, and what the loader of the run file made of them; NULL: none. */
     struct ty_string_list measured_files;

@@ -123,7 +123,11 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
                           const struct ty_reach *reach)
 {
     struct ty_coll_cost cost;
-    ty_coll_cost(cluster, NULL, (enum ty_coll)comm->coll, comm->bytes, reach, &cost);
+    if (comm->exchange.tokens > 0) {
+        ty_exchange_cost(cluster, &comm->exchange, reach, &cost);
+    } else {
+        ty_coll_cost(cluster, NULL, (enum ty_coll)comm->coll, comm->bytes, reach, &cost);
+    }
     return ty_coll_seconds(&cost) * cluster->collectives.derate;
 }
 

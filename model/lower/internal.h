@@ -291,6 +291,8 @@ struct ty_collective {
     double bytes;
     double calls; /* one after the other, drawn as one */
     struct ty_route route;
+    const char *name;                   /* NULL: that of the collective */
+    const struct ty_exchange *exchange; /* in its place; NULL: none */
 };
 
 /* steps.c: the messages of a collective, where run.detail asks for them, into kind->script

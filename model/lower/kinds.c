@@ -4,6 +4,7 @@
  * by member only where it differs. */
 #include "model/lower/internal.h"
 
+#include <math.h>
 #include <string.h>
 
 uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind)
@@ -55,6 +56,16 @@ struct comm {
 typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
                      struct ty_coll_cost *out, double *seconds);
 
+/* What computation beside a collective loses. An exchange knows its SMs. */
+static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
+                    const struct ty_collective *c)
+{
+    if (c != NULL && c->exchange != NULL && c->exchange->sms > 0) {
+        return fmin(0.9, (double)c->exchange->sms / cluster->gpu.sms);
+    }
+    return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
+}
+
 /* What members take with the links to themselves. */
 static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct comm *c,
                       cost_fn *cost_of, const void *arg)
@@ -77,8 +88,7 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
     kind->alone = as_dur ? 0 : alone[0];
     kind->alone_of = equal || as_dur ? NULL : alone;
     if (c->reach.ranks > 1) {
-        kind->slows =
-            kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
+        kind->slows = slows(cluster, kind, c->collective);
     }
     if (c->collective == NULL || !ty_lower_script(l, kind, c->collective, cost)) {
         ty_lower_flows(l, kind, &c->route, cost);
@@ -119,16 +129,27 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     return ty_lower_add_kind(l, &kind);
 }
 
+static void price(const struct ty_lowering *l, const struct ty_collective *c,
+                  const struct ty_coll_algorithm *algorithm, const struct ty_reach *reach,
+                  struct ty_coll_cost *out)
+{
+    if (c->exchange != NULL) {
+        ty_exchange_cost(l->in->cluster, c->exchange, reach, out);
+    } else {
+        ty_coll_cost(l->in->cluster, algorithm, c->coll, c->bytes, reach, out);
+    }
+}
+
 static void collective_cost(const struct ty_lowering *l, const void *arg, uint32_t member,
                             bool alone, struct ty_coll_cost *out, double *seconds)
 {
     const struct ty_collective *c = arg;
     const double times = c->calls * l->in->cluster->collectives.derate;
     struct ty_reach reach = c->reach[member];
-    ty_coll_cost(l->in->cluster, NULL, c->coll, c->bytes, &reach, out);
+    price(l, c, NULL, &reach, out);
     if (alone && reach.sharing > 1) { /* the library chooses once */
         reach.sharing = 1;
-        ty_coll_cost(l->in->cluster, out->algorithm, c->coll, c->bytes, &reach, out);
+        price(l, c, out->algorithm, &reach, out);
     }
     *seconds = ty_coll_seconds(out) * times;
     out->latency_s *= times;
@@ -142,8 +163,14 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
 static uint16_t collective_kind(struct ty_lowering *l, const char *group, enum ty_category category,
                                 enum ty_phase phase, const struct ty_collective *c)
 {
-    const struct comm comm = {ty_coll_name(c->coll), group,       category, phase,
-                              c->bytes * c->calls,   c->reach[0], c->route, c};
+    const struct comm comm = {c->name != NULL ? c->name : ty_coll_name(c->coll),
+                              group,
+                              category,
+                              phase,
+                              c->bytes * c->calls,
+                              c->reach[0],
+                              c->route,
+                              c};
     return comm_kind(l, &comm, collective_cost, c);
 }
 
@@ -167,7 +194,11 @@ uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, en
                              enum ty_phase phase, double bytes)
 {
     const struct ty_lower_group *g = &l->group[group];
-    const struct ty_collective c = {coll, g->reach, bytes, 1, ty_route_group(g->link)};
+    const struct ty_collective c = {.coll = coll,
+                                    .reach = g->reach,
+                                    .bytes = bytes,
+                                    .calls = 1,
+                                    .route = ty_route_group(g->link)};
     const char *name = l->b.program->groups[g->link].name;
     const int known = known_kind(l, name, phase, &c);
     return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, &c);
@@ -209,6 +240,13 @@ static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase 
     return comm_kind(l, &comm, message_cost, &m);
 }
 
+static bool is_comm(const struct ty_op_comm *a, const struct ty_op_comm *b)
+{
+    return a->group == b->group && a->coll == b->coll && a->calls == b->calls &&
+           !(a->bytes < b->bytes || a->bytes > b->bytes) && a->name == b->name &&
+           ty_exchange_is(&a->exchange, &b->exchange);
+}
+
 /* The same collective of an operator that was looked at before, in a pass of the same direction. */
 static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
 {
@@ -221,9 +259,7 @@ static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm,
                     if (other == comm) {
                         return -1;
                     }
-                    if (forward == (place <= TY_AFTER_FORWARD) && other->group == comm->group &&
-                        other->coll == comm->coll && other->calls == comm->calls &&
-                        !(other->bytes < comm->bytes || other->bytes > comm->bytes)) {
+                    if (forward == (place <= TY_AFTER_FORWARD) && is_comm(other, comm)) {
                         return l->here.comm.op[u][i][place][k];
                     }
                 }
@@ -237,8 +273,15 @@ static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *com
 {
     const int known = same_comm(l, comm, forward);
     const struct ty_lower_group *g = &l->group[comm->group];
-    const struct ty_collective c = {(enum ty_coll)comm->coll, g->reach, comm->bytes, comm->calls,
-                                    ty_route_group(g->link)};
+    const bool exchange = comm->exchange.tokens > 0;
+    const struct ty_collective c = {
+        .coll = exchange ? TY_COLL_ALL_TO_ALL : (enum ty_coll)comm->coll,
+        .reach = g->reach,
+        .bytes = exchange ? ty_exchange_bytes(&comm->exchange, g->reach[0].ranks) : comm->bytes,
+        .calls = comm->calls,
+        .route = ty_route_group(g->link),
+        .name = comm->name,
+        .exchange = exchange ? &comm->exchange : NULL};
     return known >= 0
                ? (uint16_t)known
                : collective_kind(l, l->b.program->groups[g->link].name, category_of[comm->group],
@@ -319,7 +362,7 @@ static uint16_t norm_kind(struct ty_lowering *l, const struct ty_reach *at)
     }
     /* one fp32: nothing that a link would notice */
     const struct ty_collective norm = {
-        TY_COLL_ALL_REDUCE, reaches, 4, 1, {TY_ROUTE_NONE, 0, NULL, 0}};
+        .coll = TY_COLL_ALL_REDUCE, .reach = reaches, .bytes = 4, .calls = 1};
     return collective_kind(l, l->in->layout->zero > 0 ? "world" : "mp", TY_CAT_COMM_DATA,
                            TY_PHASE_STEP, &norm);
 }

@@ -38,6 +38,7 @@ static inline struct ty_cluster ideal(uint32_t g)
         .net.p2p_efficiency = 0.8,
         .net.p2p_latency = 12e-6,
         .collectives.phase_overlap = 0,
+        .collectives.exchange_efficiency = 1,
     };
 }
 

@@ -10,9 +10,10 @@
  * which buffers wait for: a launch and a crossing of the network twice. 44 us within a node of H100
  * (41 by nccl-tests), 72 across nodes.
  *
- * Rates are those of an all-to-all, whatever the library: over NVLink 0.9 of a ring's bus bandwidth
+ * Rates over NVLink are those of an all-to-all, whatever the library: 0.9 of a ring's bus bandwidth
  * (DeepEP's 134 to 138 GB/s on H800, its own rank taken out of them, HybridEP's 282 to 299 on H100
- * and 477 to 630 on GB200), over NICs net_all_to_all_efficiency. */
+ * and 477 to 630 on GB200). Over NICs exchange_efficiency says what chunks on their way through the
+ * receiver's buffers lose. */
 #include "topology/collectives/exchange.h"
 
 #include <math.h>
@@ -89,6 +90,12 @@ double ty_exchange_copies(const struct ty_exchange *x, uint32_t parts)
 
 /* ---- all-to-all ---- */
 
+double ty_exchange_bytes(const struct ty_exchange *x, uint32_t ranks)
+{
+    const bool all = x->method == TY_EXCHANGE_ALL_TO_ALL;
+    return x->tokens * x->row_B * (all ? x->top_k : ty_exchange_copies(x, ranks));
+}
+
 static double load_of(const struct ty_exchange *x)
 {
     return fmax(x->load, 1);
@@ -99,7 +106,8 @@ static void all_to_all(const struct ty_cluster *cluster, const struct ty_exchang
                        const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const double load = load_of(x);
-    ty_coll_cost(cluster, NULL, TY_COLL_ALL_TO_ALL, ty_exchange_bytes(x) * load, reach, out);
+    ty_coll_cost(cluster, NULL, TY_COLL_ALL_TO_ALL, ty_exchange_bytes(x, reach->ranks) * load,
+                 reach, out);
     out->nvlink_B /= load;
     out->net_B /= load;
 }
@@ -129,6 +137,12 @@ static double node_hit(const struct ty_exchange *x, const struct ty_reach *reach
                first_of(x, node.before + node.members, reach->ranks));
 }
 
+/* Of what other collectives reach. */
+static double net_efficiency(const struct ty_cluster *cluster)
+{
+    return cluster->net.all_to_all_efficiency * cluster->collectives.exchange_efficiency;
+}
+
 /* Copies of a token that leave its node. */
 static double remote_copies(const struct ty_exchange *x, const struct ty_reach *reach)
 {
@@ -153,7 +167,7 @@ static double net_s_per_B(const struct ty_cluster *cluster, const struct ty_exch
         const double rows = fmax(g * (nodes - h), (reach->ranks - g) * h);
         most = fmax(most, rows / ty_coll_node_net_rate(cluster, reach, (uint32_t)g));
     }
-    return most / cluster->net.all_to_all_efficiency;
+    return most / net_efficiency(cluster);
 }
 
 /* Launch, and a way over NVLink and the network: once for counts, once for rows. */
@@ -174,7 +188,7 @@ static void per_node(const struct ty_cluster *cluster, const struct ty_exchange 
                      const struct ty_reach *reach, struct ty_coll_cost *out)
 {
     const double rank_B = x->tokens * x->row_B;
-    const double rows_B = rank_B * ty_exchange_copies(x, reach->ranks);
+    const double rows_B = ty_exchange_bytes(x, reach->ranks);
     const double n = reach->ranks, most = reach->per_node;
     double nvlink_s = 0, net_s = 0;
     *out =
@@ -186,7 +200,7 @@ static void per_node(const struct ty_cluster *cluster, const struct ty_exchange 
     }
     if (reach->nodes > 1) {
         out->net_B = rank_B * remote_copies(x, reach);
-        out->net_idle = 1 - cluster->net.all_to_all_efficiency;
+        out->net_idle = 1 - net_efficiency(cluster);
         net_s = rank_B * net_s_per_B(cluster, x, reach);
     }
     out->latency_s = per_node_latency(cluster, reach, out->net_B / fmax(1, reach->nodes - 1.0));
@@ -208,6 +222,19 @@ void ty_exchange_cost(const struct ty_cluster *cluster, const struct ty_exchange
     if (x->overlapped) {
         out->transfer_s /= 1 - cluster->collectives.exchange_slowdown;
     }
+}
+
+static bool equal(double a, double b)
+{
+    return !(a < b || a > b);
+}
+
+bool ty_exchange_is(const struct ty_exchange *a, const struct ty_exchange *b)
+{
+    return a->method == b->method && equal(a->tokens, b->tokens) && equal(a->row_B, b->row_B) &&
+           a->experts == b->experts && a->top_k == b->top_k && a->groups == b->groups &&
+           a->group_limit == b->group_limit && equal(a->load, b->load) && a->sms == b->sms &&
+           a->combine == b->combine && a->overlapped == b->overlapped;
 }
 
 /* Chosen by exchanges, never for a collective. */

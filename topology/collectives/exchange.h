@@ -48,10 +48,10 @@ double ty_exchange_copies(const struct ty_exchange *exchange, uint32_t parts);
 void ty_exchange_cost(const struct ty_cluster *cluster, const struct ty_exchange *exchange,
                       const struct ty_reach *reach, struct ty_coll_cost *out);
 
-/* Bytes that a rank sends, its own share included, by a plain all-to-all: nccl-tests' S. */
-static inline double ty_exchange_bytes(const struct ty_exchange *x)
-{
-    return x->tokens * x->top_k * x->row_B;
-}
+/* Bytes of all copies that a rank makes, those for itself included: of an all-to-all nccl-tests' S,
+ * by node those that ranks receive in the end. */
+double ty_exchange_bytes(const struct ty_exchange *exchange, uint32_t ranks);
+
+bool ty_exchange_is(const struct ty_exchange *a, const struct ty_exchange *b); /* the same */
 
 #endif

@@ -10,9 +10,8 @@
 
 /* ---- layers ---- */
 
-/* LLaMA-65B, tensor 8, one sequence: the sums of the figures above, and elementwise kernels at
- * their measured shares without launch times: norms 203 us, residual sums 112, rotary 20, SwiGLU
- * 34. 3 %. */
+/* LLaMA-65B, tensor 8, one sequence: sums of the figures above, elementwise kernels at measured
+ * shares without launch: norms 203 us, residual sums 112, rotary 20, SwiGLU 34. 3 %. */
 START_TEST(a_llama_65b_layer_takes_the_time_of_its_kernels)
 {
     struct model_case c;

@@ -183,7 +183,8 @@ START_TEST(the_longer_of_nic_and_nvlink_is_what_it_takes)
 {
     struct ty_cluster cluster = ideal(8);
     const double row = v3.tokens * v3.row_B;
-    cluster.net.all_to_all_efficiency = 0.5;
+    cluster.net.all_to_all_efficiency = 0.625;
+    cluster.collectives.exchange_efficiency = 0.8;
     struct ty_coll_cost cost = cost_on(&cluster, &v3, 64, 8);
     ck_assert_double_eq_tol(cost.transfer_s, cost.net_B / (25e9 * 0.9 * 0.5), 1e-9);
     ck_assert_double_eq_tol(cost.latency_s, 2 * (18e-6 + 3e-6 + 14e-6), 1e-12);
