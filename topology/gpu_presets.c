@@ -138,6 +138,10 @@ static const char h200[] =
     HOPPER_KERNELS "memory: 139.5 GiB                # as PyTorch reports it, 139 to 140\n"
                    "memory_bandwidth: 4800 GB/s      # NVIDIA H200 data sheet\n";
 
+static const char h800[] = HOPPER_KERNELS
+    "memory: 79.1 GiB                 # as H100\n"
+    "memory_bandwidth: 3350 GB/s      # as H100; what differs is NVLink (DeepSeek-AI 2024)\n";
+
 static const char b200[] = BLACKWELL_KERNELS
     "peak_bf16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
     "peak_fp16: 2250 TFLOP/s          # NVIDIA B200 data sheet, dense\n"
@@ -163,6 +167,30 @@ static const char gb200[] = BLACKWELL_KERNELS
     "flash2_rate: 842 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 1096 TFLOP/s        # guess: B200 by peak\n";
 
+static const char b300[] = BLACKWELL_KERNELS
+    "peak_bf16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
+    "peak_fp16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
+    "peak_fp32: 75 TFLOP/s            # NVIDIA HGX B300 data sheet\n"
+    "peak_fp8: 4500 TFLOP/s           # NVIDIA HGX B300 data sheet, dense\n"
+    "memory: 267 GiB                  # guess: of 288 GB labelled\n"
+    "memory_bandwidth: 8 TB/s         # NVIDIA HGX B300 data sheet\n"
+    "sms: 148                         # guess: as B200\n"
+    "flash1_rate: 312 TFLOP/s         # guess 15 %: as B200\n"
+    "flash2_rate: 758 TFLOP/s         # guess 15 %: as B200\n"
+    "flash3_rate: 986 TFLOP/s         # guess 15 %: as B200, though exponentials are faster\n";
+
+static const char gb300[] = BLACKWELL_KERNELS
+    "peak_bf16: 2500 TFLOP/s          # NVIDIA GB300 NVL72 data sheet, dense\n"
+    "peak_fp16: 2500 TFLOP/s          # NVIDIA GB300 NVL72 data sheet, dense\n"
+    "peak_fp32: 80 TFLOP/s            # NVIDIA GB300 NVL72 data sheet\n"
+    "peak_fp8: 5000 TFLOP/s           # NVIDIA GB300 NVL72 data sheet, dense\n"
+    "memory: 276 GiB                  # guess: of 288 GB labelled\n"
+    "memory_bandwidth: 8 TB/s         # NVIDIA GB300 NVL72 data sheet\n"
+    "sms: 152                         # guess: as GB200\n"
+    "flash1_rate: 347 TFLOP/s         # guess 15 %: as GB200\n"
+    "flash2_rate: 842 TFLOP/s         # guess 15 %: as GB200\n"
+    "flash3_rate: 1096 TFLOP/s        # guess 15 %: as GB200, though exponentials are faster\n";
+
 const struct ty_preset ty_gpu_presets[] = {
     {.name = "v100-sxm2-32g",
      .summary = "NVIDIA V100 SXM2, 32 GB, Volta",
@@ -184,6 +212,10 @@ const struct ty_preset ty_gpu_presets[] = {
      .summary = "NVIDIA H200 SXM5, 141 GB, Hopper",
      .source = "NVIDIA H200 data sheet; kernel figures of H100",
      .text = h200},
+    {.name = "h800-sxm",
+     .summary = "NVIDIA H800 SXM5, 80 GB, Hopper with fewer NVLinks",
+     .source = "kernel figures of H100",
+     .text = h800},
     {.name = "b200-sxm",
      .summary = "NVIDIA B200 SXM6, 180 GB, Blackwell",
      .source = "NVIDIA B200 data sheet; MooreThreads/SimuMax",
@@ -192,5 +224,13 @@ const struct ty_preset ty_gpu_presets[] = {
      .summary = "NVIDIA GB200, one of its two GPUs, Blackwell",
      .source = "NVIDIA GB200 NVL72 data sheet; kernel figures of B200",
      .text = gb200},
+    {.name = "b300-sxm",
+     .summary = "NVIDIA B300 SXM6, 288 GB, Blackwell Ultra",
+     .source = "NVIDIA HGX B300 data sheet; kernel figures of B200",
+     .text = b300},
+    {.name = "gb300",
+     .summary = "NVIDIA GB300, one of its two GPUs, Blackwell Ultra",
+     .source = "NVIDIA GB300 NVL72 data sheet; kernel figures of B200",
+     .text = gb300},
     {.name = NULL},
 };
