@@ -61,9 +61,9 @@ const struct ty_field ty_layout_fields[] = {
     COUNT(pipeline, 65535, "1", "ranks that hold successive layers"),
     ROW(data, UINT, .min = 1, .fallback = "auto", .blank = "auto",
         .doc = "replicas of the model; auto: GPUs / (tensor context pipeline)"),
-    COUNT(expert, 65536, "1", "ranks that share the experts of a layer; only 1 is simulated yet"),
+    COUNT(expert, 65536, "1", "ranks that share the experts of a layer"),
     COUNT(expert_tensor, 65536, "1",
-          "ranks that share the products of every expert; only 1 is simulated yet"),
+          "ranks that share the products of every expert, whatever layout.tensor is"),
     COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
     ROW(global_batch, UINT, .min = 1, .required = true,
         .doc = "sequences in an optimizer step, over all replicas"),
@@ -196,7 +196,29 @@ static int check_product(const struct layout_check *c)
     }
     l->data = data;
     l->ranks = c->gpus;
+    l->expert_data =
+        ty_arch_is_moe(c->arch) ? c->gpus / (l->pipeline * l->expert * l->expert_tensor) : 0;
     return 0;
+}
+
+/* There are as many copies of the experts as of the rest. */
+static int check_expert_copies(const struct layout_check *c)
+{
+    const struct ty_layout *l = c->layout;
+    struct ty_numbers list = {.n = 0};
+    if (l->expert_data % ty_layout_replicas(l) == 0) {
+        return 0;
+    }
+    for (uint32_t n = 1; n <= l->data; n++) {
+        if (l->data % n == 0 && l->expert_data % (l->data / n) == 0) {
+            ty_numbers_add(&list, n);
+        }
+    }
+    return ty_check_fail(c->section, "shard", c->err,
+                         "%u makes %u copies of the states, and %u ranks have the same experts "
+                         "(layout.expert, layout.expert_tensor); try %s, or auto",
+                         (unsigned)l->shard, (unsigned)ty_layout_replicas(l),
+                         (unsigned)l->expert_data, list.text);
 }
 
 /* Groups that share states divide the data ranks; derives auto. */
@@ -228,7 +250,7 @@ static int check_shard(const struct layout_check *c)
                              "1: a rank alone shares with nobody; try %s, or layout.zero 0",
                              list.text);
     }
-    return 0;
+    return check_expert_copies(c);
 }
 
 /* What a stack does not do beside a pipeline. */

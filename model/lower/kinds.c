@@ -395,6 +395,21 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 
 /* ---- a pipeline rank ---- */
 
+/* Parameters that every tensor rank has whole. Under sequence parallelism it sees part of the
+ * tokens, so that their gradients are summed: two norms a layer, and the router of experts. */
+static double whole_params(const struct ty_lowering *l, const struct ty_stage_plan *plan)
+{
+    const struct ty_arch *arch = l->in->arch;
+    double sum = 2.0 * arch->hidden * plan->n_layers;
+    for (uint32_t i = 0; i < plan->n_chunks; i++) {
+        for (uint32_t k = 0; k < plan->chunk[i].count; k++) {
+            const bool experts = ty_arch_has_experts(arch, plan->chunk[i].first + k);
+            sum += experts ? (double)arch->hidden * arch->experts : 0;
+        }
+    }
+    return sum;
+}
+
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
@@ -422,12 +437,11 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
             l->in->layout->zero > 0 ? ty_layout_shard(l->in->layout, plan->params, plan->experts)
                                     : plan->params);
     }
-    /* norms under sequence parallelism see part of the tokens: their gradients are summed */
     l->here.comm.norm_grads = TY_NONE;
     if (l->in->layout->sequence_parallel && plan->n_layers > 0) {
-        l->here.comm.norm_grads = ty_lower_group_kind(
-            l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-            2.0 * l->in->arch->hidden * plan->n_layers * ty_memory_grad_bytes(l->in->layout));
+        l->here.comm.norm_grads =
+            ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
+                                whole_params(l, plan) * ty_memory_grad_bytes(l->in->layout));
     }
     l->here.optimizer = ty_lower_optimizer_kind(l, plan);
     return l->b.code;

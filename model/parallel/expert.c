@@ -17,25 +17,100 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 
 /* ---- what must divide what ---- */
 
+/* What a degree is checked against. */
+struct expert_check {
+    const struct ty_layout *layout;
+    const struct ty_section *section;
+    const struct ty_arch *arch;
+    uint32_t
+        stage; /* ranks of a pipeline stage; 0: not known, as the stages do not divide the GPUs */
+    struct ty_err *err;
+};
+
+/* Degrees that divide `whole` and leave whole groups in a stage beside `other`, the degree of the
+ * other kind. */
+static struct ty_numbers candidates(const struct expert_check *c, uint32_t whole, uint32_t other)
+{
+    struct ty_numbers list = {.n = 0};
+    for (uint32_t n = 1; n <= whole && (c->stage == 0 || n <= c->stage / other); n++) {
+        if (whole % n == 0 && (c->stage == 0 || c->stage % ((uint64_t)n * other) == 0)) {
+            ty_numbers_add(&list, n);
+        }
+    }
+    return list;
+}
+
+static int check_dense(const struct expert_check *c)
+{
+    const bool tensor = c->layout->expert == 1;
+    const uint32_t n = tensor ? c->layout->expert_tensor : c->layout->expert;
+    return n == 1 ? 0
+                  : ty_check_fail(c->section, tensor ? "expert_tensor" : "expert", c->err,
+                                  "%u ranks share experts, and the model has none (model.experts); "
+                                  "write 1",
+                                  (unsigned)n);
+}
+
+/* Experts for each of the ranks that share them, and whole columns for each that share one. */
+static int check_shares(const struct expert_check *c)
+{
+    const struct ty_layout *l = c->layout;
+    if (c->arch->experts % l->expert != 0) {
+        return ty_check_fail(c->section, "expert", c->err,
+                             "%u does not divide model.experts (%u); try %s", (unsigned)l->expert,
+                             (unsigned)c->arch->experts,
+                             candidates(c, c->arch->experts, l->expert_tensor).text);
+    }
+    if (c->arch->expert_ffn % l->expert_tensor != 0) {
+        return ty_check_fail(c->section, "expert_tensor", c->err,
+                             "%u does not divide model.expert_ffn (%u); try %s",
+                             (unsigned)l->expert_tensor, (unsigned)c->arch->expert_ffn,
+                             candidates(c, c->arch->expert_ffn, l->expert).text);
+    }
+    return 0;
+}
+
+/* Both grids have the ranks of a stage. */
+static int check_grid(const struct expert_check *c)
+{
+    const struct ty_layout *l = c->layout;
+    const uint64_t n = (uint64_t)l->expert * l->expert_tensor;
+    if (c->stage == 0 || c->stage % n == 0) {
+        return 0;
+    }
+    const bool tensor = l->expert == 1;
+    const struct ty_numbers list = tensor ? candidates(c, c->arch->expert_ffn, l->expert)
+                                          : candidates(c, c->arch->experts, l->expert_tensor);
+    return ty_check_fail(c->section, tensor ? "expert_tensor" : "expert", c->err,
+                         "expert x expert_tensor = %u x %u = %llu does not divide the GPUs of a "
+                         "pipeline stage (tensor x context x data, %u); %s%s",
+                         (unsigned)l->expert, (unsigned)l->expert_tensor, (unsigned long long)n,
+                         (unsigned)c->stage, list.n > 0 ? "try " : "change layout.expert_tensor",
+                         list.text);
+}
+
 static int check(const struct ty_layout *layout, const struct ty_section *section,
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
-    const struct {
-        const char *key;
-        uint32_t value;
-    } rows[] = {{"expert", layout->expert}, {"expert_tensor", layout->expert_tensor}};
-    int rc = 0;
-    (void)arch;
-    (void)gpus;
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (rows[i].value > 1) {
-            rc = ty_check_first(rc, ty_check_fail(section, rows[i].key, err,
-                                                  "%u: expert parallelism is not simulated yet in "
-                                                  "this version; write 1",
-                                                  (unsigned)rows[i].value));
-        }
+    const struct expert_check c = {
+        .layout = layout,
+        .section = section,
+        .arch = arch,
+        .stage = gpus % layout->pipeline == 0 ? gpus / layout->pipeline : 0,
+        .err = err,
+    };
+    if (!ty_arch_is_moe(arch)) {
+        return check_dense(&c);
     }
-    return rc;
+    if (layout->tensor > 1 && !layout->sequence_parallel) {
+        return ty_check_fail(
+            section, "sequence_parallel", err,
+            "false: %u tensor ranks would all send the same tokens to the experts; "
+            "write true, or a layout.tensor of 1",
+            (unsigned)layout->tensor);
+    }
+    const int rc = check_shares(&c);
+    return rc < 0 ? rc : check_grid(&c);
 }
 
 const struct ty_parallel ty_parallel_expert = {.check = check, .around = around};

@@ -1,4 +1,5 @@
 /* test_expert_grid.c - experts have a grid of their own: groups, where they lie, states. */
+#include "model/block/memory.h"
 #include "model/parallel.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
@@ -115,6 +116,37 @@ START_TEST(groups_lie_where_their_members_sit)
 }
 END_TEST
 
+/* ---- states ---- */
+
+/* The third of four pipeline ranks of DeepSeek-V3 on 256 GPUs: 15 layers, in each 4 of 256 experts
+ * and 233 million parameters besides; published 36.4 and 32.1 GB (arXiv 2603.07685, table 3). */
+START_TEST(states_of_experts_are_shared_by_ranks_that_have_the_same)
+{
+    const double experts = 15 * 4 * 3 * 7168.0 * 2048, params = 15 * 409.2e6;
+    struct ty_layout layout = {.tensor = 1,
+                               .context = 1,
+                               .pipeline = 4,
+                               .data = 64,
+                               .shard = 64,
+                               .zero = 1,
+                               .expert = 64,
+                               .expert_tensor = 1,
+                               .expert_data = 1,
+                               .framework.grad_fp32 = true};
+    struct ty_state_bytes s = ty_memory_states(&layout, params, experts);
+    ck_assert_double_eq_tol(s.weights + s.grads, 36.8e9, 0.05e9);
+    ck_assert_double_eq_tol(s.optimizer, 32.4e9, 0.05e9);
+    layout.expert = 16; /* four ranks have the same experts, and four times as many of them */
+    layout.expert_data = 4;
+    s = ty_memory_states(&layout, params + 3 * experts, 4 * experts);
+    ck_assert_double_eq_tol(s.optimizer, 32.4e9, 0.05e9);
+    layout.zero = 3;
+    s = ty_memory_states(&layout, params + 3 * experts, 4 * experts);
+    ck_assert_double_eq_tol(s.weights, 2 * ((params - experts) / 64 + experts), 1);
+}
+END_TEST
+
 TY_SUITE("expert grid", groups_of_experts_are_those_of_megatron,
          expert_tensor_ranks_are_neighbours_and_copies_are_shared,
-         groups_lie_where_their_members_sit)
+         groups_lie_where_their_members_sit,
+         states_of_experts_are_shared_by_ranks_that_have_the_same)

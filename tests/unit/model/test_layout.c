@@ -83,7 +83,8 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
          "2:8: layout.shard: 1: a rank alone shares with nobody; try 2, 4, 8, 16, 32, or "
          "layout.zero 0"},
         {"expert: 4\nglobal_batch: 96", 1,
-         "1:9: layout.expert: 4: expert parallelism is not simulated yet in this version; write 1"},
+         "1:9: layout.expert: 4 ranks share experts, and the model has none (model.experts); write "
+         "1"},
     };
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct model_case c;
@@ -96,6 +97,77 @@ START_TEST(what_is_wrong_is_said_at_the_value_to_change)
         ck_assert_uint_eq(c.err.n, 1); /* one mistake, one message */
         model_case_release(&c);
     }
+}
+END_TEST
+
+/* 16 GPUs, a model of 32 experts of width 768. */
+static int read_experts(struct model_case *c, const char *text)
+{
+    model_case_begin(c, 2);
+    ck_assert_int_eq(model_read(c, "llama-7b", "{}"), 0);
+    c->arch.experts = 32;
+    c->arch.experts_per_token = 4;
+    c->arch.expert_ffn = 768;
+    return layout_read(c, text, 1);
+}
+
+START_TEST(mistakes_about_experts_have_their_messages)
+{
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"expert: 3\nglobal_batch: 96",
+         "1:9: layout.expert: 3 does not divide model.experts (32); try 1, 2, 4, 8, 16"},
+        {"expert: 2\nexpert_tensor: 9\nglobal_batch: 96",
+         "2:16: layout.expert_tensor: 9 does not divide model.expert_ffn (768); try 1, 2, 4, 8"},
+        {"expert: 8\npipeline: 4\nglobal_batch: 96",
+         "1:9: layout.expert: expert x expert_tensor = 8 x 1 = 8 does not divide the GPUs of a "
+         "pipeline stage (tensor x context x data, 4); try 1, 2, 4"},
+        {"expert_tensor: 3\nglobal_batch: 96",
+         "1:16: layout.expert_tensor: expert x expert_tensor = 1 x 3 = 3 does not divide the GPUs "
+         "of a pipeline stage (tensor x context x data, 16); try 1, 2, 4, 8, 16"},
+        {"tensor: 2\nglobal_batch: 96",
+         "layout.sequence_parallel: false: 2 tensor ranks would all send the same tokens to the "
+         "experts; write true, or a layout.tensor of 1"},
+        {"expert: 8\nzero: 3\nshard: 4\nglobal_batch: 96",
+         "3:8: layout.shard: 4 makes 4 copies of the states, and 2 ranks have the same experts "
+         "(layout.expert, layout.expert_tensor); try 8, 16, or auto"},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        ck_assert_int_eq(read_experts(&c, rows[i].text), TY_EINPUT);
+        c.err.text[strcspn(c.err.text, "\n")] = '\0';
+        const size_t file = strncmp(c.err.text, "run.yaml:", 9) == 0 ? 9 : 0;
+        ck_assert_str_eq(c.err.text + file, rows[i].message);
+        ck_assert_uint_eq(c.err.n, 1);
+        model_case_release(&c);
+    }
+}
+END_TEST
+
+/* The ranks of a stage, once as tensor x context x data and once as expert ones. */
+START_TEST(expert_data_ranks_are_what_is_left_of_a_stage)
+{
+    static const struct {
+        const char *text;
+        uint32_t data;
+    } rows[] = {
+        {"{global_batch: 96}", 16},
+        {"{expert: 8, global_batch: 96}", 2},
+        {"{expert: 16, global_batch: 96}", 1},
+        {"{pipeline: 2, expert: 4, expert_tensor: 2, global_batch: 96}", 1},
+        {"{tensor: 4, sequence_parallel: true, expert: 8, global_batch: 96}", 2},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        ck_assert_int_eq(read_experts(&c, rows[i].text), 0);
+        ck_assert_uint_eq(c.layout.expert_data, rows[i].data);
+        model_case_release(&c);
+    }
+    struct model_case dense;
+    ck_assert_int_eq(read_layout(&dense, "{global_batch: 96}", 1), 0);
+    ck_assert_uint_eq(dense.layout.expert_data, 0);
+    model_case_release(&dense);
 }
 END_TEST
 
@@ -302,6 +374,7 @@ START_TEST(biases_of_shared_key_heads_are_copied_with_them)
 END_TEST
 
 TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_value_to_change,
+         mistakes_about_experts_have_their_messages, expert_data_ranks_are_what_is_left_of_a_stage,
          two_mistakes_are_two_messages, an_unsupported_type_is_refused,
          sequence_parallelism_needs_a_divisible_sequence_and_nothing_else,
          few_key_heads_are_shared_by_whole_numbers_of_ranks,
