@@ -158,9 +158,7 @@ static int check_known(const struct ty_arch *arch, const struct ty_section *sect
         bool is;
     } rows[] = {
         {"experts", ty_arch_is_moe(arch)},
-        {"kv_latent", ty_arch_is_latent(arch)},
         {"mtp", arch->mtp > 0},
-        {"sinks", arch->sinks},
     };
     int rc = 0;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {

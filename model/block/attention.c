@@ -3,6 +3,8 @@
  *     qkv  h x (a + 2 kv) d, rotary embedding    core  scores, softmax, values    proj  a d x h
  *
  * and, where model.qk_norm says so, a norm of width d on every head of q and k before rotation.
+ * Latent attention has other operators in the place of qkv (latent.c), and values of a width of
+ * their own. An attention sink is one more logit a head, which costs a number and no time.
  *
  * Kept, bytes per token of e bytes an element: q, k, v  e (a + 2 kv) d; the output  e a d; scores
  * in memory: probabilities e a s, with dropout the dropped ones and a mask (e + 1) a s, made of
@@ -32,7 +34,8 @@ static void weights(const struct ty_block_maker *b, struct ty_unit_op *op)
     ty_block_weight(op, "v", kv);
 }
 
-static void qkv(struct ty_block_maker *b)
+/* Returns the operator that gives q, k and v. */
+static uint32_t qkv(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const bool fused = b->layout->framework.fused_qkv;
@@ -54,32 +57,43 @@ static void qkv(struct ty_block_maker *b)
                              b->shard.tokens * (b->shard.heads + b->shard.kv_heads) * d);
     }
     weights(b, op);
+    const uint32_t at = b->out->n - 1;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), token = b->shard.tokens * e;
+    ty_block_keep(b, at, at + 1, "q, k, v", token * (b->shard.heads + 2 * b->shard.kv_heads) * d);
+    ty_block_keep(b, at, at, "inputs of q's and k's norms",
+                  arch->qk_norm ? token * (b->shard.heads + b->shard.kv_heads) * d : 0);
+    return at;
 }
 
 static void core(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
-    const bool window = ty_arch_has_window(arch, b->layer);
+    const bool window = ty_arch_has_window(arch, b->layer), latent = ty_arch_is_latent(arch);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "attention core", "attention core backward", NULL);
     op->recompute = TY_RECOMPUTE_CORE;
-    ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
-                                            .dtype = arch->dtype,
-                                            .variant = arch->attention,
-                                            .dropout = arch->dropout > 0,
-                                            .attention = {.sequences = b->shard.sequences,
-                                                          .tokens = b->shard.sequence,
-                                                          .heads = b->shard.heads,
-                                                          .kv_heads = b->shard.kv_heads,
-                                                          .head_dim = arch->head_dim,
-                                                          .window = window ? arch->window : 0,
-                                                          .full = arch->full_attention}});
+    ty_block_kernel(op,
+                    &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,
+                                        .dtype = arch->dtype,
+                                        .variant = arch->attention,
+                                        .dropout = arch->dropout > 0,
+                                        .attention = {.sequences = b->shard.sequences,
+                                                      .tokens = b->shard.sequence,
+                                                      .heads = b->shard.heads,
+                                                      .kv_heads = b->shard.kv_heads,
+                                                      .head_dim = ty_arch_query_width(arch),
+                                                      .value_dim = latent ? arch->head_value : 0,
+                                                      .window = window ? arch->window : 0,
+                                                      .full = arch->full_attention}});
+    if (arch->sinks) {
+        ty_block_weight(op, "sinks", b->shard.heads);
+    }
 }
 
 static void proj(struct ty_block_maker *b)
 {
     const double h = b->arch->hidden, out[] = {h};
-    const double q = b->shard.heads * b->arch->head_dim;
+    const double q = b->shard.heads * ty_arch_value_width(b->arch);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "proj", "proj backward", "proj wgrad");
     op->row = true;
@@ -111,14 +125,15 @@ static void gradients(const struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
     const struct ty_shard *x = &b->shard;
-    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), d = arch->head_dim;
+    const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype);
+    const double dq = ty_arch_query_width(arch), dv = ty_arch_value_width(arch);
     const double all = x->tokens * x->heads * x->sequence;
     const bool wide = arch->attention == TY_ATTENTION_UNFUSED && e < 4;
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "gradients of q, k, v and output",
-                  x->tokens * e * (2 * x->heads + 2 * x->kv_heads) * d);
+                  x->tokens * e * (x->heads + x->kv_heads) * (dq + dv));
     if (is_flash(arch)) {
         ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_ATTENTION, "32-bit sums of q's gradient",
-                      x->tokens * 4 * x->heads * d);
+                      x->tokens * 4 * x->heads * dq);
         return;
     }
     /* of the probabilities, 16 bit; framework operators: of the 32-bit softmax's result and
@@ -130,16 +145,15 @@ static void gradients(const struct ty_block_maker *b)
 void ty_block_attention(struct ty_block_maker *b)
 {
     const struct ty_shard *x = &b->shard;
-    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype), d = b->arch->head_dim;
-    const uint32_t first = b->out->n;
-    qkv(b);
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const uint32_t made = ty_arch_is_latent(b->arch) ? ty_block_latent(b) : qkv(b);
     core(b);
     proj(b);
-    ty_block_keep(b, first, first + 1, "q, k, v", x->tokens * e * (x->heads + 2 * x->kv_heads) * d);
-    ty_block_keep(b, first, first, "inputs of q's and k's norms",
-                  b->arch->qk_norm ? x->tokens * e * (x->heads + x->kv_heads) * d : 0);
-    ty_block_keep(b, first + 1, first + 2, "attention output", x->tokens * e * x->heads * d);
-    scores(b, first + 1);
+    ty_block_keep(b, made + 1, made + 2, "attention output",
+                  x->tokens * e * x->heads * ty_arch_value_width(b->arch));
+    scores(b, made + 1);
     gradients(b);
-    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[first], "gradient of the qkv matrix");
+    ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[made],
+                        ty_arch_is_latent(b->arch) ? "gradient of an up-projection"
+                                                   : "gradient of the qkv matrix");
 }

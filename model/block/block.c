@@ -132,6 +132,22 @@ void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct
     at->times = (uint8_t)times;
 }
 
+void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,
+                          enum ty_comm_place place, enum ty_coll coll, uint32_t times)
+{
+    const double token = b->shard.tokens * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    struct ty_op_comm comm = {
+        .group = TY_GROUP_TENSOR, .coll = (uint8_t)coll, .bytes = ty_block_hidden_bytes(b)};
+    if (op->width[0] <= 0) {
+        ty_block_comm(op, place, &comm, times);
+        return;
+    }
+    for (uint32_t i = 0; i < TY_COUNT(op->width); i++) {
+        comm.bytes = token * op->width[i];
+        ty_block_comm(op, place, &comm, 1);
+    }
+}
+
 /* ---- units ---- */
 
 /* Whether the backward finds a tensor made anew. */

@@ -65,6 +65,7 @@ struct ty_weight {
     const char *name;
     double params; /* on this rank */
     uint8_t group; /* enum ty_comm_group: who has the same, and adds up its gradients */
+    bool whole; /* every tensor rank has it, and with sequence parallelism part of its gradient */
 };
 
 /* A collective of an operator. */
@@ -122,6 +123,7 @@ struct ty_unit_op {
     uint32_t n_weights;
     bool column;        /* needs the whole input; its input gradient is a sum over tensor ranks, */
     uint32_t n_reduces; /* reduced once for each matrix that is a module of its own */
+    double width[2];    /* of inputs that are not hidden states, one each; 0, 0: it is these */
     bool row;           /* its result is a sum over tensor ranks */
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */

@@ -38,6 +38,11 @@ double ty_block_input_bytes(const struct ty_block_maker *b);
 void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,
                    uint32_t times);
 
+/* A collective of tensor ranks about what a column-parallel operator needs whole: `times` of hidden
+ * states, or one for each of its own inputs. */
+void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,
+                          enum ty_comm_place place, enum ty_coll coll, uint32_t times);
+
 /* A tensor that operator `made` leaves for operator `used`; see struct ty_saved. Nothing is noted
  * of no bytes. */
 void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used, const char *name,
@@ -56,6 +61,7 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 
 /* The parts of units, each in its own file. */
 void ty_block_attention(struct ty_block_maker *b);
+uint32_t ty_block_latent(struct ty_block_maker *b); /* which operator gives q, k and v */
 void ty_block_mlp(struct ty_block_maker *b);
 void ty_block_layer(struct ty_block_maker *b);
 void ty_block_embedding(struct ty_block_maker *b);

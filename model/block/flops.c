@@ -10,8 +10,9 @@ static double attention(const struct ty_arch *arch, bool causal)
         for (uint32_t i = 0; i < arch->layers; i++) {
             layers += ty_arch_has_window(arch, i) == (window == 1);
         }
-        full +=
-            4.0 * layers * arch->heads * arch->head_dim * ty_arch_attention_span(arch, window == 1);
+        full += 2.0 * layers * arch->heads *
+                (ty_arch_query_width(arch) + ty_arch_value_width(arch)) *
+                ty_arch_attention_span(arch, window == 1);
     }
     return causal ? full / 2 : full;
 }

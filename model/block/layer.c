@@ -33,7 +33,9 @@ void ty_block_layer(struct ty_block_maker *b)
     const uint32_t second = norm(b, TY_PART_MLP);
     ty_block_mlp(b);
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
-    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v", ty_block_input_bytes(b));
+    /* a latent's matrix works on the rank's own tokens */
+    ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v",
+                     arch->query_latent > 0 ? hidden : ty_block_input_bytes(b));
     ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
     ty_block_keep_of(b, second, NORM, second + 1, "inputs of the MLP", ty_block_input_bytes(b));
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);

@@ -24,16 +24,17 @@
 
 #define RING_MAX 1024u /* kinds of rounds grow with the square of the ranks */
 
-/* Bytes of queries or of the output, and of keys or of values, on one rank. */
+/* Bytes on one rank of queries, of the output, and of keys or values: the mean of both. */
 struct sizes {
-    double queries, keys;
+    double queries, output, keys;
 };
 
 static struct sizes sizes(const struct ty_block_maker *b)
 {
-    const double token =
-        b->shard.tokens * b->arch->head_dim * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
-    return (struct sizes){token * b->shard.heads, token * b->shard.kv_heads};
+    const double token = b->shard.tokens * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double q = ty_arch_query_width(b->arch), v = ty_arch_value_width(b->arch);
+    return (struct sizes){token * q * b->shard.heads, token * v * b->shard.heads,
+                          token * (q + v) / 2 * b->shard.kv_heads};
 }
 
 /* ---- methods ---- */
@@ -43,6 +44,7 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
 {
     const double keys = sizes(b).keys, e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const struct ty_attention_core *own = &op->kernel[0].attention;
+    const double value = ty_arch_value_width(b->arch), wider = own->head_dim / value;
     struct ty_kernel next = op->kernel[0];
     if (ranks == 1) {
         return;
@@ -52,12 +54,12 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
     next.attention.tokens = balanced && skips ? own->tokens / 2 : own->tokens;
     next.attention.unmasked = true;
     ty_block_kernel(op, &next);
-    ty_block_kernel(op, &(struct ty_kernel){
-                            .op = TY_OPERATOR_MERGE,
-                            .dtype = b->arch->dtype,
-                            .variant = b->layout->framework.fused_merge ? TY_FUSED : TY_UNFUSED,
-                            .gradients = 1 + 2 * own->kv_heads / own->heads,
-                            .elements = own->sequences * own->tokens * own->heads * own->head_dim});
+    ty_block_kernel(
+        op, &(struct ty_kernel){.op = TY_OPERATOR_MERGE,
+                                .dtype = b->arch->dtype,
+                                .variant = b->layout->framework.fused_merge ? TY_FUSED : TY_UNFUSED,
+                                .gradients = wider + (1 + wider) * own->kv_heads / own->heads,
+                                .elements = own->sequences * own->tokens * own->heads * value});
     op->rounds = (struct ty_op_rounds){.n = ranks,
                                        .n_first = 1,
                                        .uneven = !balanced && skips,
@@ -69,7 +71,7 @@ static void ring(const struct ty_block_maker *b, struct ty_unit_op *op, enum ty_
     ty_block_need(b, TY_LIFE_BACKWARD, op->part, "keys, values and their gradients on the way",
                   8 * keys);
     ty_block_need(b, TY_LIFE_BACKWARD, op->part, "32-bit sums of partial outputs",
-                  4 / e * sizes(b).queries);
+                  4 / e * sizes(b).output);
 }
 
 static void all_gather(const struct ty_block_maker *b, struct ty_unit_op *op)
@@ -94,24 +96,25 @@ static void ulysses(const struct ty_block_maker *b, struct ty_unit_op *op, enum 
 {
     const struct sizes x = sizes(b);
     const struct ty_op_comm output = {
-        .group = (uint8_t)group, .coll = TY_COLL_ALL_TO_ALL, .bytes = x.queries};
-    struct ty_op_comm keys = output;
+        .group = (uint8_t)group, .coll = TY_COLL_ALL_TO_ALL, .bytes = x.output};
+    struct ty_op_comm queries = output, keys = output;
     struct ty_attention_core *core = &op->kernel[0].attention;
     if (ranks == 1) {
         return;
     }
+    queries.bytes = x.queries;
     keys.bytes = x.keys;
     core->tokens *= ranks;
     core->heads /= ranks;
     core->kv_heads = fmax(core->kv_heads / ranks, 1);
-    ty_block_comm(op, TY_BEFORE_FORWARD, &output, 1); /* of the queries */
+    ty_block_comm(op, TY_BEFORE_FORWARD, &queries, 1);
     ty_block_comm(op, TY_BEFORE_FORWARD, &keys, 2);
     ty_block_comm(op, TY_AFTER_FORWARD, &output, 1);
     ty_block_comm(op, TY_BEFORE_DGRAD, &output, 1);
-    ty_block_comm(op, TY_AFTER_DGRAD, &output, 1);
+    ty_block_comm(op, TY_AFTER_DGRAD, &queries, 1);
     ty_block_comm(op, TY_AFTER_DGRAD, &keys, 2);
     ty_block_need(b, TY_LIFE_BACKWARD, op->part, "q, k, v and output in both layouts",
-                  2 * (x.queries + x.keys));
+                  x.queries + x.output + 2 * x.keys);
 }
 
 /* ---- the kind ---- */

@@ -30,9 +30,9 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
     scatter_sums(&op->comms[TY_AFTER_DGRAD]);
     if (op->column) {
-        ty_block_comm(op, TY_BEFORE_FORWARD, &gather, 1);
+        ty_block_column_comm(b, op, TY_BEFORE_FORWARD, TY_COLL_ALL_GATHER, 1);
         if (b->layout->framework.regather_inputs) {
-            ty_block_comm(op, TY_BEFORE_WGRAD, &gather, 1);
+            ty_block_column_comm(b, op, TY_BEFORE_WGRAD, TY_COLL_ALL_GATHER, 1);
         }
     }
     if (op->row) {

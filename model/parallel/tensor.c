@@ -28,7 +28,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         return;
     }
     if (op->column) {
-        ty_block_comm(op, TY_AFTER_DGRAD, &sum, op->n_reduces);
+        ty_block_column_comm(b, op, TY_AFTER_DGRAD, TY_COLL_ALL_REDUCE, op->n_reduces);
     }
     if (op->loss) {
         struct ty_op_comm loss = sum;

@@ -66,4 +66,150 @@ START_TEST(keys_that_say_nothing_may_be_blank)
 }
 END_TEST
 
-TY_SUITE("sparse", what_must_fit_together_is_said_at_its_key, keys_that_say_nothing_may_be_blank)
+/* ---- latent attention ---- */
+
+/* Heads of DeepSeek-V3 in dense layers. */
+#define LATENT                                                                                     \
+    "{layers: 4, hidden: 7168, heads: 128, ffn: 18432, vocabulary: 1000, sequence: 4096, "         \
+    "mlp: swiglu, norm_kind: rmsnorm, query_latent: 1536, kv_latent: 512, head_dim: 128, "         \
+    "head_rope: 64"
+
+static void latent_case(struct model_case *c, struct ty_units *units, const char *more,
+                        const char *layout)
+{
+    char text[512];
+    (void)snprintf(text, sizeof(text), LATENT "%s}", more);
+    model_case_begin(c, 4);
+    ck_assert_msg(model_read(c, NULL, text) == 0, "%s", c->err.text);
+    ck_assert_msg(layout_read(c, layout, 1) == 0, "%s", c->err.text);
+    ty_units_make(units, &c->arch, &c->layout);
+}
+
+static const struct ty_unit_op *op_named(const struct ty_units *units, const char *name)
+{
+    const struct ty_unit_ops *layer = &units->kind[TY_UNIT_LAYER];
+    for (uint32_t i = 0; i < layer->n; i++) {
+        if (strcmp(layer->op[i].name, name) == 0) {
+            return &layer->op[i];
+        }
+    }
+    ck_abort_msg("no operator %s", name);
+    return NULL;
+}
+
+static double kept(const struct ty_units *units)
+{
+    struct ty_tensors tensors;
+    ty_memory_tensors(units, &tensors);
+    return ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_KEPT);
+}
+
+/* DeepSeek-V2, section 2.1: r_q (h + 1 + a (d_n + d_r)) + h (r_kv + d_r) + r_kv (1 + a
+ * (d_n + d_v)) + a d_v h; without a query latent h a (d_n + d_r) */
+START_TEST(a_latent_layer_has_the_parameters_of_its_matrices)
+{
+    const double h = 7168, a = 128, rq = 1536, rkv = 512, dn = 128, dr = 64, dv = 128;
+    const double kv = h * (rkv + dr) + rkv * (1 + a * (dn + dv)) + a * dv * h;
+    const double rest = 3 * h * 18432 + 2 * h;
+    static struct model_case c;
+    model_case_begin(&c, 1);
+    ck_assert_int_eq(model_read(&c, NULL, LATENT "}"), 0);
+    ck_assert_uint_eq(c.arch.head_value, 128); /* as head_dim */
+    ck_assert_double_eq(ty_arch_layer_params(&c.arch), rq * (h + 1 + a * (dn + dr)) + kv + rest);
+    model_case_release(&c);
+    model_case_begin(&c, 1);
+    ck_assert_int_eq(model_read(&c, NULL, LATENT "}"), 0);
+    c.arch.query_latent = 0;
+    ck_assert_double_eq(ty_arch_layer_params(&c.arch), h * a * (dn + dr) + kv + rest);
+    model_case_release(&c);
+}
+END_TEST
+
+/* Elements per token: two norms' inputs and outputs, latents before and after theirs; q and k as
+ * made and as rotated, v, the core's output; three widths of the MLP. Logarithms of sums, 4 B. */
+START_TEST(a_latent_layer_keeps_latents_and_heads)
+{
+    static struct model_case c;
+    static struct ty_units units;
+    const double T = 4096, h = 7168, latents = 1536 + 512, a = 128;
+    latent_case(&c, &units, "", "{global_batch: 32}");
+    const double elements =
+        4 * h + 2 * latents + 64 + a * (2 * (128 + 64) + 128) + a * 128 + 3 * 18432;
+    ck_assert_double_eq(kept(&units), T * (2 * elements + 4 * a));
+    const double all = kept(&units);
+    latent_case(&c, &units, "", "{global_batch: 32, recompute: mla_up}");
+    ck_assert_double_eq(all - kept(&units), T * 2 * 65536);
+    latent_case(&c, &units, "", "{global_batch: 32, recompute: norm}");
+    ck_assert_double_eq(all - kept(&units), T * 2 * (2 * h + latents)); /* four norms */
+}
+END_TEST
+
+/* The products of a token: widths of queries and of values differ, and heads have no group. */
+START_TEST(a_latent_layer_works_on_expanded_heads)
+{
+    static struct model_case c;
+    static struct ty_units units;
+    latent_case(&c, &units, "", "{global_batch: 32}");
+    const struct ty_attention_core *core = &op_named(&units, "attention core")->kernel[0].attention;
+    ck_assert_double_eq(core->head_dim, 192);
+    ck_assert_double_eq(core->value_dim, 128);
+    ck_assert_double_eq(core->kv_heads, 128);
+    const struct ty_unit_op *up = op_named(&units, "mla up");
+    ck_assert_double_eq(up->kernel[0].matmul.out, 128 * 192);
+    ck_assert_double_eq(up->kernel[1].matmul.out, 128 * 256);
+    ck_assert_double_eq(op_named(&units, "proj")->kernel[0].matmul.in, 128 * 128);
+}
+END_TEST
+
+/* Tensor ranks share heads, and have the matrices into the latents all. What they bring together is
+ * latents: gradients of them without sequence parallelism, themselves with it. */
+START_TEST(tensor_ranks_bring_latents_together)
+{
+    static struct model_case c;
+    static struct ty_units units;
+    const double T = 4096;
+    for (int shared = 0; shared < 2; shared++) {
+        char layout[96];
+        (void)snprintf(layout, sizeof(layout),
+                       "{tensor: 4, global_batch: 32, sequence_parallel: %s}",
+                       shared ? "true" : "false");
+        latent_case(&c, &units, "", layout);
+        const struct ty_unit_op *down = op_named(&units, "mla down");
+        const struct ty_unit_op *up = op_named(&units, "mla up");
+        ck_assert_double_eq(down->weights[0].params, 7168 * 1536 + 1536);
+        ck_assert_double_eq(up->weights[0].params, 1536 * 128 * 192 / 4);
+        ck_assert(down->weights[0].whole && !up->weights[0].whole);
+        ck_assert_double_eq(down->kernel[0].matmul.rows, shared ? T / 4 : T);
+        ck_assert_double_eq(up->kernel[0].matmul.rows, T);
+        for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
+            ck_assert_uint_eq(down->comms[place].n, 0);
+        }
+        const struct ty_op_comms *comms = &up->comms[shared ? TY_BEFORE_FORWARD : TY_AFTER_DGRAD];
+        ck_assert_uint_eq(comms->n, 2);
+        ck_assert_double_eq(comms->item[0].bytes, T * 2 * 1536);
+        ck_assert_double_eq(comms->item[1].bytes, T * 2 * (512 + 64));
+        ck_assert_uint_eq(comms->item[0].coll, shared ? TY_COLL_ALL_GATHER : TY_COLL_ALL_REDUCE);
+        ck_assert_uint_eq(up->comms[TY_BEFORE_FORWARD].n, shared ? 2 : 0);
+        ck_assert_uint_eq(up->comms[TY_BEFORE_WGRAD].n, shared ? 2 : 0);
+    }
+}
+END_TEST
+
+/* ---- sinks ---- */
+
+START_TEST(a_sink_is_a_number_for_each_head)
+{
+    struct model_case c;
+    model_case_begin(&c, 1);
+    ck_assert_int_eq(model_read(&c, NULL, SHAPE), 0);
+    const double none = ty_arch_layer_params(&c.arch);
+    c.arch.sinks = true;
+    ck_assert_double_eq(ty_arch_layer_params(&c.arch) - none, 4);
+    model_case_release(&c);
+}
+END_TEST
+
+TY_SUITE("sparse", what_must_fit_together_is_said_at_its_key, keys_that_say_nothing_may_be_blank,
+         a_latent_layer_has_the_parameters_of_its_matrices, a_latent_layer_keeps_latents_and_heads,
+         a_latent_layer_works_on_expanded_heads, tensor_ranks_bring_latents_together,
+         a_sink_is_a_number_for_each_head)
