@@ -75,6 +75,21 @@ static const struct ty_word dispatcher_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word moment_words[] = {
+    {"fp32", TY_STATE_FP32, "32 bit"},
+    {"bf16", TY_STATE_16BIT, "16 bit (DeepSeek-V3; Megatron-LM's --exp-avg-dtype)"},
+    {"fp8", TY_STATE_FP8, "8 bit"},
+    {NULL, 0, NULL},
+};
+
+static const struct ty_word master_words[] = {
+    {"fp32", TY_STATE_FP32, "32 bit beside the weights of the model"},
+    {"bf16", TY_STATE_16BIT,
+     "16 bit (--main-params-dtype), or what 16-bit weights lack of 32 (store_param_remainders)"},
+    {"none", TY_STATE_NONE, "none: the weights of the model are updated themselves"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_framework_fields[] = {
     ROW(preset, STRING,
         .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
@@ -83,6 +98,10 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "type in which gradients are kept and accumulated"),
     ROW(reduce_dtype, WORD, .words = reduce_words, .fallback = "auto",
         .doc = "type in which gradients cross the wire between replicas"),
+    ROW(moment_dtype, WORD, .words = moment_words, .fallback = "fp32",
+        .doc = "type in which the optimizer keeps its two moments"),
+    ROW(master_dtype, WORD, .words = master_words, .fallback = "fp32",
+        .doc = "type of the weights that the optimizer updates and casts to those of the model"),
     FLAG(fused_accumulation, "true",
          "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),

@@ -15,6 +15,14 @@ enum ty_grad_dtype {
     TY_GRAD_AUTO, /* grad_dtype: fp32 in bf16 training; reduce_dtype: as kept */
 };
 
+/* Types of what the optimizer keeps for itself. */
+enum ty_state_dtype {
+    TY_STATE_FP32,
+    TY_STATE_16BIT,
+    TY_STATE_FP8,
+    TY_STATE_NONE /* master weights: those of the model are updated themselves */
+};
+
 /* A habit that a pipeline may change; see ty_layout_does. */
 enum ty_habit {
     TY_HABIT_TRUE = 1,
@@ -58,6 +66,8 @@ struct ty_framework {
     const char *preset;
     int grad_dtype;             /* enum ty_grad_dtype: gradients as kept and accumulated ... */
     int reduce_dtype;           /* ... and as they cross the wire between replicas */
+    int moment_dtype;           /* enum ty_state_dtype: of both moments of Adam ... */
+    int master_dtype;           /* ... and of the weights that it updates */
     bool fused_accumulation;    /* the weight gradient's product adds to them */
     double bucket;              /* gradients reduced in one call, B at 16 bit; 0: by rule */
     double first_bucket;        /* in the first call of a backward; 0: by rule */

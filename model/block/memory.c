@@ -1,7 +1,7 @@
 /* memory.c - bytes a rank holds.
  *
  * STATES (Rajbhandari et al. 2020): 16-bit weights and gradients, 2 B each, and 12 B of Adam state
- * in 32 bit (master weight, two moments); N replicas share what the ZeRO stage says.
+ * where that is in 32 bit (master weight, two moments); N replicas share what the ZeRO stage says.
  *
  * ACTIVATIONS are the tensors that the lists of operators note (block.h), each with its name, its
  * bytes and how long it lives; every sum is a sum over them, so what a report names is what the
@@ -28,6 +28,13 @@ double ty_memory_added_bytes(const struct ty_layout *layout)
     return layout->zero >= 2 ? fmax(kept, ty_memory_reduced_bytes(layout)) : kept;
 }
 
+double ty_memory_optimizer_bytes(const struct ty_layout *layout)
+{
+    static const double bytes[] = {
+        [TY_STATE_FP32] = 4, [TY_STATE_16BIT] = 2, [TY_STATE_FP8] = 1, [TY_STATE_NONE] = 0};
+    return bytes[layout->framework.master_dtype] + 2 * bytes[layout->framework.moment_dtype];
+}
+
 struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double params,
                                        double experts)
 {
@@ -39,7 +46,7 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
         .weights = 2 * (layout->zero >= 3 ? shared : params),
         .grads = whole ? ty_memory_added_bytes(layout) * params
                        : gradient * (layout->zero >= 2 ? shared : params),
-        .optimizer = 12 * (layout->zero >= 1 ? shared : params),
+        .optimizer = ty_memory_optimizer_bytes(layout) * (layout->zero >= 1 ? shared : params),
     };
 }
 

@@ -8,7 +8,7 @@
 /* Bytes of weights, gradients and optimizer state for `params` parameters of one rank's model
  * part, `experts` of them of experts. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N,
  * 2 P + 14 P/N, 16 P/N for 16-bit gradients; fp32 gradients add 2 B per parameter of the gradient
- * term. Where ZeRO-2 or -3 reduces only after the last of several micro-batches, they are whole
+ * term, other types of states (framework.moment_dtype, master_dtype) change the 12. Where ZeRO-2 or -3 reduces only after the last of several micro-batches, they are whole
  * until then. */
 struct ty_state_bytes {
     double weights, grads, optimizer;
@@ -70,6 +70,9 @@ struct ty_whole {
  * whole for a while. 0 without replicas, and where a bucket is filled after the backward, with
  * activations gone. */
 double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *whole);
+
+/* Bytes of what the optimizer keeps of a parameter: master weight and two moments. */
+double ty_memory_optimizer_bytes(const struct ty_layout *layout);
 
 /* Bytes of a gradient: as it is made and kept; as it is reduced; as it is added up over
  * micro-batches, of what is then kept in shards in the wider of both (FSDP2's

@@ -39,6 +39,8 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
     }
 }
 
+#define STATE_B 12 /* of Adam in 32 bit: a row has no column for others */
+
 static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *key, double size)
 {
     const double *dim = key->dim;
@@ -67,7 +69,7 @@ static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *ke
         break;
     case TY_OPERATOR_ACCUMULATION:
     case TY_OPERATOR_OPTIMIZER: /* told apart by the type of the gradients */
-        kernel->update = (struct ty_update){size, key->dtype == TY_DTYPE_FP32 ? 4 : 2};
+        kernel->update = (struct ty_update){size, key->dtype == TY_DTYPE_FP32 ? 4 : 2, STATE_B};
         break;
     default:
         kernel->elements = size;

@@ -44,7 +44,7 @@ static double accumulation(const struct ty_kernel *product, const struct ty_layo
     const struct ty_kernel add = {.op = TY_OPERATOR_ACCUMULATION,
                                   .dtype = bytes == 4 ? TY_DTYPE_FP32 : product->dtype,
                                   .variant = TY_ANY_KERNEL,
-                                  .update = {weights, bytes}};
+                                  .update = {weights, bytes, 0}};
     return again * ty_kernel_cost(gpu, &add, TY_WGRAD).seconds;
 }
 
@@ -143,7 +143,7 @@ struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layou
         /* by the type of the gradients it reads; all of 16 bit are alike */
         .dtype = framework->grad_fp32 ? TY_DTYPE_FP32 : TY_DTYPE_BF16,
         .variant = framework->fused_optimizer ? TY_FUSED : TY_UNFUSED,
-        .update = {local, ty_memory_grad_bytes(layout)}};
+        .update = {local, ty_memory_grad_bytes(layout), ty_memory_optimizer_bytes(layout)}};
     struct ty_cost cost = ty_kernel_cost(gpu, &adam, TY_WGRAD);
     cost.seconds *= gpu->derate;
     return cost;

@@ -58,11 +58,12 @@
 /* Bytes of an element in fp8, with a 32-bit scale for each 128. */
 #define FP8_B (1 + 4 / 128.0)
 /* Bytes of an Adam step per parameter. One kernel: master weight and two moments read and written
- * (24), 16-bit weight written (2), gradient read. Framework operators on 32-bit shards, each a pass
- * over memory: clipping (norm 4, scale 8), decay (8), first moment (12), second moment (8, 12),
+ * (24 where they are 32 bit), 16-bit weight written (2), gradient read. Framework operators on
+ * 32-bit shards, each a pass over memory, others in proportion: clipping (norm 4, scale 8), decay (8), first moment (12), second moment (8, 12),
  * square root, division, epsilon (8 each), update (16), 16-bit copy (6). */
-#define ADAM_B         26.0 /* and the gradient */
+#define ADAM_WEIGHT_B  2.0
 #define ADAM_UNFUSED_B 98.0
+#define ADAM_STATE_B   12.0
 
 /* What a kernel moves for each of its elements, and the share of the bandwidth it does it at. */
 struct traffic {
@@ -274,7 +275,9 @@ struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_kernel *
 {
     const struct ty_update *x = &kernel->update;
     const bool adam = kernel->op == TY_OPERATOR_OPTIMIZER;
-    const double step_B = kernel->variant == TY_FUSED ? ADAM_B + x->gradient_B : ADAM_UNFUSED_B;
+    const double fused_B = 2 * x->state_B + ADAM_WEIGHT_B + x->gradient_B;
+    const double step_B =
+        kernel->variant == TY_FUSED ? fused_B : ADAM_UNFUSED_B * x->state_B / ADAM_STATE_B;
     const struct traffic traffic = adam ? streamed(step_B, gpu->optimizer_efficiency)
                                         : streamed(2 + 2 * x->gradient_B, gpu->add_efficiency);
     return measured_or_modelled(gpu, kernel, adam ? TY_ROLE_STEP : TY_ROLE_WGRAD, &traffic,

@@ -39,6 +39,28 @@ START_TEST(gradients_in_32_bit_add_two_bytes_each)
 }
 END_TEST
 
+/* 12 B in 32 bit; 8 with moments of 16 (DeepSeek-AI 2024, section 3.3.3); 4 of a bf16 optimizer. */
+START_TEST(optimizers_keep_what_their_types_weigh)
+{
+    static const struct {
+        enum ty_state_dtype master, moment;
+        double bytes;
+    } rows[] = {{TY_STATE_FP32, TY_STATE_FP32, 12},
+                {TY_STATE_FP32, TY_STATE_16BIT, 8},
+                {TY_STATE_16BIT, TY_STATE_16BIT, 6},
+                {TY_STATE_NONE, TY_STATE_16BIT, 4},
+                {TY_STATE_FP32, TY_STATE_FP8, 6}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_layout layout = {
+            .zero = 1,
+            .context = 1,
+            .data = 8,
+            .framework = {.master_dtype = rows[i].master, .moment_dtype = rows[i].moment}};
+        ck_assert_double_eq(ty_memory_states(&layout, 8e9, 0).optimizer, 1e9 * rows[i].bytes);
+    }
+}
+END_TEST
+
 /* ---- activations ---- */
 
 static double sum_of(const struct model_case *c, enum ty_unit_kind unit, enum ty_tensor_life life)
@@ -407,7 +429,7 @@ START_TEST(types_have_their_bytes)
 END_TEST
 
 TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_two_bytes_each,
-         megatron_activations_are_the_published_percentages,
+         optimizers_keep_what_their_types_weigh, megatron_activations_are_the_published_percentages,
          megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
          what_is_recomputed_and_what_is_kept_make_the_whole, parts_give_up_what_only_they_have,
          loss_and_head_need_14_bytes_a_logit, swiglu_of_two_kernels_keeps_a_fourth_wide_tensor,
