@@ -8,8 +8,8 @@
 /* Bytes of weights, gradients and optimizer state for `params` parameters of one rank's model
  * part, `experts` of them of experts. Source: Rajbhandari et al. 2020 (ZeRO): 16 P, 4 P + 12 P/N,
  * 2 P + 14 P/N, 16 P/N for 16-bit gradients; fp32 gradients add 2 B per parameter of the gradient
- * term, other types of states (framework.moment_dtype, master_dtype) change the 12. Where ZeRO-2 or -3 reduces only after the last of several micro-batches, they are whole
- * until then. */
+ * term, other types of states (framework.moment_dtype, master_dtype) change the 12. Where ZeRO-2 or
+ * -3 reduces only after the last of several micro-batches, gradients are whole until then. */
 struct ty_state_bytes {
     double weights, grads, optimizer;
 };

@@ -59,8 +59,9 @@
 #define FP8_B (1 + 4 / 128.0)
 /* Bytes of an Adam step per parameter. One kernel: master weight and two moments read and written
  * (24 where they are 32 bit), 16-bit weight written (2), gradient read. Framework operators on
- * 32-bit shards, each a pass over memory, others in proportion: clipping (norm 4, scale 8), decay (8), first moment (12), second moment (8, 12),
- * square root, division, epsilon (8 each), update (16), 16-bit copy (6). */
+ * 32-bit shards, each a pass over memory, others in proportion: clipping (norm 4, scale 8), decay
+ * (8), first moment (12), second moment (8, 12), square root, division, epsilon (8 each), update
+ * (16), 16-bit copy (6). */
 #define ADAM_WEIGHT_B  2.0
 #define ADAM_UNFUSED_B 98.0
 #define ADAM_STATE_B   12.0
