@@ -129,7 +129,6 @@ static const char polaris[] =
 #define HOPPER                                                                                     \
     NCCL_STEPS                                                                                     \
     "gpus_per_node: 8                 # NVIDIA DGX H100 data sheet\n"                              \
-    "nvlink_bandwidth: 450 GB/s       # NVIDIA H100 data sheet: 900 GB/s both ways\n"              \
     "nvlink_efficiency: 0.811         # vidur: 365 GB/s among 8; ml-eng 368\n"                     \
     "nvlink_pair_efficiency: 0.664    # vidur: 299 GB/s between 2\n"                               \
     "nvlink_latency: 16 us            # vidur: 20 us for 2 to 34 us for 8\n"                       \
@@ -147,10 +146,17 @@ static const char polaris[] =
     "net_p2p_efficiency: 0.7          # vidur: 35 GB/s\n"                                          \
     "net_p2p_latency: 11.4 us         # vidur\n"
 
-static const char dgx_h100[] = "gpu: h100-sxm\n" HOPPER INFINIBAND;
-static const char dgx_h200[] = "gpu: h200-sxm\n" HOPPER INFINIBAND;
+#define H100_LINKS                                                                                 \
+    HOPPER "nvlink_bandwidth: 450 GB/s       # NVIDIA H100 data sheet: 900 GB/s both ways\n"
+#define H800_LINKS                                                                                 \
+    HOPPER "nvlink_bandwidth: 200 GB/s       # DeepSeek-AI 2025: 400 GB/s both ways\n"
+
+static const char dgx_h100[] = "gpu: h100-sxm\n" H100_LINKS INFINIBAND;
+static const char dgx_h200[] = "gpu: h200-sxm\n" H100_LINKS INFINIBAND;
+/* Shares of the links are those of H100. */
+static const char dgx_h800[] = "gpu: h800-sxm\n" H800_LINKS INFINIBAND;
 /* 32 cards of 100 Gb/s, four to a GPU: the links are those of eight of 400. */
-static const char aws_p5[] = "gpu: h100-sxm\n" HOPPER EFA_2;
+static const char aws_p5[] = "gpu: h100-sxm\n" H100_LINKS EFA_2;
 
 #define BLACKWELL_LINKS                                                                            \
     NCCL_STEPS                                                                                     \
@@ -166,10 +172,12 @@ static const char aws_p5[] = "gpu: h100-sxm\n" HOPPER EFA_2;
     "nvlink_p2p_latency: 8.5 us       # guess: as H100\n"                                          \
     "nvls_latency: 85 us              # ml-eng: 4 to 256 MiB on 8 B200, less their bytes\n"        \
     "nvls_min_ranks: 6                # ml-eng\n"                                                  \
-    "nic_bandwidth: 400 Gb/s          # NVIDIA DGX B200 data sheet\n"                              \
     "net_ring_factor: 1.4             # NCCL: Ampere and later\n"                                  \
     "net_p2p_efficiency: 0.7          # guess 15 %: as H100\n"                                     \
     "net_p2p_latency: 11.4 us         # guess 30 %: as H100\n"
+
+#define NDR "nic_bandwidth: 400 Gb/s          # NVIDIA DGX B200 data sheet\n"
+#define XDR "nic_bandwidth: 800 Gb/s          # NVIDIA DGX B300 data sheet: ConnectX-8\n"
 
 #define B200_NODE                                                                                  \
     BLACKWELL_LINKS                                                                                \
@@ -177,16 +185,20 @@ static const char aws_p5[] = "gpu: h100-sxm\n" HOPPER EFA_2;
     "nics_per_node: 8                 # NVIDIA DGX B200 data sheet, without storage NICs\n"        \
     "nvls_efficiency: 0.931           # ml-eng: bus bandwidth 838 GB/s\n"
 
-static const char dgx_b200[] = "gpu: b200-sxm\n" B200_NODE INFINIBAND;
-static const char aws_p6_b200[] = "gpu: b200-sxm\n" B200_NODE EFA_4;
+static const char dgx_b200[] = "gpu: b200-sxm\n" B200_NODE NDR INFINIBAND;
+static const char dgx_b300[] = "gpu: b300-sxm\n" B200_NODE XDR INFINIBAND;
+static const char aws_p6_b200[] = "gpu: b200-sxm\n" B200_NODE NDR EFA_4;
 
 /* One NVLink domain is one node here, though it is built of 18 trays. Its large all-reduces carry
  * about 0.5 ms more than nvls_latency below 2 GiB (CoreWeave), which this does not follow. */
-static const char gb200_nvl72[] =
-    "gpu: gb200\n" BLACKWELL_LINKS INFINIBAND
-    "gpus_per_node: 72                # NVIDIA GB200 NVL72 data sheet\n"
-    "nics_per_node: 72                # NVIDIA GB200 NVL72 data sheet: one per GPU\n"
-    "nvls_efficiency: 0.931           # CoreWeave: bus bandwidth 839 GB/s among 72\n";
+#define NVL72                                                                                      \
+    BLACKWELL_LINKS INFINIBAND                                                                     \
+        "gpus_per_node: 72                # NVIDIA GB200 NVL72 data sheet\n"                       \
+        "nics_per_node: 72                # NVIDIA GB200 NVL72 data sheet: one per GPU\n"          \
+        "nvls_efficiency: 0.931           # CoreWeave: bus bandwidth 839 GB/s among 72\n"
+
+static const char gb200_nvl72[] = "gpu: gb200\n" NVL72 NDR;
+static const char gb300_nvl72[] = "gpu: gb300\n" NVL72 XDR;
 
 const struct ty_preset ty_cluster_presets[] = {
     {.name = "dgx1-v100",
@@ -209,10 +221,18 @@ const struct ty_preset ty_cluster_presets[] = {
      .summary = "8 H200 on NVSwitch, 8 x NDR InfiniBand",
      .source = "NVIDIA DGX H200 data sheet; stas00/ml-engineering; links of dgx-h100",
      .text = dgx_h200},
+    {.name = "dgx-h800",
+     .summary = "8 H800 on NVSwitch, 8 x NDR InfiniBand",
+     .source = "DeepSeek-AI, arXiv 2505.09343; links of dgx-h100 but for their bandwidth",
+     .text = dgx_h800},
     {.name = "dgx-b200",
      .summary = "8 B200 on NVSwitch, 8 x NDR InfiniBand",
      .source = "NVIDIA DGX B200 data sheet; stas00/ml-engineering; NVIDIA/nccl",
      .text = dgx_b200},
+    {.name = "dgx-b300",
+     .summary = "8 B300 on NVSwitch, 8 x XDR InfiniBand",
+     .source = "NVIDIA DGX B300 data sheet; links of dgx-b200",
+     .text = dgx_b300},
     {.name = "aws-p4d",
      .summary = "8 A100 40 GB on NVSwitch, 4 x 100 Gb/s EFA",
      .source = "EC2 P4 instances; aws-samples/awsome-distributed-training; links of dgx-a100-40g",
@@ -237,5 +257,9 @@ const struct ty_preset ty_cluster_presets[] = {
      .summary = "72 GB200 GPUs in one NVLink domain, one 400 Gb/s NIC each",
      .source = "NVIDIA GB200 NVL72 data sheet; coreweave/nccl-tests; stas00/ml-engineering",
      .text = gb200_nvl72},
+    {.name = "gb300-nvl72",
+     .summary = "72 GB300 GPUs in one NVLink domain, one 800 Gb/s NIC each",
+     .source = "NVIDIA GB300 NVL72 data sheet; links of gb200-nvl72",
+     .text = gb300_nvl72},
     {.name = NULL},
 };
