@@ -52,6 +52,7 @@ const struct ty_vocabulary ty_transformer_words = {
     .fill = TY_BUCKET_BUBBLE_FILL,
     .stall = TY_BUCKET_BUBBLE_STALL,
     .drain = TY_BUCKET_BUBBLE_DRAIN,
+    .awaited = TY_BUCKET_EXPOSED_EXPERT,
     .message = TY_BUCKET_EXPOSED_PIPELINE,
     .held = TY_MEM_ACTIVATIONS,
     .of_phase = {[TY_PHASE_FORWARD] = TY_CAT_FORWARD,

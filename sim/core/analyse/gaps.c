@@ -5,7 +5,8 @@
  * order they are listed: each takes the part up to its own end that earlier ones left open. The
  * event of a message counts as waiting for the neighbour until the message was sent, and as
  * exposed communication from then on; that of a meeting as waiting for the others until the last
- * arrived. */
+ * arrived. Of a collective in the bucket `awaited` of the vocabulary the part before its last
+ * member was ready is told, too. */
 #include "sim/core/analyse/gaps.h"
 
 #include "sim/core/analyse/observed.h"
@@ -46,7 +47,9 @@ int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struc
     gaps->width = timeline->program->slot_width;
     gaps->end = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
     gaps->from = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
-    if (gaps->end == NULL || gaps->from == NULL) {
+    gaps->ready = ty_arena_array(arena, ty_ps, (size_t)TY_AWAITED * gaps->width);
+    gaps->begun = ty_arena_array(arena, ty_ps, (size_t)TY_AWAITED * gaps->width);
+    if (gaps->end == NULL || gaps->from == NULL || gaps->ready == NULL || gaps->begun == NULL) {
         return TY_ENOMEM;
     }
     gaps->over = ty_arena_array(arena, ty_ps, (size_t)timeline->program->n_tenants + 1);
@@ -66,6 +69,8 @@ struct cause {
     uint8_t idle;    /* bucket until `from` */
     uint8_t exposed; /* bucket from `from` on */
     bool recorded;
+    bool awaited; /* as the vocabulary says, of this layer */
+    uint16_t layer;
 };
 
 struct walk {
@@ -77,12 +82,48 @@ struct walk {
     /* the last compute operation: where the next gap begins */
     const struct ty_op *last;
     uint64_t last_ordinal;
+    const struct ty_op *exchange; /* the last collective that is awaited: they share a stream */
+    uint64_t exchange_ordinal;
+    uint32_t n_exchanges;
     const struct ty_pass *pass;
     bool filled;    /* the gang has computed in this step */
     uint32_t peers; /* gangs of its program, itself among them */
     ty_gap_fn *visit;
     void *arg;
 };
+
+/* End of an operation, which may be none, on a member. */
+static ty_ps end_of(const struct walk *w, const struct ty_op *op, uint64_t ordinal, uint32_t member)
+{
+    const struct ty_timeline *t = w->gaps->timeline;
+    return op == NULL ? 0
+                      : ty_timeline_starts(t, w->gang, ordinal)[member] +
+                            ty_timeline_dur(t, w->gang, op, ordinal, member);
+}
+
+static bool is_awaited(const struct walk *w, const struct ty_op *op)
+{
+    return op->sync == TY_SYNC_GROUP &&
+           ty_kind_bucket(w->p, &w->p->kinds[op->kind]) == w->p->words->awaited;
+}
+
+/* When each member was ready for a collective, which began when all were. */
+static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
+{
+    const ty_ps *start = ty_timeline_starts(w->gaps->timeline, w->gang, ordinal);
+    const size_t row = (size_t)(w->n_exchanges++ % TY_AWAITED) * w->gaps->width;
+    for (uint32_t i = 0; i < w->n; i++) {
+        ty_ps ready = end_of(w, w->exchange, w->exchange_ordinal, w->first + i);
+        for (uint32_t k = 0; k < TY_WAITS && op->wait[k] != TY_NO_EVENT; k++) {
+            const ty_ps end = w->gaps->end[(size_t)op->wait[k] * w->gaps->width + i];
+            ready = w->cause[op->wait[k]].recorded && end > ready ? end : ready;
+        }
+        w->gaps->ready[row + i] = ready;
+        w->gaps->begun[row + i] = start[w->first + i];
+    }
+    w->exchange = op;
+    w->exchange_ordinal = ordinal;
+}
 
 /* Notes the end of the event that `op` records, member by member. */
 static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
@@ -92,7 +133,11 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     ty_ps *end = w->gaps->end + (size_t)op->record * w->gaps->width;
     ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
     struct cause *cause = &w->cause[op->record];
-    *cause = (struct cause){w->p->words->stall, ty_kind_bucket(w->p, &w->p->kinds[op->kind]), true};
+    if (is_awaited(w, op)) {
+        note_ready(w, op, ordinal); /* by ends of events that this one may be among */
+    }
+    *cause = (struct cause){w->p->words->stall, ty_kind_bucket(w->p, &w->p->kinds[op->kind]), true,
+                            is_awaited(w, op), op->layer};
     const ty_ps *sent = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
@@ -109,12 +154,31 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     }
 }
 
+/* Of from..to, in which a member waited for a collective, how long that one, and those before it on
+ * its stream, waited for their last members. */
+static ty_ps waited(const struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t event)
+{
+    ty_ps sum = 0;
+    if (event == TY_NO_EVENT || !w->cause[event].awaited) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < TY_AWAITED && k < w->n_exchanges; k++) {
+        const size_t i = (size_t)k * w->gaps->width + member - w->first;
+        const ty_ps since = w->gaps->ready[i] > from ? w->gaps->ready[i] : from;
+        const ty_ps until = w->gaps->begun[i] < to ? w->gaps->begun[i] : to;
+        sum += until > since ? until - since : 0;
+    }
+    return sum;
+}
+
 static void emit(struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t bucket,
                  const struct ty_op *op, uint8_t event)
 {
     if (to > from) {
         const struct ty_gap gap = {.start = from,
                                    .dur = to - from,
+                                   .waited = waited(w, member, from, to, event),
+                                   .layer = event == TY_NO_EVENT ? TY_NONE : w->cause[event].layer,
                                    .bucket = bucket,
                                    .before = op == NULL ? NULL : w->pass,
                                    .op = op,
@@ -126,11 +190,7 @@ static void emit(struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t 
 /* End of the last compute operation on a member; 0 before the first. */
 static ty_ps computed_until(const struct walk *w, uint32_t member)
 {
-    if (w->last == NULL) {
-        return 0;
-    }
-    return ty_timeline_starts(w->gaps->timeline, w->gang, w->last_ordinal)[member] +
-           ty_timeline_dur(w->gaps->timeline, w->gang, w->last, w->last_ordinal, member);
+    return end_of(w, w->last, w->last_ordinal, member);
 }
 
 /* Splits the gap of one member before `op`, which started at `start`. */

@@ -4,11 +4,17 @@
 
 #include "sim/core/analyse/stats.h"
 
+/* Collectives on one stream that a computation may wait for together. */
+#define TY_AWAITED 4u
+
 /* Scratch of a replay; make it once, walk as often as needed. Owned by the arena. */
 struct ty_gaps {
     const struct ty_timeline *timeline;
-    uint32_t width;         /* members of the largest gang */
-    ty_ps *end, *from;      /* [TY_EVENTS][width] */
+    uint32_t width;    /* members of the largest gang */
+    ty_ps *end, *from; /* [TY_EVENTS][width] */
+    /* [TY_AWAITED][width] of the last so many collectives that are told apart: when a member was
+     * ready, when all were */
+    ty_ps *ready, *begun;
     uint32_t *send_ordinal; /* [n_slots] */
     ty_ps *over;            /* [n_tenants]: when each is done; [0] without tenants */
 };

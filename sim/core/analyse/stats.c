@@ -12,7 +12,15 @@ struct tally {
 static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
 {
     const struct tally *tally = arg;
-    tally->stats->rank[tally->gang->rank_of[member]].bucket[gap->bucket] += gap->dur;
+    struct ty_rank_stats *rank = &tally->stats->rank[tally->gang->rank_of[member]];
+    rank->bucket[gap->bucket] += gap->dur;
+    if (gap->waited > 0) {
+        rank->waited += gap->waited;
+        if (gap->layer != TY_NONE) {
+            tally->stats->layer_waited_s[gap->layer] +=
+                ty_s_from_ps(gap->waited) / tally->stats->n_ranks;
+        }
+    }
 }
 
 /* Busy time. Durations that are equal for all members are summed once for the gang. */
@@ -98,6 +106,16 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
     }
 }
 
+static uint32_t n_layers(const struct ty_program *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const uint32_t layer = p->ops[i].layer;
+        n = layer != TY_NONE && layer >= n ? layer + 1 : n;
+    }
+    return n;
+}
+
 static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
 {
     for (uint32_t b = 0; b < words->n_buckets; b++) {
@@ -106,6 +124,9 @@ static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
             sum += ty_s_from_ps(stats->rank[r].bucket[b]);
         }
         stats->bucket_s[b] = stats->n_ranks > 0 ? sum / stats->n_ranks : 0;
+    }
+    for (uint32_t r = 0; r < stats->n_ranks; r++) {
+        stats->waited_s += ty_s_from_ps(stats->rank[r].waited) / stats->n_ranks;
     }
     stats->bubble_s = stats->bucket_s[words->fill] + stats->bucket_s[words->stall] +
                       stats->bucket_s[words->drain] + stats->bucket_s[words->message];
@@ -119,7 +140,10 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
     *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = p->n_ranks};
     stats->rank = ty_arena_array(arena, struct ty_rank_stats, p->n_ranks);
     stats->memory = ty_arena_array(arena, struct ty_gang_memory, p->n_gangs);
-    if (stats->rank == NULL || stats->memory == NULL || ty_gaps_init(&gaps, timeline, arena) < 0) {
+    stats->n_layers = n_layers(p);
+    stats->layer_waited_s = ty_arena_array(arena, double, stats->n_layers + 1);
+    if (stats->rank == NULL || stats->memory == NULL || stats->layer_waited_s == NULL ||
+        ty_gaps_init(&gaps, timeline, arena) < 0) {
         return ty_fail_memory(err);
     }
     for (uint32_t g = 0; g < p->n_gangs; g++) {

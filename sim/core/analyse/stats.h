@@ -13,6 +13,7 @@
 struct ty_rank_stats {
     ty_ps bucket[TY_MAX_BUCKETS];
     ty_ps stream_busy[TY_MAX_STREAMS];
+    ty_ps waited; /* of the bucket `awaited`: for the last member of a collective */
 };
 
 struct ty_gang_memory {
@@ -30,8 +31,11 @@ struct ty_stats {
     struct ty_rank_stats *rank;      /* [n_ranks], by global rank */
     struct ty_gang_memory *memory;   /* [n_gangs] */
     double bucket_s[TY_MAX_BUCKETS]; /* mean over ranks, seconds */
-    double bubble_s; /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
-    double flops;    /* executed by all ranks */
+    double bubble_s;        /* idle for the pipeline: fill, stall, drain, exposed messages; mean */
+    double flops;           /* executed by all ranks */
+    double waited_s;        /* mean over ranks of struct ty_rank_stats.waited */
+    double *layer_waited_s; /* [n_layers] of that, for collectives of each layer */
+    uint32_t n_layers;      /* 1 + the last that an operation is of */
 };
 
 /* Memory of a gang's ranks along its order of passes. Needs no execution. */
@@ -45,6 +49,8 @@ int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
 /* A stretch in which a rank's compute stream was idle; gaps.h walks them. */
 struct ty_gap {
     ty_ps start, dur;
+    ty_ps waited;                 /* of dur: until the last member of a collective was ready ... */
+    uint16_t layer;               /* ... of this layer; TY_NONE */
     uint8_t bucket;               /* enum ty_bucket */
     const struct ty_pass *before; /* the pass that waited; NULL: idle until the end */
     const struct ty_op *op;       /* the operation that waited; NULL: idle until the end */
