@@ -50,7 +50,14 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
 struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty_grid *grid,
                                  enum ty_comm_group group, struct ty_arena *arena);
 
-/* The same of the ranks that have one copy of the experts of all stages between them. */
+/* Where a rank is in the grid of experts: 0, 0, 0 without any. */
+struct ty_expert_place {
+    uint32_t tensor, expert, data;
+};
+struct ty_expert_place ty_expert_place(const struct ty_layout *layout, const struct ty_grid *grid,
+                                       uint32_t rank);
+
+/* How the ranks that have one copy of the experts of all stages between them lie: [n_ranks]. */
 struct ty_reach *ty_comm_expert_copies(const struct ty_layout *layout, const struct ty_grid *grid,
                                        struct ty_arena *arena);
 

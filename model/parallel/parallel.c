@@ -56,6 +56,15 @@ static uint32_t member_of(const struct ty_grid *grid, uint32_t rank)
            grid->size[TY_AXIS_TENSOR] * (at[TY_AXIS_CONTEXT] + grid->size[TY_AXIS_CONTEXT] * copy);
 }
 
+struct ty_expert_place ty_expert_place(const struct ty_layout *layout, const struct ty_grid *grid,
+                                       uint32_t rank)
+{
+    const struct ty_grid experts = expert_grid(layout, grid);
+    uint32_t at[TY_N_AXES];
+    ty_grid_coords(&experts, member_of(grid, rank), at);
+    return (struct ty_expert_place){at[TY_AXIS_TENSOR], at[TY_AXIS_CONTEXT], at[TY_AXIS_DATA]};
+}
+
 /* Reaches of groups of that grid, in the order of ranks. */
 static struct ty_reach *expert_reaches(const struct ty_comm_span *span, const struct ty_grid *grid,
                                        struct ty_arena *arena)

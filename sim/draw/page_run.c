@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "model/parallel.h"
 #include "sim/base/words.h"
 #include "sim/config/stack.h"
 #include "sim/core/program/say.h"
@@ -41,6 +42,8 @@ static int put_head(struct ty_json *j, const struct ty_run *run, struct ty_err *
     ty_json_whole(j, "pipeline", c->layout.pipeline);
     ty_json_whole(j, "data", c->layout.data);
     ty_json_whole(j, "context", c->layout.context);
+    ty_json_whole(j, "expert", c->layout.expert);
+    ty_json_whole(j, "expert_tensor", c->layout.expert_tensor);
     ty_json_whole(j, "micro_batches", c->layout.micro_batches);
     ty_json_whole(j, "chunks", ty_sched_chunks(&c->schedule));
     ty_json_whole(j, "steps", run->lowered.program.n_steps);
@@ -195,6 +198,7 @@ static void put_row(struct ty_json *j, const struct ty_run *run, uint32_t rank)
     struct ty_bill bill;
     ty_run_bill(at.run, seat.gang, &bill);
     ty_grid_coords(grid, at.rank, coord);
+    const struct ty_expert_place expert = ty_expert_place(&at.run->config->layout, grid, at.rank);
     ty_json_object(j, NULL);
     ty_json_text(j, "job", at.job);
     put_stuck(j, run, rank);
@@ -203,6 +207,8 @@ static void put_row(struct ty_json *j, const struct ty_run *run, uint32_t rank)
     ty_json_whole(j, "dp", coord[TY_AXIS_DATA]);
     ty_json_whole(j, "tp", coord[TY_AXIS_TENSOR]);
     ty_json_whole(j, "cp", coord[TY_AXIS_CONTEXT]);
+    ty_json_whole(j, "ep", expert.expert);
+    ty_json_whole(j, "etp", expert.tensor);
     ty_json_whole(j, "node", ty_grid_node(grid, at.rank));
     ty_json_whole(j, "gpu", ty_grid_gpu(grid, at.rank) % grid->gpus_per_node);
     ty_json_real(j, "capacity", ty_run_gpu(at.run, at.rank)->gpu.memory);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/parallel.h"
 #include "sim/base/number_text.h"
 #include "sim/draw/trace_internal.h"
 #include "sim/run/figures.h"
@@ -9,6 +10,21 @@
 #include "sim/run/jobs.h"
 
 /* ---- labels ---- */
+
+/* " ep3", " ep3 etp1": of a rank that shares experts. */
+static void put_expert(const struct ty_run *run, uint32_t rank, char *text, size_t size)
+{
+    const struct ty_layout *layout = &run->config->layout;
+    const struct ty_expert_place at = ty_expert_place(layout, &run->lowered.grid, rank);
+    int n = 0;
+    text[0] = '\0';
+    if (layout->expert > 1) {
+        n = ty_snprintf(text, size, " ep%u", (unsigned)at.expert);
+    }
+    if (layout->expert_tensor > 1) {
+        ty_snprintf(text + n, size - (size_t)n, " etp%u", (unsigned)at.tensor);
+    }
+}
 
 /* "rank 12 · pp1 dp0 tp4 · node1/gpu4": coordinates in the order a person looks for them; ranks of
  * other jobs have the name of the job before and count within it */
@@ -19,14 +35,15 @@ const char *ty_trace_rank_name(void *arg, uint32_t rank)
     const struct ty_grid *grid = &at.run->lowered.grid;
     uint32_t coord[TY_N_AXES];
     ty_grid_coords(grid, at.rank, coord);
-    char context[24] = "";
+    char context[24] = "", expert[32];
     if (grid->size[TY_AXIS_CONTEXT] > 1) {
         (void)snprintf(context, sizeof(context), " cp%u", (unsigned)coord[TY_AXIS_CONTEXT]);
     }
-    ty_snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u%s tp%u · node%u/gpu%u",
+    put_expert(at.run, at.rank, expert, sizeof(expert));
+    ty_snprintf(l->name, sizeof(l->name), "%s%srank %u · pp%u dp%u%s tp%u%s · node%u/gpu%u",
                 at.job != NULL ? at.job : "", at.job != NULL ? " " : "", (unsigned)at.rank,
                 (unsigned)coord[TY_AXIS_PIPELINE], (unsigned)coord[TY_AXIS_DATA], context,
-                (unsigned)coord[TY_AXIS_TENSOR], (unsigned)ty_grid_node(grid, at.rank),
+                (unsigned)coord[TY_AXIS_TENSOR], expert, (unsigned)ty_grid_node(grid, at.rank),
                 (unsigned)(ty_grid_gpu(grid, at.rank) % grid->gpus_per_node));
     return l->name;
 }
@@ -161,6 +178,10 @@ void ty_trace_fill(struct ty_trace_figures *m, const struct ty_run *run)
     number(m, "tp", c->layout.tensor);
     if (c->layout.context > 1) {
         number(m, "cp", c->layout.context);
+    }
+    if (c->layout.expert_data > 0) {
+        number(m, "ep", c->layout.expert);
+        number(m, "etp", c->layout.expert_tensor);
     }
     number(m, "pp", c->layout.pipeline);
     number(m, "dp", c->layout.data);

@@ -16,13 +16,26 @@ static const struct {
     const char *group;
     enum ty_category category;
 } group_words[] = {
-    {"expert", "ep", TY_CAT_COMM_EXPERT}, {"context", "cp", TY_CAT_COMM_CONTEXT},
-    {"tensor", "tp", TY_CAT_COMM_TENSOR}, {"pipeline", "pp", TY_CAT_COMM_PIPELINE},
-    {"model", "mp", TY_CAT_COMM_DATA},    {"mp", "mp", TY_CAT_COMM_DATA},
-    {"world", "world", TY_CAT_COMM_DATA}, {"data_parallel", "dp", TY_CAT_COMM_DATA},
-    {"ep", "ep", TY_CAT_COMM_EXPERT},     {"cp", "cp", TY_CAT_COMM_CONTEXT},
-    {"tp", "tp", TY_CAT_COMM_TENSOR},     {"pp", "pp", TY_CAT_COMM_PIPELINE},
-    {"fsdp", "dp", TY_CAT_COMM_DATA},     {"dp", "dp", TY_CAT_COMM_DATA},
+    {"expert_data", "edp", TY_CAT_COMM_DATA},
+    {"edp", "edp", TY_CAT_COMM_DATA},
+    {"dp_shard_mod_ep", "edp", TY_CAT_COMM_DATA},
+    {"efsdp", "edp", TY_CAT_COMM_DATA},
+    {"expert_tensor_parallel", "etp", TY_CAT_COMM_EXPERT},
+    {"etp", "etp", TY_CAT_COMM_EXPERT},
+    {"expert", "ep", TY_CAT_COMM_EXPERT},
+    {"context", "cp", TY_CAT_COMM_CONTEXT},
+    {"tensor", "tp", TY_CAT_COMM_TENSOR},
+    {"pipeline", "pp", TY_CAT_COMM_PIPELINE},
+    {"model", "mp", TY_CAT_COMM_DATA},
+    {"mp", "mp", TY_CAT_COMM_DATA},
+    {"world", "world", TY_CAT_COMM_DATA},
+    {"data_parallel", "dp", TY_CAT_COMM_DATA},
+    {"ep", "ep", TY_CAT_COMM_EXPERT},
+    {"cp", "cp", TY_CAT_COMM_CONTEXT},
+    {"tp", "tp", TY_CAT_COMM_TENSOR},
+    {"pp", "pp", TY_CAT_COMM_PIPELINE},
+    {"fsdp", "dp", TY_CAT_COMM_DATA},
+    {"dp", "dp", TY_CAT_COMM_DATA},
     {"ddp", "dp", TY_CAT_COMM_DATA},
 };
 

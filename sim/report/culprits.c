@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/parallel.h"
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
 #include "sim/core/analyse/crit.h"
@@ -43,6 +44,10 @@ static void rank_words(const struct ty_run *run, uint32_t rank, char *buf, size_
     }
     if (l->context > 1) {
         n += snprintf(buf + n, size - (size_t)n, ", context %u", (unsigned)coord[TY_AXIS_CONTEXT]);
+    }
+    if (l->expert > 1) {
+        const struct ty_expert_place at = ty_expert_place(l, &run->lowered.grid, rank);
+        n += snprintf(buf + n, size - (size_t)n, ", expert %u", (unsigned)at.expert);
     }
     (void)snprintf(buf + n, size - (size_t)n, ", data %u)", (unsigned)coord[TY_AXIS_DATA]);
 }

@@ -55,6 +55,7 @@ static void describe(const struct ty_other_job *o, struct ty_text *t)
     if (l->context > 1) {
         ty_text_add(t, "context %u, ", (unsigned)l->context);
     }
+    ty_report_experts(l, t);
     ty_text_add(t, "pipeline %u (%s), data %u, ZeRO-%u, framework %s; %s", (unsigned)l->pipeline,
                 ty_sched_of(&c->schedule)->name, (unsigned)l->data, (unsigned)l->zero,
                 ty_stack_words(c, stack), ty_verdict_word(ty_bill_verdict(&bill, bill.capacity_B)));

@@ -75,6 +75,18 @@ static void recomputation(const struct ty_config *c, struct ty_text *t)
     }
 }
 
+void ty_report_experts(const struct ty_layout *l, struct ty_text *t)
+{
+    if (l->expert_data > 0) {
+        ty_text_add(t, "expert %u", (unsigned)l->expert);
+        if (l->expert_tensor > 1) {
+            ty_text_add(t, " x %u", (unsigned)l->expert_tensor);
+        }
+        ty_text_add(t, " (%u cop%s), ", (unsigned)l->expert_data,
+                    l->expert_data == 1 ? "y" : "ies");
+    }
+}
+
 void ty_report_head(const struct ty_run *run, struct ty_text *t)
 {
     const struct ty_config *c = run->config;
@@ -101,6 +113,7 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
         }
         ty_text_add(t, "), ");
     }
+    ty_report_experts(l, t);
     ty_text_add(t, "pipeline %u (", (unsigned)l->pipeline);
     schedule(c, t);
     ty_text_add(t, "), data %u, ZeRO-%u", (unsigned)l->data, (unsigned)l->zero);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/parallel.h"
 #include "sim/base/number_text.h"
 #include "sim/run/jobs.h"
 
@@ -71,57 +72,73 @@ static int by_list(const char *text, bool *flag, uint32_t n, struct ty_err *err)
     }
 }
 
+/* Coordinates of a rank, in both grids. */
+static const char *const names[] = {"tp", "cp", "dp", "pp", "ep", "etp", "edp"};
+#define N_NAMES ((int)TY_COUNT(names))
+struct coords {
+    uint32_t at[TY_COUNT(names)];
+};
+
+static struct coords coords_of(const struct ty_run *run, uint32_t rank)
+{
+    const struct ty_grid *grid = &run->lowered.grid;
+    const struct ty_expert_place e = ty_expert_place(&run->config->layout, grid, rank);
+    uint32_t at[TY_N_AXES];
+    ty_grid_coords(grid, rank, at);
+    return (struct coords){{at[TY_AXIS_TENSOR], at[TY_AXIS_CONTEXT], at[TY_AXIS_DATA],
+                            at[TY_AXIS_PIPELINE], e.expert, e.tensor, e.data}};
+}
+
 /* A part of "tp=0,dp=0-1": values of one coordinate. */
 #define PARTS_MAX 64u
 struct part {
-    int axis;
+    int name;
     uint32_t from, to;
 };
 
-static int read_part(const char **s, const struct ty_grid *grid, bool lenient, struct part *part,
+static int read_part(const char **s, const struct ty_run *run, bool lenient, struct part *part,
                      struct ty_err *err)
 {
-    static const char *const names[TY_N_AXES] = {[TY_AXIS_TENSOR] = "tp",
-                                                 [TY_AXIS_CONTEXT] = "cp",
-                                                 [TY_AXIS_DATA] = "dp",
-                                                 [TY_AXIS_PIPELINE] = "pp"};
-    for (part->axis = 0; part->axis < TY_N_AXES; part->axis++) {
-        if (strncmp(*s, names[part->axis], 2) == 0 && (*s)[2] == '=') {
+    size_t n = 0;
+    for (part->name = 0; part->name < N_NAMES; part->name++) {
+        n = strlen(names[part->name]);
+        if (strncmp(*s, names[part->name], n) == 0 && (*s)[n] == '=') {
             break;
         }
     }
-    if (part->axis == TY_N_AXES) {
+    if (part->name == N_NAMES) {
         return wrong(err);
     }
-    *s += 3;
+    *s += n + 1;
     const int rc = read_range(s, &part->from, &part->to, err);
-    if (rc == 0 && part->to >= grid->size[part->axis] && !lenient) {
+    const uint32_t last = coords_of(run, run->lowered.grid.n_ranks - 1).at[part->name];
+    if (rc == 0 && part->to > last && !lenient) {
         return ty_fail(err, TY_EUSAGE, "%s=%u does not exist; %s goes from 0 to %u",
-                       names[part->axis], (unsigned)part->to, names[part->axis],
-                       (unsigned)(grid->size[part->axis] - 1));
+                       names[part->name], (unsigned)part->to, names[part->name], (unsigned)last);
     }
     return rc;
 }
 
 /* Whether every coordinate that is named has one of the values named for it. */
-static bool is_meant(const struct ty_grid *grid, uint32_t rank, const struct part *part, uint32_t n)
+static bool is_meant(const struct ty_run *run, uint32_t rank, const struct part *part, uint32_t n)
 {
-    bool named[TY_N_AXES] = {false}, held[TY_N_AXES] = {false};
+    const struct coords coords = coords_of(run, rank);
+    bool named[TY_COUNT(names)] = {false}, held[TY_COUNT(names)] = {false};
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t value = rank / grid->stride[part[i].axis] % grid->size[part[i].axis];
-        named[part[i].axis] = true;
-        held[part[i].axis] = held[part[i].axis] || (value >= part[i].from && value <= part[i].to);
+        const int k = part[i].name;
+        named[k] = true;
+        held[k] = held[k] || (coords.at[k] >= part[i].from && coords.at[k] <= part[i].to);
     }
     bool all = true;
-    for (int axis = 0; axis < TY_N_AXES; axis++) {
-        all = all && held[axis] == named[axis];
+    for (int k = 0; k < N_NAMES; k++) {
+        all = all && held[k] == named[k];
     }
     return all;
 }
 
 /* "tp=0,dp=0-1": all coordinates must hold; several values of one ("dp=0,dp=4") are any of them.
  * `lenient`: a coordinate that does not exist is nobody's. */
-static int by_coordinates(const struct ty_grid *grid, const char *text, bool lenient, bool *flag,
+static int by_coordinates(const struct ty_run *run, const char *text, bool lenient, bool *flag,
                           struct ty_err *err)
 {
     struct part part[PARTS_MAX];
@@ -132,7 +149,7 @@ static int by_coordinates(const struct ty_grid *grid, const char *text, bool len
             return ty_fail(err, TY_EUSAGE, "more than %u coordinates; write ranges such as dp=0-7",
                            PARTS_MAX);
         }
-        const int rc = read_part(&s, grid, lenient, &part[n++], err);
+        const int rc = read_part(&s, run, lenient, &part[n++], err);
         if (rc < 0) {
             return rc;
         }
@@ -140,8 +157,8 @@ static int by_coordinates(const struct ty_grid *grid, const char *text, bool len
     if (s[-1] != '\0') {
         return wrong(err);
     }
-    for (uint32_t r = 0; r < grid->n_ranks; r++) {
-        flag[r] = is_meant(grid, r, part, n);
+    for (uint32_t r = 0; r < run->lowered.grid.n_ranks; r++) {
+        flag[r] = is_meant(run, r, part, n);
     }
     return 0;
 }
@@ -154,7 +171,7 @@ static int by_coordinates_of_all(const struct ty_run *run, const char *text, boo
     int rc = 0;
     for (uint32_t first = 0; first < n && rc == 0;) {
         const struct ty_located at = ty_run_jobs_locate(run, first);
-        rc = by_coordinates(&at.run->lowered.grid, text, at.number > 0, flag + first, err);
+        rc = by_coordinates(at.run, text, at.number > 0, flag + first, err);
         first += at.run->lowered.program.n_ranks;
     }
     return rc;

@@ -13,9 +13,10 @@ struct ty_selection {
     bool by_rule; /* nobody chose: the rule above left ranks out */
 };
 
-/* `text`: "all", "0-15,64", "dp=0", "tp=0,dp=0" (dimensions tp, cp, dp, pp), "one-per-stage",
- * "slowest:8" (most compute time); NULL or "": by rule. `order`: "rank", "stage" (default) or
- * "node". TY_EUSAGE with a message for anything else, and for a selection that shows nobody. */
+/* `text`: "all", "0-15,64", "dp=0", "tp=0,dp=0" (dimensions tp, cp, dp, pp; of experts ep, etp,
+ * edp), "one-per-stage", "slowest:8" (most compute time); NULL or "": by rule. `order`: "rank",
+ * "stage" (default) or "node". TY_EUSAGE with a message for anything else, and for a selection that
+ * shows nobody. */
 int ty_select_ranks(const struct ty_run *run, const char *text, const char *order,
                     struct ty_arena *arena, struct ty_selection *out, struct ty_err *err);
 

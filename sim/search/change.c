@@ -82,9 +82,28 @@ bool ty_change_micro_batch(struct ty_config *c, int to)
     return !has_file(c) && scale(&c->layout.micro_batch, to);
 }
 
+/* Tensor ranks share the tokens that they send to experts. */
+static void share_tokens(struct ty_config *c)
+{
+    c->layout.sequence_parallel =
+        c->layout.sequence_parallel || (c->layout.tensor > 1 && ty_arch_is_moe(&c->arch));
+}
+
 bool ty_change_tensor(struct ty_config *c, int to)
 {
-    return !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
+    const bool can = !has_file(c) && scale(&c->layout.data, -to) && scale(&c->layout.tensor, to);
+    share_tokens(c);
+    return can;
+}
+
+bool ty_change_expert(struct ty_config *c, int to)
+{
+    return ty_arch_is_moe(&c->arch) && scale(&c->layout.expert, to);
+}
+
+bool ty_change_expert_tensor(struct ty_config *c, int to)
+{
+    return ty_arch_is_moe(&c->arch) && scale(&c->layout.expert_tensor, to);
 }
 
 /* Below so many tokens a rank nobody shares a sequence: rounds would be shorter than their messages
@@ -117,6 +136,7 @@ bool ty_change_trade(struct ty_config *c, int to)
 {
     const bool can =
         !has_file(c) && scale(&c->layout.pipeline, -to) && scale(&c->layout.tensor, to);
+    share_tokens(c);
     deal_layers(c);
     return can;
 }

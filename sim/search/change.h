@@ -34,6 +34,8 @@ ty_change_fn ty_change_micro_batch;
 ty_change_fn ty_change_tensor;
 ty_change_fn ty_change_context; /* the same, where parts of a sequence stay long */
 ty_change_fn ty_change_context_method;
+ty_change_fn ty_change_expert; /* nobody gives or takes: a grid of its own */
+ty_change_fn ty_change_expert_tensor;
 ty_change_fn ty_change_pipeline;
 ty_change_fn ty_change_trade;
 ty_change_fn ty_change_chunks;

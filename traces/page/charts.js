@@ -266,7 +266,7 @@ function breakdownCard(card, runs) {
 
 /* A bill's items as shares of memory: [colour, bytes, words]. */
 function sharesOf(stage) {
-  const at = {weights: 0, gradients: 1, optimizer: 2, 'communication buffers': 3, activations: 4,
+  const at = {weights: 0, 'expert weights': 0, gradients: 1, 'expert gradients': 1, optimizer: 2, 'expert optimizer': 2, 'communication buffers': 3, activations: 4,
     fragmentation: 6, 'CUDA context': 6, communicators: 6, reserve: 6};
   const sum = adding(stage.bill.map(([, b]) => b)), order = (k) => (k + 1) % 7; /* the reserve first, as under the rows */
   return stage.bill.map(([what, b], k) => [at[what] === undefined ? 5 : at[what], b, `${what} ${sum.parts[k]} ${sum.unit}`])

@@ -21,7 +21,7 @@ const data = readData(), runs = data.runs;
 /* What tells two runs apart in a few words: what differs of the plan, else the file, else which. */
 function label(run, r) {
   const words = (x) => [x.model, `${x.ranks} GPUs`, x.cluster, x.schedule, `pp ${x.pipeline}`, `tp ${x.tensor}`, `cp ${x.context}`,
-    `dp ${x.data}`, `v ${x.chunks}`, `m ${x.micro_batches}`, x.stack];
+    `ep ${x.expert}`, `etp ${x.expert_tensor}`, `dp ${x.data}`, `v ${x.chunks}`, `m ${x.micro_batches}`, x.stack];
   const file = (x) => x.file === '-' ? 'standard input' : x.file.replace(/^.*\//, '');
   if (runs.length === 1) {
     return file(run);
@@ -83,7 +83,7 @@ function fillTiles() {
   const s = fullest(a), t = b && fullest(b);
   place.append(tile('Memory', bytes(s.total), `of ${bytes(s.capacity)}: ${s.verdict}`,
     t ? `B ${bytes(t.total)}: ${t.verdict}` : null, s.verdict === 'does not fit' ? 'worse' : ''));
-  const layout = (run) => `pp ${run.pipeline}, tp ${run.tensor}, ${run.context > 1 ? `cp ${run.context}, ` : ""}dp ${run.data}`;
+  const layout = (run) => `pp ${run.pipeline}, tp ${run.tensor}, ${run.context > 1 ? `cp ${run.context}, ` : ""}${run.expert > 1 ? `ep ${run.expert}, ` : ""}${run.expert_tensor > 1 ? `etp ${run.expert_tensor}, ` : ""}dp ${run.data}`;
   place.append(tile(a.schedule === 'file' ? 'own schedule' : a.schedule, `m = ${a.micro_batches}`, layout(a), b ? `B ${b.schedule}, m = ${b.micro_batches}, ${layout(b)}` : null));
 }
 

@@ -62,7 +62,7 @@ function rowName(run, row) {
 /* "rank 12 · dp 0 tp 4 · node 1, GPU 4" */
 function rankName(run, row) {
   const r = run.rows[row];
-  const at = [['dp', run.data], ['cp', run.context], ['tp', run.tensor]]
+  const at = [['dp', run.data], ['cp', run.context], ['tp', run.tensor], ['ep', run.expert], ['etp', run.expert_tensor]]
     .filter(([, size]) => size > 1).map(([axis]) => `${axis} ${r[axis]}`).join(' ');
   return `rank ${r.rank}${at ? ' \u00b7 ' + at : ''} \u00b7 node ${r.node}, GPU ${r.gpu}`;
 }
@@ -161,7 +161,7 @@ function why(run, i) {
 /* Whom a collective connects. */
 const GROUPS = {
   tp: 'GPUs that share every layer', dp: 'GPUs with the same layers and other data', cp: 'GPUs that share a sequence',
-  ep: 'GPUs that share experts', mp: 'GPUs of one copy of the model', world: 'all GPUs',
+  ep: 'GPUs that share experts', etp: 'GPUs that share every expert', edp: 'GPUs with the same experts and other data', mp: 'GPUs of one copy of the model', world: 'all GPUs',
 };
 
 function detailOf(run, i) {
