@@ -211,7 +211,33 @@ START_TEST(the_busiest_rank_sets_the_time_and_not_the_bytes)
         ck_assert_double_eq_tol(uneven.nvlink_B / even.nvlink_B, 1, 1e-12);
         x.overlapped = true;
         const struct ty_coll_cost beside = cost_on(&cluster, &x, 64, 8);
-        ck_assert_double_eq_tol(beside.transfer_s / uneven.transfer_s, 1 / 0.6, 1e-9);
+        ck_assert_double_eq_tol(beside.transfer_s / uneven.transfer_s, 1 / 0.65, 1e-9);
+    }
+}
+END_TEST
+
+/* Figures of arXiv 2603.07685 (H100) and of DeepEP's documentation (H800: rates, of bytes that
+ * count a token for each node that has it). */
+START_TEST(published_times_are_met)
+{
+    const struct {
+        const char *preset;
+        int method;
+        uint32_t ranks;
+        double us, off;
+    } rows[] = {
+        {"dgx-h100", TY_EXCHANGE_ALL_TO_ALL, 8, 1265, 0.02},
+        {"dgx-h100", TY_EXCHANGE_ALL_TO_ALL, 64, 8727, 0.02},
+        {"dgx-h100", TY_EXCHANGE_PER_NODE, 8, 624, 0.03},
+        {"dgx-h100", TY_EXCHANGE_PER_NODE, 64, 4398, 0.02},
+        {"dgx-h800", TY_EXCHANGE_PER_NODE, 64, 3.629 * 4096 * 14336 / 50e3, 0.04},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_cluster cluster = cluster_preset(rows[i].preset, "nodes: 8");
+        struct ty_exchange x = v3;
+        x.method = (enum ty_exchange_method)rows[i].method;
+        const struct ty_coll_cost cost = cost_on(&cluster, &x, rows[i].ranks, 8);
+        ck_assert_double_eq_tol(ty_coll_seconds(&cost) * 1e6 / rows[i].us, 1, rows[i].off);
     }
 }
 END_TEST
@@ -248,5 +274,5 @@ TY_SUITE("exchange", copies_are_those_of_published_routings,
          copies_are_what_a_router_that_draws_makes, bytes_of_deepseek_v3,
          rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_copy,
          the_longer_of_nic_and_nvlink_is_what_it_takes,
-         the_busiest_rank_sets_the_time_and_not_the_bytes, one_rank_exchanges_nothing,
-         nodes_with_unequal_members_send_what_they_receive)
+         the_busiest_rank_sets_the_time_and_not_the_bytes, published_times_are_met,
+         one_rank_exchanges_nothing, nodes_with_unequal_members_send_what_they_receive)
