@@ -157,7 +157,6 @@ static int check_known(const struct ty_arch *arch, const struct ty_section *sect
         const char *key;
         bool is;
     } rows[] = {
-        {"experts", ty_arch_is_moe(arch)},
         {"mtp", arch->mtp > 0},
     };
     int rc = 0;

@@ -21,6 +21,7 @@
     X(CONTEXT_OUTER, "cp ring", CONTEXT, COMM_CONTEXT)  /* hybrid: every inner-th, a ring */       \
     X(EXPERT, "ep", EXPERT, COMM_EXPERT)                /* have other experts of a layer */        \
     X(EXPERT_TENSOR, "etp", EXPERT, COMM_EXPERT)        /* have parts of the same experts */       \
+    X(EXPERT_ALL, "ep x etp", EXPERT, COMM_EXPERT)      /* where there are both: all of them */    \
     X(EXPERT_DATA, "edp", DATA, COMM_DATA)              /* share states of the same experts */
 
 enum ty_comm_group {
@@ -80,6 +81,6 @@ struct ty_parallel {
 /* In the order in which they are applied; ends with NULL. */
 extern const struct ty_parallel *const ty_parallels[];
 extern const struct ty_parallel ty_parallel_tensor, ty_parallel_sequence, ty_parallel_context,
-    ty_parallel_data, ty_parallel_expert, ty_parallel_recompute;
+    ty_parallel_data, ty_parallel_expert, ty_parallel_dispatch, ty_parallel_recompute;
 
 #endif

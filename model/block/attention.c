@@ -71,6 +71,7 @@ static void core(struct ty_block_maker *b)
     const bool window = ty_arch_has_window(arch, b->layer), latent = ty_arch_is_latent(arch);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "attention core", "attention core backward", NULL);
+    op->host_s = b->layout->framework.attention_sync;
     op->recompute = TY_RECOMPUTE_CORE;
     ty_block_kernel(op,
                     &(struct ty_kernel){.op = TY_OPERATOR_ATTENTION,

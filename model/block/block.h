@@ -5,6 +5,7 @@
  *
  *     embedding   embedding >
  *     layer       norm  > qkv  attention  proj >   norm  > mlp >
+ *                                           or >   norm  router  permute  experts  unpermute
  *     head        > logits and loss        or > logits, gathered, and loss (ends.c)
  *
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
@@ -25,6 +26,7 @@
 #include "model/parallel.h"
 #include "model/vocabulary.h"
 #include "sim/core/program/program.h"
+#include "topology/collectives/exchange.h"
 #include "topology/collectives/exchange.h"
 
 /* Kinds of units. Layers of a model may be of several kinds, TY_UNIT_LAYER and those after it; one
@@ -58,6 +60,11 @@ struct ty_shard {
     double ffn;             /* inner width */
     double vocabulary;      /* columns of the output matrix */
     double ranks;           /* that share each weight */
+    double experts;         /* routed ones of a layer that this rank has */
+    double expert_ffn;      /* inner width of each, and of all shared ones */
+    double shared_ffn;
+    double sent_rows;   /* that its own tokens make, one for each expert they go to */
+    double expert_rows; /* that come to its experts, when all get as many */
 };
 struct ty_shard ty_shard_of(const struct ty_arch *arch, const struct ty_layout *layout);
 
@@ -95,6 +102,16 @@ struct ty_op_comms {
     uint32_t n;
 };
 
+/* What an operator has to do with the exchange of rows between expert ranks, bits: dispatch stands
+ * after the one whose rows leave, combine after the one whose rows return, and their backward after
+ * the input gradients of those that they have brought rows to. */
+enum ty_rows_role {
+    TY_ROWS_LEAVE = 1,
+    TY_ROWS_ARRIVE = 2,
+    TY_ROWS_RETURN = 4,
+    TY_ROWS_HOME = 8
+};
+
 /* An operator in rounds: each has a share of the work, and beside it what the next one needs comes
  * from a neighbour in a ring. Going backward the first message is smaller, and the last one brings
  * home what the first has sent. */
@@ -130,6 +147,8 @@ struct ty_unit_op {
     bool gathers;       /* tensor ranks gather the columns of its result */
     bool expert;        /* its weights are those of experts, which have ranks of their own */
     bool routed;        /* its work grows with what routing brings to the rank's experts */
+    uint8_t rows;       /* enum ty_rows_role */
+    double host_s;      /* its forward waits so long for a host of host_speed 1 */
     bool beside;        /* runs beside the collectives issued before it: what comes after it waits
                          * for what they bring */
     struct ty_op_comms comms[TY_N_COMM_PLACES];

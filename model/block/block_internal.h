@@ -32,6 +32,8 @@ void ty_block_weight(struct ty_unit_op *op, const char *name, double params);
 
 /* Bytes of the hidden states of a micro-batch. */
 double ty_block_hidden_bytes(const struct ty_block_maker *b);
+/* Bytes of a token on the way to experts, or back. */
+double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts);
 /* Bytes that are kept of the input of a column-parallel product. */
 double ty_block_input_bytes(const struct ty_block_maker *b);
 /* `times` operations like this at a place; of one call each unless it says more. */
@@ -63,6 +65,7 @@ void ty_block_need_wgrad(const struct ty_block_maker *b, enum ty_tensor_life lif
 void ty_block_attention(struct ty_block_maker *b);
 uint32_t ty_block_latent(struct ty_block_maker *b); /* which operator gives q, k and v */
 void ty_block_mlp(struct ty_block_maker *b);
+void ty_block_experts(struct ty_block_maker *b);
 void ty_block_layer(struct ty_block_maker *b);
 void ty_block_embedding(struct ty_block_maker *b);
 void ty_block_head(struct ty_block_maker *b);

@@ -23,6 +23,24 @@ static uint32_t norm(struct ty_block_maker *b, enum ty_part part)
     return b->out->n - 1;
 }
 
+/* The block behind the second norm, which is number `second`. One expert gets every token: that is
+ * an MLP. */
+static uint32_t feed_forward(struct ty_block_maker *b)
+{
+    const struct ty_arch *arch = b->arch;
+    const bool experts = ty_arch_has_experts(arch, b->layer), routed = experts && arch->experts > 1;
+    const uint32_t second = norm(b, routed ? TY_PART_MOE : TY_PART_MLP);
+    if (experts) {
+        b->shard.ffn = ((double)arch->expert_ffn + arch->shared_ffn) / b->layout->tensor;
+    }
+    (routed ? ty_block_experts : ty_block_mlp)(b);
+    const bool whole = b->out->op[second + 1].column; /* a router sees tokens of its own */
+    ty_block_keep_of(
+        b, second, NORM, second + 1, routed ? "inputs of the experts" : "inputs of the MLP",
+        whole ? ty_block_input_bytes(b) : b->shard.own_tokens * ty_block_row_bytes(b, false));
+    return second;
+}
+
 void ty_block_layer(struct ty_block_maker *b)
 {
     const struct ty_arch *arch = b->arch;
@@ -30,14 +48,12 @@ void ty_block_layer(struct ty_block_maker *b)
     const double own = b->shard.own_tokens, hidden = own * e * h;
     const uint32_t first = norm(b, TY_PART_ATTENTION);
     ty_block_attention(b);
-    const uint32_t second = norm(b, TY_PART_MLP);
-    ty_block_mlp(b);
+    const uint32_t second = feed_forward(b);
     ty_block_keep(b, TY_INPUT, first, "layer inputs", hidden);
     /* a latent's matrix works on the rank's own tokens */
     ty_block_keep_of(b, first, NORM, first + 1, "inputs of q, k, v",
                      arch->query_latent > 0 ? hidden : ty_block_input_bytes(b));
     ty_block_keep(b, second - 1, second, "inputs of the MLP's norm", hidden);
-    ty_block_keep_of(b, second, NORM, second + 1, "inputs of the MLP", ty_block_input_bytes(b));
     ty_block_keep(b, first, second, "dropout masks", arch->dropout > 0 ? own * 2 * h : 0);
     ty_block_keep_of(b, first, NORM, second, "32-bit copies of unfused norms",
                      arch->norm == TY_UNFUSED ? own * 16 * h : 0);

@@ -69,8 +69,8 @@ static struct ty_op_costs price(const struct ty_unit_op *op, uint32_t from, uint
     for (uint32_t i = from; i < to; i++) {
         const struct ty_kernel *kernel = &op->kernel[i];
         struct ty_cost forward = in_step(gpu, kernel, TY_FORWARD);
-        if (i == 0 && kernel->op == TY_OPERATOR_ATTENTION) {
-            forward.seconds += layout->framework.attention_sync / gpu->host_speed;
+        if (i == 0) {
+            forward.seconds += op->host_s / gpu->host_speed;
         }
         cost.forward = ty_cost_plus(cost.forward, forward);
         if ((op->again >> i & 1u) != 0) {

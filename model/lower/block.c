@@ -60,8 +60,16 @@ static void put_send(struct ty_lowering *l, int back, uint16_t channel, bool sec
     op.link = channel;
     op.second = second;
     op.record = blocks(l) ? TY_EVENT_SENT : TY_NO_EVENT;
-    const uint8_t waits[] = {TY_EVENT_COMPUTE, TY_EVENT_TENSOR};
-    ty_lower_emit(l, op, waits, ty_lower_has_tensor(l) && !back ? 2 : 1);
+    /* forward what comes last may be a sum, or rows that come home */
+    uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
+    uint32_t n = 1;
+    if (ty_lower_has_tensor(l) && !back) {
+        waits[n++] = TY_EVENT_TENSOR;
+    }
+    if (ty_arch_is_moe(l->in->arch) && !back) {
+        waits[n++] = TY_EVENT_EXPERT;
+    }
+    ty_lower_emit(l, op, waits, n);
 }
 
 static bool is_head_stage(const struct ty_vstage *v)

@@ -17,6 +17,7 @@ enum ty_lower_event {
     TY_EVENT_CONTEXT, /* what context ranks say to each other in the attention core: in rounds those
                         * of the even ones, */
     TY_EVENT_CONTEXT_ODD, /* of the odd ones */
+    TY_EVENT_EXPERT,      /* rows have come to their experts, or back from them */
     TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
     TY_EVENT_RECV,
     TY_EVENT_REDUCED,     /* gradients are reduced: all, or (kept in shards) those of even buckets,

@@ -46,6 +46,40 @@ static void await(struct ty_lowering *l, uint32_t events)
     }
 }
 
+/* What the next computation waits for before it uses what a collective of the group brings. */
+static uint8_t event_of(enum ty_comm_group group)
+{
+    switch (group) {
+    case TY_GROUP_TENSOR:
+        return TY_EVENT_TENSOR;
+    case TY_GROUP_EXPERT:
+    case TY_GROUP_EXPERT_TENSOR:
+    case TY_GROUP_EXPERT_ALL:
+        return TY_EVENT_EXPERT;
+    default:
+        return TY_EVENT_CONTEXT;
+    }
+}
+
+/* An operator beside an exchange leaves what that brings to the one after it: whether it does. */
+static bool pass_by(struct ty_lowering *l, const struct at *at)
+{
+    for (uint32_t i = 0; i < l->emit.n_need && at->op->beside; i++) {
+        if (l->emit.need[i] == TY_EVENT_EXPERT) {
+            l->emit.need[i] = l->emit.need[--l->emit.n_need];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wait_for_rows(struct ty_lowering *l, bool passed)
+{
+    if (passed) {
+        ty_lower_need(l, TY_EVENT_EXPERT);
+    }
+}
+
 /* Its collectives at a place, on what has been computed so far or just arrived. Returns the events
  * to wait for before what they bring is used. */
 static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place)
@@ -60,9 +94,9 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
     }
     for (uint32_t i = 0; i < all->n; i++) {
         const uint16_t kind = l->here.comm.op[at->unit][at->number][place][i];
-        const bool tensor = all->item[i].group == TY_GROUP_TENSOR;
-        const uint8_t after = tensor ? TY_EVENT_TENSOR : TY_EVENT_CONTEXT;
-        const uint8_t record = place == TY_BEFORE_WGRAD ? TY_EVENT_REGATHER : after;
+        const uint8_t record = place == TY_BEFORE_WGRAD
+                                   ? TY_EVENT_REGATHER
+                                   : event_of((enum ty_comm_group)all->item[i].group);
         for (uint32_t k = 0; k < all->item[i].times; k++) {
             ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->layer,
                                 at->op->part, record, waits, n);
@@ -112,9 +146,11 @@ static void work(struct ty_lowering *l, const struct at *at, uint16_t kind, uint
 
 static void forward_op(struct ty_lowering *l, const struct at *at)
 {
+    const bool rows = pass_by(l, at);
     await(l, comms(l, at, TY_BEFORE_FORWARD));
     work(l, at, at->kinds->forward, at->kinds->next_forward, false);
     await(l, comms(l, at, TY_AFTER_FORWARD));
+    wait_for_rows(l, rows);
 }
 
 /* Those of its kernels that run again, with what comes before the first and after the last of
@@ -123,6 +159,7 @@ static void again_op(struct ty_lowering *l, const struct at *at)
 {
     const bool first = (at->op->again & 1u) != 0;
     const bool last = (at->op->again >> (at->op->n_kernels - 1) & 1u) != 0;
+    const bool rows = pass_by(l, at);
     if (first) {
         await(l, comms(l, at, TY_BEFORE_FORWARD));
     }
@@ -130,12 +167,13 @@ static void again_op(struct ty_lowering *l, const struct at *at)
     if (last) {
         await(l, comms(l, at, TY_AFTER_FORWARD));
     }
+    wait_for_rows(l, rows);
 }
 
 /* Input gradient, what comes after it, and the weight gradient beside that. */
 static void backward_op(struct ty_lowering *l, const struct at *at)
 {
-    const bool split = ty_lower_splits_wgrad(at->op);
+    const bool split = ty_lower_splits_wgrad(at->op), rows = pass_by(l, at);
     await(l, comms(l, at, TY_BEFORE_DGRAD));
     const uint32_t gathered = comms(l, at, TY_BEFORE_WGRAD);
     work(l, at, at->kinds->dgrad, at->kinds->next_dgrad, true);
@@ -148,6 +186,7 @@ static void backward_op(struct ty_lowering *l, const struct at *at)
         compute(l, at, at->kinds->wgrad);
         await(l, reduced);
     }
+    wait_for_rows(l, rows);
 }
 
 /* The input gradient alone: what the stage before waits for. */
@@ -156,9 +195,11 @@ static void input_op(struct ty_lowering *l, const struct at *at)
     if (at->op->first) {
         return;
     }
+    const bool rows = pass_by(l, at);
     await(l, comms(l, at, TY_BEFORE_DGRAD));
     work(l, at, at->kinds->input, at->kinds->next_input, true);
     await(l, comms(l, at, TY_AFTER_DGRAD));
+    wait_for_rows(l, rows);
 }
 
 static void weight_op(struct ty_lowering *l, const struct at *at)

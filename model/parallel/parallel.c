@@ -2,13 +2,8 @@
 #include "model/parallel.h"
 
 const struct ty_parallel *const ty_parallels[] = {
-    &ty_parallel_tensor,
-    &ty_parallel_context,
-    &ty_parallel_sequence,
-    &ty_parallel_data,
-    &ty_parallel_expert,
-    &ty_parallel_recompute,
-    NULL,
+    &ty_parallel_tensor, &ty_parallel_context,  &ty_parallel_sequence,  &ty_parallel_data,
+    &ty_parallel_expert, &ty_parallel_dispatch, &ty_parallel_recompute, NULL,
 };
 
 const char *ty_comm_group_name(enum ty_comm_group group)
@@ -114,6 +109,11 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
     case TY_GROUP_EXPERT:
         return (struct ty_comm_span){experts, context, experts.stride[TY_AXIS_CONTEXT],
                                      experts.size[TY_AXIS_CONTEXT]};
+    case TY_GROUP_EXPERT_ALL: {
+        const uint32_t parts = experts.size[TY_AXIS_TENSOR], sets = experts.size[TY_AXIS_CONTEXT];
+        return (struct ty_comm_span){experts, tensor | context, 1,
+                                     parts > 1 && sets > 1 ? parts * sets : 1};
+    }
     case TY_GROUP_EXPERT_DATA:
         return (struct ty_comm_span){
             cut(&experts, TY_AXIS_DATA, ty_layout_expert_shards(layout), 1), data,
@@ -129,7 +129,7 @@ struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty
 {
     const struct ty_comm_span span = ty_comm_span(layout, grid, group);
     const bool experts = group == TY_GROUP_EXPERT || group == TY_GROUP_EXPERT_TENSOR ||
-                         group == TY_GROUP_EXPERT_DATA;
+                         group == TY_GROUP_EXPERT_ALL || group == TY_GROUP_EXPERT_DATA;
     return experts ? expert_reaches(&span, grid, arena)
                    : ty_grid_reaches(&span.grid, span.dims, arena);
 }

@@ -100,15 +100,24 @@ static void put_kernels(const struct listing *l, const struct ty_unit_op *op)
     }
 }
 
+static const char *exchange_name(const struct ty_op_comm *comm)
+{
+    const bool by_node = comm->exchange.tokens > 0 && comm->exchange.method == TY_EXCHANGE_PER_NODE;
+    return by_node ? "a copy a node" : ty_coll_name((enum ty_coll)comm->coll);
+}
+
 static void put_comm(const struct listing *l, const char *when, const struct ty_op_comm *comm)
 {
     char bytes[32], time[32];
     const struct ty_reach *reach = &l->reach[comm->group][0];
     const double s = ty_op_comm_seconds(&l->run->config->cluster, comm, reach); /* each */
-    ty_text_add(
-        l->t, "    %s: %s over %s, %u ranks, %s, %s", when, ty_coll_name((enum ty_coll)comm->coll),
-        ty_comm_group_name((enum ty_comm_group)comm->group), (unsigned)reach->ranks,
-        ty_words_bytes(comm->bytes, bytes, sizeof(bytes)), ty_words_seconds(s, time, sizeof(time)));
+    const bool exchange = comm->exchange.tokens > 0;
+    const double B = exchange ? ty_exchange_bytes(&comm->exchange, reach->ranks) : comm->bytes;
+    ty_text_add(l->t, "    %s: %s%s%s over %s, %u ranks, %s, %s", when,
+                comm->name == NULL ? "" : comm->name, comm->name == NULL ? "" : ", ",
+                exchange_name(comm), ty_comm_group_name((enum ty_comm_group)comm->group),
+                (unsigned)reach->ranks, ty_words_bytes(B, bytes, sizeof(bytes)),
+                ty_words_seconds(s, time, sizeof(time)));
     if (comm->times * comm->calls > 1) {
         ty_text_add(l->t, ", %u times", (unsigned)comm->times * comm->calls);
     }

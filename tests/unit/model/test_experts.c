@@ -1,0 +1,222 @@
+/* test_experts.c - mixtures of experts: rows, who sends them where, and what it costs. Figures: two
+ * layers of Mixtral 8x7B, 4096 tokens a rank, experts on 8 ranks of a node. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/common/quick_run.h"
+#include "tests/unit/suite.h"
+
+#define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define H         4096.0
+#define TOKENS    4096.0
+
+static const char mixtral[] =
+    "cluster: {preset: dgx-h100, nodes: 2}\n"
+    "model: {hidden: 4096, layers: 2, heads: 32, kv_heads: 8, ffn: 14336, mlp: swiglu, attention: "
+    "flash3, vocabulary: 32000, sequence: 4096, experts: 8, experts_per_token: 2}\n"
+    "layout: {expert: 8, zero: 1, global_batch: 32}\n"
+    "framework: {preset: ideal}\n";
+
+static const char *const dispatchers[] = {
+    "framework.dispatcher=alltoall", "framework.dispatcher=allgather",
+    "framework.dispatcher=deepep", "framework.dispatcher=hybridep"};
+
+static const struct ty_unit_ops *layer_of(const struct quick_run *q)
+{
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
+        const struct ty_unit_ops *unit = &q->run->lowered.units->kind[k];
+        if (unit->n > 0 && unit->op[unit->n - 1].part == TY_PART_MOE) {
+            return unit;
+        }
+    }
+    ck_abort_msg("no layer with experts");
+    return NULL;
+}
+
+static const struct ty_unit_op *op_of(const struct quick_run *q, const char *name)
+{
+    const struct ty_unit_ops *unit = layer_of(q);
+    for (uint32_t i = 0; i < unit->n; i++) {
+        if (strcmp(unit->op[i].name, name) == 0) {
+            return &unit->op[i];
+        }
+    }
+    ck_abort_msg("no %s", name);
+    return NULL;
+}
+
+/* ---- rows ---- */
+
+/* C = ceil(c_f k T / E) of a rank and expert: 1024 of 4096 tokens, top-2 of 8. */
+START_TEST(capacity_says_how_many_rows_an_expert_gets)
+{
+    static const struct {
+        const char *capacity, *pad;
+        double rows;
+    } table[] = {{"none", "false", 8192},   {"1", "true", 8 * 1024},    {"1.25", "true", 8 * 1280},
+                 {"1.25", "false", 8192}, /* dropped is nothing when all get as many */
+                 {"0.5", "false", 8 * 512}, {"0.3333", "true", 8 * 342}};
+    for (size_t i = 0; i < TY_COUNT(table); i++) {
+        char capacity[64], pad[64];
+        snprintf(capacity, sizeof(capacity), "framework.capacity=%s", table[i].capacity);
+        snprintf(pad, sizeof(pad), "framework.pad_to_capacity=%s", table[i].pad);
+        struct quick_run q = quick_run(mixtral, "sweep", SETS(capacity, pad));
+        const struct ty_shard *shard = &q.run->lowered.units->shard;
+        ck_assert_double_eq(shard->sent_rows, table[i].rows);
+        ck_assert_double_eq(shard->expert_rows, table[i].rows);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* One expert that sees every token is an MLP, without router, permutation or exchange. */
+START_TEST(one_expert_is_an_mlp)
+{
+    static const char *const layouts[] = {"layout.expert=1", "layout.tensor=2"};
+    for (size_t i = 0; i < TY_COUNT(layouts); i++) {
+        struct quick_run one =
+            quick_run(mixtral, "sweep",
+                      SETS("model.experts=1", "model.experts_per_token=1", "layout.expert=1",
+                           layouts[i], i == 1 ? "layout.expert_tensor=2" : "layout.zero=1",
+                           "layout.sequence_parallel=true"));
+        struct quick_run dense =
+            quick_run(mixtral, "sweep",
+                      SETS("model.experts=0", "model.experts_per_token=0", "layout.expert=1",
+                           layouts[i], "layout.sequence_parallel=true"));
+        ck_assert_double_eq(one.figures.step_s, dense.figures.step_s);
+        quick_run_free(&one);
+        quick_run_free(&dense);
+    }
+}
+END_TEST
+
+/* ---- bytes ---- */
+
+/* What a rank sends of a layer, forward and backward, rows first: top-2 of 8 experts on 8 ranks.
+ * Everything that leaves arrives: a kind counts what all its members send. */
+START_TEST(dispatchers_send_what_the_formulas_say)
+{
+    /* 8 (1 - C(7, 2) / C(8, 2)) of distinct ranks */
+    const double row = 2 * H, copies = 2 * TOKENS * 7 / 8, tokens = TOKENS * 7;
+    const double bytes[] = {
+        /* rows there and back, and gradients; probabilities and theirs; counts */
+        copies * (4 * row + 2 * 4) + 7 * 8 * 8,
+        /* gathered in 16 bit, scattered in 32; the map beside probabilities */
+        tokens * (2 * row + 4 * H + 4 * H + 8 * (4 + 1 + 4)), copies * 4 * row, copies * 4 * row};
+    for (size_t i = 0; i < TY_COUNT(dispatchers); i++) {
+        struct quick_run q = quick_run(mixtral, "sweep", SETS(dispatchers[i]));
+        /* 2 micro-batches, 2 layers, 16 ranks */
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "ep"), 2 * 2 * 16 * bytes[i],
+                                1e-9 * bytes[i]);
+        ck_assert_double_gt(q.figures.bucket_s[TY_BUCKET_EXPOSED_EXPERT], 0);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Rows travel as 8 bit and a scale towards experts only. */
+START_TEST(fp8_halves_the_way_to_the_experts)
+{
+    struct quick_run q =
+        quick_run(mixtral, "sweep", SETS("framework.dispatch_dtype=fp8", dispatchers[2]));
+    const double sent = 2 * TOKENS * 7 / 8 * H * (2 * (1 + 4 / 128.0) + 2 * 2);
+    ck_assert_double_eq_tol(quick_run_traffic(&q, "ep"), 2 * 2 * 16 * sent, 1e-9 * sent);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* The host knows how many rows come when every expert gets as many as it takes. */
+START_TEST(padding_spares_the_host)
+{
+    static const char wait[] = "framework.dispatch_sync=40 us";
+    struct quick_run free = quick_run(mixtral, "sweep", SETS(wait));
+    struct quick_run padded = quick_run(
+        mixtral, "sweep", SETS(wait, "framework.capacity=1", "framework.pad_to_capacity=true"));
+    ck_assert_double_eq(op_of(&free, "permute")->host_s, 40e-6);
+    ck_assert_double_eq(op_of(&padded, "permute")->host_s, 0);
+    ck_assert_uint_eq(op_of(&free, "permute")->comms[TY_BEFORE_FORWARD].n, 1);
+    ck_assert_uint_eq(op_of(&padded, "permute")->comms[TY_BEFORE_FORWARD].n, 0);
+    ck_assert_double_gt(free.figures.step_s, padded.figures.step_s + 2 * 2 * 40e-6);
+    quick_run_free(&free);
+    quick_run_free(&padded);
+}
+END_TEST
+
+/* ---- order ---- */
+
+/* Nobody waits for rows while shared experts run: what is seen of exchanges is less, by as much as
+ * the step is shorter, but for what kernels of deepep take from computation. */
+START_TEST(shared_experts_run_beside_exchanges)
+{
+    static const double kept[] = {1, 0, 0.5, 0.5}; /* of what is hidden, at least; not allgather */
+    for (size_t i = 0; i < TY_COUNT(dispatchers); i++) {
+        static const char still[] = "cluster.nvlink_overlap_slowdown=0";
+        static const char shared[] = "model.shared_ffn=14336";
+        if (i == 1) {
+            continue;
+        }
+        struct quick_run a = quick_run(mixtral, "sweep", SETS(shared, dispatchers[i], still));
+        struct quick_run b = quick_run(
+            mixtral, "sweep", SETS(shared, dispatchers[i], still, "framework.shared_overlap=true"));
+        const double seen = a.figures.bucket_s[TY_BUCKET_EXPOSED_EXPERT];
+        const double hidden = seen - b.figures.bucket_s[TY_BUCKET_EXPOSED_EXPERT];
+        const double gained = a.figures.step_s - b.figures.step_s;
+        ck_assert_double_gt(hidden, 0.5 * seen);
+        ck_assert_double_gt(gained, (kept[i] - 0.02) * hidden);
+        ck_assert_double_lt(gained, 1.02 * hidden);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
+/* Whole layers that run again send everything again: six exchanges of rows in place of four. */
+START_TEST(full_recomputation_repeats_exchanges)
+{
+    struct quick_run once = quick_run(mixtral, "sweep", SETS(dispatchers[2]));
+    struct quick_run again =
+        quick_run(mixtral, "sweep", SETS(dispatchers[2], "layout.recompute=full"));
+    ck_assert_double_eq_tol(quick_run_traffic(&again, "ep"), 1.5 * quick_run_traffic(&once, "ep"),
+                            1e-6);
+    quick_run_free(&once);
+    quick_run_free(&again);
+}
+END_TEST
+
+/* Both executors, every dispatcher, with other kinds of parallelism and schedules: the same times,
+ * whatever the seed, and buckets that add up. */
+START_TEST(dispatchers_go_with_other_kinds)
+{
+    static const char *const with[] = {"layout.pipeline=2",
+                                       "layout.zero=3",
+                                       "layout.recompute=full",
+                                       "schedule.name=zb-1p",
+                                       "framework.shared_overlap=true",
+                                       "layout.context=2"};
+    for (size_t i = 0; i < TY_COUNT(dispatchers) * TY_COUNT(with); i++) {
+        const char *const sets[] = {dispatchers[i / TY_COUNT(with)],
+                                    with[i % TY_COUNT(with)],
+                                    "layout.tensor=2",
+                                    "layout.sequence_parallel=true",
+                                    "layout.expert=2",
+                                    "layout.expert_tensor=2",
+                                    "model.shared_ffn=4096",
+                                    NULL};
+        struct quick_run a = quick_run(mixtral, "sweep", sets),
+                         b = quick_run(mixtral, "events", sets);
+        double sum = 0;
+        for (uint32_t k = 0; k < TY_N_BUCKETS; k++) {
+            sum += a.figures.bucket_s[k];
+        }
+        ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+        ck_assert_double_eq_tol(sum, a.figures.step_s, 1e-9 * sum);
+        quick_run_free(&a);
+        quick_run_free(&b);
+    }
+}
+END_TEST
+
+TY_SUITE("experts", capacity_says_how_many_rows_an_expert_gets, one_expert_is_an_mlp,
+         dispatchers_send_what_the_formulas_say, fp8_halves_the_way_to_the_experts,
+         padding_spares_the_host, shared_experts_run_beside_exchanges,
+         full_recomputation_repeats_exchanges, dispatchers_go_with_other_kinds)
