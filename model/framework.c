@@ -155,6 +155,11 @@ const struct ty_field ty_framework_fields[] = {
         scatter_gather_p2p, "false",
         "whether each tensor rank sends its part of a pipeline message over its own NIC, and those "
         "that receive it gather the whole; false: all of it, unless layout.sequence_parallel"),
+    FLAG(
+        expert_overlap, "false",
+        "whether a forward and a backward of different micro-batches run over each other, layer by "
+        "layer, so that exchanges of experts (in a model without them: collectives of "
+        "layout.tensor) of one pass run beside computation of the other"),
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
     FLAG(keep_product, "true",
          "framework.fused_activation: whether the product of SwiGLU is kept for the backward; "

@@ -86,6 +86,7 @@ struct ty_framework {
     int overlap_p2p;            /* enum ty_overlap_p2p: the next pass may start before a message is
                                  * sent */
     int stage_split;            /* enum ty_stage_split */
+    bool expert_overlap;        /* a forward and a backward over each other */
     bool scatter_gather_p2p;    /* messages are sent in parts, one a tensor rank */
     bool fused_activation;      /* SwiGLU is one kernel ... */
     bool keep_product;          /* ... whose result is kept for the backward */

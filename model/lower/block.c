@@ -6,13 +6,6 @@
 
 /* ---- pieces ---- */
 
-static uint32_t begin_block(struct ty_lowering *l, const struct ty_block *block)
-{
-    l->emit.n_need = 0;
-    const int index = ty_build_block(&l->b, block);
-    return index < 0 ? 0 : (uint32_t)index;
-}
-
 /* Which neighbour a pipeline rank is: 0 the next, 1 the previous. */
 static int peer_of(const struct ty_lowering *l, uint32_t rank)
 {
@@ -163,11 +156,16 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
     }
 }
 
+typedef void part_fn(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+
 /* A backward, whole or its input part: part after part from the last. */
 static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
+    part_fn *part = !whole        ? ty_lower_part_input
+                    : want->woven ? ty_lower_part_woven
+                                  : ty_lower_part_backward;
     const bool reducing = whole && ty_lower_is_reducing(l, want);
     const bool late = ty_layout_reduces_late(l->in->layout);
     struct ty_gathers gathers;
@@ -175,7 +173,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         receive(l, 1, v->edges.grad_in, false);
     }
     if (is_head_stage(v) && ty_lower_has_tensor(l)) {
-        ty_lower_need(l, TY_EVENT_TENSOR); /* the loss */
+        ty_lower_need_either(l, TY_EVENT_TENSOR); /* the loss */
     }
     begin_pass(l, want);
     if (reducing) {
@@ -186,7 +184,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         const struct ty_unit *unit = &v->units[u - 1];
         for (uint32_t k = unit->n_parts; k > 0; k--) {
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
-            (whole ? ty_lower_part_backward : ty_lower_part_input)(l, unit, unit->part[k - 1].part);
+            part(l, unit, unit->part[k - 1].part);
             if (reducing && !late) {
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
@@ -229,9 +227,11 @@ static void weights(struct ty_lowering *l, const struct ty_block_want *want)
 uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_block block = memory_of(l, want);
-    const uint32_t index = begin_block(l, &block);
-    l->emit.kinds =
-        &l->here.gpus->slice[want->slice + (want->partner != NULL ? l->shape.slices : 0)];
+    const uint32_t index = ty_lower_begin(l, &block);
+    const bool slot = want->woven || want->partner != NULL;
+    l->emit.kinds = &l->here.gpus->slice[want->slice + (slot ? l->shape.slices : 0)];
+    l->emit.woven = want->woven;
+    l->emit.second = want->woven && want->phase == TY_PHASE_FORWARD;
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         forward(l, want);
@@ -243,7 +243,9 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
         backward(l, want);
         break;
     }
-    ty_lower_overlap(l, index);
+    if (!want->woven) { /* else with the other half */
+        ty_lower_overlap(l, &index, 1);
+    }
     return index;
 }
 
@@ -265,7 +267,7 @@ static void meet(struct ty_lowering *l, uint16_t kind, uint16_t link, uint8_t re
 /* One collective of the user's own; the optimizer waits for it. */
 uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
 {
-    const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
+    const uint32_t index = ty_lower_begin(l, &(struct ty_block){.n_ops = 0});
     meet(l, kind, link, TY_EVENT_REDUCED);
     return index;
 }
@@ -275,7 +277,7 @@ uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t link)
  * those who hold none. */
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
 {
-    const uint32_t index = begin_block(l, &(struct ty_block){.n_ops = 0});
+    const uint32_t index = ty_lower_begin(l, &(struct ty_block){.n_ops = 0});
     const bool ends = l->here.rank == 0 || l->here.rank == l->shape.p - 1;
     ty_lower_reduce_rest(l, v, n);
     if (ty_lower_has_tensor(l) && l->here.comm.norm_grads != TY_NONE) {

@@ -10,7 +10,9 @@
 #include "topology/exceptions.h"
 
 /* Events a rank records. A wait refers to the latest record before it in issue order, so one event
- * per purpose is enough: waiting for COMPUTE means "all computation issued so far". */
+ * per purpose is enough: waiting for COMPUTE means "all computation issued so far". Only the halves
+ * of a woven pair (pair.c) must not wait for each other: the forward has the first few events
+ * once more, TY_EVENT_HALF further on. */
 enum ty_lower_event {
     TY_EVENT_COMPUTE, /* every compute operation */
     TY_EVENT_TENSOR,  /* every tensor collective whose result the next computation needs */
@@ -20,11 +22,13 @@ enum ty_lower_event {
     TY_EVENT_EXPERT,      /* rows have come to their experts, or back from them */
     TY_EVENT_REGATHER, /* sequence parallelism: the saved input, gathered for the weight gradient */
     TY_EVENT_RECV,
-    TY_EVENT_REDUCED,     /* gradients are reduced: all, or (kept in shards) those of even buckets,
+    TY_EVENT_HALF, /* so many events are a half's own */
+    TY_EVENT_REDUCED =
+        2 * TY_EVENT_HALF, /* gradients are reduced: all, or (kept in shards) those of even buckets,
                            * the last of a stage among them */
-    TY_EVENT_REDUCED_ODD, /* those of odd buckets */
-    TY_EVENT_REPLICATED,  /* hybrid sharding: gradient shards are summed over all replicas */
-    TY_EVENT_NORM,        /* gradient norm is known to all */
+    TY_EVENT_REDUCED_ODD,  /* those of odd buckets */
+    TY_EVENT_REPLICATED,   /* hybrid sharding: gradient shards are summed over all replicas */
+    TY_EVENT_NORM,         /* gradient norm is known to all */
     TY_EVENT_PARAMS, /* updated parameters are back; those that come back in the next forward: are
                            * updated */
     TY_EVENT_SENT,   /* the last message has left */
@@ -130,7 +134,8 @@ enum ty_found {
 /* Which block a pass needs. */
 struct ty_block_want {
     const struct ty_vstage *v;
-    const struct ty_vstage *partner; /* other half of an overlapped slot, or NULL */
+    const struct ty_vstage *partner; /* other half of a slot whose passes run one after the other */
+    bool woven;                      /* half of a slot whose passes run over each other */
     enum ty_phase phase;
     uint32_t slice;
     bool edge; /* the first forward of the stage in a step: parameters may have to be gathered; its
@@ -153,14 +158,34 @@ struct ty_lower_rank {
     uint32_t first_kind;           /* kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
-    uint32_t *block;          /* made so far; see block_of in lower.c */
-    uint32_t own_next;        /* of its collectives in the user's file */
-    uint32_t own_first_block; /* blocks from here on may be one of theirs */
+    uint32_t *block;             /* made so far; see block_of in lower.c */
+    struct ty_lower_pair *pairs; /* the same, of woven slots */
+    uint32_t own_next;           /* of its collectives in the user's file */
+    uint32_t own_first_block;    /* blocks from here on may be one of theirs */
 };
 
-/* The block being built. */
+/* A weight gradient that waits for a collective to run beside. */
+struct ty_lower_weight {
+    uint16_t unit, number, layer; /* enum ty_unit_kind, operator in it, global layer */
+    uint32_t gathered;            /* events it waits for: bits */
+};
+
+/* A forward and a backward over each other, in pieces; see pair.c. */
+struct ty_lower_pair {
+    struct ty_lower_pair *next;
+    struct ty_block_want want[2]; /* forward, backward */
+    uint32_t first[2], n[2];      /* blocks: the pieces of each */
+};
+
+/* The block being built, and the pass that it belongs to. */
 struct ty_lower_block {
     const struct ty_compute_kinds *kinds;
+    bool woven;  /* one half of a woven pair: cut where collectives are to be hidden, ... */
+    bool second; /* ... with events of its own */
+    bool fresh;  /* nothing of the pass has been computed or is to be hidden */
+    bool cut;    /* the next operation begins a piece */
+    struct ty_lower_weight weight[TY_UNIT_OPS]; /* [n_weights]: put off, in a woven pair */
+    uint32_t n_weights;
     /* events the next computation has to wait for, and what each of them has waited for itself */
     uint8_t need[TY_EVENTS];
     uint32_t n_need;
@@ -177,7 +202,8 @@ struct ty_lowering {
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
     const struct ty_units *part;  /* the same, a slice of it at a time */
     uint32_t members;             /* ranks per gang */
-    size_t n_partners;            /* 1, or 1 + virtual stages when slots overlap */
+    bool weaves;       /* passes of a slot run over each other; else one after the other: */
+    size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
 
     /* computation */
     struct ty_compute_costs *costs; /* [generations][2 x slices]; of those that no rank has: zero */
@@ -237,6 +263,18 @@ static inline bool ty_lower_gathers_messages(const struct ty_lowering *l)
 {
     return ty_lower_has_tensor(l) && !l->in->layout->sequence_parallel &&
            l->in->layout->framework.scatter_gather_p2p && l->shape.p > 1;
+}
+
+/* Virtual stages of both directions. */
+static inline uint32_t ty_lower_n_vstages(const struct ty_lowering *l)
+{
+    return ty_sched_directions(l->sched->placement) * ty_sched_stages(&l->shape);
+}
+
+/* Virtual stage number of an atom. */
+static inline uint32_t ty_lower_vstage_of(const struct ty_lowering *l, const struct ty_slot *slot)
+{
+    return slot->direction * ty_sched_stages(&l->shape) + slot->stage;
 }
 
 /* compute.c: what computation costs on each kind of GPU. Needs the grid. */
@@ -332,9 +370,16 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out)
 struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vstage *const *v,
                                uint32_t n);
 
-/* emit.c: single operations. */
+/* emit.c: single operations. A new block, the first of a pass. */
+uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block);
+/* In a woven pair: what comes next is another piece of the same pass. */
+void ty_lower_cut(struct ty_lowering *l);
+/* The event by which the pass at hand knows what `event` stands for. */
+uint8_t ty_lower_own_event(const struct ty_lowering *l, uint8_t event);
 /* The next computation waits for `event` (as last recorded when it is issued). */
 void ty_lower_need(struct ty_lowering *l, uint8_t event);
+/* The same, of an event that either half of an earlier pair may have recorded. */
+void ty_lower_need_either(struct ty_lowering *l, uint8_t event);
 void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits, uint32_t n_waits);
 /* A computation: waits for what is needed, and records `record`. */
 void ty_lower_compute(struct ty_lowering *l, uint16_t kind, uint16_t layer, enum ty_part part,
@@ -348,6 +393,7 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
 void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_weight(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 
@@ -381,8 +427,22 @@ bool ty_lower_regains_late(const struct ty_lowering *l);
 /* After the optimizer: they are gathered, unless the next forward does. */
 void ty_lower_regain(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);
 
-/* overlap.c: slows the computations of a finished block that run beside collectives. */
-void ty_lower_overlap(struct ty_lowering *l, uint32_t block);
+/* overlap.c: slows the computations of finished blocks, issued in this order, that run beside
+ * collectives. */
+void ty_lower_overlap(struct ty_lowering *l, const uint32_t *block, uint32_t n);
+
+/* pair.c: the passes of a slot over each other: forward, backward. */
+void ty_lower_pair(struct ty_lowering *l, const struct ty_block_want want[2],
+                   struct ty_pass pass[2]);
+
+/* order.c: passes of an order [order->n]: edges, the first forward and the last backward of a stage
+ * in each step, m micro-batches; what each finds gathered. NULL: no memory. */
+bool *ty_lower_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m);
+enum ty_found *ty_lower_found(struct ty_lowering *l, const struct ty_rank_slots *order,
+                              const bool *edge);
+/* Whether a pass is an edge, or ends a run after which gradients are reduced. */
+bool ty_lower_is_edge(const struct ty_lowering *l, const struct ty_rank_slots *order,
+                      const bool *edge, uint32_t i);
 
 /* own.c: collectives that the user's schedule file asks for. Their groups, before any rank;
  * at the start of each step of a rank; and those that stand behind its first `after` atoms, whose

@@ -22,6 +22,12 @@ struct at {
     uint16_t layer;
 };
 
+static struct at at_of(const struct ty_lowering *l, enum ty_unit_kind unit, uint32_t i,
+                       uint16_t layer)
+{
+    return (struct at){unit, i, &l->units->kind[unit].op[i], &l->emit.kinds->op[unit][i], layer};
+}
+
 /* Every computation of a pass is waited for by what follows it. */
 static void compute(struct ty_lowering *l, const struct at *at, uint16_t kind)
 {
@@ -65,7 +71,7 @@ static uint8_t event_of(enum ty_comm_group group)
 static bool pass_by(struct ty_lowering *l, const struct at *at)
 {
     for (uint32_t i = 0; i < l->emit.n_need && at->op->beside; i++) {
-        if (l->emit.need[i] == TY_EVENT_EXPERT) {
+        if (l->emit.need[i] == ty_lower_own_event(l, TY_EVENT_EXPERT)) {
             l->emit.need[i] = l->emit.need[--l->emit.n_need];
             return true;
         }
@@ -80,6 +86,30 @@ static void wait_for_rows(struct ty_lowering *l, bool passed)
     }
 }
 
+/* Whether a woven pair goes on with its other half when these are issued: exchanges of tokens, or
+ * where there are none, collectives of tensor parallelism. */
+static bool hides(const struct ty_lowering *l, const struct ty_op_comms *comms)
+{
+    const enum ty_comm_group hidden = l->in->layout->expert > 1 ? TY_GROUP_EXPERT : TY_GROUP_TENSOR;
+    bool any = false;
+    for (uint32_t i = 0; i < comms->n; i++) {
+        any = any || comms->item[i].group == hidden;
+    }
+    return any;
+}
+
+/* Weight gradients that were put off: beside the collectives just issued. */
+static void weigh(struct ty_lowering *l)
+{
+    for (uint32_t i = 0; i < l->emit.n_weights; i++) {
+        const struct ty_lower_weight *w = &l->emit.weight[i];
+        const struct at one = at_of(l, w->unit, w->number, w->layer);
+        await(l, w->gathered);
+        compute(l, &one, one.kinds->weight);
+    }
+    l->emit.n_weights = 0;
+}
+
 /* Its collectives at a place, on what has been computed so far or just arrived. Returns the events
  * to wait for before what they bring is used. */
 static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_place place)
@@ -88,7 +118,7 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
     uint8_t waits[TY_WAITS] = {TY_EVENT_COMPUTE};
     uint32_t n = 1, events = 0;
     for (uint32_t i = 0; i < l->emit.n_need && n < TY_WAITS; i++) {
-        if (l->emit.need[i] == TY_EVENT_RECV) {
+        if (l->emit.need[i] == ty_lower_own_event(l, TY_EVENT_RECV)) {
             waits[n++] = TY_EVENT_RECV;
         }
     }
@@ -102,6 +132,10 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
                                 at->op->part, record, waits, n);
         }
         events |= 1u << record;
+    }
+    if (l->emit.woven && place != TY_BEFORE_WGRAD && hides(l, all)) {
+        weigh(l);
+        ty_lower_cut(l);
     }
     return events;
 }
@@ -189,6 +223,23 @@ static void backward_op(struct ty_lowering *l, const struct at *at)
     wait_for_rows(l, rows);
 }
 
+/* In a woven pair: the weight gradient is put off until there is a collective to run beside. */
+static void woven_op(struct ty_lowering *l, const struct at *at)
+{
+    if (at->op->first) { /* nobody waits for an input gradient */
+        backward_op(l, at);
+        return;
+    }
+    await(l, comms(l, at, TY_BEFORE_DGRAD));
+    const uint32_t gathered = comms(l, at, TY_BEFORE_WGRAD);
+    work(l, at, at->kinds->input, at->kinds->next_input, true);
+    if (at->op->weight != NULL) {
+        l->emit.weight[l->emit.n_weights++] =
+            (struct ty_lower_weight){(uint16_t)at->unit, (uint16_t)at->number, at->layer, gathered};
+    }
+    await(l, comms(l, at, TY_AFTER_DGRAD));
+}
+
 /* The input gradient alone: what the stage before waits for. */
 static void input_op(struct ty_lowering *l, const struct at *at)
 {
@@ -216,8 +267,7 @@ static void weight_op(struct ty_lowering *l, const struct at *at)
 
 static struct at at(const struct ty_lowering *l, const struct ty_unit *unit, uint32_t i)
 {
-    return (struct at){unit->kind, i, &l->units->kind[unit->kind].op[i],
-                       &l->emit.kinds->op[unit->kind][i], unit->layer};
+    return at_of(l, unit->kind, i, unit->layer);
 }
 
 /* ---- parts of units ---- */
@@ -267,6 +317,14 @@ void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, e
 {
     recompute(l, unit, part);
     reversed(l, unit, part, backward_op);
+}
+
+/* Gradients of a part are reduced as soon as it is done, so nothing is put off beyond it. */
+void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)
+{
+    recompute(l, unit, part);
+    reversed(l, unit, part, woven_op);
+    weigh(l);
 }
 
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)

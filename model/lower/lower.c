@@ -43,11 +43,6 @@ static void fill_ranks(const struct ty_lowering *l, uint32_t *rank_of)
 
 /* ---- one pipeline rank ---- */
 
-static uint32_t n_vstages(const struct ty_lowering *l)
-{
-    return ty_sched_directions(l->sched->placement) * ty_sched_stages(&l->shape);
-}
-
 /* Whether virtual stage number k (direction x stages + stage) sits on this rank. */
 static bool is_mine(const struct ty_lowering *l, uint32_t k)
 {
@@ -60,11 +55,11 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     const struct ty_layout *layout = l->in->layout;
     const struct ty_arch *arch = l->in->arch;
     const uint32_t stages = ty_sched_stages(&l->shape);
-    plan->chunk = ty_arena_array(l->arena, struct ty_layers, n_vstages(l));
+    plan->chunk = ty_arena_array(l->arena, struct ty_layers, ty_lower_n_vstages(l));
     if (plan->chunk == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    for (uint32_t k = 0; k < n_vstages(l); k++) {
+    for (uint32_t k = 0; k < ty_lower_n_vstages(l); k++) {
         if (is_mine(l, k)) {
             const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k % stages);
             plan->chunk[plan->n_chunks++] = layers;
@@ -99,10 +94,14 @@ static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
     ty_build_gang(&l->b, &gang);
 }
 
-/* Virtual stage number of an atom. */
-static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slot)
+static struct ty_block_want want_of(const struct ty_lowering *l, const struct ty_slot *slot,
+                                    bool edge, enum ty_found found)
 {
-    return slot->direction * ty_sched_stages(&l->shape) + slot->stage;
+    return (struct ty_block_want){.v = &l->vstage[ty_lower_vstage_of(l, slot)],
+                                  .phase = (enum ty_phase)slot->phase,
+                                  .slice = slot->slice,
+                                  .edge = edge,
+                                  .found = found};
 }
 
 /* Blocks are shared by all passes that are alike; l->here.block[] remembers them by
@@ -110,19 +109,15 @@ static uint32_t vstage_of(const struct ty_lowering *l, const struct ty_slot *slo
 static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
                          const struct ty_slot *partner, bool edge, enum ty_found found)
 {
-    const uint32_t own = vstage_of(l, slot);
-    const uint32_t other = partner == NULL ? 0 : vstage_of(l, partner) + 1;
+    const uint32_t own = ty_lower_vstage_of(l, slot);
+    const uint32_t other = partner == NULL ? 0 : ty_lower_vstage_of(l, partner) + 1;
     size_t index = own * TY_N_PHASES + slot->phase;
     index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
     uint32_t *block = &l->here.block[index * l->n_partners + other];
     if (*block == UINT32_MAX) {
-        *block = ty_lower_block(
-            l, &(struct ty_block_want){.v = &l->vstage[own],
-                                       .partner = partner == NULL ? NULL : &l->vstage[other - 1],
-                                       .phase = (enum ty_phase)slot->phase,
-                                       .slice = slot->slice,
-                                       .edge = edge,
-                                       .found = found});
+        struct ty_block_want want = want_of(l, slot, edge, found);
+        want.partner = partner == NULL ? NULL : &l->vstage[other - 1];
+        *block = ty_lower_block(l, &want);
     }
     return *block;
 }
@@ -147,122 +142,34 @@ static int make_orders(struct ty_lowering *l, struct ty_slots *slots)
     if (l->sched->asynchronous) {
         shape.m *= l->in->steps;
     }
-    return ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
+    const int rc = ty_sched_slots(l->sched, &shape, &times, slots, l->arena, l->b.err);
+    if (rc == 0 && ty_sched_pairs(l->in->schedule)) {
+        ty_slots_pair(slots);
+    }
+    return rc;
 }
 
-static bool makes_gradients(const struct ty_slot *slot)
+/* All of it but its block. */
+static struct ty_pass pass_of(const struct ty_lowering *l, const struct ty_slot *slot,
+                              uint32_t step)
 {
-    return slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
-}
-
-/* Marks the first F and the last B or W of each virtual stage on a rank, in each step. */
-static bool *mark_edges(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t m)
-{
-    bool *edge = ty_arena_array(l->arena, bool, order->n + 1);
-    uint32_t *seen =
-        ty_arena_array(l->arena, uint32_t, (size_t)2 * n_vstages(l)); /* 1 + step marked */
-    if (edge == NULL || seen == NULL) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < order->n; i++) {
-        const struct ty_slot *slot = &order->slot[i];
-        const uint32_t step = 1 + slot->mb / m, v = n_vstages(l) + vstage_of(l, slot);
-        if (slot->phase == TY_PHASE_FORWARD) {
-            edge[i] = seen[v] != step;
-            seen[v] = step;
-        }
-    }
-    for (uint32_t i = order->n; i > 0; i--) {
-        const struct ty_slot *slot = &order->slot[i - 1];
-        const uint32_t step = 1 + slot->mb / m, v = vstage_of(l, slot);
-        if (makes_gradients(slot)) {
-            edge[i - 1] = seen[v] != step || l->sched->updates_each;
-            seen[v] = step;
-        }
-    }
-    return edge;
-}
-
-/* What a pass finds gathered when the parameters of a stage are given up after use. */
-static enum ty_found found_after(const struct ty_lowering *l, const struct ty_rank_slots *order,
-                                 uint32_t i)
-{
-    const struct ty_slot *slot = &order->slot[i];
-    if (i == 0 || slot[-1].paired || slot[-1].stage != slot->stage ||
-        slot[-1].direction != slot->direction) {
-        return TY_FOUND_NONE;
-    }
-    if (l->sched->whole_chunks) {
-        return TY_FOUND_ALL;
-    }
-    const bool backward = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_DGRAD;
-    return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
-}
-
-/* Whether a pass gives up the parameters that it had gathered. */
-static bool gives_up(const struct ty_lowering *l, const struct ty_slot *slot, bool last_of_step)
-{
-    const struct ty_layout *layout = l->in->layout;
-    const struct ty_framework *f = &layout->framework;
-    if (slot->phase == TY_PHASE_FORWARD) {
-        return ty_layout_does(layout, f->reshard_after_forward);
-    }
-    return last_of_step || ty_layout_does(layout, f->reshard_after_backward);
-}
-
-/* What every pass of an order finds gathered. Without resharding a stage is gathered by its first
- * forward and given up by its next backward, whichever micro-batch that is, or by its last one, or
- * by an update of its parameters. */
-static enum ty_found *mark_found(struct ty_lowering *l, const struct ty_rank_slots *order,
-                                 const bool *edge)
-{
-    enum ty_found *found = ty_arena_array(l->arena, enum ty_found, order->n + 1);
-    bool *kept = ty_arena_array(l->arena, bool, n_vstages(l));
-    for (uint32_t i = 0; found != NULL && kept != NULL && i < order->n; i++) {
-        const struct ty_slot *slot = &order->slot[i];
-        const bool forward = slot->phase == TY_PHASE_FORWARD;
-        bool *own = &kept[vstage_of(l, slot)];
-        found[i] = *own ? TY_FOUND_ALL : found_after(l, order, i);
-        if (slot->phase != TY_PHASE_WGRAD || edge[i]) {
-            *own = !gives_up(l, slot, edge[i] && !forward);
-        }
-        if (l->sched->asynchronous && edge[i] && !forward) {
-            memset(kept, 0, n_vstages(l) * sizeof(*kept));
-        }
-    }
-    return kept == NULL ? NULL : found;
-}
-
-/* Whether a pass is an edge, or gradients are reduced after runs of passes and one ends here: the
- * next pass that makes gradients does so for another stage. */
-static bool is_edge(const struct ty_lowering *l, const struct ty_rank_slots *order,
-                    const bool *edge, uint32_t i)
-{
-    const struct ty_slot *slot = &order->slot[i];
-    if (edge[i] || ty_layout_reduces(l->in->layout) != TY_REDUCES_RUN || !makes_gradients(slot)) {
-        return edge[i];
-    }
-    uint32_t next = i + 1;
-    while (next < order->n && !makes_gradients(&order->slot[next])) {
-        next++;
-    }
-    return next == order->n || order->slot[next].stage != slot->stage ||
-           order->slot[next].direction != slot->direction;
+    const uint32_t m = l->shape.m, q = l->shape.slices;
+    /* micro-batches of the second direction are numbered after those of the first */
+    const uint32_t base = slot->direction * (m / 2);
+    return (struct ty_pass){.seq = (step * m + slot->mb) * q + slot->slice,
+                            .mb = (uint16_t)(base + slot->mb % m),
+                            .stage = slot->stage,
+                            .step = (uint16_t)(step + slot->mb / m),
+                            .phase = slot->phase,
+                            .direction = slot->direction};
 }
 
 static void add_pass(struct ty_lowering *l, const struct ty_slot *slot,
                      const struct ty_slot *partner, uint32_t step, bool edge, enum ty_found found)
 {
     const uint32_t m = l->shape.m, q = l->shape.slices;
-    /* micro-batches of the second direction are numbered after those of the first */
-    const uint32_t base = slot->direction * (m / 2);
-    struct ty_pass pass = {.block = block_of(l, slot, partner, edge, found),
-                           .seq = (step * m + slot->mb) * q + slot->slice,
-                           .mb = (uint16_t)(base + slot->mb % m),
-                           .stage = slot->stage,
-                           .step = (uint16_t)(step + slot->mb / m),
-                           .phase = slot->phase,
-                           .direction = slot->direction};
+    struct ty_pass pass = pass_of(l, slot, step);
+    pass.block = block_of(l, slot, partner, edge, found);
     if (partner != NULL) {
         pass.seq2 = (step * m + partner->mb) * q + partner->slice;
         pass.mb2 = (uint16_t)(partner->direction * (m / 2) + partner->mb % m);
@@ -278,14 +185,38 @@ static void add_step(struct ty_lowering *l, uint32_t block, uint32_t step)
                                            .phase = TY_PHASE_STEP});
 }
 
+/* A forward and a backward over each other. */
+static void add_pair(struct ty_lowering *l, const struct ty_slot *slot, uint32_t step,
+                     const bool *edge, const enum ty_found *found)
+{
+    const struct ty_block_want want[] = {want_of(l, &slot[0], edge[0], found[0]),
+                                         want_of(l, &slot[1], edge[1], found[1])};
+    struct ty_pass pass[] = {pass_of(l, &slot[0], step), pass_of(l, &slot[1], step)};
+    ty_lower_pair(l, want, pass);
+}
+
+/* A slot: a pass, or a pair of them. */
+static void add_slot(struct ty_lowering *l, const struct ty_slot *slot, bool pair, uint32_t step,
+                     const bool *edge, const enum ty_found *found)
+{
+    if (pair && l->weaves) {
+        add_pair(l, slot, step, edge, found);
+        return;
+    }
+    add_pass(l, &slot[0], pair ? &slot[1] : NULL, step, edge[0], found[0]);
+    if (pair) {
+        add_pass(l, &slot[1], &slot[0], step, edge[1], found[1]);
+    }
+}
+
 /* The order of one step, or of all steps of a schedule without flush. An asynchronous schedule
  * updates after the last backward of each step (PipeDream-2BW), or after every one (PipeDream,
  * whose steps are single micro-batches). */
 static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order, uint32_t block)
 {
     const uint32_t steps = l->sched->asynchronous ? 1 : l->in->steps;
-    const bool *edge = mark_edges(l, order, l->shape.m);
-    const enum ty_found *found = edge == NULL ? NULL : mark_found(l, order, edge);
+    const bool *edge = ty_lower_edges(l, order, l->shape.m);
+    const enum ty_found *found = edge == NULL ? NULL : ty_lower_found(l, order, edge);
     const uint32_t first = l->b.program->n_passes;
     int rc = found == NULL ? ty_fail_memory(l->b.err) : ty_build_reserve(&l->b, order->n + 1);
     for (uint32_t step = 0; step < steps && rc == 0; step++) {
@@ -293,11 +224,10 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
         for (uint32_t i = 0; i < order->n; i++) {
             const struct ty_slot *slot = &order->slot[i];
             const bool pair = slot->paired && i + 1 < order->n;
-            add_pass(l, slot, pair ? slot + 1 : NULL, step, is_edge(l, order, edge, i), found[i]);
-            if (pair) {
-                i++;
-                add_pass(l, slot + 1, slot, step, is_edge(l, order, edge, i), found[i]);
-            }
+            const bool edges[] = {ty_lower_is_edge(l, order, edge, i),
+                                  pair && ty_lower_is_edge(l, order, edge, i + 1)};
+            add_slot(l, slot, pair, step, edges, &found[i]);
+            i += pair ? 1 : 0;
             ty_lower_own(l, order, i + 1);
             if (l->sched->asynchronous && edge[i] && slot->phase != TY_PHASE_FORWARD) {
                 add_step(l, block, slot->mb / l->shape.m);
@@ -314,7 +244,7 @@ static int make_passes(struct ty_lowering *l, const struct ty_rank_slots *order,
 static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, uint32_t *n)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
-    for (uint32_t k = 0; k < n_vstages(l); k++) {
+    for (uint32_t k = 0; k < ty_lower_n_vstages(l); k++) {
         if (!is_mine(l, k)) {
             continue;
         }
@@ -332,10 +262,10 @@ static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, ui
 
 static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
 {
-    const size_t blocks =
-        (size_t)n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 * TY_N_FOUND * l->n_partners;
+    const size_t blocks = (size_t)ty_lower_n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 *
+                          TY_N_FOUND * l->n_partners;
     struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
-    const struct ty_vstage **mine = ty_arena_alloc(l->arena, n_vstages(l), sizeof(*mine));
+    const struct ty_vstage **mine = ty_arena_alloc(l->arena, ty_lower_n_vstages(l), sizeof(*mine));
     uint32_t n_mine = 0;
     l->here.rank_of = ty_arena_array(l->arena, uint32_t, l->members);
     l->here.block =
@@ -344,6 +274,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
         return ty_fail_memory(l->b.err);
     }
     memset(l->here.block, 0xff, blocks * sizeof(*l->here.block));
+    l->here.pairs = NULL;
     l->here.own_first_block = l->b.program->n_blocks;
     fill_ranks(l, l->here.rank_of);
     int rc = plan_stage(l, plan);
@@ -396,7 +327,7 @@ static int prepare(struct ty_lowering *l)
 {
     const struct ty_lower_input *in = l->in;
     l->out->stage = ty_arena_array(l->arena, struct ty_stage_plan, l->shape.p);
-    l->vstage = ty_arena_array(l->arena, struct ty_vstage, n_vstages(l));
+    l->vstage = ty_arena_array(l->arena, struct ty_vstage, ty_lower_n_vstages(l));
     l->cost_of = ty_arena_array(l->arena, struct ty_coll_cost, l->members);
     if (l->out->stage == NULL || l->vstage == NULL || l->cost_of == NULL) {
         return ty_fail_memory(l->b.err);
@@ -425,7 +356,9 @@ static int lower_ranks(struct ty_lowering *l)
     if (rc < 0) {
         return rc;
     }
-    l->n_partners = ty_slots_paired(&slots) ? n_vstages(l) + 1 : 1;
+    const bool paired = ty_slots_paired(&slots);
+    l->weaves = paired && l->in->layout->framework.expert_overlap;
+    l->n_partners = paired && !l->weaves ? ty_lower_n_vstages(l) + 1 : 1;
     rc = ty_lower_mirrors(l);
     if (rc == 0) {
         rc = ty_lower_own_groups(l, &slots);

@@ -1,7 +1,8 @@
 /* overlap.c - computation that shares its GPU with a collective is slower.
  *
- * A collective is kernels too: they hold SMs and move memory while they run. Every block is played
- * once, alone, as an executor would (rows.h, of one member), and each computation loses, for the
+ * A collective is kernels too: they hold SMs and move memory while they run. Every block (of
+ * a woven pair all its pieces in turn) is played once, alone, as an executor would (rows.h, of one
+ * member), and each computation loses, for the
  * time it has a collective beside it, the share of its speed that the cluster says:
  *
  *     compute     |  wgrad 1000 us  |             |  wgrad 1000 us + 110 us  |
@@ -147,9 +148,15 @@ static ty_ps play_op(struct play *play, const struct ty_op *op)
     return more;
 }
 
-/* Plays a block with the durations of one member: more[] of every operation. */
-static void play_block(const struct ty_program *program, const struct ty_block *block,
-                       uint32_t member, struct span *comm, ty_ps *more)
+/* Blocks in the order of issue. */
+struct sequence {
+    const uint32_t *block; /* [n] */
+    uint32_t n, n_ops;
+};
+
+/* Plays them with the durations of one member: more[] of every operation. */
+static void play_blocks(const struct ty_program *program, const struct sequence *all,
+                        uint32_t member, struct span *comm, ty_ps *more)
 {
     ty_ps stream[TY_N_STREAMS] = {0}, event[TY_EVENTS + 1] = {0};
     struct play play = {
@@ -157,49 +164,58 @@ static void play_block(const struct ty_program *program, const struct ty_block *
     for (uint32_t s = 0; s < TY_N_STREAMS; s++) {
         play.first[s] = NO_SPAN;
     }
-    for (uint32_t i = 0; i < block->n_ops; i++) {
-        more[i] = play_op(&play, &program->ops[block->first + i]);
+    for (uint32_t b = 0; b < all->n; b++) {
+        const struct ty_block *block = &program->blocks[all->block[b]];
+        for (uint32_t i = 0; i < block->n_ops; i++) {
+            *more++ = play_op(&play, &program->ops[block->first + i]);
+        }
     }
 }
 
-/* Gives operation number i of a block a kind that takes as much longer: more[GPU in use][i]. */
-static void stretch(struct ty_lowering *l, const struct ty_block *block, uint32_t i,
+/* Gives an operation, number i of so many, a kind that takes as much longer: more[GPU in use][i].
+ */
+static void stretch(struct ty_lowering *l, struct ty_op *op, uint32_t i, uint32_t n_ops,
                     const ty_ps *more)
 {
-    struct ty_op *op = &l->out->program.ops[block->first + i];
     ty_ps dur[TY_GENERATIONS_MAX];
     bool any = false;
     for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
         const struct ty_kind *kind = &l->out->program.kinds[op->kind];
-        const ty_ps plus = more[(size_t)k * block->n_ops + i];
+        const ty_ps plus = more[(size_t)k * n_ops + i];
         dur[k] = ty_kind_duration(kind, l->here.gpus->member[k]) + plus;
         any = any || plus > 0;
     }
     op->kind = any ? kind_lasting(l, op->kind, dur) : op->kind;
 }
 
-void ty_lower_overlap(struct ty_lowering *l, uint32_t index)
+void ty_lower_overlap(struct ty_lowering *l, const uint32_t *block, uint32_t n)
 {
     const struct ty_program *p = &l->out->program;
-    uint32_t n_collectives = 0;
+    struct sequence s = {.block = block, .n = n};
+    uint32_t n_collectives = 0, at = 0;
     if (l->b.code < 0 || (l->in->cluster->nvlink.overlap_slowdown <= 0 &&
                           l->in->cluster->net.overlap_slowdown <= 0)) {
         return;
     }
-    const struct ty_block block = p->blocks[index];
-    for (uint32_t i = 0; i < block.n_ops; i++) {
-        n_collectives += is_collective(&p->ops[block.first + i]);
+    for (uint32_t b = 0; b < n; b++) {
+        const struct ty_block *one = &p->blocks[block[b]];
+        for (uint32_t i = 0; i < one->n_ops; i++) {
+            n_collectives += is_collective(&p->ops[one->first + i]);
+        }
+        s.n_ops += one->n_ops;
     }
     struct span *comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
-    ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->here.gpus->n_used * block.n_ops + 1);
+    ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->here.gpus->n_used * s.n_ops + 1);
     if (comm == NULL || more == NULL) {
         ty_build_no_memory(&l->b);
         return;
     }
     for (uint32_t k = 0; k < l->here.gpus->n_used; k++) {
-        play_block(p, &block, l->here.gpus->member[k], comm, &more[(size_t)k * block.n_ops]);
+        play_blocks(p, &s, l->here.gpus->member[k], comm, &more[(size_t)k * s.n_ops]);
     }
-    for (uint32_t i = 0; i < block.n_ops; i++) {
-        stretch(l, &block, i, more);
+    for (uint32_t b = 0; b < n; b++) {
+        for (uint32_t i = 0; i < p->blocks[block[b]].n_ops; i++) {
+            stretch(l, &p->ops[p->blocks[block[b]].first + i], at++, s.n_ops, more);
+        }
     }
 }

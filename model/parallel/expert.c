@@ -89,6 +89,39 @@ static int check_grid(const struct expert_check *c)
                          list.text);
 }
 
+/* A forward and a backward over each other need something to hide, and hide nothing twice: rules of
+ * Megatron-LM's overlap_moe_expert_parallel_comm (transformer_config.py), but that collectives of
+ * tensor parallelism are worth it, too. */
+static int check_overlap(const struct ty_layout *l, const struct ty_section *section,
+                         struct ty_err *err)
+{
+    const struct ty_framework *f = &l->framework;
+    if (!f->expert_overlap) {
+        return 0;
+    }
+    if (l->expert == 1 && l->tensor == 1) {
+        return ty_check_fail(section, "expert", err,
+                             "1: framework.expert_overlap has no exchange of experts to hide, and "
+                             "with layout.tensor 1 no other collective; write false there, or a "
+                             "layout.expert of 2 or more");
+    }
+    if ((l->recompute & (TY_RECOMPUTE_LAYER | TY_RECOMPUTE_MOE)) != 0) {
+        return ty_check_fail(section, "recompute", err,
+                             "framework.expert_overlap hides no collectives that are repeated "
+                             "before a backward; write parts without them, such as core_attn, or "
+                             "none");
+    }
+    if (l->expert > 1 && (f->shared_overlap || f->dispatcher == TY_DISPATCHER_ALL_GATHER)) {
+        return ty_check_fail(section, "expert", err,
+                             "%u: framework.expert_overlap does not go with framework.%s; write "
+                             "%s there",
+                             (unsigned)l->expert,
+                             f->shared_overlap ? "shared_overlap true" : "dispatcher allgather",
+                             f->shared_overlap ? "false" : "alltoall, deepep or hybridep");
+    }
+    return 0;
+}
+
 static int check(const struct ty_layout *layout, const struct ty_section *section,
                  const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
 {
@@ -99,6 +132,10 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
         .stage = gpus % layout->pipeline == 0 ? gpus / layout->pipeline : 0,
         .err = err,
     };
+    int rc = check_overlap(layout, section, err);
+    if (rc < 0) {
+        return rc;
+    }
     if (!ty_arch_is_moe(arch)) {
         return check_dense(&c);
     }
@@ -109,7 +146,7 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
             "write true, or a layout.tensor of 1",
             (unsigned)layout->tensor);
     }
-    const int rc = check_shares(&c);
+    rc = check_shares(&c);
     return rc < 0 ? rc : check_grid(&c);
 }
 

@@ -65,6 +65,7 @@ const struct ty_sched ty_sched_dualpipe = {
     .name = "dualpipe",
     .summary = "two opposite pipes, forwards under each other's backwards, two weight copies",
     .source = "DeepSeek-AI 2024, DeepSeek-V3; order of deepseek-ai/DualPipe",
+    .pairs = TY_PAIRS_ALWAYS,
     .placement = TY_PLACE_TWO_WAY,
     .chunks = 1,
     .check = check,

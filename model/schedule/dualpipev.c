@@ -48,6 +48,7 @@ const struct ty_sched ty_sched_dualpipev = {
     .name = "dualpipev",
     .summary = "DualPipe folded into a V: forwards under backwards with one weight copy",
     .source = "deepseek-ai/DualPipe 2025, dualpipev.py; Sea AI Lab, Cut-in-half",
+    .pairs = TY_PAIRS_ALWAYS,
     .placement = TY_PLACE_V,
     .chunks = 2,
     .check = check,

@@ -21,6 +21,7 @@ const struct ty_sched ty_sched_eager_1f1b = {
     .name = "eager-1f1b",
     .summary = "1F1B with twice the warm-up: hides messages for twice the activations",
     .source = "Zhuang et al. 2023, On optimizing the communication of model parallelism",
+    .pairs = TY_PAIRS_ASKED,
     .placement = TY_PLACE_LOOPED,
     .chunks = 1,
     .warm_up = warm_up,

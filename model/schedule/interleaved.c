@@ -114,6 +114,7 @@ const struct ty_sched ty_sched_interleaved = {
     .grouped = true,
     .summary = "1F1B over v virtual stages per rank: a v-th of the bubble, v times the messages",
     .source = "Narayanan et al. 2021, Megatron-LM; order of megatron/core and of PyTorch",
+    .pairs = TY_PAIRS_ASKED,
     .placement = TY_PLACE_LOOPED,
     .auto_chunks = 2,
     .reduced = "eager-1f1b",

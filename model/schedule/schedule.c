@@ -144,6 +144,45 @@ static int check_sizes(const struct ty_sched *sched, const struct ty_sched_shape
     return 0;
 }
 
+/* Those that can overlap a forward and a backward, for messages. */
+static void list_paired(char *buf, size_t size)
+{
+    size_t n = 0;
+    for (size_t i = 0; ty_schedules[i] != NULL; i++) {
+        if (ty_schedules[i]->pairs != TY_PAIRS_NONE && n < size) {
+            n += (size_t)snprintf(buf + n, size - n, "%s%s", n == 0 ? "" : ", ",
+                                  ty_schedules[i]->name);
+        }
+    }
+}
+
+/* Some schedules leave a forward beside each backward; without a pipeline all of the frame of 1F1B
+ * that work on whole sequences do. */
+static int check_pairs(const struct ty_sched_options *options, const struct ty_section *section,
+                       const struct ty_sched_shape *shape, struct ty_err *err)
+{
+    const struct ty_sched *sched = ty_sched_of(options);
+    const bool custom = options->custom != NULL;
+    const bool frame =
+        shape->p == 1 && sched->warm_up != NULL && !sched->sliced && !sched->asynchronous;
+    const struct ty_place at = ty_section_place(section, custom ? "file" : "name");
+    char names[256] = "";
+    if (!options->overlaps || sched->pairs != TY_PAIRS_NONE || frame ||
+        (custom && ty_slots_paired(&options->custom->slots))) {
+        return 0;
+    }
+    if (custom) {
+        return ty_fail_at(err, TY_EINPUT, &at,
+                          "schedule.file: no overlapped slots, which framework.expert_overlap asks "
+                          "for; write some, such as (F1.0|B0.0)");
+    }
+    list_paired(names, sizeof(names));
+    return ty_fail_at(err, TY_EINPUT, &at,
+                      "schedule.name: %s runs no forward beside a backward, which "
+                      "framework.expert_overlap asks for; these do: %s",
+                      sched->name, names);
+}
+
 /* The key to blame: that of a number the user gave and this schedule cannot have, else its name. */
 static const char *check_key(const struct ty_sched *sched, const struct ty_sched_shape *shape,
                              const struct ty_section *section)
@@ -182,11 +221,12 @@ int ty_sched_finish(const struct ty_sched_options *options, const struct ty_sect
     const struct ty_sched_shape shape = ty_sched_shape_of(options, pipeline, micro_batches);
     const struct ty_place slices = ty_section_place(section, "slices");
     struct ty_err why;
-    if (options->custom != NULL) {
-        return check_custom(options, section, pipeline, micro_batches, err);
+    int rc = check_pairs(options, section, &shape, err);
+    if (rc < 0 || options->custom != NULL) {
+        return rc < 0 ? rc : check_custom(options, section, pipeline, micro_batches, err);
     }
     ty_err_init(&why);
-    int rc = check_sizes(sched, &shape, &why);
+    rc = check_sizes(sched, &shape, &why);
     if (rc == 0 && sched->check != NULL) {
         rc = sched->check(&shape, &why);
     }
@@ -254,6 +294,19 @@ int ty_sched_slots(const struct ty_sched *sched, const struct ty_sched_shape *sh
     return rc;
 }
 
+bool ty_sched_pairs(const struct ty_sched_options *options)
+{
+    return options->overlaps && options->custom == NULL &&
+           ty_sched_of(options)->pairs != TY_PAIRS_ALWAYS;
+}
+
+bool ty_sched_in_domain(const struct ty_sched_options *options, const struct ty_sched_shape *shape,
+                        const struct ty_sched_times *times)
+{
+    const struct ty_sched *sched = ty_sched_of(options);
+    return !ty_sched_pairs(options) && (sched->in_domain == NULL || sched->in_domain(shape, times));
+}
+
 uint32_t ty_sched_in_flight(const struct ty_sched *sched, const struct ty_sched_shape *shape,
                             uint32_t rank)
 {
@@ -265,6 +318,21 @@ uint32_t ty_sched_in_flight(const struct ty_sched *sched, const struct ty_sched_
     }
     const uint32_t window = sched->warm_up(shape, rank) + 1, all = ty_sched_pieces(shape);
     return window < all ? window : all;
+}
+
+void ty_slots_pair(struct ty_slots *slots)
+{
+    for (uint32_t r = 0; r < slots->p; r++) {
+        const struct ty_rank_slots *order = &slots->rank[r];
+        for (uint32_t i = 0; i + 1 < order->n; i++) {
+            const struct ty_slot back = order->slot[i];
+            if (back.phase == TY_PHASE_BACKWARD && order->slot[i + 1].phase == TY_PHASE_FORWARD) {
+                order->slot[i] = order->slot[i + 1];
+                order->slot[i].paired = true;
+                order->slot[++i] = back;
+            }
+        }
+    }
 }
 
 bool ty_slots_paired(const struct ty_slots *slots)

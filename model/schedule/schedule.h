@@ -113,6 +113,13 @@ struct ty_sched_times {
     double edge;    /* delay of a message between ranks */
 };
 
+/* Overlapped slots of a schedule. */
+enum ty_sched_pairs {
+    TY_PAIRS_NONE,
+    TY_PAIRS_ASKED, /* framework.expert_overlap makes them of neighbours: ty_slots_pair */
+    TY_PAIRS_ALWAYS
+};
+
 struct ty_sched {
     const char *name, *summary, *source;
     enum ty_sched_placement placement;
@@ -124,6 +131,7 @@ struct ty_sched {
     bool whole_chunks; /* runs a chunk's passes in one go: its weights are gathered once before and
                         * its gradients reduced once after, whatever the ZeRO stage */
     bool grouped;      /* groups of micro-batches go through a chunk together; others have none */
+    enum ty_sched_pairs pairs;
     bool sliced;       /* works on slices of a sequence; others refuse more than one */
     bool asynchronous; /* no flush: weights are updated while micro-batches are in flight, ... */
     bool updates_each; /* ... after every backward; false: after those of a batch */
@@ -186,6 +194,10 @@ static inline uint32_t ty_sched_directions(enum ty_sched_placement placement)
     return placement == TY_PLACE_TWO_WAY ? 2 : 1;
 }
 
+/* Makes each backward and the forward behind it one overlapped slot. The forward then runs one slot
+ * sooner, and one more piece is in flight. */
+void ty_slots_pair(struct ty_slots *slots);
+
 /* True when some slot is an overlapped pair. */
 bool ty_slots_paired(const struct ty_slots *slots);
 
@@ -211,6 +223,8 @@ struct ty_sched_options {
     uint32_t group;
     bool barrier;        /* ranks wait for the gradient norm of all before they update */
     double overlap_cost; /* of an overlapped slot, as share of forward + backward */
+
+    bool overlaps; /* framework.expert_overlap, filled by whoever reads both */
 };
 /* The schedule that the options name, or the user's own. */
 const struct ty_sched *ty_sched_of(const struct ty_sched_options *options);
@@ -228,6 +242,13 @@ uint32_t ty_sched_slices_of(const struct ty_sched *sched, uint32_t n);
 /* The shape that the options give to so many ranks and micro-batches. */
 struct ty_sched_shape ty_sched_shape_of(const struct ty_sched_options *options, uint32_t pipeline,
                                         uint32_t micro_batches);
+
+/* Whether neighbours are paired: the schedule has no overlapped slots of its own. */
+bool ty_sched_pairs(const struct ty_sched_options *options);
+
+/* Whether the published makespan is claimed for such a shape; never once neighbours are paired. */
+bool ty_sched_in_domain(const struct ty_sched_options *options, const struct ty_sched_shape *shape,
+                        const struct ty_sched_times *times);
 
 /* Checks that the schedule knows the shape it is given by the layout; reported at the place of its
  * name in the run file. `sequence`: tokens, which slices must divide. */

@@ -104,7 +104,7 @@ static void put_formula(struct ty_json *j, const struct ty_run *run)
     ty_json_real(j, "uneven_s", ty_stage_times_uneven(run, &st));
     ty_json_whole(j, "slices", shape.slices);
     if (sched->makespan != NULL) {
-        const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
+        const bool domain = ty_sched_in_domain(&run->config->schedule, &shape, &st.mean);
         ty_json_real(j, "makespan_s", ty_stage_times_formula(run, &st));
         ty_json_text(j, "domain", sched->domain != NULL ? sched->domain : "equal stages");
         ty_json_text(j, "in_domain", domain ? "yes" : "no");

@@ -38,7 +38,7 @@ static double promised(const struct ty_run *run, const struct ty_config *variant
     const uint32_t pieces = pieces_of(variant);
     const struct ty_sched_times times = piece_times(mean, pieces_of(run->config), pieces);
     if (sched->makespan == NULL || sched->asynchronous ||
-        (sched->in_domain != NULL && !sched->in_domain(&shape, &times))) {
+        !ty_sched_in_domain(&variant->schedule, &shape, &times)) {
         return (double)NAN;
     }
     const double work = (double)shape.m * pieces * (times.forward + times.backward);

@@ -85,7 +85,7 @@ static void put_formula(const struct ty_run *run, const struct ty_figures *f, st
     ty_text_add(t, "\n");
     if (sched->makespan != NULL) {
         const double value = ty_stage_times_formula(run, &st);
-        const bool domain = sched->in_domain == NULL || sched->in_domain(&shape, &st.mean);
+        const bool domain = ty_sched_in_domain(&run->config->schedule, &shape, &st.mean);
         ty_text_add(t, "  %s: %s, claimed for %s%s\n", sched->name, sched->formula,
                     sched->domain != NULL ? sched->domain : "equal stages",
                     domain ? "" : " (not the case here)");
@@ -141,8 +141,8 @@ static void put_stages(const struct ty_run *run, const struct ty_figures *f, str
         }
         ty_text_add(t, "   %u", (unsigned)run->stats.memory[s].peak_held);
         const uint32_t by_rule = ty_sched_in_flight(sched, &shape, s);
-        if (by_rule > 0) {
-            ty_text_add(t, " (%u)", (unsigned)by_rule);
+        if (by_rule > 0) { /* a pair has one more */
+            ty_text_add(t, " (%u)", (unsigned)by_rule + ty_sched_pairs(&run->config->schedule));
         }
         ty_text_add(t, "\n");
     }

@@ -79,7 +79,9 @@ static struct held count_held(const struct ty_run *run, const struct stages *s,
         units_of(s, pass, count);
         for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
             if (pass->phase == TY_PHASE_FORWARD) {
-                held.kept[k] += count[k];
+                held.kept[k] += pass->resumed ? 0 : count[k];
+            } else if (pass->interrupted) {
+                continue; /* its last piece gives back */
             } else if (pass->phase == TY_PHASE_DGRAD) {
                 held.again[k] += count[k];
             } else if (pass->phase != TY_PHASE_STEP && i < peak) {
@@ -256,7 +258,8 @@ uint32_t ty_run_fullest(const struct ty_run *run, struct ty_bill *out)
 static bool is_released(const struct ty_pass *forward, const struct ty_pass *end)
 {
     for (const struct ty_pass *pass = forward; pass < end; pass++) {
-        const bool frees = pass->phase == TY_PHASE_BACKWARD || pass->phase == TY_PHASE_WGRAD;
+        const bool frees = (pass->phase == TY_PHASE_BACKWARD || pass->phase == TY_PHASE_WGRAD) &&
+                           !pass->interrupted;
         if (frees && pass->seq == forward->seq && pass->stage == forward->stage &&
             pass->direction == forward->direction) {
             return true;

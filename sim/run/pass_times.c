@@ -49,7 +49,7 @@ static struct pass_times pass_times_of(const struct ty_run *run, uint32_t stage)
         const ty_ps time = pass_time(run, gang, pass, member);
         if (time > 0) {
             times.mean[pass->phase] += ty_s_from_ps(time);
-            times.n[pass->phase]++;
+            times.n[pass->phase] += !pass->resumed;
         }
     }
     for (uint32_t k = 0; k < TY_N_PHASES; k++) {

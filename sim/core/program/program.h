@@ -114,7 +114,9 @@ struct ty_pass {
     uint16_t step;
     uint8_t phase;     /* enum ty_phase */
     uint8_t direction; /* 1: the second pipe of a two-way schedule */
-    uint8_t pad[2];
+    bool resumed;      /* goes on with a pass that others have interrupted ... */
+    bool interrupted;  /* ... and is itself to be gone on with: pieces of one pass, which is held
+                        * from its first to its last */
 };
 
 /* Groups within a gang: members are split into runs of `stride * count`; member i belongs with
