@@ -1,4 +1,6 @@
 /* test_expert_grid.c - experts have a grid of their own: groups, where they lie, states. */
+#include <string.h>
+
 #include "model/block/memory.h"
 #include "model/parallel.h"
 #include "tests/common/quick_run.h"
@@ -146,7 +148,158 @@ START_TEST(states_of_experts_are_shared_by_ranks_that_have_the_same)
 }
 END_TEST
 
+/* ---- gradients and gathers ---- */
+
+/* Two micro-batches on each of 16 ranks, unless several share one. */
+static const char sparse[] =
+    "cluster: {preset: dgx-h100, nodes: 2}\n"
+    "model: {layers: 3, hidden: 2048, heads: 16, ffn: 5632, mlp: swiglu, "
+    "vocabulary: 32000, sequence: 2048, experts: 32, experts_per_token: 4, "
+    "expert_ffn: 768, dense_layers: 1, attention: flash2}\n"
+    "layout: {global_batch: 32}\n"
+    "framework: {preset: ideal}\n";
+
+/* Bytes that n ranks send each in a step, about so many parameters; `kept`: of a unit that ZeRO-3
+ * does not gather a second time. */
+static double sent(const struct ty_layout *layout, uint32_t n, double params, double kept)
+{
+    const double share = (n - 1.0) / n, k = layout->micro_batches;
+    const double reduced = ty_memory_reduced_bytes(layout) * params, weights = 2 * params;
+    switch (layout->zero) {
+    case 0:
+        return share * 2 * reduced;
+    case 3:
+        return share * k * (reduced + 2 * weights - 2 * kept);
+    default:
+        return share * ((layout->zero == 2 ? k : 1) * reduced + weights);
+    }
+}
+
+START_TEST(experts_are_reduced_and_gathered_among_those_that_have_the_same)
+{
+    static const char *const zero[] = {"layout.zero=0", "layout.zero=1", "layout.zero=2",
+                                       "layout.zero=3"};
+    static const struct {
+        const char *set[3];
+        uint32_t alike, data; /* ranks that have the same experts, the same rest */
+    } rows[] = {
+        {{"layout.expert=8", "layout.tensor=1", "layout.context=1"}, 2, 16},
+        {{"layout.expert=2", "layout.expert_tensor=2", "layout.context=1"}, 4, 16},
+        {{"layout.expert=16", "layout.tensor=1", "layout.context=1"}, 1, 16},
+        {{"layout.expert=8", "layout.tensor=2", "layout.context=2"}, 2, 8},
+        {{"layout.expert=4", "layout.tensor=16", "layout.context=1"}, 4, 1},
+    };
+    for (size_t i = 0; i < 4 * TY_COUNT(rows); i++) {
+        const char *const *set = rows[i / 4].set;
+        struct quick_run q =
+            quick_run(sparse, NULL,
+                      (const char *const[]){"layout.sequence_parallel=true", zero[i % 4], set[0],
+                                            set[1], set[2], NULL});
+        const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+        const double head = ty_unit_params(&q.run->lowered.units->kind[TY_UNIT_HEAD]);
+        const double experts = 16 * sent(&q.config->layout, rows[i / 4].alike, plan->experts, 0);
+        const double rest =
+            16 * sent(&q.config->layout, rows[i / 4].data, plan->params - plan->experts, head);
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "edp"), experts, 1e-9 * experts + 1);
+        ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), rest, 1e-9 * rest + 1);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Copies of the dense states are copies of the experts', too: what crosses is a shard of each. */
+START_TEST(copies_of_experts_are_reduced_between_the_same_replicas)
+{
+    struct quick_run q = quick_run(
+        sparse, NULL,
+        (const char *const[]){"layout.zero=1", "layout.shard=8", "layout.expert=8", NULL});
+    const struct ty_stage_plan *plan = &q.run->lowered.stage[0];
+    const double shard = (plan->params - plan->experts) / 8 + plan->experts;
+    const double all = 16 * ty_memory_reduced_bytes(&q.config->layout) * shard;
+    ck_assert_double_eq_tol(quick_run_traffic(&q, "replica"), all, 1e-9 * all);
+    ck_assert_double_eq(quick_run_traffic(&q, "edp"), 0);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* With one rank for the experts of a layer, and the tensor ranks of the rest for each of them, both
+ * grids are one. */
+START_TEST(a_grid_like_the_other_is_no_other)
+{
+    struct quick_run q = quick_run(sparse, NULL,
+                                   (const char *const[]){"layout.zero=3", "layout.tensor=2",
+                                                         "layout.expert_tensor=2",
+                                                         "layout.sequence_parallel=true", NULL});
+    const struct ty_program *p = &q.run->lowered.program;
+    ck_assert(!ty_layout_experts_apart(&q.config->layout));
+    for (uint32_t k = 0; k < p->n_kinds; k++) {
+        ck_assert(p->kinds[k].group == NULL || strcmp(p->kinds[k].group, "edp") != 0);
+    }
+    const struct ty_state_bytes *s = &q.run->lowered.stage[0].states;
+    ck_assert_double_eq(s->weights, 2 * q.run->lowered.stage[0].params / 8);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* Members of a stage that the norms of a step are summed over, in the order of issue; how many. */
+static uint32_t norms(const struct quick_run *q, uint32_t groups[4])
+{
+    const struct ty_program *p = &q->run->lowered.program;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_ops && n < 4; i++) {
+        if (p->ops[i].sync == TY_SYNC_MEET) {
+            groups[n++] = p->groups[p->meets[p->ops[i].link].group].count;
+        }
+    }
+    return n;
+}
+
+/* Of whole gradients over the ranks that have one copy, of each kind; of shards over all. */
+START_TEST(the_norm_of_experts_is_a_sum_of_its_own)
+{
+    static const struct {
+        const char *zero, *expert;
+        uint32_t n, count[2];
+    } rows[] = {
+        {"layout.zero=0", "layout.expert=8", 2, {2, 8}},
+        {"layout.zero=1", "layout.expert=8", 2, {16, 16}},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct quick_run q =
+            quick_run(sparse, NULL,
+                      (const char *const[]){rows[i].zero, rows[i].expert, "layout.tensor=2",
+                                            "layout.sequence_parallel=true", NULL});
+        uint32_t count[4] = {0};
+        ck_assert_uint_eq(norms(&q, count), rows[i].n);
+        ck_assert(memcmp(count, rows[i].count, sizeof(rows[i].count)) == 0);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+/* Routers are on every tensor rank: their gradients are summed with those of norms. */
+START_TEST(gradients_of_routers_are_summed_over_tensor_ranks)
+{
+    struct quick_run q = quick_run(sparse, NULL,
+                                   (const char *const[]){"layout.tensor=2", "layout.expert=8",
+                                                         "layout.sequence_parallel=true", NULL});
+    const struct ty_program *p = &q.run->lowered.program;
+    double bytes = 0;
+    for (uint32_t k = 0; k < p->n_kinds; k++) {
+        const struct ty_kind *kind = &p->kinds[k];
+        const bool of_step = kind->phase == TY_PHASE_STEP && kind->group != NULL;
+        bytes += of_step && strcmp(kind->group, "tp") == 0 ? kind->bytes : 0;
+    }
+    const double params = 3 * 2 * 2048.0 + 2 * 32 * 2048.0; /* two layers of three have experts */
+    ck_assert_double_eq(bytes, params * ty_memory_grad_bytes(&q.config->layout));
+    quick_run_free(&q);
+}
+END_TEST
+
 TY_SUITE("expert grid", groups_of_experts_are_those_of_megatron,
          expert_tensor_ranks_are_neighbours_and_copies_are_shared,
          groups_lie_where_their_members_sit,
-         states_of_experts_are_shared_by_ranks_that_have_the_same)
+         states_of_experts_are_shared_by_ranks_that_have_the_same,
+         experts_are_reduced_and_gathered_among_those_that_have_the_same,
+         copies_of_experts_are_reduced_between_the_same_replicas, a_grid_like_the_other_is_no_other,
+         the_norm_of_experts_is_a_sum_of_its_own, gradients_of_routers_are_summed_over_tensor_ranks)
