@@ -91,6 +91,13 @@ static struct ty_cost repeated(struct ty_cost first, struct ty_cost next, double
     return (struct ty_cost){first.seconds + n * next.seconds, first.flops + n * next.flops};
 }
 
+void ty_op_price(const struct ty_unit_op *op, const struct ty_layout *layout,
+                 const struct ty_gpu *gpu, struct ty_op_costs *out)
+{
+    const struct ty_op_costs all = price(op, 0, op->n_kernels, layout, gpu);
+    *out = ty_op_costs_times(&all, gpu->derate);
+}
+
 void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layout,
                    const struct ty_gpu *gpu, struct ty_unit_costs *out)
 {
@@ -98,8 +105,7 @@ void ty_unit_price(const struct ty_unit_ops *unit, const struct ty_layout *layou
         const struct ty_unit_op *op = &unit->op[i];
         const double more = op->rounds.n - 1.0;
         if (op->rounds.n == 0) {
-            const struct ty_op_costs all = price(op, 0, op->n_kernels, layout, gpu);
-            out->op[i] = ty_op_costs_times(&all, gpu->derate);
+            ty_op_price(op, layout, gpu, &out->op[i]);
             continue;
         }
         const struct ty_op_costs first = price(op, 0, op->rounds.n_first, layout, gpu);

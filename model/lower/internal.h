@@ -48,6 +48,17 @@ struct ty_comm_kinds {
     uint16_t grad_norm, expert_norm, tied, mirror;
 };
 
+/* Kinds of one operator in one slice of a sequence (the whole, when there is one), TY_NONE where it
+ * has no such pass. A full backward keeps what no collective separates in one operation; split
+ * backwards have input and weight parts. */
+struct ty_op_kinds {
+    uint16_t forward, recompute;
+    uint16_t dgrad, wgrad;  /* of a full backward */
+    uint16_t input, weight; /* of a split one */
+    /* of an operator in rounds those above are its first; the second, and how far apart the kinds
+     * of further rounds are: 0 where they are alike */
+    uint16_t next_forward, next_recompute, next_dgrad, next_input, apart;
+};
 /* Gradients that travel together: reduced once the backward of a part has run, gathered (ZeRO-1,
  * -2) before its forward. A kind is TY_NONE where the layout has no such collective. */
 struct ty_grad_bucket {
@@ -67,6 +78,18 @@ struct ty_unit_part {
     uint32_t n_buckets;
 };
 
+/* Kinds of a layer with experts that have different loads: those that layers share, or others. */
+struct ty_routed_kinds {
+    uint16_t comm[TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
+    struct ty_op_kinds (*slice)[TY_UNIT_OPS]; /* [2 x slices], as struct ty_gpu_mix has them */
+};
+
+/* Loads over the mean: of a member, and the largest of a rank and of a node that it exchanges rows
+ * with. */
+struct ty_member_load {
+    double own, rank, node;
+};
+
 /* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
@@ -77,6 +100,8 @@ struct ty_unit {
     uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
     struct ty_unit_part part[2];     /* [n_parts] in forward order */
     uint32_t n_parts;
+    const struct ty_routed_kinds *routed; /* NULL: kinds of its like */
+    const struct ty_layer_load *load;     /* NULL: all ranks get as much */
 };
 
 /* One virtual stage of one direction. */
@@ -87,17 +112,6 @@ struct ty_vstage {
     uint32_t number; /* direction x stages + stage */
 };
 
-/* Kinds of one operator in one slice of a sequence (the whole, when there is one), TY_NONE where it
- * has no such pass. A full backward keeps what no collective separates in one operation; split
- * backwards have input and weight parts. */
-struct ty_op_kinds {
-    uint16_t forward, recompute;
-    uint16_t dgrad, wgrad;  /* of a full backward */
-    uint16_t input, weight; /* of a split one */
-    /* of an operator in rounds those above are its first; the second, and how far apart the kinds
-     * of further rounds are: 0 where they are alike */
-    uint16_t next_forward, next_recompute, next_dgrad, next_input, apart;
-};
 struct ty_compute_kinds {
     struct ty_op_kinds op[TY_N_UNIT_KINDS][TY_UNIT_OPS];
     uint16_t host[TY_N_PHASES]; /* the GPU waits for its host before a pass; TY_NONE: it does not */
@@ -164,10 +178,16 @@ struct ty_lower_rank {
     uint32_t own_first_block;    /* blocks from here on may be one of theirs */
 };
 
+/* Costs of the members of a routed operator: [members] when all get as much, and as it is. */
+struct ty_routed_scratch {
+    struct ty_op_costs *mean, *now;
+};
+
 /* A weight gradient that waits for a collective to run beside. */
 struct ty_lower_weight {
-    uint16_t unit, number, layer; /* enum ty_unit_kind, operator in it, global layer */
-    uint32_t gathered;            /* events it waits for: bits */
+    const struct ty_unit *unit;
+    uint32_t number;   /* operator in it */
+    uint32_t gathered; /* events it waits for: bits */
 };
 
 /* A forward and a backward over each other, in pieces; see pair.c. */
@@ -231,6 +251,7 @@ struct ty_lowering {
     struct ty_vstage *vstage;     /* [directions x stages]; filled rank by rank */
     struct ty_lower_size size;    /* so far */
     struct ty_coll_cost *cost_of; /* [members]: scratch */
+    struct ty_routed_scratch routed;
 
     struct ty_lower_rank here;
     struct ty_lower_block emit;
@@ -332,7 +353,15 @@ struct ty_collective {
     struct ty_route route;
     const char *name;                   /* NULL: that of the collective */
     const struct ty_exchange *exchange; /* in its place; NULL: none */
+    const struct ty_member_load *load;  /* [members]: it is that of so many rows; NULL: as it is */
 };
+
+/* loads.c: whether routing may bring different numbers of rows to ranks; how many, in a layer. */
+bool ty_lower_is_routed(const struct ty_lowering *l);
+int ty_lower_load(struct ty_lowering *l, uint32_t layer, struct ty_layer_load *load);
+
+/* routed.c: kinds of a layer whose experts have different loads. Needs those that layers share. */
+int ty_lower_route(struct ty_lowering *l, struct ty_unit *unit);
 
 /* steps.c: the messages of a collective, where run.detail asks for them, into kind->script
  * and kind->first_flow; cost[members]: of all its calls, with the links to itself. False: it is one
@@ -347,6 +376,10 @@ uint16_t ty_lower_add_kind(struct ty_lowering *l, const struct ty_kind *kind);
 /* A collective of a group, made once. */
 uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, enum ty_coll coll,
                              enum ty_phase phase, double bytes);
+/* What moves rows of experts, where members have different loads: [members]. `like`: as layers
+ * share it, which is kept where it holds. */
+uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward,
+                              uint16_t like, const struct ty_member_load *load);
 /* A collective of equal members of several pipeline ranks. */
 struct ty_stages {
     const char *name; /* one for all collectives of the group */

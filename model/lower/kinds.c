@@ -129,14 +129,19 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     return ty_lower_add_kind(l, &kind);
 }
 
-static void price(const struct ty_lowering *l, const struct ty_collective *c,
+static void price(const struct ty_lowering *l, const struct ty_collective *c, uint32_t member,
                   const struct ty_coll_algorithm *algorithm, const struct ty_reach *reach,
                   struct ty_coll_cost *out)
 {
+    const struct ty_member_load *load = c->load != NULL ? &c->load[member] : NULL;
     if (c->exchange != NULL) {
-        ty_exchange_cost(l->in->cluster, c->exchange, reach, out);
+        struct ty_exchange x = *c->exchange;
+        x.load = load != NULL ? load->rank : x.load;
+        x.node_load = load != NULL ? load->node : x.node_load;
+        ty_exchange_cost(l->in->cluster, &x, reach, out);
     } else {
-        ty_coll_cost(l->in->cluster, algorithm, c->coll, c->bytes, reach, out);
+        const double own = load != NULL ? load->own : 1;
+        ty_coll_cost(l->in->cluster, algorithm, c->coll, c->bytes * own, reach, out);
     }
 }
 
@@ -146,10 +151,10 @@ static void collective_cost(const struct ty_lowering *l, const void *arg, uint32
     const struct ty_collective *c = arg;
     const double times = c->calls * l->in->cluster->collectives.derate;
     struct ty_reach reach = c->reach[member];
-    price(l, c, NULL, &reach, out);
+    price(l, c, member, NULL, &reach, out);
     if (alone && reach.sharing > 1) { /* the library chooses once */
         reach.sharing = 1;
-        price(l, c, out->algorithm, &reach, out);
+        price(l, c, member, out->algorithm, &reach, out);
     }
     *seconds = ty_coll_seconds(out) * times;
     out->latency_s *= times;
@@ -269,9 +274,10 @@ static int same_comm(const struct ty_lowering *l, const struct ty_op_comm *comm,
     return -1;
 }
 
-static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
+/* A collective of an operator; load: where members differ, else NULL. */
+static uint16_t made_comm(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward,
+                          const struct ty_member_load *load)
 {
-    const int known = same_comm(l, comm, forward);
     const struct ty_lower_group *g = &l->group[comm->group];
     const bool exchange = comm->exchange.tokens > 0;
     const struct ty_collective c = {
@@ -281,11 +287,26 @@ static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *com
         .calls = comm->calls,
         .route = ty_route_group(g->link),
         .name = comm->name,
-        .exchange = exchange ? &comm->exchange : NULL};
-    return known >= 0
-               ? (uint16_t)known
-               : collective_kind(l, l->b.program->groups[g->link].name, category_of[comm->group],
-                                 forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, &c);
+        .exchange = exchange ? &comm->exchange : NULL,
+        .load = load};
+    return collective_kind(l, l->b.program->groups[g->link].name, category_of[comm->group],
+                           forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, &c);
+}
+
+static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)
+{
+    const int known = same_comm(l, comm, forward);
+    return known >= 0 ? (uint16_t)known : made_comm(l, comm, forward, NULL);
+}
+
+uint16_t ty_lower_loaded_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward,
+                              uint16_t like, const struct ty_member_load *load)
+{
+    bool even = true;
+    for (uint32_t m = 0; m < l->members; m++) {
+        even = even && load[m].own == 1 && load[m].rank == 1 && load[m].node == 1;
+    }
+    return even ? like : made_comm(l, comm, forward, load);
 }
 
 static void round_comm_kinds(struct ty_lowering *l, const struct ty_op_rounds *rounds,
@@ -400,7 +421,7 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 static double whole_params(const struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
     const struct ty_arch *arch = l->in->arch;
-    double sum = 2.0 * arch->hidden * plan->n_layers + plan->whole;
+    double sum = 2.0 * arch->hidden * plan->n_layers;
     for (uint32_t i = 0; i < plan->n_chunks; i++) {
         for (uint32_t k = 0; k < plan->chunk[i].count; k++) {
             const bool experts = ty_arch_has_experts(arch, plan->chunk[i].first + k);

@@ -15,23 +15,28 @@
 
 /* Where an operator stands, and its kinds. */
 struct at {
-    enum ty_unit_kind unit;
+    const struct ty_unit *unit;
     uint32_t number; /* within the unit */
     const struct ty_unit_op *op;
     const struct ty_op_kinds *kinds;
-    uint16_t layer;
+    const uint16_t (*comm)[TY_PLACE_COMMS]; /* by place */
 };
 
-static struct at at_of(const struct ty_lowering *l, enum ty_unit_kind unit, uint32_t i,
-                       uint16_t layer)
+static struct at at_of(const struct ty_lowering *l, const struct ty_unit *unit, uint32_t i)
 {
-    return (struct at){unit, i, &l->units->kind[unit].op[i], &l->emit.kinds->op[unit][i], layer};
+    const enum ty_unit_kind u = unit->kind;
+    const struct ty_unit_op *op = &l->units->kind[u].op[i];
+    if (unit->routed == NULL) {
+        return (struct at){unit, i, op, &l->emit.kinds->op[u][i], l->here.comm.op[u][i]};
+    }
+    const size_t slice = (size_t)(l->emit.kinds - l->here.gpus->slice);
+    return (struct at){unit, i, op, &unit->routed->slice[slice][i], unit->routed->comm[i]};
 }
 
 /* Every computation of a pass is waited for by what follows it. */
 static void compute(struct ty_lowering *l, const struct at *at, uint16_t kind)
 {
-    ty_lower_compute(l, kind, at->layer, at->op->part, TY_EVENT_COMPUTE);
+    ty_lower_compute(l, kind, at->unit->layer, at->op->part, TY_EVENT_COMPUTE);
 }
 
 /* The host's share of a pass: after the message it waits for, before the first kernel. */
@@ -103,7 +108,7 @@ static void weigh(struct ty_lowering *l)
 {
     for (uint32_t i = 0; i < l->emit.n_weights; i++) {
         const struct ty_lower_weight *w = &l->emit.weight[i];
-        const struct at one = at_of(l, w->unit, w->number, w->layer);
+        const struct at one = at_of(l, w->unit, w->number);
         await(l, w->gathered);
         compute(l, &one, one.kinds->weight);
     }
@@ -123,12 +128,12 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
         }
     }
     for (uint32_t i = 0; i < all->n; i++) {
-        const uint16_t kind = l->here.comm.op[at->unit][at->number][place][i];
+        const uint16_t kind = at->comm[place][i];
         const uint8_t record = place == TY_BEFORE_WGRAD
                                    ? TY_EVENT_REGATHER
                                    : event_of((enum ty_comm_group)all->item[i].group);
         for (uint32_t k = 0; k < all->item[i].times; k++) {
-            ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->layer,
+            ty_lower_collective(l, (enum ty_comm_group)all->item[i].group, kind, at->unit->layer,
                                 at->op->part, record, waits, n);
         }
         events |= 1u << record;
@@ -147,8 +152,8 @@ static uint32_t pass_on(struct ty_lowering *l, const struct at *at, uint16_t kin
 {
     const uint8_t waits[] = {TY_EVENT_COMPUTE};
     const uint8_t record = odd ? TY_EVENT_CONTEXT_ODD : TY_EVENT_CONTEXT;
-    ty_lower_collective(l, (enum ty_comm_group)at->op->rounds.group, kind, at->layer, at->op->part,
-                        record, waits, 1);
+    ty_lower_collective(l, (enum ty_comm_group)at->op->rounds.group, kind, at->unit->layer,
+                        at->op->part, record, waits, 1);
     return 1u << record;
 }
 
@@ -158,7 +163,7 @@ static void rounds(struct ty_lowering *l, const struct at *at, uint16_t first, u
                    bool back)
 {
     const uint32_t n = at->op->rounds.n;
-    const uint16_t *kind = l->here.comm.round[at->unit][at->number];
+    const uint16_t *kind = l->here.comm.round[at->unit->kind][at->number];
     for (uint32_t i = 0; i < n; i++) {
         const uint16_t message = back ? kind[i == 0 ? 1 : i < n - 1 ? 2 : 3] : kind[0];
         const uint32_t arrived = back || i < n - 1 ? pass_on(l, at, message, i % 2 == 1) : 0;
@@ -235,7 +240,7 @@ static void woven_op(struct ty_lowering *l, const struct at *at)
     work(l, at, at->kinds->input, at->kinds->next_input, true);
     if (at->op->weight != NULL) {
         l->emit.weight[l->emit.n_weights++] =
-            (struct ty_lower_weight){(uint16_t)at->unit, (uint16_t)at->number, at->layer, gathered};
+            (struct ty_lower_weight){at->unit, at->number, gathered};
     }
     await(l, comms(l, at, TY_AFTER_DGRAD));
 }
@@ -265,11 +270,6 @@ static void weight_op(struct ty_lowering *l, const struct at *at)
     compute(l, at, at->kinds->weight);
 }
 
-static struct at at(const struct ty_lowering *l, const struct ty_unit *unit, uint32_t i)
-{
-    return at_of(l, unit->kind, i, unit->layer);
-}
-
 /* ---- parts of units ---- */
 
 /* What runs again before the backward of a unit, which begins with its last part. */
@@ -280,7 +280,7 @@ static void recompute(struct ty_lowering *l, const struct ty_unit *unit, enum ty
         return;
     }
     for (uint32_t i = 0; i < ops->n; i++) {
-        const struct at again = at(l, unit, i);
+        const struct at again = at_of(l, unit, i);
         if (again.op->again != 0) {
             again_op(l, &again);
         }
@@ -292,7 +292,7 @@ void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, en
     const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
     for (uint32_t i = 0; i < ops->n; i++) {
         if (ops->op[i].part == part) {
-            const struct at one = at(l, unit, i);
+            const struct at one = at_of(l, unit, i);
             forward_op(l, &one);
         }
     }
@@ -307,7 +307,7 @@ static void reversed(struct ty_lowering *l, const struct ty_unit *unit, enum ty_
     const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
     for (uint32_t i = ops->n; i > 0; i--) {
         if (ops->op[i - 1].part == part) {
-            const struct at one = at(l, unit, i - 1);
+            const struct at one = at_of(l, unit, i - 1);
             emit(l, &one);
         }
     }

@@ -41,14 +41,31 @@ struct ty_lower_input {
     const void *allow_arg;
 };
 
+/* What routing brings to the members of a pipeline rank in one layer: rows of one pass. */
+struct ty_layer_load {
+    uint32_t layer;
+    double *rows;        /* [members] that come to a member's experts */
+    double *expert_rows; /* [groups][experts] of each expert; groups hold all of them once */
+    double mean;         /* rows of a member when all get as many, nothing dropped */
+    double dropped;      /* share of all rows: above the capacity of their experts */
+};
+/* Of the experts of a member: [experts / layout.expert] rows. */
+const double *ty_layer_load_experts(const struct ty_layer_load *load,
+                                    const struct ty_layout *layout, uint32_t experts,
+                                    uint32_t member);
+
+/* The largest load of a member over the mean, and whose. */
+double ty_layer_load_most(const struct ty_layer_load *load, uint32_t members, uint32_t *where);
+
 /* What a pipeline rank holds. */
 struct ty_stage_plan {
+    struct ty_layer_load *load; /* [n_loads] of its layers with experts; 0: all ranks get as much */
+    uint32_t n_loads;
     struct ty_layers *chunk; /* [n_chunks]: layers of each virtual stage it holds */
     uint32_t n_chunks, n_layers;
     uint32_t weight_copies; /* of which it keeps, for schedules that do not flush */
     double params;          /* per rank, before data-parallel sharding */
-    double experts;         /* of these, parameters of experts, */
-    double whole;           /* and those that every tensor rank has, but for norms */
+    double experts;         /* of these, parameters of experts */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
     double layer_activations_B; /* one micro-batch, one layer */

@@ -94,21 +94,26 @@ static bool same_durations(const struct ty_lowering *l, const struct ty_kind *a,
            same_times(l, a->alone_of, b->alone_of);
 }
 
-/* Members without work have none when others are slowed. */
-static void keep_idle(struct ty_lowering *l, const struct ty_kind *like, struct ty_kind *kind)
+/* Durations of members that do not take what the one played does: without work, or with another
+ * load. They lose as much of theirs as it does. */
+static void keep_shares(struct ty_lowering *l, const struct ty_kind *like, const ty_ps *dur,
+                        struct ty_kind *kind)
 {
-    bool idle = false;
-    for (uint32_t i = 0; i < l->members && like->dur_of != NULL; i++) {
-        idle = idle || like->dur_of[i] == 0;
+    const struct ty_gpu_mix *mix = l->here.gpus;
+    ty_ps *table = like->dur_of != NULL ? ty_arena_array(l->arena, ty_ps, l->members) : NULL;
+    for (uint32_t i = 0; i < l->members && table != NULL; i++) {
+        uint32_t k = 0;
+        while (mix->generation != NULL && mix->used[k] != mix->generation[i]) {
+            k++;
+        }
+        const ty_ps own = like->dur_of[i], played = like->dur_of[mix->member[k]];
+        table[i] =
+            own == played ? dur[k] : (ty_ps)((double)own * ((double)dur[k] / (double)played) + 0.5);
     }
-    ty_ps *dur = idle ? ty_arena_array(l->arena, ty_ps, l->members) : NULL;
-    for (uint32_t i = 0; i < l->members && dur != NULL; i++) {
-        dur[i] = like->dur_of[i] > 0 ? ty_kind_duration(kind, i) : 0;
-    }
-    if (idle && dur == NULL) {
+    if (table != NULL) {
+        kind->dur_of = table;
+    } else if (like->dur_of != NULL) {
         ty_build_no_memory(&l->b);
-    } else if (idle) {
-        kind->dur_of = dur;
     }
 }
 
@@ -120,7 +125,7 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
     kind.alone = kind.dur;
     kind.alone_of = kind.dur_of;
     ty_lower_durations(l, dur, &kind);
-    keep_idle(l, &p->kinds[like], &kind);
+    keep_shares(l, &p->kinds[like], dur, &kind);
     for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
         const struct ty_kind *other = &p->kinds[i - 1];
         if (other->name == kind.name && other->category == kind.category &&

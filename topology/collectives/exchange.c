@@ -62,25 +62,15 @@ static double missed_limited(const struct ty_exchange *x, uint32_t first, uint32
     return p / choose(x->groups, limit);
 }
 
-/* What is known of the last stretch of experts: most are alike, by their length and by where in a
- * group they begin if they reach into the next. */
-struct known {
-    uint32_t n, at;
-    double p; /* probability that a token has one of them */
-};
-
 /* Probability that a token has one of experts [first, end). */
-static double hit(const struct ty_exchange *x, uint32_t first, uint32_t end, struct known *last)
+static double hit(const struct ty_exchange *x, uint32_t first, uint32_t end)
 {
-    const bool limited = x->group_limit > 0 && x->group_limit < x->groups;
-    const uint32_t n = end - first, size = limited ? x->experts / x->groups : x->experts;
-    const uint32_t at = first % size + n > size ? first % size : 0;
-    if (last->n != n || last->at != at) {
-        const double none = limited && n > 0 ? missed_limited(x, first, end)
-                                             : missed(x->experts, (double)n, x->top_k);
-        *last = (struct known){n, at, 1 - none};
+    if (first == end) {
+        return 0;
     }
-    return last->p;
+    const bool limited = x->group_limit > 0 && x->group_limit < x->groups;
+    return 1 - (limited ? missed_limited(x, first, end)
+                        : missed(x->experts, (double)end - first, x->top_k));
 }
 
 /* The first expert of a part. */
@@ -91,10 +81,9 @@ static uint32_t first_of(const struct ty_exchange *x, uint32_t part, uint32_t pa
 
 double ty_exchange_copies(const struct ty_exchange *x, uint32_t parts)
 {
-    struct known last = {.n = 0};
     double sum = 0;
     for (uint32_t i = 0; i < parts; i++) {
-        sum += hit(x, first_of(x, i, parts), first_of(x, i + 1, parts), &last);
+        sum += hit(x, first_of(x, i, parts), first_of(x, i + 1, parts));
     }
     return sum;
 }
@@ -110,6 +99,14 @@ double ty_exchange_bytes(const struct ty_exchange *x, uint32_t ranks)
 static double load_of(const struct ty_exchange *x)
 {
     return fmax(x->load, 1);
+}
+
+/* How many more copies come to one of `parts` parts to which `load` times as many tokens of the
+ * same number of tokens go, where a part gets one copy of each: 1 - (1 - p)^load of them for p. */
+static double more_copies(const struct ty_exchange *x, uint32_t parts, double load)
+{
+    const double p = ty_exchange_copies(x, parts) / parts;
+    return load > 1 ? (1 - pow(1 - p, load)) / p : 1;
 }
 
 /* Priced as what the busiest rank sends; the others send less of it. */
@@ -141,12 +138,11 @@ static struct node node_at(const struct ty_reach *reach, uint32_t i)
 }
 
 /* Probability that a token has an expert on that node. */
-static double node_hit(const struct ty_exchange *x, const struct ty_reach *reach, uint32_t i,
-                       struct known *last)
+static double node_hit(const struct ty_exchange *x, const struct ty_reach *reach, uint32_t i)
 {
     const struct node node = node_at(reach, i);
     return hit(x, first_of(x, node.before, reach->ranks),
-               first_of(x, node.before + node.members, reach->ranks), last);
+               first_of(x, node.before + node.members, reach->ranks));
 }
 
 /* Of what other collectives reach. */
@@ -158,11 +154,9 @@ static double net_efficiency(const struct ty_cluster *cluster)
 /* Copies of a token that leave its node. */
 static double remote_copies(const struct ty_exchange *x, const struct ty_reach *reach)
 {
-    struct known last = {.n = 0};
     double sum = 0;
     for (uint32_t i = 0; i < reach->nodes; i++) {
-        sum +=
-            node_hit(x, reach, i, &last) * (1 - (double)node_at(reach, i).members / reach->ranks);
+        sum += node_hit(x, reach, i) * (1 - (double)node_at(reach, i).members / reach->ranks);
     }
     return sum;
 }
@@ -172,13 +166,12 @@ static double remote_copies(const struct ty_exchange *x, const struct ty_reach *
 static double net_s_per_B(const struct ty_cluster *cluster, const struct ty_exchange *x,
                           const struct ty_reach *reach)
 {
-    struct known last = {.n = 0};
     double nodes = 0, most = 0; /* distinct nodes of a token */
     for (uint32_t i = 0; i < reach->nodes; i++) {
-        nodes += node_hit(x, reach, i, &last);
+        nodes += node_hit(x, reach, i);
     }
     for (uint32_t i = 0; i < reach->nodes; i++) {
-        const double h = node_hit(x, reach, i, &last), g = node_at(reach, i).members;
+        const double h = node_hit(x, reach, i), g = node_at(reach, i).members;
         const double rows = fmax(g * (nodes - h), (reach->ranks - g) * h);
         most = fmax(most, rows / ty_coll_node_net_rate(cluster, reach, (uint32_t)g));
     }
@@ -219,7 +212,9 @@ static void per_node(const struct ty_cluster *cluster, const struct ty_exchange 
         net_s = rank_B * net_s_per_B(cluster, x, reach);
     }
     out->latency_s = per_node_latency(cluster, reach, out->net_B / fmax(1, reach->nodes - 1.0));
-    out->transfer_s = fmax(nvlink_s, net_s) * load_of(x);
+    nvlink_s *= more_copies(x, reach->ranks, load_of(x));
+    net_s *= more_copies(x, reach->nodes, x->node_load > 0 ? x->node_load : load_of(x));
+    out->transfer_s = fmax(nvlink_s, net_s);
 }
 
 void ty_exchange_cost(const struct ty_cluster *cluster, const struct ty_exchange *x,
@@ -248,8 +243,9 @@ bool ty_exchange_is(const struct ty_exchange *a, const struct ty_exchange *b)
 {
     return a->method == b->method && equal(a->tokens, b->tokens) && equal(a->row_B, b->row_B) &&
            a->experts == b->experts && a->top_k == b->top_k && a->groups == b->groups &&
-           a->group_limit == b->group_limit && equal(a->load, b->load) && a->sms == b->sms &&
-           a->combine == b->combine && a->overlapped == b->overlapped;
+           a->group_limit == b->group_limit && equal(a->load, b->load) &&
+           equal(a->node_load, b->node_load) && a->sms == b->sms && a->combine == b->combine &&
+           a->overlapped == b->overlapped;
 }
 
 /* Chosen by exchanges, never for a collective. */

@@ -33,10 +33,11 @@ struct ty_exchange {
     double row_B;                 /* of a token, with the scales of its numbers */
     uint32_t experts, top_k;      /* 1 <= top_k <= experts */
     uint32_t groups, group_limit; /* of experts, which groups divides; either 0: not limited */
-    double load;     /* what the busiest rank sends or receives over the mean; 0 and 1: balanced */
-    uint32_t sms;    /* that its kernels take from computation; 0: what other collectives do */
-    bool combine;    /* experts send, not receive */
-    bool overlapped; /* computation runs beside it all along */
+    double load;      /* what the busiest rank sends or receives over the mean; 0 and 1: balanced */
+    double node_load; /* the same of the busiest node; 0: as `load` */
+    uint32_t sms;     /* that its kernels take from computation; 0: what other collectives do */
+    bool combine;     /* experts send, not receive */
+    bool overlapped;  /* computation runs beside it all along */
 };
 
 /* Copies of a token if it needs one for each of so many parts that has an expert of it: expected
