@@ -120,31 +120,30 @@ END_TEST
 
 /* ---- states ---- */
 
-/* The third of four pipeline ranks of DeepSeek-V3 on 256 GPUs: 15 layers, in each 4 of 256 experts
- * and 233 million parameters besides; published 36.4 and 32.1 GB (arXiv 2603.07685, table 3). */
-START_TEST(states_of_experts_are_shared_by_ranks_that_have_the_same)
+/* The third of four pipeline ranks of DeepSeek-V3 on 256 GPUs has 15 layers, in each 4 of the 256
+ * experts, and nobody has the same: 36.4 and 32.1 GB (arXiv 2603.07685, tables 3 and 4). */
+static const char v3[] =
+    "cluster: {preset: dgx-h100, nodes: 32}\n"
+    "model: {layers: 61, hidden: 7168, heads: 128, kv_heads: 128, head_dim: 128, ffn: 18432, "
+    "mlp: swiglu, vocabulary: 129280, sequence: 4096, experts: 256, experts_per_token: 8, "
+    "expert_ffn: 2048, shared_ffn: 2048, dense_layers: 3, query_latent: 1536, kv_latent: 512, "
+    "head_rope: 64, head_value: 128, attention: flash3}\n"
+    "layout: {pipeline: 4, expert: 64, global_batch: 256, zero: 1, "
+    "stage_layers: [3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]}\n"
+    "schedule: {name: interleaved, chunks: 4}\n"
+    "framework: {preset: megatron-lm, grad_dtype: fp32}\n";
+
+START_TEST(states_of_deepseek_v3_are_as_published)
 {
-    const double experts = 15 * 4 * 3 * 7168.0 * 2048, params = 15 * 409.2e6;
-    struct ty_layout layout = {.tensor = 1,
-                               .context = 1,
-                               .pipeline = 4,
-                               .data = 64,
-                               .shard = 64,
-                               .zero = 1,
-                               .expert = 64,
-                               .expert_tensor = 1,
-                               .expert_data = 1,
-                               .framework.grad_fp32 = true};
-    struct ty_state_bytes s = ty_memory_states(&layout, params, experts);
-    ck_assert_double_eq_tol(s.weights + s.grads, 36.8e9, 0.05e9);
-    ck_assert_double_eq_tol(s.optimizer, 32.4e9, 0.05e9);
-    layout.expert = 16; /* four ranks have the same experts, and four times as many of them */
-    layout.expert_data = 4;
-    s = ty_memory_states(&layout, params + 3 * experts, 4 * experts);
-    ck_assert_double_eq_tol(s.optimizer, 32.4e9, 0.05e9);
-    layout.zero = 3;
-    s = ty_memory_states(&layout, params + 3 * experts, 4 * experts);
-    ck_assert_double_eq_tol(s.weights, 2 * ((params - experts) / 64 + experts), 1);
+    struct quick_run q = quick_run(v3, NULL, (const char *const[]){NULL});
+    const struct ty_stage_plan *third = &q.run->lowered.stage[2];
+    ck_assert_double_eq_tol(third->params, 15 * 409.2e6, 1e6);
+    ck_assert_double_eq_tol(third->experts, 15 * 4 * 3 * 7168.0 * 2048, 1);
+    ck_assert_double_eq_tol(third->states.weights + third->states.grads, 36.8e9, 0.05e9);
+    ck_assert_double_eq_tol(third->states.optimizer, 32.4e9, 0.05e9);
+    ck_assert_double_eq_tol(third->expert_states.optimizer, 12 * third->experts, 1);
+    ck_assert_double_eq(quick_run_traffic(&q, "edp"), 0);
+    quick_run_free(&q);
 }
 END_TEST
 
@@ -200,6 +199,8 @@ START_TEST(experts_are_reduced_and_gathered_among_those_that_have_the_same)
         const double experts = 16 * sent(&q.config->layout, rows[i / 4].alike, plan->experts, 0);
         const double rest =
             16 * sent(&q.config->layout, rows[i / 4].data, plan->params - plan->experts, head);
+        ck_assert_double_eq_tol(plan->expert_states.optimizer,
+                                12 * plan->experts / (i % 4 > 0 ? rows[i / 4].alike : 1), 1);
         ck_assert_double_eq_tol(quick_run_traffic(&q, "edp"), experts, 1e-9 * experts + 1);
         ck_assert_double_eq_tol(quick_run_traffic(&q, "dp"), rest, 1e-9 * rest + 1);
         quick_run_free(&q);
@@ -298,8 +299,7 @@ END_TEST
 
 TY_SUITE("expert grid", groups_of_experts_are_those_of_megatron,
          expert_tensor_ranks_are_neighbours_and_copies_are_shared,
-         groups_lie_where_their_members_sit,
-         states_of_experts_are_shared_by_ranks_that_have_the_same,
+         groups_lie_where_their_members_sit, states_of_deepseek_v3_are_as_published,
          experts_are_reduced_and_gathered_among_those_that_have_the_same,
          copies_of_experts_are_reduced_between_the_same_replicas, a_grid_like_the_other_is_no_other,
          the_norm_of_experts_is_a_sum_of_its_own, gradients_of_routers_are_summed_over_tensor_ranks)
