@@ -180,7 +180,8 @@ double ty_arch_norm_params(const struct ty_arch *arch)
 
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer)
 {
-    const bool whole = arch->window_period > 0 && (layer + 1) % arch->window_period == 0;
+    const uint32_t last = arch->layers - 1, number = layer < last ? layer : last;
+    const bool whole = arch->window_period > 0 && (number + 1) % arch->window_period == 0;
     return arch->window > 0 && arch->window < arch->sequence && !whole;
 }
 

@@ -83,7 +83,7 @@ bool ty_arch_is_latent(const struct ty_arch *arch);
 uint32_t ty_arch_query_width(const struct ty_arch *arch);
 uint32_t ty_arch_value_width(const struct ty_arch *arch);
 
-/* Whether the queries of a layer see a window only. */
+/* Whether the queries of a layer see a window only. Numbers beyond the last are like the last. */
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);
 
 /* Keys that a query looks at, mean over a sequence and counted twice, as if it also saw those after

@@ -149,30 +149,9 @@ static int check_latent(struct ty_arch *arch, const struct ty_section *section, 
     return rc;
 }
 
-/* What lists of operators do not have yet. */
-static int check_known(const struct ty_arch *arch, const struct ty_section *section,
-                       struct ty_err *err)
-{
-    const struct {
-        const char *key;
-        bool is;
-    } rows[] = {
-        {"mtp", arch->mtp > 0},
-    };
-    int rc = 0;
-    for (size_t i = 0; i < TY_COUNT(rows); i++) {
-        if (rows[i].is) {
-            rc = ty_check_first(
-                rc, ty_check_fail(section, rows[i].key, err, "not simulated yet; leave it out"));
-        }
-    }
-    return rc;
-}
-
 int ty_arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
                           struct ty_err *err)
 {
-    int rc = check_experts(arch, section, err);
-    rc = ty_check_first(rc, check_latent(arch, section, err));
-    return rc < 0 ? rc : check_known(arch, section, err);
+    const int rc = check_experts(arch, section, err);
+    return ty_check_first(rc, check_latent(arch, section, err));
 }

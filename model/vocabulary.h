@@ -101,7 +101,8 @@ enum ty_bucket {
     X(MLP, "mlp", "yellow")                                                                        \
     X(EMBEDDING, "embedding", NULL)                                                                \
     X(HEAD, "head", NULL)                                                                          \
-    X(MOE, "moe", "olive")
+    X(MOE, "moe", "olive")                                                                         \
+    X(MTP, "mtp", NULL)
 
 enum ty_part {
 #define X(id, ...) TY_PART_##id,

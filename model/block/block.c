@@ -149,7 +149,7 @@ void ty_block_column_comm(const struct ty_block_maker *b, struct ty_unit_op *op,
         ty_block_comm(op, place, &comm, times);
         return;
     }
-    for (uint32_t i = 0; i < TY_COUNT(op->width); i++) {
+    for (uint32_t i = 0; i < TY_COUNT(op->width) && op->width[i] > 0; i++) {
         comm.bytes = token * op->width[i];
         ty_block_comm(op, place, &comm, 1);
     }
@@ -184,6 +184,7 @@ static void transform(struct ty_block_maker *b)
 
 enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer)
 {
+    layer = layer < arch->layers ? layer : arch->layers - 1;
     const uint32_t whole = arch->window > 0 && !ty_arch_has_window(arch, layer) ? 1 : 0;
     const uint32_t experts = ty_arch_has_experts(arch, layer) ? 2 : 0;
     return TY_UNIT_LAYER + (enum ty_unit_kind)(whole + experts);
@@ -217,9 +218,11 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
         b.out->n = b.out->n_saved = 0;
         if (k == TY_UNIT_EMBEDDING) {
             ty_block_embedding(&b);
-        } else if (k == TY_UNIT_HEAD) {
+        } else if (k == TY_UNIT_HEAD || (k == TY_UNIT_MTP_HEAD && arch->mtp > 0)) {
             ty_block_head(&b);
-        } else if (b.layer < arch->layers) {
+        } else if (k == TY_UNIT_MTP && arch->mtp > 0) {
+            ty_block_mtp(&b);
+        } else if (ty_unit_is_layer(k) && b.layer < arch->layers) {
             ty_block_layer(&b);
         }
         transform(&b);

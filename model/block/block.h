@@ -8,6 +8,10 @@
  *                                           or >   norm  router  permute  experts  unpermute
  *     head        > logits and loss        or > logits, gathered, and loss (ends.c)
  *
+ * and, where it predicts further tokens, for each of these between layers and head (mtp.c)
+ *
+ *     mtp         embedding >  norms > projection, gathered    a layer    > logits and loss
+ *
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
  * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
  * and what it keeps for the backward pass. attention.c, mlp.c and ends.c write that; a new kind of
@@ -35,12 +39,18 @@
 enum ty_unit_kind {
     TY_UNIT_EMBEDDING,
     TY_UNIT_LAYER,
-    TY_UNIT_HEAD = TY_UNIT_LAYER + TY_LAYER_KINDS,
+    TY_UNIT_MTP = TY_UNIT_LAYER + TY_LAYER_KINDS, /* what predicts a further token: its input; */
+    TY_UNIT_MTP_HEAD,                             /* its logits and loss, behind a layer */
+    TY_UNIT_HEAD,
     TY_N_UNIT_KINDS
 };
+static inline bool ty_unit_is_head(enum ty_unit_kind kind)
+{
+    return kind == TY_UNIT_HEAD || kind == TY_UNIT_MTP_HEAD;
+}
 static inline bool ty_unit_is_layer(enum ty_unit_kind kind)
 {
-    return kind >= TY_UNIT_LAYER && kind < TY_UNIT_HEAD;
+    return kind >= TY_UNIT_LAYER && kind < TY_UNIT_LAYER + TY_LAYER_KINDS;
 }
 
 /* The kind of a layer by its number, and how many of a stretch of them are of each kind. */
@@ -48,6 +58,10 @@ enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer);
 uint32_t ty_layer_first(const struct ty_arch *arch, enum ty_unit_kind kind); /* layers: none is */
 void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
                     uint32_t count[TY_N_UNIT_KINDS]);
+/* All units of a stage; the last has the modules that predict further tokens, each with a layer of
+ * the last one's kind: numbers from arch->layers on. */
+void ty_stage_count(const struct ty_arch *arch, const struct ty_layers *layers, bool first,
+                    bool last, uint32_t count[TY_N_UNIT_KINDS]);
 
 /* What a rank has of the model's dimensions, and works on in one micro-batch. */
 struct ty_shard {
@@ -144,7 +158,7 @@ struct ty_unit_op {
     bool row;           /* its result is a sum over tensor ranks */
     bool first;         /* nothing comes before it: it has no input gradient */
     bool loss;          /* tensor ranks exchange what the loss needs after it */
-    bool gathers;       /* tensor ranks gather the columns of its result */
+    double gathers;     /* columns of its result that tensor ranks gather; 0: none */
     bool expert;        /* its weights are those of experts, which have ranks of their own */
     bool routed;        /* its work grows with what routing brings to the rank's experts */
     uint8_t rows;       /* enum ty_rows_role */
@@ -206,13 +220,20 @@ int ty_loss_of(const struct ty_framework *framework);
  * sharding. Key and value heads are kept by several ranks when there are fewer of them than ranks,
  * and a tied output matrix is a copy when the last stage is not the first. */
 double ty_unit_params(const struct ty_unit_ops *unit);
-double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
-                       const struct ty_layers *layers, bool first, bool last);
+double ty_unit_active_params(const struct ty_unit_ops *unit, const struct ty_arch *arch);
+double ty_unit_experts(const struct ty_unit_ops *unit); /* of these, those of experts */
+struct ty_stage_params {
+    double all;
+    double experts; /* which other ranks have the same of than of the rest */
+    double whole;   /* of struct ty_weight */
+};
+struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
+                                       const struct ty_layers *layers, bool first, bool last);
 
-/* Of these, those of experts, which other ranks have the same of. */
-double ty_unit_experts(const struct ty_unit_ops *unit);
-double ty_stage_experts(const struct ty_units *units, const struct ty_arch *arch,
-                        const struct ty_layers *layers);
+/* The units of a rank that has the whole model; with recomputation and habits of `like`, unless
+ * that is NULL. */
+void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
+                         const struct ty_layout *like);
 
 /* Of the whole model, counted from the matrices; a GPT layer has 12 h^2 + 13 h (Narayanan et al.
  * 2021). Embedding: input matrix and positions; head: final norm and untied output matrix. */
@@ -220,6 +241,9 @@ double ty_arch_layer_params(const struct ty_arch *arch); /* mean over layers */
 double ty_arch_embedding_params(const struct ty_arch *arch);
 double ty_arch_head_params(const struct ty_arch *arch);
 double ty_arch_params(const struct ty_arch *arch);
+/* Those that a token meets: of routed experts its own. With the input embedding or, unless that is
+ * the output matrix as well, without: publications do either. */
+double ty_arch_active_params(const struct ty_arch *arch, bool embedding);
 
 /* ---- price.c ---- */
 

@@ -69,5 +69,6 @@ void ty_block_experts(struct ty_block_maker *b);
 void ty_block_layer(struct ty_block_maker *b);
 void ty_block_embedding(struct ty_block_maker *b);
 void ty_block_head(struct ty_block_maker *b);
+void ty_block_mtp(struct ty_block_maker *b);
 
 #endif

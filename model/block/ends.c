@@ -60,7 +60,7 @@ static void loss(struct ty_block_maker *b)
     struct ty_unit_op *op = &b->out->op[0];
     if (!parallel || framework->recompute_head) {
         op->name = "logits";
-        op->gathers = !parallel;
+        op->gathers = parallel ? 0 : b->arch->vocabulary;
         op = ty_block_op(b, TY_PART_HEAD, "loss", "loss backward", NULL);
     }
     op->loss = parallel;
@@ -82,8 +82,9 @@ void ty_block_head(struct ty_block_maker *b)
     const struct ty_arch *arch = b->arch;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = arch->hidden;
     const double out[] = {b->shard.vocabulary};
-    /* a tied matrix is a copy when the last stage is not the first */
-    const bool own = !arch->tied || b->layout->pipeline > 1;
+    /* a tied matrix is a copy when the last stage is not the first; that of a further token is the
+     * head's */
+    const bool own = b->kind == TY_UNIT_HEAD && (!arch->tied || b->layout->pipeline > 1);
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_HEAD, "logits and loss", "logits dgrad", "logits wgrad");
     op->column = true;

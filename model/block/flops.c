@@ -1,39 +1,134 @@
-/* flops.c - see flops.h. */
+/* flops.c - see flops.h. Work is counted from the lists of operators, of a rank that has it all. */
 #include "model/block/flops.h"
 
-/* Scores and their product with the values, forward, per token. */
-static double attention(const struct ty_arch *arch, bool causal)
+/* Scores and their product with the values, forward, per token, of a layer. */
+static double attention(const struct ty_arch *arch, bool window, bool causal)
 {
-    double full = 0;
-    for (int window = 0; window < 2; window++) {
-        uint32_t layers = 0;
-        for (uint32_t i = 0; i < arch->layers; i++) {
-            layers += ty_arch_has_window(arch, i) == (window == 1);
-        }
-        full += 2.0 * layers * arch->heads *
-                (ty_arch_query_width(arch) + ty_arch_value_width(arch)) *
-                ty_arch_attention_span(arch, window == 1);
-    }
+    const double widths = (double)ty_arch_query_width(arch) + ty_arch_value_width(arch);
+    const double full = 2 * arch->heads * widths * ty_arch_attention_span(arch, window);
     return causal ? full / 2 : full;
+}
+
+/* Multiply-adds of a matrix product per token. */
+static double product(const struct ty_kernel *kernel, double tokens)
+{
+    switch (kernel->op) {
+    case TY_OPERATOR_MATMUL:
+        return kernel->matmul.rows / tokens * kernel->matmul.in * kernel->matmul.out;
+    case TY_OPERATOR_GROUPED:
+        return kernel->grouped.rows / tokens * kernel->grouped.in * kernel->grouped.out;
+    default:
+        return 0;
+    }
+}
+
+/* A router's product counts for nothing. */
+static bool is_router(const struct ty_unit_op *op)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        is = is || op->kernel[i].op == TY_OPERATOR_ROUTER;
+    }
+    return is;
+}
+
+/* FLOPs per token, forward, of some of an operator's kernels: bits. */
+static double work(const struct ty_arch *arch, const struct ty_unit_op *op, uint32_t kernels,
+                   double tokens, bool causal)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        const struct ty_kernel *kernel = &op->kernel[i];
+        if ((kernels >> i & 1u) != 0) {
+            sum += is_router(op) ? 0 : 2 * product(kernel, tokens);
+            sum += kernel->op == TY_OPERATOR_ATTENTION
+                       ? attention(arch, kernel->attention.window > 0, causal)
+                       : 0;
+        }
+    }
+    return sum;
+}
+
+/* ---- the conventions ---- */
+
+struct model {
+    const struct ty_arch *arch;
+    struct ty_units units;
+    uint32_t count[TY_N_UNIT_KINDS];
+};
+
+static void count_model(struct model *m, const struct ty_arch *arch, const struct ty_layout *like)
+{
+    const struct ty_layers all = {0, arch->layers};
+    m->arch = arch;
+    ty_units_make_whole(&m->units, arch, like);
+    ty_stage_count(arch, &all, true, true, m->count);
+}
+
+/* What a token does in a forward of all units, by their operators. */
+static double forward_work(const struct model *m, bool causal)
+{
+    double sum = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        for (uint32_t i = 0; i < m->units.kind[k].n; i++) {
+            sum += m->count[k] * work(m->arch, &m->units.kind[k].op[i], UINT32_MAX,
+                                      m->units.shard.tokens, causal);
+        }
+    }
+    return sum;
+}
+
+static double forward_attention(const struct model *m, bool causal)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < m->arch->layers + m->arch->mtp; i++) {
+        sum += attention(m->arch, ty_arch_has_window(m->arch, i), causal);
+    }
+    return sum;
 }
 
 double ty_flops_model(const struct ty_arch *arch, bool causal)
 {
-    const double params =
-        arch->layers * ty_arch_layer_params(arch) + 2.0 * arch->vocabulary * arch->hidden;
-    return 6 * params + 3 * attention(arch, causal);
+    struct model m;
+    count_model(&m, arch, NULL);
+    if (causal && ty_flops_by_work(arch)) {
+        return 3 * forward_work(&m, true);
+    }
+    double params = 2.0 * arch->vocabulary * arch->hidden;
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k <= TY_UNIT_MTP; k++) {
+        params += m.count[k] * ty_unit_active_params(&m.units.kind[k], arch);
+    }
+    return 6 * params + 3 * forward_attention(&m, causal);
+}
+
+/* ---- what runs again ---- */
+
+static bool runs_again_whole(const struct ty_unit_ops *unit)
+{
+    bool whole = true;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        whole = whole && unit->op[i].again == (1u << unit->op[i].n_kernels) - 1;
+    }
+    return whole;
 }
 
 double ty_flops_repeated(const struct ty_arch *arch, const struct ty_layout *layout, bool causal)
 {
-    const double matrices = arch->mlp == TY_MLP_SWIGLU ? 2 : 1; /* up, and gate */
-    const uint32_t set = layout->recompute;
-    if (set == TY_RECOMPUTE_FULL) {
-        return 2 * arch->layers * ty_arch_layer_params(arch) + attention(arch, causal) +
-               (layout->framework.recompute_head ? 2.0 * arch->vocabulary * arch->hidden : 0);
+    struct model m;
+    double sum = 0;
+    count_model(&m, arch, layout);
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        const struct ty_unit_ops *unit = &m.units.kind[k];
+        const bool by_params =
+            ty_unit_is_layer(k) && runs_again_whole(unit) && !(causal && ty_flops_by_work(arch));
+        for (uint32_t i = 0; i < unit->n; i++) {
+            const struct ty_unit_op *op = &unit->op[i];
+            const bool core = op->kernel[0].op == TY_OPERATOR_ATTENTION;
+            sum += by_params && !core
+                       ? 0
+                       : m.count[k] * work(arch, op, op->again, m.units.shard.tokens, causal);
+        }
+        sum += by_params ? 2.0 * m.count[k] * ty_unit_active_params(unit, arch) : 0;
     }
-    const double up = (set & (TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP)) != 0 ? matrices : 0;
-    const double down = (set & TY_RECOMPUTE_MLP) != 0 ? 1 : 0;
-    return ((set & TY_RECOMPUTE_CORE) != 0 ? attention(arch, causal) : 0) +
-           2 * (up + down) * arch->layers * arch->hidden * arch->ffn;
+    return sum;
 }

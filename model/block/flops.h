@@ -2,12 +2,22 @@
  *
  * PaLM (Chowdhery et al. 2022, appendix B) counts 6 for each parameter and token, with the input
  * and the output matrix both, also when they are one, without the final norm and positions; and
- * attention in full, as if it were not causal. `causal` counts half of the attention. What
- * recomputation repeats is counted in the same way, so that HFU is never below MFU. */
+ * attention in full, as if it were not causal. Of routed experts those count that a token goes to.
+ * `causal` counts half of the attention; and of models with experts, latent attention or modules
+ * that predict further tokens matrix products instead of parameters, without the router's, as
+ * Megatron-LM does and publications about them do (training.py, num_floating_point_operations).
+ * What recomputation repeats is counted in the same way, so that HFU is never below MFU: layers
+ * that run again whole by their parameters, parts of them by their products. */
 #ifndef TY_MODEL_FLOPS_H
 #define TY_MODEL_FLOPS_H
 
 #include "model/block/block.h"
+
+/* Whether causal FLOPs are those of products. */
+static inline bool ty_flops_by_work(const struct ty_arch *arch)
+{
+    return ty_arch_is_moe(arch) || ty_arch_is_latent(arch) || arch->mtp > 0;
+}
 
 /* Model FLOPs per token of a training step: 6 N + 12 L a d s; of MFU. */
 double ty_flops_model(const struct ty_arch *arch, bool causal);

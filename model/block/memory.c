@@ -127,6 +127,8 @@ struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
     } else if (phase == TY_PHASE_BACKWARD) {
         layer = fullest_layer(tensors, count, true);
         layer.bytes -= head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
+        layer.bytes -=
+            count[TY_UNIT_MTP_HEAD] * ty_tensors_sum(tensors, TY_UNIT_MTP_HEAD, TY_LIFE_KEPT);
     }
     if (phase == TY_PHASE_WGRAD || phase == TY_PHASE_STEP) {
         return layer;

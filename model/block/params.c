@@ -1,13 +1,21 @@
 /* params.c - parameters, counted from the lists of operators. See block.h. */
 #include "model/block/block.h"
 
-static double sum_weights(const struct ty_unit_ops *unit, bool experts_only)
+enum which {
+    ALL,
+    EXPERTS,
+    WHOLE /* on all tensor ranks, but for norms */
+};
+
+static double sum_weights(const struct ty_unit_ops *unit, enum which which)
 {
     double sum = 0;
     for (uint32_t i = 0; i < unit->n; i++) {
         const struct ty_unit_op *op = &unit->op[i];
-        for (uint32_t k = 0; k < op->n_weights && (op->expert || !experts_only); k++) {
-            sum += op->weights[k].params;
+        for (uint32_t k = 0; k < op->n_weights; k++) {
+            const bool counts =
+                which == ALL || (which == EXPERTS ? op->expert : op->weights[k].whole);
+            sum += counts ? op->weights[k].params : 0;
         }
     }
     return sum;
@@ -15,56 +23,79 @@ static double sum_weights(const struct ty_unit_ops *unit, bool experts_only)
 
 double ty_unit_params(const struct ty_unit_ops *unit)
 {
-    return sum_weights(unit, false);
+    return sum_weights(unit, ALL);
 }
 
 double ty_unit_experts(const struct ty_unit_ops *unit)
 {
-    return sum_weights(unit, true);
+    return sum_weights(unit, EXPERTS);
 }
 
-double ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
-                       const struct ty_layers *layers, bool first, bool last)
+double ty_unit_active_params(const struct ty_unit_ops *unit, const struct ty_arch *arch)
 {
-    uint32_t count[TY_N_UNIT_KINDS];
     double sum = 0;
-    ty_layer_count(arch, layers, count);
-    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
-        sum += count[k] * ty_unit_params(&units->kind[k]);
-    }
-    sum += first ? ty_unit_params(&units->kind[TY_UNIT_EMBEDDING]) : 0;
-    return sum + (last ? ty_unit_params(&units->kind[TY_UNIT_HEAD]) : 0);
-}
-
-double ty_stage_experts(const struct ty_units *units, const struct ty_arch *arch,
-                        const struct ty_layers *layers)
-{
-    uint32_t count[TY_N_UNIT_KINDS];
-    double sum = 0;
-    ty_layer_count(arch, layers, count);
-    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
-        sum += count[k] * ty_unit_experts(&units->kind[k]);
+    for (uint32_t i = 0; i < unit->n; i++) {
+        const struct ty_unit_op *op = &unit->op[i];
+        const double share = op->expert ? (double)arch->experts_per_token / arch->experts : 1;
+        for (uint32_t k = 0; k < op->n_weights; k++) {
+            sum += share * op->weights[k].params;
+        }
     }
     return sum;
 }
 
-/* On one rank that has it all. */
-static void make_whole(struct ty_units *units, const struct ty_arch *arch)
+void ty_stage_count(const struct ty_arch *arch, const struct ty_layers *layers, bool first,
+                    bool last, uint32_t count[TY_N_UNIT_KINDS])
 {
-    static const struct ty_layout alone = {.tensor = 1,
-                                           .context = 1,
-                                           .pipeline = 1,
-                                           .data = 1,
-                                           .expert = 1,
-                                           .expert_tensor = 1,
-                                           .micro_batch = 1};
+    ty_layer_count(arch, layers, count);
+    count[TY_UNIT_EMBEDDING] = first;
+    count[TY_UNIT_HEAD] = last;
+    if (last) {
+        count[ty_layer_kind(arch, arch->layers)] += arch->mtp;
+        count[TY_UNIT_MTP] = count[TY_UNIT_MTP_HEAD] = arch->mtp;
+    }
+}
+
+static double sum_stage(const struct ty_units *units, const uint32_t count[TY_N_UNIT_KINDS],
+                        enum which which)
+{
+    double sum = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        sum += count[k] * sum_weights(&units->kind[k], which);
+    }
+    return sum;
+}
+
+struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
+                                       const struct ty_layers *layers, bool first, bool last)
+{
+    uint32_t count[TY_N_UNIT_KINDS];
+    ty_stage_count(arch, layers, first, last, count);
+    return (struct ty_stage_params){sum_stage(units, count, ALL), sum_stage(units, count, EXPERTS),
+                                    sum_stage(units, count, WHOLE)};
+}
+
+void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
+                         const struct ty_layout *like)
+{
+    struct ty_layout alone = {.tensor = 1,
+                              .context = 1,
+                              .pipeline = 1,
+                              .data = 1,
+                              .expert = 1,
+                              .expert_tensor = 1,
+                              .micro_batch = 1};
+    if (like != NULL) {
+        alone.recompute = like->recompute;
+        alone.framework = like->framework;
+    }
     ty_units_make(units, arch, &alone);
 }
 
 static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
 {
     struct ty_units units;
-    make_whole(&units, arch);
+    ty_units_make_whole(&units, arch, NULL);
     return ty_unit_params(&units.kind[kind]);
 }
 
@@ -72,8 +103,8 @@ static double layers(const struct ty_arch *arch, bool first, bool last)
 {
     const struct ty_layers all = {0, arch->layers};
     struct ty_units units;
-    make_whole(&units, arch);
-    return ty_stage_params(&units, arch, &all, first, last);
+    ty_units_make_whole(&units, arch, NULL);
+    return ty_stage_params(&units, arch, &all, first, last).all;
 }
 
 double ty_arch_layer_params(const struct ty_arch *arch)
@@ -94,4 +125,18 @@ double ty_arch_head_params(const struct ty_arch *arch)
 double ty_arch_params(const struct ty_arch *arch)
 {
     return layers(arch, true, true);
+}
+
+double ty_arch_active_params(const struct ty_arch *arch, bool embedding)
+{
+    const struct ty_layers all = {0, arch->layers};
+    struct ty_units units;
+    uint32_t count[TY_N_UNIT_KINDS];
+    double sum = 0;
+    ty_units_make_whole(&units, arch, NULL);
+    ty_stage_count(arch, &all, embedding || arch->tied, true, count);
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        sum += count[k] * ty_unit_active_params(&units.kind[k], arch);
+    }
+    return sum;
 }

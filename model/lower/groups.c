@@ -47,8 +47,10 @@ void ty_lower_groups(struct ty_lowering *l)
     }
     norm_meetings(l);
     l->tied_meet = TY_NONE;
-    /* a tied embedding has two homes where first and last stage sit on different ranks */
-    if (l->in->arch->tied && l->shape.p > 1 && l->sched->placement == TY_PLACE_LOOPED) {
+    /* a tied embedding, and one that predicts further tokens, has two homes where first and last
+     * stage sit on different ranks */
+    if ((l->in->arch->tied || l->in->arch->mtp > 0) && l->shape.p > 1 &&
+        l->sched->placement == TY_PLACE_LOOPED) {
         l->tied_meet = index16(ty_build_meet(
             &l->b,
             &(struct ty_meet){.name = "tied embedding gradients", .group = TY_NONE, .n_gangs = 2}));

@@ -421,7 +421,7 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 static double whole_params(const struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
     const struct ty_arch *arch = l->in->arch;
-    double sum = 2.0 * arch->hidden * plan->n_layers;
+    double sum = 2.0 * arch->hidden * plan->n_layers + plan->whole;
     for (uint32_t i = 0; i < plan->n_chunks; i++) {
         for (uint32_t k = 0; k < plan->chunk[i].count; k++) {
             const bool experts = ty_arch_has_experts(arch, plan->chunk[i].first + k);

@@ -64,9 +64,11 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
             const struct ty_layers layers = ty_layout_layers(layout, arch, stages, k % stages);
             plan->chunk[plan->n_chunks++] = layers;
             plan->n_layers += layers.count;
-            plan->params +=
+            const struct ty_stage_params params =
                 ty_stage_params(l->units, arch, &layers, k % stages == 0, k % stages == stages - 1);
-            plan->experts += ty_stage_experts(l->units, arch, &layers);
+            plan->params += params.all;
+            plan->experts += params.experts;
+            plan->whole += params.whole;
         }
     }
     /* the copies of two-way schedules are stages of their own and counted already */

@@ -167,7 +167,8 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
 {
     const uint32_t stages = ty_sched_stages(&l->shape);
     const struct ty_layers layers = ty_layout_layers(l->in->layout, l->in->arch, stages, stage);
-    v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 2);
+    const uint32_t further = stage == stages - 1 ? l->in->arch->mtp : 0;
+    v->units = ty_arena_array(l->arena, struct ty_unit, layers.count + 3 * further + 2);
     if (v->units == NULL) {
         return ty_fail_memory(l->b.err);
     }
@@ -181,6 +182,12 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
         if (rc < 0) {
             return rc;
         }
+    }
+    for (uint32_t i = 0; i < further; i++) {
+        const uint32_t layer = l->in->arch->layers + i;
+        make_unit(l, &v->units[v->n_units++], TY_UNIT_MTP, TY_NONE);
+        make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, layer), (uint16_t)layer);
+        make_unit(l, &v->units[v->n_units++], TY_UNIT_MTP_HEAD, TY_NONE);
     }
     if (stage == stages - 1) {
         make_unit(l, &v->units[v->n_units++], TY_UNIT_HEAD, TY_NONE);

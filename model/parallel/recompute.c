@@ -46,10 +46,10 @@ static uint32_t again(const struct ty_unit_op *op, uint32_t parts)
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const uint32_t set = b->layout->recompute;
-    if (b->kind == TY_UNIT_HEAD && set == TY_RECOMPUTE_FULL) { /* the loss does not */
+    if (ty_unit_is_head(b->kind) && set == TY_RECOMPUTE_FULL) { /* the loss does not */
         op->again = b->layout->framework.recompute_head ? up_to(op, TY_OPERATOR_MATMUL) : 0;
     }
-    if (ty_unit_is_layer(b->kind)) {
+    if (ty_unit_is_layer(b->kind) || b->kind == TY_UNIT_MTP) {
         const uint32_t parts = (op->recompute | TY_RECOMPUTE_LAYER) & set;
         op->again = again(op, parts);
         op->drops = (parts & TY_RECOMPUTE_WITHOUT_OUTPUT) != 0;

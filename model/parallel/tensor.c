@@ -36,11 +36,10 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
         loss.bytes = 4 * b->shard.tokens;
         ty_block_comm(op, TY_AFTER_FORWARD, &loss, 1);
     }
-    if (op->gathers) { /* its gradient is cut, which takes nobody else */
+    if (op->gathers > 0) { /* its gradient is cut, which takes nobody else */
         struct ty_op_comm whole = sum;
         whole.coll = TY_COLL_ALL_GATHER;
-        whole.bytes =
-            b->shard.tokens * b->arch->vocabulary * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+        whole.bytes = b->shard.tokens * op->gathers * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
         ty_block_comm(op, TY_AFTER_FORWARD, &whole, 1);
     }
     if (op->row) {

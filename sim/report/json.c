@@ -33,8 +33,11 @@ static void moment(struct ty_json *j, const struct ty_bill *bill, const struct t
 
 static void tensors(struct ty_json *j, const struct ty_bill *bill)
 {
-    static const char *const unit[] = {
-        [TY_UNIT_EMBEDDING] = "embedding", [TY_UNIT_LAYER] = "layer", [TY_UNIT_HEAD] = "head"};
+    static const char *const unit[] = {[TY_UNIT_EMBEDDING] = "embedding",
+                                       [TY_UNIT_LAYER] = "layer",
+                                       [TY_UNIT_MTP] = "mtp",
+                                       [TY_UNIT_MTP_HEAD] = "mtp head",
+                                       [TY_UNIT_HEAD] = "head"};
     ty_json_line(j, 6);
     ty_json_array(j, "tensors");
     ty_json_rows(j);

@@ -279,6 +279,10 @@ int ty_run_layers(const struct ty_run *run, char **text, struct ty_err *err)
                     (unsigned)c->arch.sequence, gpu);
         put_unit(&l, "embedding", &units->kind[TY_UNIT_EMBEDDING]);
         put_layers(&l, units);
+        if (c->arch.mtp > 0) { /* between them a layer, like the last */
+            put_unit(&l, "mtp", &units->kind[TY_UNIT_MTP]);
+            put_unit(&l, "mtp head", &units->kind[TY_UNIT_MTP_HEAD]);
+        }
         put_unit(&l, "head", &units->kind[TY_UNIT_HEAD]);
         *text = ty_text_take(&t);
     }

@@ -50,9 +50,7 @@ static void units_of(const struct stages *s, const struct ty_pass *pass,
 {
     const struct ty_layers layers =
         ty_layout_layers(&s->config->layout, &s->config->arch, s->n, pass->stage);
-    ty_layer_count(&s->config->arch, &layers, count);
-    count[TY_UNIT_EMBEDDING] = pass->stage == 0;
-    count[TY_UNIT_HEAD] = pass->stage == s->n - 1;
+    ty_stage_count(&s->config->arch, &layers, pass->stage == 0, pass->stage == s->n - 1, count);
 }
 
 /* The last layer of a kind in a virtual stage; 0: it has none. */
@@ -110,8 +108,8 @@ static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
         return layer;
     case TY_LIFE_LOSS:
     case TY_LIFE_LOSS_BACKWARD:
-        *transient = true;
-        return bill->kind == TY_PEAK_LOSS &&
+        *transient = true; /* one head after the other */
+        return bill->kind == TY_PEAK_LOSS && x->unit == TY_UNIT_HEAD &&
                x->life == ty_memory_loss_life((enum ty_phase)bill->pass->phase);
     }
     return 0;
@@ -161,6 +159,7 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     bill->layer_number = last_layer(&s, bill->pass, fullest.layer);
     if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD && head) {
         held.kept[TY_UNIT_HEAD]--; /* done with */
+        held.kept[TY_UNIT_MTP_HEAD] -= count[TY_UNIT_MTP_HEAD];
     }
     for (uint32_t i = 0; i < tensors.n; i++) {
         const struct ty_tensor *x = &tensors.item[i];

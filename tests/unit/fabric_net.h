@@ -10,6 +10,7 @@
 
 #include "sim/config/config.h"
 #include "sim/trainyard.h"
+#include "topology/collectives/exchange.h"
 #include "topology/fabric/fabric.h"
 
 #include "tests/unit/suite.h"

@@ -62,15 +62,25 @@ static double missed_limited(const struct ty_exchange *x, uint32_t first, uint32
     return p / choose(x->groups, limit);
 }
 
+/* What is known of the last stretch of experts: most are alike, by their length and by where in a
+ * group they begin if they reach into the next. */
+struct known {
+    uint32_t n, at;
+    double p; /* probability that a token has one of them */
+};
+
 /* Probability that a token has one of experts [first, end). */
-static double hit(const struct ty_exchange *x, uint32_t first, uint32_t end)
+static double hit(const struct ty_exchange *x, uint32_t first, uint32_t end, struct known *last)
 {
-    if (first == end) {
-        return 0;
-    }
     const bool limited = x->group_limit > 0 && x->group_limit < x->groups;
-    return 1 - (limited ? missed_limited(x, first, end)
-                        : missed(x->experts, (double)end - first, x->top_k));
+    const uint32_t n = end - first, size = limited ? x->experts / x->groups : x->experts;
+    const uint32_t at = first % size + n > size ? first % size : 0;
+    if (last->n != n || last->at != at) {
+        const double none = limited && n > 0 ? missed_limited(x, first, end)
+                                             : missed(x->experts, (double)n, x->top_k);
+        *last = (struct known){n, at, 1 - none};
+    }
+    return last->p;
 }
 
 /* The first expert of a part. */
@@ -81,9 +91,10 @@ static uint32_t first_of(const struct ty_exchange *x, uint32_t part, uint32_t pa
 
 double ty_exchange_copies(const struct ty_exchange *x, uint32_t parts)
 {
+    struct known last = {.n = 0};
     double sum = 0;
     for (uint32_t i = 0; i < parts; i++) {
-        sum += hit(x, first_of(x, i, parts), first_of(x, i + 1, parts));
+        sum += hit(x, first_of(x, i, parts), first_of(x, i + 1, parts), &last);
     }
     return sum;
 }
@@ -138,11 +149,12 @@ static struct node node_at(const struct ty_reach *reach, uint32_t i)
 }
 
 /* Probability that a token has an expert on that node. */
-static double node_hit(const struct ty_exchange *x, const struct ty_reach *reach, uint32_t i)
+static double node_hit(const struct ty_exchange *x, const struct ty_reach *reach, uint32_t i,
+                       struct known *last)
 {
     const struct node node = node_at(reach, i);
     return hit(x, first_of(x, node.before, reach->ranks),
-               first_of(x, node.before + node.members, reach->ranks));
+               first_of(x, node.before + node.members, reach->ranks), last);
 }
 
 /* Of what other collectives reach. */
@@ -154,9 +166,11 @@ static double net_efficiency(const struct ty_cluster *cluster)
 /* Copies of a token that leave its node. */
 static double remote_copies(const struct ty_exchange *x, const struct ty_reach *reach)
 {
+    struct known last = {.n = 0};
     double sum = 0;
     for (uint32_t i = 0; i < reach->nodes; i++) {
-        sum += node_hit(x, reach, i) * (1 - (double)node_at(reach, i).members / reach->ranks);
+        sum +=
+            node_hit(x, reach, i, &last) * (1 - (double)node_at(reach, i).members / reach->ranks);
     }
     return sum;
 }
@@ -166,12 +180,13 @@ static double remote_copies(const struct ty_exchange *x, const struct ty_reach *
 static double net_s_per_B(const struct ty_cluster *cluster, const struct ty_exchange *x,
                           const struct ty_reach *reach)
 {
+    struct known last = {.n = 0};
     double nodes = 0, most = 0; /* distinct nodes of a token */
     for (uint32_t i = 0; i < reach->nodes; i++) {
-        nodes += node_hit(x, reach, i);
+        nodes += node_hit(x, reach, i, &last);
     }
     for (uint32_t i = 0; i < reach->nodes; i++) {
-        const double h = node_hit(x, reach, i), g = node_at(reach, i).members;
+        const double h = node_hit(x, reach, i, &last), g = node_at(reach, i).members;
         const double rows = fmax(g * (nodes - h), (reach->ranks - g) * h);
         most = fmax(most, rows / ty_coll_node_net_rate(cluster, reach, (uint32_t)g));
     }

@@ -154,6 +154,67 @@ START_TEST(bills_count_every_kind)
 }
 END_TEST
 
+/* Seconds of computation on a pipeline rank in a step. */
+static double computed(const struct quick_run *q, uint32_t stage)
+{
+    const struct ty_gang *gang = &q->run->lowered.program.gangs[stage];
+    return ty_s_from_ps(q->run->stats.rank[gang->rank_of[0]].stream_busy[TY_STREAM_COMPUTE]);
+}
+
+/* A module is two norms and a projection, one more layer, a norm and the head once more; matrices
+ * of the ends are shared, and the embedding is copied where it is another rank's. */
+START_TEST(modules_for_further_tokens_follow_the_last_layer)
+{
+    struct quick_run none = quick_run(small, NULL, NULL);
+    struct quick_run one = quick_run(small, NULL, SETS("model.mtp=1"));
+    struct quick_run two = quick_run(small, NULL, SETS("model.mtp=2"));
+    const struct ty_arch *arch = &one.config->arch;
+    const double h = 4096, V = 32000, layer = ty_arch_layer_params(arch);
+    const double module = layer + 2 * h * h + 3 * h;
+    ck_assert_double_eq(ty_arch_params(arch) - ty_arch_params(&none.config->arch), module);
+    ck_assert_double_eq(one.run->lowered.stage[0].params, none.run->lowered.stage[0].params);
+    ck_assert_double_eq(one.run->lowered.stage[1].params,
+                        none.run->lowered.stage[1].params + (module + V * h) / 2);
+    ck_assert_double_eq(two.run->lowered.stage[1].params,
+                        none.run->lowered.stage[1].params + (2 * module + V * h) / 2);
+    ck_assert_double_eq(computed(&one, 0), computed(&none, 0));
+    const double one_s = computed(&one, 1) - computed(&none, 1);
+    ck_assert_double_eq_tol(computed(&two, 1) - computed(&none, 1), 2 * one_s,
+                            0.01 * one_s); /* the optimizer's launches do not double */
+    /* products of another layer and head, and of the projection; half of attention */
+    const double work = 6 * (layer - 2 * h + 2 * h * h + h * V) + 6 * 8192 * h;
+    const double more = ty_flops_model(&two.config->arch, true) - ty_flops_model(arch, true);
+    ck_assert_double_eq_tol(more, work, 1e-12 * work);
+    quick_run_free(&none);
+    quick_run_free(&one);
+    quick_run_free(&two);
+}
+END_TEST
+
+/* The bill of its rank is the fullest moment of its passes. */
+START_TEST(modules_for_further_tokens_are_on_the_bill)
+{
+    static const char *const modes[] = {"layout.recompute=none", "layout.recompute=full"};
+    static const char *const schedules[] = {"schedule.name=1f1b", "schedule.name=zb-1p"};
+    for (size_t i = 0; i < 4; i++) {
+        const char *const sets[] = {"model.mtp=2", modes[i % 2], schedules[i / 2], NULL};
+        struct quick_run q = quick_run(small, NULL, sets);
+        const struct ty_program *p = &q.run->lowered.program;
+        struct ty_gang_memory memory;
+        struct ty_bill bill;
+        double lines = p->gangs[1].static_B[TY_MEM_ACTIVATIONS]; /* buffers */
+        ty_memory_profile(p, &p->gangs[1], &memory);
+        ty_run_bill(q.run, 1, &bill);
+        for (uint32_t k = 0; k < bill.n_parts; k++) {
+            lines += bill.part[k].bytes;
+        }
+        ck_assert_double_eq_tol(lines, memory.peak_activations_B, 1e-9 * lines);
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
 TY_SUITE("layer kinds", every_nth_layer_sees_the_whole_sequence, kinds_are_priced_once,
          a_wide_window_is_none, flops_are_those_of_the_pairs, slices_share_the_pairs_of_a_window,
-         bills_count_every_kind)
+         bills_count_every_kind, modules_for_further_tokens_follow_the_last_layer,
+         modules_for_further_tokens_are_on_the_bill)

@@ -140,6 +140,46 @@ START_TEST(all_to_alls_on_rails_pass_over_nvlink_first)
 }
 END_TEST
 
+/* A dispatch goes to the GPUs of the sender's place on other nodes, whatever the network. */
+START_TEST(rows_for_experts_stay_on_their_rail)
+{
+    const char *const texts[] = {A100_4, A100_4 "fabric: {topology: rail-optimized}\n",
+                                 A100_4
+                                 "fabric: {topology: rail-optimized, rails: 4, leaf_nodes: 2}\n",
+                                 A100_4 "fabric: {topology: fat-tree, leaf_ports: 32}\n"};
+    const struct ty_exchange x = {.method = TY_EXCHANGE_PER_NODE,
+                                  .tokens = 4096,
+                                  .row_B = 14336,
+                                  .experts = 256,
+                                  .top_k = 8,
+                                  .groups = 8,
+                                  .group_limit = 4};
+    const struct ty_reach reach = {.ranks = 32, .nodes = 4, .per_node = 8, .sharing = 1};
+    uint32_t gpus[32];
+    for (size_t i = 0; i < TY_COUNT(texts); i++) {
+        struct net net = net_of(texts[i]);
+        const struct ty_coll_cost *cost = &net.cost;
+        members(&net, 0, 1, 4, 8, gpus);
+        ty_exchange_cost(&net.config->cluster, &x, &reach, &net.cost);
+        take(&net, gpus, 32);
+        ck_assert_double_eq(alone(&net), 1);
+        for (int way = 0; way < 2; way++) {
+            const char *const word = way == 0 ? " out" : " in";
+            near(sum(&net, TY_LINK_NIC, word),
+                 32 * cost->net_B / cost->transfer_s / (1 - cost->net_idle));
+            near(sum(&net, TY_LINK_NVLINK, word), 32 * cost->nvlink_B / cost->transfer_s);
+        }
+        /* a third of what leaves a node is for the other one of its leaf */
+        near(used(&net, "node 1 nic 5 out"), NIC);
+        near(sum(&net, TY_LINK_LEAF, "up"), sum(&net, TY_LINK_LEAF, "down"));
+        if (net.fabric.shape.blocks == 2) {
+            near(sum(&net, TY_LINK_LEAF, "up"), sum(&net, TY_LINK_NIC, "out") * 2 / 3);
+        }
+        net_free(&net);
+    }
+}
+END_TEST
+
 /* ---- domains larger than a node ---- */
 
 START_TEST(an_nvlink_domain_is_as_large_as_the_cluster_says)
@@ -259,7 +299,7 @@ TY_SUITE("fabric paths", oversubscription_slows_only_groups_that_cross_leaves,
          all_to_alls_send_up_what_is_for_other_leaves, rails_keep_rings_apart,
          a_hash_fixes_the_spine_of_each_queue_pair, a_message_takes_a_port_or_a_nic_at_either_end,
          a_message_leaves_on_the_rail_of_its_destination,
-         all_to_alls_on_rails_pass_over_nvlink_first,
+         all_to_alls_on_rails_pass_over_nvlink_first, rows_for_experts_stay_on_their_rail,
          an_nvlink_domain_is_as_large_as_the_cluster_says,
          a_node_with_half_the_nics_sends_everything_through_them,
          a_worse_nic_slows_who_goes_through_it, a_worse_leaf_slows_who_leaves_it,
