@@ -29,6 +29,26 @@
 #define LLAMA2_SOURCE "Touvron et al. 2023b; parameters counted in the released checkpoint"
 #define LLAMA3_SOURCE "Grattafiori et al. 2024, table 3; parameters counted in the checkpoints"
 
+/* Mixtures of experts. Sequences are those that publications about their training time use. The
+ * width of an expert is ffn where no layer is dense. */
+#define SPARSE_WITH(norm, bias)                                                                    \
+    "sequence: 4096\nmlp: swiglu\nnorm_kind: " norm "\nbias: " bias "\ntied: false\n"
+#define SPARSE SPARSE_WITH("rmsnorm", "false")
+#define EXPERTS(n, per_token, width)                                                               \
+    "experts: " #n "\nexperts_per_token: " #per_token "\nexpert_ffn: " #width "\n"
+#define MIXTRAL_SOURCE "Jiang et al. 2024; mistralai's config.json"
+/* Heads of 128 and a position part of 64; DeepSeek-V2-Lite has no latent of queries. */
+#define LATENT      "kv_latent: 512\nhead_dim: 128\nhead_rope: 64\nhead_value: 128\n"
+#define DEEPSEEK    "query_latent: 1536\n" LATENT SPARSE
+#define QWEN3       "vocabulary: 151936\nhead_dim: 128\nkv_heads: 4\nqk_norm: true\n" SPARSE
+#define QWEN_SOURCE "config.json and model card of the released checkpoint"
+/* Every other layer has a window; biases are everywhere, in experts and router, too. */
+#define GPT_OSS                                                                                    \
+    "kv_heads: 8\nhead_dim: 64\nvocabulary: 201088\nsequence: 4096\nwindow: 128\n"                 \
+    "window_period: 2\nsinks: true\nrouter_bias: true\nmlp: swiglu\nnorm_kind: rmsnorm\n"          \
+    "bias: true\ntied: false\n"
+#define GPT_OSS_SOURCE "OpenAI 2025, arXiv 2508.10925, table 1; config.json"
+
 #define SHAPE(layers, hidden, heads) "layers: " #layers "\nhidden: " #hidden "\nheads: " #heads "\n"
 
 const struct ty_preset ty_arch_presets[] = {
@@ -69,5 +89,58 @@ const struct ty_preset ty_arch_presets[] = {
      SHAPE(80, 8192, 64) "kv_heads: 8\nffn: 28672\n" LLAMA3, 70.6e9, 0.001},
     {"llama3-405b", "Llama 3.1 405B", LLAMA3_SOURCE,
      SHAPE(126, 16384, 128) "kv_heads: 8\nffn: 53248\n" LLAMA3, 405.9e9, 0.001},
+
+    {"mixtral-8x7b", "Mixtral 8x7B", MIXTRAL_SOURCE,
+     SHAPE(32, 4096, 32) "kv_heads: 8\nffn: 14336\nvocabulary: 32000\n" EXPERTS(8, 2, 14336) SPARSE,
+     46.7e9, 0.001},
+    {"mixtral-8x22b", "Mixtral 8x22B", MIXTRAL_SOURCE,
+     SHAPE(56, 6144, 48) "kv_heads: 8\nffn: 16384\nvocabulary: 32768\n" EXPERTS(8, 2, 16384) SPARSE,
+     140.6e9, 0.001},
+    {"deepseek-v2", "DeepSeek-V2", "DeepSeek-AI 2024, arXiv 2405.04434, section 3.1.2; config.json",
+     SHAPE(60, 5120, 128) "ffn: 12288\ndense_layers: 1\nshared_ffn: 3072\nvocabulary: 102400\n"
+                          "expert_groups: 8\ngroup_limit: 3\n" EXPERTS(160, 6, 1536) DEEPSEEK,
+     236e9, 0.002},
+    {"deepseek-v2-lite", "DeepSeek-V2-Lite",
+     "DeepSeek-AI 2024, arXiv 2405.04434, appendix B; config.json",
+     SHAPE(27, 2048,
+           16) "ffn: 10944\ndense_layers: 1\nshared_ffn: 2816\nvocabulary: 102400\n" EXPERTS(64, 6,
+                                                                                             1408)
+         LATENT SPARSE,
+     15.7e9, 0.001},
+    {"deepseek-v3", "DeepSeek-V3, without the module that predicts a second token (mtp: 1)",
+     "DeepSeek-AI 2024, arXiv 2412.19437, section 4.2; config.json",
+     SHAPE(61, 7168, 128) "ffn: 18432\ndense_layers: 3\nshared_ffn: 2048\nvocabulary: 129280\n"
+                          "expert_groups: 8\ngroup_limit: 4\nrouter_bias: true\n" EXPERTS(
+                              256, 8, 2048) DEEPSEEK,
+     671e9, 0.001},
+    {"kimi-k2", "Kimi K2",
+     "Moonshot AI 2025; config.json, whose shape has 1.3 % less than the 1.04e12 that are "
+     "published",
+     SHAPE(61, 7168, 64) "ffn: 18432\ndense_layers: 1\nshared_ffn: 2048\nvocabulary: 163840\n"
+                         "router_bias: true\n" EXPERTS(384, 8, 2048) DEEPSEEK,
+     1.04e12, 0.014},
+    {"qwen2-57b-a14b", "Qwen2 57B-A14B", QWEN_SOURCE,
+     SHAPE(28, 3584, 28) "kv_heads: 4\nffn: 18944\nvocabulary: 151936\nshared_ffn: 20480\n"
+                         "shared_gate: true\n" EXPERTS(64, 8, 2560) SPARSE_WITH("rmsnorm", "qkv"),
+     57.4e9, 0.001},
+    {"qwen3-30b-a3b", "Qwen3 30B-A3B", QWEN_SOURCE,
+     SHAPE(48, 2048, 32) "ffn: 6144\n" EXPERTS(128, 8, 768) QWEN3, 30.5e9, 0.002},
+    {"qwen3-235b-a22b", "Qwen3 235B-A22B", QWEN_SOURCE,
+     SHAPE(94, 4096, 64) "ffn: 12288\n" EXPERTS(128, 8, 1536) QWEN3, 235e9, 0.001},
+    {"gpt-oss-20b", "gpt-oss-20b", GPT_OSS_SOURCE,
+     SHAPE(24, 2880, 64) "ffn: 2880\n" EXPERTS(32, 4, 2880) GPT_OSS, 20.91e9, 0.001},
+    {"gpt-oss-120b", "gpt-oss-120b", GPT_OSS_SOURCE,
+     SHAPE(36, 2880, 64) "ffn: 2880\n" EXPERTS(128, 4, 2880) GPT_OSS, 116.83e9, 0.001},
+    {"dbrx", "DBRX", "Databricks 2024; databricks/dbrx-base config.json",
+     SHAPE(40, 6144, 48) "kv_heads: 8\nffn: 10752\nvocabulary: 100352\n" EXPERTS(16, 4, 10752)
+         SPARSE_WITH("layernorm", "false"),
+     132e9, 0.004},
+    {"olmoe-1b-7b", "OLMoE 1B-7B",
+     "Muennighoff et al. 2024, arXiv 2409.02060; config.json. Its norms of q and k are of all "
+     "heads "
+     "together, here of each",
+     SHAPE(16, 2048, 16) "ffn: 1024\nvocabulary: 50304\nqk_norm: true\n" EXPERTS(64, 8, 1024)
+         SPARSE,
+     6.9e9, 0.005},
     {.name = NULL},
 };

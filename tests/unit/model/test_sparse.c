@@ -1,7 +1,9 @@
 /* test_sparse.c - mixtures of experts, latent attention, prediction of several tokens: what models
  * with them must be, and what they consist of. */
+#include <math.h>
 #include <stdio.h>
 
+#include "model/block/flops.h"
 #include "tests/unit/model_case.h"
 
 #define SHAPE "layers: 4\nhidden: 64\nheads: 4\nvocabulary: 100\n"
@@ -209,7 +211,70 @@ START_TEST(a_sink_is_a_number_for_each_head)
 }
 END_TEST
 
+/* ---- published models ---- */
+
+/* Parameters as counted from the published shapes, by formulas on paper; billions. Active ones
+ * with and without the input embedding: publications do either. FLOPs per token of a training step
+ * at 4096 tokens, 1e9, attention causal, which published TFLOP/s over tokens/s agree with within
+ * 0.6 %. */
+START_TEST(presets_count_as_published)
+{
+    static const struct {
+        const char *preset, *more;
+        double total, active, without_embedding, gflops;
+    } rows[] = {
+        {"mixtral-8x7b", "", 46.703, 12.880, 0, 0},
+        {"mixtral-8x22b", "", 140.630, 39.161, 0, 0},
+        {"deepseek-v2", "", 235.741, 21.376, 0, 0},
+        {"deepseek-v2-lite", "", 15.706, 2.661, 2.451, 0},
+        {"deepseek-v3", "", 671.026, 37.552, 36.626, 249.8},
+        {"deepseek-v3", "mtp: 1", 0, 0, 0, 259.99},
+        {"kimi-k2", "", 1026.4, 32.862, 0, 204.5},
+        {"qwen3-235b-a22b", "", 235.094, 22.191, 0, 148.0},
+        {"qwen3-235b-a22b", "sequence: 131072", 0, 0, 0, 734.7},
+        {"qwen3-30b-a3b", "", 30.532, 3.353, 0, 23.0},
+        {"qwen2-57b-a14b", "", 57.409, 14.249, 0, 0},
+        {"gpt-oss-120b", "", 116.829, 5.712, 5.133, 32.6},
+        {"gpt-oss-20b", "", 20.915, 4.187, 3.608, 0},
+        {"dbrx", "", 131.597, 36.470, 0, 0},
+        {"olmoe-1b-7b", "", 6.919, 1.282, 0, 0},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        model_case_begin(&c, 1);
+        ck_assert_msg(model_read(&c, rows[i].preset, rows[i].more) == 0, "%s", c.err.text);
+        const double found[] = {
+            1e-9 * ty_arch_params(&c.arch), 1e-9 * ty_arch_active_params(&c.arch, true),
+            1e-9 * ty_arch_active_params(&c.arch, false), 1e-9 * ty_flops_model(&c.arch, true)};
+        const double expected[] = {rows[i].total, rows[i].active, rows[i].without_embedding,
+                                   rows[i].gflops};
+        for (size_t k = 0; k < TY_COUNT(found); k++) {
+            const double off = expected[k] > 0 ? fabs(found[k] / expected[k] - 1) : 0;
+            ck_assert_msg(off < (k < 3 ? 1e-3 : 2e-3), "%s %s, %zu: %.6g, not %.6g", rows[i].preset,
+                          rows[i].more, k, found[k], expected[k]);
+        }
+        model_case_release(&c);
+    }
+}
+END_TEST
+
+/* DeepSeek's own count in full: 280.2 from its TFLOP/s. mfu counts parameters instead of products,
+ * the input embedding among them. */
+START_TEST(full_counts_are_by_active_parameters)
+{
+    struct model_case c;
+    model_case_begin(&c, 1);
+    ck_assert_int_eq(model_read(&c, "deepseek-v3", ""), 0);
+    const double causal = ty_flops_model(&c.arch, true), full = ty_flops_model(&c.arch, false);
+    const double attention = 3.0 * 4096 * 61 * 128 * (192 + 128); /* half of it */
+    assert_near(causal + attention, 280.5e9, 1e-3);
+    assert_near(full, 6 * ty_arch_active_params(&c.arch, true) + 2 * attention, 1e-6);
+    model_case_release(&c);
+}
+END_TEST
+
 TY_SUITE("sparse", what_must_fit_together_is_said_at_its_key, keys_that_say_nothing_may_be_blank,
          a_latent_layer_has_the_parameters_of_its_matrices, a_latent_layer_keeps_latents_and_heads,
          a_latent_layer_works_on_expanded_heads, tensor_ranks_bring_latents_together,
-         a_sink_is_a_number_for_each_head)
+         a_sink_is_a_number_for_each_head, presets_count_as_published,
+         full_counts_are_by_active_parameters)
