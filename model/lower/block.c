@@ -158,14 +158,20 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
 
 typedef void part_fn(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 
+static part_fn *backward_of(const struct ty_block_want *want)
+{
+    if (want->phase != TY_PHASE_BACKWARD) {
+        return ty_lower_part_input;
+    }
+    return want->woven ? ty_lower_part_woven : ty_lower_part_backward;
+}
+
 /* A backward, whole or its input part: part after part from the last. */
 static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
-    part_fn *part = !whole        ? ty_lower_part_input
-                    : want->woven ? ty_lower_part_woven
-                                  : ty_lower_part_backward;
+    part_fn *part = backward_of(want);
     const bool reducing = whole && ty_lower_is_reducing(l, want);
     const bool late = ty_layout_reduces_late(l->in->layout);
     struct ty_gathers gathers;
@@ -186,6 +192,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
             part(l, unit, unit->part[k - 1].part);
             if (reducing && !late) {
+                ty_lower_catch_up(l);
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
         }
@@ -194,6 +201,7 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         put_send(l, 0, want->partner->edges.act_out, true);
     }
     put_send(l, 1, v->edges.grad_out, false);
+    ty_lower_catch_up(l);
     if (reducing && late) {
         ty_lower_reduce_late(l, v);
     }

@@ -95,16 +95,16 @@ static void wait_for_rows(struct ty_lowering *l, bool passed)
  * where there are none, collectives of tensor parallelism. */
 static bool hides(const struct ty_lowering *l, const struct ty_op_comms *comms)
 {
-    const enum ty_comm_group hidden = l->in->layout->expert > 1 ? TY_GROUP_EXPERT : TY_GROUP_TENSOR;
+    const bool experts = l->in->layout->expert > 1;
     bool any = false;
     for (uint32_t i = 0; i < comms->n; i++) {
-        any = any || comms->item[i].group == hidden;
+        const struct ty_op_comm *comm = &comms->item[i];
+        any = any || (experts ? comm->exchange.tokens > 0 : comm->group == TY_GROUP_TENSOR);
     }
     return any;
 }
 
-/* Weight gradients that were put off: beside the collectives just issued. */
-static void weigh(struct ty_lowering *l)
+void ty_lower_catch_up(struct ty_lowering *l)
 {
     for (uint32_t i = 0; i < l->emit.n_weights; i++) {
         const struct ty_lower_weight *w = &l->emit.weight[i];
@@ -139,7 +139,7 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
         events |= 1u << record;
     }
     if (l->emit.woven && place != TY_BEFORE_WGRAD && hides(l, all)) {
-        weigh(l);
+        ty_lower_catch_up(l);
         ty_lower_cut(l);
     }
     return events;
@@ -319,12 +319,25 @@ void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, e
     reversed(l, unit, part, backward_op);
 }
 
-/* Gradients of a part are reduced as soon as it is done, so nothing is put off beyond it. */
+/* Whether the backward of a unit has collectives to run beside. */
+static bool unit_hides(const struct ty_lowering *l, const struct ty_unit *unit)
+{
+    const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
+    bool any = false;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        any = any || hides(l, &ops->op[i].comms[TY_BEFORE_DGRAD]) ||
+              hides(l, &ops->op[i].comms[TY_AFTER_DGRAD]);
+    }
+    return any;
+}
+
 void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)
 {
+    if (!unit_hides(l, unit)) {
+        ty_lower_catch_up(l);
+    }
     recompute(l, unit, part);
     reversed(l, unit, part, woven_op);
-    weigh(l);
 }
 
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)

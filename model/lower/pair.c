@@ -1,6 +1,6 @@
 /* pair.c - a forward and a backward of different micro-batches over each other.
  *
- *     compute   |attn F |mlp B |W| mlp F |attn B|W|attn F  ...
+ *     compute   |attn F |mlp B |W| mlp F |attn B |W|attn F  ...
  *     exchange  |combine B|dispatch F|dispatch B|combine F|combine B ...
  *
  * Each half is lowered like any other pass, and cut behind every collective that is to be hidden
@@ -11,11 +11,13 @@
  *
  * which issues what DeepSeek's DualPipe and Megatron-LM's overlap_moe_expert_parallel_comm do:
  * combine(B), attn(F), mlp(B), dispatch(F), dispatch(B), mlp(W), mlp(F), attn(B), attn(W),
- * combine(F). Nobody counts layers: those without such collectives are part of a piece, and what
- * one half has more than the other runs by itself in the end. Streams and events do the rest. The
- * forward has events of its own for computation and what that waits for, so that halves meet on
- * streams only; gathers of ZeRO-3 and reductions, which they share, may wait for one more than they
- * need.
+ * combine(F). Only combine(B) of the layer before does not wait for attn(W), which runs beside it;
+ * where gradients are reduced, weights are not put off beyond their part.
+ *
+ * Nobody counts layers: those without such collectives are part of a piece, and what one half has
+ * more than the other runs by itself in the end. Streams and events do the rest. The forward has
+ * events of its own for computation and what that waits for, so that halves meet on streams only;
+ * gathers of ZeRO-3 and reductions, which they share, may wait for one more than they need.
  *
  * Sources: DeepSeek-AI 2024 (DeepSeek-V3, section 3.2.1) and deepseek-ai/profile-data; NVIDIA
  * Megatron-LM megatron/core/models/common/model_chunk_schedule_plan.py; of dense layers Wang et al.

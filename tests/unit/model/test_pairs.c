@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "sim/core/program/issue.h"
+
 #include "tests/common/quick_run.h"
 
 #include "tests/unit/model_case.h"
@@ -172,6 +174,77 @@ START_TEST(pieces_take_turns_and_are_whole)
 }
 END_TEST
 
+/* Layers of experts, as DeepSeek-V3 has them. */
+static const char experts[] =
+    "cluster: {preset: dgx-h100, nodes: 4}\n"
+    "model: {layers: 8, hidden: 2048, heads: 16, ffn: 8192, vocabulary: 32768, sequence: 4096,\n"
+    "  experts: 64, experts_per_token: 6, expert_ffn: 1408, shared_ffn: 2816, dense_layers: 1}\n"
+    "layout: {pipeline: 2, expert: 16, zero: 1, global_batch: 192}\n"
+    "schedule: {name: dualpipev}\n"
+    "framework: {preset: ideal}\n";
+
+static bool is_exchange(const struct ty_kind *kind)
+{
+    return strncmp(kind->name, "combine", 7) == 0 || strncmp(kind->name, "dispatch", 8) == 0;
+}
+
+/* The exchanges of woven passes of a gang in the order of issue: C and D of forwards, c and d of
+ * backwards. What is computed behind each does not wait for it. */
+static void exchanges(const struct ty_program *p, const struct ty_gang *gang, char *out,
+                      size_t size)
+{
+    struct ty_issue last = {.op = NULL};
+    size_t n = 0;
+    for (struct ty_issue at = ty_issue_of(p, gang); ty_issue_next(&at);) {
+        const struct ty_kind *kind = &p->kinds[at.op->kind];
+        if (!at.pass->resumed && !at.pass->interrupted) {
+            last.op = NULL;
+        } else if (is_exchange(kind)) {
+            const bool back = at.pass->phase == TY_PHASE_BACKWARD;
+            last = at;
+            ck_assert_uint_lt(n + 1, size);
+            out[n++] = (char)((back ? 'a' : 'A') + kind->name[0] - 'a');
+        } else if (last.op != NULL && at.op->stream == TY_STREAM_COMPUTE) {
+            ck_assert(kind->category == TY_CAT_WGRAD || at.pass->phase != last.pass->phase);
+            last.op = NULL;
+        }
+    }
+    out[n] = '\0';
+}
+
+/* combine(B), dispatch(F), dispatch(B), combine(F), as DeepSeek published. */
+START_TEST(exchanges_are_issued_before_what_hides_them)
+{
+    static const char *const dispatchers[] = {"framework.dispatcher=alltoall",
+                                              "framework.dispatcher=deepep"};
+    for (size_t d = 0; d < TY_COUNT(dispatchers); d++) {
+        char order[1024];
+        struct quick_run q =
+            quick_run(experts, NULL, SETS(WOVEN, dispatchers[d], "model.dense_layers=0"));
+        const struct ty_program *p = &q.run->lowered.program;
+        exchanges(p, &p->gangs[0], order, sizeof(order));
+        ck_assert_uint_gt(strlen(order), 4 * 8);
+        for (size_t i = 0; order[i] != '\0'; i++) {
+            ck_assert_msg(order[i] == "cDdC"[i % 4], "%s", order);
+        }
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+START_TEST(exchanges_of_experts_are_hidden)
+{
+    struct quick_run apart = quick_run(experts, NULL, SETS(APART));
+    struct quick_run woven = quick_run(experts, NULL, SETS(WOVEN));
+    ck_assert_double_lt(woven.figures.step_s, apart.figures.step_s);
+    ck_assert_double_lt(woven.run->stats.bucket_s[TY_BUCKET_EXPOSED_EXPERT],
+                        0.6 * apart.run->stats.bucket_s[TY_BUCKET_EXPOSED_EXPERT]);
+    ck_assert_double_ge(busy(&woven, TY_STREAM_COMPUTE), busy(&apart, TY_STREAM_COMPUTE));
+    quick_run_free(&apart);
+    quick_run_free(&woven);
+}
+END_TEST
+
 START_TEST(one_more_is_in_flight)
 {
     struct quick_run apart = run("tensor: 8, global_batch: 6", "name: 1f1b", NULL, SETS(APART));
@@ -202,4 +275,5 @@ END_TEST
 
 TY_SUITE("pairs", work_is_the_same_and_waiting_is_less, both_executors_agree,
          halves_wait_for_their_own, pieces_take_turns_and_are_whole, one_more_is_in_flight,
+         exchanges_are_issued_before_what_hides_them, exchanges_of_experts_are_hidden,
          what_runs_beside_is_slowed)
