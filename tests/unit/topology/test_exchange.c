@@ -197,6 +197,7 @@ START_TEST(the_longer_of_nic_and_nvlink_is_what_it_takes)
 }
 END_TEST
 
+/* Of one and a half times the rows 1.31 times the tokens come to a node, each once. */
 START_TEST(the_busiest_rank_sets_the_time_and_not_the_bytes)
 {
     const struct ty_cluster cluster = cluster_preset("dgx-h100", "nodes: 8");
@@ -206,7 +207,10 @@ START_TEST(the_busiest_rank_sets_the_time_and_not_the_bytes)
         const struct ty_coll_cost even = cost_on(&cluster, &x, 64, 8);
         x.load = 1.5;
         const struct ty_coll_cost uneven = cost_on(&cluster, &x, 64, 8);
-        ck_assert_double_eq_tol(uneven.transfer_s / even.transfer_s, 1.5, 1e-9);
+        const double one = 1 - ty_exchange_copies(&x, 8) / 8; /* a node has no expert of a token */
+        const double more =
+            method == TY_EXCHANGE_ALL_TO_ALL ? 1.5 : (1 - pow(one, 1.5)) / (1 - one);
+        ck_assert_double_eq_tol(uneven.transfer_s / even.transfer_s, more, 1e-9);
         ck_assert_double_eq_tol(uneven.net_B / even.net_B, 1, 1e-12);
         ck_assert_double_eq_tol(uneven.nvlink_B / even.nvlink_B, 1, 1e-12);
         x.overlapped = true;
