@@ -91,8 +91,15 @@ const struct ty_field ty_cluster_fields[] = {
     VALUE(gemm_load, gpu.gemm_load, COUNT, 0, 1000, "0",
           "with waves: time to load an operand of a tile, in multiply-adds, which is what smaller "
           "tiles cost; 0: all tiles are large"),
+    VALUE(
+        fp8_ramp, gpu.fp8_ramp, COUNT, 0, 10000, "700",
+        "gemm_ramp of products in fp8, which take half the time for the same depth and as long to "
+        "store their results"),
     FACTOR(wgrad_slowdown, gpu.wgrad_slowdown, 10, "1.05",
            "factor on the time of weight-gradient products"),
+    VALUE(wgrad_result, gpu.wgrad_result, RATIO, 0, 2, "1",
+          "of weight gradients of experts, many small products: the part of the time that adding "
+          "them to those of earlier micro-batches takes which the products do not hide"),
     VALUE(gemm_sustained, gpu.gemm_sustained, RATIO, 0.1, 1, "1",
           "rate of matrix products among the kernels of a step over that of one timed alone: what "
           "the power limit of a GPU may take"),

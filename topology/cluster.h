@@ -49,7 +49,9 @@ struct ty_gpu {
     double gemm_ramp;       /* depth k that filling and draining the tiles costs */
     double gemm_wave;       /* 0..1: weight of tile-wave quantisation */
     double gemm_load;       /* multiply-adds while an operand is loaded; 0: large tiles */
+    double fp8_ramp;        /* the same of products in fp8 */
     double wgrad_slowdown;  /* factor on the time of weight-gradient products */
+    double wgrad_result;    /* share of the time that writing them takes in groups, not hidden */
     double gemm_sustained;  /* rate of products in a step over that of one timed alone */
     struct ty_attention_curve attention[TY_N_ATTENTION]; /* flash1..3; others unused */
     /* Shares of the bandwidth that elementwise kernels reach on the bytes they must move. */

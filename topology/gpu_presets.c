@@ -8,7 +8,9 @@
  *              timings on A100 and H100, least squares on the logarithm; 5 to 7 % per product
  *   FA charts  Dao-AILab/flash-attention assets: rate(s) = rate * s / (s + half) meets the causal
  *              forward + backward curves of head size 128 within 1.2 % (FA2), 4.2 % (FA1)
- *   SimuMax    MooreThreads/SimuMax configs/system: 514 GEMM shapes and attention on B200
+ *   SimuMax    MooreThreads/SimuMax configs/system: 514 GEMM shapes, 108 in groups, attention on
+ *              B200; few of either on A100
+ *   DeepGEMM   deepseek-ai/DeepGEMM README, first version: fp8 products on H800
  *   Hagemann   Hagemann et al. 2023, step times of 74 layouts of LLaMA 13B on 64 A100 (framework
  *              megatron-deepspeed): least squares on the logarithm, others at their priors
  *
@@ -31,6 +33,7 @@
     "gemm_load: 9.7                   # vidur, as above\n"                                         \
     "gemm_wave: 0.5                   # vidur: of 0.36 to 1 the best on models left out\n"         \
     "wgrad_slowdown: 1.05             # SimuMax, A100-PCIe: 0.744 / 0.710\n"                       \
+    "wgrad_result: 0.4                # SimuMax, A100-PCIe, 4 products in groups: 2.0 %\n"         \
     "flash1_rate: 81 TFLOP/s          # FA charts\n"                                               \
     "flash1_half: 273                 # FA charts\n"                                               \
     "flash2_rate: 194 TFLOP/s         # FA charts\n"                                               \
@@ -56,7 +59,9 @@
     "gemm_efficiency: 0.746           # vidur, together with gemm_wave\n"                          \
     "gemm_overhead: 6.4 us            # vidur, together with gemm_wave\n"                          \
     "gemm_wave: 0.19                  # vidur: 6.1 % per product, 6.9 % without\n"                 \
+    "fp8_ramp: 700                    # DeepGEMM, 12 products of 1024 rows and more: 2.7 %\n"      \
     "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
+    "wgrad_result: 1                  # guess 50 %: as B200\n"                                     \
     "flash1_rate: 137 TFLOP/s         # FA charts, largest value\n"                                \
     "flash1_half: 273                 # guess: as A100\n"                                          \
     "flash2_rate: 333 TFLOP/s         # FA charts\n"                                               \
@@ -77,13 +82,13 @@
 #define BLACKWELL_KERNELS                                                                          \
     "l2: 126 MB                       # stas00/ml-engineering\n"                                   \
     "l2_bandwidth: 12 TB/s            # guess 15 %: A100's and H100's over theirs\n"               \
-    "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"                                     \
     "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"                                     \
     "gemm_wave: 0                     # fitted without\n"                                          \
+    "fp8_ramp: 700                    # guess 50 %: as H100\n"                                     \
     "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
+    "wgrad_result: 1                  # SimuMax, 36 products in groups: 7.0 %\n"                   \
     "flash1_half: 273                 # guess: as A100\n"                                          \
     "flash2_half: 532                 # guess: as H100\n"                                          \
-    "flash3_half: 603                 # guess: as H100\n"                                          \
     "activation_efficiency: 0.6       # guess 15 %: as H100\n"                                     \
     "rope_efficiency: 0.5             # guess 15 %: as H100\n"                                     \
     "add_efficiency: 0.94             # guess: as H100\n"                                          \
@@ -150,10 +155,12 @@ static const char b200[] = BLACKWELL_KERNELS
     "memory: 178.3 GiB                # guess: of 180 GB (192 GB on the board)\n"
     "memory_bandwidth: 8 TB/s         # NVIDIA B200 data sheet\n"
     "sms: 148                         # stas00/ml-engineering\n"
+    "gemm_efficiency: 0.489           # SimuMax, 514 shapes\n"
     "flash1_rate: 312 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash2_rate: 758 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash3_rate: 986 TFLOP/s         # SimuMax, cuDNN at s = 4096: 980 forward,\n"
-    "                                 # 820 backward\n";
+    "                                 # 820 backward\n"
+    "flash3_half: 603                 # guess: as H100\n";
 
 static const char gb200[] = BLACKWELL_KERNELS
     "peak_bf16: 2500 TFLOP/s          # NVIDIA GB200 NVL72 data sheet, dense\n"
@@ -163,21 +170,25 @@ static const char gb200[] = BLACKWELL_KERNELS
     "memory: 184 GiB                  # guess: of 186 GB labelled\n"
     "memory_bandwidth: 8 TB/s         # NVIDIA GB200 NVL72 data sheet\n"
     "sms: 152                         # guess: published figures differ, 148 to 152\n"
+    "gemm_efficiency: 0.54            # guess 15 %: B200's by the best of either, 0.729 and 0.655\n"
     "flash1_rate: 347 TFLOP/s         # guess 15 %: H100 by peak\n"
     "flash2_rate: 842 TFLOP/s         # guess 15 %: H100 by peak\n"
-    "flash3_rate: 1096 TFLOP/s        # guess: B200 by peak\n";
+    "flash3_rate: 1530 TFLOP/s        # cuDNN, heads of DeepSeek-V3 on Blackwell, within 6 %\n"
+    "flash3_half: 1420                # (arXiv 2603.07685, table 9)\n";
 
-static const char b300[] = BLACKWELL_KERNELS
-    "peak_bf16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
-    "peak_fp16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
-    "peak_fp32: 75 TFLOP/s            # NVIDIA HGX B300 data sheet\n"
-    "peak_fp8: 4500 TFLOP/s           # NVIDIA HGX B300 data sheet, dense\n"
-    "memory: 267 GiB                  # guess: of 288 GB labelled\n"
-    "memory_bandwidth: 8 TB/s         # NVIDIA HGX B300 data sheet\n"
-    "sms: 148                         # guess: as B200\n"
-    "flash1_rate: 312 TFLOP/s         # guess 15 %: as B200\n"
-    "flash2_rate: 758 TFLOP/s         # guess 15 %: as B200\n"
-    "flash3_rate: 986 TFLOP/s         # guess 15 %: as B200, though exponentials are faster\n";
+static const char b300[] =
+    BLACKWELL_KERNELS "peak_bf16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
+                      "peak_fp16: 2250 TFLOP/s          # NVIDIA HGX B300 data sheet, dense\n"
+                      "peak_fp32: 75 TFLOP/s            # NVIDIA HGX B300 data sheet\n"
+                      "peak_fp8: 4500 TFLOP/s           # NVIDIA HGX B300 data sheet, dense\n"
+                      "memory: 267 GiB                  # guess: of 288 GB labelled\n"
+                      "memory_bandwidth: 8 TB/s         # NVIDIA HGX B300 data sheet\n"
+                      "sms: 148                         # guess: as B200\n"
+                      "gemm_efficiency: 0.489           # guess 15 %: as B200\n"
+                      "flash1_rate: 312 TFLOP/s         # guess 15 %: as B200\n"
+                      "flash2_rate: 758 TFLOP/s         # guess 15 %: as B200\n"
+                      "flash3_rate: 1377 TFLOP/s        # guess 15 %: GB200 by peak\n"
+                      "flash3_half: 1420                # guess: as GB200\n";
 
 static const char gb300[] = BLACKWELL_KERNELS
     "peak_bf16: 2500 TFLOP/s          # NVIDIA GB300 NVL72 data sheet, dense\n"
@@ -187,9 +198,11 @@ static const char gb300[] = BLACKWELL_KERNELS
     "memory: 276 GiB                  # guess: of 288 GB labelled\n"
     "memory_bandwidth: 8 TB/s         # NVIDIA GB300 NVL72 data sheet\n"
     "sms: 152                         # guess: as GB200\n"
+    "gemm_efficiency: 0.54            # guess 15 %: as GB200\n"
     "flash1_rate: 347 TFLOP/s         # guess 15 %: as GB200\n"
     "flash2_rate: 842 TFLOP/s         # guess 15 %: as GB200\n"
-    "flash3_rate: 1096 TFLOP/s        # guess 15 %: as GB200, though exponentials are faster\n";
+    "flash3_rate: 1530 TFLOP/s        # guess 15 %: as GB200, though exponentials are faster\n"
+    "flash3_half: 1420                # guess: as GB200\n";
 
 const struct ty_preset ty_gpu_presets[] = {
     {.name = "v100-sxm2-32g",

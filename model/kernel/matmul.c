@@ -71,15 +71,13 @@ static double row_tiles(const struct product *p, double a)
 }
 
 /* FLOPs the GPU is busy for: those of whole tiles with their ramps, and in part of whole waves. */
-static double busy_flops(const struct ty_gpu *gpu, const struct product *p)
+static double busy_flops(const struct ty_gpu *gpu, enum ty_dtype dtype, const struct product *p)
 {
-    const double depth = p->direction == TY_WGRAD ? p->k / p->groups : p->k;
-    const double c = gpu->gemm_wave, k = depth + gpu->gemm_ramp;
+    const double c = gpu->gemm_wave, depth = p->direction == TY_WGRAD ? p->k / p->groups : p->k;
+    const double k = depth + (dtype == TY_DTYPE_FP8 ? gpu->fp8_ramp : gpu->gemm_ramp);
     if (c <= 0) {
-        const double tile = tiles[0].rows;
-        return p->groups > 1 && p->direction != TY_WGRAD
-                   ? 2 * fmax(row_tiles(p, tile) * tile, p->m) * p->n * k
-                   : 2 * p->m * p->n * p->k;
+        const double whole = row_tiles(p, tiles[0].rows) * tiles[0].rows;
+        return 2 * (p->groups > 1 ? whole : p->m) * p->n * k;
     }
     const double sms = gpu->sms > 0 ? gpu->sms : 1;
     const size_t n_tiles = gpu->gemm_load > 0 ? TY_COUNT(tiles) : N_LARGE;
@@ -103,17 +101,21 @@ static double results(const struct product *p)
     return p->direction == TY_WGRAD ? p->groups * p->m * p->n : p->m * p->n;
 }
 
+/* Products and memory work side by side. Only weight gradients in groups, which are short and write
+ * more than they read, wait for what they write; they do not wait for their starts, too. */
 static struct ty_cost modelled(const struct ty_gpu *gpu, enum ty_dtype dtype, double share,
                                const struct product *p)
 {
+    const bool wgrad = p->direction == TY_WGRAD, writes = wgrad && p->groups > 1;
     const double rate = gpu->peak[dtype] * gpu->gemm_efficiency * share;
-    const double result_B = p->sum_B > 0 ? 2 * p->sum_B : ty_dtype_bytes(dtype);
-    const double compute = busy_flops(gpu, p) / rate;
-    const double memory = (operands(p) * operand_bytes(dtype) + results(p) * result_B) /
-                          (MEMORY_SHARE * gpu->memory_bandwidth);
-    const double overhead = p->calls ? p->groups * gpu->gemm_overhead : gpu->gemm_overhead;
-    const double slower = p->direction == TY_WGRAD ? gpu->wgrad_slowdown : 1;
-    return (struct ty_cost){(fmax(compute, memory) + overhead) * slower, 2 * p->m * p->n * p->k};
+    const double result_B = results(p) * (p->sum_B > 0 ? 2 * p->sum_B : ty_dtype_bytes(dtype));
+    const double bytes = operands(p) * operand_bytes(dtype) + result_B;
+    const double written = writes ? gpu->wgrad_result * result_B / gpu->memory_bandwidth : 0;
+    const double compute = busy_flops(gpu, dtype, p) / rate + written;
+    const double memory = bytes / (MEMORY_SHARE * gpu->memory_bandwidth);
+    const double starts = p->calls && !wgrad ? p->groups : 1;
+    const double seconds = fmax(compute, memory) + starts * gpu->gemm_overhead;
+    return (struct ty_cost){seconds * (wgrad ? gpu->wgrad_slowdown : 1), 2 * p->m * p->n * p->k};
 }
 
 /* As measured, where it was; another number of rows takes as many times the nearest as the model

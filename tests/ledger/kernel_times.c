@@ -3,8 +3,10 @@
  * Questions, sizes in elements:
  *
  *     gemm forward|dgrad|wgrad M N K
- *     flash forward|backward SEQUENCES TOKENS HEADS KV_HEADS HEAD_DIM
- *     norm|add TOKENS HIDDEN        rope TOKENS WIDTH        activation TOKENS FFN */
+ *     grouped forward|dgrad|wgrad GROUPS ROWS IN OUT CALLS SUM_B    (of all groups; CALLS: 1 or 0)
+ *     flash forward|backward SEQUENCES TOKENS HEADS KV_HEADS HEAD_DIM [VALUE_DIM]
+ *     norm|add TOKENS HIDDEN        rope TOKENS WIDTH        activation TOKENS FFN
+ *     permute|unpermute TOKENS ROWS WIDTH EXPERT_B           cast KERNEL ELEMENTS */
 #include "model/kernel/kernel_internal.h"
 
 #include "tests/ledger/ask.h"
@@ -15,23 +17,76 @@ static void print(const struct ty_config *config, struct ty_cost cost, double su
     printf("%.9g %.9g\n", cost.seconds, cost.seconds / sustained * config->cluster.gpu.derate);
 }
 
-static bool gemm(struct ty_config *config, const char *role, const char *sizes)
+/* The direction of a word, or -1. */
+static int direction_of(const char *role)
 {
-    static const char *const names[] = {"forward", "dgrad", "wgrad"};
-    double m, n, k;
-    if (sscanf(sizes, "%lf %lf %lf", &m, &n, &k) != 3) {
-        return false;
-    }
-    for (int r = TY_FORWARD; r <= TY_WGRAD; r++) {
-        if (strcmp(role, names[r]) == 0) {
-            print(config,
-                  ty_gemm_cost(&config->cluster.gpu, (enum ty_dtype)config->arch.dtype,
-                               (enum ty_direction)r, 1, m, n, k),
-                  config->cluster.gpu.gemm_sustained);
-            return true;
+    static const char *const names[] = {
+        [TY_FORWARD] = "forward", [TY_DGRAD] = "dgrad", [TY_WGRAD] = "wgrad"};
+    for (int i = TY_FORWARD; i <= TY_WGRAD; i++) {
+        if (strcmp(role, names[i]) == 0) {
+            return i;
         }
     }
-    return false;
+    return -1;
+}
+
+static bool gemm(struct ty_config *config, const char *role, const char *sizes)
+{
+    const int direction = direction_of(role);
+    double m, n, k;
+    if (direction < 0 || sscanf(sizes, "%lf %lf %lf", &m, &n, &k) != 3) {
+        return false;
+    }
+    print(config,
+          ty_gemm_cost(&config->cluster.gpu, (enum ty_dtype)config->arch.dtype,
+                       (enum ty_direction)direction, 1, m, n, k),
+          config->cluster.gpu.gemm_sustained);
+    return true;
+}
+
+static bool grouped(struct ty_config *config, const char *role, const char *sizes)
+{
+    const int direction = direction_of(role);
+    struct ty_kernel kernel = {.op = TY_OPERATOR_GROUPED, .dtype = config->arch.dtype};
+    struct ty_grouped *x = &kernel.grouped;
+    int calls;
+    if (direction < 0 || sscanf(sizes, "%lf %lf %lf %lf %d %lf", &x->groups, &x->rows, &x->in,
+                                &x->out, &calls, &x->sum_B) != 6) {
+        return false;
+    }
+    kernel.variant = calls != 0 ? TY_GROUPED_CALLS : TY_GROUPED_ONE;
+    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, (enum ty_direction)direction),
+          config->cluster.gpu.gemm_sustained);
+    return true;
+}
+
+static bool permute(struct ty_config *config, const char *name, const char *sizes)
+{
+    struct ty_kernel kernel = {.op = strcmp(name, "permute") == 0 ? TY_OPERATOR_PERMUTE
+                                                                  : TY_OPERATOR_UNPERMUTE,
+                               .dtype = config->arch.dtype,
+                               .variant = TY_FUSED};
+    struct ty_permute *x = &kernel.permute;
+    if (sscanf(sizes, "%lf %lf %lf %lf", &x->tokens, &x->rows, &x->width, &x->expert_B) != 4) {
+        return false;
+    }
+    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, TY_FORWARD), 1);
+    return true;
+}
+
+static bool cast(struct ty_config *config, const char *name, const char *sizes)
+{
+    struct ty_kernel kernel = {.op = TY_OPERATOR_CAST, .dtype = config->arch.dtype};
+    while (strcmp(ty_operator_kernel_name(kernel.op, kernel.variant), name) != 0) {
+        if (ty_operator_kernel_name(kernel.op, kernel.variant++)[0] == '\0') {
+            return false;
+        }
+    }
+    if (sscanf(sizes, "%lf", &kernel.elements) != 1) {
+        return false;
+    }
+    print(config, ty_kernel_cost(&config->cluster.gpu, &kernel, TY_FORWARD), 1);
+    return true;
 }
 
 static bool flash(struct ty_config *config, const char *direction, const char *sizes)
@@ -42,8 +97,8 @@ static bool flash(struct ty_config *config, const char *direction, const char *s
                                .dropout = config->arch.dropout > 0};
     struct ty_attention_core *x = &kernel.attention;
     x->full = config->arch.full_attention;
-    if (sscanf(sizes, "%lf %lf %lf %lf %lf", &x->sequences, &x->tokens, &x->heads, &x->kv_heads,
-               &x->head_dim) != 5) {
+    if (sscanf(sizes, "%lf %lf %lf %lf %lf %lf", &x->sequences, &x->tokens, &x->heads, &x->kv_heads,
+               &x->head_dim, &x->value_dim) < 5) {
         return false;
     }
     const bool backward = strcmp(direction, "backward") == 0;
@@ -88,20 +143,22 @@ static bool elementwise(struct ty_config *config, const char *name, const char *
 
 static bool answer(struct ty_config *config, const char *line)
 {
+    static const struct {
+        const char *name;
+        bool (*of)(struct ty_config *, const char *, const char *);
+    } rows[] = {{"gemm", gemm}, {"grouped", grouped}, {"flash", flash}, {"cast", cast}};
     char kernel[32], variant[32];
-    int at = 0;
-    if (sscanf(line, "%31s %n", kernel, &at) != 1) {
+    int at = 0, after = 0;
+    if (sscanf(line, "%31s %n%31s %n", kernel, &at, variant, &after) != 2) {
         return false;
     }
-    const char *rest = line + at;
-    const bool is_gemm = strcmp(kernel, "gemm") == 0;
-    if (!is_gemm && strcmp(kernel, "flash") != 0) {
-        return elementwise(config, kernel, rest);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (strcmp(kernel, rows[i].name) == 0) {
+            return rows[i].of(config, variant, line + after);
+        }
     }
-    if (sscanf(rest, "%31s %n", variant, &at) != 1) {
-        return false;
-    }
-    return is_gemm ? gemm(config, variant, rest + at) : flash(config, variant, rest + at);
+    return strstr(kernel, "permute") != NULL ? permute(config, kernel, line + at)
+                                             : elementwise(config, kernel, line + at);
 }
 
 int main(int argc, char **argv)

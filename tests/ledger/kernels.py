@@ -7,9 +7,9 @@ import tables
 from page import percent, table
 
 RUN = ("cluster: {{preset: {preset}}}\n"
-       "model: {{layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: bf16, "
+       "model: {{layers: 1, hidden: 128, heads: 1, vocabulary: 100, dtype: {dtype}, "
        "mlp: {mlp}, attention: {attention}}}\n"
-       "layout: {{global_batch: 8}}\nframework: {{preset: ideal, norm_speed: 1}}\n")  # the kernels alone, no habits of a stack
+       "layout: {{global_batch: 72}}\nframework: {{preset: ideal, norm_speed: 1}}\n")  # the kernels alone, no habits of a stack
 VIDUR_OPS = {"add": "add", "attn_rope": "rope", "input_layernorm": "norm", "mlp_act": "activation"}
 SIMUMAX_ROLES = {"TN": "forward", "NN": "dgrad", "NT": "wgrad"}
 FLASH_WORK = {"forward": 4, "backward": 10}  # FLOPs over b s^2 a d, as SimuMax counts: not causal
@@ -40,6 +40,27 @@ def simumax(row):
     return f"attention, {direction}", f"flash {direction} {b} {s} {a} {kv} {d}", work / rate, work
 
 
+def experts(row):
+    rate = float(row["tflops"]) * 1e12
+    if row["op"] == "flash":
+        s, a, d, v = (int(row[c]) for c in ("seq", "heads", "qk_dim", "v_dim"))
+        work = s * s * a * (d + v if row["role"] == "forward" else 3 * d + 2 * v)
+        return (f"attention, values of {v} and keys of {d}, {row['role']}",
+                f"flash {row['role']} 1 {s} {a} {a} {d} {v}", work / rate, work)
+    m, n, k = (int(row[c]) for c in ("m", "n", "k"))
+    if row["op"] == "gemm":
+        size = "1024 rows and more" if m >= 1024 else "64 and 128 rows"
+        return (f"products in fp8, {row['source']}, {size}", f"gemm forward {m} {n} {k}",
+                2 * m * n * k / rate, m * n * k)
+    groups = int(row["groups"])
+    work = 2 * groups * m * n * k
+    few = "" if m >= 1024 else ", 256 and 512 rows"
+    kind = "products of experts" + (f" in fp8{few}" if row["dtype"] == "fp8" else "")
+    return (f"{kind}, {row['role']}",
+            f"grouped {row['role']} {groups} {groups * m} {k} {n} {row['calls']} {row['sum_B']}",
+            work / rate, work)
+
+
 # table, GPU in it, preset, attention, row -> question, kept, what was fitted
 SETS = [
     ("kernels_vidur", "A100", "dgx-a100-80g", "flash2", vidur, lambda r: True, "fitted"),
@@ -48,11 +69,34 @@ SETS = [
      lambda r: r["qk_dim"] == r["v_dim"], "ratios fitted"),
     ("kernels_simumax", "B200-SXM", "dgx-b200", "flash3", simumax,
      lambda r: r["qk_dim"] == r["v_dim"], "fitted"),
+    ("kernels_experts", "A100-PCIe-80GB", "dgx-a100-80g", "flash2", experts,
+     lambda r: r["role"] != "wgrad", "not fitted"),
+    ("kernels_experts", "A100-PCIe-80GB", "dgx-a100-80g", "flash2", experts,
+     lambda r: r["role"] == "wgrad", "wgrad_result fitted"),
+    ("kernels_experts", "B200-SXM", "dgx-b200", "flash3", experts,
+     lambda r: r["role"] != "wgrad", "not fitted"),
+    ("kernels_experts", "B200-SXM", "dgx-b200", "flash3", experts,
+     lambda r: r["role"] == "wgrad", "wgrad_result fitted"),
+    ("kernels_experts", "H800", "dgx-h100", "flash3", experts,
+     lambda r: int(r["m"]) >= 1024, "fp8_ramp fitted"),
+    ("kernels_experts", "H800", "dgx-h100", "flash3", experts,
+     lambda r: int(r["m"]) < 1024, "not fitted"),
+    ("kernels_experts", "H100", "dgx-h100", "flash3", experts, lambda r: True, "not fitted"),
+    ("kernels_experts", "H200", "dgx-h200", "flash3", experts, lambda r: True, "not fitted"),
+    ("kernels_experts", "Hopper", "dgx-h100", "flash3", experts, lambda r: True, "not fitted"),
+    ("kernels_experts", "Blackwell", "gb200-nvl72", "flash3", experts, lambda r: True,
+     "fitted"),
 ]
 
 
-def ask(context, preset, attention, mlp, questions):
-    run = RUN.format(preset=preset, attention=attention, mlp=mlp)
+def run_of(row):
+    """Activation and type of the run that a row is asked in; phi-2 is the one model with a GELU."""
+    return ("gelu" if "phi" in row.get("model", "") else "swiglu",
+            "fp8" if row.get("dtype") == "fp8" else "bf16")
+
+
+def ask(context, preset, attention, mlp, dtype, questions):
+    run = RUN.format(preset=preset, attention=attention, mlp=mlp, dtype=dtype)
     answers = tables.ask(context.programs / "kernel_times", run, questions)
     return [tuple(float(word) for word in line.split()) for line in answers]
 
@@ -63,10 +107,9 @@ def measure(context):
         rows, carried = context.tables.read(name)
         rows = [row for row in rows if row["gpu"] == gpu and keep(row)]
         groups = {}
-        for mlp in ("swiglu", "gelu"):  # phi-2 is the one model with a GELU
-            chosen = [r for r in rows if ("phi" in r.get("model", "")) == (mlp == "gelu")]
-            asked = [question(row) for row in chosen]
-            answers = ask(context, preset, attention, mlp, [a[1] for a in asked])
+        for mlp, dtype in sorted({run_of(row) for row in rows}):
+            asked = [question(row) for row in rows if run_of(row) == (mlp, dtype)]
+            answers = ask(context, preset, attention, mlp, dtype, [a[1] for a in asked])
             for (group, _, seconds, work), (plain, in_step) in zip(asked, answers):
                 groups.setdefault(group, []).append((seconds, plain, in_step, work))
         for group, found in sorted(groups.items()):
