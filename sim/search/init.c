@@ -103,6 +103,9 @@ static void write_layout(const struct ty_init_job *job, struct ty_text *t)
     if (job->tensor > 1) {
         line(t, "sequence_parallel", "true", "they share norms and dropouts, too");
     }
+    if (job->experts > 0) {
+        count(t, "expert", job->expert, "GPUs that share a layer's experts");
+    }
     count(t, "pipeline", job->pipeline, stages);
     line(t, "zero", replicas > 1 ? "1" : "0",
          replicas > 1 ? "copies share the optimizer's state; 3: weights, too" : NULL);
@@ -282,6 +285,7 @@ static int look(struct ty_init_job *job, struct ty_arena *arena, struct ty_err *
     job->half = c->cluster.gpu.peak[TY_DTYPE_BF16] <= 0;
     job->heads = c->arch.heads;
     job->layers = c->arch.layers;
+    job->experts = c->arch.experts;
     job->sequence = c->arch.sequence < SEQUENCE_MOST ? c->arch.sequence : SEQUENCE_MOST;
     job->batch_tokens = batch_for(ty_arch_params(&c->arch));
     const bool kept = keep_links(job, &c->cluster, arena);
@@ -378,6 +382,7 @@ int ty_init(const struct ty_init_options *o, char **text, struct ty_err *err)
     struct ty_init_job job = {.file = printed ? "run.yaml" : o->path,
                               .nodes = 1,
                               .tensor = 1,
+                              .expert = 1,
                               .pipeline = 1,
                               .micro_batch = 1,
                               .half = true, /* which every GPU has */

@@ -19,9 +19,10 @@ struct ty_init_job {
     uint32_t nodes, per_node;
     uint32_t sequence; /* tokens; 0: the model's */
     uint32_t tensor, pipeline, micro_batch, global_batch;
+    uint32_t expert; /* ranks that share the experts of a layer */
     const char *recompute;
     double batch_tokens; /* that a step should have */
-    uint32_t heads, layers;
+    uint32_t heads, layers, experts;
 };
 
 /* Reads the run file that would be written. */

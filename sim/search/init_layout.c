@@ -3,7 +3,8 @@
  * In the usual order (Narayanan et al. 2021, section 3): as few GPUs to a copy of the model as its
  * memory lets, since every cut costs communication; of these, tensor ranks first, for which a node
  * has NVLink, and pipeline stages for what a node cannot hold; the rest are replicas, which share
- * the optimizer's state. Recomputation only where no cut fits without, for it costs a part of the
+ * the optimizer's state. Experts are dealt to the ranks of a node, or to all of a stage where that
+ * does not fit. Recomputation only where no cut fits without, for it costs a part of the
  * forward or all of it. Then the micro-batch grows while there is memory, and enough of them to
  * keep the pipeline full. Whether a layout fits is asked of the plan of the very file that would be
  * written. */
@@ -68,6 +69,30 @@ static uint32_t widest(const struct ty_init_job *job, uint32_t ranks)
     return tensor;
 }
 
+/* Most ranks among which experts can be dealt, at most so many. */
+static uint32_t deal(const struct ty_init_job *job, uint32_t most)
+{
+    const uint32_t stage = job->nodes * job->per_node / job->pipeline;
+    uint32_t n = stage < most ? stage : most;
+    while (n > 1 && (stage % n != 0 || job->experts % n != 0)) {
+        n--;
+    }
+    return n;
+}
+
+/* A layout of so many stages, with experts shared by few ranks or by many. */
+static int deal_and_fit(struct ty_init_job *job)
+{
+    const uint32_t many = job->experts > 0 ? deal(job, job->experts) : 1;
+    job->expert = job->experts > 0 ? deal(job, job->per_node) : 1;
+    int rc = fits(job);
+    if (rc == 0 && many > job->expert) {
+        job->expert = many;
+        rc = fits(job);
+    }
+    return rc;
+}
+
 static int grow_micro_batch(struct ty_init_job *job)
 {
     int rc = 1;
@@ -95,7 +120,7 @@ int ty_init_layout(struct ty_init_job *job, bool recomputes, struct ty_err *err)
             job->pipeline = ranks / job->tensor;
             job->micro_batch = 1;
             choose_batch(job);
-            rc = job->pipeline <= job->layers ? fits(job) : 0;
+            rc = job->pipeline <= job->layers ? deal_and_fit(job) : 0;
         }
     }
     rc = rc > 0 ? grow_micro_batch(job) : rc;
