@@ -33,7 +33,7 @@ COLOURS = {"compute.forward": "thread_state_running", "compute.backward": "rail_
            "comm.ep": "rail_animation", "bubble": "grey"}
 NUMBERED = ("forward", "backward", "dgrad", "wgrad", "recompute", "send", "recv", "in flight")
 OUTER = ("forward", "backward", "dgrad", "wgrad", "optimizer step", "bubble")
-PARTS = ("attention", "mlp", "embedding", "head", "recompute")
+PARTS = ("attention", "mlp", "moe", "embedding", "head", "recompute")
 KEYS = {"X": {"name", "cat", "cname", "ph", "tid", "args", "pid", "ts", "dur"},
         "C": {"name", "ph", "args", "pid", "ts"},
         "i": {"name", "cat", "ph", "s", "tid", "args", "pid", "ts"},
@@ -118,7 +118,7 @@ class Trace:
         need(ph in KEYS, "events are X, C, i, s, f or M", e)
         need(set(e) <= KEYS[ph] and KEYS[ph] - set(e) <= {"args", "cname"}, "an event has its keys", e)
         need(isinstance(e["pid"], int) and e["pid"] > 0, "pid and tid are in range", e)
-        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 17
+        need(ph == "C" or (isinstance(e["tid"], int) and 10 <= e["tid"] <= 18
                            and e["pid"] != e["tid"] and (e["pid"] == PATH) == (e["tid"] == 10)),
              "pid and tid are in range", e)
         need(e["pid"] >= RANK or ph == "M" or (ph == "C" and e["name"] != "memory")
@@ -134,7 +134,7 @@ class Trace:
         e["length"] = float(e["dur"])
         e["dur"], e["short"] = length(e["dur"], "dur has four decimals, a tenth short", e)
         need(COLOURS.get(e["cat"]) == e.get("cname", COLOURS.get(e["cat"], "none"))
-             or (e["name"], e["cname"]) == ("mlp", "yellow"),
+             or (e["name"], e["cname"]) in (("mlp", "yellow"), ("moe", "olive")),
              "category and colour belong together", e)
         need(e["name"] != "mlp" or "cname" in e, "an mlp is not as pink as attention", e)
         need("cname" in e or e["cat"] != "bubble", "bubbles have a colour", e)
@@ -262,7 +262,7 @@ class Trace:
     def collectives(self):
         known, there = {}, set()
         for e in self.of["X"]:
-            if e["tid"] in (12, 13, 16, 17):
+            if e["tid"] in (12, 13, 16, 17, 18):
                 args = e["args"]
                 need("group" in args and isinstance(args.get("seq"), int),
                      "a collective has a group and a number", e)

@@ -147,7 +147,7 @@ static inline bool rules_collectives(struct rules *r)
     size_t n = 0;
     for (size_t i = 0; i < r->n_slices; i++) {
         const struct rules_event *e = &r->events[i];
-        if (e->tid == 12 || e->tid == 13 || e->tid == 16 || e->tid == 17) {
+        if (e->tid == 12 || e->tid == 13 || e->tid >= 16) {
             all[n] = *e;
             if (js_get(e->args, "measured_group") != NULL) {
                 continue; /* nobody knows who took part */
