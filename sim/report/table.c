@@ -101,6 +101,12 @@ void ty_report_head(const struct ty_run *run, struct ty_text *t)
                 (unsigned)c->cluster.nodes, c->cluster.nodes == 1 ? "" : "s",
                 (unsigned)c->cluster.gpus_per_node, c->cluster.preset != NULL ? ", " : "",
                 c->cluster.preset != NULL ? c->cluster.preset : "");
+    if (ty_arch_is_moe(&c->arch)) {
+        char active[64];
+        ty_text_add(t, "active for a token: %s parameters, %s without the input embedding\n",
+                    ty_words_count(ty_arch_active_params(&c->arch, true), params, sizeof(params)),
+                    ty_words_count(ty_arch_active_params(&c->arch, false), active, sizeof(active)));
+    }
     exceptions(&c->cluster.exception_texts, t);
     ty_text_add(t, "tensor %u%s, ", (unsigned)l->tensor,
                 l->sequence_parallel ? " with sequence parallelism" : "");

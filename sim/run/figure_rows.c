@@ -30,6 +30,21 @@ static double derate(const struct ty_figures *f)
     return f->run->config->cluster.gpu.derate;
 }
 
+static double parameters(const struct ty_figures *f)
+{
+    return ty_arch_params(&f->run->config->arch);
+}
+
+static double active(const struct ty_figures *f)
+{
+    return ty_arch_active_params(&f->run->config->arch, true);
+}
+
+static double active_without_embedding(const struct ty_figures *f)
+{
+    return ty_arch_active_params(&f->run->config->arch, false);
+}
+
 /* Compute time of a stage, mean over its ranks. */
 static double stage_compute_s(const struct ty_run *run, uint32_t stage)
 {
@@ -175,12 +190,14 @@ const struct ty_figure_row ty_figure_table[] = {
      MEMBER(model_tflops_per_gpu), .note = note_per_gpu, JSON, TABLE(40, "model FLOP/s"),
      PAGE(30, "model FLOP/s per GPU")},
     {"mfu",
-     "PaLM convention: 6 N + 12 L h s FLOPs per token, N with input and output embedding, "
-     "attention in full, over dense peak",
+     "PaLM convention: 6 N + 12 L h s FLOPs per token, N with input and output embedding and "
+     "those routed experts that a token goes to, attention in full, over dense peak",
      UNIT(SHARE, 1), MEMBER(mfu), .note = note_mfu, JSON, TABLE(50, "MFU"), PAGE(40, "MFU"),
      SWEEP(20), BEST(30, "MFU")},
-    {"mfu_causal", "mfu with half the attention term", UNIT(SHARE, 1), MEMBER(mfu_causal), JSON,
-     PAGE(40, "MFU, causal attention")},
+    {"mfu_causal",
+     "mfu with half the attention term; of models with experts, latent attention or model.mtp "
+     "matrix products in place of parameters, as Megatron-LM counts them",
+     UNIT(SHARE, 1), MEMBER(mfu_causal), JSON, PAGE(40, "MFU, causal attention")},
     {"hfu", "mfu with what layout.recompute repeats counted in the same way: never less",
      UNIT(SHARE, 1), MEMBER(hfu), .note = note_hfu, JSON, TABLE(60, "HFU"), PAGE(40, "HFU"),
      SWEEP(30)},
@@ -200,6 +217,12 @@ const struct ty_figure_row ty_figure_table[] = {
      TABLE(90, "slowest stage")},
     {NULL, NULL, UNIT(FACTOR, 0), .value = derate, .note = note_derate,
      TABLE(90, "in-situ derate")},
+    {"parameters", "of the model", UNIT(COUNT, 0), .value = parameters, JSON},
+    {"parameters_active", "those that a token meets: of routed experts its own", UNIT(COUNT, 0),
+     .value = active, JSON},
+    {"parameters_active_without_embedding",
+     "these without the input embedding, unless it is the output matrix as well", UNIT(COUNT, 0),
+     .value = active_without_embedding, JSON},
     {"peak_memory_bytes",
      "of a GPU of the fullest stage, a column of sweeps: memory.peak_bytes has "
      "all stages",
