@@ -192,7 +192,6 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
             ty_lower_gather(l, &gathers, 2 * (u - 1) + k - 1);
             part(l, unit, unit->part[k - 1].part);
             if (reducing && !late) {
-                ty_lower_catch_up(l);
                 ty_lower_reduce(l, v, u - 1, k - 1);
             }
         }
@@ -201,7 +200,6 @@ static void backward(struct ty_lowering *l, const struct ty_block_want *want)
         put_send(l, 0, want->partner->edges.act_out, true);
     }
     put_send(l, 1, v->edges.grad_out, false);
-    ty_lower_catch_up(l);
     if (reducing && late) {
         ty_lower_reduce_late(l, v);
     }

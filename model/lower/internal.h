@@ -204,7 +204,7 @@ struct ty_lower_block {
     bool second; /* ... with events of its own */
     bool fresh;  /* nothing of the pass has been computed or is to be hidden */
     bool cut;    /* the next operation begins a piece */
-    struct ty_lower_weight weight[2 * TY_UNIT_OPS]; /* [n_weights]: put off, of two units at most */
+    struct ty_lower_weight weight[TY_UNIT_OPS]; /* [n_weights]: put off, in a woven pair */
     uint32_t n_weights;
     /* events the next computation has to wait for, and what each of them has waited for itself */
     uint8_t need[TY_EVENTS];
@@ -426,10 +426,9 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
 void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-/* In a woven pair: weight gradients are put off until there is a collective to run beside, or
- * ty_lower_catch_up. */
+/* In a woven pair: weight gradients are put off until there is a collective to run beside, at most
+ * to the end of the part. */
 void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-void ty_lower_catch_up(struct ty_lowering *l);
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_weight(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 

@@ -104,7 +104,8 @@ static bool hides(const struct ty_lowering *l, const struct ty_op_comms *comms)
     return any;
 }
 
-void ty_lower_catch_up(struct ty_lowering *l)
+/* Weight gradients that were put off: beside the collectives just issued, or before a part ends. */
+static void catch_up(struct ty_lowering *l)
 {
     for (uint32_t i = 0; i < l->emit.n_weights; i++) {
         const struct ty_lower_weight *w = &l->emit.weight[i];
@@ -139,7 +140,7 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
         events |= 1u << record;
     }
     if (l->emit.woven && place != TY_BEFORE_WGRAD && hides(l, all)) {
-        ty_lower_catch_up(l);
+        catch_up(l);
         ty_lower_cut(l);
     }
     return events;
@@ -319,25 +320,11 @@ void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, e
     reversed(l, unit, part, backward_op);
 }
 
-/* Whether the backward of a unit has collectives to run beside. */
-static bool unit_hides(const struct ty_lowering *l, const struct ty_unit *unit)
-{
-    const struct ty_unit_ops *ops = &l->units->kind[unit->kind];
-    bool any = false;
-    for (uint32_t i = 0; i < ops->n; i++) {
-        any = any || hides(l, &ops->op[i].comms[TY_BEFORE_DGRAD]) ||
-              hides(l, &ops->op[i].comms[TY_AFTER_DGRAD]);
-    }
-    return any;
-}
-
 void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)
 {
-    if (!unit_hides(l, unit)) {
-        ty_lower_catch_up(l);
-    }
     recompute(l, unit, part);
     reversed(l, unit, part, woven_op);
+    catch_up(l);
 }
 
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)

@@ -11,8 +11,8 @@
  *
  * which issues what DeepSeek's DualPipe and Megatron-LM's overlap_moe_expert_parallel_comm do:
  * combine(B), attn(F), mlp(B), dispatch(F), dispatch(B), mlp(W), mlp(F), attn(B), attn(W),
- * combine(F). Only combine(B) of the layer before does not wait for attn(W), which runs beside it;
- * where gradients are reduced, weights are not put off beyond their part.
+ * combine(F). With DeepSeek's own durations of these (its trace of four layers, waiting included)
+ * the order leaves 5.6 % of the compute stream idle; its trace has 8.4 %.
  *
  * Nobody counts layers: those without such collectives are part of a piece, and what one half has
  * more than the other runs by itself in the end. Streams and events do the rest. The forward has
