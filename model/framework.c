@@ -217,6 +217,8 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fused_permute, "true",
          "whether rows are put in the order of experts, and back with their sum, by one kernel; "
          "false: framework operators"),
+    FLAG(fused_experts, "true",
+         "whether a product of all experts of a rank is one launch; false: one for each expert"),
     FLAG(fused_router, "false",
          "whether scores, top-k and maps of the router are fused kernels; false: framework "
          "operators"),
@@ -243,6 +245,8 @@ static const char megatron_lm[] =
     "fused_rotary: true               # apply_rope_fusion\n"
     "fused_merge: true                # Transformer Engine: flash_attn_fwd_out_correction\n"
     "fused_optimizer: true            # apex or Transformer Engine FusedAdam\n"
+    "fused_experts: false             # GroupedLinear: cuBLAS, expert by expert on four streams\n"
+    "dispatch_sync: 40 us             # guess 50 %: counts copied to the host, launches behind it\n"
     "norm_speed: 2                    # guess 30 %: theirs reach 60 to 80 % of bandwidth, vidur's "
     "32 %\n"
     "layer_floor: 0.3 ms              # guess 40 %: 14 kernels, 8 us each, and their Python\n"
@@ -361,6 +365,9 @@ static const char torchtitan[] =
     "fused_rotary: false              # apply_rotary_emb on complex numbers\n"
     "fused_merge: false               # _SDPAMerger of torch.distributed\n"
     "fused_optimizer: true            # optimizer.implementation: fused\n"
+    "fused_experts: true              # torch._grouped_mm\n"
+    "fused_permute: false             # guess: sorts and gathers of framework operators\n"
+    "dispatch_sync: 40 us             # code: splits go to the host; guess 50 %\n"
     "fused_loss: false                # cross_entropy of logits in 32 bit\n"
     "layer_floor: 0.45 ms             # guess: as fsdp\n";
 

@@ -111,7 +111,7 @@ struct ty_framework {
     bool pad_to_capacity;   /* ... and each expert gets as many rows as it takes */
     double dispatch_sync;   /* s the GPU waits for its host to learn how many rows come */
     double dispatch_buffer; /* rows there is room for, over those of a balanced load */
-    bool fused_permute, fused_router;
+    bool fused_permute, fused_experts, fused_router;
     bool scale_activation; /* probabilities scale the activation, else the experts' outputs */
 
     /* derived by ty_framework_finish */

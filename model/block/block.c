@@ -70,6 +70,12 @@ void ty_block_weight(struct ty_unit_op *op, const char *name, double params)
     op->weights[op->n_weights++] = (struct ty_weight){.name = name, .params = params};
 }
 
+void ty_block_whole_weight(struct ty_unit_op *op, const char *name, double params)
+{
+    ty_block_weight(op, name, params);
+    op->weights[op->n_weights - 1].whole = true;
+}
+
 static void put_saved(const struct ty_block_maker *b, const struct ty_saved *saved)
 {
     if (saved->bytes > 0) {

@@ -86,9 +86,11 @@ static void shared_down(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const double h = b->arch->hidden, f = b->shard.shared_ffn, out[] = {h};
     const double bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? h / b->shard.ranks : 0;
-    const double scale = b->arch->shared_gate ? h / b->shard.ranks : 0;
     ty_block_linear(b, op, f, out, 1);
-    ty_block_weight(op, "shared down", f * h + bias + scale);
+    ty_block_weight(op, "shared down", f * h + bias);
+    if (b->arch->shared_gate) { /* one column: nothing beside the products */
+        ty_block_whole_weight(op, "shared scale", h);
+    }
     op->row = true;
 }
 
@@ -153,7 +155,7 @@ static void router(struct ty_block_maker *b, uint8_t role)
                                             .variant = TY_ANY_KERNEL,
                                             .matmul = {own, h, experts}});
     ty_block_elementwise(b, op, TY_OPERATOR_ROUTER, fused ? TY_FUSED : TY_UNFUSED, own * experts);
-    ty_block_weight(op, "router", (h + (b->arch->router_bias ? 1 : 0)) * experts);
+    ty_block_whole_weight(op, "router", (h + (b->arch->router_bias ? 1 : 0)) * experts);
     ty_block_keep(b, b->out->n - 1, b->out->n - 1, "router scores", 4 * own * experts);
     op->recompute = TY_RECOMPUTE_MOE;
     op->rows = role;
@@ -211,9 +213,10 @@ static void sort(const struct ty_block_maker *b, struct ty_unit_op *op)
 
 static void grouped(const struct ty_block_maker *b, struct ty_unit_op *op, double in, double out)
 {
+    const bool one = b->layout->framework.fused_experts;
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_GROUPED,
                                             .dtype = b->arch->dtype,
-                                            .variant = TY_GROUPED_CALLS,
+                                            .variant = one ? TY_GROUPED_ONE : TY_GROUPED_CALLS,
                                             .grouped = {.groups = b->shard.experts,
                                                         .rows = b->shard.expert_rows,
                                                         .in = in,

@@ -22,11 +22,19 @@
  * Megatron-DeepSpeed runs on A100 hosts (VIA-Research/vTrain, single node). */
 #define FLOOR_BACKWARD 1.3
 
+/* Launches of a dense layer as kernels are counted here, those of framework.layer_floor; of a
+ * router from logits to maps, and of rows put in order, of framework operators and fused (counted
+ * roughly in Megatron-LM, moe_utils.py: guess 30 %). */
+#define DENSE_LAUNCHES   11.0
+#define ROUTER_LAUNCHES  20.0
+#define PERMUTE_LAUNCHES 6.0
+#define FUSED_LAUNCHES   2.0
+
 struct pass {
     const struct ty_unit_ops *unit;
     const struct ty_unit_waits *waits;
     const struct ty_unit_costs *costs;
-    bool overlaps; /* framework.overlap_tensor_reduce */
+    const struct ty_framework *framework;
 };
 
 /* Seconds of a pass around one stretch. */
@@ -47,16 +55,33 @@ static void beside(struct line *line, double s, double kernel, double wait)
     in_turn(line, covers ? kernel : 0, covers ? 0 : wait);
 }
 
+/* Whether an operator runs beside what comes after its neighbour. */
+static bool is_beside(const struct pass *p, uint32_t i)
+{
+    return i < p->unit->n && p->unit->op[i].beside;
+}
+
 static struct line forward(const struct pass *p, double s)
 {
     struct line line = {0, 0};
-    (void)s;
     for (uint32_t i = 0; i < p->unit->n; i++) {
         const double *wait = p->waits->seconds[i];
-        in_turn(&line, p->costs->op[i].forward.seconds,
-                wait[TY_BEFORE_FORWARD] + wait[TY_AFTER_FORWARD]);
+        const bool hides = is_beside(p, i + 1);
+        in_turn(&line, is_beside(p, i) ? 0 : p->costs->op[i].forward.seconds,
+                wait[TY_BEFORE_FORWARD] + (hides ? 0 : wait[TY_AFTER_FORWARD]));
+        if (hides) {
+            beside(&line, s, p->costs->op[i + 1].forward.seconds, wait[TY_AFTER_FORWARD]);
+        }
     }
     return line;
+}
+
+/* Whether the weight gradient runs beside what comes after the input gradient. */
+static bool hides_reduction(const struct pass *p, uint32_t i)
+{
+    const struct ty_unit_op *op = &p->unit->op[i];
+    return op->expert ? p->framework->overlap_dispatch
+                      : p->framework->overlap_tensor_reduce && op->column;
 }
 
 static struct line backward(const struct pass *p, double s)
@@ -66,11 +91,19 @@ static struct line backward(const struct pass *p, double s)
         const struct ty_op_costs *cost = &p->costs->op[i];
         const double *wait = p->waits->seconds[i];
         in_turn(&line, 0, wait[TY_BEFORE_DGRAD]);
+        if (is_beside(p, i)) { /* its kernels are beside what comes after the operator behind it */
+            in_turn(&line, 0, wait[TY_AFTER_DGRAD]);
+            continue;
+        }
         beside(&line, s, cost->dgrad.seconds, wait[TY_BEFORE_WGRAD]);
-        if (p->overlaps && p->unit->op[i].column) {
-            beside(&line, s, cost->wgrad.seconds, wait[TY_AFTER_DGRAD]);
+        const bool next = i > 0 && is_beside(p, i - 1);
+        const struct ty_op_costs *other = next ? &p->costs->op[i - 1] : NULL;
+        const double more = next ? other->dgrad.seconds + other->wgrad.seconds : 0;
+        if (hides_reduction(p, i)) {
+            beside(&line, s, cost->wgrad.seconds + more, wait[TY_AFTER_DGRAD]);
         } else {
-            in_turn(&line, cost->wgrad.seconds, wait[TY_AFTER_DGRAD]);
+            in_turn(&line, cost->wgrad.seconds, next ? 0 : wait[TY_AFTER_DGRAD]);
+            beside(&line, s, more, next ? wait[TY_AFTER_DGRAD] : 0);
         }
     }
     return line;
@@ -98,18 +131,60 @@ static struct line weight(const struct pass *p, double s)
     return line;
 }
 
-/* Of the launches of a backward, those of weight gradients: one product each, where every kernel
- * has one for its input. */
-static double weight_share(const struct ty_unit_ops *unit)
+static double launches(const struct ty_kernel *kernel)
 {
-    uint32_t kernels = 0, products = 0;
+    const bool fused = kernel->variant == TY_FUSED;
+    switch (kernel->op) {
+    case TY_OPERATOR_GROUPED:
+        return kernel->variant == TY_GROUPED_CALLS ? kernel->grouped.groups : 1;
+    case TY_OPERATOR_ROUTER:
+        return fused ? FUSED_LAUNCHES : ROUTER_LAUNCHES;
+    case TY_OPERATOR_PERMUTE:
+    case TY_OPERATOR_UNPERMUTE:
+        return fused ? FUSED_LAUNCHES : PERMUTE_LAUNCHES;
+    default:
+        return 1;
+    }
+}
+
+/* Of a forward: all, and those of products. */
+struct launches {
+    double kernels, products;
+    bool routed;
+};
+static struct launches launches_of(const struct ty_unit_ops *unit)
+{
+    struct launches sum = {0, 0, false};
     for (uint32_t i = 0; i < unit->n; i++) {
-        kernels += unit->op[i].n_kernels;
+        sum.routed = sum.routed || unit->op[i].routed;
         for (uint32_t k = 0; k < unit->op[i].n_kernels; k++) {
-            products += unit->op[i].kernel[k].op == TY_OPERATOR_MATMUL;
+            const struct ty_kernel *kernel = &unit->op[i].kernel[k];
+            const bool product =
+                kernel->op == TY_OPERATOR_MATMUL || kernel->op == TY_OPERATOR_GROUPED;
+            sum.kernels += launches(kernel);
+            sum.products += product ? launches(kernel) : 0;
         }
     }
-    return (double)products / (kernels + products);
+    return sum;
+}
+
+/* Of the launches of a backward, those of weight gradients: one product each, where every kernel
+ * has one for its input. */
+static double weight_share(const struct launches *n)
+{
+    return n->products / (n->kernels + n->products);
+}
+
+/* The time of a forward's launches: of a layer with experts as many times that of a dense one as it
+ * has more of them, its exchanges included. */
+static double floor_of(const struct ty_unit_ops *unit, const struct launches *n,
+                       const struct ty_framework *framework)
+{
+    double exchanges = 0;
+    for (uint32_t i = 0; i < unit->n; i++) {
+        exchanges += unit->op[i].comms[TY_BEFORE_FORWARD].n + unit->op[i].comms[TY_AFTER_FORWARD].n;
+    }
+    return framework->layer_floor * (n->routed ? (n->kernels + exchanges) / DENSE_LAUNCHES : 1);
 }
 
 /* The stretch under which a pass reaches the floor: Newton's method from above, which meets each
@@ -133,11 +208,12 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
                   const struct ty_gpu *gpu, const struct ty_unit_waits *waits,
                   struct ty_unit_costs *costs)
 {
-    const double floor = layout->framework.layer_floor / gpu->host_speed;
-    const struct pass p = {unit, waits, costs, layout->framework.overlap_tensor_reduce};
+    const struct launches n = launches_of(unit);
+    const double floor = floor_of(unit, &n, &layout->framework) / gpu->host_speed;
+    const struct pass p = {unit, waits, costs, &layout->framework};
     const double ahead = stretch(&p, forward, floor);
     const double back = stretch(&p, backward, FLOOR_BACKWARD * floor);
-    const double of_weights = weight_share(unit);
+    const double of_weights = weight_share(&n);
     const double in = stretch(&p, input, FLOOR_BACKWARD * floor * (1 - of_weights));
     const double weights = stretch(&p, weight, FLOOR_BACKWARD * floor * of_weights);
     for (uint32_t i = 0; i < unit->n; i++) {

@@ -18,12 +18,6 @@
  * keys with their position part, values a (2 (d_n + d_r) + d_v). */
 #include "model/block/block_internal.h"
 
-static void whole_weight(struct ty_unit_op *op, const char *name, double params)
-{
-    ty_block_weight(op, name, params);
-    op->weights[op->n_weights - 1].whole = true;
-}
-
 static void product(const struct ty_block_maker *b, struct ty_unit_op *op, double rows, double in,
                     double out)
 {
@@ -51,11 +45,11 @@ static void down(struct ty_block_maker *b)
     if (q > 0) {
         product(b, op, own, h, q);
         latent_norm(b, op, q);
-        whole_weight(op, "q down", rows * q + q);
+        ty_block_whole_weight(op, "q down", rows * q + q);
     }
     product(b, op, own, h, kv + rope);
     latent_norm(b, op, kv);
-    whole_weight(op, "kv down", rows * (kv + rope) + kv);
+    ty_block_whole_weight(op, "kv down", rows * (kv + rope) + kv);
 }
 
 static void up(struct ty_block_maker *b)

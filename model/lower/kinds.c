@@ -66,6 +66,14 @@ static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind
     return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }
 
+/* Whether a member's group lies as that of the one before it, and costs as much. */
+static bool as_before(const struct comm *c, uint32_t member)
+{
+    const struct ty_reach *reach = c->collective == NULL ? NULL : c->collective->reach;
+    return reach != NULL && member > 0 &&
+           memcmp(&reach[member], &reach[member - 1], sizeof(*reach)) == 0;
+}
+
 /* What members take with the links to themselves. */
 static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct comm *c,
                       cost_fn *cost_of, const void *arg)
@@ -78,9 +86,13 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
         out_of_memory(l);
         return;
     }
+    double seconds = 0;
     for (uint32_t i = 0; i < l->members; i++) {
-        double seconds = 0;
-        cost_of(l, arg, i, true, &cost[i], &seconds);
+        if (as_before(c, i)) {
+            cost[i] = cost[i - 1];
+        } else {
+            cost_of(l, arg, i, true, &cost[i], &seconds);
+        }
         alone[i] = ty_lower_ps(l, seconds);
         equal = equal && alone[i] == alone[0];
         as_dur = as_dur && alone[i] == ty_kind_duration(kind, i);
@@ -107,11 +119,14 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
                            .nodes = c->reach.nodes,
                            .sharing = c->reach.sharing};
     ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
+    struct ty_coll_cost cost = {.latency_s = 0};
+    double seconds = 0;
     bool equal = true;
     for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
-        struct ty_coll_cost cost = {.latency_s = 0};
-        double seconds = 0;
-        cost_of(l, arg, i, false, &cost, &seconds);
+        if (!as_before(c, i)) {
+            cost = (struct ty_coll_cost){.latency_s = 0};
+            cost_of(l, arg, i, false, &cost, &seconds);
+        }
         dur[i] = ty_lower_ps(l, seconds);
         equal = equal && dur[i] == dur[0];
         kind.nvlink_B += cost.nvlink_B / l->members;

@@ -91,15 +91,21 @@ static void wait_for_rows(struct ty_lowering *l, bool passed)
     }
 }
 
-/* Whether a woven pair goes on with its other half when these are issued: exchanges of tokens, or
- * where there are none, collectives of tensor parallelism. */
-static bool hides(const struct ty_lowering *l, const struct ty_op_comms *comms)
+/* Whether there is something to hide at a place, behind weight gradients that were put off and the
+ * other half of a woven pair: exchanges of tokens, not what is known before them, or where there
+ * are none, collectives of tensor parallelism. */
+static bool hides(const struct ty_lowering *l, const struct ty_op_comms *comms,
+                  enum ty_comm_place place)
 {
     const bool experts = l->in->layout->expert > 1;
     bool any = false;
+    if (place == TY_BEFORE_WGRAD || (experts && place == TY_BEFORE_FORWARD)) {
+        return false;
+    }
     for (uint32_t i = 0; i < comms->n; i++) {
-        const struct ty_op_comm *comm = &comms->item[i];
-        any = any || (experts ? comm->exchange.tokens > 0 : comm->group == TY_GROUP_TENSOR);
+        const enum ty_comm_group group = (enum ty_comm_group)comms->item[i].group;
+        any = any || (experts ? group == TY_GROUP_EXPERT || group == TY_GROUP_EXPERT_ALL
+                              : group == TY_GROUP_TENSOR);
     }
     return any;
 }
@@ -139,9 +145,11 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
         }
         events |= 1u << record;
     }
-    if (l->emit.woven && place != TY_BEFORE_WGRAD && hides(l, all)) {
+    if (hides(l, all, place)) {
         catch_up(l);
-        ty_lower_cut(l);
+        if (l->emit.woven) {
+            ty_lower_cut(l);
+        }
     }
     return events;
 }
@@ -210,8 +218,21 @@ static void again_op(struct ty_lowering *l, const struct at *at)
     wait_for_rows(l, rows);
 }
 
+/* The weight gradient is put off until there is a collective to run beside. */
+static void delayed_op(struct ty_lowering *l, const struct at *at)
+{
+    await(l, comms(l, at, TY_BEFORE_DGRAD));
+    const uint32_t gathered = comms(l, at, TY_BEFORE_WGRAD);
+    work(l, at, at->kinds->input, at->kinds->next_input, true);
+    if (at->op->weight != NULL) {
+        l->emit.weight[l->emit.n_weights++] =
+            (struct ty_lower_weight){at->unit, at->number, gathered};
+    }
+    await(l, comms(l, at, TY_AFTER_DGRAD));
+}
+
 /* Input gradient, what comes after it, and the weight gradient beside that. */
-static void backward_op(struct ty_lowering *l, const struct at *at)
+static void whole_op(struct ty_lowering *l, const struct at *at)
 {
     const bool split = ty_lower_splits_wgrad(at->op), rows = pass_by(l, at);
     await(l, comms(l, at, TY_BEFORE_DGRAD));
@@ -229,21 +250,18 @@ static void backward_op(struct ty_lowering *l, const struct at *at)
     wait_for_rows(l, rows);
 }
 
-/* In a woven pair: the weight gradient is put off until there is a collective to run beside. */
+static void backward_op(struct ty_lowering *l, const struct at *at)
+{
+    const bool delays =
+        at->op->expert && l->in->layout->expert > 1 && l->in->layout->framework.overlap_dispatch;
+    (delays ? delayed_op : whole_op)(l, at);
+}
+
+/* In a woven pair. */
 static void woven_op(struct ty_lowering *l, const struct at *at)
 {
-    if (at->op->first) { /* nobody waits for an input gradient */
-        backward_op(l, at);
-        return;
-    }
-    await(l, comms(l, at, TY_BEFORE_DGRAD));
-    const uint32_t gathered = comms(l, at, TY_BEFORE_WGRAD);
-    work(l, at, at->kinds->input, at->kinds->next_input, true);
-    if (at->op->weight != NULL) {
-        l->emit.weight[l->emit.n_weights++] =
-            (struct ty_lower_weight){at->unit, at->number, gathered};
-    }
-    await(l, comms(l, at, TY_AFTER_DGRAD));
+    /* nobody waits for the input gradient of what comes first */
+    (at->op->first ? whole_op : delayed_op)(l, at);
 }
 
 /* The input gradient alone: what the stage before waits for. */

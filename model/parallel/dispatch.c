@@ -193,4 +193,37 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
-const struct ty_parallel ty_parallel_dispatch = {.shard = shard, .around = around};
+/* ---- what goes with what ---- */
+
+/* Rules of Megatron-LM (transformer_config.py, token_dispatcher.py). */
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    const struct ty_framework *f = &layout->framework;
+    (void)gpus;
+    if (!ty_arch_is_moe(arch)) {
+        return 0;
+    }
+    if (f->pad_to_capacity && f->capacity == 0) {
+        return ty_check_fail(section, "expert", err,
+                             "%u: framework.pad_to_capacity has nothing to fill up to; write a "
+                             "framework.capacity, such as 1",
+                             (unsigned)layout->expert);
+    }
+    if (f->pad_to_capacity && layout->expert > 1 && f->dispatcher != TY_DISPATCHER_ALL_TO_ALL) {
+        return ty_check_fail(section, "expert", err,
+                             "%u: framework.pad_to_capacity goes with framework.dispatcher "
+                             "alltoall only; write that",
+                             (unsigned)layout->expert);
+    }
+    if (f->shared_overlap && layout->expert > 1 && arch->shared_ffn > 0 &&
+        f->dispatcher == TY_DISPATCHER_ALL_GATHER) {
+        return ty_check_fail(section, "expert", err,
+                             "%u: framework.shared_overlap does not go with framework.dispatcher "
+                             "allgather; write false there, or alltoall, deepep or hybridep here",
+                             (unsigned)layout->expert);
+    }
+    return 0;
+}
+
+const struct ty_parallel ty_parallel_dispatch = {.check = check, .shard = shard, .around = around};
