@@ -39,6 +39,7 @@ _Static_assert(TY_EVENT_GATHER_LAST < (int)TY_EVENTS, "an event for every gather
 
 /* Communication kinds of one pipeline rank. TY_NONE where the layout has none. */
 struct ty_comm_kinds {
+    /* of an exchange whose pass may be woven: the kind after it is beside computation */
     uint16_t op[TY_N_UNIT_KINDS][TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
     uint16_t round[TY_N_UNIT_KINDS][TY_UNIT_OPS][4]; /* forward; backward: first, middle, last */
     uint16_t gather[2];                              /* tensor: messages that were sent in parts */

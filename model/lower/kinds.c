@@ -295,7 +295,10 @@ static uint16_t made_comm(struct ty_lowering *l, const struct ty_op_comm *comm, 
 {
     const struct ty_lower_group *g = &l->group[comm->group];
     const bool exchange = comm->exchange.tokens > 0;
-    const struct ty_collective c = {
+    const char *name = l->b.program->groups[g->link].name;
+    const enum ty_phase phase = forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD;
+    struct ty_exchange beside = comm->exchange;
+    struct ty_collective c = {
         .coll = exchange ? TY_COLL_ALL_TO_ALL : (enum ty_coll)comm->coll,
         .reach = g->reach,
         .bytes = exchange ? ty_exchange_bytes(&comm->exchange, g->reach[0].ranks) : comm->bytes,
@@ -304,8 +307,13 @@ static uint16_t made_comm(struct ty_lowering *l, const struct ty_op_comm *comm, 
         .name = comm->name,
         .exchange = exchange ? &comm->exchange : NULL,
         .load = load};
-    return collective_kind(l, l->b.program->groups[g->link].name, category_of[comm->group],
-                           forward ? TY_PHASE_FORWARD : TY_PHASE_BACKWARD, &c);
+    const uint16_t kind = collective_kind(l, name, category_of[comm->group], phase, &c);
+    if (exchange && l->weaves) {
+        beside.overlapped = true;
+        c.exchange = &beside;
+        (void)collective_kind(l, name, category_of[comm->group], phase, &c);
+    }
+    return kind;
 }
 
 static uint16_t op_comm_kind(struct ty_lowering *l, const struct ty_op_comm *comm, bool forward)

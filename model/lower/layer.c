@@ -135,7 +135,8 @@ static uint32_t comms(struct ty_lowering *l, const struct at *at, enum ty_comm_p
         }
     }
     for (uint32_t i = 0; i < all->n; i++) {
-        const uint16_t kind = at->comm[place][i];
+        const bool beside = l->emit.woven && all->item[i].exchange.tokens > 0;
+        const uint16_t kind = at->comm[place][i] + beside;
         const uint8_t record = place == TY_BEFORE_WGRAD
                                    ? TY_EVENT_REGATHER
                                    : event_of((enum ty_comm_group)all->item[i].group);

@@ -234,8 +234,9 @@ END_TEST
 
 START_TEST(exchanges_of_experts_are_hidden)
 {
-    struct quick_run apart = quick_run(experts, NULL, SETS(APART));
-    struct quick_run woven = quick_run(experts, NULL, SETS(WOVEN));
+    static const char alike[] = "cluster.exchange_overlap_slowdown=0";
+    struct quick_run apart = quick_run(experts, NULL, SETS(APART, alike));
+    struct quick_run woven = quick_run(experts, NULL, SETS(WOVEN, alike));
     ck_assert_double_lt(woven.figures.step_s, apart.figures.step_s);
     ck_assert_double_lt(woven.run->stats.bucket_s[TY_BUCKET_EXPOSED_EXPERT],
                         0.6 * apart.run->stats.bucket_s[TY_BUCKET_EXPOSED_EXPERT]);

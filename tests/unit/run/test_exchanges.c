@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/core/analyse/link_load.h"
+#include "sim/core/program/issue.h"
 #include "sim/run/traffic.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
@@ -128,5 +129,43 @@ START_TEST(links_carry_what_ranks_send)
 }
 END_TEST
 
-TY_SUITE("exchanges", bytes_are_those_of_copies, groups_lie_where_the_grid_of_experts_puts_them,
-         links_carry_what_ranks_send)
+/* Computation runs beside exchanges of passes that are woven; elsewhere it waits for them. */
+START_TEST(exchanges_beside_computation_take_longer)
+{
+    static const char *const sets[] = {"layout.pipeline=2",
+                                       "layout.expert=16",
+                                       "schedule.name=dualpipe",
+                                       "framework.expert_overlap=true",
+                                       "framework.dispatcher=deepep",
+                                       "cluster.exchange_overlap_slowdown=50 %",
+                                       "model.layers=8",
+                                       NULL};
+    struct quick_run q = quick_run(RUN, "sweep", sets);
+    const struct ty_program *p = &q.run->lowered.program;
+    ty_ps seconds[2] = {0, 0};
+    for (struct ty_issue at = ty_issue_of(p, &p->gangs[0]); ty_issue_next(&at);) {
+        const struct ty_kind *kind = &p->kinds[at.op->kind];
+        if (strcmp(kind->name, "dispatch") == 0) {
+            const bool woven = at.pass->resumed || at.pass->interrupted;
+            ck_assert(seconds[woven] == 0 || seconds[woven] == kind->dur);
+            seconds[woven] = kind->dur;
+        }
+    }
+    const struct ty_reach reach = {.ranks = 16, .nodes = 2, .per_node = 8, .sharing = 1};
+    const struct ty_exchange x = {.method = TY_EXCHANGE_PER_NODE,
+                                  .tokens = 1024,
+                                  .row_B = 2048,
+                                  .experts = 64,
+                                  .top_k = 4,
+                                  .groups = 8,
+                                  .group_limit = 2};
+    struct ty_coll_cost cost;
+    ty_exchange_cost(&q.config->cluster, &x, &reach, &cost);
+    ck_assert_double_eq_tol((double)seconds[0] * 1e-12, ty_coll_seconds(&cost), 1e-11);
+    ck_assert_double_eq_tol((double)(seconds[1] - seconds[0]) * 1e-12, cost.transfer_s, 1e-11);
+    quick_run_free(&q);
+}
+END_TEST
+
+TY_SUITE("exchanges", exchanges_beside_computation_take_longer, bytes_are_those_of_copies,
+         groups_lie_where_the_grid_of_experts_puts_them, links_carry_what_ranks_send)
