@@ -60,7 +60,7 @@ const struct ty_field ty_arch_fields[] = {
     WORD(norm, fusion_words, "fused", "how norms are computed"),
     WORD(attention, ty_attention_words, "flash2", "how attention is computed"),
     WORD(dtype, ty_dtype_words, "bf16",
-         "type of the matrix products; states and data traffic are those of 16-bit training "
+         "type of the matrix products; states are those of 16-bit training "
          "whatever it is"),
     ROW(window, UINT, .min = 1, .max = 100000000, .fallback = "none", .blank = "none",
         .doc = "tokens that a query sees, itself included (sliding window); none: all before it"),

@@ -4,6 +4,8 @@
  * default and reports say which it was. "guess" marks what no source or measurement says. */
 #include "model/framework.h"
 
+#include "topology/cluster.h"
+
 static const struct ty_word p2p_words[] = {
     {"auto", TY_OVERLAP_P2P_AUTO, "with several model chunks per rank, as Megatron-LM does"},
     {"true", TY_OVERLAP_P2P_TRUE, "messages leave beside the next pass"},
@@ -90,6 +92,17 @@ static const struct ty_word master_words[] = {
     {NULL, 0, NULL},
 };
 
+static const struct ty_word fp8_words[] = {
+    {"none", TY_FP8_NONE, "nothing is cast: fp8 is a rate of products"},
+    {"delayed", TY_FP8_DELAYED,
+     "a scale for a tensor, from largest values of steps before (Transformer Engine's default)"},
+    {"current", TY_FP8_CURRENT,
+     "a scale for a tensor, from its own largest value: it is read once more (torchao)"},
+    {"blockwise", TY_FP8_BLOCKS, "a scale for 1 x 128 elements (DeepSeek-V3)"},
+    {"mxfp8", TY_FP8_BLOCKS, "a scale for 32 elements (Blackwell): as blockwise"},
+    {NULL, 0, NULL},
+};
+
 const struct ty_field ty_framework_fields[] = {
     ROW(preset, STRING,
         .doc = "a training stack (trainyard list frameworks); other keys override it; left out: "
@@ -102,6 +115,15 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "type in which the optimizer keeps its two moments"),
     ROW(master_dtype, WORD, .words = master_words, .fallback = "fp32",
         .doc = "type of the weights that the optimizer updates and casts to those of the model"),
+    ROW(fp8_recipe, WORD, .words = fp8_words, .fallback = "delayed",
+        .doc = "model.dtype fp8: how inputs, gradients and weights are cast for the products of "
+               "layers"),
+    FLAG(fp8_activations, "true",
+         "model.dtype fp8: whether inputs of products are kept as they were cast, one byte an "
+         "element; false: in 16 bit"),
+    FLAG(fp8_weights, "false",
+         "model.dtype fp8: whether weights are kept and gathered in fp8 (--fp8-param-gather), "
+         "one byte; false: in 16 bit, and cast once a step"),
     FLAG(fused_accumulation, "true",
          "whether weight-gradient products add to the gradients of earlier micro-batches; false: "
          "one more kernel per matrix does"),
@@ -368,6 +390,8 @@ static const char torchtitan[] =
     "fused_experts: true              # torch._grouped_mm\n"
     "fused_permute: false             # guess: sorts and gathers of framework operators\n"
     "dispatch_sync: 40 us             # code: splits go to the host; guess 50 %\n"
+    "fp8_recipe: current              # torchao Float8Linear: dynamic tensorwise scales ...\n"
+    "fp8_activations: false           # ... and inputs are saved in high precision\n"
     "fused_loss: false                # cross_entropy of logits in 32 bit\n"
     "layer_floor: 0.45 ms             # guess: as fsdp\n";
 
@@ -455,8 +479,11 @@ const struct ty_preset ty_framework_presets[] = {
     {.name = NULL},
 };
 
-void ty_framework_finish(struct ty_framework *framework, bool bf16)
+/* Weights beside products in fp8 are bf16. */
+void ty_framework_finish(struct ty_framework *framework, int dtype)
 {
+    const bool bf16 = dtype == TY_DTYPE_BF16 || dtype == TY_DTYPE_FP8;
+    framework->fp8_weights = framework->fp8_weights && dtype == TY_DTYPE_FP8;
     framework->grad_fp32 =
         framework->grad_dtype == TY_GRAD_FP32 || (framework->grad_dtype == TY_GRAD_AUTO && bf16);
     framework->reduce_fp32 = framework->reduce_dtype == TY_GRAD_FP32 ||

@@ -23,6 +23,14 @@ enum ty_state_dtype {
     TY_STATE_NONE /* master weights: those of the model are updated themselves */
 };
 
+/* How tensors get the scales with which they are cast to fp8. */
+enum ty_fp8_recipe {
+    TY_FP8_NONE,    /* products have the rate of fp8, and nothing is cast */
+    TY_FP8_DELAYED, /* one a tensor, from the largest values of steps before */
+    TY_FP8_CURRENT, /* one a tensor, from its own largest value */
+    TY_FP8_BLOCKS   /* one for some tens of elements, found while they are cast */
+};
+
 /* A habit that a pipeline may change; see ty_layout_does. */
 enum ty_habit {
     TY_HABIT_TRUE = 1,
@@ -93,7 +101,10 @@ struct ty_framework {
     bool fused_rotary;
     bool fused_merge; /* of partial outputs of attention */
     bool fused_optimizer;
-    double norm_speed;   /* of fused norms over the GPU's norm_passes */
+    int fp8_recipe;       /* enum ty_fp8_recipe */
+    bool fp8_activations; /* inputs of products are kept as they were cast */
+    bool fp8_weights;     /* weights are kept and gathered in fp8 */
+    double norm_speed;    /* of fused norms over the GPU's norm_passes */
     bool fused_loss;     /* cross-entropy reads 16-bit logits and writes their gradient over them */
     bool parallel_loss;  /* tensor ranks keep their columns of logits to themselves */
     bool recompute_head; /* full recomputation repeats the head's product, too */
@@ -122,8 +133,8 @@ extern const struct ty_field ty_framework_fields[];
 extern const uint32_t ty_n_framework_fields;
 extern const struct ty_preset ty_framework_presets[]; /* ends with a NULL name */
 
-/* Derives what is "auto" from the model: whether its products are bf16. */
-void ty_framework_finish(struct ty_framework *framework, bool bf16);
+/* Derives what is "auto" from the type of the model's products, enum ty_dtype. */
+void ty_framework_finish(struct ty_framework *framework, int dtype);
 
 /* The preset of a job that names none: one for all layouts, so that comparing two of them compares
  * nothing else. Only where parameters are sharded, which that stack does not do, it is fsdp. */

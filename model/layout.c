@@ -136,6 +136,12 @@ static int check_supported(const struct layout_check *c)
                         "write another, or give the peak",
                         ty_dtype_words[c->arch->dtype].name, ty_dtype_words[c->arch->dtype].name));
     }
+    if (c->arch->dtype == TY_DTYPE_FP8 && c->cluster->gpu.peak[TY_DTYPE_BF16] <= 0) {
+        rc = ty_check_first(rc, ty_fail(c->err, TY_EINPUT,
+                                        "model.dtype: fp8 leaves the output matrix in bf16, which "
+                                        "the GPU does not have (cluster.peak_bf16 is none); give "
+                                        "the peak"));
+    }
     return ty_check_first(rc, check_generations(c));
 }
 
@@ -380,7 +386,7 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                                    .gpus = layout->n_gpus > 0 ? layout->n_gpus
                                                               : ty_cluster_gpus(cluster),
                                    .err = err};
-    ty_framework_finish(&layout->framework, arch->dtype == TY_DTYPE_BF16);
+    ty_framework_finish(&layout->framework, arch->dtype);
     int rc = check_supported(&c);
     /* each needs what the one before establishes */
     derive_inner(&c);

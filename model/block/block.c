@@ -56,9 +56,14 @@ void ty_block_norm(const struct ty_block_maker *b, struct ty_unit_op *op)
 void ty_block_linear(const struct ty_block_maker *b, struct ty_unit_op *op, double in,
                      const double *out, uint32_t n)
 {
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += out[i];
+    }
+    ty_block_fp8_linear(b, op, in, sum);
     for (uint32_t i = 0; i < n; i++) {
         ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                                .dtype = b->arch->dtype,
+                                                .dtype = ty_block_product_dtype(b),
                                                 .variant = TY_ANY_KERNEL,
                                                 .matmul = {b->shard.tokens, in, out[i]}});
     }
@@ -131,7 +136,7 @@ double ty_block_input_bytes(const struct ty_block_maker *b)
 {
     const bool again = b->layout->framework.regather_inputs;
     return (again ? b->shard.own_tokens : b->shard.tokens) * b->arch->hidden *
-           ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+           ty_block_operand_bytes(b);
 }
 
 void ty_block_comm(struct ty_unit_op *op, enum ty_comm_place place, const struct ty_op_comm *comm,

@@ -139,7 +139,7 @@ struct ty_op_rounds {
     double first_B, middle_B, last_B; /* backward */
 };
 
-#define TY_OP_KERNELS 6u
+#define TY_OP_KERNELS 12u
 #define TY_OP_WEIGHTS 4u
 struct ty_unit_op {
     /* in traces; weight NULL: it has no weight gradient to speak of */

@@ -52,7 +52,8 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     while (b->out->op[made].kernel[activation].op != TY_OPERATOR_ACTIVATION) {
         activation++;
     }
-    const double inner = rows * width * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double elements = rows * width;
+    const double inner = elements * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const int kernel = ty_activation_of(b->arch, &b->layout->framework);
     const bool gate = is_gated(b->arch), remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
     const bool unfused = kernel == TY_ACTIVATION_SWIGLU_UNFUSED;
@@ -60,7 +61,7 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     ty_block_keep(b, made, made, name->up, inner);
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
     ty_block_keep_of(b, made, activation, used, gate ? name->product : name->activation,
-                     remade ? 0 : inner);
+                     remade ? 0 : elements * ty_block_operand_bytes(b));
 }
 
 /* ---- shared experts ---- */
@@ -71,6 +72,8 @@ static void shared_up(const struct ty_block_maker *b, struct ty_unit_op *op)
     const double bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? f : 0;
     const uint32_t n = n_first(b);
     const double matrices = is_gated(b->arch) ? 2 : 1, out[] = {matrices / n * f, f};
+    op->column = true;
+    op->n_reduces = n;
     ty_block_linear(b, op, h, out, n);
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
@@ -78,20 +81,18 @@ static void shared_up(const struct ty_block_maker *b, struct ty_unit_op *op)
     if (n == 2) {
         ty_block_weight(op, "shared up", h * f + bias);
     }
-    op->column = true;
-    op->n_reduces = n;
 }
 
 static void shared_down(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
     const double h = b->arch->hidden, f = b->shard.shared_ffn, out[] = {h};
     const double bias = (b->arch->bias & TY_BIAS_MLP) != 0 ? h / b->shard.ranks : 0;
+    op->row = true;
     ty_block_linear(b, op, f, out, 1);
     ty_block_weight(op, "shared down", f * h + bias);
     if (b->arch->shared_gate) { /* one column: nothing beside the products */
         ty_block_whole_weight(op, "shared scale", h);
     }
-    op->row = true;
 }
 
 static struct ty_unit_op *shared_op(struct ty_block_maker *b, const char *name,
@@ -244,17 +245,22 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
     const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
     const uint32_t n = n_first(b), number = b->out->n;
     const double matrices = is_gated(b->arch) ? 2 : 1;
+    const bool narrow = b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
+    const double arrives =
+        narrow ? ty_block_fp8_shares(b->shard.own_tokens * h, rows * h) : rows * h;
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MOE, "experts", "experts dgrad", "experts wgrad");
     op->recompute = TY_RECOMPUTE_MOE | TY_RECOMPUTE_MOE_ACT;
     op->expert = op->routed = true;
     op->rows = role;
     sort(b, op);
+    ty_block_fp8(b, op, arrives, rows * matrices * f, b->shard.experts * h * matrices * f);
     for (uint32_t i = 0; i < n; i++) {
         grouped(b, op, h, matrices / n * f);
     }
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), rows * f);
+    ty_block_fp8(b, op, rows * f, arrives, b->shard.experts * f * h);
     grouped(b, op, f, h);
     sort(b, op);
     expert_weights(b, op);
@@ -274,7 +280,8 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
 {
     const double row = ty_block_row_bytes(b, false), rows = row * b->shard.expert_rows;
     const bool late = !b->layout->framework.scale_activation;
-    ty_block_keep(b, permute, experts, "rows of the experts", rows);
+    ty_block_keep(b, permute, experts, "rows of the experts",
+                  b->shard.expert_rows * b->arch->hidden * ty_block_operand_bytes(b));
     ty_block_keep(b, experts, unpermute, "outputs of the experts", late ? rows : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients of rows that leave",
                   row * b->shard.sent_rows);

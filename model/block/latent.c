@@ -22,7 +22,7 @@ static void product(const struct ty_block_maker *b, struct ty_unit_op *op, doubl
                     double out)
 {
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = b->arch->dtype,
+                                            .dtype = ty_block_product_dtype(b),
                                             .variant = TY_ANY_KERNEL,
                                             .matmul = {rows, in, out}});
 }
@@ -42,6 +42,7 @@ static void down(struct ty_block_maker *b)
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_ATTENTION, "mla down", "mla down dgrad", "mla down wgrad");
     op->recompute = TY_RECOMPUTE_NORM;
+    ty_block_fp8(b, op, own * h, own * (q + kv + rope), h * (q + kv + rope));
     if (q > 0) {
         product(b, op, own, h, q);
         latent_norm(b, op, q);
@@ -65,6 +66,8 @@ static void up(struct ty_block_maker *b)
     op->column = true;
     op->width[0] = from;
     op->width[1] = (double)arch->kv_latent + arch->head_rope;
+    ty_block_fp8(b, op, tokens * (from + arch->kv_latent), tokens * (q + kv),
+                 from * q + arch->kv_latent * kv);
     product(b, op, tokens, from, q);
     product(b, op, tokens, arch->kv_latent, kv);
     if (arch->positions == 0 && arch->head_rope > 0) {
@@ -89,9 +92,9 @@ uint32_t ty_block_latent(struct ty_block_maker *b)
     down(b);
     up(b);
     ty_block_keep(b, first, first, "inputs of the latents' norms", own * (latents + rope));
-    const double latent = again ? own : all;
+    const double latent = (again ? own : all) / e * ty_block_operand_bytes(b);
     const uint32_t norm = b->out->op[first].n_kernels - 1;
-    ty_block_keep_of(b, first, 1, first + 1, "latent of q", latent * arch->query_latent);
+    ty_block_keep_of(b, first, norm - 2, first + 1, "latent of q", latent * arch->query_latent);
     ty_block_keep_of(b, first, norm, first + 1, "latent of k and v", latent * arch->kv_latent);
     ty_block_keep(b, first + 1, first + 2, "q, k, v", all * heads);
     return first + 1;

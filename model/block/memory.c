@@ -28,6 +28,11 @@ double ty_memory_added_bytes(const struct ty_layout *layout)
     return layout->zero >= 2 ? fmax(kept, ty_memory_reduced_bytes(layout)) : kept;
 }
 
+double ty_memory_weight_bytes(const struct ty_layout *layout)
+{
+    return layout->framework.fp8_weights ? 1 : 2;
+}
+
 double ty_memory_optimizer_bytes(const struct ty_layout *layout)
 {
     static const double bytes[] = {
@@ -43,7 +48,7 @@ struct ty_state_bytes ty_memory_states(const struct ty_layout *layout, double pa
     const bool whole = layout->zero >= 2 && ty_layout_has_copies(layout) &&
                        ty_layout_reduces(layout) == TY_REDUCES_LAST && ty_layout_adds_up(layout);
     return (struct ty_state_bytes){
-        .weights = 2 * (layout->zero >= 3 ? shared : params),
+        .weights = ty_memory_weight_bytes(layout) * (layout->zero >= 3 ? shared : params),
         .grads = whole ? ty_memory_added_bytes(layout) * params
                        : gradient * (layout->zero >= 2 ? shared : params),
         .optimizer = ty_memory_optimizer_bytes(layout) * (layout->zero >= 1 ? shared : params),
@@ -149,7 +154,8 @@ double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *
     if (layout->zero < 2 || (layout->zero == 2 && ty_layout_reduces(layout) == TY_REDUCES_LAST)) {
         return late ? 0 : ty_layout_bucket_params(layout) * ty_memory_grad_bytes(layout);
     }
-    return 2 * whole->gathered + ty_memory_added_bytes(layout) * whole->added +
+    return ty_memory_weight_bytes(layout) * whole->gathered +
+           ty_memory_added_bytes(layout) * whole->added +
            ty_memory_grad_bytes(layout) * whole->made +
            (late ? 0 : ty_memory_reduced_bytes(layout) * whole->reduced);
 }

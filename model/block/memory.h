@@ -71,6 +71,9 @@ struct ty_whole {
  * activations gone. */
 double ty_memory_buffers(const struct ty_layout *layout, const struct ty_whole *whole);
 
+/* Bytes of a weight as it is kept and gathered. */
+double ty_memory_weight_bytes(const struct ty_layout *layout);
+
 /* Bytes of what the optimizer keeps of a parameter: master weight and two moments. */
 double ty_memory_optimizer_bytes(const struct ty_layout *layout);
 

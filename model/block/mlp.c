@@ -53,7 +53,7 @@ static void tensors(const struct ty_block_maker *b, uint32_t mlp, uint32_t activ
     ty_block_keep_of(b, mlp, activation, mlp, "MLP silu(gate)",
                      kernel == TY_ACTIVATION_SWIGLU_UNFUSED ? inner : 0);
     ty_block_keep_of(b, mlp, activation, mlp, gate ? "MLP product" : "MLP activation",
-                     remade ? 0 : inner);
+                     remade ? 0 : inner / e * ty_block_operand_bytes(b));
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "MLP product", remade ? inner : 0);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MLP, "gradients in the MLP", (gate ? 3 : 2) * inner);
 }
@@ -69,10 +69,11 @@ void ty_block_mlp(struct ty_block_maker *b)
     op->recompute = TY_RECOMPUTE_FFN | TY_RECOMPUTE_MLP;
     op->n_reduces = apart ? 2 : 1;
     ty_block_linear(b, op, h, apart ? wide : whole, op->n_reduces);
+    const uint32_t activation = op->n_kernels;
     ty_block_elementwise(b, op, TY_OPERATOR_ACTIVATION,
                          ty_activation_of(b->arch, &b->layout->framework), b->shard.tokens * f);
     ty_block_linear(b, op, f, out, 1);
     weights(b, op);
-    tensors(b, b->out->n - 1, op->n_reduces);
+    tensors(b, b->out->n - 1, activation);
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, op, "gradient of an MLP matrix");
 }

@@ -169,9 +169,12 @@ static struct traffic cast(const struct ty_gpu *gpu, const struct ty_kernel *ker
     const double bytes[] = {[TY_CAST_QUANTIZE] = e + FP8_B,
                             [TY_CAST_BOTH] = e + 2 * FP8_B,
                             [TY_CAST_TRANSPOSE] = 2 * FP8_B,
-                            [TY_CAST_DEQUANTIZE] = FP8_B + e};
-    return streamed((backward ? kernel->gradients : 1) * bytes[kernel->variant],
-                    gpu->activation_efficiency);
+                            [TY_CAST_DEQUANTIZE] = FP8_B + e,
+                            [TY_CAST_AMAX] = e};
+    const double times = backward ? kernel->gradients : 1;
+    struct traffic traffic = streamed(times * bytes[kernel->variant], gpu->activation_efficiency);
+    traffic.kernels = times > 0; /* of weights nothing is cast going backward */
+    return traffic;
 }
 
 /* With sharded logits, or of framework operators. */

@@ -75,10 +75,11 @@ enum ty_grouped_kernel {
 
 /* Between 16 bit and fp8 with a scale for each 128 elements. */
 enum ty_cast_kernel {
-    TY_CAST_QUANTIZE,  /* 16 bit read, fp8 written */
-    TY_CAST_BOTH,      /* the same, and written a second time for products that sum over rows */
-    TY_CAST_TRANSPOSE, /* fp8 read and written anew, for such products */
-    TY_CAST_DEQUANTIZE /* fp8 read, 16 bit written */
+    TY_CAST_QUANTIZE,   /* 16 bit read, fp8 written */
+    TY_CAST_BOTH,       /* the same, and written a second time for products that sum over rows */
+    TY_CAST_TRANSPOSE,  /* fp8 read and written anew, for such products */
+    TY_CAST_DEQUANTIZE, /* fp8 read, 16 bit written */
+    TY_CAST_AMAX        /* 16 bit read for its largest value */
 };
 
 /* What two kernels must have in common for one to stand for the other. */

@@ -50,10 +50,10 @@ static void close_bucket(struct ty_lowering *l, struct ty_unit_part *part, enum 
                             ? ty_lower_group_kind(l, TY_GROUP_REPLICA, TY_COLL_ALL_REDUCE,
                                                   TY_PHASE_BACKWARD, bytes / shards)
                             : TY_NONE;
-    bucket->regain =
-        shared && l->zero->gather_after_step
-            ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_STEP, params * 2)
-            : TY_NONE;
+    bucket->regain = shared && l->zero->gather_after_step
+                         ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_STEP,
+                                               params * ty_memory_weight_bytes(l->in->layout))
+                         : TY_NONE;
 }
 
 /* Whether gradients of a group are those of one rank only. */
@@ -127,7 +127,8 @@ static uint16_t share(struct ty_lowering *l, struct ty_unit_part *part, enum ty_
     }
     const uint16_t gather =
         ty_lower_is_shared(l, group)
-            ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD, params * 2)
+            ? ty_lower_group_kind(l, group, TY_COLL_ALL_GATHER, TY_PHASE_FORWARD,
+                                  params * ty_memory_weight_bytes(l->in->layout))
             : TY_NONE;
     close_bucket(l, part, group, params);
     return gather;

@@ -33,6 +33,26 @@ static uint32_t up_to(const struct ty_unit_op *op, enum ty_operator last)
     return kernels;
 }
 
+/* Whether a kernel casts what another one gives to fp8, and not weights. */
+static bool casts_result(const struct ty_kernel *kernel)
+{
+    return kernel->op == TY_OPERATOR_CAST && kernel->gradients > 0;
+}
+
+/* With the casts behind them, and without those of weights that are there from the forward. */
+static uint32_t with_casts(const struct ty_unit_op *op, uint32_t kernels, bool kept)
+{
+    for (uint32_t i = 0; i < op->n_kernels; i++) {
+        const struct ty_kernel *kernel = &op->kernel[i];
+        const bool behind = i > 0 && (kernels >> (i - 1) & 1u) != 0;
+        kernels |= casts_result(kernel) && behind ? 1u << i : 0;
+        if (kernel->op == TY_OPERATOR_CAST && !casts_result(kernel) && kept) {
+            kernels &= ~(1u << i);
+        }
+    }
+    return kernels;
+}
+
 static uint32_t again(const struct ty_unit_op *op, uint32_t parts)
 {
     static const uint32_t some = TY_RECOMPUTE_NORM | TY_RECOMPUTE_MOE_ACT | TY_RECOMPUTE_FFN;
@@ -51,7 +71,7 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
     if (ty_unit_is_layer(b->kind) || b->kind == TY_UNIT_MTP) {
         const uint32_t parts = (op->recompute | TY_RECOMPUTE_LAYER) & set;
-        op->again = again(op, parts);
+        op->again = with_casts(op, again(op, parts), b->layout->zero < 3);
         op->drops = (parts & TY_RECOMPUTE_WITHOUT_OUTPUT) != 0;
     }
 }

@@ -248,8 +248,9 @@ CONTEXT = {"ranks of a sequence": lambda row: f"context {row['cp']}"}
 
 
 def context_keys(row, **more):
-    return common(row) | {"layout.context": row["cp"],
-                          "model.dtype": row["precision"].split("-")[0]} | more
+    dtype, _, scaling = row["precision"].partition("-")
+    recipe = {"framework.fp8_recipe": "current"} if scaling == "cs" else {}
+    return common(row) | {"layout.context": row["cp"], "model.dtype": dtype} | recipe | more
 
 
 def per_token(row):
@@ -397,7 +398,8 @@ DATASETS = [
         "torchtitan H100, context", "torchtitan",
         base=base("preset: dgx-h100, memory_bandwidth: 2.4 TB/s, memory: 94 GiB",
                   LLAMA + ", attention: flash2", "zero: 3, recompute: full",
-                  "preset: fsdp, fused_activation: true, fused_rotary: true"),
+                  "preset: fsdp, fused_activation: true, fused_rotary: true, "
+                  "fp8_recipe: current, fp8_activations: false"),
         machine="8 H100 of 96 GB and 500 W",
         source="github.com/pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan",
         notes="fp8, compiled. The run without context parallelism is 24 % too fast already; how "

@@ -112,12 +112,12 @@ END_TEST
 START_TEST(auto_means_fp32_in_bf16_training_only)
 {
     struct ty_framework f = {.grad_dtype = TY_GRAD_AUTO, .reduce_dtype = TY_GRAD_AUTO};
-    ty_framework_finish(&f, true);
+    ty_framework_finish(&f, TY_DTYPE_BF16);
     ck_assert(f.grad_fp32 && f.reduce_fp32);
-    ty_framework_finish(&f, false);
+    ty_framework_finish(&f, TY_DTYPE_FP16);
     ck_assert(!f.grad_fp32 && !f.reduce_fp32);
     f.reduce_dtype = TY_GRAD_FP32;
-    ty_framework_finish(&f, false);
+    ty_framework_finish(&f, TY_DTYPE_FP16);
     ck_assert(!f.grad_fp32 && f.reduce_fp32);
 }
 END_TEST
