@@ -231,6 +231,11 @@ bool ty_change_overlap_p2p(struct ty_config *c, int to)
     return true;
 }
 
+bool ty_change_expert_overlap(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.expert_overlap, to, c->layout.expert > 1);
+}
+
 bool ty_change_reduce_scatter(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.reduce_scatter, to, shards_states(&c->layout));
@@ -346,6 +351,7 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
         c->layout.shard = 0; /* derived anew */
     }
     c->schedule.slices = ty_sched_slices(&c->schedule);
+    c->schedule.overlaps = c->layout.framework.expert_overlap;
     const struct ty_section *section = &original->sections[TY_SECTION_LAYOUT];
     if (rc == 0) {
         rc = ty_layout_finish(&c->layout, section, &c->arch, &c->cluster,

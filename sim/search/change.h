@@ -46,6 +46,7 @@ ty_change_fn ty_change_overlap_grad_reduce;
 ty_change_fn ty_change_overlap_param_gather;
 ty_change_fn ty_change_overlap_tensor_reduce;
 ty_change_fn ty_change_overlap_p2p;
+ty_change_fn ty_change_expert_overlap;
 ty_change_fn ty_change_reduce_scatter;
 ty_change_fn ty_change_reshard;
 ty_change_fn ty_change_prefetch; /* to so many units */

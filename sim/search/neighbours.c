@@ -60,6 +60,8 @@ static const struct step stack_steps[] = {
     {ty_change_overlap_tensor_reduce, false},
     {ty_change_overlap_p2p, true},
     {ty_change_overlap_p2p, false},
+    {ty_change_expert_overlap, true},
+    {ty_change_expert_overlap, false},
     {ty_change_reduce_scatter, true},
     {ty_change_reduce_scatter, false},
     {ty_change_reshard, true},
