@@ -87,7 +87,8 @@ static void exchange(const struct ty_block_maker *b, struct ty_unit_op *op,
                              .groups = b->arch->expert_groups,
                              .group_limit = b->arch->group_limit,
                              .sms = by_node(b) ? sms[b->layout->framework.dispatcher] : 0,
-                             .combine = back};
+                             .combine = back,
+                             .overlapped = b->layout->framework.expert_overlap};
     if (b->layout->expert > 1) {
         ty_block_comm(op, place, &comm, 1);
     }
@@ -214,6 +215,12 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
         return ty_check_fail(section, "expert", err,
                              "%u: framework.pad_to_capacity goes with framework.dispatcher "
                              "alltoall only; write that",
+                             (unsigned)layout->expert);
+    }
+    if (f->dispatch_dtype == TY_DISPATCH_FP8 && arch->dtype != TY_DTYPE_FP8) {
+        return ty_check_fail(section, "expert", err,
+                             "%u: framework.dispatch_dtype fp8 sends what products in fp8 read, "
+                             "and model.dtype is another; write model there",
                              (unsigned)layout->expert);
     }
     if (f->shared_overlap && layout->expert > 1 && arch->shared_ffn > 0 &&

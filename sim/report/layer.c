@@ -240,8 +240,12 @@ static void put_layers(const struct listing *l, const struct ty_units *units)
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
         char name[32];
         const uint32_t layer = ty_layer_first(arch, k);
-        snprintf(name, sizeof(name), "layer (%u%s)", (unsigned)count[k],
-                 layer < arch->layers && ty_arch_has_window(arch, layer) ? ", window" : "");
+        const bool known = layer < arch->layers;
+        snprintf(name, sizeof(name), "layer (%u%s%s)", (unsigned)count[k],
+                 known && ty_arch_has_window(arch, layer) ? ", window" : "",
+                 !ty_arch_is_moe(arch) || !known    ? ""
+                 : ty_arch_has_experts(arch, layer) ? ", experts"
+                                                    : ", dense");
         if (count[k] > 0) {
             put_unit(l, name, &units->kind[k]);
         }

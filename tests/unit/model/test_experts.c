@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/common/quick_run.h"
-#include "tests/unit/suite.h"
+#include "tests/unit/model_case.h"
 
 #define SETS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define H         4096.0
@@ -117,8 +117,8 @@ END_TEST
 /* Rows travel as 8 bit and a scale towards experts only. */
 START_TEST(fp8_halves_the_way_to_the_experts)
 {
-    struct quick_run q =
-        quick_run(mixtral, "sweep", SETS("framework.dispatch_dtype=fp8", dispatchers[2]));
+    struct quick_run q = quick_run(
+        mixtral, "sweep", SETS("model.dtype=fp8", "framework.dispatch_dtype=fp8", dispatchers[2]));
     const double sent = 2 * TOKENS * 7 / 8 * H * (2 * (1 + 4 / 128.0) + 2 * 2);
     ck_assert_double_eq_tol(quick_run_traffic(&q, "ep"), 2 * 2 * 16 * sent, 1e-9 * sent);
     quick_run_free(&q);
@@ -225,6 +225,60 @@ START_TEST(full_recomputation_repeats_exchanges)
 }
 END_TEST
 
+/* Where the other half of a pair is beside them, exchanges are slower by exchange_overlap_slowdown:
+ * their bytes, not what they take without. */
+START_TEST(exchanges_are_slower_beside_another_pass)
+{
+    static const char pairs[] = "framework.expert_overlap=true";
+    double s[2][2], lost = 0;
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            const char *sequence = k == 1 ? "model.sequence=8192" : "model.sequence=4096";
+            struct quick_run q = quick_run(
+                mixtral, "sweep", SETS(dispatchers[2], sequence, i == 1 ? pairs : "layout.zero=1"));
+            const struct ty_op_comm *dispatch =
+                &op_of(&q, "router")->comms[TY_AFTER_FORWARD].item[0];
+            const struct ty_reach reach = {8, 1, 8, 1, 0, 0};
+            s[i][k] = ty_op_comm_seconds(&q.config->cluster, dispatch, &reach);
+            lost = q.config->cluster.collectives.exchange_slowdown;
+            quick_run_free(&q);
+        }
+    }
+    ck_assert_double_gt(lost, 0);
+    ck_assert_double_eq_tol((s[1][1] - s[1][0]) / (s[0][1] - s[0][0]), 1 / (1 - lost), 1e-9);
+}
+END_TEST
+
+/* What does not go together is told. */
+START_TEST(habits_that_do_not_go_together_are_told)
+{
+    static const struct {
+        struct ty_framework framework;
+        const char *message;
+    } rows[] = {
+        {{.pad_to_capacity = true}, "pad_to_capacity has nothing to fill up to"},
+        {{.pad_to_capacity = true, .capacity = 1, .dispatcher = TY_DISPATCHER_DEEPEP},
+         "goes with framework.dispatcher alltoall only"},
+        {{.shared_overlap = true, .dispatcher = TY_DISPATCHER_ALL_GATHER},
+         "shared_overlap does not go with framework.dispatcher allgather"},
+        {{.dispatch_dtype = TY_DISPATCH_FP8}, "and model.dtype is another"},
+        {{.dispatch_dtype = TY_DISPATCH_MODEL}, NULL},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        model_case_begin(&c, 1);
+        c.layout.framework = rows[i].framework;
+        ck_assert_int_eq(model_read(&c, "deepseek-v2-lite", "dtype: bf16"), 0);
+        const int rc = layout_read(&c, "{expert: 8, global_batch: 8}", 1);
+        ck_assert_int_eq(rc, rows[i].message == NULL ? 0 : TY_EINPUT);
+        if (rc < 0) {
+            ck_assert_msg(strstr(c.err.text, rows[i].message) != NULL, "%s", c.err.text);
+        }
+        ty_arena_release(&c.arena);
+    }
+}
+END_TEST
+
 /* Both executors, every dispatcher, with other kinds of parallelism and schedules: the same times,
  * and buckets that add up. */
 START_TEST(dispatchers_go_with_other_kinds)
@@ -259,4 +313,5 @@ TY_SUITE("experts", capacity_says_how_many_rows_an_expert_gets, one_expert_is_an
          dispatchers_send_what_the_formulas_say, fp8_halves_the_way_to_the_experts,
          padding_spares_the_host, shared_experts_run_beside_exchanges,
          weight_gradients_run_beside_the_way_back, layers_with_experts_take_their_host_longer,
-         full_recomputation_repeats_exchanges, dispatchers_go_with_other_kinds)
+         full_recomputation_repeats_exchanges, exchanges_are_slower_beside_another_pass,
+         habits_that_do_not_go_together_are_told, dispatchers_go_with_other_kinds)
