@@ -361,8 +361,8 @@ struct ty_collective {
 bool ty_lower_is_routed(const struct ty_lowering *l);
 int ty_lower_load(struct ty_lowering *l, uint32_t layer, struct ty_layer_load *load);
 
-/* routed.c: kinds of a layer whose experts have different loads. Needs those that layers share. */
-int ty_lower_route(struct ty_lowering *l, struct ty_unit *unit);
+/* routed.c: kinds of the layers of a stage whose experts have different loads. Needs those that layers share. */
+int ty_lower_route(struct ty_lowering *l, struct ty_vstage *v);
 
 /* steps.c: the messages of a collective, where run.detail asks for them, into kind->script
  * and kind->first_flow; cost[members]: of all its calls, with the links to itself. False: it is one

@@ -66,12 +66,37 @@ static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind
     return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }
 
-/* Whether a member's group lies as that of the one before it, and costs as much. */
+/* Whether a member's costs are those of the one before it: its group lies so, with such loads. */
 static bool as_before(const struct comm *c, uint32_t member)
 {
-    const struct ty_reach *reach = c->collective == NULL ? NULL : c->collective->reach;
-    return reach != NULL && member > 0 &&
-           memcmp(&reach[member], &reach[member - 1], sizeof(*reach)) == 0;
+    const struct ty_collective *all = c->collective;
+    if (all == NULL || member == 0 ||
+        memcmp(&all->reach[member], &all->reach[member - 1], sizeof(*all->reach)) != 0) {
+        return false;
+    }
+    const struct ty_member_load *load = all->load != NULL ? &all->load[member - 1] : NULL;
+    return load == NULL ||
+           (all->exchange != NULL ? load[0].rank == load[1].rank && load[0].node == load[1].node
+                                  : load[0].own == load[1].own);
+}
+
+/* Costs of all members into l->cost_of, durations into dur[members]; whether they are equal. */
+static bool price_members(struct ty_lowering *l, const struct comm *c, bool alone, cost_fn *cost_of,
+                          const void *arg, ty_ps *dur)
+{
+    double seconds = 0;
+    bool equal = true;
+    for (uint32_t i = 0; i < l->members; i++) {
+        if (as_before(c, i)) {
+            l->cost_of[i] = l->cost_of[i - 1];
+        } else {
+            l->cost_of[i] = (struct ty_coll_cost){.latency_s = 0};
+            cost_of(l, arg, i, alone, &l->cost_of[i], &seconds);
+        }
+        dur[i] = ty_lower_ps(l, seconds);
+        equal = equal && dur[i] == dur[0];
+    }
+    return equal;
 }
 
 /* What members take with the links to themselves. */
@@ -79,22 +104,14 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
                       cost_fn *cost_of, const void *arg)
 {
     const struct ty_cluster *cluster = l->in->cluster;
-    struct ty_coll_cost *cost = l->cost_of;
     ty_ps *alone = ty_arena_array(l->arena, ty_ps, l->members);
-    bool equal = true, as_dur = true;
+    bool as_dur = true;
     if (alone == NULL) {
         out_of_memory(l);
         return;
     }
-    double seconds = 0;
+    const bool equal = price_members(l, c, true, cost_of, arg, alone);
     for (uint32_t i = 0; i < l->members; i++) {
-        if (as_before(c, i)) {
-            cost[i] = cost[i - 1];
-        } else {
-            cost_of(l, arg, i, true, &cost[i], &seconds);
-        }
-        alone[i] = ty_lower_ps(l, seconds);
-        equal = equal && alone[i] == alone[0];
         as_dur = as_dur && alone[i] == ty_kind_duration(kind, i);
     }
     kind->alone = as_dur ? 0 : alone[0];
@@ -102,8 +119,8 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
     if (c->reach.ranks > 1) {
         kind->slows = slows(cluster, kind, c->collective);
     }
-    if (c->collective == NULL || !ty_lower_script(l, kind, c->collective, cost)) {
-        ty_lower_flows(l, kind, &c->route, cost);
+    if (c->collective == NULL || !ty_lower_script(l, kind, c->collective, l->cost_of)) {
+        ty_lower_flows(l, kind, &c->route, l->cost_of);
     }
 }
 
@@ -119,25 +136,15 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
                            .nodes = c->reach.nodes,
                            .sharing = c->reach.sharing};
     ty_ps *dur = ty_arena_array(l->arena, ty_ps, l->members);
-    struct ty_coll_cost cost = {.latency_s = 0};
-    double seconds = 0;
-    bool equal = true;
-    for (uint32_t i = 0; dur != NULL && i < l->members; i++) {
-        if (!as_before(c, i)) {
-            cost = (struct ty_coll_cost){.latency_s = 0};
-            cost_of(l, arg, i, false, &cost, &seconds);
-        }
-        dur[i] = ty_lower_ps(l, seconds);
-        equal = equal && dur[i] == dur[0];
-        kind.nvlink_B += cost.nvlink_B / l->members;
-        kind.net_B += cost.net_B / l->members;
-        if (i == 0 && cost.algorithm != NULL) {
-            kind.algorithm = cost.algorithm->name;
-        }
-    }
     if (dur == NULL) {
         return out_of_memory(l);
     }
+    const bool equal = price_members(l, c, false, cost_of, arg, dur);
+    for (uint32_t i = 0; i < l->members; i++) {
+        kind.nvlink_B += l->cost_of[i].nvlink_B / l->members;
+        kind.net_B += l->cost_of[i].net_B / l->members;
+    }
+    kind.algorithm = l->cost_of[0].algorithm != NULL ? l->cost_of[0].algorithm->name : NULL;
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;
     add_flows(l, &kind, c, cost_of, arg);

@@ -244,21 +244,9 @@ static void layer_kinds(struct ty_lowering *l, enum ty_unit_kind u,
     }
 }
 
-int ty_lower_route(struct ty_lowering *l, struct ty_unit *unit)
+static int route(struct ty_lowering *l, struct ty_unit *unit, struct ty_layer_load *load)
 {
     const uint32_t n = 2 * l->shape.slices;
-    struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
-    if (!ty_lower_is_routed(l) || !ty_arch_has_experts(l->in->arch, unit->layer)) {
-        return 0;
-    }
-    if (plan->load == NULL) {
-        plan->load = ty_arena_array(l->arena, struct ty_layer_load,
-                                    (size_t)plan->n_layers + l->in->arch->mtp);
-    }
-    if (plan->load == NULL) {
-        return ty_fail_memory(l->b.err);
-    }
-    struct ty_layer_load *load = &plan->load[plan->n_loads++];
     struct ty_routed_kinds *k = ty_arena_array(l->arena, struct ty_routed_kinds, 1);
     const int rc = ty_lower_load(l, unit->layer, load);
     if (k != NULL) {
@@ -275,4 +263,29 @@ int ty_lower_route(struct ty_lowering *l, struct ty_unit *unit)
     unit->routed = k;
     unit->load = load;
     return l->b.code;
+}
+
+int ty_lower_route(struct ty_lowering *l, struct ty_vstage *v)
+{
+    struct ty_stage_plan *plan = &l->out->stage[l->here.rank];
+    if (!ty_lower_is_routed(l)) {
+        return 0;
+    }
+    if (plan->load == NULL) {
+        plan->load = ty_arena_array(l->arena, struct ty_layer_load,
+                                    (size_t)plan->n_layers + l->in->arch->mtp);
+    }
+    if (plan->load == NULL) {
+        return ty_fail_memory(l->b.err);
+    }
+    for (uint32_t i = 0; i < v->n_units; i++) {
+        const struct ty_unit *unit = &v->units[i];
+        if (ty_unit_is_layer(unit->kind) && ty_arch_has_experts(l->in->arch, unit->layer)) {
+            const int rc = route(l, &v->units[i], &plan->load[plan->n_loads++]);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
 }

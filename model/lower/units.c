@@ -179,10 +179,6 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     for (uint32_t i = 0; i < layers.count; i++) {
         const uint32_t layer = layers.first + i;
         make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, layer), (uint16_t)layer);
-        const int rc = ty_lower_route(l, &v->units[v->n_units - 1]);
-        if (rc < 0) {
-            return rc;
-        }
     }
     for (uint32_t i = 0; i < further; i++) {
         const uint32_t layer = l->in->arch->layers + i;
@@ -197,7 +193,7 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
         make_buckets(l, v);
     }
     number_buckets(v);
-    return 0;
+    return ty_lower_route(l, v);
 }
 
 /* Most parameters in `window` neighbouring units of one of the stages; 0: in all units of all. */

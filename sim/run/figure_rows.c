@@ -154,6 +154,18 @@ static bool note_slowest_stage(const struct ty_figures *f, char *buf, size_t siz
     return uneven;
 }
 
+static bool note_imbalance(const struct ty_figures *f, char *buf, size_t size)
+{
+    char share[32];
+    const int n = ty_snprintf(buf, size, "x %.2f at the fullest expert rank, mean over layers (%s)",
+                              f->expert_imbalance, f->run->config->run.routing);
+    if (f->expert_dropped > 0 && n > 0 && (size_t)n < size) {
+        (void)snprintf(buf + n, size - (size_t)n, "; %s of rows dropped",
+                       ty_words_share(f->expert_dropped, share, sizeof(share)));
+    }
+    return f->run->config->routing.method != TY_TOKENS_BALANCED;
+}
+
 static bool note_derate(const struct ty_figures *f, char *buf, size_t size)
 {
     (void)snprintf(buf, size, "on compute times (cluster.derate), see docs/model.md");
@@ -223,6 +235,15 @@ const struct ty_figure_row ty_figure_table[] = {
     {"parameters_active_without_embedding",
      "these without the input embedding, unless it is the output matrix as well", UNIT(COUNT, 0),
      .value = active_without_embedding, JSON},
+    {"expert_wait_s",
+     "of exposed_expert: waiting for the slowest rank of an expert group; the rest is transfer",
+     UNIT(SECONDS, -1), MEMBER(expert_wait_s), .note = note_imbalance, JSON,
+     TABLE(95, "waiting for experts")},
+    {"expert_imbalance",
+     "rows of the expert rank that gets most over the mean, mean over layers; 1: balanced",
+     UNIT(COUNT, -1), MEMBER(expert_imbalance), JSON},
+    {"expert_dropped", "share of rows above framework.capacity", UNIT(SHARE, -1),
+     MEMBER(expert_dropped), JSON},
     {"peak_memory_bytes",
      "of a GPU of the fullest stage, a column of sweeps: memory.peak_bytes has "
      "all stages",

@@ -59,6 +59,24 @@ static void utilisations(const struct ty_run *run, struct ty_figures *f)
     }
 }
 
+/* What routing brings to the layers of all stages; 1 and 0 where it is balanced. */
+static void loads(const struct ty_run *run, struct ty_figures *f)
+{
+    const struct ty_program *p = &run->lowered.program;
+    double most = 0, dropped = 0;
+    uint32_t n = 0, where;
+    for (uint32_t s = 0; s < run->config->layout.pipeline; s++) {
+        const struct ty_stage_plan *stage = &run->lowered.stage[s];
+        for (uint32_t i = 0; i < stage->n_loads; i++) {
+            most += ty_layer_load_most(&stage->load[i], p->gangs[s].n_ranks, &where);
+            dropped += stage->load[i].dropped;
+            n++;
+        }
+    }
+    f->expert_imbalance = n > 0 ? most / n : 1;
+    f->expert_dropped = n > 0 ? dropped / n : 0;
+}
+
 void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
 {
     const struct ty_config *c = run->config;
@@ -73,6 +91,8 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
     for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
         f->bucket_s[b] = run->stats.bucket_s[b] / steps;
     }
+    f->expert_wait_s = run->stats.waited_s / steps;
+    loads(run, f);
     f->bubble_s = run->stats.bubble_s / steps;
     f->ideal_s = f->step_s - f->bubble_s;
     f->bubble_fraction = f->bubble_s / f->step_s;

@@ -21,6 +21,9 @@ struct ty_figures {
     double bubble_s, bubble_fraction, bubble_over_ideal, ideal_s;
     struct ty_fleet_figures fleet;
     double bucket_s[TY_N_BUCKETS]; /* per step, mean over ranks */
+    double expert_wait_s;          /* of exposed_expert: for the slowest rank of the group */
+    double expert_imbalance;       /* largest load of a rank over the mean, mean over layers */
+    double expert_dropped;         /* share of rows above framework.capacity */
     struct ty_traffic traffic[TY_TRAFFIC_MAX];
     uint32_t n_traffic;
     double peak_rss_B; /* of this process so far */
