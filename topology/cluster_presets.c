@@ -189,12 +189,12 @@ static const char dgx_b200[] = "gpu: b200-sxm\n" B200_NODE NDR INFINIBAND;
 static const char dgx_b300[] = "gpu: b300-sxm\n" B200_NODE XDR INFINIBAND;
 static const char aws_p6_b200[] = "gpu: b200-sxm\n" B200_NODE NDR EFA_4;
 
-/* One NVLink domain is one node here, though it is built of 18 trays. Its large all-reduces carry
+/* One NVLink domain is one node here, though it is built of 18 trays, with a NIC for each GPU; jobs
+ * in powers of two write gpus_per_node: 64. Its large all-reduces carry
  * about 0.5 ms more than nvls_latency below 2 GiB (CoreWeave), which this does not follow. */
 #define NVL72                                                                                      \
     BLACKWELL_LINKS INFINIBAND                                                                     \
         "gpus_per_node: 72                # NVIDIA GB200 NVL72 data sheet\n"                       \
-        "nics_per_node: 72                # NVIDIA GB200 NVL72 data sheet: one per GPU\n"          \
         "nvls_efficiency: 0.931           # CoreWeave: bus bandwidth 839 GB/s among 72\n"
 
 static const char gb200_nvl72[] = "gpu: gb200\n" NVL72 NDR;

@@ -24,6 +24,7 @@ struct table {
     struct ty_traffic_place place[TY_TRAFFIC_ROWS];
     double B[TY_TRAFFIC_ROWS][N_OVER];
     uint32_t n;
+    int width; /* of operations' names */
 };
 
 /* The row of every kind, UINT32_MAX: none. Kinds with flows are of one operation each. */
@@ -91,7 +92,8 @@ static void where(const struct ty_traffic_place *p, char *out, size_t size)
     snprintf(out, size, "%sacross %s", part, nodes);
 }
 
-#define FORMAT "  %-10s %-15s %6s %7s  %-28s %-13s %12s %12s\n"
+#define WIDTH  15 /* of the names of operations, where none is longer */
+#define FORMAT "  %-10s %-*s %6s %7s  %-28s %-13s %12s %12s\n"
 
 static void put_row(const struct table *t, uint32_t i, struct ty_text *text)
 {
@@ -107,7 +109,7 @@ static void put_row(const struct table *t, uint32_t i, struct ty_text *text)
         if (B <= 0) {
             continue;
         }
-        ty_text_add(text, FORMAT, first ? row->group : "", first ? row->operation : "",
+        ty_text_add(text, FORMAT, first ? row->group : "", t->width, first ? row->operation : "",
                     first ? ranks : "", first ? groups : "", first ? lie : "", over_names[c],
                     ty_words_bytes(B / senders, each, sizeof(each)),
                     ty_words_bytes(B, all, sizeof(all)));
@@ -119,8 +121,8 @@ static void put_table(const struct table *t, struct ty_text *text)
 {
     double sum[N_OVER] = {0};
     bool any = false;
-    ty_text_add(text, FORMAT, "group", "operation", "ranks", "groups", "where", "over", "a rank",
-                "in all");
+    ty_text_add(text, FORMAT, "group", t->width, "operation", "ranks", "groups", "where", "over",
+                "a rank", "in all");
     for (uint32_t i = 0; i < t->n; i++) {
         put_row(t, i, text);
         for (uint32_t c = 0; c < N_OVER; c++) {
@@ -131,7 +133,7 @@ static void put_table(const struct table *t, struct ty_text *text)
         char each[64], all[64];
         if (sum[c] > 0) {
             const double ranks = t->run->lowered.program.n_ranks;
-            ty_text_add(text, FORMAT, any ? "" : "in all", "", "", "", "", over_names[c],
+            ty_text_add(text, FORMAT, any ? "" : "in all", t->width, "", "", "", "", over_names[c],
                         ty_words_bytes(sum[c] / ranks, each, sizeof(each)),
                         ty_words_bytes(sum[c], all, sizeof(all)));
             any = true;
@@ -145,11 +147,13 @@ static void put_table(const struct table *t, struct ty_text *text)
 /* The table of one job. */
 static int describe_job(const struct ty_run *run, struct ty_text *out, struct ty_err *err)
 {
-    struct table t = {.run = run};
+    struct table t = {.run = run, .width = WIDTH};
     t.n = ty_traffic_rows(&run->lowered.program, t.row);
     for (uint32_t i = 0; i < t.n; i++) {
         t.B[i][OVER_NVLINK] = t.row[i].nvlink_B;
         t.B[i][OVER_NETWORK] = t.row[i].net_B;
+        const int width = (int)strlen(t.row[i].operation);
+        t.width = width > t.width ? width : t.width;
     }
     int rc = ty_traffic_places(run, t.row, t.n, t.place, err);
     if (rc == 0) {
