@@ -87,8 +87,7 @@ static void exchange(const struct ty_block_maker *b, struct ty_unit_op *op,
                              .groups = b->arch->expert_groups,
                              .group_limit = b->arch->group_limit,
                              .sms = by_node(b) ? sms[b->layout->framework.dispatcher] : 0,
-                             .combine = back,
-                             .overlapped = b->layout->framework.expert_overlap};
+                             .combine = back};
     if (b->layout->expert > 1) {
         ty_block_comm(op, place, &comm, 1);
     }

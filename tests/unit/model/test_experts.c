@@ -225,30 +225,6 @@ START_TEST(full_recomputation_repeats_exchanges)
 }
 END_TEST
 
-/* Where the other half of a pair is beside them, exchanges are slower by exchange_overlap_slowdown:
- * their bytes, not what they take without. */
-START_TEST(exchanges_are_slower_beside_another_pass)
-{
-    static const char pairs[] = "framework.expert_overlap=true";
-    double s[2][2], lost = 0;
-    for (size_t i = 0; i < 2; i++) {
-        for (size_t k = 0; k < 2; k++) {
-            const char *sequence = k == 1 ? "model.sequence=8192" : "model.sequence=4096";
-            struct quick_run q = quick_run(
-                mixtral, "sweep", SETS(dispatchers[2], sequence, i == 1 ? pairs : "layout.zero=1"));
-            const struct ty_op_comm *dispatch =
-                &op_of(&q, "router")->comms[TY_AFTER_FORWARD].item[0];
-            const struct ty_reach reach = {8, 1, 8, 1, 0, 0};
-            s[i][k] = ty_op_comm_seconds(&q.config->cluster, dispatch, &reach);
-            lost = q.config->cluster.collectives.exchange_slowdown;
-            quick_run_free(&q);
-        }
-    }
-    ck_assert_double_gt(lost, 0);
-    ck_assert_double_eq_tol((s[1][1] - s[1][0]) / (s[0][1] - s[0][0]), 1 / (1 - lost), 1e-9);
-}
-END_TEST
-
 /* What does not go together is told. */
 START_TEST(habits_that_do_not_go_together_are_told)
 {
@@ -313,5 +289,5 @@ TY_SUITE("experts", capacity_says_how_many_rows_an_expert_gets, one_expert_is_an
          dispatchers_send_what_the_formulas_say, fp8_halves_the_way_to_the_experts,
          padding_spares_the_host, shared_experts_run_beside_exchanges,
          weight_gradients_run_beside_the_way_back, layers_with_experts_take_their_host_longer,
-         full_recomputation_repeats_exchanges, exchanges_are_slower_beside_another_pass,
-         habits_that_do_not_go_together_are_told, dispatchers_go_with_other_kinds)
+         full_recomputation_repeats_exchanges, habits_that_do_not_go_together_are_told,
+         dispatchers_go_with_other_kinds)
