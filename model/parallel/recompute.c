@@ -8,6 +8,7 @@
  *     ffn             up to the activation: nobody needs what comes after it again
  *     the others      all, with the collectives around them */
 #include "model/block/block_internal.h"
+#include "model/check.h"
 
 static uint32_t all_of(const struct ty_unit_op *op)
 {
@@ -76,4 +77,35 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
     }
 }
 
-const struct ty_parallel ty_parallel_recompute = {.around = around};
+/* Parts that no layer has would be ignored. */
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    const bool experts = ty_arch_is_moe(arch);
+    const struct {
+        uint32_t part;
+        bool there;
+        const char *word, *lacks;
+    } rows[] = {
+        {TY_RECOMPUTE_MLA_UP, ty_arch_is_latent(arch), "mla_up",
+         "no latent attention (model.kv_latent is 0)"},
+        {TY_RECOMPUTE_MOE_ACT, experts, "moe_act", "no experts (model.experts is 0)"},
+        {TY_RECOMPUTE_MOE, experts, "moe", "no experts (model.experts is 0)"},
+        {TY_RECOMPUTE_SHARED, experts && arch->shared_ffn > 0, "shared_experts",
+         "no shared experts (model.shared_ffn is 0)"},
+        {TY_RECOMPUTE_MLP, !experts || arch->dense_layers > 0, "mlp",
+         "no dense layers (model.dense_layers is 0)"},
+    };
+    (void)gpus;
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(rows) && layout->recompute != TY_RECOMPUTE_FULL; i++) {
+        if ((layout->recompute & rows[i].part) != 0 && !rows[i].there) {
+            rc = ty_check_first(rc, ty_check_fail(section, "recompute", err,
+                                                  "%s: the model has %s; leave it out",
+                                                  rows[i].word, rows[i].lacks));
+        }
+    }
+    return rc;
+}
+
+const struct ty_parallel ty_parallel_recompute = {.check = check, .around = around};

@@ -59,6 +59,53 @@ def galvatron(context):
             for kind, pairs in kept.items() if pairs]
 
 
+# Of DeepSeek-V3 on 256 H100 (arXiv 2603.07685, tables 3 and 4): PP4 VPP4 EP64, micro-batch 1. Which
+# rank it is of is not stated: the third stage, of 15 layers with experts, has their 36.4 GB of
+# weights and gradients. What a change saves is so many activations less.
+DEEPSEEK = ("cluster: {preset: dgx-h100, nodes: 32}\n"
+            "model: {preset: deepseek-v3, sequence: 4096, attention: flash3}\n"
+            "layout: {pipeline: 4, expert: 64, zero: 1, global_batch: 1024}\n"
+            "schedule: {name: interleaved, chunks: 4}\n")
+DEEPSEEK_STAGE = 2
+KEPT = ["framework.scale_activation=false"]  # its table's own start
+HELD = {
+    "weights and gradients": ["weights", "expert weights", "gradients", "expert gradients"],
+    "main weights and optimizer states": ["optimizer", "expert optimizer"],
+    "activations": ["activations"],
+}
+SAVED = {  # with, without
+    "saved by memory-efficient permutation": ([], KEPT),
+    "saved by fp8 inputs of linear layers": (
+        ["model.dtype=fp8"], ["model.dtype=fp8", "framework.fp8_activations=false"]),
+    "saved by recomputing MLA up projection": (["layout.recompute=mla_up"], []),
+    "saved by recomputing norms": (["layout.recompute=norm"], []),
+    "saved by recomputing SwiGLU": (["layout.recompute=moe_act"], []),
+}
+
+
+def deepseek(context):
+    """Its published bill, item by item."""
+    rows, carried = context.tables.read("moe/moe_memory")
+    with tables.run_file(DEEPSEEK) as path:
+        def held(items, sets):
+            text = tables.output(context.programs / "stage_bytes", path, DEEPSEEK_STAGE, *sets)
+            lines = [line.split(" ", 1) for line in text.splitlines()]
+            return sum(float(size) for size, what in lines if what in items)
+
+        def simulated(what):
+            if what in HELD:
+                return held(HELD[what], KEPT)
+            less, more = SAVED[what]
+            return held(HELD["activations"], more) - held(HELD["activations"], less)
+
+        found = [(r["what"], float(r["gb"]), simulated(r["what"]) * 1e-9) for r in rows]
+    context.page("deepseek memory", table(
+        ["DeepSeek-V3, GB of a GPU *", "published", "simulated", "error"],
+        [[what, f"{gb:.1f}", f"{ours:.1f}", percent(100 * (ours / gb - 1), True)]
+         for what, gb, ours in found]))
+    return [("bill of DeepSeek-V3 on 256 H100", [(gb, ours) for _, gb, ours in found], carried)]
+
+
 def measure(context):
     parts = [
         lambda: peaks(context, "simumax B200", "peak allocated, Llama 3 on 8 B200 (SimuMax)",
@@ -68,6 +115,7 @@ def measure(context):
         lambda: peaks(context, "vocab parallel", "peak reserved, GPT 4B on 8 A100 (vocabulary "
                       "parallelism)", RESERVED, lambda r: float(r["mem_gb"]) * GIB),
         lambda: galvatron(context),
+        lambda: deepseek(context),
     ]
     lines = []
     for part in parts:

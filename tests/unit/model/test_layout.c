@@ -116,6 +116,9 @@ START_TEST(mistakes_about_experts_have_their_messages)
     static const struct {
         const char *text, *message;
     } rows[] = {
+        {"recompute: [norm, mla_up]\nglobal_batch: 96",
+         "1:12: layout.recompute: mla_up: the model has no latent attention (model.kv_latent is "
+         "0); leave it out"},
         {"expert: 3\nglobal_batch: 96",
          "1:9: layout.expert: 3 does not divide model.experts (32); try 1, 2, 4, 8, 16"},
         {"expert: 2\nexpert_tensor: 9\nglobal_batch: 96",
