@@ -361,7 +361,8 @@ struct ty_collective {
 bool ty_lower_is_routed(const struct ty_lowering *l);
 int ty_lower_load(struct ty_lowering *l, uint32_t layer, struct ty_layer_load *load);
 
-/* routed.c: kinds of the layers of a stage whose experts have different loads. Needs those that layers share. */
+/* routed.c: kinds of the layers of a stage whose experts have different loads. Needs those that
+ * layers share. */
 int ty_lower_route(struct ty_lowering *l, struct ty_vstage *v);
 
 /* steps.c: the messages of a collective, where run.detail asks for them, into kind->script

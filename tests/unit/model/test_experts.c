@@ -255,6 +255,22 @@ START_TEST(habits_that_do_not_go_together_are_told)
 }
 END_TEST
 
+/* Nothing is drawn where all experts get as many rows. */
+START_TEST(balanced_steps_do_not_know_the_seed)
+{
+    struct quick_run a = quick_run(mixtral, NULL, SETS("run.seed=1"));
+    struct quick_run b = quick_run(mixtral, NULL, SETS("run.seed=77"));
+    struct quick_run c = quick_run(mixtral, NULL, SETS("run.seed=1", "run.routing=uniform"));
+    struct quick_run d = quick_run(mixtral, NULL, SETS("run.seed=77", "run.routing=uniform"));
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    ck_assert_double_ne(c.figures.step_s, d.figures.step_s);
+    quick_run_free(&a);
+    quick_run_free(&b);
+    quick_run_free(&c);
+    quick_run_free(&d);
+}
+END_TEST
+
 /* Both executors, every dispatcher, with other kinds of parallelism and schedules: the same times,
  * and buckets that add up. */
 START_TEST(dispatchers_go_with_other_kinds)
@@ -290,4 +306,4 @@ TY_SUITE("experts", capacity_says_how_many_rows_an_expert_gets, one_expert_is_an
          padding_spares_the_host, shared_experts_run_beside_exchanges,
          weight_gradients_run_beside_the_way_back, layers_with_experts_take_their_host_longer,
          full_recomputation_repeats_exchanges, habits_that_do_not_go_together_are_told,
-         dispatchers_go_with_other_kinds)
+         balanced_steps_do_not_know_the_seed, dispatchers_go_with_other_kinds)
