@@ -26,6 +26,7 @@ import layers
 import memory
 import peers
 import steps
+import trace_kernels
 from page import fill
 from tables import Tables
 
@@ -37,8 +38,8 @@ PAGES = ["docs/ACCURACY.md", "README.md"]
 WATCHED = {"mean": 0.3, "median": 0.3, "p90": 0.6, "spearman": -0.01, "regret": 0.3, "wrong": 0,
            "chose_oom": 0, "wrong_sign": 0, "outside": 1.0}
 MINUTES = [bands, ablation]  # what they take: for the page only
-PARTS = [steps, peers, directions, kernels, layers, attention, collectives, exchanges, engine,
-         memory]
+PARTS = [steps, peers, directions, kernels, trace_kernels, layers, attention, collectives, exchanges,
+         engine, memory]
 
 
 class Context:

@@ -1,5 +1,5 @@
 /* test_sparse_kernels.c - kernels of experts and of latent attention. */
-#include "model/kernel/kernel.h"
+#include "model/kernel/kernel_internal.h"
 #include "tests/unit/kernel_table.h"
 #include "tests/unit/model_case.h"
 #include "tests/unit/priced.h"
@@ -48,6 +48,48 @@ START_TEST(a_group_pays_for_whole_tiles)
     }
     ck_assert_double_eq(seconds[0], seconds[1]);
     assert_near(seconds[2], 5.0 / 4 * seconds[0], 1e-12);
+}
+END_TEST
+
+/* 8 bytes a weight where it is added in 32 bit, 2 where it is only written: products of experts do
+ * not hide them all, a plain one does. */
+START_TEST(short_weight_gradients_wait_for_what_they_write)
+{
+    struct ty_cluster cluster = a100(1);
+    const double weights = 4096.0 * 4096;
+    cluster.gpu.peak[TY_DTYPE_FP8] = 2 * cluster.gpu.peak[TY_DTYPE_BF16];
+    cluster.gpu.wgrad_result = 0.5;
+    const struct {
+        enum ty_dtype dtype;
+        double groups, bytes;
+    } rows[] = {{TY_DTYPE_FP8, 2, 2 * 6}, {TY_DTYPE_BF16, 4, 4 * 6}, {TY_DTYPE_BF16, 1, 0}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct ty_kernel kernel = {.op = TY_OPERATOR_GROUPED,
+                                   .dtype = rows[i].dtype,
+                                   .variant = TY_GROUPED_CALLS,
+                                   .grouped = {rows[i].groups, 16384, 4096, 4096, NULL, 0}};
+        const double writes = ty_kernel_cost(&cluster.gpu, &kernel, TY_WGRAD).seconds;
+        kernel.grouped.sum_B = 4;
+        const double adds = ty_kernel_cost(&cluster.gpu, &kernel, TY_WGRAD).seconds;
+        assert_near(adds - writes + 1, 1 + 1.05 * 0.5 * rows[i].bytes * weights / 2039e9, 1e-12);
+    }
+}
+END_TEST
+
+/* The ramp of a product in fp8 is its own. */
+START_TEST(tiles_in_fp8_have_a_ramp_of_their_own)
+{
+    struct ty_cluster cluster = a100(1);
+    cluster.gpu.peak[TY_DTYPE_FP8] = 2 * cluster.gpu.peak[TY_DTYPE_BF16];
+    cluster.gpu.gemm_overhead = 0;
+    cluster.gpu.fp8_ramp = 0;
+    const double k = 2048;
+    const double plain =
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP8, TY_FORWARD, 1, 8192, 8192, k).seconds;
+    cluster.gpu.fp8_ramp = 700;
+    const double ramp =
+        ty_gemm_cost(&cluster.gpu, TY_DTYPE_FP8, TY_FORWARD, 1, 8192, 8192, k).seconds;
+    assert_near(ramp, plain * (k + 700) / k, 1e-12);
 }
 END_TEST
 
@@ -151,6 +193,7 @@ START_TEST(rows_of_sparse_models_are_found)
 }
 END_TEST
 
-TY_SUITE("sparse_kernels", one_group_is_a_plain_product, a_group_pays_for_whole_tiles,
-         values_may_be_narrower_than_keys, rows_are_moved_by_their_bytes,
-         rows_of_sparse_models_are_found)
+TY_SUITE("sparse_kernels", one_group_is_a_plain_product,
+         short_weight_gradients_wait_for_what_they_write, tiles_in_fp8_have_a_ramp_of_their_own,
+         a_group_pays_for_whole_tiles, values_may_be_narrower_than_keys,
+         rows_are_moved_by_their_bytes, rows_of_sparse_models_are_found)
