@@ -235,6 +235,59 @@ static void put_dice(struct culprits *c)
     }
 }
 
+/* ---- experts ---- */
+
+/* The rank that experts of layers wait for, of the layer that is waited for longest. */
+static void put_fullest(struct culprits *c)
+{
+    const struct ty_run *run = c->run;
+    const struct ty_layer_load *worst = NULL;
+    char who[96], note[224], waited[32];
+    double most = -1;
+    uint32_t stage = 0, member = 0;
+    for (uint32_t s = 0; s < run->config->layout.pipeline; s++) {
+        const struct ty_stage_plan *plan = &run->lowered.stage[s];
+        for (uint32_t i = 0; i < plan->n_loads; i++) {
+            const uint32_t layer = plan->load[i].layer;
+            const double seconds =
+                layer < run->stats.n_layers ? run->stats.layer_waited_s[layer] : 0;
+            worst = seconds > most ? &plan->load[i] : worst;
+            stage = seconds > most ? s : stage;
+            most = seconds > most ? seconds : most;
+        }
+    }
+    if (worst == NULL) {
+        return;
+    }
+    const struct ty_gang *gang = &run->lowered.program.gangs[stage];
+    const double load = ty_layer_load_most(worst, gang->n_ranks, &member);
+    rank_words(run, gang->rank_of[member], who, sizeof(who));
+    (void)ty_snprintf(note, sizeof(note), "longest in layer %u: %s a GPU, most rows (x %.2f) on %s",
+                      (unsigned)worst->layer,
+                      ty_words_seconds(most / run->lowered.program.n_steps, waited, sizeof(waited)),
+                      load, who);
+    put_note(c, note);
+}
+
+static bool is_routed(const struct ty_run *run)
+{
+    return run->lowered.stage[0].n_loads > 0 ||
+           run->lowered.stage[run->config->layout.pipeline - 1].n_loads > 0;
+}
+
+static void put_routing(struct culprits *c)
+{
+    struct ty_config without = *c->run->config;
+    char label[64];
+    double gain = 0;
+    without.routing = (struct ty_token_routing){.method = TY_TOKENS_BALANCED};
+    (void)snprintf(label, sizeof(label), "routing %.40s", c->run->config->run.routing);
+    if (put_cost(c, label, &without, &gain)) {
+        put_fullest(c);
+    }
+    ty_text_add(c->t, "\n");
+}
+
 /* ---- ranks of the critical path ---- */
 
 struct path_ranks {
@@ -293,7 +346,7 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
     struct culprits c = {.run = run, .step_s = step_s, .t = t};
     const bool parts = config->cluster.exceptions != NULL;
     int rc = 0;
-    if (!parts && config->run.gpu_spread <= 0 && config->run.jitter <= 0) {
+    if (!parts && config->run.gpu_spread <= 0 && config->run.jitter <= 0 && !is_routed(run)) {
         return 0;
     }
     ty_text_add(t,
@@ -302,6 +355,9 @@ int ty_report_culprits(const struct ty_run *run, double step_s, struct ty_text *
         put_together(&c, put_exceptions(&c, &arena));
     }
     put_dice(&c);
+    if (is_routed(run)) {
+        put_routing(&c);
+    }
     if (ty_program_varies(&run->lowered.program) || ty_run_n_generations(run) > 1) {
         rc = put_path_ranks(&c, &arena, err);
     }

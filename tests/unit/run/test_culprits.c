@@ -191,6 +191,25 @@ START_TEST(at_most_eight_exceptions_are_run_without)
 }
 END_TEST
 
+#define EXPERTS                                                                                    \
+    "model.experts=16", "model.experts_per_token=2", "model.expert_ffn=2048", "layout.expert=4",   \
+        "layout.sequence_parallel=true", "framework.preset=megatron-lm"
+
+/* Against the same model with balanced routing; the rank with most rows is named. */
+START_TEST(uneven_routing_costs_what_a_balanced_one_saves)
+{
+    const double with = step_of(SETS(EXPERTS, "run.routing=zipf:1"));
+    const double without = step_of(SETS(EXPERTS));
+    char *text = explain(SETS(EXPERTS, "run.routing=zipf:1"));
+    const char *line = line_of(text, "  routing zipf:1  ");
+    ck_assert_double_gt(with, 1.02 * without);
+    ck_assert_double_eq_tol(percent(line), 100 * (with - without) / with, 0.006);
+    ck_assert_ptr_nonnull(strstr(line, "longest in layer "));
+    ck_assert_ptr_nonnull(strstr(line, ", expert "));
+    ty_text_free(text);
+}
+END_TEST
+
 START_TEST(where_all_are_alike_nobody_is_named)
 {
     char *text = explain(SETS("run.seed=1"));
@@ -204,4 +223,5 @@ TY_SUITE("culprits", a_slow_gpu_costs_what_the_step_takes_less_without_it,
          spread_and_jitter_are_set_aside_one_by_one, a_node_of_slower_gpus_is_named_with_its_ranks,
          a_node_of_faster_gpus_is_no_culprit, faster_gpus_are_faster_in_every_node,
          ranks_behind_a_link_are_counted, the_slowest_draw_is_named,
-         at_most_eight_exceptions_are_run_without, where_all_are_alike_nobody_is_named)
+         at_most_eight_exceptions_are_run_without, uneven_routing_costs_what_a_balanced_one_saves,
+         where_all_are_alike_nobody_is_named)
