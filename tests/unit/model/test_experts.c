@@ -301,7 +301,47 @@ START_TEST(dispatchers_go_with_other_kinds)
 }
 END_TEST
 
-TY_SUITE("experts", capacity_says_how_many_rows_an_expert_gets, one_expert_is_an_mlp,
+/* Elements a token that parts of a layer of DeepSeek-V3 give up, and products that bring them back:
+ * queries, keys and values; what norms of hidden states and latents give; activations of eight
+ * experts. */
+START_TEST(parts_of_a_sparse_layer_give_up_what_only_they_have)
+{
+    const double h = 7168, q = 1536, kv = 512, wide = 128 * (2 * 192 + 128), act = 8 * 2048;
+    const struct {
+        const char *parts;
+        double elements, products;
+    } rows[] = {
+        {"mla_up", wide, q * 128 * 192 + kv * 128 * 256},
+        {"norm", 2 * h + q + kv, 0},
+        {"moe_act", act, 0},
+        {"[norm, mla_up, moe_act]", wide + 2 * h + q + kv + act, q * 128 * 192 + kv * 128 * 256}};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct model_case c;
+        struct ty_units units;
+        struct ty_tensors tensors;
+        struct ty_unit_costs costs;
+        char layout[96];
+        double flops = 0;
+        (void)snprintf(layout, sizeof(layout), "{expert: 64, global_batch: 64, recompute: %s}",
+                       rows[i].parts);
+        model_case(&c, 8, "deepseek-v3", "{sequence: 4096, attention: flash2}", layout);
+        const enum ty_unit_kind kind = ty_layer_kind(&c.arch, 10);
+        c.layout.framework.scale_activation = true;
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
+        assert_near(ty_tensors_sum(&tensors, kind, TY_LIFE_RECOMPUTED), 2 * 4096 * rows[i].elements,
+                    1e-12);
+        ty_unit_price(&units.kind[kind], &c.layout, &c.cluster.gpu, &costs);
+        for (uint32_t op = 0; op < units.kind[kind].n; op++) {
+            flops += costs.op[op].recompute.flops;
+        }
+        assert_near(flops, 2 * 4096 * rows[i].products, 1e-12);
+    }
+}
+END_TEST
+
+TY_SUITE("experts", parts_of_a_sparse_layer_give_up_what_only_they_have,
+         capacity_says_how_many_rows_an_expert_gets, one_expert_is_an_mlp,
          dispatchers_send_what_the_formulas_say, fp8_halves_the_way_to_the_experts,
          padding_spares_the_host, shared_experts_run_beside_exchanges,
          weight_gradients_run_beside_the_way_back, layers_with_experts_take_their_host_longer,
