@@ -274,8 +274,29 @@ START_TEST(nodes_with_unequal_members_send_what_they_receive)
 }
 END_TEST
 
-TY_SUITE("exchange", copies_are_those_of_published_routings,
-         copies_are_what_a_router_that_draws_makes, bytes_of_deepseek_v3,
+/* 8 nodes of 8, a token on 1 - (1 - p)^x of those that it had p of: what comes in grows more slowly
+ * than the load, and to no more than all tokens. */
+START_TEST(a_fuller_node_gets_a_copy_of_a_token_once)
+{
+    struct ty_cluster cluster = ideal(8);
+    struct ty_exchange x = v3;
+    const double mean = cost_on(&cluster, &x, 64, 8).transfer_s;
+    const double p = ty_exchange_copies(&x, 8) / 8;
+    x.load = x.node_load = 2;
+    ck_assert_double_eq_tol(cost_on(&cluster, &x, 64, 8).transfer_s / mean, 2 - p, 1e-9);
+    x.load = x.node_load = 100;
+    ck_assert_double_eq_tol(cost_on(&cluster, &x, 64, 8).transfer_s / mean, 1 / p, 1e-9);
+    x.method = TY_EXCHANGE_ALL_TO_ALL; /* a copy for each expert */
+    x.load = 1;
+    const double plain = cost_on(&cluster, &x, 64, 8).transfer_s;
+    x.load = 2;
+    ck_assert_double_eq_tol(cost_on(&cluster, &x, 64, 8).transfer_s / plain, 2, 1e-9);
+}
+END_TEST
+
+TY_SUITE("exchange", a_fuller_node_gets_a_copy_of_a_token_once,
+         copies_are_those_of_published_routings, copies_are_what_a_router_that_draws_makes,
+         bytes_of_deepseek_v3,
          rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_copy,
          the_longer_of_nic_and_nvlink_is_what_it_takes,
          the_busiest_rank_sets_the_time_and_not_the_bytes, published_times_are_met,
