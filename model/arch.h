@@ -69,9 +69,13 @@ int ty_arch_finish(struct ty_arch *arch, const struct ty_section *section, struc
 int ty_arch_finish_sparse(struct ty_arch *arch, const struct ty_section *section,
                           struct ty_err *err);
 
-/* Text of the model section for a Hugging Face config.json, to be applied like a preset. `path` is
- * opened as it is. Errors name the JSON file, line and column. Owned by the arena. */
-int ty_arch_huggingface(struct ty_arena *arena, const char *path, const char **text,
+/* Text of the model section for a Hugging Face config.json, to be applied like a preset, and lines
+ * about keys of it that nobody understands (NULL: there are none). `path` is opened as it is.
+ * Errors name the JSON file, line and column. Owned by the arena. */
+struct ty_huggingface {
+    const char *text, *remarks;
+};
+int ty_arch_huggingface(struct ty_arena *arena, const char *path, struct ty_huggingface *out,
                         struct ty_err *err);
 
 /* Whether it has layers with experts, and whether one of them is this. */

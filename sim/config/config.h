@@ -65,6 +65,7 @@ struct ty_config {
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
     bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
     struct ty_preset_value *preset_values[TY_N_SECTIONS]; /* [n_fields] */
+    const char *model_remarks;  /* lines about keys of the Hugging Face file; NULL: none */
     bool failed[TY_N_SECTIONS]; /* it has a wrong or missing value: not to be relied on */
     struct ty_job *jobs;        /* [n_jobs]: those that share the cluster with this one */
     uint32_t n_jobs;

@@ -194,15 +194,16 @@ static void model_presets(struct ty_loader *l)
             preset_apply(l, TY_SECTION_MODEL, preset->name, preset->text);
         }
     } else if (json.text) {
-        const char *text = NULL;
+        struct ty_huggingface model = {NULL, NULL};
         const char *path = ty_config_beside(l->config, &json.at, json.text);
-        const int rc = path ? ty_arch_huggingface(&l->config->arena, path, &text, l->err)
+        const int rc = path ? ty_arch_huggingface(&l->config->arena, path, &model, l->err)
                             : ty_fail_memory(l->err);
         ty_loader_note(l, TY_SECTION_MODEL, rc);
         if (rc < 0) {
             ty_hint_named(l->err, "model.huggingface", &json.at);
         } else {
-            preset_apply(l, TY_SECTION_MODEL, json.text, text);
+            preset_apply(l, TY_SECTION_MODEL, json.text, model.text);
+            l->config->model_remarks = model.remarks;
         }
     }
 }

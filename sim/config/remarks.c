@@ -168,7 +168,7 @@ int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err
     remark_group(&out, config);
     remark_pieces(&out, config);
     remark_sharding(&out, config);
-    ty_text_add(&out, "%s", "");
+    ty_text_add(&out, "%s", config->model_remarks != NULL ? config->model_remarks : "");
     *text = ty_text_take(&out);
     return *text ? 0 : ty_fail_memory(err);
 }

@@ -224,8 +224,8 @@ static int find_model(struct ty_init_job *job, const char *word, struct ty_arena
         return no_model(word, err);
     }
     job->model = word != NULL ? path_from(job->file, word, arena) : NULL;
-    const char *text; /* of no use yet: mistakes in it are told, and not as the run file's */
-    return job->model == NULL ? ty_fail_memory(err) : ty_arch_huggingface(arena, word, &text, err);
+    struct ty_huggingface model; /* of no use yet: mistakes are told, and not as the run file's */
+    return job->model == NULL ? ty_fail_memory(err) : ty_arch_huggingface(arena, word, &model, err);
 }
 
 /* The first machine we know that has the GPU: its links are where a machine of one's own begins. */

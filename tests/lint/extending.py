@@ -29,6 +29,7 @@ KNOWN = {  # where else a name may stand
     "pipedream-2bw": ["model/lower/lower.c"],  # what a message names in place of pipedream
     "dgx-h100": ["sim/search/init.c"],  # defaults of init
     "llama3-8b": ["sim/search/init.c"],
+    "dbrx": ["model/huggingface.c"],  # a family of the same name
 }
 WORD = re.compile(r'"[^"\n]+"|\bty_\w+')
 # Comments, and the schedule that another one is in a special case.
