@@ -269,6 +269,8 @@ START_TEST(full_counts_are_by_active_parameters)
     const double attention = 3.0 * 4096 * 61 * 128 * (192 + 128); /* half of it */
     assert_near(causal + attention, 280.5e9, 1e-3);
     assert_near(full, 6 * ty_arch_active_params(&c.arch, true) + 2 * attention, 1e-6);
+    /* keys and values of a token, were it for decoding: latents and their position part, bf16 */
+    ck_assert_uint_eq(c.arch.layers * (c.arch.kv_latent + c.arch.head_rope) * 2, 70272);
     model_case_release(&c);
 }
 END_TEST
