@@ -67,6 +67,8 @@ def choices(test, folder):
     half = test.call(folder, "init", "--model", "llama2-70b", "--gpus", str(8 * nodes // 2))
     test.check("fewer need recomputation, or none is enough", half.returncode == 1
                or "recompute" in half.stdout, (least, half))
+    sparse = judge(test, folder, "a model of experts", "--model", "mixtral-8x7b", "--gpus", "32")
+    test.check("has them dealt to the ranks of a node", value(sparse, "expert") == "8", sparse)
     odd = judge(test, folder, "24 GPUs", "--model", "llama-13b", "--gpus", "24")
     test.check("are three nodes", value(odd, "nodes") == "3", odd)
     part = judge(test, folder, "two GPUs", "--model", "gpt3-350m", "--gpus", "2")

@@ -3,6 +3,8 @@
 
 #include "model/block/memory.h"
 #include "model/parallel.h"
+#include "sim/draw/trace_internal.h"
+#include "sim/run/select.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -122,16 +124,12 @@ END_TEST
 
 /* The third of four pipeline ranks of DeepSeek-V3 on 256 GPUs has 15 layers, in each 4 of the 256
  * experts, and nobody has the same: 36.4 and 32.1 GB (arXiv 2603.07685, tables 3 and 4). */
-static const char v3[] =
-    "cluster: {preset: dgx-h100, nodes: 32}\n"
-    "model: {layers: 61, hidden: 7168, heads: 128, kv_heads: 128, head_dim: 128, ffn: 18432, "
-    "mlp: swiglu, vocabulary: 129280, sequence: 4096, experts: 256, experts_per_token: 8, "
-    "expert_ffn: 2048, shared_ffn: 2048, dense_layers: 3, query_latent: 1536, kv_latent: 512, "
-    "head_rope: 64, head_value: 128, attention: flash3}\n"
-    "layout: {pipeline: 4, expert: 64, global_batch: 256, zero: 1, "
-    "stage_layers: [3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]}\n"
-    "schedule: {name: interleaved, chunks: 4}\n"
-    "framework: {preset: megatron-lm, grad_dtype: fp32}\n";
+static const char v3[] = "cluster: {preset: dgx-h100, nodes: 32}\n"
+                         "model: {preset: deepseek-v3}\n"
+                         "layout: {pipeline: 4, expert: 64, global_batch: 256, zero: 1, "
+                         "stage_layers: [3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]}\n"
+                         "schedule: {name: interleaved, chunks: 4}\n"
+                         "framework: {preset: megatron-lm, grad_dtype: fp32}\n";
 
 START_TEST(states_of_deepseek_v3_are_as_published)
 {
@@ -297,9 +295,44 @@ START_TEST(gradients_of_routers_are_summed_over_tensor_ranks)
 }
 END_TEST
 
+/* ---- what people read ---- */
+
+/* Ranks of 16 by their place among experts; their names in traces. */
+START_TEST(ranks_are_found_and_named_by_their_experts)
+{
+    static const struct {
+        const char *text;
+        uint32_t n, ranks[4];
+    } rows[] = {
+        {"ep=3", 4, {3, 7, 11, 15}},
+        {"ep=0,edp=1", 1, {4}},
+        {"tp=1,ep=1-2,edp=0,edp=3", 2, {1, 13}},
+        {"etp=0,dp=7", 2, {14, 15}},
+    };
+    struct quick_run q = quick_run(sparse, NULL,
+                                   (const char *const[]){"layout.expert=4", "layout.tensor=2",
+                                                         "layout.sequence_parallel=true", NULL});
+    struct ty_arena arena = {.head = NULL};
+    struct ty_trace_labels labels = {.run = q.run};
+    struct ty_selection found;
+    struct ty_err err = {.n = 0};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        ck_assert_int_eq(ty_select_ranks(q.run, rows[i].text, "rank", &arena, &found, &err), 0);
+        ck_assert_uint_eq(found.n, rows[i].n);
+        ck_assert(memcmp(found.ranks, rows[i].ranks, found.n * sizeof(found.ranks[0])) == 0);
+    }
+    ck_assert_int_eq(ty_select_ranks(q.run, "ep=4", "rank", &arena, &found, &err), TY_EUSAGE);
+    ck_assert_ptr_nonnull(strstr(err.text, "ep=4 does not exist; ep goes from 0 to 3"));
+    ck_assert_str_eq(ty_trace_rank_name(&labels, 13), "rank 13 · pp0 dp6 tp1 ep1 · node1/gpu5");
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
+
 TY_SUITE("expert grid", groups_of_experts_are_those_of_megatron,
          expert_tensor_ranks_are_neighbours_and_copies_are_shared,
          groups_lie_where_their_members_sit, states_of_deepseek_v3_are_as_published,
          experts_are_reduced_and_gathered_among_those_that_have_the_same,
          copies_of_experts_are_reduced_between_the_same_replicas, a_grid_like_the_other_is_no_other,
-         the_norm_of_experts_is_a_sum_of_its_own, gradients_of_routers_are_summed_over_tensor_ranks)
+         the_norm_of_experts_is_a_sum_of_its_own, gradients_of_routers_are_summed_over_tensor_ranks,
+         ranks_are_found_and_named_by_their_experts)
