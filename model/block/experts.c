@@ -148,11 +148,11 @@ static void add_shared(const struct ty_block_maker *b, struct ty_unit_op *op)
 static void router(struct ty_block_maker *b, uint8_t role)
 {
     const double h = b->arch->hidden, experts = b->arch->experts, own = b->shard.own_tokens;
-    const bool fused = b->layout->framework.fused_router;
+    const bool fused = b->layout->framework.fused_router, fp8 = b->arch->dtype == TY_DTYPE_FP8;
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_MOE, "router", "router backward", "router wgrad");
     ty_block_kernel(op, &(struct ty_kernel){.op = TY_OPERATOR_MATMUL,
-                                            .dtype = TY_DTYPE_BF16,
+                                            .dtype = fp8 ? TY_DTYPE_BF16 : b->arch->dtype,
                                             .variant = TY_ANY_KERNEL,
                                             .matmul = {own, h, experts}});
     ty_block_elementwise(b, op, TY_OPERATOR_ROUTER, fused ? TY_FUSED : TY_UNFUSED, own * experts);

@@ -69,6 +69,8 @@ def choices(test, folder):
                or "recompute" in half.stdout, (least, half))
     sparse = judge(test, folder, "a model of experts", "--model", "mixtral-8x7b", "--gpus", "32")
     test.check("has them dealt to the ranks of a node", value(sparse, "expert") == "8", sparse)
+    judge(test, folder, "experts on a GPU without bf16", "--model", "deepseek-v2-lite",
+          "--cluster", "dgx1-v100")
     odd = judge(test, folder, "24 GPUs", "--model", "llama-13b", "--gpus", "24")
     test.check("are three nodes", value(odd, "nodes") == "3", odd)
     part = judge(test, folder, "two GPUs", "--model", "gpt3-350m", "--gpus", "2")
