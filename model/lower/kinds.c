@@ -447,18 +447,10 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 /* ---- a pipeline rank ---- */
 
 /* Parameters that every tensor rank has whole. Under sequence parallelism it sees part of the
- * tokens, so that their gradients are summed: two norms a layer, and the router of experts. */
+ * tokens, so that their gradients are summed: two norms a layer, and what the lists call whole. */
 static double whole_params(const struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
-    const struct ty_arch *arch = l->in->arch;
-    double sum = 2.0 * arch->hidden * plan->n_layers + plan->whole;
-    for (uint32_t i = 0; i < plan->n_chunks; i++) {
-        for (uint32_t k = 0; k < plan->chunk[i].count; k++) {
-            const bool experts = ty_arch_has_experts(arch, plan->chunk[i].first + k);
-            sum += experts ? (double)arch->hidden * arch->experts : 0;
-        }
-    }
-    return sum;
+    return 2.0 * l->in->arch->hidden * plan->n_layers + plan->whole;
 }
 
 int ty_lower_rank_kinds(struct ty_lowering *l)
