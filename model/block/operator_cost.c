@@ -30,8 +30,9 @@ static int own_variant(const struct ty_arch *arch, const struct ty_framework *fr
         return TY_GROUPED_CALLS;
     case TY_OPERATOR_PERMUTE:
     case TY_OPERATOR_UNPERMUTE:
+        return framework->fused_permute ? TY_FUSED : TY_UNFUSED;
     case TY_OPERATOR_ROUTER:
-        return TY_FUSED;
+        return framework->fused_router ? TY_FUSED : TY_UNFUSED;
     case TY_OPERATOR_CAST:
         return TY_CAST_QUANTIZE;
     default:

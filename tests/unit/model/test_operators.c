@@ -433,6 +433,8 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
         {TY_OPERATOR_NORM, TY_ROLE_BACKWARD, TY_UNFUSED, TY_FUSED},
         {TY_OPERATOR_ROTARY, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
         {TY_OPERATOR_MERGE, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
+        {TY_OPERATOR_PERMUTE, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
+        {TY_OPERATOR_ROUTER, TY_ROLE_FORWARD, TY_UNFUSED, TY_FUSED},
         {TY_OPERATOR_ACTIVATION, TY_ROLE_BACKWARD, TY_ACTIVATION_SWIGLU_UNFUSED,
          TY_ACTIVATION_GELU},
         {TY_OPERATOR_OPTIMIZER, TY_ROLE_STEP, TY_UNFUSED, TY_FUSED},
@@ -442,6 +444,7 @@ START_TEST(a_row_for_all_kernels_is_the_one_of_the_run)
     c.arch.norm = TY_UNFUSED;
     c.layout.framework.fused_activation = c.layout.framework.fused_rotary = false;
     c.layout.framework.fused_optimizer = c.layout.framework.fused_merge = false;
+    c.layout.framework.fused_permute = c.layout.framework.fused_router = false;
     for (size_t i = 0; i < TY_COUNT(rows); i++) {
         struct ty_operator_key key = {.op = rows[i].op,
                                       .role = rows[i].role,
