@@ -274,6 +274,29 @@ START_TEST(nodes_with_unequal_members_send_what_they_receive)
 }
 END_TEST
 
+/* Two groups of 16 on four nodes, with expert-tensor ranks in between, take as long as one of 32:
+ * all send what their tokens need through the four NICs that a node has. */
+START_TEST(groups_of_a_node_share_its_nics)
+{
+    const struct ty_cluster cluster = cluster_preset("dgx-h100", "{nodes: 4, nics_per_node: 4}");
+    const struct ty_reach one = reach_of(32, 8);
+    struct ty_reach two = reach_of(16, 4);
+    for (int method = TY_EXCHANGE_ALL_TO_ALL; method <= TY_EXCHANGE_PER_NODE; method++) {
+        struct ty_exchange x = v3;
+        struct ty_coll_cost whole, half, alone;
+        x.method = (enum ty_exchange_method)method;
+        two.sharing = 2;
+        ty_exchange_cost(&cluster, &x, &one, &whole);
+        ty_exchange_cost(&cluster, &x, &two, &half);
+        two.sharing = 1;
+        ty_exchange_cost(&cluster, &x, &two, &alone);
+        ck_assert_double_eq_tol(half.net_B / whole.net_B, 1, 1e-12);
+        ck_assert_double_eq_tol(half.transfer_s / whole.transfer_s, 1, 0.01);
+        ck_assert_double_eq_tol(half.transfer_s / alone.transfer_s, 2, 0.05);
+    }
+}
+END_TEST
+
 /* 8 nodes of 8, a token on 1 - (1 - p)^x of those that it had p of: what comes in grows more slowly
  * than the load, and to no more than all tokens. */
 START_TEST(a_fuller_node_gets_a_copy_of_a_token_once)
@@ -300,4 +323,5 @@ TY_SUITE("exchange", a_fuller_node_gets_a_copy_of_a_token_once,
          rows_over_nvlink_are_those_for_other_ranks_than_the_one_that_has_the_copy,
          the_longer_of_nic_and_nvlink_is_what_it_takes,
          the_busiest_rank_sets_the_time_and_not_the_bytes, published_times_are_met,
-         one_rank_exchanges_nothing, nodes_with_unequal_members_send_what_they_receive)
+         one_rank_exchanges_nothing, groups_of_a_node_share_its_nics,
+         nodes_with_unequal_members_send_what_they_receive)
