@@ -121,6 +121,9 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fp8_activations, "true",
          "model.dtype fp8: whether inputs of products are kept as they were cast, one byte an "
          "element; false: in 16 bit"),
+    FLAG(fp8_cache, "false",
+         "framework.fp8_recipe: whether inputs of SwiGLU in experts are kept in fp8, too, and the "
+         "output of attention once, in 12 bits, for its own backward and proj's (DeepSeek-V3)"),
     FLAG(fp8_weights, "false",
          "model.dtype fp8: whether weights are kept and gathered in fp8 (--fp8-param-gather), "
          "one byte; false: in 16 bit, and cast once a step"),

@@ -103,6 +103,7 @@ struct ty_framework {
     bool fused_optimizer;
     int fp8_recipe;       /* enum ty_fp8_recipe */
     bool fp8_activations; /* inputs of products are kept as they were cast */
+    bool fp8_cache;       /* so is what SwiGLU of experts read; attention's output is kept once */
     bool fp8_weights;     /* weights are kept and gathered in fp8 */
     double norm_speed;    /* of fused norms over the GPU's norm_passes */
     bool fused_loss;     /* cross-entropy reads 16-bit logits and writes their gradient over them */

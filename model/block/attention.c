@@ -146,15 +146,13 @@ static void gradients(const struct ty_block_maker *b)
 void ty_block_attention(struct ty_block_maker *b)
 {
     const struct ty_shard *x = &b->shard;
-    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
-    const double operand = ty_block_operand_bytes(b);
+    const struct ty_output_bytes bytes = ty_block_output_bytes(b);
+    const double output = x->tokens * x->heads * ty_arch_value_width(b->arch);
     const uint32_t made = ty_arch_is_latent(b->arch) ? ty_block_latent(b) : qkv(b);
     core(b);
     proj(b);
-    ty_block_keep(b, made + 1, made + 2, "attention output",
-                  x->tokens * e * x->heads * ty_arch_value_width(b->arch));
-    ty_block_keep(b, made + 2, made + 2, "attention output in fp8",
-                  operand < e ? x->tokens * operand * x->heads * ty_arch_value_width(b->arch) : 0);
+    ty_block_keep(b, made + 1, made + 2, "attention output", output * bytes.core);
+    ty_block_keep(b, made + 2, made + 2, "attention output in fp8", output * bytes.proj);
     scores(b, made + 1);
     gradients(b);
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, &b->out->op[made],

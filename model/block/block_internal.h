@@ -46,6 +46,13 @@ void ty_block_fp8_linear(const struct ty_block_maker *b, struct ty_unit_op *op, 
 double ty_block_fp8_shares(double own, double all);
 /* Bytes of an element of what is kept of the input of a product. */
 double ty_block_operand_bytes(const struct ty_block_maker *b);
+/* The same of what SwiGLU of experts read. */
+double ty_block_cache_bytes(const struct ty_block_maker *b);
+/* The same of the output of attention, for the backward of its core and of proj. */
+struct ty_output_bytes {
+    double core, proj; /* proj 0: it reads the core's */
+};
+struct ty_output_bytes ty_block_output_bytes(const struct ty_block_maker *b);
 
 /* ---- bytes ---- */
 

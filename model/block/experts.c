@@ -54,11 +54,12 @@ static void keep_inner(const struct ty_block_maker *b, const struct inner *name,
     }
     const double elements = rows * width;
     const double inner = elements * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double read = elements * ty_block_cache_bytes(b);
     const int kernel = ty_activation_of(b->arch, &b->layout->framework);
     const bool gate = is_gated(b->arch), remade = kernel == TY_ACTIVATION_SWIGLU_REMADE;
     const bool unfused = kernel == TY_ACTIVATION_SWIGLU_UNFUSED;
-    ty_block_keep(b, made, made, name->gate, gate ? inner : 0);
-    ty_block_keep(b, made, made, name->up, inner);
+    ty_block_keep(b, made, made, name->gate, gate ? read : 0);
+    ty_block_keep(b, made, made, name->up, read);
     ty_block_keep_of(b, made, activation, made, name->silu, unfused ? inner : 0);
     ty_block_keep_of(b, made, activation, used, gate ? name->product : name->activation,
                      remade ? 0 : elements * ty_block_operand_bytes(b));

@@ -14,7 +14,8 @@
 
 #include "model/block/block_internal.h"
 
-#define FP8_B (1 + 4 / 128.0) /* of an element, with a 32-bit scale for 128 */
+#define FP8_B  (1 + 4 / 128.0)   /* of an element, with a 32-bit scale for 128 */
+#define E5M6_B (1.5 + 4 / 128.0) /* the same of 12 bits */
 
 double ty_block_fp8_shares(double own, double all)
 {
@@ -72,4 +73,21 @@ double ty_block_operand_bytes(const struct ty_block_maker *b)
     return ty_block_casts(b) && b->layout->framework.fp8_activations
                ? FP8_B
                : ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+}
+
+double ty_block_cache_bytes(const struct ty_block_maker *b)
+{
+    return ty_block_casts(b) && b->layout->framework.fp8_cache
+               ? FP8_B
+               : ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+}
+
+struct ty_output_bytes ty_block_output_bytes(const struct ty_block_maker *b)
+{
+    const double e = ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
+    const double operand = ty_block_operand_bytes(b);
+    if (ty_block_casts(b) && b->layout->framework.fp8_cache) {
+        return (struct ty_output_bytes){.core = E5M6_B};
+    }
+    return (struct ty_output_bytes){.core = e, .proj = operand < e ? operand : 0};
 }

@@ -99,6 +99,30 @@ START_TEST(inputs_are_kept_as_they_were_cast)
 }
 END_TEST
 
+/* DeepSeek-V3: SwiGLU of experts reads 8 bits where it runs again, attention's output is there once
+ * in 12. Without casts there is nothing narrow. */
+START_TEST(more_is_kept_narrow_where_the_stack_does)
+{
+    struct model_case c;
+    const double T = 2048, h = 4096, rows = 2 * T, f = 1024, B = FP8_B;
+    fp8_case(&c, "{data: 8, global_batch: 8}", TY_FP8_BLOCKS);
+    c.arch.experts = 8;
+    c.arch.experts_per_token = 2;
+    c.arch.expert_ffn = 1024;
+    c.arch.shared_ffn = 512;
+    c.layout.framework.fp8_cache = true;
+    ck_assert_double_eq(kept(&c, "experts' gate"), B * rows * f);
+    ck_assert_double_eq(kept(&c, "experts' up"), B * rows * f);
+    ck_assert_double_eq(kept(&c, "shared up"), B * T * 512);
+    ck_assert_double_eq(kept(&c, "attention output"), (B + 0.5) * T * h);
+    ck_assert_double_eq(kept(&c, "attention output in fp8"), 0);
+    c.layout.framework.fp8_recipe = TY_FP8_NONE;
+    const double e = ty_dtype_bytes(TY_DTYPE_FP8);
+    ck_assert_double_eq(kept(&c, "experts' gate"), e * rows * f);
+    ck_assert_double_eq(kept(&c, "attention output"), e * T * h);
+}
+END_TEST
+
 /* 5 B for 6 of weight and gradient, and nothing to cast. */
 START_TEST(weights_in_fp8_are_a_byte)
 {
@@ -136,4 +160,5 @@ END_TEST
 
 TY_SUITE("fp8", casts_cost_what_they_read_and_write, a_scale_of_its_own_takes_another_look,
          what_is_gathered_is_cast_in_shares, inputs_are_kept_as_they_were_cast,
-         weights_in_fp8_are_a_byte, only_layers_are_in_fp8)
+         more_is_kept_narrow_where_the_stack_does, weights_in_fp8_are_a_byte,
+         only_layers_are_in_fp8)
