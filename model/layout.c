@@ -434,7 +434,7 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
         {"expert tensor", layout->expert_tensor > 1},
         {"expert data", ty_layout_experts_apart(layout) && layout->expert_data > 1},
         {"pipeline", layout->pipeline > 1},
-        {"embedding", layout->pipeline > 1 && (arch->tied || arch->mtp > 0)},
+        {"embedding", ty_layout_ends_apart(layout) && (arch->tied || arch->mtp > 0)},
         {"world", layout->ranks > 1},
     };
     uint32_t n = 0;

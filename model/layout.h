@@ -66,6 +66,7 @@ struct ty_layout {
      * of the cluster), and which, as in struct ty_grid, or NULL */
     uint32_t n_gpus;
     const uint32_t *gpu_of;
+    bool ends_together; /* the schedule has the last stage on the rank of the first */
 };
 
 extern const struct ty_word ty_context_words[]; /* by enum ty_context_method */
@@ -122,6 +123,12 @@ double ty_layout_first_bucket_params(const struct ty_layout *layout);
 static inline bool ty_layout_does(const struct ty_layout *layout, int habit)
 {
     return habit == TY_HABIT_TRUE || (habit == TY_HABIT_NO_PIPELINE && layout->pipeline == 1);
+}
+
+/* Whether what first and last stage have in common is there twice. */
+static inline bool ty_layout_ends_apart(const struct ty_layout *layout)
+{
+    return layout->pipeline > 1 && !layout->ends_together;
 }
 
 /* After which backward passes gradients are reduced. */

@@ -82,9 +82,9 @@ void ty_block_head(struct ty_block_maker *b)
     const struct ty_arch *arch = b->arch;
     const double e = ty_dtype_bytes((enum ty_dtype)arch->dtype), h = arch->hidden;
     const double out[] = {b->shard.vocabulary};
-    /* a tied matrix is a copy when the last stage is not the first; that of a further token is the
-     * head's */
-    const bool own = b->kind == TY_UNIT_HEAD && (!arch->tied || b->layout->pipeline > 1);
+    /* a tied matrix is a copy when the last stage is on another rank than the first; that of a
+     * further token is the head's */
+    const bool own = b->kind == TY_UNIT_HEAD && (!arch->tied || ty_layout_ends_apart(b->layout));
     struct ty_unit_op *op =
         ty_block_op(b, TY_PART_HEAD, "logits and loss", "logits dgrad", "logits wgrad");
     op->column = true;

@@ -6,9 +6,9 @@
  *
  * A layer like the model's last follows, then final norm, logits and loss; the output matrix is
  * that of the head, the embedding that of the first stage, of which the last has a copy when it is
- * another. All modules are on the last stage. The projection is column-parallel, and its result is
- * gathered (Megatron-LM, multi_token_prediction.py). Kept, elements per token: inputs of both norms
- * and of the projection, 4 h. */
+ * on another rank. All modules are on the last stage. The projection is column-parallel, and its
+ * result is gathered (Megatron-LM, multi_token_prediction.py). Kept, elements per token: inputs of
+ * both norms and of the projection, 4 h. */
 #include "model/block/block_internal.h"
 
 static void embedding(struct ty_block_maker *b)
@@ -18,7 +18,7 @@ static void embedding(struct ty_block_maker *b)
                                         "mtp embedding backward");
     op->row = op->first = true;
     ty_block_elementwise(b, op, TY_OPERATOR_EMBEDDING, TY_ANY_KERNEL, b->shard.tokens * h);
-    const bool copy = b->layout->pipeline > 1; /* one for all modules */
+    const bool copy = ty_layout_ends_apart(b->layout); /* one for all modules */
     ty_block_weight(op, "embedding", copy ? rows * h / b->shard.ranks / b->arch->mtp : 0);
 }
 

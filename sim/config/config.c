@@ -344,6 +344,7 @@ static void check_layout(struct ty_loader *l)
     struct ty_config *c = l->config;
     c->schedule.slices = ty_sched_slices(&c->schedule);
     c->schedule.overlaps = c->layout.framework.expert_overlap;
+    c->layout.ends_together = ty_sched_of(&c->schedule)->placement != TY_PLACE_LOOPED;
     if (layout_stands(c)) {
         ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
     }

@@ -200,6 +200,24 @@ START_TEST(communicators_are_those_of_groups_that_exist)
 }
 END_TEST
 
+/* A V brings the last stage back to the first rank. */
+START_TEST(ends_on_one_rank_share_a_tied_matrix)
+{
+    struct ty_bill bill[2];
+    double matrix = 0;
+    for (int tied = 0; tied < 2; tied++) {
+        const char *const key = tied != 0 ? "model.tied=true" : "model.tied=false";
+        struct quick_run q = quick_run(small, NULL, SETS("schedule.name=zb-v", key));
+        const struct ty_arch *arch = &q.config->arch;
+        matrix = 2.0 * arch->vocabulary * arch->hidden;
+        ty_run_bill(q.run, 0, &bill[tied]);
+        ck_assert_str_eq(bill[tied].item[bill[tied].n - 1].note, "data, pipeline, world");
+        quick_run_free(&q);
+    }
+    ck_assert_double_eq(bill_item(&bill[0], "weights") - bill_item(&bill[1], "weights"), matrix);
+}
+END_TEST
+
 START_TEST(the_verdict_is_tight_below_its_margin)
 {
     const double capacity = 1e9;
@@ -293,5 +311,6 @@ TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
          a_tensor_is_held_in_every_layer_of_every_micro_batch,
          the_bill_says_of_each_tensor_how_much_and_since_when,
          the_head_is_done_with_when_layers_are_recomputed,
-         communicators_are_those_of_groups_that_exist, the_verdict_is_tight_below_its_margin,
-         a_remedy_of_another_schedule_says_all_of_it, a_remedy_typed_gives_the_peak_it_promised)
+         communicators_are_those_of_groups_that_exist, ends_on_one_rank_share_a_tied_matrix,
+         the_verdict_is_tight_below_its_margin, a_remedy_of_another_schedule_says_all_of_it,
+         a_remedy_typed_gives_the_peak_it_promised)
