@@ -88,7 +88,8 @@ int ty_report_changes(const struct ty_run *run, struct ty_text *t, struct ty_err
     ty_text_add(t, "what you can change: step time, memory of the fullest GPU, and what to type; "
                    "fastest first\n");
     if (all.no_dice) {
-        ty_text_add(t, "  all without run.jitter and run.gpu_spread, for the sake of time\n");
+        ty_text_add(t, "  all without run.jitter, run.gpu_spread and run.routing, for the sake of "
+                       "time\n");
     }
     for (uint32_t i = 0; i < all.n; i++) {
         if (!is_same(&all.item[i], &all.item[all.own])) {

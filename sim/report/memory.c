@@ -200,6 +200,9 @@ static void put_remedy_list(const struct ty_remedies *list, struct ty_text *t)
         }
         ty_text_add(t, "\n");
     }
+    if (list->left_out) {
+        ty_text_add(t, "  not all of them were tried: runs of this size take too long\n");
+    }
 }
 
 static int put_remedies(const struct ty_run *run, struct ty_text *t, struct ty_err *err)

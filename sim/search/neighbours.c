@@ -14,8 +14,7 @@
 
 /* Tasks to execute; some 10 s of a core where links are shared, 1 s where they are not. */
 #define TASKS_MAX      64e6
-#define TASKS_LARGE    2e6 /* of one run whose dice are set aside */
-#define EXECUTED_LEAST 8u  /* neighbours, whatever they take */
+#define EXECUTED_LEAST 8u /* neighbours, whatever they take */
 #define CAP            96u
 
 struct step {
@@ -188,15 +187,6 @@ static double tasks_of(const struct ty_run *run, bool folds)
     return folds ? (double)p->n_tasks * p->n_gangs / p->n_ranks : (double)p->n_tasks;
 }
 
-static bool set_dice_aside(const struct ty_run *run, struct ty_config *base)
-{
-    const bool dice = base->run.jitter > 0 || base->run.gpu_spread > 0;
-    const bool aside = dice && tasks_of(run, false) > TASKS_LARGE;
-    base->run.jitter = aside ? 0 : base->run.jitter;
-    base->run.gpu_spread = aside ? 0 : base->run.gpu_spread;
-    return aside;
-}
-
 /* ---- ranking ---- */
 
 /* Whether a comes before b; `i` and `k` are where they were found. */
@@ -272,7 +262,7 @@ int ty_run_neighbours(const struct ty_run *run, bool schedules, struct ty_neighb
     if (out->item == NULL) {
         return ty_fail_memory(err);
     }
-    out->no_dice = set_dice_aside(run, &s.base);
+    out->no_dice = ty_trial_set_dice_aside(&s.base, tasks_of(run, false));
     int rc = find(&s, schedules);
     if (rc < 0) {
         return rc == TY_ENOMEM ? ty_fail_memory(err)

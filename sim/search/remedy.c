@@ -1,11 +1,21 @@
 /* remedy.c - what would make a plan fit.
  *
- * Changes (change.h) are planned alone, and in pairs where that is not enough. */
+ * Changes (change.h) are planned alone, and in pairs where that is not enough: first those whose
+ * changes cost least alone. How many are executed is a matter of the program alone, so the answer
+ * is the same on every machine. */
 #include "sim/search/remedy.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sim/search/trial.h"
+
+/* Tasks to execute, of changes alone and of pairs: some 10 s and 1 s of a core where links are
+ * shared, where a task costs 25 times as much as in the sweep. */
+#define TASKS_ALONE    64e6
+#define TASKS_PAIRS    3e6
+#define TASKS_UNSHARED 0.04
 
 /* ---- changes ---- */
 
@@ -35,6 +45,19 @@ static bool one_forward_one_backward(struct ty_config *c, int to)
            ty_change_schedule(c, index);
 }
 
+/* The one that folds two pipes of copies into a V of one. */
+static bool one_copy(struct ty_config *c, int to)
+{
+    const struct ty_sched *now = ty_sched_of(&c->schedule);
+    (void)to;
+    for (int i = 0; ty_schedules[i] != NULL && now->placement == TY_PLACE_TWO_WAY; i++) {
+        if (ty_schedules[i]->placement == TY_PLACE_V && ty_schedules[i]->pairs == now->pairs) {
+            return ty_change_schedule(c, i);
+        }
+    }
+    return false;
+}
+
 /* What changes, to what, and the key that says so. */
 static const struct {
     ty_change_fn *make;
@@ -47,6 +70,9 @@ static const struct {
     {recompute, TY_RECOMPUTE_CORE, "layout.recompute"},
     {recompute, TY_RECOMPUTE_FFN, "layout.recompute"},
     {recompute, TY_RECOMPUTE_FULL, "layout.recompute"},
+    {recompute, TY_RECOMPUTE_MOE_ACT, "layout.recompute"},
+    {recompute, TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP, "layout.recompute"},
+    {recompute, TY_RECOMPUTE_MOE, "layout.recompute"},
     {shard, 1, "layout.zero"},
     {shard, 2, "layout.zero"},
     {shard, 3, "layout.zero"},
@@ -65,16 +91,30 @@ static const struct {
     {ty_change_pipeline, 4, "layout.pipeline"},
     {ty_change_pipeline, 8, "layout.pipeline"},
     {one_forward_one_backward, 0, "schedule.name"},
+    {one_copy, 0, "schedule.name"},
 };
+#define N_CHANGES TY_COUNT(changes)
 
 /* ---- plans ---- */
+
+static double makespan_s(const struct ty_run *run)
+{
+    return ty_s_from_ps(run->timeline.makespan) / run->lowered.program.n_steps;
+}
 
 /* Time of a step of a plan: executed, one member of each gang. */
 static int step_s(struct ty_run *run, double *seconds, struct ty_err *err)
 {
     const int rc = ty_run_execute_folded(run, err);
-    *seconds = rc == 0 ? ty_s_from_ps(run->timeline.makespan) / run->lowered.program.n_steps : 0;
+    *seconds = rc == 0 ? makespan_s(run) : 0;
     return rc;
+}
+
+/* What an execution cost. */
+static double tasks_of(const struct ty_run *run)
+{
+    const uint64_t n = run->lockstep ? run->folded.n_tasks : run->lowered.program.n_tasks;
+    return (double)n * (run->sharing == TY_SHARING_SIMULATED ? 1 : TASKS_UNSHARED);
 }
 
 /* The plan as it is, and what is changed of it: by itself, and in no more detail than the
@@ -85,11 +125,13 @@ struct search {
     enum ty_verdict verdict;
     double seconds;
     struct ty_arena *arena;
+    double alone_slower[N_CHANGES]; /* 0 where it is not known: the change alone does not help */
+    double tasks;                   /* executed */
 };
 
 /* Completes and plans a changed configuration. 1: its verdict is better, 0: it is not, or cannot be
  * planned, nobody asks why; or TY_ENOMEM. */
-static int try_plan(const struct search *s, struct ty_config *c, struct ty_remedy *r)
+static int try_plan(struct search *s, struct ty_config *c, struct ty_remedy *r)
 {
     struct ty_run *run = NULL;
     struct ty_bill bill;
@@ -105,6 +147,7 @@ static int try_plan(const struct search *s, struct ty_config *c, struct ty_remed
     const bool better = ty_bill_verdict(&bill, bill.capacity_B) < s->verdict;
     double seconds = 0;
     rc = better ? step_s(run, &seconds, NULL) : 0;
+    s->tasks += better && rc == 0 ? tasks_of(run) : 0;
     r->slower = seconds / s->seconds - 1;
     ty_run_free(run);
     if (rc < 0) {
@@ -126,8 +169,7 @@ static int make_change(const struct search *s, size_t i, struct ty_config *c, st
 
 /* Changes number i and, unless it is the same, number k. Adds the plan when its verdict is better
  * and it is faster than `limit`. */
-static int try_changes(const struct search *s, size_t i, size_t k, double limit,
-                       struct ty_remedies *out)
+static int try_changes(struct search *s, size_t i, size_t k, double limit, struct ty_remedies *out)
 {
     struct ty_config changed = s->alone;
     struct ty_remedy remedy = {.peak_B = 0};
@@ -158,24 +200,92 @@ static int fastest_first(const void *first, const void *second)
     return order != 0 || a->n < 2 || b->n < 2 ? order : strcmp(a->set[1], b->set[1]);
 }
 
-static int find(const struct search *s, struct ty_remedies *out)
+static int try_alone(struct search *s, struct ty_remedies *out)
+{
+    int rc = 0;
+    for (size_t i = 0; i < N_CHANGES && rc == 0; i++) {
+        const uint32_t before = out->n;
+        if (s->tasks > TASKS_ALONE) {
+            out->left_out = true;
+            break;
+        }
+        rc = try_changes(s, i, i, HUGE_VAL, out);
+        s->alone_slower[i] = out->n > before ? out->item[before].slower : 0;
+    }
+    return rc;
+}
+
+/* Of two factors of the same key the larger comes later in the table, and so in pairs. */
+struct pair {
+    size_t i, k;
+    double slower; /* if each costs what it does alone */
+};
+
+static int promising_first(const void *first, const void *second)
+{
+    const struct pair *x = first, *y = second;
+    if (x->slower != y->slower) {
+        return x->slower > y->slower ? 1 : -1;
+    }
+    return x->k != y->k ? (x->k > y->k) - (x->k < y->k) : (x->i > y->i) - (x->i < y->i);
+}
+
+static int try_pairs(struct search *s, double limit, struct ty_remedies *out)
+{
+    struct pair pair[N_CHANGES * (N_CHANGES - 1) / 2];
+    size_t n = 0;
+    for (size_t i = 0; i < N_CHANGES; i++) {
+        for (size_t k = i + 1; k < N_CHANGES; k++) {
+            pair[n++] = (struct pair){i, k, s->alone_slower[i] + s->alone_slower[k]};
+        }
+    }
+    qsort(pair, n, sizeof(pair[0]), promising_first);
+    s->tasks = 0;
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (s->tasks > TASKS_PAIRS) {
+            out->left_out = true;
+            break;
+        }
+        rc = try_changes(s, pair[i].i, pair[i].k, limit, out);
+    }
+    return rc;
+}
+
+static int find(struct search *s, struct ty_remedies *out)
 {
     double best = HUGE_VAL;
-    int rc = 0;
     *out = (struct ty_remedies){.n = 0};
-    for (size_t i = 0; i < TY_COUNT(changes) && rc == 0; i++) {
-        rc = try_changes(s, i, i, HUGE_VAL, out);
-    }
+    int rc = try_alone(s, out);
     for (uint32_t i = 0; i < out->n; i++) {
         best = out->item[i].slower < best ? out->item[i].slower : best;
     }
     out->pairs = best > TY_REMEDY_CHEAP;
-    for (size_t i = 0; i < TY_COUNT(changes) && rc == 0 && out->pairs; i++) {
-        for (size_t k = i + 1; k < TY_COUNT(changes) && rc == 0; k++) {
-            rc = try_changes(s, i, k, best, out);
-        }
+    if (rc == 0 && out->pairs) {
+        rc = try_pairs(s, best, out);
     }
     qsort(out->item, out->n, sizeof(out->item[0]), fastest_first);
+    return rc;
+}
+
+/* Whether a run was executed as its variants are: alone, no collective message by message, and with
+ * the engine of the run file. */
+static bool is_like_its_variants(const struct ty_run *run)
+{
+    const struct ty_run_options *o = &run->config->run;
+    return run->executed && run->jobs == NULL && o->detail == TY_RUN_FLOWS &&
+           o->engine == TY_ENGINE_AUTO && (run->sharing != TY_SHARING_ESTIMATED || !o->contention);
+}
+
+/* The plan as it is, without other jobs and in no more detail than its variants. */
+static int execute_alone(struct search *s, struct ty_err *err)
+{
+    struct ty_run *again = NULL;
+    int rc = ty_run_new(&again, &s->alone, err);
+    if (rc == 0) {
+        rc = step_s(again, &s->seconds, err);
+    }
+    ty_run_free(again);
     return rc;
 }
 
@@ -183,19 +293,17 @@ int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty
                     struct ty_err *err)
 {
     struct ty_bill bill;
-    struct ty_run *again = NULL;
     struct search s = {.original = run->config, .alone = *run->config, .arena = arena};
     ty_run_fullest(run, &bill);
     s.verdict = ty_bill_verdict(&bill, bill.capacity_B);
     s.alone.n_jobs = 0;
     s.alone.run.detail = TY_RUN_FLOWS;
-    int rc = ty_run_new(&again, &s.alone, err);
-    if (rc == 0) {
-        rc = step_s(again, &s.seconds, err);
+    const bool calm = ty_trial_set_dice_aside(&s.alone, (double)run->lowered.program.n_tasks);
+    int rc = 0;
+    if (!calm && is_like_its_variants(run)) {
+        s.seconds = makespan_s(run);
+    } else {
+        rc = execute_alone(&s, err);
     }
-    ty_run_free(again);
-    if (rc < 0) {
-        return rc;
-    }
-    return find(&s, out) == 0 ? 0 : ty_fail_memory(err);
+    return rc < 0 ? rc : find(&s, out) == 0 ? 0 : ty_fail_memory(err);
 }

@@ -20,13 +20,14 @@ struct ty_remedy {
 struct ty_remedies {
     struct ty_remedy item[TY_REMEDIES_MAX]; /* fastest first */
     uint32_t n;
-    bool pairs; /* two changes together were tried, too */
+    bool pairs;    /* two changes together were tried, too */
+    bool left_out; /* not all of them: there would be too much to do */
 };
 
-/* Plans every single change, and if none of them helps and is cheap every pair, of which those are
+/* Plans every single change, and if none of them helps and is cheap pairs, of which those are
  * listed that are faster than any single change. Plans that fit are executed, one member of each
- * gang where members cannot differ. 0, or a negative code when the plan as it is cannot be
- * executed. Texts are the arena's. */
+ * gang where members cannot differ, large ones without dice (ty_trial_set_dice_aside). 0, or a
+ * negative code when the plan as it is cannot be executed. Texts are the arena's. */
 int ty_run_remedies(const struct ty_run *run, struct ty_remedies *out, struct ty_arena *arena,
                     struct ty_err *err);
 

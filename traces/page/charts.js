@@ -178,7 +178,7 @@ function othersCard(card, runs) {
   card.replaceChildren();
   if (!card.hidden) {
     card.append(el('h2', {id: 'h-others'}, 'What would another schedule do?'),
-      el('p', {class: 'lead'}, `Each is simulated on this job${run.schedules.no_dice ? ', this run too, without jitter and spread' : ''}; beside its bubble is what its formula promises for the passes of this run, where it is claimed to hold` +
+      el('p', {class: 'lead'}, `Each is simulated on this job${run.schedules.no_dice ? ', this run too, without jitter, spread and uneven routing' : ''}; beside its bubble is what its formula promises for the passes of this run, where it is claimed to hold` +
         (run.formula.weight_s > 0 ? '' : ' (a backward that is split is taken as two halves, a guess)') + '.'),
       othersTable(run, nameOf(runs, 0)), ...othersWords(run));
   }

@@ -307,10 +307,54 @@ START_TEST(a_remedy_typed_gives_the_peak_it_promised)
 }
 END_TEST
 
+static const char wide[] = "cluster: {preset: dgx-a100-80g, nodes: 32, memory: 24 GiB}\n"
+                           "model: {preset: llama-65b, sequence: 2048}\n"
+                           "layout: {global_batch: 2048, tensor: 2, pipeline: 8, zero: 1}\n";
+
+/* What is left out are pairs that promise less: what is found is as good. */
+START_TEST(of_large_runs_not_all_pairs_are_tried)
+{
+    struct quick_run q = quick_run(wide, NULL, NULL);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    ck_assert(list.pairs && list.left_out);
+    ck_assert_uint_gt(list.n, 0);
+    ck_assert_str_eq(list.item[0].change.set[0], "layout.sequence_parallel=true");
+    ck_assert_str_eq(list.item[0].change.set[1], "layout.tensor=8");
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
+
+/* 3.6 GiB short; what its experts give before their last product is 4 GiB. */
+static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 1, memory: 65 GiB}\n"
+                             "model: {preset: olmoe-1b-7b, sequence: 4096}\n"
+                             "layout: {global_batch: 64, micro_batch: 4, expert: 8}\n"
+                             "run: {routing: \"dirichlet:0.5\"}\n";
+
+START_TEST(experts_run_again_where_that_is_enough)
+{
+    struct quick_run q = quick_run(sparse, NULL, NULL);
+    struct ty_arena arena = {.head = NULL};
+    struct ty_remedies list;
+    bool found = false;
+    ck_assert(!ty_run_fits(q.run));
+    ck_assert_int_eq(ty_run_remedies(q.run, &list, &arena, NULL), 0);
+    for (uint32_t i = 0; i < list.n; i++) {
+        found |= strcmp(list.item[i].change.set[0], "layout.recompute=moe_act") == 0;
+    }
+    ck_assert(found && !list.left_out);
+    ty_arena_release(&arena);
+    quick_run_free(&q);
+}
+END_TEST
+
 TY_SUITE("bill", tensors_add_up_to_what_the_passes_hold,
          a_tensor_is_held_in_every_layer_of_every_micro_batch,
          the_bill_says_of_each_tensor_how_much_and_since_when,
          the_head_is_done_with_when_layers_are_recomputed,
          communicators_are_those_of_groups_that_exist, ends_on_one_rank_share_a_tied_matrix,
          the_verdict_is_tight_below_its_margin, a_remedy_of_another_schedule_says_all_of_it,
-         a_remedy_typed_gives_the_peak_it_promised)
+         a_remedy_typed_gives_the_peak_it_promised, of_large_runs_not_all_pairs_are_tried,
+         experts_run_again_where_that_is_enough)
