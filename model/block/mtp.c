@@ -18,7 +18,8 @@ static void embedding(struct ty_block_maker *b)
                                         "mtp embedding backward");
     op->row = op->first = true;
     ty_block_elementwise(b, op, TY_OPERATOR_EMBEDDING, TY_ANY_KERNEL, b->shard.tokens * h);
-    const bool copy = ty_layout_ends_apart(b->layout); /* one for all modules */
+    /* one for all modules, unless it is that of a tied head */
+    const bool copy = ty_layout_ends_apart(b->layout) && !b->arch->tied;
     ty_block_weight(op, "embedding", copy ? rows * h / b->shard.ranks / b->arch->mtp : 0);
 }
 

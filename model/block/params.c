@@ -4,7 +4,7 @@
 enum which {
     ALL,
     EXPERTS,
-    WHOLE /* on all tensor ranks, but for norms */
+    WHOLE /* on all tensor ranks, but for norms of hidden states */
 };
 
 static double sum_weights(const struct ty_unit_ops *unit, enum which which)
@@ -66,13 +66,24 @@ static double sum_stage(const struct ty_units *units, const uint32_t count[TY_N_
     return sum;
 }
 
+/* Two a layer; three more for each module that predicts a further token. That of the head is left
+ * out: one more among those of its stage. */
+static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_KINDS])
+{
+    double n = 3.0 * count[TY_UNIT_MTP];
+    for (uint32_t k = 0; k < TY_LAYER_KINDS; k++) {
+        n += 2.0 * count[TY_UNIT_LAYER + k];
+    }
+    return n * arch->hidden;
+}
+
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const struct ty_layers *layers, bool first, bool last)
 {
     uint32_t count[TY_N_UNIT_KINDS];
     ty_stage_count(arch, layers, first, last, count);
     return (struct ty_stage_params){sum_stage(units, count, ALL), sum_stage(units, count, EXPERTS),
-                                    sum_stage(units, count, WHOLE)};
+                                    sum_stage(units, count, WHOLE) + norms(arch, count)};
 }
 
 void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,

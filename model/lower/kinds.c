@@ -446,13 +446,6 @@ static uint16_t pair_kind(struct ty_lowering *l, const char *group, uint32_t a, 
 
 /* ---- a pipeline rank ---- */
 
-/* Parameters that every tensor rank has whole. Under sequence parallelism it sees part of the
- * tokens, so that their gradients are summed: two norms a layer, and what the lists call whole. */
-static double whole_params(const struct ty_lowering *l, const struct ty_stage_plan *plan)
-{
-    return 2.0 * l->in->arch->hidden * plan->n_layers + plan->whole;
-}
-
 int ty_lower_rank_kinds(struct ty_lowering *l)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
@@ -481,10 +474,11 @@ int ty_lower_rank_kinds(struct ty_lowering *l)
                                     : plan->params);
     }
     l->here.comm.norm_grads = TY_NONE;
-    if (l->in->layout->sequence_parallel && plan->n_layers > 0) {
+    /* of weights that every tensor rank has: it sees part of the tokens */
+    if (l->in->layout->sequence_parallel && plan->whole > 0) {
         l->here.comm.norm_grads =
             ty_lower_group_kind(l, TY_GROUP_TENSOR, TY_COLL_ALL_REDUCE, TY_PHASE_STEP,
-                                whole_params(l, plan) * ty_memory_grad_bytes(l->in->layout));
+                                plan->whole * ty_memory_grad_bytes(l->in->layout));
     }
     l->here.optimizer = ty_lower_optimizer_kind(l, plan);
     return l->b.code;

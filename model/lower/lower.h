@@ -66,7 +66,7 @@ struct ty_stage_plan {
     uint32_t weight_copies; /* of which it keeps, for schedules that do not flush */
     double params;          /* per rank, before data-parallel sharding */
     double experts;         /* of these, parameters of experts, */
-    double whole;           /* and those that every tensor rank has, but for norms */
+    double whole;           /* and those that every tensor rank has */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
     double layer_activations_B; /* one micro-batch, one layer */

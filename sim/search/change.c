@@ -352,6 +352,7 @@ int ty_change_finish(struct ty_change *change, const struct ty_config *original,
     }
     c->schedule.slices = ty_sched_slices(&c->schedule);
     c->schedule.overlaps = c->layout.framework.expert_overlap;
+    c->layout.ends_together = ty_sched_of(&c->schedule)->placement != TY_PLACE_LOOPED;
     const struct ty_section *section = &original->sections[TY_SECTION_LAYOUT];
     if (rc == 0) {
         rc = ty_layout_finish(&c->layout, section, &c->arch, &c->cluster,

@@ -191,6 +191,19 @@ START_TEST(modules_for_further_tokens_follow_the_last_layer)
 }
 END_TEST
 
+/* A tied output matrix is the copy that modules for further tokens need; of what tensor ranks sum
+ * under sequence parallelism a module has five norms: of its layer, before it and after it. */
+START_TEST(modules_for_further_tokens_share_a_tied_matrix)
+{
+    struct quick_run both = quick_run(small, NULL, SETS("model.mtp=1", "model.tied=true"));
+    const struct ty_stage_plan *plan = both.run->lowered.stage;
+    ck_assert_double_eq((plan[0].params + plan[1].params) * 2,
+                        ty_arch_params(&both.config->arch) + 32000.0 * 4096); /* one copy does */
+    ck_assert_double_eq(plan[1].whole - plan[0].whole, (2 + 3) * 4096.0); /* norms of the module */
+    quick_run_free(&both);
+}
+END_TEST
+
 /* The bill of its rank is the fullest moment of its passes. */
 START_TEST(modules_for_further_tokens_are_on_the_bill)
 {
@@ -216,5 +229,6 @@ END_TEST
 
 TY_SUITE("layer kinds", every_nth_layer_sees_the_whole_sequence, kinds_are_priced_once,
          a_wide_window_is_none, flops_are_those_of_the_pairs, slices_share_the_pairs_of_a_window,
-         bills_count_every_kind, modules_for_further_tokens_follow_the_last_layer,
+         bills_count_every_kind, modules_for_further_tokens_share_a_tied_matrix,
+         modules_for_further_tokens_follow_the_last_layer,
          modules_for_further_tokens_are_on_the_bill)
