@@ -13,8 +13,7 @@
 #include "model/parallel.h"
 #include "topology/exceptions.h"
 
-#define ENDS    2u /* stages that may do without a layer: the embedding's and the head's */
-#define MODULES 3  /* what a stack lists beside layers: embedding, final norm, head */
+#define ENDS 2u /* stages that may do without a layer: the embedding's and the head's */
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
@@ -324,13 +323,14 @@ static int check_stages(const struct layout_check *c)
         return fail_many_stages(c, stages);
     }
     if (given->n == 0 && l->framework.stage_split == TY_STAGE_SPLIT_MODULES && stages > 1 &&
-        (c->arch->layers + MODULES) / stages < 2) {
+        (c->arch->layers + TY_LAYOUT_MODULES) / stages < 2) {
         return ty_check_fail(c->section, "pipeline", c->err,
                              "framework.stage_split modules deals %u modules to %llu stages, one "
                              "of which would be a norm alone; write at most %u stages, or "
                              "layout.stage_layers",
-                             (unsigned)(c->arch->layers + MODULES), (unsigned long long)stages,
-                             (unsigned)(c->arch->layers + MODULES) / 2);
+                             (unsigned)(c->arch->layers + TY_LAYOUT_MODULES),
+                             (unsigned long long)stages,
+                             (unsigned)(c->arch->layers + TY_LAYOUT_MODULES) / 2);
     }
     for (uint32_t i = 0; i < given->n; i++) {
         sum += given->item[i];
@@ -444,45 +444,4 @@ uint32_t ty_layout_communicators(const struct ty_layout *layout, const struct ty
         }
     }
     return n;
-}
-
-/* Of embedding, layers, final norm and head, dealt evenly, what is left over to the first stages:
- * the first layer behind where a stage begins. */
-static uint32_t layer_of_module(const struct ty_arch *arch, uint32_t stages, uint32_t stage)
-{
-    const uint32_t even = (arch->layers + MODULES) / stages;
-    const uint32_t left = (arch->layers + MODULES) % stages;
-    const uint32_t module = stage * even + (stage < left ? stage : left);
-    const uint32_t layer = module > 0 ? module - 1 : 0;
-    return layer < arch->layers ? layer : arch->layers;
-}
-
-struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
-                                  uint32_t stages, uint32_t stage)
-{
-    struct ty_layers layers = {0, 0};
-    if (layout->stage_layers.n == stages) {
-        for (uint32_t s = 0; s < stage; s++) {
-            layers.first += layout->stage_layers.item[s];
-        }
-        layers.count = layout->stage_layers.item[stage];
-        return layers;
-    }
-    if (layout->framework.stage_split == TY_STAGE_SPLIT_MODULES && stages > 1) {
-        const uint32_t begin = layer_of_module(arch, stages, stage);
-        return (struct ty_layers){begin, layer_of_module(arch, stages, stage + 1) - begin};
-    }
-    /* One more for stages 1, 2, ...; the first stage (embedding) only when all others but the last
-     * have one; the last (head) never. */
-    const uint32_t even = arch->layers / stages, left = arch->layers % stages;
-    const uint32_t inner = stages > 2 ? stages - 2 : 0;
-    const uint32_t with_one = left < inner ? left : inner;
-    const uint32_t on_first = left > with_one ? 1 : 0;
-    if (stage == 0) {
-        return (struct ty_layers){0, even + on_first};
-    }
-    const uint32_t before = stage - 1 < with_one ? stage - 1 : with_one;
-    layers.first = stage * even + on_first + before;
-    layers.count = even + (stage <= with_one ? 1 : 0);
-    return layers;
 }

@@ -146,10 +146,14 @@ bool ty_layout_adds_up(const struct ty_layout *layout);
  * gradients are kept whole. */
 bool ty_layout_reduces_late(const struct ty_layout *layout);
 
+/* What framework.stage_split deals beside layers: embedding, final norm, head. */
+#define TY_LAYOUT_MODULES 3
+
 /* Layers [first, first + count) of virtual stage s of `stages`. When they do not divide, stages 1,
  * 2, ... take one more each; the first (which has the embedding) only when all of those have, the
  * last (which has the head) never. So with as many stages as layers and two more the ends have
- * none (Llama 3 405B on 16 ranks of 8 chunks; Grattafiori et al. 2024, section 3.3.2). */
+ * none (Llama 3 405B on 16 ranks of 8 chunks; Grattafiori et al. 2024, section 3.3.2). With modules
+ * that predict further tokens behind it the last has 2 mtp + 1 layers fewer than its share. */
 struct ty_layers {
     uint32_t first, count;
 };

@@ -288,6 +288,33 @@ START_TEST(modules_are_dealt_evenly_and_what_is_left_over_to_the_first)
 }
 END_TEST
 
+/* A module that predicts a further token weighs two layers, and the head one. */
+START_TEST(modules_that_predict_tokens_spare_the_last_stage)
+{
+    static const struct {
+        uint32_t mtp, stages, count[16];
+    } rows[] = {
+        {1, 16, {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1}},
+        {1, 8, {8, 8, 8, 8, 8, 8, 8, 5}},
+        {1, 2, {32, 29}},
+        {2, 4, {16, 17, 17, 11}},
+        {1, 1, {61}},
+    };
+    const struct ty_layout layout = {.tensor = 1};
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        const struct ty_arch arch = {.layers = 61, .mtp = rows[i].mtp};
+        uint32_t next = 0;
+        for (uint32_t s = 0; s < rows[i].stages; s++) {
+            const struct ty_layers part = ty_layout_layers(&layout, &arch, rows[i].stages, s);
+            ck_assert_uint_eq(part.count, rows[i].count[s]);
+            ck_assert_uint_eq(part.first, next);
+            next += part.count;
+        }
+        ck_assert_uint_eq(next, 61);
+    }
+}
+END_TEST
+
 START_TEST(llama3_405b_on_16_stages_spares_both_ends)
 {
     /* 126 layers: Grattafiori et al. 2024, section 3.3.2, take one from the first and the last */
@@ -383,6 +410,7 @@ TY_SUITE("layout", what_is_left_out_is_derived, what_is_wrong_is_said_at_the_val
          few_key_heads_are_shared_by_whole_numbers_of_ranks,
          stages_cover_the_layers_evenly_and_in_order,
          modules_are_dealt_evenly_and_what_is_left_over_to_the_first,
+         modules_that_predict_tokens_spare_the_last_stage,
          llama3_405b_on_16_stages_spares_both_ends, given_stage_layers_are_taken,
          stages_hold_all_parameters_between_them, shared_key_heads_are_copied,
          biases_of_shared_key_heads_are_copied_with_them)
