@@ -213,6 +213,10 @@ const struct ty_field ty_framework_fields[] = {
         .doc = "speed of the stack's fused norm, over the one of cluster.norm_passes"),
     TIME(layer_floor, "host time to launch a layer's forward pass, s, on a host of host_speed 1: "
                       "a lower bound on that pass (0 with CUDA graphs)"),
+    ROW(expert_floor, QUANTITY, .dim = TY_DIM_COUNT, .min = 1, .max = 1e3, .fallback = "auto",
+        .blank = "auto",
+        .doc = "layer_floor of a layer with experts, in those of others; auto: as it has more "
+               "launches than they"),
     TIME(attention_sync,
          "time a GPU waits in the attention of every layer, s, on a host of host_speed "
          "1 that reads a scalar back from it; recomputation repeats it"),
@@ -275,6 +279,8 @@ static const char megatron_lm[] =
     "norm_speed: 2                    # guess 30 %: theirs reach 60 to 80 % of bandwidth, vidur's "
     "32 %\n"
     "layer_floor: 0.3 ms              # guess 40 %: 14 kernels, 8 us each, and their Python\n"
+    "expert_floor: 17                 # guess 20 %: a layer takes 9.4 to 9.7 ms there and back in\n"
+    "#                                  three runs of Qwen3 on H100 that have less to compute\n"
     "pass_overhead: 0.3 ms            # vTrain, one node: 0.3 ms fits its pipelines best\n";
 
 static const char megatron_deepspeed[] =
@@ -417,6 +423,32 @@ static const char llama3[] =
     "layer_floor: 0.3 ms              # guess: as megatron-lm\n"
     "pass_overhead: 0.3 ms            # guess: as megatron-lm\n";
 
+/* DeepSeek-AI 2024 (arXiv 2412.19437), by section; Zhao et al. 2025 (arXiv 2505.09343). */
+static const char deepseek[] =
+    "preset: deepseek\n"
+    "grad_dtype: fp32                 # 3.3.3: gradients of weights are accumulated in FP32\n"
+    "reduce_dtype: auto               # guess: and reduced so\n"
+    "fused_accumulation: true         # guess: DeepGEMM adds to a 32-bit result\n"
+    "overlap_grad_reduce: true        # guess: as megatron-lm\n"
+    "overlap_param_gather: true       # guess: as megatron-lm\n"
+    "fused_qkv: true                  # guess\n"
+    "fused_gate: true                 # 3.3.3: the activation reads both from one buffer\n"
+    "overlap_p2p: true                # 3.2.1: DualPipe hides pipeline messages\n"
+    "fused_activation: true           # 3.2.3: its output is computed again\n"
+    "keep_product: false              # the same, of dense layers\n"
+    "fused_rotary: true               # guess\n"
+    "fused_merge: true                # guess: there are no rings\n"
+    "fused_optimizer: true            # guess\n"
+    "moment_dtype: bf16               # 3.3.3\n"
+    "fp8_recipe: blockwise            # 3.3.2: tiles of 1 x 128, blocks of 128 x 128\n"
+    "fp8_activations: true            # 3.3.3\n"
+    "dispatcher: deepep               # 3.2.2; deepseek-ai/DeepEP\n"
+    "dispatch_dtype: fp8              # 3.3.3: before the dispatch, and of gradients\n"
+    "expert_overlap: true             # 3.2.1\n"
+    "fused_experts: true              # deepseek-ai/DeepGEMM, m_grouped_gemm\n"
+    "norm_speed: 2                    # guess 30 %: as megatron-lm\n"
+    "layer_floor: 0.3 ms              # guess 40 %: as megatron-lm\n";
+
 static const char ddp[] =
     "preset: ddp\n"
     "grad_dtype: model                # autograd's gradients have the type of the weights\n"
@@ -471,6 +503,10 @@ const struct ty_preset ty_framework_presets[] = {
      .summary = "the stack of Llama 3: FSDP that shards states and gradients under pipelines",
      .source = "Grattafiori et al. 2024, section 3.3.2",
      .text = llama3},
+    {.name = "deepseek",
+     .summary = "DeepSeek-V3's own: fp8 in blocks, tokens by DeepEP, passes over each other",
+     .source = "arXiv 2412.19437, section 3; deepseek-ai/DeepEP, DeepGEMM, profile-data",
+     .text = deepseek},
     {.name = "ddp",
      .summary = "PyTorch DistributedDataParallel",
      .source = "pytorch/pytorch torch/nn/parallel/distributed.py",

@@ -111,6 +111,7 @@ struct ty_framework {
     bool recompute_head; /* full recomputation repeats the head's product, too */
     bool regather_inputs;  /* sequence parallelism: a whole input is gathered again, not kept */
     double layer_floor;    /* s of host time to launch one layer's forward; 0: none */
+    double expert_floor;   /* of a layer with experts, in such floors; 0: as it has more launches */
     double attention_sync; /* s the GPU waits for its host in the attention of every layer */
     double pass_overhead;  /* s the GPU idles at the start of every pass of a pipeline */
 

@@ -175,12 +175,15 @@ static double weight_share(const struct launches *n)
     return n->products / (n->kernels + n->products);
 }
 
-/* The time of a forward's launches: of a layer with experts as many times that of a dense one as it
- * has more of them, its exchanges included. */
+/* The time of a forward's launches: of a layer with experts as many times that of a dense one as
+ * framework.expert_floor says, or as it has more of them, its exchanges included. */
 static double floor_of(const struct ty_unit_ops *unit, const struct launches *n,
                        const struct ty_framework *framework)
 {
     double exchanges = 0;
+    if (n->routed && framework->expert_floor > 0) {
+        return framework->layer_floor * framework->expert_floor;
+    }
     for (uint32_t i = 0; i < unit->n; i++) {
         exchanges += unit->op[i].comms[TY_BEFORE_FORWARD].n + unit->op[i].comms[TY_AFTER_FORWARD].n;
     }

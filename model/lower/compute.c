@@ -36,6 +36,21 @@ static void attention_of_slice(const struct ty_unit_ops *unit, const struct ty_u
     }
 }
 
+/* Seconds that a call of a collective keeps a layer. Where passes are woven, exchanges run under
+ * the other half of a pair, and take what it loses beside them. */
+static double kept_by(const struct ty_lowering *l, const struct ty_op_comm *comm)
+{
+    const struct ty_cluster *cluster = l->in->cluster;
+    const struct ty_reach *reach = &l->group[comm->group].at[0];
+    struct ty_op_comm beside = *comm;
+    if (comm->exchange.tokens <= 0 || !l->in->layout->framework.expert_overlap) {
+        return ty_op_comm_seconds(cluster, comm, reach);
+    }
+    beside.exchange.overlapped = true;
+    const double slows = ty_exchange_slows(cluster, &comm->exchange, reach->nodes > 1);
+    return ty_op_comm_seconds(cluster, &beside, reach) * slows / (1 - slows);
+}
+
 /* Seconds of the collectives of a layer. */
 static void waits_of(const struct ty_lowering *l, const struct ty_unit_ops *ops,
                      struct ty_unit_waits *out)
@@ -46,9 +61,7 @@ static void waits_of(const struct ty_lowering *l, const struct ty_unit_ops *ops,
             const struct ty_op_comms *comms = &ops->op[i].comms[place];
             for (uint32_t k = 0; k < comms->n; k++) {
                 const struct ty_op_comm *comm = &comms->item[k];
-                const double call =
-                    ty_op_comm_seconds(l->in->cluster, comm, &l->group[comm->group].at[0]);
-                out->seconds[i][place] += comm->times * (comm->calls * call);
+                out->seconds[i][place] += comm->times * (comm->calls * kept_by(l, comm));
             }
         }
     }

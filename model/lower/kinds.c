@@ -56,12 +56,12 @@ struct comm {
 typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
                      struct ty_coll_cost *out, double *seconds);
 
-/* What computation beside a collective loses. An exchange knows its SMs. */
+/* What computation beside a collective loses. */
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
 {
-    if (c != NULL && c->exchange != NULL && c->exchange->sms > 0) {
-        return fmin(0.9, (double)c->exchange->sms / cluster->gpu.sms);
+    if (c != NULL && c->exchange != NULL) {
+        return ty_exchange_slows(cluster, c->exchange, kind->net_B > 0);
     }
     return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }

@@ -282,3 +282,12 @@ const struct ty_coll_algorithm ty_coll_per_node = {
     .pattern = TY_PATTERN_LIKES,
     .applies = applies,
 };
+
+double ty_exchange_slows(const struct ty_cluster *cluster, const struct ty_exchange *exchange,
+                         bool between_nodes)
+{
+    if (exchange->sms > 0) {
+        return fmin(0.9, (double)exchange->sms / cluster->gpu.sms);
+    }
+    return between_nodes ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
+}

@@ -55,4 +55,9 @@ double ty_exchange_bytes(const struct ty_exchange *exchange, uint32_t ranks);
 
 bool ty_exchange_is(const struct ty_exchange *a, const struct ty_exchange *b); /* the same */
 
+/* Share of its speed that computation beside it loses: the SMs that it takes; where the library's
+ * are not known, as beside other collectives. */
+double ty_exchange_slows(const struct ty_cluster *cluster, const struct ty_exchange *exchange,
+                         bool between_nodes);
+
 #endif

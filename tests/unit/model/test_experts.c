@@ -195,10 +195,12 @@ START_TEST(layers_with_experts_take_their_host_longer)
     static const char slow[] = "framework.layer_floor=50 ms";
     static const char dense[] = "model.dense_layers=1";
     static const char fused[] = "framework.fused_router=true";
-    struct quick_run both = quick_run(mixtral, "sweep", SETS(slow, "layout.global_batch=16"));
-    struct quick_run one = quick_run(mixtral, "sweep", SETS(slow, dense, "layout.global_batch=16"));
-    struct quick_run less =
-        quick_run(mixtral, "sweep", SETS(slow, fused, "layout.global_batch=16"));
+    static const char batch[] = "layout.global_batch=16", by[] = "framework.expert_floor=auto";
+    struct quick_run both = quick_run(mixtral, "sweep", SETS(slow, by, batch));
+    struct quick_run one = quick_run(mixtral, "sweep", SETS(slow, by, batch, dense));
+    struct quick_run less = quick_run(mixtral, "sweep", SETS(slow, by, batch, fused));
+    struct quick_run said =
+        quick_run(mixtral, "sweep", SETS(slow, batch, "framework.expert_floor=7"));
     const double moe = both.figures.step_s - one.figures.step_s;     /* over a dense layer */
     const double router = both.figures.step_s - less.figures.step_s; /* of both layers */
     /* forward, and 1.3 times that backward */
@@ -206,6 +208,10 @@ START_TEST(layers_with_experts_take_their_host_longer)
     /* 12 kernels, the router's, permutation twice 2; counts and three exchanges */
     ck_assert_double_eq_tol(router, 2 * (20 - 2) * launch, 0.02 * router);
     ck_assert_double_eq_tol(moe, (12 + 20 + 2 * 2 + 4 - 11) * launch, 0.02 * moe);
+    /* or as many times as somebody says */
+    ck_assert_double_eq_tol(said.figures.step_s - one.figures.step_s,
+                            (2 * 7 - 1 - 40 / 11.0) * 11 * launch, 0.02 * said.figures.step_s);
+    quick_run_free(&said);
     quick_run_free(&both);
     quick_run_free(&one);
     quick_run_free(&less);
