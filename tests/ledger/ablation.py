@@ -5,7 +5,6 @@ tells apart, not for the time it adds."""
 import scores
 import sheets
 import tables
-from datasets import DATASETS
 from page import table
 
 SETS = ["hagemann 13B", "hagemann 30B", "hagemann 65B", "vtrain multi", "vtrain 39B",
@@ -50,7 +49,7 @@ def one_factor(context, dataset, taken):
 
 
 def measure(context):
-    known = {d.name: d for d in [*DATASETS, *sheets.sets(context.tables)]}
+    known = {d.name: d for d in sheets.everything(context.tables)}
     datasets = [known[name] for name in SETS]
     lines, whole = [], {}
     for name, taken in TERMS:

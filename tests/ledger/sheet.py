@@ -13,7 +13,6 @@ import os
 import pathlib
 import sys
 
-import datasets
 import sheets
 import tables
 
@@ -34,7 +33,7 @@ def main():
                         help="folder of further tables of your own")
     args = parser.parse_args()
     own = tables.Tables(args.measured)
-    known = {d.name: d for d in [*datasets.DATASETS, *sheets.sets(own)]}
+    known = {d.name: d for d in sheets.everything(own)}
     missing = [name for name in args.sets if name not in known]
     if missing:
         parser.error(f"no such set ({missing[0]}); there are {'; '.join(known)}")

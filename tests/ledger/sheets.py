@@ -12,6 +12,7 @@ all. A sheet that is not in KNOWN was not seen while the model was written: it i
 import dataclasses
 
 import datasets
+import experts
 from datasets import BLIND, FITTED, SEEN, Dataset, number
 
 MEASURED, OOM = "measured_s", "oom"
@@ -55,6 +56,11 @@ KNOWN = {
         "notes": "One row a run. The recomputation of MegaScale's rows and the attention kernel "
                  "of NVIDIA's are guesses, see the column `guessed`."},
 }
+
+
+def everything(tables):
+    """All data sets: those with code, and sheets."""
+    return [*datasets.DATASETS, *experts.DATASETS, *sets(tables)]
 
 
 def sets(tables):

@@ -3,7 +3,6 @@ import blocks
 import plot
 import sheets
 import tables
-from datasets import DATASETS
 from results import Result, Scored, score
 
 
@@ -23,7 +22,7 @@ def run(context, dataset):
 
 def measure(context):
     found = []
-    for dataset in [*DATASETS, *sheets.sets(context.tables)]:
+    for dataset in sheets.everything(context.tables):
         if context.quick and dataset.slow:
             context.left_out.add(f"steps: {dataset.name}")
             continue
