@@ -136,7 +136,7 @@ DATASETS = [
           notes="Mixtral 8x22B with tokens dropped. Only MFU is printed; attention is counted by "
                 "half. Seven chunks are a guess: layers divide so."),
     steps("deepseek-v3", of("arXiv 2412"), machine="2048 H800",
-          base=base("preset: dgx-h800", "attention: flash3", "", "preset: deepseek"),
+          base=base("preset: dgx-h800", "attention: flash3", "", "preset: deepseek, dispatch_dtype: fp8"),
           source="arXiv 2505.09343, table 4; arXiv 2412.19437", role="cluster.derate",
           notes="Stages, schedule, dispatch and types as published. That biases keep routers within "
                 "a CV of 0.1 is a guess."),

@@ -1,0 +1,265 @@
+/* framework_presets.c - training stacks, a row each.
+ *
+ * Every value carries its reason; a preset names itself, since it may be chosen by default and
+ * reports say which it was. "guess" marks what no source or measurement says. */
+#include "model/framework.h"
+
+#include <stddef.h>
+
+static const char megatron_lm[] =
+    "preset: megatron-lm\n"
+    "grad_dtype: auto                 # bf16 implies accumulate_allreduce_grads_in_fp32\n"
+    "reduce_dtype: auto               # and reduces them as they are\n"
+    "fused_accumulation: true         # gradient_accumulation_fusion is its default\n"
+    "overlap_grad_reduce: true        # a flag, set in its published recipes\n"
+    "overlap_param_gather: true       # the same\n"
+    "fused_qkv: true                  # linear_qkv\n"
+    "fused_gate: true                 # linear_fc1 holds both\n"
+    "overlap_tensor_reduce: true      # async all-reduce of column-parallel layers\n"
+    "overlap_p2p: auto                # 1F1B blocks; overlap_p2p_communication when interleaved\n"
+    "scatter_gather_p2p: true         # scatter_gather_tensors_in_pipeline (SC21, section 4.1)\n"
+    "fused_activation: true           # bias_swiglu_fusion\n"
+    "fused_rotary: true               # apply_rope_fusion\n"
+    "fused_merge: true                # Transformer Engine: flash_attn_fwd_out_correction\n"
+    "fused_optimizer: true            # apex or Transformer Engine FusedAdam\n"
+    "fused_experts: false             # GroupedLinear: cuBLAS, expert by expert on four streams\n"
+    "dispatch_sync: 40 us             # guess 50 %: counts copied to the host, launches behind it\n"
+    "norm_speed: 2                    # guess 30 %: theirs reach 60 to 80 % of bandwidth, vidur's "
+    "32 %\n"
+    "layer_floor: 0.3 ms              # guess 40 %: 14 kernels, 8 us each, and their Python\n"
+    "expert_floor: 17                 # guess 20 %: a layer takes 9.4 to 9.7 ms there and back in\n"
+    "#                                  three runs of Qwen3 on H100 that have less to compute\n"
+    "pass_overhead: 0.3 ms            # vTrain, one node: 0.3 ms fits its pipelines best\n";
+
+static const char megatron_deepspeed[] =
+    "preset: megatron-deepspeed\n"
+    "grad_dtype: model                # with fp32 20 of 145 runs of Hagemann et al. would not fit\n"
+    "reduce_dtype: auto               # and reduces what it accumulated\n"
+    "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
+    "overlap_grad_reduce: false       # after the last backward\n"
+    "zero_in_pipeline: 1              # PipelineEngine: \"ZeRO-2 and ZeRO-3 are incompatible\"\n"
+    "overlap_param_gather: false      # all-gather at the end of the step\n"
+    "bucket: 1 GB                     # reduce_bucket_size, 5e8 elements\n"
+    "reduce_scatter: false            # use_multi_rank_bucket_allreduce, its default\n"
+    "fused_qkv: true                  # query_key_value\n"
+    "fused_gate: false                # guess: the gate is a layer of its own\n"
+    "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
+    "overlap_p2p: false               # pipeline instructions block\n"
+    "scatter_gather_p2p: true         # PipelineEngine.is_pipe_partitioned\n"
+    "fused_activation: false          # silu, then a product\n"
+    "fused_rotary: false              # framework operators\n"
+    "fused_merge: false               # guess: it has no rings\n"
+    "fused_optimizer: true            # FusedAdam\n"
+    "layer_floor: 1.05 ms             # VIA-Research/vTrain, 1440 single-node runs\n"
+    "pass_overhead: 2 ms              # vTrain's pipelines ask for 1, Hagemann's 13B for 2.4\n";
+
+/* code: read in github.com/Aleph-Alpha/scaling, a later release than the runs of Hagemann et al.
+ * 2023, which this stack stands for. */
+static const char aleph_alpha_scaling[] =
+    "preset: aleph-alpha-scaling\n"
+    "grad_dtype: model                # code: 16-bit gradients are accumulated ...\n"
+    "reduce_dtype: fp32               # code: and cast bucket by bucket: optimizer/allreduce.py\n"
+    "fused_accumulation: false        # a cast and an addition per parameter and micro-batch\n"
+    "overlap_grad_reduce: false       # code: after the pipeline has drained\n"
+    "overlap_param_gather: false      # code: all-gather at the end of the step\n"
+    "bucket: 1 GB                     # code: blocking buckets of 5e8 elements\n"
+    "reduce_scatter: false            # code: a whole all-reduce, though states are sharded\n"
+    "fused_qkv: true                  # query_key_value\n"
+    "fused_gate: false                # guess: the gate is a layer of its own\n"
+    "overlap_tensor_reduce: false     # the all-reduce is part of autograd's backward\n"
+    "overlap_p2p: false               # pipeline instructions block\n"
+    "stage_split: modules             # code: uniform; which the runs had is not known\n"
+    "scatter_gather_p2p: false        # guess: 65B on 128 GPUs is 0.5 points better so\n"
+    "fused_activation: false          # silu, then a product\n"
+    "parallel_loss: false             # code: parallel_output is false in lm_head.py\n"
+    "recompute_head: true             # code: the head is checkpointed like a layer\n"
+    "regather_inputs: false           # code: gathered inputs of qkv and MLP are kept\n"
+    "fused_rotary: false              # framework operators\n"
+    "fused_merge: false               # guess: it has no rings\n"
+    "fused_optimizer: true            # FusedAdam\n"
+    "layer_floor: 1.05 ms             # guess 40 %: as megatron-deepspeed\n"
+    "attention_sync: 30 us            # code: attention reads a scalar; guess 50 %: its way back\n"
+    "pass_overhead: 2 ms              # guess 50 %: as megatron-deepspeed\n";
+
+/* Beside the next unit's backward; set_requires_gradient_sync and no_sync are opt-in; FULL_SHARD.
+ * Under torch.distributed.pipelining a stage is gathered once a step, its gradients are added up
+ * whole, and the last backward is over when they are reduced (_PipelineStageBase,
+ * backward_maybe_with_nosync; torchtitan's fsdp_reshard_after_forward: default). */
+#define FSDP_IN_PIPELINES                                                                          \
+    "overlap_grad_reduce: no-pipeline # post_backward is called when the last backward is over\n"  \
+    "sync_every: no-pipeline          # set_requires_gradient_sync(False) but for the last\n"      \
+    "reshard_after_forward: no-pipeline   # torchtitan: never with pipelines, else always\n"       \
+    "reshard_after_backward: no-pipeline  # set_reshard_after_backward(False) but for the last\n"
+
+static const char nanotron[] =
+    "preset: nanotron\n"
+    "grad_dtype: fp32                 # accumulate_grad_in_fp32 of its recipes\n"
+    "reduce_dtype: fp32               # FP32GradientAccumulator\n"
+    "fused_accumulation: false        # a hook adds to the accumulator\n"
+    "overlap_grad_reduce: false       # its runs say so: no backward hides the reductions\n"
+    "overlap_param_gather: false      # after the optimizer's step\n"
+    "bucket: 1 KiB                    # optim/zero.py: one collective a parameter\n"
+    "fused_qkv: true                  # qkv_proj\n"
+    "fused_gate: true                 # gate_up_proj\n"
+    "overlap_tensor_reduce: false     # guess: tp_linear_async_communication is an option\n"
+    "overlap_p2p: false               # sends and receives are waited for\n"
+    "fused_activation: false          # GLUActivation: act(gate), then a product\n"
+    "fused_rotary: true               # flash-attn's kernel\n"
+    "fused_merge: false               # guess: it has no rings\n"
+    "fused_optimizer: true            # torch.optim.AdamW(fused=True)\n"
+    "layer_floor: 0.45 ms             # guess 40 %: as fsdp\n"
+    "pass_overhead: 2 ms              # guess 50 %: shapes are sent before tensors\n";
+
+static const char fsdp[] =
+    "preset: fsdp\n"
+    "grad_dtype: model                # shards are fp32 weight, gradient and Adam: 16 B in all\n"
+    "reduce_dtype: fp32               # MixedPrecision(reduce_dtype) of published recipes\n"
+    "fused_accumulation: true         # autograd adds in place; 32-bit sums are kernels "
+    "anyway\n" FSDP_IN_PIPELINES
+    "prefetch: 1                      # limit_all_gathers: two in flight; FSDP2 the same\n"
+    "fused_qkv: true                  # guess: models differ\n"
+    "fused_gate: false                # gate and up are modules\n"
+    "overlap_tensor_reduce: false     # DTensor's all-reduce is waited for\n"
+    "overlap_p2p: true                # sends are awaited at the end of a step\n"
+    "fused_activation: false          # silu, then a product, unless compiled\n"
+    "fused_rotary: false              # framework operators, unless compiled\n"
+    "fused_merge: false               # _SDPAMerger of torch.distributed\n"
+    "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
+    "fused_loss: true                 # llm-foundry; 102 of its 215 runs would not fit without\n"
+    "layer_floor: 0.45 ms             # guess 40 %: hooks of a unit beside its kernels\n";
+
+static const char torchtitan[] =
+    "preset: torchtitan\n"
+    "grad_dtype: model                # mixed_precision_param: bfloat16\n"
+    "reduce_dtype: fp32               # mixed_precision_reduce: float32\n"
+    "fused_accumulation: true         # as fsdp\n" FSDP_IN_PIPELINES
+    "prefetch: 1                      # as fsdp\n"
+    "fused_qkv: false                 # wq, wk and wv are modules\n"
+    "fused_gate: false                # w1 and w3, too\n"
+    "overlap_tensor_reduce: false     # enable_async_tensor_parallel is opt-in\n"
+    "overlap_p2p: true                # sends are awaited at the end of a step\n"
+    "parallel_loss: true              # disable_loss_parallel: false\n"
+    "regather_inputs: false           # what a Linear of DTensors saves is gathered\n"
+    "fused_activation: false          # silu, then a product; compile is opt-in\n"
+    "fused_rotary: false              # apply_rotary_emb on complex numbers\n"
+    "fused_merge: false               # _SDPAMerger of torch.distributed\n"
+    "fused_optimizer: true            # optimizer.implementation: fused\n"
+    "fused_experts: true              # torch._grouped_mm\n"
+    "fused_permute: false             # guess: sorts and gathers of framework operators\n"
+    "dispatch_sync: 40 us             # code: splits go to the host; guess 50 %\n"
+    "fp8_recipe: current              # torchao Float8Linear: dynamic tensorwise scales ...\n"
+    "fp8_activations: false           # ... and inputs are saved in high precision\n"
+    "fused_loss: false                # cross_entropy of logits in 32 bit\n"
+    "layer_floor: 0.45 ms             # guess: as fsdp\n";
+
+/* Grattafiori et al. 2024 (The Llama 3 Herd of Models), section 3.3.2, for layout.zero 2: "FSDP
+ * shards optimizer states and gradients, but for model shards we do not reshard after forward
+ * computation". When gradients are reduced is not said. */
+static const char llama3[] =
+    "preset: llama3\n"
+    "grad_dtype: fp32                 # \"FP32 gradient accumulation [...] over micro-batches\"\n"
+    "reduce_dtype: fp32               # \"and also reduce-scatter gradients in FP32\"\n"
+    "sync_every: run                  # guess: what interleaving leaves together is added up\n"
+    "overlap_param_gather: true       # FSDP gathers beside the first forward pass\n"
+    "reshard_after_forward: false     # \"we do not reshard after forward computation\"\n"
+    "reshard_after_backward: false    # guess: what for, in a pipeline\n"
+    "fused_qkv: true                  # guess\n"
+    "fused_gate: true                 # guess\n"
+    "overlap_p2p: true                # \"asynchronous point-to-point communication\"\n"
+    "keep_product: false              # guess: as xformers' SwiGLU, silu_bw_fused\n"
+    "norm_speed: 2                    # guess: as megatron-lm\n"
+    "layer_floor: 0.3 ms              # guess: as megatron-lm\n"
+    "pass_overhead: 0.3 ms            # guess: as megatron-lm\n";
+
+/* DeepSeek-AI 2024 (arXiv 2412.19437), by section; Zhao et al. 2025 (arXiv 2505.09343). */
+static const char deepseek[] =
+    "preset: deepseek\n"
+    "grad_dtype: fp32                 # 3.3.3: gradients of weights are accumulated in FP32\n"
+    "reduce_dtype: auto               # guess: and reduced so\n"
+    "fused_accumulation: true         # guess: DeepGEMM adds to a 32-bit result\n"
+    "overlap_grad_reduce: true        # guess: as megatron-lm\n"
+    "overlap_param_gather: true       # guess: as megatron-lm\n"
+    "fused_qkv: true                  # guess\n"
+    "fused_gate: true                 # 3.3.3: the activation reads both from one buffer\n"
+    "overlap_p2p: true                # 3.2.1: DualPipe hides pipeline messages\n"
+    "fused_activation: true           # 3.2.3: its output is computed again\n"
+    "keep_product: false              # the same, of dense layers\n"
+    "fused_rotary: true               # guess\n"
+    "fused_merge: true                # guess: there are no rings\n"
+    "fused_optimizer: true            # guess\n"
+    "moment_dtype: bf16               # 3.3.3\n"
+    "fp8_recipe: blockwise            # 3.3.2: tiles of 1 x 128, blocks of 128 x 128\n"
+    "fp8_activations: true            # 3.3.3\n"
+    "dispatcher: deepep               # 3.2.2; deepseek-ai/DeepEP\n"
+    "fused_experts: true              # deepseek-ai/DeepGEMM, m_grouped_gemm\n"
+    "norm_speed: 2                    # guess 30 %: as megatron-lm\n"
+    "layer_floor: 0.3 ms              # guess 40 %: as megatron-lm\n";
+
+static const char ddp[] =
+    "preset: ddp\n"
+    "grad_dtype: model                # autograd's gradients have the type of the weights\n"
+    "reduce_dtype: model              # and travel so, without a communication hook\n"
+    "fused_accumulation: true         # autograd adds in place\n"
+    "bucket: 25 MiB                   # bucket_cap_mb\n"
+    "first_bucket: 1 MiB              # dist._DEFAULT_FIRST_BUCKET_BYTES\n"
+    "overlap_grad_reduce: true        # what its hooks are for\n"
+    "sync_every: true                 # no_sync is opt-in\n"
+    "fused_qkv: true                  # guess: models differ\n"
+    "fused_gate: false                # gate and up are modules\n"
+    "overlap_tensor_reduce: false     # as fsdp\n"
+    "overlap_p2p: true                # no pipeline to speak of\n"
+    "fused_activation: false          # silu, then a product, unless compiled\n"
+    "fused_rotary: false              # framework operators, unless compiled\n"
+    "fused_merge: false               # _SDPAMerger of torch.distributed\n"
+    "fused_optimizer: false           # torch.optim.AdamW's foreach form\n"
+    "layer_floor: 0.3 ms              # guess 40 %: as megatron-lm, hooks are in C++\n";
+
+static const char ideal[] =
+    "preset: ideal\n"
+    "overlap_grad_reduce: true        # by definition: everything that can overlap does\n"
+    "overlap_param_gather: true       # and the host costs nothing\n"
+    "norm_speed: 2                    # the fastest of the others\n";
+
+const struct ty_preset ty_framework_presets[] = {
+    {.name = "megatron-lm",
+     .summary = "Megatron-LM with its distributed optimizer and fused kernels",
+     .source = "NVIDIA/Megatron-LM arguments and distributed_data_parallel_config",
+     .text = megatron_lm},
+    {.name = "megatron-deepspeed",
+     .summary = "pipelines on DeepSpeed, eager kernels",
+     .source = "microsoft/DeepSpeed; VIA-Research/vTrain",
+     .text = megatron_deepspeed},
+    {.name = "aleph-alpha-scaling",
+     .summary = "the stack of Hagemann et al. 2023: whole logits and fp32 all-reduces",
+     .source = "Aleph-Alpha/scaling; Hagemann et al. 2023",
+     .text = aleph_alpha_scaling},
+    {.name = "nanotron",
+     .summary = "3D parallelism in plain PyTorch, ZeRO-1 parameter by parameter",
+     .source = "huggingface/nanotron",
+     .text = nanotron},
+    {.name = "fsdp",
+     .summary = "PyTorch FSDP, one unit per layer",
+     .source = "pytorch/pytorch fsdp; mosaicml/llm-foundry",
+     .text = fsdp},
+    {.name = "torchtitan",
+     .summary = "FSDP2 under pipelines and DTensor, eager",
+     .source = "pytorch/torchtitan models/llama3, torch.distributed.pipelining stage.py",
+     .text = torchtitan},
+    {.name = "llama3",
+     .summary = "the stack of Llama 3: FSDP that shards states and gradients under pipelines",
+     .source = "Grattafiori et al. 2024, section 3.3.2",
+     .text = llama3},
+    {.name = "deepseek",
+     .summary = "DeepSeek-V3's own: fp8 in blocks, tokens by DeepEP, passes over each other",
+     .source = "arXiv 2412.19437, section 3; deepseek-ai/DeepEP, DeepGEMM, profile-data",
+     .text = deepseek},
+    {.name = "ddp",
+     .summary = "PyTorch DistributedDataParallel",
+     .source = "pytorch/pytorch torch/nn/parallel/distributed.py",
+     .text = ddp},
+    {.name = "ideal",
+     .summary = "a host that costs nothing, and all overlap there can be",
+     .source = "by definition",
+     .text = ideal},
+    {.name = NULL},
+};
