@@ -8,6 +8,7 @@
 #include "sim/base/words.h"
 #include "sim/config/stack.h"
 #include "sim/core/program/say.h"
+#include "sim/report/experts.h"
 #include "sim/report/links.h"
 #include "sim/report/table.h"
 #include "sim/run/bill.h"
@@ -268,6 +269,10 @@ int ty_page_put_run(struct ty_json *j, const struct ty_run *run,
     }
     put_figures(j, run);
     put_formula(j, run);
-    rc = variants ? ty_page_put_schedules(j, run, err) : 0;
+    ty_json_line(j, 0);
+    rc = ty_report_experts_json(run, j, err);
+    if (rc == 0 && variants) {
+        rc = ty_page_put_schedules(j, run, err);
+    }
     return rc < 0 ? rc : put_links(j, run, err);
 }

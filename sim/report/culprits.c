@@ -12,6 +12,7 @@
 #include "sim/base/words.h"
 #include "sim/core/analyse/crit.h"
 #include "sim/report/table.h"
+#include "sim/run/experts.h"
 #include "sim/run/gpus.h"
 #include "sim/search/trial.h"
 #include "topology/exceptions.h"
@@ -237,36 +238,27 @@ static void put_dice(struct culprits *c)
 
 /* ---- experts ---- */
 
-/* The rank that experts of layers wait for, of the layer that is waited for longest. */
+/* Of the layer that is waited for longest: who has most rows. */
 static void put_fullest(struct culprits *c)
 {
-    const struct ty_run *run = c->run;
-    const struct ty_layer_load *worst = NULL;
-    char who[96], note[224], waited[32];
-    double most = -1;
-    uint32_t stage = 0, member = 0;
-    for (uint32_t s = 0; s < run->config->layout.pipeline; s++) {
-        const struct ty_stage_plan *plan = &run->lowered.stage[s];
-        for (uint32_t i = 0; i < plan->n_loads; i++) {
-            const uint32_t layer = plan->load[i].layer;
-            const double seconds =
-                layer < run->stats.n_layers ? run->stats.layer_waited_s[layer] : 0;
-            worst = seconds > most ? &plan->load[i] : worst;
-            stage = seconds > most ? s : stage;
-            most = seconds > most ? seconds : most;
-        }
+    struct ty_arena arena = {.head = NULL};
+    uint32_t n = 0, worst = 0;
+    const struct ty_expert_layer *layer = ty_run_expert_layers(c->run, &n, &arena);
+    for (uint32_t i = 1; i < n; i++) {
+        worst = layer[i].waited_s > layer[worst].waited_s ? i : worst;
     }
-    if (worst == NULL) {
-        return;
+    c->no_memory |= layer == NULL;
+    if (n > 0) {
+        char who[96], note[224], waited[32];
+        rank_words(c->run, layer[worst].rank, who, sizeof(who));
+        (void)ty_snprintf(note, sizeof(note),
+                          "longest in layer %u: %s a GPU, most rows (x %.2f) on %s",
+                          (unsigned)layer[worst].layer,
+                          ty_words_seconds(layer[worst].waited_s, waited, sizeof(waited)),
+                          layer[worst].load, who);
+        put_note(c, note);
     }
-    const struct ty_gang *gang = &run->lowered.program.gangs[stage];
-    const double load = ty_layer_load_most(worst, gang->n_ranks, &member);
-    rank_words(run, gang->rank_of[member], who, sizeof(who));
-    (void)ty_snprintf(note, sizeof(note), "longest in layer %u: %s a GPU, most rows (x %.2f) on %s",
-                      (unsigned)worst->layer,
-                      ty_words_seconds(most / run->lowered.program.n_steps, waited, sizeof(waited)),
-                      load, who);
-    put_note(c, note);
+    ty_arena_release(&arena);
 }
 
 static bool is_routed(const struct ty_run *run)

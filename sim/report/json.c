@@ -1,6 +1,7 @@
 /* json.c - `run --stats json`: one object; seconds, bytes, ratios in 0..1. */
 #include "sim/base/text.h"
 #include "sim/document/json.h"
+#include "sim/report/experts.h"
 #include "sim/report/links.h"
 #include "sim/report/table.h"
 #include "sim/run/gpus.h"
@@ -221,6 +222,10 @@ int ty_report_json(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_report_band_json(run, &f, &j);
     breakdown(&j, &f);
     traffic(&j, &f);
+    rc = ty_report_experts_json(run, &j, err);
+    if (rc < 0) {
+        return rc;
+    }
     rc = ty_report_links_json(run, &j, err);
     if (rc < 0) {
         return rc;

@@ -30,6 +30,8 @@ PAGES = [
                            "--set", "layout.global_batch=64"], 0, 4),
     ("gpipe-memory.yaml", ["--set", "layout.recompute=none"], 1, 4),
     ("deadlock/circle.yaml", [], 4, 3),
+    ("llama3-8b-fsdp-8xh100.yaml", ["--set", "model.preset=olmoe-1b-7b", "--set", "layout.expert=8",
+                                    "--set", "run.routing=dirichlet:1"], 0, 1),
     ("gpipe-memory.yaml", ["--set", "layout.global_batch=64", "--set", "run.jitter=3 %",
                            "--against-set", "schedule.name=zb-1p"], 0, 4),
     ("gpt3-175b-1024xa100.yaml", LONG[:-1] + ["layout.global_batch=64", "--detail", "layer"], 0, 16),
@@ -186,6 +188,8 @@ def check_page(text, n_rows):
             yield from check_memory(run)
         if not run["halted"] and run is data["runs"][0]:
             yield from check_others({**run, "layers": layers_of(run)})
+        if not run["halted"]:
+            yield from check_experts(run)
         if run["halted"] != bool(run["trouble"]):
             yield "a deadlock without a word, or a word without a deadlock"
 
@@ -208,6 +212,16 @@ def check_memory(run):
         if row["capacity"] < own["capacity"] or \
                 (own["verdict"] == "does not fit") != (own["total"] > own["capacity"]):
             yield f"rank {row['rank']}: {own['verdict']}, {row['peak']} of {row['capacity']}"
+
+
+def check_experts(run):
+    """Whom the layers wait for: the fullest have more than the mean, and waits add up."""
+    waited = run["figures"]["expert_wait_s"]
+    layers = run.get("experts", [])
+    if abs(sum(x["waited_s"] for x in layers) - waited) > 1e-9 * waited:
+        yield f"{waited} s of waiting for experts, not the sum of their layers"
+    if (waited > 0) != any(x["load"] > 1 for x in layers):
+        yield f"{waited} s of waiting for experts, and loads {[x['load'] for x in layers]}"
 
 
 def check_others(run):

@@ -99,6 +99,26 @@ function trafficTable(run, name) {
     run.figures.traffic.map(([group, nvlink, net]) => ({cells: [group, bytes(nvlink), bytes(net)]})));
 }
 
+/* Who gets most rows, layer by layer: those that cost most, and all of them below. */
+const EXPERT_LAYERS = 8;
+
+function expertsTable(run, name) {
+  const step = run.figures.step_time_s;
+  const cells = (x) => ({cells: [`layer ${x.layer}`, `ep ${x.ep}, rank ${x.rank}`, `\u00d7 ${x.load.toFixed(2)}`, secs(x.waited_s), share(x.waited_s / step)]});
+  const head = ['', 'fullest expert rank', 'its rows', 'waiting', 'of the step'];
+  const most = [...run.experts].sort((a, b) => b.waited_s - a.waited_s).slice(0, EXPERT_LAYERS);
+  const waited = run.experts.reduce((sum, x) => sum + x.waited_s, 0);
+  const few = most.length === run.experts.length;
+  const rows = (few ? run.experts : most).map(cells);
+  rows.push({sum: true, cells: [`all ${run.experts.length} layers`, '', '', secs(waited), share(waited / step)]});
+  const card = table(`Who waits for experts${name}`, 'exchanges begin when the last rank of their group is ready; rows over the mean, waiting a GPU' +
+    (few ? '' : ', layers that are waited for longest'), head, rows);
+  if (!few) {
+    card.append(el('details', {}, el('summary', {}, 'layer by layer'), ...table('', '', head, run.experts.map(cells)).childNodes));
+  }
+  return card;
+}
+
 const LINK_WORDS = {nvlink: 'NVLink', pcie: 'PCIe', nic: 'NIC', leaf_uplink: 'leaf uplinks', pod_uplink: 'pod uplinks'};
 
 function linksTable(run, name) {
@@ -116,6 +136,7 @@ function fillTables(place, runs, figures) {
     const name = runs.length > 1 ? `, ${'AB'[r]}` : '';
     all.push(memoryTable(run, name));
     if (run.path.length > 0) { all.push(pathTable(run, name)); }
+    if (run.figures && run.experts) { all.push(expertsTable(run, name)); }
     if (run.figures && run.figures.traffic.length > 0) { all.push(trafficTable(run, name)); }
     if (run.links && Object.keys(run.links).length > 0) { all.push(linksTable(run, name)); }
     all.push(rowsTable(run, name));
