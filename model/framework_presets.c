@@ -190,6 +190,7 @@ static const char deepseek[] =
     "moment_dtype: bf16               # 3.3.3\n"
     "fp8_recipe: blockwise            # 3.3.2: tiles of 1 x 128, blocks of 128 x 128\n"
     "fp8_activations: true            # 3.3.3\n"
+    "fp8_cache: true                  # 3.3.3: E5M6 after attention, fp8 before SwiGLU\n"
     "dispatcher: deepep               # 3.2.2; deepseek-ai/DeepEP\n"
     "fused_experts: true              # deepseek-ai/DeepGEMM, m_grouped_gemm\n"
     "norm_speed: 2                    # guess 30 %: as megatron-lm\n"
