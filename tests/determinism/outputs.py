@@ -23,7 +23,7 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = TOP / "docs" / "examples"
-LARGE = {"gpt3-175b-1024xa100.yaml", "llama-65b-256xa100.yaml"}
+LARGE = {"deepseek-v3-2048xh800.yaml", "gpt3-175b-1024xa100.yaml", "llama-65b-256xa100.yaml"}
 MACHINE = (b'"wall_s"', b'"peak_rss_bytes"', b"simulated ")
 TINY = """
 cluster: {preset: dgx-a100-80g, nodes: 2}
