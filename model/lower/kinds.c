@@ -144,6 +144,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
         kind.nvlink_B += l->cost_of[i].nvlink_B / l->members;
         kind.net_B += l->cost_of[i].net_B / l->members;
     }
+    kind.collective = c->collective != NULL ? ty_coll_name(c->collective->coll) : NULL;
     kind.algorithm = l->cost_of[0].algorithm != NULL ? l->cost_of[0].algorithm->name : NULL;
     kind.dur = dur[0];
     kind.dur_of = equal ? NULL : dur;

@@ -42,6 +42,8 @@ FORMS = [
                                  "layout.global_batch=16"], False),
     ("llama-30b-256xa100.yaml", ["--set", "cluster.nodes=1", "--set", "layout.pipeline=1", "--set",
                                  "layout.tensor=4", "--set", "layout.global_batch=8"], True),
+    ("llama3-8b-fsdp-8xh100.yaml", ["--set", "model.preset=olmoe-1b-7b", "--set",
+                                    "layout.expert=8", "--set", "layout.zero=1"], True),
 ]
 # With --all: as many micro-batches as the examples have, or nearly; and every layer.
 LARGE = [
@@ -51,6 +53,7 @@ LARGE = [
 ]
 COMM = re.compile(r"(^nccl)|(^hip)|(^hccl)|(.*ncclKernel.*)")
 MEMORY = re.compile(r"(^(hip)?Memcpy)|(^(hip)?Memset)|(^dma)")
+PARAM = ("allreduce", "all_gather", "reduce_scatter", "all_to_allv", "broadcast", "send", "recv")
 FIVE = ("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype")
 
 
@@ -128,7 +131,9 @@ def check_form(path, trace, rank):
             assert not MEMORY.match(e["name"]) and not any(k in args for k in FIVE)
             continue
         assert e["name"].startswith("ncclDevKernel_") and "(" in e["name"]
-        assert all(k in args for k in FIVE)
+        assert all(k in args for k in FIVE) and args["Collective name"] in PARAM
+        if "In split size" in args:  # of all ranks, as this is of a group of 8
+            assert sum(json.loads(args["In split size"])) == args["In msg nelems"]
         group = groups[args["Process Group Name"]]
         assert rank in group["ranks"] and len(group["ranks"]) == group["pg_size"]
         assert args["Group size"] == group["pg_size"]

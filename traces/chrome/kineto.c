@@ -33,7 +33,7 @@ static const struct collective {
     {"all-reduce", "allreduce", "AllReduce_Sum", false, false},
     {"all-gather", "all_gather", "AllGather", true, false},
     {"reduce-scatter", "reduce_scatter", "ReduceScatter_Sum", false, true},
-    {"all-to-all", "all_to_all", "SendRecv", false, false},
+    {"all-to-all", "all_to_allv", "SendRecv", false, false},
     {"broadcast", "broadcast", "Broadcast", false, false},
 };
 
@@ -158,8 +158,9 @@ static void put_head(struct kineto *k)
 
 static const struct collective *collective_of(const struct ty_kind *kind)
 {
+    const char *name = kind->collective != NULL ? kind->collective : kind->name;
     for (uint32_t i = 0; i < COLLECTIVES; i++) {
-        if (kind->name != NULL && strcmp(kind->name, collectives[i].name) == 0) {
+        if (name != NULL && strcmp(name, collectives[i].name) == 0) {
             return &collectives[i];
         }
     }
@@ -209,6 +210,41 @@ static char *put_group(char *p, const struct ty_kineto_group *group)
     return ty_put_str(p, group->n > LISTED ? ", ...]\"" : "]\"");
 }
 
+/* Parts of an all-to-all, one for each rank, where they are equal; as PyTorch, not all of many. */
+static char *put_splits(char *p, const char *key, uint64_t bytes, uint32_t n)
+{
+    p = ty_put_str(p, ", \"");
+    p = ty_put_str(p, key);
+    p = ty_put_str(p, "\": \"[");
+    for (uint32_t i = 0; i < n && i < LISTED; i++) {
+        p = ty_put_str(p, i > 0 ? ", " : "");
+        p = ty_put_u64(p, bytes * (i + 1) / n - bytes * i / n);
+    }
+    return ty_put_str(p, n > LISTED ? ", ...]\"" : "]\"");
+}
+
+/* Of an all-to-all whose parts are known. */
+static char *put_parts(char *p, const struct ty_kind *kind, const struct collective *known,
+                       uint64_t bytes, uint32_t n)
+{
+    if (known == NULL || strcmp(known->name, "all-to-all") != 0 || kind->dur_of != NULL) {
+        return p;
+    }
+    p = put_splits(p, "In split size", bytes, n);
+    return put_splits(p, "Out split size", bytes, n);
+}
+
+/* What the message is for, where that is not the collective's name: "dispatch". */
+static char *put_purpose(char *p, const struct ty_kind *kind)
+{
+    if (kind->collective == NULL || strcmp(kind->collective, kind->name) == 0) {
+        return p;
+    }
+    p = ty_put_str(p, ", \"purpose\": \"");
+    p = put_safe(p, kind->name);
+    return ty_put_str(p, "\"");
+}
+
 static char *put_communication(char *p, const struct kineto *k, const struct ty_span *span)
 {
     const struct ty_op *op = span->op;
@@ -230,6 +266,8 @@ static char *put_communication(char *p, const struct kineto *k, const struct ty_
                     known != NULL && known->out_part ? bytes / group->n : bytes);
     p = put_arg_u64(p, "Group size", group->n);
     p = ty_put_str(p, ", \"dtype\": \"Byte\"");
+    p = put_parts(p, span->kind, known, bytes, group->n);
+    p = put_purpose(p, span->kind);
     p = put_group(p, group);
     if (sends || takes) {
         const struct ty_channel *channel = &k->p->channels[op->link];

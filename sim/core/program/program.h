@@ -55,11 +55,12 @@ enum ty_sync {
  * collective is slower, groups that use the same NICs divide them. An executor that finds out by
  * itself starts from `alone`, what the operation takes with the GPU and the links to itself. */
 struct ty_kind {
-    const char *name;      /* "all-reduce", "qkv": no digits */
-    uint8_t category;      /* of the vocabulary */
-    uint8_t phase;         /* enum ty_phase it belongs to, for names on communication rows */
-    const char *group;     /* "tp", "dp", ...: whom a collective connects; NULL: nobody */
-    const char *algorithm; /* "ring", ...; NULL */
+    const char *name;       /* "all-reduce", "qkv": no digits */
+    uint8_t category;       /* of the vocabulary */
+    uint8_t phase;          /* enum ty_phase it belongs to, for names on communication rows */
+    const char *group;      /* "tp", "dp", ...: whom a collective connects; NULL: nobody */
+    const char *collective; /* "all-to-all", ..., whatever the name says it is for; NULL */
+    const char *algorithm;  /* "ring", ...; NULL */
     ty_ps dur;
     const ty_ps *dur_of;            /* [n_ranks of the gang], or NULL: `dur` holds for all */
     double flops;                   /* per rank */
