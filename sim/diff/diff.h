@@ -26,6 +26,7 @@ struct ty_diff_kind {
 struct ty_diff_side {
     const struct ty_diff_run *from;
     const struct ty_timeline *timeline; /* of the run file's own job, or measured */
+    double expert_wait_s;               /* of a step, for the last rank of exchanges of experts */
     const char *stack;                  /* its framework.preset; NULL: measured */
     char letter;                        /* 'A' the first */
     char assumed;                       /* measured: the run whose work it is taken to do; 0 */

@@ -16,9 +16,17 @@ static void remark(struct ty_diff_pair *pair, const char *text, int *rc)
 
 static bool model_differs(const struct ty_diff_pair *pair)
 {
-    static const char *const shape[] = {"layers",   "hidden", "heads",      "kv_heads",
-                                        "head_dim", "ffn",    "vocabulary", "sequence",
-                                        "mlp",      "tied",   "bias",       "qk_norm"};
+    static const char *const shape[] = {"layers",       "hidden",
+                                        "heads",        "kv_heads",
+                                        "head_dim",     "ffn",
+                                        "vocabulary",   "sequence",
+                                        "mlp",          "tied",
+                                        "bias",         "qk_norm",
+                                        "experts",      "experts_per_token",
+                                        "expert_ffn",   "shared_ffn",
+                                        "dense_layers", "query_latent",
+                                        "kv_latent",    "head_rope",
+                                        "head_value",   "mtp"};
     for (uint32_t i = 0; i < pair->n_keys; i++) {
         for (size_t k = 0; k < TY_COUNT(shape); k++) {
             if (strncmp(pair->key[i].key, "model.", 6) == 0 &&
@@ -51,6 +59,23 @@ static void remark_work(struct ty_diff_pair *pair, struct ty_arena *arena, int *
                                a->letter, (unsigned)a->n_gpus, b->letter, (unsigned)b->n_gpus),
                rc);
     }
+}
+
+/* What of exposed_expert is nobody's transfer. */
+static void remark_experts(struct ty_diff_pair *pair, struct ty_arena *arena, int *rc)
+{
+    const struct ty_diff_side *a = pair->a, *b = pair->b;
+    char x[64], y[64];
+    if (a->expert_wait_s <= 0 && b->expert_wait_s <= 0) {
+        return;
+    }
+    remark(pair,
+           ty_arena_printf(arena,
+                           "of exposed_expert %s of %c and %s of %c are waiting for the expert "
+                           "rank with most rows, the rest is transfer",
+                           ty_words_seconds(a->expert_wait_s, x, sizeof(x)), a->letter,
+                           ty_words_seconds(b->expert_wait_s, y, sizeof(y)), b->letter),
+           rc);
 }
 
 /* ---- measured beside simulated ---- */
@@ -234,6 +259,7 @@ int ty_diff_remarks(struct ty_diff_pair *pair, struct ty_arena *arena)
     if (pair->a->from->run != NULL && pair->b->from->run != NULL) {
         remark_stacks(pair, arena, &rc);
         remark_runs(pair, arena, &rc);
+        remark_experts(pair, arena, &rc);
     }
     return rc;
 }

@@ -82,7 +82,13 @@ static void join_kinds(struct ty_diff_side *side)
     side->n_kinds = n;
 }
 
-static int add_kinds(struct ty_diff_side *side, struct ty_arena *arena)
+/* Who only sees a collective does not know what it is for. */
+static const char *seen_name(const struct ty_kind *kind, bool observed)
+{
+    return observed && kind->collective != NULL ? kind->collective : kind->name;
+}
+
+static int add_kinds(struct ty_diff_side *side, bool observed, struct ty_arena *arena)
 {
     const struct ty_program *p = side->timeline->program;
     struct tally y = {.t = side->timeline,
@@ -99,7 +105,7 @@ static int add_kinds(struct ty_diff_side *side, struct ty_arena *arena)
         if (y.count[i] > 0) {
             const enum ty_category category = (enum ty_category)p->kinds[i].category;
             side->kind[side->n_kinds++] =
-                (struct ty_diff_kind){.name = p->kinds[i].name,
+                (struct ty_diff_kind){.name = seen_name(&p->kinds[i], observed),
                                       .group = p->kinds[i].group,
                                       .bucket = ty_transformer_words.categories[category].bucket,
                                       .count = (double)y.count[i] / per,
@@ -156,6 +162,7 @@ static void begin_run(struct ty_diff_side *side, const struct ty_run *run)
     side->step_s = f.step_s;
     side->tokens = (double)run->config->layout.global_batch * run->config->arch.sequence;
     side->tokens_per_s = f.tokens_per_s;
+    side->expert_wait_s = f.expert_wait_s;
     side->mfu = f.mfu;
     memcpy(side->part_s, f.bucket_s, sizeof(side->part_s));
     side->stage = ty_run_fullest(run, &bill);
@@ -192,5 +199,5 @@ int ty_diff_side(struct ty_diff_side *side, bool observed, struct ty_arena *aren
         observe_parts(side);
     }
     side->idle = idle_share(side);
-    return add_kinds(side, arena) == 0 ? 0 : ty_fail_memory(err);
+    return add_kinds(side, observed, arena) == 0 ? 0 : ty_fail_memory(err);
 }
