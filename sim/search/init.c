@@ -112,7 +112,8 @@ static void write_layout(const struct ty_init_job *job, struct ty_text *t)
     count(t, "micro_batch", job->micro_batch, "sequences at a time");
     count(t, "global_batch", job->global_batch, batch);
     if (strcmp(job->recompute, "none") != 0) {
-        line(t, "recompute", job->recompute, "no cut fits without");
+        line(t, "recompute", job->recompute,
+             job->runs_again ? "no cut fits without" : "cheap: spares a wider cut");
     }
     if (job->pipeline > 1) {
         ty_text_add(t, "schedule: {name: 1f1b}");
@@ -286,6 +287,7 @@ static int look(struct ty_init_job *job, struct ty_arena *arena, struct ty_err *
     job->heads = c->arch.heads;
     job->layers = c->arch.layers;
     job->experts = c->arch.experts;
+    job->latent = ty_arch_is_latent(&c->arch);
     job->sequence = c->arch.sequence < SEQUENCE_MOST ? c->arch.sequence : SEQUENCE_MOST;
     job->batch_tokens = batch_for(ty_arch_params(&c->arch));
     const bool kept = keep_links(job, &c->cluster, arena);
@@ -354,7 +356,7 @@ static int choose_nodes(struct ty_init_job *job, struct ty_err *err)
                        NODES_MOST);
     }
     const struct ty_init_job found = *job;
-    if (rc > 0 && strcmp(job->recompute, "none") != 0) {
+    if (rc > 0 && job->runs_again) {
         rc = grow(job, 2 * found.nodes, LAVISH * found.nodes, false, err);
         *job = rc > 0 ? *job : found;
     }

@@ -21,6 +21,8 @@ struct ty_init_job {
     uint32_t tensor, pipeline, micro_batch, global_batch;
     uint32_t expert; /* ranks that share the experts of a layer */
     const char *recompute;
+    bool runs_again;     /* more than what costs next to nothing */
+    bool latent;         /* the model has latent attention */
     double batch_tokens; /* that a step should have */
     uint32_t heads, layers, experts;
 };

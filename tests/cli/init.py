@@ -34,7 +34,7 @@ def judge(test, folder, name, *words):
     text = path.read_text() if path.exists() else ""
     checked = test.call(folder, "check", "run.yaml") if text else done
     test.check(f"{name}: a file that fits", done.returncode == 0 and done.stdout == done.stderr == ""
-               and 10 <= text.count("\n") <= 21 and text.count("#") > 7
+               and 10 <= text.count("\n") <= 22 and text.count("#") > 7
                and checked.returncode == 0 and "does not fit" not in checked.stdout
                and "tight" not in checked.stdout, (done, text, checked))
     if text:
@@ -69,6 +69,11 @@ def choices(test, folder):
                or "recompute" in half.stdout, (least, half))
     sparse = judge(test, folder, "a model of experts", "--model", "mixtral-8x7b", "--gpus", "32")
     test.check("has them dealt to the ranks of a node", value(sparse, "expert") == "8", sparse)
+    wide = judge(test, folder, "one for many nodes", "--model", "deepseek-v3", "--cluster",
+                 "dgx-h800", "--gpus", "2048")
+    test.check("keeps them in a node and matrices wide, and makes anew what is cheap",
+               value(wide, "expert") == "8" and int(value(wide, "tensor")) <= 2
+               and value(wide, "recompute") == "norm+mla_up+moe_act", wide)
     judge(test, folder, "experts on a GPU without bf16", "--model", "deepseek-v2-lite",
           "--cluster", "dgx1-v100")
     odd = judge(test, folder, "24 GPUs", "--model", "llama-13b", "--gpus", "24")
