@@ -17,11 +17,11 @@
 
 static const struct ty_word recompute_words[] = {
     {"none", TY_RECOMPUTE_NONE, "all activations are kept"},
-    {"selective", TY_RECOMPUTE_CORE, "the attention core runs again (Korthikanti et al. 2022)"},
     {"ffn", TY_RECOMPUTE_FFN, "the wide half of the MLP runs again"},
     {"full", TY_RECOMPUTE_FULL, "the whole layer runs again (Chen et al. 2016)"},
-    {"norm", TY_RECOMPUTE_NORM, "norms, also those of latents"},
+    {"selective", TY_RECOMPUTE_CORE, "the attention core runs again (Korthikanti et al. 2022)"},
     {"core_attn", TY_RECOMPUTE_CORE, "as selective"},
+    {"norm", TY_RECOMPUTE_NORM, "norms, also those of latents"},
     {"mla_up", TY_RECOMPUTE_MLA_UP, "latent attention: queries, keys and values out of latents"},
     {"mlp", TY_RECOMPUTE_MLP, "dense MLPs, the down product included"},
     {"moe_act", TY_RECOMPUTE_MOE_ACT, "the activation of routed experts"},

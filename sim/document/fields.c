@@ -329,7 +329,8 @@ static void list_format(const struct ty_field *field, const void *slot, char *bu
     (void)snprintf(buf + len, size - len, "]");
 }
 
-/* A word that says all of it, else words of parts. */
+/* A word that says all of it, else words of parts. Of neighbours in the table that say the same the
+ * first is a word for it alone, the last its name among others. */
 static void set_format(const struct ty_field *field, uint32_t set, char *buf, size_t size)
 {
     const char *whole = word_name(field, (int)set);
@@ -337,7 +338,8 @@ static void set_format(const struct ty_field *field, uint32_t set, char *buf, si
     (void)snprintf(buf, size, "%s", left != 0 ? "" : whole);
     for (const struct ty_word *w = field->words; w->name && left != 0; w++) {
         const uint32_t bits = (uint32_t)w->value;
-        if (bits != 0 && (bits & set) == bits && (bits & left) != 0) {
+        const bool named = w[1].name == NULL || w[1].value != w->value;
+        if (named && bits != 0 && (bits & set) == bits && (bits & left) != 0) {
             const size_t len = strlen(buf);
             (void)snprintf(buf + len, size - len, "%s%s", len > 0 ? "+" : "", w->name);
             left &= ~bits;

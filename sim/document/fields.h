@@ -28,7 +28,8 @@ enum ty_field_type {
 
 struct ty_word {
     const char *name;
-    int value; /* of a set: bits; 0 stands alone */
+    int value; /* of a set: bits; 0 stands alone. Neighbours with the same: the first is a word for
+                * it alone, the last its name among others */
     const char *doc;
 };
 

@@ -419,8 +419,8 @@ START_TEST(a_set_is_the_words_that_are_in_it)
         uint32_t set;
     } rows[] = {{"shade: light", "light", 1},
                 {"shade: [dark]", "dark", 2},
-                {"shade: dim+light", "light+dark", 3},
-                {"shade: [light, dim, dark]", "light+dark", 3},
+                {"shade: dim+light", "light+dim", 3},
+                {"shade: [light, dim, dark]", "light+dim", 3},
                 {"shade: [all, dark]", "all", 7},
                 {"shade: none", "none", 0},
                 {"shade: []", "none", 0}};
