@@ -30,6 +30,8 @@ static const char *const keys[] = {
     "cluster.flash3_half",
     "cluster.flash1_half",
     "cluster.gemm_ramp",
+    "cluster.fp8_ramp",
+    "cluster.wgrad_result",
     "cluster.gemm_load",
     "cluster.l2_bandwidth",
     NULL,

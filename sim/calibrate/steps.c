@@ -16,16 +16,10 @@
  * and stay what they are. The host times matter for small models only, where 1440 runs of vTrain
  * give them to 1 %. */
 static const char *const keys[] = {
-    "cluster.derate",
-    "cluster.norm_passes",
-    "cluster.norm_passes_unfused",
-    "cluster.flash1_rate",
-    "cluster.nvlink_efficiency",
-    "cluster.nvlink_pair_efficiency",
-    "cluster.nic_efficiency",
-    "framework.layer_floor",
-    "framework.pass_overhead",
-    NULL,
+    "cluster.derate",          "cluster.norm_passes",         "cluster.norm_passes_unfused",
+    "cluster.flash1_rate",     "cluster.nvlink_efficiency",   "cluster.nvlink_pair_efficiency",
+    "cluster.nic_efficiency",  "cluster.exchange_efficiency", "framework.layer_floor",
+    "framework.pass_overhead", "framework.dispatch_sync",     NULL,
 };
 
 struct steps {
