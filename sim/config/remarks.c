@@ -156,6 +156,21 @@ static void remark_sharding(struct ty_text *out, const struct ty_config *c)
     }
 }
 
+/* Shared experts that run beside exchanges, in a model that has none. */
+static void remark_shared(struct ty_text *out, const struct ty_config *c)
+{
+    const struct ty_section *s = &c->sections[TY_SECTION_FRAMEWORK];
+    const struct ty_origin *from = ty_field_origin(s, ty_section_field(s, "shared_overlap"));
+    char where[256];
+    if (c->layout.framework.shared_overlap && c->arch.shared_ffn == 0 &&
+        from->kind != TY_ORIGIN_PRESET) {
+        ty_text_add(out,
+                    "%s: framework.shared_overlap is left aside: the model has no shared "
+                    "experts (model.shared_ffn is 0)\n",
+                    ty_origin_format(from, where, sizeof(where)));
+    }
+}
+
 int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err *err)
 {
     struct ty_text out = {.data = NULL};
@@ -168,6 +183,7 @@ int ty_config_remarks(const struct ty_config *config, char **text, struct ty_err
     remark_group(&out, config);
     remark_pieces(&out, config);
     remark_sharding(&out, config);
+    remark_shared(&out, config);
     ty_text_add(&out, "%s", config->model_remarks != NULL ? config->model_remarks : "");
     *text = ty_text_take(&out);
     return *text ? 0 : ty_fail_memory(err);
