@@ -149,6 +149,30 @@ static void put_stages(const struct ty_run *run, const struct ty_figures *f, str
     ty_text_add(t, "\n");
 }
 
+/* ---- experts ---- */
+
+/* What nothing hides: nobody sends faster where ranks wait for one that has more to compute. */
+static void put_experts(const struct ty_run *run, const struct ty_figures *f, struct ty_text *t)
+{
+    const double exposed = f->bucket_s[TY_BUCKET_EXPOSED_EXPERT];
+    char share[64];
+    if (exposed <= 0) {
+        return;
+    }
+    ty_text_add(t, "experts: exchanges that nothing hides, mean over GPUs\n");
+    put_seconds(t, "transfer", exposed - f->expert_wait_s,
+                run->config->layout.framework.expert_overlap
+                    ? "bytes, shared links, and what a dispatcher does around them"
+                    : "bytes, shared links, and what a dispatcher does around them; no other "
+                      "micro-batch runs beside it");
+    put_seconds(t, "waiting", f->expert_wait_s,
+                f->expert_wait_s > 0
+                    ? "for the rank of a group that has most rows; a faster exchange does not help"
+                    : NULL);
+    ty_text_add(t, "  together %s of the step\n\n",
+                ty_words_share(exposed / f->step_s, share, sizeof(share)));
+}
+
 /* ---- critical path ---- */
 
 struct path_part {
@@ -238,6 +262,7 @@ static int explain(const struct ty_run *run, struct ty_text *t, struct ty_err *e
     ty_report_head(run, t);
     put_formula(run, &f, t);
     put_stages(run, &f, t);
+    put_experts(run, &f, t);
     int rc = put_path(run, &path, t, err);
     if (rc == 0) {
         rc = ty_report_culprits(run, f.step_s, t, err);

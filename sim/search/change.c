@@ -15,6 +15,11 @@ bool ty_change_recompute(struct ty_config *c, int to)
     return other;
 }
 
+bool ty_change_recompute_more(struct ty_config *c, int to)
+{
+    return ty_change_recompute(c, (int)c->layout.recompute | to);
+}
+
 bool ty_change_zero(struct ty_config *c, int to)
 {
     const bool other = c->layout.zero != (uint32_t)to && to >= 0 && to <= 3 && c->layout.data > 1;
@@ -234,6 +239,25 @@ bool ty_change_overlap_p2p(struct ty_config *c, int to)
 bool ty_change_expert_overlap(struct ty_config *c, int to)
 {
     return set_flag(&c->layout.framework.expert_overlap, to, c->layout.expert > 1);
+}
+
+bool ty_change_dispatcher(struct ty_config *c, int to)
+{
+    int *dispatcher = &c->layout.framework.dispatcher;
+    const bool other = c->layout.expert > 1 && *dispatcher != to;
+    *dispatcher = other ? to : *dispatcher;
+    return other;
+}
+
+bool ty_change_shared_overlap(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.shared_overlap, to,
+                    c->layout.expert > 1 && c->arch.shared_ffn > 0);
+}
+
+bool ty_change_overlap_dispatch(struct ty_config *c, int to)
+{
+    return set_flag(&c->layout.framework.overlap_dispatch, to, c->layout.expert > 1);
 }
 
 bool ty_change_reduce_scatter(struct ty_config *c, int to)

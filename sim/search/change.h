@@ -20,9 +20,10 @@ struct ty_change {
 /* Alters a configuration; false: it has that already, or has nothing to change. */
 typedef bool ty_change_fn(struct ty_config *c, int to);
 
-ty_change_fn ty_change_recompute; /* to bits of enum ty_recompute */
-ty_change_fn ty_change_zero;      /* to a stage */
-ty_change_fn ty_change_shard;     /* to so many data ranks that share states; 0: all */
+ty_change_fn ty_change_recompute;      /* to bits of enum ty_recompute */
+ty_change_fn ty_change_recompute_more; /* to these, too */
+ty_change_fn ty_change_zero;           /* to a stage */
+ty_change_fn ty_change_shard;          /* to so many data ranks that share states; 0: all */
 ty_change_fn ty_change_sequence_parallel;
 ty_change_fn ty_change_attention; /* to enum ty_attention, a later kernel */
 ty_change_fn ty_change_norm;      /* to enum ty_fusion */
@@ -47,6 +48,9 @@ ty_change_fn ty_change_overlap_param_gather;
 ty_change_fn ty_change_overlap_tensor_reduce;
 ty_change_fn ty_change_overlap_p2p;
 ty_change_fn ty_change_expert_overlap;
+ty_change_fn ty_change_dispatcher; /* to enum ty_dispatcher, where experts are on several ranks */
+ty_change_fn ty_change_shared_overlap;
+ty_change_fn ty_change_overlap_dispatch;
 ty_change_fn ty_change_reduce_scatter;
 ty_change_fn ty_change_reshard;
 ty_change_fn ty_change_prefetch; /* to so many units */

@@ -20,11 +20,6 @@
 /* ---- changes ---- */
 
 /* More of it only: less takes more memory. */
-static bool recompute(struct ty_config *c, int to)
-{
-    return ty_change_recompute(c, (int)c->layout.recompute | to);
-}
-
 static bool shard(struct ty_config *c, int to)
 {
     return c->layout.zero < (uint32_t)to && ty_change_zero(c, to);
@@ -67,12 +62,12 @@ static const struct {
     {flash_attention, TY_ATTENTION_FLASH2, "model.attention"},
     {ty_change_norm, TY_FUSED, "model.norm"},
     {ty_change_fused_loss, true, "framework.fused_loss"},
-    {recompute, TY_RECOMPUTE_CORE, "layout.recompute"},
-    {recompute, TY_RECOMPUTE_FFN, "layout.recompute"},
-    {recompute, TY_RECOMPUTE_FULL, "layout.recompute"},
-    {recompute, TY_RECOMPUTE_MOE_ACT, "layout.recompute"},
-    {recompute, TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP, "layout.recompute"},
-    {recompute, TY_RECOMPUTE_MOE, "layout.recompute"},
+    {ty_change_recompute_more, TY_RECOMPUTE_CORE, "layout.recompute"},
+    {ty_change_recompute_more, TY_RECOMPUTE_FFN, "layout.recompute"},
+    {ty_change_recompute_more, TY_RECOMPUTE_FULL, "layout.recompute"},
+    {ty_change_recompute_more, TY_RECOMPUTE_MOE_ACT, "layout.recompute"},
+    {ty_change_recompute_more, TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP, "layout.recompute"},
+    {ty_change_recompute_more, TY_RECOMPUTE_MOE, "layout.recompute"},
     {shard, 1, "layout.zero"},
     {shard, 2, "layout.zero"},
     {shard, 3, "layout.zero"},

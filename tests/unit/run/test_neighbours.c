@@ -231,8 +231,33 @@ START_TEST(of_runs_that_cannot_fold_only_some_are_tried)
 }
 END_TEST
 
-TY_SUITE("neighbours", what_is_typed_takes_as_long_and_as_much_memory,
-         keys_that_were_given_are_given_anew, the_usual_steps_are_there,
-         what_cannot_be_is_not_offered, what_does_not_fit_is_ranked_and_says_so,
-         layers_leave_the_stage_that_all_wait_for, threads_change_nothing,
-         large_runs_are_tried_without_dice, of_runs_that_cannot_fold_only_some_are_tried)
+static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 2}\n"
+                             "model: {preset: qwen2-57b-a14b, layers: 8, sequence: 2048}\n"
+                             "layout: {expert: 16, pipeline: 1, zero: 1, global_batch: 16}\n";
+
+/* What a stack can do for experts is offered where it is allowed. */
+START_TEST(experts_are_tried_with_other_dispatchers)
+{
+    struct found f = find(sparse, NULL, 0);
+    ck_assert_ptr_nonnull(with(&f, "framework.dispatcher=deepep"));
+    ck_assert_ptr_nonnull(with(&f, "framework.dispatcher=allgather"));
+    ck_assert_ptr_nonnull(with(&f, "framework.shared_overlap=true"));
+    ck_assert_ptr_nonnull(with(&f, "layout.recompute=moe_act"));
+    ck_assert_ptr_null(with(&f, "framework.dispatcher=alltoall"));
+    release(&f);
+    f = find(sparse, SETS("framework.shared_overlap=true"), 0);
+    ck_assert_ptr_null(with(&f, "framework.dispatcher=allgather"));
+    release(&f);
+    f = find(piped, NULL, 0);
+    ck_assert_ptr_null(with(&f, "framework.dispatcher=deepep"));
+    release(&f);
+    ck_assert_uint_gt(retype(sparse, SETS("run.seed=1")), 10);
+}
+END_TEST
+
+TY_SUITE("neighbours", experts_are_tried_with_other_dispatchers,
+         what_is_typed_takes_as_long_and_as_much_memory, keys_that_were_given_are_given_anew,
+         the_usual_steps_are_there, what_cannot_be_is_not_offered,
+         what_does_not_fit_is_ranked_and_says_so, layers_leave_the_stage_that_all_wait_for,
+         threads_change_nothing, large_runs_are_tried_without_dice,
+         of_runs_that_cannot_fold_only_some_are_tried)
