@@ -1,9 +1,9 @@
 /* overlap.c - computation that shares its GPU with a collective is slower.
  *
- * A collective is kernels too: they hold SMs and move memory while they run. Every block (of
- * a woven pair all its pieces in turn) is played once, alone, as an executor would (rows.h, of one
- * member), and each computation loses, for the
- * time it has a collective beside it, the share of its speed that the cluster says:
+ * A collective is kernels too: they hold SMs and move memory while they run. Every block (of a
+ * woven pair all its pieces in turn) is played once, alone, as an executor would (rows.h, of one
+ * member), and each computation loses, for the time it has a collective beside it, the share of its
+ * speed that the collective's kind says:
  *
  *     compute     |  wgrad 1000 us  |             |  wgrad 1000 us + 110 us  |
  *     tensor comm |all-reduce 500 us|      ->     |all-reduce 500 us|
@@ -29,7 +29,7 @@ struct play {
     const struct ty_program *program;
     uint32_t member; /* whose durations are played */
     struct ty_rows rows;
-    struct span *comm; /* [n_comm]: collectives so far */
+    struct span *comm; /* [n_comm]: collectives so far that slow others */
     uint32_t n_comm;
     uint32_t first[TY_N_STREAMS], last[TY_N_STREAMS]; /* of a stream; first: that has not ended */
 };
@@ -39,9 +39,10 @@ static double lost_beside(const struct ty_kind *kind)
     return kind->slows / (1 - kind->slows);
 }
 
-static bool is_collective(const struct ty_op *op)
+static bool is_slowing(const struct ty_program *p, const struct ty_op *op)
 {
-    return op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET;
+    const bool collective = op->sync == TY_SYNC_GROUP || op->sync == TY_SYNC_MEET;
+    return collective && p->kinds[op->kind].slows > 0;
 }
 
 static void add_span(struct play *play, uint8_t stream, ty_ps start, ty_ps end, double lost)
@@ -144,7 +145,7 @@ static ty_ps play_op(struct play *play, const struct ty_op *op)
     const ty_ps dur = ty_kind_duration(kind, play->member);
     ty_ps start = 0, more = 0;
     ty_rows_ready(&play->rows, op, &start);
-    if (is_collective(op)) {
+    if (is_slowing(play->program, op)) {
         add_span(play, op->stream, start, start + dur, lost_beside(kind));
     } else if (op->stream == TY_STREAM_COMPUTE) {
         more = lost(play, start, dur);
@@ -177,8 +178,7 @@ static void play_blocks(const struct ty_program *program, const struct sequence 
     }
 }
 
-/* Gives an operation, number i of so many, a kind that takes as much longer: more[GPU in use][i].
- */
+/* Gives an operation, number i of n_ops, a kind that lasts more[GPU in use][i] longer. */
 static void stretch(struct ty_lowering *l, struct ty_op *op, uint32_t i, uint32_t n_ops,
                     const ty_ps *more)
 {
@@ -197,19 +197,21 @@ void ty_lower_overlap(struct ty_lowering *l, const uint32_t *block, uint32_t n)
 {
     const struct ty_program *p = &l->out->program;
     struct sequence s = {.block = block, .n = n};
-    uint32_t n_collectives = 0, at = 0;
-    if (l->b.code < 0 || (l->in->cluster->nvlink.overlap_slowdown <= 0 &&
-                          l->in->cluster->net.overlap_slowdown <= 0)) {
+    uint32_t n_slowing = 0, at = 0;
+    if (l->b.code < 0) {
         return;
     }
     for (uint32_t b = 0; b < n; b++) {
         const struct ty_block *one = &p->blocks[block[b]];
         for (uint32_t i = 0; i < one->n_ops; i++) {
-            n_collectives += is_collective(&p->ops[one->first + i]);
+            n_slowing += is_slowing(p, &p->ops[one->first + i]);
         }
         s.n_ops += one->n_ops;
     }
-    struct span *comm = ty_arena_array(l->arena, struct span, (size_t)n_collectives + 1);
+    if (n_slowing == 0) {
+        return;
+    }
+    struct span *comm = ty_arena_array(l->arena, struct span, n_slowing);
     ty_ps *more = ty_arena_array(l->arena, ty_ps, (size_t)l->here.gpus->n_used * s.n_ops + 1);
     if (comm == NULL || more == NULL) {
         ty_build_no_memory(&l->b);

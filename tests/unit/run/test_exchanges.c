@@ -167,5 +167,32 @@ START_TEST(exchanges_beside_computation_take_longer)
 }
 END_TEST
 
-TY_SUITE("exchanges", exchanges_beside_computation_take_longer, bytes_are_those_of_copies,
+/* Their kernels hold SMs, also where other collectives slow nothing down. */
+START_TEST(computation_lacks_the_sms_of_an_exchange)
+{
+    static const char *const sets[] = {"layout.expert=16",
+                                       "framework.dispatcher=deepep",
+                                       "framework.overlap_dispatch=true",
+                                       "cluster.nvlink_overlap_slowdown=0",
+                                       "cluster.net_overlap_slowdown=0",
+                                       NULL};
+    struct quick_run q = quick_run(RUN, "sweep", sets);
+    const struct ty_program *p = &q.run->lowered.program;
+    const double left = 1 - 20.0 / q.config->cluster.gpu.sms;
+    uint32_t n = 0;
+    for (struct ty_issue at = ty_issue_of(p, &p->gangs[0]); ty_issue_next(&at);) {
+        const struct ty_kind *kind = &p->kinds[at.op->kind];
+        if (strcmp(kind->name, "experts wgrad") == 0) {
+            ck_assert_int_gt(kind->dur, kind->alone);
+            ck_assert_double_le((double)kind->dur, (double)kind->alone / left + 1);
+            n += kind->alone > 0;
+        }
+    }
+    ck_assert_uint_gt(n, 0);
+    quick_run_free(&q);
+}
+END_TEST
+
+TY_SUITE("exchanges", exchanges_beside_computation_take_longer,
+         computation_lacks_the_sms_of_an_exchange, bytes_are_those_of_copies,
          groups_lie_where_the_grid_of_experts_puts_them, links_carry_what_ranks_send)
