@@ -22,8 +22,7 @@ struct expert_check {
     const struct ty_layout *layout;
     const struct ty_section *section;
     const struct ty_arch *arch;
-    uint32_t
-        stage; /* ranks of a pipeline stage; 0: not known, as the stages do not divide the GPUs */
+    uint32_t stage; /* ranks of it; 0: not known, as the pipeline does not divide the GPUs */
     struct ty_err *err;
 };
 
@@ -51,6 +50,12 @@ static int check_dense(const struct expert_check *c)
                                   (unsigned)n);
 }
 
+/* What a degree has beside it: the other one, or nothing where that fits no stage itself. */
+static uint32_t beside(const struct expert_check *c, uint32_t other)
+{
+    return c->stage % other == 0 ? other : 1;
+}
+
 /* Experts for each of the ranks that share them, and whole columns for each that share one. */
 static int check_shares(const struct expert_check *c)
 {
@@ -59,13 +64,13 @@ static int check_shares(const struct expert_check *c)
         return ty_check_fail(c->section, "expert", c->err,
                              "%u does not divide model.experts (%u); try %s", (unsigned)l->expert,
                              (unsigned)c->arch->experts,
-                             candidates(c, c->arch->experts, l->expert_tensor).text);
+                             candidates(c, c->arch->experts, beside(c, l->expert_tensor)).text);
     }
     if (c->arch->expert_ffn % l->expert_tensor != 0) {
         return ty_check_fail(c->section, "expert_tensor", c->err,
                              "%u does not divide model.expert_ffn (%u); try %s",
                              (unsigned)l->expert_tensor, (unsigned)c->arch->expert_ffn,
-                             candidates(c, c->arch->expert_ffn, l->expert).text);
+                             candidates(c, c->arch->expert_ffn, beside(c, l->expert)).text);
     }
     return 0;
 }

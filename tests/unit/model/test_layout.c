@@ -121,6 +121,8 @@ START_TEST(mistakes_about_experts_have_their_messages)
          "0); leave it out"},
         {"expert: 3\nglobal_batch: 96",
          "1:9: layout.expert: 3 does not divide model.experts (32); try 1, 2, 4, 8, 16"},
+        {"expert: 3\nexpert_tensor: 5\nglobal_batch: 96", /* which fits no stage beside any */
+         "1:9: layout.expert: 3 does not divide model.experts (32); try 1, 2, 4, 8, 16"},
         {"expert: 2\nexpert_tensor: 9\nglobal_batch: 96",
          "2:16: layout.expert_tensor: 9 does not divide model.expert_ffn (768); try 1, 2, 4, 8"},
         {"expert: 8\npipeline: 4\nglobal_batch: 96",
