@@ -73,7 +73,7 @@ static void collective(struct ty_unit_op *op, enum ty_comm_place place, enum ty_
 
 /* Rows to the experts, or back: row_B bytes for each. */
 static void exchange(const struct ty_block_maker *b, struct ty_unit_op *op,
-                     enum ty_comm_place place, const char *name, double row_B, bool back)
+                     enum ty_comm_place place, const char *name, double row_B)
 {
     /* DeepEP's default; HybridEP: 4 to 8 SMs (arXiv 2603.07685) */
     static const uint32_t sms[] = {[TY_DISPATCHER_DEEPEP] = 20, [TY_DISPATCHER_HYBRIDEP] = 8};
@@ -86,8 +86,7 @@ static void exchange(const struct ty_block_maker *b, struct ty_unit_op *op,
                              .top_k = b->arch->experts_per_token,
                              .groups = b->arch->expert_groups,
                              .group_limit = b->arch->group_limit,
-                             .sms = by_node(b) ? sms[b->layout->framework.dispatcher] : 0,
-                             .combine = back};
+                             .sms = by_node(b) ? sms[b->layout->framework.dispatcher] : 0};
     if (b->layout->expert > 1) {
         ty_block_comm(op, place, &comm, 1);
     }
@@ -120,9 +119,9 @@ static void to_experts(const struct ty_block_maker *b, struct ty_unit_op *op,
         }
         return;
     }
-    exchange(b, op, place, name, ty_block_row_bytes(b, true), false);
+    exchange(b, op, place, name, ty_block_row_bytes(b, true));
     if (probabilities) {
-        exchange(b, op, place, "probabilities", 4, false);
+        exchange(b, op, place, "probabilities", 4);
     }
     among_tensor(b, op, place, TY_COLL_ALL_GATHER);
 }
@@ -144,9 +143,9 @@ static void from_experts(const struct ty_block_maker *b, struct ty_unit_op *op,
         return;
     }
     among_tensor(b, op, place, TY_COLL_REDUCE_SCATTER);
-    exchange(b, op, place, name, ty_block_row_bytes(b, false), true);
+    exchange(b, op, place, name, ty_block_row_bytes(b, false));
     if (!forward && !by_node(b)) {
-        exchange(b, op, place, "probabilities backward", 4, true);
+        exchange(b, op, place, "probabilities backward", 4);
     }
 }
 

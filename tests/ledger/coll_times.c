@@ -24,7 +24,6 @@ static bool exchange(const struct ty_config *config, const char *line)
         return false;
     }
     x.method = strcmp(method, "all-to-all") == 0 ? TY_EXCHANGE_ALL_TO_ALL : TY_EXCHANGE_PER_NODE;
-    x.combine = strcmp(name, "combine") == 0;
     reach.nodes = reach.ranks / reach.per_node;
     ty_exchange_cost(&config->cluster, &x, &reach, &cost);
     printf("%.9g %.9g %.9g\n", ty_coll_seconds(&cost), ty_exchange_copies(&x, reach.nodes),

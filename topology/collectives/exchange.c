@@ -259,8 +259,7 @@ bool ty_exchange_is(const struct ty_exchange *a, const struct ty_exchange *b)
     return a->method == b->method && equal(a->tokens, b->tokens) && equal(a->row_B, b->row_B) &&
            a->experts == b->experts && a->top_k == b->top_k && a->groups == b->groups &&
            a->group_limit == b->group_limit && equal(a->load, b->load) &&
-           equal(a->node_load, b->node_load) && a->sms == b->sms && a->combine == b->combine &&
-           a->overlapped == b->overlapped;
+           equal(a->node_load, b->node_load) && a->sms == b->sms && a->overlapped == b->overlapped;
 }
 
 /* Chosen by exchanges, never for a collective. */
@@ -283,11 +282,13 @@ const struct ty_coll_algorithm ty_coll_per_node = {
     .applies = applies,
 };
 
+#define MOST_SMS 0.9 /* some are always left: a rate is divided by their share */
+
 double ty_exchange_slows(const struct ty_cluster *cluster, const struct ty_exchange *exchange,
                          bool between_nodes)
 {
     if (exchange->sms > 0) {
-        return fmin(0.9, (double)exchange->sms / cluster->gpu.sms);
+        return fmin(MOST_SMS, (double)exchange->sms / cluster->gpu.sms);
     }
     return between_nodes ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }

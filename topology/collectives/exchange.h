@@ -36,7 +36,6 @@ struct ty_exchange {
     double load;      /* what the busiest rank sends or receives over the mean; 0 and 1: balanced */
     double node_load; /* the same of the busiest node; 0: as `load` */
     uint32_t sms;     /* that its kernels take from computation; 0: what other collectives do */
-    bool combine;     /* experts send, not receive */
     bool overlapped;  /* computation runs beside it all along */
 };
 
