@@ -158,20 +158,12 @@ static void forward(struct ty_lowering *l, const struct ty_block_want *want)
 
 typedef void part_fn(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 
-static part_fn *backward_of(const struct ty_block_want *want)
-{
-    if (want->phase != TY_PHASE_BACKWARD) {
-        return ty_lower_part_input;
-    }
-    return want->woven ? ty_lower_part_woven : ty_lower_part_backward;
-}
-
 /* A backward, whole or its input part: part after part from the last. */
 static void backward(struct ty_lowering *l, const struct ty_block_want *want)
 {
     const struct ty_vstage *v = want->v;
     const bool whole = want->phase == TY_PHASE_BACKWARD;
-    part_fn *part = backward_of(want);
+    part_fn *part = whole ? ty_lower_part_backward : ty_lower_part_input;
     const bool reducing = whole && ty_lower_is_reducing(l, want);
     const bool late = ty_layout_reduces_late(l->in->layout);
     struct ty_gathers gathers;

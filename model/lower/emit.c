@@ -4,6 +4,8 @@
  * which one. Computations wait for what was said to be needed since the last of them. */
 #include "model/lower/internal.h"
 
+#include <assert.h>
+
 uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block)
 {
     l->emit.n_need = l->emit.n_weights = 0;
@@ -90,7 +92,8 @@ void ty_lower_emit(struct ty_lowering *l, struct ty_op op, const uint8_t *waits,
     uint32_t n = n_waits;
     for (uint32_t i = 0; i < n_waits; i++) {
         all[i] = ty_lower_own_event(l, waits[i]);
-        if (l->weaves && l->emit.fresh && waits[i] == TY_EVENT_COMPUTE && n < TY_WAITS) {
+        if (l->weaves && l->emit.fresh && waits[i] == TY_EVENT_COMPUTE) {
+            assert(n < TY_WAITS);
             all[n++] = other_event(l, TY_EVENT_COMPUTE);
         }
     }

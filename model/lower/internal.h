@@ -70,8 +70,8 @@ struct ty_grad_bucket {
     double params;
 };
 
-/* What gradients and weights wait for: the attention or the MLP of a layer, or a whole unit.
- * Buckets are those that close in its backward. */
+/* What gradients and weights wait for: the attention of a layer, its MLP or experts, or a whole
+ * unit. Buckets are those that close in its backward. */
 #define TY_PIECES 12u /* most weights of a part */
 struct ty_unit_part {
     enum ty_part part;
@@ -94,7 +94,7 @@ struct ty_member_load {
 /* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
-    uint16_t layer; /* TY_UNIT_LAYER: global number; else TY_NONE */
+    uint16_t layer; /* of layers: global number; else TY_NONE */
     /* on this rank, and on others as well: among data ranks; among those with the same experts,
      * where these are others */
     double params, experts;
@@ -205,7 +205,7 @@ struct ty_lower_block {
     bool second; /* ... with events of its own */
     bool fresh;  /* nothing of the pass has been computed or is to be hidden */
     bool cut;    /* the next operation begins a piece */
-    struct ty_lower_weight weight[TY_UNIT_OPS]; /* [n_weights]: put off, in a woven pair */
+    struct ty_lower_weight weight[TY_UNIT_OPS]; /* [n_weights]: put off */
     uint32_t n_weights;
     /* events the next computation has to wait for, and what each of them has waited for itself */
     uint8_t need[TY_EVENTS];
@@ -427,10 +427,8 @@ void ty_lower_collective(struct ty_lowering *l, enum ty_comm_group group, uint16
 /* layer.c: the operations of a part of a unit, in each kind of pass. */
 void ty_lower_host(struct ty_lowering *l, enum ty_phase phase);
 void ty_lower_part_forward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
+/* Weight gradients may be put off until there is a collective to run beside: to its end at most. */
 void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
-/* In a woven pair: weight gradients are put off until there is a collective to run beside, at most
- * to the end of the part. */
-void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_input(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 void ty_lower_part_weight(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part);
 

@@ -1,7 +1,7 @@
 /* layer.c - the operations of one unit (embedding, layer, head), forward and backward, by
- * parts: the attention and the MLP of a layer, because gradients of one are reduced, and weights
- * gathered, while the other computes. They are those of its list (block.h), with the collectives
- * that kinds of parallelism have put around them; of a layer under tensor parallelism:
+ * parts: the attention of a layer and its MLP or experts, because gradients of one are reduced, and
+ * weights gathered, while the other computes. They are those of its list (block.h), with the
+ * collectives that kinds of parallelism have put around them; of a layer under tensor parallelism:
  *
  *     forward   norm [AG] qkv attention proj AR|RS   norm [AG] mlp AR|RS
  *     backward  [AG] mlp-dgrad AR|RS || mlp-wgrad, norm, [AG] proj, attention,
@@ -251,18 +251,14 @@ static void whole_op(struct ty_lowering *l, const struct at *at)
     wait_for_rows(l, rows);
 }
 
+/* In a woven pair all weight gradients are put off, but of what comes first: nobody waits for its
+ * input gradient. */
 static void backward_op(struct ty_lowering *l, const struct at *at)
 {
-    const bool delays =
+    const bool experts =
         at->op->expert && l->in->layout->expert > 1 && l->in->layout->framework.overlap_dispatch;
+    const bool delays = l->emit.woven ? !at->op->first : experts;
     (delays ? delayed_op : whole_op)(l, at);
-}
-
-/* In a woven pair. */
-static void woven_op(struct ty_lowering *l, const struct at *at)
-{
-    /* nobody waits for the input gradient of what comes first */
-    (at->op->first ? whole_op : delayed_op)(l, at);
 }
 
 /* The input gradient alone: what the stage before waits for. */
@@ -337,12 +333,6 @@ void ty_lower_part_backward(struct ty_lowering *l, const struct ty_unit *unit, e
 {
     recompute(l, unit, part);
     reversed(l, unit, part, backward_op);
-}
-
-void ty_lower_part_woven(struct ty_lowering *l, const struct ty_unit *unit, enum ty_part part)
-{
-    recompute(l, unit, part);
-    reversed(l, unit, part, woven_op);
     catch_up(l);
 }
 

@@ -9,10 +9,9 @@
  *
  * Gradients of experts fill buckets of their own: other ranks have the same experts than have the
  * same rest of a layer. What a rank has alone is in no bucket. */
-#include <assert.h>
-
 #include "model/lower/internal.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Weights of a part in the order their gradients become known. */
@@ -24,6 +23,7 @@ static uint32_t pieces_of(const struct ty_lowering *l, const struct ty_unit *uni
     for (uint32_t i = ops->n; i > 0; i--) {
         const struct ty_unit_op *op = &ops->op[i - 1];
         for (uint32_t k = op->n_weights; k > 0 && op->part == part; k--) {
+            assert(n < TY_PIECES);
             piece[n++] = &op->weights[k - 1];
         }
     }
