@@ -15,8 +15,7 @@ static const struct ty_word sync_words[] = {
     {"true", TY_HABIT_TRUE, "reduced after every backward pass"},
     {"run", TY_SYNC_EVERY_RUN,
      "after the last of neighbouring backward passes of a model chunk; whole gradients of one "
-     "chunk "
-     "are kept"},
+     "chunk are kept"},
     {"false", TY_HABIT_FALSE, "added up first: whole gradients are kept on every rank"},
     {"no-pipeline", TY_HABIT_NO_PIPELINE, "true without a pipeline, false in one"},
     {NULL, 0, NULL},
@@ -185,8 +184,7 @@ const struct ty_field ty_framework_fields[] = {
     FLAG(fused_activation, "true", "whether SwiGLU is one kernel; false: two, more traffic"),
     FLAG(keep_product, "true",
          "framework.fused_activation: whether the product of SwiGLU is kept for the backward; "
-         "false: "
-         "its kernel makes it again there from gate and up"),
+         "false: its kernel makes it again there from gate and up"),
     FLAG(fused_loss, "false",
          "whether the cross-entropy is one kernel on 16-bit logits that writes their gradient over "
          "them; false: operators on 32-bit copies (memory only: the time is that of operators)"),

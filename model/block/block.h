@@ -14,9 +14,10 @@
  *
  * `>` before an operator: tensor ranks have to bring its input together (it is column-parallel);
  * after: its result is a sum over them (row-parallel). An operator knows its kernels, its weights,
- * and what it keeps for the backward pass. attention.c, mlp.c and ends.c write that; a new kind of
- * block is a file like those. Kinds of parallelism (model/parallel.h) then say what a rank has of
- * it, and put collectives around it. Everything else reads these lists:
+ * and what it keeps for the backward pass. Files named for what they describe write that (mlp.c,
+ * experts.c, latent.c, ...), called from layer.c and block.c; a new kind of block is one more.
+ * Kinds of parallelism (model/parallel.h) then say what a rank has of it, and put collectives
+ * around it. Everything else reads these lists:
  *
  *     price.c     seconds of a forward, an input and a weight gradient, a recomputation
  *     params.c    parameters of a unit, a stage, a model
@@ -30,7 +31,6 @@
 #include "model/parallel.h"
 #include "model/vocabulary.h"
 #include "sim/core/program/program.h"
-#include "topology/collectives/exchange.h"
 #include "topology/collectives/exchange.h"
 
 /* Kinds of units. Layers of a model may be of several kinds, TY_UNIT_LAYER and those after it; one
