@@ -79,9 +79,6 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     plan->expert_states = ty_memory_states(layout, plan->experts, plan->experts);
     plan->states.weights *= plan->weight_copies;
     plan->expert_states.weights *= plan->weight_copies;
-    struct ty_tensors tensors;
-    ty_memory_tensors(l->units, &tensors);
-    plan->layer_activations_B = ty_tensors_sum(&tensors, TY_UNIT_LAYER, TY_LIFE_KEPT);
     return 0;
 }
 

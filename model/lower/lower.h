@@ -69,7 +69,6 @@ struct ty_stage_plan {
     double whole;           /* and those that every tensor rank has */
     struct ty_state_bytes states, expert_states; /* all; of these, those of experts */
     double buffers_B;
-    double layer_activations_B; /* one micro-batch, one layer */
 };
 
 /* Result; everything is owned by the arena. */
