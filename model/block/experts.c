@@ -123,6 +123,11 @@ static uint32_t shared_up_beside(struct ty_block_maker *b)
 {
     if (b->arch->shared_ffn > 0 && b->layout->framework.shared_overlap) {
         shared_up(b, shared_op(b, "shared up", "shared up dgrad", "shared up wgrad"));
+        /* the router has kept this rank's part of it */
+        const bool gathered = b->shard.tokens > b->shard.own_tokens;
+        ty_block_keep(b, b->out->n - 1, b->out->n - 1, "inputs of the shared experts",
+                      gathered && !b->layout->framework.regather_inputs ? ty_block_input_bytes(b)
+                                                                        : 0);
     }
     return b->out->n - 1;
 }

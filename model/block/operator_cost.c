@@ -70,7 +70,8 @@ static void set_shape(struct ty_kernel *kernel, const struct ty_operator_key *ke
         break;
     case TY_OPERATOR_ACCUMULATION:
     case TY_OPERATOR_OPTIMIZER: /* told apart by the type of the gradients */
-        kernel->update = (struct ty_update){size, key->dtype == TY_DTYPE_FP32 ? 4 : 2, STATE_B};
+        kernel->update = (struct ty_update){
+            .params = size, .gradient_B = key->dtype == TY_DTYPE_FP32 ? 4 : 2, .state_B = STATE_B};
         break;
     default:
         kernel->elements = size;

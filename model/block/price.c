@@ -149,7 +149,8 @@ struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layou
         /* by the type of the gradients it reads; all of 16 bit are alike */
         .dtype = framework->grad_fp32 ? TY_DTYPE_FP32 : TY_DTYPE_BF16,
         .variant = framework->fused_optimizer ? TY_FUSED : TY_UNFUSED,
-        .update = {local, ty_memory_grad_bytes(layout), ty_memory_optimizer_bytes(layout)}};
+        .update = {local, ty_memory_grad_bytes(layout), ty_memory_optimizer_bytes(layout),
+                   framework->master_dtype == TY_STATE_NONE}};
     struct ty_cost cost = ty_kernel_cost(gpu, &adam, TY_WGRAD);
     cost.seconds *= gpu->derate;
     return cost;

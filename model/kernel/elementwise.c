@@ -279,7 +279,8 @@ struct ty_cost ty_update_cost(const struct ty_gpu *gpu, const struct ty_kernel *
 {
     const struct ty_update *x = &kernel->update;
     const bool adam = kernel->op == TY_OPERATOR_OPTIMIZER;
-    const double fused_B = 2 * x->state_B + ADAM_WEIGHT_B + x->gradient_B;
+    const double weight_B = x->in_place ? 2 * ADAM_WEIGHT_B : ADAM_WEIGHT_B;
+    const double fused_B = 2 * x->state_B + weight_B + x->gradient_B;
     const double step_B =
         kernel->variant == TY_FUSED ? fused_B : ADAM_UNFUSED_B * x->state_B / ADAM_STATE_B;
     const struct traffic traffic = adam ? streamed(step_B, gpu->optimizer_efficiency)

@@ -61,6 +61,24 @@ START_TEST(optimizers_keep_what_their_types_weigh)
 }
 END_TEST
 
+/* Per parameter: 6 B of states read and written, weight written, gradient read; of 4 B the same,
+ * and the weight read. */
+START_TEST(without_a_master_weight_the_models_is_read)
+{
+    struct model_case c;
+    model_case(&c, 1, "llama-7b", "", "{global_batch: 8}");
+    struct ty_framework *framework = &c.layout.framework;
+    framework->fused_optimizer = true;
+    framework->grad_fp32 = false;
+    framework->moment_dtype = TY_STATE_16BIT;
+    framework->master_dtype = TY_STATE_16BIT;
+    const double with = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e12, 0).seconds;
+    framework->master_dtype = TY_STATE_NONE;
+    const double without = ty_optimizer_cost(&c.cluster.gpu, &c.layout, 1e12, 0).seconds;
+    assert_near(without / with, (8 + 4 + 2) / (12 + 2 + 2.0), 1e-6); /* a launch */
+}
+END_TEST
+
 /* ---- activations ---- */
 
 static double sum_of(const struct model_case *c, enum ty_unit_kind unit, enum ty_tensor_life life)
@@ -428,8 +446,33 @@ START_TEST(types_have_their_bytes)
 }
 END_TEST
 
-TY_SUITE("memory", zero_shares_states_as_in_its_paper, gradients_in_32_bit_add_two_bytes_each,
-         optimizers_keep_what_their_types_weigh, megatron_activations_are_the_published_percentages,
+/* Beside the dispatch they have no operator in front that would gather it for the router, too. */
+START_TEST(shared_experts_keep_their_gathered_input)
+{
+    struct model_case c;
+    model_case(&c, 4, "deepseek-v2-lite", "",
+               "{tensor: 2, sequence_parallel: true, expert: 2, global_batch: 32}");
+    for (int again = 0; again < 2; again++) {
+        struct ty_units units;
+        struct ty_tensors tensors;
+        double kept = 0;
+        c.layout.framework.shared_overlap = true;
+        c.layout.framework.regather_inputs = again;
+        ty_units_make(&units, &c.arch, &c.layout);
+        ty_memory_tensors(&units, &tensors);
+        for (uint32_t i = 0; i < tensors.n; i++) {
+            const bool is = strcmp(tensors.item[i].name, "inputs of the shared experts") == 0;
+            kept += is ? tensors.item[i].bytes : 0;
+        }
+        ck_assert_double_eq(kept, again ? 0 : 2.0 * c.arch.sequence * c.arch.hidden);
+    }
+}
+END_TEST
+
+TY_SUITE("memory", without_a_master_weight_the_models_is_read,
+         shared_experts_keep_their_gathered_input, zero_shares_states_as_in_its_paper,
+         gradients_in_32_bit_add_two_bytes_each, optimizers_keep_what_their_types_weigh,
+         megatron_activations_are_the_published_percentages,
          megatron_activations_are_the_published_formulas, llama_activations_follow_their_formula,
          what_is_recomputed_and_what_is_kept_make_the_whole, parts_give_up_what_only_they_have,
          loss_and_head_need_14_bytes_a_logit, swiglu_of_two_kernels_keeps_a_fourth_wide_tensor,
