@@ -166,8 +166,10 @@ static double computed(const struct quick_run *q, uint32_t stage)
 START_TEST(modules_for_further_tokens_follow_the_last_layer)
 {
     struct quick_run none = quick_run(small, NULL, NULL);
-    struct quick_run one = quick_run(small, NULL, SETS("model.mtp=1"));
-    struct quick_run two = quick_run(small, NULL, SETS("model.mtp=2"));
+    struct quick_run one =
+        quick_run(small, NULL, SETS("model.mtp=1", "layout.stage_layers=[4, 4]"));
+    struct quick_run two =
+        quick_run(small, NULL, SETS("model.mtp=2", "layout.stage_layers=[4, 4]"));
     const struct ty_arch *arch = &one.config->arch;
     const double h = 4096, V = 32000, layer = ty_arch_layer_params(arch);
     const double module = layer + 2 * h * h + 3 * h;
@@ -195,7 +197,8 @@ END_TEST
  * under sequence parallelism a module has five norms: of its layer, before it and after it. */
 START_TEST(modules_for_further_tokens_share_a_tied_matrix)
 {
-    struct quick_run both = quick_run(small, NULL, SETS("model.mtp=1", "model.tied=true"));
+    struct quick_run both = quick_run(
+        small, NULL, SETS("model.mtp=1", "model.tied=true", "layout.stage_layers=[4, 4]"));
     const struct ty_stage_plan *plan = both.run->lowered.stage;
     ck_assert_double_eq((plan[0].params + plan[1].params) * 2,
                         ty_arch_params(&both.config->arch) + 32000.0 * 4096); /* one copy does */
