@@ -84,8 +84,8 @@
     "l2_bandwidth: 12 TB/s            # guess 15 %: A100's and H100's over theirs\n"               \
     "gemm_overhead: 5.6 us            # SimuMax, 514 shapes\n"                                     \
     "gemm_wave: 0                     # fitted without\n"                                          \
-    "fp8_ramp: 0                      # guess: tensor memory holds two tiles, and one is stored\n"  \
-    "#                                  while the next is computed (CUTLASS, sm100 kernels)\n"      \
+    "fp8_ramp: 0                      # guess: tensor memory holds two tiles, one is stored\n"     \
+    "#                                  while the next is computed (CUTLASS, sm100 kernels)\n"     \
     "wgrad_slowdown: 1.05             # guess 3 %: as A100\n"                                      \
     "wgrad_result: 1                  # SimuMax, 36 products in groups: 7.0 %\n"                   \
     "flash1_half: 273                 # guess: as A100\n"                                          \
