@@ -145,21 +145,24 @@ static void normalise(double *share, uint32_t n)
     }
 }
 
-/* No share above `most`, at least 1 / n; what is above goes to the others as their shares are,
- * which may lift one of them above: as often as there are experts at most. */
+/* No share above `most`, at least 1 / n; what is above goes to the others as their shares are, or
+ * evenly where they have none. That may lift one of them above: as often as there are experts at
+ * most. */
 static void limit(double *share, uint32_t n, double most)
 {
     for (uint32_t round = 0; round < n; round++) {
-        double above = 0, below = 0;
+        double above = 0, below = 0, others = 0;
         for (uint32_t e = 0; e < n; e++) {
             above += share[e] > most ? share[e] - most : 0;
             below += share[e] < most ? share[e] : 0;
+            others += share[e] < most;
         }
-        if (above <= 0 || below <= 0) {
+        if (above <= 0 || others == 0) {
             return;
         }
         for (uint32_t e = 0; e < n; e++) {
-            share[e] = share[e] < most ? share[e] * (1 + above / below) : most;
+            const double more = below > 0 ? share[e] * (above / below) : above / others;
+            share[e] = share[e] < most ? share[e] + more : most;
         }
     }
 }

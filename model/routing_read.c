@@ -141,9 +141,11 @@ static int finish_layer(const struct reader *r, uint32_t layer)
     }
     if (!(sum > 0) || !isfinite(sum)) {
         const struct ty_place at = place(r, row_of[0] - 1, LOAD);
-        return ty_fail_at(r->err, TY_EINPUT, &at,
-                          "the loads of layer %u sum to %g; some expert needs a load above 0",
-                          number, sum);
+        return ty_fail_at(
+            r->err, TY_EINPUT, &at,
+            "the loads of layer %u sum to %g; write numbers whose sum is above 0, and "
+            "a number",
+            number, sum);
     }
     for (uint32_t e = 0; e < n; e++) {
         load[e] /= sum;

@@ -312,7 +312,7 @@ static int load(const char *text, struct ty_token_routing *routing, struct ty_ar
 
 START_TEST(a_file_of_loads_is_taken_as_it_is)
 {
-    static const struct group g = {2, 2, 1, 1000};
+    static const struct group g = {2, 2, 1, 1000}, both = {2, 2, 2, 1000};
     struct ty_arena arena = {.head = NULL};
     struct ty_err err = TY_ERR_NONE;
     struct ty_token_routing routing;
@@ -327,6 +327,11 @@ START_TEST(a_file_of_loads_is_taken_as_it_is)
         ck_assert_double_eq(rows[0], 500);
     }
     ck_assert_uint_ne(ty_token_routing_digest(&routing), 0);
+    /* all tokens go to both experts, even where the file knows of one */
+    ck_assert_int_eq(
+        load("layer,expert,load\n1,0,1\n1,1,0\n2,0,1\n2,1,1\n", &routing, &arena, &err), 0);
+    rows_of(&routing, &both, 1, 0, rows);
+    ck_assert(rows[0] == 2000 && rows[1] == 2000);
     ty_arena_release(&arena);
 }
 END_TEST
@@ -353,7 +358,9 @@ START_TEST(a_file_that_is_wrong_is_told_with_line_and_column)
         {HEAD "1,1,1\n1,1,2\n", ":3:1: expert 1 of layer 1 is there twice, first in line 2; keep "
                                 "one"},
         {HEAD "1,0,0\n1,1,0\n2,0,1\n2,1,1\n",
-         ":2:5: the loads of layer 1 sum to 0; some expert needs a load above 0"},
+         ":2:5: the loads of layer 1 sum to 0; write numbers whose sum is above 0, and a number"},
+        {HEAD "1,0,1e308\n1,1,1e308\n2,0,1\n2,1,1\n",
+         ":2:5: the loads of layer 1 sum to inf; write numbers whose sum is above 0, and a number"},
         {"layer,expert,load,name\n1,0,1,x\n",
          ":1:19: unknown column (name); write the columns layer, expert, load"},
     };
