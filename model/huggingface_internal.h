@@ -40,7 +40,7 @@ bool ty_hf_flag(struct ty_hf_reader *r, const char *key, bool otherwise);
 struct ty_hf_experts {
     const char *experts, *per_token, *width;
     const char *n_shared, *shared_width; /* so many of that width; or of this together */
-    bool shared_gate, sinks, router_bias;
+    bool shared_gate, sinks, router_bias, latent;
 };
 extern const struct ty_hf_experts ty_hf_mixtral, ty_hf_qwen2_moe, ty_hf_qwen3_moe, ty_hf_deepseek,
     ty_hf_gpt_oss, ty_hf_olmoe, ty_hf_dbrx;

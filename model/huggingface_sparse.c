@@ -21,7 +21,8 @@ const struct ty_hf_experts ty_hf_qwen3_moe = {
 const struct ty_hf_experts ty_hf_deepseek = {.experts = "n_routed_experts",
                                              .per_token = "num_experts_per_tok",
                                              .width = "moe_intermediate_size",
-                                             .n_shared = "n_shared_experts"};
+                                             .n_shared = "n_shared_experts",
+                                             .latent = true};
 const struct ty_hf_experts ty_hf_gpt_oss = {.experts = "num_local_experts",
                                             .per_token = "num_experts_per_tok",
                                             .width = "intermediate_size",
@@ -36,6 +37,16 @@ static unsigned long number(struct ty_hf_reader *r, const char *key)
 {
     const struct ty_node *node = ty_hf_value(r, key);
     return node != NULL && ty_hf_is_number(node, true) ? strtoul(node->text, NULL, 10) : 0;
+}
+
+/* The same of a key that no other reader checks. */
+static unsigned long checked(struct ty_hf_reader *r, const char *key)
+{
+    const struct ty_node *node = ty_hf_value(r, key);
+    if (node != NULL && !ty_hf_is_number(node, true)) {
+        ty_hf_fail(r, node, key, "not a whole number");
+    }
+    return number(r, key);
 }
 
 static bool is_text(struct ty_hf_reader *r, const char *key, const char *text)
@@ -87,30 +98,25 @@ static void convert_dense(struct ty_hf_reader *r)
 /* One group is none, and so are those that nothing chooses among. */
 static void convert_groups(struct ty_hf_reader *r)
 {
-    const unsigned long groups = number(r, "n_group"), limit = number(r, "topk_group");
+    const unsigned long groups = checked(r, "n_group"), limit = checked(r, "topk_group");
     if (groups > 1 && limit > 0 && !is_text(r, "topk_method", "greedy")) {
         put_number(r, "expert_groups", groups);
         put_number(r, "group_limit", limit);
     }
 }
 
+/* Queries may have none (DeepSeek-V2-Lite). */
 static void convert_latent(struct ty_hf_reader *r)
 {
-    static const char *const keys[][2] = {{"query_latent", "q_lora_rank"},
-                                          {"head_rope", "qk_rope_head_dim"},
-                                          {"head_value", "v_head_dim"}};
-    if (ty_hf_value(r, "kv_lora_rank") == NULL) {
-        return;
-    }
     ty_hf_number(r, "kv_latent", "kv_lora_rank", true, 1);
-    for (size_t i = 0; i < TY_COUNT(keys); i++) {
-        ty_hf_number(r, keys[i][0], keys[i][1], false, 1);
-    }
+    ty_hf_number(r, "head_rope", "qk_rope_head_dim", true, 1);
+    ty_hf_number(r, "head_value", "v_head_dim", true, 1);
+    ty_hf_number(r, "query_latent", "q_lora_rank", false, 1);
 }
 
 void ty_hf_convert_sparse(struct ty_hf_reader *r, const struct ty_hf_experts *x)
 {
-    const unsigned long shared = x->n_shared != NULL ? number(r, x->n_shared) : 0;
+    const unsigned long shared = x->n_shared != NULL ? checked(r, x->n_shared) : 0;
     ty_hf_number(r, "experts", x->experts, true, 1);
     ty_hf_number(r, "experts_per_token", x->per_token, true, 1);
     ty_hf_number(r, "expert_ffn", x->width, true, 1);
@@ -126,7 +132,9 @@ void ty_hf_convert_sparse(struct ty_hf_reader *r, const struct ty_hf_experts *x)
               x->router_bias || is_text(r, "topk_method", "noaux_tc") ? "true" : "false");
     convert_dense(r);
     convert_groups(r);
-    convert_latent(r);
+    if (x->latent) {
+        convert_latent(r);
+    }
     ty_hf_number(r, "mtp", "num_nextn_predict_layers", false, 1);
 }
 

@@ -350,6 +350,41 @@ START_TEST(what_sparse_configs_say_of_single_layers_is_a_pattern)
 }
 END_TEST
 
+#define DEEPSEEK(latent, rest)                                                                     \
+    "{\"model_type\": \"deepseek_v3\", " HEADS(4, 64, 4, 4, 64, 100) latent                        \
+        "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "                                    \
+        "\"moe_intermediate_size\": 16, " rest "}"
+#define LATENT                                                                                     \
+    "\"kv_lora_rank\": 16, \"qk_nope_head_dim\": 16, \"qk_rope_head_dim\": 8, \"v_head_dim\": "    \
+    "16, "
+
+/* Counts that are none, and attention without what makes it latent, are not taken for 0. */
+START_TEST(what_deepseek_configs_leave_open_is_told)
+{
+    static const struct {
+        const char *json, *message;
+    } rows[] = {
+        {DEEPSEEK(LATENT, "\"n_shared_experts\": -1"), "n_shared_experts: not a whole number"},
+        {DEEPSEEK(LATENT, "\"n_group\": 1.5, \"topk_group\": 1"), "n_group: not a whole number"},
+        {DEEPSEEK(LATENT, "\"n_group\": 2, \"topk_group\": \"1\""),
+         "topk_group: not a whole number"},
+        {DEEPSEEK("\"kv_lora_rank\": null, ", "\"n_group\": 1"), "kv_lora_rank: missing"},
+        {DEEPSEEK("\"kv_lora_rank\": 16, \"v_head_dim\": 16, ", "\"n_group\": 1"),
+         "qk_rope_head_dim: missing"},
+    };
+    struct model_case c;
+    char path[64];
+    ck_assert_msg(convert(&c, DEEPSEEK(LATENT, "\"n_shared_experts\": null"), path) == 0, "%s",
+                  c.err.text);
+    model_case_release(&c);
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        ck_assert_int_eq(convert(&c, rows[i].json, path), TY_EINPUT);
+        ck_assert_msg(strstr(c.err.text, rows[i].message) != NULL, "%s", c.err.text);
+        model_case_release(&c);
+    }
+}
+END_TEST
+
 /* Of a key that nobody reads and that may be about the shape there is a line; of a name, a share,
  * what is off and what is known to say nothing there is none. */
 START_TEST(keys_that_are_not_understood_are_told)
@@ -383,4 +418,4 @@ TY_SUITE("huggingface", a_llama_config_gives_the_model_of_the_preset,
          keys_of_biases_are_of_their_matrices, a_config_may_have_a_window,
          a_config_that_cannot_be_used_says_why, configs_of_families_with_experts_give_the_presets,
          what_sparse_configs_say_of_single_layers_is_a_pattern,
-         keys_that_are_not_understood_are_told)
+         what_deepseek_configs_leave_open_is_told, keys_that_are_not_understood_are_told)
