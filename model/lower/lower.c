@@ -331,12 +331,15 @@ static int prepare(struct ty_lowering *l)
     if (l->out->stage == NULL || l->vstage == NULL || l->cost_of == NULL) {
         return ty_fail_memory(l->b.err);
     }
-    if (l->sched->updates_each && in->arch->tied && l->shape.p > 1) {
+    if (l->sched->updates_each && (in->arch->tied || in->arch->mtp > 0) && l->shape.p > 1) {
         return ty_fail(l->b.err, TY_EINPUT,
-                       "schedule %s updates after every backward, and tied embeddings would make "
-                       "first and last stage meet each time; set model.tied to false, or use "
+                       "schedule %s updates after every backward, and an embedding that first and "
+                       "last stage have would make them meet each time; set %s, or use "
                        "pipedream-2bw",
-                       l->sched->name);
+                       l->sched->name,
+                       in->arch->mtp == 0 ? "model.tied to false"
+                       : in->arch->tied   ? "model.tied to false and model.mtp to 0"
+                                          : "model.mtp to 0");
     }
     make_grid(l);
     ty_lower_groups(l);
