@@ -57,7 +57,7 @@ static int load_group(struct ty_lowering *l, struct ty_layer_load *load, uint32_
             load->rows[group * ranks + i] += rows[e];
         }
     }
-    load->mean = who.rows / layout->expert;
+    load->mean = l->part->shard.expert_rows;
     load->dropped += dropped / who.rows / (l->members / ranks);
     return rc;
 }

@@ -157,7 +157,7 @@ static bool note_slowest_stage(const struct ty_figures *f, char *buf, size_t siz
 static bool note_imbalance(const struct ty_figures *f, char *buf, size_t size)
 {
     char share[32];
-    const int n = ty_snprintf(buf, size, "x %.2f at the fullest expert rank, mean over layers (%s)",
+    const int n = ty_snprintf(buf, size, "x %.2f at a group's fullest rank, on average (%s)",
                               f->expert_imbalance, f->run->config->run.routing);
     if (f->expert_dropped > 0 && n > 0 && (size_t)n < size) {
         (void)snprintf(buf + n, size - (size_t)n, "; %s of rows dropped",
@@ -240,7 +240,8 @@ const struct ty_figure_row ty_figure_table[] = {
      UNIT(SECONDS, -1), MEMBER(expert_wait_s), .note = note_imbalance, JSON,
      TABLE(95, "waiting for experts")},
     {"expert_imbalance",
-     "rows of the expert rank that gets most over the mean, mean over layers; 1: balanced",
+     "rows of a group's fullest expert rank over the mean, mean over groups and layers; 1: "
+     "balanced",
      UNIT(COUNT, -1), MEMBER(expert_imbalance), JSON},
     {"expert_dropped", "share of rows above framework.capacity", UNIT(SHARE, -1),
      MEMBER(expert_dropped), JSON},

@@ -1,6 +1,7 @@
 /* figures.c - what a finished run says: time, utilisation, traffic. */
 #include "sim/run/figures.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -59,16 +60,32 @@ static void utilisations(const struct ty_run *run, struct ty_figures *f)
     }
 }
 
+/* The fullest rank of each group that exchanges rows over the mean, mean over groups. */
+static double imbalance(const struct ty_layer_load *load, uint32_t members, uint32_t ranks)
+{
+    double sum = 0;
+    for (uint32_t first = 0; first < members; first += ranks) {
+        double most = 0;
+        for (uint32_t m = first; m < first + ranks; m++) {
+            most = fmax(most, load->rows[m]);
+        }
+        sum += most / load->mean;
+    }
+    return sum / (members / ranks);
+}
+
 /* What routing brings to the layers of all stages; 1 and 0 where it is balanced. */
 static void loads(const struct ty_run *run, struct ty_figures *f)
 {
     const struct ty_program *p = &run->lowered.program;
+    const struct ty_layout *layout = &run->config->layout;
     double most = 0, dropped = 0;
-    uint32_t n = 0, where;
-    for (uint32_t s = 0; s < run->config->layout.pipeline; s++) {
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < layout->pipeline; s++) {
         const struct ty_stage_plan *stage = &run->lowered.stage[s];
         for (uint32_t i = 0; i < stage->n_loads; i++) {
-            most += ty_layer_load_most(&stage->load[i], p->gangs[s].n_ranks, &where);
+            most += imbalance(&stage->load[i], p->gangs[s].n_ranks,
+                              layout->expert * layout->expert_tensor);
             dropped += stage->load[i].dropped;
             n++;
         }

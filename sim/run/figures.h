@@ -22,7 +22,8 @@ struct ty_figures {
     struct ty_fleet_figures fleet;
     double bucket_s[TY_N_BUCKETS]; /* per step, mean over ranks */
     double expert_wait_s;          /* of exposed_expert: for the slowest rank of the group */
-    double expert_imbalance;       /* largest load of a rank over the mean, mean over layers */
+    double expert_imbalance;       /* fullest rank of a group over the mean, mean over groups
+                                    * and layers */
     double expert_dropped;         /* share of rows above framework.capacity */
     struct ty_traffic traffic[TY_TRAFFIC_MAX];
     uint32_t n_traffic;

@@ -150,6 +150,44 @@ START_TEST(all_who_wait_are_told_apart_from_links)
 }
 END_TEST
 
+/* What is above the room is dropped, what is below it is filled: all experts work alike. */
+START_TEST(padded_steps_know_no_routing)
+{
+    static const char *const pad[] = {"framework.capacity=1.5", "framework.pad_to_capacity=true",
+                                      "framework.dispatcher=alltoall", "run.routing=dirichlet:1",
+                                      NULL};
+    static const char *const even[] = {"framework.capacity=1.5", "framework.pad_to_capacity=true",
+                                       "framework.dispatcher=alltoall", NULL};
+    struct quick_run a = quick_run(small, NULL, even), b = quick_run(small, NULL, pad);
+    ck_assert_uint_eq(a.run->timeline.makespan, b.run->timeline.makespan);
+    ck_assert_double_eq(b.figures.expert_imbalance, 1);
+    ck_assert_double_gt(b.figures.expert_dropped, 0);
+    quick_run_free(&a);
+    quick_run_free(&b);
+}
+END_TEST
+
+START_TEST(imbalance_is_the_mean_over_groups)
+{
+    struct quick_run q = run_with("run.routing=dirichlet:0.5", "cluster.nodes=2");
+    const struct ty_stage_plan *stage = &q.run->lowered.stage[0];
+    double sum = 0;
+    ck_assert_uint_eq(stage->n_loads, LAYERS);
+    for (uint32_t i = 0; i < LAYERS; i++) {
+        for (uint32_t group = 0; group < 2; group++) {
+            double most = 0;
+            for (uint32_t r = 0; r < RANKS; r++) {
+                const double rows = stage->load[i].rows[group * RANKS + r];
+                most = rows > most ? rows : most;
+            }
+            sum += most / stage->load[i].mean;
+        }
+    }
+    ck_assert_double_eq_tol(q.figures.expert_imbalance, sum / (2 * LAYERS), 1e-12);
+    quick_run_free(&q);
+}
+END_TEST
+
 START_TEST(a_capacity_drops_what_is_above_it)
 {
     static const uint32_t same[LAYERS] = {3, 3, 3, 3};
@@ -171,4 +209,5 @@ END_TEST
 TY_SUITE("routed", balanced_steps_know_no_seed_and_equal_loads_are_balanced,
          drawn_steps_belong_to_their_seed, a_step_costs_the_sum_of_the_maxima_of_its_layers,
          a_step_grows_by_what_its_fullest_ranks_have_more, all_who_wait_are_told_apart_from_links,
-         a_capacity_drops_what_is_above_it)
+         a_capacity_drops_what_is_above_it, padded_steps_know_no_routing,
+         imbalance_is_the_mean_over_groups)
