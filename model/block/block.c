@@ -98,13 +98,14 @@ void ty_block_keep(const struct ty_block_maker *b, uint32_t made, uint32_t used,
 void ty_block_keep_of(const struct ty_block_maker *b, uint32_t made, uint32_t kernel, uint32_t used,
                       const char *name, double bytes)
 {
-    put_saved(b, &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, made, used, kernel});
+    put_saved(b,
+              &(struct ty_saved){name, TY_LIFE_KEPT, TY_PART_NONE, bytes, made, used, kernel, 0});
 }
 
 void ty_block_need(const struct ty_block_maker *b, enum ty_tensor_life life, enum ty_part part,
                    const char *name, double bytes)
 {
-    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0});
+    put_saved(b, &(struct ty_saved){name, life, part, bytes, TY_INPUT, TY_INPUT, 0, 0});
 }
 
 /* Autograd makes it in the type of the weight, whoever adds it up; Megatron-LM, whose product has

@@ -189,6 +189,8 @@ struct ty_saved {
     double bytes;
     uint32_t made, used; /* by which operators; of what is kept only, */
     uint32_t kernel;     /* and by which of the maker's */
+    double routed;       /* bytes of the rows that come to the rank's experts when all get as many;
+                          * what `bytes` has beyond is room for more */
 };
 
 #define TY_UNIT_OPS   24u

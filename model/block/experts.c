@@ -245,6 +245,15 @@ static void expert_weights(const struct ty_block_maker *b, struct ty_unit_op *op
     ty_block_weight(op, "experts' down", down);
 }
 
+/* Tensors from number `first` on are as large as what comes to the rank's experts, with room for so
+ * many times a balanced load. */
+static void follow_routing(const struct ty_block_maker *b, uint32_t first, double room)
+{
+    for (uint32_t i = first; i < b->out->n_saved; i++) {
+        b->out->saved[i].routed = b->out->saved[i].bytes / room;
+    }
+}
+
 static uint32_t products(struct ty_block_maker *b, uint8_t role)
 {
     const double h = b->arch->hidden, f = b->shard.expert_ffn, rows = b->shard.expert_rows;
@@ -270,9 +279,11 @@ static uint32_t products(struct ty_block_maker *b, uint8_t role)
     grouped(b, op, f, h);
     sort(b, op);
     expert_weights(b, op);
+    const uint32_t first = b->out->n_saved;
     keep_inner(b, &of_experts, number, number, rows, f);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients in the experts",
                   (matrices + 1) * rows * f * e);
+    follow_routing(b, first, 1);
     ty_block_need_wgrad(b, TY_LIFE_BACKWARD, op, "gradient of an expert matrix");
     return number;
 }
@@ -286,13 +297,16 @@ static void rows_of(const struct ty_block_maker *b, uint32_t permute, uint32_t e
 {
     const double row = ty_block_row_bytes(b, false), rows = row * b->shard.expert_rows;
     const bool late = !b->layout->framework.scale_activation;
+    const uint32_t first = b->out->n_saved;
     ty_block_keep(b, permute, experts, "rows of the experts",
                   b->shard.expert_rows * b->arch->hidden * ty_block_operand_bytes(b));
     ty_block_keep(b, experts, unpermute, "outputs of the experts", late ? rows : 0);
+    follow_routing(b, first, 1);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients of rows that leave",
                   row * b->shard.sent_rows);
     ty_block_need(b, TY_LIFE_BACKWARD, TY_PART_MOE, "gradients of rows that arrive",
                   rows * b->layout->framework.dispatch_buffer);
+    follow_routing(b, b->out->n_saved - 1, b->layout->framework.dispatch_buffer);
 }
 
 static void permuted_first(struct ty_block_maker *b)

@@ -81,7 +81,7 @@ void ty_memory_tensors(const struct ty_units *units, struct ty_tensors *out)
         for (uint32_t i = 0; i < unit->n_saved; i++) {
             const struct ty_saved *x = &unit->saved[i];
             if (x->life != TY_LIFE_BACKWARD || x->part == TY_PART_NONE || x->part == fullest) {
-                out->item[out->n++] = (struct ty_tensor){x->name, k, x->life, x->bytes};
+                out->item[out->n++] = (struct ty_tensor){x->name, k, x->life, x->bytes, x->routed};
             }
         }
     }

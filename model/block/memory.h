@@ -22,6 +22,7 @@ struct ty_tensor {
     enum ty_unit_kind unit;
     enum ty_tensor_life life;
     double bytes;
+    double routed; /* as in struct ty_saved */
 };
 #define TY_TENSORS_MAX (TY_N_UNIT_KINDS * TY_UNIT_SAVED)
 struct ty_tensors {

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/number_text.h"
 #include "sim/run/gpus.h"
+#include "sim/run/uneven.h"
 
 static void add_item(struct ty_bill *bill, const char *what, double bytes, enum ty_bill_life life,
                      const char *note)
@@ -213,6 +215,18 @@ static void add_states(const struct ty_stage_plan *plan, struct ty_bill *bill)
     add_item(bill, "expert optimizer", experts->optimizer, TY_BILL_FIXED, "");
 }
 
+/* What the fullest rank has that a mean one has not. */
+static void add_uneven(const struct ty_run *run, uint32_t stage, struct ty_bill *bill)
+{
+    char note[128];
+    if (run->uneven != NULL) {
+        const struct ty_uneven *uneven = &run->uneven[stage];
+        (void)ty_snprintf(note, sizeof(note), "rank %u: x %.2f of a balanced load",
+                          (unsigned)uneven->rank, uneven->load);
+        add_item(bill, "rows above the mean", uneven->bytes, TY_BILL_FIXED, note);
+    }
+}
+
 void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
 {
     const struct ty_program *p = &run->lowered.program;
@@ -223,6 +237,7 @@ void ty_run_bill(const struct ty_run *run, uint32_t stage, struct ty_bill *out)
                             .pass = &ty_gang_passes(p, gang)[memory.peak_pass]};
     add_states(&run->lowered.stage[stage], out);
     add_activations(run, gang, &memory, out);
+    add_uneven(run, stage, out);
     add_item(out, "communication buffers", gang->static_B[TY_MEM_ACTIVATIONS], TY_BILL_FIXED, "");
     add_item(out, "fragmentation", run->config->cluster.overhead.fragmentation * out->total_B,
              TY_BILL_FIXED, "");

@@ -10,6 +10,7 @@
 #include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
+#include "sim/run/uneven.h"
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
                  const struct ty_limit_plan *limit, struct ty_lowered *out, struct ty_arena *arena,
@@ -69,6 +70,7 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
     if (rc == 0) {
         rc = lower(config, &config->cluster, &limit, &run->lowered, &run->arena, err);
     }
+    rc = rc < 0 ? rc : ty_run_find_uneven(run, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
     if (rc < 0) {
         ty_run_free(run);

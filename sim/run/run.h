@@ -18,6 +18,7 @@ enum ty_sharing {
 extern const char *const ty_sharing_words[];
 
 struct ty_band;
+struct ty_uneven;
 
 struct ty_run {
     const struct ty_config *config; /* borrowed */
@@ -37,6 +38,7 @@ struct ty_run {
     uint32_t threads;                   /* for variants of it; 0: one per core */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
     struct ty_band *band;               /* how sure it is, once asked (sim/search/band.h); NULL */
+    struct ty_uneven *uneven;           /* [gangs] (uneven.h); NULL: experts get equal loads */
     struct ty_run_jobs *jobs;           /* other jobs on the cluster (jobs.h); NULL: none */
 };
 

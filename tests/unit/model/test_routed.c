@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/core/execute/fold.h"
+#include "sim/run/bill.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
@@ -206,8 +207,68 @@ START_TEST(a_capacity_drops_what_is_above_it)
 }
 END_TEST
 
+/* Bytes of the tensors that are as large as what comes to the experts, and of the buffer, which has
+ * room for 1.2 times that. */
+static void routed_B(const struct quick_run *q, double *exact, double *buffer)
+{
+    static const char *const names[] = {"rows of the experts", "experts' gate", "experts' up",
+                                        "experts' product", "gradients in the experts"};
+    struct ty_bill bill;
+    ty_run_bill(q->run, 0, &bill);
+    ck_assert_int_eq(bill.kind, TY_PEAK_LAYER);
+    *exact = *buffer = 0;
+    for (uint32_t i = 0; i < bill.n_parts; i++) {
+        for (size_t k = 0; k < TY_COUNT(names); k++) {
+            *exact += strcmp(bill.part[i].what, names[k]) == 0 ? bill.part[i].bytes : 0;
+        }
+        if (strcmp(bill.part[i].what, "gradients of rows that arrive") == 0) {
+            *buffer = bill.part[i].bytes;
+        }
+    }
+    ck_assert_double_gt(*buffer, 0);
+}
+
+static const struct ty_bill_item *rows_above(const struct quick_run *q, struct ty_bill *bill)
+{
+    ty_run_bill(q->run, 0, bill);
+    for (uint32_t i = 0; i < bill->n; i++) {
+        if (strcmp(bill->item[i].what, "rows above the mean") == 0) {
+            return &bill->item[i];
+        }
+    }
+    return NULL;
+}
+
+START_TEST(the_fullest_rank_counts_for_memory)
+{
+    static const uint32_t same[LAYERS] = {3, 3, 3, 3}, other[LAYERS] = {1, 3, 5, 7};
+    static const char small_head[] = "model.vocabulary=1024";
+    struct quick_run even = run_of(same, 1, small_head), twice = run_of(same, 2, small_head);
+    struct quick_run little = run_of(same, 1.1, small_head), one = run_of(other, 2, small_head);
+    struct ty_bill bill, mean;
+    double exact, buffer;
+    routed_B(&even, &exact, &buffer);
+    ck_assert_ptr_null(rows_above(&even, &mean));
+    const struct ty_bill_item *item = rows_above(&twice, &bill);
+    ck_assert_ptr_nonnull(item);
+    ck_assert_double_eq_tol(item->bytes, exact + (2 / 1.2 - 1) * buffer, 1e-3 * exact);
+    ck_assert_str_eq(item->note, "rank 3: x 2.00 of a balanced load");
+    ck_assert_double_gt(bill.total_B, mean.total_B + item->bytes); /* fragmentation grows too */
+    item = rows_above(&little, &bill);
+    ck_assert_ptr_nonnull(item);
+    ck_assert_double_eq_tol(item->bytes, 0.1 * exact, 1e-3 * exact);
+    item = rows_above(&one, &bill); /* fullest in one layer of four: the sum spreads less */
+    ck_assert_ptr_nonnull(item);
+    ck_assert_ptr_nonnull(strstr(item->note, "x 1.14 of"));
+    quick_run_free(&even);
+    quick_run_free(&twice);
+    quick_run_free(&little);
+    quick_run_free(&one);
+}
+END_TEST
+
 TY_SUITE("routed", balanced_steps_know_no_seed_and_equal_loads_are_balanced,
          drawn_steps_belong_to_their_seed, a_step_costs_the_sum_of_the_maxima_of_its_layers,
          a_step_grows_by_what_its_fullest_ranks_have_more, all_who_wait_are_told_apart_from_links,
          a_capacity_drops_what_is_above_it, padded_steps_know_no_routing,
-         imbalance_is_the_mean_over_groups)
+         imbalance_is_the_mean_over_groups, the_fullest_rank_counts_for_memory)

@@ -328,7 +328,7 @@ START_TEST(of_large_runs_not_all_pairs_are_tried)
 END_TEST
 
 /* 3.6 GiB short; what its experts give before their last product is 4 GiB. */
-static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 1, memory: 65 GiB}\n"
+static const char sparse[] = "cluster: {preset: dgx-h100, nodes: 1, memory: 66 GiB}\n"
                              "model: {preset: olmoe-1b-7b, sequence: 4096}\n"
                              "layout: {global_batch: 64, micro_batch: 4, expert: 8}\n"
                              "run: {routing: \"dirichlet:0.5\"}\n";
