@@ -153,7 +153,8 @@ static struct traffic permute(const struct ty_kernel *kernel, double e, bool bac
     const bool to_experts = (kernel->op == TY_OPERATOR_PERMUTE) != backward;
     const double element_B = to_experts && x->expert_B > 0 ? x->expert_B : e;
     const double fused = to_experts ? PERMUTE_SHARE : UNPERMUTE_SHARE;
-    return streamed((1 + x->tokens / x->rows) * element_B,
+    const double tokens = x->rows > 0 ? x->tokens / x->rows : 0; /* of a row */
+    return streamed((1 + tokens) * element_B,
                     kernel->variant == TY_FUSED ? fused : PERMUTE_UNFUSED_SHARE);
 }
 

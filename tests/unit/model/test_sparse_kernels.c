@@ -142,6 +142,8 @@ START_TEST(rows_are_moved_by_their_bytes)
     kernel.variant = TY_UNFUSED;
     assert_near(us(ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD).seconds), back * 0.85 / 0.19,
                 1e-12);
+    kernel.permute.rows = kernel.permute.tokens = 0; /* to experts that nobody asks */
+    ck_assert_double_eq(ty_kernel_cost(&cluster.gpu, &kernel, TY_FORWARD).seconds, 0);
 }
 END_TEST
 
