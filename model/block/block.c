@@ -126,11 +126,10 @@ double ty_block_hidden_bytes(const struct ty_block_maker *b)
     return b->shard.tokens * b->arch->hidden * ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
 }
 
-/* Scales in 32 bit, one for each 128 elements (DeepSeek-V3, section 3.3.2). */
 double ty_block_row_bytes(const struct ty_block_maker *b, bool to_experts)
 {
     const bool fp8 = to_experts && b->layout->framework.dispatch_dtype == TY_DISPATCH_FP8;
-    return b->arch->hidden * (fp8 ? 1 + 4 / 128.0 : ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
+    return b->arch->hidden * (fp8 ? TY_FP8_B : ty_dtype_bytes((enum ty_dtype)b->arch->dtype));
 }
 
 double ty_block_input_bytes(const struct ty_block_maker *b)

@@ -14,13 +14,12 @@
 
 #include "model/block/block_internal.h"
 
-#define FP8_B  (1 + 4 / 128.0)   /* of an element, with a 32-bit scale for 128 */
-#define E5M6_B (1.5 + 4 / 128.0) /* the same of 12 bits */
+#define E5M6_B (0.5 + TY_FP8_B) /* of 12 bits with such a scale */
 
 double ty_block_fp8_shares(double own, double all)
 {
     const double e = ty_dtype_bytes(TY_DTYPE_FP8);
-    return (own * (e + FP8_B) + all * 2 * FP8_B) / (e + 2 * FP8_B);
+    return (own * (e + TY_FP8_B) + all * 2 * TY_FP8_B) / (e + 2 * TY_FP8_B);
 }
 
 static void cast(const struct ty_block_maker *b, struct ty_unit_op *op, int variant,
@@ -71,14 +70,14 @@ void ty_block_fp8_linear(const struct ty_block_maker *b, struct ty_unit_op *op, 
 double ty_block_operand_bytes(const struct ty_block_maker *b)
 {
     return ty_block_casts(b) && b->layout->framework.fp8_activations
-               ? FP8_B
+               ? TY_FP8_B
                : ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
 }
 
 double ty_block_cache_bytes(const struct ty_block_maker *b)
 {
     return ty_block_casts(b) && b->layout->framework.fp8_cache
-               ? FP8_B
+               ? TY_FP8_B
                : ty_dtype_bytes((enum ty_dtype)b->arch->dtype);
 }
 

@@ -55,8 +55,6 @@
 #define ROUTER_B         160.0
 #define ROUTER_UNFUSED_B 960.0
 #define ROUTER_BACKWARD  0.5
-/* Bytes of an element in fp8, with a 32-bit scale for each 128. */
-#define FP8_B (1 + 4 / 128.0)
 /* Bytes of an Adam step per parameter. One kernel: master weight and two moments read and written
  * (24 where they are 32 bit), 16-bit weight written (2), gradient read. Framework operators on
  * 32-bit shards, each a pass over memory, others in proportion: clipping (norm 4, scale 8), decay
@@ -167,10 +165,10 @@ static struct traffic router(const struct ty_kernel *kernel, bool backward)
 static struct traffic cast(const struct ty_gpu *gpu, const struct ty_kernel *kernel, double e,
                            bool backward)
 {
-    const double bytes[] = {[TY_CAST_QUANTIZE] = e + FP8_B,
-                            [TY_CAST_BOTH] = e + 2 * FP8_B,
-                            [TY_CAST_TRANSPOSE] = 2 * FP8_B,
-                            [TY_CAST_DEQUANTIZE] = FP8_B + e,
+    const double bytes[] = {[TY_CAST_QUANTIZE] = e + TY_FP8_B,
+                            [TY_CAST_BOTH] = e + 2 * TY_FP8_B,
+                            [TY_CAST_TRANSPOSE] = 2 * TY_FP8_B,
+                            [TY_CAST_DEQUANTIZE] = TY_FP8_B + e,
                             [TY_CAST_AMAX] = e};
     const double times = backward ? kernel->gradients : 1;
     struct traffic traffic = streamed(times * bytes[kernel->variant], gpu->activation_efficiency);

@@ -32,6 +32,9 @@ enum ty_direction {
     TY_WGRAD
 };
 
+/* Bytes of an element in fp8, with a 32-bit scale for each 128 (DeepSeek-V3, section 3.3.2). */
+#define TY_FP8_B (1 + 4 / 128.0)
+
 /* rows x in, times in x out. */
 struct ty_matmul {
     double rows, in, out;
