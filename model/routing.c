@@ -195,17 +195,18 @@ int ty_token_routing_shares(const struct ty_token_routing *routing, const struct
 }
 
 /* Multinomial counts, one binomial after the other: what is left goes by the shares left. Shares
- * come in and rows go out. */
+ * come in and rows go out; more of them than the generator counts come in bundles. */
 static void draw_rows(gsl_rng *r, double total, uint32_t n, double *rows)
 {
-    uint32_t left = (uint32_t)llround(total); /* below 2^32: see drawn */
+    const double bundle = fmax(1, ceil(total / UINT32_MAX));
+    uint32_t left = (uint32_t)llround(total / bundle);
     double share_left = 1;
     for (uint32_t e = 0; e < n; e++) {
         const double p = rows[e] < share_left ? rows[e] / share_left : 1;
         const uint32_t got = e == n - 1 ? left : gsl_ran_binomial(r, p, left);
         share_left -= rows[e];
         left -= got;
-        rows[e] = got;
+        rows[e] = bundle * got;
     }
 }
 

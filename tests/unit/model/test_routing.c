@@ -221,6 +221,18 @@ static double share_of(const char *text, uint32_t experts, uint32_t top_k, doubl
 }
 
 /* Of 128 experts with shares like 1 / n the first has 0.184; eight experts a token, 0.125. */
+START_TEST(more_rows_than_a_generator_counts_are_spread_alike)
+{
+    static const struct group g = {8, 64, 8, 1e9};
+    const struct ty_token_routing routing = routing_of("uniform");
+    double rows[EXPERTS_MAX];
+    rows_of(&routing, &g, 0, 0, rows);
+    for (uint32_t e = 0; e < g.experts; e++) {
+        ck_assert_double_eq_tol(rows[e], 1e9, 1e6);
+    }
+}
+END_TEST
+
 START_TEST(no_expert_gets_more_rows_than_there_are_tokens)
 {
     double share[EXPERTS_MAX], capped[EXPERTS_MAX];
@@ -379,9 +391,9 @@ START_TEST(a_file_that_is_wrong_is_told_with_line_and_column)
 }
 END_TEST
 
-TY_SUITE("routing", the_largest_load_is_that_of_published_tables,
-         blind_choice_differs_by_chance_only, what_a_capacity_drops_is_that_of_published_tables,
-         every_row_goes_to_one_expert, no_expert_gets_more_rows_than_there_are_tokens,
-         draws_belong_to_a_seed_a_layer_and_a_group,
+TY_SUITE("routing", more_rows_than_a_generator_counts_are_spread_alike,
+         the_largest_load_is_that_of_published_tables, blind_choice_differs_by_chance_only,
+         what_a_capacity_drops_is_that_of_published_tables, every_row_goes_to_one_expert,
+         no_expert_gets_more_rows_than_there_are_tokens, draws_belong_to_a_seed_a_layer_and_a_group,
          a_word_that_is_wrong_is_told_with_what_would_be_right, a_file_of_loads_is_taken_as_it_is,
          a_file_that_is_wrong_is_told_with_line_and_column)
