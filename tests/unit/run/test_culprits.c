@@ -193,7 +193,8 @@ END_TEST
 
 #define EXPERTS                                                                                    \
     "model.experts=16", "model.experts_per_token=2", "model.expert_ffn=2048", "layout.expert=4",   \
-        "layout.sequence_parallel=true", "framework.preset=megatron-lm"
+        "layout.sequence_parallel=true", "framework.preset=megatron-lm",                           \
+        "framework.layer_floor=0 s"
 
 /* Against the same model with balanced routing; the rank with most rows is named. */
 START_TEST(uneven_routing_costs_what_a_balanced_one_saves)
