@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "model/block/block.h"
 #include "model/block/flops.h"
 #include "sim/run/bill.h"
 #include "sim/run/gpus.h"
@@ -74,7 +75,18 @@ static double imbalance(const struct ty_layer_load *load, uint32_t members, uint
     return sum / (members / ranks);
 }
 
-/* What routing brings to the layers of all stages; 1 and 0 where it is balanced. */
+/* Share of rows that a capacity below the mean leaves out where all experts get as many. */
+static double dropped_of_equal(const struct ty_config *c)
+{
+    const double capacity = c->layout.framework.capacity;
+    if (!ty_arch_is_moe(&c->arch) || capacity <= 0 || capacity >= 1) {
+        return 0;
+    }
+    const struct ty_shard shard = ty_shard_of(&c->arch, &c->layout);
+    return fmax(0, 1 - shard.sent_rows / (shard.own_tokens * c->arch.experts_per_token));
+}
+
+/* What routing brings to the layers of all stages; 1 where it is balanced. */
 static void loads(const struct ty_run *run, struct ty_figures *f)
 {
     const struct ty_program *p = &run->lowered.program;
@@ -91,7 +103,7 @@ static void loads(const struct ty_run *run, struct ty_figures *f)
         }
     }
     f->expert_imbalance = n > 0 ? most / n : 1;
-    f->expert_dropped = n > 0 ? dropped / n : 0;
+    f->expert_dropped = n > 0 ? dropped / n : dropped_of_equal(run->config);
 }
 
 void ty_run_figures(const struct ty_run *run, struct ty_figures *f)

@@ -201,6 +201,10 @@ START_TEST(a_capacity_drops_what_is_above_it)
     ck_assert_double_eq_tol(load->rows[3] / load->mean, 1.25, 1e-3);
     ck_assert_double_lt(step_s(&some), step_s(&all));
     ck_assert_double_gt(step_s(&some), step_s(&even));
+    struct quick_run half =
+        quick_run(small, NULL, (const char *const[]){"framework.capacity=0.5", NULL});
+    ck_assert_double_eq_tol(half.figures.expert_dropped, 0.5, 1e-3);
+    quick_run_free(&half);
     quick_run_free(&even);
     quick_run_free(&all);
     quick_run_free(&some);
