@@ -59,6 +59,37 @@ static const double *capacities(const struct ty_run *run, struct ty_arena *arena
     return bytes;
 }
 
+/* Rows of the experts of each rank over their mean, where ranks differ in them. */
+static int find_expert_load(const struct ty_run *run, struct ty_trace *trace,
+                            struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_program *p = &run->lowered.program;
+    const uint32_t n_layers = run->config->arch.layers + run->config->arch.mtp;
+    struct ty_trace_layers *layers = ty_arena_array(arena, struct ty_trace_layers, 1);
+    double **of = ty_arena_alloc(arena, n_layers, sizeof(*of));
+    if (layers == NULL || of == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t g = 0; g < p->n_gangs && run->jobs == NULL; g++) {
+        const struct ty_stage_plan *stage = &run->lowered.stage[g];
+        for (uint32_t k = 0; k < stage->n_loads; k++) {
+            const struct ty_layer_load *load = &stage->load[k];
+            double **value = &of[load->layer]; /* two-way schedules have it in two gangs */
+            *value = *value != NULL ? *value : ty_arena_array(arena, double, p->n_ranks);
+            if (*value == NULL) {
+                return ty_fail_memory(err);
+            }
+            for (uint32_t i = 0; i < p->gangs[g].n_ranks; i++) {
+                (*value)[p->gangs[g].rank_of[i]] = load->rows[i] / load->mean;
+            }
+            trace->layers = layers;
+        }
+    }
+    *layers = (struct ty_trace_layers){"expert load", "rows over mean", "dispatch",
+                                       (const double *const *)of, n_layers};
+    return 0;
+}
+
 /* For the formats and counters that show it. */
 static int find_link_load(const struct ty_run *run, const struct ty_trace_format *format,
                           struct ty_trace *trace, struct ty_err *err)
@@ -103,6 +134,7 @@ static int prepare(struct prepared *p, const struct ty_run *run, const char *tar
         return rc;
     }
     rc = find_link_load(run, p->format, &p->trace, err);
+    rc = rc == 0 ? find_expert_load(run, &p->trace, arena, err) : rc;
     if (rc == 0 && run->jobs != NULL) {
         p->trace.stats = &p->all;
         rc = ty_stats_compute(&p->all, &run->all, arena, err);

@@ -36,6 +36,8 @@ FORMS = [
     ("background-job.yaml", ["--detail", "op", "--ranks", "one-per-stage", "--window", "0s:0.2s"]),
     ("background-job.yaml", ["--detail", "stage", "--set", "layout.global_batch=128"]),
     ("gpipe-memory.yaml", ["--set", "schedule.name=zb-v", "--set", "layout.global_batch=32"]),
+    ("mixtral-8x7b-64xh100.yaml", ["--set", "run.routing=dirichlet:0.5", "--ranks", "0-3",
+                                   "--window", "0s:0.5s"]),
 ]
 # With --all: a hundred thousand slices each, and the others with all their micro-batches.
 LARGE = [

@@ -150,7 +150,9 @@ class Trace:
         values = e["args"].values()
         need(all(isinstance(v, (int, Written)) and float(v) >= 0 for v in values),
              "counters are numbers, not negative", e)
-        if e["name"] != "memory":
+        if e["name"] == "expert load":
+            need(set(e["args"]) == {"rows over mean"}, "loads of experts are over their mean", e)
+        elif e["name"] != "memory":
             need(e["name"] in LINKS and set(e["args"]) == {"GB/s"}, "links are in GB/s", e)
         else:
             need(set(e["args"]) == MEMORY, "memory has its four series", e)
@@ -257,7 +259,7 @@ class Trace:
                  "counters are written when they change", e)
             last[e["pid"], e["name"]] = e
         for e in last.values():
-            need(e["name"] == "memory" or float(e["args"]["GB/s"]) == 0, "links are idle at last", e)
+            need(e["name"] in ("memory", "expert load") or float(e["args"]["GB/s"]) == 0, "links are idle at last", e)
 
     def collectives(self):
         known, there = {}, set()
@@ -478,6 +480,9 @@ def examples(binary):
         if run.parent != EXAMPLES:
             options = ["--detail", "op", "--ranks", "all"]
         tests.append((run.relative_to(EXAMPLES), options))
+    tests.append((pathlib.Path("mixtral-8x7b-64xh100.yaml"),
+                  ["--ranks", "0-7", "--detail", "op", "--set", "run.routing=dirichlet:0.5",
+                   "--window", "0s:0.3s"]))
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for number, (example, options) in enumerate(tests, 1):

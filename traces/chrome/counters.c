@@ -53,6 +53,26 @@ static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i,
     ty_out_advance(k->c->out, p);
 }
 
+static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
+                      double value)
+{
+    struct ty_chrome *c = arg;
+    const struct ty_trace_layers *layers = c->view.trace->layers;
+    const struct ty_chrome_piece *piece = ty_chrome_pieces(c, shown, 0) + i;
+    char *p = ty_out_room(c->out, TY_CHROME_LINE);
+    p = ty_put_str(p, ",\n{\"name\":\"");
+    p = ty_put_str(p, layers->name);
+    p = ty_put_str(p, "\",\"ph\":\"C\",\"args\":{\"");
+    p = ty_put_str(p, layers->series);
+    p = ty_put_str(p, "\":");
+    p = ty_put_ns_as_us(p, (uint64_t)(value * 1e3 + 0.5)); /* to a thousandth */
+    *p++ = '}';
+    p = ty_put_blocks(p, piece->text, piece->len);
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
 /* Pieces of all members, so that nothing can fail later. */
 static int make_pieces(struct ty_chrome *c)
 {
@@ -68,7 +88,8 @@ static int make_pieces(struct ty_chrome *c)
 int ty_chrome_counters(struct ty_chrome *c)
 {
     struct memory k = {.c = c};
-    return make_pieces(c) == 0 ? ty_view_memory(&c->view, put_memory, &k) : TY_ENOMEM;
+    const int rc = make_pieces(c) == 0 ? ty_view_memory(&c->view, put_memory, &k) : TY_ENOMEM;
+    return rc == 0 ? ty_view_layers(&c->view, put_layer, c) : rc;
 }
 
 /* ---- links ---- */

@@ -67,6 +67,15 @@ struct ty_meta {
     bool flag; /* the value is `true` */
 };
 
+/* A number of each rank in each layer, such as the load of its experts: a counter that has it from
+ * the start of an operation of that layer on. */
+struct ty_trace_layers {
+    const char *name, *series; /* "expert load", "rows over mean" */
+    const char *operation;     /* its name */
+    const double *const *of;   /* [n_layers] by global rank; NULL: of this layer none is known */
+    uint32_t n_layers;
+};
+
 struct ty_svg_panel; /* svg.h */
 
 /* Everything a writer needs to know, borrowed for the call. */
@@ -96,8 +105,9 @@ struct ty_trace {
     void (*progress)(void *arg, double share); /* of the writing; NULL: nobody is told */
     void *progress_arg;
     const struct ty_svg_panel
-        *panels;              /* [n_panels] of a picture, one below the other; 0 of them: */
-    uint32_t n_panels;        /* the timeline is the only one */
+        *panels;       /* [n_panels] of a picture, one below the other; 0 of them: */
+    uint32_t n_panels; /* the timeline is the only one */
+    const struct ty_trace_layers *layers; /* beside the memory of ranks; NULL: none */
     const double *capacity_B; /* memory by global rank; NULL: unknown, nothing is out of memory */
 };
 

@@ -25,6 +25,13 @@ static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i,
     put_value(f, track + f->view.program->words->held, ns, (double)kB / 1e6);
 }
 
+static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
+                      double value)
+{
+    struct ty_pf *f = arg;
+    put_value(f, ty_pf_layers_track(f, shown->gang->rank_of[shown->member[i]]), ns, value);
+}
+
 static int put_memories(struct ty_pf *f)
 {
     const struct ty_vocabulary *words = f->view.program->words;
@@ -40,7 +47,8 @@ static int put_memories(struct ty_pf *f)
             }
         }
     }
-    return ty_view_memory(&f->view, put_memory, f);
+    const int rc = ty_view_layers(&f->view, put_layer, f);
+    return rc == 0 ? ty_view_memory(&f->view, put_memory, f) : rc;
 }
 
 /* Tracks of links come after those of all nodes. */

@@ -185,6 +185,12 @@ static inline uint64_t ty_pf_row_sequence(const struct ty_pf *f, uint32_t rank, 
     return 2 + (uint64_t)f->position[rank] * f->memory + ty_pf_order(f, stream);
 }
 
+/* The counter of ty_trace.layers, after those of memory. */
+static inline uint64_t ty_pf_layers_track(const struct ty_pf *f, uint32_t rank)
+{
+    return ty_pf_rank_track(f, rank) + f->memory + f->view.program->words->n_memory;
+}
+
 /* A packet of sequence 1 around body[n], an event at a time. */
 void ty_pf_put_event(struct ty_pf *f, uint64_t ns, const char *body, size_t n);
 

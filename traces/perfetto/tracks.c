@@ -174,6 +174,15 @@ static void put_memory(struct ty_pf *f, uint64_t rank_track)
                                                  .unit = "GB",
                                                  .shared_axis = "memory"});
     }
+    if (f->view.trace->layers != NULL) {
+        ty_pf_put_track(f, &(struct ty_pf_track){.uuid = rank_track + f->memory +
+                                                         f->view.program->words->n_memory,
+                                                 .parent = rank_track,
+                                                 .order = f->memory + 1,
+                                                 .name = f->view.trace->layers->name,
+                                                 .unit = f->view.trace->layers->series,
+                                                 .shared_axis = f->view.trace->layers->name});
+    }
 }
 
 static void put_rank(struct ty_pf *f, const struct ty_gang *gang, uint32_t rank, unsigned streams)
