@@ -7,7 +7,7 @@
 struct told {
     struct ty_view *v;
     const struct ty_view_shown *shown;
-    double *last; /* [shown->n]; negative: none yet */
+    uint64_t *last; /* [shown->n] in thousandths; UINT64_MAX: none yet */
     ty_view_layers_fn *visit;
     void *arg;
 };
@@ -17,10 +17,9 @@ static void tell(const struct told *k, const double *of, const ty_ps *start)
 {
     for (uint32_t i = 0; i < k->shown->n; i++) {
         const uint32_t m = k->shown->member[i];
-        const double value = of[k->shown->gang->rank_of[m]];
+        const uint64_t value = (uint64_t)(of[k->shown->gang->rank_of[m]] * 1e3 + 0.5);
         const uint64_t ns = start[m] / 1000;
-        const bool same = value >= k->last[i] && value <= k->last[i];
-        if (!same && ns >= k->v->from_ns && ns <= k->v->to_ns) {
+        if (value != k->last[i] && ns >= k->v->from_ns && ns <= k->v->to_ns) {
             k->visit(k->arg, k->shown, i, ns, value);
             k->last[i] = value;
         }
@@ -48,11 +47,11 @@ int ty_view_layers(struct ty_view *v, ty_view_layers_fn *visit, void *arg)
     if (v->trace->layers == NULL) {
         return 0;
     }
-    k.last = ty_arena_array(&v->arena, double, v->largest);
+    k.last = ty_arena_array(&v->arena, uint64_t, v->largest);
     for (uint32_t g = 0; g < v->program->n_gangs && k.last != NULL; g++) {
         k.shown = &v->shown[g];
         for (uint32_t i = 0; i < k.shown->n; i++) {
-            k.last[i] = -1;
+            k.last[i] = UINT64_MAX;
         }
         for (uint32_t n = 0; n < k.shown->gang->n_passes && k.shown->n > 0; n++) {
             tell_pass(&k, &ty_gang_passes(v->program, k.shown->gang)[n]);

@@ -299,7 +299,7 @@ typedef void ty_view_memory_fn(void *arg, const struct ty_view_shown *shown, uin
                                uint64_t ns, uint64_t kB);
 int ty_view_memory(struct ty_view *v, ty_view_memory_fn *visit, void *arg);
 
-/* layers.c: the values of ty_trace.layers, if any, of each shown member in order. 0 or
+/* layers.c: the values of ty_trace.layers, if any, of each shown member in order and in thousandths. 0 or
  * TY_ENOMEM. */
 typedef void ty_view_layers_fn(void *arg, const struct ty_view_shown *shown, uint32_t i,
                                uint64_t ns, double value);
