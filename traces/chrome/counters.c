@@ -54,7 +54,7 @@ static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i,
 }
 
 static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
-                      double value)
+                      uint64_t thousandths)
 {
     struct ty_chrome *c = arg;
     const struct ty_trace_layers *layers = c->view.trace->layers;
@@ -65,7 +65,7 @@ static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, 
     p = ty_put_str(p, "\",\"ph\":\"C\",\"args\":{\"");
     p = ty_put_str(p, layers->series);
     p = ty_put_str(p, "\":");
-    p = ty_put_ns_as_us(p, (uint64_t)(value * 1e3 + 0.5)); /* to a thousandth */
+    p = ty_put_ns_as_us(p, thousandths);
     *p++ = '}';
     p = ty_put_blocks(p, piece->text, piece->len);
     p = ty_put_ns_as_us(p, ns);

@@ -26,10 +26,11 @@ static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i,
 }
 
 static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
-                      double value)
+                      uint64_t thousandths)
 {
     struct ty_pf *f = arg;
-    put_value(f, ty_pf_layers_track(f, shown->gang->rank_of[shown->member[i]]), ns, value);
+    put_value(f, ty_pf_layers_track(f, shown->gang->rank_of[shown->member[i]]), ns,
+              (double)thousandths / 1e3);
 }
 
 static int put_memories(struct ty_pf *f)

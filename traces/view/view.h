@@ -299,10 +299,10 @@ typedef void ty_view_memory_fn(void *arg, const struct ty_view_shown *shown, uin
                                uint64_t ns, uint64_t kB);
 int ty_view_memory(struct ty_view *v, ty_view_memory_fn *visit, void *arg);
 
-/* layers.c: the values of ty_trace.layers, if any, of each shown member in order and in thousandths. 0 or
- * TY_ENOMEM. */
+/* layers.c: the values of ty_trace.layers, if any, of each shown member in order; changes only. 0
+ * or TY_ENOMEM. */
 typedef void ty_view_layers_fn(void *arg, const struct ty_view_shown *shown, uint32_t i,
-                               uint64_t ns, double value);
+                               uint64_t ns, uint64_t thousandths);
 int ty_view_layers(struct ty_view *v, ty_view_layers_fn *visit, void *arg);
 
 /* A counter of links: those of a class of a node, or between nodes. */
