@@ -141,13 +141,13 @@ static void op_kinds(struct ty_lowering *l, const struct ty_unit_op *op, double 
 /* ---- exchanges ---- */
 
 /* The largest load of a rank and of a node, over the mean, among the ranks that exchange rows with
- * a member. */
+ * a member; not its own. */
 static struct ty_member_load load_around(const struct ty_lowering *l,
                                          const struct ty_layer_load *load, uint32_t member)
 {
     const struct ty_group *g = &l->b.program->groups[l->group[TY_GROUP_EXPERT].link];
     const uint32_t first = ty_group_first(g, member);
-    struct ty_member_load out = {.own = load->rows[member] / load->mean};
+    struct ty_member_load out = {.own = 0};
     for (uint32_t i = 0; i < g->count; i++) {
         const uint32_t a = first + i * g->stride;
         const uint32_t node = ty_grid_node(&l->out->grid, l->here.rank_of[a]);

@@ -6,6 +6,16 @@
  * more is for the links between switches. */
 #include "traces/chrome/chrome.h"
 
+/* Ends the arguments of an event of a rank, and it: whose it is, and when. */
+static void put_end(struct ty_chrome *c, char *p, const struct ty_chrome_piece *piece, uint64_t ns)
+{
+    *p++ = '}';
+    p = ty_put_blocks(p, piece->text, piece->len);
+    p = ty_put_ns_as_us(p, ns);
+    *p++ = '}';
+    ty_out_advance(c->out, p);
+}
+
 /* ---- memory ---- */
 
 struct memory {
@@ -46,11 +56,7 @@ static void put_memory(void *arg, const struct ty_view_shown *shown, uint32_t i,
     char *p = ty_out_room(k->c->out, TY_CHROME_LINE);
     p = ty_put_blocks(p, k->fixed, k->fixed_len);
     p = ty_view_put_GB(p, kB);
-    *p++ = '}';
-    p = ty_put_blocks(p, k->pieces[i].text, k->pieces[i].len);
-    p = ty_put_ns_as_us(p, ns);
-    *p++ = '}';
-    ty_out_advance(k->c->out, p);
+    put_end(k->c, p, &k->pieces[i], ns);
 }
 
 static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, uint64_t ns,
@@ -66,11 +72,7 @@ static void put_layer(void *arg, const struct ty_view_shown *shown, uint32_t i, 
     p = ty_put_str(p, layers->series);
     p = ty_put_str(p, "\":");
     p = ty_put_ns_as_us(p, thousandths);
-    *p++ = '}';
-    p = ty_put_blocks(p, piece->text, piece->len);
-    p = ty_put_ns_as_us(p, ns);
-    *p++ = '}';
-    ty_out_advance(c->out, p);
+    put_end(c, p, piece, ns);
 }
 
 /* Pieces of all members, so that nothing can fail later. */
@@ -178,11 +180,7 @@ static void put_mark(void *arg, const struct ty_view_shown *shown, uint32_t i,
     p = ty_put_str(p, mark->key);
     p = ty_put_str(p, "\":");
     p = put_value(p, mark);
-    *p++ = '}';
-    p = ty_put_blocks(p, piece->text, piece->len);
-    p = ty_put_ns_as_us(p, ns);
-    *p++ = '}';
-    ty_out_advance(c->out, p);
+    put_end(c, p, piece, ns);
 }
 
 int ty_chrome_marks(struct ty_chrome *c)

@@ -101,12 +101,6 @@ static ty_ps end_of(const struct walk *w, const struct ty_op *op, uint64_t ordin
                             ty_timeline_dur(t, w->gang, op, ordinal, member);
 }
 
-static bool is_awaited(const struct walk *w, const struct ty_op *op)
-{
-    return op->sync == TY_SYNC_GROUP &&
-           ty_kind_bucket(w->p, &w->p->kinds[op->kind]) == w->p->words->awaited;
-}
-
 /* When each member was ready for a collective, which began when all were. */
 static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
 {
@@ -133,11 +127,12 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     ty_ps *end = w->gaps->end + (size_t)op->record * w->gaps->width;
     ty_ps *from = w->gaps->from + (size_t)op->record * w->gaps->width;
     struct cause *cause = &w->cause[op->record];
-    if (is_awaited(w, op)) {
+    const uint8_t bucket = ty_kind_bucket(w->p, &w->p->kinds[op->kind]);
+    const bool awaited = op->sync == TY_SYNC_GROUP && bucket == w->p->words->awaited;
+    if (awaited) {
         note_ready(w, op, ordinal); /* by ends of events that this one may be among */
     }
-    *cause = (struct cause){w->p->words->stall, ty_kind_bucket(w->p, &w->p->kinds[op->kind]), true,
-                            is_awaited(w, op), op->layer};
+    *cause = (struct cause){w->p->words->stall, bucket, true, awaited, op->layer};
     const ty_ps *sent = NULL;
     if (op->sync == TY_SYNC_RECV) {
         const struct ty_gang *sender = &w->p->gangs[w->p->channels[op->link].from];
