@@ -1,6 +1,7 @@
 /* quick_run.c - see quick_run.h. */
 #include "tests/common/quick_run.h"
 
+#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,4 +55,17 @@ double quick_run_traffic(const struct quick_run *q, const char *group)
         }
     }
     return bytes;
+}
+
+void quick_run_demand_same(const char *yaml, const char *const *sets)
+{
+    struct quick_run a = quick_run(yaml, "sweep", sets), b = quick_run(yaml, "events", sets);
+    double sum = 0;
+    for (uint32_t k = 0; k < TY_N_BUCKETS; k++) {
+        sum += a.figures.bucket_s[k];
+    }
+    ck_assert_double_eq(a.figures.step_s, b.figures.step_s);
+    ck_assert_double_eq_tol(sum, a.figures.step_s, 1e-9 * sum);
+    quick_run_free(&a);
+    quick_run_free(&b);
 }

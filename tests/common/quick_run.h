@@ -16,6 +16,9 @@ struct quick_run {
 struct quick_run quick_run(const char *yaml, const char *engine, const char *const *sets);
 void quick_run_free(struct quick_run *q);
 
+/* Demands that both executors give one step time, and that its buckets sum to it. */
+void quick_run_demand_same(const char *yaml, const char *const *sets);
+
 /* All bytes that ranks send over a kind of group in a step, over either class of link. */
 double quick_run_traffic(const struct quick_run *q, const char *group);
 
