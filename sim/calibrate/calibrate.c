@@ -14,7 +14,7 @@
 
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
-#include "sim/search/inputs.h"
+#include "sim/sweep/inputs.h"
 
 static void TY_PRINTF(2, 3) tell(const struct ty_calibration *c, const char *format, ...)
 {

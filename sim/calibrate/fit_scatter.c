@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "sim/calibrate/fit_internal.h"
-#include "sim/search/band.h"
+#include "sim/sweep/band.h"
 
 /* Sums over the rows of a group. */
 struct group {

@@ -7,7 +7,7 @@
 #include "sim/base/pool.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/document/json.h"
-#include "sim/search/row_run.h"
+#include "sim/sweep/row_run.h"
 
 int ty_cal_room(struct ty_calibration *c, uint32_t n)
 {

@@ -3,7 +3,7 @@
 
 #include "sim/calibrate/calibrate.h"
 #include "sim/run/figures.h"
-#include "sim/search/inputs.h"
+#include "sim/sweep/inputs.h"
 
 #define NAMES_MAX 256u /* columns looked at for a hint */
 /* Fitted to 10 layouts of Hagemann et al. 2023, seven keys predict the others to 8.4 %, to 20 of

@@ -5,7 +5,7 @@
 
 #include "sim/base/words.h"
 #include "sim/report/table.h"
-#include "sim/search/band.h"
+#include "sim/sweep/band.h"
 
 #define COLUMN      22    /* as in table.c */
 #define SHARE_LEAST 0.001 /* of the variance: what is less is added up */

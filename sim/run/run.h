@@ -37,7 +37,7 @@ struct ty_run {
     struct ty_progress progress;        /* of executions */
     uint32_t threads;                   /* for variants of it; 0: one per core */
     double plan_s, execute_s;           /* wall-clock time of the simulator itself */
-    struct ty_band *band;               /* how sure it is, once asked (sim/search/band.h); NULL */
+    struct ty_band *band;               /* how sure it is, once asked (sim/sweep/band.h); NULL */
     struct ty_uneven *uneven;           /* [gangs] (uneven.h); NULL: experts get equal loads */
     struct ty_run_jobs *jobs;           /* other jobs on the cluster (jobs.h); NULL: none */
 };

@@ -5,7 +5,7 @@
 
 #include "sim/base/pool.h"
 #include "sim/run/figures.h"
-#include "sim/search/row_run.h"
+#include "sim/sweep/row_run.h"
 
 struct ty_config ty_trial_config(const struct ty_run *run)
 {

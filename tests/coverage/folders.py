@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 FOLDERS = ["sim/base", "sim/document", "sim/core", "topology", "model", "traces", "sim/config",
-           "sim/run", "sim/search", "sim/calibrate", "sim/report", "sim/draw", "sim/diff",
-           "sim/profile", "sim/schedule", "sim/cli"]
+           "sim/run", "sim/sweep", "sim/search", "sim/calibrate", "sim/report", "sim/draw",
+           "sim/diff", "sim/profile", "sim/schedule", "sim/cli"]
 
 
 class Count:

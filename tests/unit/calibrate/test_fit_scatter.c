@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "sim/base/noise.h"
-#include "sim/search/band.h"
+#include "sim/sweep/band.h"
 #include "tests/unit/suite.h"
 
 #define GROUPS  12u

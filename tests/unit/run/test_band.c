@@ -1,6 +1,6 @@
 /* test_band.c - bands of a step time: what they state is what draws of the uncertain values, put
  * through the simulator one by one, do. */
-#include "sim/search/band.h"
+#include "sim/sweep/band.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* sweep_line.h - what came out of a row of a sweep, as columns of its table and back. */
-#ifndef TY_SEARCH_SWEEP_LINE_H
-#define TY_SEARCH_SWEEP_LINE_H
+#ifndef TY_SWEEP_LINE_H
+#define TY_SWEEP_LINE_H
 
 #include "sim/base/text.h"
 #include "sim/run/figures.h"

@@ -2,7 +2,7 @@
  *
  * Every combination is read as its row would read it, without planning it, on several threads. What
  * says no is known by the key that its message blames; these are counted. */
-#include "sim/search/sweep_space.h"
+#include "sim/sweep/sweep_space.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* sweep_best.c - see sweep_best.h. */
-#include "sim/search/sweep_best.h"
+#include "sim/sweep/sweep_best.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "sim/base/number_text.h"
 #include "sim/base/text.h"
 #include "sim/base/words.h"
-#include "sim/search/sweep_bands.h"
+#include "sim/sweep/sweep_bands.h"
 
 #define GAP 2u /* columns between columns */
 

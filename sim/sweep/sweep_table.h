@@ -1,6 +1,6 @@
 /* sweep_table.h - which runs a sweep makes: the rows of a table, or the product of lists. */
-#ifndef TY_SEARCH_SWEEP_TABLE_H
-#define TY_SEARCH_SWEEP_TABLE_H
+#ifndef TY_SWEEP_TABLE_H
+#define TY_SWEEP_TABLE_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* row_run.c - see row_run.h. */
-#include "sim/search/row_run.h"
+#include "sim/sweep/row_run.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  *
  * Standard output, and what is no file, takes rows in order, as soon as all before them are
  * there. */
-#ifndef TY_SEARCH_SWEEP_STORE_H
-#define TY_SEARCH_SWEEP_STORE_H
+#ifndef TY_SWEEP_STORE_H
+#define TY_SWEEP_STORE_H
 
 #include <stdbool.h>
 #include <stdint.h>

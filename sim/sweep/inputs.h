@@ -1,9 +1,9 @@
 /* inputs.h - the files that runs are made of, before anything is written: a table must not take the
  * place of one of them, and one that is missing is missing in every row. */
-#ifndef TY_SEARCH_INPUTS_H
-#define TY_SEARCH_INPUTS_H
+#ifndef TY_SWEEP_INPUTS_H
+#define TY_SWEEP_INPUTS_H
 
-#include "sim/search/row_run.h"
+#include "sim/sweep/row_run.h"
 
 /* Whether the files of a source are there and hold sections, whatever is in them: what would be
  * wrong in every row of a table. */

@@ -1,5 +1,5 @@
 /* sweep_table.c - see sweep_table.h. */
-#include "sim/search/sweep_table.h"
+#include "sim/sweep/sweep_table.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  * combinations have no rows. A value that is refused beside all others is a mistake of its own: its
  * rows stay, and say what is wrong. So a combination is left out when the run file is refused with
  * it, and each of its values is accepted in another one. */
-#ifndef TY_SEARCH_SWEEP_SPACE_H
-#define TY_SEARCH_SWEEP_SPACE_H
+#ifndef TY_SWEEP_SPACE_H
+#define TY_SWEEP_SPACE_H
 
-#include "sim/search/row_run.h"
+#include "sim/sweep/row_run.h"
 
 /* Takes such rows out of a table of --over (that of --rows stays as it is); rows->table is `table`.
  * `why`: how many, and the reasons, as a line; "" for none. */

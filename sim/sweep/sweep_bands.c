@@ -1,5 +1,5 @@
 /* sweep_bands.c - see sweep_bands.h. */
-#include "sim/search/sweep_bands.h"
+#include "sim/sweep/sweep_bands.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,11 +10,11 @@
  * Half the bandwidth costs more than twice of it gains: so the slow end of the band is made of what
  * each value does where it makes the step slower, the fast end of the other side (asymmetric
  * errors as in Barlow 2003, arXiv:physics/0306138). */
-#ifndef TY_SEARCH_BAND_H
-#define TY_SEARCH_BAND_H
+#ifndef TY_SWEEP_BAND_H
+#define TY_SWEEP_BAND_H
 
 #include "sim/config/uncertainty.h"
-#include "sim/search/row_run.h"
+#include "sim/sweep/row_run.h"
 
 #define TY_BAND_SHARE 0.9                /* of what may come lies within */
 #define TY_BAND_HALF  1.6448536269514722 /* half its width, in standard deviations */

@@ -2,7 +2,7 @@
  *
  * ",1.5,0.4,0.5,9e5,0.1,7e10,1,fsdp,\n": six numbers, whether it fits, the stack, an empty error.
  * ",,,,,,,,,message\n": nothing but the error. */
-#include "sim/search/sweep_line.h"
+#include "sim/sweep/sweep_line.h"
 
 #include <assert.h>
 #include <string.h>

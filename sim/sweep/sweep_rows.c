@@ -16,11 +16,11 @@
 #include "sim/base/text.h"
 #include "sim/config/stack.h"
 #include "sim/document/json.h"
-#include "sim/search/inputs.h"
-#include "sim/search/sweep_bands.h"
-#include "sim/search/sweep_line.h"
-#include "sim/search/sweep_space.h"
-#include "sim/search/sweep_store.h"
+#include "sim/sweep/inputs.h"
+#include "sim/sweep/sweep_bands.h"
+#include "sim/sweep/sweep_line.h"
+#include "sim/sweep/sweep_space.h"
+#include "sim/sweep/sweep_store.h"
 
 struct sweep_job {
     const struct ty_sweep_options *options;

@@ -13,7 +13,7 @@
 #define _DEFAULT_SOURCE     /* flock */
 #define _XOPEN_SOURCE   700 /* ftruncate, realpath, strndup */
 
-#include "sim/search/sweep_store.h"
+#include "sim/sweep/sweep_store.h"
 
 #include <errno.h>
 #include <fcntl.h>

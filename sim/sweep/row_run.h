@@ -1,11 +1,11 @@
 /* row_run.h - one row of a table as a run: what sweeps and calibrations repeat. */
-#ifndef TY_SEARCH_ROW_RUN_H
-#define TY_SEARCH_ROW_RUN_H
+#ifndef TY_SWEEP_ROW_RUN_H
+#define TY_SWEEP_ROW_RUN_H
 
 #include <pthread.h>
 
 #include "sim/run/run.h"
-#include "sim/search/sweep_table.h"
+#include "sim/sweep/sweep_table.h"
 
 /* A table of runs. Cells beat the source's own settings. */
 struct ty_row_source {

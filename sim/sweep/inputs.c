@@ -3,7 +3,7 @@
  * A configuration remembers the files that it reads, but one with a mistake is not there to be
  * asked, and it may stop before it has read them all: so the loader is asked, and the keys that
  * name files are read off once more. */
-#include "sim/search/inputs.h"
+#include "sim/sweep/inputs.h"
 
 #include <stdlib.h>
 #include <string.h>

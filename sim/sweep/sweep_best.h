@@ -1,9 +1,9 @@
 /* sweep_best.h - the fastest rows of a sweep that fit, as a table for people. */
-#ifndef TY_SEARCH_SWEEP_BEST_H
-#define TY_SEARCH_SWEEP_BEST_H
+#ifndef TY_SWEEP_BEST_H
+#define TY_SWEEP_BEST_H
 
-#include "sim/search/sweep_line.h"
-#include "sim/search/sweep_table.h"
+#include "sim/sweep/sweep_line.h"
+#include "sim/sweep/sweep_table.h"
 
 #define TY_SWEEP_BEST 5u
 

@@ -3,11 +3,11 @@
  * Each row has a band (band.h). Of two rows what both share cancels: a machine that is slower than
  * it is taken for is so under every layout. What is left is what moves the two differently, and the
  * scatter of each. */
-#ifndef TY_SEARCH_SWEEP_BANDS_H
-#define TY_SEARCH_SWEEP_BANDS_H
+#ifndef TY_SWEEP_BANDS_H
+#define TY_SWEEP_BANDS_H
 
-#include "sim/search/band.h"
-#include "sim/search/sweep_best.h"
+#include "sim/sweep/band.h"
+#include "sim/sweep/sweep_best.h"
 
 #define TY_SWEEP_TIED 0.05 /* a chance of being faster, above which two rows are not told apart */
 

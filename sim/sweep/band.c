@@ -1,5 +1,5 @@
 /* band.c - see band.h. */
-#include "sim/search/band.h"
+#include "sim/sweep/band.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>
