@@ -9,6 +9,7 @@
 #define TY_MODEL_LOWER_H
 
 #include "model/block/memory.h"
+#include "model/lower/book.h"
 #include "model/routing.h"
 #include "model/schedule/schedule.h"
 #include "sim/core/program/program.h"
@@ -39,6 +40,7 @@ struct ty_lower_input {
      * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
     int (*allow)(const void *arg, const struct ty_lower_size *size, struct ty_err *err);
     const void *allow_arg;
+    struct ty_price_book *book; /* of prices that other layouts had; NULL: none */
 };
 
 /* What routing brings to the members of a pipeline rank in one layer: rows of one pass. */

@@ -33,40 +33,40 @@ const char *ty_config_section_name(enum ty_section_index section)
     return labels[section].name;
 }
 
+void ty_config_point(struct ty_config *config)
+{
+    void *const base[] = {
+        [TY_SECTION_CLUSTER] = &config->cluster,
+        [TY_SECTION_FABRIC] = &config->fabric,
+        [TY_SECTION_MODEL] = &config->arch,
+        [TY_SECTION_LAYOUT] = &config->layout,
+        [TY_SECTION_FRAMEWORK] = &config->layout.framework,
+        [TY_SECTION_SCHEDULE] = &config->schedule,
+        [TY_SECTION_RUN] = &config->run,
+        [TY_SECTION_FLEET] = &config->fleet,
+        [TY_SECTION_UNCERTAINTY] = &config->uncertainty,
+        [TY_SECTION_OUTPUT] = &config->output,
+    };
+    for (size_t i = 0; i < TY_N_SECTIONS; i++) {
+        config->sections[i].base = base[i];
+    }
+}
+
 int ty_config_init(struct ty_config *config, struct ty_err *err)
 {
     *config = (struct ty_config){.arena = {0}};
     const struct ty_section tables[] = {
-        [TY_SECTION_CLUSTER] = {.fields = ty_cluster_fields,
-                                .n_fields = ty_n_cluster_fields,
-                                .base = &config->cluster},
-        [TY_SECTION_FABRIC] = {.fields = ty_fabric_fields,
-                               .n_fields = ty_n_fabric_fields,
-                               .base = &config->fabric},
-        [TY_SECTION_MODEL] = {.fields = ty_arch_fields,
-                              .n_fields = ty_n_arch_fields,
-                              .base = &config->arch},
-        [TY_SECTION_LAYOUT] = {.fields = ty_layout_fields,
-                               .n_fields = ty_n_layout_fields,
-                               .base = &config->layout},
-        [TY_SECTION_FRAMEWORK] = {.fields = ty_framework_fields,
-                                  .n_fields = ty_n_framework_fields,
-                                  .base = &config->layout.framework},
-        [TY_SECTION_SCHEDULE] = {.fields = ty_sched_fields,
-                                 .n_fields = ty_n_sched_fields,
-                                 .base = &config->schedule},
-        [TY_SECTION_RUN] = {.fields = ty_run_fields,
-                            .n_fields = ty_n_run_fields,
-                            .base = &config->run},
-        [TY_SECTION_FLEET] = {.fields = ty_fleet_fields,
-                              .n_fields = ty_n_fleet_fields,
-                              .base = &config->fleet},
+        [TY_SECTION_CLUSTER] = {.fields = ty_cluster_fields, .n_fields = ty_n_cluster_fields},
+        [TY_SECTION_FABRIC] = {.fields = ty_fabric_fields, .n_fields = ty_n_fabric_fields},
+        [TY_SECTION_MODEL] = {.fields = ty_arch_fields, .n_fields = ty_n_arch_fields},
+        [TY_SECTION_LAYOUT] = {.fields = ty_layout_fields, .n_fields = ty_n_layout_fields},
+        [TY_SECTION_FRAMEWORK] = {.fields = ty_framework_fields, .n_fields = ty_n_framework_fields},
+        [TY_SECTION_SCHEDULE] = {.fields = ty_sched_fields, .n_fields = ty_n_sched_fields},
+        [TY_SECTION_RUN] = {.fields = ty_run_fields, .n_fields = ty_n_run_fields},
+        [TY_SECTION_FLEET] = {.fields = ty_fleet_fields, .n_fields = ty_n_fleet_fields},
         [TY_SECTION_UNCERTAINTY] = {.fields = ty_uncertainty_fields,
-                                    .n_fields = ty_n_uncertainty_fields,
-                                    .base = &config->uncertainty},
-        [TY_SECTION_OUTPUT] = {.fields = ty_output_fields,
-                               .n_fields = ty_n_output_fields,
-                               .base = &config->output},
+                                    .n_fields = ty_n_uncertainty_fields},
+        [TY_SECTION_OUTPUT] = {.fields = ty_output_fields, .n_fields = ty_n_output_fields},
     };
     for (size_t i = 0; i < TY_N_SECTIONS; i++) {
         struct ty_section *section = &config->sections[i];
@@ -80,6 +80,7 @@ int ty_config_init(struct ty_config *config, struct ty_err *err)
             return ty_fail_memory(err);
         }
     }
+    ty_config_point(config);
     return 0;
 }
 
@@ -331,42 +332,6 @@ static void check_cluster(struct ty_loader *l)
     }
 }
 
-/* Whether all that the layout is made of is right so far. */
-static bool layout_stands(const struct ty_config *c)
-{
-    return !c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_MODEL] &&
-           !c->failed[TY_SECTION_LAYOUT] && !c->failed[TY_SECTION_SCHEDULE];
-}
-
-/* Checks of the layout that need more than one value. */
-static void check_layout(struct ty_loader *l)
-{
-    struct ty_config *c = l->config;
-    c->schedule.slices = ty_sched_slices(&c->schedule);
-    c->schedule.overlaps = c->layout.framework.expert_overlap;
-    c->layout.ends_together = ty_sched_of(&c->schedule)->placement != TY_PLACE_LOOPED;
-    if (layout_stands(c)) {
-        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
-    }
-    if (layout_stands(c)) {
-        ty_loader_note(l, TY_SECTION_LAYOUT,
-                       ty_layout_finish(&c->layout, &c->sections[TY_SECTION_LAYOUT], &c->arch,
-                                        &c->cluster, ty_sched_chunks(&c->schedule), l->err));
-    }
-    if (layout_stands(c)) {
-        ty_loader_note(l, TY_SECTION_LAYOUT,
-                       ty_layout_check_slices(&c->layout, &c->sections[TY_SECTION_LAYOUT],
-                                              c->schedule.slices, l->err));
-    }
-    if (layout_stands(c)) {
-        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
-        ty_loader_note(l, TY_SECTION_SCHEDULE,
-                       ty_sched_finish(&c->schedule, &c->sections[TY_SECTION_SCHEDULE],
-                                       c->layout.pipeline, c->layout.micro_batches,
-                                       c->arch.sequence, l->err));
-    }
-}
-
 static void check(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
@@ -376,7 +341,8 @@ static void check(struct ty_loader *l)
         ty_loader_note(l, TY_SECTION_MODEL,
                        ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
     }
-    check_layout(l);
+    c->given = (struct ty_config_given){c->layout, c->schedule};
+    ty_loader_layout(l);
     ty_loader_routing(l);
     ty_loader_output(l);
     if (l->code == 0) { /* of values that stand */

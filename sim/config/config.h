@@ -50,6 +50,12 @@ struct ty_preset_value {
     const char *preset, *text; /* its name, the value as a user would write it; NULL: nothing */
 };
 
+/* Layout and schedule as presets, files, settings and defaults have them. */
+struct ty_config_given {
+    struct ty_layout layout;
+    struct ty_sched_options schedule;
+};
+
 struct ty_config {
     struct ty_cluster cluster;
     struct ty_fabric_options fabric;
@@ -61,6 +67,7 @@ struct ty_config {
     struct ty_fleet_options fleet;
     struct ty_uncertainty_options uncertainty;
     struct ty_output_options output;
+    struct ty_config_given given; /* before anything was derived: vary.h starts from it */
 
     struct ty_section sections[TY_N_SECTIONS]; /* by enum ty_section_index */
     bool *was_blank[TY_N_SECTIONS];            /* [n_fields] blank before values were derived */
@@ -108,6 +115,9 @@ char *ty_config_digest_text(const struct ty_config *config, char buf[TY_DIGEST_T
 
 /* A configuration without values: sections with their tables, all fields unset. 0 or TY_ENOMEM. */
 int ty_config_init(struct ty_config *config, struct ty_err *err);
+
+/* Lets the sections describe the structs of this configuration, which is a copy of another. */
+void ty_config_point(struct ty_config *config);
 
 /* Name of a section in a run file; that of a job's section in messages says whose it is. */
 const char *ty_config_section_name(enum ty_section_index section);

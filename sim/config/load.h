@@ -46,6 +46,10 @@ void ty_loader_fill(struct ty_loader *l);
 /* Looks up and applies the presets that files and settings name, before any of their values. */
 void ty_loader_presets(struct ty_loader *l);
 
+/* Derives what layout and schedule leave open, and checks them: the last that a model and a cluster
+ * that stand need. */
+void ty_loader_layout(struct ty_loader *l);
+
 /* What run.routing says, with the file that it may name, of a model whose layers are known. */
 void ty_loader_routing(struct ty_loader *l);
 

@@ -13,10 +13,11 @@
 #include "sim/run/uneven.h"
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
-                 const struct ty_limit_plan *limit, struct ty_lowered *out, struct ty_arena *arena,
-                 struct ty_err *err)
+                 const struct ty_limit_plan *limit, struct ty_price_book *book,
+                 struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_lower_input in = {
+        .book = book,
         .allow = limit != NULL ? ty_limit_allow : NULL,
         .allow_arg = limit,
         .cluster = cluster,
@@ -37,7 +38,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
-    return lower(config, cluster, NULL, out, arena, err);
+    return lower(config, cluster, NULL, NULL, out, arena, err);
 }
 
 void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
@@ -52,7 +53,7 @@ void ty_run_threads(struct ty_run *run, uint32_t threads)
 
 /* `folded`: of the run one member of each gang will be executed. */
 static int plan(struct ty_run **out, const struct ty_config *config, bool folded,
-                struct ty_err *err)
+                struct ty_price_book *book, struct ty_err *err)
 {
     const struct ty_limit_plan limit = {.config = config, .folded = folded};
     const double t0 = ty_wall_s();
@@ -68,7 +69,7 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
         rc = ty_limit_check_plan(config, folded, err);
     }
     if (rc == 0) {
-        rc = lower(config, &config->cluster, &limit, &run->lowered, &run->arena, err);
+        rc = lower(config, &config->cluster, &limit, book, &run->lowered, &run->arena, err);
     }
     rc = rc < 0 ? rc : ty_run_find_uneven(run, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
@@ -81,14 +82,15 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
     return 0;
 }
 
-int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_price_book *book,
+                struct ty_err *err)
 {
-    return plan(out, config, true, err);
+    return plan(out, config, true, book, err);
 }
 
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
-    int rc = plan(out, config, false, err);
+    int rc = plan(out, config, false, NULL, err);
     if (rc == 0) {
         const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,
                                          .plan = (double)(*out)->arena.total};

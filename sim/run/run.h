@@ -63,8 +63,9 @@ int ty_run_execute_program(struct ty_run *run, const struct ty_program *program,
                            struct ty_err *err);
 
 /* ty_run_new without the question whether an execution has memory: for executions of one member of
- * each gang. */
-int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
+ * each gang. `book`: of prices that plans before had, of this thread; NULL: none. */
+int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_price_book *book,
+                struct ty_err *err);
 
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every

@@ -33,7 +33,7 @@ static int fits(const struct ty_init_job *job)
     struct ty_bill bill;
     int rc = ty_init_read(job, &config, NULL); /* nobody asks why a cut cannot be */
     if (rc == 0) {
-        rc = ty_run_plan(&run, config, NULL);
+        rc = ty_run_plan(&run, config, NULL, NULL);
     }
     if (rc == 0) {
         ty_run_fullest(run, &bill);

@@ -82,7 +82,7 @@ static bool execute(void *arg, uint32_t i)
     struct trials *all = arg;
     struct ty_trial *t = all->trial[i];
     struct ty_run *run = NULL;
-    t->rc = ty_run_plan(&run, &t->config, NULL);
+    t->rc = ty_run_plan(&run, &t->config, NULL, NULL);
     if (t->rc == 0) {
         t->rc = ty_row_execute(run, &all->gate, see, t, NULL);
     }

@@ -104,7 +104,7 @@ int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const
     source.sets = ty_row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
     int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
     if (rc == 0) {
-        rc = ty_run_plan(&run, config, err);
+        rc = ty_run_plan(&run, config, NULL, err);
     }
     if (rc == 0) {
         rc = ty_row_execute(run, rows->gate, see, arg, err);
