@@ -68,30 +68,6 @@ static int check_op(const struct ty_program *p, uint32_t index, struct ty_err *e
     return events ? 0 : bug(err, "operation names an event that does not exist", index);
 }
 
-/* An event recorded on two streams could complete out of issue order. */
-static int check_gang_events(const struct ty_program *p, const struct ty_gang *gang,
-                             struct ty_err *err)
-{
-    uint8_t stream_of[TY_EVENTS];
-    memset(stream_of, TY_NO_EVENT, sizeof(stream_of));
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-        const struct ty_block *block = &p->blocks[pass->block];
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < block->n_ops; k++) {
-            if (ops[k].record == TY_NO_EVENT) {
-                continue;
-            }
-            uint8_t *stream = &stream_of[ops[k].record];
-            if (*stream != TY_NO_EVENT && *stream != ops[k].stream) {
-                return bug(err, "event recorded on two streams", block->first + k);
-            }
-            *stream = ops[k].stream;
-        }
-    }
-    return 0;
-}
-
 static int check_channels(const struct ty_program *p, struct ty_err *err)
 {
     for (uint32_t i = 0; i < p->n_channels; i++) {
@@ -149,33 +125,88 @@ static int check_scripts(const struct ty_program *p, struct ty_err *err)
     return rc;
 }
 
-/* Operations of a gang: indices of its passes, messages and groups. */
-static int check_gang(const struct ty_program *p, const struct ty_gang *gang, struct ty_err *err)
+/* What a look at a block has told: a gang runs the same few in thousands of passes. */
+struct seen_block {
+    uint32_t by;       /* the last gang that was looked at with it: number + 1 */
+    uint64_t n_seq[2]; /* messages of its channels with fewest, by ty_op.second */
+};
+
+/* One operation in a gang: its message's channel, its group and script. NULL, or what is wrong. */
+static const char *check_gang_op(const struct ty_program *p, const struct ty_gang *gang,
+                                 const struct ty_op *op, uint64_t n_seq[2])
 {
-    for (uint32_t i = 0; i < gang->n_passes; i++) {
-        const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
-        if (pass->block >= p->n_blocks || pass->step >= p->n_steps || pass->phase >= TY_N_PHASES) {
-            return bug(err, "pass names a block, step or phase that does not exist",
-                       gang->first_pass + i);
+    const struct ty_group *g = op->sync == TY_SYNC_GROUP ? &p->groups[op->link] : NULL;
+    const uint32_t script = p->kinds[op->kind].script;
+    if (op->sync == TY_SYNC_SEND || op->sync == TY_SYNC_RECV) {
+        const uint64_t n = p->channels[op->link].n_seq;
+        n_seq[op->second] = n < n_seq[op->second] ? n : n_seq[op->second];
+    }
+    if (g != NULL && gang->n_ranks % (g->stride * g->count) != 0) {
+        return "group does not divide its gang";
+    }
+    if (script != 0 && (g == NULL || g->count != p->scripts[script - 1].positions)) {
+        return "script of another group";
+    }
+    return NULL;
+}
+
+/* A block that a gang has not run yet. An event recorded on two streams could complete out of issue
+ * order: stream_of[TY_EVENTS] remembers those of the gang. */
+static int check_block(const struct ty_program *p, const struct ty_gang *gang, uint32_t pass,
+                       struct seen_block *seen, uint8_t *stream_of, struct ty_err *err)
+{
+    const struct ty_block *block = &p->blocks[p->passes[pass].block];
+    *seen = (struct seen_block){(uint32_t)(gang - p->gangs) + 1, {UINT64_MAX, UINT64_MAX}};
+    for (uint32_t k = 0; k < block->n_ops; k++) {
+        const struct ty_op *op = &p->ops[block->first + k];
+        const char *wrong = check_gang_op(p, gang, op, seen->n_seq);
+        if (wrong != NULL) {
+            return bug(err, wrong, pass);
         }
-        const struct ty_op *ops = ty_pass_ops(p, pass);
-        for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
-            const bool message = ops[k].sync == TY_SYNC_SEND || ops[k].sync == TY_SYNC_RECV;
-            if (message && ty_op_seq(pass, &ops[k]) >= p->channels[ops[k].link].n_seq) {
-                return bug(err, "message number beyond its channel", gang->first_pass + i);
-            }
-            const struct ty_group *g =
-                ops[k].sync == TY_SYNC_GROUP ? &p->groups[ops[k].link] : NULL;
-            if (g != NULL && gang->n_ranks % (g->stride * g->count) != 0) {
-                return bug(err, "group does not divide its gang", gang->first_pass + i);
-            }
-            const uint32_t script = p->kinds[ops[k].kind].script;
-            if (script != 0 && (g == NULL || g->count != p->scripts[script - 1].positions)) {
-                return bug(err, "script of another group", gang->first_pass + i);
-            }
+        if (op->record == TY_NO_EVENT) {
+            continue;
+        }
+        uint8_t *stream = &stream_of[op->record];
+        if (*stream != TY_NO_EVENT && *stream != op->stream) {
+            return bug(err, "event recorded on two streams", block->first + k);
+        }
+        *stream = op->stream;
+    }
+    return 0;
+}
+
+/* Operations of a gang: indices of its passes, messages and groups. */
+static int check_gang(const struct ty_program *p, const struct ty_gang *gang,
+                      struct seen_block *blocks, struct ty_err *err)
+{
+    const uint32_t by = (uint32_t)(gang - p->gangs) + 1;
+    uint8_t stream_of[TY_EVENTS];
+    memset(stream_of, TY_NO_EVENT, sizeof(stream_of));
+    for (uint32_t i = gang->first_pass; i < gang->first_pass + gang->n_passes; i++) {
+        const struct ty_pass *pass = &p->passes[i];
+        if (pass->block >= p->n_blocks || pass->step >= p->n_steps || pass->phase >= TY_N_PHASES) {
+            return bug(err, "pass names a block, step or phase that does not exist", i);
+        }
+        struct seen_block *seen = &blocks[pass->block];
+        const int rc = seen->by == by ? 0 : check_block(p, gang, i, seen, stream_of, err);
+        if (rc < 0) {
+            return rc;
+        }
+        if (pass->seq >= seen->n_seq[0] || pass->seq2 >= seen->n_seq[1]) {
+            return bug(err, "message number beyond its channel", i);
         }
     }
-    return check_gang_events(p, gang, err);
+    return 0;
+}
+
+static int check_gangs(const struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+{
+    struct seen_block *blocks = ty_arena_array(arena, struct seen_block, (size_t)p->n_blocks + 1);
+    int rc = blocks != NULL ? 0 : ty_fail_memory(err);
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        rc = check_gang(p, &p->gangs[g], blocks, err);
+    }
+    return rc;
 }
 
 static int check_ranks(const struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
@@ -211,8 +242,8 @@ static int check(const struct ty_program *p, struct ty_arena *arena, struct ty_e
     if (rc == 0) {
         rc = check_scripts(p, err);
     }
-    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
-        rc = check_gang(p, &p->gangs[g], err);
+    if (rc == 0) {
+        rc = check_gangs(p, arena, err);
     }
     return rc == 0 ? check_ranks(p, arena, err) : rc;
 }
