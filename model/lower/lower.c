@@ -388,6 +388,7 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     l.shape = ty_sched_shape_of(in->schedule, in->layout->pipeline, in->layout->micro_batches);
     l.members = in->layout->tensor * in->layout->context * in->layout->data;
     out->program.words = &ty_transformer_words;
+    out->program.matched = in->schedule->custom == NULL; /* else as users wrote it */
     out->program.n_steps = in->steps;
     out->program.overlapping_steps = l.sched->asynchronous;
     int rc = prepare(&l);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/check.h"
+#include "sim/base/check.h"
 #include "sim/base/clock.h"
 #include "sim/base/machine.h"
 #include "sim/core/deadlock/mismatch.h"
@@ -65,6 +66,16 @@ static int resolve(struct ty_run *run, const struct ty_program *whole, const cha
     return rc;
 }
 
+/* For a debug build. */
+static bool all_match(const struct ty_program *program)
+{
+    struct ty_arena arena = {.head = NULL};
+    struct ty_mismatch mismatch;
+    const bool found = ty_mismatch_find(&mismatch, program, &arena, NULL) == 0 && mismatch.n > 0;
+    ty_arena_release(&arena);
+    return !found;
+}
+
 static int execute_timeline(struct ty_timeline *timeline, enum ty_engine engine,
                             const struct ty_contention *shared, struct ty_err *err)
 {
@@ -75,22 +86,31 @@ static int execute_timeline(struct ty_timeline *timeline, enum ty_engine engine,
                                          : ty_events(timeline, err);
 }
 
-/* One program with its own timeline, or why there is no use: partners who mean different things
- * would not be noticed by an executor, and are taken to stop there. */
+/* Partners who mean different things would not be noticed by an executor, and are taken to stop
+ * there: *found, the arena's; NULL: nobody does. */
+static int look_for_mismatch(const struct ty_mismatch **found, const struct ty_program *program,
+                             struct ty_arena *arena, struct ty_err *err)
+{
+    *found = NULL;
+    if (program->matched) {
+        TY_DEBUG_CHECK(all_match(program));
+        return 0;
+    }
+    struct ty_mismatch *mismatch = ty_arena_array(arena, struct ty_mismatch, 1);
+    *found = mismatch;
+    return mismatch != NULL ? ty_mismatch_find(mismatch, program, arena, err) : ty_fail_memory(err);
+}
+
+/* One program with its own timeline, or why there is no use. */
 static int execute_one(const struct ty_program *program, struct ty_timeline *timeline,
                        enum ty_engine engine, const struct ty_contention *shared,
                        const struct ty_progress *progress, struct ty_err *err)
 {
     struct ty_arena arena = {.head = NULL};
-    struct ty_mismatch *mismatch = ty_arena_array(&arena, struct ty_mismatch, 1);
     int rc = ty_timeline_init(timeline, program, err);
     timeline->progress = *progress;
-    timeline->mismatch = mismatch;
-    if (rc == 0 && mismatch == NULL) {
-        rc = ty_fail_memory(err);
-    }
     if (rc == 0) {
-        rc = ty_mismatch_find(mismatch, program, &arena, err);
+        rc = look_for_mismatch(&timeline->mismatch, program, &arena, err);
     }
     if (rc == 0) {
         rc = execute_timeline(timeline, engine, shared, err);

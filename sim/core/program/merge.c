@@ -183,6 +183,7 @@ static void add_tenant(struct merger *m, uint32_t tenant, const char *name)
         m->slow[m->ranks + r] = m->p->spread_of != NULL ? m->p->spread_of[r] : 1;
     }
     m->out->observed = m->out->observed || m->p->observed;
+    m->out->matched = m->out->matched && m->p->matched;
     m->any_slow = m->any_slow || m->p->spread_of != NULL;
     m->out->n_steps = m->p->n_steps > m->out->n_steps ? m->p->n_steps : m->out->n_steps;
     m->out->jitter.cv = jitter.cv > m->out->jitter.cv ? jitter.cv : m->out->jitter.cv;
@@ -222,6 +223,7 @@ int ty_program_merge(struct ty_program *out, const struct ty_merge_part *parts, 
                                .links = parts[0].program->links,
                                .n_links = parts[0].program->n_links,
                                .jitter = {.group = TY_NONE},
+                               .matched = true,
                                .n_tenants = n};
     for (uint32_t i = 0; i < n; i++) {
         const int rc = check_alike(parts[0].program, parts[i].program, err);

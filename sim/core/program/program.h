@@ -201,6 +201,8 @@ struct ty_program {
     bool overlapping_steps; /* passes of different steps interleave: there is one fill only */
     bool observed; /* read off a measurement, or some tenant is: never to be executed. Streams are
                     * rows in which nothing overlaps, what waits for what is not known */
+    bool matched;  /* partners of messages and collectives mean the same: whoever built it sees to
+                   * it. False: it is to be looked at (mismatch.h) before it is executed */
     struct ty_jitter jitter;
     const struct ty_tenant *tenants; /* [n_tenants]; 0 of them: not merged */
     uint32_t n_tenants;
