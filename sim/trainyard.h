@@ -335,6 +335,22 @@ TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *t
 
 /* ---- many runs ---- */
 
+/* Processes that answer one question together, on one machine or on many that share a file system:
+ * each makes the same call with the same options, but for its number. How they reach each other is
+ * up to whoever starts them (trainyard-mpi: by MPI). The functions may be called by several threads
+ * at once, `meet` by one. */
+struct ty_crew {
+    uint32_t member, n; /* this process, of so many; the first writes the result */
+    void *arg;          /* of the functions */
+    /* Hands out the next `pieces` of the work to nobody else: the number of the first, counted from
+     * 0 since all last met, without end. */
+    uint64_t (*take)(void *arg, uint32_t pieces);
+    /* The least time that anyone has offered since all last met, this offer included. */
+    double (*least)(void *arg, double offer_s);
+    /* Waits for all members. True: all came with `good`. After false nobody may call anything. */
+    bool (*meet)(void *arg, bool good);
+};
+
 struct ty_sweep_options {
     const char *path;        /* run file; not standard input: every row reads it */
     const char *rows;        /* CSV whose columns name keys; NULL: `over` */
@@ -351,6 +367,7 @@ struct ty_sweep_options {
     struct ty_sweep_summary *summary; /* filled when not NULL */
     ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
     void *progress_arg;
+    const struct ty_crew *crew; /* with whom rows are shared; NULL: nobody */
 };
 
 /* What is in the table: rows that this call simulated, and those kept of an earlier one. */

@@ -6,6 +6,7 @@ import re
 import sys
 
 FILE_LINES, FUNCTION_LINES = 500, 80
+LONGER = {"sim/trainyard.h": 600}  # users get one header, so it is not cut by subject
 FOLDERS = ["sim", "topology", "model", "traces", "tests"]
 
 
@@ -29,8 +30,9 @@ def main():
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.[ch]")):
             lines = path.read_text(encoding="utf-8").splitlines()
-            if len(lines) > FILE_LINES:
-                bad.append(f"{path.relative_to(root)}: {len(lines)} lines, limit {FILE_LINES}")
+            limit = LONGER.get(path.relative_to(root).as_posix(), FILE_LINES)
+            if len(lines) > limit:
+                bad.append(f"{path.relative_to(root)}: {len(lines)} lines, limit {limit}")
             for name, start, length in functions(lines):
                 if length > FUNCTION_LINES and name != "START_TEST":
                     bad.append(f"{path.relative_to(root)}:{start}: {name} has {length} lines, "

@@ -1,0 +1,32 @@
+/* crew.h - pieces of work shared by threads, and by processes where a crew has been formed
+ * (struct ty_crew of sim/trainyard.h). A crew of NULL is this process alone. */
+#ifndef TY_SWEEP_CREW_H
+#define TY_SWEEP_CREW_H
+
+#include "sim/base/err.h"
+#include "sim/base/pool.h"
+#include "sim/trainyard.h"
+
+/* The member that writes what all have found. */
+static inline bool ty_crew_leads(const struct ty_crew *crew)
+{
+    return crew == NULL || crew->member == 0;
+}
+
+/* Calls work(arg, i) for i = 0 .. n-1 as ty_pool_run, each of them in one of the processes. Where
+ * work says false no member starts a further one. To be followed by ty_crew_meet before another
+ * one. */
+void ty_crew_run(const struct ty_crew *crew, uint32_t n, uint32_t jobs, ty_pool_fn *work,
+                 void *arg);
+
+/* The least time that any member has offered since they last met. */
+static inline double ty_crew_least(const struct ty_crew *crew, double offer_s)
+{
+    return crew == NULL ? offer_s : crew->least(crew->arg, offer_s);
+}
+
+/* Waits until all members are here; rc: how this one fared. 0 when all fared well, else a failure:
+ * its own, or that another one tells its own. */
+int ty_crew_meet(const struct ty_crew *crew, int rc, struct ty_err *err);
+
+#endif

@@ -1,0 +1,98 @@
+/* crew_threads.c - see crew_threads.h. */
+#include "tests/common/crew_threads.h"
+
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define MOST 8
+
+/* What they share. */
+struct meeting {
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    uint64_t taken;
+    double least_s;
+    uint32_t n, here, round;
+    bool good, all_good; /* of this round; of the one before */
+};
+
+struct player {
+    struct ty_crew crew;
+    crew_member_fn *member;
+    void *arg;
+};
+
+static uint64_t take(void *arg, uint32_t pieces)
+{
+    struct meeting *m = arg;
+    pthread_mutex_lock(&m->lock);
+    const uint64_t first = m->taken;
+    m->taken += pieces;
+    pthread_mutex_unlock(&m->lock);
+    return first;
+}
+
+static double least(void *arg, double offer_s)
+{
+    struct meeting *m = arg;
+    pthread_mutex_lock(&m->lock);
+    m->least_s = fmin(m->least_s, offer_s);
+    const double found = m->least_s;
+    pthread_mutex_unlock(&m->lock);
+    return found;
+}
+
+static bool meet(void *arg, bool good)
+{
+    struct meeting *m = arg;
+    pthread_mutex_lock(&m->lock);
+    const uint32_t round = m->round;
+    m->good = m->good && good;
+    if (++m->here == m->n) {
+        m->all_good = m->good;
+        m->taken = 0;
+        m->least_s = INFINITY;
+        m->here = 0;
+        m->round++;
+        pthread_cond_broadcast(&m->over);
+    }
+    while (m->round == round) {
+        pthread_cond_wait(&m->over, &m->lock);
+    }
+    const bool all_good = m->all_good;
+    pthread_mutex_unlock(&m->lock);
+    return all_good;
+}
+
+static void *play(void *arg)
+{
+    const struct player *player = arg;
+    player->member(&player->crew, player->arg);
+    return NULL;
+}
+
+void crew_threads_play(uint32_t n, crew_member_fn *member, void *arg)
+{
+    struct meeting m = {.least_s = INFINITY, .n = n, .good = true};
+    struct player player[MOST];
+    pthread_t thread[MOST];
+    assert(n <= MOST);
+    pthread_mutex_init(&m.lock, NULL);
+    pthread_cond_init(&m.over, NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        player[i] = (struct player){
+            .crew = {.member = i, .n = n, .arg = &m, .take = take, .least = least, .meet = meet},
+            .member = member,
+            .arg = arg};
+        if (pthread_create(&thread[i], NULL, play, &player[i]) != 0) {
+            abort();
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    pthread_cond_destroy(&m.over);
+    pthread_mutex_destroy(&m.lock);
+}

@@ -1,0 +1,102 @@
+/* test_crew.c - pieces of work that several processes share; here they are threads. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/sweep/crew.h"
+#include "tests/common/crew_threads.h"
+#include "tests/unit/suite.h"
+
+#define N_PIECES 500u
+#define STOP_AT  100u
+
+struct work {
+    uint32_t jobs;
+    bool stops;
+    _Atomic uint32_t done[N_PIECES], n_done;
+};
+
+static bool piece(void *arg, uint32_t i)
+{
+    struct work *work = arg;
+    ck_assert_uint_lt(i, N_PIECES);
+    work->done[i]++;
+    work->n_done++;
+    return !work->stops || i < STOP_AT;
+}
+
+static void twice(const struct ty_crew *crew, void *arg)
+{
+    struct work *work = arg;
+    for (uint32_t i = 0; i < 2; i++) {
+        ty_crew_run(crew, N_PIECES, work->jobs, piece, work);
+        ck_assert_int_eq(ty_crew_meet(crew, 0, NULL), 0);
+    }
+}
+
+START_TEST(each_piece_is_done_once_before_all_meet_again)
+{
+    for (uint32_t members = 1; members <= 4; members++) {
+        for (uint32_t jobs = 0; jobs <= 3; jobs++) {
+            struct work work = {.jobs = jobs};
+            crew_threads_play(members, twice, &work);
+            for (uint32_t i = 0; i < N_PIECES; i++) {
+                ck_assert_uint_eq(work.done[i], 2);
+            }
+        }
+    }
+}
+END_TEST
+
+static void once(const struct ty_crew *crew, void *arg)
+{
+    struct work *work = arg;
+    ty_crew_run(crew, N_PIECES, work->jobs, piece, work);
+    ck_assert_int_eq(ty_crew_meet(crew, 0, NULL), 0);
+}
+
+/* Each thread of each member may have one in its hands. */
+START_TEST(a_member_that_stops_stops_all)
+{
+    struct work work = {.jobs = 2, .stops = true};
+    crew_threads_play(4, once, &work);
+    ck_assert_uint_ge(work.n_done, STOP_AT + 1);
+    ck_assert_uint_le(work.n_done, STOP_AT + 4 * 2);
+}
+END_TEST
+
+static void offer(const struct ty_crew *crew, void *arg)
+{
+    (void)arg;
+    ck_assert_double_le(ty_crew_least(crew, 10.0 - crew->member), 10.0 - crew->member);
+    ck_assert_int_eq(ty_crew_meet(crew, 0, NULL), 0);
+    ck_assert_double_eq(ty_crew_least(crew, 20.0), 20.0);
+    ck_assert_double_eq(ty_crew_least(crew, INFINITY), 20.0);
+}
+
+START_TEST(the_least_time_is_anybodys_since_they_met)
+{
+    crew_threads_play(4, offer, NULL);
+    ck_assert_double_eq(ty_crew_least(NULL, 3.0), 3.0);
+}
+END_TEST
+
+/* One of them has come upon something. */
+static void fall(const struct ty_crew *crew, void *arg)
+{
+    struct ty_err err = TY_ERR_NONE;
+    (void)arg;
+    const int own = crew->member == 2 ? ty_fail(&err, TY_ELIMIT, "its own") : 0;
+    const int rc = ty_crew_meet(crew, own, &err);
+    ck_assert_int_eq(rc, own < 0 ? TY_ELIMIT : TY_EIO);
+    ck_assert_str_eq(err.text, own < 0 ? "its own" : "another process of this job cannot go on");
+}
+
+START_TEST(a_failure_of_one_is_that_of_all_and_told_by_it)
+{
+    crew_threads_play(4, fall, NULL);
+    ck_assert_int_eq(ty_crew_meet(NULL, TY_EIO, NULL), TY_EIO);
+}
+END_TEST
+
+TY_SUITE("crew", each_piece_is_done_once_before_all_meet_again, a_member_that_stops_stops_all,
+         the_least_time_is_anybodys_since_they_met, a_failure_of_one_is_that_of_all_and_told_by_it)
