@@ -101,11 +101,11 @@ int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct t
 static void busiest(const struct ty_run *run, const struct ty_class_use *c, struct ty_text *t)
 {
     const struct ty_link_use *use = &c->busiest[0];
-    char share[32], full[64];
+    char share[32], full[64], name[TY_LINK_NAME];
     if (c->alike) {
         ty_text_add(t, "all %u alike", (unsigned)c->n_used);
     } else {
-        ty_text_add(t, "%s %s", run->lowered.program.links[use->link].name,
+        ty_text_add(t, "%s %s", ty_fabric_link_name(&run->lowered.fabric, use->link, name),
                     ty_words_share(use->mean, share, sizeof(share)));
     }
     if (use->full_s > 0) {
@@ -154,8 +154,9 @@ static void put_use(struct ty_json *j, double bytes, double mean, double peak, d
 static void put_link(const struct ty_run *run, const struct ty_link_use *use, struct ty_json *j)
 {
     const struct ty_link *link = &run->lowered.program.links[use->link];
+    char name[TY_LINK_NAME];
     ty_json_object(j, NULL);
-    ty_json_text(j, "name", link->name);
+    ty_json_text(j, "name", ty_fabric_link_name(&run->lowered.fabric, use->link, name));
     if (link->node == TY_NO_NODE) {
         ty_json_text(j, "node", NULL);
     } else {

@@ -40,9 +40,6 @@ bool explicit_fabric_new(struct explicit_fabric *f, const struct explicit_spec *
     for (uint32_t l = 0; f->links != NULL && f->latency_s != NULL && l < f->n_links; l++) {
         const bool port = l < 2 * f->hosts;
         f->links[l] = (struct ty_link){
-            .name = port        ? "port"
-                    : two_level ? "nic"
-                                : "leaf uplink",
             .class = !two_level ? TY_LINK_LEAF
                      : port     ? TY_LINK_NVLINK
                                 : TY_LINK_NIC,

@@ -95,10 +95,16 @@ static inline void message(struct net *net, uint32_t from, uint32_t to)
     ty_err_free(err);
 }
 
+static inline bool is_called(const struct net *net, uint32_t link, const char *name)
+{
+    char own[TY_LINK_NAME];
+    return strcmp(ty_fabric_link_name(&net->fabric, link, own), name) == 0;
+}
+
 static inline double used(const struct net *net, const char *name)
 {
     for (uint32_t i = 0; i < net->uses.n; i++) {
-        if (strcmp(net->fabric.links[net->uses.row[i].link].name, name) == 0) {
+        if (is_called(net, net->uses.row[i].link, name)) {
             return net->uses.row[i].Bps;
         }
     }
@@ -108,7 +114,7 @@ static inline double used(const struct net *net, const char *name)
 static inline double capacity(const struct net *net, const char *name)
 {
     for (uint32_t i = 0; i < net->fabric.n_links; i++) {
-        if (strcmp(net->fabric.links[i].name, name) == 0) {
+        if (is_called(net, i, name)) {
             return net->fabric.links[i].capacity;
         }
     }
@@ -120,8 +126,11 @@ static inline double sum(const struct net *net, enum ty_link_class class, const 
 {
     double Bps = 0;
     for (uint32_t i = 0; i < net->uses.n; i++) {
-        const struct ty_link *link = &net->fabric.links[net->uses.row[i].link];
-        Bps += link->class == class && strstr(link->name, word) != NULL ? net->uses.row[i].Bps : 0;
+        const struct ty_use *use = &net->uses.row[i];
+        char name[TY_LINK_NAME];
+        const bool counts =
+            strstr(ty_fabric_link_name(&net->fabric, use->link, name), word) != NULL;
+        Bps += counts && net->fabric.links[use->link].class == class ? use->Bps : 0;
     }
     return Bps;
 }

@@ -9,11 +9,12 @@
 #include "topology/fabric/internal.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "topology/exceptions.h"
 
 #define DEAD_Bps  1.0 /* of a NIC that nothing goes through: a capacity is above zero */
-#define LINKS_MAX (UINT64_C(1) << 24) /* 64 B each with its name: 1 GiB */
+#define LINKS_MAX (UINT64_C(1) << 24) /* 16 B each, and as much to work in: 0.5 GiB */
 
 static uint32_t way_links(const struct ty_fabric_shape *s, enum ty_link_class class, uint64_t *n)
 {
@@ -26,32 +27,6 @@ static uint32_t way_links(const struct ty_fabric_shape *s, enum ty_link_class cl
     };
     *n += 2 * counts[class];
     return (uint32_t)counts[class];
-}
-
-static const char *name_of(const struct ty_fabric_shape *s, enum ty_link_class class, uint32_t i,
-                           int way, struct ty_arena *arena)
-{
-    static const char *const ways[] = {"out", "in"}, *const climbs[] = {"up", "down"};
-    const unsigned spine = s->spines > 0 ? i % s->spines : 0;
-    const unsigned leaf = s->spines > 0 ? i / s->spines : 0;
-    switch (class) {
-    case TY_LINK_NVLINK:
-        return ty_arena_printf(arena, "gpu %u nvlink %s", (unsigned)i, ways[way]);
-    case TY_LINK_PCIE:
-        return ty_arena_printf(arena, "node %u pcie %u %s", (unsigned)(i / s->pcie_groups),
-                               (unsigned)(i % s->pcie_groups), ways[way]);
-    case TY_LINK_NIC:
-        return ty_arena_printf(arena, "node %u nic %u %s", (unsigned)(i / s->nics),
-                               (unsigned)(i % s->nics), ways[way]);
-    case TY_LINK_LEAF:
-        if (s->ecmp_paths > 0) {
-            return ty_arena_printf(arena, "leaf %u %s spine %u", leaf,
-                                   way == OUT ? "up to" : "down from", spine);
-        }
-        return ty_arena_printf(arena, "leaf %u %s", leaf, climbs[way]);
-    default:
-        return ty_arena_printf(arena, "pod %u %s", (unsigned)i, climbs[way]);
-    }
 }
 
 /* The node of link pair i of a class. */
@@ -85,8 +60,7 @@ static double share_of(const struct ty_fabric *f, enum ty_link_class class, uint
     }
 }
 
-static int fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n, struct ty_arena *arena,
-                struct ty_err *err)
+static void fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n)
 {
     const struct ty_fabric_shape *s = &f->shape;
     const double capacity[TY_N_LINK_CLASSES] = {
@@ -96,16 +70,11 @@ static int fill(struct ty_fabric *f, enum ty_link_class class, uint32_t n, struc
     for (uint32_t i = 0; i < 2 * n; i++) {
         struct ty_link *link = &f->links[f->first[class] + i];
         *link = (struct ty_link){
-            .name = name_of(s, class, i / 2, (int)(i % 2), arena),
             .class = (uint8_t) class,
             .node = node_of(s, class, i / 2),
             .capacity = fmax(capacity[class] * share_of(f, class, i / 2), DEAD_Bps),
         };
-        if (link->name == NULL) {
-            return ty_fail_memory(err);
-        }
     }
-    return 0;
 }
 
 static struct ty_fabric_scratch *scratch_new(const struct ty_fabric *f, struct ty_arena *arena)
@@ -155,9 +124,41 @@ int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
     if (fabric->scratch == NULL) {
         return ty_fail_memory(err);
     }
-    int rc = 0;
-    for (int i = 0; i < TY_N_LINK_CLASSES && rc == 0; i++) {
-        rc = fill(fabric, (enum ty_link_class)i, count[i], arena, err);
+    for (int i = 0; i < TY_N_LINK_CLASSES; i++) {
+        fill(fabric, (enum ty_link_class)i, count[i]);
     }
-    return rc;
+    return 0;
+}
+
+const char *ty_fabric_link_name(const struct ty_fabric *f, uint32_t link, char name[TY_LINK_NAME])
+{
+    static const char *const ways[] = {"out", "in"}, *const climbs[] = {"up", "down"};
+    const struct ty_fabric_shape *s = &f->shape;
+    const enum ty_link_class class = (enum ty_link_class)f->links[link].class;
+    const unsigned i = (link - f->first[class]) / 2;
+    const int way = ty_fabric_leads_out(f, link) ? OUT : IN;
+    switch (class) {
+    case TY_LINK_NVLINK:
+        (void)snprintf(name, TY_LINK_NAME, "gpu %u nvlink %s", i, ways[way]);
+        break;
+    case TY_LINK_PCIE:
+        (void)snprintf(name, TY_LINK_NAME, "node %u pcie %u %s", i / s->pcie_groups,
+                       i % s->pcie_groups, ways[way]);
+        break;
+    case TY_LINK_NIC:
+        (void)snprintf(name, TY_LINK_NAME, "node %u nic %u %s", i / s->nics, i % s->nics,
+                       ways[way]);
+        break;
+    case TY_LINK_LEAF:
+        if (s->ecmp_paths > 0) {
+            (void)snprintf(name, TY_LINK_NAME, "leaf %u %s spine %u", i / s->spines,
+                           way == OUT ? "up to" : "down from", i % s->spines);
+        } else {
+            (void)snprintf(name, TY_LINK_NAME, "leaf %u %s", i / s->spines, climbs[way]);
+        }
+        break;
+    default:
+        (void)snprintf(name, TY_LINK_NAME, "pod %u %s", i, climbs[way]);
+    }
+    return name;
 }

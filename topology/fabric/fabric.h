@@ -104,6 +104,11 @@ static inline bool ty_fabric_leads_out(const struct ty_fabric *fabric, uint32_t 
     return (link - fabric->first[fabric->links[link].class]) % 2 == 0;
 }
 
+/* What a link is called in reports: "node 3 nic 5 out". Returns `name`. */
+#define TY_LINK_NAME 48u
+const char *ty_fabric_link_name(const struct ty_fabric *fabric, uint32_t link,
+                                char name[TY_LINK_NAME]);
+
 /* A growing list of uses of one flow. Zeroed: empty. */
 struct ty_use_list {
     struct ty_use *row;

@@ -30,10 +30,9 @@ const char *ty_link_class_title(enum ty_link_class class);
 const char *ty_link_class_key(enum ty_link_class class);
 
 struct ty_link {
-    const char *name; /* "node 3 nic 5 out" */
-    uint8_t class;    /* enum ty_link_class */
-    uint32_t node;    /* it belongs to; TY_NO_NODE: to a switch */
-    double capacity;  /* B/s, > 0 */
+    uint8_t class;   /* enum ty_link_class */
+    uint32_t node;   /* it belongs to; TY_NO_NODE: to a switch */
+    double capacity; /* B/s, > 0 */
 };
 #define TY_NO_NODE UINT32_MAX
 

@@ -31,7 +31,7 @@ struct pair {
     struct ty_contention shared;
     struct ty_link_load load;
 };
-static const struct ty_link one_link = {"link", TY_LINK_NIC, TY_NO_NODE, 1e9};
+static const struct ty_link one_link = {TY_LINK_NIC, TY_NO_NODE, 1e9};
 static const uint32_t rank_of[] = {0, 1};
 
 static void add_flow(struct pair *h, struct ty_builder *b, ty_ps dur, ty_ps lead)

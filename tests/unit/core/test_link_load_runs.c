@@ -130,9 +130,9 @@ START_TEST(no_link_is_above_its_capacity_and_no_byte_is_lost_where_links_are_sha
                 ck_assert(s.load == 0);
                 ASSERT_NEAR(s.bytes, load->bytes[l], 1e-9);
                 ck_assert(v != STEPS || load->n_speed_changes == 0);
-                ck_assert_msg(
-                    quantum > 1 || v == STEPS || s.most <= p->links[l].capacity * (1 + 1e-6),
-                    "variant %zu, %s: %g of %g", v, p->links[l].name, s.most, p->links[l].capacity);
+                ck_assert_msg(quantum > 1 || v == STEPS ||
+                                  s.most <= p->links[l].capacity * (1 + 1e-6),
+                              "variant %zu, link %u: %g of %g", v, l, s.most, p->links[l].capacity);
                 filled += quantum == 1 && s.most > p->links[l].capacity * (1 - 1e-6);
             }
         }

@@ -120,9 +120,8 @@ END_TEST
 /* ---- programs made by hand: one rank, one flow after another on one link ---- */
 
 static const uint32_t rank_0[] = {0};
-static struct ty_link links[] = {{"a", TY_LINK_NIC, TY_NO_NODE, 1e9},
-                                 {"b", TY_LINK_NIC, TY_NO_NODE, 1e9},
-                                 {"c", TY_LINK_NIC, TY_NO_NODE, 1e9}};
+static struct ty_link links[] = {
+    {TY_LINK_NIC, TY_NO_NODE, 1e9}, {TY_LINK_NIC, TY_NO_NODE, 1e9}, {TY_LINK_NIC, TY_NO_NODE, 1e9}};
 
 /* n flows of 1000 ps at 1 GB/s through a link. */
 static void make_flows(struct ty_program *p, uint32_t link, uint32_t n, struct ty_arena *arena)
@@ -311,9 +310,9 @@ END_TEST
 
 START_TEST(other_links_are_refused)
 {
-    static const struct ty_link faster[] = {{"a", TY_LINK_NIC, TY_NO_NODE, 1e9},
-                                            {"b", TY_LINK_NIC, TY_NO_NODE, 2e9},
-                                            {"c", TY_LINK_NIC, TY_NO_NODE, 1e9}};
+    static const struct ty_link faster[] = {{TY_LINK_NIC, TY_NO_NODE, 1e9},
+                                            {TY_LINK_NIC, TY_NO_NODE, 2e9},
+                                            {TY_LINK_NIC, TY_NO_NODE, 1e9}};
     struct ty_arena arena = {.head = NULL};
     struct ty_program a, b, merged;
     make_flows(&a, 0, 1, &arena);

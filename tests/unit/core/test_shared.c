@@ -30,7 +30,7 @@ static struct hand *hand_new(uint32_t n_links, const double *capacity)
     h->program.n_steps = 1;
     h->b = (struct ty_builder){.program = &h->program, .arena = &h->arena, .err = &err};
     for (uint32_t i = 0; i < n_links; i++) {
-        h->links[i] = (struct ty_link){"link", TY_LINK_NIC, TY_NO_NODE, capacity[i]};
+        h->links[i] = (struct ty_link){TY_LINK_NIC, TY_NO_NODE, capacity[i]};
     }
     h->program.links = h->links;
     h->program.n_links = n_links;

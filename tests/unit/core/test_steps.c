@@ -153,7 +153,7 @@ static ty_ps play_on(const struct ty_coll_script *s, uint32_t n, uint32_t groups
     struct ty_builder b = {.program = &q->program, .arena = &q->arena, .err = &err};
     ty_ps first_flow;
     q->program.words = &ty_transformer_words;
-    q->link[0] = (struct ty_link){"link", TY_LINK_NIC, TY_NO_NODE, capacity};
+    q->link[0] = (struct ty_link){TY_LINK_NIC, TY_NO_NODE, capacity};
     q->program.links = q->link;
     q->program.n_links = q->program.n_steps = 1;
     for (uint32_t r = 0; r < n * groups; r++) {
