@@ -3,6 +3,7 @@
 #define TY_MODEL_LOWER_INTERNAL_H
 
 #include "model/block/memory.h"
+#include "model/lower/comm.h"
 #include "model/lower/lower.h"
 #include "model/schedule/edges.h"
 #include "model/vocabulary.h"
@@ -323,39 +324,6 @@ uint16_t ty_lower_compute_kind(struct ty_lowering *l, const char *name, enum ty_
                                enum ty_phase phase, const struct ty_cost *cost, size_t stride);
 /* The optimizer step over the parameters of a rank. */
 uint16_t ty_lower_optimizer_kind(struct ty_lowering *l, const struct ty_stage_plan *plan);
-
-/* Whose links a communication takes. */
-struct ty_route {
-    enum {
-        TY_ROUTE_NONE,
-        TY_ROUTE_GROUP,   /* members of a group of the gang */
-        TY_ROUTE_STAGES,  /* a member's likes on pipeline ranks, together */
-        TY_ROUTE_MESSAGE, /* from the first of two of them to the second */
-    } of;
-    uint16_t group;
-    const uint32_t *stage; /* [n_stages]: borrowed */
-    uint32_t n_stages;
-};
-static inline struct ty_route ty_route_group(uint16_t group)
-{
-    return (struct ty_route){TY_ROUTE_GROUP, group, NULL, 0};
-}
-
-/* flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with
- * the links to itself. */
-void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty_route *route,
-                    const struct ty_coll_cost *cost);
-
-struct ty_collective {
-    enum ty_coll coll;
-    const struct ty_reach *reach; /* [members] */
-    double bytes;
-    double calls; /* one after the other, drawn as one */
-    struct ty_route route;
-    const char *name;                   /* NULL: that of the collective */
-    const struct ty_exchange *exchange; /* in its place; NULL: none */
-    const struct ty_member_load *load;  /* [members]: it is that of so many rows; NULL: as it is */
-};
 
 /* loads.c: whether routing may bring different numbers of rows to ranks; how many, in a layer. */
 bool ty_lower_is_routed(const struct ty_lowering *l);

@@ -51,11 +51,6 @@ struct comm {
     const struct ty_collective *collective; /* NULL: a message */
 };
 
-/* Seconds and traffic of every member, through `cost_of`; `alone`: with its links to itself. Times
- * in `out` are those of all its calls together. */
-typedef void cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member, bool alone,
-                     struct ty_coll_cost *out, double *seconds);
-
 /* What computation beside a collective loses. */
 static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind,
                     const struct ty_collective *c)
@@ -66,42 +61,9 @@ static double slows(const struct ty_cluster *cluster, const struct ty_kind *kind
     return kind->net_B > 0 ? cluster->net.overlap_slowdown : cluster->nvlink.overlap_slowdown;
 }
 
-/* Whether a member's costs are those of the one before it: its group lies so, with such loads. */
-static bool as_before(const struct comm *c, uint32_t member)
-{
-    const struct ty_collective *all = c->collective;
-    if (all == NULL || member == 0 ||
-        memcmp(&all->reach[member], &all->reach[member - 1], sizeof(*all->reach)) != 0) {
-        return false;
-    }
-    const struct ty_member_load *load = all->load != NULL ? &all->load[member - 1] : NULL;
-    return load == NULL ||
-           (all->exchange != NULL ? load[0].rank == load[1].rank && load[0].node == load[1].node
-                                  : load[0].own == load[1].own);
-}
-
-/* Costs of all members into l->cost_of, durations into dur[members]; whether they are equal. */
-static bool price_members(struct ty_lowering *l, const struct comm *c, bool alone, cost_fn *cost_of,
-                          const void *arg, ty_ps *dur)
-{
-    double seconds = 0;
-    bool equal = true;
-    for (uint32_t i = 0; i < l->members; i++) {
-        if (as_before(c, i)) {
-            l->cost_of[i] = l->cost_of[i - 1];
-        } else {
-            l->cost_of[i] = (struct ty_coll_cost){.latency_s = 0};
-            cost_of(l, arg, i, alone, &l->cost_of[i], &seconds);
-        }
-        dur[i] = ty_lower_ps(l, seconds);
-        equal = equal && dur[i] == dur[0];
-    }
-    return equal;
-}
-
 /* What members take with the links to themselves. */
 static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct comm *c,
-                      cost_fn *cost_of, const void *arg)
+                      ty_lower_cost_fn *cost_of, const void *arg)
 {
     const struct ty_cluster *cluster = l->in->cluster;
     ty_ps *alone = ty_arena_array(l->arena, ty_ps, l->members);
@@ -110,7 +72,7 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
         out_of_memory(l);
         return;
     }
-    const bool equal = price_members(l, c, true, cost_of, arg, alone);
+    const bool equal = ty_lower_price_members(l, c->collective, true, cost_of, arg, alone);
     for (uint32_t i = 0; i < l->members; i++) {
         as_dur = as_dur && alone[i] == ty_kind_duration(kind, i);
     }
@@ -124,7 +86,7 @@ static void add_flows(struct ty_lowering *l, struct ty_kind *kind, const struct 
     }
 }
 
-static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *cost_of,
+static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, ty_lower_cost_fn *cost_of,
                           const void *arg)
 {
     struct ty_kind kind = {.name = c->name,
@@ -139,7 +101,7 @@ static uint16_t comm_kind(struct ty_lowering *l, const struct comm *c, cost_fn *
     if (dur == NULL) {
         return out_of_memory(l);
     }
-    const bool equal = price_members(l, c, false, cost_of, arg, dur);
+    const bool equal = ty_lower_price_members(l, c->collective, false, cost_of, arg, dur);
     for (uint32_t i = 0; i < l->members; i++) {
         kind.nvlink_B += l->cost_of[i].nvlink_B / l->members;
         kind.net_B += l->cost_of[i].net_B / l->members;

@@ -1,0 +1,52 @@
+/* comm.h - communications on the way to being kinds: what each member pays, whose links it takes. */
+#ifndef TY_MODEL_LOWER_COMM_H
+#define TY_MODEL_LOWER_COMM_H
+
+#include "sim/core/program/program.h"
+#include "topology/collectives/exchange.h"
+
+struct ty_lowering;
+
+/* Whose links a communication takes. */
+struct ty_route {
+    enum {
+        TY_ROUTE_NONE,
+        TY_ROUTE_GROUP,   /* members of a group of the gang */
+        TY_ROUTE_STAGES,  /* a member's likes on pipeline ranks, together */
+        TY_ROUTE_MESSAGE, /* from the first of two of them to the second */
+    } of;
+    uint16_t group;
+    const uint32_t *stage; /* [n_stages]: borrowed */
+    uint32_t n_stages;
+};
+static inline struct ty_route ty_route_group(uint16_t group)
+{
+    return (struct ty_route){TY_ROUTE_GROUP, group, NULL, 0};
+}
+
+/* flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with
+ * the links to itself. */
+void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty_route *route,
+                    const struct ty_coll_cost *cost);
+
+struct ty_collective {
+    enum ty_coll coll;
+    const struct ty_reach *reach; /* [members] */
+    double bytes;
+    double calls; /* one after the other, drawn as one */
+    struct ty_route route;
+    const char *name;                   /* NULL: that of the collective */
+    const struct ty_exchange *exchange; /* in its place; NULL: none */
+    const struct ty_member_load *load;  /* [members]: it is that of so many rows; NULL: as it is */
+};
+
+/* members.c: costs of all members into l->cost_of, durations into dur[members]; whether they are
+ * equal. `cost_of` prices one member by what `arg` is, `alone`: with its links to itself; times in
+ * `out` are those of all its calls together. The collective says which members pay alike; NULL: a
+ * message, which each pays by itself. */
+typedef void ty_lower_cost_fn(const struct ty_lowering *l, const void *arg, uint32_t member,
+                              bool alone, struct ty_coll_cost *out, double *seconds);
+bool ty_lower_price_members(struct ty_lowering *l, const struct ty_collective *c, bool alone,
+                            ty_lower_cost_fn *cost_of, const void *arg, ty_ps *dur);
+
+#endif
