@@ -46,6 +46,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/schedule": RUN + ["sim/run", "traces/view", "traces/svg"],
     "sim/sweep": RUN + ["sim/run"],
     "sim/search": RUN + ["sim/run", "sim/sweep"],
+    "sim/emit": RUN,
     "sim/plan": RUN + ["model/parallel", "sim/run", "sim/sweep", "sim/search"],
     "sim/calibrate": RUN + ["sim/run", "sim/sweep"],
     "sim/report": RUN + ["sim/run", "sim/sweep", "sim/search", "sim/plan"],
