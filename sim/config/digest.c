@@ -64,7 +64,10 @@ static uint64_t hash_section(uint64_t h, const struct ty_section *section)
     for (uint32_t k = 0; k < section->n_fields; k++) {
         const enum ty_field_type type = section->fields[k].type;
         const bool of_machine = strcmp(section->fields[k].key, "memory_limit") == 0;
-        if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine) { /* names */
+        /* counts came late: of runs without them the digest is what it was */
+        const bool absent =
+            type == TY_TYPE_COUNTS && ty_field_is_blank(section, &section->fields[k]);
+        if (type != TY_TYPE_STRING && type != TY_TYPE_STRINGS && !of_machine && !absent) {
             h = hash_field(h, section, &section->fields[k]);
         }
     }

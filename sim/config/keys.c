@@ -99,6 +99,12 @@ static void domain_add(struct ty_text *out, const struct ty_field *field)
         ty_text_add(out, "list of whole numbers ");
         range_add(out, field);
         break;
+    case TY_TYPE_COUNTS:
+        ty_text_add(out, "list of whole numbers ");
+        range_add(out, field);
+        ty_text_add(out, ", alone or behind some of ");
+        words_add(out, field, ", ");
+        break;
     case TY_TYPE_STRINGS:
         ty_text_add(out, "list of texts");
         break;

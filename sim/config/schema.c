@@ -76,6 +76,7 @@ static void value(struct ty_text *t, const struct ty_field *field, const struct 
         whole(t, field);
         ty_text_add(t, "}");
         break;
+    case TY_TYPE_COUNTS: /* numbers, or texts: words with numbers joined by + */
     case TY_TYPE_STRINGS:
         ty_text_add(t, "{\"type\": [\"string\", \"integer\", \"number\", \"array\"], \"items\": "
                        "{\"type\": [\"string\", \"integer\", \"number\"]}}");

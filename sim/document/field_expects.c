@@ -93,6 +93,11 @@ void ty_value_expects(const struct ty_field *field, const char *noun, char *buf,
         (void)ty_snprintf(buf, size, "%s%s, like [%.0f, %.0f]", noun ? noun : "whole numbers",
                           range, example_of(field), example_of(field));
         break;
+    case TY_TYPE_COUNTS:
+        (void)snprintf(buf, size, "%s%s, alone or behind some of %s, like %s",
+                       noun ? noun : "whole numbers", range, words,
+                       field->example ? field->example : "[a+b:2, 3]");
+        break;
     case TY_TYPE_STRINGS:
         (void)snprintf(buf, size, "texts in brackets, like %s",
                        field->example ? field->example : "[a, b]");

@@ -367,6 +367,77 @@ static int read_set(const struct ty_value_context *c, const struct ty_node *node
     return code;
 }
 
+/* A part of a node's text as a node of its own; false: no memory. */
+static bool cut_node(const struct ty_value_context *c, const struct ty_node *node, const char *text,
+                     size_t n, struct ty_node *out)
+{
+    *out = *node;
+    out->text = ty_arena_strndup(c->arena, text, n);
+    return out->text != NULL;
+}
+
+/* "a+b:2+c:3": every set ends with its number. */
+static int read_sets(const struct ty_value_context *c, const struct ty_node *node,
+                     struct ty_counts *out)
+{
+    const char *p = node->text;
+    uint32_t set = 0;
+    bool first = true; /* of its set */
+    int rc = 0;
+    for (bool more = true; more && rc == 0; p += more) {
+        const size_t n = strcspn(p, "+:");
+        const bool ends = p[n] == ':';
+        struct ty_node word, number;
+        if (!cut_node(c, node, p, n, &word) ||
+            !cut_node(c, node, p + n + ends, ends ? strcspn(p + n + 1, "+") : 0, &number)) {
+            return ty_fail_memory(c->err);
+        }
+        rc = read_member(c, &word, first && ends, &set);
+        first = ends;
+        p += n + ends + strlen(number.text);
+        more = *p == '+';
+        if (rc == 0 && ends && out->n < TY_COUNTS_SETS) {
+            out->item[out->n].set = set;
+            set = 0;
+            rc = read_uint(c, &number, &out->item[out->n++].n);
+        } else if (rc == 0 && (ends || !more)) {
+            rc = wrong(c, node, ends ? "too many sets of words" : "no number behind the last word",
+                       NULL);
+        }
+    }
+    return rc;
+}
+
+static int read_count(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    struct ty_counts *out = slot;
+    *out = (struct ty_counts){.n = 0};
+    if (node->text[strspn(node->text, "-0123456789")] != '\0') {
+        return read_sets(c, node, out);
+    }
+    out->n = 1;
+    out->item[0].set = TY_COUNTS_PLAIN;
+    return read_uint(c, node, &out->item[0].n);
+}
+
+static int read_counts(const struct ty_value_context *c, const struct ty_node *node, void *slot)
+{
+    const uint32_t n = count_items(node);
+    int rc = check_count(c, node, TY_LIST_MAX);
+    if (rc < 0) {
+        return rc;
+    }
+    struct ty_counts *item = ty_arena_array(c->arena, struct ty_counts, n);
+    if (item == NULL) {
+        return ty_fail_memory(c->err);
+    }
+    rc = read_items(c, node, item, sizeof(*item), read_count);
+    if (rc == 0) {
+        *(struct ty_counts_list *)slot = (struct ty_counts_list){n, item};
+    }
+    return rc;
+}
+
 /* ---- by type ---- */
 
 static const struct {
@@ -384,6 +455,7 @@ static const struct {
     [TY_TYPE_STRING] = {read_string, sizeof(const char *), false},
     [TY_TYPE_UINTS] = {read_uints, sizeof(struct ty_uint_list), true},
     [TY_TYPE_STRINGS] = {read_strings, sizeof(struct ty_string_list), true},
+    [TY_TYPE_COUNTS] = {read_counts, sizeof(struct ty_counts_list), true},
 };
 
 size_t ty_value_size(enum ty_field_type type)

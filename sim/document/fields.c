@@ -304,6 +304,43 @@ static void item_append(char *buf, size_t size, uint32_t i, const char *item)
     (void)snprintf(buf + len, size - len, "%s%s", i > 0 ? ", " : "", item);
 }
 
+/* A word that says all of it, else words of parts. Of neighbours in the table that say the same the
+ * first is a word for it alone, the last its name among others. */
+void ty_set_format(const struct ty_field *field, uint32_t set, char *buf, size_t size)
+{
+    const char *whole = word_name(field, (int)set);
+    uint32_t left = strcmp(whole, "?") == 0 ? set : 0;
+    (void)snprintf(buf, size, "%s", left != 0 ? "" : whole);
+    for (const struct ty_word *w = field->words; w->name && left != 0; w++) {
+        const uint32_t bits = (uint32_t)w->value;
+        const bool named = w[1].name == NULL || w[1].value != w->value;
+        if (named && bits != 0 && (bits & set) == bits && (bits & left) != 0) {
+            const size_t len = strlen(buf);
+            (void)snprintf(buf + len, size - len, "%s%s", len > 0 ? "+" : "", w->name);
+            left &= ~bits;
+        }
+    }
+}
+
+/* "4", "full:2+norm+mla_up:3". */
+static const char *counts_format(const struct ty_field *field, const struct ty_counts *counts,
+                                 char *buf, size_t size)
+{
+    size_t len = 0;
+    buf[0] = '\0';
+    for (uint32_t i = 0; i < counts->n && len + 1 < size; i++) {
+        char words[TY_SET_TEXT] = "";
+        const bool plain = counts->item[i].set == TY_COUNTS_PLAIN;
+        if (!plain) {
+            ty_set_format(field, counts->item[i].set, words, sizeof(words));
+        }
+        (void)snprintf(buf + len, size - len, "%s%s%s%u", i > 0 ? "+" : "", words, plain ? "" : ":",
+                       (unsigned)counts->item[i].n);
+        len = strlen(buf);
+    }
+    return buf;
+}
+
 static void list_format(const struct ty_field *field, const void *slot, char *buf, size_t size)
 {
     (void)snprintf(buf, size, "[");
@@ -319,6 +356,12 @@ static void list_format(const struct ty_field *field, const void *slot, char *bu
             (void)snprintf(number, sizeof(number), "%u", (unsigned)list->item[i]);
             item_append(buf, size, i, number);
         }
+    } else if (field->type == TY_TYPE_COUNTS) {
+        const struct ty_counts_list *list = slot;
+        for (uint32_t i = 0; i < list->n; i++) {
+            char counts[256];
+            item_append(buf, size, i, counts_format(field, &list->item[i], counts, sizeof(counts)));
+        }
     } else {
         const struct ty_string_list *list = slot;
         for (uint32_t i = 0; i < list->n; i++) {
@@ -327,24 +370,6 @@ static void list_format(const struct ty_field *field, const void *slot, char *bu
     }
     const size_t len = strlen(buf);
     (void)snprintf(buf + len, size - len, "]");
-}
-
-/* A word that says all of it, else words of parts. Of neighbours in the table that say the same the
- * first is a word for it alone, the last its name among others. */
-static void set_format(const struct ty_field *field, uint32_t set, char *buf, size_t size)
-{
-    const char *whole = word_name(field, (int)set);
-    uint32_t left = strcmp(whole, "?") == 0 ? set : 0;
-    (void)snprintf(buf, size, "%s", left != 0 ? "" : whole);
-    for (const struct ty_word *w = field->words; w->name && left != 0; w++) {
-        const uint32_t bits = (uint32_t)w->value;
-        const bool named = w[1].name == NULL || w[1].value != w->value;
-        if (named && bits != 0 && (bits & set) == bits && (bits & left) != 0) {
-            const size_t len = strlen(buf);
-            (void)snprintf(buf + len, size - len, "%s%s", len > 0 ? "+" : "", w->name);
-            left &= ~bits;
-        }
-    }
 }
 
 char *ty_field_format(const struct ty_section *section, const struct ty_field *field, char *buf,
@@ -372,7 +397,7 @@ char *ty_field_format(const struct ty_section *section, const struct ty_field *f
         (void)snprintf(buf, size, "%s", word_name(field, *(const int *)slot));
         break;
     case TY_TYPE_SET:
-        set_format(field, *(const uint32_t *)slot, buf, size);
+        ty_set_format(field, *(const uint32_t *)slot, buf, size);
         break;
     case TY_TYPE_STRING: {
         const char *text = *(const char *const *)slot;
@@ -382,6 +407,7 @@ char *ty_field_format(const struct ty_section *section, const struct ty_field *f
     case TY_TYPE_WORDS:
     case TY_TYPE_UINTS:
     case TY_TYPE_STRINGS:
+    case TY_TYPE_COUNTS:
         list_format(field, slot, buf, size);
         break;
     }

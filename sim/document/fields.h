@@ -24,6 +24,8 @@ enum ty_field_type {
     TY_TYPE_STRING,   /* const char * */
     TY_TYPE_UINTS,    /* struct ty_uint_list */
     TY_TYPE_STRINGS,  /* struct ty_string_list */
+    TY_TYPE_COUNTS,   /* struct ty_counts_list: whole numbers in [min, max], or sets of `words` with
+                       * one each, a+b:2+c:3 */
 };
 
 struct ty_word {
@@ -50,13 +52,26 @@ struct ty_word_list {
     uint32_t n;
     int item[8];
 };
-/* Items of these two are the arena's that the value was read with; copies share them. */
+/* So many of each of a few sets of words, in this order; a number alone is of TY_COUNTS_PLAIN. */
+#define TY_COUNTS_SETS  4u
+#define TY_COUNTS_PLAIN UINT32_MAX
+struct ty_counts {
+    uint32_t n;
+    struct {
+        uint32_t set, n;
+    } item[TY_COUNTS_SETS]; /* [n] */
+};
+/* Items of these three are the arena's that the value was read with; copies share them. */
 struct ty_uint_list {
     uint32_t n;
     const uint32_t *item; /* [n] */
 };
 struct ty_list_place {
     uint32_t line, col;
+};
+struct ty_counts_list {
+    uint32_t n;
+    const struct ty_counts *item; /* [n] */
 };
 struct ty_string_list {
     uint32_t n;
@@ -174,6 +189,10 @@ char *ty_field_expects(const struct ty_field *field, char *buf, size_t size);
  * buf. */
 char *ty_field_format(const struct ty_section *section, const struct ty_field *field, char *buf,
                       size_t size);
+
+/* The same of some bits of a set. */
+#define TY_SET_TEXT 128u
+void ty_set_format(const struct ty_field *field, uint32_t set, char *buf, size_t size);
 
 /* "preset dgx-a100-80g", "run.yaml:7", "--set", "default". Returns buf. */
 char *ty_origin_format(const struct ty_origin *origin, char *buf, size_t size);
