@@ -185,6 +185,12 @@ bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer)
     return arch->window > 0 && arch->window < arch->sequence && !whole;
 }
 
+uint32_t ty_arch_layer_kinds(const struct ty_arch *arch)
+{
+    return (arch->window > 0 ? 2u : 1u) *
+           (ty_arch_is_moe(arch) && arch->dense_layers > 0 ? 2u : 1u);
+}
+
 double ty_arch_attention_span(const struct ty_arch *arch, bool window)
 {
     const double s = arch->sequence, w = arch->window;

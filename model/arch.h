@@ -90,6 +90,9 @@ uint32_t ty_arch_value_width(const struct ty_arch *arch);
 /* Whether the queries of a layer see a window only. Numbers beyond the last are like the last. */
 bool ty_arch_has_window(const struct ty_arch *arch, uint32_t layer);
 
+/* How many kinds of layers it has at most, by window and experts. */
+uint32_t ty_arch_layer_kinds(const struct ty_arch *arch);
+
 /* Keys that a query looks at, mean over a sequence and counted twice, as if it also saw those after
  * it: the sequence, or what is left of it by a window. */
 double ty_arch_attention_span(const struct ty_arch *arch, bool window);

@@ -89,6 +89,10 @@ const struct ty_field ty_layout_fields[] = {
         .doc = "file of lines RANK NODE.GPU: where each rank sits; none: rank r on GPU r"),
     ROW(stage_layers, UINTS, .max = 10000, .fallback = "auto", .blank = "auto",
         .doc = "layers of each virtual stage, in the order a micro-batch visits them; auto: even"),
+    ROW(recompute_layers, COUNTS, .max = 10000, .words = recompute_words, .fallback = "auto",
+        .blank = "auto", .example = "[4, 2] or [full:2+selective:3, 4]",
+        .doc = "how many of the first layers of each virtual stage layout.recompute is for, or of "
+               "all stages alike; with words, what of so many layers is computed again; auto: all"),
 };
 
 const uint32_t ty_n_layout_fields = TY_COUNT(ty_layout_fields);
@@ -387,7 +391,8 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
                                                               : ty_cluster_gpus(cluster),
                                    .err = err};
     ty_framework_finish(&layout->framework, arch->dtype);
-    int rc = check_supported(&c);
+    layout->stages = layout->pipeline * c.chunks;
+    int rc = ty_check_first(check_supported(&c), ty_layout_find_modes(layout, section, arch, err));
     /* each needs what the one before establishes */
     derive_inner(&c);
     for (size_t i = 0; ty_parallels[i] != NULL && rc == 0; i++) {
@@ -401,7 +406,10 @@ int ty_layout_finish(struct ty_layout *layout, const struct ty_section *section,
     if (rc == 0) {
         rc = ty_check_first(ty_check_first(check_shard(&c), check_zero(&c)), check_batch(&c));
     }
-    return ty_check_first(rc, check_stages(&c));
+    const int stages = check_stages(&c);
+    rc = ty_check_first(rc, stages);
+    return stages < 0 ? rc
+                      : ty_check_first(rc, ty_layout_check_recompute(layout, section, arch, err));
 }
 
 int ty_layout_check_slices(const struct ty_layout *layout, const struct ty_section *section,

@@ -24,6 +24,11 @@ enum ty_recompute {
     TY_RECOMPUTE_WITHOUT_OUTPUT = TY_RECOMPUTE_NORM | TY_RECOMPUTE_MLA_UP | TY_RECOMPUTE_MOE_ACT,
 };
 
+/* Different ones in one run; and kinds of layers in one run, by what they are and what they repeat
+ * (ty_arch_layer_kinds says how many a model has without that). */
+#define TY_RECOMPUTE_MODES 4u
+#define TY_LAYER_KINDS     8
+
 /* How ranks that share a sequence do its attention (model/parallel/context.c). */
 enum ty_context_method {
     TY_CONTEXT_ZIGZAG,
@@ -55,12 +60,19 @@ struct ty_layout {
                                         * each; empty: all */
     const char *rank_file;             /* name; NULL: rank r on GPU r */
     struct ty_uint_list stage_layers;  /* layers of each virtual stage; empty: even */
-    struct ty_framework framework;     /* habits of the stack that runs it; a section of its own */
+    struct ty_counts_list recompute_layers; /* of each virtual stage, or one for all: how many of
+                                             * its first layers run again, and what of them; empty:
+                                             * all, as `recompute` says */
+    struct ty_framework framework; /* habits of the stack that runs it; a section of its own */
 
     /* derived by ty_layout_finish */
     uint32_t micro_batches; /* per pipeline and step */
     uint32_t ranks;
-    uint32_t expert_data; /* ranks that have the same experts; 0: the model has none */
+    uint32_t expert_data;              /* ranks that have the same experts; 0: the model has none */
+    uint32_t stages;                   /* virtual ones of a direction */
+    uint32_t mode[TY_RECOMPUTE_MODES]; /* [n_modes] bits of enum ty_recompute: what layers repeat
+                                        * that no one counts, then the others of recompute_layers */
+    uint32_t n_modes;
 
     /* filled by whoever places the job: how many GPUs it sits on (before ty_layout_finish; 0: all
      * of the cluster), and which, as in struct ty_grid, or NULL */
@@ -156,8 +168,31 @@ bool ty_layout_reduces_late(const struct ty_layout *layout);
  * that predict further tokens behind it the last has 2 mtp + 1 layers fewer than its share. */
 struct ty_layers {
     uint32_t first, count;
+    struct ty_layer_run {
+        uint32_t n, mode;  /* neighbouring layers; number of their mode in the layout */
+    } run[TY_COUNTS_SETS]; /* [n_runs] from the first layer on; those behind are of mode 0 */
+    uint32_t n_runs;
 };
+/* Layers of a stage that run again come first: what its last layers keep is free again when the
+ * backward of the others brings back theirs. What stands behind the last layer, modules for further
+ * tokens and the head, runs again where all layers of its stage do. */
 struct ty_layers ty_layout_layers(const struct ty_layout *layout, const struct ty_arch *arch,
                                   uint32_t stages, uint32_t stage);
+
+/* The mode of layer i of a stretch, or of what stands behind it; bits of a mode, and of what stands
+ * behind the last layer of all. */
+uint32_t ty_layers_mode(const struct ty_layers *layers, uint32_t i);
+uint32_t ty_layout_mode(const struct ty_layout *layout, uint32_t mode);
+uint32_t ty_layout_last_mode(const struct ty_layout *layout, const struct ty_arch *arch);
+
+/* What some layer repeats: bits of enum ty_recompute; and the key that says so. */
+uint32_t ty_layout_repeats(const struct ty_layout *layout);
+const char *ty_layout_recompute_key(const struct ty_layout *layout);
+
+/* Part of ty_layout_finish: derives the modes; needs stages, and, to check, stage_layers. */
+int ty_layout_find_modes(struct ty_layout *layout, const struct ty_section *section,
+                         const struct ty_arch *arch, struct ty_err *err);
+int ty_layout_check_recompute(const struct ty_layout *layout, const struct ty_section *section,
+                              const struct ty_arch *arch, struct ty_err *err);
 
 #endif

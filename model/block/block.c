@@ -193,12 +193,21 @@ static void transform(struct ty_block_maker *b)
     }
 }
 
-enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer)
+/* Kinds of layers are numbered by mode, then experts, then window: modes are in the layout. */
+static enum ty_unit_kind kind_of(const struct ty_arch *arch, uint32_t layer, uint32_t mode)
 {
     layer = layer < arch->layers ? layer : arch->layers - 1;
-    const uint32_t whole = arch->window > 0 && !ty_arch_has_window(arch, layer) ? 1 : 0;
-    const uint32_t experts = ty_arch_has_experts(arch, layer) ? 2 : 0;
-    return TY_UNIT_LAYER + (enum ty_unit_kind)(whole + experts);
+    const uint32_t n = ty_arch_layer_kinds(arch), windows = arch->window > 0 ? 2 : 1;
+    const bool whole = arch->window > 0 && !ty_arch_has_window(arch, layer);
+    const bool mixed = n > windows; /* dense ones and such with experts */
+    const uint32_t experts = mixed && ty_arch_has_experts(arch, layer) ? 1 : 0;
+    return TY_UNIT_LAYER + (enum ty_unit_kind)(mode * n + experts * windows + whole);
+}
+
+enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, const struct ty_layers *layers,
+                                uint32_t i)
+{
+    return kind_of(arch, layers->first + i, ty_layers_mode(layers, i));
 }
 
 void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
@@ -206,17 +215,39 @@ void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
 {
     memset(count, 0, TY_N_UNIT_KINDS * sizeof(*count));
     for (uint32_t i = 0; i < layers->count; i++) {
-        count[ty_layer_kind(arch, layers->first + i)]++;
+        count[ty_layer_kind(arch, layers, i)]++;
     }
 }
 
-uint32_t ty_layer_first(const struct ty_arch *arch, enum ty_unit_kind kind)
+uint32_t ty_kind_mode(const struct ty_arch *arch, enum ty_unit_kind kind)
 {
+    return (uint32_t)(kind - TY_UNIT_LAYER) / ty_arch_layer_kinds(arch);
+}
+
+uint32_t ty_kind_first(const struct ty_arch *arch, enum ty_unit_kind kind)
+{
+    const uint32_t mode = ty_kind_mode(arch, kind);
     uint32_t i = 0;
-    while (i < arch->layers && ty_layer_kind(arch, i) != kind) {
+    while (i < arch->layers && kind_of(arch, i, mode) != kind) {
         i++;
     }
     return i;
+}
+
+/* What of a unit runs again. Layers that a run does not have repeat nothing. */
+static uint32_t recompute_of(const struct ty_arch *arch, const struct ty_layout *layout,
+                             enum ty_unit_kind kind)
+{
+    if (!ty_unit_is_layer(kind)) {
+        return ty_layout_last_mode(layout, arch);
+    }
+    return ty_layout_mode(layout, ty_kind_mode(arch, kind));
+}
+
+static bool has_kind(const struct ty_block_maker *b)
+{
+    const uint32_t modes = b->layout->recompute_layers.n == 0 ? 1 : b->layout->n_modes;
+    return ty_kind_mode(b->arch, b->kind) < modes && b->layer < b->arch->layers;
 }
 
 void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
@@ -224,18 +255,25 @@ void ty_units_make(struct ty_units *units, const struct ty_arch *arch,
 {
     units->shard = ty_shard_of(arch, layout);
     for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
-        struct ty_block_maker b = {arch,           layout, units->shard, k, ty_layer_first(arch, k),
-                                   &units->kind[k]};
-        b.out->n = b.out->n_saved = 0;
+        struct ty_block_maker b = {.arch = arch,
+                                   .layout = layout,
+                                   .shard = units->shard,
+                                   .kind = k,
+                                   .out = &units->kind[k]};
+        b.layer = ty_unit_is_layer(k) ? ty_kind_first(arch, k) : arch->layers;
+        b.out->n = b.out->n_saved = b.out->recompute = 0;
         if (k == TY_UNIT_EMBEDDING) {
             ty_block_embedding(&b);
         } else if (k == TY_UNIT_HEAD || (k == TY_UNIT_MTP_HEAD && arch->mtp > 0)) {
             ty_block_head(&b);
         } else if (k == TY_UNIT_MTP && arch->mtp > 0) {
             ty_block_mtp(&b);
-        } else if (ty_unit_is_layer(k) && b.layer < arch->layers) {
+        } else if (ty_unit_is_layer(k) && has_kind(&b)) {
             ty_block_layer(&b);
         }
-        transform(&b);
+        if (b.out->n > 0) {
+            b.out->recompute = recompute_of(arch, layout, k);
+            transform(&b);
+        }
     }
 }

@@ -33,9 +33,9 @@
 #include "sim/core/program/program.h"
 #include "topology/collectives/exchange.h"
 
-/* Kinds of units. Layers of a model may be of several kinds, TY_UNIT_LAYER and those after it; one
- * that a model does not have is a list without operators. */
-#define TY_LAYER_KINDS 4
+/* Kinds of units. Layers of a model may be of several kinds, TY_UNIT_LAYER and those after it: by
+ * window, experts, and what of them runs again; one that a model does not have is a list without
+ * operators. */
 enum ty_unit_kind {
     TY_UNIT_EMBEDDING,
     TY_UNIT_LAYER,
@@ -53,15 +53,25 @@ static inline bool ty_unit_is_layer(enum ty_unit_kind kind)
     return kind >= TY_UNIT_LAYER && kind < TY_UNIT_LAYER + TY_LAYER_KINDS;
 }
 
-/* The kind of a layer by its number, and how many of a stretch of them are of each kind. */
-enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, uint32_t layer);
-uint32_t ty_layer_first(const struct ty_arch *arch, enum ty_unit_kind kind); /* layers: none is */
+/* The kind of layer i of a stretch, or of a module's behind it; and how many of it are of each
+ * kind. */
+enum ty_unit_kind ty_layer_kind(const struct ty_arch *arch, const struct ty_layers *layers,
+                                uint32_t i);
 void ty_layer_count(const struct ty_arch *arch, const struct ty_layers *layers,
                     uint32_t count[TY_N_UNIT_KINDS]);
 /* All units of a stage; the last has the modules that predict further tokens, each with a layer of
  * the last one's kind: numbers from arch->layers on. */
 void ty_stage_count(const struct ty_arch *arch, const struct ty_layers *layers, bool first,
                     bool last, uint32_t count[TY_N_UNIT_KINDS]);
+/* All layers of a model, or all its units. */
+void ty_model_layers(const struct ty_arch *arch, const struct ty_layout *layout,
+                     uint32_t count[TY_N_UNIT_KINDS]);
+void ty_model_count(const struct ty_arch *arch, const struct ty_layout *layout,
+                    uint32_t count[TY_N_UNIT_KINDS]);
+/* Of layers of a kind: the number of the mode they run again in, and the first layer like them, or
+ * arch->layers: there is none. */
+uint32_t ty_kind_mode(const struct ty_arch *arch, enum ty_unit_kind kind);
+uint32_t ty_kind_first(const struct ty_arch *arch, enum ty_unit_kind kind);
 
 /* What a rank has of the model's dimensions, and works on in one micro-batch. */
 struct ty_shard {
@@ -200,6 +210,7 @@ struct ty_unit_ops {
     uint32_t n;
     struct ty_saved saved[TY_UNIT_SAVED]; /* [n_saved] */
     uint32_t n_saved;
+    uint32_t recompute; /* enum ty_recompute, bits: what of it runs again */
 };
 
 /* The units of a model, by enum ty_unit_kind. */

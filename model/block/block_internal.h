@@ -11,7 +11,7 @@ struct ty_block_maker {
     const struct ty_layout *layout;
     struct ty_shard shard;
     enum ty_unit_kind kind;
-    uint32_t layer; /* of layers: the first of this kind */
+    uint32_t layer; /* of layers: the first like this kind */
     struct ty_unit_ops *out;
 };
 

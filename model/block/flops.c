@@ -59,10 +59,14 @@ struct model {
 
 static void count_model(struct model *m, const struct ty_arch *arch, const struct ty_layout *like)
 {
-    const struct ty_layers all = {0, arch->layers};
+    const struct ty_layers all = {.count = arch->layers};
     m->arch = arch;
     ty_units_make_whole(&m->units, arch, like);
-    ty_stage_count(arch, &all, true, true, m->count);
+    if (like != NULL) {
+        ty_model_count(arch, like, m->count);
+    } else {
+        ty_stage_count(arch, &all, true, true, m->count);
+    }
 }
 
 /* What a token does in a forward of all units, by their operators. */

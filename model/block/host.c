@@ -227,7 +227,7 @@ void ty_unit_host(const struct ty_unit_ops *unit, const struct ty_layout *layout
             all[k]->wgrad.seconds *= back;
             all[k]->input.seconds *= in;
             all[k]->weight.seconds *= weights;
-            if (layout->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
+            if (unit->recompute == TY_RECOMPUTE_FULL) { /* a forward of its own */
                 all[k]->recompute.seconds *= ahead;
             }
         }

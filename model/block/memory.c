@@ -9,6 +9,7 @@
 #include "model/block/memory.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- states ---- */
 
@@ -98,15 +99,47 @@ double ty_tensors_sum(const struct ty_tensors *tensors, enum ty_unit_kind unit,
     return sum;
 }
 
+void ty_memory_done(const struct ty_memory_stage *stage, enum ty_unit_kind kind,
+                    uint32_t done[TY_N_UNIT_KINDS])
+{
+    const struct ty_layers *layers = &stage->layers;
+    const uint32_t mode = ty_kind_mode(stage->arch, kind);
+    memset(done, 0, TY_N_UNIT_KINDS * sizeof(*done));
+    for (uint32_t i = layers->count; layers->n_runs > 0 && i > 0; i--) {
+        if (ty_layers_mode(layers, i - 1) == mode) {
+            break;
+        }
+        done[ty_layer_kind(stage->arch, layers, i - 1)]++;
+    }
+}
+
+static double freed(const struct ty_tensors *tensors, const struct ty_memory_stage *stage,
+                    enum ty_unit_kind kind)
+{
+    uint32_t done[TY_N_UNIT_KINDS];
+    double sum = 0;
+    ty_memory_done(stage, kind, done);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_MTP; k++) {
+        sum += done[k] > 0 ? done[k] * ty_tensors_sum(tensors, k, TY_LIFE_KEPT) : 0;
+    }
+    return sum;
+}
+
 /* The fullest backward of a layer, by what it needs and, in a whole backward, brings back. */
 static struct ty_memory_peak fullest_layer(const struct ty_tensors *tensors,
-                                           const uint32_t count[TY_N_UNIT_KINDS], bool whole)
+                                           const struct ty_memory_stage *stage, bool whole)
 {
-    struct ty_memory_peak peak = {TY_PEAK_LAYER, TY_UNIT_LAYER, -1};
+    struct ty_memory_peak peak = {TY_PEAK_LAYER, TY_UNIT_LAYER, -HUGE_VAL};
     for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
+        if (stage->count[k] == 0) {
+            continue;
+        }
         const double again = whole ? ty_tensors_sum(tensors, k, TY_LIFE_RECOMPUTED) : 0;
-        const double bytes = ty_tensors_sum(tensors, k, TY_LIFE_BACKWARD) + again;
-        if (count[k] > 0 && bytes > peak.bytes) {
+        double bytes = ty_tensors_sum(tensors, k, TY_LIFE_BACKWARD) + again;
+        if (whole && ty_unit_is_layer(k)) {
+            bytes -= freed(tensors, stage, k);
+        }
+        if (bytes > peak.bytes) {
             peak.layer = k;
             peak.bytes = bytes;
         }
@@ -121,25 +154,25 @@ enum ty_tensor_life ty_memory_loss_life(enum ty_phase phase)
 }
 
 struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
-                                     const uint32_t count[TY_N_UNIT_KINDS], enum ty_phase phase,
-                                     bool head)
+                                     const struct ty_memory_stage *stage, enum ty_phase phase)
 {
     const enum ty_tensor_life life = ty_memory_loss_life(phase);
-    const double loss = head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, life) : 0;
+    const double loss = stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, life) : 0;
     struct ty_memory_peak layer = {TY_PEAK_NONE, TY_UNIT_LAYER, 0};
     if (phase == TY_PHASE_DGRAD) { /* what is recomputed stays until the weight gradients */
-        layer = fullest_layer(tensors, count, false);
+        layer = fullest_layer(tensors, stage, false);
     } else if (phase == TY_PHASE_BACKWARD) {
-        layer = fullest_layer(tensors, count, true);
-        layer.bytes -= head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
-        layer.bytes -=
-            count[TY_UNIT_MTP_HEAD] * ty_tensors_sum(tensors, TY_UNIT_MTP_HEAD, TY_LIFE_KEPT);
+        layer = fullest_layer(tensors, stage, true);
+        layer.bytes -= stage->head ? ty_tensors_sum(tensors, TY_UNIT_HEAD, TY_LIFE_KEPT) : 0;
+        layer.bytes -= stage->count[TY_UNIT_MTP_HEAD] *
+                       ty_tensors_sum(tensors, TY_UNIT_MTP_HEAD, TY_LIFE_KEPT);
     }
     if (phase == TY_PHASE_WGRAD || phase == TY_PHASE_STEP) {
         return layer;
     }
-    return head && loss >= layer.bytes ? (struct ty_memory_peak){TY_PEAK_LOSS, TY_UNIT_HEAD, loss}
-                                       : layer;
+    return stage->head && loss >= layer.bytes
+               ? (struct ty_memory_peak){TY_PEAK_LOSS, TY_UNIT_HEAD, loss}
+               : layer;
 }
 
 /* ---- buffers ---- */

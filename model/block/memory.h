@@ -49,12 +49,24 @@ struct ty_memory_peak {
     double bytes;            /* beyond what is held from forward to backward */
 };
 
-/* What a pass needs besides what is held while it runs. count: of its layers, by kind. `head`: of
- * the stage that has the head, which is done with, and its tensors freed, when the backward of the
- * layers begins. */
+/* The units of a stage: its layers, and with what stands before and behind them how many there are
+ * of each kind. */
+struct ty_memory_stage {
+    const struct ty_arch *arch;
+    struct ty_layers layers;
+    uint32_t count[TY_N_UNIT_KINDS];
+    bool head; /* it has the head */
+};
+
+/* Layers whose backward has run, and what they kept is free, before any layer of a kind brings back
+ * its own: those behind that repeat something else, or nothing. By kind. */
+void ty_memory_done(const struct ty_memory_stage *stage, enum ty_unit_kind kind,
+                    uint32_t done[TY_N_UNIT_KINDS]);
+
+/* What a pass needs besides what is held while it runs. The head is done with, and its tensors
+ * freed, when the backward of the layers begins. */
 struct ty_memory_peak ty_memory_pass(const struct ty_tensors *tensors,
-                                     const uint32_t count[TY_N_UNIT_KINDS], enum ty_phase phase,
-                                     bool head);
+                                     const struct ty_memory_stage *stage, enum ty_phase phase);
 
 /* How long what the loss needs in a pass lives. */
 enum ty_tensor_life ty_memory_loss_life(enum ty_phase phase);

@@ -1,4 +1,6 @@
 /* params.c - parameters, counted from the lists of operators. See block.h. */
+#include <string.h>
+
 #include "model/block/block.h"
 
 enum which {
@@ -51,9 +53,40 @@ void ty_stage_count(const struct ty_arch *arch, const struct ty_layers *layers, 
     count[TY_UNIT_EMBEDDING] = first;
     count[TY_UNIT_HEAD] = last;
     if (last) {
-        count[ty_layer_kind(arch, arch->layers)] += arch->mtp;
+        count[ty_layer_kind(arch, layers, layers->count)] += arch->mtp;
         count[TY_UNIT_MTP] = count[TY_UNIT_MTP_HEAD] = arch->mtp;
     }
+}
+
+/* Those of all stages; where nobody counts who runs again, all layers are one stretch. */
+static void add_stages(const struct ty_arch *arch, const struct ty_layout *layout, bool ends,
+                       uint32_t count[TY_N_UNIT_KINDS])
+{
+    const uint32_t stages = layout->recompute_layers.n == 0 ? 1 : layout->stages;
+    memset(count, 0, TY_N_UNIT_KINDS * sizeof(*count));
+    for (uint32_t s = 0; s < stages; s++) {
+        const struct ty_layers layers = ty_layout_layers(layout, arch, stages, s);
+        uint32_t own[TY_N_UNIT_KINDS];
+        ty_layer_count(arch, &layers, own);
+        if (ends) {
+            ty_stage_count(arch, &layers, s == 0, s == stages - 1, own);
+        }
+        for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+            count[k] += own[k];
+        }
+    }
+}
+
+void ty_model_layers(const struct ty_arch *arch, const struct ty_layout *layout,
+                     uint32_t count[TY_N_UNIT_KINDS])
+{
+    add_stages(arch, layout, false, count);
+}
+
+void ty_model_count(const struct ty_arch *arch, const struct ty_layout *layout,
+                    uint32_t count[TY_N_UNIT_KINDS])
+{
+    add_stages(arch, layout, true, count);
 }
 
 static double sum_stage(const struct ty_units *units, const uint32_t count[TY_N_UNIT_KINDS],
@@ -98,6 +131,11 @@ void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,
                               .micro_batch = 1};
     if (like != NULL) {
         alone.recompute = like->recompute;
+        alone.recompute_layers = like->recompute_layers;
+        alone.stage_layers = like->stage_layers;
+        alone.stages = like->stages;
+        alone.n_modes = like->n_modes;
+        memcpy(alone.mode, like->mode, sizeof(alone.mode));
         alone.framework = like->framework;
     }
     ty_units_make(units, arch, &alone);
@@ -112,7 +150,7 @@ static double whole(const struct ty_arch *arch, enum ty_unit_kind kind)
 
 static double layers(const struct ty_arch *arch, bool first, bool last)
 {
-    const struct ty_layers all = {0, arch->layers};
+    const struct ty_layers all = {.count = arch->layers};
     struct ty_units units;
     ty_units_make_whole(&units, arch, NULL);
     return ty_stage_params(&units, arch, &all, first, last).all;
@@ -140,7 +178,7 @@ double ty_arch_params(const struct ty_arch *arch)
 
 double ty_arch_active_params(const struct ty_arch *arch, bool embedding)
 {
-    const struct ty_layers all = {0, arch->layers};
+    const struct ty_layers all = {.count = arch->layers};
     struct ty_units units;
     uint32_t count[TY_N_UNIT_KINDS];
     double sum = 0;

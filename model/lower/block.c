@@ -102,12 +102,15 @@ static struct ty_block memory_of(const struct ty_lowering *l, const struct ty_bl
     ty_memory_tensors(l->units, &tensors);
     const double held = all_units(l, want->v, &tensors, TY_LIFE_KEPT);
     const double again = all_units(l, want->v, &tensors, TY_LIFE_RECOMPUTED);
-    uint32_t count[TY_N_UNIT_KINDS] = {0};
+    const uint32_t stages = ty_sched_stages(&l->shape);
+    struct ty_memory_stage stage = {
+        .arch = l->in->arch,
+        .layers = ty_layout_layers(l->in->layout, l->in->arch, stages, want->v->number % stages),
+        .head = is_head_stage(want->v)};
     for (uint32_t i = 0; i < want->v->n_units; i++) {
-        count[want->v->units[i].kind]++;
+        stage.count[want->v->units[i].kind]++;
     }
-    const struct ty_memory_peak peak =
-        ty_memory_pass(&tensors, count, want->phase, is_head_stage(want->v));
+    const struct ty_memory_peak peak = ty_memory_pass(&tensors, &stage, want->phase);
     switch (want->phase) {
     case TY_PHASE_FORWARD:
         block.acquire_B = held;

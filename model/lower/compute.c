@@ -89,12 +89,11 @@ static void fill(const struct ty_units *units, const struct ty_unit_costs *unit,
  * pace. */
 static void note_layers(struct ty_lowering *l, const struct ty_unit_costs *unit)
 {
-    const struct ty_layers all = {0, l->in->arch->layers};
     struct ty_cost forward = {0, 0}, input = {0, 0}, weight = {0, 0};
     uint32_t count[TY_N_UNIT_KINDS];
-    ty_layer_count(l->in->arch, &all, count);
+    ty_model_layers(l->in->arch, l->in->layout, count);
     for (enum ty_unit_kind u = TY_UNIT_LAYER; u < TY_UNIT_HEAD; u++) {
-        const double share = (double)count[u] / all.count;
+        const double share = (double)count[u] / l->in->arch->layers;
         for (uint32_t i = 0; i < l->units->kind[u].n; i++) {
             const struct ty_op_costs *op = &unit[u].op[i];
             const struct ty_cost back = ty_cost_plus(op->input, op->recompute);
@@ -149,23 +148,25 @@ int ty_lower_price(struct ty_lowering *l)
     const uint32_t generations = ty_exceptions_n_generations(cluster), row = 2 * l->shape.slices;
     bool used[TY_GENERATIONS_MAX] = {false};
     struct ty_arch arch = *l->in->arch;
-    struct ty_units *units = ty_arena_array(l->arena, struct ty_units, 2);
+    const bool sliced = l->shape.slices > 1;
+    struct ty_units *units = ty_arena_array(l->arena, struct ty_units, sliced ? 2 : 1);
     l->costs = ty_arena_array(l->arena, struct ty_compute_costs, (size_t)generations * row);
     if (l->costs == NULL || units == NULL) {
         return ty_fail_memory(l->b.err);
     }
     ty_units_make(&units[0], &arch, l->in->layout);
-    arch.sequence /= l->shape.slices;
-    ty_units_make(&units[1], &arch, l->in->layout);
-    l->units = l->out->units = &units[0];
-    l->part = &units[1];
+    l->part = l->units = l->out->units = &units[0];
+    if (sliced) {
+        arch.sequence /= l->shape.slices;
+        ty_units_make(&units[1], &arch, l->in->layout);
+        l->part = &units[1];
+    }
     for (uint32_t rank = 0; rank < l->out->grid.n_ranks; rank++) {
         used[ty_lower_generation(l, rank)] = true;
     }
     for (uint32_t g = 0; g < generations; g++) {
         if (used[g]) {
-            price(l, &ty_exceptions_cluster(cluster, g)->gpu, &units[1],
-                  &l->costs[(size_t)g * row]);
+            price(l, &ty_exceptions_cluster(cluster, g)->gpu, l->part, &l->costs[(size_t)g * row]);
         }
     }
     return 0;

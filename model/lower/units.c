@@ -178,12 +178,14 @@ int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *v)
     }
     for (uint32_t i = 0; i < layers.count; i++) {
         const uint32_t layer = layers.first + i;
-        make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, layer), (uint16_t)layer);
+        make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, &layers, i),
+                  (uint16_t)layer);
     }
     for (uint32_t i = 0; i < further; i++) {
         const uint32_t layer = l->in->arch->layers + i;
         make_unit(l, &v->units[v->n_units++], TY_UNIT_MTP, TY_NONE);
-        make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, layer), (uint16_t)layer);
+        make_unit(l, &v->units[v->n_units++], ty_layer_kind(l->in->arch, &layers, layers.count + i),
+                  (uint16_t)layer);
         make_unit(l, &v->units[v->n_units++], TY_UNIT_MTP_HEAD, TY_NONE);
     }
     if (stage == stages - 1) {

@@ -110,8 +110,8 @@ static int check_overlap(const struct ty_layout *l, const struct ty_section *sec
                              "with layout.tensor 1 no other collective; write false there, or a "
                              "layout.expert of 2 or more");
     }
-    if ((l->recompute & (TY_RECOMPUTE_LAYER | TY_RECOMPUTE_MOE)) != 0) {
-        return ty_check_fail(section, "recompute", err,
+    if ((ty_layout_repeats(l) & (TY_RECOMPUTE_LAYER | TY_RECOMPUTE_MOE)) != 0) {
+        return ty_check_fail(section, ty_layout_recompute_key(l), err,
                              "framework.expert_overlap hides no collectives that are repeated "
                              "before a backward; write parts without them, such as core_attn, or "
                              "none");

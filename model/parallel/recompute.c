@@ -1,7 +1,8 @@
 /* recompute.c - which kernels run again before the backward pass of their operator.
  *
  * layout.recompute is a set of parts of a layer, and every operator says which of them it belongs
- * to (block.h). Of a part that an operator belongs to these run again:
+ * to (block.h); layout.recompute_layers says of how many layers, so every unit has a set of its
+ * own. Of a part that an operator belongs to these run again:
  *
  *     norm            norms, not the addition before them
  *     moe_act         the activation
@@ -66,7 +67,7 @@ static uint32_t again(const struct ty_unit_op *op, uint32_t parts)
 
 static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 {
-    const uint32_t set = b->layout->recompute;
+    const uint32_t set = b->out->recompute;
     if (ty_unit_is_head(b->kind) && set == TY_RECOMPUTE_FULL) { /* the loss does not */
         op->again = b->layout->framework.recompute_head ? up_to(op, TY_OPERATOR_MATMUL) : 0;
     }
@@ -78,8 +79,8 @@ static void around(const struct ty_block_maker *b, struct ty_unit_op *op)
 }
 
 /* Parts that no layer has would be ignored. */
-static int check(const struct ty_layout *layout, const struct ty_section *section,
-                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+static int check_set(const struct ty_layout *layout, uint32_t set, const struct ty_section *section,
+                     const struct ty_arch *arch, struct ty_err *err)
 {
     const bool experts = ty_arch_is_moe(arch);
     const struct {
@@ -96,14 +97,24 @@ static int check(const struct ty_layout *layout, const struct ty_section *sectio
         {TY_RECOMPUTE_MLP, !experts || arch->dense_layers > 0, "mlp",
          "no dense layers (model.dense_layers is 0)"},
     };
-    (void)gpus;
     int rc = 0;
-    for (size_t i = 0; i < TY_COUNT(rows) && layout->recompute != TY_RECOMPUTE_FULL; i++) {
-        if ((layout->recompute & rows[i].part) != 0 && !rows[i].there) {
-            rc = ty_check_first(rc, ty_check_fail(section, "recompute", err,
+    for (size_t i = 0; i < TY_COUNT(rows) && set != TY_RECOMPUTE_FULL; i++) {
+        if ((set & rows[i].part) != 0 && !rows[i].there) {
+            rc = ty_check_first(rc, ty_check_fail(section, ty_layout_recompute_key(layout), err,
                                                   "%s: the model has %s; leave it out",
                                                   rows[i].word, rows[i].lacks));
         }
+    }
+    return rc;
+}
+
+static int check(const struct ty_layout *layout, const struct ty_section *section,
+                 const struct ty_arch *arch, uint32_t gpus, struct ty_err *err)
+{
+    int rc = 0;
+    (void)gpus;
+    for (uint32_t i = 0; i < layout->n_modes; i++) {
+        rc = ty_check_first(rc, check_set(layout, layout->mode[i], section, arch, err));
     }
     return rc;
 }

@@ -233,22 +233,28 @@ static void put_unit(const struct listing *l, const char *name, const struct ty_
 /* Layers, a listing for each kind: "layer (32)". */
 static void put_layers(const struct listing *l, const struct ty_units *units)
 {
-    const struct ty_arch *arch = &l->run->config->arch;
-    const struct ty_layers all = {0, arch->layers};
+    const struct ty_config *c = l->run->config;
+    const struct ty_section *layout = &c->sections[TY_SECTION_LAYOUT];
+    const struct ty_arch *arch = &c->arch;
     uint32_t count[TY_N_UNIT_KINDS];
-    ty_layer_count(arch, &all, count);
-    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_HEAD; k++) {
-        char name[32];
-        const uint32_t layer = ty_layer_first(arch, k);
-        const bool known = layer < arch->layers;
-        snprintf(name, sizeof(name), "layer (%u%s%s)", (unsigned)count[k],
-                 known && ty_arch_has_window(arch, layer) ? ", window" : "",
-                 !ty_arch_is_moe(arch) || !known    ? ""
-                 : ty_arch_has_experts(arch, layer) ? ", experts"
-                                                    : ", dense");
-        if (count[k] > 0) {
-            put_unit(l, name, &units->kind[k]);
+    ty_model_layers(arch, &c->layout, count);
+    for (enum ty_unit_kind k = TY_UNIT_LAYER; k < TY_UNIT_MTP; k++) {
+        char name[128], again[TY_SET_TEXT] = "";
+        const uint32_t layer = ty_kind_first(arch, k);
+        if (count[k] == 0) {
+            continue;
         }
+        if (c->layout.recompute_layers.n > 0) {
+            ty_set_format(ty_section_field(layout, "recompute"), units->kind[k].recompute, again,
+                          sizeof(again));
+        }
+        snprintf(name, sizeof(name), "layer (%u%s%s%s%s)", (unsigned)count[k],
+                 ty_arch_has_window(arch, layer) ? ", window" : "",
+                 !ty_arch_is_moe(arch)              ? ""
+                 : ty_arch_has_experts(arch, layer) ? ", experts"
+                                                    : ", dense",
+                 again[0] != '\0' ? ", again " : "", again);
+        put_unit(l, name, &units->kind[k]);
     }
 }
 

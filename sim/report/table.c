@@ -2,6 +2,7 @@
 #include "sim/report/table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sim/base/number_text.h"
 #include "sim/base/words.h"
@@ -50,11 +51,42 @@ static void schedule(const struct ty_config *c, struct ty_text *t)
     }
 }
 
+/* " of 4 layers a stage", " of layers [4, 3, 2, 0]" */
+static void recomputed_layers(const struct ty_config *c, struct ty_text *t)
+{
+    const struct ty_section *layout = &c->sections[TY_SECTION_LAYOUT];
+    const struct ty_counts_list *list = &c->layout.recompute_layers;
+    char layers[TY_CONFIG_VALUE];
+    ty_field_format(layout, ty_section_field(layout, "recompute_layers"), layers, sizeof(layers));
+    if (list->n == 1) {
+        ty_text_add(t, " of %.*s layers a stage", (int)strlen(layers) - 2, layers + 1);
+    } else if (list->n > 1) {
+        ty_text_add(t, " of layers %s", layers);
+    }
+}
+
+/* Whether layers repeat what layout.recompute says, or something of their own. */
+static bool is_plain(const struct ty_counts_list *list)
+{
+    bool plain = true;
+    for (uint32_t i = 0; i < list->n; i++) {
+        for (uint32_t k = 0; k < list->item[i].n; k++) {
+            plain = plain && list->item[i].item[k].set == TY_COUNTS_PLAIN;
+        }
+    }
+    return plain;
+}
+
 /* ", selective recomputation", ", recomputation of norm+moe_act" */
 static void recomputation(const struct ty_config *c, struct ty_text *t)
 {
     const struct ty_section *layout = &c->sections[TY_SECTION_LAYOUT];
     char parts[TY_CONFIG_VALUE];
+    if (!is_plain(&c->layout.recompute_layers)) {
+        ty_text_add(t, ", recomputation");
+        recomputed_layers(c, t);
+        return;
+    }
     switch (c->layout.recompute) {
     case TY_RECOMPUTE_NONE:
         ty_text_add(t, ", no recomputation");
@@ -73,6 +105,7 @@ static void recomputation(const struct ty_config *c, struct ty_text *t)
             t, ", recomputation of %s",
             ty_field_format(layout, ty_section_field(layout, "recompute"), parts, sizeof(parts)));
     }
+    recomputed_layers(c, t);
 }
 
 void ty_report_experts(const struct ty_layout *l, struct ty_text *t)

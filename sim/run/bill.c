@@ -46,13 +46,16 @@ static struct stages stages_of(const struct ty_run *run)
     return (struct stages){c, ty_sched_stages(&shape), shape.slices};
 }
 
-/* Units of a virtual stage, by kind. */
-static void units_of(const struct stages *s, const struct ty_pass *pass,
-                     uint32_t count[TY_N_UNIT_KINDS])
+/* Units of a virtual stage. */
+static struct ty_memory_stage units_of(const struct stages *s, const struct ty_pass *pass)
 {
-    const struct ty_layers layers =
-        ty_layout_layers(&s->config->layout, &s->config->arch, s->n, pass->stage);
-    ty_stage_count(&s->config->arch, &layers, pass->stage == 0, pass->stage == s->n - 1, count);
+    const struct ty_config *c = s->config;
+    struct ty_memory_stage stage = {.arch = &c->arch,
+                                    .layers =
+                                        ty_layout_layers(&c->layout, &c->arch, s->n, pass->stage),
+                                    .head = pass->stage == s->n - 1};
+    ty_stage_count(&c->arch, &stage.layers, pass->stage == 0, stage.head, stage.count);
+    return stage;
 }
 
 /* The last layer of a kind in a virtual stage; 0: it has none. */
@@ -62,7 +65,7 @@ static uint32_t last_layer(const struct stages *s, const struct ty_pass *pass,
     const struct ty_config *c = s->config;
     const struct ty_layers layers = ty_layout_layers(&c->layout, &c->arch, s->n, pass->stage);
     uint32_t n = layers.count;
-    while (n > 0 && ty_layer_kind(&c->arch, layers.first + n - 1) != kind) {
+    while (n > 0 && ty_layer_kind(&c->arch, &layers, n - 1) != kind) {
         n--;
     }
     return n > 0 ? layers.first + n - 1 : 0;
@@ -75,8 +78,8 @@ static struct held count_held(const struct ty_run *run, const struct stages *s,
     struct held held = {.again = {0}};
     for (uint32_t i = 0; i <= peak; i++) {
         const struct ty_pass *pass = &ty_gang_passes(&run->lowered.program, gang)[i];
-        uint32_t count[TY_N_UNIT_KINDS];
-        units_of(s, pass, count);
+        const struct ty_memory_stage stage = units_of(s, pass);
+        const uint32_t *count = stage.count;
         for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
             if (pass->phase == TY_PHASE_FORWARD) {
                 held.kept[k] += pass->resumed ? 0 : count[k];
@@ -117,6 +120,20 @@ static uint32_t copies_of(const struct ty_tensor *x, const struct held *held,
     return 0;
 }
 
+/* What is done with when the backward of a kind of layer runs. */
+static void give_up(const struct ty_memory_stage *stage, enum ty_unit_kind layer, struct held *held)
+{
+    uint32_t done[TY_N_UNIT_KINDS] = {0};
+    if (ty_unit_is_layer(layer)) {
+        ty_memory_done(stage, layer, done);
+    }
+    done[TY_UNIT_HEAD] = stage->head;
+    done[TY_UNIT_MTP_HEAD] = stage->count[TY_UNIT_MTP_HEAD];
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        held->kept[k] -= done[k];
+    }
+}
+
 static int most_first(const void *a, const void *b)
 {
     const struct ty_bill_part *x = a, *y = b;
@@ -149,19 +166,16 @@ static void add_activations(const struct ty_run *run, const struct ty_gang *gang
     const struct stages s = stages_of(run);
     struct ty_tensors tensors;
     struct held held = count_held(run, &s, gang, memory->peak_pass);
-    const bool head = bill->pass->stage == s.n - 1;
     double kept = 0, transient = 0;
     ty_memory_tensors(run->lowered.units, &tensors);
-    uint32_t count[TY_N_UNIT_KINDS];
-    units_of(&s, bill->pass, count);
+    const struct ty_memory_stage stage = units_of(&s, bill->pass);
     const struct ty_memory_peak fullest =
-        ty_memory_pass(&tensors, count, (enum ty_phase)bill->pass->phase, head);
+        ty_memory_pass(&tensors, &stage, (enum ty_phase)bill->pass->phase);
     bill->kind = fullest.kind;
     bill->layer = fullest.layer;
     bill->layer_number = last_layer(&s, bill->pass, fullest.layer);
-    if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD && head) {
-        held.kept[TY_UNIT_HEAD]--; /* done with */
-        held.kept[TY_UNIT_MTP_HEAD] -= count[TY_UNIT_MTP_HEAD];
+    if (bill->kind == TY_PEAK_LAYER && bill->pass->phase == TY_PHASE_BACKWARD) {
+        give_up(&stage, fullest.layer, &held);
     }
     for (uint32_t i = 0; i < tensors.n; i++) {
         const struct ty_tensor *x = &tensors.item[i];

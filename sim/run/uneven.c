@@ -55,8 +55,10 @@ static void count_held(const struct moment *at, uint32_t stage, int *kept, int *
 static struct layer layer_at(const struct moment *at, uint32_t number)
 {
     const struct ty_bill *bill = at->bill;
-    const enum ty_unit_kind kind = ty_layer_kind(&at->run->config->arch, number);
+    const struct ty_config *c = at->run->config;
     const uint32_t stage = stage_of(at, number);
+    const struct ty_layers layers = ty_layout_layers(&c->layout, &c->arch, at->stages, stage);
+    const enum ty_unit_kind kind = ty_layer_kind(&c->arch, &layers, number - layers.first);
     const bool whole = bill->pass->phase == TY_PHASE_BACKWARD;
     const bool runs =
         bill->pass->stage == stage && bill->kind == TY_PEAK_LAYER && bill->layer == kind;

@@ -10,8 +10,10 @@
 
 bool ty_change_recompute(struct ty_config *c, int to)
 {
-    const bool other = c->layout.recompute != (uint32_t)to;
-    c->layout.recompute = (uint32_t)to;
+    struct ty_layout *l = &c->layout;
+    const bool other = l->recompute != (uint32_t)to || l->recompute_layers.n > 0;
+    l->recompute = (uint32_t)to;
+    l->recompute_layers = (struct ty_counts_list){0}; /* in all layers */
     return other;
 }
 
@@ -67,12 +69,16 @@ static bool scale(uint32_t *x, int factor)
     return true;
 }
 
-/* Layers given stage by stage are of so many stages; with others they are dealt evenly. */
+/* Layers given stage by stage are of so many stages; with others they are dealt evenly, and all run
+ * again or none. */
 static void deal_layers(struct ty_config *c)
 {
     const uint64_t stages = (uint64_t)c->layout.pipeline * ty_sched_chunks(&c->schedule);
     if (c->layout.stage_layers.n != stages) {
         c->layout.stage_layers = (struct ty_uint_list){0};
+    }
+    if (c->layout.recompute_layers.n > 1 && c->layout.recompute_layers.n != stages) {
+        c->layout.recompute_layers = (struct ty_counts_list){0};
     }
 }
 

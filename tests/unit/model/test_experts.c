@@ -322,7 +322,8 @@ START_TEST(parts_of_a_sparse_layer_give_up_what_only_they_have)
         (void)snprintf(layout, sizeof(layout), "{expert: 64, global_batch: 64, recompute: %s}",
                        rows[i].parts);
         model_case(&c, 8, "deepseek-v3", "{sequence: 4096, attention: flash2}", layout);
-        const enum ty_unit_kind kind = ty_layer_kind(&c.arch, 10);
+        const struct ty_layers tenth = {.first = 10, .count = 1};
+        const enum ty_unit_kind kind = ty_layer_kind(&c.arch, &tenth, 0);
         c.layout.framework.scale_activation = true;
         ty_units_make(&units, &c.arch, &c.layout);
         ty_memory_tensors(&units, &tensors);
