@@ -1,4 +1,4 @@
-/* comm.h - communications on the way to being kinds: what each member pays, whose links it takes. */
+/* comm.h - communications on the way to being kinds: what a member pays, whose links it takes. */
 #ifndef TY_MODEL_LOWER_COMM_H
 #define TY_MODEL_LOWER_COMM_H
 
