@@ -177,10 +177,11 @@ bool ty_run_halted(const struct ty_run *run)
 static int finish(struct ty_run *run, int rc, struct ty_err *err)
 {
     if (rc == 0 || ty_run_halted(run)) {
-        const int stats = ty_stats_compute(&run->stats, &run->timeline, &run->arena, err);
-        if (rc == 0) {
-            rc = stats;
-        }
+        const struct ty_timeline *t = &run->timeline;
+        const int stats = run->lockstep
+                              ? ty_stats_compute_alike(&run->stats, t->program, t, &run->arena, err)
+                              : ty_stats_compute(&run->stats, t, &run->arena, err);
+        rc = rc == 0 ? stats : rc;
     }
     run->executed = rc == 0;
     return rc;

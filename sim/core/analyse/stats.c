@@ -4,30 +4,60 @@
 #include "sim/base/check.h"
 #include "sim/core/analyse/gaps.h"
 
+/* One gang of the whole program. */
 struct tally {
     struct ty_stats *stats;
     const struct ty_gang *gang;
+    uint32_t times; /* each member that is looked at counts */
+    /* what one member waited for collectives of layers before one operation */
+    uint32_t member, n_waited;
+    const struct ty_pass *before;
+    const struct ty_op *op;
+    struct {
+        uint16_t layer;
+        double s;
+    } waited[2 * TY_WAITS];
 };
+
+/* Members that were not looked at would have come in turn: sums are rounded, so that many times the
+ * same is added that many times. */
+static void add_waited(struct tally *tally)
+{
+    for (uint32_t k = 0; tally->n_waited > 0 && k < tally->times; k++) {
+        for (uint32_t i = 0; i < tally->n_waited; i++) {
+            tally->stats->layer_waited_s[tally->waited[i].layer] += tally->waited[i].s;
+        }
+    }
+    tally->n_waited = 0;
+}
 
 static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
 {
-    const struct tally *tally = arg;
+    struct tally *tally = arg;
     struct ty_rank_stats *rank = &tally->stats->rank[tally->gang->rank_of[member]];
     rank->bucket[gap->bucket] += gap->dur;
-    if (gap->waited > 0) {
-        rank->waited += gap->waited;
-        if (gap->layer != TY_NONE) {
-            tally->stats->layer_waited_s[gap->layer] +=
-                ty_s_from_ps(gap->waited) / tally->stats->n_ranks;
-        }
+    rank->waited += gap->waited;
+    if (gap->waited == 0 || gap->layer == TY_NONE) {
+        return;
     }
+    if (member != tally->member || gap->before != tally->before || gap->op != tally->op) {
+        add_waited(tally);
+        tally->member = member;
+        tally->before = gap->before;
+        tally->op = gap->op;
+    }
+    assert(tally->n_waited < TY_COUNT(tally->waited));
+    tally->waited[tally->n_waited].layer = gap->layer;
+    tally->waited[tally->n_waited++].s = ty_s_from_ps(gap->waited) / tally->stats->n_ranks;
 }
 
-/* Busy time. Durations that are equal for all members are summed once for the gang. */
-static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
+/* Busy time of members that are looked at. Durations that are equal for all are summed once. */
+static void add_busy(const struct tally *tally, const struct ty_timeline *t,
                      const struct ty_gang *gang)
 {
     const struct ty_program *p = t->program;
+    const uint32_t n = tally->gang->n_ranks / tally->times;
+    struct ty_rank_stats *ranks = tally->stats->rank;
     struct ty_rank_stats common = {.bucket = {0}};
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
@@ -37,28 +67,38 @@ static void add_busy(struct ty_stats *stats, const struct ty_timeline *t,
             const struct ty_kind *kind = &p->kinds[op->kind];
             const uint8_t bucket = ty_kind_bucket(p, kind);
             const bool compute = op->stream == TY_STREAM_COMPUTE;
-            stats->flops += kind->flops * gang->n_ranks;
+            tally->stats->flops += kind->flops * tally->gang->n_ranks;
             if (t->dur == NULL && kind->dur_of == NULL) {
                 common.stream_busy[op->stream] += kind->dur;
                 common.bucket[bucket] += compute ? kind->dur : 0;
                 continue;
             }
-            for (uint32_t m = 0; m < gang->n_ranks; m++) {
-                struct ty_rank_stats *rank = &stats->rank[gang->rank_of[m]];
+            for (uint32_t m = 0; m < n; m++) {
+                struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m]];
                 const ty_ps dur = ty_timeline_dur(t, gang, op, pass->first_op + k, m);
                 rank->stream_busy[op->stream] += dur;
                 rank->bucket[bucket] += compute ? dur : 0;
             }
         }
     }
-    for (uint32_t m = 0; m < gang->n_ranks; m++) {
-        struct ty_rank_stats *rank = &stats->rank[gang->rank_of[m]];
+    for (uint32_t m = 0; m < n; m++) {
+        struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m]];
         for (uint32_t b = 0; b < p->words->n_buckets; b++) {
             rank->bucket[b] += common.bucket[b];
         }
         for (uint32_t l = 0; l < p->n_lanes; l++) {
             rank->stream_busy[p->stream_of[l]] += common.stream_busy[p->stream_of[l]];
         }
+    }
+}
+
+/* The others are like the first. */
+static void copy_rank(const struct tally *tally)
+{
+    struct ty_rank_stats *ranks = tally->stats->rank;
+    const uint32_t *rank_of = tally->gang->rank_of;
+    for (uint32_t m = 1; m < tally->times; m++) {
+        ranks[rank_of[m]] = ranks[rank_of[0]];
     }
 }
 
@@ -118,41 +158,63 @@ static uint32_t n_layers(const struct ty_program *p)
 
 static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
 {
-    for (uint32_t b = 0; b < words->n_buckets; b++) {
-        double sum = 0;
-        for (uint32_t r = 0; r < stats->n_ranks; r++) {
-            sum += ty_s_from_ps(stats->rank[r].bucket[b]);
-        }
-        stats->bucket_s[b] = stats->n_ranks > 0 ? sum / stats->n_ranks : 0;
-    }
     for (uint32_t r = 0; r < stats->n_ranks; r++) {
+        for (uint32_t b = 0; b < words->n_buckets; b++) { /* side by side, each in their order */
+            stats->bucket_s[b] += ty_s_from_ps(stats->rank[r].bucket[b]);
+        }
         stats->waited_s += ty_s_from_ps(stats->rank[r].waited) / stats->n_ranks;
+    }
+    for (uint32_t b = 0; b < words->n_buckets; b++) {
+        stats->bucket_s[b] = stats->n_ranks > 0 ? stats->bucket_s[b] / stats->n_ranks : 0;
     }
     stats->bubble_s = stats->bucket_s[words->fill] + stats->bucket_s[words->stall] +
                       stats->bucket_s[words->drain] + stats->bucket_s[words->message];
 }
 
-int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
-                     struct ty_arena *arena, struct ty_err *err)
+static void analyse_gang(struct tally *tally, struct ty_gaps *gaps, uint32_t g)
 {
-    const struct ty_program *p = timeline->program;
+    const struct ty_program *p = gaps->timeline->program;
+    struct ty_stats *stats = tally->stats;
+    add_busy(tally, gaps->timeline, &p->gangs[g]);
+    ty_gaps_walk(gaps, g, 0, tally->gang->n_ranks / tally->times, add_gap, tally);
+    add_waited(tally);
+    copy_rank(tally);
+    TY_DEBUG_CHECK(buckets_fill(stats, tally->gang, gaps->over[tally->gang->tenant]));
+    ty_memory_profile(p, &p->gangs[g], &stats->memory[g]);
+}
+
+static int compute(struct ty_stats *stats, const struct ty_program *whole,
+                   const struct ty_timeline *timeline, bool alike, struct ty_arena *arena,
+                   struct ty_err *err)
+{
     struct ty_gaps gaps;
-    *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = p->n_ranks};
-    stats->rank = ty_arena_array(arena, struct ty_rank_stats, p->n_ranks);
-    stats->memory = ty_arena_array(arena, struct ty_gang_memory, p->n_gangs);
-    stats->n_layers = n_layers(p);
+    *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = whole->n_ranks};
+    stats->rank = ty_arena_array(arena, struct ty_rank_stats, whole->n_ranks);
+    stats->memory = ty_arena_array(arena, struct ty_gang_memory, whole->n_gangs);
+    stats->n_layers = n_layers(whole);
     stats->layer_waited_s = ty_arena_array(arena, double, stats->n_layers + 1);
     if (stats->rank == NULL || stats->memory == NULL || stats->layer_waited_s == NULL ||
         ty_gaps_init(&gaps, timeline, arena) < 0) {
         return ty_fail_memory(err);
     }
-    for (uint32_t g = 0; g < p->n_gangs; g++) {
-        struct tally tally = {.stats = stats, .gang = &p->gangs[g]};
-        add_busy(stats, timeline, &p->gangs[g]);
-        ty_gaps_walk(&gaps, g, 0, p->gangs[g].n_ranks, add_gap, &tally);
-        TY_DEBUG_CHECK(buckets_fill(stats, &p->gangs[g], gaps.over[p->gangs[g].tenant]));
-        ty_memory_profile(p, &p->gangs[g], &stats->memory[g]);
+    for (uint32_t g = 0; g < whole->n_gangs; g++) {
+        const struct ty_gang *gang = &whole->gangs[g];
+        struct tally tally = {.stats = stats, .gang = gang, .times = alike ? gang->n_ranks : 1};
+        analyse_gang(&tally, &gaps, g);
     }
-    average(stats, p->words);
+    average(stats, whole->words);
     return 0;
+}
+
+int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
+                     struct ty_arena *arena, struct ty_err *err)
+{
+    return compute(stats, timeline->program, timeline, false, arena, err);
+}
+
+int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whole,
+                           const struct ty_timeline *timeline, struct ty_arena *arena,
+                           struct ty_err *err)
+{
+    return compute(stats, whole, timeline, true, arena, err);
 }

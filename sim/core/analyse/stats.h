@@ -46,6 +46,12 @@ void ty_memory_profile(const struct ty_program *p, const struct ty_gang *gang,
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
                      struct ty_arena *arena, struct ty_err *err);
 
+/* The same, to the bit, where members of a gang do everything at the same times (fold.h): one of
+ * them is looked at for all. The timeline is of `whole`, or of its fold. */
+int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whole,
+                           const struct ty_timeline *timeline, struct ty_arena *arena,
+                           struct ty_err *err);
+
 /* A stretch in which a rank's compute stream was idle; gaps.h walks them. */
 struct ty_gap {
     ty_ps start, dur;
