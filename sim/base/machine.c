@@ -1,11 +1,14 @@
 /* machine.c - see machine.h. Control groups: Linux, Documentation/admin-guide/cgroup-v2.rst
  * (memory.max) and cgroup-v1/memory.rst (memory.limit_in_bytes, about 2^63 when there is none). */
+#define _DEFAULT_SOURCE /* madvise */
 #include "sim/base/machine.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -106,4 +109,26 @@ double ty_machine_held(void)
     }
     (void)strtoull(line, &end, 10);
     return (double)strtoull(end, NULL, 10) * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* From some pages on. Not of what is larger: a virtual machine has no such piece at hand and is
+ * given it by its host, 4 KiB by 4 KiB, which took up to four times as long as all the faults (1.2
+ * GB; 0.1 GB: 40 ms of 75 saved, 0.4 GB: 0.18 s of 0.25). */
+#define HUGE_PAGE      ((size_t)2 << 20)
+#define HUGE_PAGES_MIN (4 * HUGE_PAGE)
+#define HUGE_PAGES_MAX ((size_t)512 << 20)
+
+void ty_machine_huge_pages(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGES_MIN && bytes <= HUGE_PAGES_MAX) {
+        const uintptr_t at = (uintptr_t)memory;
+        const size_t skip = (HUGE_PAGE - at % HUGE_PAGE) % HUGE_PAGE;
+        const size_t whole = (bytes - skip) / HUGE_PAGE * HUGE_PAGE;
+        (void)madvise((char *)memory + skip, whole, MADV_HUGEPAGE); /* advice: no error matters */
+    }
+#else
+    (void)memory;
+    (void)bytes;
+#endif
 }

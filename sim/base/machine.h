@@ -2,6 +2,8 @@
 #ifndef TY_BASE_MACHINE_H
 #define TY_BASE_MACHINE_H
 
+#include <stddef.h>
+
 /* Bytes of memory, and what sets the limit, for messages. */
 struct ty_machine_memory {
     double bytes;
@@ -19,5 +21,9 @@ double ty_machine_held(void);
 
 /* The limit in the text of a memory.max or memory.limit_in_bytes: bytes; 0: none, or no number. */
 double ty_machine_limit(const char *text);
+
+/* Memory that is going to be filled from one end to the other is better had in huge pages: a fault
+ * for 2 MiB, not 4 KiB. Asks for them where that pays; does nothing where there are none. */
+void ty_machine_huge_pages(void *memory, size_t bytes);
 
 #endif

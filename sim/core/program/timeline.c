@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/base/machine.h"
 #include "sim/core/program/issue.h"
 
 static ty_ps *column(uint64_t n)
@@ -11,7 +12,11 @@ static ty_ps *column(uint64_t n)
     if (n > SIZE_MAX / sizeof(ty_ps)) {
         return NULL;
     }
-    return malloc(n == 0 ? 1 : (size_t)n * sizeof(ty_ps));
+    ty_ps *column = malloc(n == 0 ? 1 : (size_t)n * sizeof(*column));
+    if (column != NULL) {
+        ty_machine_huge_pages(column, (size_t)n * sizeof(*column));
+    }
+    return column;
 }
 
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,

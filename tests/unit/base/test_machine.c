@@ -1,8 +1,10 @@
 /* What a process may have of its machine. Check runs tests in processes of their own. */
 #include "sim/base/machine.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/unit/suite.h"
 
@@ -55,5 +57,53 @@ START_TEST(what_is_held_grows_with_what_is_touched)
 }
 END_TEST
 
+/* KiB of this process for which huge pages were asked: flag "hg" of /proc/self/smaps. */
+static size_t advised_KiB(void)
+{
+    char line[512];
+    size_t of_area = 0, sum = 0;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        if (strncmp(line, "Size:", 5) == 0) {
+            of_area = strtoul(line + 5, NULL, 10);
+        }
+        if (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg") != NULL) {
+            sum += of_area;
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return sum;
+}
+
+/* How much is advised for so many bytes, which begin at any address. */
+static size_t advised_for(size_t bytes)
+{
+    const size_t before = advised_KiB();
+    char *memory = malloc(bytes);
+    ck_assert_ptr_nonnull(memory);
+    memory[0] = memory[bytes - 1] = 1;
+    ty_machine_huge_pages(memory, bytes);
+    const size_t advised = advised_KiB() - before;
+    ck_assert(memory[0] == 1 && memory[bytes - 1] == 1);
+    free(memory);
+    return advised;
+}
+
+START_TEST(huge_pages_are_asked_for_where_they_pay)
+{
+    const size_t MiB = (size_t)1 << 20;
+    if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) != 0) {
+        return; /* none on this system */
+    }
+    ck_assert_uint_eq(advised_for(MiB), 0);
+    ck_assert_uint_eq(advised_for(1024 * MiB), 0);
+    const size_t advised = advised_for(64 * MiB); /* whole ones inside it */
+    ck_assert_uint_ge(advised, (64 - 2) * 1024);
+    ck_assert_uint_le(advised, 64 * 1024);
+}
+END_TEST
+
 TY_SUITE("machine", limits_of_control_groups_are_numbers_or_none, the_least_limit_counts,
-         what_is_held_grows_with_what_is_touched)
+         what_is_held_grows_with_what_is_touched, huge_pages_are_asked_for_where_they_pay)
