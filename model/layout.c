@@ -46,7 +46,8 @@ const struct ty_word ty_context_words[] = {
 
 #define ROW(key_, type_, ...) TY_FIELD(struct ty_layout, #key_, key_, type_, __VA_ARGS__)
 #define COUNT(key_, max_, fallback_, doc_)                                                         \
-    ROW(key_, UINT, .min = 1, .max = (max_), .fallback = (fallback_), .doc = (doc_))
+    ROW(key_, UINT, .min = 1, .max = (max_), .fallback = (fallback_), .searched = true,            \
+        .doc = (doc_))
 
 const struct ty_field ty_layout_fields[] = {
     COUNT(tensor, 65536, "1", "ranks that share every matrix product"),
@@ -66,20 +67,21 @@ const struct ty_field ty_layout_fields[] = {
     COUNT(micro_batch, 1000000, "1", "sequences in a pass"),
     ROW(global_batch, UINT, .min = 1, .required = true,
         .doc = "sequences in an optimizer step, over all replicas"),
-    ROW(sequence_parallel, BOOL, .fallback = "false",
+    ROW(sequence_parallel, BOOL, .fallback = "false", .searched = true,
         .doc =
             "tensor ranks also share the sequence in norms and dropout (Korthikanti et al. 2022)"),
-    ROW(zero, UINT, .min = 0, .max = 3, .fallback = "0",
+    ROW(zero, UINT, .min = 0, .max = 3, .fallback = "0", .searched = true,
         .doc = "what replicas share: 0 nothing, 1 optimizer state, 2 gradients too, 3 weights too"),
     ROW(shard, UINT, .min = 1, .fallback = "auto", .blank = "auto",
         .doc =
             "neighbouring data ranks that share what layout.zero says; gradients are all-reduced "
             "between such groups (FSDP's hybrid sharding); auto: all data ranks"),
-    ROW(recompute, SET, .words = recompute_words, .fallback = "none",
+    ROW(recompute, SET, .words = recompute_words, .fallback = "none", .searched = true,
         .example = "[norm, mla_up] or norm+mla_up",
         .doc = "activations that are computed again in the backward pass: a mode (the first four), "
                "or parts of a layer"),
     ROW(order, WORDS, .words = ty_axis_words, .fallback = "[tensor, context, data, pipeline]",
+        .searched = true,
         .doc = "dimensions of the rank grid, fastest-varying first: which ranks are neighbours"),
     ROW(nodes, STRINGS, .blank = "auto", .fallback = "auto", .example = "[0-3, 6]",
         .doc = "nodes the job sits on, such as 0-3; auto: all, or those that other jobs leave"),

@@ -18,6 +18,7 @@ const struct ty_sched ty_sched_1f1b = {
     .source = "Narayanan et al. 2021, PipeDream-flush; Fan et al. 2021, DAPPLE",
     .placement = TY_PLACE_LOOPED,
     .chunks = 1,
+    .usual = true,
     .warm_up = ty_sched_1f1b_warm_up,
     .piece = ty_sched_1f1b_piece,
     .formula = "(m + p - 1)(tF + tB)",

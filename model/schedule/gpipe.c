@@ -31,6 +31,7 @@ const struct ty_sched ty_sched_gpipe = {
     .source = "Huang et al. 2019, GPipe",
     .placement = TY_PLACE_LOOPED,
     .chunks = 1,
+    .usual = true,
     .generate = generate,
     .formula = "(m + p - 1)(tF + tB)",
     .domain = "equal stages",

@@ -117,6 +117,7 @@ const struct ty_sched ty_sched_interleaved = {
     .pairs = TY_PAIRS_ASKED,
     .placement = TY_PLACE_LOOPED,
     .auto_chunks = 2,
+    .usual = true,
     .reduced = "eager-1f1b",
     .check = check,
     .warm_up = warm_up,

@@ -38,7 +38,7 @@ const struct ty_word ty_sched_words[] = {
 #define ROW(key_, type_, ...) TY_FIELD(struct ty_sched_options, #key_, key_, type_, __VA_ARGS__)
 
 const struct ty_field ty_sched_fields[] = {
-    ROW(name, WORD, .words = ty_sched_words, .any_case = true, .fallback = "1f1b",
+    ROW(name, WORD, .words = ty_sched_words, .any_case = true, .fallback = "1f1b", .searched = true,
         .doc = "pipeline schedule: in which order a stage runs its forward and backward passes"),
     ROW(file, STRING, .blank = "none", .fallback = "none",
         .doc =

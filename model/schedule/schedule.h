@@ -134,6 +134,7 @@ struct ty_sched {
     enum ty_sched_pairs pairs;
     bool sliced;       /* works on slices of a sequence; others refuse more than one */
     bool asynchronous; /* no flush: weights are updated while micro-batches are in flight, ... */
+    bool usual;        /* every framework has it: a plan tries it unasked */
     bool updates_each; /* ... after every backward; false: after those of a batch */
     /* Refuses shapes that the schedule does not know: TY_EUSAGE with what would be right. NULL: p,
      * m >= 1 suffice (chunks is checked by the caller). */

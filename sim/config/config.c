@@ -332,9 +332,28 @@ static void check_cluster(struct ty_loader *l)
     }
 }
 
+/* Values that are left to a plan, where none is being made. */
+static void refuse_left(struct ty_loader *l)
+{
+    for (int i = 0; i < TY_N_SECTIONS && !l->open; i++) {
+        const struct ty_section *s = &l->config->sections[i];
+        for (uint32_t k = 0; k < s->n_fields; k++) {
+            if (s->origins[k].searched) {
+                ty_loader_note(
+                    l, (enum ty_section_index)i,
+                    ty_fail_at(l->err, TY_EINPUT, &s->origins[k].at,
+                               "%s.%s: auto: \"trainyard plan\" with this file finds the "
+                               "best value; write it, or leave the key out for %s",
+                               s->name, s->fields[k].key, s->fields[k].fallback));
+            }
+        }
+    }
+}
+
 static void check(struct ty_loader *l)
 {
     struct ty_config *c = l->config;
+    refuse_left(l);
     check_cluster(l);
     ty_loader_name_model(l);
     if (!c->failed[TY_SECTION_MODEL]) {
@@ -342,7 +361,11 @@ static void check(struct ty_loader *l)
                        ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
     }
     c->given = (struct ty_config_given){c->layout, c->schedule};
-    ty_loader_layout(l);
+    if (l->open) {
+        ty_loader_open(l);
+    } else {
+        ty_loader_layout(l);
+    }
     ty_loader_routing(l);
     ty_loader_output(l);
     if (l->code == 0) { /* of values that stand */
@@ -413,10 +436,11 @@ int ty_loader_read(struct ty_loader *l, const struct ty_source *source)
     return l->code < 0 ? l->code : load_rc;
 }
 
-int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
+static int read_source(struct ty_config **config, const struct ty_source *source, bool open,
+                       struct ty_err *err)
 {
     *config = NULL;
-    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err};
+    struct ty_loader l = {.config = calloc(1, sizeof(struct ty_config)), .err = err, .open = open};
     if (!l.config) {
         return ty_fail_memory(err);
     }
@@ -427,6 +451,17 @@ int ty_config_read(struct ty_config **config, const struct ty_source *source, st
     }
     *config = l.config;
     return 0;
+}
+
+int ty_config_read(struct ty_config **config, const struct ty_source *source, struct ty_err *err)
+{
+    return read_source(config, source, false, err);
+}
+
+int ty_config_read_open(struct ty_config **config, const struct ty_source *source,
+                        struct ty_err *err)
+{
+    return read_source(config, source, true, err);
 }
 
 int ty_config_load(struct ty_config **config, const char *path, const char *const *sets,

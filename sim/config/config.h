@@ -96,6 +96,11 @@ static inline bool ty_config_matters(enum ty_section_index section)
 
 /* Public functions (load, free, show) are in sim/trainyard.h. */
 
+/* As ty_config_read, for a plan: keys that it searches may be left at auto, and layout and schedule
+ * are neither completed nor checked. Such a configuration is varied (vary.h), never run. */
+int ty_config_read_open(struct ty_config **config, const struct ty_source *source,
+                        struct ty_err *err);
+
 /* The presets that a key names, up to one without a name; NULL where it names none. */
 const struct ty_preset *ty_config_presets(enum ty_section_index section, const char *key);
 

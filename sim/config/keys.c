@@ -109,8 +109,8 @@ static void domain_add(struct ty_text *out, const struct ty_field *field)
         ty_text_add(out, "list of texts");
         break;
     }
-    if (field->blank) {
-        ty_text_add(out, " | %s", field->blank);
+    if (field->blank || field->searched) {
+        ty_text_add(out, " | %s", field->blank ? field->blank : "auto");
     }
 }
 
@@ -157,6 +157,9 @@ static size_t words_put(const struct ty_field *field, const struct ty_preset *pr
     }
     if (field->blank != NULL) {
         word_put(&out, field->blank, "");
+    }
+    if (field->searched) {
+        word_put(&out, "auto", "trainyard plan finds the best value");
     }
     return out.n;
 }

@@ -11,6 +11,7 @@ struct ty_loader {
     struct ty_config *config;
     struct ty_err *err;
     int code;                    /* of the first error */
+    bool open;                   /* for a plan: layout and schedule are not completed */
     bool misspelt;               /* a file has an unknown section: another may be missing for it */
     struct ty_setting *settings; /* [n_settings] */
     size_t n_settings;
@@ -49,6 +50,9 @@ void ty_loader_presets(struct ty_loader *l);
 /* Derives what layout and schedule leave open, and checks them: the last that a model and a cluster
  * that stand need. */
 void ty_loader_layout(struct ty_loader *l);
+
+/* Instead, for a plan: on which GPUs the job sits, which no layout changes. */
+void ty_loader_open(struct ty_loader *l);
 
 /* What run.routing says, with the file that it may name, of a model whose layers are known. */
 void ty_loader_routing(struct ty_loader *l);

@@ -88,9 +88,9 @@ static void value(struct ty_text *t, const struct ty_field *field, const struct 
 static void forms(struct ty_text *t, const struct ty_field *field, const struct ty_preset *presets)
 {
     value(t, field, presets);
-    if (field->blank != NULL) {
+    if (field->blank != NULL || field->searched) {
         ty_text_add(t, ", {\"const\": ");
-        ty_json_put(t, field->blank);
+        ty_json_put(t, field->blank != NULL ? field->blank : "auto");
         ty_text_add(t, "}");
     }
 }

@@ -39,6 +39,18 @@ void ty_loader_layout(struct ty_loader *l)
     }
 }
 
+void ty_loader_open(struct ty_loader *l)
+{
+    struct ty_config *c = l->config;
+    if (layout_stands(c)) {
+        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_claim(c, l->err));
+    }
+    if (layout_stands(c)) {
+        c->layout.ranks = c->layout.n_gpus > 0 ? c->layout.n_gpus : ty_cluster_gpus(&c->cluster);
+        ty_loader_note(l, TY_SECTION_LAYOUT, ty_placement_load(c, l->err));
+    }
+}
+
 void ty_config_vary(struct ty_config *out, const struct ty_config *base)
 {
     *out = *base;

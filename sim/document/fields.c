@@ -61,6 +61,13 @@ bool ty_field_is_blank(const struct ty_section *section, const struct ty_field *
     return memcmp(field_slot(section, field), zeros, looked_at) == 0;
 }
 
+/* Whether a value is left to a plan. */
+static bool is_left(const struct ty_field *field, const struct ty_node *node)
+{
+    return field->searched && node->kind == TY_NODE_SCALAR && !node->quoted && node->text &&
+           strcmp(node->text, "auto") == 0;
+}
+
 int ty_field_apply(const struct ty_section *section, const struct ty_field *field,
                    const struct ty_value_source *source, const struct ty_node *node,
                    struct ty_arena *arena, struct ty_err *err)
@@ -70,8 +77,9 @@ int ty_field_apply(const struct ty_section *section, const struct ty_field *fiel
         .kind = source->kind,
         .name = source->name,
         .at = ty_node_place(source->doc, node),
+        .searched = is_left(field, node),
     };
-    return ty_value_read(&context, node, field_slot(section, field));
+    return is_left(field, node) ? 0 : ty_value_read(&context, node, field_slot(section, field));
 }
 
 static char plain(char c)
@@ -211,7 +219,8 @@ int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena
     ty_err_init(&inner);
     for (uint32_t i = 0; i < section->n_fields; i++) {
         const struct ty_field *field = &section->fields[i];
-        if (!field->fallback || section->origins[i].kind != TY_ORIGIN_UNSET) {
+        const struct ty_origin before = section->origins[i];
+        if (!field->fallback || (before.kind != TY_ORIGIN_UNSET && !before.searched)) {
             continue;
         }
         struct ty_doc doc;
@@ -226,6 +235,7 @@ int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena
                            inner.text);
         }
         section->origins[i].at = (struct ty_place){.line = 0};
+        section->origins[i] = before.searched ? before : section->origins[i];
     }
     return 0;
 }

@@ -97,6 +97,8 @@ struct ty_field {
     bool any_case;               /* words may be written in capitals, as papers do */
     const char *fallback;
     const char *blank;
+    bool searched; /* may be left at auto: `trainyard plan` finds it. Who reads the section decides
+                    * whether that will do: struct ty_origin */
     const char *example; /* of texts in a list, for messages; NULL: [a, b] */
     bool required;
     const char *doc;
@@ -121,6 +123,7 @@ struct ty_origin {
     enum ty_origin_kind kind;
     const char *name;
     struct ty_place at; /* TY_ORIGIN_FILE and TY_ORIGIN_COMMAND */
+    bool searched;      /* auto where a plan is to find the value; meanwhile it is the default */
 };
 
 /* Words, with spaces between and in lower case, that users may write for a key, and what they may
@@ -141,8 +144,8 @@ struct ty_section {
     const struct ty_synonym *synonyms; /* for messages; NULL: none */
 };
 
-/* Fills every field of the section that has a fallback and no value yet (TY_ORIGIN_UNSET). A
- * fallback that does not parse is a bug in the table and reported as TY_EBUG. */
+/* Fills every field of the section that has a fallback and no value yet (TY_ORIGIN_UNSET), or is
+ * left to a plan. A fallback that does not parse is a bug in the table and reported as TY_EBUG. */
 int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena,
                         struct ty_err *err);
 

@@ -1,10 +1,10 @@
 /* point.c - from coordinates to a configuration. */
+#include "sim/config/vary.h"
 #include "sim/plan/space.h"
 
 static void set_layout(const struct ty_plan_space *space, const struct ty_plan_point *point,
                        struct ty_layout *layout)
 {
-    *layout = space->base->layout;
     layout->framework = space->framework[point->zero];
     layout->tensor = point->tensor;
     layout->context = point->context;
@@ -19,16 +19,12 @@ static void set_layout(const struct ty_plan_space *space, const struct ty_plan_p
     layout->order = space->order[point->order];
 }
 
-static void set_schedule(const struct ty_plan_space *space, const struct ty_plan_point *point,
-                         const struct ty_framework *framework, struct ty_sched_options *schedule)
+static void set_schedule(const struct ty_plan_point *point, struct ty_sched_options *schedule)
 {
-    *schedule = space->base->schedule;
-    schedule->overlaps = framework->expert_overlap;
     if (schedule->custom == NULL) {
         schedule->name = point->schedule;
         schedule->chunks = point->chunks;
     }
-    schedule->slices = ty_sched_slices(schedule);
 }
 
 int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_point *point,
@@ -37,8 +33,12 @@ int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_poi
 {
     const struct ty_config *base = space->base;
     const struct ty_section *section = &base->sections[TY_SECTION_LAYOUT];
+    *layout = base->layout;
+    *schedule = base->schedule;
     set_layout(space, point, layout);
-    set_schedule(space, point, &layout->framework, schedule);
+    set_schedule(point, schedule);
+    schedule->slices = ty_sched_slices(schedule);
+    schedule->overlaps = layout->framework.expert_overlap;
     layout->ends_together = ty_sched_of(schedule)->placement != TY_PLACE_LOOPED;
     int rc = ty_layout_finish(layout, section, &base->arch, &base->cluster,
                               ty_sched_chunks(schedule), err);
@@ -54,6 +54,8 @@ int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_poi
 int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
                   struct ty_config *config, struct ty_err *err)
 {
-    *config = *space->base;
-    return ty_plan_complete(space, point, &config->layout, &config->schedule, err);
+    ty_config_vary(config, space->base);
+    set_layout(space, point, &config->layout);
+    set_schedule(point, &config->schedule);
+    return ty_config_complete(config, err);
 }

@@ -27,23 +27,79 @@ struct ty_plan_point {
     uint8_t order; /* index into the space's orders of axes */
 };
 
+/* Axes, outermost first: suffix, section, key. */
+#define TY_PLAN_AXES(X)                                                                            \
+    X(TENSOR, LAYOUT, "tensor")                                                                    \
+    X(CONTEXT, LAYOUT, "context")                                                                  \
+    X(PIPELINE, LAYOUT, "pipeline")                                                                \
+    X(DATA, LAYOUT, "data") /* follows from those before */                                        \
+    X(EXPERT, LAYOUT, "expert")                                                                    \
+    X(EXPERT_TENSOR, LAYOUT, "expert_tensor")                                                      \
+    X(MICRO_BATCH, LAYOUT, "micro_batch")                                                          \
+    X(SCHEDULE, SCHEDULE, "name")                                                                  \
+    X(CHUNKS, SCHEDULE, "chunks")                                                                  \
+    X(ZERO, LAYOUT, "zero")                                                                        \
+    X(RECOMPUTE, LAYOUT, "recompute")                                                              \
+    X(SEQUENCE_PARALLEL, LAYOUT, "sequence_parallel")                                              \
+    X(ORDER, LAYOUT, "order")
+
+enum ty_plan_axis_index {
+#define X(id, section, key) TY_PLAN_##id,
+    TY_PLAN_AXES(X)
+#undef X
+    TY_PLAN_N_AXES
+};
+
+/* Values as in a point. None: those that make sense beside the axes before, see walk.c. */
+struct ty_plan_axis {
+    enum ty_section_index section;
+    const char *key;
+    bool searched; /* false: the run file gives the value */
+    uint32_t n;
+    const uint32_t *value; /* [n] */
+};
+
 struct ty_plan_space {
-    const struct ty_config *base;                 /* read for a plan: its layout is not completed */
+    const struct ty_config *base; /* read for a plan: its layout is not completed */
+    struct ty_plan_axis axis[TY_PLAN_N_AXES];
+    bool all_schedules; /* every synchronous one, unless the axis has values */
     struct ty_framework framework[TY_PLAN_ZEROS]; /* of each ZeRO stage: where no stack is named,
                                                    * it follows from the stage */
     const struct ty_word_list *order;             /* [n_orders] */
     uint32_t n_orders;
-    const struct ty_plan_point *point; /* [n_points] */
+    struct ty_plan_point *point; /* [n_points] of the heap */
     uint32_t n_points;
 };
 
+/* Tokens of a sequence that each of its context ranks has at least; with fewer nobody shares one:
+ * rounds would be shorter than their messages (guess: by the bounds of docs/model.md, between 1,100
+ * and 17,800 between nodes). */
+#define TY_PLAN_CONTEXT_TOKENS 8192u
+
+/* The space of a configuration that was read open, from `source`; over[n_over]: "KEY=V1,V2". Both
+ * and the arena have to outlive it. TY_EUSAGE for an --over that cannot be, TY_EINPUT where nothing
+ * is legal, with the reason. To be released whatever comes back. */
+int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
+                  const struct ty_source *source, const char *const *over, size_t n_over,
+                  struct ty_arena *arena, struct ty_err *err);
+void ty_plan_space_release(struct ty_plan_space *space);
+
+/* walk.c: fills in the points. */
+int ty_plan_walk(struct ty_plan_space *space, struct ty_err *err);
+
+/* GPUs of the job. */
+static inline uint32_t ty_plan_gpus(const struct ty_plan_space *space)
+{
+    return space->base->layout.ranks;
+}
+
 /* The configuration of a point: what reading the run file with its values gives, completed and
- * checked. It borrows from the base. 0, or the code of why it is not legal; `err` NULL: nobody asks
- * for the words, which costs less. */
+ * checked, to be dropped (sim/config/vary.h). 0, or the code of why it is not legal. */
 int ty_plan_apply(const struct ty_plan_space *space, const struct ty_plan_point *point,
                   struct ty_config *config, struct ty_err *err);
 
-/* The same of what depends on a point, into copies of the base's. */
+/* The same of layout and schedule alone, for those who ask ten thousand times. `err` NULL: nobody
+ * asks for the words, which costs less. */
 int ty_plan_complete(const struct ty_plan_space *space, const struct ty_plan_point *point,
                      struct ty_layout *layout, struct ty_sched_options *schedule,
                      struct ty_err *err);

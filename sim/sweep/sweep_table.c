@@ -106,20 +106,14 @@ static int check_twice(const struct ty_sweep_table *table, uint32_t k, const cha
 
 /* ---- lists ---- */
 
-struct list {
-    const char *key;
-    const char **value; /* [n] */
-    uint32_t n;
-};
-
 static const char *trimmed(const char *from, size_t n, struct ty_arena *arena)
 {
     const char *begin = ty_text_trim(from, &n);
     return ty_arena_strndup(arena, begin, n);
 }
 
-/* Cuts "KEY=V1,V2" at commas that are not inside brackets. */
-static int cut(struct list *list, const char *text, struct ty_arena *arena, struct ty_err *err)
+int ty_sweep_list(struct ty_sweep_list *list, const char *text, struct ty_arena *arena,
+                  struct ty_err *err)
 {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text || equals[1] == '\0') {
@@ -156,10 +150,11 @@ static int cut(struct list *list, const char *text, struct ty_arena *arena, stru
 static int product(struct ty_sweep_table *table, const char *const *over, size_t n_over,
                    struct ty_arena *arena, struct ty_err *err)
 {
-    struct list *lists = ty_arena_array(arena, struct list, n_over);
+    struct ty_sweep_list *lists = ty_arena_array(arena, struct ty_sweep_list, n_over);
     uint64_t rows = 1;
     for (size_t i = 0; i < n_over; i++) {
-        const int rc = lists == NULL ? ty_fail_memory(err) : cut(&lists[i], over[i], arena, err);
+        const int rc =
+            lists == NULL ? ty_fail_memory(err) : ty_sweep_list(&lists[i], over[i], arena, err);
         if (rc < 0) {
             return rc;
         }

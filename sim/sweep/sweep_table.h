@@ -14,6 +14,17 @@ struct ty_sweep_table {
     const char *remark;       /* lines about it, such as columns that look like keys; or NULL */
 };
 
+/* One --over. */
+struct ty_sweep_list {
+    const char *key;
+    const char **value; /* [n] */
+    uint32_t n;
+};
+
+/* Cuts "KEY=V1,V2" at commas that are not inside brackets, into the arena. */
+int ty_sweep_list(struct ty_sweep_list *list, const char *text, struct ty_arena *arena,
+                  struct ty_err *err);
+
 /* Adds a line to the remark. */
 void ty_sweep_remark(struct ty_sweep_table *table, struct ty_arena *arena, const char *format, ...)
     TY_PRINTF(3, 4);

@@ -1,0 +1,364 @@
+/* space.c - which axes a plan searches: what the run file leaves open, and what --over names. */
+#include "sim/plan/space.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/check.h"
+#include "sim/config/setting.h"
+#include "sim/sweep/sweep_table.h"
+
+static const struct ty_plan_axis rows[TY_PLAN_N_AXES] = {
+#define X(id, section_, key_) [TY_PLAN_##id] = {.section = TY_SECTION_##section_, .key = (key_)},
+    TY_PLAN_AXES(X)
+#undef X
+};
+
+/* ---- values ---- */
+
+/* The number of an order among those of the space. */
+static uint32_t order_of(const struct ty_plan_space *space, const struct ty_word_list *wanted)
+{
+    uint32_t i = 0;
+    while (i < space->n_orders &&
+           memcmp(space->order[i].item, wanted->item, sizeof(wanted->item)) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* The coordinate that sections filled in the usual way have. */
+static uint32_t value_of(const struct ty_plan_space *space, enum ty_plan_axis_index axis,
+                         const struct ty_layout *layout, const struct ty_sched_options *schedule)
+{
+    switch (axis) {
+    case TY_PLAN_TENSOR:
+        return layout->tensor;
+    case TY_PLAN_CONTEXT:
+        return layout->context;
+    case TY_PLAN_PIPELINE:
+        return layout->pipeline;
+    case TY_PLAN_DATA:
+        return layout->data;
+    case TY_PLAN_EXPERT:
+        return layout->expert;
+    case TY_PLAN_EXPERT_TENSOR:
+        return layout->expert_tensor;
+    case TY_PLAN_MICRO_BATCH:
+        return layout->micro_batch;
+    case TY_PLAN_SCHEDULE:
+        return (uint32_t)schedule->name;
+    case TY_PLAN_CHUNKS:
+        return schedule->chunks;
+    case TY_PLAN_ZERO:
+        return layout->zero;
+    case TY_PLAN_RECOMPUTE:
+        return layout->recompute;
+    case TY_PLAN_SEQUENCE_PARALLEL:
+        return layout->sequence_parallel;
+    case TY_PLAN_ORDER:
+        return order_of(space, &layout->order);
+    case TY_PLAN_N_AXES:
+        break;
+    }
+    return 0;
+}
+
+/* All orders of the axes, the usual one first: words are numbered as it has them. */
+static int make_orders(struct ty_plan_space *space, struct ty_arena *arena, struct ty_err *err)
+{
+    static const uint32_t factorial[TY_N_AXES] = {1, 1, 2, 6};
+    struct ty_word_list *order = ty_arena_array(arena, struct ty_word_list, 4 * factorial[3]);
+    if (order == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < 4 * factorial[3]; i++) {
+        int left[TY_N_AXES] = {TY_AXIS_TENSOR, TY_AXIS_CONTEXT, TY_AXIS_DATA, TY_AXIS_PIPELINE};
+        uint32_t rest = i;
+        order[i].n = TY_N_AXES;
+        for (uint32_t k = 0; k < TY_N_AXES; k++) {
+            const uint32_t among = TY_N_AXES - 1 - k, at = rest / factorial[among];
+            order[i].item[k] = left[at];
+            memmove(left + at, left + at + 1, (among - at) * sizeof(left[0]));
+            rest %= factorial[among];
+        }
+    }
+    space->order = order;
+    space->n_orders = 4 * factorial[3];
+    return 0;
+}
+
+/* ---- the run file ---- */
+
+static bool is_given(const struct ty_config *base, enum ty_section_index section, const char *key)
+{
+    const struct ty_section *s = &base->sections[section];
+    const struct ty_field *field = ty_section_field(s, key);
+    const struct ty_origin *origin = ty_field_origin(s, field);
+    const bool blank = field->blank != NULL && base->was_blank[section][field - s->fields];
+    return (origin->kind == TY_ORIGIN_FILE || origin->kind == TY_ORIGIN_COMMAND) &&
+           !origin->searched && !blank;
+}
+
+static int give(struct ty_plan_axis *axis, uint32_t value, struct ty_arena *arena,
+                struct ty_err *err)
+{
+    uint32_t *one = ty_arena_array(arena, uint32_t, 1);
+    if (one == NULL) {
+        return ty_fail_memory(err);
+    }
+    *one = value;
+    axis->value = one;
+    axis->n = 1;
+    axis->searched = false;
+    return 0;
+}
+
+/* Axes as the run file leaves them. A schedule of the user's own has a name and chunks. */
+static int read_axes(struct ty_plan_space *space, struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_config *base = space->base;
+    const bool own = base->schedule.custom != NULL;
+    int rc = 0;
+    for (int i = 0; i < TY_PLAN_N_AXES && rc == 0; i++) {
+        struct ty_plan_axis *axis = &space->axis[i];
+        *axis = rows[i];
+        axis->searched = true;
+        if (is_given(base, axis->section, axis->key)) {
+            rc = give(axis,
+                      value_of(space, (enum ty_plan_axis_index)i, &base->layout, &base->schedule),
+                      arena, err);
+        } else if (own && axis->section == TY_SECTION_SCHEDULE) {
+            rc = give(axis, i == TY_PLAN_CHUNKS ? base->schedule.custom->shape.v : 0, arena, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- --over ---- */
+
+static int unknown_axis(const char *key, struct ty_err *err)
+{
+    const char *names[TY_PLAN_N_AXES];
+    char name[TY_PLAN_N_AXES][48], hint[TY_SUGGESTION];
+    for (int i = 0; i < TY_PLAN_N_AXES; i++) {
+        (void)snprintf(name[i], sizeof(name[i]), "%s.%s", ty_config_section_name(rows[i].section),
+                       rows[i].key);
+        names[i] = name[i];
+    }
+    return ty_fail(err, TY_EUSAGE,
+                   "--over %.80s: a plan searches tensor, context, pipeline, data, expert, "
+                   "expert_tensor, micro_batch, zero, recompute, sequence_parallel and order of "
+                   "layout, name and chunks of schedule; \"trainyard sweep\" takes any key%s",
+                   key, ty_suggestion(key, names, TY_PLAN_N_AXES, hint));
+}
+
+static enum ty_plan_axis_index find_axis(const char *key)
+{
+    int i = 0;
+    for (; i < TY_PLAN_N_AXES; i++) {
+        const char *section = ty_config_section_name(rows[i].section);
+        const size_t n = strlen(section);
+        if (strncmp(key, section, n) == 0 && key[n] == '.' &&
+            strcmp(key + n + 1, rows[i].key) == 0) {
+            break;
+        }
+    }
+    return (enum ty_plan_axis_index)i;
+}
+
+/* One value, read as --set would. */
+static int read_value(struct ty_plan_space *space, enum ty_plan_axis_index axis, const char *key,
+                      const char *text, struct ty_config *blank, uint32_t *value,
+                      struct ty_err *err)
+{
+    struct ty_setting setting = {.field = NULL};
+    char words[512];
+    (void)snprintf(words, sizeof(words), "%s=%s", key, text);
+    int rc = ty_setting_parse(&setting, blank, "--over", words, err);
+    if (rc == 0) {
+        const struct ty_value_source from = {&setting.doc, TY_ORIGIN_COMMAND, setting.doc.file};
+        rc = ty_field_apply(&blank->sections[setting.section], setting.field, &from,
+                            setting.doc.root, &blank->arena, err);
+    }
+    if (rc == 0) {
+        *value = value_of(space, axis, &blank->layout, &blank->schedule);
+    }
+    return rc;
+}
+
+static int read_list(struct ty_plan_space *space, const char *over, struct ty_arena *arena,
+                     struct ty_config *blank, struct ty_err *err)
+{
+    struct ty_sweep_list list = {.n = 0};
+    int rc = ty_sweep_list(&list, over, arena, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const enum ty_plan_axis_index index = find_axis(list.key);
+    if (index == TY_PLAN_N_AXES) {
+        return unknown_axis(list.key, err);
+    }
+    struct ty_plan_axis *axis = &space->axis[index];
+    const bool all = index == TY_PLAN_SCHEDULE && list.n == 1 && strcmp(list.value[0], "all") == 0;
+    axis->searched = true;
+    axis->n = 0;
+    if (space->base->schedule.custom != NULL && axis->section == TY_SECTION_SCHEDULE) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--over %s: the run file has a schedule of its own (schedule.file); leave "
+                       "one of the two out",
+                       list.key);
+    }
+    if (all || (list.n == 1 && strcmp(list.value[0], "auto") == 0)) {
+        space->all_schedules = space->all_schedules || all;
+        return 0;
+    }
+    uint32_t *value = ty_arena_array(arena, uint32_t, list.n);
+    if (value == NULL) {
+        return ty_fail_memory(err);
+    }
+    axis->value = value;
+    for (uint32_t i = 0; i < list.n && rc == 0; i++) {
+        rc = read_value(space, index, list.key, list.value[i], blank, &value[i], err);
+        axis->n += rc == 0;
+    }
+    return rc;
+}
+
+static int read_over(struct ty_plan_space *space, const char *const *over, size_t n,
+                     struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_config blank = {.run = {.steps = 0}};
+    int rc = ty_config_init(&blank, err);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        rc = read_list(space, over[i], arena, &blank, err);
+    }
+    ty_arena_release(&blank.arena);
+    return rc;
+}
+
+/* ---- the stack ---- */
+
+/* Where none is named it follows from the ZeRO stage, and brings its habits. */
+static int read_framework(struct ty_plan_space *space, const struct ty_source *source,
+                          uint32_t zero, struct ty_arena *arena, struct ty_err *err)
+{
+    struct ty_source own = *source;
+    struct ty_config *config = NULL;
+    const char **sets = ty_arena_array(arena, const char *, source->n_sets + 1);
+    if (sets == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (size_t i = 0; i < source->n_sets; i++) {
+        sets[i] = source->sets[i];
+    }
+    sets[own.n_sets++] = ty_arena_printf(arena, "layout.zero=%u", (unsigned)zero);
+    own.sets = sets;
+    int rc = sets[source->n_sets] != NULL ? ty_config_read_open(&config, &own, err)
+                                          : ty_fail_memory(err);
+    if (rc == 0) { /* its name is a preset's or the file's, which are not this copy's */
+        const char *name = config->layout.framework.preset;
+        space->framework[zero] = config->given.layout.framework;
+        name = ty_arena_strndup(arena, name, strlen(name));
+        space->framework[zero].preset = name;
+        rc = name == NULL ? ty_fail_memory(err) : 0;
+    }
+    ty_config_free(config);
+    return rc;
+}
+
+static int read_frameworks(struct ty_plan_space *space, const struct ty_source *source,
+                           struct ty_arena *arena, struct ty_err *err)
+{
+    const struct ty_config *base = space->base;
+    const bool named = ty_check_given(&base->sections[TY_SECTION_FRAMEWORK], "preset");
+    const char *own = base->layout.framework.preset;
+    int rc = 0;
+    for (uint32_t z = 0; z < TY_PLAN_ZEROS && rc == 0; z++) {
+        space->framework[z] = base->given.layout.framework;
+        if (!named && strcmp(ty_framework_default(z), own) != 0) {
+            rc = read_framework(space, source, z, arena, err);
+        }
+    }
+    return rc;
+}
+
+/* ---- the space ---- */
+
+/* A point of the space if there is one: given values, the first that are listed, else 1 and none.
+ * What is wrong with it is wrong with all of them. */
+static struct ty_plan_point first_point(const struct ty_plan_space *space)
+{
+    uint32_t value[TY_PLAN_N_AXES];
+    const struct ty_config *base = space->base;
+    for (int i = 0; i < TY_PLAN_N_AXES; i++) {
+        value[i] = space->axis[i].n > 0 ? space->axis[i].value[0] : i <= TY_PLAN_MICRO_BATCH;
+    }
+    const bool shares = ty_arch_is_moe(&base->arch) && value[TY_PLAN_TENSOR] > 1;
+    if (space->axis[TY_PLAN_SCHEDULE].n == 0) {
+        value[TY_PLAN_SCHEDULE] = (uint32_t)base->schedule.name;
+    }
+    return (struct ty_plan_point){
+        .tensor = value[TY_PLAN_TENSOR],
+        .context = value[TY_PLAN_CONTEXT],
+        .pipeline = value[TY_PLAN_PIPELINE],
+        .data = space->axis[TY_PLAN_DATA].n > 0 ? value[TY_PLAN_DATA] : 0,
+        .expert = value[TY_PLAN_EXPERT],
+        .expert_tensor = value[TY_PLAN_EXPERT_TENSOR],
+        .micro_batch = value[TY_PLAN_MICRO_BATCH],
+        .schedule = (uint16_t)value[TY_PLAN_SCHEDULE],
+        .chunks = (uint16_t)value[TY_PLAN_CHUNKS],
+        .zero = (uint8_t)value[TY_PLAN_ZERO],
+        .recompute = value[TY_PLAN_RECOMPUTE],
+        .sequence_parallel = value[TY_PLAN_SEQUENCE_PARALLEL] != 0 || shares,
+        .order = (uint8_t)value[TY_PLAN_ORDER],
+    };
+}
+
+static int fail_empty(const struct ty_plan_space *space, struct ty_err *err)
+{
+    struct ty_layout layout;
+    struct ty_sched_options schedule;
+    const struct ty_plan_point point = first_point(space);
+    const int rc = ty_plan_complete(space, &point, &layout, &schedule, err);
+    if (rc < 0) {
+        ty_hint(err, "of all layouts that a plan may try none is legal with what is given");
+        return rc;
+    }
+    return ty_fail(err, TY_EINPUT,
+                   "no layout is legal with what is given; leave out keys of layout or schedule, "
+                   "or give more values");
+}
+
+int ty_plan_space(struct ty_plan_space *space, const struct ty_config *base,
+                  const struct ty_source *source, const char *const *over, size_t n_over,
+                  struct ty_arena *arena, struct ty_err *err)
+{
+    *space = (struct ty_plan_space){.base = base};
+    if (base->n_jobs > 0) {
+        return ty_fail_at(err, TY_EINPUT, &base->jobs[0].at,
+                          "jobs: a plan searches the layout of one job that has its cluster for "
+                          "itself; leave the others out");
+    }
+    int rc = make_orders(space, arena, err);
+    if (rc == 0) {
+        rc = read_axes(space, arena, err);
+    }
+    if (rc == 0) {
+        rc = read_over(space, over, n_over, arena, err);
+    }
+    if (rc == 0) {
+        rc = read_frameworks(space, source, arena, err);
+    }
+    if (rc == 0) {
+        rc = ty_plan_walk(space, err);
+    }
+    return rc == 0 && space->n_points == 0 ? fail_empty(space, err) : rc;
+}
+
+void ty_plan_space_release(struct ty_plan_space *space)
+{
+    free(space->point);
+    space->point = NULL;
+}
