@@ -235,6 +235,31 @@ static void emit_schedule(struct ty_emission *e)
     }
 }
 
+/* layout.recompute_layers: one number for all stages is its method block. Whether that was said. */
+static bool emit_recompute_layers(struct ty_emission *e)
+{
+    const struct ty_layout *l = &e->config->layout;
+    const struct ty_counts_list *list = &l->recompute_layers;
+    char value[TY_EMIT_VALUE];
+    bool alike = list->n > 0 && l->recompute == TY_RECOMPUTE_FULL;
+    for (uint32_t s = 0; s < list->n; s++) {
+        const struct ty_counts *own = &list->item[s];
+        alike = alike && own->n == 1 && own->item[0].set == TY_COUNTS_PLAIN &&
+                own->item[0].n == list->item[0].item[0].n;
+    }
+    if (alike) {
+        TY_EMIT_FLAG(e, "--recompute-granularity full\n");
+        TY_EMIT_FLAG(e, "--recompute-method block\n");
+        TY_EMIT_FLAG(e, "--recompute-num-layers %u\n", (unsigned)list->item[0].item[0].n);
+    } else if (list->n > 0) {
+        TY_EMIT_UNSAID(e,
+                       "layout.recompute_layers %s: stages recompute fully, as many layers "
+                       "each\n",
+                       ty_emit_value(e, TY_SECTION_LAYOUT, "recompute_layers", value));
+    }
+    return list->n > 0;
+}
+
 static void emit_recompute(struct ty_emission *e)
 {
     static const struct {
@@ -251,6 +276,9 @@ static void emit_recompute(struct ty_emission *e)
     };
     const uint32_t bits = e->config->layout.recompute;
     char list[TY_EMIT_VALUE] = "";
+    if (emit_recompute_layers(e)) {
+        return;
+    }
     if (bits == TY_RECOMPUTE_FULL) {
         TY_EMIT_FLAG(e, "--recompute-granularity full\n");
         TY_EMIT_FLAG(e, "--recompute-method uniform\n");

@@ -144,6 +144,10 @@ static void emit_recompute(struct ty_emission *e)
 {
     const uint32_t bits = e->config->layout.recompute;
     char value[TY_EMIT_VALUE];
+    if (e->config->layout.recompute_layers.n > 0) {
+        TY_EMIT_UNSAID(e, "layout.recompute_layers %s: a stage recomputes all of its layers\n",
+                       ty_emit_value(e, TY_SECTION_LAYOUT, "recompute_layers", value));
+    }
     ty_text_add(e->out, "\n[activation_checkpoint]\nmode = \"%s\"\n",
                 bits == TY_RECOMPUTE_FULL ? "full" : "none");
     if (bits != TY_RECOMPUTE_FULL && bits != TY_RECOMPUTE_NONE) {
