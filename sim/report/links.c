@@ -87,7 +87,7 @@ int ty_run_link_use(const struct ty_run *run, struct ty_class_use *out, struct t
     }
     int rc = peak == NULL ? ty_fail_memory(err) : ty_run_link_load(run, &load, err);
     if (rc == 0) {
-        rc = ty_link_load_peaks(load, &run->all, peak, err);
+        rc = ty_link_load_peaks(load, ty_run_link_times(run), peak, err);
     }
     if (rc == 0) {
         sum_up(run, load, peak, out);

@@ -11,6 +11,7 @@
 #include "sim/core/execute/contention.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/execute/fold.h"
+#include "sim/core/execute/shorten.h"
 #include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
@@ -121,6 +122,29 @@ static int execute_one(const struct ty_program *program, struct ty_timeline *tim
     return rc;
 }
 
+/* The folded program, or the passes of it that do not only repeat others; that is tried as if it
+ * were nothing: what fails is told of the whole. */
+static int execute_folded(struct ty_run *run, struct ty_timeline *timeline, enum ty_engine engine,
+                          const struct ty_contention *shared, struct ty_err *err)
+{
+    struct ty_shortening *s = ty_arena_array(&run->arena, struct ty_shortening, 1);
+    const struct ty_program *program;
+    int rc = s == NULL ? ty_fail_memory(err) : ty_shorten_begin(s, &run->folded, &run->arena, err);
+    while (rc == 0 && ty_shorten_next(s, &program, NULL) > 0) {
+        rc = execute_one(program, timeline, engine, shared, &run->progress, NULL);
+        if (rc == 0) {
+            rc = ty_shorten_holds(s, timeline, err);
+        }
+        if (rc > 0) {
+            return 0;
+        }
+        ty_timeline_release(timeline);
+    }
+    return rc == TY_ENOMEM
+               ? ty_fail_memory(err)
+               : execute_one(&run->folded, timeline, engine, shared, &run->progress, err);
+}
+
 /* One member of each gang for all of them; *folds is false where members can differ. */
 static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
                         struct ty_timeline *timeline, bool *folds, struct ty_err *err)
@@ -135,9 +159,26 @@ static int execute_fold(struct ty_run *run, const struct ty_program *whole, enum
     if (rc == 0 && *folds && links) {
         rc = find_shared(run, &run->folded, &shared, err);
     }
-    return rc < 0 || !*folds
-               ? rc
-               : execute_one(&run->folded, timeline, engine, &shared, &run->progress, err);
+    return rc < 0 || !*folds ? rc : execute_folded(run, timeline, engine, &shared, err);
+}
+
+/* A timeline of the folded program for all ranks. */
+static int unfold(struct ty_run *run, const struct ty_program *whole,
+                  const struct ty_timeline *folded, struct ty_err *err)
+{
+    struct ty_timeline all = {.program = NULL};
+    int rc = ty_timeline_init(&run->all, whole, err);
+    if (rc == 0 && folded->whole != NULL) {
+        rc = ty_timeline_init(&all, folded->whole, err);
+        if (rc == 0) {
+            rc = ty_timeline_lengthen(&all, folded, err);
+        }
+    }
+    if (rc == 0) {
+        rc = ty_timeline_unfold(&run->all, folded->whole != NULL ? &all : folded, err);
+    }
+    ty_timeline_release(&all);
+    return rc;
 }
 
 /* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast
@@ -157,10 +198,7 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
     if (rc == TY_ENOMEM) {
         rc = ty_fail_memory(err);
     } else if (rc == 0 && folds) {
-        rc = ty_timeline_init(&run->all, whole, err);
-        if (rc == 0) {
-            rc = ty_timeline_unfold(&run->all, &one, err);
-        }
+        rc = unfold(run, whole, &one, err);
     } else { /* a fold that fails is told of all ranks */
         rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }

@@ -1,9 +1,12 @@
 /* links.c - see links.h. */
 #include "sim/run/links.h"
 
+#include "sim/core/execute/shorten.h"
+
 struct ty_run_link_load {
     struct ty_arena arena; /* of what follows */
     struct ty_link_load load;
+    struct ty_timeline times; /* of a timeline that was shortened: all of them */
     bool found;
 };
 
@@ -16,6 +19,7 @@ void ty_run_link_load_forget(struct ty_run_link_load *load)
 {
     if (load != NULL) {
         ty_arena_release(&load->arena);
+        ty_timeline_release(&load->times);
         *load = (struct ty_run_link_load){.found = false};
     }
 }
@@ -23,7 +27,23 @@ void ty_run_link_load_forget(struct ty_run_link_load *load)
 /* What was executed, all jobs; of a run that halted, what was issued of it. */
 static const struct ty_program *executed(const struct ty_run *run)
 {
-    return run->all.program == &run->folded ? &run->lowered.program : run->all.program;
+    const bool folded = run->all.program == &run->folded || run->all.whole == &run->folded;
+    return folded ? &run->lowered.program : run->all.program;
+}
+
+const struct ty_timeline *ty_run_link_times(const struct ty_run *run)
+{
+    return run->all.whole != NULL ? &run->link_load->times : &run->all;
+}
+
+static int find_times(const struct ty_run *run, struct ty_err *err)
+{
+    struct ty_timeline *times = &run->link_load->times;
+    if (run->all.whole == NULL) {
+        return 0;
+    }
+    const int rc = ty_timeline_init(times, run->all.whole, err);
+    return rc < 0 ? rc : ty_timeline_lengthen(times, &run->all, err);
 }
 
 static int find_link_load(const struct ty_run *run, struct ty_err *err)
@@ -40,7 +60,10 @@ static int find_link_load(const struct ty_run *run, struct ty_err *err)
         shared = &of_fold;
         p = &run->folded;
     }
-    return rc < 0 ? rc : ty_link_load_replay(load, p, shared, &run->all, arena, err);
+    if (rc == 0) {
+        rc = find_times(run, err);
+    }
+    return rc < 0 ? rc : ty_link_load_replay(load, p, shared, ty_run_link_times(run), arena, err);
 }
 
 int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load, struct ty_err *err)

@@ -6,11 +6,14 @@
 #include "sim/core/analyse/link_load.h"
 #include "sim/run/run.h"
 
-/* The load of an executed run with all jobs in it, to go with run->all; replayed where links were
- * shared; of a run that halted, of what was issued. It is the run's, until that is executed again
- * or freed. 0, TY_ENOMEM, or as ty_link_load_init. */
+/* The load of an executed run with all jobs in it, to go with ty_run_link_times; replayed where
+ * links were shared; of a run that halted, of what was issued. It is the run's, until that is
+ * executed again or freed. 0, TY_ENOMEM, or as ty_link_load_init. */
 int ty_run_link_load(const struct ty_run *run, const struct ty_link_load **load,
                      struct ty_err *err);
+
+/* When everything happened, once the load was found: run->all, or what it stands for. */
+const struct ty_timeline *ty_run_link_times(const struct ty_run *run);
 
 /* Where a run keeps it; NULL: no memory. */
 struct ty_run_link_load *ty_run_link_load_new(struct ty_arena *arena);

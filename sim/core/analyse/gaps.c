@@ -56,7 +56,7 @@ int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struc
     if (gaps->over == NULL) {
         return TY_ENOMEM;
     }
-    gaps->over[0] = timeline->makespan;
+    gaps->over[0] = timeline->makespan - timeline->left_out;
     for (uint32_t t = 0; t < timeline->program->n_tenants; t++) {
         const struct ty_tenant *tenant = &timeline->program->tenants[t];
         gaps->over[t] = ty_timeline_end(timeline, tenant->first_gang, tenant->n_gangs);
@@ -86,6 +86,7 @@ struct walk {
     uint64_t exchange_ordinal;
     uint32_t n_exchanges;
     const struct ty_pass *pass;
+    uint32_t times; /* that it happened */
     bool filled;    /* the gang has computed in this step */
     uint32_t peers; /* gangs of its program, itself among them */
     ty_gap_fn *visit;
@@ -177,7 +178,8 @@ static void emit(struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t 
                                    .bucket = bucket,
                                    .before = op == NULL ? NULL : w->pass,
                                    .op = op,
-                                   .event = event};
+                                   .event = event,
+                                   .times = w->times};
         w->visit(w->arg, member, &gap);
     }
 }
@@ -277,6 +279,7 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
             w.filled = false;
         }
         w.pass = pass;
+        w.times = ty_pass_times(gaps->timeline, gang, i);
         const struct ty_op *ops = ty_pass_ops(p, pass);
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             visit_op(&w, &ops[k], pass->first_op + k);
@@ -286,5 +289,6 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
             }
         }
     }
+    w.times = 1;
     tail(&w, data, data_ordinal);
 }

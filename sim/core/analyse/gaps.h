@@ -4,9 +4,6 @@
 
 #include "sim/core/analyse/stats.h"
 
-/* Collectives on one stream that a computation may wait for together. */
-#define TY_AWAITED 4u
-
 /* Scratch of a replay; make it once, walk as often as needed. Owned by the arena. */
 struct ty_gaps {
     const struct ty_timeline *timeline;
@@ -16,7 +13,8 @@ struct ty_gaps {
      * ready, when all were */
     ty_ps *ready, *begun;
     uint32_t *send_ordinal; /* [n_slots] */
-    ty_ps *over;            /* [n_tenants]: when each is done; [0] without tenants */
+    ty_ps *over;            /* [n_tenants]: when each is done; [0] without tenants. Of a shortened
+                             * timeline by its columns, without what was left out */
 };
 int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena);
 

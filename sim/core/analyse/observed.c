@@ -81,7 +81,8 @@ static void look(struct eyes *e, ty_ps from, ty_ps to, const struct cursor *befo
                                    .bucket = c != NULL ? c->bucket : e->t->program->words->stall,
                                    .before = before != NULL ? before->at : NULL,
                                    .op = before != NULL ? before->now : NULL,
-                                   .event = TY_NO_EVENT};
+                                   .event = TY_NO_EVENT,
+                                   .times = 1};
         e->visit(e->arg, e->member, &gap);
         from = next;
     }

@@ -3,12 +3,14 @@
 
 #include "sim/base/check.h"
 #include "sim/core/analyse/gaps.h"
+#include "sim/core/execute/shorten.h"
 
 /* One gang of the whole program. */
 struct tally {
     struct ty_stats *stats;
     const struct ty_gang *gang;
     uint32_t times; /* each member that is looked at counts */
+    bool again;     /* a member waited like that more than once (gap->times) */
     /* what one member waited for collectives of layers before one operation */
     uint32_t member, n_waited;
     const struct ty_pass *before;
@@ -35,11 +37,12 @@ static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
 {
     struct tally *tally = arg;
     struct ty_rank_stats *rank = &tally->stats->rank[tally->gang->rank_of[member]];
-    rank->bucket[gap->bucket] += gap->dur;
-    rank->waited += gap->waited;
+    rank->bucket[gap->bucket] += gap->dur * gap->times;
+    rank->waited += gap->waited * gap->times;
     if (gap->waited == 0 || gap->layer == TY_NONE) {
         return;
     }
+    tally->again = tally->again || gap->times > 1;
     if (member != tally->member || gap->before != tally->before || gap->op != tally->op) {
         add_waited(tally);
         tally->member = member;
@@ -62,20 +65,21 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
     for (uint32_t i = 0; i < gang->n_passes; i++) {
         const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
         const struct ty_op *ops = ty_pass_ops(p, pass);
+        const uint32_t times = ty_pass_times(t, (uint32_t)(gang - p->gangs), i);
         for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
             const struct ty_op *op = &ops[k];
             const struct ty_kind *kind = &p->kinds[op->kind];
             const uint8_t bucket = ty_kind_bucket(p, kind);
             const bool compute = op->stream == TY_STREAM_COMPUTE;
-            tally->stats->flops += kind->flops * tally->gang->n_ranks;
+            tally->stats->flops += kind->flops * tally->gang->n_ranks * times;
             if (t->dur == NULL && kind->dur_of == NULL) {
-                common.stream_busy[op->stream] += kind->dur;
-                common.bucket[bucket] += compute ? kind->dur : 0;
+                common.stream_busy[op->stream] += kind->dur * times;
+                common.bucket[bucket] += compute ? kind->dur * times : 0;
                 continue;
             }
             for (uint32_t m = 0; m < n; m++) {
                 struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m]];
-                const ty_ps dur = ty_timeline_dur(t, gang, op, pass->first_op + k, m);
+                const ty_ps dur = times * ty_timeline_dur(t, gang, op, pass->first_op + k, m);
                 rank->stream_busy[op->stream] += dur;
                 rank->bucket[bucket] += compute ? dur : 0;
             }
@@ -173,21 +177,24 @@ static void average(struct ty_stats *stats, const struct ty_vocabulary *words)
 
 static void analyse_gang(struct tally *tally, struct ty_gaps *gaps, uint32_t g)
 {
-    const struct ty_program *p = gaps->timeline->program;
+    const struct ty_timeline *t = gaps->timeline;
+    const struct ty_program *p = t->program, *longer = t->whole != NULL ? t->whole : p;
     struct ty_stats *stats = tally->stats;
-    add_busy(tally, gaps->timeline, &p->gangs[g]);
+    add_busy(tally, t, &p->gangs[g]);
     ty_gaps_walk(gaps, g, 0, tally->gang->n_ranks / tally->times, add_gap, tally);
     add_waited(tally);
     copy_rank(tally);
-    TY_DEBUG_CHECK(buckets_fill(stats, tally->gang, gaps->over[tally->gang->tenant]));
-    ty_memory_profile(p, &p->gangs[g], &stats->memory[g]);
+    TY_DEBUG_CHECK(buckets_fill(stats, tally->gang, gaps->over[tally->gang->tenant] + t->left_out));
+    ty_memory_profile(longer, &longer->gangs[g], &stats->memory[g]);
 }
 
-static int compute(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, bool alike, struct ty_arena *arena,
-                   struct ty_err *err)
+/* Everything of a timeline. 1: what was left out of it would add to sums of waiting in another
+ * order; or TY_ENOMEM. */
+static int analyse(struct ty_stats *stats, const struct ty_program *whole,
+                   const struct ty_timeline *timeline, bool alike, struct ty_arena *arena)
 {
     struct ty_gaps gaps;
+    bool again = false;
     *stats = (struct ty_stats){.makespan = timeline->makespan, .n_ranks = whole->n_ranks};
     stats->rank = ty_arena_array(arena, struct ty_rank_stats, whole->n_ranks);
     stats->memory = ty_arena_array(arena, struct ty_gang_memory, whole->n_gangs);
@@ -195,15 +202,45 @@ static int compute(struct ty_stats *stats, const struct ty_program *whole,
     stats->layer_waited_s = ty_arena_array(arena, double, stats->n_layers + 1);
     if (stats->rank == NULL || stats->memory == NULL || stats->layer_waited_s == NULL ||
         ty_gaps_init(&gaps, timeline, arena) < 0) {
-        return ty_fail_memory(err);
+        return TY_ENOMEM;
     }
     for (uint32_t g = 0; g < whole->n_gangs; g++) {
         const struct ty_gang *gang = &whole->gangs[g];
         struct tally tally = {.stats = stats, .gang = gang, .times = alike ? gang->n_ranks : 1};
         analyse_gang(&tally, &gaps, g);
+        again = again || tally.again;
     }
     average(stats, whole->words);
-    return 0;
+    return again;
+}
+
+/* The same of all that a shortened timeline stands for. */
+static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole,
+                          const struct ty_timeline *timeline, bool alike, struct ty_arena *arena,
+                          struct ty_err *err)
+{
+    struct ty_timeline longer;
+    int rc = ty_timeline_init(&longer, timeline->whole, err);
+    if (rc == 0) {
+        rc = ty_timeline_lengthen(&longer, timeline, err);
+    }
+    if (rc == 0 && analyse(stats, whole == timeline->program ? timeline->whole : whole, &longer,
+                           alike, arena) < 0) {
+        rc = ty_fail_memory(err);
+    }
+    ty_timeline_release(&longer);
+    return rc;
+}
+
+static int compute(struct ty_stats *stats, const struct ty_program *whole,
+                   const struct ty_timeline *timeline, bool alike, struct ty_arena *arena,
+                   struct ty_err *err)
+{
+    const int rc = analyse(stats, whole, timeline, alike, arena);
+    if (rc < 0) {
+        return ty_fail_memory(err);
+    }
+    return rc > 0 ? analyse_longer(stats, whole, timeline, alike, arena, err) : 0;
 }
 
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,

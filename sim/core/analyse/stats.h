@@ -61,6 +61,7 @@ struct ty_gap {
     const struct ty_pass *before; /* the pass that waited; NULL: idle until the end */
     const struct ty_op *op;       /* the operation that waited; NULL: idle until the end */
     uint8_t event;                /* event it waited for last; TY_NO_EVENT: none */
+    uint32_t times;               /* it comes, others like it that were left out included */
 };
 
 #endif

@@ -35,6 +35,14 @@ struct ty_progress {
     void *arg;
 };
 
+/* Passes of a gang that stand for further ones, which were like them and were left out: the k-th
+ * time k periods later, and what comes behind them `times` periods (execute/shorten.h). */
+struct ty_repeat {
+    uint32_t first_pass, n_passes; /* within the gang */
+    uint32_t times;                /* that were left out; 0: none were */
+    ty_ps period;
+};
+
 struct ty_mismatch; /* mismatch.h */
 
 struct ty_timeline {
@@ -48,7 +56,27 @@ struct ty_timeline {
     struct ty_link_load_peak *peak;     /* as measured while it was executed (link_meter.h), the
                                          * arena's; NULL: not */
     const struct ty_mismatch *mismatch; /* where an execution is to halt; NULL: nowhere */
+    /* of a shortened program: columns are of `program`, the makespan is that of `whole` */
+    const struct ty_program *whole; /* borrowed; NULL: it was not shortened */
+    struct ty_repeat *repeat; /* [n_gangs][n_repeats] in the order of the passes; the arena's */
+    uint32_t n_repeats;
+    ty_ps left_out; /* of the makespan */
 };
+
+/* How often a pass of a gang happened, what was left out included: 1, where nothing was. */
+static inline uint32_t ty_pass_times(const struct ty_timeline *t, uint32_t gang, uint32_t pass)
+{
+    uint32_t times = 1;
+    for (uint32_t i = 0; i < t->n_repeats; i++) {
+        const struct ty_repeat *r = &t->repeat[(size_t)gang * t->n_repeats + i];
+        times += pass - r->first_pass < r->n_passes ? r->times : 0; /* wraps below the first */
+    }
+    return times;
+}
+
+/* Collectives on one stream that a computation may wait for together: what happened before they
+ * began is in no figure (analyse/gaps.h). */
+#define TY_AWAITED 4u
 
 /* Columns for a sealed program. TY_ENOMEM or TY_ELIMIT with a message. */
 int ty_timeline_init(struct ty_timeline *timeline, const struct ty_program *program,

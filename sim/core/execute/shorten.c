@@ -1,0 +1,376 @@
+/* shorten.c - programs with fewer repetitions, and timelines that stand for longer ones. See
+ * shorten.h.
+ *
+ * Leaving out passes, numbers of messages have to be closed up: of each channel of a steady state,
+ * in the passes behind it (of the same step, unless steps overlap). A gang leaves out its own last
+ * repetitions, which need not be those of the messages that its partners leave out. That nobody is
+ * told anything else rests on order: messages of a channel whose numbers have the same remainder by
+ * the shift of a period are sent in order and received in order, so that the n-th of them is sent
+ * and received n-th, whatever is left out of the middle on both sides. This is checked, not
+ * assumed. */
+#include "sim/core/execute/shorten.h"
+
+#include <string.h>
+
+#include "sim/core/execute/shorten_internal.h"
+
+struct maker {
+    struct ty_shortening *s;
+    const struct ty_program *p; /* whole */
+    struct ty_pass *passes;     /* of the shortened program */
+    uint32_t n_passes;
+    int64_t
+        *moved; /* [n_channels] by how much numbers are lower from here on, in the gang at hand */
+    uint32_t *stamp; /* [n_channels] 1 + the last steady state that moved them */
+};
+
+static uint32_t left_out(const struct ty_steady *steady)
+{
+    return steady->kept < steady->least ? steady->least - steady->kept : 0;
+}
+
+/* ---- passes ---- */
+
+/* Numbers closed up; false: messages of a pass were moved differently. */
+static bool renumber(const struct maker *m, struct ty_pass *pass)
+{
+    const struct ty_shorten_block *block = &m->s->block[pass->block];
+    const struct ty_pass was = *pass;
+    bool known[2] = {false, false};
+    for (uint32_t i = 0; i < block->n_messages; i++) {
+        const struct ty_op *op = block->message[i];
+        const int64_t number = (int64_t)ty_op_seq(&was, op) - m->moved[op->link];
+        uint32_t *seq = op->second ? &pass->seq2 : &pass->seq;
+        if (number < 0 || number >= m->p->channels[op->link].n_seq ||
+            (known[op->second] && *seq != number)) {
+            return false;
+        }
+        known[op->second] = true;
+        *seq = (uint32_t)number;
+    }
+    return true;
+}
+
+/* Passes from..to of a gang, to which those behind the earlier ones are closed up. */
+static bool copy_passes(struct maker *m, const struct ty_gang *gang, uint32_t from, uint32_t to)
+{
+    const struct ty_pass *passes = ty_gang_passes(m->p, gang);
+    for (uint32_t i = from; i < to; i++) {
+        if (i > 0 && passes[i].step != passes[i - 1].step && !m->p->overlapping_steps) {
+            memset(m->moved, 0, m->p->n_channels * sizeof(*m->moved));
+        }
+        m->passes[m->n_passes] = passes[i];
+        if (!renumber(m, &m->passes[m->n_passes++])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Behind a stretch of which so many repetitions were left out. */
+static void move(struct maker *m, const struct ty_gang *gang, uint32_t steady, uint32_t times)
+{
+    const struct ty_stretch *run = &m->s->steady[steady].of[gang - m->p->gangs];
+    const struct ty_pass *passes = ty_gang_passes(m->p, gang) + run->first;
+    for (uint32_t i = 0; i < run->n; i++) {
+        const struct ty_shorten_block *block = &m->s->block[passes[i].block];
+        for (uint32_t k = 0; k < block->n_messages; k++) {
+            const uint16_t channel = block->message[k]->link;
+            if (m->stamp[channel] != steady + 1) {
+                m->stamp[channel] = steady + 1;
+                m->moved[channel] += times * run->shift;
+            }
+        }
+    }
+}
+
+static bool copy_gang(struct maker *m, uint32_t g)
+{
+    const struct ty_gang *gang = &m->p->gangs[g];
+    struct ty_gang *out = &m->s->program.gangs[g];
+    uint32_t done = 0;
+    memset(m->moved, 0, m->p->n_channels * sizeof(*m->moved));
+    memset(m->stamp, 0, m->p->n_channels * sizeof(*m->stamp));
+    out->first_pass = m->n_passes;
+    for (uint32_t i = 0; i < m->s->n; i++) {
+        struct ty_steady *steady = &m->s->steady[i];
+        const struct ty_stretch *run = &steady->of[g];
+        const uint32_t out_of_it = left_out(steady);
+        if (!copy_passes(m, gang, done, run->first)) {
+            return false;
+        }
+        steady->at[g] = m->n_passes - out->first_pass;
+        done = run->first + run->n * (run->times - out_of_it);
+        if (!copy_passes(m, gang, run->first, done)) {
+            return false;
+        }
+        done += run->n * out_of_it;
+        move(m, gang, i, out_of_it);
+    }
+    const bool good = copy_passes(m, gang, done, gang->n_passes);
+    out->n_passes = m->n_passes - out->first_pass;
+    return good;
+}
+
+/* ---- order of messages ---- */
+
+/* The messages of a channel of one remainder, as one side issues them. */
+struct line {
+    uint32_t last, step;
+    bool begun;
+};
+
+struct order {
+    const struct ty_shortening *s;
+    int64_t *shift;       /* [n_channels] 0: not of a steady state */
+    uint32_t *first;      /* [n_channels] row of its lines */
+    struct line *line[2]; /* sent, received */
+    uint8_t *known;       /* [n_slots] bits: sent, received */
+};
+
+/* False: a channel is of two steady states that go on differently. */
+static bool find_shifts(struct order *o)
+{
+    const struct ty_program *p = o->s->whole;
+    for (uint32_t i = 0; i < o->s->n; i++) {
+        for (uint32_t g = 0; g < p->n_gangs; g++) {
+            const struct ty_stretch *run = &o->s->steady[i].of[g];
+            const struct ty_pass *passes = ty_gang_passes(p, &p->gangs[g]) + run->first;
+            for (uint32_t k = 0; k < run->n; k++) {
+                const struct ty_shorten_block *block = &o->s->block[passes[k].block];
+                for (uint32_t m = 0; m < block->n_messages; m++) {
+                    int64_t *shift = &o->shift[block->message[m]->link];
+                    if (*shift != 0 && *shift != run->shift) {
+                        return false;
+                    }
+                    *shift = run->shift;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* Whether a message is the next of its line. */
+static bool is_next(struct order *o, const struct ty_pass *pass, const struct ty_op *op)
+{
+    const struct ty_program *p = &o->s->program;
+    const int64_t shift = o->shift[op->link];
+    const uint32_t number = ty_op_seq(pass, op), side = op->sync == TY_SYNC_RECV;
+    if (shift == 0) {
+        return true;
+    }
+    const uint32_t step = p->overlapping_steps ? 0 : pass->step;
+    struct line *line =
+        &o->line[side][o->first[op->link] + number % (uint32_t)(shift < 0 ? -shift : shift)];
+    uint8_t *known = &o->known[p->channels[op->link].first_slot + number];
+    if ((*known & 1u << side) != 0 ||
+        (line->begun && line->step == step && (int64_t)number - line->last != shift)) {
+        return false;
+    }
+    *known |= (uint8_t)(1u << side);
+    *line = (struct line){number, step, true};
+    return true;
+}
+
+static bool all_in_order(struct order *o)
+{
+    const struct ty_program *p = &o->s->program;
+    for (uint32_t i = 0; i < p->n_passes; i++) {
+        const struct ty_shorten_block *block = &o->s->block[p->passes[i].block];
+        for (uint32_t k = 0; k < block->n_messages; k++) {
+            if (!is_next(o, &p->passes[i], block->message[k])) {
+                return false;
+            }
+        }
+    }
+    bool both = true; /* what is sent is received, and the other way round */
+    for (uint32_t i = 0; i < p->n_slots; i++) {
+        both = both && (o->known[i] == 0 || o->known[i] == 3);
+    }
+    return both;
+}
+
+/* 1: messages of the shortened program go where they went; 0, or TY_ENOMEM. */
+static int check_order(const struct ty_shortening *s)
+{
+    const struct ty_program *p = &s->program;
+    struct ty_arena arena = {.head = NULL};
+    struct order o = {.s = s};
+    size_t lines = 0;
+    o.shift = ty_arena_array(&arena, int64_t, (size_t)p->n_channels + 1);
+    o.first = ty_arena_array(&arena, uint32_t, (size_t)p->n_channels + 1);
+    o.known = ty_arena_array(&arena, uint8_t, (size_t)p->n_slots + 1);
+    int rc = o.shift == NULL || o.first == NULL || o.known == NULL ? TY_ENOMEM : find_shifts(&o);
+    for (uint32_t c = 0; rc > 0 && c < p->n_channels; c++) {
+        o.first[c] = (uint32_t)lines;
+        lines += (size_t)(o.shift[c] < 0 ? -o.shift[c] : o.shift[c]);
+    }
+    if (rc > 0) {
+        o.line[0] = ty_arena_array(&arena, struct line, lines + 1);
+        o.line[1] = ty_arena_array(&arena, struct line, lines + 1);
+        rc = o.line[0] == NULL || o.line[1] == NULL ? TY_ENOMEM : all_in_order(&o);
+    }
+    ty_arena_release(&arena);
+    return rc;
+}
+
+/* ---- programs ---- */
+
+int ty_shorten_begin(struct ty_shortening *s, const struct ty_program *folded,
+                     struct ty_arena *arena, struct ty_err *err)
+{
+    *s = (struct ty_shortening){.whole = folded, .arena = arena};
+    return folded->n_tenants > 0 || folded->n_gangs == 0 ? 0 : ty_shorten_find(s, err);
+}
+
+/* Passes left out of all gangs. */
+static uint64_t saved(const struct ty_shortening *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        for (uint32_t g = 0; g < s->whole->n_gangs; g++) {
+            sum += (uint64_t)left_out(&s->steady[i]) * s->steady[i].of[g].n;
+        }
+    }
+    return sum;
+}
+
+static bool make(struct maker *m, struct ty_arena *arena)
+{
+    const struct ty_program *p = m->p;
+    struct ty_program *out = &m->s->program;
+    *out = *p;
+    out->gangs = ty_arena_array(arena, struct ty_gang, p->n_gangs);
+    m->passes = ty_arena_array(arena, struct ty_pass, p->n_passes - saved(m->s));
+    m->moved = ty_arena_array(arena, int64_t, (size_t)p->n_channels + 1);
+    m->stamp = ty_arena_array(arena, uint32_t, (size_t)p->n_channels + 1);
+    if (out->gangs == NULL || m->passes == NULL || m->moved == NULL || m->stamp == NULL) {
+        return false;
+    }
+    memcpy(out->gangs, p->gangs, p->n_gangs * sizeof(*p->gangs));
+    out->passes = m->passes;
+    return true;
+}
+
+int ty_shorten_next(struct ty_shortening *s, const struct ty_program **program, struct ty_err *err)
+{
+    struct maker m = {.s = s, .p = s->whole};
+    bool good = true;
+    if (saved(s) <= s->whole->n_passes / 8) { /* to try costs more than it may save */
+        return 0;
+    }
+    if (!make(&m, s->arena)) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t g = 0; g < s->whole->n_gangs && good; g++) {
+        good = copy_gang(&m, g);
+    }
+    s->program.n_passes = m.n_passes;
+    int rc = good ? ty_program_seal(&s->program, s->arena, err) : 0;
+    if (good && rc == 0) {
+        rc = check_order(s);
+        rc = rc < 0 ? ty_fail_memory(err) : rc;
+    }
+    *program = &s->program;
+    return rc;
+}
+
+/* ---- timelines ---- */
+
+/* What a steady state stands for, gang by gang. */
+static void note_repeats(const struct ty_shortening *s, uint32_t steady, ty_ps period,
+                         const uint32_t *last, struct ty_repeat *repeat)
+{
+    const struct ty_steady *state = &s->steady[steady];
+    for (uint32_t g = 0; g < s->whole->n_gangs; g++) {
+        const uint32_t n = state->of[g].n;
+        repeat[(size_t)g * s->n + steady] =
+            (struct ty_repeat){.first_pass = state->at[g] + n * last[g],
+                               .n_passes = n,
+                               .times = left_out(state),
+                               .period = period};
+    }
+}
+
+int ty_shorten_holds(struct ty_shortening *s, struct ty_timeline *timeline, struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    const uint32_t n_gangs = s->whole->n_gangs;
+    uint32_t *last = ty_arena_array(&arena, uint32_t, n_gangs);
+    struct ty_repeat *repeat =
+        ty_arena_array(&timeline->arena, struct ty_repeat, (size_t)n_gangs * s->n + 1);
+    ty_ps sum = 0;
+    int rc = last == NULL || repeat == NULL ? TY_ENOMEM : 1;
+    for (uint32_t i = 0; i < s->n && rc >= 0; i++) {
+        struct ty_steady *steady = &s->steady[i];
+        ty_ps period = 0;
+        if (left_out(steady) == 0) {
+            continue; /* executed as it is; its rows say so */
+        }
+        const int found = ty_shorten_verify(s, steady, timeline, &period, last, &arena);
+        if (found > 0) {
+            note_repeats(s, i, period, last, repeat);
+            sum += left_out(steady) * period;
+        } else {
+            steady->kept *= 2;
+        }
+        rc = found < rc ? found : rc;
+    }
+    ty_arena_release(&arena);
+    if (rc > 0) {
+        timeline->repeat = repeat;
+        timeline->n_repeats = s->n;
+        timeline->whole = s->whole;
+        timeline->left_out = sum;
+        timeline->makespan += sum;
+    }
+    return rc < 0 ? ty_fail_memory(err) : rc;
+}
+
+/* Column of one gang: rows up to the end of what repeats, as often again, and so on. */
+static void lengthen(ty_ps *out, const ty_ps *in, const struct ty_timeline *t, uint32_t g,
+                     bool shifted)
+{
+    const struct ty_program *p = t->program;
+    const struct ty_gang *gang = &p->gangs[g];
+    const struct ty_pass *passes = ty_gang_passes(p, gang);
+    uint64_t done = 0;
+    ty_ps late = 0;
+    for (uint32_t i = 0; i < t->n_repeats; i++) {
+        const struct ty_repeat *r = &t->repeat[(size_t)g * t->n_repeats + i];
+        if (r->times == 0) {
+            continue;
+        }
+        const uint32_t end = r->first_pass + r->n_passes;
+        const uint64_t from = passes[r->first_pass].first_op;
+        const uint64_t to = end < gang->n_passes ? passes[end].first_op : gang->n_ops;
+        for (; done < to; done++) {
+            *out++ = in[done] + late;
+        }
+        for (uint32_t k = 0; k < r->times; k++) {
+            late += shifted ? r->period : 0;
+            for (uint64_t o = from; o < to; o++) {
+                *out++ = in[o] + late;
+            }
+        }
+    }
+    for (; done < gang->n_ops; done++) {
+        *out++ = in[done] + late;
+    }
+}
+
+int ty_timeline_lengthen(struct ty_timeline *out, const struct ty_timeline *t, struct ty_err *err)
+{
+    const struct ty_program *p = out->program;
+    const int rc = t->dur == NULL ? 0 : ty_timeline_keep_durations(out, err);
+    for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
+        const uint64_t to = p->gangs[g].first_task, from = t->program->gangs[g].first_task;
+        lengthen(out->start + to, t->start + from, t, g, true);
+        if (t->dur != NULL) {
+            lengthen(out->dur + to, t->dur + from, t, g, false);
+        }
+    }
+    out->makespan = t->makespan;
+    return rc;
+}
