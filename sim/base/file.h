@@ -14,4 +14,8 @@ int ty_file_read(struct ty_arena *arena, const char *path, size_t most, const ch
  * signal came and *stop is set (stop may be NULL). */
 int ty_fd_write(int fd, const char *bytes, size_t n, const volatile int *stop);
 
+/* Gives a finished file the name of another, which is no more; or a name that nobody has. At every
+ * moment the name stands for one of the two. 0, or -1 and errno. */
+int ty_file_rename(const char *from, const char *to);
+
 #endif

@@ -42,8 +42,12 @@ def main():
     words = [binary, "run", str(RUN), "-q", "-o", "/dev/null", "--ranks", "all", "--detail",
              "layer", "--force"]
 
-    def run(*more):
-        return lambda: subprocess.run(words + list(more), check=False, stderr=subprocess.DEVNULL)
+    def run(*more, instead_of=None):
+        def work():
+            if instead_of is not None:
+                instead_of.unlink(missing_ok=True)
+            subprocess.run(words + list(more), check=False, stderr=subprocess.DEVNULL)
+        return work
 
     bare = Best(run())
     print(f"the run alone: {bare.wall:.2f} s", flush=True)
@@ -51,7 +55,8 @@ def main():
         slices = None
         for name, end in (("chrome", "json"), ("perfetto", "pftrace")):
             path = pathlib.Path(folder, f"t.{end}")
-            took = Best(run("--trace", f"{name}:{path}")).beyond(bare)
+            took = Best(run("--trace", f"{name}:{path}", instead_of=path)).beyond(bare)
+            over = Best(run("--trace", f"{name}:{path}")).beyond(bare)
             size = path.stat().st_size
             if slices is None:
                 with open(path, "rb") as trace:
@@ -71,7 +76,7 @@ def main():
             packed = pathlib.Path(folder, f"t.{end}.gz")
             squeezed = Best(run("--trace", f"{name}:{packed}")).beyond(bare)
             print(f"{name}: {slices} slices, {size / 1e6:.0f} MB, {size / slices:.1f} B/slice, "
-                  f"written in {took} (a copy takes {copy:.2f} s); compressed to "
+                  f"written in {took}, over an old one {over} (a copy takes {copy:.2f} s); compressed to "
                   f"{packed.stat().st_size / 1e6:.0f} MB in {squeezed}, zlib alone "
                   f"{alone:.2f} s; {os.cpu_count()} cores", flush=True)
             packed.unlink()

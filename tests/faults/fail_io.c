@@ -246,6 +246,13 @@ EXPORT int rename(const char *from, const char *to)
     return fails("rename") ? -1 : real(from, to);
 }
 
+/* Files cannot change places: the program renames. */
+EXPORT int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags)
+{
+    REAL(renameat2)
+    return fails("renameat2") ? -1 : real(from_dir, from, to_dir, to, flags);
+}
+
 EXPORT int mkdir(const char *path, mode_t mode)
 {
     REAL(mkdir)

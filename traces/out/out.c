@@ -185,7 +185,8 @@ void ty_out_finish(struct ty_out *out)
 int ty_out_commit(struct ty_out *out, struct ty_err *err)
 {
     ty_out_finish(out);
-    if (out->temporary != NULL && out->error == 0 && rename(out->temporary, out->path) != 0) {
+    if (out->temporary != NULL && out->error == 0 &&
+        ty_file_rename(out->temporary, out->path) != 0) {
         out->error = errno;
     }
     int rc = 0;
