@@ -322,6 +322,9 @@ int ty_calibrate(const struct ty_calibrate_options *options, char **report, char
     if (rc == 0) {
         rc = write_texts(c, report, overlay);
     }
+    if (c->data != NULL && c->source->forget != NULL) {
+        c->source->forget(c);
+    }
     ty_arena_release(&c->arena);
     free(c);
     return rc;

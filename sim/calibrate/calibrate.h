@@ -85,6 +85,8 @@ struct ty_cal_source {
 
     /* Reads what the options name; fills n_observed and measured. */
     int (*read)(struct ty_calibration *c);
+    /* Lets go of what the arena does not own, where c->data is set. NULL: nothing. */
+    void (*forget)(struct ty_calibration *c);
     /* The evaluator. May be called on several threads at once. Any row that cannot be answered
      * fails the question. */
     int (*answer)(const struct ty_calibration *c, const struct ty_cal_question *q,

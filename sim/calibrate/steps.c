@@ -25,6 +25,7 @@ static const char *const keys[] = {
 struct steps {
     struct ty_sweep_table table;
     struct ty_row_source runs;
+    struct ty_row_desks desks;
     uint32_t measured_column, group_column; /* group_column UINT32_MAX: equal model.* cells */
 };
 
@@ -107,7 +108,9 @@ static int read_table(struct ty_calibration *c)
         return ty_fail_memory(c->err);
     }
     c->data = steps;
-    steps->runs = (struct ty_row_source){.source = o->source, .table = &steps->table};
+    steps->runs =
+        (struct ty_row_source){.source = o->source, .table = &steps->table, .desks = &steps->desks};
+    ty_row_desks_init(&steps->desks, &steps->runs.source);
     int rc = ty_sweep_table(&steps->table, o->rows, NULL, 0, &c->arena, c->err);
     if (rc == 0) {
         rc = ty_rows_spare(&steps->runs, o->output, c->err);
@@ -200,6 +203,12 @@ static int answer(const struct ty_calibration *c, const struct ty_cal_question *
     return rc;
 }
 
+static void forget(struct ty_calibration *c)
+{
+    struct steps *steps = c->data;
+    ty_row_desks_release(&steps->desks);
+}
+
 const struct ty_cal_source ty_cal_steps = {
     .option = "rows",
     .times = "step time",
@@ -212,6 +221,7 @@ const struct ty_cal_source ty_cal_steps = {
     .keys = keys,
     .rows_for_all = ROWS_FOR_ALL,
     .read = read_table,
+    .forget = forget,
     .answer = answer,
     .group = group_name,
     .name = row_name,

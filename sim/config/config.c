@@ -15,10 +15,7 @@
 #include "sim/base/file.h"
 #include "sim/config/jobs.h"
 #include "sim/config/load.h"
-#include "sim/config/measured.h"
-#include "sim/config/placement.h"
 #include "sim/trainyard.h"
-#include "topology/exceptions.h"
 
 static const struct {
     const char *name, *doc;
@@ -309,70 +306,6 @@ static void schedule_file(struct ty_loader *l)
     c->schedule.custom = custom;
 }
 
-/* Checks of the cluster that need more than one value. */
-static void check_cluster(struct ty_loader *l)
-{
-    struct ty_config *c = l->config;
-    if (!c->failed[TY_SECTION_CLUSTER]) {
-        ty_loader_note(l, TY_SECTION_CLUSTER,
-                       ty_cluster_check(&c->cluster, &c->sections[TY_SECTION_CLUSTER], l->err));
-    }
-    if (!c->failed[TY_SECTION_CLUSTER]) {
-        ty_loader_note(
-            l, TY_SECTION_CLUSTER,
-            ty_exceptions_read(&c->cluster, &c->sections[TY_SECTION_CLUSTER], &c->arena, l->err));
-    }
-    if (!c->failed[TY_SECTION_CLUSTER]) {
-        ty_loader_note(l, TY_SECTION_CLUSTER, ty_measured_load(c, l->err));
-    }
-    if (!c->failed[TY_SECTION_CLUSTER] && !c->failed[TY_SECTION_FABRIC]) {
-        ty_loader_note(
-            l, TY_SECTION_FABRIC,
-            ty_fabric_check(&c->fabric, &c->cluster, &c->sections[TY_SECTION_FABRIC], l->err));
-    }
-}
-
-/* Values that are left to a plan, where none is being made. */
-static void refuse_left(struct ty_loader *l)
-{
-    for (int i = 0; i < TY_N_SECTIONS && !l->open; i++) {
-        const struct ty_section *s = &l->config->sections[i];
-        for (uint32_t k = 0; k < s->n_fields; k++) {
-            if (s->origins[k].searched) {
-                ty_loader_note(
-                    l, (enum ty_section_index)i,
-                    ty_fail_at(l->err, TY_EINPUT, &s->origins[k].at,
-                               "%s.%s: auto: \"trainyard plan\" with this file finds the "
-                               "best value; write it, or leave the key out for %s",
-                               s->name, s->fields[k].key, s->fields[k].fallback));
-            }
-        }
-    }
-}
-
-static void check(struct ty_loader *l)
-{
-    struct ty_config *c = l->config;
-    refuse_left(l);
-    check_cluster(l);
-    ty_loader_name_model(l);
-    if (!c->failed[TY_SECTION_MODEL]) {
-        ty_loader_note(l, TY_SECTION_MODEL,
-                       ty_arch_finish(&c->arch, &c->sections[TY_SECTION_MODEL], l->err));
-    }
-    c->given = (struct ty_config_given){c->layout, c->schedule};
-    if (l->open) {
-        ty_loader_open(l);
-    } else {
-        ty_loader_layout(l);
-    }
-    ty_loader_routing(l);
-    ty_loader_output(l);
-    if (l->code == 0) { /* of values that stand */
-        ty_loader_note(l, TY_SECTION_UNCERTAINTY, ty_uncertain_check(c, l->err));
-    }
-}
-
 /* Where each section begins, in the first file that has it. */
 static void find_sections(struct ty_config *c)
 {
@@ -411,11 +344,14 @@ void ty_loader_fill(struct ty_loader *l)
         doc_apply(l, &l->config->docs[i]);
     }
     settings_apply(l);
+    l->filled = l->code;
     complete(l);
     if (l->config->schedule.file && !l->config->failed[TY_SECTION_SCHEDULE]) {
         schedule_file(l);
     }
-    check(l);
+    bool all[TY_N_SECTIONS];
+    memset(all, true, sizeof(all));
+    ty_loader_check(l, all);
 }
 
 int ty_loader_read(struct ty_loader *l, const struct ty_source *source)

@@ -50,8 +50,11 @@ struct ty_preset_value {
     const char *preset, *text; /* its name, the value as a user would write it; NULL: nothing */
 };
 
-/* Layout and schedule as presets, files, settings and defaults have them. */
+/* Sections from which something is derived, as presets, files, settings and defaults have them. */
 struct ty_config_given {
+    struct ty_cluster cluster;
+    struct ty_fabric_options fabric;
+    struct ty_arch arch;
     struct ty_layout layout;
     struct ty_sched_options schedule;
 };

@@ -12,6 +12,7 @@ struct ty_loader {
     struct ty_err *err;
     int code;                    /* of the first error */
     bool open;                   /* for a plan: layout and schedule are not completed */
+    int filled;                  /* the same before anything was checked */
     bool misspelt;               /* a file has an unknown section: another may be missing for it */
     struct ty_setting *settings; /* [n_settings] */
     size_t n_settings;
@@ -47,12 +48,9 @@ void ty_loader_fill(struct ty_loader *l);
 /* Looks up and applies the presets that files and settings name, before any of their values. */
 void ty_loader_presets(struct ty_loader *l);
 
-/* Derives what layout and schedule leave open, and checks them: the last that a model and a cluster
- * that stand need. */
-void ty_loader_layout(struct ty_loader *l);
-
-/* Instead, for a plan: on which GPUs the job sits, which no layout changes. */
-void ty_loader_open(struct ty_loader *l);
+/* Derives what values leave open, and checks them. anew[TY_N_SECTIONS]: sections whose values are
+ * as they were given; of others, layout and schedule aside, this has been done before. */
+void ty_loader_check(struct ty_loader *l, const bool *anew);
 
 /* What run.routing says, with the file that it may name, of a model whose layers are known. */
 void ty_loader_routing(struct ty_loader *l);

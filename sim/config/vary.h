@@ -30,4 +30,17 @@ int ty_config_complete(struct ty_config *config, struct ty_err *err);
 /* Releases what belongs to the copy alone. */
 void ty_config_drop(struct ty_config *config);
 
+/* Bases of one source for settings as text, as rows of a table have them: a base for each choice of
+ * presets and of other files, read when it is first asked for. One thread's; a bounded number. */
+struct ty_config_bases;
+
+/* The source is borrowed, with all that it points to. NULL: no memory. */
+struct ty_config_bases *ty_config_bases_new(const struct ty_source *source);
+void ty_config_bases_free(struct ty_config_bases *bases);
+
+/* As ty_config_read of the source with more settings behind its own, each message to the letter.
+ * To be freed (ty_config_free) before the next one is read: it leans on a base. */
+int ty_config_bases_read(struct ty_config **config, struct ty_config_bases *bases,
+                         const char *const *sets, size_t n_sets, struct ty_err *err);
+
 #endif

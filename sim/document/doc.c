@@ -18,6 +18,23 @@ int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, c
     return rc < 0 ? rc : ty_yaml_read(doc, arena, text, len, err);
 }
 
+bool ty_text_is_plain(const char *text)
+{
+    static const char inside[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./%-+ ";
+    const size_t n = strspn(text, inside);
+    return n > 0 && text[n] == '\0' && strchr(" %-", text[0]) == NULL && text[n - 1] != ' ';
+}
+
+struct ty_node *ty_node_plain(struct ty_arena *arena, const char *text, uint32_t col)
+{
+    struct ty_node *node = ty_arena_array(arena, struct ty_node, 1);
+    if (node != NULL) {
+        *node = (struct ty_node){.kind = TY_NODE_SCALAR, .line = 1, .col = col, .text = text};
+    }
+    return node;
+}
+
 int ty_doc_parse_value(struct ty_doc *doc, struct ty_arena *arena, const char *file,
                        const char *text, size_t from, struct ty_err *err)
 {
@@ -26,6 +43,10 @@ int ty_doc_parse_value(struct ty_doc *doc, struct ty_arena *arena, const char *f
     const int rc = ty_utf8_check(file, text, len, err);
     if (rc < 0) {
         return rc;
+    }
+    if (ty_text_is_plain(text + from)) {
+        doc->root = ty_node_plain(arena, text + from, (uint32_t)ty_utf8_count(text, from) + 1);
+        return doc->root != NULL && doc->file != NULL ? 0 : ty_fail_memory(err);
     }
     /* A blank for every character before the value keeps the columns. */
     char *blanked = ty_arena_array(arena, char, len + 1);

@@ -184,32 +184,19 @@ int ty_section_apply(const struct ty_section *section, const struct ty_value_sou
     return code;
 }
 
-/* Whether YAML reads a text as itself, a scalar without quotes. */
-static bool is_plain(const char *text)
-{
-    const size_t n = strlen(text);
-    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_. /%") ==
-               n &&
-           n > 0 && text[0] != ' ' && text[0] != '%' && text[n - 1] != ' ';
-}
-
 /* A default as a document. Nearly all are plain words and numbers, which need no parser: there are
  * hundreds in every run file. */
 static int read_default(const struct ty_field *field, struct ty_doc *doc, struct ty_arena *arena,
                         struct ty_err *err)
 {
     const char *text = field->fallback;
-    if (!is_plain(text)) {
+    if (!ty_text_is_plain(text)) {
         const int rc = ty_doc_parse(doc, arena, "default", text, strlen(text), err);
         return rc == 0 && !doc->root ? ty_fail(err, TY_EBUG, "empty") : rc;
     }
-    *doc = (struct ty_doc){
-        .file = "default", .source = text, .root = ty_arena_array(arena, struct ty_node, 1)};
-    if (!doc->root) {
-        return ty_fail_memory(err);
-    }
-    *doc->root = (struct ty_node){.kind = TY_NODE_SCALAR, .line = 1, .col = 1, .text = text};
-    return 0;
+    *doc =
+        (struct ty_doc){.file = "default", .source = text, .root = ty_node_plain(arena, text, 1)};
+    return doc->root != NULL ? 0 : ty_fail_memory(err);
 }
 
 int ty_section_defaults(const struct ty_section *section, struct ty_arena *arena,

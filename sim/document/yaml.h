@@ -48,6 +48,11 @@ struct ty_doc {
 int ty_doc_parse(struct ty_doc *doc, struct ty_arena *arena, const char *file, const char *text,
                  size_t len, struct ty_err *err);
 
+/* Whether YAML reads a text of one line as itself, a scalar without quotes: nearly all values are
+ * words and numbers, which need no parser. The node of one in its first line; NULL: no memory. */
+bool ty_text_is_plain(const char *text);
+struct ty_node *ty_node_plain(struct ty_arena *arena, const char *text, uint32_t col);
+
 /* Parses one value that starts at byte `from` of the one-line `text`; places count from the start
  * of the text. For "--set layout.tensor=8". `text` must live as long as the document. */
 int ty_doc_parse_value(struct ty_doc *doc, struct ty_arena *arena, const char *file,

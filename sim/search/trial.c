@@ -48,6 +48,7 @@ int ty_trial_step(const struct ty_config *config, double *step_s)
 struct trials {
     struct ty_trial *const *trial;
     struct ty_row_gate gate;
+    struct ty_row_desks desks;
 };
 
 static double most_held(const struct ty_run *run)
@@ -82,9 +83,13 @@ static bool execute(void *arg, uint32_t i)
     struct trials *all = arg;
     struct ty_trial *t = all->trial[i];
     struct ty_run *run = NULL;
-    t->rc = ty_run_plan(&run, &t->config, NULL, NULL);
+    struct ty_row_desk *desk = ty_row_desk_take(&all->desks);
+    t->rc = desk == NULL ? TY_ENOMEM : ty_run_plan(&run, &t->config, desk->book, NULL);
     if (t->rc == 0) {
         t->rc = ty_row_execute(run, &all->gate, see, t, NULL);
+    }
+    if (desk != NULL) {
+        ty_row_desk_leave(&all->desks, desk);
     }
     return t->rc != TY_ENOMEM;
 }
@@ -95,7 +100,9 @@ int ty_trials_execute(const struct ty_run *run, struct ty_trial *const *trial, u
     struct trials all = {.trial = trial};
     int rc = 0;
     ty_row_gate_init(&all.gate);
+    ty_row_desks_init(&all.desks, NULL);
     ty_pool_run(0, n, run->threads, execute, &all);
+    ty_row_desks_release(&all.desks);
     ty_row_gate_release(&all.gate);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         const int its = trial[i]->rc;

@@ -127,9 +127,9 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
                           struct ty_uncertain *u, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_config *config = NULL;
-    struct ty_source source = rows->source;
-    source.sets = ty_row_sets(rows, row, NULL, 0, arena, &source.n_sets);
-    int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
+    struct ty_row_desk *desk = ty_row_desk_take(rows->desks);
+    int rc =
+        desk == NULL ? ty_fail_memory(err) : ty_row_read(rows, desk, row, NULL, 0, &config, err);
     rc = rc < 0 ? rc : ty_uncertain_read(config, u, arena, err);
     if (rc == 0) {
         double *correlation = ty_arena_array(arena, double, (size_t)u->n * u->n + 1);
@@ -146,6 +146,9 @@ static int read_uncertain(struct ty_band *band, const struct ty_row_source *rows
         }
     }
     ty_config_free(config);
+    if (desk != NULL) {
+        ty_row_desk_leave(rows->desks, desk);
+    }
     return rc;
 }
 
@@ -230,7 +233,9 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
 {
     const struct ty_sweep_table none = {.remark = NULL};
     struct ty_row_gate gate;
-    const struct ty_row_source rows = {.source = *source, .table = &none, .gate = &gate};
+    struct ty_row_desks desks;
+    const struct ty_row_source rows = {
+        .source = *source, .table = &none, .gate = &gate, .desks = &desks};
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "a band needs an executed run");
     }
@@ -243,8 +248,10 @@ int ty_run_uncertain(struct ty_run *run, const struct ty_source *source, struct 
         return ty_fail_memory(err);
     }
     ty_row_gate_init(&gate);
+    ty_row_desks_init(&desks, &rows.source);
     const char *engine = run->sharing == TY_SHARING_ESTIMATED ? "run.engine=sweep" : NULL;
     const int rc = ty_band_find(band, &rows, 0, engine, run->threads, &run->arena, err);
+    ty_row_desks_release(&desks);
     ty_row_gate_release(&gate);
     run->band = rc == 0 ? band : NULL;
     return rc;

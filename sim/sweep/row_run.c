@@ -2,6 +2,7 @@
 #include "sim/sweep/row_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/core/execute/fold.h"
@@ -31,6 +32,66 @@ const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const c
     *n_sets = n;
     return sets;
 }
+
+/* ---- desks ---- */
+
+void ty_row_desks_init(struct ty_row_desks *desks, const struct ty_source *source)
+{
+    desks->source = source;
+    desks->unused = NULL;
+    pthread_mutex_init(&desks->lock, NULL);
+}
+
+static void desk_free(struct ty_row_desk *desk)
+{
+    ty_config_bases_free(desk->bases);
+    ty_price_book_free(desk->book);
+    free(desk);
+}
+
+void ty_row_desks_release(struct ty_row_desks *desks)
+{
+    while (desks->unused != NULL) {
+        struct ty_row_desk *desk = desks->unused;
+        desks->unused = desk->next;
+        desk_free(desk);
+    }
+    pthread_mutex_destroy(&desks->lock);
+}
+
+static struct ty_row_desk *desk_new(const struct ty_source *source)
+{
+    struct ty_row_desk *desk = calloc(1, sizeof(*desk));
+    if (desk == NULL) {
+        return NULL;
+    }
+    desk->bases = source != NULL ? ty_config_bases_new(source) : NULL;
+    desk->book = ty_price_book_new();
+    if (desk->book == NULL || (source != NULL && desk->bases == NULL)) {
+        desk_free(desk);
+        return NULL;
+    }
+    return desk;
+}
+
+struct ty_row_desk *ty_row_desk_take(struct ty_row_desks *desks)
+{
+    pthread_mutex_lock(&desks->lock);
+    struct ty_row_desk *desk = desks->unused;
+    desks->unused = desk != NULL ? desk->next : NULL;
+    pthread_mutex_unlock(&desks->lock);
+    return desk != NULL ? desk : desk_new(desks->source);
+}
+
+void ty_row_desk_leave(struct ty_row_desks *desks, struct ty_row_desk *desk)
+{
+    pthread_mutex_lock(&desks->lock);
+    desk->next = desks->unused;
+    desks->unused = desk;
+    pthread_mutex_unlock(&desks->lock);
+}
+
+/* ---- the gate ---- */
 
 void ty_row_gate_init(struct ty_row_gate *gate)
 {
@@ -94,23 +155,39 @@ int ty_row_execute(struct ty_run *run, struct ty_row_gate *gate, ty_row_fn *see,
     return rc;
 }
 
+int ty_row_read(const struct ty_row_source *rows, struct ty_row_desk *desk, uint32_t row,
+                const char *const *extra, size_t n_extra, struct ty_config **config,
+                struct ty_err *err)
+{
+    struct ty_arena arena = {.head = NULL};
+    const size_t own = rows->source.n_sets; /* the bases have them */
+    size_t n = 0;
+    const char **sets = ty_row_sets(rows, row, extra, n_extra, &arena, &n);
+    const int rc = sets == NULL
+                       ? ty_fail_memory(err)
+                       : ty_config_bases_read(config, desk->bases, sets + own, n - own, err);
+    ty_arena_release(&arena);
+    return rc;
+}
+
 int ty_row_run(const struct ty_row_source *rows, uint32_t row, const char *const *extra,
                size_t n_extra, ty_row_fn *see, void *arg, struct ty_err *err)
 {
-    struct ty_arena arena = {.head = NULL};
+    struct ty_row_desk *desk = ty_row_desk_take(rows->desks);
     struct ty_config *config = NULL;
     struct ty_run *run = NULL;
-    struct ty_source source = rows->source;
-    source.sets = ty_row_sets(rows, row, extra, n_extra, &arena, &source.n_sets);
-    int rc = source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
+    if (desk == NULL) {
+        return ty_fail_memory(err);
+    }
+    int rc = ty_row_read(rows, desk, row, extra, n_extra, &config, err);
     if (rc == 0) {
-        rc = ty_run_plan(&run, config, NULL, err);
+        rc = ty_run_plan(&run, config, desk->book, err);
     }
     if (rc == 0) {
         rc = ty_row_execute(run, rows->gate, see, arg, err);
     }
     ty_config_free(config);
-    ty_arena_release(&arena);
+    ty_row_desk_leave(rows->desks, desk);
     return rc;
 }
 

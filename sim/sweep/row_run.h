@@ -4,14 +4,36 @@
 
 #include <pthread.h>
 
+#include "sim/config/vary.h"
 #include "sim/run/run.h"
 #include "sim/sweep/sweep_table.h"
 
+/* What a thread keeps from one run to the next. */
+struct ty_row_desk {
+    struct ty_config_bases *bases; /* NULL: no files are read */
+    struct ty_price_book *book;
+    struct ty_row_desk *next; /* that nobody sits at */
+};
+
+/* As many as threads ask for at a time. */
+struct ty_row_desks {
+    const struct ty_source *source; /* of the run files; NULL: there are none */
+    pthread_mutex_t lock;
+    struct ty_row_desk *unused;
+};
+void ty_row_desks_init(struct ty_row_desks *desks, const struct ty_source *source);
+void ty_row_desks_release(struct ty_row_desks *desks);
+
+/* A desk for the calling thread, until it leaves it; NULL: no memory. */
+struct ty_row_desk *ty_row_desk_take(struct ty_row_desks *desks);
+void ty_row_desk_leave(struct ty_row_desks *desks, struct ty_row_desk *desk);
+
 /* A table of runs. Cells beat the source's own settings. */
 struct ty_row_source {
-    struct ty_source source; /* path must be a file: it is read for every run */
+    struct ty_source source; /* path must be a file: runs read it */
     const struct ty_sweep_table *table;
-    struct ty_row_gate *gate; /* NULL: runs may be beside each other, whatever they take */
+    struct ty_row_gate *gate;   /* NULL: runs may be beside each other, whatever they take */
+    struct ty_row_desks *desks; /* of `source` */
 };
 
 /* Runs of one table that are executed beside each other take no more together than one of them may:
@@ -23,6 +45,11 @@ struct ty_row_gate {
 };
 void ty_row_gate_init(struct ty_row_gate *gate);
 void ty_row_gate_release(struct ty_row_gate *gate);
+
+/* The configuration of a row at a desk; to be freed before the desk is left. */
+int ty_row_read(const struct ty_row_source *rows, struct ty_row_desk *desk, uint32_t row,
+                const char *const *extra, size_t n_extra, struct ty_config **config,
+                struct ty_err *err);
 
 /* Settings of the source, then of the row, then the extra ones; NULL without memory. */
 const char **ty_row_sets(const struct ty_row_source *rows, uint32_t row, const char *const *extra,

@@ -29,6 +29,7 @@ struct sweep_job {
     struct ty_sweep_store store;
     pthread_mutex_t lock;
     struct ty_row_gate gate;
+    struct ty_row_desks desks;
     struct ty_sweep_summary summary;
     struct ty_sweep_best best;
     struct ty_sweep_bands bands;
@@ -353,7 +354,8 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
                             .sets = options->sets,
                             .n_sets = options->n_sets},
                  .table = &job.table,
-                 .gate = &job.gate},
+                 .gate = &job.gate,
+                 .desks = &job.desks},
     };
     struct ty_arena arena = {.head = NULL};
     if (strcmp(options->path, "-") == 0) {
@@ -365,6 +367,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
                        "--resume goes on from the PATH.partial of -o PATH; name the table, such as "
                        "-o table.csv");
     }
+    ty_row_desks_init(&job.desks, &job.rows.source);
     int rc = ty_sweep_table(&job.table, options->rows, options->over, options->n_over, &arena, err);
     if (rc == 0) {
         rc = ty_config_readable(&job.rows.source, err);
@@ -392,6 +395,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     }
     sum_up(&job, rc);
     ty_sweep_bands_release(&job.bands);
+    ty_row_desks_release(&job.desks);
     ty_arena_release(&arena);
     return rc;
 }

@@ -41,17 +41,17 @@ struct space {
 static int read_row(const struct space *s, uint32_t row, char message[TY_ROW_MESSAGE],
                     struct ty_err *err)
 {
-    struct ty_arena arena = {.head = NULL};
     struct ty_config *config = NULL;
-    struct ty_source source = s->rows->source;
-    source.sets = ty_row_sets(s->rows, row, NULL, 0, &arena, &source.n_sets);
+    struct ty_row_desk *desk = ty_row_desk_take(s->rows->desks);
     const int rc =
-        source.sets == NULL ? ty_fail_memory(err) : ty_config_read(&config, &source, err);
+        desk == NULL ? ty_fail_memory(err) : ty_row_read(s->rows, desk, row, NULL, 0, &config, err);
     if (rc < 0) {
         ty_row_message(err, message);
     }
     ty_config_free(config);
-    ty_arena_release(&arena);
+    if (desk != NULL) {
+        ty_row_desk_leave(s->rows->desks, desk);
+    }
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sim/base/noise.h"
 #include "sim/base/text.h"
 #include "tests/unit/suite.h"
 
@@ -301,8 +302,44 @@ START_TEST(files_are_read_whole_or_refused)
 }
 END_TEST
 
-TY_SUITE("yaml", every_node_knows_its_place, empty_documents_have_no_root,
-         every_mistake_has_its_message, aliases_cannot_expand_or_nest_without_limit,
+/* What is taken to be plain the parser reads as itself, in the same place. */
+START_TEST(plain_texts_are_what_the_parser_reads)
+{
+    static const char letters[] = "aZ09_./%-+ :#,[]{}'!&*~|>@`\"\\";
+    uint32_t n_plain = 0;
+    for (uint64_t i = 0; i < 20000; i++) {
+        char text[16] = "k=";
+        const size_t n = 1 + ty_hash4(i, 0, 0, 0) % 6, of = i % 4 == 0 ? sizeof(letters) - 1 : 11;
+        for (size_t k = 0; k < n; k++) {
+            text[2 + k] = letters[ty_hash4(i, k, 1, 0) % of];
+        }
+        text[2 + n] = '\0';
+        if (!ty_text_is_plain(text + 2)) {
+            continue;
+        }
+        struct ty_arena arena = {.head = NULL};
+        struct ty_doc quick, slow;
+        char blanked[16];
+        (void)snprintf(blanked, sizeof(blanked), "  %s", text + 2);
+        ck_assert_int_eq(ty_doc_parse_value(&quick, &arena, "f", text, 2, NULL), 0);
+        ck_assert_int_eq(ty_doc_parse(&slow, &arena, "f", blanked, strlen(blanked), NULL), 0);
+        struct ty_text a = {.data = NULL}, b = {.data = NULL};
+        ck_assert(quick.root != NULL && slow.root != NULL);
+        dump(&a, quick.root);
+        dump(&b, slow.root);
+        ck_assert_str_eq(a.data, b.data);
+        ty_text_release(&a);
+        ty_text_release(&b);
+        ty_arena_release(&arena);
+        n_plain++;
+    }
+    ck_assert_uint_gt(n_plain, 5000);
+}
+END_TEST
+
+TY_SUITE("yaml", plain_texts_are_what_the_parser_reads, every_node_knows_its_place,
+         empty_documents_have_no_root, every_mistake_has_its_message,
+         aliases_cannot_expand_or_nest_without_limit,
          a_wide_mapping_is_checked_for_duplicates_quickly,
          a_single_value_counts_columns_from_the_start_of_its_text, children_are_found_by_key,
          files_are_read_whole_or_refused)

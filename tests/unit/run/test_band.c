@@ -29,6 +29,7 @@ struct place {
     char path[192];
     struct ty_sweep_table table;
     struct ty_row_source rows;
+    struct ty_row_desks desks;
     struct ty_arena arena;
 };
 
@@ -41,11 +42,14 @@ static void enter(struct place *p, const char *more)
     FILE *file = fopen(p->path, "w");
     ck_assert(file != NULL && fputs(base, file) >= 0 && fputs(more, file) >= 0 &&
               fclose(file) == 0);
-    p->rows = (struct ty_row_source){.source = {.path = p->path}, .table = &p->table};
+    p->rows =
+        (struct ty_row_source){.source = {.path = p->path}, .table = &p->table, .desks = &p->desks};
+    ty_row_desks_init(&p->desks, &p->rows.source);
 }
 
 static void leave(struct place *p)
 {
+    ty_row_desks_release(&p->desks);
     ty_arena_release(&p->arena);
     temp_dir_remove(&p->dir);
 }
@@ -54,10 +58,14 @@ static struct ty_band band_of(struct place *p, const char *set)
 {
     struct ty_band band;
     struct ty_err err = TY_ERR_NONE;
-    p->rows.source.sets = &set;
-    p->rows.source.n_sets = set != NULL;
-    ck_assert_msg(ty_band_find(&band, &p->rows, 0, NULL, 2, &p->arena, &err) == 0, "%s", err.text);
-    p->rows.source.n_sets = 0;
+    struct ty_row_source rows = p->rows;
+    struct ty_row_desks desks;
+    rows.source.sets = &set;
+    rows.source.n_sets = set != NULL;
+    rows.desks = &desks;
+    ty_row_desks_init(&desks, &rows.source);
+    ck_assert_msg(ty_band_find(&band, &rows, 0, NULL, 2, &p->arena, &err) == 0, "%s", err.text);
+    ty_row_desks_release(&desks);
     return band;
 }
 
