@@ -134,7 +134,8 @@ TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);
 /* ---- runs ---- */
 
 /* Plans: cluster, model, layout and schedule become a program. (3), with a place in the run file,
- * when parts do not fit together, or when this machine has no room for the timeline. */
+ * when parts do not fit together, or when this machine has no room to execute it, of ranks that
+ * cannot differ one. */
 TY_API int ty_run_new(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 TY_API void ty_run_free(struct ty_run *run);
 
@@ -152,6 +153,11 @@ TY_API void ty_run_threads(struct ty_run *run, uint32_t threads);
  * for another engine, which leaves all as it was; (3) when this machine has no room for it; (4) for
  * a deadlock, see ty_run_halted. */
 TY_API int ty_run_execute(struct ty_run *run, const char *engine, struct ty_err *err);
+
+/* The same for figures and reports, which are those of ty_run_execute to the last digit: of ranks
+ * that cannot differ one is executed. (2) from whatever shows single ranks after it: traces, pages,
+ * tasks, explanations, comparisons. */
+TY_API int ty_run_execute_figures(struct ty_run *run, const char *engine, struct ty_err *err);
 
 /* True when the last execution ended in a deadlock: there are traces and pages of what ran before,
  * and neither reports, figures nor tasks. */

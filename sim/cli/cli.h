@@ -96,8 +96,9 @@ int cli_end(const struct cli_options *o, int rc, struct ty_err *err, int status)
 /* The run file with the overlays and settings of the command line. */
 struct ty_source cli_source(const struct cli_options *o);
 
-/* ty_run_execute, telling how far it is. */
-int cli_execute(const struct cli_options *o, struct ty_run *run, const char *engine,
+/* ty_run_execute, or ty_run_execute_figures, by --engine, telling how far it is. */
+typedef int cli_execute_fn(struct ty_run *run, const char *engine, struct ty_err *err);
+int cli_execute(const struct cli_options *o, struct ty_run *run, cli_execute_fn *execute,
                 struct ty_err *err);
 
 /* Whether two paths name one file, also one that is not there yet. Devices may be written twice. */

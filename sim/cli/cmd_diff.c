@@ -227,7 +227,7 @@ static int execute(const struct cli_options *o, struct comparison *c, struct ty_
             continue;
         }
         one->err = ty_err_new();
-        one->rc = cli_execute(o, one->run, o->engine, one->err);
+        one->rc = cli_execute(o, one->run, ty_run_execute, one->err);
         if (one->rc < 0 && !ty_run_halted(one->run)) {
             return one->rc;
         }

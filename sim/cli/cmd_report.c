@@ -115,7 +115,7 @@ static int make(const struct cli_options *o, struct shown *s, size_t n, uint32_t
     for (size_t i = 0; i < n && rc == 0; i++) {
         ty_run_threads(s[i].run, jobs);
         s[i].err = ty_err_new();
-        s[i].rc = cli_execute(o, s[i].run, o->engine, s[i].err);
+        s[i].rc = cli_execute(o, s[i].run, ty_run_execute, s[i].err);
         if (s[i].rc < 0 && !ty_run_halted(s[i].run)) {
             cli_say("%s\n", ty_err_text(s[i].err));
             return s[i].rc;

@@ -178,7 +178,8 @@ static int simulate(const struct cli_options *o, const struct ty_config *config,
     int rc = check_outputs(o, config, run, err);
     if (rc == 0) {
         remark_traceless(o, config);
-        rc = cli_execute(o, run, o->engine, err);
+        const bool traced = trace_target(o, config, 0) != NULL;
+        rc = cli_execute(o, run, traced ? ty_run_execute : ty_run_execute_figures, err);
     }
     if (ty_run_halted(run)) { /* the picture of a deadlock is worth having */
         write_traces(o, config, run, err);
@@ -222,7 +223,7 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
     (void)cli_jobs(o, &jobs); /* cmd_explain has read it */
     ty_run_threads(run, jobs);
     if (rc == 0) {
-        rc = cli_execute(o, run, o->engine, err);
+        rc = cli_execute(o, run, ty_run_execute, err);
     }
     if (rc == 0) {
         rc = find_band(o, run, err);

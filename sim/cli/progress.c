@@ -81,14 +81,14 @@ void cli_progress_end(struct cli_progress *p)
     p->shown = false;
 }
 
-int cli_execute(const struct cli_options *o, struct ty_run *run, const char *engine,
+int cli_execute(const struct cli_options *o, struct ty_run *run, cli_execute_fn *execute,
                 struct ty_err *err)
 {
     struct cli_progress progress = cli_progress("simulating", o->quiet);
     if (progress.on) {
         ty_run_progress(run, cli_progress_share, &progress);
     }
-    const int rc = ty_run_execute(run, engine, err);
+    const int rc = execute(run, o->engine, err);
     ty_run_progress(run, NULL, NULL);
     cli_progress_end(&progress);
     return rc;

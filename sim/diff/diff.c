@@ -10,8 +10,10 @@ static int check(const struct ty_diff_run *runs, size_t n, struct ty_err *err)
                        TY_DIFF_RUNS_MAX);
     }
     for (size_t i = 0; i < n; i++) {
-        if (runs[i].run != NULL && !runs[i].run->executed) {
-            return ty_fail(err, TY_EUSAGE, "a comparison needs executed runs");
+        const struct ty_run *run = runs[i].run;
+        const int rc = run != NULL ? ty_run_check_ranks(run, "a comparison", false, err) : 0;
+        if (rc < 0) {
+            return rc;
         }
     }
     return 0;

@@ -327,9 +327,12 @@ int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *target,
     }
     for (size_t i = 0; i < n; i++) {
         const struct ty_run *run = runs[i].run;
-        if (n > TY_DIFF_RUNS_MAX || (run != NULL && !run->executed && !ty_run_halted(run))) {
-            return ty_fail(err, TY_EUSAGE, "a trace needs executed runs, up to %u",
-                           TY_DIFF_RUNS_MAX);
+        if (n > TY_DIFF_RUNS_MAX) {
+            return ty_fail(err, TY_EUSAGE, "a trace is of up to %u runs", TY_DIFF_RUNS_MAX);
+        }
+        const int rc = run != NULL ? ty_run_check_ranks(run, "a trace", true, err) : 0;
+        if (rc < 0) {
+            return rc;
         }
     }
     options = options != NULL ? options : &ty_trace_no_options;

@@ -145,8 +145,9 @@ int ty_run_page(const struct ty_page_run *runs, size_t n, const char *path,
     *note = NULL;
     options = options != NULL ? options : &no_options;
     for (size_t i = 0; i < n; i++) {
-        if (!runs[i].run->executed && !ty_run_halted(runs[i].run)) {
-            return ty_fail(err, TY_EUSAGE, "a page needs executed runs");
+        const int rc = ty_run_check_ranks(runs[i].run, "a page", true, err);
+        if (rc < 0) {
+            return rc;
         }
     }
     int rc = ty_out_open(&out, path, err);

@@ -227,11 +227,12 @@ int ty_run_trace(const struct ty_run *run, const char *target,
     if (note != NULL) {
         *note = NULL;
     }
-    if (!run->executed && !ty_run_halted(run)) {
-        return ty_fail(err, TY_EUSAGE, "a trace needs an executed run");
+    int rc = ty_run_check_ranks(run, "a trace", true, err);
+    if (rc < 0) {
+        return rc;
     }
     options = options != NULL ? options : &ty_trace_no_options;
-    const int rc = run_trace(run, target, options, &arena, note, err);
+    rc = run_trace(run, target, options, &arena, note, err);
     ty_arena_release(&arena);
     return rc;
 }

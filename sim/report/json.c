@@ -186,7 +186,8 @@ static void simulation(struct ty_json *j, const struct ty_run *run, const struct
     ty_json_text(j, "engine", run->engine);
     ty_json_text(j, "sharing", ty_sharing_words[run->sharing]);
     ty_json_whole(j, "shared_links", run->shared.n_links);
-    ty_json_whole(j, "tasks", run->all.program->n_tasks);
+    ty_json_whole(j, "tasks", ty_run_program(run)->n_tasks);
+    ty_json_whole(j, "executed_ranks", run->all.program->n_ranks);
     ty_json_real(j, "wall_s", run->plan_s + run->execute_s);
     ty_json_real(j, "peak_rss_bytes", f->peak_rss_B);
     ty_json_text(j, "config_digest", ty_config_digest_text(run->config, digest));

@@ -218,7 +218,7 @@ static void traffic(const struct ty_figures *f, struct ty_text *t)
 /* What the executor did about links and GPUs that several want at once. */
 static void sharing(const struct ty_run *run, struct ty_text *t)
 {
-    const struct ty_program *p = run->all.program;
+    const struct ty_program *p = ty_run_program(run);
     char some[64], all[64];
     if (run->sharing == TY_SHARING_NONE) {
         ty_text_add(t, "nothing is shared: no link can be overloaded, and no GPU computes beside a "
@@ -267,11 +267,15 @@ int ty_report_table(const struct ty_run *run, struct ty_text *t, struct ty_err *
     if (rc < 0) {
         return rc;
     }
-    const struct ty_program *p = run->all.program;
+    const struct ty_program *p = ty_run_program(run);
     ty_text_add(t, "\nsimulated %s tasks on %u GPUs in %s (%s engine, %s of memory)\n",
                 ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_ranks,
                 ty_words_seconds(run->plan_s + run->execute_s, wall, sizeof(wall)), run->engine,
                 ty_words_bytes(f.peak_rss_B, rss, sizeof(rss)));
+    if (run->all.program->n_ranks < p->n_ranks) {
+        ty_text_add(t, "ranks that cannot differ were executed once: %u stand for all\n",
+                    (unsigned)run->all.program->n_ranks);
+    }
     sharing(run, t);
     return 0;
 }

@@ -211,13 +211,24 @@ bool ty_run_halted(const struct ty_run *run)
     return run->all.halt != NULL;
 }
 
-/* Figures of a timeline; those of one that halted serve its trace. */
-static int finish(struct ty_run *run, int rc, struct ty_err *err)
+int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, struct ty_err *err)
+{
+    if (!run->executed && !(halted && ty_run_halted(run))) {
+        return ty_fail(err, TY_EUSAGE, "%s needs an executed run", what);
+    }
+    return ty_run_is_folded(run)
+               ? ty_fail(err, TY_EUSAGE, "%s needs every rank; this run was executed for figures",
+                         what)
+               : 0;
+}
+
+/* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. */
+static int finish(struct ty_run *run, const struct ty_program *whole, int rc, struct ty_err *err)
 {
     if (rc == 0 || ty_run_halted(run)) {
         const struct ty_timeline *t = &run->timeline;
         const int stats = run->lockstep
-                              ? ty_stats_compute_alike(&run->stats, t->program, t, &run->arena, err)
+                              ? ty_stats_compute_alike(&run->stats, whole, t, &run->arena, err)
                               : ty_stats_compute(&run->stats, t, &run->arena, err);
         rc = rc == 0 ? stats : rc;
     }
@@ -259,7 +270,7 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
     }
     rc = run->jobs != NULL ? ty_run_jobs_execute(run, name, alone, err)
                            : ty_run_execute_program(run, &run->lowered.program, name, err);
-    rc = finish(run, rc, err);
+    rc = finish(run, run->timeline.program, rc, err);
     run->execute_s = ty_wall_s() - t0;
     run->executed = rc == 0 && fault == 0;
     return rc < 0 ? rc : fault;
@@ -267,11 +278,15 @@ static int execute_jobs(struct ty_run *run, const char *name, bool alone, struct
 
 /* Other runs of this process may hold what there is, and another engine may take more than that of
  * the run file, for which there was enough when the run was made. */
-static int check_memory(const struct ty_run *run, enum ty_engine engine, struct ty_err *err)
+static int check_memory(const struct ty_run *run, enum ty_engine engine, bool folded,
+                        struct ty_err *err)
 {
     const double own = (double)run->arena.total, held = ty_machine_held();
-    const struct ty_limit_use use = {
-        .engine = engine, .plan = own, .held = held > own ? held - own : 0};
+    const struct ty_limit_use use = {.engine = engine,
+                                     .folded = folded,
+                                     .report = true,
+                                     .plan = own,
+                                     .held = held > own ? held - own : 0};
     return ty_limit_check_program(run->config, &run->lowered.program, &use, err);
 }
 
@@ -283,25 +298,19 @@ int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
         return rc;
     }
     begin(run); /* what an earlier execution holds is not beside this one */
-    rc = check_memory(run, engine, err);
+    rc = check_memory(run, engine, false, err);
     return rc < 0 ? rc : execute_jobs(run, name, true, err);
 }
 
-int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
+/* For figures; `each`: sums over ranks are rounded as if every one had come in its turn. Tasks of a
+ * program that does not fold are those of every rank. */
+static int execute_figures(struct ty_run *run, const char *name, bool each, struct ty_err *err)
 {
     const struct ty_program *whole = &run->lowered.program;
     enum ty_engine engine = TY_ENGINE_AUTO;
     bool folds = false;
-    const int fault = ty_run_schedule_fault(run, NULL);
-    if (fault == TY_ENOMEM) {
-        return ty_fail_memory(err);
-    }
-    /* the timeline of jobs is unfolded for the parts of it; a wrong schedule file is told of */
-    if (run->jobs != NULL || fault < 0) {
-        return execute_jobs(run, NULL, false, err);
-    }
     begin(run);
-    int rc = resolve(run, whole, NULL, &engine, err);
+    int rc = resolve(run, whole, name, &engine, err);
     if (rc < 0) {
         return rc;
     }
@@ -310,19 +319,46 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
         return ty_fail_memory(err);
     }
     if (rc < 0) {
-        return ty_run_execute(run, NULL, err); /* a fold that fails is told of all ranks */
+        return ty_run_execute(run, name, err); /* a fold that fails is told of all ranks */
     }
     if (!folds) {
         const struct ty_limit_use use = {.engine = engine, .plan = (double)run->arena.total};
         rc = ty_limit_check_program(run->config, whole, &use, err);
-        if (rc == 0) {
-            rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
-        }
+        rc = rc < 0 ? rc : execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
     }
     run->timeline = run->all;
     run->lockstep = folds;
-    rc = finish(run, rc, err);
-    if (folds) { /* every member counts */
+    return finish(run, folds && each ? whole : run->all.program, rc, err);
+}
+
+int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *err)
+{
+    const double t0 = ty_wall_s();
+    enum ty_engine engine;
+    int rc = choose_engine(run, name, &engine, err);
+    /* the timeline of jobs is unfolded for the parts of it; a wrong schedule file is told of */
+    if (rc < 0 || run->jobs != NULL || ty_run_schedule_fault(run, NULL) < 0) {
+        return rc < 0 ? rc : ty_run_execute(run, name, err);
+    }
+    begin(run); /* what an earlier execution holds is not beside this one */
+    rc = check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
+    rc = rc < 0 ? rc : execute_figures(run, name, true, err);
+    run->execute_s = ty_wall_s() - t0;
+    return rc;
+}
+
+int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_program *whole = &run->lowered.program;
+    const int fault = ty_run_schedule_fault(run, NULL);
+    if (fault == TY_ENOMEM) {
+        return ty_fail_memory(err);
+    }
+    if (run->jobs != NULL || fault < 0) {
+        return execute_jobs(run, NULL, false, err);
+    }
+    const int rc = execute_figures(run, NULL, false, err);
+    if (ty_run_is_folded(run)) { /* every member counts */
         run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks;
     }
     return rc;

@@ -11,6 +11,11 @@
 #define LITTLE      (32.0 * 1024 * 1024) /* B */
 #define PASS_MARKS  5.0  /* B of a pass while orders are made: model/lower/lower.c */
 #define LINK_LOAD_B 60.0 /* of an operation of one rank, where ranks differ; measured, see docs */
+/* Of an operation of one rank of each gang, where that is all that is executed: what a report keeps
+ * while it looks at shared links, and else; measured. */
+#define REPORT_LINKS_B 18.0
+#define REPORT_B       5.0
+#define GPU_B          200.0 /* of the plan of a GPU: links, ranks, groups; least measured */
 
 static const char remedy[] =
     "simulate fewer run.steps, a smaller layout.global_batch (of sequences, not "
@@ -62,18 +67,18 @@ int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_e
     const struct ty_layout *layout = &config->layout;
     const struct ty_sched_shape shape =
         ty_sched_shape_of(&config->schedule, layout->pipeline, layout->micro_batches);
-    const double members = folded ? 1.0 : (double)layout->tensor * layout->context * layout->data;
+    const double members = (double)layout->tensor * layout->context * layout->data;
     /* a forward and a backward of every micro-batch, in which every layer is one operation at
      * least; schedules that split the backward have more */
     const double pieces = 2.0 * config->run.steps * shape.m * shape.slices;
-    const double passes = pieces * shape.p * shape.v,
-                 tasks = pieces * config->arch.layers * members;
+    const double passes = pieces * shape.p * shape.v, tasks = pieces * config->arch.layers;
     const double need =
-        passes * sizeof(struct ty_pass) + tasks * sizeof(ty_ps) +
+        passes * sizeof(struct ty_pass) + tasks * (folded ? 1 : members) * sizeof(ty_ps) +
+        members * shape.p * GPU_B +
         passes / config->run.steps * (3 * sizeof(struct ty_slot) / 2.0 + PASS_MARKS);
     char what[96], count[64];
     (void)snprintf(what, sizeof(what), "a run of %s tasks at least",
-                   ty_words_count(tasks, count, sizeof(count)));
+                   ty_words_count(tasks * members, count, sizeof(count)));
     return ty_limit_check(config, what, need, 0, remedy, err);
 }
 
@@ -83,16 +88,24 @@ static double columns_B(bool varies, bool links)
     return varies || links ? 2 * sizeof(ty_ps) : sizeof(ty_ps);
 }
 
+/* What a report of a folded run keeps beside its columns. */
+static double report_B(bool links, double ops, double ranks)
+{
+    return ranks * sizeof(struct ty_rank_stats) + (links ? REPORT_LINKS_B : REPORT_B) * ops;
+}
+
 int ty_limit_allow(const void *arg, const struct ty_lower_size *size, struct ty_err *err)
 {
     const struct ty_limit_plan *plan = arg;
     const struct ty_config *c = plan->config;
     const bool links = c->run.contention && c->run.engine != (int)TY_ENGINE_SWEEP && size->flows;
-    const double tasks = size->ops * (plan->folded ? 1 : size->members);
+    const double tasks = size->ops * size->members, executed = plan->folded ? size->ops : tasks;
     const bool varies =
         c->run.jitter > 0 || c->run.gpu_spread > 0 || c->routing.method != TY_TOKENS_BALANCED;
     const double loads = links && varies && !plan->folded ? LINK_LOAD_B * size->most : 0;
-    const double held = size->passes * sizeof(struct ty_pass) + tasks * columns_B(varies, links);
+    const double report = plan->report ? report_B(links, size->ops, 0) : 0;
+    const double held =
+        size->passes * sizeof(struct ty_pass) + executed * columns_B(varies, links) + report;
     char what[96], count[64];
     if (ty_limit_allows(c, held + loads)) {
         return 0;
@@ -115,7 +128,8 @@ double ty_limit_execution_B(const struct ty_config *config, const struct ty_prog
     const double columns = columns_B(varies, links);
     const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
     const double of_loads = links && varies ? LINK_LOAD_B * most : 0;
-    return use->folded ? columns * ops
+    const double report = use->report ? report_B(links, ops, p->n_ranks) : 0;
+    return use->folded ? columns * ops + report
                        : columns * (double)p->n_tasks + (of_fold > of_loads ? of_fold : of_loads);
 }
 

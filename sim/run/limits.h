@@ -23,14 +23,16 @@ int ty_limit_check_plan(const struct ty_config *config, bool folded, struct ty_e
  * is there, as far as its ranks are known. The figure that is told is of all ranks. */
 struct ty_limit_plan {
     const struct ty_config *config;
-    bool folded; /* one member of each gang will be executed */
+    bool folded; /* one member of each gang will be executed ... */
+    bool report; /* ... for a report, not for a row of a sweep */
 };
 int ty_limit_allow(const void *limit_plan, const struct ty_lower_size *size, struct ty_err *err);
 
 /* An execution of a program. */
 struct ty_limit_use {
     enum ty_engine engine;
-    bool folded; /* one member of each gang */
+    bool folded; /* one member of each gang ... */
+    bool report; /* ... for a report, not for a row of a sweep */
     double plan; /* bytes of the program */
     double held; /* bytes that others hold */
 };

@@ -24,13 +24,6 @@ void ty_run_link_load_forget(struct ty_run_link_load *load)
     }
 }
 
-/* What was executed, all jobs; of a run that halted, what was issued of it. */
-static const struct ty_program *executed(const struct ty_run *run)
-{
-    const bool folded = run->all.program == &run->folded || run->all.whole == &run->folded;
-    return folded ? &run->lowered.program : run->all.program;
-}
-
 const struct ty_timeline *ty_run_link_times(const struct ty_run *run)
 {
     return run->all.whole != NULL ? &run->link_load->times : &run->all;
@@ -50,7 +43,7 @@ static int find_link_load(const struct ty_run *run, struct ty_err *err)
 {
     struct ty_link_load *load = &run->link_load->load;
     struct ty_arena *arena = &run->link_load->arena;
-    const struct ty_program *p = executed(run);
+    const struct ty_program *p = ty_run_program(run);
     const struct ty_contention *shared = &run->shared;
     struct ty_contention of_fold;
     int rc = ty_link_load_init(load, p, arena, err);

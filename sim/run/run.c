@@ -7,6 +7,7 @@
 #include "sim/base/clock.h"
 #include "sim/core/deadlock/mismatch.h"
 #include "sim/core/deadlock/stall.h"
+#include "sim/core/execute/fold.h"
 #include "sim/run/jobs.h"
 #include "sim/run/limits.h"
 #include "sim/run/links.h"
@@ -51,11 +52,11 @@ void ty_run_threads(struct ty_run *run, uint32_t threads)
     run->threads = threads;
 }
 
-/* `folded`: of the run one member of each gang will be executed. */
-static int plan(struct ty_run **out, const struct ty_config *config, bool folded,
-                struct ty_price_book *book, struct ty_err *err)
+/* `limit`: of what is going to be executed. */
+static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct ty_price_book *book,
+                struct ty_err *err)
 {
-    const struct ty_limit_plan limit = {.config = config, .folded = folded};
+    const struct ty_config *config = limit->config;
     const double t0 = ty_wall_s();
     struct ty_run *run = calloc(1, sizeof(*run));
     *out = NULL;
@@ -66,10 +67,10 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
     run->link_load = ty_run_link_load_new(&run->arena);
     int rc = run->link_load != NULL ? 0 : ty_fail_memory(err);
     if (rc == 0) {
-        rc = ty_limit_check_plan(config, folded, err);
+        rc = ty_limit_check_plan(config, limit->folded, err);
     }
     if (rc == 0) {
-        rc = lower(config, &config->cluster, &limit, book, &run->lowered, &run->arena, err);
+        rc = lower(config, &config->cluster, limit, book, &run->lowered, &run->arena, err);
     }
     rc = rc < 0 ? rc : ty_run_find_uneven(run, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
@@ -85,16 +86,29 @@ static int plan(struct ty_run **out, const struct ty_config *config, bool folded
 int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_price_book *book,
                 struct ty_err *err)
 {
-    return plan(out, config, true, book, err);
+    const struct ty_limit_plan limit = {.config = config, .folded = true};
+    return plan(out, &limit, book, err);
+}
+
+/* Whether ranks may turn out to be alike, as far as the run file alone can tell. */
+static bool may_fold(const struct ty_config *c)
+{
+    return c->n_jobs == 0 && c->run.jitter <= 0 && c->run.gpu_spread <= 0 &&
+           c->run.detail != TY_RUN_STEPS && c->routing.method == TY_TOKENS_BALANCED;
 }
 
 int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
 {
-    int rc = plan(out, config, false, NULL, err);
+    const bool folded = may_fold(config);
+    const struct ty_limit_plan limit = {.config = config, .folded = folded, .report = folded};
+    int rc = plan(out, &limit, NULL, err);
     if (rc == 0) {
+        const struct ty_program *p = &(*out)->lowered.program;
         const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,
+                                         .folded = folded && ty_program_folds(p),
+                                         .report = true,
                                          .plan = (double)(*out)->arena.total};
-        rc = ty_limit_check_program(config, &(*out)->lowered.program, &use, err);
+        rc = ty_limit_check_program(config, p, &use, err);
     }
     if (rc < 0) {
         ty_run_free(*out);

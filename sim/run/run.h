@@ -67,6 +67,23 @@ int ty_run_execute_program(struct ty_run *run, const struct ty_program *program,
 int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_price_book *book,
                 struct ty_err *err);
 
+/* Whether one member of each gang was executed for all. */
+static inline bool ty_run_is_folded(const struct ty_run *run)
+{
+    return run->all.program == &run->folded || run->all.whole == &run->folded;
+}
+
+/* The program that was executed, all jobs, every rank counted; of a run that halted, what was
+ * issued of it. */
+static inline const struct ty_program *ty_run_program(const struct ty_run *run)
+{
+    return ty_run_is_folded(run) ? &run->lowered.program : run->all.program;
+}
+
+/* Whether every rank was executed, as `what` ("a trace") needs; `halted`: or as far as it went. 0
+ * or TY_EUSAGE. */
+int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, struct ty_err *err);
+
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every
  * rank to trace or to explain. */

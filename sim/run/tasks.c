@@ -152,12 +152,13 @@ int ty_run_tasks(const struct ty_run *run, const char *ranks, struct ty_tasks **
                  struct ty_err *err)
 {
     *tasks = NULL;
-    if (!run->executed) {
-        return ty_fail(err, TY_EUSAGE, "tasks have times in an executed run only");
+    int rc = ty_run_check_ranks(run, "a column of tasks", false, err);
+    if (rc < 0) {
+        return rc;
     }
     struct ty_arena arena = {.head = NULL};
     struct ty_selection selection;
-    int rc = ty_select_ranks(run, ranks, "rank", &arena, &selection, err);
+    rc = ty_select_ranks(run, ranks, "rank", &arena, &selection, err);
     struct columns *c = rc == 0 ? calloc(1, sizeof(*c)) : NULL;
     if (rc == 0) {
         rc = c != NULL ? fill(c, run, &selection, err) : ty_fail_memory(err);

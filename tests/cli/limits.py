@@ -163,7 +163,7 @@ def bills(test, folder):
                      ["layout.global_batch=5000", "model.layers=16", "run.jitter=0.1"],
                      ["layout.global_batch=20000", "run.contention=false"],
                      ["layout.global_batch=100", "run.steps=200"],
-                     ["cluster.nodes=64", "layout.global_batch=32768", "layout.zero=3"],
+                     ["cluster.nodes=64", "layout.global_batch=1048576", "layout.zero=3"],
                      ["cluster.nodes=64", "layout.global_batch=16384", "run.gpu_spread=0.01"]):
         words = ["run", "run.yaml", "-q", *with_sets(settings)]
         status, bill = bill_of(test, folder, words, 10 * MB)

@@ -135,7 +135,7 @@ def memory(test):
         return int(done.stdout.split()[-1]) / 1024  # MiB
     base = ["run", EXAMPLES / "llama-65b-256xa100.yaml", "-q", "-o", "/dev/null", "--force",
             "--counters", "memory"]
-    bare = peak(*base)
+    bare = peak(*base, "--trace", "digest:/dev/null")  # of every rank, and of no file
     for name in ("chrome", "perfetto"):
         few = peak(*base, "--trace", f"{name}:/dev/null", "--ranks", "0-1")
         many = peak(*base, "--trace", f"{name}:/dev/null", "--ranks", "all")

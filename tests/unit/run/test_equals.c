@@ -1,0 +1,161 @@
+/* test_equals.c - ranks that cannot differ, executed once: every report is that of all ranks, byte
+ * for byte, on layouts drawn at random with whatever makes ranks differ or only seem to. */
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/noise.h"
+#include "sim/run/run.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/temp_dir.h"
+
+#define SETS_MAX 24u
+#define RUNS     150u
+
+static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+                           "model: {preset: llama-7b, layers: 8, sequence: 512}\n"
+                           "layout: {global_batch: 64}\n";
+static const char experts[] = "cluster: {preset: dgx-h100, nodes: 4}\n"
+                              "model: {preset: mixtral-8x7b, layers: 8, sequence: 512}\n"
+                              "layout: {global_batch: 64}\n";
+
+/* One of the two as a file of the folder, whose name is good until the next is asked for. */
+static const char *write_file(struct temp_dir *dir, const char *text)
+{
+    const char *path = temp_dir_file(dir, "run.yaml");
+    FILE *file = fopen(path, "w");
+    ck_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+    return path;
+}
+
+/* Of each row one setting is drawn; "": none. */
+static const char *const choices[][12] = {
+    {"", "layout.tensor=2", "layout.tensor=4", "layout.tensor=8", "layout.tensor=2"},
+    {"", "layout.pipeline=2", "layout.pipeline=4", "layout.pipeline=2"},
+    {"", "", "", "layout.context=2", "layout.context=4"},
+    {"", "layout.zero=1", "layout.zero=2", "layout.zero=3"},
+    {"", "", "layout.shard=2", "layout.shard=4", "layout.shard=8"},
+    {"", "", "layout.micro_batch=2"},
+    {"", "schedule.name=gpipe", "schedule.name=interleaved", "schedule.name=zb-1p",
+     "schedule.name=zb-v", "schedule.name=dualpipe", "schedule.name=chimera",
+     "schedule.name=pipedream-2bw", "schedule.name=1f1b"},
+    {"", "", "layout.sequence_parallel=true"},
+    {"", "", "layout.order=[data, tensor, context, pipeline]",
+     "layout.order=[tensor, context, pipeline, data]"},
+    {"", "", "run.steps=2"},
+    {"", "", "", "cluster.exceptions=[gpu 3 at 90 %]", "cluster.exceptions=[nic 1.2 dead]",
+     "cluster.exceptions=[gpu 5 at 100 %]"},
+    {"", "", "", "run.jitter=2 %", "run.contention=false", "run.engine=sweep", "run.engine=events"},
+    {"", "", "", "cluster.nics_per_node=4", "cluster.nodes=3"},
+    {"", "", "fabric.topology=rail-optimized", "fabric.oversubscription=2"},
+    {"", "", "framework.overlap_grad_reduce=true", "framework.preset=ddp"},
+    {"", "layout.expert=2", "layout.expert=4", "layout.expert=8"}, /* of models with experts */
+};
+
+struct drawn {
+    const char *yaml, *set[SETS_MAX];
+    size_t n;
+};
+
+static struct drawn draw(uint64_t seed)
+{
+    const bool sparse = ty_hash4(seed, 1, 0, 0) % 3 == 0;
+    struct drawn d = {.yaml = sparse ? experts : yaml};
+    for (size_t i = 0; i < TY_COUNT(choices) - !sparse; i++) {
+        size_t n = 0;
+        while (n < TY_COUNT(choices[i]) && choices[i][n] != NULL) {
+            n++;
+        }
+        const char *set = choices[i][ty_hash4(seed, 2, i, 0) % n];
+        if (set[0] != '\0') {
+            d.set[d.n++] = set;
+        }
+    }
+    return d;
+}
+
+/* The report of a run without the lines that tell what it took. */
+static char *report_of(struct ty_run *run, struct ty_err *err)
+{
+    static const char *const own[] = {"\"wall_s\"", "\"peak_rss_bytes\"", "\"executed_ranks\""};
+    char *text = NULL;
+    ck_assert_msg(ty_run_report(run, "json", &text, err) == 0, "%s", ty_err_text(err));
+    for (size_t i = 0; i < TY_COUNT(own); i++) {
+        char *line = strstr(text, own[i]);
+        char *end = line != NULL ? strchr(line, '\n') : NULL;
+        ck_assert_msg(end != NULL, "no %s", own[i]);
+        memmove(line, end, strlen(end) + 1);
+    }
+    return text;
+}
+
+/* Whether one of many stood for others; false, too, of what cannot be run. */
+static bool demand_equal(const char *path, const struct drawn *d, uint64_t seed)
+{
+    struct ty_err *err = ty_err_new();
+    struct ty_config *config = NULL;
+    struct ty_run *run = NULL;
+    bool once = false;
+    int rc = ty_config_load(&config, path, (const char *const *)d->set, d->n, err);
+    if (rc == 0) {
+        rc = ty_run_new(&run, config, err);
+    }
+    ck_assert_msg(rc == 0 || ty_err_exit_status(err) <= 3, "%s", ty_err_text(err));
+    if (rc == 0 && ty_run_execute(run, NULL, err) == 0) {
+        char *all = report_of(run, err);
+        ck_assert_int_eq(ty_run_execute_figures(run, NULL, err), 0);
+        char *one = report_of(run, err);
+        ck_assert_msg(strcmp(all, one) == 0, "seed %u", (unsigned)seed);
+        once = run->all.program->n_ranks < run->lowered.program.n_ranks;
+        ty_text_free(all);
+        ty_text_free(one);
+    }
+    ty_run_free(run);
+    ty_config_free(config);
+    ty_err_free(err);
+    return once;
+}
+
+START_TEST(reports_of_one_rank_for_all_are_those_of_all)
+{
+    struct temp_dir dir;
+    uint32_t once = 0;
+    temp_dir_make(&dir);
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        const struct drawn d = draw(seed);
+        once += demand_equal(write_file(&dir, d.yaml), &d, seed);
+    }
+    ck_assert_uint_gt(once, RUNS / 8);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
+/* Single ranks are not to be had of such a run. */
+START_TEST(what_shows_single_ranks_says_that_it_needs_all)
+{
+    struct temp_dir dir;
+    struct ty_err *err = ty_err_new();
+    struct ty_config *config;
+    struct ty_run *run;
+    struct ty_tasks *tasks;
+    char *text;
+    temp_dir_make(&dir);
+    ck_assert_int_eq(ty_config_load(&config, write_file(&dir, yaml), NULL, 0, err), 0);
+    ck_assert_int_eq(ty_run_new(&run, config, err), 0);
+    ck_assert_int_eq(ty_run_execute_figures(run, NULL, err), 0);
+    ck_assert_uint_eq(run->all.program->n_ranks, 1);
+    ck_assert_int_lt(ty_run_trace(run, "csv:null:", NULL, NULL, err), 0);
+    ck_assert_ptr_nonnull(strstr(ty_err_text(err), "a trace needs every rank"));
+    ck_assert_int_lt(ty_run_tasks(run, NULL, &tasks, err), 0);
+    ck_assert_int_lt(ty_run_explain(run, &text, err), 0);
+    ck_assert_int_eq(ty_run_execute(run, NULL, err), 0);
+    ck_assert_int_eq(ty_run_tasks(run, NULL, &tasks, err), 0);
+    ty_tasks_free(tasks);
+    ty_run_free(run);
+    ty_config_free(config);
+    ty_err_free(err);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
+TY_SUITE("equals", reports_of_one_rank_for_all_are_those_of_all,
+         what_shows_single_ranks_says_that_it_needs_all)
