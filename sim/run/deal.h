@@ -34,6 +34,7 @@ struct ty_deal_stage {
     double room_B;  /* for layers */
     double held;    /* micro-batches that it keeps at its fullest moment, */
     double again;   /* and for which what came back stays: of split backwards */
+    double spare_B; /* that its fullest moment leaves to what comes back in another one */
     uint32_t least; /* layers */
 };
 

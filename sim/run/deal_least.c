@@ -246,7 +246,7 @@ static double most_again(const struct ty_deal *d, uint32_t s)
             most = fmax(most, d->kind[i].again_B[k]);
         }
     }
-    return most;
+    return fmax(0, most - d->stage[s].spare_B);
 }
 
 static double states_of(const struct ty_deal *d, uint32_t from, uint32_t to)

@@ -1,6 +1,8 @@
 /* pass_times.c - passes as they were executed, see pass_times.h. */
 #include "sim/run/pass_times.h"
 
+#include <string.h>
+
 /* Mean time of a stage's passes by phase, from the first operation to the last, s: on the GPU of
  * the stage that computes longest, as the others wait for it. */
 struct pass_times {
@@ -74,6 +76,63 @@ void ty_stage_work(const struct ty_run *run, double *work)
             if (pass->phase != TY_PHASE_STEP) {
                 work[pass->stage] += ty_s_from_ps(pass_time(run, gang, pass, member)) / rounds;
             }
+        }
+    }
+}
+
+/* Where the parts of passes are added up. */
+struct parts {
+    const struct ty_timeline *timeline;
+    double *work, *layer;
+    uint32_t n_layers;
+    uint32_t *forwards; /* [virtual stages] */
+};
+
+static void add_parts(const struct parts *out, const struct ty_gang *gang,
+                      const struct ty_pass *pass, uint32_t member)
+{
+    const struct ty_program *p = out->timeline->program;
+    const struct ty_op *ops = ty_pass_ops(p, pass);
+    ty_ps last = UINT64_MAX;
+    for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++) {
+        if (ops[k].stream != TY_STREAM_COMPUTE) {
+            continue;
+        }
+        const uint64_t ordinal = (uint64_t)pass->first_op + k;
+        const ty_ps start = ty_timeline_starts(out->timeline, gang, ordinal)[member];
+        const ty_ps end = start + ty_timeline_dur(out->timeline, gang, &ops[k], ordinal, member);
+        const double seconds = ty_s_from_ps(end - (last < start ? last : start));
+        *(ops[k].layer < out->n_layers ? &out->layer[ops[k].layer] : &out->work[pass->stage]) +=
+            seconds;
+        last = end;
+    }
+    out->forwards[pass->stage] += pass->phase == TY_PHASE_FORWARD && !pass->resumed;
+}
+
+void ty_layer_work(const struct ty_run *run, double *work, double *layer)
+{
+    const struct ty_config *c = run->config;
+    const struct ty_program *p = run->timeline.program;
+    const uint32_t stages = c->layout.stages;
+    uint32_t forwards[TY_LIST_MAX] = {0};
+    const struct parts out = {&run->timeline, work, layer, c->arch.layers, forwards};
+    memset(work, 0, stages * sizeof(*work));
+    memset(layer, 0, c->arch.layers * sizeof(*layer));
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        const uint32_t member = gang->n_ranks == 1 ? 0 : slowest_member(run, gang);
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
+            if (pass->phase != TY_PHASE_STEP) {
+                add_parts(&out, gang, pass, member);
+            }
+        }
+    }
+    for (uint32_t s = 0; s < stages; s++) {
+        const struct ty_layers own = ty_layout_layers(&c->layout, &c->arch, stages, s);
+        work[s] /= forwards[s];
+        for (uint32_t i = 0; i < own.count; i++) {
+            layer[own.first + i] /= forwards[s];
         }
     }
 }

@@ -16,6 +16,11 @@ struct ty_stage_times ty_stage_times_of(const struct ty_run *run);
 /* Mean forward + backward of each virtual stage on its rank, s, into work[pipeline x chunks]. */
 void ty_stage_work(const struct ty_run *run, double *work);
 
+/* The same in parts: of each layer on its rank, into layer[model.layers], and what else each
+ * virtual stage has to do, into work[]. An operation counts with the time its stream was idle
+ * before it within its pass. Of what was timed: of a folded run, too. */
+void ty_layer_work(const struct ty_run *run, double *work, double *layer);
+
 /* Passes forward, and as many backward, of a stage in a step. */
 uint32_t ty_stage_times_rounds(const struct ty_run *run);
 

@@ -54,6 +54,7 @@ static void draw_problem(struct problem *p, uint32_t layers, uint32_t kinds, uin
                                              .room_B = all / stages * (tight + draw()),
                                              .held = stages - s,
                                              .again = draw() < 0.2 ? 1 : 0,
+                                             .spare_B = draw() < 0.3 ? draw() : 0,
                                              .least = s > 0 && s + 1 < stages};
     }
     p->deal = (struct ty_deal){.layer = p->layer,
@@ -89,7 +90,7 @@ static double stage_with(const struct ty_deal *d, uint32_t s, uint32_t from, uin
         }
     }
     const bool freed = alike && to > from && mode[to - from - 1] == 0;
-    bytes += again && !freed ? brief : 0;
+    bytes += again && !freed ? fmax(0, brief - stage->spare_B) : 0;
     return bytes <= stage->room_B + 1e-12 ? seconds : HUGE_VAL;
 }
 
