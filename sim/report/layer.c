@@ -258,9 +258,20 @@ static void put_layers(const struct listing *l, const struct ty_units *units)
     }
 }
 
+/* Without experts nobody has a place among those who share them. */
+static bool is_there(const struct ty_layout *layout, enum ty_comm_group g)
+{
+    const bool experts = g == TY_GROUP_EXPERT || g == TY_GROUP_EXPERT_TENSOR ||
+                         g == TY_GROUP_EXPERT_ALL || g == TY_GROUP_EXPERT_DATA;
+    return !experts || layout->expert_data > 0;
+}
+
 static int find_groups(struct listing *l, struct ty_err *err)
 {
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        if (!is_there(&l->run->config->layout, g)) {
+            continue;
+        }
         l->reach[g] = ty_comm_reaches(&l->run->config->layout, &l->run->lowered.grid, g, l->arena);
         if (l->reach[g] == NULL) {
             return ty_fail_memory(err);
