@@ -344,7 +344,7 @@ TY_API int ty_diff_trace(const struct ty_diff_run *runs, size_t n, const char *t
 /* Processes that answer one question together, on one machine or on many that share a file system:
  * each makes the same call with the same options, but for its number. How they reach each other is
  * up to whoever starts them (trainyard-mpi: by MPI). The functions may be called by several threads
- * at once, `meet` by one. */
+ * at once, `meet` by one. A call fails without a message where another member's has one. */
 struct ty_crew {
     uint32_t member, n; /* this process, of so many; the first writes the result */
     void *arg;          /* of the functions */
@@ -369,7 +369,11 @@ struct ty_sweep_options {
     const char *output; /* CSV; NULL: standard output */
     uint32_t jobs;      /* threads; 0: one per core */
     bool resume;        /* keep the finished rows of an earlier call's output.partial; a file */
-    bool uncertain;     /* with 90 % bands, and which rows cannot be told from the fastest */
+    uint32_t shard;     /* 1 .. n_shards: only every n_shards-th row, from this one on */
+    uint32_t n_shards;  /* 0: all rows */
+    const char *const *merge; /* [n_merge] outputs of shards: put together, nothing is simulated */
+    size_t n_merge;
+    bool uncertain; /* with 90 % bands, and which rows cannot be told from the fastest */
     struct ty_sweep_summary *summary; /* filled when not NULL */
     ty_progress_fn *progress;         /* one call at a time, from any thread; or NULL */
     void *progress_arg;

@@ -12,21 +12,26 @@ struct cli_list {
 
 /* Every option of every command, as given; NULL or 0 when absent. */
 struct cli_options {
-    const char *command;      /* its name */
-    const char *operand;      /* FILE, NAME or WHAT */
-    const char *second;       /* another FILE, where a command takes two */
-    struct cli_list operands; /* all of them, where a command takes any number */
+    const char *command;         /* its name */
+    const char *operand;         /* FILE, NAME or WHAT */
+    const char *second;          /* another FILE, where a command takes two */
+    const char *const *operands; /* [n_operands] all of them, where a command takes several */
+    size_t n_operands;
     struct cli_list set, with, trace, over, against_set;
     const char *stats, *output, *engine, *ranks, *detail, *window, *order, *counters, *steps, *args,
         *flows, *critical;
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
-    const char *rows, *jobs, *measured, *operators, *collectives, *fit, *prior, *against,
+    const char *rows, *jobs, *shard, *measured, *operators, *collectives, *fit, *prior, *against,
         *gpus_per_node, *model, *cluster, *gpus;
-    bool show_config, traffic, uncertain, no_bubbles, force, resume, quiet, help;
-    char seed[64];   /* "run.seed=N", the last of `set`; or empty */
+    bool show_config, traffic, uncertain, no_bubbles, force, resume, merge, quiet, help;
+    const struct ty_crew *crew; /* with whom the work is shared; NULL: nobody */
+    char seed[64];              /* "run.seed=N", the last of `set`; or empty */
     char line[4096]; /* the whole command as it can be typed again, or its beginning and "..." */
 };
+
+/* The program, of which a process of a crew (NULL: none) plays its part. The exit status. */
+int cli_main(int argc, char **argv, const struct ty_crew *crew);
 
 /* Reads the words after the command. Returns 0, or prints what is wrong and returns 2. */
 int cli_parse(enum cli_command command, int argc, char **argv, struct cli_options *out);
@@ -52,7 +57,7 @@ __attribute__((format(printf, 1, 2)))
 void cli_say(const char *format, ...);
 
 /* Prints the messages, those about the command line with the command's name before them, and
- * returns the exit status; frees the error. */
+ * returns the exit status; frees the error. Without a message another process has one. */
 int cli_fail(const struct cli_options *o, struct ty_err *err);
 
 /* Prints that an output would take the place of an input; returns 2. */
@@ -123,7 +128,8 @@ uint32_t cli_columns(void);
  * 2. */
 int cli_number(const struct cli_options *o, const char *option, const char *text, uint32_t *out);
 
-/* The value of --jobs, 0 without; returns 0, or 2 as cli_number. */
+/* The value of --jobs; without it 0, and 1 where processes share the work: there may be one for
+ * each core. Returns 0, or 2 as cli_number. */
 int cli_jobs(const struct cli_options *o, uint32_t *jobs);
 
 /* One function per command: the exit status. */

@@ -76,8 +76,8 @@ static int fill_sets(const struct cli_options *o, struct comparison *c)
 static int fill_paths(const struct cli_options *o, struct comparison *c)
 {
     size_t pipes = 0;
-    for (; c->n < o->operands.n; c->n++) {
-        c->run[c->n].path = o->operands.item[c->n];
+    for (; c->n < o->n_operands; c->n++) {
+        c->run[c->n].path = o->operands[c->n];
     }
     if (o->against != NULL && c->n == CLI_RUNS_MAX) {
         cli_say("trainyard diff: --against %s: %d runs are compared at once; write one FILE "

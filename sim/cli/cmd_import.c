@@ -23,8 +23,8 @@ static int print(const struct cli_options *o, const char *report, const char *ta
 /* The table may not take the place of a profile. */
 static int check_output(const struct cli_options *o)
 {
-    for (size_t i = 1; i < o->operands.n && o->output != NULL; i++) {
-        if (cli_overwrites(o->output, o->operands.item[i])) {
+    for (size_t i = 1; i < o->n_operands && o->output != NULL; i++) {
+        if (cli_overwrites(o->output, o->operands[i])) {
             return cli_fail_overwrites(o, o->output);
         }
     }
@@ -38,7 +38,7 @@ int cmd_import(const struct cli_options *o)
         cli_say("trainyard import: unknown form (%s); write kineto FILE...\n", o->operand);
         return 2;
     }
-    if (o->operands.n < 2) {
+    if (o->n_operands < 2) {
         cli_say("trainyard import: FILE is missing\nusage: trainyard import kineto FILE... "
                 "[OPTION]...\n");
         return 2;
@@ -51,8 +51,8 @@ int cmd_import(const struct cli_options *o)
         return 2;
     }
     struct ty_err *err = ty_err_new();
-    const struct ty_import_options options = {.paths = o->operands.item + 1,
-                                              .n_paths = o->operands.n - 1,
+    const struct ty_import_options options = {.paths = o->operands + 1,
+                                              .n_paths = o->n_operands - 1,
                                               .gpus_per_node = gpus_per_node,
                                               .steps = o->steps,
                                               .stats = o->stats};

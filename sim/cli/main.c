@@ -1,4 +1,4 @@
-/* main.c - finds the command and runs it. */
+/* main.c - finds the command and runs it, in one process or in several that share its work. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static int help(int argc, char **argv)
     return 0;
 }
 
-static int dispatch(int argc, char **argv)
+static int dispatch(int argc, char **argv, const struct ty_crew *crew)
 {
     if (argc < 2) {
         print_usage(stderr);
@@ -105,6 +105,10 @@ static int dispatch(int argc, char **argv)
     if (command == CLI_N_COMMANDS) {
         return unknown(argv[1]);
     }
+    if (crew != NULL && command != CLI_sweep) {
+        cli_say("trainyard-mpi: %s is for one process; write trainyard %s\n", argv[1], argv[1]);
+        return 2;
+    }
     struct cli_options options;
     const int status = cli_parse((enum cli_command)command, argc - 1, argv + 1, &options);
     if (status != 0) {
@@ -114,13 +118,14 @@ static int dispatch(int argc, char **argv)
         cli_print_help((enum cli_command)command);
         return 0;
     }
+    options.crew = crew;
     return run[command](&options);
 }
 
-int main(int argc, char **argv)
+int cli_main(int argc, char **argv, const struct ty_crew *crew)
 {
     cli_catch_signals();
-    const int status = dispatch(argc, argv);
+    const int status = dispatch(argc, argv, crew);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_say("trainyard: cannot write standard output: %s\n", strerror(errno));
         return status == 0 ? 3 : status;

@@ -292,8 +292,9 @@ static int keep_operands(enum cli_command command, int n, char **words, struct c
                     (int)strcspn(row->arguments, " "), row->arguments);
             return 2;
         }
-        out->operands.item[out->operands.n++] = words[i];
     }
+    out->operands = (const char *const *)words;
+    out->n_operands = (size_t)n;
     out->operand = words[0];
     out->second = n > 1 ? words[1] : NULL;
     return 0;

@@ -36,6 +36,10 @@ int cli_fail(const struct cli_options *o, struct ty_err *err)
         return 4;
     }
     const int status = ty_err_exit_status(err);
+    if (status == 0) {
+        ty_err_free(err);
+        return 4;
+    }
     if (status == 2) {
         cli_say("trainyard %s: ", o->command);
     }
@@ -67,7 +71,7 @@ int cli_number(const struct cli_options *o, const char *option, const char *text
 
 int cli_jobs(const struct cli_options *o, uint32_t *jobs)
 {
-    *jobs = 0;
+    *jobs = o->crew != NULL ? 1 : 0;
     return o->jobs != NULL ? cli_number(o, "--jobs", o->jobs, jobs) : 0;
 }
 

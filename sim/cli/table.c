@@ -49,10 +49,10 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "path, whom the others wait for, and changes that would help, each tried by another run.",
      "trainyard explain slow-gpu.yaml", "what one slow GPU costs, and what would help"},
     {"sweep", "FILE --rows CSV", "run every row of a table, or every combination of values",
-     CLI_TAKES_FILE, RUN_FILE, 1,
+     CLI_TAKES_FILE, RUN_FILE, CLI_ANY_MANY,
      "A row of results for each row of a table whose columns name keys, or for each combination of "
      "--over. A row that is invalid gets its message, and the sweep goes on; one that was killed "
-     "goes on with --resume.",
+     "goes on with --resume. On several machines: --shard on each, then --merge; or trainyard-mpi.",
      "trainyard sweep llama-30b-256xa100.yaml --over layout.tensor=2,4,8 -o table.csv",
      "a table of three runs"},
     {"calibrate", "FILE --rows CSV", "fit keys of the run file to measured times", CLI_TAKES_FILE,
@@ -166,6 +166,11 @@ const struct cli_option_row cli_option_rows[] = {
      "N", CLI_TAKES_TEXT, NULL, "threads; one per core when left out"},
     {"resume", 0, CLI_FLAG, AT(resume), BIT(sweep), NULL, CLI_TAKES_NOTHING, NULL,
      "keep the rows that a killed sweep finished"},
+    {"shard", 0, CLI_VALUE, AT(shard), BIT(sweep), "I/N", CLI_TAKES_TEXT, NULL,
+     "of N shards the I-th alone, such as 2/8: rows I, I + N, I + 2 N and so on, to be merged"},
+    {"merge", 0, CLI_FLAG, AT(merge), BIT(sweep), NULL, CLI_TAKES_NOTHING, NULL,
+     "make the table of those of all shards, named behind FILE; a row of each is simulated as a "
+     "check"},
     {"measured", 0, CLI_VALUE, AT(measured), BIT(calibrate), "COLUMN", CLI_TAKES_TEXT, NULL,
      "column of --rows with measured step times, in seconds or with a unit"},
     {"operators", 0, CLI_VALUE, AT(operators), BIT(calibrate), "CSV", CLI_TAKES_FILE, ".csv",

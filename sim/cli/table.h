@@ -29,6 +29,7 @@ enum cli_command {
 
 #define CLI_RUNS_MAX 8 /* that are compared at once */
 #define CLI_LIST_MAX 256
+#define CLI_ANY_MANY (1 << 20) /* operands: more than a command line can have */
 
 /* What a word on the command line is: how a shell completes it. */
 enum cli_takes {

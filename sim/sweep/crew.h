@@ -14,8 +14,7 @@ static inline bool ty_crew_leads(const struct ty_crew *crew)
 }
 
 /* Calls work(arg, i) for i = 0 .. n-1 as ty_pool_run, each of them in one of the processes. Where
- * work says false no member starts a further one. To be followed by ty_crew_meet before another
- * one. */
+ * work says false no member takes further ones. Before it is called again all have to meet. */
 void ty_crew_run(const struct ty_crew *crew, uint32_t n, uint32_t jobs, ty_pool_fn *work,
                  void *arg);
 
@@ -26,7 +25,7 @@ static inline double ty_crew_least(const struct ty_crew *crew, double offer_s)
 }
 
 /* Waits until all members are here; rc: how this one fared. 0 when all fared well, else a failure:
- * its own, or that another one tells its own. */
-int ty_crew_meet(const struct ty_crew *crew, int rc, struct ty_err *err);
+ * its own, or, without a message, TY_EIO: another member has one, and tells it. */
+int ty_crew_meet(const struct ty_crew *crew, int rc);
 
 #endif

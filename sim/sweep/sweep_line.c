@@ -169,15 +169,30 @@ static bool read_band(const char **p, struct ty_sweep_figures *f)
            f->high_s >= f->low_s;
 }
 
+/* A cell up to the end of the line, without its quotes. */
+static void read_cell(const char *p, char *text, size_t size)
+{
+    const bool quoted = *p == '"';
+    size_t n = 0;
+    for (p += quoted; *p != '\0' && (quoted || *p != '\n') && n + 1 < size; p++) {
+        if (quoted && *p == '"' && *++p != '"') {
+            break;
+        }
+        text[n++] = *p;
+    }
+    text[n] = '\0';
+}
+
 enum ty_sweep_read ty_sweep_line_read(const char *text, struct ty_sweep_columns with,
-                                      struct ty_sweep_figures *f)
+                                      struct ty_sweep_figures *f, char message[TY_ROW_MESSAGE])
 {
     const struct columns c = columns_of(with.fleet);
     const size_t n_empty = empty_columns(with);
     const char *p = text;
     *f = (struct ty_sweep_figures){.framework = ""};
     if (strspn(text, ",") >= n_empty) {
-        return text[n_empty] != '\n' && text[n_empty] != '\0' ? TY_SWEEP_ERROR : TY_SWEEP_NONSENSE;
+        read_cell(text + n_empty, message, TY_ROW_MESSAGE);
+        return message[0] != '\0' ? TY_SWEEP_ERROR : TY_SWEEP_NONSENSE;
     }
     bool ok = true;
     for (uint32_t i = 0; i < c.n_plain && ok; i++) {

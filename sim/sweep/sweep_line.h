@@ -4,6 +4,7 @@
 
 #include "sim/base/text.h"
 #include "sim/run/figures.h"
+#include "sim/sweep/row_run.h"
 
 /* A row with an answer. Its columns are the figures of TY_IN_SWEEP, in order; `fits` and
  * `framework` stand before those that a fleet section asks for. */
@@ -43,8 +44,9 @@ enum ty_sweep_read {
     TY_SWEEP_ERROR
 };
 
-/* Reads what those wrote, with the end of the line; of an error nothing but that. */
+/* Reads what those wrote, with the end of the line; of an error its message and nothing else. */
 enum ty_sweep_read ty_sweep_line_read(const char *text, struct ty_sweep_columns with,
-                                      struct ty_sweep_figures *figures);
+                                      struct ty_sweep_figures *figures,
+                                      char message[TY_ROW_MESSAGE]);
 
 #endif

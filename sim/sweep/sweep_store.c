@@ -1,20 +1,13 @@
 /* sweep_store.c - see sweep_store.h.
  *
- * PATH.partial is a table, too: its columns, then a record for each row, as they finish:
- *
- *     row,bytes,crc32,layout.tensor,step_time_s,...
- *     2,118,9ae2f30c,4,1.263,...
- *
- * which is the number of the row, from 1, the length of its line of the table and a check of both.
- * One write adds a record, and nothing but records is ever added, so what a kill or a crash of the
- * machine can leave is a record that is cut, or blocks of zeros: all before the first broken one
- * counts. The table in order is on the disk (fsync) before it takes its name, and PATH.partial goes
- * after that. */
+ * PATH.partial has records (sweep_records.h) as rows finish. The table in order is on the disk
+ * (fsync) before it takes its name, and PATH.partial goes after that. */
 #define _DEFAULT_SOURCE     /* flock */
-#define _XOPEN_SOURCE   700 /* ftruncate, realpath, strndup */
+#define _XOPEN_SOURCE   700 /* ftruncate, realpath */
 
 #include "sim/sweep/sweep_store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,20 +20,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <zlib.h>
-
 #include "sim/base/file.h"
-#include "sim/base/text.h"
 
-#define MAX_BYTES  ((size_t)1 << 30) /* of PATH.partial: a million rows have some 200 MB */
-#define LOCK_TRIES 100u              /* names that changed hands while they were opened */
+#define LOCK_TRIES 100u /* names that changed hands while they were opened */
+#define ANEW       "remove it to start anew"
 
 /* ---- opening ---- */
 
-/* Where rows go: standard output; a file, through links; or something that is no file, as it is. */
-static int find_target(struct ty_sweep_store *store, const char *output, struct ty_arena *arena,
-                       struct ty_err *err)
+/* The files that a sweep into PATH has. */
+static int name_files(struct ty_sweep_store *store, const char *path, struct ty_err *err)
 {
+    char number[16] = "";
+    if (store->is.member > 0) {
+        (void)snprintf(number, sizeof(number), ".%" PRIu32, store->is.member);
+    }
+    store->path = ty_arena_printf(store->arena, "%s", path);
+    store->partial = ty_arena_printf(store->arena, "%s.partial%s", path, number);
+    store->ordered = ty_arena_printf(store->arena, "%s.partial.ordered", path);
+    return store->path == NULL || store->partial == NULL || store->ordered == NULL
+               ? ty_fail_memory(err)
+               : 0;
+}
+
+/* Where rows go: standard output; a file, through links; or something that is no file, as it is. */
+static int find_target(struct ty_sweep_store *store, struct ty_err *err)
+{
+    const char *output = store->is.output;
     struct stat st;
     const bool named = output != NULL && strcmp(output, "-") != 0;
     const bool there = named && stat(output, &st) == 0;
@@ -57,15 +62,10 @@ static int find_target(struct ty_sweep_store *store, const char *output, struct 
     if (there && real == NULL) {
         return ty_fail_write(err, output, errno);
     }
-    const char *path = real != NULL ? real : output;
     store->fd = -1;
-    store->path = ty_arena_printf(arena, "%s", path);
-    store->partial = ty_arena_printf(arena, "%s.partial", path);
-    store->ordered = ty_arena_printf(arena, "%s.partial.ordered", path);
+    const int rc = name_files(store, real != NULL ? real : output, err);
     free(real);
-    return store->path == NULL || store->partial == NULL || store->ordered == NULL
-               ? ty_fail_memory(err)
-               : 0;
+    return rc;
 }
 
 static bool is_still_named(const struct ty_sweep_store *store)
@@ -98,161 +98,206 @@ static int open_partial(struct ty_sweep_store *store, struct ty_err *err)
     return ty_fail_write(err, store->partial, errno);
 }
 
-static int64_t size_of(const struct ty_sweep_store *store)
+/* Bytes of a file; -1: there is none. */
+static int64_t size_of(const char *path)
 {
     struct stat st;
-    return fstat(store->fd, &st) == 0 ? (int64_t)st.st_size : -1;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
 }
 
-/* ---- what an earlier sweep left ---- */
-
-struct record {
-    uint32_t row;
-    const char *line; /* of the table */
-    size_t n;         /* bytes of it */
-};
-
-static uint32_t check_of(uint32_t row, const char *line, size_t n)
+int ty_sweep_store_open(struct ty_sweep_store *store, const struct ty_sweep_target *target,
+                        struct ty_arena *arena, struct ty_err *err)
 {
-    return (uint32_t)crc32_z(row + 1, (const Bytef *)line, n);
-}
-
-/* The record that begins at `at`; false: what is there is none, or not whole. */
-static bool read_record(const char *at, const char *end, struct record *r)
-{
-    char *p;
-    const unsigned long row = strtoul(at, &p, 10);
-    if (*p != ',' || row == 0 || row > UINT32_MAX) {
-        return false;
-    }
-    r->row = (uint32_t)row - 1;
-    r->n = strtoul(p + 1, &p, 10);
-    if (*p != ',') {
-        return false;
-    }
-    const unsigned long check = strtoul(p + 1, &p, 16);
-    r->line = p + 1;
-    return *p == ',' && r->n > 0 && r->n <= (size_t)(end - r->line) && r->line[r->n - 1] == '\n' &&
-           memchr(r->line, '\0', r->n) == NULL && check == check_of(r->row, r->line, r->n);
-}
-
-/* Takes the line of a record over, if it is one of this sweep. */
-static int keep_record(struct ty_sweep_store *store, const struct record *r, ty_sweep_look *look,
-                       void *arg, struct ty_err *err)
-{
-    if (r->row < store->n_rows && store->line[r->row] != NULL) {
-        return 0;
-    }
-    char *line = strndup(r->line, r->n);
-    if (line == NULL) {
+    *store = (struct ty_sweep_store){.is = *target, .arena = arena, .fd = -1};
+    store->rows = (struct ty_sweep_records){
+        .head = ty_sweep_records_head(target->header, arena),
+        .line = ty_arena_array(arena, char *, (size_t)target->n_rows + 1),
+        .n_rows = target->n_rows,
+    };
+    if (store->rows.line == NULL || store->rows.head == NULL) {
         return ty_fail_memory(err);
     }
-    const int rc = r->row < store->n_rows ? look(arg, r->row, line) : TY_EINPUT;
-    if (rc == 0) {
-        store->line[r->row] = line;
-        return 0;
-    }
-    free(line);
-    return rc == TY_ENOMEM
-               ? ty_fail_memory(err)
-               : ty_fail(err, TY_EINPUT,
-                         "%s: its row %" PRIu32 " is not that of this sweep; remove it to "
-                         "start anew",
-                         store->partial, r->row + 1);
-}
-
-/* Whether a first line could have been ours, before it was cut or overwritten with zeros. */
-static bool began_right(const char *head, const char *text, size_t len)
-{
-    size_t i = 0;
-    while (i < len && head[i] != '\0' && (text[i] == head[i] || text[i] == '\0')) {
-        i++;
-    }
-    return i == len || head[i] == '\0';
-}
-
-/* Keeps the records before the first broken one. Refuses a text that was not written for this
- * table: its figures would stand in wrong rows. */
-static int keep(struct ty_sweep_store *store, const char *text, size_t len, ty_sweep_look *look,
-                void *arg, struct ty_err *err)
-{
-    const size_t n = strlen(store->head);
-    struct record r;
-    if (!began_right(store->head, text, len)) {
-        return ty_fail(err, TY_EINPUT,
-                       "%s: its columns are not those of this sweep; remove it to start anew",
-                       store->partial);
-    }
-    const char *at = text, *end = text + len;
-    if (len >= n && memcmp(text, store->head, n) == 0) {
-        at += n;
-        while (read_record(at, end, &r)) {
-            const int rc = keep_record(store, &r, look, arg, err);
-            if (rc < 0) {
-                return rc;
-            }
-            at = r.line + r.n;
-        }
-    }
-    store->end = at - text;
-    store->broken_B = (size_t)(end - at);
-    return 0;
-}
-
-static int read_partial(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
-                        struct ty_err *err)
-{
-    struct ty_arena arena = {.head = NULL};
-    const char *text = "";
-    size_t len = 0;
-    int rc = ty_file_read(&arena, store->partial, MAX_BYTES, &text, &len, err);
-    if (rc == 0 && size_of(store) != (int64_t)len) {
-        rc = ty_fail(err, TY_EINPUT, "%s: not what a sweep wrote; remove it to start anew",
-                     store->partial);
-    }
-    if (rc == 0) {
-        rc = keep(store, text, len, look, arg, err);
-    }
-    ty_arena_release(&arena);
-    return rc;
-}
-
-int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
-                        const char *header, struct ty_arena *arena, struct ty_err *err)
-{
-    *store = (struct ty_sweep_store){.n_rows = n_rows, .header = header, .fd = -1};
-    store->line = ty_arena_array(arena, char *, (size_t)n_rows + 1);
-    store->head = ty_arena_printf(arena, "row,bytes,crc32,%s", header);
-    if (store->line == NULL || store->head == NULL) {
-        return ty_fail_memory(err);
-    }
-    const int rc = find_target(store, output, arena, err);
+    const int rc = find_target(store, err);
     return rc < 0 || store->partial == NULL ? rc : open_partial(store, err);
 }
 
-int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
-                         struct ty_err *err)
+/* ---- what was there before ---- */
+
+/* Whether `name` is "BASE.partial" or "BASE.partial.N", and not the one that is this process's. */
+static bool is_other(const struct ty_sweep_store *store, const char *base, const char *name)
 {
-    const char *begins = store->partial != NULL ? store->head : store->header;
-    const int64_t n = (int64_t)strlen(begins);
-    if (store->partial != NULL && look == NULL && size_of(store) > n) {
-        return ty_fail(err, TY_EIO,
-                       "%s: rows that an earlier sweep finished; --resume goes on from there, or "
-                       "remove it to start anew",
-                       store->partial);
+    static const char partial[] = ".partial";
+    const size_t n = strlen(base), m = sizeof(partial) - 1;
+    if (strncmp(name, base, n) != 0 || strncmp(name + n, partial, m) != 0) {
+        return false;
     }
-    if (store->partial != NULL && look != NULL) {
-        const int rc = read_partial(store, look, arg, err);
-        if (rc < 0) {
-            return rc;
+    const char *end = name + n + m;
+    if (end[0] == '\0') {
+        return store->is.member != 0;
+    }
+    return end[0] == '.' && end[1] != '\0' && end[1 + strspn(end + 1, "0123456789")] == '\0' &&
+           strtoul(end + 1, NULL, 10) != store->is.member;
+}
+
+static int add_other(struct ty_sweep_store *store, size_t *room, const char *path,
+                     struct ty_err *err)
+{
+    if (path != NULL && store->n_others == *room) {
+        const char **more = ty_arena_array(store->arena, const char *, *room * 2 + 8);
+        if (more != NULL && store->n_others > 0) {
+            memcpy(more, store->others, store->n_others * sizeof(*more));
+        }
+        *room = *room * 2 + 8;
+        store->others = more;
+    }
+    if (path == NULL || store->others == NULL) {
+        return ty_fail_memory(err);
+    }
+    store->others[store->n_others++] = path;
+    return 0;
+}
+
+/* What other processes have or had beside PATH: in the order of the folder, as nothing depends on
+ * it. */
+static int find_others(struct ty_sweep_store *store, struct ty_err *err)
+{
+    const char *slash = strrchr(store->path, '/');
+    const size_t n = slash == NULL ? 0 : (size_t)(slash - store->path) + 1;
+    char *folder = n == 0 ? ty_arena_strndup(store->arena, ".", 1)
+                          : ty_arena_strndup(store->arena, store->path, n);
+    size_t room = 0;
+    int rc = 0;
+    store->n_others = 0;
+    if (folder == NULL) {
+        return ty_fail_memory(err);
+    }
+    DIR *dir = opendir(folder);
+    if (dir == NULL) {
+        return ty_fail(err, TY_EIO, "%s: %s", folder, strerror(errno));
+    }
+    for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
+        if (is_other(store, store->path + n, entry->d_name)) {
+            rc = add_other(
+                store, &room,
+                ty_arena_printf(store->arena, "%.*s%s", (int)n, store->path, entry->d_name), err);
         }
     }
+    (void)closedir(dir);
+    return rc;
+}
+
+static int read_file(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                     const char *path, const char *otherwise, struct ty_sweep_found *found,
+                     struct ty_err *err)
+{
+    const int rc = ty_sweep_records_read(&store->rows, path, earlier->look, earlier->arg, otherwise,
+                                         found, err);
+    if (rc == 0 && found->sample != UINT32_MAX) {
+        store->sample[store->n_samples++] =
+            (struct ty_sweep_sample){.path = path, .row = found->sample};
+    }
+    return rc;
+}
+
+static int read_others(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                       struct ty_err *err)
+{
+    struct ty_sweep_found found;
+    int rc = 0;
+    for (size_t i = 0; i < store->n_others && rc == 0; i++) {
+        rc = read_file(store, earlier, store->others[i], ANEW, &found, err);
+    }
+    return rc;
+}
+
+static int read_partial(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                        struct ty_err *err)
+{
+    struct ty_sweep_found found;
+    const int rc = read_file(store, earlier, store->partial, ANEW, &found, err);
+    if (rc == 0 && size_of(store->partial) != (int64_t)found.size) {
+        return ty_fail(err, TY_EINPUT, "%s: not what a sweep wrote; " ANEW, store->partial);
+    }
+    store->end = (int64_t)found.whole;
+    store->broken_B = found.size - found.whole;
+    return rc;
+}
+
+static int fail_rows_there(const char *path, struct ty_err *err)
+{
+    return ty_fail(err, TY_EIO,
+                   "%s: rows that an earlier sweep finished; --resume goes on from there, or "
+                   "remove it to start anew",
+                   path);
+}
+
+/* That there is nothing which a sweep that starts anew would throw away. */
+static int demand_no_rows(const struct ty_sweep_store *store, struct ty_err *err)
+{
+    const int64_t n = (int64_t)strlen(store->rows.head);
+    if (size_of(store->partial) > n) {
+        return fail_rows_there(store->partial, err);
+    }
+    for (size_t i = 0; i < store->n_others; i++) {
+        if (size_of(store->others[i]) > n) {
+            return fail_rows_there(store->others[i], err);
+        }
+    }
+    return 0;
+}
+
+int ty_sweep_store_read(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                        struct ty_err *err)
+{
+    int rc = store->partial != NULL ? find_others(store, err) : 0;
+    if (rc < 0) {
+        return rc;
+    }
+    store->sample = ty_arena_array(store->arena, struct ty_sweep_sample,
+                                   store->n_others + earlier->n_merge + 1);
+    if (store->sample == NULL) {
+        return ty_fail_memory(err);
+    }
+    if (store->partial != NULL && earlier->resume) {
+        rc = read_partial(store, earlier, err);
+        rc = rc < 0 ? rc : read_others(store, earlier, err);
+    } else if (store->partial != NULL) {
+        rc = demand_no_rows(store, err);
+    }
+    for (size_t i = 0; i < earlier->n_merge && rc == 0; i++) {
+        struct ty_sweep_found found;
+        rc = read_file(store, earlier, earlier->merge[i], "merge the shards of one sweep", &found,
+                       err);
+    }
+    return rc;
+}
+
+/* Every finished row that has none unfinished before it. */
+static void write_in_order(struct ty_sweep_store *store)
+{
+    while (store->next < store->rows.n_rows && store->rows.line[store->next] != NULL) {
+        char *line = store->rows.line[store->next];
+        if (store->error == 0) {
+            store->error = ty_fd_write(store->fd, line, strlen(line), NULL);
+        }
+        free(line);
+        store->rows.line[store->next++] = NULL;
+    }
+}
+
+int ty_sweep_store_begin(struct ty_sweep_store *store, struct ty_err *err)
+{
+    const char *begins = store->partial != NULL ? store->rows.head : store->is.header;
+    const size_t n = strlen(begins);
     if (store->partial != NULL && ftruncate(store->fd, (off_t)store->end) != 0) {
         return ty_fail_write(err, store->partial, errno);
     }
     if (store->end == 0) {
-        store->error = ty_fd_write(store->fd, begins, (size_t)n, NULL);
-        store->end = n;
+        store->error = ty_fd_write(store->fd, begins, n, NULL);
+        store->end = (int64_t)n;
+    }
+    if (store->partial == NULL) {
+        write_in_order(store);
     }
     return store->error != 0 ? ty_sweep_store_fail(store, err) : 0;
 }
@@ -263,9 +308,7 @@ int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void
 static void add_record(struct ty_sweep_store *store, uint32_t row, const char *line)
 {
     struct ty_text record = {.data = NULL};
-    const size_t n = strlen(line);
-    ty_text_add(&record, "%" PRIu32 ",%zu,%08" PRIx32 ",", row + 1, n, check_of(row, line, n));
-    ty_text_bytes(&record, line, n);
+    ty_sweep_records_put(&record, row, line);
     const int error =
         record.failed ? ENOMEM : ty_fd_write(store->fd, record.data, record.len, NULL);
     if (error == 0) {
@@ -277,22 +320,9 @@ static void add_record(struct ty_sweep_store *store, uint32_t row, const char *l
     ty_text_release(&record);
 }
 
-/* Every finished row that has none unfinished before it. */
-static void write_in_order(struct ty_sweep_store *store)
-{
-    while (store->next < store->n_rows && store->line[store->next] != NULL) {
-        char *line = store->line[store->next];
-        if (store->error == 0) {
-            store->error = ty_fd_write(store->fd, line, strlen(line), NULL);
-        }
-        free(line);
-        store->line[store->next++] = NULL;
-    }
-}
-
 bool ty_sweep_store_add(struct ty_sweep_store *store, uint32_t row, char *line)
 {
-    store->line[row] = line;
+    store->rows.line[row] = line;
     if (store->partial != NULL) {
         add_record(store, row, line);
     } else {
@@ -301,14 +331,56 @@ bool ty_sweep_store_add(struct ty_sweep_store *store, uint32_t row, char *line)
     return store->error == 0;
 }
 
+/* ---- from one process to another ---- */
+
+int ty_sweep_store_hand_over(struct ty_sweep_store *store, struct ty_err *err)
+{
+    if (store->error == 0 && fsync(store->fd) != 0 && errno != EINVAL) {
+        store->error = errno;
+    }
+    /* closed, not only written: that is when a network file system shows it to others */
+    if (store->error == 0 && close(store->fd) != 0) {
+        store->error = errno;
+    }
+    store->fd = store->error == 0 ? -1 : store->fd;
+    return store->error == 0 ? 0 : ty_sweep_store_fail(store, err);
+}
+
+int ty_sweep_store_gather(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                          struct ty_err *err)
+{
+    int rc = find_others(store, err);
+    if (rc < 0) {
+        return rc;
+    }
+    store->n_samples = 0;
+    store->sample = ty_arena_array(store->arena, struct ty_sweep_sample, store->n_others + 1);
+    return store->sample == NULL ? ty_fail_memory(err) : read_others(store, earlier, err);
+}
+
 /* ---- the table in order ---- */
+
+static int write_text(int to, struct ty_text *text)
+{
+    const int error = text->failed ? ENOMEM : ty_fd_write(to, text->data, text->len, NULL);
+    ty_text_release(text);
+    return error;
+}
 
 /* Header and rows to an empty file, and the file to the disk. 0 or an errno. */
 static int write_ordered(const struct ty_sweep_store *store, int to)
 {
-    int error = ty_fd_write(to, store->header, strlen(store->header), NULL);
-    for (uint32_t row = 0; row < store->n_rows && error == 0; row++) {
-        error = ty_fd_write(to, store->line[row], strlen(store->line[row]), NULL);
+    const char *header = store->is.numbered ? store->rows.head : store->is.header;
+    int error = ty_fd_write(to, header, strlen(header), NULL);
+    for (uint32_t row = 0; row < store->rows.n_rows && error == 0; row++) {
+        const char *line = store->rows.line[row];
+        struct ty_text record = {.data = NULL};
+        if (line != NULL && store->is.numbered) {
+            ty_sweep_records_put(&record, row, line);
+            error = write_text(to, &record);
+        } else if (line != NULL) {
+            error = ty_fd_write(to, line, strlen(line), NULL);
+        }
     }
     /* what cannot be synchronised (EINVAL, a special file system) is as safe as it gets */
     return error != 0 || fsync(to) == 0 || errno == EINVAL ? error : errno;
@@ -339,6 +411,9 @@ int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err)
         store->error = order(store);
         if (store->error == 0) {
             (void)unlink(store->partial); /* the table is there; a --resume would find all rows */
+            for (size_t i = 0; i < store->n_others; i++) {
+                (void)unlink(store->others[i]);
+            }
         }
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     } else if (store->error == 0 && store->fd != STDOUT_FILENO) {
@@ -366,8 +441,9 @@ void ty_sweep_store_hint(const struct ty_sweep_store *store, struct ty_err *err)
 
 void ty_sweep_store_release(struct ty_sweep_store *store)
 {
-    for (uint32_t row = 0; store->line != NULL && row < store->n_rows; row++) {
-        free(store->line[row]);
+    ty_sweep_records_release(&store->rows);
+    if (store->fd >= 0 && store->partial != NULL && size_of(store->partial) == 0) {
+        (void)unlink(store->partial); /* nothing came of it */
     }
     if (store->fd >= 0 && store->fd != STDOUT_FILENO) {
         (void)close(store->fd);

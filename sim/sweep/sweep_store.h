@@ -2,51 +2,82 @@
  *
  * Of a file PATH, every row is in PATH.partial as soon as it is finished, in any order and with its
  * number in front: whatever ends the process, no finished row is lost. When all are there they are
- * put in order under PATH, and PATH.partial goes. One sweep at a time holds it.
+ * put in order under PATH, and PATH.partial goes. One sweep at a time holds it. Of processes that
+ * share the rows the first has PATH.partial and the others PATH.partial.1, .2, ...; whoever goes on
+ * from what they left reads them all, however many they were.
  *
  * Standard output, and what is no file, takes rows in order, as soon as all before them are
  * there. */
 #ifndef TY_SWEEP_STORE_H
 #define TY_SWEEP_STORE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "sim/base/arena.h"
-#include "sim/base/err.h"
+#include "sim/sweep/sweep_records.h"
 
-struct ty_sweep_store {
-    const char *path, *partial, *ordered; /* NULL: no file; ordered: PATH while it is written */
-    const char *name;                     /* of what is written to, for messages */
-    const char *header;                   /* line of the table, borrowed */
-    const char *head;                     /* line of PATH.partial */
-    char **line;                          /* [n_rows] that are finished, and not written in order */
-    uint32_t n_rows, next;                /* next: the first not written, of standard output */
-    int fd, error;                        /* errno of the first failed write */
-    int64_t end;                          /* of PATH.partial */
-    size_t broken_B;                      /* at the end of what an earlier sweep left */
+/* What is written. */
+struct ty_sweep_target {
+    const char *output; /* NULL or "-": standard output */
+    const char *header; /* line of the table, borrowed */
+    uint32_t n_rows;
+    uint32_t member; /* of processes that share them; 0: the first, who writes the table */
+    bool numbered;   /* the table of a shard: rows keep their numbers */
 };
 
-/* Looks at the line of row `row` that an earlier sweep left. 0; TY_EINPUT: it is not of this sweep;
- * TY_ENOMEM. */
-typedef int ty_sweep_look(void *arg, uint32_t row, const char *line);
+/* What was there before. */
+struct ty_sweep_earlier {
+    bool resume;              /* go on from the rows of PATH.partial and of PATH.partial.N */
+    const char *const *merge; /* [n_merge] tables of shards, or what there is of them */
+    size_t n_merge;
+    ty_sweep_look *look;
+    void *arg;
+};
 
-/* Opens `output` (NULL or "-": standard output) for n_rows rows, and changes nothing in what is
- * there; memory is the arena's. An error when another sweep has it. The store has to be released,
- * whatever comes back. */
-int ty_sweep_store_open(struct ty_sweep_store *store, const char *output, uint32_t n_rows,
-                        const char *header, struct ty_arena *arena, struct ty_err *err);
+/* A row that some file brought. */
+struct ty_sweep_sample {
+    const char *path;
+    uint32_t row;
+};
 
-/* To be called once, before rows are added. With `look`, whole rows of PATH.partial stay, and one
- * that belongs to another sweep is an error; without, rows that are there are one. */
-int ty_sweep_store_begin(struct ty_sweep_store *store, ty_sweep_look *look, void *arg,
-                         struct ty_err *err);
+struct ty_sweep_store {
+    struct ty_sweep_target is;
+    struct ty_sweep_records rows;
+    const char *path, *partial, *ordered; /* NULL: no file; ordered: PATH while it is written */
+    const char *name;                     /* of what is written to, for messages */
+    const char **others;                  /* [n_others] PATH.partial.N that are not its own */
+    struct ty_sweep_sample *sample;       /* [n_samples] one of each file that had rows */
+    struct ty_arena *arena;
+    size_t n_others, n_samples;
+    uint32_t next;   /* the first row not written, of standard output */
+    int fd, error;   /* errno of the first failed write */
+    int64_t end;     /* of PATH.partial */
+    size_t broken_B; /* at the end of what an earlier sweep left in it */
+};
+
+/* Opens what is to be written, and changes nothing in what is there; memory is the arena's. An
+ * error when another sweep has it. The store has to be released, whatever comes back. */
+int ty_sweep_store_open(struct ty_sweep_store *store, const struct ty_sweep_target *target,
+                        struct ty_arena *arena, struct ty_err *err);
+
+/* Reads what was there before. An error when it is of another sweep, and when nobody asked to go on
+ * from rows that are there. */
+int ty_sweep_store_read(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                        struct ty_err *err);
+
+/* To be called once, before rows are added; where processes share the rows, when all have read. */
+int ty_sweep_store_begin(struct ty_sweep_store *store, struct ty_err *err);
 
 /* Adds a finished row, its line of the table; takes the text. One call at a time. False: it could
  * not be written, and store->error says why. */
 bool ty_sweep_store_add(struct ty_sweep_store *store, uint32_t row, char *line);
 
-/* Puts all rows in order under the name of the output. On failure PATH.partial stays. */
+/* Hands the rows of this process over: they can be read by others. */
+int ty_sweep_store_hand_over(struct ty_sweep_store *store, struct ty_err *err);
+
+/* Reads what the other processes have handed over. */
+int ty_sweep_store_gather(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
+                          struct ty_err *err);
+
+/* Puts all rows in order under the name of the output. On failure all PATH.partial stay. */
 int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err);
 
 /* The message for store->error. */

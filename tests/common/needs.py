@@ -29,10 +29,16 @@ PROGRAMS = {
     "groff": "groff-base",
     "localedef": "libc-bin",
     "mandoc": "mandoc",
+    "mpirun": "openmpi-bin",
+    "munged": "munge",
     "node": "nodejs",
+    "parallel": "parallel",
     "pmccabe": "pmccabe",
     "pyflakes3": "pyflakes3",
+    "sbatch": "slurm-client",
     "shellcheck": "shellcheck",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
     "zsh": "zsh",
 }
 MODULES = {
@@ -42,7 +48,7 @@ MODULES = {
     "yaml": "python3-yaml",
 }
 FILES = {"/usr/share/bash-completion/bash_completion": "bash-completion"}
-LIBRARIES = {"simgrid": "libsimgrid-dev"}
+LIBRARIES = {"mpi": "libopenmpi-dev", "simgrid": "libsimgrid-dev"}
 SKIPPED = 77  # what meson takes for a test that was skipped
 
 

@@ -55,6 +55,7 @@ ALLOWED = {  # what a folder may include besides itself
     "sim/diff": RUN + ["sim/run", "sim/draw", "sim/profile"],
     "sim/cli": ["sim"],
     "sim/manual": ["sim", "sim/cli"],
+    "sim/mpi": ["sim", "sim/cli"],
     "sim": CORE[:1],
 }
 SOURCES = ["sim", "topology", "model", "traces"]
