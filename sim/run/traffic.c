@@ -1,6 +1,7 @@
 /* traffic.c - see traffic.h. */
 #include "sim/run/traffic.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/core/program/issue.h"
@@ -25,32 +26,128 @@ const struct ty_traffic_row *ty_traffic_row_of(const struct ty_traffic_row *rows
     return NULL;
 }
 
-/* Adds what one operation sends on all members; returns how many rows there are then. */
-static uint32_t add_op(const struct ty_program *p, const struct ty_issue *at,
-                       struct ty_traffic_row *rows, uint32_t n)
+/* The row of one operation, made for the first of its like; NULL: it sends nothing, or all rows are
+ * taken. */
+static struct ty_traffic_row *row_for(const struct ty_program *p, const struct ty_op *op,
+                                      struct ty_traffic_row *rows, uint32_t *n)
 {
-    const struct ty_kind *kind = &p->kinds[at->op->kind];
-    const struct ty_traffic_row *found = ty_traffic_row_of(rows, n, p, at->op);
-    if (kind->group == NULL || at->op->sync == TY_SYNC_RECV ||
-        (found == NULL && n == TY_TRAFFIC_ROWS)) {
-        return n;
+    const struct ty_kind *kind = &p->kinds[op->kind];
+    const struct ty_traffic_row *found = ty_traffic_row_of(rows, *n, p, op);
+    if (found != NULL) {
+        return &rows[found - rows];
     }
-    struct ty_traffic_row *row = found != NULL ? &rows[found - rows] : &rows[n++];
-    if (found == NULL) {
-        *row = (struct ty_traffic_row){kind->group, kind->name, 0, 0};
+    if (kind->group == NULL || op->sync == TY_SYNC_RECV || *n == TY_TRAFFIC_ROWS) {
+        return NULL;
     }
-    row->nvlink_B += kind->nvlink_B * at->gang->n_ranks / p->n_steps;
-    row->net_B += kind->net_B * at->gang->n_ranks / p->n_steps;
-    return n;
+    rows[*n] = (struct ty_traffic_row){kind->group, kind->name, 0, 0};
+    return &rows[(*n)++];
+}
+
+/* What an operation sends on all members of its gang in a step. */
+static void bytes_of(const struct ty_program *p, const struct ty_gang *gang, const struct ty_op *op,
+                     double *nvlink_B, double *net_B)
+{
+    const struct ty_kind *kind = &p->kinds[op->kind];
+    *nvlink_B = kind->nvlink_B * gang->n_ranks / p->n_steps;
+    *net_B = kind->net_B * gang->n_ranks / p->n_steps;
+}
+
+/* Operation by operation, in the order of issue. */
+static void add_up(const struct ty_program *p, struct ty_traffic_row *rows, uint32_t *n)
+{
+    for (uint32_t g = 0; g < p->n_gangs; g++) {
+        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+            struct ty_traffic_row *row = row_for(p, at.op, rows, n);
+            double nvlink_B, net_B;
+            bytes_of(p, at.gang, at.op, &nvlink_B, &net_B);
+            if (row != NULL) {
+                row->nvlink_B += nvlink_B;
+                row->net_B += net_B;
+            }
+        }
+    }
+}
+
+/* Sums of whole bytes, or of multiples of 2^-10 where some are not whole, are exact in any order
+ * while they stay below 2^53 of their unit: nothing is ever rounded. */
+#define FINE  1024.0
+#define EXACT 9007199254740992.0
+
+static bool is_whole(double units)
+{
+    return units < EXACT && floor(units) == units;
+}
+
+/* What a byte of each row is counted in; 0: it cannot be. */
+struct grains {
+    double nvlink[TY_TRAFFIC_ROWS], net[TY_TRAFFIC_ROWS];
+};
+
+static double grain_of(double grain, double bytes)
+{
+    return is_whole(bytes * grain) ? grain : is_whole(bytes * FINE) && grain > 0 ? FINE : 0;
+}
+
+/* Adds a block that a gang runs so many times. */
+static void add_block(const struct ty_program *p, const struct ty_gang *gang,
+                      const struct ty_block *block, double times, struct ty_traffic_row *rows,
+                      uint32_t *n, struct grains *grains)
+{
+    for (uint32_t k = 0; k < block->n_ops; k++) {
+        const struct ty_op *op = &p->ops[block->first + k];
+        const uint32_t before = *n;
+        struct ty_traffic_row *row = row_for(p, op, rows, n);
+        double nvlink_B, net_B;
+        if (row == NULL) {
+            continue;
+        }
+        const size_t i = (size_t)(row - rows);
+        if (*n > before) {
+            grains->nvlink[i] = grains->net[i] = 1;
+        }
+        bytes_of(p, gang, op, &nvlink_B, &net_B);
+        row->nvlink_B += times * nvlink_B;
+        row->net_B += times * net_B;
+        grains->nvlink[i] = grain_of(grains->nvlink[i], nvlink_B);
+        grains->net[i] = grain_of(grains->net[i], net_B);
+    }
+}
+
+/* Each block of each gang once, first met first; false: sums may be rounded, or no memory. */
+static bool add_blocks(const struct ty_program *p, struct ty_traffic_row *rows, uint32_t *n)
+{
+    struct ty_arena arena = {.head = NULL};
+    uint32_t *times = ty_arena_array(&arena, uint32_t, (size_t)p->n_blocks + 1);
+    struct grains grains;
+    bool exact = times != NULL;
+    for (uint32_t g = 0; g < p->n_gangs && exact; g++) {
+        const struct ty_gang *gang = &p->gangs[g];
+        const struct ty_pass *passes = ty_gang_passes(p, gang);
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            times[passes[i].block]++;
+        }
+        for (uint32_t i = 0; i < gang->n_passes; i++) {
+            const uint32_t b = passes[i].block;
+            if (times[b] > 0) {
+                add_block(p, gang, &p->blocks[b], times[b], rows, n, &grains);
+                times[b] = 0;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < *n && exact; i++) {
+        exact = grains.nvlink[i] > 0 && rows[i].nvlink_B * grains.nvlink[i] < EXACT &&
+                grains.net[i] > 0 && rows[i].net_B * grains.net[i] < EXACT;
+    }
+    ty_arena_release(&arena);
+    return exact;
 }
 
 uint32_t ty_traffic_rows(const struct ty_program *p, struct ty_traffic_row *rows)
 {
     uint32_t n = 0;
-    for (uint32_t g = 0; g < p->n_gangs; g++) {
-        for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
-            n = add_op(p, &at, rows, n);
-        }
+    if (!add_blocks(p, rows, &n)) {
+        n = 0;
+        add_up(p, rows, &n);
     }
     return n;
 }

@@ -1,9 +1,11 @@
 /* test_traffic.c - who talks: rows against the figures of a run, places against counts by hand. */
 #include "sim/run/traffic.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/core/program/issue.h"
 #include "tests/common/quick_run.h"
 #include "tests/unit/suite.h"
 
@@ -216,7 +218,41 @@ START_TEST(every_byte_between_nodes_climbs_where_each_has_a_leaf)
 }
 END_TEST
 
-TY_SUITE("traffic", groups_lie_where_counting_by_hand_finds_them,
-         rows_add_up_to_the_figures_to_the_bit, messages_are_counted_as_a_pen_does,
-         what_climbs_is_listed_where_there_are_uplinks,
+/* Blocks counted once and multiplied are the sums of their operations in the order of issue, to the
+ * bit; also where groups of three make bytes that are no whole numbers. */
+START_TEST(rows_are_sums_over_operations_to_the_bit)
+{
+    static const char *const whole[] = {NULL};
+    static const char *const thirds[] = {"cluster.nodes=3", "layout.global_batch=72", NULL};
+    const char *const *const sets[] = {whole, thirds};
+    for (size_t i = 0; i < TY_COUNT(sets); i++) {
+        struct quick_run q = quick_run(RUN, "sweep", sets[i]);
+        const struct ty_program *p = &q.run->lowered.program;
+        struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
+        double sum[TY_TRAFFIC_ROWS][2] = {{0}};
+        const uint32_t n = ty_traffic_rows(p, rows);
+        for (uint32_t g = 0; g < p->n_gangs; g++) {
+            for (struct ty_issue at = ty_issue_of(p, &p->gangs[g]); ty_issue_next(&at);) {
+                const struct ty_traffic_row *row = ty_traffic_row_of(rows, n, p, at.op);
+                const struct ty_kind *kind = &p->kinds[at.op->kind];
+                if (row != NULL) {
+                    sum[row - rows][0] += kind->nvlink_B * at.gang->n_ranks / p->n_steps;
+                    sum[row - rows][1] += kind->net_B * at.gang->n_ranks / p->n_steps;
+                }
+            }
+        }
+        bool fraction = false;
+        for (uint32_t r = 0; r < n; r++) {
+            ck_assert(rows[r].nvlink_B == sum[r][0] && rows[r].net_B == sum[r][1]);
+            fraction = fraction || sum[r][0] != floor(sum[r][0]) || sum[r][1] != floor(sum[r][1]);
+        }
+        ck_assert(n > 2 && fraction == (i == 1));
+        quick_run_free(&q);
+    }
+}
+END_TEST
+
+TY_SUITE("traffic", rows_are_sums_over_operations_to_the_bit,
+         groups_lie_where_counting_by_hand_finds_them, rows_add_up_to_the_figures_to_the_bit,
+         messages_are_counted_as_a_pen_does, what_climbs_is_listed_where_there_are_uplinks,
          every_byte_between_nodes_climbs_where_each_has_a_leaf)
