@@ -53,7 +53,7 @@ int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct t
     if (p->n_channels > 0) {
         memcpy(out->channels, p->channels, p->n_channels * sizeof(*p->channels));
     }
-    return ty_program_seal(out, arena, err);
+    return ty_program_number(out, arena, err);
 }
 
 /* The same row for every member. */

@@ -267,7 +267,7 @@ int ty_shorten_next(struct ty_shortening *s, const struct ty_program **program, 
         good = copy_gang(&m, g);
     }
     s->program.n_passes = m.n_passes;
-    int rc = good ? ty_program_seal(&s->program, s->arena, err) : 0;
+    int rc = good ? ty_program_number(&s->program, s->arena, err) : 0;
     if (good && rc == 0) {
         rc = check_order(s);
         rc = rc < 0 ? ty_fail_memory(err) : rc;

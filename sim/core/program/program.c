@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "sim/base/check.h"
 #include "sim/base/noise.h"
 
 /* ---- checks ---- */
@@ -439,14 +440,24 @@ void ty_program_factors(const struct ty_program *p, const struct ty_gang *gang, 
 
 /* ---- public ---- */
 
-int ty_program_seal(struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+static int number(struct ty_program *p, struct ty_err *err)
 {
     p->n_ranks = 0;
     p->slot_width = 0;
-    int rc = number_tasks(p, err);
-    if (rc == 0) {
-        rc = number_slots(p, err);
-    }
+    const int rc = number_tasks(p, err);
+    return rc == 0 ? number_slots(p, err) : rc;
+}
+
+int ty_program_number(struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+{
+    int rc = number(p, err);
+    TY_DEBUG_CHECK(rc < 0 || check(p, arena, NULL) == 0);
+    return rc == 0 ? find_lasting(p, arena, err) : rc;
+}
+
+int ty_program_seal(struct ty_program *p, struct ty_arena *arena, struct ty_err *err)
+{
+    int rc = number(p, err);
     if (rc == 0) {
         rc = check(p, arena, err);
     }

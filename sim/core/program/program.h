@@ -269,6 +269,10 @@ int ty_build_after(struct ty_builder *b, uint32_t message);
  * executing. */
 int ty_program_seal(struct ty_program *program, struct ty_arena *arena, struct ty_err *err);
 
+/* The numbers alone, of a copy of a sealed program whose gangs or passes are others: tasks, slots
+ * and lasting factors. Whoever made it vouches for all that sealing checks. */
+int ty_program_number(struct ty_program *program, struct ty_arena *arena, struct ty_err *err);
+
 /* An operation that no event, group, message or layer concerns. */
 #define TY_OP_INIT                                                                                 \
     {                                                                                              \
