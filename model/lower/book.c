@@ -1,12 +1,14 @@
 /* book.c - see book.h. */
 #include "model/lower/book.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-#include "sim/base/arena.h"
+#define UNITS_MAX 2u
 
 struct ty_price_book {
     struct ty_arena arena;
+    struct ty_units *units; /* [UNITS_MAX]; NULL: nobody asked yet */
 };
 
 struct ty_price_book *ty_price_book_new(void)
@@ -20,4 +22,16 @@ void ty_price_book_free(struct ty_price_book *book)
         ty_arena_release(&book->arena);
         free(book);
     }
+}
+
+struct ty_units *ty_price_book_units(struct ty_price_book *book, uint32_t n, struct ty_arena *arena)
+{
+    assert(n <= UNITS_MAX);
+    if (book == NULL) {
+        return ty_arena_array(arena, struct ty_units, n);
+    }
+    if (book->units == NULL) {
+        book->units = ty_arena_array(&book->arena, struct ty_units, UNITS_MAX);
+    }
+    return book->units;
 }

@@ -1,17 +1,20 @@
-/* book.h - prices kept between layouts.
+/* book.h - what layouts that are lowered one after the other have in common.
  *
- * Layouts that are lowered one after the other have most of their prices in common: kernels of one
- * shape, collectives over groups that lie alike, orders of one pipeline. A book keeps them by all
- * that they are worked out from, so that a program does not depend on what the book has seen;
- * a debug build works out anew what it finds, and compares. It is one thread's, and holds a bounded
- * number of rows: a table that is full begins anew. */
+ * A book is one thread's. A program does not depend on what its book has seen before. */
 #ifndef TY_MODEL_LOWER_BOOK_H
 #define TY_MODEL_LOWER_BOOK_H
+
+#include "model/block/block.h"
 
 struct ty_price_book;
 
 /* An empty one; NULL: no memory. */
 struct ty_price_book *ty_price_book_new(void);
 void ty_price_book_free(struct ty_price_book *book);
+
+/* Room for n <= 2 lists of units, a megabyte each: the book's, until the next layout is lowered
+ * with it, or without one the arena's. NULL: no memory. */
+struct ty_units *ty_price_book_units(struct ty_price_book *book, uint32_t n,
+                                     struct ty_arena *arena);
 
 #endif

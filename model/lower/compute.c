@@ -149,7 +149,7 @@ int ty_lower_price(struct ty_lowering *l)
     bool used[TY_GENERATIONS_MAX] = {false};
     struct ty_arch arch = *l->in->arch;
     const bool sliced = l->shape.slices > 1;
-    struct ty_units *units = ty_arena_array(l->arena, struct ty_units, sliced ? 2 : 1);
+    struct ty_units *units = ty_price_book_units(l->in->book, sliced ? 2 : 1, l->arena);
     l->costs = ty_arena_array(l->arena, struct ty_compute_costs, (size_t)generations * row);
     if (l->costs == NULL || units == NULL) {
         return ty_fail_memory(l->b.err);

@@ -50,7 +50,7 @@ void ty_lower_host(struct ty_lowering *l, enum ty_phase phase)
 /* The next computation waits for these events: bits. */
 static void await(struct ty_lowering *l, uint32_t events)
 {
-    for (uint8_t e = 0; e < TY_EVENTS; e++) {
+    for (uint8_t e = 0; events >> e != 0; e++) {
         if ((events >> e & 1u) != 0) {
             ty_lower_need(l, e);
         }

@@ -40,7 +40,7 @@ struct ty_lower_input {
      * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
     int (*allow)(const void *arg, const struct ty_lower_size *size, struct ty_err *err);
     const void *allow_arg;
-    struct ty_price_book *book; /* of prices that other layouts had; NULL: none */
+    struct ty_price_book *book; /* of layouts before, which `units` of the result leans on; NULL */
 };
 
 /* What routing brings to the members of a pipeline rank in one layer: rows of one pass. */
