@@ -2,6 +2,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "sim/cli/cli.h"
 
@@ -122,9 +125,21 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
     return run[command](&options);
 }
 
+/* Sweeps, plans and fits make and free one run after the other, of a few megabytes. What is given
+ * back at once has to be cleared by the kernel again, page by page: 160 pages and half of the time of
+ * a small row. A thread keeps so much; what is larger is given back as ever. */
+static void keep_freed_memory(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, 2 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 8 << 20);
+#endif
+}
+
 int cli_main(int argc, char **argv, const struct ty_crew *crew)
 {
     cli_catch_signals();
+    keep_freed_memory();
     const int status = dispatch(argc, argv, crew);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_say("trainyard: cannot write standard output: %s\n", strerror(errno));
