@@ -184,7 +184,7 @@ static void see(const struct ty_run *run, void *arg)
 {
     struct look *look = arg;
     struct ty_figures figures;
-    ty_run_figures(run, &figures);
+    ty_run_numbers(run, &figures);
     *look->seconds = figures.step_s;
     if (look->stand != NULL) {
         look->rc = ty_cal_see(look->c, run->config, look->stand, look->err);

@@ -106,7 +106,7 @@ static void loads(const struct ty_run *run, struct ty_figures *f)
     f->expert_dropped = n > 0 ? dropped / n : dropped_of_equal(run->config);
 }
 
-void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
+void ty_run_numbers(const struct ty_run *run, struct ty_figures *f)
 {
     const struct ty_config *c = run->config;
     const struct ty_program *p = &run->lowered.program;
@@ -126,8 +126,13 @@ void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
     f->ideal_s = f->step_s - f->bubble_s;
     f->bubble_fraction = f->bubble_s / f->step_s;
     f->bubble_over_ideal = f->ideal_s > 0 ? f->bubble_s / f->ideal_s : 0;
-    count_traffic(p, f);
     f->peak_rss_B = peak_rss();
+}
+
+void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
+{
+    ty_run_numbers(run, f);
+    count_traffic(&run->lowered.program, f);
 }
 
 #define BREAKDOWN "breakdown."
@@ -154,7 +159,7 @@ int ty_run_figure(const struct ty_run *run, const char *name, double *value, str
     if (!run->executed) {
         return ty_fail(err, TY_EUSAGE, "%s: a figure needs an executed run", name);
     }
-    ty_run_figures(run, &f);
+    ty_run_numbers(run, &f);
     if (row != NULL) {
         *value = ty_figure_value(row, &f);
         return !row->asked || *value > 0

@@ -32,6 +32,8 @@ struct ty_figures {
 
 /* The figures of an executed run. */
 void ty_run_figures(const struct ty_run *run, struct ty_figures *out);
+/* The same without traffic, for which all operations are looked at. */
+void ty_run_numbers(const struct ty_run *run, struct ty_figures *out);
 
 /* ---- those that are one number ---- */
 

@@ -67,7 +67,7 @@ static void see(const struct ty_run *run, void *arg)
     struct ty_trial *t = arg;
     struct ty_figures f;
     struct ty_bill bill;
-    ty_run_figures(run, &f);
+    ty_run_numbers(run, &f);
     ty_run_fullest(run, &bill);
     t->step_s = f.step_s;
     t->tokens_per_s = f.tokens_per_s;

@@ -27,7 +27,7 @@ struct moves {
 static void see(const struct ty_run *run, void *arg)
 {
     struct ty_figures figures;
-    ty_run_figures(run, &figures);
+    ty_run_numbers(run, &figures);
     *(double *)arg = figures.step_s;
 }
 

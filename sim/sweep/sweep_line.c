@@ -45,7 +45,7 @@ void ty_sweep_line_take(struct ty_sweep_figures *figures, const struct ty_run *r
 {
     const struct columns c = columns_of(true);
     struct ty_figures f;
-    ty_run_figures(run, &f);
+    ty_run_numbers(run, &f);
     *figures = (struct ty_sweep_figures){.fits = ty_run_fits(run), .framework = stack_name(run)};
     for (uint32_t i = 0; i < c.n; i++) {
         figures->value[i] = ty_figure_value(c.row[i], &f);
