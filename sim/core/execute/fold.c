@@ -29,31 +29,25 @@ int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct t
     *out = *p;
     out->gangs = ty_arena_array(arena, struct ty_gang, (size_t)p->n_gangs + 1);
     out->groups = ty_arena_array(arena, struct ty_group, (size_t)p->n_groups + 1);
-    /* these keep numbers that depend on the size of a gang */
-    out->passes = ty_arena_array(arena, struct ty_pass, (size_t)p->n_passes + 1);
-    out->meets = ty_arena_array(arena, struct ty_meet, (size_t)p->n_meets + 1);
-    out->channels = ty_arena_array(arena, struct ty_channel, (size_t)p->n_channels + 1);
-    if (ranks == NULL || out->gangs == NULL || out->groups == NULL || out->passes == NULL ||
-        out->meets == NULL || out->channels == NULL) {
+    if (ranks == NULL || out->gangs == NULL || out->groups == NULL) {
         return ty_fail_memory(err);
     }
+    for (uint32_t g = 0; g < p->n_groups; g++) {
+        out->groups[g] = (struct ty_group){p->groups[g].name, 1, 1};
+    }
+    /* of what the seal numbers and checks, only this depends on the size of a gang */
+    out->n_tasks = 0;
     for (uint32_t g = 0; g < p->n_gangs; g++) {
         ranks[g] = g;
         out->gangs[g] = p->gangs[g];
         out->gangs[g].n_ranks = 1;
         out->gangs[g].rank_of = &ranks[g];
+        out->gangs[g].first_task = out->n_tasks;
+        out->n_tasks += p->gangs[g].n_ops;
     }
-    for (uint32_t g = 0; g < p->n_groups; g++) {
-        out->groups[g] = (struct ty_group){p->groups[g].name, 1, 1};
-    }
-    memcpy(out->passes, p->passes, p->n_passes * sizeof(*p->passes));
-    if (p->n_meets > 0) {
-        memcpy(out->meets, p->meets, p->n_meets * sizeof(*p->meets));
-    }
-    if (p->n_channels > 0) {
-        memcpy(out->channels, p->channels, p->n_channels * sizeof(*p->channels));
-    }
-    return ty_program_number(out, arena, err);
+    out->n_ranks = p->n_gangs;
+    out->slot_width = 1;
+    return 0;
 }
 
 /* The same row for every member. */

@@ -21,7 +21,7 @@
 bool ty_program_folds(const struct ty_program *program);
 
 /* A sealed program like `program`, which folds, with one member per gang: rank g is gang g. It
- * shares the columns that do not change; the rest is the arena's. 0, or TY_ENOMEM, TY_EBUG. */
+ * shares the columns that do not change; the rest is the arena's. 0 or TY_ENOMEM. */
 int ty_program_fold(struct ty_program *out, const struct ty_program *program,
                     struct ty_arena *arena, struct ty_err *err);
 

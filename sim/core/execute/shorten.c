@@ -45,8 +45,10 @@ static bool renumber(const struct maker *m, struct ty_pass *pass)
             (known[op->second] && *seq != number)) {
             return false;
         }
+        struct ty_channel *c = &m->s->program.channels[op->link];
         known[op->second] = true;
         *seq = (uint32_t)number;
+        c->n_seq = number >= c->n_seq ? (uint32_t)number + 1 : c->n_seq;
     }
     return true;
 }
@@ -242,13 +244,23 @@ static bool make(struct maker *m, struct ty_arena *arena)
     struct ty_program *out = &m->s->program;
     *out = *p;
     out->gangs = ty_arena_array(arena, struct ty_gang, p->n_gangs);
+    out->channels = ty_arena_array(arena, struct ty_channel, (size_t)p->n_channels + 1);
+    out->meets = ty_arena_array(arena, struct ty_meet, (size_t)p->n_meets + 1);
     m->passes = ty_arena_array(arena, struct ty_pass, p->n_passes - saved(m->s));
     m->moved = ty_arena_array(arena, int64_t, (size_t)p->n_channels + 1);
     m->stamp = ty_arena_array(arena, uint32_t, (size_t)p->n_channels + 1);
-    if (out->gangs == NULL || m->passes == NULL || m->moved == NULL || m->stamp == NULL) {
+    if (out->gangs == NULL || out->channels == NULL || out->meets == NULL || m->passes == NULL ||
+        m->moved == NULL || m->stamp == NULL) {
         return false;
     }
     memcpy(out->gangs, p->gangs, p->n_gangs * sizeof(*p->gangs));
+    for (uint32_t i = 0; i < p->n_meets; i++) {
+        out->meets[i] = p->meets[i];
+    }
+    for (uint32_t c = 0; c < p->n_channels; c++) {
+        out->channels[c] = p->channels[c];
+        out->channels[c].n_seq = 0; /* as many as are left */
+    }
     out->passes = m->passes;
     return true;
 }
