@@ -238,6 +238,16 @@ static uint64_t saved(const struct ty_shortening *s)
     return sum;
 }
 
+/* Attempts have cost enough: what did not hold is executed as it is. */
+static void give_up(struct ty_shortening *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (s->steady[i].failed) {
+            s->steady[i].kept = s->steady[i].least;
+        }
+    }
+}
+
 static bool make(struct maker *m, struct ty_arena *arena)
 {
     const struct ty_program *p = m->p;
@@ -269,9 +279,13 @@ int ty_shorten_next(struct ty_shortening *s, const struct ty_program **program, 
 {
     struct maker m = {.s = s, .p = s->whole};
     bool good = true;
+    if (s->tried + s->whole->n_passes - saved(s) > s->whole->n_passes / 4 * 3) {
+        give_up(s);
+    }
     if (saved(s) <= s->whole->n_passes / 8) { /* to try costs more than it may save */
         return 0;
     }
+    s->tried += s->whole->n_passes - saved(s);
     if (!make(&m, s->arena)) {
         return ty_fail_memory(err);
     }
@@ -321,6 +335,7 @@ int ty_shorten_holds(struct ty_shortening *s, struct ty_timeline *timeline, stru
             continue; /* executed as it is; its rows say so */
         }
         const int found = ty_shorten_verify(s, steady, timeline, &period, last, &arena);
+        steady->failed = found <= 0;
         if (found > 0) {
             note_repeats(s, i, period, last, repeat);
             sum += left_out(steady) * period;

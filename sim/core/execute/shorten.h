@@ -36,6 +36,7 @@ struct ty_steady {
     struct ty_stretch *of; /* [n_gangs] */
     uint32_t least;        /* times, of the gang that has fewest */
     uint32_t kept;         /* of these, in the shortened program: least - kept are left out */
+    bool failed;           /* it did not hold when it was tried last */
     uint32_t *at;          /* [n_gangs] first pass of the stretch in the shortened program */
 };
 
@@ -47,6 +48,7 @@ struct ty_shortening {
     struct ty_shorten_block *block; /* [n_blocks] */
     struct ty_steady *steady;       /* [n], in the order of every gang's passes */
     uint32_t n;
+    uint64_t tried;            /* passes of all attempts */
     struct ty_program program; /* the shortened one */
 };
 
