@@ -2,7 +2,7 @@
 #ifndef TY_MODEL_LOWER_INTERNAL_H
 #define TY_MODEL_LOWER_INTERNAL_H
 
-#include "model/block/memory.h"
+#include "model/block/buckets.h"
 #include "model/lower/comm.h"
 #include "model/lower/lower.h"
 #include "model/schedule/edges.h"
@@ -73,7 +73,6 @@ struct ty_grad_bucket {
 
 /* What gradients and weights wait for: the attention of a layer, its MLP or experts, or a whole
  * unit. Buckets are those that close in its backward. */
-#define TY_PIECES 12u /* most weights of a part */
 struct ty_unit_part {
     enum ty_part part;
     struct ty_grad_bucket bucket[TY_PIECES + 1u]; /* of the last part what is left, too */
@@ -95,10 +94,7 @@ struct ty_member_load {
 /* A unit of parameters: what ZeRO-3 gathers, and reduces as one bucket. */
 struct ty_unit {
     enum ty_unit_kind kind;
-    uint16_t layer; /* of layers: global number; else TY_NONE */
-    /* on this rank, and on others as well: among data ranks; among those with the same experts,
-     * where these are others */
-    double params, experts;
+    uint16_t layer;                  /* of layers: global number; else TY_NONE */
     uint16_t gather, gather_experts; /* ZeRO-3: kinds of their all-gathers, else TY_NONE */
     struct ty_unit_part part[2];     /* [n_parts] in forward order */
     uint32_t n_parts;
@@ -109,6 +105,7 @@ struct ty_unit {
 /* One virtual stage of one direction. */
 struct ty_vstage {
     struct ty_unit *units; /* [n_units] in forward order */
+    uint8_t *kinds;        /* [n_units] of them */
     uint32_t n_units;
     struct ty_stage_edges edges;
     uint32_t number; /* direction x stages + stage */
@@ -223,6 +220,7 @@ struct ty_lowering {
     const struct ty_zero *zero;
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
     const struct ty_units *part;  /* the same, a slice of it at a time */
+    struct ty_grads grads;        /* of its units: which buckets they fill */
     uint32_t members;             /* ranks per gang */
     bool weaves;       /* passes of a slot run over each other; else one after the other: */
     size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
@@ -369,9 +367,6 @@ int ty_lower_rank_kinds(struct ty_lowering *l);
 
 /* units.c: parameters of a stage, in units and buckets. */
 int ty_lower_units(struct ty_lowering *l, uint32_t stage, struct ty_vstage *out);
-/* What is whole at most on a rank with these stages. */
-struct ty_whole ty_lower_whole(const struct ty_lowering *l, const struct ty_vstage *const *v,
-                               uint32_t n);
 
 /* emit.c: single operations. A new block, the first of a pass. */
 uint32_t ty_lower_begin(struct ty_lowering *l, const struct ty_block *block);

@@ -259,6 +259,22 @@ static int make_vstages(struct ty_lowering *l, const struct ty_vstage **mine, ui
     return 0;
 }
 
+/* Bytes of what is whole for a while on a rank with these stages. */
+static double buffers(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n)
+{
+    struct ty_grad_stage *stage = ty_arena_array(l->arena, struct ty_grad_stage, n + 1);
+    for (uint32_t i = 0; stage != NULL && i < n; i++) {
+        stage[i] = (struct ty_grad_stage){v[i]->kinds, v[i]->n_units};
+    }
+    if (stage == NULL) {
+        ty_build_no_memory(&l->b);
+        return 0;
+    }
+    const struct ty_whole whole =
+        ty_grads_whole(&l->grads, l->in->layout, stage, n, l->sched->whole_chunks);
+    return ty_memory_buffers(l->in->layout, &whole);
+}
+
 static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
 {
     const size_t blocks = (size_t)ty_lower_n_vstages(l) * TY_N_PHASES * l->shape.slices * 2 *
@@ -286,8 +302,7 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     if (rc == 0) {
         rc = make_vstages(l, mine, &n_mine);
     }
-    const struct ty_whole whole = ty_lower_whole(l, mine, n_mine);
-    plan->buffers_B = ty_memory_buffers(l->in->layout, &whole);
+    plan->buffers_B = rc < 0 ? 0 : buffers(l, mine, n_mine);
     make_gang(l, plan);
     return rc < 0 ? rc : make_passes(l, &slots->rank[l->here.rank], ty_lower_step(l, mine, n_mine));
 }
@@ -347,7 +362,11 @@ static int prepare(struct ty_lowering *l)
     if (rc == 0) {
         rc = ty_lower_reaches(l);
     }
-    return rc < 0 ? rc : ty_lower_price(l);
+    rc = rc < 0 ? rc : ty_lower_price(l);
+    if (rc == 0) {
+        ty_grads_make(&l->grads, l->units, in->layout);
+    }
+    return rc;
 }
 
 /* The operations of all ranks, in the order of the schedule. */
