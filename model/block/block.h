@@ -242,6 +242,8 @@ struct ty_stage_params {
 };
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const struct ty_layers *layers, bool first, bool last);
+struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,
+                                       const uint32_t count[TY_N_UNIT_KINDS]);
 
 /* The units of a rank that has the whole model; with recomputation and habits of `like`, unless
  * that is NULL. */
@@ -292,12 +294,33 @@ double ty_op_comm_seconds(const struct ty_cluster *cluster, const struct ty_op_c
 struct ty_cost ty_optimizer_cost(const struct ty_gpu *gpu, const struct ty_layout *layout,
                                  double params, double experts);
 
+/* ---- slice.c ---- */
+
+/* Attention of slice q of n, into costs that are a slice's else. Slice q attends to itself and to
+ * what came before: 2 q + 1 of the n^2 equal parts of the whole triangle (Li et al., "TeraPipe",
+ * ICML 2021, section 3), or what of them a window leaves. */
+void ty_unit_slice(const struct ty_unit_ops *unit, const struct ty_unit_costs *whole, uint32_t q,
+                   uint32_t n, struct ty_unit_costs *costs);
+
+/* A mean layer; input: and what is computed again for it. */
+struct ty_layer_costs {
+    struct ty_cost forward, input, weight;
+};
+struct ty_layer_costs ty_layer_mean(const struct ty_units *units, const struct ty_arch *arch,
+                                    const struct ty_layout *layout,
+                                    const struct ty_unit_costs unit[TY_N_UNIT_KINDS]);
+
 /* ---- host.c ---- */
 
 /* Seconds of the collectives of a unit, by operator. */
 struct ty_unit_waits {
     double seconds[TY_UNIT_OPS][TY_N_COMM_PLACES];
 };
+
+/* reach: of the groups that are there. */
+void ty_unit_waits(const struct ty_unit_ops *unit, const struct ty_layout *layout,
+                   const struct ty_cluster *cluster,
+                   const struct ty_reach *const reach[TY_N_COMM_GROUPS], struct ty_unit_waits *out);
 
 /* Stretches the passes of a layer, operators in proportion, where the host needs longer to launch
  * them than the GPU to run them: a forward, with the collectives it has to wait for, lasts at least

@@ -30,6 +30,38 @@
 #define PERMUTE_LAUNCHES 6.0
 #define FUSED_LAUNCHES   2.0
 
+/* Seconds that a call of a collective keeps a layer. Where passes are woven, exchanges run under
+ * the other half of a pair, and take what it loses beside them. */
+static double kept_by(const struct ty_layout *layout, const struct ty_cluster *cluster,
+                      const struct ty_op_comm *comm, const struct ty_reach *reach)
+{
+    struct ty_op_comm beside = *comm;
+    if (comm->exchange.tokens <= 0 || !layout->framework.expert_overlap) {
+        return ty_op_comm_seconds(cluster, comm, reach);
+    }
+    beside.exchange.overlapped = true;
+    const double slows = ty_exchange_slows(cluster, &comm->exchange, reach->nodes > 1);
+    return ty_op_comm_seconds(cluster, &beside, reach) * slows / (1 - slows);
+}
+
+void ty_unit_waits(const struct ty_unit_ops *unit, const struct ty_layout *layout,
+                   const struct ty_cluster *cluster,
+                   const struct ty_reach *const reach[TY_N_COMM_GROUPS], struct ty_unit_waits *out)
+{
+    *out = (struct ty_unit_waits){.seconds = {{0}}};
+    for (uint32_t i = 0; i < unit->n; i++) {
+        for (enum ty_comm_place place = 0; place < TY_N_COMM_PLACES; place++) {
+            const struct ty_op_comms *comms = &unit->op[i].comms[place];
+            for (uint32_t k = 0; k < comms->n; k++) {
+                const struct ty_op_comm *comm = &comms->item[k];
+                out->seconds[i][place] +=
+                    comm->times *
+                    (comm->calls * kept_by(layout, cluster, comm, reach[comm->group]));
+            }
+        }
+    }
+}
+
 struct pass {
     const struct ty_unit_ops *unit;
     const struct ty_unit_waits *waits;

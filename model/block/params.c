@@ -110,13 +110,19 @@ static double norms(const struct ty_arch *arch, const uint32_t count[TY_N_UNIT_K
     return n * arch->hidden;
 }
 
+struct ty_stage_params ty_count_params(const struct ty_units *units, const struct ty_arch *arch,
+                                       const uint32_t count[TY_N_UNIT_KINDS])
+{
+    return (struct ty_stage_params){sum_stage(units, count, ALL), sum_stage(units, count, EXPERTS),
+                                    sum_stage(units, count, WHOLE) + norms(arch, count)};
+}
+
 struct ty_stage_params ty_stage_params(const struct ty_units *units, const struct ty_arch *arch,
                                        const struct ty_layers *layers, bool first, bool last)
 {
     uint32_t count[TY_N_UNIT_KINDS];
     ty_stage_count(arch, layers, first, last, count);
-    return (struct ty_stage_params){sum_stage(units, count, ALL), sum_stage(units, count, EXPERTS),
-                                    sum_stage(units, count, WHOLE) + norms(arch, count)};
+    return ty_count_params(units, arch, count);
 }
 
 void ty_units_make_whole(struct ty_units *units, const struct ty_arch *arch,

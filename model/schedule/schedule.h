@@ -139,6 +139,7 @@ struct ty_sched {
     /* Refuses shapes that the schedule does not know: TY_EUSAGE with what would be right. NULL: p,
      * m >= 1 suffice (chunks is checked by the caller). */
     int (*check)(const struct ty_sched_shape *shape, struct ty_err *err);
+    bool steered; /* its order depends on how long passes last, else on the shape alone */
     /* Orders of all ranks into initialised slots. `times` steers those that are found by search.
      * NULL: those of the frame of 1F1B (steady.h), by the two answers below. */
     int (*generate)(const struct ty_sched_shape *shape, const struct ty_sched_times *times,

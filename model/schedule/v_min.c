@@ -45,6 +45,7 @@ const struct ty_sched ty_sched_v_min = {
     .source = "Qi et al. 2024, controllable memory, V-Min",
     .placement = TY_PLACE_V,
     .chunks = 2,
+    .steered = true,
     .generate = generate,
     .in_flight = in_flight,
 };

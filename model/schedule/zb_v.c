@@ -161,6 +161,7 @@ const struct ty_sched ty_sched_zb_v = {
     .source = "Qi et al. 2024, controllable memory, ZB-V",
     .placement = TY_PLACE_V,
     .chunks = 2,
+    .steered = true,
     .generate = generate,
     .formula = "2m(tF + tI + tW) + (p - 1)tF, times of a chunk",
     .domain = "equal stages, tF = tI = tW, m >= 2p - 1",
