@@ -45,6 +45,7 @@ static struct ty_layout layout_so_far(const struct walk *w)
     layout.context = w->value[TY_PLAN_CONTEXT];
     layout.pipeline = w->value[TY_PLAN_PIPELINE];
     layout.sequence_parallel = false;
+    layout.context_inner += layout.context_inner == 0; /* auto: the least it can turn out to be */
     return layout;
 }
 

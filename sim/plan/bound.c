@@ -1,0 +1,474 @@
+/* bound.c - see bound.h.
+ *
+ * Of every rank chains are followed that begin with the first micro-batch on its way down the
+ * pipeline, go on with all that the rank does between two places of its order, and end with the
+ * last micro-batch on its way back up:
+ *
+ *     arrival of a first pass  +  work of the rank from there to a last pass  +  what comes after
+ *
+ * and the longest counts. What a rank does are computations one after the other, with collectives
+ * between them that they wait for. Behind the last of them are gradients that no backward is left
+ * to hide, the norm that all ranks wait for, the optimizer, and weights on their way back. */
+#include "sim/plan/bound.h"
+
+#include <math.h>
+
+#include "model/zero.h"
+#include "sim/plan/costs_internal.h"
+#include "sim/run/run.h"
+
+/* Of a pass of a virtual stage. */
+struct pass {
+    double work;    /* of the rank, until its next pass can begin */
+    double through; /* until what it makes is with the stage that waits for it */
+    double alone;   /* its computation; 0: it has none, and nothing waits for what it gets */
+};
+
+/* A layout, looked up, and what its chains are made of. Times in ps. */
+struct chains {
+    struct ty_plan_costs *costs;
+    const struct ty_layout *layout;
+    struct ty_plan_look look;
+    const struct ty_plan_stage *const *stage; /* [stages] */
+    const struct ty_plan_rank *rank;          /* the one at hand */
+    uint32_t stages, slices, back;            /* back: phase of what the stage before waits for */
+    struct pass *pass;                        /* [stages][slices][phases] */
+    double *arrival[2]; /* [stages][slices] of the first forward, the first backward: to it */
+    double *tail[2];    /* the same of the last: from its start to the end of all passes */
+    double send_near, send_far, latency_near, latency_far; /* of messages */
+    double gather;                                         /* of a message that is sent in parts */
+    bool waits; /* the next pass waits until a message has left */
+};
+
+static struct pass *pass_of(const struct chains *c, uint32_t stage, uint32_t slice, uint32_t phase)
+{
+    return &c->pass[(stage * c->slices + slice) * TY_PLAN_PHASES + phase];
+}
+
+/* ---- messages ---- */
+
+/* Whether a message between neighbouring stages stays on its node, leaves it, or is none: bits. */
+static uint32_t hop(const struct chains *c, uint32_t stage)
+{
+    const struct ty_plan_order *order = c->look.order;
+    const uint32_t p = order->shape.p;
+    uint32_t bits = 0;
+    for (uint32_t d = 0; d < ty_sched_directions(order->sched->placement); d++) {
+        const uint32_t a = ty_sched_owner(order->sched->placement, &order->shape, d, stage);
+        const uint32_t b = ty_sched_owner(order->sched->placement, &order->shape, d, stage + 1);
+        bits |= a == b ? 0 : c->look.grid->hop[b == (a + 1) % p ? a : b];
+    }
+    return bits;
+}
+
+static double least_of(uint32_t bits, double near, double far)
+{
+    const double least = (bits & TY_PLAN_NEAR) != 0 ? near : INFINITY;
+    return bits == 0 ? 0 : (bits & TY_PLAN_FAR) != 0 ? fmin(least, far) : least;
+}
+
+/* Whether messages are sent in parts that do not stay parts. */
+static bool gathers_messages(const struct ty_layout *layout)
+{
+    return layout->tensor > 1 && !layout->sequence_parallel &&
+           layout->framework.scatter_gather_p2p && layout->pipeline > 1;
+}
+
+static void price_messages(struct chains *c)
+{
+    const struct ty_layout *layout = c->layout;
+    const struct ty_cluster *cluster = &c->costs->base->cluster;
+    const bool parts = layout->sequence_parallel || gathers_messages(layout);
+    const double bytes = c->look.layer->hidden_B / (parts ? layout->tensor : 1);
+    const int overlap = layout->framework.overlap_p2p;
+    struct ty_coll_cost near, far;
+    ty_p2p_cost_alone(cluster, true, bytes, &near);
+    ty_p2p_cost_alone(cluster, false, bytes, &far);
+    c->send_near = floor(near.transfer_s * 1e12);
+    c->send_far = floor(far.transfer_s * 1e12);
+    c->latency_near = floor(near.latency_s * 1e12);
+    c->latency_far = floor(far.latency_s * 1e12);
+    c->gather = gathers_messages(layout)
+                    ? ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
+                                            TY_COLL_ALL_GATHER, c->look.layer->hidden_B, 1)
+                    : 0;
+    c->waits =
+        !c->look.order->paired && (overlap == TY_OVERLAP_P2P_FALSE ||
+                                   (overlap == TY_OVERLAP_P2P_AUTO && c->look.order->shape.v == 1));
+}
+
+/* ---- passes ---- */
+
+/* ZeRO-3: what every forward has to gather before it begins, as nothing is left of the pass
+ * before. */
+static bool gathers_anew(const struct chains *c)
+{
+    const struct ty_framework *f = &c->layout->framework;
+    return c->layout->zero == 3 && !c->look.order->sched->whole_chunks &&
+           ty_layout_does(c->layout, f->reshard_after_forward) &&
+           ty_layout_does(c->layout, f->reshard_after_backward);
+}
+
+/* In a slot with another pass what is known to last is computation alone. */
+static double least_time(const struct chains *c, const struct ty_unit_time *time, bool through)
+{
+    const double stretch = fmin(1, c->costs->base->schedule.overlap_cost);
+    return c->look.order->paired ? floor(time->bare * stretch * (1 - 1e-9))
+           : through             ? time->through
+                                 : time->busy;
+}
+
+static void time_passes(struct chains *c, double host)
+{
+    for (uint32_t s = 0; s < c->stages; s++) {
+        const uint32_t down = s + 1 < c->stages ? hop(c, s) : 0, up = s > 0 ? hop(c, s - 1) : 0;
+        for (uint32_t q = 0; q < c->slices; q++) {
+            for (uint32_t phase = 0; phase < TY_PLAN_PHASES; phase++) {
+                const struct ty_unit_time *time = &c->stage[s]->time[phase][q];
+                const uint32_t bits = phase == TY_PHASE_FORWARD ? down : phase == c->back ? up : 0;
+                /* what a message brings, and the loss, waits for the sum at the end of a forward */
+                const bool sums = phase == TY_PHASE_FORWARD && (bits != 0 || s + 1 == c->stages);
+                const double work = least_time(c, time, false);
+                const double whole = least_time(c, &c->stage[s]->time[TY_PHASE_BACKWARD][q], false);
+                const double through = sums                      ? least_time(c, time, true)
+                                       : phase == TY_PHASE_DGRAD ? fmin(work, whole)
+                                                                 : work;
+                const double send = least_of(bits, c->send_near, c->send_far);
+                const double latency = least_of(bits, c->latency_near, c->latency_far);
+                *pass_of(c, s, q, phase) = (struct pass){
+                    .alone = host + work,
+                    .work = host + work + (c->waits ? send : 0),
+                    .through = host + through + send + latency + (bits != 0 ? c->gather : 0)};
+            }
+        }
+    }
+}
+
+/* ---- chains of a micro-batch ---- */
+
+/* When what a pass that starts at `at` makes is with the stage that waits for it. Behind a pass
+ * without computation nobody waits for what came in. */
+static double pass_on(const struct pass *pass, double at)
+{
+    return pass->alone > 0 ? at + pass->through : 0;
+}
+
+/* How soon it can be with each stage, on its way down and up. regain[stages]: when updated weights
+ * are back, which its first forward waits for. */
+static void follow_first(struct chains *c, const double *regain)
+{
+    for (uint32_t q = 0; q < c->slices; q++) {
+        double at = 0;
+        for (uint32_t s = 0; s < c->stages; s++) {
+            double *down = &c->arrival[0][s * c->slices];
+            at = q > 0 ? fmax(at, down[q - 1] + pass_of(c, s, q - 1, TY_PHASE_FORWARD)->work) : at;
+            down[q] = at;
+            at = fmax(pass_on(pass_of(c, s, q, TY_PHASE_FORWARD), at), regain[s]);
+        }
+        for (uint32_t s = c->stages; s > 0; s--) {
+            c->arrival[1][(s - 1) * c->slices + q] = at;
+            at = pass_on(pass_of(c, s - 1, q, c->back), at);
+        }
+    }
+}
+
+/* Where backwards are of two parts, the weight gradients of the first stage come behind what its
+ * own predecessor would wait for. Whole ones that are among them may hide more. */
+static double weights_left(const struct chains *c, uint32_t q)
+{
+    const double input = pass_of(c, 0, q, c->back)->through;
+    const double parts = input + pass_of(c, 0, q, TY_PHASE_WGRAD)->work;
+    const double whole = pass_of(c, 0, q, TY_PHASE_BACKWARD)->through;
+    return c->back == TY_PHASE_DGRAD ? fmax(fmin(parts, whole) - input, 0) : 0;
+}
+
+/* From the start of a pass to the end, when `left` is what comes after it in the stage that waits;
+ * negative: nobody does. */
+static double to_end(const struct pass *pass, double left)
+{
+    return pass->alone == 0 ? -1 : left < 0 ? pass->alone : pass->through + left;
+}
+
+/* What has to come after it has begun a pass. after: behind the last pass of the first stage. */
+static void follow_last(struct chains *c, double after)
+{
+    for (uint32_t q = 0; q < c->slices; q++) {
+        double left = after + weights_left(c, q);
+        for (uint32_t s = 0; s < c->stages; s++) {
+            left = to_end(pass_of(c, s, q, c->back), left);
+            c->tail[1][s * c->slices + q] = fmax(left, 0);
+        }
+        for (uint32_t s = c->stages; s > 0; s--) {
+            left = to_end(pass_of(c, s - 1, q, TY_PHASE_FORWARD), left);
+            c->tail[0][(s - 1) * c->slices + q] = fmax(left, 0);
+        }
+    }
+}
+
+/* ---- a rank ---- */
+
+static double work_before(const struct chains *c, const struct ty_plan_mark *mark)
+{
+    double sum = 0;
+    for (uint32_t i = mark->work; i < mark->work_end; i++) {
+        const struct ty_plan_work *work = &c->rank->work[i];
+        const uint32_t chunk = work->pass / (c->slices * TY_PLAN_PHASES);
+        const uint32_t rest = work->pass % (c->slices * TY_PLAN_PHASES);
+        sum += work->n * pass_of(c, c->rank->stage[chunk], 0, 0)[rest].work;
+    }
+    return sum;
+}
+
+/* The longest chain through a rank, to the end of all passes and `after` its own. */
+static double longest(const struct chains *c, const double *regain, double after)
+{
+    double head = 0, work = 0, most = 0; /* head: least start, less the work before it */
+    const struct ty_plan_rank *rank = c->rank;
+    for (uint32_t i = 0; i + 1 < rank->n_marks; i++) {
+        const struct ty_plan_mark *mark = &rank->mark[i];
+        const uint32_t stage = rank->stage[mark->chunk], at = stage * c->slices + mark->slice;
+        const int way = mark->phase == TY_PHASE_FORWARD ? 0 : 1;
+        work += work_before(c, mark);
+        if (mark->phase == TY_PHASE_WGRAD ||
+            pass_of(c, stage, mark->slice, mark->phase)->alone == 0) {
+            continue;
+        }
+        if (mark->first) {
+            const double first = pass_of(c, stage, mark->slice, mark->phase)->work;
+            head = fmax(head, c->arrival[way][at] - work);
+            head = way == 0 ? fmax(head, regain[stage] - work - first) : head;
+        } else {
+            most = fmax(most, head + work + c->tail[way][at]);
+        }
+    }
+    work += work_before(c, &rank->mark[rank->n_marks - 1]);
+    return fmax(most, head + work - (c->waits ? fmax(c->send_near, c->send_far) : 0) + after);
+}
+
+/* ---- behind the passes ---- */
+
+/* Of what is in a rank: parameters, and traffic of its stages. */
+struct holdings {
+    double params, experts, whole;
+    double reduce, exposed, regain; /* ps */
+};
+
+static int look_at_rank(struct chains *c, uint32_t r, struct holdings *out, struct ty_err *err)
+{
+    const struct ty_plan_rank *rank = &c->look.order->rank[r];
+    const struct ty_plan_mark *end = &rank->mark[rank->n_marks > 1 ? rank->n_marks - 2 : 0];
+    *out = (struct holdings){0, 0, 0, 0, 0, 0};
+    for (uint32_t k = 0; k < rank->n_chunks; k++) {
+        const uint32_t s = rank->stage[k];
+        const struct ty_plan_traffic *traffic = ty_plan_traffic(
+            c->costs, c->layout, c->look.grid, c->look.layer, c->look.deal->stage[s], err);
+        if (traffic == NULL) {
+            return TY_ENOMEM;
+        }
+        out->params += c->stage[s]->params.all;
+        out->experts += c->stage[s]->params.experts;
+        out->whole += c->stage[s]->params.whole;
+        out->reduce += traffic->reduce;
+        out->regain += traffic->regain;
+        out->exposed = end->chunk == k ? traffic->exposed : out->exposed;
+    }
+    if (ty_layout_reduces_late(c->layout) && c->layout->zero < 3) { /* of all its stages */
+        out->exposed = ty_layout_reduces(c->layout) == TY_REDUCES_LAST ? out->reduce : out->exposed;
+    }
+    return 0;
+}
+
+/* Between a rank's last pass and the norm of all gradients. */
+static double after_passes(const struct chains *c, uint32_t r, const struct holdings *rank)
+{
+    const struct ty_layout *layout = c->layout;
+    const struct ty_arch *arch = &c->costs->base->arch;
+    const struct ty_plan_order *order = c->look.order;
+    const double grad = ty_memory_grad_bytes(layout);
+    double after = rank->exposed;
+    if (layout->sequence_parallel && layout->tensor > 1 && rank->whole > 0) {
+        after = fmax(after, ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
+                                                  TY_COLL_ALL_REDUCE, rank->whole * grad, 1));
+    }
+    const uint32_t last = order->shape.p - 1;
+    if ((arch->tied || arch->mtp > 0) && last > 0 && order->sched->placement == TY_PLACE_LOOPED &&
+        (r == 0 || r == last)) {
+        const double bytes = (double)arch->vocabulary * arch->hidden / layout->tensor * grad;
+        struct ty_plan_group ends = {.n = 0};
+        for (uint32_t k = 0; k < 2; k++) {
+            if ((c->look.grid->hop[last] & (k == 0 ? TY_PLAN_NEAR : TY_PLAN_FAR)) != 0) {
+                ends.reach[ends.n++] = (struct ty_reach){
+                    .ranks = 2, .nodes = k + 1, .per_node = 2 - k, .sharing = 1, .fewest = 2 - k};
+            }
+        }
+        after += ty_plan_collective_ps(c->costs, &ends, TY_COLL_ALL_REDUCE, bytes, 1);
+    }
+    return after;
+}
+
+/* The norm of all gradients; negative: ranks do not wait for each other. */
+static double norm_ps(const struct chains *c)
+{
+    const struct ty_layout *layout = c->layout;
+    const uint32_t shard = layout->tensor * ty_layout_shards(layout);
+    const uint32_t n = layout->zero > 0 ? shard : layout->tensor;
+    if (n * layout->pipeline == 1 || !c->costs->base->schedule.barrier) {
+        return -1;
+    }
+    return ty_plan_collective_ps(c->costs, c->look.grid->norm, TY_COLL_ALL_REDUCE, 4, 1);
+}
+
+/* The optimizer of a rank on its fastest GPU. */
+static double optimizer_ps(const struct chains *c, const struct holdings *rank)
+{
+    double least = INFINITY;
+    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
+        if (c->look.grid->used[g]) {
+            const struct ty_gpu *gpu = &ty_exceptions_cluster(&c->costs->base->cluster, g)->gpu;
+            least =
+                fmin(least, ty_optimizer_cost(gpu, c->layout, rank->params, rank->experts).seconds);
+        }
+    }
+    return floor(least * 1e12);
+}
+
+/* All that gathers and reductions of a rank take of the stream that they share, where every pass
+ * has some. */
+static double stream_ps(const struct chains *c, const struct holdings *rank)
+{
+    const struct ty_plan_order *order = c->look.order;
+    const double m = order->shape.m / ty_sched_directions(order->sched->placement);
+    if (ty_layout_reduces(c->layout) != TY_REDUCES_EVERY || c->look.order->sched->whole_chunks) {
+        return 0;
+    }
+    return m * (rank->reduce + (gathers_anew(c) ? rank->regain : 0));
+}
+
+/* ---- the bound ---- */
+
+/* Whether updated weights come back in the next forward. */
+static bool regains_late(const struct ty_layout *layout)
+{
+    return ty_zero_stages[layout->zero].gather_after_step &&
+           layout->framework.overlap_param_gather && ty_layout_has_copies(layout);
+}
+
+static int find_regains(struct chains *c, double *regain, struct ty_err *err)
+{
+    for (uint32_t s = 0; s < c->stages; s++) {
+        const struct ty_plan_traffic *traffic = NULL;
+        regain[s] = 0;
+        if (regains_late(c->layout)) {
+            traffic = ty_plan_traffic(c->costs, c->layout, c->look.grid, c->look.layer,
+                                      c->look.deal->stage[s], err);
+            if (traffic == NULL) {
+                return TY_ENOMEM;
+            }
+            regain[s] = traffic->regain;
+        }
+    }
+    return 0;
+}
+
+/* Over all ranks. */
+struct ends {
+    double passes;      /* until all of them know that they can update */
+    double most, least; /* updates of the ranks */
+};
+
+static int find_ends(struct chains *c, const double *regain, struct ends *out, struct ty_err *err)
+{
+    const uint32_t p = c->look.order->shape.p;
+    const uint32_t first =
+        ty_sched_owner(c->look.order->sched->placement, &c->look.order->shape, 0, 0);
+    const bool gathers =
+        ty_zero_stages[c->layout->zero].gather_after_step && !regains_late(c->layout);
+    struct holdings rank;
+    *out = (struct ends){.least = INFINITY};
+    int rc = look_at_rank(c, first, &rank, err);
+    if (rc == 0) {
+        follow_first(c, regain);
+        follow_last(c, after_passes(c, first, &rank));
+    }
+    for (uint32_t r = 0; r < p && rc == 0; r++) {
+        rc = look_at_rank(c, r, &rank, err);
+        if (rc == 0) {
+            c->rank = &c->look.order->rank[r];
+            const double update = optimizer_ps(c, &rank) + (gathers ? rank.regain : 0);
+            out->passes = fmax(out->passes, longest(c, regain, after_passes(c, r, &rank)));
+            out->passes = fmax(out->passes, stream_ps(c, &rank));
+            out->most = fmax(out->most, update);
+            out->least = fmin(out->least, update);
+        }
+    }
+    return rc;
+}
+
+static int make_chains(struct chains *c, double **regain, struct ty_err *err)
+{
+    const uint32_t n = c->stages * c->slices;
+    const size_t need = (size_t)n * (4 + 3 * TY_PLAN_PHASES) + c->stages;
+    if (c->costs->n_times < need) {
+        c->costs->times = ty_arena_array(&c->costs->arena, double, need);
+        c->costs->n_times = c->costs->times == NULL ? 0 : need;
+    }
+    if (c->costs->times == NULL) {
+        return ty_fail_memory(err);
+    }
+    double *at = c->costs->times;
+    _Static_assert(sizeof(struct pass) == 3 * sizeof(double), "passes among times");
+    c->pass = (struct pass *)at;
+    at += (size_t)n * 3 * TY_PLAN_PHASES;
+    for (int k = 0; k < 2; k++) {
+        c->arrival[k] = at + (size_t)(2 * k) * n;
+        c->tail[k] = at + (size_t)(2 * k + 1) * n;
+    }
+    *regain = at + (size_t)4 * n;
+    return 0;
+}
+
+int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                  const struct ty_sched_options *schedule, double *seconds, struct ty_err *err)
+{
+    struct chains c = {.costs = costs, .layout = layout, .back = TY_PHASE_BACKWARD};
+    double *regain = NULL;
+    *seconds = 0;
+    if (!costs->known) {
+        return 0;
+    }
+    int rc = ty_plan_look(costs, layout, schedule, &c.look, err);
+    if (rc < 0 || c.look.order == NULL || c.look.order->shape.slices > TY_PLAN_SLICES) {
+        return rc;
+    }
+    c.stages = ty_sched_stages(&c.look.order->shape);
+    c.slices = c.look.order->shape.slices;
+    c.back = c.look.order->split ? TY_PHASE_DGRAD : TY_PHASE_BACKWARD;
+    rc = ty_plan_sums(costs, &c.look, &c.stage, err);
+    rc = rc < 0 ? rc : make_chains(&c, &regain, err);
+    rc = rc < 0 ? rc : find_regains(&c, regain, err);
+    if (rc < 0) {
+        return rc;
+    }
+    price_messages(&c);
+    time_passes(&c, layout->pipeline > 1 ? c.look.layer->host_ps : 0);
+    struct ends ends;
+    rc = find_ends(&c, regain, &ends, err);
+    const double norm = norm_ps(&c);
+    const bool one = costs->base->run.steps == 1 && norm >= 0;
+    const double ps = ends.passes + fmax(norm, 0) + (one ? ends.most : ends.least);
+    *seconds = rc < 0 ? 0 : ty_s_from_ps((ty_ps)ps);
+    return rc;
+}
+
+int ty_plan_check(struct ty_plan_costs *costs, const struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_config *config = run->config;
+    const double step = ty_s_from_ps(run->timeline.makespan) / config->run.steps;
+    double bound;
+    const int rc = ty_plan_bound(costs, &config->layout, &config->schedule, &bound, err);
+    if (rc < 0 || bound <= step) {
+        return rc;
+    }
+    return ty_fail(err, TY_EBUG, "plan: a bound of %.12g s, and the step takes %.12g s", bound,
+                   step);
+}

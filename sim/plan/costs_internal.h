@@ -1,0 +1,209 @@
+/* costs_internal.h - the tables behind costs.h. Times are picoseconds in doubles: whole numbers, so
+ * that sums are exact. */
+#ifndef TY_PLAN_COSTS_INTERNAL_H
+#define TY_PLAN_COSTS_INTERNAL_H
+
+#include "model/block/buckets.h"
+#include "sim/plan/costs.h"
+#include "sim/plan/unit_times.h"
+#include "topology/exceptions.h"
+
+/* ---- map.c: values by the bytes of their keys ---- */
+
+struct ty_plan_entry {
+    uint64_t hash;
+    const void *key; /* NULL: free */
+    void *value;
+};
+struct ty_plan_map {
+    size_t key_size; /* keys have no padding, or padding of zeros */
+    struct ty_plan_entry *entry;
+    uint32_t n, cap;
+    uint32_t last; /* entry that was found last: neighbours in a space have most in common */
+};
+/* NULL: it is not there. */
+void *ty_plan_map_find(struct ty_plan_map *map, const void *key);
+/* Both are the arena's. TY_ENOMEM. */
+int ty_plan_map_add(struct ty_plan_map *map, const void *key, void *value, struct ty_arena *arena,
+                    struct ty_err *err);
+void ty_plan_map_release(struct ty_plan_map *map);
+
+/* ---- grids.c: where groups lie ---- */
+
+/* How the groups of one kind lie: that of rank 0, and all ways there are, as many as matter. */
+#define TY_PLAN_REACHES 4u
+struct ty_plan_group {
+    struct ty_reach first;
+    struct ty_reach reach[TY_PLAN_REACHES]; /* [n] */
+    uint32_t n; /* 0: there is no such group; more than there is room for: anything */
+};
+
+enum {
+    TY_PLAN_NEAR = 1, /* some ranks of the stage have the next stage's on their node, */
+    TY_PLAN_FAR = 2   /* some on another */
+};
+struct ty_plan_grid {
+    const struct ty_plan_group *group[TY_N_COMM_GROUPS]; /* equal ones are one object */
+    const struct ty_plan_group *norm;
+    uint8_t *hop;     /* [pipeline]: to the next rank, the last to the first; TY_PLAN_NEAR, FAR */
+    double *memory_B; /* [pipeline]: of the smallest GPU */
+    bool used[TY_GENERATIONS_MAX];
+};
+const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                                        struct ty_err *err);
+
+/* ---- layers.c: units of a micro-batch on a rank ---- */
+
+#define TY_PLAN_SLICES 8u
+
+struct ty_plan_unit {
+    struct ty_unit_times times[TY_PLAN_SLICES]; /* [slices] */
+    struct ty_stage_params params;              /* norms included */
+    bool cuts;                                  /* woven, its backward is of several pieces */
+};
+struct ty_plan_layer {
+    struct ty_plan_unit unit[TY_N_UNIT_KINDS];
+    struct ty_tensors tensors; /* sums: one for each life in each kind of unit */
+    struct ty_grads grads;     /* as the pieces go; what is added up depends on more than a layer */
+    struct ty_sched_times generator; /* what generators of orders are told, of one layer */
+    double hidden_B;                 /* of a message between stages, whole */
+    double host_ps;                  /* the GPU waits before every pass of a pipeline */
+    struct ty_plan_map stages;       /* struct ty_plan_stage, by type */
+};
+struct ty_plan_layer *ty_plan_layer(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                                    const struct ty_plan_grid *grid, uint32_t slices,
+                                    struct ty_err *err);
+
+/* The least time of a collective, without others on its links. 0 where groups lie anyhow. */
+double ty_plan_collective_ps(const struct ty_plan_costs *costs, const struct ty_plan_group *group,
+                             enum ty_coll coll, double bytes, double calls);
+
+/* ---- stages.c: which units a virtual stage has, and their sums ---- */
+
+struct ty_plan_type {
+    uint32_t count[TY_N_UNIT_KINDS];
+    uint32_t first, last;    /* kinds of the first and the last unit */
+    struct ty_layers layers; /* of one such stage */
+    uint8_t *unit;           /* [n_units] */
+    uint32_t n_units;
+};
+struct ty_plan_deal {
+    const struct ty_plan_type **stage; /* [stages] */
+};
+const struct ty_plan_deal *ty_plan_deal(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                                        uint32_t stages, struct ty_err *err);
+
+#define TY_PLAN_CHUNKS 128u /* most virtual stages of a rank: 64 of each direction */
+#define TY_PLAN_PHASES 4u   /* forward, backward, its two parts */
+struct ty_plan_stage {
+    struct ty_stage_params params;
+    double kept_B, again_B;         /* of a micro-batch: from forward to backward; brought back */
+    double brief_B[TY_PLAN_PHASES]; /* while the pass runs */
+    bool cuts;
+    struct ty_unit_time time[TY_PLAN_PHASES][TY_PLAN_SLICES]; /* of passes */
+};
+const struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
+                                          const struct ty_plan_type *type, struct ty_err *err);
+
+/* ---- orders.c: what the order of passes says, whatever they last ---- */
+
+/* A pass of a stage that holds most: no other of the same stage and phase holds as much of all. */
+struct ty_plan_moment {
+    uint16_t chunk; /* of the rank's */
+    uint8_t phase;
+    uint32_t *kept, *again; /* [n_chunks]: passes whose tensors are held, and brought back */
+};
+
+/* A place in a rank's order: before the first or the last pass of a kind. */
+struct ty_plan_mark {
+    uint16_t chunk;
+    uint8_t phase, slice;
+    bool first;              /* what is before it in time is known; else what comes after */
+    uint32_t work, work_end; /* of ty_plan_orders.work: passes since the mark before it */
+};
+struct ty_plan_work {
+    uint32_t pass; /* (chunk x slices + slice) x TY_PLAN_PHASES + phase */
+    uint32_t n;
+};
+
+struct ty_plan_rank {
+    uint16_t *stage; /* [n_chunks]: virtual stages it has */
+    uint8_t *direction;
+    uint32_t n_chunks;
+    struct ty_plan_moment *moment; /* [n_moments] */
+    uint32_t n_moments;
+    struct ty_plan_mark *mark; /* [n_marks] in order; the last is the end */
+    uint32_t n_marks;
+    struct ty_plan_work *work;
+};
+struct ty_plan_order {
+    struct ty_sched_shape shape;
+    const struct ty_sched *sched;
+    bool paired, split;        /* slots overlap; backwards are of two parts */
+    struct ty_plan_rank *rank; /* [p] */
+};
+/* NULL in *out: of the user's own. */
+int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *schedule,
+                  const struct ty_sched_shape *shape, const struct ty_plan_layer *layer,
+                  const struct ty_plan_order **out, struct ty_err *err);
+
+/* ---- traffic.c: what replicas say to each other ---- */
+
+struct ty_plan_traffic {
+    double reduce;  /* of all buckets of a stage */
+    double exposed; /* of that, what is left when the backward that reduces them is over */
+    double regain;  /* all-gathers of updated weights; 0: none */
+    double gather, gather_first; /* ZeRO-3: of all units; of the first of a forward */
+};
+const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
+                                              const struct ty_layout *layout,
+                                              const struct ty_plan_grid *grid,
+                                              const struct ty_plan_layer *layer,
+                                              const struct ty_plan_type *type, struct ty_err *err);
+
+/* ---- costs.c ---- */
+
+/* Of a space there is one for each ZeRO stage at most. */
+#define TY_PLAN_FRAMEWORKS 8u
+
+struct ty_plan_costs {
+    const struct ty_config *base;
+    bool known; /* simulations last what is priced, or longer */
+    struct ty_arena arena;
+    struct ty_units *units; /* [2] scratch: of whole sequences, of slices */
+    struct ty_plan_map groups, grids, layers, types, deals, orders, traffics;
+    struct ty_framework framework[TY_PLAN_FRAMEWORKS]; /* [n_frameworks] that were seen */
+    uint32_t n_frameworks;
+    uint8_t *unit_list;            /* scratch: kinds of all units of a model */
+    struct ty_plan_deal *own_deal; /* scratch: of stages that a layout lists */
+    uint32_t own_stages;
+    const struct ty_plan_stage **stage; /* scratch: [n_stages] of the layout looked at last */
+    double *times;                      /* scratch: [n_times] */
+    size_t n_stages, n_times;
+    struct {
+        struct ty_arena arena;
+        const struct ty_plan_order *order;
+        char key[64];
+    } steered; /* the last order that durations steered */
+};
+
+/* The number of a framework: layouts that have equal ones get the same. */
+int ty_plan_framework(struct ty_plan_costs *costs, const struct ty_framework *framework,
+                      uint32_t *number, struct ty_err *err);
+
+/* All that a layout's verdict and bound need. */
+struct ty_plan_look {
+    const struct ty_plan_grid *grid;
+    struct ty_plan_layer *layer;
+    const struct ty_plan_deal *deal;
+    const struct ty_plan_order *order; /* NULL: the user's own */
+};
+int ty_plan_look(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                 const struct ty_sched_options *schedule, struct ty_plan_look *out,
+                 struct ty_err *err);
+
+/* Sums of all virtual stages of a direction, [stages]: until they are asked for again. */
+int ty_plan_sums(struct ty_plan_costs *costs, const struct ty_plan_look *look,
+                 const struct ty_plan_stage *const **out, struct ty_err *err);
+
+#endif

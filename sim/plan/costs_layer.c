@@ -1,0 +1,321 @@
+/* costs_layer.c - units of a micro-batch on a rank: times and tensors, whatever the pipeline. */
+#include <math.h>
+#include <string.h>
+
+#include "sim/plan/costs_internal.h"
+
+/* All that the units of a rank, and their times, depend on. */
+struct layer_key {
+    const struct ty_plan_group *group[TY_N_COMM_GROUPS]; /* that talk while a pass runs */
+    uint32_t tensor, context, expert, expert_tensor, context_inner, context_method;
+    uint32_t micro_batch, micro_batches, slices, sequence_parallel, ends_apart, piped;
+    uint32_t zero, framework, generations;
+    uint32_t n_modes, mode[TY_RECOMPUTE_MODES];
+};
+
+static bool talks_in_passes(enum ty_comm_group group)
+{
+    return group != TY_GROUP_DATA && group != TY_GROUP_REPLICA && group != TY_GROUP_EXPERT_DATA;
+}
+
+/* Whether gradients cost more with more micro-batches to add up, or weights are cast once. */
+static bool counts_micro_batches(const struct ty_layout *layout)
+{
+    const bool adds = layout->framework.fused_accumulation &&
+                      ty_memory_added_bytes(layout) == ty_memory_grad_bytes(layout);
+    return !adds || layout->framework.fp8_recipe != TY_FP8_NONE;
+}
+
+static int make_key(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                    const struct ty_plan_grid *grid, uint32_t slices, struct layer_key *key,
+                    struct ty_err *err)
+{
+    memset(key, 0, sizeof(*key));
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        key->group[g] = talks_in_passes(g) ? grid->group[g] : NULL;
+    }
+    key->tensor = layout->tensor;
+    key->context = layout->context;
+    key->expert = layout->expert;
+    key->expert_tensor = layout->expert_tensor;
+    key->context_inner = layout->context_inner;
+    key->context_method = (uint32_t)layout->context_method;
+    key->micro_batch = layout->micro_batch;
+    key->micro_batches = counts_micro_batches(layout) ? layout->micro_batches : 0;
+    key->slices = slices;
+    key->sequence_parallel = layout->sequence_parallel;
+    key->ends_apart = ty_layout_ends_apart(layout);
+    key->piped = layout->pipeline > 1;
+    key->zero = layout->zero < 2 ? 0 : layout->zero;
+    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
+        key->generations |= grid->used[g] ? 1u << g : 0;
+    }
+    key->n_modes = layout->n_modes;
+    memcpy(key->mode, layout->mode, layout->n_modes * sizeof(*layout->mode));
+    return ty_plan_framework(costs, &layout->framework, &key->framework, err);
+}
+
+/* ---- times ---- */
+
+static double ps_of(double seconds)
+{
+    ty_ps ps = 0;
+    return ty_ps_from_s(seconds, &ps) < 0 ? 0 : (double)ps;
+}
+
+static double alone_ps(const struct ty_cluster *cluster, enum ty_coll coll, double bytes,
+                       const struct ty_reach *at, const struct ty_exchange *exchange, double calls)
+{
+    struct ty_reach reach = *at;
+    struct ty_coll_cost cost;
+    if (exchange != NULL) {
+        ty_exchange_cost(cluster, exchange, &reach, &cost);
+    } else {
+        ty_coll_cost(cluster, NULL, coll, bytes, &reach, &cost);
+    }
+    double least = ty_coll_seconds(&cost);
+    if (reach.sharing > 1) { /* the library chooses once */
+        const struct ty_coll_algorithm *chosen = cost.algorithm;
+        reach.sharing = 1;
+        if (exchange != NULL) {
+            ty_exchange_cost(cluster, exchange, &reach, &cost);
+        } else {
+            ty_coll_cost(cluster, chosen, coll, bytes, &reach, &cost);
+        }
+        least = fmin(least, ty_coll_seconds(&cost));
+    }
+    return ps_of(least * calls * cluster->collectives.derate);
+}
+
+static double least_ps(const struct ty_plan_costs *costs, const struct ty_plan_group *group,
+                       enum ty_coll coll, double bytes, const struct ty_exchange *exchange,
+                       double calls)
+{
+    double least = INFINITY;
+    if (group == NULL || group->n > TY_PLAN_REACHES) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < group->n; k++) {
+        least = fmin(
+            least, alone_ps(&costs->base->cluster, coll, bytes, &group->reach[k], exchange, calls));
+    }
+    return least;
+}
+
+double ty_plan_collective_ps(const struct ty_plan_costs *costs, const struct ty_plan_group *group,
+                             enum ty_coll coll, double bytes, double calls)
+{
+    return least_ps(costs, group, coll, bytes, NULL, calls);
+}
+
+/* Durations of the collectives of a unit. */
+struct unit_comms {
+    double comm[TY_UNIT_OPS][TY_N_COMM_PLACES][TY_PLACE_COMMS];
+    double round[TY_UNIT_OPS][4];
+};
+
+static void price_comms(const struct ty_plan_costs *costs, const struct ty_plan_grid *grid,
+                        const struct ty_unit_ops *ops, struct unit_comms *out)
+{
+    for (uint32_t i = 0; i < ops->n; i++) {
+        const struct ty_op_rounds *rounds = &ops->op[i].rounds;
+        const double bytes[4] = {rounds->forward_B, rounds->first_B, rounds->middle_B,
+                                 rounds->last_B};
+        for (uint32_t k = 0; k < 4; k++) {
+            out->round[i][k] = rounds->n > 0 ? least_ps(costs, grid->group[rounds->group],
+                                                        TY_COLL_SEND_RECV, bytes[k], NULL, 1)
+                                             : 0;
+        }
+        for (uint32_t place = 0; place < TY_N_COMM_PLACES; place++) {
+            const struct ty_op_comms *comms = &ops->op[i].comms[place];
+            for (uint32_t k = 0; k < comms->n; k++) {
+                const struct ty_op_comm *comm = &comms->item[k];
+                out->comm[i][place][k] =
+                    least_ps(costs, grid->group[comm->group], (enum ty_coll)comm->coll, comm->bytes,
+                             comm->exchange.tokens > 0 ? &comm->exchange : NULL, comm->calls);
+            }
+        }
+    }
+}
+
+static double lesser(double least, struct ty_cost cost)
+{
+    return fmin(least, ps_of(cost.seconds));
+}
+
+/* Where nodes have GPUs of several kinds: of each operator the least. */
+static void add_costs(const struct ty_unit_ops *ops, const struct ty_unit_costs *costs,
+                      struct ty_op_times *least)
+{
+    for (uint32_t i = 0; i < ops->n; i++) {
+        const struct ty_unit_op *op = &ops->op[i];
+        const bool rounds = op->rounds.n > 0;
+        const struct ty_op_costs *c = rounds ? &costs->first[i] : &costs->op[i];
+        const struct ty_cost whole = rounds ? c->dgrad : ty_cost_plus(c->dgrad, c->wgrad);
+        struct ty_op_times *t = &least[i];
+        t->forward = lesser(t->forward, c->forward);
+        t->recompute = lesser(t->recompute, c->recompute);
+        t->dgrad = lesser(t->dgrad, op->column ? c->dgrad : whole);
+        t->wgrad = lesser(t->wgrad, c->wgrad);
+        t->input = lesser(t->input, c->input);
+        t->weight = lesser(t->weight, op->first ? whole : c->weight);
+        if (rounds) {
+            const struct ty_op_costs *next = &costs->next[i];
+            t->next_forward = lesser(t->next_forward, next->forward);
+            t->next_recompute = lesser(t->next_recompute, next->recompute);
+            t->next_dgrad = lesser(t->next_dgrad, next->dgrad);
+            t->next_input = lesser(t->next_input, next->input);
+        }
+    }
+}
+
+/* What pricing needs. */
+struct pricing {
+    struct ty_plan_costs *costs;
+    const struct ty_layout *layout;
+    const struct ty_plan_grid *grid;
+    const struct ty_reach *reach[TY_N_COMM_GROUPS];
+    uint32_t slices;
+};
+
+/* Costs of a slice's units on a GPU, as model/lower/compute.c works them out. */
+static void price_units(const struct pricing *p, const struct ty_gpu *gpu,
+                        struct ty_unit_costs unit[TY_N_UNIT_KINDS],
+                        struct ty_unit_costs whole[TY_N_UNIT_KINDS])
+{
+    const struct ty_units *units = p->costs->units, *part = &units[1];
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        ty_unit_price(&part->kind[u], p->layout, gpu, &unit[u]);
+        if (ty_unit_is_layer(u)) {
+            struct ty_unit_waits waits;
+            ty_unit_waits(&part->kind[u], p->layout, &p->costs->base->cluster, p->reach, &waits);
+            ty_unit_host(&part->kind[u], p->layout, gpu, &waits, &unit[u]);
+        }
+        if (p->slices > 1) {
+            ty_unit_price(&units[0].kind[u], p->layout, gpu, &whole[u]);
+        }
+    }
+}
+
+/* Generators are told the times of the slowest GPU. */
+static void note_mean(const struct pricing *p, const struct ty_unit_costs *unit,
+                      struct ty_plan_layer *layer)
+{
+    const struct ty_layer_costs mean =
+        ty_layer_mean(p->costs->units, &p->costs->base->arch, p->layout, unit);
+    struct ty_sched_times *t = &layer->generator;
+    if (mean.forward.seconds + mean.input.seconds + mean.weight.seconds >
+        t->forward + t->input + t->weight) {
+        *t = (struct ty_sched_times){.forward = mean.forward.seconds,
+                                     .input = mean.input.seconds,
+                                     .weight = mean.weight.seconds};
+    }
+}
+
+static void time_units(const struct pricing *p, struct ty_plan_layer *layer)
+{
+    const struct ty_units *part = &p->costs->units[1];
+    struct ty_op_times least[TY_PLAN_SLICES][TY_N_UNIT_KINDS][TY_UNIT_OPS];
+    struct ty_unit_costs unit[TY_N_UNIT_KINDS], whole[TY_N_UNIT_KINDS];
+    const double none = INFINITY;
+    layer->host_ps = INFINITY;
+    for (uint32_t i = 0; i < TY_PLAN_SLICES * TY_N_UNIT_KINDS * TY_UNIT_OPS; i++) {
+        (&least[0][0][0])[i] =
+            (struct ty_op_times){none, none, none, none, none, none, none, none, none, none};
+    }
+    for (uint32_t g = 0; g < TY_GENERATIONS_MAX; g++) {
+        if (!p->grid->used[g]) {
+            continue;
+        }
+        const struct ty_gpu *gpu = &ty_exceptions_cluster(&p->costs->base->cluster, g)->gpu;
+        price_units(p, gpu, unit, whole);
+        layer->host_ps =
+            fmin(layer->host_ps, ps_of(p->layout->framework.pass_overhead / gpu->host_speed));
+        note_mean(p, unit, layer);
+        for (uint32_t q = 0; q < p->slices && q < TY_PLAN_SLICES; q++) {
+            for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+                if (p->slices > 1 && u >= TY_UNIT_LAYER && u < TY_UNIT_HEAD) {
+                    ty_unit_slice(&part->kind[u], &whole[u], q, p->slices, &unit[u]);
+                }
+                add_costs(&part->kind[u], &unit[u], least[q][u]);
+            }
+        }
+    }
+    for (enum ty_unit_kind u = 0; u < TY_N_UNIT_KINDS; u++) {
+        struct unit_comms comms;
+        price_comms(p->costs, p->grid, &part->kind[u], &comms);
+        layer->unit[u].cuts = ty_unit_cuts(&part->kind[u], p->layout);
+        for (uint32_t q = 0; q < p->slices && q < TY_PLAN_SLICES; q++) {
+            const struct ty_unit_play play = {
+                .ops = &part->kind[u],
+                .op = least[q][u],
+                .comm = (const double(*)[TY_N_COMM_PLACES][TY_PLACE_COMMS])comms.comm,
+                .round = (const double(*)[4])comms.round,
+                .layout = p->layout};
+            ty_unit_times(&play, &layer->unit[u].times[q]);
+        }
+    }
+}
+
+/* ---- what is held ---- */
+
+/* One entry for all tensors of a life in a kind of unit. */
+static void sum_tensors(const struct ty_units *units, struct ty_tensors *out)
+{
+    struct ty_tensors all;
+    ty_memory_tensors(units, &all);
+    out->n = 0;
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        for (enum ty_tensor_life life = 0; life <= TY_LIFE_LOSS_BACKWARD; life++) {
+            const double bytes = ty_tensors_sum(&all, k, life);
+            if (bytes > 0) {
+                out->item[out->n++] = (struct ty_tensor){"", k, life, bytes, 0};
+            }
+        }
+    }
+}
+
+static void make_layer(const struct pricing *p, struct ty_plan_layer *layer)
+{
+    struct ty_units *units = p->costs->units;
+    struct ty_arch arch = p->costs->base->arch;
+    ty_units_make(&units[0], &arch, p->layout);
+    arch.sequence /= p->slices;
+    ty_units_make(&units[1], &arch, p->layout);
+    sum_tensors(&units[0], &layer->tensors);
+    ty_grads_make(&layer->grads, &units[0], p->layout);
+    for (enum ty_unit_kind k = 0; k < TY_N_UNIT_KINDS; k++) {
+        uint32_t count[TY_N_UNIT_KINDS] = {0};
+        count[k] = 1;
+        layer->unit[k].params = ty_count_params(&units[0], &arch, count);
+    }
+    layer->hidden_B =
+        units[1].shard.tokens * arch.hidden * ty_dtype_bytes((enum ty_dtype)arch.dtype);
+    time_units(p, layer);
+}
+
+struct ty_plan_layer *ty_plan_layer(struct ty_plan_costs *costs, const struct ty_layout *layout,
+                                    const struct ty_plan_grid *grid, uint32_t slices,
+                                    struct ty_err *err)
+{
+    struct layer_key key;
+    costs->layers.key_size = sizeof(key);
+    if (make_key(costs, layout, grid, slices, &key, err) < 0) {
+        return NULL;
+    }
+    struct ty_plan_layer *layer = ty_plan_map_find(&costs->layers, &key);
+    if (layer != NULL) {
+        return layer;
+    }
+    layer = ty_arena_array(&costs->arena, struct ty_plan_layer, 1);
+    if (layer == NULL) {
+        (void)ty_fail_memory(err);
+        return NULL;
+    }
+    struct pricing p = {.costs = costs, .layout = layout, .grid = grid, .slices = slices};
+    for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
+        p.reach[g] = grid->group[g] != NULL ? &grid->group[g]->first : NULL;
+    }
+    make_layer(&p, layer);
+    return ty_plan_map_add(&costs->layers, &key, layer, &costs->arena, err) < 0 ? NULL : layer;
+}

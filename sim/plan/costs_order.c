@@ -1,0 +1,319 @@
+/* costs_order.c - what an order of passes says of memory and time, whatever passes take of them.
+ *
+ * Memory: of all moments of a rank those that may be its fullest. A moment is what is held, by
+ * stage, when a pass runs; one at which less of everything is held while such a pass runs is not
+ * kept.
+ *
+ * Time: places in the order of a rank of which it is known how soon they can be reached (the first
+ * pass of each stage) or what still has to come behind them (the last), and how many passes of each
+ * kind are between them. */
+#include <string.h>
+
+#include "sim/plan/costs_internal.h"
+
+struct order_key {
+    double forward, input, weight; /* where they steer */
+    uint32_t p, m, v, group, slices, schedule, pairs;
+    uint32_t unused;
+};
+
+/* A rank's order while it is read. */
+struct reader {
+    struct ty_arena *arena, *scratch; /* of the order; of this reader */
+    const struct ty_plan_order *order;
+    const struct ty_rank_slots *slots;
+    struct ty_plan_rank *rank;
+    uint32_t *chunk_of; /* [directions x stages]: of this rank */
+    uint32_t *kept, *again;
+    uint32_t *since;   /* [passes]: of each kind since the last mark */
+    uint32_t n_passes; /* kinds: chunks x slices x phases */
+};
+
+static uint32_t chunk_at(const struct reader *r, const struct ty_slot *slot)
+{
+    return r->chunk_of[slot->direction * ty_sched_stages(&r->order->shape) + slot->stage];
+}
+
+static uint32_t pass_at(const struct reader *r, const struct ty_slot *slot)
+{
+    return (chunk_at(r, slot) * r->order->shape.slices + slot->slice) * TY_PLAN_PHASES +
+           slot->phase;
+}
+
+/* ---- memory ---- */
+
+static bool covers(const uint32_t *more, const uint32_t *less, uint32_t n)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < n && all; i++) {
+        all = more[i] >= less[i];
+    }
+    return all;
+}
+
+/* Whether a moment is at least as full as another of the same kind of pass. */
+static bool is_fuller(const struct ty_plan_moment *a, const struct ty_plan_moment *b, uint32_t n)
+{
+    return a->chunk == b->chunk && a->phase == b->phase && covers(a->kept, b->kept, n) &&
+           covers(a->again, b->again, n);
+}
+
+static int add_moment(struct reader *r, uint32_t cap, const struct ty_plan_moment *now)
+{
+    struct ty_plan_rank *rank = r->rank;
+    const uint32_t n = rank->n_chunks;
+    for (uint32_t i = 0; i < rank->n_moments; i++) {
+        if (is_fuller(&rank->moment[i], now, n)) {
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; i < rank->n_moments; i++) {
+        if (is_fuller(now, &rank->moment[i], n)) { /* takes its place */
+            memcpy(rank->moment[i].kept, now->kept, n * sizeof(*now->kept));
+            memcpy(rank->moment[i].again, now->again, n * sizeof(*now->again));
+            return 0;
+        }
+    }
+    struct ty_plan_moment *moment = &rank->moment[rank->n_moments];
+    if (rank->n_moments == cap) {
+        return TY_ELIMIT;
+    }
+    *moment = *now;
+    moment->kept = ty_arena_array(r->arena, uint32_t, 2 * (size_t)n);
+    if (moment->kept == NULL) {
+        return TY_ENOMEM;
+    }
+    moment->again = moment->kept + n;
+    memcpy(moment->kept, now->kept, n * sizeof(*now->kept));
+    memcpy(moment->again, now->again, n * sizeof(*now->again));
+    rank->n_moments++;
+    return 0;
+}
+
+#define MOMENTS 256u
+
+/* What a scratch array came to. NULL: no memory. */
+static void *kept(struct ty_arena *arena, const void *array, size_t size)
+{
+    void *own = ty_arena_alloc(arena, 1, size);
+    return own == NULL ? NULL : memcpy(own, array, size);
+}
+
+static int read_moments(struct reader *r, struct ty_err *err)
+{
+    int rc = 0;
+    r->rank->moment = ty_arena_array(r->scratch, struct ty_plan_moment, MOMENTS);
+    if (r->rank->moment == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < r->slots->n && rc == 0; i++) {
+        const struct ty_slot *slot = &r->slots->slot[i];
+        const uint32_t c = chunk_at(r, slot);
+        const struct ty_plan_moment now = {(uint16_t)c, slot->phase, r->kept, r->again};
+        r->kept[c] += slot->phase == TY_PHASE_FORWARD;
+        r->again[c] += slot->phase == TY_PHASE_DGRAD;
+        rc = add_moment(r, MOMENTS, &now);
+        const bool frees = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
+        r->kept[c] -= frees;
+        r->again[c] -= slot->phase == TY_PHASE_WGRAD;
+    }
+    if (rc == TY_ELIMIT) {
+        return ty_fail(err, TY_EBUG, "plan: an order with more than %u fullest moments", MOMENTS);
+    }
+    r->rank->moment =
+        kept(r->arena, r->rank->moment, r->rank->n_moments * sizeof(*r->rank->moment));
+    return rc < 0 || r->rank->moment == NULL ? ty_fail_memory(err) : 0;
+}
+
+/* ---- time ---- */
+
+/* Whether a pass is the first, or the last, of its chunk, phase and slice. */
+static void find_ends(const struct reader *r, uint32_t *first, uint32_t *last)
+{
+    memset(first, 0xff, r->n_passes * sizeof(*first));
+    for (uint32_t i = 0; i < r->slots->n; i++) {
+        const uint32_t pass = pass_at(r, &r->slots->slot[i]);
+        first[pass] = first[pass] == UINT32_MAX ? i : first[pass];
+        last[pass] = i;
+    }
+}
+
+static void close_mark(struct reader *r, struct ty_plan_mark *mark, uint32_t *n_work)
+{
+    mark->work = *n_work;
+    for (uint32_t pass = 0; pass < r->n_passes; pass++) {
+        if (r->since[pass] > 0) {
+            r->rank->work[(*n_work)++] = (struct ty_plan_work){pass, r->since[pass]};
+            r->since[pass] = 0;
+        }
+    }
+    mark->work_end = *n_work;
+}
+
+static int read_marks(struct reader *r, struct ty_err *err)
+{
+    const uint32_t most = 2 * r->n_passes + 1;
+    uint32_t n_work = 0;
+    uint32_t *first = ty_arena_array(r->scratch, uint32_t, 2 * (size_t)r->n_passes);
+    r->rank->mark = ty_arena_array(r->arena, struct ty_plan_mark, most);
+    r->rank->work = ty_arena_array(r->scratch, struct ty_plan_work, (size_t)most * r->n_passes);
+    if (first == NULL || r->rank->mark == NULL || r->rank->work == NULL) {
+        return ty_fail_memory(err);
+    }
+    uint32_t *last = first + r->n_passes;
+    find_ends(r, first, last);
+    for (uint32_t i = 0; i < r->slots->n; i++) {
+        const struct ty_slot *slot = &r->slots->slot[i];
+        const uint32_t pass = pass_at(r, slot);
+        const bool ends[2] = {first[pass] == i, last[pass] == i};
+        for (int k = 0; k < 2; k++) {
+            if (ends[k]) {
+                struct ty_plan_mark *mark = &r->rank->mark[r->rank->n_marks++];
+                *mark = (struct ty_plan_mark){.chunk = (uint16_t)chunk_at(r, slot),
+                                              .phase = slot->phase,
+                                              .slice = slot->slice,
+                                              .first = k == 0};
+                close_mark(r, mark, &n_work);
+            }
+        }
+        r->since[pass]++;
+    }
+    close_mark(r, &r->rank->mark[r->rank->n_marks++], &n_work);
+    r->rank->work = kept(r->arena, r->rank->work, n_work * sizeof(*r->rank->work));
+    return r->rank->work == NULL ? ty_fail_memory(err) : 0;
+}
+
+/* ---- an order ---- */
+
+static int find_chunks(struct reader *r, uint32_t number, struct ty_err *err)
+{
+    const struct ty_plan_order *order = r->order;
+    const uint32_t stages = ty_sched_stages(&order->shape);
+    const uint32_t all = ty_sched_directions(order->sched->placement) * stages;
+    r->rank->stage = ty_arena_array(r->arena, uint16_t, all);
+    r->chunk_of = ty_arena_array(r->scratch, uint32_t, all);
+    if (r->rank->stage == NULL || r->chunk_of == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t k = 0; k < all; k++) {
+        if (ty_sched_owner(order->sched->placement, &order->shape, k / stages, k % stages) ==
+            number) {
+            r->chunk_of[k] = r->rank->n_chunks;
+            r->rank->stage[r->rank->n_chunks++] = (uint16_t)(k % stages);
+        }
+    }
+    r->n_passes = r->rank->n_chunks * order->shape.slices * TY_PLAN_PHASES;
+    r->kept = ty_arena_array(r->scratch, uint32_t, 2 * (size_t)r->rank->n_chunks + r->n_passes);
+    if (r->kept == NULL) {
+        return ty_fail_memory(err);
+    }
+    r->again = r->kept + r->rank->n_chunks;
+    r->since = r->again + r->rank->n_chunks;
+    return 0;
+}
+
+static int read_rank(struct reader *all, struct ty_plan_order *order,
+                     const struct ty_rank_slots *slots, uint32_t number, struct ty_err *err)
+{
+    struct reader r = *all;
+    r.order = order;
+    r.slots = slots;
+    r.rank = &order->rank[number];
+    int rc = find_chunks(&r, number, err);
+    rc = rc < 0 ? rc : read_moments(&r, err);
+    rc = rc < 0 ? rc : read_marks(&r, err);
+    for (uint32_t i = 0; i < slots->n; i++) {
+        order->split = order->split || slots->slot[i].phase == TY_PHASE_DGRAD;
+    }
+    return rc;
+}
+
+static int read_order(struct ty_arena *arena, struct ty_plan_order *order, bool pairs,
+                      const struct ty_sched_times *times, struct ty_err *err)
+{
+    struct ty_arena scratch = {.head = NULL};
+    struct reader all = {.arena = arena, .scratch = &scratch};
+    struct ty_slots slots;
+    int rc = ty_sched_slots(order->sched, &order->shape, times, &slots, &scratch, err);
+    if (rc == 0 && pairs) {
+        ty_slots_pair(&slots);
+    }
+    order->paired = rc == 0 && ty_slots_paired(&slots);
+    for (uint32_t r = 0; r < order->shape.p && rc == 0; r++) {
+        rc = read_rank(&all, order, &slots.rank[r], r, err);
+    }
+    ty_arena_release(&scratch);
+    return rc;
+}
+
+/* What generators are told: model/lower/lower.c. */
+static struct ty_sched_times times_of(const struct ty_plan_costs *costs,
+                                      const struct ty_plan_layer *layer,
+                                      const struct ty_sched_shape *shape)
+{
+    const struct ty_sched_times *one = &layer->generator;
+    const double layers = (double)costs->base->arch.layers / ty_sched_stages(shape);
+    return (struct ty_sched_times){.forward = one->forward * layers,
+                                   .backward = (one->input + one->weight) * layers,
+                                   .input = one->input * layers,
+                                   .weight = one->weight * layers,
+                                   .overlap = -1};
+}
+
+/* Orders that durations steer are as many as layouts: the last one is kept. */
+static const struct ty_plan_order *steered(struct ty_plan_costs *costs, const struct order_key *key)
+{
+    _Static_assert(sizeof(*key) <= sizeof(costs->steered.key), "room for a key");
+    if (costs->steered.order != NULL && memcmp(costs->steered.key, key, sizeof(*key)) == 0) {
+        return costs->steered.order;
+    }
+    costs->steered.order = NULL;
+    ty_arena_release(&costs->steered.arena);
+    return NULL;
+}
+
+int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *schedule,
+                  const struct ty_sched_shape *shape, const struct ty_plan_layer *layer,
+                  const struct ty_plan_order **out, struct ty_err *err)
+{
+    const struct ty_sched_times times = times_of(costs, layer, shape);
+    const struct ty_sched *sched = ty_sched_of(schedule);
+    struct order_key key = {.p = shape->p,
+                            .m = shape->m,
+                            .v = shape->v,
+                            .group = shape->group,
+                            .slices = shape->slices,
+                            .schedule = (uint32_t)schedule->name,
+                            .pairs = ty_sched_pairs(schedule)};
+    if (sched->steered) {
+        key.forward = times.forward;
+        key.input = times.input;
+        key.weight = times.weight;
+    }
+    *out = NULL;
+    if (schedule->custom != NULL || sched->asynchronous) {
+        return 0;
+    }
+    costs->orders.key_size = sizeof(key);
+    *out = sched->steered ? steered(costs, &key) : ty_plan_map_find(&costs->orders, &key);
+    if (*out != NULL) {
+        return 0;
+    }
+    struct ty_arena *arena = sched->steered ? &costs->steered.arena : &costs->arena;
+    struct ty_plan_order *order = ty_arena_array(arena, struct ty_plan_order, 1);
+    if (order == NULL) {
+        return ty_fail_memory(err);
+    }
+    *order = (struct ty_plan_order){.shape = *shape, .sched = sched};
+    order->rank = ty_arena_array(arena, struct ty_plan_rank, shape->p);
+    int rc = order->rank == NULL ? ty_fail_memory(err)
+                                 : read_order(arena, order, key.pairs != 0, &times, err);
+    if (rc == 0 && sched->steered) {
+        memcpy(costs->steered.key, &key, sizeof(key));
+        costs->steered.order = order;
+    } else if (rc == 0) {
+        rc = ty_plan_map_add(&costs->orders, &key, order, arena, err);
+    }
+    *out = rc < 0 ? NULL : order;
+    return rc;
+}

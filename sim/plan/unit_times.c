@@ -1,0 +1,296 @@
+/* unit_times.c - see unit_times.h; names are those of model/lower/layer.c. */
+#include "sim/plan/unit_times.h"
+
+#include <math.h>
+
+enum event {
+    TENSOR,
+    CONTEXT,
+    CONTEXT_ODD,
+    EXPERT,
+    REGATHER,
+    N_EVENTS
+};
+
+enum stream {
+    TENSOR_STREAM,
+    CONTEXT_STREAM,
+    EXPERT_STREAM,
+    N_STREAMS
+};
+
+struct player {
+    const struct ty_unit_play *play;
+    double compute; /* when the computation issued last ends */
+    double stream[N_STREAMS], event[N_EVENTS];
+    double bare;
+    uint32_t need; /* events that the next computation waits for: bits */
+    uint32_t weight[TY_UNIT_OPS], gathered[TY_UNIT_OPS]; /* [n_weights] put off; what they need */
+    uint32_t n_weights;
+};
+
+static double needed(const struct player *p)
+{
+    double at = p->compute;
+    for (uint32_t e = 0; e < N_EVENTS; e++) {
+        at = (p->need >> e & 1u) != 0 ? fmax(at, p->event[e]) : at;
+    }
+    return at;
+}
+
+static void compute(struct player *p, double ps)
+{
+    p->compute = needed(p) + ps;
+    p->bare += ps;
+    p->need = 0;
+}
+
+static enum stream stream_of(enum event event)
+{
+    return event == EXPERT                            ? EXPERT_STREAM
+           : event == CONTEXT || event == CONTEXT_ODD ? CONTEXT_STREAM
+                                                      : TENSOR_STREAM;
+}
+
+static enum event event_of(enum ty_comm_group group)
+{
+    switch (group) {
+    case TY_GROUP_TENSOR:
+        return TENSOR;
+    case TY_GROUP_EXPERT:
+    case TY_GROUP_EXPERT_TENSOR:
+    case TY_GROUP_EXPERT_ALL:
+        return EXPERT;
+    default:
+        return CONTEXT;
+    }
+}
+
+/* A collective on what has been computed so far. */
+static void collective(struct player *p, enum stream stream, enum event event, double ps)
+{
+    p->stream[stream] = fmax(p->stream[stream], p->compute) + ps;
+    p->event[event] = p->stream[stream];
+}
+
+/* An operator beside an exchange leaves what that brings to the one after it. */
+static uint32_t pass_by(struct player *p, const struct ty_unit_op *op)
+{
+    const uint32_t passed = op->beside ? p->need & 1u << EXPERT : 0;
+    p->need &= ~passed;
+    return passed;
+}
+
+static bool hides(const struct ty_layout *layout, const struct ty_op_comms *comms,
+                  enum ty_comm_place place)
+{
+    const bool experts = layout->expert > 1;
+    bool any = false;
+    if (place == TY_BEFORE_WGRAD || (experts && place == TY_BEFORE_FORWARD)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < comms->n; i++) {
+        const enum ty_comm_group group = (enum ty_comm_group)comms->item[i].group;
+        any = any || (experts ? group == TY_GROUP_EXPERT || group == TY_GROUP_EXPERT_ALL
+                              : group == TY_GROUP_TENSOR);
+    }
+    return any;
+}
+
+static void catch_up(struct player *p)
+{
+    for (uint32_t i = 0; i < p->n_weights; i++) {
+        p->need |= p->gathered[i];
+        compute(p, p->play->op[p->weight[i]].weight);
+    }
+    p->n_weights = 0;
+}
+
+/* The collectives of an operator at a place. Returns the events they record. */
+static uint32_t comms(struct player *p, uint32_t op, enum ty_comm_place place)
+{
+    const struct ty_op_comms *all = &p->play->ops->op[op].comms[place];
+    uint32_t events = 0;
+    for (uint32_t i = 0; i < all->n; i++) {
+        const enum event event = event_of((enum ty_comm_group)all->item[i].group);
+        const enum event record = place == TY_BEFORE_WGRAD ? REGATHER : event;
+        for (uint32_t k = 0; k < all->item[i].times; k++) {
+            collective(p, stream_of(event), record, p->play->comm[op][place][i]);
+        }
+        events |= 1u << record;
+    }
+    if (hides(p->play->layout, all, place)) {
+        catch_up(p);
+    }
+    return events;
+}
+
+/* An operator in one piece or in rounds, each with a message beside it. */
+static void work(struct player *p, uint32_t op, double first, double next, bool back)
+{
+    const uint32_t n = p->play->ops->op[op].rounds.n;
+    const double *message = p->play->round[op];
+    if (n == 0) {
+        compute(p, first);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const enum event event = i % 2 == 1 ? CONTEXT_ODD : CONTEXT;
+        const bool sends = back || i < n - 1;
+        if (sends) {
+            collective(p, CONTEXT_STREAM, event,
+                       message[!back       ? 0
+                               : i == 0    ? 1
+                               : i < n - 1 ? 2
+                                           : 3]);
+        }
+        compute(p, i == 0 ? first : next);
+        p->need |= sends ? 1u << event : 0;
+    }
+}
+
+/* ---- operators ---- */
+
+static void forward_op(struct player *p, uint32_t i)
+{
+    const struct ty_op_times *t = &p->play->op[i];
+    const uint32_t rows = pass_by(p, &p->play->ops->op[i]);
+    p->need |= comms(p, i, TY_BEFORE_FORWARD);
+    work(p, i, t->forward, t->next_forward, false);
+    p->need |= comms(p, i, TY_AFTER_FORWARD) | rows;
+}
+
+static void again_op(struct player *p, uint32_t i)
+{
+    const struct ty_unit_op *op = &p->play->ops->op[i];
+    const struct ty_op_times *t = &p->play->op[i];
+    const uint32_t rows = pass_by(p, op);
+    if ((op->again & 1u) != 0) {
+        p->need |= comms(p, i, TY_BEFORE_FORWARD);
+    }
+    work(p, i, t->recompute, t->next_recompute, false);
+    if ((op->again >> (op->n_kernels - 1) & 1u) != 0) {
+        p->need |= comms(p, i, TY_AFTER_FORWARD);
+    }
+    p->need |= rows;
+}
+
+/* The weight gradient is put off until there is a collective to run beside. */
+static void delayed_op(struct player *p, uint32_t i)
+{
+    const struct ty_op_times *t = &p->play->op[i];
+    p->need |= comms(p, i, TY_BEFORE_DGRAD);
+    const uint32_t gathered = comms(p, i, TY_BEFORE_WGRAD);
+    work(p, i, t->input, t->next_input, true);
+    if (p->play->ops->op[i].weight != NULL) {
+        p->weight[p->n_weights] = i;
+        p->gathered[p->n_weights++] = gathered;
+    }
+    p->need |= comms(p, i, TY_AFTER_DGRAD);
+}
+
+static void whole_op(struct player *p, uint32_t i)
+{
+    const struct ty_unit_op *op = &p->play->ops->op[i];
+    const struct ty_op_times *t = &p->play->op[i];
+    const bool split = op->column;
+    const uint32_t rows = pass_by(p, op);
+    p->need |= comms(p, i, TY_BEFORE_DGRAD);
+    const uint32_t gathered = comms(p, i, TY_BEFORE_WGRAD);
+    work(p, i, t->dgrad, t->next_dgrad, true);
+    const uint32_t reduced = comms(p, i, TY_AFTER_DGRAD);
+    if (!split || !p->play->layout->framework.overlap_tensor_reduce) {
+        p->need |= reduced;
+    }
+    if (split) {
+        p->need |= gathered;
+        compute(p, t->wgrad);
+        p->need |= reduced;
+    }
+    p->need |= rows;
+}
+
+static void backward_op(struct player *p, uint32_t i)
+{
+    const struct ty_layout *layout = p->play->layout;
+    const bool delays =
+        p->play->ops->op[i].expert && layout->expert > 1 && layout->framework.overlap_dispatch;
+    (delays ? delayed_op : whole_op)(p, i);
+}
+
+static void input_op(struct player *p, uint32_t i)
+{
+    const struct ty_unit_op *op = &p->play->ops->op[i];
+    const struct ty_op_times *t = &p->play->op[i];
+    if (op->first) {
+        return;
+    }
+    const uint32_t rows = pass_by(p, op);
+    p->need |= comms(p, i, TY_BEFORE_DGRAD);
+    work(p, i, t->input, t->next_input, true);
+    p->need |= comms(p, i, TY_AFTER_DGRAD) | rows;
+}
+
+static void weight_op(struct player *p, uint32_t i)
+{
+    const struct ty_unit_op *op = &p->play->ops->op[i];
+    if (op->weight == NULL) {
+        return;
+    }
+    if (op->first) {
+        p->need |= comms(p, i, TY_BEFORE_DGRAD);
+    }
+    p->need |= comms(p, i, TY_BEFORE_WGRAD);
+    compute(p, p->play->op[i].weight);
+}
+
+/* ---- passes ---- */
+
+typedef void op_fn(struct player *p, uint32_t i);
+
+static struct ty_unit_time played(const struct player *p)
+{
+    return (struct ty_unit_time){.through = needed(p), .busy = p->compute, .bare = p->bare};
+}
+
+/* Operators from the last to the first; weight gradients that are put off end with their part. */
+static struct ty_unit_time backwards(const struct ty_unit_play *play, op_fn *op, bool again)
+{
+    const struct ty_unit_ops *ops = play->ops;
+    struct player p = {.play = play};
+    for (uint32_t i = 0; i < ops->n && again; i++) {
+        if (ops->op[i].again != 0) {
+            again_op(&p, i);
+        }
+    }
+    for (uint32_t i = ops->n; i > 0; i--) {
+        op(&p, i - 1);
+        if (i == 1 || ops->op[i - 2].part != ops->op[i - 1].part) {
+            catch_up(&p);
+        }
+    }
+    return played(&p);
+}
+
+void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out)
+{
+    struct player p = {.play = play};
+    for (uint32_t i = 0; i < play->ops->n; i++) {
+        forward_op(&p, i);
+    }
+    out->forward = played(&p);
+    out->backward = backwards(play, backward_op, true);
+    out->input = backwards(play, input_op, true);
+    out->weight = backwards(play, weight_op, false);
+}
+
+bool ty_unit_cuts(const struct ty_unit_ops *ops, const struct ty_layout *layout)
+{
+    bool cuts = false;
+    for (uint32_t i = 0; i < ops->n; i++) {
+        const struct ty_unit_op *op = &ops->op[i];
+        cuts = cuts || hides(layout, &op->comms[TY_BEFORE_DGRAD], TY_BEFORE_DGRAD) ||
+               hides(layout, &op->comms[TY_AFTER_DGRAD], TY_AFTER_DGRAD);
+    }
+    return cuts;
+}

@@ -1,0 +1,39 @@
+/* unit_times.h - the least time that the passes of a unit take.
+ *
+ * The operators of a unit are played as model/lower/layer.c issues them: computation on one stream,
+ * collectives on theirs, each waiting for what it waits for there, with nobody else on the links
+ * and nothing left over from units before. A simulation adds to that, and takes nothing away. */
+#ifndef TY_PLAN_UNIT_TIMES_H
+#define TY_PLAN_UNIT_TIMES_H
+
+#include "model/block/block.h"
+
+/* Picoseconds of one pass. */
+struct ty_unit_time {
+    double through; /* until the computation of the next unit can begin */
+    double busy;    /* until its own last computation ends: collectives behind it are left out */
+    double bare;    /* computation alone */
+};
+struct ty_unit_times {
+    struct ty_unit_time forward, backward, input, weight;
+};
+
+/* Picoseconds of an operator's computations, as struct ty_op_kinds names them. */
+struct ty_op_times {
+    double forward, recompute, dgrad, wgrad, input, weight;
+    double next_forward, next_recompute, next_dgrad, next_input; /* of further rounds */
+};
+
+struct ty_unit_play {
+    const struct ty_unit_ops *ops;
+    const struct ty_op_times *op;                           /* [n] */
+    const double (*comm)[TY_N_COMM_PLACES][TY_PLACE_COMMS]; /* [n] of one operation */
+    const double (*round)[4]; /* [n] messages: forward; backward the first, middle ones, the last */
+    const struct ty_layout *layout;
+};
+void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out);
+
+/* Whether, woven with a forward, its backward is cut behind some collective. */
+bool ty_unit_cuts(const struct ty_unit_ops *ops, const struct ty_layout *layout);
+
+#endif
