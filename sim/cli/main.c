@@ -126,8 +126,8 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
 }
 
 /* Sweeps, plans and fits make and free one run after the other, of a few megabytes. What is given
- * back at once has to be cleared by the kernel again, page by page: 160 pages and half of the time of
- * a small row. A thread keeps so much; what is larger is given back as ever. */
+ * back at once has to be cleared by the kernel again, page by page: 160 pages and half of the time
+ * of a small row. A thread keeps so much; what is larger is given back as ever. */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
