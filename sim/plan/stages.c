@@ -90,9 +90,11 @@ static void spread_again(const struct ty_stage_problem *p, uint32_t rank,
     }
 }
 
-/* Whether all counts are of one mode: then layout.recompute says which. */
-static uint32_t plain_mode(const struct ty_counts *counts, uint32_t n)
+/* Whether all counts are of one mode: then layout.recompute says which; where none are, that all
+ * layers have. */
+static uint32_t plain_mode(const struct ty_stage_problem *p, const struct ty_counts *counts)
 {
+    const uint32_t n = p->config->layout.stages;
     uint32_t mode = TY_COUNTS_PLAIN;
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t i = 0; i < counts[s].n; i++) {
@@ -103,7 +105,7 @@ static uint32_t plain_mode(const struct ty_counts *counts, uint32_t n)
             mode = set != TY_COUNTS_PLAIN ? set : mode;
         }
     }
-    return mode == TY_COUNTS_PLAIN ? TY_RECOMPUTE_NONE : mode;
+    return mode == TY_COUNTS_PLAIN ? p->mode[0] : mode;
 }
 
 static bool is_even(const struct ty_config *config, const uint32_t *layers)
@@ -134,7 +136,7 @@ static int word(struct search *x, const struct ty_deal_share *share, struct ty_p
         spread_again(p, r, &share[r], layers, counts);
         any = any || share[r].n_again > 0;
     }
-    *out = (struct ty_plan_stages){.recompute = plain_mode(counts, stages)};
+    *out = (struct ty_plan_stages){.recompute = plain_mode(p, counts)};
     for (uint32_t s = 0; s < stages; s++) {
         for (uint32_t i = 0; i < counts[s].n; i++) {
             const bool plain = counts[s].item[i].set == out->recompute;

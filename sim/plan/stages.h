@@ -23,9 +23,9 @@ struct ty_plan_stages {
 };
 
 /* The best of a complete configuration, which need not fit as it is. mode[n_modes]: what layers may
- * repeat, enum ty_recompute; the first is none. Lists are the arena's. Nothing is found where
- * stages of two directions share ranks, where the schedule is the user's own, where layers of
- * several kinds are to be dealt to several chunks of a rank. */
+ * repeat, enum ty_recompute, the first none; or one that all have. Lists are the arena's. Nothing
+ * is found where stages of two directions share ranks, where the schedule is the user's own, where
+ * layers of several kinds are to be dealt to several chunks of a rank. */
 int ty_plan_stages(const struct ty_config *config, const uint32_t *mode, uint32_t n_modes,
                    struct ty_price_book *book, struct ty_plan_stages *out, struct ty_arena *arena,
                    struct ty_err *err);

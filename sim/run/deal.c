@@ -19,6 +19,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Sums closer than that are equal but for rounding: the first of them, which gives layers to later
+ * stages, where fewer micro-batches are held. */
+#define TIE 1e-12
+
 struct cut {
     const struct ty_deal *deal;
     double **row;         /* [stages x (layers + 1)] w of a stage from a layer on, plus 1; 0: it
@@ -108,7 +112,7 @@ static double least_sum(struct cut *c, double ceiling)
             for (uint32_t i = c->low[s]; i <= c->high[s] && i + d->stage[s].least <= j; i++) {
                 const double before = c->f[s * width + i];
                 const double w = before < HUGE_VAL ? work(c, s, i, j) : HUGE_VAL;
-                if (w <= ceiling && before + w < *best) {
+                if (w <= ceiling && before + w < *best * (1 - TIE)) {
                     *best = before + w;
                     c->from[(s + 1) * width + j] = i;
                 }
