@@ -2,7 +2,8 @@
  *
  * For a ceiling M on the seconds of a stage
  *
- *     g(s, i, d, k) = min over j, k' of  stage(i, j, k, s) + between(j, k, k') + g(s-1, j, d-d_k, k')
+ *     g(s, i, d, k) = min over j, k' of
+ *                     stage(i, j, k, s) + between(j, k, k') + g(s - 1, j, d - d_k, k')
  *
  * is the least sum for layers i.. on d devices in s stages, the first of them in scheme k: of
  * stages that take at most M. Ceilings are the different seconds of stages, upward; the loop ends
