@@ -174,8 +174,9 @@ static int conclude(struct ty_sweep_job *job, const struct ty_sweep_earlier *ear
     return rc < 0 ? rc : ty_sweep_bands_judge(&job->bands, &job->best, job->options->jobs, err);
 }
 
-/* Processes that share the rows meet before the first of them writes (all have read what was
- * there), before rows are taken (all can write), when none is left, and when the table is there. */
+/* Processes that share the rows have met when all know what is to be done. They meet before the
+ * first of them writes (all have read what was there), before rows are taken (all can write), when
+ * none is left, and when the table is there. */
 static int sweep(struct ty_sweep_job *job, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_sweep_options *o = job->options;
@@ -281,6 +282,7 @@ int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err)
     for (uint32_t row = 0; rc == 0 && row < job.table.csv.n_rows; row++) {
         job.n_due += ty_sweep_job_has(&job, row);
     }
+    rc = ty_crew_meet(options->crew, rc);
     if (rc == 0) {
         pthread_mutex_init(&job.lock, NULL);
         ty_row_gate_init(&job.gate);

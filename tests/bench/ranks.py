@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What sharing the rows of a sweep costs: layouts of LLaMA 65B on 256 GPUs by one process and by 1, 2
-and 4 ranks of trainyard-mpi.
+"""What sharing the rows of a sweep costs: layouts of LLaMA 65B on 256 GPUs by one process and by
+1, 2 and 4 ranks of trainyard-mpi.
 
 usage: ranks.py TRAINYARD TRAINYARD_MPI [ROUNDS]. Prints a line for each: least of some rounds of
 wall-clock time, and of CPU seconds (user + system) of the process that was started with all of its

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""trainyard-mpi: with any number of ranks the table that one process writes, also after a kill; what
-goes wrong on one rank is said once.
+"""trainyard-mpi: with any number of ranks the table that one process writes, also after a kill;
+what goes wrong on one rank is said once.
 
 ranks.py TRAINYARD TRAINYARD_MPI LIBRARY...
 """
@@ -62,8 +62,8 @@ class Ranks:
 
 
 def two_machines(ranks):
-    """What reaches the other machine is started here, under another name: to MPI that is one, with no
-    memory in common."""
+    """What reaches the other machine is started here, under another name: to MPI that is one, with
+    no memory in common."""
     if subprocess.run(["unshare", "--uts", "true"], capture_output=True, check=False).returncode:
         print(f"ok {ranks.test.n + 1} - two machines # SKIP no name of its own can be had")
         ranks.test.n += 1

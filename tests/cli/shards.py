@@ -77,15 +77,16 @@ def merges(test, path):
         for n in (1, 2, 3, n_rows + 2):
             names = folder.shards(n, "--jobs", "3")
             done, same = folder.merged(names[::-1])
-            test.check(f"{n} shards of {n_rows} {name} are one table", done.returncode == 0 and same,
-                       done)
+            test.check(f"{n} shards of {n_rows} {name} are one table",
+                       done.returncode == 0 and same, done)
         tail = folder.whole.stderr.split(" simulated")[1]
         test.check(f"a merge of {name} says of it what one process does",
                    done.stderr.endswith(f"0 rows simulated, {n_rows} kept{tail}")
                    and done.stderr.split("0 rows")[0]
                    == folder.whole.stderr.split(f"{n_rows} rows simulated")[0], done.stderr)
         out = folder.sweep("--merge", *names)
-        test.check(f"a merge of {name} on standard output", out.stdout.encode() == folder.right, out)
+        test.check(f"a merge of {name} on standard output",
+                   out.stdout.encode() == folder.right, out)
     names = folder.shards(2)
     text = (folder.path / "s2.csv").read_text()
     rows = [row[0] for row in csv.reader(text.splitlines(True))]
@@ -101,7 +102,8 @@ def ended(test, path):
     """A shard that is killed goes on; what it had finished can be merged as it is."""
     values = [f"n{i},{i % 5},{256 * (1 + i % 3)},\n" for i in range(150)]
     folder = Folder(test, path / "ended")
-    (folder.path / "rows.csv").write_text("name,layout.tensor,model.hidden,note\n" + "".join(values))
+    head = "name,layout.tensor,model.hidden,note\n"
+    (folder.path / "rows.csv").write_text(head + "".join(values))
     assert folder.sweep("-o", "whole.csv").returncode == 0
     folder.right = (folder.path / "whole.csv").read_bytes()
     folder.shards(2)
