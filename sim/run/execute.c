@@ -181,6 +181,59 @@ static int unfold(struct ty_run *run, const struct ty_program *whole,
     return rc;
 }
 
+/* One of all twins, and then its times for each; *n 1: there are none, or the links of one are not
+ * those of another. */
+static int execute_twins(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
+                         uint32_t *n, struct ty_err *err)
+{
+    struct ty_contention shared;
+    struct ty_timeline one = {.program = NULL};
+    bool alike = false;
+    *n = ty_program_twins(whole);
+    int rc = *n > 1 ? ty_program_fold_twins(&run->folded, whole, *n, &run->arena, err) : 0;
+    if (rc == 0 && *n > 1) {
+        rc = ty_program_fold_twin_links(&run->folded, whole, *n, &alike, &run->arena, err);
+    }
+    *n = alike ? *n : 1;
+    if (rc < 0 || *n == 1) {
+        return rc;
+    }
+    rc = find_shared(run, &run->folded, &shared, err);
+    if (rc == 0) {
+        rc = execute_one(&run->folded, &one, engine, &shared, &run->progress, err);
+    }
+    if (rc == 0) {
+        rc = ty_timeline_init(&run->all, whole, err);
+    }
+    if (rc == 0) {
+        rc = ty_timeline_unfold(&run->all, &one, err);
+    }
+    ty_timeline_release(&one);
+    return rc;
+}
+
+/* Members that differ. The queue visits one of those that are twins, which the sweep does nearly as
+ * fast as copying; what fails is told of all ranks. */
+static int execute_members(struct ty_run *run, const struct ty_program *whole,
+                           enum ty_engine engine, struct ty_err *err)
+{
+    int rc = 0;
+    if (engine == TY_ENGINE_EVENTS && ty_contention_matters(&run->shared)) {
+        rc = execute_twins(run, whole, engine, &run->n_twins, NULL);
+        if (rc == TY_ENOMEM) {
+            return ty_fail_memory(err);
+        }
+        if (rc == 0 && run->n_twins > 1) {
+            return 0;
+        }
+        run->n_twins = 1;
+    } else {
+        run->n_twins = ty_program_twins(whole);
+    }
+    ty_timeline_release(&run->all);
+    return execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
+}
+
 /* Every rank. The queue visits one member of each gang where that is enough; the sweep is as fast
  * as copying. */
 static int execute_whole(struct ty_run *run, const struct ty_program *whole, enum ty_engine engine,
@@ -200,7 +253,7 @@ static int execute_whole(struct ty_run *run, const struct ty_program *whole, enu
     } else if (rc == 0 && folds) {
         rc = unfold(run, whole, &one, err);
     } else { /* a fold that fails is told of all ranks */
-        rc = execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
+        rc = execute_members(run, whole, engine, err);
     }
     ty_timeline_release(&one);
     return rc;
@@ -222,14 +275,19 @@ int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, 
                : 0;
 }
 
+/* Of members who do everything at the same times one is looked at. */
+static int compute_stats(struct ty_run *run, const struct ty_program *whole, struct ty_err *err)
+{
+    const struct ty_timeline *t = &run->timeline;
+    return run->lockstep ? ty_stats_compute_alike(&run->stats, whole, t, &run->arena, err)
+                         : ty_stats_compute_twins(&run->stats, t, run->n_twins, &run->arena, err);
+}
+
 /* Figures of a timeline, of `whole` or its fold; those of one that halted serve its trace. */
 static int finish(struct ty_run *run, const struct ty_program *whole, int rc, struct ty_err *err)
 {
     if (rc == 0 || ty_run_halted(run)) {
-        const struct ty_timeline *t = &run->timeline;
-        const int stats = run->lockstep
-                              ? ty_stats_compute_alike(&run->stats, whole, t, &run->arena, err)
-                              : ty_stats_compute(&run->stats, t, &run->arena, err);
+        const int stats = compute_stats(run, whole, err);
         rc = rc == 0 ? stats : rc;
     }
     run->executed = rc == 0;
@@ -240,6 +298,7 @@ static void begin(struct ty_run *run)
 {
     ty_run_link_load_forget(run->link_load);
     ty_timeline_release(&run->all);
+    run->n_twins = 1;
     run->timeline = run->all;
     run->executed = false;
 }
@@ -324,7 +383,7 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     if (!folds) {
         const struct ty_limit_use use = {.engine = engine, .plan = (double)run->arena.total};
         rc = ty_limit_check_program(run->config, whole, &use, err);
-        rc = rc < 0 ? rc : execute_one(whole, &run->all, engine, &run->shared, &run->progress, err);
+        rc = rc < 0 ? rc : execute_members(run, whole, engine, err);
     }
     run->timeline = run->all;
     run->lockstep = folds;

@@ -48,6 +48,7 @@ static int find_link_load(const struct ty_run *run, struct ty_err *err)
     struct ty_contention of_fold;
     int rc = ty_link_load_init(load, p, arena, err);
     load->lockstep = run->lockstep;
+    load->twins = run->n_twins;
     if (rc == 0 && shared->n_links > 0 && run->lockstep) {
         rc = ty_contention_find(&of_fold, &run->folded, arena, err);
         shared = &of_fold;

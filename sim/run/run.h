@@ -31,6 +31,7 @@ struct ty_run {
     struct ty_stats stats;
     bool executed; /* to the end; else all.halt says whether some of it was */
     enum ty_sharing sharing;
+    uint32_t n_twins;                   /* so many neighbours in each gang do so; 1: none */
     bool lockstep;                      /* members of a gang do everything at the same times */
     struct ty_run_link_load *link_load; /* of the links, once somebody asked (links.h) */
     const char *engine;                 /* "sweep" or "events", once executed */

@@ -43,7 +43,7 @@ static int index_sends(struct ty_gaps *gaps, struct ty_arena *arena)
 
 int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struct ty_arena *arena)
 {
-    *gaps = (struct ty_gaps){.timeline = timeline};
+    *gaps = (struct ty_gaps){.timeline = timeline, .step = 1};
     gaps->width = timeline->program->slot_width;
     gaps->end = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
     gaps->from = ty_arena_array(arena, ty_ps, (size_t)TY_EVENTS * gaps->width);
@@ -77,7 +77,7 @@ struct walk {
     struct ty_gaps *gaps;
     const struct ty_program *p;
     const struct ty_gang *gang;
-    uint32_t first, n; /* members */
+    uint32_t first, n, step; /* members: the i-th is first + i * step */
     struct cause cause[TY_EVENTS];
     /* the last compute operation: where the next gap begins */
     const struct ty_op *last;
@@ -92,6 +92,11 @@ struct walk {
     ty_gap_fn *visit;
     void *arg;
 };
+
+static uint32_t member_of(const struct walk *w, uint32_t i)
+{
+    return w->first + i * w->step;
+}
 
 /* End of an operation, which may be none, on a member. */
 static ty_ps end_of(const struct walk *w, const struct ty_op *op, uint64_t ordinal, uint32_t member)
@@ -108,13 +113,13 @@ static void note_ready(struct walk *w, const struct ty_op *op, uint64_t ordinal)
     const ty_ps *start = ty_timeline_starts(w->gaps->timeline, w->gang, ordinal);
     const size_t row = (size_t)(w->n_exchanges++ % TY_AWAITED) * w->gaps->width;
     for (uint32_t i = 0; i < w->n; i++) {
-        ty_ps ready = end_of(w, w->exchange, w->exchange_ordinal, w->first + i);
+        ty_ps ready = end_of(w, w->exchange, w->exchange_ordinal, member_of(w, i));
         for (uint32_t k = 0; k < TY_WAITS && op->wait[k] != TY_NO_EVENT; k++) {
             const ty_ps end = w->gaps->end[(size_t)op->wait[k] * w->gaps->width + i];
             ready = w->cause[op->wait[k]].recorded && end > ready ? end : ready;
         }
         w->gaps->ready[row + i] = ready;
-        w->gaps->begun[row + i] = start[w->first + i];
+        w->gaps->begun[row + i] = start[member_of(w, i)];
     }
     w->exchange = op;
     w->exchange_ordinal = ordinal;
@@ -144,7 +149,7 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
         sent = start;
     }
     for (uint32_t i = 0; i < w->n; i++) {
-        const uint32_t m = w->first + i;
+        const uint32_t m = member_of(w, i);
         end[i] = start[m] + ty_timeline_dur(t, w->gang, op, ordinal, m);
         from[i] = sent != NULL ? sent[m] : 0;
     }
@@ -152,14 +157,14 @@ static void record(struct walk *w, const struct ty_op *op, uint64_t ordinal)
 
 /* Of from..to, in which a member waited for a collective, how long that one, and those before it on
  * its stream, waited for their last members. */
-static ty_ps waited(const struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t event)
+static ty_ps waited(const struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t event)
 {
     ty_ps sum = 0;
     if (event == TY_NO_EVENT || !w->cause[event].awaited) {
         return 0;
     }
     for (uint32_t k = 0; k < TY_AWAITED && k < w->n_exchanges; k++) {
-        const size_t i = (size_t)k * w->gaps->width + member - w->first;
+        const size_t i = (size_t)k * w->gaps->width + number;
         const ty_ps since = w->gaps->ready[i] > from ? w->gaps->ready[i] : from;
         const ty_ps until = w->gaps->begun[i] < to ? w->gaps->begun[i] : to;
         sum += until > since ? until - since : 0;
@@ -167,33 +172,33 @@ static ty_ps waited(const struct walk *w, uint32_t member, ty_ps from, ty_ps to,
     return sum;
 }
 
-static void emit(struct walk *w, uint32_t member, ty_ps from, ty_ps to, uint8_t bucket,
+static void emit(struct walk *w, uint32_t number, ty_ps from, ty_ps to, uint8_t bucket,
                  const struct ty_op *op, uint8_t event)
 {
     if (to > from) {
         const struct ty_gap gap = {.start = from,
                                    .dur = to - from,
-                                   .waited = waited(w, member, from, to, event),
+                                   .waited = waited(w, number, from, to, event),
                                    .layer = event == TY_NO_EVENT ? TY_NONE : w->cause[event].layer,
                                    .bucket = bucket,
                                    .before = op == NULL ? NULL : w->pass,
                                    .op = op,
                                    .event = event,
                                    .times = w->times};
-        w->visit(w->arg, member, &gap);
+        w->visit(w->arg, member_of(w, number), &gap);
     }
 }
 
-/* End of the last compute operation on a member; 0 before the first. */
-static ty_ps computed_until(const struct walk *w, uint32_t member)
+/* End of the last compute operation on the i-th member; 0 before the first. */
+static ty_ps computed_until(const struct walk *w, uint32_t i)
 {
-    return end_of(w, w->last, w->last_ordinal, member);
+    return end_of(w, w->last, w->last_ordinal, member_of(w, i));
 }
 
 /* Splits the gap of one member before `op`, which started at `start`. */
 static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps start)
 {
-    ty_ps t = computed_until(w, w->first + i);
+    ty_ps t = computed_until(w, i);
     for (uint32_t k = 0; k < TY_WAITS && op->wait[k] != TY_NO_EVENT; k++) {
         const uint8_t event = op->wait[k];
         const ty_ps end = w->gaps->end[(size_t)event * w->gaps->width + i];
@@ -202,15 +207,15 @@ static void split(struct walk *w, const struct ty_op *op, uint32_t i, ty_ps star
         }
         ty_ps from = w->gaps->from[(size_t)event * w->gaps->width + i];
         from = from < t ? t : from > end ? end : from;
-        emit(w, w->first + i, t, from, w->cause[event].idle, op, event);
-        emit(w, w->first + i, from, end, w->cause[event].exposed, op, event);
+        emit(w, i, t, from, w->cause[event].idle, op, event);
+        emit(w, i, from, end, w->cause[event].exposed, op, event);
         t = end;
     }
     assert(t <= start); /* what it waited for had happened */
     /* a collective on the compute stream itself waits for its slowest member */
     const uint8_t own = op->sync == TY_SYNC_LOCAL ? w->p->words->stall
                                                   : ty_kind_bucket(w->p, &w->p->kinds[op->kind]);
-    emit(w, w->first + i, t, start, own, op, TY_NO_EVENT);
+    emit(w, i, t, start, own, op, TY_NO_EVENT);
 }
 
 static void visit_op(struct walk *w, const struct ty_op *op, uint64_t ordinal)
@@ -219,7 +224,7 @@ static void visit_op(struct walk *w, const struct ty_op *op, uint64_t ordinal)
         const bool may_wait = op->wait[0] != TY_NO_EVENT || op->sync != TY_SYNC_LOCAL;
         const ty_ps *start = ty_timeline_starts(w->gaps->timeline, w->gang, ordinal);
         for (uint32_t i = 0; may_wait && i < w->n; i++) {
-            split(w, op, i, start[w->first + i]);
+            split(w, op, i, start[member_of(w, i)]);
         }
         w->last = op;
         w->last_ordinal = ordinal;
@@ -236,16 +241,16 @@ static void tail(struct walk *w, const struct ty_op *data, uint64_t data_ordinal
 {
     const struct ty_timeline *t = w->gaps->timeline;
     for (uint32_t i = 0; i < w->n; i++) {
-        const uint32_t m = w->first + i;
-        const ty_ps until = computed_until(w, m);
+        const uint32_t m = member_of(w, i);
+        const ty_ps until = computed_until(w, i);
         ty_ps busy = until;
         if (data != NULL) {
             const ty_ps end = ty_timeline_starts(t, w->gang, data_ordinal)[m] +
                               ty_timeline_dur(t, w->gang, data, data_ordinal, m);
             busy = end > until ? end : until;
         }
-        emit(w, m, until, busy, w->p->words->closing, NULL, TY_NO_EVENT);
-        emit(w, m, busy, w->gaps->over[w->gang->tenant],
+        emit(w, i, until, busy, w->p->words->closing, NULL, TY_NO_EVENT);
+        emit(w, i, busy, w->gaps->over[w->gang->tenant],
              w->peers > 1 ? w->p->words->drain : w->p->words->closing, NULL, TY_NO_EVENT);
     }
 }
@@ -259,6 +264,7 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
                      .gang = &p->gangs[gang],
                      .first = first,
                      .n = n,
+                     .step = gaps->step,
                      .visit = visit,
                      .arg = arg};
     const struct ty_tenant *tenant = p->n_tenants > 0 ? &p->tenants[w.gang->tenant] : NULL;
@@ -267,8 +273,8 @@ void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t 
     uint64_t data_ordinal = 0;
     if (tenant != NULL ? tenant->observed : p->observed) {
         for (uint32_t i = 0; i < n; i++) {
-            ty_observed_walk(gaps->timeline, gang, first + i, gaps->over[w.gang->tenant], visit,
-                             arg);
+            ty_observed_walk(gaps->timeline, gang, member_of(&w, i), gaps->over[w.gang->tenant],
+                             visit, arg);
         }
         return;
     }

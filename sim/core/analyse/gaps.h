@@ -7,7 +7,8 @@
 /* Scratch of a replay; make it once, walk as often as needed. Owned by the arena. */
 struct ty_gaps {
     const struct ty_timeline *timeline;
-    uint32_t width;    /* members of the largest gang */
+    uint32_t width; /* members of the largest gang */
+    uint32_t step;  /* from one member to the next that is visited: 1, unless the caller sets it */
     ty_ps *end, *from; /* [TY_EVENTS][width] */
     /* [TY_AWAITED][width] of the last so many collectives that are told apart: when a member was
      * ready, when all were */
@@ -20,8 +21,8 @@ int ty_gaps_init(struct ty_gaps *gaps, const struct ty_timeline *timeline, struc
 
 typedef void ty_gap_fn(void *arg, uint32_t member, const struct ty_gap *gap);
 
-/* Visits the gaps of members first .. first + n - 1 of a gang; those of one member come in time
- * order. Never calls visit with an empty gap. */
+/* Visits the gaps of n members of a gang from the first on, `step` apart; those of one member
+ * come in time order. Never calls visit with an empty gap. */
 void ty_gaps_walk(struct ty_gaps *gaps, uint32_t gang, uint32_t first, uint32_t n, ty_gap_fn *visit,
                   void *arg);
 

@@ -33,8 +33,9 @@ struct ty_speed_change {
 struct ty_link_load {
     const struct ty_program *program; /* whole, also when the timeline is of a folded one */
     const struct ty_owner *owner;     /* [n_kinds] */
-    bool lockstep; /* set by the caller: members of a gang do everything at the same times, so that
+    bool lockstep;  /* set by the caller: members of a gang do everything at the same times, so that
                     * one of them is looked at for all */
+    uint32_t twins; /* set by the caller: the same of so many neighbours in a gang; 0: of none */
     uint64_t *times; /* [n_kinds] executions by a member of the owner's gang, all steps */
     double *bytes;   /* [n_links] in all steps */
     /* parts of link l: part[first_part[l] .. first_part[l + 1] - 1], by kind, then member */

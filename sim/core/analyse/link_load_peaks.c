@@ -34,13 +34,21 @@ static int by_hash(const void *a, const void *b)
                               : (x->link > y->link) - (x->link < y->link);
 }
 
+/* One who does a part of a link's work at the same times. */
+static uint32_t like(const struct ty_link_load *h, const struct ty_link_load_part *part)
+{
+    const uint32_t member = ty_link_load_representative(h, part->kind, part->member);
+    const struct ty_flow *flow = ty_kind_flow(h->program, &h->program->kinds[part->kind], 0);
+    const uint32_t twin = h->twins > 1 ? member - member % h->twins : member;
+    return flow != NULL && flow[twin].lead == flow[member].lead ? twin : member;
+}
+
 static uint64_t hash_of(const struct ty_link_load *h, uint32_t link)
 {
     uint64_t hash = ty_bits(h->program->links[link].capacity);
     for (uint32_t i = h->first_part[link]; i < h->first_part[link + 1]; i++) {
         const struct ty_link_load_part *part = &h->part[i];
-        hash = ty_hash4(hash, part->kind, ty_link_load_representative(h, part->kind, part->member),
-                        ty_bits(part->bytes));
+        hash = ty_hash4(hash, part->kind, like(h, part), ty_bits(part->bytes));
     }
     return hash;
 }
@@ -53,8 +61,7 @@ static bool are_alike(const struct ty_link_load *h, uint32_t a, uint32_t b)
                 ty_bits(h->program->links[a].capacity) == ty_bits(h->program->links[b].capacity);
     for (uint32_t i = 0; same && i < n; i++) {
         same = x[i].kind == y[i].kind && ty_bits(x[i].bytes) == ty_bits(y[i].bytes) &&
-               ty_link_load_representative(h, x[i].kind, x[i].member) ==
-                   ty_link_load_representative(h, y[i].kind, y[i].member);
+               like(h, &x[i]) == like(h, &y[i]);
     }
     return same;
 }

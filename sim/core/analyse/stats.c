@@ -9,8 +9,9 @@
 struct tally {
     struct ty_stats *stats;
     const struct ty_gang *gang;
-    uint32_t times; /* each member that is looked at counts */
-    bool again;     /* a member waited like that more than once (gap->times) */
+    uint32_t n, times; /* members that are looked at; each counts for so many neighbours */
+    uint32_t step;     /* from one to the next in the timeline: `times`, or 1 in that of a fold */
+    bool again;        /* a member waited like that more than once (gap->times) */
     /* what one member waited for collectives of layers before one operation */
     uint32_t member, n_waited;
     const struct ty_pass *before;
@@ -36,7 +37,8 @@ static void add_waited(struct tally *tally)
 static void add_gap(void *arg, uint32_t member, const struct ty_gap *gap)
 {
     struct tally *tally = arg;
-    struct ty_rank_stats *rank = &tally->stats->rank[tally->gang->rank_of[member]];
+    struct ty_rank_stats *rank =
+        &tally->stats->rank[tally->gang->rank_of[member / tally->step * tally->times]];
     rank->bucket[gap->bucket] += gap->dur * gap->times;
     rank->waited += gap->waited * gap->times;
     if (gap->waited == 0 || gap->layer == TY_NONE) {
@@ -59,7 +61,7 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
                      const struct ty_gang *gang)
 {
     const struct ty_program *p = t->program;
-    const uint32_t n = tally->gang->n_ranks / tally->times;
+    const uint32_t n = tally->n, twins = tally->times;
     struct ty_rank_stats *ranks = tally->stats->rank;
     struct ty_rank_stats common = {.bucket = {0}};
     for (uint32_t i = 0; i < gang->n_passes; i++) {
@@ -78,15 +80,16 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
                 continue;
             }
             for (uint32_t m = 0; m < n; m++) {
-                struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m]];
-                const ty_ps dur = times * ty_timeline_dur(t, gang, op, pass->first_op + k, m);
+                struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m * twins]];
+                const ty_ps dur =
+                    times * ty_timeline_dur(t, gang, op, pass->first_op + k, m * tally->step);
                 rank->stream_busy[op->stream] += dur;
                 rank->bucket[bucket] += compute ? dur : 0;
             }
         }
     }
     for (uint32_t m = 0; m < n; m++) {
-        struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m]];
+        struct ty_rank_stats *rank = &ranks[tally->gang->rank_of[m * twins]];
         for (uint32_t b = 0; b < p->words->n_buckets; b++) {
             rank->bucket[b] += common.bucket[b];
         }
@@ -96,13 +99,16 @@ static void add_busy(const struct tally *tally, const struct ty_timeline *t,
     }
 }
 
-/* The others are like the first. */
-static void copy_rank(const struct tally *tally)
+/* Neighbours that were not looked at. */
+static void copy_ranks(const struct tally *tally)
 {
     struct ty_rank_stats *ranks = tally->stats->rank;
     const uint32_t *rank_of = tally->gang->rank_of;
-    for (uint32_t m = 1; m < tally->times; m++) {
-        ranks[rank_of[m]] = ranks[rank_of[0]];
+    for (uint32_t m = 0; m < tally->gang->n_ranks; m++) {
+        const uint32_t like = rank_of[m - m % tally->times];
+        if (rank_of[m] != like) {
+            ranks[rank_of[m]] = ranks[like];
+        }
     }
 }
 
@@ -181,17 +187,18 @@ static void analyse_gang(struct tally *tally, struct ty_gaps *gaps, uint32_t g)
     const struct ty_program *p = t->program, *longer = t->whole != NULL ? t->whole : p;
     struct ty_stats *stats = tally->stats;
     add_busy(tally, t, &p->gangs[g]);
-    ty_gaps_walk(gaps, g, 0, tally->gang->n_ranks / tally->times, add_gap, tally);
+    gaps->step = tally->step;
+    ty_gaps_walk(gaps, g, 0, tally->n, add_gap, tally);
     add_waited(tally);
-    copy_rank(tally);
+    copy_ranks(tally);
     TY_DEBUG_CHECK(buckets_fill(stats, tally->gang, gaps->over[tally->gang->tenant] + t->left_out));
     ty_memory_profile(longer, &longer->gangs[g], &stats->memory[g]);
 }
 
-/* Everything of a timeline. 1: what was left out of it would add to sums of waiting in another
- * order; or TY_ENOMEM. */
+/* Everything of a timeline, in which so many neighbours are alike; 0: all. 1: what was left out
+ * of it would add to sums of waiting in another order; or TY_ENOMEM. */
 static int analyse(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, bool alike, struct ty_arena *arena)
+                   const struct ty_timeline *timeline, uint32_t twins, struct ty_arena *arena)
 {
     struct ty_gaps gaps;
     bool again = false;
@@ -206,7 +213,12 @@ static int analyse(struct ty_stats *stats, const struct ty_program *whole,
     }
     for (uint32_t g = 0; g < whole->n_gangs; g++) {
         const struct ty_gang *gang = &whole->gangs[g];
-        struct tally tally = {.stats = stats, .gang = gang, .times = alike ? gang->n_ranks : 1};
+        const uint32_t times = twins == 0 ? gang->n_ranks : twins, n = gang->n_ranks / times;
+        struct tally tally = {.stats = stats,
+                              .gang = gang,
+                              .n = n,
+                              .times = times,
+                              .step = timeline->program->gangs[g].n_ranks / n};
         analyse_gang(&tally, &gaps, g);
         again = again || tally.again;
     }
@@ -216,8 +228,8 @@ static int analyse(struct ty_stats *stats, const struct ty_program *whole,
 
 /* The same of all that a shortened timeline stands for. */
 static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole,
-                          const struct ty_timeline *timeline, bool alike, struct ty_arena *arena,
-                          struct ty_err *err)
+                          const struct ty_timeline *timeline, uint32_t twins,
+                          struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_timeline longer;
     int rc = ty_timeline_init(&longer, timeline->whole, err);
@@ -225,7 +237,7 @@ static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole
         rc = ty_timeline_lengthen(&longer, timeline, err);
     }
     if (rc == 0 && analyse(stats, whole == timeline->program ? timeline->whole : whole, &longer,
-                           alike, arena) < 0) {
+                           twins, arena) < 0) {
         rc = ty_fail_memory(err);
     }
     ty_timeline_release(&longer);
@@ -233,25 +245,31 @@ static int analyse_longer(struct ty_stats *stats, const struct ty_program *whole
 }
 
 static int compute(struct ty_stats *stats, const struct ty_program *whole,
-                   const struct ty_timeline *timeline, bool alike, struct ty_arena *arena,
+                   const struct ty_timeline *timeline, uint32_t twins, struct ty_arena *arena,
                    struct ty_err *err)
 {
-    const int rc = analyse(stats, whole, timeline, alike, arena);
+    const int rc = analyse(stats, whole, timeline, twins, arena);
     if (rc < 0) {
         return ty_fail_memory(err);
     }
-    return rc > 0 ? analyse_longer(stats, whole, timeline, alike, arena, err) : 0;
+    return rc > 0 ? analyse_longer(stats, whole, timeline, twins, arena, err) : 0;
 }
 
 int ty_stats_compute(struct ty_stats *stats, const struct ty_timeline *timeline,
                      struct ty_arena *arena, struct ty_err *err)
 {
-    return compute(stats, timeline->program, timeline, false, arena, err);
+    return compute(stats, timeline->program, timeline, 1, arena, err);
 }
 
 int ty_stats_compute_alike(struct ty_stats *stats, const struct ty_program *whole,
                            const struct ty_timeline *timeline, struct ty_arena *arena,
                            struct ty_err *err)
 {
-    return compute(stats, whole, timeline, true, arena, err);
+    return compute(stats, whole, timeline, 0, arena, err);
+}
+
+int ty_stats_compute_twins(struct ty_stats *stats, const struct ty_timeline *timeline,
+                           uint32_t twins, struct ty_arena *arena, struct ty_err *err)
+{
+    return compute(stats, timeline->program, timeline, twins, arena, err);
 }

@@ -106,7 +106,18 @@ static int make_tables(struct ty_events *q, struct ty_arena *arena)
     return 0;
 }
 
-/* Durations that vary, into the column of the timeline. */
+/* Durations of one operation that varies with `factor`, or does not: NULL. */
+static void draw_op(const struct ty_events *q, const struct ty_kind *kind, const double *factor,
+                    uint32_t n, ty_ps *dur)
+{
+    for (uint32_t r = 0; r < n; r++) {
+        const ty_ps nominal =
+            q->shared != NULL ? ty_kind_alone(kind, r) : ty_kind_duration(kind, r);
+        dur[r] = factor != NULL ? ty_jittered(nominal, factor[r]) : nominal;
+    }
+}
+
+/* Durations that vary, into the column of the timeline. Operations of a layer share factors. */
 static int draw_durations(struct ty_events *q, struct ty_arena *arena)
 {
     const struct ty_program *p = q->p;
@@ -120,17 +131,14 @@ static int draw_durations(struct ty_events *q, struct ty_arena *arena)
         for (uint32_t i = 0; i < gang->n_passes; i++) {
             const struct ty_pass *pass = &ty_gang_passes(p, gang)[i];
             const struct ty_op *ops = ty_pass_ops(p, pass);
+            uint32_t drawn = UINT32_MAX; /* layer */
             for (uint32_t k = 0; k < p->blocks[pass->block].n_ops; k++, dur += gang->n_ranks) {
                 const bool compute = ops[k].stream == TY_STREAM_COMPUTE;
-                if (compute) {
+                if (compute && drawn != ops[k].layer) {
                     ty_program_factors(p, gang, i, ops[k].layer, factor);
+                    drawn = ops[k].layer;
                 }
-                for (uint32_t r = 0; r < gang->n_ranks; r++) {
-                    const struct ty_kind *kind = &p->kinds[ops[k].kind];
-                    const ty_ps nominal =
-                        q->shared != NULL ? ty_kind_alone(kind, r) : ty_kind_duration(kind, r);
-                    dur[r] = compute ? ty_jittered(nominal, factor[r]) : nominal;
-                }
+                draw_op(q, &p->kinds[ops[k].kind], compute ? factor : NULL, gang->n_ranks, dur);
             }
         }
     }

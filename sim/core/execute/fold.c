@@ -50,12 +50,12 @@ int ty_program_fold(struct ty_program *out, const struct ty_program *p, struct t
     return 0;
 }
 
-/* The same row for every member. */
-static void spread(ty_ps *out, const ty_ps *one, uint32_t n_ops, uint32_t members)
+/* Each of a row for its twins. */
+static void spread(ty_ps *out, const ty_ps *one, size_t n, uint32_t twins)
 {
-    for (uint32_t k = 0; k < n_ops; k++) {
-        for (uint32_t i = 0; i < members; i++) {
-            out[(size_t)k * members + i] = one[k];
+    for (size_t k = 0; k < n; k++) {
+        for (uint32_t i = 0; i < twins; i++) {
+            out[k * twins + i] = one[k];
         }
     }
 }
@@ -67,10 +67,12 @@ int ty_timeline_unfold(struct ty_timeline *out, const struct ty_timeline *folded
     const int rc = folded->dur == NULL ? 0 : ty_timeline_keep_durations(out, err);
     for (uint32_t g = 0; g < p->n_gangs && rc == 0; g++) {
         const struct ty_gang *gang = &p->gangs[g];
-        const uint64_t from = folded->program->gangs[g].first_task;
-        spread(out->start + gang->first_task, folded->start + from, gang->n_ops, gang->n_ranks);
+        const struct ty_gang *one = &folded->program->gangs[g];
+        const size_t n = (size_t)one->n_ops * one->n_ranks;
+        const uint32_t twins = gang->n_ranks / one->n_ranks;
+        spread(out->start + gang->first_task, folded->start + one->first_task, n, twins);
         if (folded->dur != NULL) {
-            spread(out->dur + gang->first_task, folded->dur + from, gang->n_ops, gang->n_ranks);
+            spread(out->dur + gang->first_task, folded->dur + one->first_task, n, twins);
         }
     }
     out->makespan = folded->makespan;

@@ -9,7 +9,11 @@
  * at the same rates, links that in turn are used alike. Then all of them get the same speed at any
  * time (links and kinds form an equitable partition, and max-min fair shares are constant on its
  * cells), and a folded link stands for a cell: it has the capacity of one link, and each kind takes
- * of it what its flows together take of that one. */
+ * of it what its flows together take of that one.
+ *
+ * Where members of a gang do differ, some may still be twins: neighbours (the ranks of a tensor
+ * group) with equal durations, and one draw of what varies. A program folded by twins has one
+ * member for so many. */
 #ifndef TY_CORE_EXECUTE_FOLD_H
 #define TY_CORE_EXECUTE_FOLD_H
 
@@ -25,10 +29,22 @@ bool ty_program_folds(const struct ty_program *program);
 int ty_program_fold(struct ty_program *out, const struct ty_program *program,
                     struct ty_arena *arena, struct ty_err *err);
 
+/* fold_twins.c: how many neighbours cannot differ, links aside; 1: none. */
+uint32_t ty_program_twins(const struct ty_program *program);
+
+/* The same for so many twins: ranks are numbered gang after gang. */
+int ty_program_fold_twins(struct ty_program *out, const struct ty_program *program, uint32_t twins,
+                          struct ty_arena *arena, struct ty_err *err);
+
 /* fold_links.c: gives a folded program its links. *alike: whether members see them alike; if not,
  * the folded program must not be executed with shared links. */
 int ty_program_fold_links(struct ty_program *folded, const struct ty_program *program, bool *alike,
                           struct ty_arena *arena, struct ty_err *err);
+
+/* fold_twins.c: the same for a program that was folded by twins. */
+int ty_program_fold_twin_links(struct ty_program *folded, const struct ty_program *program,
+                               uint32_t twins, bool *alike, struct ty_arena *arena,
+                               struct ty_err *err);
 
 /* The times of a folded program's timeline, for all members: into an initialised timeline of the
  * whole program, with durations if the folded one has them. */
