@@ -1,0 +1,115 @@
+/* test_uneven.c - what unequal stages add to the best of a space. */
+#include "sim/plan/uneven.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/config/vary.h"
+#include "sim/run/bill.h"
+#include "sim/run/figures.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/temp_dir.h"
+
+struct made {
+    struct ty_config *base;
+    struct ty_plan_space space;
+    struct ty_arena arena;
+    struct ty_err err;
+};
+
+static void make(struct made *m, const char *text, const char *const *over, size_t n_over)
+{
+    struct temp_dir dir;
+    temp_dir_make(&dir);
+    const char *path = temp_dir_file(&dir, "run.yaml");
+    const struct ty_source source = {.path = path};
+    FILE *out = fopen(path, "w");
+    ck_assert(out != NULL && fputs(text, out) >= 0 && fclose(out) == 0);
+    *m = (struct made){.base = NULL};
+    ty_err_init(&m->err);
+    ck_assert_msg(ty_config_read_open(&m->base, &source, &m->err) == 0, "%s", m->err.text);
+    ck_assert_msg(ty_plan_space(&m->space, m->base, &source, over, n_over, &m->arena, &m->err) == 0,
+                  "%s", m->err.text);
+    temp_dir_remove(&dir);
+}
+
+static void drop(struct made *m)
+{
+    ty_plan_space_release(&m->space);
+    ty_arena_release(&m->arena);
+    ty_config_free(m->base);
+}
+
+/* Step time of a point, and with stages of its own; HUGE_VAL: it does not fit. */
+static double step_of(struct made *m, uint32_t point, const struct ty_plan_stages *stages)
+{
+    struct ty_config config;
+    struct ty_run *run;
+    struct ty_bill bill;
+    struct ty_figures figures;
+    ck_assert_int_eq(ty_plan_apply(&m->space, &m->space.point[point], &config, &m->err), 0);
+    if (stages != NULL) {
+        ck_assert_int_eq(ty_plan_stages_apply(stages, &config, &m->err), 0);
+    }
+    ck_assert_int_eq(ty_run_new(&run, &config, &m->err), 0);
+    ck_assert_int_eq(ty_run_execute(run, NULL, &m->err), 0);
+    ty_run_figures(run, &figures);
+    ty_run_fullest(run, &bill);
+    ty_run_free(run);
+    ty_config_drop(&config);
+    return bill.total_B > bill.capacity_B ? HUGE_VAL : figures.step_s;
+}
+
+static double best_of(struct made *m)
+{
+    double best = HUGE_VAL;
+    for (uint32_t i = 0; i < m->space.n_points; i++) {
+        best = fmin(best, step_of(m, i, NULL));
+    }
+    return best;
+}
+
+static const char tight[] = "cluster: {preset: dgx-a100-80g, nodes: 1, reserve: 72 GB}\n"
+                            "model: {preset: llama-7b, sequence: 4096, layers: 16}\n"
+                            "layout: {tensor: 2, global_batch: 32, zero: 0, order: [tensor, "
+                            "context, data, pipeline], sequence_parallel: false}\n"
+                            "schedule: {name: 1f1b}\n";
+static const char *const over[] = {"layout.pipeline=1,2,4", "layout.micro_batch=1,2",
+                                   "layout.recompute=none,full"};
+
+/* Memory is short: counts between none and all are faster than all layouts of the space. */
+START_TEST(counts_beat_the_best_of_the_space)
+{
+    struct made m;
+    struct ty_plan_uneven out;
+    make(&m, tight, over, TY_COUNT(over));
+    const double even = best_of(&m);
+    ck_assert_msg(ty_plan_uneven(&m.space, even, 16, NULL, &out, &m.arena, &m.err) == 0, "%s",
+                  m.err.text);
+    ck_assert(out.found);
+    ck_assert_double_lt(out.stages.step_s, 0.8 * even); /* 2.97 s, 2.35 s */
+    ck_assert_double_eq(step_of(&m, out.point, &out.stages), out.stages.step_s);
+    drop(&m);
+}
+END_TEST
+
+/* No more layouts than asked for, none when stopped, and none that cannot be faster. */
+START_TEST(it_ends_where_it_should)
+{
+    struct made m;
+    struct ty_plan_uneven out;
+    const volatile int stop = 1;
+    make(&m, tight, over, TY_COUNT(over));
+    ck_assert_int_eq(ty_plan_uneven(&m.space, HUGE_VAL, 1, NULL, &out, &m.arena, &m.err), 0);
+    ck_assert_uint_eq(out.dealt, 1);
+    ck_assert_int_eq(ty_plan_uneven(&m.space, HUGE_VAL, 16, &stop, &out, &m.arena, &m.err), 0);
+    ck_assert_uint_eq(out.dealt, 0);
+    ck_assert_int_eq(ty_plan_uneven(&m.space, 1e-3, 16, NULL, &out, &m.arena, &m.err), 0);
+    ck_assert_uint_eq(out.dealt, 0);
+    ck_assert(!out.found);
+    drop(&m);
+}
+END_TEST
+
+TY_SUITE("uneven", counts_beat_the_best_of_the_space, it_ends_where_it_should)
