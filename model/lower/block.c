@@ -250,6 +250,31 @@ uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want)
     return index;
 }
 
+void ty_lower_plain(const struct ty_lowering *l, struct ty_block_want *want)
+{
+    want->found = l->zero->gather_in_passes ? want->found : TY_FOUND_NONE;
+    want->edge = want->phase == TY_PHASE_FORWARD ? want->edge && ty_lower_regains_late(l)
+                                                 : ty_lower_is_reducing(l, want);
+}
+
+uint32_t ty_lower_again(struct ty_lowering *l, uint32_t block)
+{
+    const struct ty_block like = l->b.program->blocks[block];
+    const uint32_t index = ty_lower_begin(l, &like);
+    for (uint32_t i = 0; i < like.n_ops && l->b.code == 0; i++) {
+        const struct ty_op op = l->b.program->ops[like.first + i];
+        uint32_t behind = 0;
+        for (uint32_t k = 0; k < TY_WAITS; k++) {
+            behind |= op.wait[k] != TY_NO_EVENT ? 1u << op.wait[k] : 0;
+        }
+        if (op.record != TY_NO_EVENT) {
+            l->emit.behind[op.record] = behind;
+        }
+        ty_build_op(&l->b, &op);
+    }
+    return index;
+}
+
 /* ---- the step ---- */
 
 /* A collective that spans pipeline ranks. */

@@ -171,7 +171,7 @@ struct ty_lower_rank {
     uint32_t first_kind;           /* kinds of communication depend on where it sits */
     struct ty_comm_kinds comm;
     uint16_t optimizer;
-    uint32_t *block;             /* made so far; see block_of in lower.c */
+    uint32_t *block, *like;      /* made so far, and what they are copies of; see lower.c */
     struct ty_lower_pair *pairs; /* the same, of woven slots */
     uint32_t own_next;           /* of its collectives in the user's file */
     uint32_t own_first_block;    /* blocks from here on may be one of theirs */
@@ -452,7 +452,11 @@ void ty_lower_own(struct ty_lowering *l, const struct ty_rank_slots *order, uint
 /* size.c: after the passes of a rank's first step, which begin at `first`. */
 int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps);
 
-/* block.c: whole passes. Returns the index of the block. */
+/* block.c: leaves of what is wanted only what matters in this layout. */
+void ty_lower_plain(const struct ty_lowering *l, struct ty_block_want *want);
+/* Another block with the operations of one. */
+uint32_t ty_lower_again(struct ty_lowering *l, uint32_t block);
+/* Whole passes. Returns the index of the block. */
 uint32_t ty_lower_block(struct ty_lowering *l, const struct ty_block_want *want);
 uint32_t ty_lower_meeting(struct ty_lowering *l, uint16_t kind, uint16_t meet);
 uint32_t ty_lower_step(struct ty_lowering *l, const struct ty_vstage *const *v, uint32_t n);

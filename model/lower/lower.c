@@ -103,21 +103,31 @@ static struct ty_block_want want_of(const struct ty_lowering *l, const struct ty
                                   .found = found};
 }
 
-/* Blocks are shared by all passes that are alike; l->here.block[] remembers them by
- * [vstage][phase][slice][edge][found][partner + 1]. */
+/* Where a block is remembered: [vstage][phase][slice][edge][found][partner + 1]. */
+static size_t place_of(const struct ty_lowering *l, const struct ty_slot *slot,
+                       const struct ty_slot *partner, bool edge, enum ty_found found)
+{
+    const uint32_t other = partner == NULL ? 0 : ty_lower_vstage_of(l, partner) + 1;
+    size_t index = ty_lower_vstage_of(l, slot) * TY_N_PHASES + slot->phase;
+    index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
+    return index * l->n_partners + other;
+}
+
+/* Blocks are shared by all passes that are alike. Those that differ in nothing but what does not
+ * matter in this layout are made once, and copied. */
 static uint32_t block_of(struct ty_lowering *l, const struct ty_slot *slot,
                          const struct ty_slot *partner, bool edge, enum ty_found found)
 {
-    const uint32_t own = ty_lower_vstage_of(l, slot);
-    const uint32_t other = partner == NULL ? 0 : ty_lower_vstage_of(l, partner) + 1;
-    size_t index = own * TY_N_PHASES + slot->phase;
-    index = ((index * l->shape.slices + slot->slice) * 2 + edge) * TY_N_FOUND + found;
-    uint32_t *block = &l->here.block[index * l->n_partners + other];
-    if (*block == UINT32_MAX) {
-        struct ty_block_want want = want_of(l, slot, edge, found);
-        want.partner = partner == NULL ? NULL : &l->vstage[other - 1];
-        *block = ty_lower_block(l, &want);
+    uint32_t *block = &l->here.block[place_of(l, slot, partner, edge, found)];
+    if (*block != UINT32_MAX) {
+        return *block;
     }
+    struct ty_block_want want = want_of(l, slot, edge, found);
+    want.partner = partner == NULL ? NULL : &l->vstage[ty_lower_vstage_of(l, partner)];
+    ty_lower_plain(l, &want);
+    uint32_t *like = &l->here.like[place_of(l, slot, partner, want.edge, want.found)];
+    *block = *like != UINT32_MAX ? ty_lower_again(l, *like) : ty_lower_block(l, &want);
+    *like = *block;
     return *block;
 }
 
@@ -285,10 +295,12 @@ static int lower_rank(struct ty_lowering *l, const struct ty_slots *slots)
     l->here.rank_of = ty_arena_array(l->arena, uint32_t, l->members);
     l->here.block =
         l->here.block != NULL ? l->here.block : ty_arena_array(l->arena, uint32_t, blocks);
-    if (mine == NULL || l->here.rank_of == NULL || l->here.block == NULL) {
+    l->here.like = l->here.like != NULL ? l->here.like : ty_arena_array(l->arena, uint32_t, blocks);
+    if (mine == NULL || l->here.rank_of == NULL || l->here.block == NULL || l->here.like == NULL) {
         return ty_fail_memory(l->b.err);
     }
     memset(l->here.block, 0xff, blocks * sizeof(*l->here.block));
+    memset(l->here.like, 0xff, blocks * sizeof(*l->here.like));
     l->here.pairs = NULL;
     l->here.own_first_block = l->b.program->n_blocks;
     fill_ranks(l, l->here.rank_of);
