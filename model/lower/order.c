@@ -18,10 +18,10 @@ bool *ty_lower_edges(struct ty_lowering *l, const struct ty_rank_slots *order, u
     if (edge == NULL || seen == NULL) {
         return NULL;
     }
+    const uint32_t n_vstages = ty_lower_n_vstages(l);
     for (uint32_t i = 0; i < order->n; i++) {
         const struct ty_slot *slot = &order->slot[i];
-        const uint32_t step = 1 + slot->mb / m,
-                       v = ty_lower_n_vstages(l) + ty_lower_vstage_of(l, slot);
+        const uint32_t step = 1 + slot->mb / m, v = n_vstages + ty_lower_vstage_of(l, slot);
         if (slot->phase == TY_PHASE_FORWARD) {
             edge[i] = seen[v] != step;
             seen[v] = step;
@@ -54,23 +54,15 @@ static enum ty_found found_after(const struct ty_lowering *l, const struct ty_ra
     return backward && slot[-1].phase == TY_PHASE_FORWARD ? TY_FOUND_LAST : TY_FOUND_NONE;
 }
 
-/* Whether a pass gives up the parameters that it had gathered. */
-static bool gives_up(const struct ty_lowering *l, const struct ty_slot *slot, bool last_of_step)
-{
-    const struct ty_layout *layout = l->in->layout;
-    const struct ty_framework *f = &layout->framework;
-    if (slot->phase == TY_PHASE_FORWARD) {
-        return ty_layout_does(layout, f->reshard_after_forward);
-    }
-    return last_of_step || ty_layout_does(layout, f->reshard_after_backward);
-}
-
 /* What every pass of an order finds gathered. Without resharding a stage is gathered by its first
  * forward and given up by its next backward, whichever micro-batch that is, or by its last one, or
  * by an update of its parameters. */
 enum ty_found *ty_lower_found(struct ty_lowering *l, const struct ty_rank_slots *order,
                               const bool *edge)
 {
+    const struct ty_layout *layout = l->in->layout;
+    const bool up_after_forward = ty_layout_does(layout, layout->framework.reshard_after_forward),
+               up_after_backward = ty_layout_does(layout, layout->framework.reshard_after_backward);
     enum ty_found *found = ty_arena_array(l->arena, enum ty_found, order->n + 1);
     bool *kept = ty_arena_array(l->arena, bool, ty_lower_n_vstages(l));
     for (uint32_t i = 0; found != NULL && kept != NULL && i < order->n; i++) {
@@ -79,7 +71,7 @@ enum ty_found *ty_lower_found(struct ty_lowering *l, const struct ty_rank_slots 
         bool *own = &kept[ty_lower_vstage_of(l, slot)];
         found[i] = *own ? TY_FOUND_ALL : found_after(l, order, i);
         if (slot->phase != TY_PHASE_WGRAD || edge[i]) {
-            *own = !gives_up(l, slot, edge[i] && !forward);
+            *own = forward ? !up_after_forward : !(edge[i] || up_after_backward);
         }
         if (l->sched->asynchronous && edge[i] && !forward) {
             memset(kept, 0, ty_lower_n_vstages(l) * sizeof(*kept));
@@ -94,7 +86,7 @@ bool ty_lower_is_edge(const struct ty_lowering *l, const struct ty_rank_slots *o
                       const bool *edge, uint32_t i)
 {
     const struct ty_slot *slot = &order->slot[i];
-    if (edge[i] || ty_layout_reduces(l->in->layout) != TY_REDUCES_RUN || !makes_gradients(slot)) {
+    if (edge[i] || !makes_gradients(slot) || ty_layout_reduces(l->in->layout) != TY_REDUCES_RUN) {
         return edge[i];
     }
     uint32_t next = i + 1;

@@ -10,10 +10,11 @@ int ty_lower_weigh(struct ty_lowering *l, uint32_t first, uint32_t steps)
 {
     const struct ty_program *p = l->b.program;
     const double made = p->n_passes - first;
-    double ops = 0;
+    uint64_t sum = 0;
     for (uint32_t i = first; i < p->n_passes; i++) {
-        ops += p->blocks[p->passes[i].block].n_ops;
+        sum += p->blocks[p->passes[i].block].n_ops;
     }
+    const double ops = (double)sum;
     l->size.ops += ops * steps;
     l->size.most = ops * steps > l->size.most ? ops * steps : l->size.most;
     l->size.passes += made * steps;
