@@ -90,7 +90,7 @@ static void price_messages(struct chains *c)
     c->latency_far = floor(far.latency_s * 1e12);
     c->gather = gathers_messages(layout)
                     ? ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
-                                            TY_COLL_ALL_GATHER, c->look.layer->hidden_B, 1)
+                                            TY_COLL_ALL_GATHER, c->look.layer->hidden_B)
                     : 0;
     c->waits =
         !c->look.order->paired && (overlap == TY_OVERLAP_P2P_FALSE ||
@@ -161,9 +161,11 @@ static void follow_first(struct chains *c, const double *regain)
         double at = 0;
         for (uint32_t s = 0; s < c->stages; s++) {
             double *down = &c->arrival[0][s * c->slices];
-            at = q > 0 ? fmax(at, down[q - 1] + pass_of(c, s, q - 1, TY_PHASE_FORWARD)->work) : at;
+            at = q > 0 ? ty_plan_larger(at,
+                                        down[q - 1] + pass_of(c, s, q - 1, TY_PHASE_FORWARD)->work)
+                       : at;
             down[q] = at;
-            at = fmax(pass_on(pass_of(c, s, q, TY_PHASE_FORWARD), at), regain[s]);
+            at = ty_plan_larger(pass_on(pass_of(c, s, q, TY_PHASE_FORWARD), at), regain[s]);
         }
         for (uint32_t s = c->stages; s > 0; s--) {
             c->arrival[1][(s - 1) * c->slices + q] = at;
@@ -179,7 +181,7 @@ static double weights_left(const struct chains *c, uint32_t q)
     const double input = pass_of(c, 0, q, c->back)->through;
     const double parts = input + pass_of(c, 0, q, TY_PHASE_WGRAD)->work;
     const double whole = pass_of(c, 0, q, TY_PHASE_BACKWARD)->through;
-    return c->back == TY_PHASE_DGRAD ? fmax(fmin(parts, whole) - input, 0) : 0;
+    return c->back == TY_PHASE_DGRAD ? ty_plan_larger(fmin(parts, whole) - input, 0) : 0;
 }
 
 /* From the start of a pass to the end, when `left` is what comes after it in the stage that waits;
@@ -196,11 +198,11 @@ static void follow_last(struct chains *c, double after)
         double left = after + weights_left(c, q);
         for (uint32_t s = 0; s < c->stages; s++) {
             left = to_end(pass_of(c, s, q, c->back), left);
-            c->tail[1][s * c->slices + q] = fmax(left, 0);
+            c->tail[1][s * c->slices + q] = ty_plan_larger(left, 0);
         }
         for (uint32_t s = c->stages; s > 0; s--) {
             left = to_end(pass_of(c, s - 1, q, TY_PHASE_FORWARD), left);
-            c->tail[0][(s - 1) * c->slices + q] = fmax(left, 0);
+            c->tail[0][(s - 1) * c->slices + q] = ty_plan_larger(left, 0);
         }
     }
 }
@@ -235,14 +237,15 @@ static double longest(const struct chains *c, const double *regain, double after
         }
         if (mark->first) {
             const double first = pass_of(c, stage, mark->slice, mark->phase)->work;
-            head = fmax(head, c->arrival[way][at] - work);
-            head = way == 0 ? fmax(head, regain[stage] - work - first) : head;
+            head = ty_plan_larger(head, c->arrival[way][at] - work);
+            head = way == 0 ? ty_plan_larger(head, regain[stage] - work - first) : head;
         } else {
-            most = fmax(most, head + work + c->tail[way][at]);
+            most = ty_plan_larger(most, head + work + c->tail[way][at]);
         }
     }
     work += work_before(c, &rank->mark[rank->n_marks - 1]);
-    return fmax(most, head + work - (c->waits ? fmax(c->send_near, c->send_far) : 0) + after);
+    return ty_plan_larger(
+        most, head + work - (c->waits ? ty_plan_larger(c->send_near, c->send_far) : 0) + after);
 }
 
 /* ---- behind the passes ---- */
@@ -287,21 +290,15 @@ static double after_passes(const struct chains *c, uint32_t r, const struct hold
     const double grad = ty_memory_grad_bytes(layout);
     double after = rank->exposed;
     if (layout->sequence_parallel && layout->tensor > 1 && rank->whole > 0) {
-        after = fmax(after, ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
-                                                  TY_COLL_ALL_REDUCE, rank->whole * grad, 1));
+        after = ty_plan_larger(after,
+                               ty_plan_collective_ps(c->costs, c->look.grid->group[TY_GROUP_TENSOR],
+                                                     TY_COLL_ALL_REDUCE, rank->whole * grad));
     }
     const uint32_t last = order->shape.p - 1;
     if ((arch->tied || arch->mtp > 0) && last > 0 && order->sched->placement == TY_PLACE_LOOPED &&
         (r == 0 || r == last)) {
         const double bytes = (double)arch->vocabulary * arch->hidden / layout->tensor * grad;
-        struct ty_plan_group ends = {.n = 0};
-        for (uint32_t k = 0; k < 2; k++) {
-            if ((c->look.grid->hop[last] & (k == 0 ? TY_PLAN_NEAR : TY_PLAN_FAR)) != 0) {
-                ends.reach[ends.n++] = (struct ty_reach){
-                    .ranks = 2, .nodes = k + 1, .per_node = 2 - k, .sharing = 1, .fewest = 2 - k};
-            }
-        }
-        after += ty_plan_collective_ps(c->costs, &ends, TY_COLL_ALL_REDUCE, bytes, 1);
+        after += ty_plan_collective_ps(c->costs, c->look.grid->ends, TY_COLL_ALL_REDUCE, bytes);
     }
     return after;
 }
@@ -315,7 +312,7 @@ static double norm_ps(const struct chains *c)
     if (n * layout->pipeline == 1 || !c->costs->base->schedule.barrier) {
         return -1;
     }
-    return ty_plan_collective_ps(c->costs, c->look.grid->norm, TY_COLL_ALL_REDUCE, 4, 1);
+    return ty_plan_collective_ps(c->costs, c->look.grid->norm, TY_COLL_ALL_REDUCE, 4);
 }
 
 /* The optimizer of a rank on its fastest GPU. */
@@ -395,9 +392,10 @@ static int find_ends(struct chains *c, const double *regain, struct ends *out, s
         if (rc == 0) {
             c->rank = &c->look.order->rank[r];
             const double update = optimizer_ps(c, &rank) + (gathers ? rank.regain : 0);
-            out->passes = fmax(out->passes, longest(c, regain, after_passes(c, r, &rank)));
-            out->passes = fmax(out->passes, stream_ps(c, &rank));
-            out->most = fmax(out->most, update);
+            out->passes =
+                ty_plan_larger(out->passes, longest(c, regain, after_passes(c, r, &rank)));
+            out->passes = ty_plan_larger(out->passes, stream_ps(c, &rank));
+            out->most = ty_plan_larger(out->most, update);
             out->least = fmin(out->least, update);
         }
     }
@@ -455,7 +453,7 @@ int ty_plan_bound(struct ty_plan_costs *costs, const struct ty_layout *layout,
     rc = find_ends(&c, regain, &ends, err);
     const double norm = norm_ps(&c);
     const bool one = costs->base->run.steps == 1 && norm >= 0;
-    const double ps = ends.passes + fmax(norm, 0) + (one ? ends.most : ends.least);
+    const double ps = ends.passes + ty_plan_larger(norm, 0) + (one ? ends.most : ends.least);
     *seconds = rc < 0 ? 0 : ty_s_from_ps((ty_ps)ps);
     return rc;
 }

@@ -58,7 +58,8 @@ void ty_plan_costs_free(struct ty_plan_costs *costs)
         return;
     }
     struct ty_plan_map *const maps[] = {&costs->groups, &costs->grids,  &costs->types,
-                                        &costs->deals,  &costs->orders, &costs->traffics};
+                                        &costs->deals,  &costs->orders, &costs->traffics,
+                                        &costs->prices};
     release_layers(&costs->layers);
     for (size_t i = 0; i < TY_COUNT(maps); i++) {
         ty_plan_map_release(maps[i]);

@@ -26,7 +26,26 @@ static void make_grid(const struct ty_plan_costs *costs, const struct ty_layout 
     grid->gpu_of = layout->gpu_of;
 }
 
-/* The object for what the groups of these ranks have in common; NULL: no memory. */
+/* The object that is equal to a group; NULL: no memory. */
+static const struct ty_plan_group *same_group(struct ty_plan_costs *costs,
+                                              const struct ty_plan_group *group, struct ty_err *err)
+{
+    struct ty_plan_group *known = ty_plan_map_find(&costs->groups, group);
+    if (known == NULL) {
+        known = ty_arena_array(&costs->arena, struct ty_plan_group, 1);
+        if (known == NULL) {
+            (void)ty_fail_memory(err);
+            return NULL;
+        }
+        *known = *group;
+        if (ty_plan_map_add(&costs->groups, group, known, &costs->arena, err) < 0) {
+            return NULL;
+        }
+    }
+    return known;
+}
+
+/* What the groups of these ranks have in common. */
 static const struct ty_plan_group *group_of(struct ty_plan_costs *costs,
                                             const struct ty_reach *reach, uint32_t n_ranks,
                                             struct ty_err *err)
@@ -44,19 +63,23 @@ static const struct ty_plan_group *group_of(struct ty_plan_costs *costs,
         }
         group.n = k == group.n ? k + 1 : group.n;
     }
-    struct ty_plan_group *known = ty_plan_map_find(&costs->groups, &group);
-    if (known == NULL) {
-        known = ty_arena_array(&costs->arena, struct ty_plan_group, 1);
-        if (known == NULL) {
-            (void)ty_fail_memory(err);
-            return NULL;
-        }
-        *known = group;
-        if (ty_plan_map_add(&costs->groups, &group, known, &costs->arena, err) < 0) {
-            return NULL;
+    return same_group(costs, &group, err);
+}
+
+/* A rank of the first stage and its like on the last one, which a hop joins. */
+static const struct ty_plan_group *ends_of(struct ty_plan_costs *costs, uint32_t hop,
+                                           struct ty_err *err)
+{
+    struct ty_plan_group ends;
+    memset(&ends, 0, sizeof(ends));
+    for (uint32_t k = 0; k < 2; k++) {
+        if ((hop & (k == 0 ? TY_PLAN_NEAR : TY_PLAN_FAR)) != 0) {
+            ends.reach[ends.n++] = (struct ty_reach){
+                .ranks = 2, .nodes = k + 1, .per_node = 2 - k, .sharing = 1, .fewest = 2 - k};
         }
     }
-    return known;
+    ends.first = ends.reach[0];
+    return same_group(costs, &ends, err);
 }
 
 static int find_groups(struct ty_plan_costs *costs, const struct ty_layout *layout,
@@ -77,7 +100,8 @@ static int find_groups(struct ty_plan_costs *costs, const struct ty_layout *layo
         }
     }
     ty_arena_release(&arena);
-    return ok && out->norm != NULL ? 0 : ty_fail_memory(err);
+    out->ends = ends_of(costs, out->hop[layout->pipeline - 1], err);
+    return ok && out->norm != NULL && out->ends != NULL ? 0 : ty_fail_memory(err);
 }
 
 static void look_at_ranks(const struct ty_plan_costs *costs, const struct ty_grid *grid,

@@ -8,7 +8,13 @@
 #include "sim/plan/unit_times.h"
 #include "topology/exceptions.h"
 
-/* ---- map.c: values by the bytes of their keys ---- */
+/* Without a call, and of numbers only. */
+static inline double ty_plan_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- costs_map.c: values by the bytes of their keys ---- */
 
 struct ty_plan_entry {
     uint64_t hash;
@@ -28,7 +34,7 @@ int ty_plan_map_add(struct ty_plan_map *map, const void *key, void *value, struc
                     struct ty_err *err);
 void ty_plan_map_release(struct ty_plan_map *map);
 
-/* ---- grids.c: where groups lie ---- */
+/* ---- costs_grid.c: where groups lie ---- */
 
 /* How the groups of one kind lie: that of rank 0, and all ways there are, as many as matter. */
 #define TY_PLAN_REACHES 4u
@@ -44,7 +50,7 @@ enum {
 };
 struct ty_plan_grid {
     const struct ty_plan_group *group[TY_N_COMM_GROUPS]; /* equal ones are one object */
-    const struct ty_plan_group *norm;
+    const struct ty_plan_group *norm, *ends;             /* ends: who has the same embedding */
     uint8_t *hop;     /* [pipeline]: to the next rank, the last to the first; TY_PLAN_NEAR, FAR */
     double *memory_B; /* [pipeline]: of the smallest GPU */
     bool used[TY_GENERATIONS_MAX];
@@ -52,7 +58,7 @@ struct ty_plan_grid {
 const struct ty_plan_grid *ty_plan_grid(struct ty_plan_costs *costs, const struct ty_layout *layout,
                                         struct ty_err *err);
 
-/* ---- layers.c: units of a micro-batch on a rank ---- */
+/* ---- costs_layer.c: units of a micro-batch on a rank ---- */
 
 #define TY_PLAN_SLICES 8u
 
@@ -75,10 +81,10 @@ struct ty_plan_layer *ty_plan_layer(struct ty_plan_costs *costs, const struct ty
                                     struct ty_err *err);
 
 /* The least time of a collective, without others on its links. 0 where groups lie anyhow. */
-double ty_plan_collective_ps(const struct ty_plan_costs *costs, const struct ty_plan_group *group,
-                             enum ty_coll coll, double bytes, double calls);
+double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_group *group,
+                             enum ty_coll coll, double bytes);
 
-/* ---- stages.c: which units a virtual stage has, and their sums ---- */
+/* ---- costs_stage.c: which units a virtual stage has, and their sums ---- */
 
 struct ty_plan_type {
     uint32_t count[TY_N_UNIT_KINDS];
@@ -105,7 +111,7 @@ struct ty_plan_stage {
 const struct ty_plan_stage *ty_plan_stage(struct ty_plan_costs *costs, struct ty_plan_layer *layer,
                                           const struct ty_plan_type *type, struct ty_err *err);
 
-/* ---- orders.c: what the order of passes says, whatever they last ---- */
+/* ---- costs_order.c: what the order of passes says, whatever they last ---- */
 
 /* A pass of a stage that holds most: no other of the same stage and phase holds as much of all. */
 struct ty_plan_moment {
@@ -147,7 +153,7 @@ int ty_plan_order(struct ty_plan_costs *costs, const struct ty_sched_options *sc
                   const struct ty_sched_shape *shape, const struct ty_plan_layer *layer,
                   const struct ty_plan_order **out, struct ty_err *err);
 
-/* ---- traffic.c: what replicas say to each other ---- */
+/* ---- costs_traffic.c: what replicas say to each other ---- */
 
 struct ty_plan_traffic {
     double reduce;  /* of all buckets of a stage */
@@ -172,6 +178,7 @@ struct ty_plan_costs {
     struct ty_arena arena;
     struct ty_units *units; /* [2] scratch: of whole sequences, of slices */
     struct ty_plan_map groups, grids, layers, types, deals, orders, traffics;
+    struct ty_plan_map prices;                         /* of collectives */
     struct ty_framework framework[TY_PLAN_FRAMEWORKS]; /* [n_frameworks] that were seen */
     uint32_t n_frameworks;
     uint8_t *unit_list;            /* scratch: kinds of all units of a model */

@@ -102,10 +102,29 @@ static double least_ps(const struct ty_plan_costs *costs, const struct ty_plan_g
     return least;
 }
 
-double ty_plan_collective_ps(const struct ty_plan_costs *costs, const struct ty_plan_group *group,
-                             enum ty_coll coll, double bytes, double calls)
+struct price_key {
+    const struct ty_plan_group *group;
+    double bytes;
+    uint64_t coll;
+};
+
+/* A price that cannot be kept is worked out again. */
+double ty_plan_collective_ps(struct ty_plan_costs *costs, const struct ty_plan_group *group,
+                             enum ty_coll coll, double bytes)
 {
-    return least_ps(costs, group, coll, bytes, NULL, calls);
+    const struct price_key key = {group, bytes, coll};
+    costs->prices.key_size = sizeof(key);
+    const double *known = ty_plan_map_find(&costs->prices, &key);
+    if (known != NULL) {
+        return *known;
+    }
+    const double ps = least_ps(costs, group, coll, bytes, NULL, 1);
+    double *own = ty_arena_array(&costs->arena, double, 1);
+    if (own != NULL) {
+        *own = ps;
+        (void)ty_plan_map_add(&costs->prices, &key, own, &costs->arena, NULL);
+    }
+    return ps;
 }
 
 /* Durations of the collectives of a unit. */

@@ -26,6 +26,7 @@ struct reader {
     uint32_t *chunk_of; /* [directions x stages]: of this rank */
     uint32_t *kept, *again;
     uint32_t *since;   /* [passes]: of each kind since the last mark */
+    uint32_t *moments; /* [chunks x phases]: 1 + the moment of such a pass added last, 0: none */
     uint32_t n_passes; /* kinds: chunks x slices x phases */
 };
 
@@ -51,46 +52,44 @@ static bool covers(const uint32_t *more, const uint32_t *less, uint32_t n)
     return all;
 }
 
-/* Whether a moment is at least as full as another of the same kind of pass. */
-static bool is_fuller(const struct ty_plan_moment *a, const struct ty_plan_moment *b, uint32_t n)
-{
-    return a->chunk == b->chunk && a->phase == b->phase && covers(a->kept, b->kept, n) &&
-           covers(a->again, b->again, n);
-}
+/* Room for moments while an order is read: those of one kind of pass are a list. */
+#define MOMENTS 1024u
+struct moments {
+    struct ty_plan_moment item[MOMENTS];
+    uint32_t next[MOMENTS]; /* 1 + the one before it of its kind; 0: none */
+};
 
-static int add_moment(struct reader *r, uint32_t cap, const struct ty_plan_moment *now)
+/* now[2 chunks]: kept, then again. */
+static int add_moment(struct reader *r, struct moments *all, uint32_t chunk, uint32_t phase)
 {
     struct ty_plan_rank *rank = r->rank;
-    const uint32_t n = rank->n_chunks;
-    for (uint32_t i = 0; i < rank->n_moments; i++) {
-        if (is_fuller(&rank->moment[i], now, n)) {
+    const uint32_t n = 2 * rank->n_chunks, *now = r->kept;
+    uint32_t *head = &r->moments[chunk * TY_PLAN_PHASES + phase];
+    for (uint32_t i = *head; i > 0; i = all->next[i - 1]) {
+        uint32_t *held = all->item[i - 1].kept;
+        if (covers(held, now, n)) {
+            return 0;
+        }
+        if (covers(now, held, n)) { /* takes its place */
+            memcpy(held, now, n * sizeof(*now));
             return 0;
         }
     }
-    for (uint32_t i = 0; i < rank->n_moments; i++) {
-        if (is_fuller(now, &rank->moment[i], n)) { /* takes its place */
-            memcpy(rank->moment[i].kept, now->kept, n * sizeof(*now->kept));
-            memcpy(rank->moment[i].again, now->again, n * sizeof(*now->again));
-            return 0;
-        }
-    }
-    struct ty_plan_moment *moment = &rank->moment[rank->n_moments];
-    if (rank->n_moments == cap) {
+    if (rank->n_moments == MOMENTS) {
         return TY_ELIMIT;
     }
-    *moment = *now;
-    moment->kept = ty_arena_array(r->arena, uint32_t, 2 * (size_t)n);
+    struct ty_plan_moment *moment = &all->item[rank->n_moments];
+    *moment = (struct ty_plan_moment){.chunk = (uint16_t)chunk, .phase = (uint8_t)phase};
+    moment->kept = ty_arena_array(r->arena, uint32_t, n);
     if (moment->kept == NULL) {
         return TY_ENOMEM;
     }
-    moment->again = moment->kept + n;
-    memcpy(moment->kept, now->kept, n * sizeof(*now->kept));
-    memcpy(moment->again, now->again, n * sizeof(*now->again));
-    rank->n_moments++;
+    moment->again = moment->kept + rank->n_chunks;
+    memcpy(moment->kept, now, n * sizeof(*now));
+    all->next[rank->n_moments++] = *head;
+    *head = rank->n_moments;
     return 0;
 }
-
-#define MOMENTS 256u
 
 /* What a scratch array came to. NULL: no memory. */
 static void *kept(struct ty_arena *arena, const void *array, size_t size)
@@ -102,26 +101,24 @@ static void *kept(struct ty_arena *arena, const void *array, size_t size)
 static int read_moments(struct reader *r, struct ty_err *err)
 {
     int rc = 0;
-    r->rank->moment = ty_arena_array(r->scratch, struct ty_plan_moment, MOMENTS);
-    if (r->rank->moment == NULL) {
+    struct moments *all = ty_arena_array(r->scratch, struct moments, 1);
+    if (all == NULL) {
         return ty_fail_memory(err);
     }
     for (uint32_t i = 0; i < r->slots->n && rc == 0; i++) {
         const struct ty_slot *slot = &r->slots->slot[i];
         const uint32_t c = chunk_at(r, slot);
-        const struct ty_plan_moment now = {(uint16_t)c, slot->phase, r->kept, r->again};
+        const bool frees = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
         r->kept[c] += slot->phase == TY_PHASE_FORWARD;
         r->again[c] += slot->phase == TY_PHASE_DGRAD;
-        rc = add_moment(r, MOMENTS, &now);
-        const bool frees = slot->phase == TY_PHASE_BACKWARD || slot->phase == TY_PHASE_WGRAD;
+        rc = add_moment(r, all, c, slot->phase);
         r->kept[c] -= frees;
         r->again[c] -= slot->phase == TY_PHASE_WGRAD;
     }
     if (rc == TY_ELIMIT) {
         return ty_fail(err, TY_EBUG, "plan: an order with more than %u fullest moments", MOMENTS);
     }
-    r->rank->moment =
-        kept(r->arena, r->rank->moment, r->rank->n_moments * sizeof(*r->rank->moment));
+    r->rank->moment = kept(r->arena, all->item, r->rank->n_moments * sizeof(*all->item));
     return rc < 0 || r->rank->moment == NULL ? ty_fail_memory(err) : 0;
 }
 
@@ -203,12 +200,14 @@ static int find_chunks(struct reader *r, uint32_t number, struct ty_err *err)
         }
     }
     r->n_passes = r->rank->n_chunks * order->shape.slices * TY_PLAN_PHASES;
-    r->kept = ty_arena_array(r->scratch, uint32_t, 2 * (size_t)r->rank->n_chunks + r->n_passes);
+    const uint32_t n = r->rank->n_chunks;
+    r->kept = ty_arena_array(r->scratch, uint32_t, (2 + TY_PLAN_PHASES) * (size_t)n + r->n_passes);
     if (r->kept == NULL) {
         return ty_fail_memory(err);
     }
-    r->again = r->kept + r->rank->n_chunks;
-    r->since = r->again + r->rank->n_chunks;
+    r->again = r->kept + n;
+    r->moments = r->again + n;
+    r->since = r->moments + TY_PLAN_PHASES * (size_t)n;
     return 0;
 }
 

@@ -15,7 +15,7 @@ struct traffic_key {
 
 /* Buckets of a stage as they close. */
 struct closing {
-    const struct ty_plan_costs *costs;
+    struct ty_plan_costs *costs;
     const struct ty_layout *layout;
     const struct ty_plan_grid *grid;
     const struct ty_plan_layer *layer;
@@ -24,8 +24,7 @@ struct closing {
     double after; /* computation of the units before the one at hand: still to come */
     uint32_t unit;
     double reduced; /* when all buckets so far are, counted from the end of the backward */
-    double params, reduce_ps, regain_ps; /* of the bucket before: most are alike */
-    enum ty_comm_group group;
+    double reduce_ps, regain_ps; /* of the bucket at hand */
 };
 
 static void price_bucket(struct closing *c, enum ty_comm_group group, double params)
@@ -34,16 +33,11 @@ static void price_bucket(struct closing *c, enum ty_comm_group group, double par
     const struct ty_zero *zero = &ty_zero_stages[layout->zero];
     const bool whole = zero->gather_after_step && !layout->framework.reduce_scatter;
     const struct ty_plan_group *at = c->grid->group[group];
-    if (params == c->params && group == c->group) {
-        return;
-    }
-    c->params = params;
-    c->group = group;
     c->reduce_ps = ty_plan_collective_ps(c->costs, at, whole ? TY_COLL_ALL_REDUCE : zero->reduce,
-                                         params * ty_memory_reduced_bytes(layout), 1);
+                                         params * ty_memory_reduced_bytes(layout));
     c->regain_ps = zero->gather_after_step || zero->gather_in_passes
                        ? ty_plan_collective_ps(c->costs, at, TY_COLL_ALL_GATHER,
-                                               params * ty_memory_weight_bytes(layout), 1)
+                                               params * ty_memory_weight_bytes(layout))
                        : 0;
 }
 
@@ -86,7 +80,7 @@ static double first_gather(const struct closing *c)
         const enum ty_comm_group group = k == 0 ? TY_GROUP_DATA : TY_GROUP_EXPERT_DATA;
         const double params = ty_grads_shared(unit, c->layout, group);
         ps += params > 0 ? ty_plan_collective_ps(c->costs, c->grid->group[group],
-                                                 TY_COLL_ALL_GATHER, params * bytes, 1)
+                                                 TY_COLL_ALL_GATHER, params * bytes)
                          : 0;
     }
     return ps;
@@ -123,13 +117,8 @@ const struct ty_plan_traffic *ty_plan_traffic(struct ty_plan_costs *costs,
         (void)ty_fail_memory(err);
         return NULL;
     }
-    struct closing c = {.costs = costs,
-                        .layout = layout,
-                        .grid = grid,
-                        .layer = layer,
-                        .type = type,
-                        .out = out,
-                        .params = -1};
+    struct closing c = {
+        .costs = costs, .layout = layout, .grid = grid, .layer = layer, .type = type, .out = out};
     walk(&c);
     out->gather_first = layout->zero == 3 && type->n_units > 0 ? first_gather(&c) : 0;
     return ty_plan_map_add(&costs->traffics, &key, out, &costs->arena, err) < 0 ? NULL : out;

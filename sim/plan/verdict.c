@@ -19,7 +19,7 @@ static double activations(const struct bill *b, const struct ty_plan_rank *rank,
 {
     double most = 0, one = 0; /* one: the most that a pass holds */
     for (uint32_t c = 0; c < rank->n_chunks; c++) {
-        one = fmax(one, stage[rank->stage[c]]->kept_B);
+        one = ty_plan_larger(one, stage[rank->stage[c]]->kept_B);
     }
     for (uint32_t i = 0; i < rank->n_moments; i++) {
         const struct ty_plan_moment *moment = &rank->moment[i];
@@ -28,9 +28,9 @@ static double activations(const struct bill *b, const struct ty_plan_rank *rank,
             const struct ty_plan_stage *s = stage[rank->stage[c]];
             bytes += moment->kept[c] * s->kept_B + moment->again[c] * s->again_B;
         }
-        most = fmax(most, bytes);
+        most = ty_plan_larger(most, bytes);
     }
-    return fmax(most - (b->in_turn ? one : 0), 0) / b->look.order->shape.slices;
+    return ty_plan_larger(most - (b->in_turn ? one : 0), 0) / b->look.order->shape.slices;
 }
 
 /* What of sharded states is whole for a while on a rank. */
