@@ -49,7 +49,8 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
 
 /* How the group of each rank lies across nodes: [n_ranks]. NULL: no memory. The arena's. */
 struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty_grid *grid,
-                                 enum ty_comm_group group, struct ty_arena *arena);
+                                 enum ty_comm_group group, const struct ty_grid *seen,
+                                 struct ty_arena *arena);
 
 /* Where a rank is in the grid of experts: 0, 0, 0 without any. */
 struct ty_expert_place {

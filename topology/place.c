@@ -103,7 +103,10 @@ static uint32_t subgrid_next(const struct ty_grid *grid, unsigned dims, uint32_t
 
 uint32_t ty_grid_nodes(const struct ty_grid *grid)
 {
-    uint32_t last = 0;
+    uint32_t last = grid->gpu_of == NULL ? ty_grid_node(grid, grid->n_ranks - 1) : 0;
+    if (grid->gpu_of == NULL) {
+        return last + 1;
+    }
     for (uint32_t r = 0; r < grid->n_ranks; r++) {
         const uint32_t node = ty_grid_node(grid, r);
         last = node > last ? node : last;
@@ -119,20 +122,22 @@ struct tally {
     uint32_t places; /* of the members: struct ty_reach */
 };
 
-/* How one group lies; counts it on its nodes. */
-static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t first,
-                           struct tally *node)
+/* How one group lies, of which these are a `times`-th; counts it on its nodes. */
+static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t times,
+                           uint32_t first, struct tally *node)
 {
-    struct ty_reach reach = {.ranks = subgrid_count(grid, dims), .fewest = UINT32_MAX};
+    const uint32_t n = subgrid_count(grid, dims);
+    struct ty_reach reach = {.ranks = n * times, .fewest = UINT32_MAX};
     uint32_t member = first;
-    for (uint32_t i = 0; i < reach.ranks; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t place = ty_grid_gpu(grid, member) % grid->gpus_per_node;
         struct tally *on = &node[ty_grid_node(grid, member)];
         reach.nodes += on->members++ == 0;
         on->places |= place < 32 ? 1u << place : 0;
         member = subgrid_next(grid, dims, member);
     }
-    for (uint32_t i = 0; i < reach.ranks; i++) {
+    reach.nodes *= times;
+    for (uint32_t i = 0; i < n; i++) {
         struct tally *on = &node[ty_grid_node(grid, member)];
         if (on->members > 0) { /* once a node */
             reach.places = on->members > reach.per_node ? on->places : reach.places;
@@ -151,8 +156,9 @@ static struct ty_reach lie(const struct ty_grid *grid, unsigned dims, uint32_t f
 static uint32_t groups_on_node(const struct ty_grid *grid, unsigned dims, uint32_t first,
                                const struct ty_reach *reach, const struct tally *node)
 {
+    const uint32_t n_members = subgrid_count(grid, dims);
     uint32_t most = 0, member = first;
-    for (uint32_t i = 0; i < reach->ranks; i++) {
+    for (uint32_t i = 0; i < n_members; i++) {
         const struct tally *on = &node[ty_grid_node(grid, member)];
         const uint32_t n = reach->nodes > 1 ? on->leaving : on->groups;
         most = n > most ? n : most;
@@ -161,22 +167,41 @@ static uint32_t groups_on_node(const struct ty_grid *grid, unsigned dims, uint32
     return most;
 }
 
-struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims, struct ty_arena *arena)
+/* Cuts the data axis to what is seen of it. Returns how often a group has that. */
+static uint32_t cut_to_seen(struct ty_grid *grid, unsigned dims, const struct ty_grid *seen)
 {
+    const int axis = TY_AXIS_DATA;
+    const uint32_t apart = grid->stride[axis] / seen->stride[axis];
+    const uint32_t size = seen->size[axis] / apart, all = grid->size[axis];
+    if (all <= size || all == 1) {
+        return 1;
+    }
+    grid->size[axis] = size;
+    return spans(dims, axis) ? all / size : 1;
+}
+
+struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims,
+                                 const struct ty_grid *seen, struct ty_arena *arena)
+{
+    const unsigned every = (1u << TY_N_AXES) - 1;
+    struct ty_grid own = *grid;
+    const uint32_t times = seen != NULL ? cut_to_seen(&own, dims, seen) : 1;
+    const struct ty_grid *ranks = seen != NULL ? seen : grid;
+    const uint32_t n = seen != NULL ? subgrid_count(seen, every) : grid->n_ranks;
     struct tally *node = ty_arena_array(arena, struct tally, ty_grid_nodes(grid));
     struct ty_reach *out = ty_arena_array(arena, struct ty_reach, grid->n_ranks);
     if (node == NULL || out == NULL) {
         return NULL;
     }
-    for (uint32_t r = 0; r < grid->n_ranks; r++) {
-        if (subgrid_first(grid, dims, r) == r) {
-            out[r] = lie(grid, dims, r, node);
+    for (uint32_t i = 0, r = 0; i < n; i++, r = seen != NULL ? subgrid_next(ranks, every, r) : i) {
+        if (subgrid_first(&own, dims, r) == r) {
+            out[r] = lie(&own, dims, times, r, node);
         }
     }
-    for (uint32_t r = 0; r < grid->n_ranks; r++) {
-        const uint32_t first = subgrid_first(grid, dims, r); /* at most r */
+    for (uint32_t i = 0, r = 0; i < n; i++, r = seen != NULL ? subgrid_next(ranks, every, r) : i) {
+        const uint32_t first = subgrid_first(&own, dims, r); /* at most r */
         if (first == r) {
-            out[r].sharing = groups_on_node(grid, dims, r, &out[r], node);
+            out[r].sharing = groups_on_node(&own, dims, r, &out[r], node);
         }
         out[r] = out[first];
     }

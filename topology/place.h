@@ -69,7 +69,11 @@ static inline uint32_t ty_reach_fewest(const struct ty_reach *reach)
     return reach->fewest > 0 ? reach->fewest : reach->per_node;
 }
 
-/* The reach of every rank's group: [n_ranks]. NULL: no memory. Owned by the arena; O(n_ranks). */
-struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims, struct ty_arena *arena);
+/* The reach of every rank's group: [n_ranks]. `seen`: of the ranks of this grid only, `grid` itself
+ * with a data axis that was cut short; the others repeat them along it, on other nodes, and a group
+ * is whole within them or as long as the axis. NULL: of all. NULL: no memory. Owned by the arena;
+ * O(ranks that are looked at). */
+struct ty_reach *ty_grid_reaches(const struct ty_grid *grid, unsigned dims,
+                                 const struct ty_grid *seen, struct ty_arena *arena);
 
 #endif

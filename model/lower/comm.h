@@ -18,11 +18,8 @@ struct ty_route {
     uint16_t group;
     const uint32_t *stage; /* [n_stages]: borrowed */
     uint32_t n_stages;
+    uint32_t times; /* parts of a group like the one that the program has */
 };
-static inline struct ty_route ty_route_group(uint16_t group)
-{
-    return (struct ty_route){TY_ROUTE_GROUP, group, NULL, 0};
-}
 
 /* flows.c: what each member takes of the links, into kind->first_flow. cost[members]: with
  * the links to itself. */

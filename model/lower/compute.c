@@ -87,7 +87,8 @@ int ty_lower_price(struct ty_lowering *l)
         ty_units_make(&units[1], &arch, l->in->layout);
         l->part = &units[1];
     }
-    for (uint32_t rank = 0; rank < l->out->grid.n_ranks; rank++) {
+    used[0] = generations == 1;
+    for (uint32_t rank = 0; generations > 1 && rank < l->out->grid.n_ranks; rank++) {
         used[ty_lower_generation(l, rank)] = true;
     }
     for (uint32_t g = 0; g < generations; g++) {

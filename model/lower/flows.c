@@ -18,15 +18,15 @@ static uint32_t list_gpus(struct router *r, uint32_t member)
     struct ty_lowering *l = r->l;
     if (r->route->of != TY_ROUTE_GROUP) {
         for (uint32_t i = 0; i < r->route->n_stages; i++) {
-            r->gpus[i] = ty_lower_gpu_on(l, member, r->route->stage[i]);
+            r->gpus[i] = ty_lower_port(l, ty_lower_gpu_on(l, member, r->route->stage[i]));
         }
         return r->route->n_stages;
     }
     assert(r->route->group < l->b.program->n_groups && l->b.program->groups != NULL);
     const struct ty_group *g = &l->b.program->groups[r->route->group];
     for (uint32_t i = 0; i < g->count; i++) {
-        r->gpus[i] =
-            ty_grid_gpu(&l->out->grid, l->here.rank_of[ty_group_first(g, member) + i * g->stride]);
+        const uint32_t rank = l->here.rank_of[ty_group_first(g, member) + i * g->stride];
+        r->gpus[i] = ty_lower_port(l, ty_grid_gpu(&l->out->grid, rank));
     }
     return g->count;
 }
@@ -53,12 +53,13 @@ static bool reuse(const struct router *r, uint32_t member, struct ty_flow *flow)
 static struct ty_flow flow_of(struct router *r, uint32_t member, const struct ty_coll_cost *cost)
 {
     struct ty_lowering *l = r->l;
-    const uint32_t n = list_gpus(r, member);
+    const uint32_t n = list_gpus(r, member), times = r->route->times;
+    l->asymmetric = l->asymmetric || (times > 1 && cost->pattern == TY_PATTERN_CHAIN);
     struct ty_flow flow = {.weight = 1, .lead = ty_lower_ps(l, cost->latency_s)};
     const int rc = r->route->of == TY_ROUTE_MESSAGE
                        ? ty_fabric_message(&l->out->fabric, cost, r->gpus[0], r->gpus[1], &r->uses,
                                            &flow.weight, l->arena, l->b.err)
-                       : ty_fabric_collective(&l->out->fabric, cost, r->gpus, n, &r->uses,
+                       : ty_fabric_collective(&l->out->fabric, cost, r->gpus, n, times, &r->uses,
                                               &flow.weight, l->arena, l->b.err);
     ty_build_note(&l->b, rc);
     flow.n_uses = r->uses.n;
@@ -101,7 +102,7 @@ void ty_lower_flows(struct ty_lowering *l, struct ty_kind *kind, const struct ty
     }
     const struct ty_group *g =
         route->of == TY_ROUTE_GROUP ? &l->b.program->groups[route->group] : NULL;
-    if (g != NULL && g->count < 2) {
+    if (g != NULL && g->count * route->times < 2) {
         return;
     }
     const uint32_t first = l->b.program->n_flows;

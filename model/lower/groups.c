@@ -6,10 +6,18 @@ static uint16_t index16(int index)
     return index < 0 ? 0 : (uint16_t)index;
 }
 
+/* A group of the gang, of which the program may have a part. Returns its index. */
+static uint16_t add_group(struct ty_lowering *l, struct ty_group group)
+{
+    group.count /= ty_lower_parts(l, &group);
+    group.stride = l->seen != NULL && group.count == 1 ? 1 : group.stride; /* far from nobody */
+    return index16(ty_build_group(&l->b, &group));
+}
+
 /* Where a norm is summed over n neighbours of every pipeline rank. */
 static uint16_t norm_meeting(struct ty_lowering *l, const char *name, uint32_t n)
 {
-    const uint16_t group = index16(ty_build_group(&l->b, &(struct ty_group){"world", 1, n}));
+    const uint16_t group = add_group(l, (struct ty_group){"world", 1, n});
     if (n * l->shape.p == 1 || !l->in->schedule->barrier || l->sched->asynchronous) {
         return TY_NONE;
     }
@@ -41,9 +49,10 @@ void ty_lower_groups(struct ty_lowering *l)
             continue;
         }
         const bool shard = g == TY_GROUP_DATA && ty_layout_replicas(layout) > 1;
-        l->group[g].link = index16(
-            ty_build_group(&l->b, &(struct ty_group){shard ? "shard" : ty_comm_group_name(g),
-                                                     span.stride, span.count}));
+        const struct ty_group group = {shard ? "shard" : ty_comm_group_name(g), span.stride,
+                                       span.count};
+        l->group[g].link = add_group(l, group);
+        l->group[g].times = ty_lower_parts(l, &group);
     }
     norm_meetings(l);
     l->tied_meet = TY_NONE;
@@ -60,7 +69,7 @@ void ty_lower_groups(struct ty_lowering *l)
 bool ty_lower_is_shared(const struct ty_lowering *l, enum ty_comm_group group)
 {
     const uint16_t link = l->group[group].link;
-    return link != TY_NONE && l->b.program->groups[link].count > 1;
+    return link != TY_NONE && l->b.program->groups[link].count * l->group[group].times > 1;
 }
 
 /* Two-way schedules: rank r and rank p - 1 - r hold the same two stages. */
@@ -87,7 +96,8 @@ int ty_lower_reaches(struct ty_lowering *l)
     const struct ty_layout *layout = l->in->layout;
     const struct ty_comm_span shard = ty_comm_span(layout, &l->out->grid, TY_GROUP_DATA);
     const unsigned all = (1u << TY_N_AXES) - 1;
-    l->norm_at = ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->arena);
+    l->norm_at =
+        ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, l->seen, l->arena);
     bool ok = l->norm_at != NULL;
     if (l->expert_norm_meet != TY_NONE) {
         l->expert_norm_at =
@@ -96,7 +106,7 @@ int ty_lower_reaches(struct ty_lowering *l)
     }
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS; g++) {
         if (l->group[g].link != TY_NONE) {
-            l->group[g].at = ty_comm_reaches(layout, &l->out->grid, g, l->arena);
+            l->group[g].at = ty_comm_reaches(layout, &l->out->grid, g, l->seen, l->arena);
             ok = ok && l->group[g].at != NULL;
         }
     }

@@ -159,6 +159,7 @@ struct ty_block_want {
 /* A group of ranks (model/parallel.h). */
 struct ty_lower_group {
     uint16_t link;
+    uint32_t times; /* parts like the one that the program has: 1, or those of the window */
     const struct ty_reach *at;    /* [ranks of the grid]; NULL: the layout has no such group */
     const struct ty_reach *reach; /* [members], of the pipeline rank being lowered */
 };
@@ -221,7 +222,10 @@ struct ty_lowering {
     const struct ty_units *units; /* what the model consists of, a whole micro-batch at a time */
     const struct ty_units *part;  /* the same, a slice of it at a time */
     struct ty_grads grads;        /* of its units: which buckets they fill */
-    uint32_t members;             /* ranks per gang */
+    uint32_t members;             /* ranks per gang, of the window where there is one: */
+    const struct ty_grid *seen;   /* its ranks; NULL: all are looked at */
+    uint32_t *node_of, n_nodes;   /* [nodes]: number among the n_nodes nodes of the window */
+    bool asymmetric;              /* there must be none: something is not the same to every node */
     bool weaves;       /* passes of a slot run over each other; else one after the other: */
     size_t n_partners; /* 1, or 1 + virtual stages when slots overlap */
 
@@ -256,6 +260,11 @@ struct ty_lowering {
     struct ty_lower_rank here;
     struct ty_lower_block emit;
 };
+
+static inline struct ty_route ty_route_group(const struct ty_lower_group *group)
+{
+    return (struct ty_route){.of = TY_ROUTE_GROUP, .group = group->link, .times = group->times};
+}
 
 static inline bool ty_lower_is_hybrid(const struct ty_lowering *l)
 {
@@ -300,6 +309,12 @@ static inline uint32_t ty_lower_vstage_of(const struct ty_lowering *l, const str
 
 /* compute.c: what computation costs on each kind of GPU. Needs the grid. */
 int ty_lower_price(struct ty_lowering *l);
+
+/* window.c: finds the ranks that tell what all do, if they are asked for. Needs the grid. */
+int ty_lower_window(struct ty_lowering *l);
+/* How many parts like the one in the window a group has; where a GPU is among those with links. */
+uint32_t ty_lower_parts(const struct ty_lowering *l, const struct ty_group *whole);
+uint32_t ty_lower_port(const struct ty_lowering *l, uint32_t gpu);
 
 /* groups.c: groups and meetings, before any rank; those of two-way schedules, in which rank r and
  * rank p - 1 - r hold the same two stages; where the groups of all ranks lie. Need the grid. */

@@ -184,11 +184,8 @@ uint16_t ty_lower_group_kind(struct ty_lowering *l, enum ty_comm_group group, en
                              enum ty_phase phase, double bytes)
 {
     const struct ty_lower_group *g = &l->group[group];
-    const struct ty_collective c = {.coll = coll,
-                                    .reach = g->reach,
-                                    .bytes = bytes,
-                                    .calls = 1,
-                                    .route = ty_route_group(g->link)};
+    const struct ty_collective c = {
+        .coll = coll, .reach = g->reach, .bytes = bytes, .calls = 1, .route = ty_route_group(g)};
     const char *name = l->b.program->groups[g->link].name;
     const int known = known_kind(l, name, phase, &c);
     return known >= 0 ? (uint16_t)known : collective_kind(l, name, category_of[group], phase, &c);
@@ -219,7 +216,7 @@ static uint16_t message_kind(struct ty_lowering *l, bool receive, enum ty_phase 
                              uint32_t peer, double bytes)
 {
     const struct ty_route route = {receive ? TY_ROUTE_NONE : TY_ROUTE_MESSAGE, 0,
-                                   (const uint32_t[]){l->here.rank, peer}, 2};
+                                   (const uint32_t[]){l->here.rank, peer}, 2, 1};
     const struct comm comm = {.name = receive ? "recv" : "send",
                               .group = "pp",
                               .category = TY_CAT_COMM_PIPELINE,
@@ -273,7 +270,7 @@ static uint16_t made_comm(struct ty_lowering *l, const struct ty_op_comm *comm, 
         .reach = g->reach,
         .bytes = exchange ? ty_exchange_bytes(&comm->exchange, g->reach[0].ranks) : comm->bytes,
         .calls = comm->calls,
-        .route = ty_route_group(g->link),
+        .route = ty_route_group(g),
         .name = comm->name,
         .exchange = exchange ? &comm->exchange : NULL,
         .load = load};
@@ -387,7 +384,7 @@ uint16_t ty_lower_stages_kind(struct ty_lowering *l, const struct ty_stages *sta
     struct ty_collective c = {.coll = coll,
                               .bytes = bytes,
                               .calls = 1,
-                              .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n}};
+                              .route = {TY_ROUTE_STAGES, 0, stages->rank, stages->n, 1}};
     const int known = known_kind(l, stages->name, phase, &c);
     if (known >= 0) {
         return (uint16_t)known;

@@ -20,8 +20,8 @@ static void make_grid(struct ty_lowering *l)
 
 static int make_fabric(struct ty_lowering *l)
 {
-    const int rc =
-        ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric, l->arena, l->b.err);
+    const int rc = ty_fabric_build(&l->out->fabric, l->in->cluster, l->in->fabric, l->n_nodes,
+                                   l->arena, l->b.err);
     l->out->program.links = l->out->fabric.links;
     l->out->program.n_links = l->out->fabric.n_links;
     return rc;
@@ -82,9 +82,26 @@ static int plan_stage(struct ty_lowering *l, struct ty_stage_plan *plan)
     return 0;
 }
 
+/* Ranks of the program: those of the window are numbered without holes. */
+static const uint32_t *own_ranks(struct ty_lowering *l)
+{
+    uint32_t *rank_of = l->here.rank_of;
+    if (l->seen == NULL) {
+        return rank_of;
+    }
+    rank_of = ty_arena_array(l->arena, uint32_t, l->members);
+    for (uint32_t i = 0; rank_of != NULL && i < l->members; i++) {
+        rank_of[i] = l->here.rank * l->members + i;
+    }
+    if (rank_of == NULL) {
+        ty_build_no_memory(&l->b);
+    }
+    return rank_of;
+}
+
 static void make_gang(struct ty_lowering *l, const struct ty_stage_plan *plan)
 {
-    struct ty_gang gang = {.n_ranks = l->members, .rank_of = l->here.rank_of};
+    struct ty_gang gang = {.n_ranks = l->members, .rank_of = own_ranks(l)};
     gang.name = ty_arena_printf(l->arena, "stage %u", (unsigned)l->here.rank);
     gang.static_B[TY_MEM_WEIGHTS] = plan->states.weights;
     gang.static_B[TY_MEM_GRADS] = plan->states.grads;
@@ -369,8 +386,12 @@ static int prepare(struct ty_lowering *l)
                                           : "model.mtp to 0");
     }
     make_grid(l);
+    int rc = ty_lower_window(l);
+    if (rc < 0) {
+        return rc;
+    }
     ty_lower_groups(l);
-    int rc = make_fabric(l);
+    rc = make_fabric(l);
     if (rc == 0) {
         rc = ty_lower_reaches(l);
     }
@@ -406,8 +427,8 @@ static int lower_ranks(struct ty_lowering *l)
     return rc;
 }
 
-int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,
-             struct ty_err *err)
+static int lower(struct ty_lowered *out, const struct ty_lower_input *in, bool *asymmetric,
+                 struct ty_arena *arena, struct ty_err *err)
 {
     *out = (struct ty_lowered){.stage = NULL};
     struct ty_lowering l = {.in = in,
@@ -430,9 +451,20 @@ int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_
     if (rc == 0) {
         rc = l.b.code;
     }
+    *asymmetric = l.asymmetric;
     set_jitter(&l);
     if (rc == 0) {
         rc = set_slow(&l);
     }
     return rc == 0 ? ty_program_seal(&out->program, arena, err) : rc;
+}
+
+int ty_lower(struct ty_lowered *out, const struct ty_lower_input *in, struct ty_arena *arena,
+             struct ty_err *err)
+{
+    struct ty_lower_input whole = *in;
+    bool asymmetric = false;
+    const int rc = lower(out, in, &asymmetric, arena, err);
+    whole.window = false;
+    return rc == 0 && asymmetric ? lower(out, &whole, &asymmetric, arena, err) : rc;
 }

@@ -35,6 +35,7 @@ struct ty_lower_input {
     uint32_t steps;
     bool messages; /* collectives are played message by message where they can be */
     uint64_t seed;
+    bool window; /* ranks that tell what all do are enough, where others repeat them (window.c) */
     double jitter, gpu_spread; /* coefficient of variation, standard deviation; 0: none */
     /* Asked for each pipeline rank in turn when the passes of its first step are made, before those
      * of all others are: what is not 0 ends the lowering. NULL: nothing is too large. */
@@ -77,7 +78,10 @@ struct ty_stage_plan {
 struct ty_lowered {
     struct ty_program program; /* sealed; gang s is pipeline rank s */
     struct ty_grid grid;
-    struct ty_fabric fabric;      /* whose links the program shares */
+    struct ty_fabric fabric; /* whose links the program shares */
+    uint32_t
+        times; /* ranks of the job that a rank of the program stands for: 1 unless that was asked
+                     * for; they are numbered anew then, and links are those of their nodes */
     struct ty_stage_plan *stage;  /* [pipeline] */
     const struct ty_units *units; /* what the model consists of, a micro-batch at a time */
 };

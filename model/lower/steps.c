@@ -92,7 +92,7 @@ static void add_flow(struct steps *s, uint32_t from, uint32_t to)
         const uint32_t n = list_ends(s, from, to);
         cost.pattern = TY_PATTERN_CHAIN;
         cost.net_B /= n; /* a member's: they add up to the message's */
-        rc = ty_fabric_collective(&l->out->fabric, &cost, s->ends, n, &s->uses, &flow.weight,
+        rc = ty_fabric_collective(&l->out->fabric, &cost, s->ends, n, 1, &s->uses, &flow.weight,
                                   l->arena, l->b.err);
     }
     ty_build_note(&l->b, rc);

@@ -71,7 +71,8 @@ static struct ty_reach *expert_reaches(const struct ty_comm_span *span, const st
         gpu_of[member_of(grid, r)] = ty_grid_gpu(grid, r);
     }
     seated.gpu_of = gpu_of;
-    const struct ty_reach *of = gpu_of == NULL ? NULL : ty_grid_reaches(&seated, span->dims, arena);
+    const struct ty_reach *of =
+        gpu_of == NULL ? NULL : ty_grid_reaches(&seated, span->dims, NULL, arena);
     for (uint32_t r = 0; out != NULL && of != NULL && r < grid->n_ranks; r++) {
         out[r] = of[member_of(grid, r)];
     }
@@ -125,13 +126,14 @@ struct ty_comm_span ty_comm_span(const struct ty_layout *layout, const struct ty
 }
 
 struct ty_reach *ty_comm_reaches(const struct ty_layout *layout, const struct ty_grid *grid,
-                                 enum ty_comm_group group, struct ty_arena *arena)
+                                 enum ty_comm_group group, const struct ty_grid *seen,
+                                 struct ty_arena *arena)
 {
     const struct ty_comm_span span = ty_comm_span(layout, grid, group);
     const bool experts = group == TY_GROUP_EXPERT || group == TY_GROUP_EXPERT_TENSOR ||
                          group == TY_GROUP_EXPERT_ALL || group == TY_GROUP_EXPERT_DATA;
     return experts ? expert_reaches(&span, grid, arena)
-                   : ty_grid_reaches(&span.grid, span.dims, arena);
+                   : ty_grid_reaches(&span.grid, span.dims, seen, arena);
 }
 
 struct ty_reach *ty_comm_expert_copies(const struct ty_layout *layout, const struct ty_grid *grid,

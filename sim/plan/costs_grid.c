@@ -89,12 +89,12 @@ static int find_groups(struct ty_plan_costs *costs, const struct ty_layout *layo
     const unsigned all = (1u << TY_N_AXES) - 1;
     struct ty_arena arena = {.head = NULL};
     const struct ty_reach *reach =
-        ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, &arena);
+        ty_grid_reaches(&shard.grid, layout->zero > 0 ? all : all & ~shard.dims, NULL, &arena);
     bool ok = reach != NULL;
     out->norm = ok ? group_of(costs, reach, grid->n_ranks, err) : NULL;
     for (enum ty_comm_group g = 0; g < TY_N_COMM_GROUPS && ok; g++) {
         if (g < TY_GROUP_CONTEXT || ty_comm_span(layout, grid, g).count > 1) {
-            reach = ty_comm_reaches(layout, grid, g, &arena);
+            reach = ty_comm_reaches(layout, grid, g, NULL, &arena);
             out->group[g] = reach != NULL ? group_of(costs, reach, grid->n_ranks, err) : NULL;
             ok = out->group[g] != NULL;
         }

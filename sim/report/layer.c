@@ -272,7 +272,8 @@ static int find_groups(struct listing *l, struct ty_err *err)
         if (!is_there(&l->run->config->layout, g)) {
             continue;
         }
-        l->reach[g] = ty_comm_reaches(&l->run->config->layout, &l->run->lowered.grid, g, l->arena);
+        l->reach[g] =
+            ty_comm_reaches(&l->run->config->layout, &l->run->lowered.grid, g, NULL, l->arena);
         if (l->reach[g] == NULL) {
             return ty_fail_memory(err);
         }

@@ -357,7 +357,8 @@ int ty_run_execute(struct ty_run *run, const char *name, struct ty_err *err)
         return rc;
     }
     begin(run); /* what an earlier execution holds is not beside this one */
-    rc = check_memory(run, engine, false, err);
+    rc = ty_run_make_whole(run, err);
+    rc = rc < 0 ? rc : check_memory(run, engine, false, err);
     return rc < 0 ? rc : execute_jobs(run, name, true, err);
 }
 
@@ -380,6 +381,10 @@ static int execute_figures(struct ty_run *run, const char *name, bool each, stru
     if (rc < 0) {
         return ty_run_execute(run, name, err); /* a fold that fails is told of all ranks */
     }
+    if (!folds && run->lowered.times > 1) {
+        rc = ty_run_make_whole(run, err);
+        return rc < 0 ? rc : execute_figures(run, name, each, err);
+    }
     if (!folds) {
         const struct ty_limit_use use = {.engine = engine, .plan = (double)run->arena.total};
         rc = ty_limit_check_program(run->config, whole, &use, err);
@@ -400,7 +405,8 @@ int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *
         return rc < 0 ? rc : ty_run_execute(run, name, err);
     }
     begin(run); /* what an earlier execution holds is not beside this one */
-    rc = check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
+    rc = ty_run_make_whole(run, err);
+    rc = rc < 0 ? rc : check_memory(run, engine, ty_program_folds(&run->lowered.program), err);
     rc = rc < 0 ? rc : execute_figures(run, name, true, err);
     run->execute_s = ty_wall_s() - t0;
     return rc;
@@ -408,7 +414,6 @@ int ty_run_execute_figures(struct ty_run *run, const char *name, struct ty_err *
 
 int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
 {
-    const struct ty_program *whole = &run->lowered.program;
     const int fault = ty_run_schedule_fault(run, NULL);
     if (fault == TY_ENOMEM) {
         return ty_fail_memory(err);
@@ -418,7 +423,7 @@ int ty_run_execute_folded(struct ty_run *run, struct ty_err *err)
     }
     const int rc = execute_figures(run, NULL, false, err);
     if (ty_run_is_folded(run)) { /* every member counts */
-        run->stats.flops *= (double)whole->n_ranks / run->folded.n_ranks;
+        run->stats.flops *= (double)ty_run_ranks(run) / run->folded.n_ranks;
     }
     return rc;
 }

@@ -27,15 +27,15 @@ static struct ty_traffic *traffic_of(struct ty_figures *f, const char *group)
 }
 
 /* Bytes sent by all ranks in a step, by group and link class. */
-static void count_traffic(const struct ty_program *p, struct ty_figures *f)
+static void count_traffic(const struct ty_run *run, struct ty_figures *f)
 {
     struct ty_traffic_row rows[TY_TRAFFIC_ROWS];
-    const uint32_t n = ty_traffic_rows(p, rows);
+    const uint32_t n = ty_traffic_rows(&run->lowered.program, rows);
     for (uint32_t i = 0; i < n; i++) {
         struct ty_traffic *t = traffic_of(f, rows[i].group);
         if (t != NULL) {
-            t->nvlink_B += rows[i].nvlink_B;
-            t->net_B += rows[i].net_B;
+            t->nvlink_B += rows[i].nvlink_B * run->lowered.times;
+            t->net_B += rows[i].net_B * run->lowered.times;
         }
     }
 }
@@ -110,7 +110,7 @@ void ty_run_numbers(const struct ty_run *run, struct ty_figures *f)
 {
     const struct ty_config *c = run->config;
     const struct ty_program *p = &run->lowered.program;
-    const double steps = p->n_steps, gpus = p->n_ranks;
+    const double steps = p->n_steps, gpus = ty_run_ranks(run);
     *f = (struct ty_figures){.run = run, .step_s = ty_s_from_ps(run->timeline.makespan) / steps};
     f->tokens_per_s = (double)c->layout.global_batch * c->arch.sequence / f->step_s;
     f->tokens_per_s_per_gpu = f->tokens_per_s / gpus;
@@ -132,7 +132,7 @@ void ty_run_numbers(const struct ty_run *run, struct ty_figures *f)
 void ty_run_figures(const struct ty_run *run, struct ty_figures *f)
 {
     ty_run_numbers(run, f);
-    count_traffic(&run->lowered.program, f);
+    count_traffic(run, f);
 }
 
 #define BREAKDOWN "breakdown."

@@ -16,6 +16,9 @@ const struct ty_cluster *ty_run_gpu(const struct ty_run *run, uint32_t rank)
 uint32_t ty_run_gpus(const struct ty_run *run, uint32_t generation)
 {
     uint32_t n = 0;
+    if (ty_exceptions_n_generations(&run->config->cluster) == 1) {
+        return generation == 0 ? run->lowered.grid.n_ranks : 0;
+    }
     for (uint32_t rank = 0; rank < run->lowered.grid.n_ranks; rank++) {
         n += generation_of(run, rank) == generation;
     }

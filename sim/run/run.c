@@ -14,7 +14,7 @@
 #include "sim/run/uneven.h"
 
 static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
-                 const struct ty_limit_plan *limit, struct ty_price_book *book,
+                 const struct ty_limit_plan *limit, struct ty_price_book *book, bool window,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
     const struct ty_lower_input in = {
@@ -29,6 +29,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
         .routing = &c->routing,
         .steps = c->run.steps,
         .messages = c->run.detail == TY_RUN_STEPS,
+        .window = window,
         .seed = c->run.seed,
         .jitter = c->run.jitter,
         .gpu_spread = c->run.gpu_spread,
@@ -39,7 +40,7 @@ static int lower(const struct ty_config *c, const struct ty_cluster *cluster,
 int ty_run_lower(const struct ty_config *config, const struct ty_cluster *cluster,
                  struct ty_lowered *out, struct ty_arena *arena, struct ty_err *err)
 {
-    return lower(config, cluster, NULL, NULL, out, arena, err);
+    return lower(config, cluster, NULL, NULL, false, out, arena, err);
 }
 
 void ty_run_progress(struct ty_run *run, ty_progress_fn *progress, void *arg)
@@ -52,9 +53,17 @@ void ty_run_threads(struct ty_run *run, uint32_t threads)
     run->threads = threads;
 }
 
-/* `limit`: of what is going to be executed. */
+int ty_run_make_whole(struct ty_run *run, struct ty_err *err)
+{
+    const struct ty_limit_plan limit = {.config = run->config, .folded = true};
+    return run->lowered.times == 1 ? 0
+                                   : lower(run->config, &run->config->cluster, &limit, NULL, false,
+                                           &run->lowered, &run->arena, err);
+}
+
+/* `limit`: of what is going to be executed; `window`: of ranks that others repeat, if they do. */
 static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct ty_price_book *book,
-                struct ty_err *err)
+                bool window, struct ty_err *err)
 {
     const struct ty_config *config = limit->config;
     const double t0 = ty_wall_s();
@@ -70,7 +79,10 @@ static int plan(struct ty_run **out, const struct ty_limit_plan *limit, struct t
         rc = ty_limit_check_plan(config, limit->folded, err);
     }
     if (rc == 0) {
-        rc = lower(config, &config->cluster, limit, book, &run->lowered, &run->arena, err);
+        rc = lower(config, &config->cluster, limit, book, window, &run->lowered, &run->arena, err);
+    }
+    if (rc == 0 && !ty_program_folds(&run->lowered.program)) {
+        rc = ty_run_make_whole(run, err);
     }
     rc = rc < 0 ? rc : ty_run_find_uneven(run, err);
     rc = rc < 0 || config->n_jobs == 0 ? rc : ty_run_jobs_new(run, err);
@@ -87,7 +99,7 @@ int ty_run_plan(struct ty_run **out, const struct ty_config *config, struct ty_p
                 struct ty_err *err)
 {
     const struct ty_limit_plan limit = {.config = config, .folded = true};
-    return plan(out, &limit, book, err);
+    return plan(out, &limit, book, config->n_jobs == 0, err);
 }
 
 /* Whether ranks may turn out to be alike, as far as the run file alone can tell. */
@@ -101,7 +113,7 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
 {
     const bool folded = may_fold(config);
     const struct ty_limit_plan limit = {.config = config, .folded = folded, .report = folded};
-    int rc = plan(out, &limit, NULL, err);
+    int rc = plan(out, &limit, NULL, false, err);
     if (rc == 0) {
         const struct ty_program *p = &(*out)->lowered.program;
         const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,

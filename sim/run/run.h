@@ -64,7 +64,8 @@ int ty_run_execute_program(struct ty_run *run, const struct ty_program *program,
                            struct ty_err *err);
 
 /* ty_run_new without the question whether an execution has memory: for executions of one member of
- * each gang. `book`: of prices that plans before had, of this thread; NULL: none. */
+ * each gang. `book`: of prices that plans before had, of this thread; NULL: none. Its program may
+ * be that of a window (model/lower/window.c). */
 int ty_run_plan(struct ty_run **run, const struct ty_config *config, struct ty_price_book *book,
                 struct ty_err *err);
 
@@ -84,6 +85,15 @@ static inline const struct ty_program *ty_run_program(const struct ty_run *run)
 /* Whether every rank was executed, as `what` ("a trace") needs; `halted`: or as far as it went. 0
  * or TY_EUSAGE. */
 int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, struct ty_err *err);
+
+/* Plans all ranks, where the program is that of a window. */
+int ty_run_make_whole(struct ty_run *run, struct ty_err *err);
+
+/* GPUs of the job. */
+static inline uint32_t ty_run_ranks(const struct ty_run *run)
+{
+    return run->lowered.program.n_ranks * run->lowered.times;
+}
 
 /* Executes for figures only: one member of each gang where members cannot differ, all of them
  * else. Figures are those of ty_run_execute to the bit of the clock; there is no timeline of every

@@ -42,7 +42,7 @@ static inline struct net net_of(const char *text)
     fclose(file);
     ck_assert_msg(ty_config_load(&net.config, path, NULL, 0, err) == 0, "%s", ty_err_text(err));
     ck_assert_int_eq(
-        ty_fabric_build(&net.fabric, &net.config->cluster, &net.config->fabric, &net.arena, err),
+        ty_fabric_build(&net.fabric, &net.config->cluster, &net.config->fabric, 0, &net.arena, err),
         0);
     unlink(path);
     ty_err_free(err);
@@ -68,7 +68,7 @@ static inline uint32_t members(const struct net *net, uint32_t first, uint32_t s
 static inline void take(struct net *net, const uint32_t *gpus, uint32_t n)
 {
     struct ty_err *err = ty_err_new();
-    ck_assert_int_eq(ty_fabric_collective(&net->fabric, &net->cost, gpus, n, &net->uses,
+    ck_assert_int_eq(ty_fabric_collective(&net->fabric, &net->cost, gpus, n, 1, &net->uses,
                                           &net->weight, &net->arena, err),
                      0);
     ty_err_free(err);

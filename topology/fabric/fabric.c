@@ -8,6 +8,7 @@
  * counted block by block: leaf number = block x rails + rail, as in cluster.exceptions. */
 #include "topology/fabric/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -101,13 +102,17 @@ static struct ty_fabric_scratch *scratch_new(const struct ty_fabric *f, struct t
 }
 
 int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
-                    const struct ty_fabric_options *options, struct ty_arena *arena,
+                    const struct ty_fabric_options *options, uint32_t nodes, struct ty_arena *arena,
                     struct ty_err *err)
 {
     uint32_t count[TY_N_LINK_CLASSES];
     uint64_t n = 0;
     *fabric = (struct ty_fabric){.cluster = cluster};
     ty_fabric_shape_init(&fabric->shape, options, cluster);
+    if (nodes > 0) {
+        assert(fabric->shape.blocks == 1);
+        fabric->shape.nodes = fabric->shape.leaf_nodes = nodes;
+    }
     for (int i = 0; i < TY_N_LINK_CLASSES; i++) {
         fabric->first[i] = (uint32_t)n;
         count[i] = way_links(&fabric->shape, (enum ty_link_class)i, &n);

@@ -93,9 +93,10 @@ struct ty_fabric {
     struct ty_fabric_scratch *scratch;
 };
 
-/* The links of a cluster. Owned by the arena. TY_ELIMIT above 16 million links. */
+/* The links of a cluster; `nodes`: of so many of its nodes, which lie beside each other then, where
+ * all share one block; 0: of all. Owned by the arena. TY_ELIMIT above 16 million links. */
 int ty_fabric_build(struct ty_fabric *fabric, const struct ty_cluster *cluster,
-                    const struct ty_fabric_options *options, struct ty_arena *arena,
+                    const struct ty_fabric_options *options, uint32_t nodes, struct ty_arena *arena,
                     struct ty_err *err);
 
 /* Whether a link leads out of a GPU or a node, or up from a switch; else in, or down. */
@@ -115,15 +116,17 @@ struct ty_use_list {
     uint32_t n, cap;
 };
 
-/* What a collective of gpus[n] by `cost` takes while it moves its bytes: each member sends
+/* What a collective of gpus[n] by `cost` takes while it moves its bytes, of all links; or, of a
+ * group of `times` such parts on other nodes that lie alike, of links of this part: for patterns
+ * that are the same to every node (not TY_PATTERN_CHAIN), without uplinks. Each member sends
  * cost->nvlink_B over its port and cost->net_B through the NICs of its place in cost->transfer_s.
  * The list is emptied first; on return links increase, none twice. *weight as in struct ty_flow.
  * Nothing that takes no time or no bytes takes a link. Rows are the arena's. 0 or TY_ENOMEM.
  *
  * A fabric has room for one call at a time. */
 int ty_fabric_collective(const struct ty_fabric *fabric, const struct ty_coll_cost *cost,
-                         const uint32_t *gpus, uint32_t n, struct ty_use_list *out, double *weight,
-                         struct ty_arena *arena, struct ty_err *err);
+                         const uint32_t *gpus, uint32_t n, uint32_t times, struct ty_use_list *out,
+                         double *weight, struct ty_arena *arena, struct ty_err *err);
 
 /* What one message from GPU to GPU takes while it moves its bytes; see ty_fabric_collective. */
 int ty_fabric_message(const struct ty_fabric *fabric, const struct ty_coll_cost *cost,

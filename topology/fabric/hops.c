@@ -42,7 +42,7 @@ double ty_fabric_pair_Bps(const struct ty_fabric_layout *l)
     for (uint32_t i = 0; i < l->k; i++) {
         pairs += (double)l->w->members[i] * (l->n - l->w->members[i]);
     }
-    return l->net_Bps / pairs;
+    return l->net_Bps / (pairs * l->times); /* of whole numbers: exact */
 }
 
 static void pair_hops(struct ty_fabric_layout *l, ty_fabric_hop_fn *hop)

@@ -66,9 +66,10 @@ struct ty_fabric_layout {
     struct ty_fabric_scratch *w;
     enum ty_coll_pattern pattern;
     const uint32_t *gpus;
-    uint32_t n;     /* members */
-    uint32_t k;     /* nodes */
-    double net_Bps; /* of all members together */
+    uint32_t listed, times; /* members that are listed, of `times` parts alike */
+    uint32_t n;             /* members */
+    uint32_t k;             /* nodes of those that are listed */
+    double net_Bps;         /* of all members together */
 };
 
 /* Adds to what the flow in hand takes of a link. */

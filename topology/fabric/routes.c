@@ -43,7 +43,7 @@ static void count_members(struct ty_fabric_layout *l)
 {
     struct ty_fabric_scratch *w = l->w;
     l->k = 0;
-    for (uint32_t i = 0; i < l->n; i++) {
+    for (uint32_t i = 0; i < l->listed; i++) {
         const uint32_t node = l->gpus[i] / l->s->gpus;
         if (w->slot[node] == 0) {
             const uint32_t at = l->k++;
@@ -74,7 +74,7 @@ static void add_hop(struct ty_fabric_layout *l, uint32_t from, uint32_t to, doub
 static void node_rates(struct ty_fabric_layout *l)
 {
     struct ty_fabric_scratch *w = l->w;
-    if (l->pattern == TY_PATTERN_RING || l->pattern == TY_PATTERN_CHAIN) {
+    if (l->times == 1 && (l->pattern == TY_PATTERN_RING || l->pattern == TY_PATTERN_CHAIN)) {
         ty_fabric_each_hop(l, add_hop);
         return;
     }
@@ -82,7 +82,8 @@ static void node_rates(struct ty_fabric_layout *l)
     const double Bps = pairs ? ty_fabric_pair_Bps(l) : 0;
     for (uint32_t i = 0; i < l->k; i++) {
         const double m = w->members[i];
-        w->rate[OUT][i] = w->rate[IN][i] = pairs ? Bps * m * (l->n - m) : l->net_Bps / l->k;
+        w->rate[OUT][i] = w->rate[IN][i] =
+            pairs ? Bps * m * (l->n - m) : l->net_Bps / (l->k * l->times);
     }
 }
 
@@ -134,7 +135,7 @@ static void nic_shares(struct ty_fabric_layout *l)
     for (uint32_t i = 0; i < l->k * s->nics; i++) {
         w->share[i] = 0;
     }
-    for (uint32_t i = 0; i < l->n; i++) {
+    for (uint32_t i = 0; i < l->listed; i++) {
         const uint32_t at = w->slot[l->gpus[i] / s->gpus] - 1;
         own_nics(s, l->gpus[i] % s->gpus, &w->share[(size_t)at * s->nics]);
     }
@@ -194,7 +195,7 @@ static void take_nics(struct ty_fabric_layout *l)
                                l->w->rate[way][i] * ty_fabric_share(l, i, c));
             }
         }
-        for (uint32_t i = 0; i < l->n && s->pcie_groups > 0; i++) {
+        for (uint32_t i = 0; i < l->listed && s->pcie_groups > 0; i++) {
             const uint32_t at = l->w->slot[l->gpus[i] / s->gpus] - 1;
             ty_fabric_take(l->w, ty_fabric_pcie(l->f, l->gpus[i], way),
                            l->w->rate[way][at] / l->w->members[at]);
@@ -282,24 +283,24 @@ static void take_relays(struct ty_fabric_layout *l)
     if (s->rails == 1 || l->pattern != TY_PATTERN_ALL_PAIRS || s->nvlink_Bps <= 0) {
         return;
     }
-    for (uint32_t i = 0; i < l->n; i++) {
+    for (uint32_t i = 0; i < l->listed; i++) {
         on_rail[rail_of(s, l->gpus[i])]++;
     }
-    for (uint32_t i = 0; i < l->n; i++) {
-        const double others = 1 - (double)on_rail[rail_of(s, l->gpus[i])] / l->n;
+    for (uint32_t i = 0; i < l->listed; i++) {
+        const double others = 1 - (double)on_rail[rail_of(s, l->gpus[i])] / l->listed;
         for (int way = OUT; way <= IN; way++) {
             ty_fabric_take(l->w, ty_fabric_nvlink(l->f, l->gpus[i], way),
                            l->net_Bps / l->n * others);
         }
     }
-    for (uint32_t i = 0; i < l->n; i++) {
+    for (uint32_t i = 0; i < l->listed; i++) {
         on_rail[rail_of(s, l->gpus[i])] = 0;
     }
 }
 
 static void take_nvlink(struct ty_fabric_layout *l, double Bps)
 {
-    for (uint32_t i = 0; i < l->n && l->s->nvlink_Bps > 0; i++) {
+    for (uint32_t i = 0; i < l->listed && l->s->nvlink_Bps > 0; i++) {
         for (int way = OUT; way <= IN; way++) {
             ty_fabric_take(l->w, ty_fabric_nvlink(l->f, l->gpus[i], way), Bps);
         }
@@ -307,22 +308,26 @@ static void take_nvlink(struct ty_fabric_layout *l, double Bps)
 }
 
 int ty_fabric_collective(const struct ty_fabric *fabric, const struct ty_coll_cost *cost,
-                         const uint32_t *gpus, uint32_t n, struct ty_use_list *out, double *weight,
-                         struct ty_arena *arena, struct ty_err *err)
+                         const uint32_t *gpus, uint32_t listed, uint32_t times,
+                         struct ty_use_list *out, double *weight, struct ty_arena *arena,
+                         struct ty_err *err)
 {
     const bool moves = cost->transfer_s > 0;
+    const uint32_t n = listed * times;
     struct ty_fabric_layout l = {
         .f = fabric,
         .s = &fabric->shape,
         .w = fabric->scratch,
         .pattern = cost->pattern,
         .gpus = gpus,
+        .listed = listed,
+        .times = times,
         .n = n,
         .net_Bps = moves ? cost->net_B / cost->transfer_s * n / (1 - cost->net_idle) : 0,
     };
     if (l.net_Bps > 0) {
         count_members(&l);
-        if (l.k > 1) {
+        if (l.k * times > 1) {
             node_rates(&l);
             nic_shares(&l);
             fit_nics(&l);

@@ -104,9 +104,10 @@ START_TEST(groups_lie_where_their_members_sit)
         struct ty_arena arena = {.head = NULL};
         struct ty_grid grid;
         ty_grid_init(&grid, size, rows[i].order, 8);
-        const struct ty_reach *expert = ty_comm_reaches(&sixteen, &grid, TY_GROUP_EXPERT, &arena);
+        const struct ty_reach *expert =
+            ty_comm_reaches(&sixteen, &grid, TY_GROUP_EXPERT, NULL, &arena);
         const struct ty_reach *data =
-            ty_comm_reaches(&sixteen, &grid, TY_GROUP_EXPERT_DATA, &arena);
+            ty_comm_reaches(&sixteen, &grid, TY_GROUP_EXPERT_DATA, NULL, &arena);
         for (uint32_t r = 0; r < 16; r++) {
             ck_assert_uint_eq(expert[r].ranks, rows[i].expert.ranks);
             ck_assert_uint_eq(expert[r].nodes, rows[i].expert.nodes);

@@ -1,19 +1,20 @@
-/* test_equals.c - ranks that cannot differ, executed once: every report is that of all ranks, byte
- * for byte, on layouts drawn at random with whatever makes ranks differ or only seem to. */
+/* test_equals.c - ranks that cannot differ, executed once, and planned once: every report and
+ * figure is that of all ranks, byte for byte, on layouts drawn at random with whatever makes ranks
+ * differ or only seem to. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/base/noise.h"
-#include "sim/run/run.h"
+#include "sim/run/figures.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/temp_dir.h"
 
 #define SETS_MAX 24u
-#define RUNS     150u
+#define RUNS     300u
 
-static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 4}\n"
+static const char yaml[] = "cluster: {preset: dgx-a100-80g, nodes: 8}\n"
                            "model: {preset: llama-7b, layers: 8, sequence: 512}\n"
-                           "layout: {global_batch: 64}\n";
+                           "layout: {global_batch: 128}\n";
 static const char experts[] = "cluster: {preset: dgx-h100, nodes: 4}\n"
                               "model: {preset: mixtral-8x7b, layers: 8, sequence: 512}\n"
                               "layout: {global_batch: 64}\n";
@@ -32,6 +33,7 @@ static const char *const choices[][12] = {
     {"", "layout.tensor=2", "layout.tensor=4", "layout.tensor=8", "layout.tensor=2"},
     {"", "layout.pipeline=2", "layout.pipeline=4", "layout.pipeline=2"},
     {"", "", "", "layout.context=2", "layout.context=4"},
+    {"", "", "layout.context_method=all-gather", "layout.context_method=ulysses"},
     {"", "layout.zero=1", "layout.zero=2", "layout.zero=3"},
     {"", "", "layout.shard=2", "layout.shard=4", "layout.shard=8"},
     {"", "", "layout.micro_batch=2"},
@@ -42,11 +44,12 @@ static const char *const choices[][12] = {
     {"", "", "layout.order=[data, tensor, context, pipeline]",
      "layout.order=[tensor, context, pipeline, data]"},
     {"", "", "run.steps=2"},
-    {"", "", "", "cluster.exceptions=[gpu 3 at 90 %]", "cluster.exceptions=[nic 1.2 dead]",
-     "cluster.exceptions=[gpu 5 at 100 %]"},
-    {"", "", "", "run.jitter=2 %", "run.contention=false", "run.engine=sweep", "run.engine=events"},
-    {"", "", "", "cluster.nics_per_node=4", "cluster.nodes=3"},
-    {"", "", "fabric.topology=rail-optimized", "fabric.oversubscription=2"},
+    {"", "", "", "", "", "", "cluster.exceptions=[gpu 3 at 90 %]",
+     "cluster.exceptions=[nic 1.2 dead]", "cluster.exceptions=[gpu 5 at 100 %]"},
+    {"", "", "", "", "", "run.jitter=2 %", "run.contention=false", "run.engine=sweep",
+     "run.engine=events"},
+    {"", "", "", "", "cluster.nics_per_node=4", "cluster.nodes=3"},
+    {"", "", "", "", "fabric.topology=rail-only", "fabric.topology=rail-optimized"},
     {"", "", "framework.overlap_grad_reduce=true", "framework.preset=ddp"},
     {"", "layout.expert=2", "layout.expert=4", "layout.expert=8"}, /* of models with experts */
 };
@@ -58,7 +61,7 @@ struct drawn {
 
 static struct drawn draw(uint64_t seed)
 {
-    const bool sparse = ty_hash4(seed, 1, 0, 0) % 3 == 0;
+    const bool sparse = ty_hash4(seed, 1, 0, 0) % 6 == 0;
     struct drawn d = {.yaml = sparse ? experts : yaml};
     for (size_t i = 0; i < TY_COUNT(choices) - !sparse; i++) {
         size_t n = 0;
@@ -129,6 +132,71 @@ START_TEST(reports_of_one_rank_for_all_are_those_of_all)
 }
 END_TEST
 
+/* What a row of a sweep is made of, from a plan of all ranks or, `window`, of some. */
+static struct ty_run *folded(const struct ty_config *config, bool window, struct ty_err *err)
+{
+    struct ty_run *run = NULL;
+    int rc = window ? ty_run_plan(&run, config, NULL, err) : ty_run_new(&run, config, err);
+    if (rc == 0) {
+        rc = ty_run_execute_folded(run, err);
+    }
+    if (rc < 0) {
+        ty_run_free(run);
+        run = NULL;
+    }
+    return run;
+}
+
+static void demand_same_figures(const struct ty_run *a, const struct ty_run *b, uint64_t seed)
+{
+    struct ty_figures f, g;
+    ty_run_figures(a, &f);
+    ty_run_figures(b, &g);
+    for (uint32_t i = 0; i < ty_n_figures; i++) {
+        const struct ty_figure_row *row = &ty_figure_table[i];
+        ck_assert_msg(row->name == NULL ||
+                          ty_bits(ty_figure_value(row, &f)) == ty_bits(ty_figure_value(row, &g)),
+                      "seed %u: %s", (unsigned)seed, row->name);
+    }
+    ck_assert_mem_eq(f.bucket_s, g.bucket_s, sizeof(f.bucket_s));
+    ck_assert_uint_eq(ty_run_ranks(a), ty_run_ranks(b));
+    for (uint32_t i = 0; i < f.n_traffic; i++) { /* means over as many members as were priced */
+        const struct ty_traffic *x = &f.traffic[i], *y = &g.traffic[i];
+        ck_assert_str_eq(x->group, y->group);
+        ck_assert_double_eq_tol(x->nvlink_B, y->nvlink_B, 1e-12 * x->nvlink_B + 1e-9);
+        ck_assert_double_eq_tol(x->net_B, y->net_B, 1e-12 * x->net_B + 1e-9);
+    }
+}
+
+START_TEST(a_window_of_ranks_tells_the_figures_of_all)
+{
+    struct temp_dir dir;
+    uint32_t windows = 0;
+    temp_dir_make(&dir);
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        const struct drawn d = draw(seed);
+        struct ty_err *err = ty_err_new();
+        struct ty_config *config = NULL;
+        const char *path = write_file(&dir, d.yaml);
+        const int rc = ty_config_load(&config, path, (const char *const *)d.set, d.n, err);
+        struct ty_run *all = rc == 0 ? folded(config, false, err) : NULL;
+        struct ty_run *some = rc == 0 ? folded(config, true, err) : NULL;
+        ck_assert_msg((all == NULL) == (some == NULL), "seed %u", (unsigned)seed);
+        if (all != NULL) {
+            ck_assert_uint_eq(all->lowered.times, 1);
+            demand_same_figures(all, some, seed);
+            windows += some->lowered.times > 1;
+        }
+        ty_run_free(all);
+        ty_run_free(some);
+        ty_config_free(config);
+        ty_err_free(err);
+    }
+    ck_assert_uint_gt(windows, RUNS / 8);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
 /* Single ranks are not to be had of such a run. */
 START_TEST(what_shows_single_ranks_says_that_it_needs_all)
 {
@@ -158,4 +226,4 @@ START_TEST(what_shows_single_ranks_says_that_it_needs_all)
 END_TEST
 
 TY_SUITE("equals", reports_of_one_rank_for_all_are_those_of_all,
-         what_shows_single_ranks_says_that_it_needs_all)
+         a_window_of_ranks_tells_the_figures_of_all, what_shows_single_ranks_says_that_it_needs_all)

@@ -164,7 +164,7 @@ static void reaches(const struct ty_grid *grid)
         uint32_t members = 0, nodes = 0, most = 0, fewest = UINT32_MAX, sharing = 0;
         uint32_t places[2 * MAX_RANKS] = {0};
         const uint32_t rank = (uint32_t)(ty_hash4(grid->n_ranks, dims, 3, 0) % grid->n_ranks);
-        const struct ty_reach *all = ty_grid_reaches(grid, dims, &arena);
+        const struct ty_reach *all = ty_grid_reaches(grid, dims, NULL, &arena);
         REQUIRE(all != NULL);
         for (uint32_t r = 0; r < grid->n_ranks; r++) {
             if (same_group(grid, dims, rank, r)) {
@@ -231,7 +231,7 @@ START_TEST(reach_of_known_layouts)
         struct ty_grid grid;
         ty_grid_init(&grid, rows[i].size, order, 8);
         const struct ty_reach reach =
-            ty_grid_reaches(&grid, rows[i].dims, &arena)[grid.n_ranks - 1];
+            ty_grid_reaches(&grid, rows[i].dims, NULL, &arena)[grid.n_ranks - 1];
         ck_assert_msg(memcmp(&reach, &rows[i].reach, sizeof(reach)) == 0,
                       "row %zu: ranks %u nodes %u per node %u sharing %u fewest %u", i, reach.ranks,
                       reach.nodes, reach.per_node, reach.sharing, reach.fewest);
@@ -262,14 +262,14 @@ START_TEST(a_map_moves_ranks_and_nothing_else)
     }
     ck_assert_uint_eq(ty_grid_nodes(&grid), 4);
     for (unsigned dims = 0; dims < 1u << TY_N_AXES; dims++) {
-        const struct ty_reach *a = ty_grid_reaches(&grid, dims, &arena);
-        const struct ty_reach *b = ty_grid_reaches(&moved, dims, &arena);
+        const struct ty_reach *a = ty_grid_reaches(&grid, dims, NULL, &arena);
+        const struct ty_reach *b = ty_grid_reaches(&moved, dims, NULL, &arena);
         ck_assert_int_eq(memcmp(a, b, 32 * sizeof(*a)), 0);
     }
     for (uint32_t r = 0; r < 32; r++) {
         gpu_of[r] = r % 4 * 8 + r / 4; /* a tensor group over four nodes */
     }
-    const struct ty_reach *spread = ty_grid_reaches(&moved, 1u << TY_AXIS_TENSOR, &arena);
+    const struct ty_reach *spread = ty_grid_reaches(&moved, 1u << TY_AXIS_TENSOR, NULL, &arena);
     ck_assert_uint_eq(spread[0].nodes, 4);
     ck_assert_uint_eq(spread[0].sharing, 8);
     ty_arena_release(&arena);
