@@ -2,11 +2,15 @@
 #include "sim/plan/uneven.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/config/vary.h"
 #include "sim/plan/bound.h"
+#include "sim/plan/verdict.h"
 #include "sim/run/deal.h"
 #include "sim/run/run.h"
+
+#define LACKS_LITTLE 1.05 /* of its memory: what a cut may move, guess */
 
 /* What layers may repeat: values of the axis with none first; without none among them, or where
  * the run file says it, that alone. */
@@ -42,47 +46,103 @@ static int soonest(const void *a, const void *b)
                                  : (x->point > y->point) - (x->point < y->point);
 }
 
-/* Layouts in the first mode that something can be dealt in, by their bounds; without one nothing
- * is known of a layout, and it is left out. */
-static int find_candidates(const struct ty_plan_space *space, uint32_t mode, uint32_t n_modes,
-                           struct candidate *out, uint32_t *n, struct ty_err *err)
-{
+struct finding {
+    const struct ty_plan_space *space;
     struct ty_plan_costs *costs;
-    int rc = ty_plan_costs_new(&costs, space->base, err);
-    for (uint32_t i = 0; i < space->n_points && rc == 0; i++) {
-        const struct ty_plan_point *point = &space->point[i];
+    uint32_t mode[TY_DEAL_MODES], n_modes;
+};
+
+/* Whether dealing layers anew may make a layout fit: in some mode it does, evenly, or its fullest
+ * stage lacks little. */
+static int may_fit(const struct finding *f, const struct ty_plan_point *point, bool *may,
+                   struct ty_err *err)
+{
+    int rc = 0;
+    *may = false;
+    for (uint32_t k = 0; k < f->n_modes && !*may && rc == 0; k++) {
+        struct ty_plan_point one = *point;
         struct ty_layout layout;
         struct ty_sched_options schedule;
+        struct ty_plan_verdict verdict;
+        one.recompute = f->mode[k];
+        if (ty_plan_complete(f->space, &one, &layout, &schedule, NULL) == 0) {
+            rc = ty_plan_verdict(f->costs, &layout, &schedule, &verdict, err);
+            *may = rc == 0 && verdict.peak_B <= LACKS_LITTLE * verdict.capacity_B;
+        }
+    }
+    return rc;
+}
+
+static int bound_of(const struct finding *f, const struct ty_plan_point *point, double *bound,
+                    struct ty_err *err)
+{
+    struct ty_layout layout;
+    struct ty_sched_options schedule;
+    const int rc = ty_plan_complete(f->space, point, &layout, &schedule, err);
+    return rc < 0 ? rc : ty_plan_bound(f->costs, &layout, &schedule, bound, err);
+}
+
+/* Layouts in the first mode that something can be dealt in, by their bounds; without one nothing
+ * is known of a layout, and it is left out. */
+static int find_candidates(const struct finding *f, struct candidate *out, uint32_t *n,
+                           struct ty_err *err)
+{
+    const struct ty_plan_space *space = f->space;
+    int rc = 0;
+    for (uint32_t i = 0; i < space->n_points && rc == 0; i++) {
+        const struct ty_plan_point *point = &space->point[i];
         double bound = 0;
-        if (point->recompute != mode || (point->pipeline == 1 && n_modes == 1)) {
+        bool may;
+        if (point->recompute != f->mode[0] || (point->pipeline == 1 && f->n_modes == 1)) {
             continue;
         }
-        rc = ty_plan_complete(space, point, &layout, &schedule, err);
-        if (rc == 0) {
-            rc = ty_plan_bound(costs, &layout, &schedule, &bound, err);
+        rc = may_fit(f, point, &may, err);
+        if (rc == 0 && may) {
+            rc = bound_of(f, point, &bound, err);
         }
-        if (rc == 0 && bound > 0) {
+        if (bound > 0) {
             out[(*n)++] = (struct candidate){bound, i};
         }
     }
-    ty_plan_costs_free(costs);
     if (rc == 0) {
         qsort(out, *n, sizeof(*out), soonest);
     }
     return rc;
 }
 
-static int deal(const struct ty_plan_space *space, uint32_t point, const uint32_t *mode,
-                uint32_t n_modes, struct ty_price_book *book, double *step_s,
+/* What is found as keys of a run file. */
+static int word(const struct ty_config *config, struct ty_plan_uneven *out, struct ty_arena *arena,
+                struct ty_err *err)
+{
+    static const char *const keys[] = {"recompute", "stage_layers", "recompute_layers"};
+    const struct ty_section *section = &config->sections[TY_SECTION_LAYOUT];
+    out->n_keys = 0;
+    for (size_t i = 0; i < TY_COUNT(keys); i++) {
+        const struct ty_field *field = ty_section_field(section, keys[i]);
+        char value[TY_CONFIG_VALUE];
+        if (i > 0 && ty_field_is_blank(section, field)) {
+            continue;
+        }
+        ty_field_format(section, field, value, sizeof(value));
+        out->key[out->n_keys].name = ty_arena_printf(arena, "layout.%s", keys[i]);
+        out->key[out->n_keys].value = ty_arena_strndup(arena, value, strlen(value));
+        if (out->key[out->n_keys].name == NULL || out->key[out->n_keys].value == NULL) {
+            return ty_fail_memory(err);
+        }
+        out->n_keys++;
+    }
+    return 0;
+}
+
+static int deal(const struct finding *f, uint32_t point, struct ty_price_book *book, double *step_s,
                 struct ty_plan_uneven *out, struct ty_arena *arena, struct ty_err *err)
 {
     struct ty_config config;
     struct ty_plan_stages stages = {.found = false};
-    int rc = ty_plan_apply(space, &space->point[point], &config, err);
+    int rc = ty_plan_apply(f->space, &f->space->point[point], &config, err);
     if (rc == 0) {
-        rc = ty_plan_stages(&config, mode, n_modes, book, &stages, arena, err);
+        rc = ty_plan_stages(&config, f->mode, f->n_modes, book, &stages, arena, err);
     }
-    ty_config_drop(&config);
     out->dealt++;
     out->simulated += stages.simulated;
     if (rc == 0 && stages.found && stages.step_s < *step_s) {
@@ -90,7 +150,10 @@ static int deal(const struct ty_plan_space *space, uint32_t point, const uint32_
         out->found = true;
         out->point = point;
         out->stages = stages;
+        rc = ty_plan_stages_apply(&stages, &config, err);
+        rc = rc < 0 ? rc : word(&config, out, arena, err);
     }
+    ty_config_drop(&config);
     return rc;
 }
 
@@ -99,8 +162,9 @@ int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t mo
                    struct ty_err *err)
 {
     const struct ty_layout *given = &space->base->given.layout;
-    uint32_t mode[TY_DEAL_MODES], n = 0;
-    const uint32_t n_modes = find_modes(space, mode);
+    struct finding f = {.space = space};
+    uint32_t n = 0;
+    f.n_modes = find_modes(space, f.mode);
     *out = (struct ty_plan_uneven){.found = false};
     if (given->stage_layers.n > 0 || given->recompute_layers.n > 0) {
         return 0; /* the run file deals them */
@@ -108,15 +172,15 @@ int ty_plan_uneven(const struct ty_plan_space *space, double step_s, uint32_t mo
     struct candidate *all = ty_arena_array(arena, struct candidate, space->n_points);
     struct ty_price_book *book = ty_price_book_new();
     int rc = all == NULL || book == NULL ? ty_fail_memory(err) : 0;
-    if (rc == 0) {
-        rc = find_candidates(space, mode[0], n_modes, all, &n, err);
-    }
+    rc = rc < 0 ? rc : ty_plan_costs_new(&f.costs, space->base, err);
+    rc = rc < 0 ? rc : find_candidates(&f, all, &n, err);
     for (uint32_t i = 0; i < n && rc == 0 && out->dealt < most; i++) {
         if (all[i].bound >= step_s || (stop != NULL && *stop != 0)) {
             break;
         }
-        rc = deal(space, all[i].point, mode, n_modes, book, &step_s, out, arena, err);
+        rc = deal(&f, all[i].point, book, &step_s, out, arena, err);
     }
+    ty_plan_costs_free(f.costs);
     ty_price_book_free(book);
     return rc;
 }

@@ -17,6 +17,10 @@ struct ty_plan_uneven {
     struct ty_plan_stages stages;
     uint32_t dealt;     /* layouts that were dealt anew, and */
     uint32_t simulated; /* executions that it took */
+    struct {
+        const char *name, *value; /* "layout.stage_layers", "[10, 11, 11, 8]" */
+    } key[3];                     /* [n_keys] what is not as its point has it */
+    uint32_t n_keys;
 };
 
 /* step_s: of the best that is known; HUGE_VAL: none. At most `most` layouts. Lists are the
