@@ -358,6 +358,12 @@ int ty_sweep_store_gather(struct ty_sweep_store *store, const struct ty_sweep_ea
     return store->sample == NULL ? ty_fail_memory(err) : read_others(store, earlier, err);
 }
 
+void ty_sweep_store_drop(struct ty_sweep_store *store, uint32_t row)
+{
+    free(store->rows.line[row]);
+    store->rows.line[row] = NULL;
+}
+
 /* ---- the table in order ---- */
 
 static int write_text(int to, struct ty_text *text)

@@ -77,7 +77,11 @@ int ty_sweep_store_hand_over(struct ty_sweep_store *store, struct ty_err *err);
 int ty_sweep_store_gather(struct ty_sweep_store *store, const struct ty_sweep_earlier *earlier,
                           struct ty_err *err);
 
-/* Puts all rows in order under the name of the output. On failure all PATH.partial stay. */
+/* Forgets a row that was there before: it will not be in the table. */
+void ty_sweep_store_drop(struct ty_sweep_store *store, uint32_t row);
+
+/* Puts all rows that there are in order under the name of the output. On failure all PATH.partial
+ * stay. */
 int ty_sweep_store_finish(struct ty_sweep_store *store, struct ty_err *err);
 
 /* The message for store->error. */

@@ -1,0 +1,303 @@
+/* find.c - see find.h. */
+#include "sim/plan/search/find.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/clock.h"
+#include "sim/base/number_text.h"
+#include "sim/plan/search/front.h"
+#include "sim/plan/search/nearest.h"
+#include "sim/plan/search/store.h"
+#include "sim/search/trial.h"
+#include "sim/sweep/inputs.h"
+
+#define RESULTS_MAX 64u /* numbers of GPUs */
+#define TOP_USUAL   10u
+#define NODES_MOST  1000000u
+
+/* ---- options ---- */
+
+static int read_objective(const char *word, enum ty_plan_objective *out, struct ty_err *err)
+{
+    static const char *const words[] = {"time", "cost", "memory"};
+    for (size_t i = 0; word != NULL && i < TY_COUNT(words); i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *out = (enum ty_plan_objective)i;
+            return 0;
+        }
+    }
+    return word == NULL
+               ? 0
+               : ty_fail(err, TY_EUSAGE, "--objective %.40s: write time, cost or memory", word);
+}
+
+/* "64,128" into gpus[RESULTS_MAX]. */
+static int read_gpus(const char *text, uint32_t *gpus, uint32_t *n, struct ty_err *err)
+{
+    *n = 0;
+    for (const char *at = text;; at++) {
+        uint32_t *out = &gpus[*n];
+        if (!ty_scan_number(&at, NULL, UINT32_MAX, out) || *out == 0 ||
+            (*at != ',' && *at != '\0')) {
+            return ty_fail(err, TY_EUSAGE,
+                           "--gpus %.80s: not a number of GPUs, or several with commas between; "
+                           "write it like 64 or 64,128,256",
+                           text);
+        }
+        (*n)++;
+        if (*at == '\0') {
+            return 0;
+        }
+        if (*n == RESULTS_MAX) {
+            return ty_fail(err, TY_EUSAGE, "--gpus: more than %u numbers; write fewer",
+                           RESULTS_MAX);
+        }
+    }
+}
+
+/* ---- a run file ---- */
+
+/* Settings with the nodes that make up so many GPUs; 0: as the file has them. */
+static int set_gpus(struct ty_source *source, uint32_t gpus, const struct ty_config *whole,
+                    struct ty_arena *arena, struct ty_err *err)
+{
+    const uint32_t node = whole->cluster.gpus_per_node;
+    const char **sets = ty_arena_array(arena, const char *, source->n_sets + 2);
+    if (whole->layout.nodes.n + whole->layout.gpus.n > 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--gpus: the run file says where the job sits (layout.nodes, layout.gpus); "
+                       "leave one of the two out");
+    }
+    if ((gpus > node && gpus % node != 0) || gpus / node > NODES_MOST) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--gpus %u: not a whole number of nodes of %u GPUs; write %u or %u",
+                       (unsigned)gpus, (unsigned)node, (unsigned)(gpus - gpus % node),
+                       (unsigned)(gpus - gpus % node + node));
+    }
+    for (size_t i = 0; sets != NULL && i < source->n_sets; i++) {
+        sets[i] = source->sets[i];
+    }
+    if (sets == NULL) {
+        return ty_fail_memory(err);
+    }
+    const char **nodes = &sets[source->n_sets], **part = nodes + 1;
+    *nodes = ty_arena_printf(arena, "cluster.nodes=%u", (unsigned)(gpus < node ? 1 : gpus / node));
+    *part = ty_arena_printf(arena, "cluster.gpus_per_node=%u", (unsigned)gpus);
+    source->sets = sets;
+    source->n_sets += gpus < node ? 2 : 1;
+    return *nodes != NULL && *part != NULL ? 0 : ty_fail_memory(err);
+}
+
+/* gpus 0: those of the run file. */
+static int read_result(struct ty_plan_result *r, const struct ty_plan_options *options,
+                       uint32_t gpus, struct ty_plan_answer *a, struct ty_err *err)
+{
+    struct ty_source source = options->source;
+    int rc = ty_config_read_open(&r->base, &source, err);
+    if (rc == 0 && gpus > 0) {
+        rc = set_gpus(&source, gpus, r->base, &r->arena, err);
+        ty_config_free(r->base);
+        r->base = NULL;
+        rc = rc < 0 ? rc : ty_config_read_open(&r->base, &source, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    a->no_dice = ty_trial_set_dice_aside(r->base, INFINITY);
+    return ty_plan_space(&r->space, r->base, &source, options->over, options->n_over, &r->arena,
+                         err);
+}
+
+static int read_results(struct ty_plan_answer *a, const struct ty_plan_options *options,
+                        struct ty_err *err)
+{
+    uint32_t gpus[RESULTS_MAX] = {0}, n = 1;
+    uint64_t rows = 0;
+    int rc = options->gpus != NULL ? read_gpus(options->gpus, gpus, &n, err) : 0;
+    a->result = rc == 0 ? ty_arena_array(&a->arena, struct ty_plan_result, n) : NULL;
+    if (a->result == NULL) {
+        return rc < 0 ? rc : ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        struct ty_plan_result *r = &a->result[a->n_results++];
+        r->first = (uint32_t)rows;
+        rc = read_result(r, options, gpus[i], a, err);
+        rows += r->space.n_points;
+    }
+    return rc == 0 && rows > UINT32_MAX ? ty_fail(err, TY_ELIMIT, "--gpus: too many layouts") : rc;
+}
+
+/* ---- all results together ---- */
+
+/* Whether a layout on as many or fewer GPUs is as fast with as little memory: it costs no more. */
+static bool is_beaten(const struct ty_plan_answer *a, uint32_t result,
+                      const struct ty_plan_row *row)
+{
+    const struct ty_plan_result *own = &a->result[result];
+    const uint32_t gpus = ty_plan_gpus(&own->space);
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        const struct ty_plan_result *r = &a->result[i];
+        const uint32_t others = ty_plan_gpus(&r->space);
+        for (uint32_t k = 0; i != result && k < r->n_pareto && others <= gpus; k++) {
+            const struct ty_plan_row *x = &r->pareto[k];
+            const bool as_good = x->step_s <= row->step_s && x->peak_B <= row->peak_B;
+            if (as_good && (others < gpus || x->row < row->row)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int join(struct ty_plan_answer *a, struct ty_err *err)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        n += a->result[i].n_pareto;
+    }
+    struct ty_plan_row *row = ty_arena_array(&a->arena, struct ty_plan_row, n + 1);
+    uint32_t *of = ty_arena_array(&a->arena, uint32_t, n + 1);
+    if (row == NULL || of == NULL) {
+        return ty_fail_memory(err);
+    }
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        for (uint32_t k = 0; k < a->result[i].n_pareto; k++) {
+            if (!is_beaten(a, i, &a->result[i].pareto[k])) {
+                of[a->n_pareto] = i;
+                row[a->n_pareto++] = a->result[i].pareto[k];
+            }
+        }
+    }
+    a->pareto = row;
+    a->pareto_of = of;
+    return 0;
+}
+
+/* What a result's best layout is compared by: time, GPU time, or memory. */
+static double worth(const struct ty_plan_answer *a, const struct ty_plan_result *r)
+{
+    const double gpus = a->objective == TY_PLAN_COST ? ty_plan_gpus(&r->space) : 1;
+    return a->objective == TY_PLAN_MEMORY ? r->row[0].peak_B : gpus * r->row[0].step_s;
+}
+
+static void choose_best(struct ty_plan_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        const struct ty_plan_result *r = &a->result[i], *best = &a->result[a->best];
+        if (r->n_rows > 0 && (best->n_rows == 0 || worth(a, r) < worth(a, best))) {
+            a->best = i;
+        }
+    }
+}
+
+/* ---- the search ---- */
+
+struct finding {
+    struct ty_plan_answer *answer;
+    const struct ty_plan_options *options;
+    struct ty_plan_store store;
+    uint32_t at; /* the result that is searched */
+};
+
+static void tell(void *arg, double share)
+{
+    const struct finding *f = arg;
+    f->options->progress(f->options->progress_arg, (f->at + share) / f->answer->n_results);
+}
+
+static int finished(void *arg, const struct ty_plan_result *result, const struct ty_plan_row *row,
+                    struct ty_err *err)
+{
+    struct finding *f = arg;
+    return ty_plan_store_add(&f->store, result, row, err);
+}
+
+static const struct ty_plan_row *known(void *arg, uint32_t row)
+{
+    struct finding *f = arg;
+    return ty_plan_store_row(&f->store, row);
+}
+
+static int search_all(struct finding *f, struct ty_err *err)
+{
+    struct ty_plan_answer *a = f->answer;
+    const bool stores = f->options->folder != NULL;
+    const struct ty_plan_search search = {
+        .objective = a->objective,
+        .top = f->options->top > 0 ? f->options->top : TOP_USUAL,
+        .jobs = f->options->jobs,
+        .shard = a->shard,
+        .n_shards = a->n_shards,
+        .stop = f->options->stop,
+        .progress = f->options->progress != NULL ? tell : NULL,
+        .progress_arg = f,
+        .finished = stores ? finished : NULL,
+        .known = stores ? known : NULL,
+        .arg = f,
+    };
+    int rc = 0;
+    a->exact = true;
+    for (f->at = 0; f->at < a->n_results && rc == 0; f->at++) {
+        bool exact = false;
+        rc = ty_plan_search(&a->result[f->at], &search, &exact, err);
+        a->exact = a->exact && exact;
+    }
+    return rc;
+}
+
+static uint32_t all_rows(const struct ty_plan_answer *a)
+{
+    const struct ty_plan_result *last = &a->result[a->n_results - 1];
+    return last->first + last->space.n_points;
+}
+
+static int search_and_store(struct finding *f, struct ty_err *err)
+{
+    struct ty_plan_answer *a = f->answer;
+    const struct ty_plan_options *o = f->options;
+    int rc = o->folder != NULL ? ty_plan_store_open(&f->store, a, all_rows(a), o, err) : 0;
+    if (rc == 0) {
+        rc = search_all(f, err);
+    }
+    if (rc == 0 && o->folder != NULL && a->exact) {
+        rc = ty_plan_store_finish(&f->store, err);
+    }
+    ty_plan_store_release(&f->store);
+    return rc;
+}
+
+int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options,
+                 struct ty_err *err)
+{
+    struct finding f = {.answer = a, .options = options};
+    const double t0 = ty_wall_s();
+    *a = (struct ty_plan_answer){.n_shards = options->n_shards > 0 ? options->n_shards : 1,
+                                 .shard = options->n_shards > 0 ? options->shard - 1 : 0};
+    int rc = read_objective(options->objective, &a->objective, err);
+    if (rc == 0 && options->top > TY_PLAN_TOP_MOST) {
+        rc = ty_fail(err, TY_EUSAGE, "--top %u: at most %u rows are kept; write fewer",
+                     (unsigned)options->top, TY_PLAN_TOP_MOST);
+    }
+    rc = rc < 0 ? rc : read_results(a, options, err);
+    rc = rc < 0 ? rc : search_and_store(&f, err);
+    rc = rc < 0 ? rc : join(a, err);
+    if (rc == 0) {
+        choose_best(a);
+        a->seconds = ty_wall_s() - t0;
+    }
+    const bool none = rc == 0 && a->result[a->best].n_rows == 0;
+    return none && a->exact ? ty_plan_fail_nearest(a, err) : rc;
+}
+
+void ty_plan_answer_release(struct ty_plan_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        struct ty_plan_result *r = &a->result[i];
+        ty_plan_space_release(&r->space);
+        ty_config_free(r->base);
+        ty_arena_release(&r->arena);
+    }
+    ty_arena_release(&a->arena);
+}

@@ -1,0 +1,53 @@
+/* front.h - the best so far: K by one objective, and all that nothing beats in both time and memory
+ * (a staircase). */
+#ifndef TY_PLAN_FRONT_H
+#define TY_PLAN_FRONT_H
+
+#include "sim/plan/search/answer.h"
+
+/* By which layouts are better: smaller in `first`, then in `second`, then in row. */
+struct ty_plan_key {
+    double first, second;
+    uint32_t row;
+};
+
+/* Of a layout that takes so long, or at least. A job's GPUs cost by the hour, so time is cost. */
+static inline struct ty_plan_key ty_plan_key(enum ty_plan_objective objective, double step_s,
+                                             double peak_B, uint32_t row)
+{
+    const bool memory = objective == TY_PLAN_MEMORY;
+    return (struct ty_plan_key){memory ? peak_B : step_s, memory ? step_s : 0, row};
+}
+
+static inline bool ty_plan_key_before(const struct ty_plan_key *a, const struct ty_plan_key *b)
+{
+    return a->first != b->first     ? a->first < b->first
+           : a->second != b->second ? a->second < b->second
+                                    : a->row < b->row;
+}
+
+struct ty_plan_stair {
+    double step_s, peak_B;
+    uint32_t row;
+};
+
+struct ty_plan_front {
+    struct ty_plan_key *best; /* [n_best] at most `top`, best first */
+    uint32_t n_best, top;
+    struct ty_plan_stair *stair; /* [n_stairs] fastest first, so in falling memory */
+    uint32_t n_stairs;
+};
+
+/* For at most so many layouts. 0 or TY_ENOMEM; to be released in any case. */
+int ty_plan_front_init(struct ty_plan_front *front, uint32_t top, uint32_t most);
+void ty_plan_front_release(struct ty_plan_front *front);
+
+void ty_plan_front_add(struct ty_plan_front *front, const struct ty_plan_key *key, double step_s,
+                       double peak_B);
+
+/* Whether a layout of this key or a later one, that takes at least so long and so much memory,
+ * could be among the best or on the stairs. */
+bool ty_plan_front_admits(const struct ty_plan_front *front, const struct ty_plan_key *key,
+                          double step_s, double peak_B);
+
+#endif

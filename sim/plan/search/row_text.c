@@ -1,0 +1,166 @@
+/* row_text.c - see row_text.h. */
+#include "sim/plan/search/row_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/number_text.h"
+#include "sim/document/json.h"
+#include "sim/sweep/sweep_line.h"
+
+static const struct {
+    enum ty_section_index section;
+    const char *key;
+} keys[TY_PLAN_N_KEYS] = {
+#define X(id, section, key) [TY_PLAN_##id] = {TY_SECTION_##section, key},
+    TY_PLAN_AXES(X)
+#undef X
+        [TY_PLAN_N_AXES] = {TY_SECTION_FRAMEWORK, "preset"},
+};
+
+const char *ty_plan_key_name(uint32_t i, char buf[TY_PLAN_VALUE])
+{
+    (void)snprintf(buf, TY_PLAN_VALUE, "%s.%s", ty_config_section_name(keys[i].section),
+                   keys[i].key);
+    return buf;
+}
+
+bool ty_plan_key_is_plain(uint32_t i)
+{
+    return i != TY_PLAN_SCHEDULE && i != TY_PLAN_RECOMPUTE && i != TY_PLAN_ORDER &&
+           i != TY_PLAN_N_AXES;
+}
+
+uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i)
+{
+    const uint32_t numbers[TY_PLAN_N_KEYS] = {
+        [TY_PLAN_TENSOR] = point->tensor,
+        [TY_PLAN_CONTEXT] = point->context,
+        [TY_PLAN_PIPELINE] = point->pipeline,
+        [TY_PLAN_DATA] = point->data,
+        [TY_PLAN_EXPERT] = point->expert,
+        [TY_PLAN_EXPERT_TENSOR] = point->expert_tensor,
+        [TY_PLAN_MICRO_BATCH] = point->micro_batch,
+        [TY_PLAN_SCHEDULE] = point->schedule,
+        [TY_PLAN_CHUNKS] = point->chunks,
+        [TY_PLAN_ZERO] = point->zero,
+        [TY_PLAN_RECOMPUTE] = point->recompute,
+        [TY_PLAN_SEQUENCE_PARALLEL] = point->sequence_parallel,
+        [TY_PLAN_ORDER] = point->order,
+        [TY_PLAN_N_AXES] = point->zero, /* the stack follows from it, or is one */
+    };
+    return numbers[i];
+}
+
+char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                        uint32_t i, char buf[TY_PLAN_VALUE])
+{
+    struct ty_layout layout = {.framework = space->framework[point->zero]};
+    struct ty_sched_options schedule = {.name = point->schedule, .chunks = point->chunks};
+    struct ty_section section = space->base->sections[keys[i].section];
+    layout.tensor = point->tensor;
+    layout.context = point->context;
+    layout.pipeline = point->pipeline;
+    layout.data = point->data;
+    layout.expert = point->expert;
+    layout.expert_tensor = point->expert_tensor;
+    layout.micro_batch = point->micro_batch;
+    layout.zero = point->zero;
+    layout.recompute = point->recompute;
+    layout.sequence_parallel = point->sequence_parallel;
+    layout.order = space->order[point->order];
+    section.base = keys[i].section == TY_SECTION_LAYOUT     ? (void *)&layout
+                   : keys[i].section == TY_SECTION_SCHEDULE ? (void *)&schedule
+                                                            : (void *)&layout.framework;
+    return ty_field_format(&section, ty_section_field(&section, keys[i].key), buf, TY_PLAN_VALUE);
+}
+
+/* ---- rows.csv ---- */
+
+#define FIGURES(X)                                                                                 \
+    X(step_time_s, step_s)                                                                         \
+    X(tokens_per_s, tokens_per_s)                                                                  \
+    X(mfu, mfu)                                                                                    \
+    X(bubble_fraction, bubble_fraction)                                                            \
+    X(peak_memory_bytes, peak_B)                                                                   \
+    X(capacity_bytes, capacity_B)
+
+void ty_plan_csv_head(struct ty_text *t)
+{
+    char name[TY_PLAN_VALUE];
+    ty_text_add(t, "row,gpus");
+    for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
+        ty_text_add(t, ",%s", ty_plan_key_name(i, name));
+    }
+#define X(name, member) ty_text_add(t, "," #name);
+    FIGURES(X)
+#undef X
+    ty_text_add(t, ",fullest_stage");
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        ty_text_add(t, ",%s", ty_transformer_words.buckets[b].name);
+    }
+    ty_text_add(t, "\n");
+}
+
+/* The number of a row, and its layout. */
+static void put_inputs(struct ty_text *t, const struct ty_plan_result *result, uint32_t number)
+{
+    const struct ty_plan_point *point = &result->space.point[number - result->first];
+    char value[TY_PLAN_VALUE];
+    ty_text_add(t, "%" PRIu32 ",%" PRIu32, number + 1, ty_plan_gpus(&result->space));
+    for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
+        ty_text_add(t, ",");
+        ty_sweep_line_cell(t, ty_plan_key_value(&result->space, point, i, value));
+    }
+}
+
+void ty_plan_csv_row(struct ty_text *t, const struct ty_plan_result *result,
+                     const struct ty_plan_row *row)
+{
+    char number[TY_JSON_NUMBER];
+    put_inputs(t, result, row->row);
+#define X(name, member) ty_text_add(t, ",%s", ty_json_number(row->member, number));
+    FIGURES(X)
+#undef X
+    ty_text_add(t, ",%" PRIu32, row->stage);
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) {
+        ty_text_add(t, ",%s", ty_json_number(row->bucket_s[b], number));
+    }
+    ty_text_add(t, "\n");
+}
+
+/* The number behind a comma. */
+static bool read_number(const char **at, double *value)
+{
+    char *end = NULL;
+    if (**at != ',') {
+        return false;
+    }
+    *value = ty_strtod(*at + 1, &end);
+    const bool any = end > *at + 1;
+    *at = end;
+    return any;
+}
+
+bool ty_plan_csv_read(const char *line, const struct ty_plan_result *result, uint32_t number,
+                      struct ty_plan_row *row)
+{
+    struct ty_text inputs = {.data = NULL};
+    double stage = 0;
+    put_inputs(&inputs, result, number);
+    bool good = !inputs.failed && strncmp(line, inputs.data, inputs.len) == 0;
+    const char *at = line + (good ? inputs.len : 0);
+    ty_text_release(&inputs);
+    *row =
+        (struct ty_plan_row){.row = number, .point = result->space.point[number - result->first]};
+#define X(name, member) good = good && read_number(&at, &row->member);
+    FIGURES(X)
+#undef X
+    good = good && read_number(&at, &stage);
+    row->stage = (uint32_t)stage;
+    for (uint32_t b = 0; b < TY_N_BUCKETS && good; b++) {
+        good = read_number(&at, &row->bucket_s[b]);
+    }
+    return good && strcmp(at, "\n") == 0;
+}

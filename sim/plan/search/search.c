@@ -1,0 +1,325 @@
+/* search.c - see search.h. */
+#include "sim/plan/search/search.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/check.h"
+#include "sim/base/pool.h"
+#include "sim/plan/search/front.h"
+#include "sim/plan/search/screen.h"
+#include "sim/plan/search/tools.h"
+
+#define PIECE 256u /* points that are screened at a time */
+
+struct search {
+    struct ty_plan_result *result;
+    const struct ty_plan_search *asked;
+    struct ty_plan_tools tools;
+    struct ty_plan_screen *screen; /* [n_points] */
+    uint32_t *queue;               /* [n_queued] points that fit, best bound first */
+    uint32_t n_queued, next;       /* next: of the queue */
+    uint32_t *taken;               /* [n_taken] those of them that were to be simulated */
+    uint32_t n_taken, folded;      /* folded: of taken, those that `front` knows */
+    struct ty_plan_row **row;      /* [n_points] what was simulated, or was known */
+    struct ty_plan_front front;
+    uint32_t screened;
+    bool stopped;
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    struct ty_err fault; /* of the first layout that could not be simulated */
+};
+
+/* Under the lock. */
+static void keep_fault(struct search *s, int rc, const struct ty_err *err)
+{
+    if (s->fault.code == 0) {
+        ty_fail(&s->fault, rc, "%s", err != NULL ? err->text : "memory is exhausted");
+    }
+    s->stopped = true;
+}
+
+static void tell(struct search *s, double share)
+{
+    if (s->asked->progress != NULL) {
+        s->asked->progress(s->asked->progress_arg, share);
+    }
+}
+
+static bool is_stopped(const struct search *s)
+{
+    return s->stopped || (s->asked->stop != NULL && *s->asked->stop != 0);
+}
+
+/* ---- memory and bounds ---- */
+
+static bool screen_piece(void *arg, uint32_t i)
+{
+    struct search *s = arg;
+    const struct ty_plan_space *space = &s->result->space;
+    const uint32_t n = space->n_points, end = n - i * PIECE < PIECE ? n : (i + 1) * PIECE;
+    struct ty_err *err = ty_err_new();
+    struct ty_plan_tool *tool = err != NULL ? ty_plan_tools_take(&s->tools) : NULL;
+    int rc = tool != NULL ? 0 : TY_ENOMEM;
+    for (uint32_t k = i * PIECE; k < end && rc == 0; k++) {
+        if ((s->result->first + k) % s->asked->n_shards == s->asked->shard) {
+            rc = ty_plan_screen(space, &space->point[k], tool, &s->screen[k], err);
+        }
+    }
+    pthread_mutex_lock(&s->lock);
+    if (rc < 0) {
+        keep_fault(s, rc, err);
+    }
+    s->screened += end - i * PIECE;
+    tell(s, 0.5 * s->screened / n);
+    const bool more = !is_stopped(s);
+    pthread_mutex_unlock(&s->lock);
+    ty_plan_tools_give(&s->tools, tool);
+    ty_err_free(err);
+    return more;
+}
+
+static struct ty_plan_key key_of(const struct search *s, uint32_t point)
+{
+    const struct ty_plan_screen *screen = &s->screen[point];
+    return ty_plan_key(s->asked->objective, screen->bound_s, screen->peak_B, point);
+}
+
+/* qsort has no argument: what is sorted carries its key. */
+struct queued {
+    struct ty_plan_key key;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct queued *x = a, *y = b;
+    return ty_plan_key_before(&x->key, &y->key) ? -1 : ty_plan_key_before(&y->key, &x->key);
+}
+
+/* What fits, best first; where nothing does, what lacks least. */
+static int make_queue(struct search *s)
+{
+    struct ty_plan_result *r = s->result;
+    struct queued *queued = malloc((r->space.n_points + 1) * sizeof(*queued));
+    double least = 0;
+    if (queued == NULL) {
+        return TY_ENOMEM;
+    }
+    for (uint32_t i = 0; i < r->space.n_points; i++) {
+        const struct ty_plan_screen *screen = &s->screen[i];
+        const double over = screen->peak_B - screen->capacity_B;
+        if (screen->fits) {
+            queued[s->n_queued++].key = key_of(s, i);
+        } else if (screen->peak_B > 0 && (r->nearest_peak_B == 0 || over < least)) {
+            least = over;
+            r->nearest = i;
+            r->nearest_peak_B = screen->peak_B;
+            r->nearest_capacity_B = screen->capacity_B;
+        }
+    }
+    qsort(queued, s->n_queued, sizeof(*queued), by_key);
+    for (uint32_t i = 0; i < s->n_queued; i++) {
+        s->queue[i] = queued[i].key.row;
+    }
+    free(queued);
+    return 0;
+}
+
+/* ---- simulation ---- */
+
+static struct ty_plan_key found(const struct search *s, uint32_t point)
+{
+    return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->screen[point].peak_B, point);
+}
+
+/* Under the lock: the next layout that has to be simulated, when all is known that this depends on;
+ * false: there is none. */
+static bool take(struct search *s, uint32_t *point)
+{
+    for (;;) {
+        if (s->next == s->n_queued || is_stopped(s)) {
+            return false;
+        }
+        if (s->n_taken >= s->folded + TY_PLAN_ABREAST) {
+            const uint32_t oldest = s->taken[s->folded];
+            if (s->row[oldest] == NULL) {
+                pthread_cond_wait(&s->news, &s->lock);
+                continue;
+            }
+            const struct ty_plan_key key = found(s, oldest);
+            ty_plan_front_add(&s->front, &key, s->row[oldest]->step_s, s->row[oldest]->peak_B);
+            s->folded++;
+        }
+        const uint32_t i = s->queue[s->next++];
+        const struct ty_plan_key key = key_of(s, i);
+        if (ty_plan_front_admits(&s->front, &key, s->screen[i].bound_s, s->screen[i].peak_B)) {
+            s->taken[s->n_taken++] = i;
+            *point = i;
+            return true;
+        }
+        s->result->n_bounded++;
+    }
+}
+
+/* One that is known, or simulated; NULL: it cannot be. */
+static struct ty_plan_row *make_row(struct search *s, uint32_t point, struct ty_plan_tool *tool,
+                                    int *rc, struct ty_err *err)
+{
+    const struct ty_plan_search *asked = s->asked;
+    const uint32_t number = s->result->first + point;
+    const struct ty_plan_row *known =
+        asked->known != NULL ? asked->known(asked->arg, number) : NULL;
+    struct ty_plan_row *row = malloc(sizeof(*row));
+    if (row == NULL) {
+        *rc = TY_ENOMEM;
+        return NULL;
+    }
+    if (known != NULL) {
+        *row = *known;
+        return row;
+    }
+    *rc = ty_plan_simulate_with(&s->result->space, point, tool, &s->tools.gate, row, err);
+    row->row = number;
+    if (*rc < 0) {
+        free(row);
+        return NULL;
+    }
+    TY_DEBUG_CHECK(s->screen[point].bound_s <= row->step_s);
+    TY_DEBUG_CHECK(s->screen[point].peak_B == row->peak_B);
+    return row;
+}
+
+static bool simulate_next(void *arg, uint32_t i)
+{
+    struct search *s = arg;
+    uint32_t point = 0;
+    (void)i; /* which one is next depends on results */
+    pthread_mutex_lock(&s->lock);
+    const bool any = take(s, &point);
+    pthread_mutex_unlock(&s->lock);
+    if (!any) {
+        return false;
+    }
+    struct ty_err *err = ty_err_new();
+    struct ty_plan_tool *tool = err != NULL ? ty_plan_tools_take(&s->tools) : NULL;
+    int rc = tool != NULL ? 0 : TY_ENOMEM;
+    struct ty_plan_row *row = rc == 0 ? make_row(s, point, tool, &rc, err) : NULL;
+    ty_plan_tools_give(&s->tools, tool);
+    pthread_mutex_lock(&s->lock);
+    if (row != NULL && s->asked->finished != NULL) {
+        rc = s->asked->finished(s->asked->arg, s->result, row, err);
+    }
+    s->row[point] = row;
+    if (rc < 0) {
+        keep_fault(s, rc, err);
+    }
+    tell(s, 0.5 + 0.5 * s->next / s->n_queued);
+    pthread_cond_broadcast(&s->news);
+    pthread_mutex_unlock(&s->lock);
+    ty_err_free(err);
+    return rc == 0;
+}
+
+/* ---- what was found ---- */
+
+static int collect(struct search *s)
+{
+    struct ty_plan_result *r = s->result;
+    struct ty_plan_front all;
+    int rc = ty_plan_front_init(&all, s->asked->top, s->n_taken);
+    for (uint32_t i = 0; i < s->n_taken && rc == 0; i++) {
+        const struct ty_plan_row *row = s->row[s->taken[i]];
+        if (row != NULL) {
+            const struct ty_plan_key key = found(s, s->taken[i]);
+            ty_plan_front_add(&all, &key, row->step_s, row->peak_B);
+            r->n_simulated++;
+        }
+    }
+    struct ty_plan_row *best = ty_arena_array(&r->arena, struct ty_plan_row, all.n_best + 1);
+    struct ty_plan_row *pareto = ty_arena_array(&r->arena, struct ty_plan_row, all.n_stairs + 1);
+    rc = rc == 0 && best != NULL && pareto != NULL ? 0 : TY_ENOMEM;
+    for (uint32_t i = 0; i < all.n_best && rc == 0; i++) {
+        best[r->n_rows++] = *s->row[all.best[i].row];
+    }
+    for (uint32_t i = 0; i < all.n_stairs && rc == 0; i++) {
+        pareto[r->n_pareto++] = *s->row[all.stair[i].row];
+    }
+    r->row = best;
+    r->pareto = pareto;
+    ty_plan_front_release(&all);
+    return rc;
+}
+
+static int search(struct search *s)
+{
+    const uint32_t n = s->result->space.n_points;
+    ty_pool_run(0, (n + PIECE - 1) / PIECE, s->asked->jobs, screen_piece, s);
+    int rc = s->stopped || is_stopped(s) ? 0 : make_queue(s);
+    s->result->n_fit = s->n_queued;
+    if (rc == 0 && s->fault.code == 0) {
+        ty_pool_run(0, s->n_queued, s->asked->jobs, simulate_next, s);
+    }
+    return rc == 0 && s->fault.code == 0 ? collect(s) : rc;
+}
+
+static int prepare(struct search *s, struct ty_err *err)
+{
+    const uint32_t n = s->result->space.n_points + 1;
+    s->screen = calloc(n, sizeof(*s->screen));
+    s->queue = malloc(n * sizeof(*s->queue));
+    s->taken = malloc(n * sizeof(*s->taken));
+    s->row = calloc(n, sizeof(struct ty_plan_row *));
+    const bool got = s->screen != NULL && s->queue != NULL && s->taken != NULL && s->row != NULL;
+    return got && ty_plan_front_init(&s->front, s->asked->top, n) == 0 ? 0 : ty_fail_memory(err);
+}
+
+static void release(struct search *s)
+{
+    for (uint32_t i = 0; s->row != NULL && i < s->result->space.n_points; i++) {
+        free(s->row[i]);
+    }
+    free(s->screen);
+    free(s->queue);
+    free(s->taken);
+    free(s->row);
+    ty_plan_front_release(&s->front);
+    ty_plan_tools_release(&s->tools);
+    pthread_cond_destroy(&s->news);
+    pthread_mutex_destroy(&s->lock);
+}
+
+int ty_plan_search(struct ty_plan_result *result, const struct ty_plan_search *asked, bool *exact,
+                   struct ty_err *err)
+{
+    struct search s = {.result = result, .asked = asked};
+    ty_err_init(&s.fault);
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.news, NULL);
+    ty_plan_tools_init(&s.tools, result->base);
+    int rc = prepare(&s, err);
+    if (rc == 0) {
+        rc = search(&s) < 0 ? ty_fail_memory(err) : 0;
+    }
+    if (rc == 0 && s.fault.code != 0) {
+        rc = ty_fail(err, s.fault.code, "%s", s.fault.text);
+    }
+    *exact = s.next == s.n_queued && s.screened == result->space.n_points && !is_stopped(&s);
+    release(&s);
+    return rc;
+}
+
+int ty_plan_simulate(const struct ty_plan_result *result, uint32_t point, struct ty_plan_row *row,
+                     struct ty_err *err)
+{
+    struct ty_plan_tools tools;
+    ty_plan_tools_init(&tools, result->base);
+    struct ty_plan_tool *tool = ty_plan_tools_take(&tools);
+    const int rc = tool == NULL
+                       ? ty_fail_memory(err)
+                       : ty_plan_simulate_with(&result->space, point, tool, NULL, row, err);
+    row->row = result->first + point;
+    ty_plan_tools_give(&tools, tool);
+    ty_plan_tools_release(&tools);
+    return rc;
+}

@@ -1,0 +1,156 @@
+/* store.c - see store.h. */
+#include "sim/plan/search/store.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sim/plan/search/row_text.h"
+#include "sim/plan/search/search.h"
+
+static const struct ty_plan_result *result_of(const struct ty_plan_answer *a, uint32_t row)
+{
+    uint32_t i = a->n_results - 1;
+    while (row < a->result[i].first) {
+        i--;
+    }
+    return &a->result[i];
+}
+
+/* ---- what an earlier search left ---- */
+
+static int keep(void *arg, uint32_t number, const char *line)
+{
+    struct ty_plan_store *store = arg;
+    if (store->n_kept == store->cap) {
+        const uint32_t cap = store->cap > 0 ? 2 * store->cap : 64;
+        struct ty_plan_row *larger = realloc(store->kept, cap * sizeof(*larger));
+        if (larger == NULL) {
+            return TY_ENOMEM;
+        }
+        store->kept = larger;
+        store->cap = cap;
+    }
+    return ty_plan_csv_read(line, result_of(store->answer, number), number,
+                            &store->kept[store->n_kept])
+               ? (store->n_kept++, 1)
+               : TY_EINPUT;
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const struct ty_plan_row *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+const struct ty_plan_row *ty_plan_store_row(const struct ty_plan_store *store, uint32_t row)
+{
+    const struct ty_plan_row wanted = {.row = row};
+    return store->n_kept == 0
+               ? NULL
+               : bsearch(&wanted, store->kept, store->n_kept, sizeof(wanted), by_row);
+}
+
+/* What changed since in the run file, in a file that it names or in this program shows in no other
+ * way, and one table must not be of two of them: a row of each file is simulated once more. */
+static int check_kept(const struct ty_plan_store *store, const struct ty_sweep_sample *sample,
+                      struct ty_err *err)
+{
+    struct ty_text line = {.data = NULL};
+    struct ty_plan_row again;
+    const struct ty_plan_result *result = result_of(store->answer, sample->row);
+    int rc = ty_plan_simulate(result, sample->row - result->first, &again, err);
+    if (rc == 0) {
+        ty_plan_csv_row(&line, result, &again);
+        rc = line.failed ? ty_fail_memory(err) : 0;
+    }
+    if (rc == 0 && strcmp(line.data, store->rows.rows.line[sample->row]) != 0) {
+        rc = ty_fail(err, TY_EINPUT,
+                     "%s: row %" PRIu32 " comes out differently now: the run file, a file that it "
+                     "names, or this program is not what it was; remove it to start anew",
+                     sample->path, sample->row + 1);
+    }
+    ty_text_release(&line);
+    return rc;
+}
+
+/* ---- the folder ---- */
+
+int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer *answer,
+                       uint32_t n_rows, const struct ty_plan_options *options, struct ty_err *err)
+{
+    struct ty_text head = {.data = NULL};
+    *store = (struct ty_plan_store){.answer = answer, .rows = {.fd = -1}};
+    ty_plan_csv_head(&head);
+    store->head = ty_text_take(&head);
+    const char *path = ty_arena_printf(&store->arena, "%s/rows.csv", options->folder);
+    if (store->head == NULL || path == NULL) {
+        return ty_fail_memory(err);
+    }
+    if (mkdir(options->folder, 0777) != 0 && errno != EEXIST) {
+        return ty_fail_write(err, options->folder, errno);
+    }
+    const struct ty_sweep_target target = {
+        .output = path,
+        .header = store->head,
+        .n_rows = n_rows,
+        .numbered = answer->n_shards > 1,
+    };
+    const struct ty_sweep_earlier earlier = {
+        .resume = options->resume,
+        .merge = options->merge,
+        .n_merge = options->n_merge,
+        .look = keep,
+        .arg = store,
+    };
+    int rc = ty_sweep_store_open(&store->rows, &target, &store->arena, err);
+    rc = rc < 0 ? rc : ty_sweep_store_read(&store->rows, &earlier, err);
+    rc = rc < 0 ? rc : ty_sweep_store_begin(&store->rows, err);
+    for (size_t i = 0; rc == 0 && i < store->rows.n_samples; i++) {
+        rc = check_kept(store, &store->rows.sample[i], err);
+    }
+    if (store->n_kept > 1) {
+        qsort(store->kept, store->n_kept, sizeof(*store->kept), by_row);
+    }
+    store->used = ty_arena_array(&store->arena, bool, store->n_kept + 1);
+    return rc == 0 && store->used == NULL ? ty_fail_memory(err) : rc;
+}
+
+int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *result,
+                      const struct ty_plan_row *row, struct ty_err *err)
+{
+    struct ty_text line = {.data = NULL};
+    const struct ty_plan_row *kept = ty_plan_store_row(store, row->row);
+    if (kept != NULL) {
+        store->used[kept - store->kept] = true;
+        return 0;
+    }
+    ty_plan_csv_row(&line, result, row);
+    char *text = ty_text_take(&line);
+    if (text == NULL) {
+        return ty_fail_memory(err);
+    }
+    return ty_sweep_store_add(&store->rows, row->row, text)
+               ? 0
+               : ty_sweep_store_fail(&store->rows, err);
+}
+
+int ty_plan_store_finish(struct ty_plan_store *store, struct ty_err *err)
+{
+    for (uint32_t i = 0; i < store->n_kept; i++) { /* of one that asked for more */
+        if (!store->used[i]) {
+            ty_sweep_store_drop(&store->rows, store->kept[i].row);
+        }
+    }
+    return ty_sweep_store_finish(&store->rows, err);
+}
+
+void ty_plan_store_release(struct ty_plan_store *store)
+{
+    ty_sweep_store_release(&store->rows);
+    free(store->kept);
+    free(store->head);
+    ty_arena_release(&store->arena);
+}

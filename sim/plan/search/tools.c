@@ -1,0 +1,101 @@
+/* tools.c - see tools.h. */
+#include "sim/plan/search/tools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/config/vary.h"
+#include "sim/run/bill.h"
+#include "sim/run/figures.h"
+
+void ty_plan_tools_init(struct ty_plan_tools *tools, const struct ty_config *base)
+{
+    *tools = (struct ty_plan_tools){.base = base};
+    pthread_mutex_init(&tools->lock, NULL);
+    ty_row_gate_init(&tools->gate);
+}
+
+static void release(struct ty_plan_tool *tool)
+{
+    ty_price_book_free(tool->book);
+    ty_plan_costs_free(tool->costs);
+    free(tool);
+}
+
+void ty_plan_tools_release(struct ty_plan_tools *tools)
+{
+    while (tools->idle != NULL) {
+        struct ty_plan_tool *next = tools->idle->next;
+        release(tools->idle);
+        tools->idle = next;
+    }
+    pthread_mutex_destroy(&tools->lock);
+    ty_row_gate_release(&tools->gate);
+}
+
+static struct ty_plan_tool *make(const struct ty_config *base)
+{
+    struct ty_plan_tool *tool = calloc(1, sizeof(*tool));
+    if (tool == NULL) {
+        return NULL;
+    }
+    tool->book = ty_price_book_new();
+    if (tool->book == NULL || ty_plan_costs_new(&tool->costs, base, NULL) < 0) {
+        release(tool);
+        return NULL;
+    }
+    return tool;
+}
+
+struct ty_plan_tool *ty_plan_tools_take(struct ty_plan_tools *tools)
+{
+    pthread_mutex_lock(&tools->lock);
+    struct ty_plan_tool *tool = tools->idle;
+    tools->idle = tool != NULL ? tool->next : NULL;
+    pthread_mutex_unlock(&tools->lock);
+    return tool != NULL ? tool : make(tools->base);
+}
+
+void ty_plan_tools_give(struct ty_plan_tools *tools, struct ty_plan_tool *tool)
+{
+    if (tool != NULL) {
+        pthread_mutex_lock(&tools->lock);
+        tool->next = tools->idle;
+        tools->idle = tool;
+        pthread_mutex_unlock(&tools->lock);
+    }
+}
+
+static void see(const struct ty_run *run, void *arg)
+{
+    struct ty_plan_row *row = arg;
+    struct ty_figures f;
+    struct ty_bill bill;
+    ty_run_figures(run, &f);
+    row->stage = ty_run_fullest(run, &bill);
+    row->step_s = f.step_s;
+    row->tokens_per_s = f.tokens_per_s;
+    row->mfu = f.mfu;
+    row->bubble_fraction = f.bubble_fraction;
+    row->peak_B = bill.total_B;
+    row->capacity_B = bill.capacity_B;
+    memcpy(row->bucket_s, f.bucket_s, sizeof(row->bucket_s));
+}
+
+int ty_plan_simulate_with(const struct ty_plan_space *space, uint32_t point,
+                          struct ty_plan_tool *tool, struct ty_row_gate *gate,
+                          struct ty_plan_row *row, struct ty_err *err)
+{
+    struct ty_config config;
+    struct ty_run *run = NULL;
+    *row = (struct ty_plan_row){.point = space->point[point]};
+    int rc = ty_plan_apply(space, &row->point, &config, err);
+    if (rc == 0) {
+        rc = ty_run_plan(&run, &config, tool->book, err);
+    }
+    if (rc == 0) {
+        rc = ty_row_execute(run, gate, see, row, err);
+    }
+    ty_config_drop(&config);
+    return rc;
+}
