@@ -397,6 +397,34 @@ struct ty_sweep_summary {
  * a file that cannot be written. */
 TY_API int ty_sweep_rows(const struct ty_sweep_options *options, struct ty_err *err);
 
+/* ---- the best layout ---- */
+
+struct ty_plan_options {
+    struct ty_source source; /* run file, overlays, settings; standard input will not do */
+    const char *gpus;        /* "64,128": each is searched; NULL: those of the run file */
+    const char *const *over; /* [n_over] "KEY=V1,V2": values that are searched of a key */
+    size_t n_over;
+    const char *objective;    /* "time" (NULL), "cost", "memory" */
+    uint32_t top;             /* rows; 0: ten */
+    uint32_t jobs;            /* threads; 0: one per core */
+    uint32_t shard;           /* 1 .. n_shards: only every n_shards-th row, from this one on */
+    uint32_t n_shards;        /* 0: all rows */
+    const char *const *merge; /* [n_merge] rows.csv of shards, whose rows are kept */
+    size_t n_merge;
+    const char *folder;       /* for plan.json, rows.csv and best.yaml; NULL: nowhere */
+    bool resume;              /* keep the rows that an earlier call left in the folder */
+    const char *stats;        /* "table" (NULL) or "json" */
+    const volatile int *stop; /* when it becomes other than 0 (a signal handler may set it), the
+                               * report is of the best so far, and says so */
+    ty_progress_fn *progress; /* one call at a time, from any thread; or NULL */
+    void *progress_arg;
+};
+
+/* Searches the layouts that the run file leaves open (docs/plan.md) for the best: nothing of the
+ * space can be better, unless the report says that it is not exact. (1) where nothing fits, with
+ * what comes nearest; (2) for options that cannot be, (3). */
+TY_API int ty_plan(const struct ty_plan_options *options, char **report, struct ty_err *err);
+
 /* ---- calibration ---- */
 
 struct ty_calibrate_options {

@@ -23,7 +23,7 @@ struct cli_options {
     const char *pipeline, *micro_batches, *chunks, *group, *slices, *times, *format, *width,
         *palette, *bubbles, *compare;
     const char *rows, *jobs, *shard, *measured, *operators, *collectives, *fit, *prior, *against,
-        *gpus_per_node, *model, *cluster, *gpus;
+        *gpus_per_node, *model, *cluster, *gpus, *top, *objective;
     bool show_config, traffic, uncertain, no_bubbles, force, resume, merge, quiet, help;
     const struct ty_crew *crew; /* with whom the work is shared; NULL: nobody */
     char seed[64];              /* "run.seed=N", the last of `set`; or empty */
@@ -127,6 +127,12 @@ uint32_t cli_columns(void);
 /* A whole number of at least 1 from text; on failure prints what is wrong with `option` and returns
  * 2. */
 int cli_number(const struct cli_options *o, const char *option, const char *text, uint32_t *out);
+
+/* The value of --shard, "2/8"; 0 and 0 without. Returns 0, or 2 with what is wrong printed. */
+int cli_shard(const struct cli_options *o, uint32_t *shard, uint32_t *n_shards);
+
+/* The same of what is behind FILE: tables of shards, with --merge. */
+int cli_check_merge(const struct cli_options *o);
 
 /* The value of --jobs; without it 0, and 1 where processes share the work: there may be one for
  * each core. Returns 0, or 2 as cli_number. */

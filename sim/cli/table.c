@@ -6,7 +6,8 @@
 
 #define BIT(name) (1u << CLI_##name)
 #define FROM_FILE                                                                                  \
-    (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | BIT(sweep) | BIT(calibrate))
+    (BIT(run) | BIT(check) | BIT(explain) | BIT(report) | BIT(diff) | BIT(sweep) | BIT(plan) |     \
+     BIT(calibrate))
 #define ALL ((1u << CLI_N_COMMANDS) - 1)
 
 #define RUN_FILE ".yaml|.yml"
@@ -55,6 +56,14 @@ const struct cli_command_row cli_commands[CLI_N_COMMANDS] = {
      "goes on with --resume. On several machines: --shard on each, then --merge; or trainyard-mpi.",
      "trainyard sweep llama-30b-256xa100.yaml --over layout.tensor=2,4,8 -o table.csv",
      "a table of three runs"},
+    {"plan", "FILE", "find the best layout, proven", CLI_TAKES_FILE, RUN_FILE, CLI_ANY_MANY,
+     "Searches the layouts that the run file leaves open: keys of layout and schedule that are "
+     "left out, or at auto, or that --over names. Memory rules most of them out, a lower bound of "
+     "the "
+     "step time most of the others; what is left is simulated in full, so that nothing of the "
+     "space can be better than what is told. The exit status is 1 where no layout fits.",
+     "trainyard plan first.yaml --over layout.tensor=auto --over layout.pipeline=auto --top 5",
+     "the five fastest layouts of a job, and why the second is slower"},
     {"calibrate", "FILE --rows CSV", "fit keys of the run file to measured times", CLI_TAKES_FILE,
      RUN_FILE, 1,
      "Fits constants of the cluster to step times (--rows), kernels (--operators) or logs of "
@@ -87,8 +96,9 @@ const struct cli_option_row cli_option_rows[] = {
      "set a key of all runs, or of one, such as B:layout.tensor=8; may be repeated"},
     {"with", 0, CLI_LIST, AT(with), FROM_FILE | BIT(list), "OVERLAY", CLI_TAKES_FILE, RUN_FILE,
      "a file of keys that differ from FILE's, such as calibrate writes; may be repeated"},
-    {"stats", 0, CLI_VALUE, AT(stats), BIT(run) | BIT(diff) | BIT(calibrate) | BIT(import),
-     "table|json", CLI_TAKES_KEY_WORD, "output.stats", "form of the report"},
+    {"stats", 0, CLI_VALUE, AT(stats),
+     BIT(run) | BIT(diff) | BIT(plan) | BIT(calibrate) | BIT(import), "table|json",
+     CLI_TAKES_KEY_WORD, "output.stats", "form of the report"},
     {"uncertain", 0, CLI_FLAG, AT(uncertain), BIT(run) | BIT(explain) | BIT(sweep), NULL,
      CLI_TAKES_NOTHING, NULL,
      "how sure it is: 90 % bands from the errors of values that were fitted or are guesses"},
@@ -99,12 +109,21 @@ const struct cli_option_row cli_option_rows[] = {
      "that has no preset; dgx-h100 when left out"},
     {"gpus", 0, CLI_VALUE, AT(gpus), BIT(init), "N", CLI_TAKES_TEXT, NULL,
      "how many; left out: as few nodes as it fits into without recomputation"},
+    {"gpus", 0, CLI_VALUE, AT(gpus), BIT(plan), "N,N..", CLI_TAKES_TEXT, NULL,
+     "how many: whole nodes, or a part of one; several: what more of them are worth; left out: as "
+     "the run file says"},
+    {"top", 0, CLI_VALUE, AT(top), BIT(plan), "K", CLI_TAKES_TEXT, NULL,
+     "how many layouts are told, best first; 10 when left out"},
+    {"objective", 0, CLI_VALUE, AT(objective), BIT(plan), "time|cost|memory", CLI_TAKES_WORD,
+     "time|cost|memory", "by what they are compared: step time, GPU hours, memory of a GPU"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(run) | BIT(check) | BIT(explain) | BIT(diff), "PATH",
      CLI_TAKES_FILE, NULL, "where the report goes; - or left out: standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(report), "PAGE", CLI_TAKES_FILE, ".html",
      "where the page goes, which has to be said; - is standard output"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(sweep), "TABLE.csv", CLI_TAKES_FILE, ".csv",
      "where the table goes; - or left out: standard output"},
+    {"output", 'o', CLI_VALUE, AT(output), BIT(plan), "FOLDER", CLI_TAKES_FILE, NULL,
+     "where plan.json, rows.csv and best.yaml go, a run file to continue with; left out: nowhere"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(calibrate), "OVERLAY.yaml", CLI_TAKES_FILE, RUN_FILE,
      "where the fitted keys go, a file for --with; left out: the report alone is written"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(schedule), "PATH", CLI_TAKES_FILE, NULL,
@@ -160,15 +179,19 @@ const struct cli_option_row cli_option_rows[] = {
      "who talks over which class of link, and how many bytes a step"},
     {"rows", 0, CLI_VALUE, AT(rows), BIT(sweep) | BIT(calibrate), "CSV", CLI_TAKES_FILE, ".csv",
      "table whose columns name keys of the run file"},
+    {"over", 0, CLI_LIST, AT(over), BIT(plan), "KEY=V1,V2,..", CLI_TAKES_SETTINGS, NULL,
+     "values of a key that are searched; auto: those that make sense; schedule.name=all: every "
+     "schedule that is synchronous"},
     {"over", 0, CLI_LIST, AT(over), BIT(sweep), "KEY=V1,V2,..", CLI_TAKES_SETTINGS, NULL,
      "values of a key; several: all combinations that can be"},
-    {"jobs", 'j', CLI_VALUE, AT(jobs), BIT(sweep) | BIT(calibrate) | BIT(explain) | BIT(report),
-     "N", CLI_TAKES_TEXT, NULL, "threads; one per core when left out"},
-    {"resume", 0, CLI_FLAG, AT(resume), BIT(sweep), NULL, CLI_TAKES_NOTHING, NULL,
-     "keep the rows that a killed sweep finished"},
-    {"shard", 0, CLI_VALUE, AT(shard), BIT(sweep), "I/N", CLI_TAKES_TEXT, NULL,
+    {"jobs", 'j', CLI_VALUE, AT(jobs),
+     BIT(sweep) | BIT(plan) | BIT(calibrate) | BIT(explain) | BIT(report), "N", CLI_TAKES_TEXT,
+     NULL, "threads; one per core when left out"},
+    {"resume", 0, CLI_FLAG, AT(resume), BIT(sweep) | BIT(plan), NULL, CLI_TAKES_NOTHING, NULL,
+     "keep the rows that a killed one finished"},
+    {"shard", 0, CLI_VALUE, AT(shard), BIT(sweep) | BIT(plan), "I/N", CLI_TAKES_TEXT, NULL,
      "of N shards the I-th alone, such as 2/8: rows I, I + N, I + 2 N and so on, to be merged"},
-    {"merge", 0, CLI_FLAG, AT(merge), BIT(sweep), NULL, CLI_TAKES_NOTHING, NULL,
+    {"merge", 0, CLI_FLAG, AT(merge), BIT(sweep) | BIT(plan), NULL, CLI_TAKES_NOTHING, NULL,
      "make the table of those of all shards, named behind FILE; a row of each is simulated as a "
      "check"},
     {"measured", 0, CLI_VALUE, AT(measured), BIT(calibrate), "COLUMN", CLI_TAKES_TEXT, NULL,

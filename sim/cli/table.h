@@ -15,6 +15,7 @@
     X(diff)                                                                                        \
     X(explain)                                                                                     \
     X(sweep)                                                                                       \
+    X(plan)                                                                                        \
     X(calibrate)                                                                                   \
     X(import)                                                                                      \
     X(schedule)                                                                                    \
@@ -78,7 +79,7 @@ struct cli_option_row {
     const char *words;
     const char *help;
 };
-#define CLI_OPTIONS_MAX 64
+#define CLI_OPTIONS_MAX 80
 extern const struct cli_option_row cli_option_rows[]; /* [cli_n_option_rows] */
 extern const size_t cli_n_option_rows;
 

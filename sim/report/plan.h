@@ -1,0 +1,14 @@
+/* plan.h - the forms of a plan's answer. */
+#ifndef TY_REPORT_PLAN_H
+#define TY_REPORT_PLAN_H
+
+#include "sim/base/text.h"
+#include "sim/plan/search/answer.h"
+
+/* For people. */
+void ty_plan_table(const struct ty_plan_answer *answer, struct ty_text *t);
+
+/* One object; without `seconds` the same for any number of threads, and after a kill. */
+void ty_plan_json(const struct ty_plan_answer *answer, bool seconds, struct ty_text *t);
+
+#endif

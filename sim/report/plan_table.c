@@ -1,0 +1,313 @@
+/* plan_table.c - a plan's answer for people: what was searched, the best layouts by what tells them
+ * apart, why the second loses, what the first is bound by. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/base/number_text.h"
+#include "sim/base/words.h"
+#include "sim/plan/search/row_text.h"
+#include "sim/report/plan.h"
+
+#define VALUES_SHOWN  12u
+#define CELL          64u
+#define FIGURES       5u
+#define COLUMNS_MAX   (TY_PLAN_N_KEYS + FIGURES + 2)
+#define PARETO_SHOWN  12u
+#define REASONS_SHOWN 3u
+
+/* A key as a column's head: "tensor", "schedule", "framework". */
+static const char *short_name(uint32_t key, char name[TY_PLAN_VALUE])
+{
+    ty_plan_key_name(key, name);
+    char *dot = strchr(name, '.');
+    if (key == TY_PLAN_SCHEDULE || key == TY_PLAN_N_AXES) {
+        *dot = '\0';
+        return name;
+    }
+    return dot + 1;
+}
+
+/* ---- what was searched ---- */
+
+/* Different values of a key among all points, in the order met: nothing of one alone. */
+static void put_values(struct ty_text *t, const struct ty_plan_result *r, uint32_t key)
+{
+    struct ty_text values = {.data = NULL};
+    char name[TY_PLAN_VALUE];
+    uint32_t seen[VALUES_SHOWN + 1], n = 0;
+    char value[TY_PLAN_VALUE];
+    for (uint32_t i = 0; i < r->space.n_points && n <= VALUES_SHOWN; i++) {
+        const uint32_t number = ty_plan_key_number(&r->space.point[i], key);
+        uint32_t k = 0;
+        while (k < n && seen[k] != number) {
+            k++;
+        }
+        if (k == n) {
+            seen[n++] = number;
+            ty_plan_key_value(&r->space, &r->space.point[i], key, value);
+            ty_text_add(&values, n > VALUES_SHOWN ? ", ..." : n > 1 ? ", %s" : "%s", value);
+        }
+    }
+    if (n > 1 && !values.failed) {
+        ty_text_add(t, "  %s", ty_plan_key_name(key, name));
+        ty_text_pad(t, 28);
+        ty_text_add(t, "%s\n", values.data);
+    }
+    t->failed = t->failed || values.failed;
+    ty_text_release(&values);
+}
+
+static void put_space(struct ty_text *t, const struct ty_plan_result *r)
+{
+    for (uint32_t i = 0; i < TY_PLAN_N_AXES; i++) {
+        if (r->space.axis[i].searched && i != TY_PLAN_DATA) {
+            put_values(t, r, i);
+        }
+    }
+}
+
+static void put_counts(struct ty_text *t, const struct ty_plan_answer *a,
+                       const struct ty_plan_result *r)
+{
+    char n[4][32];
+    ty_text_add(t, "%s layouts on %u GPUs: %s fit, %s of them ruled out by a bound, %s simulated\n",
+                ty_words_count(r->space.n_points, n[0], sizeof(n[0])),
+                (unsigned)ty_plan_gpus(&r->space), ty_words_count(r->n_fit, n[1], sizeof(n[1])),
+                ty_words_count(r->n_bounded, n[2], sizeof(n[2])),
+                ty_words_count(r->n_simulated, n[3], sizeof(n[3])));
+    (void)a;
+}
+
+/* ---- a table ---- */
+
+/* Cells right-aligned under their heads; columns as wide as they have to be. */
+struct grid {
+    uint32_t n_rows, n_columns;
+    const char *head[COLUMNS_MAX];
+    char heads[COLUMNS_MAX][CELL];
+    char (*cell)[COLUMNS_MAX][CELL]; /* [n_rows] */
+};
+
+static void put_grid(struct ty_text *t, const struct grid *g)
+{
+    size_t width[COLUMNS_MAX];
+    for (uint32_t c = 0; c < g->n_columns; c++) {
+        width[c] = strlen(g->heads[c]);
+        for (uint32_t r = 0; r < g->n_rows; r++) {
+            const size_t n = strlen(g->cell[r][c]);
+            width[c] = n > width[c] ? n : width[c];
+        }
+    }
+    for (uint32_t r = 0; r <= g->n_rows; r++) {
+        for (uint32_t c = 0; c < g->n_columns; c++) {
+            ty_text_add(t, "%s%*s", c > 0 ? "  " : "", (int)width[c],
+                        r == 0 ? g->heads[c] : g->cell[r - 1][c]);
+        }
+        ty_text_add(t, "\n");
+    }
+}
+
+static bool differs(const struct ty_plan_row *row, uint32_t n, uint32_t key)
+{
+    bool found = false;
+    for (uint32_t i = 1; i < n; i++) {
+        found = found ||
+                ty_plan_key_number(&row[i].point, key) != ty_plan_key_number(&row[0].point, key);
+    }
+    return found;
+}
+
+static void put_figures(const struct ty_plan_row *row, char cell[FIGURES][CELL])
+{
+    ty_words_seconds(row->step_s, cell[0], CELL);
+    ty_words_count(row->tokens_per_s, cell[1], CELL);
+    ty_words_share(row->mfu, cell[2], CELL);
+    ty_words_bytes(row->peak_B, cell[3], CELL);
+    ty_words_share(row->bubble_fraction, cell[4], CELL);
+}
+
+/* Rows of results of[n] (NULL: of the first alone), by the keys in which they differ. */
+static void put_rows(struct ty_text *t, const struct ty_plan_answer *a,
+                     const struct ty_plan_row *row, const uint32_t *of, uint32_t n)
+{
+    static const char *const figures[FIGURES] = {"step", "tokens/s", "MFU", "memory", "bubble"};
+    struct ty_arena arena = {.head = NULL};
+    struct grid g = {.n_rows = n};
+    char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
+    g.cell = (char(*)[COLUMNS_MAX][CELL])ty_arena_alloc(&arena, n, sizeof(*g.cell));
+    if (g.cell == NULL) {
+        t->failed = true;
+        return;
+    }
+    (void)snprintf(g.heads[g.n_columns++], CELL, "row");
+    if (of != NULL && a->n_results > 1) {
+        (void)snprintf(g.heads[g.n_columns++], CELL, "GPUs");
+    }
+    const uint32_t first = g.n_columns;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ty_plan_result *r = &a->result[of != NULL ? of[i] : a->best];
+        uint32_t c = 0;
+        (void)snprintf(g.cell[i][c++], CELL, "%u", (unsigned)row[i].row + 1);
+        if (first > 1) {
+            (void)snprintf(g.cell[i][c++], CELL, "%u", (unsigned)ty_plan_gpus(&r->space));
+        }
+        for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
+            if (differs(row, n, k)) {
+                (void)snprintf(g.heads[c], CELL, "%.60s", short_name(k, name));
+                ty_plan_key_value(&r->space, &row[i].point, k, value);
+                (void)snprintf(g.cell[i][c++], CELL, "%.60s", value);
+            }
+        }
+        put_figures(&row[i], &g.cell[i][c]);
+        g.n_columns = c + FIGURES;
+    }
+    for (uint32_t i = 0; i < FIGURES; i++) {
+        (void)snprintf(g.heads[g.n_columns - FIGURES + i], CELL, "%s", figures[i]);
+    }
+    put_grid(t, &g);
+    ty_arena_release(&arena);
+}
+
+/* What all of them have in common. */
+static void put_common(struct ty_text *t, const struct ty_plan_result *r)
+{
+    char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
+    bool any = false;
+    for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
+        const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
+        if (!differs(r->row, r->n_rows, k) && (!experts || ty_arch_is_moe(&r->base->arch))) {
+            ty_text_add(t, "%s%s %s", any ? ", " : "", short_name(k, name),
+                        ty_plan_key_value(&r->space, &r->row[0].point, k, value));
+            any = true;
+        }
+    }
+    ty_text_add(t, any ? " in all of them\n" : "");
+}
+
+/* ---- why ---- */
+
+/* The parts of a step in which two differ most, largest first. */
+static void put_differences(struct ty_text *t, const double *a, const double *b)
+{
+    bool told[TY_N_BUCKETS] = {false};
+    char words[CELL];
+    for (uint32_t n = 0; n < REASONS_SHOWN; n++) {
+        uint32_t most = 0;
+        for (uint32_t k = 0; k < TY_N_BUCKETS; k++) {
+            const double own = told[k] ? 0 : fabs(b[k] - a[k]);
+            most = own > (told[most] ? 0 : fabs(b[most] - a[most])) ? k : most;
+        }
+        if (told[most] || b[most] == a[most]) {
+            break;
+        }
+        told[most] = true;
+        ty_words_seconds(fabs(b[most] - a[most]), words, sizeof(words));
+        ty_text_add(t, "%s%s %s%s", n > 0 ? ", " : "", ty_transformer_words.buckets[most].name,
+                    b[most] > a[most] ? "+" : "-", words);
+    }
+}
+
+static void put_second(struct ty_text *t, const struct ty_plan_result *r)
+{
+    const struct ty_plan_row *a = &r->row[0], *b = &r->row[1];
+    char words[CELL], share[CELL];
+    ty_text_add(t, "row %u against row %u: ", (unsigned)b->row + 1, (unsigned)a->row + 1);
+    if (b->step_s == a->step_s) {
+        ty_text_add(t, "as fast to the picosecond; the earlier row stands first\n");
+        return;
+    }
+    ty_words_seconds(fabs(b->step_s - a->step_s), words, sizeof(words));
+    ty_words_share(fabs(b->step_s / a->step_s - 1), share, sizeof(share));
+    ty_text_add(t, "%s%s a step (%s): ", b->step_s > a->step_s ? "+" : "-", words, share);
+    put_differences(t, a->bucket_s, b->bucket_s);
+    ty_text_add(t, "\n");
+}
+
+static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
+{
+    char has[CELL], of[CELL], share[CELL], words[CELL];
+    uint32_t most = 0;
+    bool first = true;
+    ty_text_add(t, "row %u is bound by ", (unsigned)row->row + 1);
+    for (uint32_t b = 0; b < TY_N_BUCKETS; b++) { /* computing is what it is for */
+        const bool computes = strncmp(ty_transformer_words.buckets[b].name, "compute", 7) == 0;
+        if (!computes && (first || row->bucket_s[b] > row->bucket_s[most])) {
+            most = b;
+            first = false;
+        }
+    }
+    ty_words_seconds(row->bucket_s[most], words, sizeof(words));
+    ty_words_share(row->bucket_s[most] / row->step_s, share, sizeof(share));
+    ty_words_bytes(row->peak_B, has, sizeof(has));
+    ty_words_bytes(row->capacity_B, of, sizeof(of));
+    ty_text_add(t, "%s (%s, %s of the step) beside computation; memory: stage %u has %s of %s\n",
+                ty_transformer_words.buckets[most].name, words, share, (unsigned)row->stage, has,
+                of);
+}
+
+/* ---- several numbers of GPUs ---- */
+
+static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_result *first = NULL;
+    char step[CELL], tokens[CELL], share[CELL], each[CELL];
+    ty_text_add(t, "\nGPUs      best step    tokens/s     a GPU  of the first  row\n");
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        const struct ty_plan_result *r = &a->result[i];
+        const double gpus = ty_plan_gpus(&r->space);
+        if (r->n_rows == 0) {
+            ty_text_add(t, "%-8.0f  nothing fits\n", gpus);
+            continue;
+        }
+        first = first == NULL ? r : first;
+        const double per_gpu = r->row[0].tokens_per_s / gpus;
+        const double at_first = first->row[0].tokens_per_s / ty_plan_gpus(&first->space);
+        ty_text_add(t, "%-8.0f %10s  %10s  %8s  %12s  %u\n", gpus,
+                    ty_words_seconds(r->row[0].step_s, step, sizeof(step)),
+                    ty_words_count(r->row[0].tokens_per_s, tokens, sizeof(tokens)),
+                    ty_words_count(per_gpu, each, sizeof(each)),
+                    ty_words_share(per_gpu / at_first, share, sizeof(share)),
+                    (unsigned)r->row[0].row + 1);
+    }
+}
+
+void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
+{
+    const struct ty_plan_result *best = &a->result[a->best];
+    const uint32_t shown = a->n_pareto < PARETO_SHOWN ? a->n_pareto : PARETO_SHOWN;
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        put_counts(t, a, &a->result[i]);
+    }
+    if (a->n_shards > 1) {
+        ty_text_add(t, "shard %u of %u: every layout of it was looked at, of no other\n",
+                    (unsigned)a->shard + 1, (unsigned)a->n_shards);
+    }
+    ty_text_add(t, a->exact ? "exact: no other layout of these is among the best\n"
+                            : "NOT exact: interrupted, the best so far\n");
+    if (a->no_dice) {
+        ty_text_add(t, "chance is set aside: jitter, spread of GPUs and uneven routing\n");
+    }
+    put_space(t, best);
+    if (best->n_rows == 0) {
+        ty_text_add(t, "nothing was simulated yet\n");
+        return;
+    }
+    ty_text_add(t, "\n");
+    put_rows(t, a, best->row, NULL, best->n_rows);
+    put_common(t, best);
+    ty_text_add(t, "\n");
+    if (best->n_rows > 1) {
+        put_second(t, best);
+    }
+    put_binding(t, &best->row[0]);
+    if (a->n_results > 1) {
+        put_scaling(t, a);
+    }
+    ty_text_add(t, "\nno other is as fast with as little memory%s\n",
+                a->n_results > 1 ? " on as few GPUs" : "");
+    put_rows(t, a, a->pareto, a->pareto_of, shown);
+    if (shown < a->n_pareto) {
+        ty_text_add(t, "and %u more (--stats json has all)\n", (unsigned)(a->n_pareto - shown));
+    }
+}

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""`trainyard plan`: its best layouts are those of a sweep over everything, at any number of threads,
+killed and resumed; what is told of them is true; wrong questions get an answer.
+
+usage: planned.py TRAINYARD [RUN.yaml GPUS LAYERS HEADS BATCH, a larger space]
+"""
+import csv
+import io
+import itertools
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+from sweep import partial
+from tap import Test
+
+RUN = """\
+cluster: {preset: dgx-a100-80g, nodes: 2, gpus_per_node: 4, memory: 8 GiB}
+model: {layers: 8, hidden: 2048, heads: 8, vocabulary: 32000, sequence: 1024}
+layout: {global_batch: 16}
+"""
+GPUS, LAYERS, HEADS, BATCH = 8, 8, 8, 16
+ORDERS = ["[tensor, context, data, pipeline]", "[tensor, context, pipeline, data]"]
+KEYS = ["layout.tensor", "layout.pipeline", "layout.micro_batch", "schedule.name",
+        "schedule.chunks", "layout.zero", "layout.recompute", "layout.sequence_parallel",
+        "layout.order"]
+
+
+def divisors(n):
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def places(order, degree):
+    """The order without axes of one rank."""
+    return [axis for axis in order.strip("[]").split(", ") if degree.get(axis, 1) > 1]
+
+
+def layouts(gpus, layers, batch, orders):
+    """Every layout that could be legal, in the order of a plan's rows: the rules of docs/plan.md, once
+    more."""
+    for t in divisors(gpus):
+        for p in divisors(gpus // t):
+            data = gpus // t // p
+            for b in divisors(batch // data) if batch % data == 0 else []:
+                schedules = [("gpipe", 1), ("1f1b", 1)] + [
+                    ("interleaved", v) for v in range(2, 65)
+                    if p > 1 and (layers % (p * v) == 0 or (layers + 2) % (p * v) == 0)]
+                degree = {"tensor": t, "pipeline": p, "data": data}
+                distinct = [o for i, o in enumerate(orders) if places(o, degree) not in
+                            [places(x, degree) for x in orders[:i]]]
+                for rest in itertools.product(
+                        schedules, range(4 if data > 1 else 1), ["none", "selective", "ffn", "full"],
+                        ["false", "true"] if t > 1 else ["false"], distinct):
+                    (name, chunks), *others = rest
+                    yield [t, p, b, name, chunks, *others]
+
+
+class Suite(Test):
+    def __init__(self, binary, folder):
+        super().__init__(binary)
+        self.folder = folder
+        (folder / "run.yaml").write_text(RUN, encoding="utf-8")
+
+    def trainyard(self, *words):
+        return subprocess.run([self.binary, *map(str, words)], cwd=self.folder, capture_output=True,
+                              text=True, check=False)
+
+    def plan(self, *words):
+        done = self.trainyard("plan", "run.yaml", *words, "--stats", "json")
+        return json.loads(done.stdout) if done.returncode == 0 else {"says": done.stderr}
+
+    def swept(self, shape, orders):
+        """What fits of everything, fastest first; how many layouts are legal."""
+        rows = io.StringIO()
+        table = csv.writer(rows)
+        table.writerow(KEYS)
+        table.writerows(layouts(*shape, orders))
+        (self.folder / "all.csv").write_text(rows.getvalue(), encoding="utf-8")
+        done = self.trainyard("sweep", "run.yaml", "--rows", "all.csv", "-o", "swept.csv", "-q")
+        if done.returncode != 0:
+            self.check("the sweep over everything runs", False, done.stderr)
+        with open(self.folder / "swept.csv", encoding="utf-8", newline="") as file:
+            legal = [row for row in csv.DictReader(file) if not row["error"]]
+        for i, row in enumerate(legal):
+            row["row"] = i + 1
+        fit = [row for row in legal if row["fits"] == "1"]
+        return sorted(fit, key=lambda row: (float(row["step_time_s"]), row["row"])), len(legal)
+
+    def same(self, mine, theirs):
+        def text(value):
+            return str(value).lower() if isinstance(value, bool) else str(value)
+        return all(text(mine[key]) == theirs[key] for key in KEYS) and all(
+            mine[name] == float(theirs[name]) for name in ("step_time_s", "mfu", "tokens_per_s"))
+
+    def exhaustive(self, shape, orders):
+        over = ["--over", "layout.order=" + ",".join(orders)]
+        swept, legal = self.swept(shape, orders)
+        found = self.plan(*over, "--jobs", 1)
+        self.check("the space is every legal layout", found.get("space") == legal and found["exact"]
+                   and 0 < found["fit"] == len(swept) < legal, (found, legal, len(swept)))
+        self.check("its rows are the first of a sweep, bit for bit", len(found["rows"]) == 10 and all(
+            self.same(a, b) and a["row"] == b["row"] for a, b in zip(found["rows"], swept)),
+            (found["rows"][:2], swept[:2]))
+        self.check("what a bound rules out was not simulated, and the rest was",
+                   found["bounded"] + found["simulated"] == found["fit"], found)
+        with open(self.folder / "swept.csv", encoding="utf-8", newline="") as file:
+            self.pareto(found, [row for row in csv.DictReader(file) if row["fits"] == "1"])
+        del found["seconds"]
+        other = self.plan(*over, "--jobs", 2)
+        del other["seconds"]
+        self.check("two threads find the same", found == other, other)
+        return over
+
+    def pareto(self, found, fit):
+        front = [(row["step_time_s"], row["peak_memory_bytes"]) for row in found["pareto"]]
+        column = next(k for k in fit[0] if k.startswith("peak_memory"))
+        points = [(float(row["step_time_s"]), float(row[column])) for row in fit]
+        own = sorted({p for p in points if not any(
+            q[0] <= p[0] and q[1] <= p[1] and q != p for q in points)})
+        self.check("the Pareto set is that of everything", sorted(front) == own, (front, own))
+
+    def resumed(self, over):
+        words = [*over, "--top", 5, "-o", "out"]
+        self.trainyard("plan", "run.yaml", *words)
+        names = ["plan.json", "rows.csv", "best.yaml"]
+        whole = {name: (self.folder / "out" / name).read_text(encoding="utf-8") for name in names}
+        lines = whole["rows.csv"].splitlines(True)
+        for name in names:
+            (self.folder / "out" / name).unlink()
+        numbers = [int(line.split(",")[0]) - 1 for line in lines[1:]]
+        record = partial([lines[0], *([""] * (max(numbers) + 1))], [])
+        for k in (len(lines) - 1, 1, len(lines) // 2):
+            record += partial([lines[0], *([""] * numbers[k - 1]), lines[k]], [numbers[k - 1]])[
+                len("row,bytes,crc32," + lines[0]):]
+        left = self.folder / "out" / "rows.csv.partial"
+        left.write_text(record[:-5], encoding="utf-8")
+        again = self.trainyard("plan", "run.yaml", *words)
+        self.check("rows that are there are not lost unasked", again.returncode == 3
+                   and "--resume goes on from there" in again.stderr, again.stderr)
+        self.trainyard("plan", "run.yaml", *words, "--resume", "--jobs", 2)
+        back = {name: (self.folder / "out" / name).read_text(encoding="utf-8") for name in names}
+        self.check("after a kill --resume writes the same bytes", back == whole,
+                   [name for name in names if back[name] != whole[name]])
+        left.write_text(record.replace(",1f1b,", ",gpipe,"), encoding="utf-8")
+        again = self.trainyard("plan", "run.yaml", *words, "--resume")
+        self.check("rows of another plan are not taken for its own", again.returncode != 0
+                   or (self.folder / "out" / "rows.csv").read_text(encoding="utf-8")
+                   == whole["rows.csv"], again.stderr)
+        left.unlink(missing_ok=True)
+        best = json.loads(whole["plan.json"])["rows"][0]
+        run = json.loads(self.trainyard("run", "out/best.yaml", "--stats", "json").stdout)
+        self.check("best.yaml runs as it is, as long", run["step_time_s"] == best["step_time_s"]
+                   and max(run["memory"]["peak_bytes"]) == best["peak_memory_bytes"], run)
+
+    def shards(self, over):
+        whole = self.plan(*over, "--top", 4)
+        words = [*over, "--top", 4]
+        parts = [self.plan(*words, "--shard", f"{i}/3", "-o", f"part{i}") for i in (1, 2, 3)]
+        rows = sorted((row for part in parts for row in part["rows"]),
+                      key=lambda row: (row["step_time_s"], row["row"]))
+        self.check("three shards have every layout between them, and the best ones",
+                   sum(part["fit"] for part in parts) == whole["fit"]
+                   and rows[:4] == whole["rows"], parts)
+        self.trainyard("plan", "run.yaml", *words, "-o", "at-once")
+        done = self.trainyard("plan", "run.yaml", *words, "-o", "merged", "--merge",
+                              *(f"part{i}/rows.csv" for i in (1, 2, 3)))
+        self.check("merged they are the bytes of a plan at once", done.returncode == 0 and all(
+            (self.folder / "merged" / name).read_text(encoding="utf-8")
+            == (self.folder / "at-once" / name).read_text(encoding="utf-8")
+            for name in ("plan.json", "rows.csv", "best.yaml")), done.stderr)
+
+    def caps(self):
+        best = []
+        for memory in (4, 5, 6, 8, 12, 20):
+            found = self.plan("--set", f"cluster.memory={memory} GiB", "--top", 1, "--over",
+                              "schedule.name=1f1b", "--over", "layout.order=" + ORDERS[0])
+            best.append(found["rows"][0]["step_time_s"] if found.get("rows") else float("inf"))
+        self.check("with more memory no step is longer", best == sorted(best, reverse=True)
+                   and best[1] > best[-1] > 0, best)
+        least = self.plan("--objective", "memory", "--top", 3, "--over", "schedule.name=1f1b")
+        front = least["pareto"][-1]
+        self.check("the objective memory finds the end of the Pareto set",
+                   least["rows"][0]["peak_memory_bytes"] == front["peak_memory_bytes"]
+                   and least["rows"][0]["step_time_s"] == front["step_time_s"], least["rows"][0])
+
+    def curve(self):
+        few = ["--over", "schedule.name=1f1b", "--over", "layout.order=" + ORDERS[0], "--top", 1]
+        found = self.plan("--gpus", "4,8,16", *few, "--set", "fleet.price=2")
+        alone = self.plan("--gpus", "16", *few, "--set", "fleet.price=2")
+        last = found["scaling"][-1]
+        self.check("a curve has the best of each number of GPUs",
+                   [point["gpus"] for point in found["scaling"]] == [4, 8, 16]
+                   and last["step_time_s"] == alone["rows"][0]["step_time_s"]
+                   and found["scaling"][0]["efficiency"] == 1, found["scaling"])
+        front = [(row["step_time_s"], row["peak_memory_bytes"], row["gpus"], row["cost_per_step"])
+                 for row in found["pareto"]]
+        self.check("and its Pareto set no row that another beats in time, memory, GPUs and cost",
+                   not any(a != b and all(x <= y for x, y in zip(a, b))
+                           for a in front for b in front), front)
+
+    def interrupted(self, over):
+        with subprocess.Popen([self.binary, "plan", "run.yaml", *over, "--jobs", "1", "-o", "stopped",
+                               "--stats", "json"], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as process:
+            rows = self.folder / "stopped" / "rows.csv.partial"
+            while process.poll() is None and not (rows.exists() and rows.stat().st_size > 2000):
+                pass
+            process.send_signal(signal.SIGINT)
+            out, said = process.communicate()
+        found = json.loads(out) if out else {}
+        done = process.returncode == 0  # it was faster than the signal
+        self.check("Ctrl-C gives the best so far, and says that it is no proof", done or (
+            process.returncode == 130 and found["exact"] is False
+            and "--resume goes on from there" in said), (process.returncode, out, said))
+        self.trainyard("plan", "run.yaml", *over, "-o", "stopped", "--resume")
+        self.trainyard("plan", "run.yaml", *over, "-o", "whole")
+        self.check("and --resume the rest", all(
+            (self.folder / "stopped" / name).read_text(encoding="utf-8")
+            == (self.folder / "whole" / name).read_text(encoding="utf-8")
+            for name in ("plan.json", "rows.csv", "best.yaml")), said)
+
+    def wrong(self):
+        for words, status, says in [
+                (["--gpus", "12x"], 2, "--gpus 12x: not a number of GPUs, or several"),
+                (["--gpus", "10"], 2, "--gpus 10: not a whole number of nodes of 4 GPUs; write 8 or 12"),
+                (["--top", "0"], 2, "--top 0: not a whole number of at least 1"),
+                (["--top", "1000000"], 2, "at most 10000 rows are kept"),
+                (["--objective", "speed"], 2, "--objective speed: write time, cost or memory"),
+                (["--shard", "4/3"], 2, "--shard 4/3: there is no shard 4"),
+                (["--merge", "run.yaml"], 2, "--merge: puts rows of shards together in a folder"),
+                (["--stats", "xml"], 2, "--stats xml: write table or json"),
+                (["--resume"], 2, "--resume: goes on with what is in a folder"),
+                (["--over", "layout.tensr=1"], 2, 'did you mean "layout.tensor"?'),
+                (["--over", "layout.tensor=3"], 3, "layout.tensor: 3 does not divide model.heads (8)"),
+                (["--over", "layout.tensor=1,,2"], 2, "value 2 is empty"),
+                (["--set", "layout.data=3"], 3, "and the cluster has 8 GPUs; write 8, or auto"),
+                (["--set", "cluster.memory=2 GiB", "--gpus", "4"], 1, "layouts fits on 4 GPUs; nearest is"),
+                (["--set", "layout.nodes=0", "--gpus", "4"], 2, "says where the job sits"),
+                (["--set", "layout.global_batch=auto"], 3, "layout.global_batch: not a whole number")]:
+            done = self.trainyard("plan", "run.yaml", *words)
+            self.check(f"{' '.join(words)}: {status}", done.returncode == status
+                       and says in done.stderr and done.stdout == "", (done.returncode, done.stderr))
+        for command in ("run", "check"):
+            done = self.trainyard(command, "run.yaml", "--set", "layout.tensor=auto")
+            self.check(f"{command} leaves auto to plan", done.returncode == 3
+                       and '"trainyard plan" with this file finds the best' in done.stderr, done.stderr)
+        given = self.plan("--set", "layout.tensor=auto", "--over", "schedule.name=all", "--over",
+                          "layout.recompute=none", "--over", "layout.micro_batch=1", "--top", 400)
+        names = {row["schedule.name"] for row in given["rows"]}
+        self.check("all schedules are the synchronous ones", {"zb-1p", "1f1b", "interleaved"} <= names
+                   and not names & {"pipedream", "pipedream-2bw"}, names)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name).resolve()
+        suite = Suite(str(pathlib.Path(sys.argv[1]).resolve()), folder)
+        if len(sys.argv) > 2:
+            text = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+            (folder / "run.yaml").write_text(text, encoding="utf-8")
+            gpus, layers, batch = map(int, sys.argv[3:])
+            suite.exhaustive((gpus, layers, batch), ORDERS[:1])
+        else:
+            over = suite.exhaustive((GPUS, LAYERS, BATCH), ORDERS)
+            suite.resumed(over)
+            suite.shards(over)
+            suite.caps()
+            suite.curve()
+            suite.interrupted(over)
+            suite.wrong()
+        print(f"1..{suite.n}")
+        return 1 if suite.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
