@@ -37,14 +37,55 @@ static void settle(struct ty_events *q, uint32_t lane)
     q->n_done++;
 }
 
-/* What a task takes by itself. */
-static ty_ps nominal(const struct ty_events *q, const struct ty_at *at)
+ty_ps ty_events_nominal(const struct ty_events *q, const struct ty_at *at)
 {
     const struct ty_kind *kind = &q->p->kinds[at->op->kind];
     if (ty_program_varies(q->p)) {
         return q->timeline->dur[at->task];
     }
     return q->shared != NULL ? ty_kind_alone(kind, at->member) : ty_kind_duration(kind, at->member);
+}
+
+struct ty_at ty_events_next(const struct ty_events *q, const struct ty_lane *l)
+{
+    struct ty_at at = l->at;
+    const struct ty_lane_ops *list = &q->of_block[(size_t)at.pass->block * q->n_lanes + l->number];
+    const uint32_t index = q->lane_op[list->first + l->pos + 1];
+    at.op = &ty_pass_ops(q->p, at.pass)[index];
+    at.task =
+        at.gang->first_task + (uint64_t)(at.pass->first_op + index) * at.gang->n_ranks + at.member;
+    return at;
+}
+
+void ty_events_go_on(struct ty_events *q, struct ty_lane *l)
+{
+    if (l->at.op->record != TY_NO_EVENT) {
+        q->recorded[(size_t)l->at.rank * TY_EVENTS + l->at.op->record]++;
+    }
+    l->at = ty_events_next(q, l);
+    l->pos++;
+    l->ahead--;
+}
+
+/* Computations that follow one that starts now, of which nothing but the next one waits for the end
+ * of any but the last: they need no events of their own, as long as nothing slows them down
+ * (events_shared.c). Returns how long all take. */
+static ty_ps follow_up(struct ty_events *q, const struct ty_lane *lane, ty_ps takes,
+                       uint32_t *ahead)
+{
+    struct ty_lane l = *lane;
+    ty_ps sum = takes;
+    uint32_t left = q->follow[l.at.op - q->p->ops];
+    for (; left > 0; left--, l.pos++, (*ahead)++) {
+        if (q->timeline->dur != NULL) {
+            q->timeline->dur[l.at.task] = takes;
+        }
+        l.at = ty_events_next(q, &l);
+        takes = ty_events_nominal(q, &l.at);
+        q->timeline->start[l.at.task] = q->now + sum;
+        sum += takes;
+    }
+    return sum;
 }
 
 /* The lane's task starts now. `leads`: its event is its own; it ends what `ends` says. */
@@ -55,10 +96,20 @@ static void start(struct ty_events *q, uint32_t lane, const struct ty_at *at, bo
     q->timeline->start[at->task] = q->now;
     q->lane[lane].state = TY_LANE_RUNNING;
     q->lane[lane].ends = (uint8_t)ends;
+    if (!leads) {
+        if (q->shared != NULL) {
+            ty_events_work(q, lane, at, TY_NEVER);
+        }
+        return;
+    }
+    ty_ps takes = ty_events_nominal(q, at);
+    if (q->follow[at->op - q->p->ops] > 0 && ty_events_full_speed(q, at->rank)) {
+        takes = follow_up(q, &q->lane[lane], takes, &q->lane[lane].ahead);
+    }
     if (q->shared != NULL) {
-        ty_events_work(q, lane, at, leads ? nominal(q, at) : TY_NEVER);
-    } else if (leads) {
-        ty_evq_set(&q->queue, lane, q->now + nominal(q, at));
+        ty_events_work(q, lane, at, takes);
+    } else {
+        ty_evq_set(&q->queue, lane, q->now + takes);
     }
 }
 
@@ -210,6 +261,9 @@ static void post(struct ty_events *q, const struct ty_at *at)
 static void complete(struct ty_events *q, uint32_t lane)
 {
     struct ty_lane *l = &q->lane[lane];
+    while (l->ahead > 0) {
+        ty_events_go_on(q, l);
+    }
     const struct ty_at at = l->at;
     assert(l->state == TY_LANE_RUNNING && q->timeline->start[at.task] <= q->now);
     if (q->shared != NULL) {

@@ -43,6 +43,7 @@ struct ty_lane {
     struct ty_at at;
     uint32_t pass,
         pos;         /* of `at`: pass within the gang, position in the block's list of the lane */
+    uint32_t ahead;  /* operations behind it that follow without a gap and end with its event */
     uint32_t chain;  /* next lane at the same meeting */
     uint8_t state;   /* enum ty_lane_state */
     uint8_t ends;    /* enum ty_lane_ends */
@@ -88,8 +89,10 @@ struct ty_events {
     /* the program, seen by lane */
     struct ty_lane_ops *of_block; /* [n_blocks][n_lanes] */
     uint32_t *lane_op;            /* operation numbers within their block */
-    uint32_t *need; /* [n_ops][TY_WAITS]: records within the block before the operation */
-    uint32_t *base; /* [n_passes][TY_EVENTS]: records before the pass */
+    uint32_t *follow; /* [n_ops]: so many computations follow it without a wait, and nobody else
+                       * waits for the end of any but the last */
+    uint32_t *need;   /* [n_ops][TY_WAITS]: records within the block before the operation */
+    uint32_t *base;   /* [n_passes][TY_EVENTS]: records before the pass */
 
     /* partners */
     ty_ps *arrival;    /* [n_slots][slot_width]: messages */
@@ -115,6 +118,13 @@ struct ty_events {
  * are functions of identity, not of order. */
 int ty_events_prepare(struct ty_events *q, struct ty_arena *arena);
 
+/* events.c: the operation of its block behind the one that a lane runs. */
+struct ty_at ty_events_next(const struct ty_events *q, const struct ty_lane *l);
+/* To that one, which it runs with the one before it: that has ended. */
+void ty_events_go_on(struct ty_events *q, struct ty_lane *l);
+/* What a task takes by itself. */
+ty_ps ty_events_nominal(const struct ty_events *q, const struct ty_at *at);
+
 /* events_shared.c: tasks whose speed changes while they run. Only where q->shared is set. */
 
 /* The flow of an operation that has one. */
@@ -139,6 +149,8 @@ static inline const struct ty_flow *ty_events_flow(const struct ty_events *q,
 /* The lane's operation starts now and would take `nominal` by itself: sets its event. TY_NEVER:
  * another lane stands for it. */
 void ty_events_work(struct ty_events *q, uint32_t lane, const struct ty_at *at, ty_ps nominal);
+/* Whether nothing slows down what the rank computes. */
+bool ty_events_full_speed(const struct ty_events *q, uint32_t rank);
 /* The latency of its flow has passed. */
 void ty_events_lead_over(struct ty_events *q, uint32_t lane);
 /* Speeds after all flows that began or ended now. */

@@ -4,6 +4,51 @@
 #include "sim/core/execute/events_internal.h"
 #include "sim/core/program/owners.h"
 
+/* Whether an operation of the compute stream takes no link and slows nobody down. */
+static bool only_computes(const struct ty_program *p, const struct ty_op *op)
+{
+    const struct ty_kind *kind = &p->kinds[op->kind];
+    return op->sync == TY_SYNC_LOCAL && kind->first_flow == 0 && kind->slows <= 0;
+}
+
+/* Whether somebody waits for the event that an operation of a block records, and not for a later
+ * record of it; behind the block anybody may. Into heard[operations of the block]. */
+static void find_heard(const struct ty_program *p, const struct ty_block *block, uint32_t *heard)
+{
+    bool waited[TY_EVENTS + 1];
+    memset(waited, true, sizeof(waited));
+    for (uint32_t k = block->n_ops; k > 0; k--) {
+        const struct ty_op *op = &p->ops[block->first + k - 1];
+        if (op->record != TY_NO_EVENT) {
+            heard[k - 1] = waited[op->record];
+            waited[op->record] = false;
+        }
+        for (uint32_t w = 0; w < TY_WAITS && op->wait[w] != TY_NO_EVENT; w++) {
+            waited[op->wait[w]] = true;
+        }
+    }
+}
+
+/* How many operations follow each computation of a block. */
+static void index_followers(struct ty_events *q, uint32_t b)
+{
+    const struct ty_lane_ops *list = &q->of_block[(size_t)b * q->n_lanes];
+    const uint32_t first = q->p->blocks[b].first;
+    uint32_t *heard = q->follow + first, after = 0; /* each is read before it is overwritten */
+    find_heard(q->p, &q->p->blocks[b], heard);
+    for (uint32_t i = list->n; i > 0; i--) {
+        const uint32_t k = q->lane_op[list->first + i - 1];
+        const struct ty_op *op = &q->p->ops[first + k];
+        const bool follows = after > 0 && only_computes(q->p, op) && heard[k] == 0;
+        const bool waits = op->wait[0] != TY_NO_EVENT || !only_computes(q->p, op);
+        q->follow[first + k] = follows ? after : 0;
+        after = waits ? 0 : 1 + q->follow[first + k];
+    }
+    for (uint32_t k = 0; k < q->p->blocks[b].n_ops; k++) {
+        q->follow[first + k] = q->p->ops[first + k].lane == 0 ? q->follow[first + k] : 0;
+    }
+}
+
 /* Lists of each block's operations by lane, and how many records precede each wait. */
 static void index_blocks(struct ty_events *q)
 {
@@ -30,6 +75,7 @@ static void index_blocks(struct ty_events *q)
             }
             list->n = used - list->first;
         }
+        index_followers(q, b);
     }
 }
 
@@ -64,6 +110,7 @@ static bool make_columns(struct ty_events *q, size_t slots, struct ty_arena *are
     q->recorded = ty_arena_array(arena, uint32_t, ranks * TY_EVENTS);
     q->of_block = ty_arena_array(arena, struct ty_lane_ops, (size_t)p->n_blocks * q->n_lanes);
     q->lane_op = ty_arena_array(arena, uint32_t, p->n_ops);
+    q->follow = ty_arena_array(arena, uint32_t, (size_t)p->n_ops + 1);
     q->need = ty_arena_array(arena, uint32_t, (size_t)p->n_ops * TY_WAITS);
     q->base = ty_arena_array(arena, uint32_t, (size_t)p->n_passes * TY_EVENTS);
     q->arrival = ty_arena_array(arena, ty_ps, slots);
@@ -71,8 +118,8 @@ static bool make_columns(struct ty_events *q, size_t slots, struct ty_arena *are
     q->meeting = ty_arena_array(arena, uint32_t, slots);
     q->chain = ty_arena_array(arena, uint32_t, slots);
     const void *const columns[] = {
-        q->queue.row, q->queue.at, q->lane,    q->first_rank, q->recorded, q->of_block, q->lane_op,
-        q->need,      q->base,     q->arrival, q->joined,     q->meeting,  q->chain,
+        q->queue.row, q->queue.at, q->lane, q->first_rank, q->recorded, q->of_block, q->lane_op,
+        q->follow,    q->need,     q->base, q->arrival,    q->joined,   q->meeting,  q->chain,
     };
     for (size_t i = 0; i < TY_COUNT(columns); i++) {
         if (columns[i] == NULL) {

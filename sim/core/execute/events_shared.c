@@ -40,6 +40,26 @@ static double compute_speed(const struct ty_events *q, uint32_t rank)
     return 1 - most;
 }
 
+/* Computations that were to end together go on one by one. One that is over now may as well have
+ * made way: nothing is left of it. */
+static void break_up(struct ty_events *q, uint32_t compute)
+{
+    struct ty_lane *l = &q->lane[compute];
+    struct ty_work *w = &q->work[compute];
+    while (l->ahead > 0 && q->timeline->start[ty_events_next(q, l).task] <= q->now) {
+        ty_events_go_on(q, l);
+    }
+    l->ahead = 0;
+    *w = (struct ty_work){.left = (double)ty_events_nominal(q, &l->at),
+                          .speed = w->speed,
+                          .since = q->timeline->start[l->at.task]};
+}
+
+bool ty_events_full_speed(const struct ty_events *q, uint32_t rank)
+{
+    return q->shared == NULL || compute_speed(q, rank) >= 1;
+}
+
 /* A collective on this lane begins to slow computation down (0: stops). */
 static void disturb(struct ty_events *q, uint32_t lane, double slows)
 {
@@ -48,6 +68,9 @@ static void disturb(struct ty_events *q, uint32_t lane, double slows)
     if (q->lane[compute].state == TY_LANE_RUNNING && q->work[compute].speed > 0) {
         const double speed = compute_speed(q, rank);
         if (speed < q->work[compute].speed || speed > q->work[compute].speed) {
+            if (q->lane[compute].ahead > 0) {
+                break_up(q, compute);
+            }
             set_speed(q, compute, speed);
         }
     }

@@ -2,6 +2,7 @@
  * programs against the executors with fixed durations, and folded against whole. */
 #include <string.h>
 
+#include "sim/base/noise.h"
 #include "sim/core/execute/execute.h"
 #include "sim/core/execute/fold.h"
 #include "tests/common/quick_run.h"
@@ -94,6 +95,80 @@ static void hand_free(struct hand *h)
     ty_arena_release(&h->arena);
     free(h);
 }
+
+/* ---- computations that end together ---- */
+
+#define ROW 12u /* computations of a rank */
+
+static uint32_t roll(uint64_t seed, uint32_t *n, uint32_t below)
+{
+    return (uint32_t)(ty_hash4(seed, (*n)++, 5, 0) % below);
+}
+
+static void hand_event(struct hand *h, uint8_t wait, uint8_t record)
+{
+    struct ty_op *op = &h->program.ops[h->program.n_ops - 1];
+    op->wait[0] = wait;
+    op->record = record;
+}
+
+/* Computations, and flows that begin behind some of them and slow down what goes on beside.
+ * `heard`: somebody waits for each, so that none can end with the next. */
+static void compute_beside_flows(struct hand *h, uint64_t seed, bool heard)
+{
+    uint32_t n = 0;
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        hand_rank(h);
+        for (uint32_t i = 0; i < ROW; i++) {
+            const ty_ps dur = roll(seed, &n, 5) == 0 ? 0 : roll(seed, &n, 30);
+            hand_work(h, TY_STREAM_COMPUTE, dur, 0);
+            hand_event(h, TY_NO_EVENT, 1);
+            if (heard) {
+                hand_work(h, TY_STREAM_REPLICA, 0, 0);
+                hand_event(h, 1, TY_NO_EVENT);
+            }
+            const uint32_t flows = roll(seed, &n, 3) == 0;
+            const ty_ps takes = roll(seed, &n, 60), lead = roll(seed, &n, 5);
+            if (flows > 0) {
+                hand_flow(h, TY_STREAM_DATA, takes, lead, 0, 0, 1e9);
+                hand_event(h, roll(seed, &n, 3) == 0 ? 1 : TY_NO_EVENT, TY_NO_EVENT);
+                h->program.kinds[h->program.n_kinds - 1].slows = roll(seed, &n, 2) == 0 ? 0 : 0.25;
+            }
+        }
+    }
+    hand_run(h);
+}
+
+/* Starts and durations of what a stream computes, in order; returns how many. */
+static uint32_t computations(const struct hand *h, ty_ps out[2 * 3 * ROW])
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->program.n_ops; i++) {
+        if (h->program.ops[i].stream == TY_STREAM_COMPUTE) {
+            out[n++] = h->timeline.start[i];
+            out[n++] = h->timeline.dur[i];
+        }
+    }
+    return n;
+}
+
+START_TEST(computations_that_end_together_run_as_one_by_one)
+{
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        ty_ps a[2 * 3 * ROW], b[2 * 3 * ROW];
+        struct hand *together = hand_new(1, (double[]){1e9}), *apart = hand_new(1, (double[]){1e9});
+        compute_beside_flows(together, seed, false);
+        compute_beside_flows(apart, seed, true);
+        const uint32_t n = computations(together, a);
+        ck_assert_uint_eq(n, computations(apart, b));
+        for (uint32_t i = 0; i < n; i++) {
+            ck_assert_msg(a[i] == b[i], "seed %lu: %u", (unsigned long)seed, (unsigned)i);
+        }
+        hand_free(together);
+        hand_free(apart);
+    }
+}
+END_TEST
 
 START_TEST(a_link_that_never_ends_is_an_error_and_no_wrapped_clock)
 {
@@ -354,7 +429,8 @@ START_TEST(turned_off_both_executors_agree)
 }
 END_TEST
 
-TY_SUITE("shared", a_link_that_never_ends_is_an_error_and_no_wrapped_clock,
+TY_SUITE("shared", computations_that_end_together_run_as_one_by_one,
+         a_link_that_never_ends_is_an_error_and_no_wrapped_clock,
          two_on_one_link_take_twice_as_long_and_on_two_not_at_all_longer,
          latency_is_paid_before_a_link_is_taken, a_slow_flow_leaves_the_rest_to_others,
          a_flow_that_meets_nobody_takes_what_the_link_gives,
