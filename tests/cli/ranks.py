@@ -193,8 +193,6 @@ def main():
         needs.program("mpirun")
     except needs.Missing as why:
         return needs.told_of_all(why)
-    # Where it is built with a sanitizer: what MPI does not free is not ours.
-    os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     test = Test(program)
     with tempfile.TemporaryDirectory() as name:
         ranks = Ranks(test, mpi, pathlib.Path(name).resolve(), 60)
