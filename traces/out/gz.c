@@ -1,9 +1,9 @@
 /* gz.c - deflate between a buffer and a file descriptor.
  *
- * Level 1: on trace text it runs at about three times the speed of level 6 and loses a quarter of
+ * Level 1: on trace text zlib runs at about three times the speed of level 6 and loses a quarter of
  * the ratio. The writer in front of it is thirty times as fast, so blocks are compressed side by
  * side: each as deflate blocks of its own, with the 32 KiB before it as dictionary, ended by an
- * empty stored block on a byte boundary (Z_SYNC_FLUSH); put one after the other they are one
+ * empty stored block on a byte boundary (a sync flush); put one after the other they are one
  * stream, and the check sums of blocks make that of all (crc32_combine). The scheme is that of
  * pigz (M. Adler). One member, not one for each block: browsers' DecompressionStream refuses a
  * second one.
@@ -26,13 +26,11 @@
 #include <zlib.h>
 
 #include "sim/base/file.h"
+#include "traces/out/deflate.h"
 
-#define GZ_LEVEL   1
-#define GZ_WINDOW  (-MAX_WBITS)      /* negative: no wrapper (zlib manual, deflateInit2) */
-#define GZ_MEMORY  8                 /* zlib's default */
 #define GZ_DICT    ((size_t)1 << 15) /* as far back as deflate refers */
 #define GZ_BLOCK   ((size_t)1 << 20)
-#define GZ_OUT     (GZ_BLOCK + (GZ_BLOCK >> 3)) /* more than deflateBound of a block and a flush */
+#define GZ_OUT     (GZ_BLOCK + (GZ_BLOCK >> 3)) /* more than a block of noise takes, and a flush */
 #define GZ_THREADS 8
 #define GZ_BLOCKS  (2 * GZ_THREADS)
 
@@ -63,8 +61,8 @@ struct ty_gz {
     size_t n_tail;
     bool begun, asked; /* asked: for threads */
     uint32_t crc;
-    uint64_t total, stored; /* bytes that came, and that were written */
-    z_stream z;             /* of the caller, where there are no threads */
+    uint64_t total, stored;  /* bytes that came, and that were written */
+    struct ty_deflater *own; /* of the caller, where there are no threads */
     pthread_mutex_t lock;
     pthread_cond_t filled, done;
     bool quit;
@@ -74,33 +72,17 @@ struct ty_gz {
 
 /* ---- compression ---- */
 
-static bool stream_init(z_stream *z)
+static void compress_block(struct ty_deflater *d, struct block *b)
 {
-    memset(z, 0, sizeof(*z));
-    return deflateInit2(z, GZ_LEVEL, Z_DEFLATED, GZ_WINDOW, GZ_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
-}
-
-static void compress_block(z_stream *z, struct block *b)
-{
-    deflateReset(z);
-    if (b->dict > 0) {
-        deflateSetDictionary(z, b->in + GZ_DICT - b->dict, (uInt)b->dict);
-    }
-    z->next_in = b->in + GZ_DICT;
-    z->avail_in = (uInt)b->n;
-    z->next_out = b->out;
-    z->avail_out = sizeof(b->out);
-    const int rc = deflate(z, b->last ? Z_FINISH : Z_SYNC_FLUSH);
-    b->error = rc == (b->last ? Z_STREAM_END : Z_OK) && z->avail_out > 0 ? 0 : EIO;
-    b->n_out = sizeof(b->out) - z->avail_out;
-    b->crc = (uint32_t)crc32(crc32(0, NULL, 0), b->in + GZ_DICT, (uInt)b->n);
+    b->n_out =
+        ty_deflate(d, b->in + GZ_DICT, b->n, b->dict, b->last, b->out, sizeof(b->out), &b->crc);
+    b->error = b->n_out > 0 ? 0 : EIO;
 }
 
 static void *work(void *arg)
 {
     struct ty_gz *gz = arg;
-    z_stream z;
-    const bool ok = stream_init(&z);
+    struct ty_deflater *own = ty_deflater_new();
     pthread_mutex_lock(&gz->lock);
     while (!gz->quit) {
         if (gz->take == gz->fill) {
@@ -110,8 +92,8 @@ static void *work(void *arg)
         struct block *b = gz->block[gz->take++ % gz->n_blocks];
         b->state = TAKEN;
         pthread_mutex_unlock(&gz->lock);
-        if (ok) {
-            compress_block(&z, b);
+        if (own != NULL) {
+            compress_block(own, b);
         } else {
             b->error = ENOMEM;
         }
@@ -120,9 +102,7 @@ static void *work(void *arg)
         pthread_cond_signal(&gz->done);
     }
     pthread_mutex_unlock(&gz->lock);
-    if (ok) {
-        deflateEnd(&z);
-    }
+    ty_deflater_free(own);
     return NULL;
 }
 
@@ -143,7 +123,10 @@ static void start_threads(struct ty_gz *gz)
 struct ty_gz *ty_gz_new(void)
 {
     struct ty_gz *gz = calloc(1, sizeof(*gz));
-    if (gz == NULL || !stream_init(&gz->z)) {
+    if (gz != NULL) {
+        gz->own = ty_deflater_new();
+    }
+    if (gz == NULL || gz->own == NULL) {
         free(gz);
         return NULL;
     }
@@ -172,7 +155,7 @@ void ty_gz_free(struct ty_gz *gz)
     pthread_cond_destroy(&gz->done);
     pthread_cond_destroy(&gz->filled);
     pthread_mutex_destroy(&gz->lock);
-    deflateEnd(&gz->z);
+    ty_deflater_free(gz->own);
     free(gz);
 }
 
@@ -234,7 +217,7 @@ static int put_block(struct ty_gz *gz, int fd, const char *bytes, size_t n, bool
     b->last = last;
     keep_tail(gz, bytes, n);
     if (gz->n_threads == 0) {
-        compress_block(&gz->z, b);
+        compress_block(gz->own, b);
     }
     pthread_mutex_lock(&gz->lock);
     b->state = gz->n_threads == 0 ? DONE : FILLED;

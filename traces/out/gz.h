@@ -7,8 +7,8 @@
 
 struct ty_gz;
 
-/* A gzip stream at zlib level 1, compressed by one thread per core, at most GZ_THREADS; NULL when
- * memory is exhausted. */
+/* A gzip stream at level 1 (deflate.h), compressed by one thread per core, at most GZ_THREADS;
+ * NULL when memory is exhausted. */
 struct ty_gz *ty_gz_new(void);
 void ty_gz_free(struct ty_gz *gz);
 
