@@ -231,6 +231,18 @@ static void note_mean(const struct pricing *p, const struct ty_unit_costs *unit,
     }
 }
 
+/* What computation beside collectives of tensor ranks loses at least. */
+static double least_slow(const struct pricing *p)
+{
+    const struct ty_cluster *cluster = &p->costs->base->cluster;
+    const struct ty_plan_group *group = p->grid->group[TY_GROUP_TENSOR];
+    double least = cluster->nvlink.overlap_slowdown;
+    for (uint32_t k = 0; k < group->n && k < TY_PLAN_REACHES; k++) {
+        least = group->reach[k].nodes > 1 ? fmin(least, cluster->net.overlap_slowdown) : least;
+    }
+    return group->n > TY_PLAN_REACHES ? 0 : least;
+}
+
 static void time_units(const struct pricing *p, struct ty_plan_layer *layer)
 {
     const struct ty_units *part = &p->costs->units[1];
@@ -270,7 +282,8 @@ static void time_units(const struct pricing *p, struct ty_plan_layer *layer)
                 .op = least[q][u],
                 .comm = (const double(*)[TY_N_COMM_PLACES][TY_PLACE_COMMS])comms.comm,
                 .round = (const double(*)[4])comms.round,
-                .layout = p->layout};
+                .layout = p->layout,
+                .slows = least_slow(p)};
             ty_unit_times(&play, &layer->unit[u].times[q]);
         }
     }

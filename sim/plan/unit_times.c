@@ -189,6 +189,31 @@ static void delayed_op(struct player *p, uint32_t i)
     p->need |= comms(p, i, TY_AFTER_DGRAD);
 }
 
+/* Picoseconds of the collectives of an operator at a place. */
+static double sum_comms(const struct player *p, uint32_t op, enum ty_comm_place place)
+{
+    const struct ty_op_comms *all = &p->play->ops->op[op].comms[place];
+    double sum = 0;
+    for (uint32_t i = 0; i < all->n; i++) {
+        sum += all->item[i].group == TY_GROUP_TENSOR
+                   ? all->item[i].times * p->play->comm[op][place][i]
+                   : 0;
+    }
+    return sum;
+}
+
+/* A computation of `ps` and collectives of `beside`, none of which begins before it, are both over
+ * by the time that `event` stands for now, which somebody waits for. With s lost beside them, D the
+ * time of the computation and T that of both, D >= ps + s (beside + D - T) and T >= D, so that
+ * T >= ps + s beside, wherever they lie. The clock rounds twice. */
+static void join(struct player *p, enum event event, double start, double ps, double beside)
+{
+    const double end = start + ps + floor(p->play->slows * beside) - 2;
+    p->event[event] = fmax(p->event[event], end);
+    p->stream[TENSOR_STREAM] =
+        event == REGATHER ? fmax(p->stream[TENSOR_STREAM], end) : p->stream[TENSOR_STREAM];
+}
+
 static void whole_op(struct player *p, uint32_t i)
 {
     const struct ty_unit_op *op = &p->play->ops->op[i];
@@ -196,15 +221,25 @@ static void whole_op(struct player *p, uint32_t i)
     const bool split = op->column;
     const uint32_t rows = pass_by(p, op);
     p->need |= comms(p, i, TY_BEFORE_DGRAD);
+    const bool in_step = (p->need & ~(1u << TENSOR)) == 0 && op->rounds.n == 0;
+    const double start = needed(p);
     const uint32_t gathered = comms(p, i, TY_BEFORE_WGRAD);
     work(p, i, t->dgrad, t->next_dgrad, true);
+    if (in_step && gathered != 0) { /* behind whatever it waits for on their stream */
+        join(p, REGATHER, start, t->dgrad, sum_comms(p, i, TY_BEFORE_WGRAD));
+    }
     const uint32_t reduced = comms(p, i, TY_AFTER_DGRAD);
     if (!split || !p->play->layout->framework.overlap_tensor_reduce) {
         p->need |= reduced;
     }
     if (split) {
+        const bool beside = p->need == 0 && reduced == 1u << TENSOR;
         p->need |= gathered;
+        const double second = needed(p);
         compute(p, t->wgrad);
+        if (beside) {
+            join(p, TENSOR, second, t->wgrad, sum_comms(p, i, TY_AFTER_DGRAD));
+        }
         p->need |= reduced;
     }
     p->need |= rows;

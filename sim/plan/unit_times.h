@@ -30,6 +30,7 @@ struct ty_unit_play {
     const double (*comm)[TY_N_COMM_PLACES][TY_PLACE_COMMS]; /* [n] of one operation */
     const double (*round)[4]; /* [n] messages: forward; backward the first, middle ones, the last */
     const struct ty_layout *layout;
+    double slows; /* share of its speed that computation beside a tensor collective loses */
 };
 void ty_unit_times(const struct ty_unit_play *play, struct ty_unit_times *out);
 

@@ -91,7 +91,7 @@ START_TEST(bounds_of_a_grid_lie_close_below_its_simulations)
         double ratio[121];
         const uint32_t n = ratios_of(&grids[i], true, 120, ratio);
         ck_assert_uint_gt(n, 20);
-        ck_assert_msg(ratio[n / 2] >= 0.93, "median %.4f", ratio[n / 2]);
+        ck_assert_msg(ratio[n / 2] >= 0.95, "median %.4f", ratio[n / 2]);
     }
 }
 END_TEST
