@@ -30,7 +30,7 @@ static const char *short_name(uint32_t key, char name[TY_PLAN_VALUE])
 
 /* ---- what was searched ---- */
 
-/* Different values of a key among all points, in the order met: nothing of one alone. */
+/* Different values of a key among all points, in the order met. */
 static void put_values(struct ty_text *t, const struct ty_plan_result *r, uint32_t key)
 {
     struct ty_text values = {.data = NULL};
@@ -49,7 +49,7 @@ static void put_values(struct ty_text *t, const struct ty_plan_result *r, uint32
             ty_text_add(&values, n > VALUES_SHOWN ? ", ..." : n > 1 ? ", %s" : "%s", value);
         }
     }
-    if (n > 1 && !values.failed) {
+    if (!values.failed) {
         ty_text_add(t, "  %s", ty_plan_key_name(key, name));
         ty_text_pad(t, 28);
         ty_text_add(t, "%s\n", values.data);
@@ -61,14 +61,16 @@ static void put_values(struct ty_text *t, const struct ty_plan_result *r, uint32
 static void put_space(struct ty_text *t, const struct ty_plan_result *r)
 {
     for (uint32_t i = 0; i < TY_PLAN_N_AXES; i++) {
-        if (r->space.axis[i].searched && i != TY_PLAN_DATA) {
+        if (i == TY_PLAN_ORDER && ty_plan_key_varies(&r->space, i)) {
+            ty_text_add(t,
+                        "  layout.order              every order that places ranks differently\n");
+        } else if (i != TY_PLAN_DATA && ty_plan_key_varies(&r->space, i)) {
             put_values(t, r, i);
         }
     }
 }
 
-static void put_counts(struct ty_text *t, const struct ty_plan_answer *a,
-                       const struct ty_plan_result *r)
+static void put_counts(struct ty_text *t, const struct ty_plan_result *r)
 {
     char n[4][32];
     ty_text_add(t, "%s layouts on %u GPUs: %s fit, %s of them ruled out by a bound, %s simulated\n",
@@ -76,7 +78,6 @@ static void put_counts(struct ty_text *t, const struct ty_plan_answer *a,
                 (unsigned)ty_plan_gpus(&r->space), ty_words_count(r->n_fit, n[1], sizeof(n[1])),
                 ty_words_count(r->n_bounded, n[2], sizeof(n[2])),
                 ty_words_count(r->n_simulated, n[3], sizeof(n[3])));
-    (void)a;
 }
 
 /* ---- a table ---- */
@@ -84,7 +85,6 @@ static void put_counts(struct ty_text *t, const struct ty_plan_answer *a,
 /* Cells right-aligned under their heads; columns as wide as they have to be. */
 struct grid {
     uint32_t n_rows, n_columns;
-    const char *head[COLUMNS_MAX];
     char heads[COLUMNS_MAX][CELL];
     char (*cell)[COLUMNS_MAX][CELL]; /* [n_rows] */
 };
@@ -277,7 +277,7 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
     const struct ty_plan_result *best = &a->result[a->best];
     const uint32_t shown = a->n_pareto < PARETO_SHOWN ? a->n_pareto : PARETO_SHOWN;
     for (uint32_t i = 0; i < a->n_results; i++) {
-        put_counts(t, a, &a->result[i]);
+        put_counts(t, &a->result[i]);
     }
     if (a->n_shards > 1) {
         ty_text_add(t, "shard %u of %u: every layout of it was looked at, of no other\n",

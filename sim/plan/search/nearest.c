@@ -15,7 +15,7 @@ static void put_layout(struct ty_text *t, const struct ty_plan_result *r)
 {
     char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
     for (uint32_t i = 0; i < TY_PLAN_N_AXES; i++) {
-        if (r->space.axis[i].searched && i != TY_PLAN_DATA) {
+        if (i != TY_PLAN_DATA && ty_plan_key_varies(&r->space, i)) {
             ty_text_add(t, "%s%s %s", t->len > 0 ? ", " : "", ty_plan_key_name(i, name),
                         ty_plan_key_value(&r->space, &r->space.point[r->nearest], i, value));
         }

@@ -53,6 +53,16 @@ uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i)
     return numbers[i];
 }
 
+bool ty_plan_key_varies(const struct ty_plan_space *space, uint32_t i)
+{
+    const uint32_t first = ty_plan_key_number(&space->point[0], i);
+    bool varies = false;
+    for (uint32_t k = 1; k < space->n_points && !varies; k++) {
+        varies = ty_plan_key_number(&space->point[k], i) != first;
+    }
+    return varies;
+}
+
 char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_point *point,
                         uint32_t i, char buf[TY_PLAN_VALUE])
 {

@@ -21,6 +21,9 @@ char *ty_plan_key_value(const struct ty_plan_space *space, const struct ty_plan_
 /* The same as a number by which points differ. */
 uint32_t ty_plan_key_number(const struct ty_plan_point *point, uint32_t i);
 
+/* Whether a search has several values of it. */
+bool ty_plan_key_varies(const struct ty_plan_space *space, uint32_t i);
+
 /* Whether a value is a number or a truth value, which JSON has no quotes for. */
 bool ty_plan_key_is_plain(uint32_t i);
 
