@@ -252,6 +252,7 @@ struct ty_lowering {
     struct ty_gpu_mix *mix; /* [n_mixes] */
     uint32_t n_mixes;
     uint32_t first_stretched;     /* kinds from here on may be of computation beside collectives */
+    uint16_t stretched[64];       /* by what they are made of, the last of such; 0: none */
     struct ty_vstage *vstage;     /* [directions x stages]; filled rank by rank */
     struct ty_lower_size size;    /* so far */
     struct ty_coll_cost *cost_of; /* [members]: scratch */

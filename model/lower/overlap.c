@@ -118,7 +118,14 @@ static void keep_shares(struct ty_lowering *l, const struct ty_kind *like, const
     }
 }
 
-/* The kind like `like` that takes dur[] on the GPUs in use: one made before, or a new one. */
+static bool same_kind(const struct ty_lowering *l, const struct ty_kind *a, const struct ty_kind *b)
+{
+    return a->name == b->name && a->category == b->category && a->phase == b->phase &&
+           a->flops == b->flops && same_durations(l, a, b);
+}
+
+/* The kind like `like` that takes dur[] on the GPUs in use: one made before, or a new one. Layers
+ * are alike, so the last one made of `like` is nearly always the one. */
 static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *dur)
 {
     const struct ty_program *p = &l->out->program;
@@ -127,15 +134,16 @@ static uint16_t kind_lasting(struct ty_lowering *l, uint16_t like, const ty_ps *
     kind.alone_of = kind.dur_of;
     ty_lower_durations(l, dur, &kind);
     keep_shares(l, &p->kinds[like], dur, &kind);
+    uint16_t *last = &l->stretched[like % TY_COUNT(l->stretched)];
+    if (*last >= l->first_stretched && same_kind(l, &p->kinds[*last], &kind)) {
+        return *last;
+    }
     for (uint32_t i = p->n_kinds; i > l->first_stretched; i--) {
-        const struct ty_kind *other = &p->kinds[i - 1];
-        if (other->name == kind.name && other->category == kind.category &&
-            other->phase == kind.phase && other->flops == kind.flops &&
-            same_durations(l, other, &kind)) {
-            return (uint16_t)(i - 1);
+        if (same_kind(l, &p->kinds[i - 1], &kind)) {
+            return *last = (uint16_t)(i - 1);
         }
     }
-    return ty_lower_add_kind(l, &kind);
+    return *last = ty_lower_add_kind(l, &kind);
 }
 
 /* Plays an operation; returns what it loses. */
