@@ -2,7 +2,7 @@
 """`trainyard plan`: its best layouts are those of a sweep over everything, at any number of threads,
 killed and resumed; what is told of them is true; wrong questions get an answer.
 
-usage: planned.py TRAINYARD [RUN.yaml GPUS LAYERS HEADS BATCH, a larger space]
+usage: planned.py TRAINYARD [RUN.yaml GPUS LAYERS BATCH, a larger space]
 """
 import csv
 import io
@@ -22,7 +22,7 @@ cluster: {preset: dgx-a100-80g, nodes: 2, gpus_per_node: 4, memory: 8 GiB}
 model: {layers: 8, hidden: 2048, heads: 8, vocabulary: 32000, sequence: 1024}
 layout: {global_batch: 16}
 """
-GPUS, LAYERS, HEADS, BATCH = 8, 8, 8, 16
+GPUS, LAYERS, BATCH = 8, 8, 16
 ORDERS = ["[tensor, context, data, pipeline]", "[tensor, context, pipeline, data]"]
 KEYS = ["layout.tensor", "layout.pipeline", "layout.micro_batch", "schedule.name",
         "schedule.chunks", "layout.zero", "layout.recompute", "layout.sequence_parallel",
@@ -61,7 +61,7 @@ def layouts(gpus, layers, batch, orders):
 class Suite(Test):
     def __init__(self, binary, folder):
         super().__init__(binary)
-        self.folder = folder
+        self.folder, self.sets = folder, []
         (folder / "run.yaml").write_text(RUN, encoding="utf-8")
 
     def trainyard(self, *words):
@@ -69,7 +69,7 @@ class Suite(Test):
                               text=True, check=False)
 
     def plan(self, *words):
-        done = self.trainyard("plan", "run.yaml", *words, "--stats", "json")
+        done = self.trainyard("plan", "run.yaml", *self.sets, *words, "--stats", "json")
         return json.loads(done.stdout) if done.returncode == 0 else {"says": done.stderr}
 
     def swept(self, shape, orders):
@@ -79,7 +79,8 @@ class Suite(Test):
         table.writerow(KEYS)
         table.writerows(layouts(*shape, orders))
         (self.folder / "all.csv").write_text(rows.getvalue(), encoding="utf-8")
-        done = self.trainyard("sweep", "run.yaml", "--rows", "all.csv", "-o", "swept.csv", "-q")
+        done = self.trainyard("sweep", "run.yaml", "--rows", "all.csv", "-o", "swept.csv", "-q",
+                              *self.sets)
         if done.returncode != 0:
             self.check("the sweep over everything runs", False, done.stderr)
         with open(self.folder / "swept.csv", encoding="utf-8", newline="") as file:
@@ -262,6 +263,7 @@ def main():
             text = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
             (folder / "run.yaml").write_text(text, encoding="utf-8")
             gpus, layers, batch = map(int, sys.argv[3:])
+            suite.sets = ["--set", f"layout.global_batch={batch}"]
             suite.exhaustive((gpus, layers, batch), ORDERS[:1])
         else:
             over = suite.exhaustive((GPUS, LAYERS, BATCH), ORDERS)
