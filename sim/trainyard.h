@@ -137,6 +137,11 @@ TY_API const char *ty_config_trace(const struct ty_config *config, size_t i);
  * when parts do not fit together, or when this machine has no room to execute it, of ranks that
  * cannot differ one. */
 TY_API int ty_run_new(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
+
+/* The same for ty_run_describe, ty_run_peak_memory and ty_run_fits: ranks that repeat others on
+ * other nodes are planned when the run is executed, so that the number of GPUs costs nothing. (2)
+ * from what looks at single ranks before. */
+TY_API int ty_run_outline(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
 TY_API void ty_run_free(struct ty_run *run);
 
 /* Called now and then with the share of the work that is done, by the thread that asked for it. */

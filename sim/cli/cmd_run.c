@@ -238,8 +238,11 @@ static int explain(const struct cli_options *o, const struct ty_config *config, 
 typedef int plan_fn(const struct cli_options *o, const struct ty_config *config, struct ty_run *run,
                     struct ty_err *err);
 
+/* ty_run_new or ty_run_outline. */
+typedef int make_fn(struct ty_run **run, const struct ty_config *config, struct ty_err *err);
+
 /* All commands read and plan; an answer of "does not fit" is exit status 1. */
-static int plan_and(const struct cli_options *o, plan_fn *then)
+static int plan_and(const struct cli_options *o, make_fn *make, plan_fn *then)
 {
     struct ty_err *err = ty_err_new();
     struct ty_config *config = NULL;
@@ -254,7 +257,7 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
         rc = print_remarks(o, config, err);
     }
     if (rc == 0) {
-        rc = ty_run_new(&run, config, err);
+        rc = make(&run, config, err);
     }
     if (rc == 0) {
         rc = then(o, config, run, err);
@@ -267,7 +270,7 @@ static int plan_and(const struct cli_options *o, plan_fn *then)
 
 int cmd_run(const struct cli_options *o)
 {
-    return plan_and(o, simulate);
+    return plan_and(o, ty_run_new, simulate);
 }
 
 int cmd_check(const struct cli_options *o)
@@ -276,11 +279,11 @@ int cmd_check(const struct cli_options *o)
         cli_say("trainyard check: --show-config and --traffic are two answers; ask for one\n");
         return 2;
     }
-    return plan_and(o, describe);
+    return plan_and(o, o->traffic ? ty_run_new : ty_run_outline, describe);
 }
 
 int cmd_explain(const struct cli_options *o)
 {
     uint32_t jobs;
-    return cli_jobs(o, &jobs) != 0 ? 2 : plan_and(o, explain);
+    return cli_jobs(o, &jobs) != 0 ? 2 : plan_and(o, ty_run_new, explain);
 }

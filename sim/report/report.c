@@ -49,11 +49,12 @@ int ty_run_report(const struct ty_run *run, const char *format, char **text, str
 static void describe_simulator(const struct ty_run *run, struct ty_text *t)
 {
     const struct ty_program *p = run->jobs != NULL ? &run->jobs->program : &run->lowered.program;
-    const double bytes = ty_run_timeline_B(p);
+    const double bytes = ty_run_timeline_B(p) * run->lowered.times;
     char tasks[64], size[64];
     ty_text_add(t, "\nto simulate: %s tasks in %u passes from %u blocks; timeline %s\n",
-                ty_words_count((double)p->n_tasks, tasks, sizeof(tasks)), (unsigned)p->n_passes,
-                (unsigned)p->n_blocks, ty_words_bytes(bytes, size, sizeof(size)));
+                ty_words_count((double)p->n_tasks * run->lowered.times, tasks, sizeof(tasks)),
+                (unsigned)p->n_passes, (unsigned)p->n_blocks,
+                ty_words_bytes(bytes, size, sizeof(size)));
 }
 
 /* The traces of the run file, and about how large they will be. */

@@ -170,7 +170,9 @@ int ty_run_traffic(const struct ty_run *run, char **text, struct ty_err *err)
     const struct ty_run_jobs *others = run->jobs;
     struct ty_text out = {.data = NULL};
     *text = NULL;
-    int rc = ty_run_schedule_check(run, err); /* who never comes to a group is not in it */
+    int rc = ty_run_check_planned(run, "traffic", err);
+    rc =
+        rc < 0 ? rc : ty_run_schedule_check(run, err); /* who never comes to a group is not in it */
     if (rc < 0) {
         return rc;
     }

@@ -128,7 +128,9 @@ double ty_limit_execution_B(const struct ty_config *config, const struct ty_prog
     const double columns = columns_B(varies, links);
     const double of_fold = links && ty_program_folds(p) ? columns * ops : 0;
     const double of_loads = links && varies ? LINK_LOAD_B * most : 0;
-    const double report = use->report ? report_B(links, ops, p->n_ranks) : 0;
+    const double report =
+        use->report ? report_B(links, ops, (double)p->n_ranks * (use->times > 0 ? use->times : 1))
+                    : 0;
     return use->folded ? columns * ops + report
                        : columns * (double)p->n_tasks + (of_fold > of_loads ? of_fold : of_loads);
 }
@@ -138,7 +140,8 @@ int ty_limit_check_program(const struct ty_config *config, const struct ty_progr
 {
     char what[96], count[64];
     (void)snprintf(what, sizeof(what), "a run of %s tasks",
-                   ty_words_count((double)p->n_tasks, count, sizeof(count)));
+                   ty_words_count((double)p->n_tasks * (use->times > 0 ? use->times : 1), count,
+                                  sizeof(count)));
     return ty_limit_check(config, what, use->plan + ty_limit_execution_B(config, p, use), use->held,
                           remedy, err);
 }

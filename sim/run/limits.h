@@ -31,10 +31,11 @@ int ty_limit_allow(const void *limit_plan, const struct ty_lower_size *size, str
 /* An execution of a program. */
 struct ty_limit_use {
     enum ty_engine engine;
-    bool folded; /* one member of each gang ... */
-    bool report; /* ... for a report, not for a row of a sweep */
-    double plan; /* bytes of the program */
-    double held; /* bytes that others hold */
+    bool folded;    /* one member of each gang ... */
+    bool report;    /* ... for a report, not for a row of a sweep */
+    double plan;    /* bytes of the program */
+    uint32_t times; /* ranks of the job that one of the program stands for; 0: 1 */
+    double held;    /* bytes that others hold */
 };
 
 /* Bytes of an execution beside the program: its timeline, and what executors and statistics need

@@ -109,16 +109,18 @@ static bool may_fold(const struct ty_config *c)
            c->run.detail != TY_RUN_STEPS && c->routing.method == TY_TOKENS_BALANCED;
 }
 
-int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+static int make(struct ty_run **out, const struct ty_config *config, bool window,
+                struct ty_err *err)
 {
     const bool folded = may_fold(config);
     const struct ty_limit_plan limit = {.config = config, .folded = folded, .report = folded};
-    int rc = plan(out, &limit, NULL, false, err);
+    int rc = plan(out, &limit, NULL, window && folded, err);
     if (rc == 0) {
         const struct ty_program *p = &(*out)->lowered.program;
         const struct ty_limit_use use = {.engine = (enum ty_engine)config->run.engine,
                                          .folded = folded && ty_program_folds(p),
                                          .report = true,
+                                         .times = (*out)->lowered.times,
                                          .plan = (double)(*out)->arena.total};
         rc = ty_limit_check_program(config, p, &use, err);
     }
@@ -127,6 +129,24 @@ int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_er
         *out = NULL;
     }
     return rc;
+}
+
+int ty_run_new(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+{
+    return make(out, config, false, err);
+}
+
+int ty_run_outline(struct ty_run **out, const struct ty_config *config, struct ty_err *err)
+{
+    return make(out, config, config->output.trace.n == 0, err);
+}
+
+int ty_run_check_planned(const struct ty_run *run, const char *what, struct ty_err *err)
+{
+    return run->lowered.times == 1
+               ? 0
+               : ty_fail(err, TY_EUSAGE, "%s needs a plan of every rank; this one is an outline",
+                         what);
 }
 
 void ty_run_free(struct ty_run *run)

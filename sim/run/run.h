@@ -86,6 +86,9 @@ static inline const struct ty_program *ty_run_program(const struct ty_run *run)
  * or TY_EUSAGE. */
 int ty_run_check_ranks(const struct ty_run *run, const char *what, bool halted, struct ty_err *err);
 
+/* Whether every rank was planned, as `what` ("a trace") needs. 0 or TY_EUSAGE. */
+int ty_run_check_planned(const struct ty_run *run, const char *what, struct ty_err *err);
+
 /* Plans all ranks, where the program is that of a window. */
 int ty_run_make_whole(struct ty_run *run, struct ty_err *err);
 

@@ -266,6 +266,10 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
 {
     const struct ty_grid *grid = &run->lowered.grid;
     const uint32_t n = ty_run_jobs_ranks(run);
+    int rc = ty_run_check_planned(run, "a choice of ranks", err);
+    if (rc < 0) {
+        return rc;
+    }
     bool *flag = ty_arena_array(arena, bool, n);
     struct keyed *rows = ty_arena_array(arena, struct keyed, n);
     out->ranks = ty_arena_array(arena, uint32_t, n);
@@ -277,7 +281,7 @@ int ty_select_ranks(const struct ty_run *run, const char *text, const char *orde
     struct ty_err why;
     ty_err_init(&why);
     out->by_rule = !chosen && n > TY_SELECT_ALL_BELOW && grid->size[TY_AXIS_DATA] > 1;
-    int rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, &why);
+    rc = fill(run, chosen ? text : out->by_rule ? "dp=0" : "all", flag, &why);
     if (rc < 0) {
         return rc == TY_EUSAGE ? blame(run, text, why.text, err) : rc;
     }

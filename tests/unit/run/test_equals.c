@@ -197,6 +197,38 @@ START_TEST(a_window_of_ranks_tells_the_figures_of_all)
 }
 END_TEST
 
+/* An outline says what a plan of all ranks does, and becomes one when it is executed. */
+START_TEST(an_outline_is_described_and_executed_as_a_plan_of_all)
+{
+    struct temp_dir dir;
+    struct ty_err *err = ty_err_new();
+    struct ty_config *config;
+    struct ty_run *all, *some;
+    char *text[2];
+    temp_dir_make(&dir);
+    ck_assert_int_eq(ty_config_load(&config, write_file(&dir, yaml), NULL, 0, err), 0);
+    ck_assert_int_eq(ty_run_new(&all, config, err), 0);
+    ck_assert_int_eq(ty_run_outline(&some, config, err), 0);
+    ck_assert_uint_gt(some->lowered.times, 1);
+    ck_assert_int_eq(ty_run_describe(all, &text[0], err), 0);
+    ck_assert_int_eq(ty_run_describe(some, &text[1], err), 0);
+    ck_assert_str_eq(text[0], text[1]);
+    ty_text_free(text[0]);
+    ck_assert_int_lt(ty_run_traffic(some, &text[0], err), 0);
+    ck_assert_int_lt(ty_run_trace_check(some, "csv:null:", NULL, err), 0);
+    ck_assert_int_eq(ty_run_execute(all, NULL, err), 0);
+    ck_assert_int_eq(ty_run_execute(some, NULL, err), 0);
+    demand_same_figures(all, some, 0);
+    ck_assert_uint_eq(some->all.program->n_ranks, all->all.program->n_ranks);
+    ty_text_free(text[1]);
+    ty_run_free(all);
+    ty_run_free(some);
+    ty_config_free(config);
+    ty_err_free(err);
+    temp_dir_remove(&dir);
+}
+END_TEST
+
 /* Single ranks are not to be had of such a run. */
 START_TEST(what_shows_single_ranks_says_that_it_needs_all)
 {
@@ -226,4 +258,6 @@ START_TEST(what_shows_single_ranks_says_that_it_needs_all)
 END_TEST
 
 TY_SUITE("equals", reports_of_one_rank_for_all_are_those_of_all,
-         a_window_of_ranks_tells_the_figures_of_all, what_shows_single_ranks_says_that_it_needs_all)
+         a_window_of_ranks_tells_the_figures_of_all,
+         an_outline_is_described_and_executed_as_a_plan_of_all,
+         what_shows_single_ranks_says_that_it_needs_all)
