@@ -423,6 +423,8 @@ struct ty_plan_options {
                                * report is of the best so far, and says so */
     ty_progress_fn *progress; /* one call at a time, from any thread; or NULL */
     void *progress_arg;
+    const struct ty_crew *crew; /* with whom the search is shared, which then needs a folder; the
+                                 * report is the first member's, others have ""; NULL: nobody */
 };
 
 /* Searches the layouts that the run file leaves open (docs/plan.md) for the best: nothing of the

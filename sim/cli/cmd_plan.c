@@ -35,6 +35,7 @@ int cmd_plan(const struct cli_options *o)
                                 .n_merge = o->n_operands - 1,
                                 .folder = o->output,
                                 .resume = o->resume,
+                                .crew = o->crew,
                                 .stats = o->stats};
     char *report = NULL;
     if (read_options(o, &p) != 0) {

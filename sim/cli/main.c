@@ -108,7 +108,7 @@ static int dispatch(int argc, char **argv, const struct ty_crew *crew)
     if (command == CLI_N_COMMANDS) {
         return unknown(argv[1]);
     }
-    if (crew != NULL && command != CLI_sweep) {
+    if (crew != NULL && command != CLI_sweep && command != CLI_plan) {
         cli_say("trainyard-mpi: %s is for one process; write trainyard %s\n", argv[1], argv[1]);
         return 2;
     }

@@ -54,8 +54,11 @@ int ty_plan(const struct ty_plan_options *options, char **report, struct ty_err 
     *report = NULL;
     int rc = check_form(options->stats, err);
     rc = rc < 0 ? rc : ty_plan_find(&answer, options, err);
-    rc = rc < 0 ? rc : write_folder(&answer, options, err);
-    if (rc == 0 && json) {
+    const bool leads = ty_crew_leads(options->crew);
+    rc = rc < 0 || !leads ? rc : write_folder(&answer, options, err);
+    if (!leads) {
+        ty_text_add(&t, "%s", "");
+    } else if (rc == 0 && json) {
         ty_plan_json(&answer, true, &t);
     } else if (rc == 0) {
         ty_plan_table(&answer, &t);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""trainyard-mpi: with any number of ranks the table that one process writes, also after a kill;
-what goes wrong on one rank is said once.
+"""trainyard-mpi: with any number of ranks the table that one process writes, and the plan that it
+finds, also after a kill; what goes wrong on one rank is said once.
 
 ranks.py TRAINYARD TRAINYARD_MPI LIBRARY...
 """
@@ -24,6 +24,11 @@ RUN = """\
 cluster: {preset: dgx-a100-80g, nodes: 1}
 model: {layers: 4, hidden: 256, heads: 4, vocabulary: 1000, sequence: 128}
 layout: {global_batch: 8, pipeline: 2}
+"""
+PLAN = """\
+cluster: {preset: dgx-a100-80g, nodes: 2, gpus_per_node: 4, memory: 6 GiB}
+model: {layers: 8, hidden: 2048, heads: 8, vocabulary: 32000, sequence: 1024}
+layout: {global_batch: 16, order: [tensor, context, data, pipeline]}
 """
 SECONDS = 120  # the limit only ends a test that hangs
 
@@ -154,6 +159,40 @@ def a_rank_dies(ranks):
                      and done.returncode == 0 and ranks.same("d.csv"), (status, done))
 
 
+def plans(ranks):
+    """The answer of one process, files and counts included, also of rows that were kept."""
+    (ranks.folder / "plan.yaml").write_text(PLAN)
+
+    def words(folder, *options):
+        return ["plan", "plan.yaml", "-o", folder, "--gpus", "4,8", *options]
+
+    def written(folder):
+        return {p.name: p.read_bytes() for p in (ranks.folder / folder).iterdir()}
+
+    one = ranks.test.call(ranks.folder, *words("one"))
+    for n in 1, 2, 3:
+        done = ranks.call(n, *words(f"of{n}"))
+        ranks.test.check(f"{n} ranks find the plan of one process", done.returncode == 0
+                         and done.stdout == one.stdout
+                         and written(f"of{n}") == written("one"), done)
+    partials = [ranks.folder / f"cut/rows.csv.partial{end}" for end in ("", ".1", ".2")]
+    with subprocess.Popen(ranks.mpirun(3, *words("cut")), cwd=ranks.folder,
+                          stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        wait_for(lambda: rows_in(*partials) >= 20, process)
+        kill(process.pid, *ranks_of(process.pid))
+    kept = rows_in(*partials)
+    done = ranks.call(2, *words("cut", "--resume"))
+    ranks.test.check("killed, other ranks go on with it", kept >= 20 and done.returncode == 0
+                     and written("cut") == written("one"), (kept, done))
+    for fact, options in (("a folder", ["plan", "plan.yaml"]),
+                          ("no shard", words("bad", "--shard", "1/2")),
+                          ("memory", words("lacks", "--set", "cluster.memory=2 GiB"))):
+        one, all_ = ranks.test.call(ranks.folder, *options), ranks.call(3, *options)
+        ranks.test.check(f"a plan needs {fact}", all_.returncode == (1 if fact == "memory" else 2)
+                         and len(all_.stderr.splitlines()) < 9
+                         and (fact != "memory" or all_.stderr == one.stderr), (one, all_))
+
+
 def mistakes(ranks):
     """What is wrong on all ranks, or on one, is said once, with the status of one process."""
     for fact, words in (("a missing run file", ["sweep", "none.yaml", "--rows", "rows.csv", "-o",
@@ -197,6 +236,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         ranks = Ranks(test, mpi, pathlib.Path(name).resolve(), 60)
         any_number(ranks)
+        plans(ranks)
         two_machines(ranks)
         mistakes(ranks)
     with tempfile.TemporaryDirectory() as name:

@@ -220,7 +220,8 @@ static const struct ty_plan_row *known(void *arg, uint32_t row)
     return ty_plan_store_row(&f->store, row);
 }
 
-static int search_all(struct finding *f, struct ty_err *err)
+/* Members of a crew meet behind each result: the K-th best is one of it. */
+static int search_all(struct finding *f, const struct ty_crew *crew, struct ty_err *err)
 {
     struct ty_plan_answer *a = f->answer;
     const bool stores = f->options->folder != NULL;
@@ -230,6 +231,7 @@ static int search_all(struct finding *f, struct ty_err *err)
         .jobs = f->options->jobs,
         .shard = a->shard,
         .n_shards = a->n_shards,
+        .crew = crew,
         .stop = f->options->stop,
         .progress = f->options->progress != NULL ? tell : NULL,
         .progress_arg = f,
@@ -242,6 +244,7 @@ static int search_all(struct finding *f, struct ty_err *err)
     for (f->at = 0; f->at < a->n_results && rc == 0; f->at++) {
         bool exact = false;
         rc = ty_plan_search(&a->result[f->at], &search, &exact, err);
+        rc = ty_crew_meet(crew, rc);
         a->exact = a->exact && exact;
     }
     return rc;
@@ -253,19 +256,85 @@ static uint32_t all_rows(const struct ty_plan_answer *a)
     return last->first + last->space.n_points;
 }
 
+/* As if nothing had been searched. */
+static void forget(struct ty_plan_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_results; i++) {
+        struct ty_plan_result *r = &a->result[i];
+        r->n_fit = r->n_bounded = r->n_simulated = r->n_rows = r->n_pareto = r->nearest = 0;
+        r->nearest_peak_B = r->nearest_capacity_B = 0;
+    }
+}
+
+/* Each process searches its part of the space, and the first one then the whole: of what that has
+ * to simulate the parts have had nearly all, as a part knows fewer layouts that could rule one out.
+ * So its answer is that of one process, counts included. */
+static int search_parts(struct finding *f, struct ty_err *err)
+{
+    struct ty_plan_answer *a = f->answer;
+    const struct ty_crew *crew = f->options->crew;
+    a->shard = crew->member;
+    a->n_shards = crew->n;
+    int rc = search_all(f, crew, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (!a->exact) {
+        rc = ty_fail(err, TY_EIO, "interrupted; --resume goes on from the rows that are finished");
+    } else if (!ty_crew_leads(crew)) {
+        rc = ty_plan_store_hand_over(&f->store, err);
+    }
+    rc = ty_crew_meet(crew, rc);
+    a->shard = 0;
+    a->n_shards = 1;
+    forget(a);
+    return rc < 0 || !ty_crew_leads(crew) ? rc : ty_plan_store_gather(&f->store, err);
+}
+
 static int search_and_store(struct finding *f, struct ty_err *err)
 {
     struct ty_plan_answer *a = f->answer;
     const struct ty_plan_options *o = f->options;
     int rc = o->folder != NULL ? ty_plan_store_open(&f->store, a, all_rows(a), o, err) : 0;
-    if (rc == 0) {
-        rc = search_all(f, err);
+    if (rc == 0 && o->crew != NULL) {
+        rc = search_parts(f, err);
     }
-    if (rc == 0 && o->folder != NULL && a->exact) {
+    if (rc == 0 && ty_crew_leads(o->crew)) {
+        rc = search_all(f, NULL, err);
+    }
+    if (rc == 0 && ty_crew_leads(o->crew) && o->folder != NULL && a->exact) {
         rc = ty_plan_store_finish(&f->store, err);
     }
     ty_plan_store_release(&f->store);
     return rc;
+}
+
+/* What processes that share a search need. */
+static int check_crew(const struct ty_plan_options *options, struct ty_err *err)
+{
+    if (options->crew != NULL && options->n_shards > 0) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--shard is for processes that do not know of each other; leave it out");
+    }
+    if (options->crew != NULL && options->folder == NULL) {
+        return ty_fail(err, TY_EUSAGE,
+                       "processes that share a search put its rows into a folder; name it, such as "
+                       "-o plan");
+    }
+    return 0;
+}
+
+/* All that is to be known before anything is searched. */
+static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *options,
+                   struct ty_err *err)
+{
+    int rc = read_objective(options->objective, &a->objective, err);
+    if (rc == 0 && options->top > TY_PLAN_TOP_MOST) {
+        rc = ty_fail(err, TY_EUSAGE, "--top %u: at most %u rows are kept; write fewer",
+                     (unsigned)options->top, TY_PLAN_TOP_MOST);
+    }
+    rc = rc < 0 ? rc : check_crew(options, err);
+    return rc < 0 ? rc : read_results(a, options, err);
 }
 
 int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options,
@@ -275,13 +344,11 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
     const double t0 = ty_wall_s();
     *a = (struct ty_plan_answer){.n_shards = options->n_shards > 0 ? options->n_shards : 1,
                                  .shard = options->n_shards > 0 ? options->shard - 1 : 0};
-    int rc = read_objective(options->objective, &a->objective, err);
-    if (rc == 0 && options->top > TY_PLAN_TOP_MOST) {
-        rc = ty_fail(err, TY_EUSAGE, "--top %u: at most %u rows are kept; write fewer",
-                     (unsigned)options->top, TY_PLAN_TOP_MOST);
-    }
-    rc = rc < 0 ? rc : read_results(a, options, err);
+    int rc = ty_crew_meet(options->crew, prepare(a, options, err));
     rc = rc < 0 ? rc : search_and_store(&f, err);
+    if (!ty_crew_leads(options->crew)) {
+        return rc;
+    }
     rc = rc < 0 ? rc : join(a, err);
     if (rc == 0) {
         choose_best(a);

@@ -1,12 +1,13 @@
 /* front.c - see front.h. */
 #include "sim/plan/search/front.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 int ty_plan_front_init(struct ty_plan_front *front, uint32_t top, uint32_t most)
 {
-    *front = (struct ty_plan_front){.top = top < most ? top : most};
+    *front = (struct ty_plan_front){.top = top < most ? top : most, .most = INFINITY};
     front->best = malloc((front->top + 1) * sizeof(*front->best));
     front->stair = malloc((most + 1) * sizeof(*front->stair));
     return front->best != NULL && front->stair != NULL ? 0 : TY_ENOMEM;
@@ -89,6 +90,7 @@ bool ty_plan_front_admits(const struct ty_plan_front *front, const struct ty_pla
                           double step_s, double peak_B)
 {
     const struct ty_plan_stair stair = {step_s, peak_B, key->row};
-    return front->n_best < front->top || ty_plan_key_before(key, &front->best[front->n_best - 1]) ||
-           !is_beaten(front, &stair);
+    const bool is_best =
+        front->n_best < front->top || ty_plan_key_before(key, &front->best[front->n_best - 1]);
+    return (is_best && key->first <= front->most) || !is_beaten(front, &stair);
 }

@@ -1,6 +1,7 @@
 /* search.c - see search.h. */
 #include "sim/plan/search/search.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,17 @@ static struct ty_plan_key found(const struct search *s, uint32_t point)
     return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->screen[point].peak_B, point);
 }
 
+/* Under the lock: the K-th best of all processes that search a part of the space. */
+static void share_best(struct search *s)
+{
+    struct ty_plan_front *front = &s->front;
+    if (s->asked->crew != NULL) {
+        const bool all = front->n_best == front->top;
+        front->most =
+            ty_crew_least(s->asked->crew, all ? front->best[front->top - 1].first : INFINITY);
+    }
+}
+
 /* Under the lock: the next layout that has to be simulated, when all is known that this depends on;
  * false: there is none. */
 static bool take(struct search *s, uint32_t *point)
@@ -150,6 +162,7 @@ static bool take(struct search *s, uint32_t *point)
             const struct ty_plan_key key = found(s, oldest);
             ty_plan_front_add(&s->front, &key, s->row[oldest]->step_s, s->row[oldest]->peak_B);
             s->folded++;
+            share_best(s);
         }
         const uint32_t i = s->queue[s->next++];
         const struct ty_plan_key key = key_of(s, i);

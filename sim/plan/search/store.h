@@ -19,7 +19,7 @@ struct ty_plan_store {
 
 /* Opens the folder of the options, making it, for a search of so many rows. Without --resume, rows
  * that are there are an error; with it one of them is simulated again, and has to come out as it
- * did. To be released whatever comes back. */
+ * did. Processes that share the search meet in it. To be released whatever comes back. */
 int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer *answer,
                        uint32_t n_rows, const struct ty_plan_options *options, struct ty_err *err);
 
@@ -29,6 +29,11 @@ const struct ty_plan_row *ty_plan_store_row(const struct ty_plan_store *store, u
 /* Adds a finished row, unless it was kept: one call at a time. */
 int ty_plan_store_add(struct ty_plan_store *store, const struct ty_plan_result *result,
                       const struct ty_plan_row *row, struct ty_err *err);
+
+/* Of processes that search parts: hands what this one has found to the first, who gathers it; all
+ * have to meet in between. Then the rows of all are kept ones. */
+int ty_plan_store_hand_over(struct ty_plan_store *store, struct ty_err *err);
+int ty_plan_store_gather(struct ty_plan_store *store, struct ty_err *err);
 
 /* Puts the rows of this search in order under their name. */
 int ty_plan_store_finish(struct ty_plan_store *store, struct ty_err *err);
