@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Many configurations in one command: layouts of LLaMA 65B on 256 GPUs, all the same or with a
-spread of GPUs, which every member of a gang has to be executed for.
+spread of GPUs, which every member of a gang has to be executed for; and one layout with more and
+more micro-batches, of which a period is executed however many there are.
 
 usage: sweeps.py BINARY. Prints one line per job: CPU seconds (user + system, the least of three),
 rows, milliseconds per row.
@@ -15,10 +16,14 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/llama-65b
 LAYOUTS = ["--over", "layout.tensor=1,2,4,8", "--over", "layout.pipeline=2,4,8,16", "--over",
            "layout.micro_batch=1,2", "--over", "layout.recompute=none,full", "--over",
            "schedule.name=gpipe,1f1b"]
+EIGHT = ["--over", "layout.recompute=none,full", "--over", "layout.zero=0,1", "--over",
+         "layout.sequence_parallel=false,true"]
 JOBS = [
     ("128 layouts", LAYOUTS),
     ("128 layouts, GPUs of unequal speed", LAYOUTS + ["--set", "run.gpu_spread=1 %"]),
 ]
+JOBS += [(f"8 layouts, {n} micro-batches", EIGHT + ["--set", f"layout.global_batch={8 * n}"])
+         for n in (64, 256, 1024, 4096)]
 
 
 def measure(binary, options):
