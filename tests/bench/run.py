@@ -13,10 +13,15 @@ import sys
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "docs/examples/llama-65b-256xa100.yaml"
 ALL = ["--trace", "chrome:null:", "--ranks", "all", "--force"]
+EACH = ["--trace", "chrome:null:", "--ranks", "0", "--detail", "stage"]  # executed, hardly shown
 JOBS = [
     ("256 GPUs, statistics", []),
     ("256 GPUs, events engine", ["--engine", "events"]),
+    ("256 GPUs, every rank", EACH),
+    ("256 GPUs, every rank, sweep", EACH + ["--engine", "sweep"]),
     ("256 GPUs, jitter 1.5 %", ["--set", "run.jitter=1.5 %"]),
+    ("256 GPUs, jitter 1.5 %, sweep", ["--set", "run.jitter=1.5 %", "--engine", "sweep"]),
+    ("256 GPUs, no two alike", ["--set", "run.gpu_spread=1 %"]),
     ("1,024 GPUs, 4 x the batch", ["--set", "cluster.nodes=128", "--set",
                                    "layout.global_batch=8192"]),
     ("4,096 GPUs, 16 x the batch", ["--set", "cluster.nodes=512", "--set",
