@@ -1,10 +1,33 @@
 /* screen.c - see screen.h. */
 #include "sim/plan/search/screen.h"
 
-#include <assert.h>
-
 #include "sim/plan/bound.h"
 #include "sim/plan/verdict.h"
+#include "sim/run/bill.h"
+
+/* Of what a program alone knows, the bill of one: woven pairs that may take turns, schedules
+ * without flush. */
+static int ask_bill(const struct ty_plan_space *space, const struct ty_plan_point *point,
+                    struct ty_plan_tool *tool, struct ty_plan_screen *out, struct ty_err *err)
+{
+    struct ty_config config;
+    struct ty_run *run = NULL;
+    struct ty_bill bill;
+    int rc = ty_plan_apply(space, point, &config, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = ty_run_plan(&run, &config, tool->book, err);
+    if (rc == 0) {
+        ty_run_fullest(run, &bill);
+        out->peak_B = bill.total_B;
+        out->capacity_B = bill.capacity_B;
+        out->fits = bill.total_B <= bill.capacity_B;
+        ty_run_free(run);
+    }
+    ty_config_drop(&config);
+    return rc;
+}
 
 int ty_plan_screen(const struct ty_plan_space *space, const struct ty_plan_point *point,
                    struct ty_plan_tool *tool, struct ty_plan_screen *out, struct ty_err *err)
@@ -19,11 +42,14 @@ int ty_plan_screen(const struct ty_plan_space *space, const struct ty_plan_point
     if (rc < 0) {
         return rc;
     }
-    assert(!verdict.whole_bill); /* uneven routing was set aside */
     *out = (struct ty_plan_screen){
         .peak_B = verdict.peak_B,
         .capacity_B = verdict.capacity_B,
         .fits = verdict.fits,
     };
-    return verdict.fits ? ty_plan_bound(tool->costs, &layout, &schedule, &out->bound_s, err) : 0;
+    if (verdict.whole_bill) {
+        rc = ask_bill(space, point, tool, out, err);
+    }
+    return rc == 0 && out->fits ? ty_plan_bound(tool->costs, &layout, &schedule, &out->bound_s, err)
+                                : rc;
 }

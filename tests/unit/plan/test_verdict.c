@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "sim/plan/search/screen.h"
 #include "sim/run/bill.h"
 #include "tests/unit/plan_case.h"
 
@@ -77,5 +78,43 @@ START_TEST(what_a_program_alone_knows_is_asked_of_it)
 }
 END_TEST
 
+/* Pairs whose halves may take turns, and schedules without flush. */
+START_TEST(a_search_bills_what_a_program_alone_knows)
+{
+    static const struct plan_case rows[] = {
+        {"woven pairs of dense stages",
+         PLAN_H100 PLAN_MOE "}\nlayout: {global_batch: 32}\n"
+                            "framework: {preset: deepseek, expert_overlap: true}\n",
+         {"schedule.name=dualpipe,dualpipev", "layout.tensor=1", "layout.expert=2,4"}},
+        {"no flush",
+         PLAN_TWO PLAN_MODEL "}\nlayout: {global_batch: 16}\n",
+         {"schedule.name=pipedream,pipedream-2bw", "layout.pipeline=2,4"}},
+    };
+    for (size_t i = 0; i < TY_COUNT(rows); i++) {
+        struct plan_made m;
+        struct ty_plan_tools tools;
+        plan_make(&m, &rows[i]);
+        ty_plan_tools_init(&tools, m.base);
+        struct ty_plan_tool *tool = ty_plan_tools_take(&tools);
+        ck_assert_ptr_nonnull(tool);
+        for (uint32_t k = 0; k < 60; k++) {
+            struct ty_plan_screen screen;
+            struct ty_plan_row row;
+            const uint32_t point = (uint32_t)(plan_point(&m, k) - m.space.point);
+            ck_assert_msg(ty_plan_screen(&m.space, &m.space.point[point], tool, &screen, &m.err) ==
+                              0,
+                          "%s", m.err.text);
+            ck_assert_msg(ty_plan_simulate_with(&m.space, point, tool, NULL, &row, &m.err) == 0,
+                          "%s", m.err.text);
+            ck_assert_double_eq_tol(screen.peak_B, row.peak_B, 0.5);
+            ck_assert_double_le(screen.bound_s, row.step_s);
+        }
+        ty_plan_tools_give(&tools, tool);
+        ty_plan_tools_release(&tools);
+        plan_drop(&m);
+    }
+}
+END_TEST
+
 TY_SUITE("verdict", a_verdict_is_that_of_the_bill_to_the_byte,
-         what_a_program_alone_knows_is_asked_of_it)
+         what_a_program_alone_knows_is_asked_of_it, a_search_bills_what_a_program_alone_knows)
