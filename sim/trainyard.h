@@ -411,6 +411,8 @@ struct ty_plan_options {
     size_t n_over;
     const char *objective;    /* "time" (NULL), "cost", "memory" */
     uint32_t top;             /* rows; 0: ten */
+    uint32_t uneven;          /* layouts whose layers are then dealt anew, unevenly and with those
+                               * counted that run again; 0: none */
     uint32_t jobs;            /* threads; 0: one per core */
     uint32_t shard;           /* 1 .. n_shards: only every n_shards-th row, from this one on */
     uint32_t n_shards;        /* 0: all rows */

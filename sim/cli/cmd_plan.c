@@ -7,7 +7,8 @@
 /* 0, or 2 as cli_number. */
 static int read_options(const struct cli_options *o, struct ty_plan_options *p)
 {
-    if (o->top != NULL && cli_number(o, "--top", o->top, &p->top) != 0) {
+    if ((o->top != NULL && cli_number(o, "--top", o->top, &p->top) != 0) ||
+        (o->uneven != NULL && cli_number(o, "--uneven", o->uneven, &p->uneven) != 0)) {
         return 2;
     }
     if (o->resume && o->output == NULL) {

@@ -114,6 +114,10 @@ const struct cli_option_row cli_option_rows[] = {
      "the run file says"},
     {"top", 0, CLI_VALUE, AT(top), BIT(plan), "K", CLI_TAKES_TEXT, NULL,
      "how many layouts are told, best first; 10 when left out"},
+    {"uneven", 0, CLI_VALUE, AT(uneven), BIT(plan), "N", CLI_TAKES_TEXT, NULL,
+     "then deals the layers of up to N layouts anew, unevenly, and counts how many of each stage "
+     "are "
+     "recomputed; what is found is simulated, not proven"},
     {"objective", 0, CLI_VALUE, AT(objective), BIT(plan), "time|cost|memory", CLI_TAKES_WORD,
      "time|cost|memory", "by what they are compared: step time, GPU hours, memory of a GPU"},
     {"output", 'o', CLI_VALUE, AT(output), BIT(run) | BIT(check) | BIT(explain) | BIT(diff), "PATH",

@@ -5,21 +5,27 @@
 #include "sim/plan/search/row_text.h"
 #include "sim/report/plan.h"
 
+static void put_key(struct ty_json *j, const struct ty_plan_space *space,
+                    const struct ty_plan_point *point, uint32_t i)
+{
+    char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
+    ty_plan_key_name(i, name);
+    ty_plan_key_value(space, point, i, value);
+    if (ty_plan_key_is_plain(i)) {
+        ty_json_key(j, name);
+        j->put(j->to, value, strlen(value));
+    } else {
+        ty_json_text(j, name, value);
+    }
+}
+
 static void put_row(struct ty_json *j, const struct ty_plan_result *r,
                     const struct ty_plan_row *row)
 {
-    char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE];
     ty_json_object(j, NULL);
     ty_json_whole(j, "row", row->row + 1);
     for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
-        ty_plan_key_name(i, name);
-        ty_plan_key_value(&r->space, &row->point, i, value);
-        if (ty_plan_key_is_plain(i)) {
-            ty_json_key(j, name);
-            j->put(j->to, value, strlen(value));
-        } else {
-            ty_json_text(j, name, value);
-        }
+        put_key(j, &r->space, &row->point, i);
     }
     ty_json_whole(j, "gpus", ty_plan_gpus(&r->space));
     ty_json_real(j, "step_time_s", row->step_s);
@@ -88,6 +94,34 @@ static void put_pareto(struct ty_json *j, const struct ty_plan_answer *a)
     ty_json_end(j);
 }
 
+/* What dealing layers anew has found, beside the space. */
+static void put_uneven(struct ty_json *j, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_uneven *u = &a->uneven;
+    const struct ty_plan_space *space = &a->result[a->best].space;
+    ty_json_object(j, "uneven");
+    ty_json_whole(j, "dealt", u->dealt);
+    ty_json_whole(j, "simulated", u->simulated);
+    ty_json_array(j, "rows");
+    if (u->found) {
+        ty_json_object(j, NULL);
+        for (uint32_t i = 0; i < TY_PLAN_N_KEYS; i++) {
+            if (i != TY_PLAN_RECOMPUTE) {
+                put_key(j, space, &space->point[u->point], i);
+            }
+        }
+        for (uint32_t i = 0; i < u->n_keys; i++) {
+            ty_json_text(j, u->key[i].name, u->key[i].value);
+        }
+        ty_json_real(j, "step_time_s", u->stages.step_s);
+        ty_json_real(j, "peak_memory_bytes", u->stages.peak_B);
+        ty_json_real(j, "capacity_bytes", u->stages.capacity_B);
+        ty_json_end(j);
+    }
+    ty_json_end(j);
+    ty_json_end(j);
+}
+
 void ty_plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_text *t)
 {
     static const char *const objectives[] = {"time", "cost", "memory"};
@@ -115,6 +149,9 @@ void ty_plan_json(const struct ty_plan_answer *a, bool seconds, struct ty_text *
     }
     put_rows(&j, "rows", best, best->row, best->n_rows);
     put_pareto(&j, a);
+    if (a->uneven.dealt > 0) {
+        put_uneven(&j, a);
+    }
     if (a->n_results > 1) {
         put_scaling(&j, a);
     }

@@ -246,6 +246,43 @@ static void put_binding(struct ty_text *t, const struct ty_plan_row *row)
                 of);
 }
 
+/* ---- unequal stages ---- */
+
+/* What was found by dealing layers anew, as keys of a run file. */
+static void put_uneven(struct ty_text *t, const struct ty_plan_answer *a)
+{
+    const struct ty_plan_uneven *u = &a->uneven;
+    const struct ty_plan_result *r = &a->result[a->best];
+    char name[TY_PLAN_VALUE], value[TY_PLAN_VALUE], has[CELL], of[CELL], share[CELL];
+    ty_text_add(
+        t,
+        "\nunequal stages: %u layout%s dealt anew (exact where costs add up, then simulated; "
+        "not of the space above): ",
+        (unsigned)u->dealt, u->dealt == 1 ? "" : "s");
+    if (!u->found) {
+        ty_text_add(t, "none is faster\n");
+        return;
+    }
+    const double best = r->row[0].step_s;
+    ty_words_seconds(u->stages.step_s, value, sizeof(value));
+    ty_words_share(1 - u->stages.step_s / best, share, sizeof(share));
+    ty_words_bytes(u->stages.peak_B, has, sizeof(has));
+    ty_words_bytes(u->stages.capacity_B, of, sizeof(of));
+    ty_text_add(t, "%s, %s less, %s of %s\n ", value, share, has, of);
+    for (uint32_t k = 0; k < TY_PLAN_N_KEYS; k++) {
+        const bool experts = k == TY_PLAN_EXPERT || k == TY_PLAN_EXPERT_TENSOR;
+        if (k != TY_PLAN_RECOMPUTE && (!experts || ty_arch_is_moe(&r->base->arch))) {
+            ty_text_add(t, " %s %s,", short_name(k, name),
+                        ty_plan_key_value(&r->space, &r->space.point[u->point], k, value));
+        }
+    }
+    for (uint32_t i = 0; i < u->n_keys; i++) {
+        ty_text_add(t, "%s %s %s", i > 0 ? "," : "", u->key[i].name + strlen("layout."),
+                    u->key[i].value);
+    }
+    ty_text_add(t, "\n");
+}
+
 /* ---- several numbers of GPUs ---- */
 
 static void put_scaling(struct ty_text *t, const struct ty_plan_answer *a)
@@ -301,6 +338,9 @@ void ty_plan_table(const struct ty_plan_answer *a, struct ty_text *t)
         put_second(t, best);
     }
     put_binding(t, &best->row[0]);
+    if (a->uneven.dealt > 0) {
+        put_uneven(t, a);
+    }
     if (a->n_results > 1) {
         put_scaling(t, a);
     }

@@ -223,6 +223,27 @@ class Suite(Test):
             == (self.folder / "whole" / name).read_text(encoding="utf-8")
             for name in ("plan.json", "rows.csv", "best.yaml")), said)
 
+    def uneven(self):
+        """Memory that is short for none and generous for all layers: counts are in between."""
+        (self.folder / "tight.yaml").write_text("""\
+cluster: {preset: dgx-a100-80g, nodes: 1, reserve: 72 GB}
+model: {preset: llama-7b, sequence: 4096, layers: 16}
+layout: {tensor: 2, global_batch: 32, zero: 0, sequence_parallel: false}
+schedule: {name: 1f1b}
+""", encoding="utf-8")
+        words = ["plan", "tight.yaml", "--over", "layout.recompute=none,full", "--stats", "json"]
+        plain = json.loads(self.trainyard(*words).stdout)
+        texts = [self.trainyard(*words, "--uneven", 8, "--jobs", jobs).stdout for jobs in (1, 2)]
+        found = json.loads(texts[0])
+        row = found["uneven"]["rows"][0]
+        sets = [f"--set={key}={value}" for key, value in row.items() if "." in key]
+        run = json.loads(self.trainyard("run", "tight.yaml", "--stats", "json", *sets).stdout)
+        self.check("--uneven beats the best of the space", found["rows"] == plain["rows"]
+                   and row["step_time_s"] < 0.8 * found["rows"][0]["step_time_s"], row)
+        self.check("and its keys do", run["step_time_s"] == row["step_time_s"], run["step_time_s"])
+        self.check("at any number of threads",
+                   {**found, "seconds": 0} == {**json.loads(texts[1]), "seconds": 0}, texts[1][-900:])
+
     def wrong(self):
         for words, status, says in [
                 (["--gpus", "12x"], 2, "--gpus 12x: not a number of GPUs, or several"),
@@ -232,6 +253,8 @@ class Suite(Test):
                 (["--objective", "speed"], 2, "--objective speed: write time, cost or memory"),
                 (["--shard", "4/3"], 2, "--shard 4/3: there is no shard 4"),
                 (["--merge", "run.yaml"], 2, "--merge: puts rows of shards together in a folder"),
+                (["--uneven", "4", "--shard", "1/2"], 2, "--uneven: looks for what is faster than"),
+                (["--uneven", "4", "--objective", "memory"], 2, "leave --objective out"),
                 (["--stats", "xml"], 2, "--stats xml: write table or json"),
                 (["--resume"], 2, "--resume: goes on with what is in a folder"),
                 (["--over", "layout.tensr=1"], 2, 'did you mean "layout.tensor"?'),
@@ -272,6 +295,7 @@ def main():
             suite.caps()
             suite.curve()
             suite.interrupted(over)
+            suite.uneven()
             suite.wrong()
         print(f"1..{suite.n}")
         return 1 if suite.failed else 0

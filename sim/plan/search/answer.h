@@ -3,7 +3,7 @@
 #define TY_PLAN_ANSWER_H
 
 #include "model/vocabulary.h"
-#include "sim/plan/space.h"
+#include "sim/plan/uneven.h"
 
 /* A layout that was simulated in full, with contention. */
 struct ty_plan_row {
@@ -47,10 +47,11 @@ struct ty_plan_answer {
     const struct ty_plan_row *pareto; /* [n_pareto] of all results: by time, memory, GPUs, cost */
     const uint32_t *pareto_of;        /* [n_pareto] the result of each */
     uint32_t n_pareto;
-    bool exact;               /* nothing of the spaces was left undone */
-    bool no_dice;             /* chance was set aside (ty_trial_set_dice_aside) */
-    uint32_t shard, n_shards; /* rows i with i mod n_shards = shard; 0 of 1: all */
-    double seconds;           /* that it took */
+    struct ty_plan_uneven uneven; /* what dealing layers anew adds to that result */
+    bool exact;                   /* nothing of the spaces was left undone */
+    bool no_dice;                 /* chance was set aside (ty_trial_set_dice_aside) */
+    uint32_t shard, n_shards;     /* rows i with i mod n_shards = shard; 0 of 1: all */
+    double seconds;               /* that it took */
     struct ty_arena arena;
 };
 

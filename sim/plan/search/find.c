@@ -324,15 +324,41 @@ static int check_crew(const struct ty_plan_options *options, struct ty_err *err)
     return 0;
 }
 
+/* What the best result gains from unequal stages. An interrupted search has not found what they are
+ * to beat, and a shard never does. */
+static int deal_anew(struct ty_plan_answer *a, const struct ty_plan_options *options,
+                     struct ty_err *err)
+{
+    const struct ty_plan_result *best = &a->result[a->best];
+    if (options->uneven == 0 || !a->exact || best->n_rows == 0) {
+        return 0;
+    }
+    return ty_plan_uneven(&best->space, best->row[0].step_s, options->uneven, options->stop,
+                          &a->uneven, &a->arena, err);
+}
+
+static int check_options(const struct ty_plan_answer *a, const struct ty_plan_options *options,
+                         struct ty_err *err)
+{
+    if (options->top > TY_PLAN_TOP_MOST) {
+        return ty_fail(err, TY_EUSAGE, "--top %u: at most %u rows are kept; write fewer",
+                       (unsigned)options->top, TY_PLAN_TOP_MOST);
+    }
+    if (options->uneven > 0 && (a->n_shards > 1 || a->objective != TY_PLAN_TIME)) {
+        return ty_fail(err, TY_EUSAGE,
+                       "--uneven: looks for what is faster than the best of all layouts; leave %s "
+                       "out",
+                       a->n_shards > 1 ? "--shard" : "--objective");
+    }
+    return 0;
+}
+
 /* All that is to be known before anything is searched. */
 static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *options,
                    struct ty_err *err)
 {
     int rc = read_objective(options->objective, &a->objective, err);
-    if (rc == 0 && options->top > TY_PLAN_TOP_MOST) {
-        rc = ty_fail(err, TY_EUSAGE, "--top %u: at most %u rows are kept; write fewer",
-                     (unsigned)options->top, TY_PLAN_TOP_MOST);
-    }
+    rc = rc < 0 ? rc : check_options(a, options, err);
     rc = rc < 0 ? rc : check_crew(options, err);
     return rc < 0 ? rc : read_results(a, options, err);
 }
@@ -352,6 +378,7 @@ int ty_plan_find(struct ty_plan_answer *a, const struct ty_plan_options *options
     rc = rc < 0 ? rc : join(a, err);
     if (rc == 0) {
         choose_best(a);
+        rc = deal_anew(a, options, err);
         a->seconds = ty_wall_s() - t0;
     }
     const bool none = rc == 0 && a->result[a->best].n_rows == 0;
