@@ -245,6 +245,7 @@ schedule: {name: 1f1b}
                    {**found, "seconds": 0} == {**json.loads(texts[1]), "seconds": 0}, texts[1][-900:])
 
     def wrong(self):
+        (self.folder / "best.yaml").write_text("run: {seed: 1}\n", encoding="utf-8")
         for words, status, says in [
                 (["--gpus", "12x"], 2, "--gpus 12x: not a number of GPUs, or several"),
                 (["--gpus", "10"], 2, "--gpus 10: not a whole number of nodes of 4 GPUs; write 8 or 12"),
@@ -256,6 +257,7 @@ schedule: {name: 1f1b}
                 (["--uneven", "4", "--shard", "1/2"], 2, "--uneven: looks for what is faster than"),
                 (["--uneven", "4", "--objective", "memory"], 2, "leave --objective out"),
                 (["--stats", "xml"], 2, "--stats xml: write table or json"),
+                (["-o", ".", "--with", "best.yaml"], 2, "best.yaml"),
                 (["--resume"], 2, "--resume: goes on with what is in a folder"),
                 (["--over", "layout.tensr=1"], 2, 'did you mean "layout.tensor"?'),
                 (["--over", "layout.tensor=3"], 3, "layout.tensor: 3 does not divide model.heads (8)"),

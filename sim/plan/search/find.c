@@ -33,6 +33,14 @@ static int read_objective(const char *word, enum ty_plan_objective *out, struct 
                : ty_fail(err, TY_EUSAGE, "--objective %.40s: write time, cost or memory", word);
 }
 
+static int check_source(const struct ty_plan_options *options, struct ty_err *err)
+{
+    return strcmp(options->source.path, "-") == 0
+               ? ty_fail(err, TY_EUSAGE,
+                         "a plan reads its run file several times; write a file instead of -")
+               : 0;
+}
+
 /* "64,128" into gpus[RESULTS_MAX]. */
 static int read_gpus(const char *text, uint32_t *gpus, uint32_t *n, struct ty_err *err)
 {
@@ -357,7 +365,8 @@ static int check_options(const struct ty_plan_answer *a, const struct ty_plan_op
 static int prepare(struct ty_plan_answer *a, const struct ty_plan_options *options,
                    struct ty_err *err)
 {
-    int rc = read_objective(options->objective, &a->objective, err);
+    int rc = check_source(options, err);
+    rc = rc < 0 ? rc : read_objective(options->objective, &a->objective, err);
     rc = rc < 0 ? rc : check_options(a, options, err);
     rc = rc < 0 ? rc : check_crew(options, err);
     return rc < 0 ? rc : read_results(a, options, err);

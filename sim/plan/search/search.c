@@ -13,6 +13,8 @@
 #include "sim/plan/search/tools.h"
 
 #define PIECE 256u /* points that are screened at a time */
+#define ROUNDING                                                                                   \
+    1e-12 /* of a verdict against the bill that it foretells: they add in other orders */
 
 struct search {
     struct ty_plan_result *result;
@@ -81,10 +83,15 @@ static bool screen_piece(void *arg, uint32_t i)
     return more;
 }
 
+/* No more than the bill of a point. */
+static double least_peak(const struct search *s, uint32_t point)
+{
+    return s->screen[point].peak_B * (1 - ROUNDING);
+}
+
 static struct ty_plan_key key_of(const struct search *s, uint32_t point)
 {
-    const struct ty_plan_screen *screen = &s->screen[point];
-    return ty_plan_key(s->asked->objective, screen->bound_s, screen->peak_B, point);
+    return ty_plan_key(s->asked->objective, s->screen[point].bound_s, least_peak(s, point), point);
 }
 
 /* qsort has no argument: what is sorted carries its key. */
@@ -131,7 +138,7 @@ static int make_queue(struct search *s)
 
 static struct ty_plan_key found(const struct search *s, uint32_t point)
 {
-    return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->screen[point].peak_B, point);
+    return ty_plan_key(s->asked->objective, s->row[point]->step_s, s->row[point]->peak_B, point);
 }
 
 /* Under the lock: the K-th best of all processes that search a part of the space. */
@@ -166,7 +173,7 @@ static bool take(struct search *s, uint32_t *point)
         }
         const uint32_t i = s->queue[s->next++];
         const struct ty_plan_key key = key_of(s, i);
-        if (ty_plan_front_admits(&s->front, &key, s->screen[i].bound_s, s->screen[i].peak_B)) {
+        if (ty_plan_front_admits(&s->front, &key, s->screen[i].bound_s, least_peak(s, i))) {
             s->taken[s->n_taken++] = i;
             *point = i;
             return true;
@@ -199,7 +206,7 @@ static struct ty_plan_row *make_row(struct search *s, uint32_t point, struct ty_
         return NULL;
     }
     TY_DEBUG_CHECK(s->screen[point].bound_s <= row->step_s);
-    TY_DEBUG_CHECK(fabs(s->screen[point].peak_B - row->peak_B) < 0.5); /* sums in other orders */
+    TY_DEBUG_CHECK(fabs(s->screen[point].peak_B - row->peak_B) <= ROUNDING * row->peak_B);
     return row;
 }
 

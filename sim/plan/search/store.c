@@ -9,6 +9,7 @@
 
 #include "sim/plan/search/row_text.h"
 #include "sim/plan/search/search.h"
+#include "sim/sweep/inputs.h"
 
 static const struct ty_plan_result *result_of(const struct ty_plan_answer *a, uint32_t row)
 {
@@ -78,6 +79,19 @@ static int check_kept(const struct ty_plan_store *store, const struct ty_sweep_s
 
 /* ---- the folder ---- */
 
+/* Nothing that the plan reads is written over. */
+static int check_names(struct ty_plan_store *store, const struct ty_plan_options *options,
+                       struct ty_err *err)
+{
+    static const char *const names[] = {"plan.json", "rows.csv", "best.yaml"};
+    int rc = 0;
+    for (size_t i = 0; i < TY_COUNT(names) && rc == 0; i++) {
+        const char *path = ty_arena_printf(&store->arena, "%s/%s", options->folder, names[i]);
+        rc = path != NULL ? ty_config_spares(&options->source, path, err) : ty_fail_memory(err);
+    }
+    return rc;
+}
+
 int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer *answer,
                        uint32_t n_rows, const struct ty_plan_options *options, struct ty_err *err)
 {
@@ -106,7 +120,8 @@ int ty_plan_store_open(struct ty_plan_store *store, const struct ty_plan_answer 
         .look = keep,
         .arg = store,
     };
-    int rc = ty_sweep_store_open(&store->rows, &target, &store->arena, err);
+    int rc = check_names(store, options, err);
+    rc = rc < 0 ? rc : ty_sweep_store_open(&store->rows, &target, &store->arena, err);
     rc = rc < 0 ? rc : ty_sweep_store_read(&store->rows, &earlier, err);
     for (size_t i = 0; rc == 0 && i < store->rows.n_samples; i++) {
         rc = check_kept(store, &store->rows.sample[i], err);
